@@ -1,0 +1,320 @@
+//! Finding, checking and installing the driver.
+
+use core::ffi::{c_char, c_int, c_void};
+use core::ptr::NonNull;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use crate::{
+    CUdriverProcAddressQueryResult, CUresult, Call, Driver, Observer, Table, Version, cuuint64_t, observe,
+};
+
+/// The environment variable with the path of a driver library to load in place of the system's.
+const VARIABLE: &str = "CUDA_SYS_DRIVER";
+
+#[cfg(windows)]
+const SYSTEM: &str = "nvcuda.dll";
+#[cfg(not(windows))]
+const SYSTEM: &str = "libcuda.so.1";
+
+/// The signature of `cuGetProcAddress_v2`, through which every entry of every source is looked up.
+pub type GetProcAddress = unsafe extern "C" fn(
+    *const c_char,
+    *mut *mut c_void,
+    c_int,
+    cuuint64_t,
+    *mut CUdriverProcAddressQueryResult,
+) -> CUresult;
+
+/// Why no driver could be installed. Nothing stays of a failed try, so it can be repeated.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// No library of that name could be opened.
+    #[error(
+        "no CUDA driver: {file} cannot be loaded ({reason}). Install NVIDIA's driver, or use the software driver"
+    )]
+    NotFound {
+        /// The file that was asked for.
+        file: String,
+        /// The system's reason.
+        reason: String,
+    },
+    /// The library is not a CUDA driver.
+    #[error("{file} is not a CUDA driver: it has no symbol {symbol}")]
+    Foreign {
+        /// The file that was opened.
+        file: String,
+        /// The symbol that every driver exports.
+        symbol: &'static str,
+    },
+    /// The driver is older than the oldest one supported.
+    #[error("the CUDA driver in {file} is too old: version {needed} or newer is needed, it is {found}")]
+    TooOld {
+        /// The driver's origin.
+        file: String,
+        /// The oldest version supported.
+        needed: Version,
+        /// The version found.
+        found: Version,
+    },
+    /// A call that every driver of its version has is not there.
+    #[error("the CUDA driver in {file} says it is version {found} but lacks {}, which drivers have since {}", call.name(), call.since())]
+    Incomplete {
+        /// The driver's origin.
+        file: String,
+        /// The call that is not there.
+        call: Call,
+        /// The version found.
+        found: Version,
+    },
+    /// The driver did not tell its version.
+    #[error("the CUDA driver in {file} does not tell its version: cuDriverGetVersion answered {result}")]
+    NoVersion {
+        /// The driver's origin.
+        file: String,
+        /// What the call answered.
+        result: CUresult,
+    },
+    /// A driver is in use already; a process has one.
+    #[error("the process already uses the CUDA driver in {file}; it is chosen once, before its first use")]
+    AlreadyInstalled {
+        /// The origin of the driver in use.
+        file: String,
+    },
+}
+
+enum Source {
+    File(PathBuf),
+    InProcess { name: String, get_proc_address: GetProcAddress },
+}
+
+type Wrap = Box<dyn FnOnce(&mut Table)>;
+
+/// Chooses the driver of the process.
+///
+/// ```no_run
+/// # fn main() -> Result<(), cuda_sys::LoadError> {
+/// let driver = cuda_sys::Loader::from_environment().install()?;
+/// println!("CUDA driver {} from {}", driver.version(), driver.origin());
+/// # Ok(())
+/// # }
+/// ```
+pub struct Loader {
+    source: Source,
+    wraps: Vec<Wrap>,
+    observer: Option<&'static dyn Observer>,
+}
+
+impl Loader {
+    fn new(source: Source) -> Self {
+        Self { source, wraps: Vec::new(), observer: None }
+    }
+
+    /// NVIDIA's driver, by the name under which the system finds it (`libcuda.so.1`, `nvcuda.dll`).
+    #[must_use]
+    pub fn system() -> Self {
+        Self::new(Source::File(SYSTEM.into()))
+    }
+
+    /// The library named by the environment variable `CUDA_SYS_DRIVER`; where it is not set, the system's.
+    #[must_use]
+    pub fn from_environment() -> Self {
+        match std::env::var_os(VARIABLE).filter(|path: &OsString| !path.is_empty()) {
+            Some(path) => Self::new(Source::File(path.into())),
+            None => Self::system(),
+        }
+    }
+
+    /// The driver library at `path`.
+    ///
+    /// # Safety
+    /// Opening a library runs its initialisers, and its entry points are called with the signatures of CUDA's headers: it must be
+    /// NVIDIA's driver or one that keeps to its interface.
+    #[must_use]
+    pub unsafe fn file(path: impl AsRef<Path>) -> Self {
+        Self::new(Source::File(path.as_ref().to_owned()))
+    }
+
+    /// A driver inside the process, such as cuda-soft; `name` stands for its file in messages.
+    ///
+    /// # Safety
+    /// Every pointer that `get_proc_address` gives out is callable for the life of the process, with the signature that CUDA's headers
+    /// give the call in the version asked for, and keeps to the driver's interface.
+    #[must_use]
+    pub unsafe fn in_process(name: &str, get_proc_address: GetProcAddress) -> Self {
+        Self::new(Source::InProcess { name: name.to_owned(), get_proc_address })
+    }
+
+    /// Lets `wrap` change entries of the table before anybody calls them. It runs once, at the installation.
+    ///
+    /// # Safety
+    /// An entry put into the table keeps to the interface of the call it stands for.
+    #[must_use]
+    pub unsafe fn wrap(mut self, wrap: impl FnOnce(&mut Table) + 'static) -> Self {
+        self.wraps.push(Box::new(wrap));
+        self
+    }
+
+    /// Lets `observer` see every call, outside of what [`wrap`](Self::wrap) put in place.
+    #[must_use]
+    pub fn observe(mut self, observer: &'static dyn Observer) -> Self {
+        self.observer = Some(observer);
+        self
+    }
+
+    /// Loads the driver and makes it the process's one.
+    ///
+    /// The library is never closed. `cuInit` is not called.
+    ///
+    /// # Errors
+    /// No such library, not a driver, one too old or incomplete; or a driver is in use already.
+    #[doc(alias = "cuGetProcAddress")]
+    pub fn install(self) -> Result<&'static Driver, LoadError> {
+        let _one_at_a_time = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(driver) = DRIVER.get() {
+            return Err(LoadError::AlreadyInstalled { file: driver.origin.clone() });
+        }
+        let driver = self.load()?;
+        Ok(DRIVER.get_or_init(|| driver))
+    }
+
+    fn load(self) -> Result<Driver, LoadError> {
+        let (origin, get_proc_address) = match self.source {
+            Source::File(path) => open(&path)?,
+            Source::InProcess { name, get_proc_address } => (name, get_proc_address),
+        };
+        let version = version(&origin, get_proc_address)?;
+        // SAFETY: whoever made the loader promised that the source keeps to the driver's interface; the system's driver does.
+        let table =
+            unsafe { Table::look_up(version, |call| find(get_proc_address, call.symbol(), call.since())) };
+        let mut table =
+            table.map_err(|call| LoadError::Incomplete { file: origin.clone(), call, found: version })?;
+        self.wraps.into_iter().for_each(|wrap| wrap(&mut table));
+        if let Some(observer) = self.observer {
+            observe::observe(&mut table, observer);
+        }
+        Ok(Driver { table, version, origin })
+    }
+}
+
+impl core::fmt::Debug for Loader {
+    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let source = match &self.source {
+            Source::File(path) => path.display().to_string(),
+            Source::InProcess { name, .. } => name.clone(),
+        };
+        formatter.debug_struct("Loader").field("source", &source).finish_non_exhaustive()
+    }
+}
+
+/// Opens a library for good and finds the one symbol that all others come from.
+fn open(path: &Path) -> Result<(String, GetProcAddress), LoadError> {
+    let file = path.display().to_string();
+    // SAFETY: `Loader::file` passes on the promise about the library; the system's driver keeps it.
+    let library = unsafe { libloading::Library::new(path) }
+        .map_err(|error| LoadError::NotFound { file: file.clone(), reason: error.to_string() })?;
+    let symbol = |name: &'static str| {
+        // SAFETY: a pointer to any exported symbol may be read as a pointer to nothing in particular.
+        let found = unsafe { library.get::<*mut c_void>(name) }.ok()?;
+        NonNull::new(*found)
+    };
+    let outcome = match symbol("cuGetProcAddress_v2") {
+        // SAFETY: the name stands for this one layout, in every driver since 12.0.
+        Some(pointer) => Ok(unsafe { core::mem::transmute::<NonNull<c_void>, GetProcAddress>(pointer) }),
+        None => Err(old_or_foreign(&file, symbol("cuDriverGetVersion"))),
+    };
+    if outcome.is_ok() {
+        core::mem::forget(library);
+    }
+    outcome.map(|pointer| (file, pointer))
+}
+
+/// A driver before 12.0 has no `cuGetProcAddress_v2` but tells its version.
+fn old_or_foreign(file: &str, get_version: Option<NonNull<c_void>>) -> LoadError {
+    let Some(pointer) = get_version else {
+        return LoadError::Foreign { file: file.to_owned(), symbol: "cuDriverGetVersion" };
+    };
+    // SAFETY: the call has had this one layout since its beginning.
+    let call = unsafe { core::mem::transmute::<NonNull<c_void>, GetVersion>(pointer) };
+    match read_version(file, call) {
+        Ok(found) if found < Version::BASELINE => too_old(file, found),
+        Ok(_) => LoadError::Foreign { file: file.to_owned(), symbol: "cuGetProcAddress_v2" },
+        Err(error) => error,
+    }
+}
+
+fn too_old(file: &str, found: Version) -> LoadError {
+    LoadError::TooOld { file: file.to_owned(), needed: Version::BASELINE, found }
+}
+
+type GetVersion = unsafe extern "C" fn(*mut c_int) -> CUresult;
+
+fn read_version(file: &str, call: GetVersion) -> Result<Version, LoadError> {
+    let mut raw = 0;
+    // SAFETY: the out pointer is valid.
+    let result = unsafe { call(&raw mut raw) };
+    if result.is_success() {
+        Ok(Version::from_raw(raw))
+    } else {
+        Err(LoadError::NoVersion { file: file.to_owned(), result })
+    }
+}
+
+fn version(file: &str, get_proc_address: GetProcAddress) -> Result<Version, LoadError> {
+    let call = Call::cuDriverGetVersion;
+    let pointer = find(get_proc_address, call.symbol(), call.since())
+        .ok_or(LoadError::Foreign { file: file.to_owned(), symbol: "cuDriverGetVersion" })?;
+    // SAFETY: looked up with the version whose layout this is.
+    let found = read_version(file, unsafe { core::mem::transmute::<NonNull<c_void>, GetVersion>(pointer) })?;
+    if found < Version::BASELINE { Err(too_old(file, found)) } else { Ok(found) }
+}
+
+/// `CU_GET_PROC_ADDRESS_LEGACY_STREAM`: the null stream is the legacy one, whatever the process was compiled for.
+const LEGACY_STREAM: cuuint64_t = 1;
+
+fn find(
+    get_proc_address: GetProcAddress,
+    symbol: &core::ffi::CStr,
+    since: Version,
+) -> Option<NonNull<c_void>> {
+    let mut pointer = core::ptr::null_mut();
+    let mut status = CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SUCCESS;
+    // SAFETY: the symbol is a C string and both out pointers are valid. Asking for a version newer than the driver's is an error code.
+    let result = unsafe {
+        get_proc_address(symbol.as_ptr(), &raw mut pointer, since.as_raw(), LEGACY_STREAM, &raw mut status)
+    };
+    let there = result.is_success() && status == CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SUCCESS;
+    NonNull::new(pointer).filter(|_| there)
+}
+
+static DRIVER: OnceLock<Driver> = OnceLock::new();
+static INSTALLING: Mutex<()> = Mutex::new(());
+
+/// The driver of the process. Where none was installed, the one of [`Loader::from_environment`] is loaded and installed now.
+///
+/// # Errors
+/// As [`Loader::install`]; the next call tries again.
+#[inline]
+pub fn driver() -> Result<&'static Driver, LoadError> {
+    match DRIVER.get() {
+        Some(driver) => Ok(driver),
+        None => load_default(),
+    }
+}
+
+/// The driver of the process, if one is in use; loads nothing.
+#[must_use]
+pub fn installed() -> Option<&'static Driver> {
+    DRIVER.get()
+}
+
+#[cold]
+fn load_default() -> Result<&'static Driver, LoadError> {
+    match Loader::from_environment().install() {
+        // Another thread was faster.
+        Err(LoadError::AlreadyInstalled { file }) => DRIVER.get().ok_or(LoadError::AlreadyInstalled { file }),
+        outcome => outcome,
+    }
+}

@@ -1,0 +1,255 @@
+//! `cargo xtask bindgen`: the generated half of cuda-sys.
+//!
+//! One run of bindgen over CUDA's headers gives the types. The header with one function-pointer type for each call **and layout**
+//! gives the table: name, the driver version whose layout it is, and the signature.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+use quote::ToTokens;
+use syn::visit_mut::VisitMut;
+
+use crate::pypi::Wheel;
+
+const HEADERS: Wheel = Wheel { package: "nvidia-cuda-runtime", version: "13.5.37" };
+const CLANG: Wheel = Wheel { package: "libclang", version: "18.1.1" };
+
+/// The oldest driver that cuda-sys loads. Of the layouts up to it, the newest is in the table.
+const BASELINE: u32 = 12020;
+
+/// Writes `bindings.rs` and `table.rs`, or with `check` compares them with what is checked in.
+///
+/// # Errors
+/// The headers cannot be had or parsed; with `check`, a file that differs.
+pub(crate) fn run(root: &Path, check: bool) -> Result<()> {
+    let target = root.join("target");
+    let include = HEADERS.unpacked(&target)?.join("nvidia/cu13/include");
+    let file = parse(&include, &CLANG.unpacked(&target)?)?;
+    let (types, layouts) = split(file)?;
+    let source = root.join("crates/sys/src");
+    let generated = [
+        (source.join("bindings.rs"), bindings(types.clone())?),
+        (source.join("table.rs"), table(&types, &layouts)?),
+    ];
+    for (path, text) in generated {
+        if check {
+            let found = std::fs::read_to_string(&path).unwrap_or_default();
+            ensure!(
+                found == text,
+                "{} differs from what the headers give; run `cargo xtask bindgen`",
+                path.display()
+            );
+        } else {
+            std::fs::write(&path, text)?;
+            println!("wrote {}", path.display());
+        }
+    }
+    if check {
+        println!("the generated files are what the headers give");
+    }
+    Ok(())
+}
+
+fn parse(include: &Path, clang: &Path) -> Result<syn::File> {
+    // SAFETY: xtask has one thread at this point, so nothing reads the environment at the same time.
+    unsafe {
+        std::env::set_var(
+            "LIBCLANG_PATH",
+            clang.join(format!("libclang-{}.data/platlib/clang/native", CLANG.version)),
+        )
+    };
+    let text = bindgen::Builder::default()
+        .header_contents("driver.h", "#include <cuda.h>\n#include <cudaTypedefs.h>\n")
+        .clang_arg(format!("-I{}", include.display()))
+        .clang_args(compiler_headers()?)
+        .allowlist_file(".*/cuda\\.h")
+        .allowlist_type("PFN_cu.*")
+        .blocklist_function(".*")
+        .blocklist_type("(pthread|fsid|ldiv|div|lldiv|drand48|random)_.*")
+        .default_enum_style(bindgen::EnumVariation::NewType { is_bitfield: false, is_global: false })
+        .ctypes_prefix("::core::ffi")
+        .use_core()
+        .derive_default(true)
+        .derive_eq(true)
+        .derive_hash(true)
+        .generate_comments(false)
+        .formatter(bindgen::Formatter::None)
+        .generate()
+        .context("bindgen cannot read CUDA's headers")?
+        .to_string();
+    Ok(syn::parse_file(&text)?)
+}
+
+/// libclang from PyPI brings no `stddef.h`; the C compiler's serves.
+fn compiler_headers() -> Result<Vec<String>> {
+    let output = Command::new("cc")
+        .arg("-print-file-name=include")
+        .output()
+        .context("`cc` does not start; a C compiler's headers are needed")?;
+    let folder = String::from_utf8(output.stdout)?;
+    Ok(vec![format!("-isystem{}", folder.trim())])
+}
+
+/// One layout of one call, as a function-pointer type in the header gives it.
+struct Layout {
+    since: u32,
+    arguments: Vec<(String, syn::Type)>,
+}
+
+type Layouts = BTreeMap<String, Vec<Layout>>;
+
+fn split(file: syn::File) -> Result<(Vec<syn::Item>, Layouts)> {
+    let mut types = Vec::new();
+    let mut layouts = Layouts::new();
+    for item in file.items {
+        match &item {
+            syn::Item::Type(alias) if alias.ident.to_string().starts_with("PFN_") => {
+                let Some((name, since)) = name_and_version(&alias.ident.to_string()) else { continue };
+                layouts.entry(name).or_default().push(Layout { since, arguments: arguments(&alias.ty)? });
+            }
+            _ => types.push(item),
+        }
+    }
+    for versions in layouts.values_mut() {
+        versions.sort_by_key(|layout| layout.since);
+        let newest_old = versions.iter().rposition(|layout| layout.since <= BASELINE).unwrap_or(0);
+        versions.drain(..newest_old);
+    }
+    Ok((types, layouts))
+}
+
+/// `PFN_cuMemAlloc_v3020` is `cuMemAlloc` as of 3.2. Variants for the per-thread default stream are left out.
+fn name_and_version(pointer: &str) -> Option<(String, u32)> {
+    let (name, version) = pointer.strip_prefix("PFN_")?.rsplit_once("_v")?;
+    Some((name.to_owned(), version.parse().ok()?))
+}
+
+fn arguments(pointer: &syn::Type) -> Result<Vec<(String, syn::Type)>> {
+    let syn::Type::Path(option) = pointer else {
+        bail!("not a function pointer: {}", pointer.to_token_stream())
+    };
+    let last = option.path.segments.last().context("an empty path")?;
+    let syn::PathArguments::AngleBracketed(inner) = &last.arguments else { bail!("not an option") };
+    let Some(syn::GenericArgument::Type(syn::Type::BareFn(function))) = inner.args.first() else {
+        bail!("not a function")
+    };
+    ensure!(function.output.to_token_stream().to_string().ends_with("CUresult"), "a call without a result");
+    let named = function.inputs.iter().enumerate().map(|(index, input)| {
+        let name =
+            input.name.as_ref().map_or_else(|| format!("argument{index}"), |(name, _)| name.to_string());
+        (name, input.ty.clone())
+    });
+    Ok(named.collect())
+}
+
+const HEAD: &str = "// Made by `cargo xtask bindgen` from the headers of CUDA ";
+
+fn head() -> String {
+    format!("{HEAD}{}. Do not edit.\n\n", HEADERS.version)
+}
+
+fn bindings(items: Vec<syn::Item>) -> Result<String> {
+    Ok(head() + &prettyplease::unparse(&syn::File { shebang: None, attrs: Vec::new(), items }))
+}
+
+/// Writes types for use in other crates: names of the bindings get `$crate::` in front.
+struct Qualify;
+
+impl VisitMut for Qualify {
+    fn visit_type_path_mut(&mut self, path: &mut syn::TypePath) {
+        syn::visit_mut::visit_type_path_mut(self, path);
+        let single = path.path.get_ident().map(ToString::to_string);
+        if let Some(name) = single
+            .filter(|name| name.chars().next().is_some_and(char::is_uppercase) || name.starts_with("cu"))
+        {
+            // `$crate` is not an identifier to syn; a placeholder is replaced in the text.
+            path.path = syn::parse_quote!(dollar_crate::Placeholder);
+            if let Some(last) = path.path.segments.last_mut() {
+                last.ident = quote::format_ident!("{name}");
+            }
+        }
+    }
+}
+
+fn qualified(ty: &syn::Type) -> String {
+    let mut ty = ty.clone();
+    Qualify.visit_type_mut(&mut ty);
+    let text = ty.to_token_stream().to_string();
+    let tight = text
+        .replace(" :: ", "::")
+        .replace(":: ", "::")
+        .replace("* mut", "*mut")
+        .replace("* const", "*const")
+        .replace("::core", " ::core")
+        .replace("  ", " ");
+    tight.replace("dollar_crate", "$crate").trim().to_owned()
+}
+
+fn table(types: &[syn::Item], layouts: &Layouts) -> Result<String> {
+    let mut text = head();
+    writeln!(
+        text,
+        "/// Hands the list of all driver calls to the macro named: need, name, symbol, version of the layout, arguments."
+    )?;
+    writeln!(
+        text,
+        "#[macro_export]\nmacro_rules! for_each_call {{\n    ($($apply:tt)+) => {{\n        $($apply)+! {{"
+    )?;
+    for (symbol, versions) in layouts {
+        for (index, layout) in versions.iter().enumerate() {
+            let name = if index == 0 { symbol.clone() } else { format!("{symbol}_v{}", layout.since) };
+            let need = if layout.since <= BASELINE { "baseline" } else { "optional" };
+            let arguments: Vec<_> = layout
+                .arguments
+                .iter()
+                .map(|(name, ty)| format!("{}: {}", argument_name(name), qualified(ty)))
+                .collect();
+            writeln!(
+                text,
+                "            {need} {name} c\"{symbol}\" {} ({});",
+                layout.since,
+                arguments.join(", ")
+            )?;
+        }
+    }
+    writeln!(text, "        }}\n    }};\n}}\n")?;
+    names(types, &mut text)?;
+    Ok(text)
+}
+
+fn argument_name(name: &str) -> String {
+    let mut snake = String::new();
+    for character in name.chars() {
+        if character.is_uppercase()
+            && !snake.is_empty()
+            && !snake.ends_with('_')
+            && !snake.chars().next_back().is_some_and(char::is_uppercase)
+        {
+            snake.push('_');
+        }
+        snake.extend(character.to_lowercase());
+    }
+    if matches!(snake.as_str(), "type" | "mod" | "fn" | "ref" | "in") { format!("{snake}_") } else { snake }
+}
+
+/// The names of the result codes, in the order of the header.
+fn names(types: &[syn::Item], text: &mut String) -> Result<()> {
+    writeln!(text, "/// Every result code that the headers name.")?;
+    writeln!(text, "pub(crate) const RESULT_NAMES: &[(crate::CUresult, &str)] = &[")?;
+    for item in types {
+        let syn::Item::Impl(block) = item else { continue };
+        if block.self_ty.to_token_stream().to_string() != "cudaError_enum" {
+            continue;
+        }
+        for constant in &block.items {
+            if let syn::ImplItem::Const(constant) = constant {
+                writeln!(text, "    (crate::CUresult::{0}, \"{0}\"),", constant.ident)?;
+            }
+        }
+    }
+    writeln!(text, "];")?;
+    Ok(())
+}

