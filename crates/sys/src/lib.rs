@@ -12,6 +12,7 @@ mod table;
     non_snake_case,
     dead_code,
     unsafe_op_in_unsafe_fn,
+    unpredictable_function_pointer_comparisons,
     missing_debug_implementations,
     clippy::all,
     clippy::undocumented_unsafe_blocks,
