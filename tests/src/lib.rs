@@ -1,1 +1,48 @@
-//! Stub.
+//! The harness of the test suites: the driver under test, exact counts of its calls and objects, failures on demand.
+//!
+//! ```no_run
+//! use cuda_tests::{count, no_leaks, setup};
+//!
+//! let context = setup();
+//! no_leaks(|| {
+//!     let (stream, cost) = count(|| context.stream());
+//!     assert_eq!(cost.calls("cuStreamCreateWithPriority"), 1, "{cost}");
+//! });
+//! ```
+#![allow(clippy::expect_used, clippy::panic)] // This is how a test fails.
+
+mod child;
+mod count;
+mod created;
+mod gate;
+mod inject;
+mod install;
+mod kernels;
+mod leaks;
+mod live;
+mod poll;
+pub mod raw;
+mod user_object;
+mod watch;
+
+pub use child::ran_as_child;
+pub use count::{Counts, count};
+pub use created::last_graph;
+pub use gate::{Gate, in_callback};
+pub use inject::{Injection, fail, fail_any};
+pub use install::{Setup, chosen, install, is_soft, setup};
+pub use kernels::{SMALL, UNKNOWN_INSTRUCTION, kernel};
+pub use leaks::{every_failure, no_leaks, settle};
+pub use live::{Kind, Live, live};
+pub use poll::{SOON, until};
+pub use user_object::allocations_in_destructors;
+pub use watch::{Step, calls_from_destructors, trace};
+
+/// Prints `skipped: ` with the reason and returns from the test.
+#[macro_export]
+macro_rules! skip {
+    ($($reason:tt)*) => {{
+        println!("skipped: {}", format_args!($($reason)*));
+        return;
+    }};
+}

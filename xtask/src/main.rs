@@ -1,9 +1,116 @@
 //! The workspace's runner: `cargo xtask --help`.
 
-mod bindgen;
-mod pypi;
+mod build;
+mod bundle;
+mod cargo;
+mod ci;
+mod doc_tests;
+mod kernels;
+mod nvrtc;
 
-fn main() -> anyhow::Result<()> {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(std::path::Path::new("."));
-    bindgen::run(root, std::env::args().any(|argument| argument == "--check"))
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+use xtask::runner::{self, DemoOptions, Driver, Report, TestOptions};
+
+use build::Build;
+use cargo::Cargo;
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Runs the demo, the tests and the generators of the workspace")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Run the demo: heat on a plate, as one CUDA graph
+    Demo(DemoOptions),
+    /// Run all tests, each in its own process, then the examples of the documentation
+    Test {
+        #[command(flatten)]
+        options: TestOptions,
+        /// Build with the nightly toolchain's AddressSanitizer
+        #[arg(long)]
+        asan: bool,
+    },
+    /// Run all tests on the system's driver and list what became of each
+    TestGpu {
+        #[command(flatten)]
+        options: TestOptions,
+    },
+    /// Put the test binaries, the demo and a runner into ./bundle, for a machine without Rust
+    Bundle,
+    /// Make cuda-sys's bindings from CUDA's headers
+    Bindgen {
+        /// Write nothing; fail where the files differ
+        #[arg(long)]
+        check: bool,
+    },
+    /// Compile tests/kernels to PTX
+    Kernels {
+        /// Write nothing; fail where the files differ
+        #[arg(long)]
+        check: bool,
+    },
+    /// Do all that must pass before a change is taken
+    Ci,
+}
+
+fn main() -> ExitCode {
+    match run(Arguments::parse().command) {
+        Ok(code) => code.into(),
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(task: Task) -> Result<u8> {
+    let cargo = Cargo::new(xtask::workspace());
+    match task {
+        Task::Demo(options) => demo(&cargo, &options),
+        Task::Test { options, asan } => test(&cargo, &options, asan),
+        Task::TestGpu { mut options } => {
+            options.driver = Driver::System;
+            test_gpu(&cargo, &options)
+        }
+        Task::Bundle => bundle::run(&cargo).map(|()| 0),
+        Task::Bindgen { check } => ci::bindgen(&cargo, check).map(|()| 0),
+        Task::Kernels { check } => kernels::run(cargo.root(), check).map(|()| 0),
+        Task::Ci => ci::run(&cargo),
+    }
+}
+
+fn demo(cargo: &Cargo, options: &DemoOptions) -> Result<u8> {
+    let program = build::demo(cargo)?;
+    runner::demo(&program, &cargo.root().join("target/demo"), options)
+}
+
+fn test(cargo: &Cargo, options: &TestOptions, asan: bool) -> Result<u8> {
+    let suite = Build { asan, bundle: None }.suite(cargo)?;
+    let mut report = runner::test(&suite, options)?;
+    // The sanitised build is for what runs; a filter is for a test in hand.
+    if !asan && options.filter.is_none() {
+        report.rows.extend(doc_tests::run(cargo)?);
+    }
+    finish(&report, options)
+}
+
+fn test_gpu(cargo: &Cargo, options: &TestOptions) -> Result<u8> {
+    let suite = Build { asan: false, bundle: None }.suite(cargo)?;
+    let report = runner::test(&suite, options)?;
+    report.print_rows();
+    finish(&report, options)
+}
+
+fn finish(report: &Report, options: &TestOptions) -> Result<u8> {
+    if let Some(path) = &options.report {
+        report.write(path)?;
+    }
+    report.print();
+    Ok(u8::from(!report.is_good()))
 }

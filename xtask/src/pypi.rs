@@ -9,11 +9,11 @@ use anyhow::{Context, Result, bail};
 
 /// A package at the one version whose files this project was made with.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wheel {
+pub struct Wheel {
     /// Name on PyPI.
-    pub(crate) package: &'static str,
+    pub package: &'static str,
     /// Exact version.
-    pub(crate) version: &'static str,
+    pub version: &'static str,
 }
 
 impl Wheel {
@@ -21,7 +21,7 @@ impl Wheel {
     ///
     /// # Errors
     /// No `python3` with `pip`, no network, or no such version.
-    pub(crate) fn unpacked(self, target: &Path) -> Result<PathBuf> {
+    pub fn unpacked(self, target: &Path) -> Result<PathBuf> {
         let folder = target.join("wheels").join(format!("{}-{}", self.package, self.version));
         let complete = folder.join(".complete");
         if complete.exists() {

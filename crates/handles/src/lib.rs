@@ -1,1 +1,37 @@
-//! Stub.
+#![doc = include_str!("../README.md")]
+
+pub mod capture_mode;
+pub mod reaper;
+
+mod context;
+mod device;
+mod error;
+mod event;
+mod graph;
+mod image;
+mod kernel;
+mod library;
+mod limits;
+mod memory;
+mod owner;
+mod primary;
+mod process;
+mod raw;
+mod registry;
+mod stream;
+mod sync;
+mod user_object;
+
+pub use context::Context;
+pub use device::Device;
+pub use error::{Cause, Error, Result};
+pub use event::{Event, EventOptions};
+pub use graph::{GraphExecHandle, GraphHandle};
+pub use image::Image;
+pub use kernel::{Kernel, KernelAttributes, Parameter};
+pub use library::Library;
+pub use limits::Limits;
+pub use memory::{Allocation, Buffer, Element, Slice};
+pub use owner::Owner;
+pub use stream::{AsStream, Stream, StreamOptions};
+pub use user_object::UserObject;

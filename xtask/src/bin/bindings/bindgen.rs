@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail, ensure};
 use quote::ToTokens;
 use syn::visit_mut::VisitMut;
 
-use crate::pypi::Wheel;
+use xtask::pypi::Wheel;
 
 const HEADERS: Wheel = Wheel { package: "nvidia-cuda-runtime", version: "13.5.37" };
 const CLANG: Wheel = Wheel { package: "libclang", version: "18.1.1" };

@@ -1,0 +1,233 @@
+//! A node of any type, and what all types have.
+
+use core::fmt;
+
+use cuda_sys::{CUgraphNodeParams, CUgraphNodeType, Call};
+
+use crate::error::{Error, Result};
+use crate::graph::Graph;
+use crate::owners::{Detail, NodeId, Row};
+
+/// What a node does.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum NodeKind {
+    /// Nothing: a point that others wait for.
+    Empty,
+    /// Launches a kernel.
+    Kernel,
+    /// Copies memory.
+    Memcpy,
+    /// Fills memory.
+    Memset,
+}
+
+impl fmt::Display for NodeKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Empty => "empty",
+            Self::Kernel => "kernel",
+            Self::Memcpy => "memcpy",
+            Self::Memset => "memset",
+        })
+    }
+}
+
+/// A node of a graph, of any type.
+///
+/// The handle keeps the graph alive. It may outlive the node: one that was removed says so ([`is_removed`](Self::is_removed)), is an error
+/// wherever a node is needed, and never stands for another node. Handles are equal if they are of the same node.
+///
+/// The types of nodes dereference to this one; [`KernelNode`](super::KernelNode) and the others are made of it by `try_from`.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Node {
+    graph: Graph,
+    id: NodeId,
+    kind: NodeKind,
+}
+
+impl Node {
+    pub(crate) fn new(graph: Graph, id: NodeId, kind: NodeKind) -> Self {
+        Self { graph, id, kind }
+    }
+
+    pub(crate) fn id(&self) -> NodeId {
+        self.id
+    }
+
+    /// The graph.
+    #[must_use]
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// What the node does.
+    #[doc(alias = "cuGraphNodeGetType")]
+    #[must_use]
+    pub fn kind(&self) -> NodeKind {
+        self.kind
+    }
+
+    /// The name given by [`named`](Self::named); without one, kind and number in the graph, and the kernel of a kernel node, as in
+    /// `kernel#3 saxpy`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self.graph.lock().row(self.id) {
+            Some(row) => row.display_name(self.id),
+            None => self.default_name(),
+        }
+    }
+
+    /// The same node with a name for people: it stands in errors and pictures. Names need not be unique.
+    pub fn named(self, name: impl Into<String>) -> Self {
+        self.set_name(name.into());
+        self
+    }
+
+    pub(crate) fn set_name(&self, name: String) {
+        let name = name.into_boxed_str();
+        // The name before is dropped after the lock, as everything is.
+        let _before = self.graph.lock().row_mut(self.id).and_then(|row| row.name.replace(name));
+    }
+
+    fn default_name(&self) -> String {
+        format!("{}#{}", self.kind, self.id.number)
+    }
+
+    /// Whether the node was removed from its graph.
+    #[must_use]
+    pub fn is_removed(&self) -> bool {
+        self.graph.lock().row(self.id).is_none()
+    }
+
+    /// Removes the node and its edges from the graph and lets go of what it used.
+    ///
+    /// Executables made before keep the node and what it uses.
+    ///
+    /// Stands on `cuGraphDestroyNode`, CUDA 10.0.
+    ///
+    /// # Errors
+    /// It is removed already, or what the driver answers.
+    #[doc(alias = "cuGraphDestroyNode")]
+    pub fn remove(&self) -> Result<()> {
+        // The row with its owners comes out of the lock before it is dropped.
+        self.take_out().map(drop)
+    }
+
+    fn take_out(&self) -> Result<Option<Row>> {
+        let mut locked = self.graph.enter()?;
+        let raw = locked.row(self.id).ok_or_else(|| self.removed())?.raw.0;
+        // SAFETY: the table says that the node is live and of this graph, whose lock is held. Nobody sees the table before the row is gone.
+        let result = unsafe { locked.driver().cuGraphDestroyNode(raw) };
+        locked.answer(Call::cuGraphDestroyNode, result)?;
+        Ok(locked.take(self.id))
+    }
+
+    /// The error of using the node after its removal.
+    pub(crate) fn removed(&self) -> Error {
+        Error::Removed { node: self.default_name().into() }
+    }
+
+    /// What was given at creation.
+    pub(crate) fn detail(&self) -> Result<Detail> {
+        self.graph.lock().row(self.id).map(|row| row.detail.clone()).ok_or_else(|| self.removed())
+    }
+}
+
+impl fmt::Debug for Node {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Node({})", self.default_name())
+    }
+}
+
+impl fmt::Display for Node {
+    /// The node's [name](Node::name).
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.name())
+    }
+}
+
+impl Detail {
+    pub(crate) fn kind(&self) -> NodeKind {
+        match self {
+            Self::Empty => NodeKind::Empty,
+            Self::Kernel { .. } => NodeKind::Kernel,
+            Self::Memcpy { .. } => NodeKind::Memcpy,
+            Self::Memset { .. } => NodeKind::Memset,
+        }
+    }
+}
+
+impl Row {
+    pub(crate) fn display_name(&self, id: NodeId) -> String {
+        match (&self.name, &self.detail) {
+            (Some(name), _) => name.to_string(),
+            (None, Detail::Kernel { kernel, .. }) => format!("kernel#{} {}", id.number, kernel.name()),
+            (None, detail) => format!("{}#{}", detail.kind(), id.number),
+        }
+    }
+}
+
+/// Parameters of a node of this type with every byte zero. They are then set in place: the driver refuses parameters in which a byte that has
+/// no meaning is not zero, and a value of its own written over the whole union would leave the rest of it undefined.
+pub(crate) fn blank(kind: CUgraphNodeType) -> CUgraphNodeParams {
+    CUgraphNodeParams { type_: kind, ..CUgraphNodeParams::default() }
+}
+
+/// A handle of nodes of one kind.
+macro_rules! typed {
+    ($(#[$doc:meta])* $name:ident, $kind:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, Hash)]
+        pub struct $name(crate::node::Node);
+
+        impl $name {
+            pub(crate) fn wrap(node: crate::node::Node) -> Self {
+                Self(node)
+            }
+
+            /// The same node with a name for people; see [`Node::named`](crate::Node::named).
+            pub fn named(self, name: impl Into<String>) -> Self {
+                self.0.set_name(name.into());
+                self
+            }
+        }
+
+        impl core::ops::Deref for $name {
+            type Target = crate::node::Node;
+
+            fn deref(&self) -> &crate::node::Node {
+                &self.0
+            }
+        }
+
+        impl From<$name> for crate::node::Node {
+            fn from(node: $name) -> Self {
+                node.0
+            }
+        }
+
+        impl TryFrom<crate::node::Node> for $name {
+            /// The node itself, where it is of another kind.
+            type Error = crate::node::Node;
+
+            fn try_from(node: crate::node::Node) -> Result<Self, crate::node::Node> {
+                if node.kind() == crate::node::NodeKind::$kind { Ok(Self(node)) } else { Err(node) }
+            }
+        }
+
+        impl core::fmt::Debug for $name {
+            fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                core::fmt::Debug::fmt(&self.0, formatter)
+            }
+        }
+
+        impl core::fmt::Display for $name {
+            fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                core::fmt::Display::fmt(&self.0, formatter)
+            }
+        }
+    };
+}
+
+pub(crate) use typed;

@@ -1,0 +1,78 @@
+//! Nodes that fill memory.
+
+use cuda_sys::{CUcontext, CUdeviceptr, CUgraphNodeParams, CUgraphNodeType};
+
+use super::handle::{blank, typed};
+use crate::error::Result;
+use crate::owners::Detail;
+
+typed! {
+    /// A node that sets each element of a range of device memory to one value.
+    MemsetNode, Memset
+}
+
+/// What a memset node does.
+pub(crate) struct Fill {
+    pub(crate) address: CUdeviceptr,
+    pub(crate) value: u32,
+    pub(crate) width: u8,
+    pub(crate) count: usize,
+}
+
+impl MemsetNode {
+    /// The address of the first element.
+    ///
+    /// # Errors
+    /// The node was removed.
+    #[doc(alias = "cuGraphMemsetNodeGetParams")]
+    pub fn address(&self) -> Result<CUdeviceptr> {
+        self.fill().map(|fill| fill.address)
+    }
+
+    /// The bits of the value, in the lowest bytes.
+    ///
+    /// # Errors
+    /// The node was removed.
+    pub fn value(&self) -> Result<u32> {
+        self.fill().map(|fill| fill.value)
+    }
+
+    /// The size of an element in bytes: 1, 2 or 4.
+    ///
+    /// # Errors
+    /// The node was removed.
+    pub fn element_width(&self) -> Result<usize> {
+        self.fill().map(|fill| usize::from(fill.width))
+    }
+
+    /// The number of elements.
+    ///
+    /// # Errors
+    /// The node was removed.
+    pub fn count(&self) -> Result<usize> {
+        self.fill().map(|fill| fill.count)
+    }
+
+    fn fill(&self) -> Result<Fill> {
+        match self.detail()? {
+            Detail::Memset { address, value, width, count } => Ok(Fill { address, value, width, count }),
+            // The handle is made for rows of its kind only, and a row keeps its kind.
+            _ => Err(self.removed()),
+        }
+    }
+}
+
+/// The driver's form of a one-dimensional fill.
+pub(crate) fn params(context: CUcontext, fill: &Fill) -> CUgraphNodeParams {
+    let mut params = blank(CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMSET);
+    let to = &mut params.__bindgen_anon_1;
+    to.memset.dst = fill.address;
+    // Of no meaning for one row, but it may not be less than the row.
+    to.memset.pitch = fill.count * usize::from(fill.width);
+    to.memset.value = fill.value;
+    to.memset.elementSize = u32::from(fill.width);
+    to.memset.width = fill.count;
+    to.memset.height = 1;
+    to.memset.ctx = context;
+    params
+}

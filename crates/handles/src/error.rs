@@ -1,0 +1,334 @@
+//! What can go wrong, in sentences.
+
+use core::fmt;
+
+use cuda_sys::{CUresult, Call, LoadError, Missing};
+
+/// The result of this crate's operations.
+pub type Result<T, E = Error> = core::result::Result<T, E>;
+
+/// A call of the driver and what it answered: why a context was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Cause {
+    /// The call that reported it first. The fault itself may lie in earlier work.
+    pub call: Call,
+    /// What it answered.
+    pub code: CUresult,
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} answered {}", self.call.name(), self.code)?;
+        if let Some(sentence) = sentence(self.code) {
+            write!(formatter, ": {sentence}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Why an operation of this crate failed. An operation that fails has changed nothing unless it says so.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is no usable driver.
+    #[error(transparent)]
+    Load(Box<LoadError>),
+    /// The driver that runs is too old for a call.
+    #[error(transparent)]
+    Missing(#[from] Missing),
+    /// The driver refused a call.
+    #[error("{}{}", Cause { call: *call, code: *code }, Advice(*code))]
+    Driver {
+        /// The call.
+        call: Call,
+        /// What it answered.
+        code: CUresult,
+    },
+    /// A fault on the device ended the context; every later use of it gets this error with the first cause.
+    #[error(
+        "the context is lost: {0}. The process cannot get the device back; start a new one, and look for the fault in the kernels and copies enqueued before"
+    )]
+    ContextLost(Cause),
+    /// The process is a forked child; the driver works in the process that initialised it alone.
+    #[error(
+        "this process was forked from one that uses CUDA, where the driver cannot work; use CUDA in the parent, or start the child with exec"
+    )]
+    Forked,
+    /// There is no device of that number.
+    #[error("there is no CUDA device {asked}: {} found", Count(*found, "device was", "devices were"))]
+    NoDevice {
+        /// The ordinal that was asked for.
+        asked: usize,
+        /// How many devices there are.
+        found: usize,
+    },
+    /// An image is not what it was given as, or is cut off; the driver did not see it.
+    #[error("the image cannot be loaded: {0}")]
+    Image(Box<str>),
+    /// The driver could not compile or load an image.
+    #[error("{}{}{}", Cause { call: *call, code: *code }, Advice(*code), Log(log))]
+    Jit {
+        /// The call.
+        call: Call,
+        /// What it answered.
+        code: CUresult,
+        /// What the driver's compiler wrote; may be empty.
+        log: Box<str>,
+    },
+    /// A library has no kernel of that name.
+    #[error("the library has no kernel `{name}`{}", Names(kernels.as_deref()))]
+    NoKernel {
+        /// The name that was asked for.
+        name: Box<str>,
+        /// The library's kernels, where the driver can list them (12.4).
+        kernels: Option<Box<[Box<str>]>>,
+    },
+    /// Two things that were to work together belong to different contexts.
+    #[error("{what} belongs to another context: {expected:#x} was needed, it is of {found:#x}")]
+    WrongContext {
+        /// What belongs elsewhere.
+        what: &'static str,
+        /// The context needed, as a raw value.
+        expected: usize,
+        /// The context found, as a raw value.
+        found: usize,
+    },
+    /// A range does not lie in the memory it was taken of.
+    #[error("the range {start}..{end} does not lie in a buffer of {}", Count(*len, "element", "elements"))]
+    Bounds {
+        /// Where the range starts, in elements.
+        start: usize,
+        /// Where it ends, in elements.
+        end: usize,
+        /// How many elements there are.
+        len: usize,
+    },
+    /// Two lengths that must be equal are not.
+    #[error("{what}: {} expected, {found} given", Count(*expected, "element", "elements"))]
+    Length {
+        /// What was to have that length.
+        what: &'static str,
+        /// The length needed, in elements.
+        expected: usize,
+        /// The length given, in elements.
+        found: usize,
+    },
+    /// Source and destination of a copy overlap.
+    #[error("the source and the destination of a copy overlap by {bytes} bytes; copy through another buffer")]
+    Overlap {
+        /// By how many bytes.
+        bytes: usize,
+    },
+    /// Memory cannot be seen as elements of another type.
+    #[error(
+        "{bytes} bytes at {address:#x} cannot be taken as elements of {size} bytes aligned to {align}: size or address does not fit"
+    )]
+    Cast {
+        /// The bytes there are.
+        bytes: usize,
+        /// Where they start.
+        address: u64,
+        /// The size of an element of the new type.
+        size: usize,
+        /// The alignment of the new type.
+        align: usize,
+    },
+    /// A fill value of a size that the device cannot repeat.
+    #[error("memory can be filled with values of 1, 2 or 4 bytes; this one has {bytes}")]
+    FillSize {
+        /// The size of the value.
+        bytes: usize,
+    },
+    /// The device has not enough memory, also after what was waiting to be freed was freed.
+    #[error("the device has not enough memory: {asked} bytes were asked for, {free} of {total} are free")]
+    OutOfMemory {
+        /// The bytes asked for.
+        asked: usize,
+        /// The bytes free afterwards; 0 if the driver did not tell.
+        free: usize,
+        /// The bytes there are; 0 if the driver did not tell.
+        total: usize,
+    },
+    /// More elements than an address space can hold.
+    #[error("{len} elements of {size} bytes are more than can be addressed")]
+    TooLarge {
+        /// The number of elements.
+        len: usize,
+        /// The size of one.
+        size: usize,
+    },
+    /// The operation cannot be part of a capture, and its stream is capturing; the capture goes on.
+    #[error(
+        "{what} cannot be captured, and the stream is capturing; do it before the capture or on another stream"
+    )]
+    Capturing {
+        /// The operation.
+        what: &'static str,
+    },
+    /// The time between events was asked of an event that keeps none.
+    #[error("the event was created without timing; create it with `EventOptions {{ timing: true, .. }}`")]
+    NoTiming,
+    /// The options of an event exclude each other.
+    #[error("an event for other processes cannot keep times: `ipc` needs `timing: false`")]
+    IpcTiming,
+    /// A user object was to be released by a graph that holds no reference from it.
+    #[error(
+        "the graph holds no reference to the user object from this handle; it can only give back what it was given"
+    )]
+    NotHeld,
+    /// A raw value belongs to no object of this library.
+    #[error("the raw value {raw:#x} is no {what} that this library knows")]
+    Unknown {
+        /// The kind of object.
+        what: &'static str,
+        /// The raw value.
+        raw: usize,
+    },
+}
+
+impl From<LoadError> for Error {
+    fn from(error: LoadError) -> Self {
+        Self::Load(Box::new(error))
+    }
+}
+
+/// The driver's own sentence about a code.
+fn sentence(code: CUresult) -> Option<&'static str> {
+    cuda_sys::installed()?.describe(code)
+}
+
+/// What to do about a code, as a sentence behind the driver's.
+struct Advice(CUresult);
+
+impl fmt::Display for Advice {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match advice(self.0) {
+            Some(advice) => write!(formatter, ". {advice}"),
+            None => Ok(()),
+        }
+    }
+}
+
+fn advice(code: CUresult) -> Option<&'static str> {
+    Some(match code {
+        CUresult::CUDA_ERROR_NO_DEVICE => {
+            "The driver sees no device: check that one is installed and that CUDA_VISIBLE_DEVICES does not hide it"
+        }
+        CUresult::CUDA_ERROR_NOT_INITIALIZED => {
+            "CUDA was not initialised in this process; begin with Device::new, and not in a child made by fork"
+        }
+        CUresult::CUDA_ERROR_OUT_OF_MEMORY => "Drop buffers that are no longer needed, or use smaller ones",
+        CUresult::CUDA_ERROR_INVALID_PTX => "See the compiler's log for the line",
+        CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION => {
+            "The PTX is newer than the driver: compile it with an older toolkit, or install a newer driver"
+        }
+        CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU | CUresult::CUDA_ERROR_INVALID_IMAGE => {
+            "The image has no code for this device: compile it for its compute capability, or ship PTX"
+        }
+        CUresult::CUDA_ERROR_JIT_COMPILER_NOT_FOUND => {
+            "The driver's PTX compiler (libnvidia-ptxjitcompiler) is not installed"
+        }
+        CUresult::CUDA_ERROR_NOT_PERMITTED => {
+            "The driver allows no such call inside a host function or a destructor that it runs; make it on another thread"
+        }
+        CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED => {
+            "The call cannot be made while a stream is capturing; make it before the capture, or capture in relaxed mode"
+        }
+        CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED => {
+            "A call during the capture could not be captured; end the capture and look for the first error"
+        }
+        CUresult::CUDA_ERROR_STREAM_CAPTURE_ISOLATION => {
+            "A capturing stream can only wait for events that were recorded in the same capture"
+        }
+        CUresult::CUDA_ERROR_STREAM_CAPTURE_UNJOINED => {
+            "Every stream that was drawn into a capture must be waited for by the first one before the end"
+        }
+        CUresult::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT => {
+            "The legacy default stream was used while a stream that waits for it is capturing"
+        }
+        CUresult::CUDA_ERROR_CAPTURED_EVENT => "The event was last recorded in a capture; record it anew",
+        CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES => {
+            "The kernel needs more registers or shared memory than a block can have: use smaller blocks"
+        }
+        CUresult::CUDA_ERROR_INVALID_HANDLE => "The object was destroyed, or is of another kind",
+        CUresult::CUDA_ERROR_SYSTEM_DRIVER_MISMATCH => {
+            "The kernel module and the driver library have different versions: reboot after a driver update"
+        }
+        _ => return None,
+    })
+}
+
+struct Count(usize, &'static str, &'static str);
+
+impl fmt::Display for Count {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} {}", self.0, if self.0 == 1 { self.1 } else { self.2 })
+    }
+}
+
+struct Log<'a>(&'a str);
+
+impl fmt::Display for Log<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() { Ok(()) } else { write!(formatter, ". The compiler's log:\n{}", self.0) }
+    }
+}
+
+struct Names<'a>(Option<&'a [Box<str>]>);
+
+impl fmt::Display for Names<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            None => Ok(()),
+            Some([]) => write!(formatter, "; it has none at all"),
+            Some(names) => write!(formatter, "; it has `{}`", names.join("`, `")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_small() {
+        assert!(size_of::<Error>() <= 64, "{}", size_of::<Error>());
+    }
+
+    #[test]
+    fn names_the_kernels_there_are() {
+        let error = |kernels: Option<&[&str]>| {
+            let kernels = kernels.map(|names| names.iter().map(|&name| name.into()).collect());
+            Error::NoKernel { name: "f".into(), kernels }.to_string()
+        };
+        assert_eq!(error(None), "the library has no kernel `f`");
+        assert_eq!(error(Some(&[])), "the library has no kernel `f`; it has none at all");
+        assert_eq!(error(Some(&["g", "h"])), "the library has no kernel `f`; it has `g`, `h`");
+    }
+
+    #[test]
+    fn says_what_to_do() {
+        let error = Error::Driver {
+            call: Call::cuStreamSynchronize,
+            code: CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+        };
+        let text = error.to_string();
+        assert!(
+            text.starts_with("cuStreamSynchronize answered CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900)"),
+            "{text}"
+        );
+        assert!(text.ends_with("capture in relaxed mode"), "{text}");
+    }
+
+    #[test]
+    fn counts_in_words() {
+        assert_eq!(
+            Error::NoDevice { asked: 1, found: 1 }.to_string(),
+            "there is no CUDA device 1: 1 device was found"
+        );
+        assert_eq!(
+            Error::NoDevice { asked: 0, found: 0 }.to_string(),
+            "there is no CUDA device 0: 0 devices were found"
+        );
+    }
+}

@@ -1,0 +1,194 @@
+//! Events: points in the work of a stream.
+
+use core::fmt;
+use core::time::Duration;
+use std::sync::{Arc, LazyLock};
+
+use cuda_sys::{CUevent, CUevent_flags, CUevent_st, CUresult, Call};
+
+use crate::capture_mode;
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::raw::{Raw, identity};
+use crate::reaper::{self, Object};
+use crate::registry::{Registry, Sharded};
+
+static EVENTS: LazyLock<Registry<Sharded<EventBox>>> = LazyLock::new(|| Registry::with_map(Sharded::new()));
+
+/// What an event is created with; it cannot be asked of the driver afterwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct EventOptions {
+    /// Whether it keeps the time, for [`Event::elapsed_since`]. Events without are faster. Default: yes, as in CUDA.
+    #[doc(alias = "CU_EVENT_DISABLE_TIMING")]
+    pub timing: bool,
+    /// Whether a thread that waits for it sleeps instead of spinning. Default: no.
+    #[doc(alias = "CU_EVENT_BLOCKING_SYNC")]
+    pub blocking: bool,
+    /// Whether other processes can use it; excludes timing. Default: no.
+    #[doc(alias = "CU_EVENT_INTERPROCESS")]
+    pub ipc: bool,
+}
+
+impl Default for EventOptions {
+    fn default() -> Self {
+        Self { timing: true, blocking: false, ipc: false }
+    }
+}
+
+impl EventOptions {
+    fn flags(self) -> Result<u32> {
+        if self.ipc && self.timing {
+            return Err(Error::IpcTiming);
+        }
+        let flag = |set: bool, flag: CUevent_flags| if set { flag.0 } else { 0 };
+        Ok(flag(!self.timing, CUevent_flags::CU_EVENT_DISABLE_TIMING)
+            | flag(self.blocking, CUevent_flags::CU_EVENT_BLOCKING_SYNC)
+            | flag(self.ipc, CUevent_flags::CU_EVENT_INTERPROCESS))
+    }
+}
+
+struct EventBox {
+    raw: Raw<CUevent_st>,
+    context: Context,
+    /// `None` for an event that is not ours: what it was created with is not known.
+    options: Option<EventOptions>,
+}
+
+/// An event. Record it with [`Stream::record`](crate::Stream::record); it is destroyed with its last handle.
+#[derive(Clone)]
+pub struct Event(Arc<EventBox>);
+
+identity!(Event);
+
+impl Context {
+    /// An event with the default options.
+    ///
+    /// Stands on `cuEventCreate`, CUDA 2.0.
+    ///
+    /// # Errors
+    /// What the driver answers.
+    pub fn event(&self) -> Result<Event> {
+        self.event_with(EventOptions::default())
+    }
+
+    /// An event with these options.
+    ///
+    /// Stands on `cuEventCreate`, CUDA 2.0.
+    ///
+    /// # Errors
+    /// The options exclude each other, or what the driver answers.
+    #[doc(alias = "cuEventCreate")]
+    pub fn event_with(&self, options: EventOptions) -> Result<Event> {
+        let raw = reaper::create_event(self, options.flags()?)?;
+        let event = Arc::new(EventBox { raw, context: self.clone(), options: Some(options) });
+        EVENTS.register(raw.key(), Arc::downgrade(&event));
+        Ok(Event(event))
+    }
+}
+
+impl Event {
+    /// The event behind a raw handle: the owner that this library has for it, or else a handle that does not own it.
+    ///
+    /// # Safety
+    /// `raw` is an event of `context`, and it lives until every use of the result is over.
+    ///
+    /// # Errors
+    /// The event is known and belongs to another context.
+    pub unsafe fn from_raw(context: &Context, raw: CUevent) -> Result<Self> {
+        if let Some(known) = EVENTS.find(&raw.addr()).map(Self) {
+            context.ensure_same(known.context(), "the event")?;
+            return Ok(known);
+        }
+        Ok(Self(Arc::new(EventBox { raw: Raw::new(raw), context: context.clone(), options: None })))
+    }
+
+    /// The driver's own handle.
+    #[must_use]
+    #[inline]
+    pub fn as_raw(&self) -> CUevent {
+        self.0.raw.get()
+    }
+
+    /// The context it was created in.
+    #[must_use]
+    pub fn context(&self) -> &Context {
+        &self.0.context
+    }
+
+    /// What it was created with; `None` if somebody else created it.
+    #[must_use]
+    pub fn options(&self) -> Option<EventOptions> {
+        self.0.options
+    }
+
+    /// Whether all work up to its last record is done; true if it was never recorded.
+    ///
+    /// Stands on `cuEventQuery`, CUDA 2.0.
+    ///
+    /// # Errors
+    /// What the driver answers.
+    #[doc(alias = "cuEventQuery")]
+    pub fn query(&self) -> Result<bool> {
+        self.0.context.ensure_usable()?;
+        let _mode = capture_mode::relaxed(self.0.context.driver());
+        // SAFETY: the event is alive.
+        match unsafe { self.0.context.driver().cuEventQuery(self.as_raw()) } {
+            CUresult::CUDA_ERROR_NOT_READY => Ok(false),
+            code => self.0.context.check(Call::cuEventQuery, code).map(|()| true),
+        }
+    }
+
+    /// Waits until all work up to its last record is done; at once if it was never recorded.
+    ///
+    /// Stands on `cuEventSynchronize`, CUDA 2.0.
+    ///
+    /// # Errors
+    /// What the driver answers.
+    #[doc(alias = "cuEventSynchronize")]
+    pub fn synchronize_blocking(&self) -> Result<()> {
+        self.0.context.ensure_usable()?;
+        let _mode = capture_mode::relaxed(self.0.context.driver());
+        // SAFETY: the event is alive.
+        let code = unsafe { self.0.context.driver().cuEventSynchronize(self.as_raw()) };
+        self.0.context.check(Call::cuEventSynchronize, code)
+    }
+
+    /// The time from `start` to this event, about half a microsecond exact. Both have been recorded and reached.
+    ///
+    /// Stands on `cuEventElapsedTime`, CUDA 2.0.
+    ///
+    /// # Errors
+    /// One of them keeps no time or is of another context; one was not recorded (`INVALID_HANDLE`) or not reached (`NOT_READY`).
+    #[doc(alias = "cuEventElapsedTime")]
+    pub fn elapsed_since(&self, start: &Self) -> Result<Duration> {
+        let context = &self.0.context;
+        context.ensure_usable()?;
+        context.ensure_same(start.context(), "the starting event")?;
+        if [self, start].iter().any(|event| event.options().is_some_and(|options| !options.timing)) {
+            return Err(Error::NoTiming);
+        }
+        let mut milliseconds = 0.0;
+        // SAFETY: both events are alive and the out pointer is valid.
+        let code = unsafe {
+            context.driver().cuEventElapsedTime(&raw mut milliseconds, start.as_raw(), self.as_raw())
+        };
+        context.check(Call::cuEventElapsedTime, code)?;
+        // Events on two streams may come in the other order than asked: no time then.
+        Ok(Duration::try_from_secs_f64(f64::from(milliseconds) / 1000.0).unwrap_or_default())
+    }
+}
+
+impl Drop for EventBox {
+    fn drop(&mut self) {
+        if self.options.is_some() {
+            EVENTS.forget(self.raw.key(), self);
+            reaper::destroy(&self.context, Object::Event(self.raw));
+        }
+    }
+}
+
+impl fmt::Debug for Event {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Event").field("raw", &self.0.raw).field("options", &self.0.options).finish()
+    }
+}

@@ -1,0 +1,179 @@
+//! Owners of graphs and executable graphs; what is in them is cuda-graph's.
+
+use core::fmt;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
+
+use cuda_sys::{CUgraph, CUgraph_st, CUgraphExec, CUgraphExec_st, Call};
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::raw::{Raw, identity};
+use crate::reaper::{self, Object};
+use crate::registry::{Registry, Sharded};
+
+static GRAPHS: LazyLock<Registry<Sharded<GraphBox>>> = LazyLock::new(|| Registry::with_map(Sharded::new()));
+
+struct GraphBox {
+    raw: Raw<CUgraph_st>,
+    context: Context,
+    owned: bool,
+    /// Keeps this crate's own calls on the graph apart.
+    calls: Mutex<()>,
+}
+
+/// The owner of a graph of the driver. Calls on one graph must not overlap, reading ones included: that is for whoever holds it to see to.
+#[derive(Clone)]
+pub struct GraphHandle(Arc<GraphBox>);
+
+identity!(GraphHandle);
+
+impl GraphHandle {
+    /// An empty graph.
+    ///
+    /// Stands on `cuGraphCreate`, CUDA 10.0.
+    ///
+    /// # Errors
+    /// What the driver answers.
+    #[doc(alias = "cuGraphCreate")]
+    pub fn create(context: &Context) -> Result<Self> {
+        context.ensure_usable()?;
+        let mut raw = core::ptr::null_mut();
+        // SAFETY: the out pointer is valid.
+        let code = unsafe { context.driver().cuGraphCreate(&raw mut raw, 0) };
+        context.check(Call::cuGraphCreate, code)?;
+        // SAFETY: the graph is new and nobody else's.
+        Ok(unsafe { Self::from_raw_owned(context, raw) })
+    }
+
+    /// Takes over a graph; it is destroyed with the last handle.
+    ///
+    /// # Safety
+    /// `raw` is a graph whose work is of `context`. It has no other owner, now or later, and is no body and no child of another graph.
+    #[must_use]
+    #[doc(alias = "cuGraphDestroy")]
+    pub unsafe fn from_raw_owned(context: &Context, raw: CUgraph) -> Self {
+        let graph = GraphBox::new(context, raw, true);
+        GRAPHS.register(raw.addr(), Arc::downgrade(&graph));
+        Self(graph)
+    }
+
+    /// The graph behind a raw handle: the owner that this library has for it, or else a handle that does not own it.
+    ///
+    /// # Safety
+    /// `raw` is a graph whose work is of `context`, and it lives as long as the result is used.
+    ///
+    /// # Errors
+    /// The graph is known and belongs to another context.
+    pub unsafe fn from_raw(context: &Context, raw: CUgraph) -> Result<Self> {
+        if let Some(known) = GRAPHS.find(&raw.addr()).map(Self) {
+            context.ensure_same(known.context(), "the graph")?;
+            return Ok(known);
+        }
+        Ok(Self(GraphBox::new(context, raw, false)))
+    }
+
+    /// The driver's own handle.
+    #[must_use]
+    #[inline]
+    pub fn as_raw(&self) -> CUgraph {
+        self.0.raw.get()
+    }
+
+    /// The context.
+    #[must_use]
+    #[inline]
+    pub fn context(&self) -> &Context {
+        &self.0.context
+    }
+}
+
+impl GraphHandle {
+    /// Keeps this crate's own calls on the graph apart; safe code reaches no others.
+    pub(crate) fn call_alone(&self) -> MutexGuard<'_, ()> {
+        self.0.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// This graph, without keeping it alive.
+    pub(crate) fn identity(&self) -> GraphIdentity {
+        GraphIdentity(Arc::downgrade(&self.0))
+    }
+}
+
+/// Which graph something was done to; not mistaken for a later one at the same address.
+pub(crate) struct GraphIdentity(Weak<GraphBox>);
+
+impl GraphIdentity {
+    pub(crate) fn is(&self, graph: &GraphHandle) -> bool {
+        core::ptr::eq(self.0.as_ptr(), Arc::as_ptr(&graph.0))
+    }
+}
+
+impl GraphBox {
+    fn new(context: &Context, raw: CUgraph, owned: bool) -> Arc<Self> {
+        Arc::new(Self { raw: Raw::new(raw), context: context.clone(), owned, calls: Mutex::new(()) })
+    }
+}
+
+impl Drop for GraphBox {
+    fn drop(&mut self) {
+        if self.owned {
+            GRAPHS.forget(self.raw.key(), self);
+            reaper::destroy(&self.context, Object::Graph(self.raw));
+        }
+    }
+}
+
+impl fmt::Debug for GraphHandle {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("GraphHandle").field(&self.0.raw).finish()
+    }
+}
+
+struct ExecBox {
+    raw: Raw<CUgraphExec_st>,
+    context: Context,
+}
+
+/// The owner of an executable graph of the driver. Destroying one that is queued or running is allowed: it still runs.
+#[derive(Clone)]
+pub struct GraphExecHandle(Arc<ExecBox>);
+
+identity!(GraphExecHandle);
+
+impl GraphExecHandle {
+    /// Takes over an executable graph; it is destroyed with the last handle, with the thread's capture mode relaxed.
+    ///
+    /// # Safety
+    /// `raw` is an executable graph whose work is of `context`, and it has no other owner, now or later.
+    #[must_use]
+    #[doc(alias = "cuGraphExecDestroy")]
+    pub unsafe fn from_raw_owned(context: &Context, raw: CUgraphExec) -> Self {
+        Self(Arc::new(ExecBox { raw: Raw::new(raw), context: context.clone() }))
+    }
+
+    /// The driver's own handle.
+    #[must_use]
+    #[inline]
+    pub fn as_raw(&self) -> CUgraphExec {
+        self.0.raw.get()
+    }
+
+    /// The context.
+    #[must_use]
+    #[inline]
+    pub fn context(&self) -> &Context {
+        &self.0.context
+    }
+}
+
+impl Drop for ExecBox {
+    fn drop(&mut self) {
+        reaper::destroy(&self.context, Object::GraphExec(self.raw));
+    }
+}
+
+impl fmt::Debug for GraphExecHandle {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("GraphExecHandle").field(&self.0.raw).finish()
+    }
+}

@@ -1,0 +1,234 @@
+//! Kernels.
+
+use core::fmt;
+use std::ffi::CString;
+use std::sync::{Arc, LazyLock};
+
+use cuda_sys::{
+    CUfunc_st, CUfunction, CUfunction_attribute as Attribute, CUkern_st, CUkernel, CUresult, Call,
+};
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::library::Library;
+use crate::raw::{Raw, identity};
+use crate::registry::{Registry, Sharded};
+
+static KERNELS: LazyLock<Registry<Sharded<KernelBox>>> = LazyLock::new(|| Registry::with_map(Sharded::new()));
+
+/// One parameter in a kernel's parameter block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Parameter {
+    /// Where it starts, in bytes.
+    pub offset: usize,
+    /// Its size in bytes.
+    pub size: usize,
+}
+
+/// What the compiler and the driver made of a kernel; read once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct KernelAttributes {
+    /// Threads that a block of it may have on its device.
+    pub max_threads_per_block: u32,
+    /// Bytes of shared memory that it declares itself.
+    pub static_shared_bytes: u32,
+    /// Bytes of dynamic shared memory that a launch may add.
+    pub max_dynamic_shared_bytes: u32,
+    /// Bytes of constant memory that it declares.
+    pub constant_bytes: u32,
+    /// Bytes of local memory of each thread.
+    pub local_bytes: u32,
+    /// 32-bit registers of each thread.
+    pub registers: u32,
+    /// The PTX version of its source, ten times major plus minor.
+    pub ptx_version: u32,
+    /// The compute capability of its code, ten times major plus minor.
+    pub binary_version: u32,
+}
+
+struct KernelBox {
+    raw: Raw<CUkern_st>,
+    function: Raw<CUfunc_st>,
+    library: Library,
+    name: Box<str>,
+    parameters: Option<Box<[Parameter]>>,
+    attributes: KernelAttributes,
+}
+
+/// A kernel, with its library, its function in the context, and what is known about it. Asking twice for a kernel gives the same one.
+#[derive(Clone)]
+pub struct Kernel(Arc<KernelBox>);
+
+identity!(Kernel);
+
+impl Library {
+    /// The kernel with this name, as it stands in the PTX (for C++ code without `extern "C"` the mangled name).
+    ///
+    /// It is loaded to the device now, so that no later launch or capture has to. Stands on `cuLibraryGetKernel`, `cuKernelGetFunction`,
+    /// `cuKernelGetAttribute`, CUDA 12.0, and `cuKernelGetParamInfo`, CUDA 12.4.
+    ///
+    /// # Errors
+    /// There is none with this name (the error lists those there are), it does not compile, or what the driver answers.
+    #[doc(alias = "cuLibraryGetKernel")]
+    #[doc(alias = "cuKernelGetFunction")]
+    pub fn kernel(&self, name: &str) -> Result<Kernel> {
+        let context = self.context();
+        let current = context.enter()?;
+        let _alone = self.compile_alone();
+        let Some(raw) = find(self, name)? else { return Err(self.no_kernel(name)) };
+        if let Some(known) = KERNELS.find(&raw.addr()) {
+            return Ok(Kernel(known));
+        }
+        let mut function = core::ptr::null_mut();
+        // SAFETY: the kernel's library is loaded, its context is current, and the out pointer is valid.
+        let code = unsafe { context.driver().cuKernelGetFunction(&raw mut function, raw) };
+        self.compiled(Call::cuKernelGetFunction, code)?;
+        let kernel = Arc::new(KernelBox {
+            raw: Raw::new(raw),
+            function: Raw::new(function),
+            library: self.clone(),
+            name: name.into(),
+            parameters: parameters(context, raw)?,
+            attributes: attributes(context, raw)?,
+        });
+        drop(current);
+        let known = KERNELS.register_unless_known(raw.addr(), Arc::downgrade(&kernel));
+        Ok(Kernel(known.unwrap_or(kernel)))
+    }
+
+    fn no_kernel(&self, name: &str) -> Error {
+        let kernels = self.kernel_names().ok();
+        let kernels = kernels.map(|names| names.into_iter().map(String::into_boxed_str).collect());
+        Error::NoKernel { name: name.into(), kernels }
+    }
+}
+
+impl Kernel {
+    /// The kernel that this library knows by a raw handle: its whole owner, as long as anybody holds it.
+    ///
+    /// # Safety
+    /// `raw` is a kernel whose library is loaded.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`] if nobody holds a [`Kernel`] for it.
+    pub unsafe fn from_raw(raw: CUkernel) -> Result<Self> {
+        KERNELS.find(&raw.addr()).map(Self).ok_or(Error::Unknown { what: "kernel", raw: raw.addr() })
+    }
+
+    /// The driver's own handle, good in every context.
+    #[must_use]
+    #[inline]
+    pub fn as_raw(&self) -> CUkernel {
+        self.0.raw.get()
+    }
+
+    /// The kernel's function in its [context](Self::context).
+    #[must_use]
+    #[inline]
+    pub fn function(&self) -> CUfunction {
+        self.0.function.get()
+    }
+
+    /// The library it is in.
+    #[must_use]
+    pub fn library(&self) -> &Library {
+        &self.0.library
+    }
+
+    /// The context that its function belongs to.
+    #[must_use]
+    #[inline]
+    pub fn context(&self) -> &Context {
+        self.0.library.context()
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Its parameters in order; `None` where the driver does not tell (before 12.4).
+    #[must_use]
+    #[inline]
+    pub fn parameters(&self) -> Option<&[Parameter]> {
+        self.0.parameters.as_deref()
+    }
+
+    /// What the compiler and the driver made of it.
+    #[must_use]
+    #[inline]
+    pub fn attributes(&self) -> &KernelAttributes {
+        &self.0.attributes
+    }
+}
+
+impl Drop for KernelBox {
+    fn drop(&mut self) {
+        KERNELS.forget(self.raw.key(), self);
+    }
+}
+
+impl fmt::Debug for Kernel {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Kernel").field("name", &self.name()).field("raw", &self.0.raw).finish()
+    }
+}
+
+/// The driver's handle for a name; `None` if the library has no such kernel.
+fn find(library: &Library, name: &str) -> Result<Option<CUkernel>> {
+    let Ok(text) = CString::new(name) else { return Ok(None) };
+    let mut raw = core::ptr::null_mut();
+    // SAFETY: the library is loaded, the name is a C string, and the out pointer is valid.
+    let code = unsafe {
+        library.context().driver().cuLibraryGetKernel(&raw mut raw, library.as_raw(), text.as_ptr())
+    };
+    match code {
+        CUresult::CUDA_ERROR_NOT_FOUND => Ok(None),
+        code => library.compiled(Call::cuLibraryGetKernel, code).map(|()| Some(raw)),
+    }
+}
+
+/// Asks for one parameter after the other until the driver says that there is none.
+#[doc(alias = "cuKernelGetParamInfo")]
+fn parameters(context: &Context, kernel: CUkernel) -> Result<Option<Box<[Parameter]>>> {
+    let mut parameters = Vec::new();
+    loop {
+        let (mut offset, mut size) = (0, 0);
+        // SAFETY: the kernel's library is loaded and the out pointers are valid.
+        let answer = unsafe {
+            context.driver().cuKernelGetParamInfo(kernel, parameters.len(), &raw mut offset, &raw mut size)
+        };
+        match answer {
+            Err(_older) => return Ok(None),
+            Ok(CUresult::CUDA_ERROR_INVALID_VALUE) => return Ok(Some(parameters.into())),
+            Ok(code) => context.check(Call::cuKernelGetParamInfo, code)?,
+        }
+        parameters.push(Parameter { offset, size });
+    }
+}
+
+#[doc(alias = "cuKernelGetAttribute")]
+fn attributes(context: &Context, kernel: CUkernel) -> Result<KernelAttributes> {
+    let read = |attribute| -> Result<u32> {
+        let mut value = 0;
+        // SAFETY: the kernel's library is loaded and the out pointer valid.
+        let code = unsafe {
+            let device = context.device().as_raw();
+            context.driver().cuKernelGetAttribute(&raw mut value, attribute, kernel, device)
+        };
+        context.check(Call::cuKernelGetAttribute, code)?;
+        Ok(u32::try_from(value).unwrap_or(0))
+    };
+    Ok(KernelAttributes {
+        max_threads_per_block: read(Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
+        static_shared_bytes: read(Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
+        max_dynamic_shared_bytes: read(Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)?,
+        constant_bytes: read(Attribute::CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES)?,
+        local_bytes: read(Attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?,
+        registers: read(Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
+        ptx_version: read(Attribute::CU_FUNC_ATTRIBUTE_PTX_VERSION)?,
+        binary_version: read(Attribute::CU_FUNC_ATTRIBUTE_BINARY_VERSION)?,
+    })
+}

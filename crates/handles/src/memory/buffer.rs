@@ -1,0 +1,161 @@
+//! Buffers: owned ranges of device memory.
+
+use core::fmt;
+use core::hash::{Hash, Hasher};
+use core::marker::PhantomData;
+use core::ops::RangeBounds;
+use std::sync::Arc;
+
+use cuda_sys::CUdeviceptr;
+
+use super::allocation::Allocation;
+use super::element::Element;
+use super::slice::Slice;
+use crate::error::{Error, Result};
+use crate::stream::Stream;
+
+/// Pooled device memory for `len` elements, or a part of such memory. Clones and sub-buffers share it; it is freed when the last of them and
+/// every graph that uses it are gone.
+///
+/// Made by [`Stream::zeros`] and [`Stream::upload`]. See [`Allocation`] for what its home stream means.
+pub struct Buffer<T> {
+    allocation: Arc<Allocation>,
+    address: CUdeviceptr,
+    len: usize,
+    _elements: PhantomData<fn() -> T>,
+}
+
+impl<T> Buffer<T> {
+    /// The whole allocation, which has the size of `len` elements.
+    pub(super) fn whole(allocation: Allocation, len: usize) -> Self {
+        let address = allocation.address();
+        Self { allocation: Arc::new(allocation), address, len, _elements: PhantomData }
+    }
+
+    /// The number of elements.
+    #[must_use]
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether it has no elements. An empty buffer is an ordinary value; nothing done with it reaches the driver.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Its size in bytes.
+    #[must_use]
+    #[inline]
+    pub fn size_bytes(&self) -> usize {
+        self.len * size_of::<T>()
+    }
+
+    /// The address of the first element; 0 if the allocation has no bytes.
+    #[must_use]
+    #[inline]
+    pub fn address(&self) -> CUdeviceptr {
+        self.address
+    }
+
+    /// The memory it is, or is part of.
+    #[must_use]
+    #[inline]
+    pub fn allocation(&self) -> &Arc<Allocation> {
+        &self.allocation
+    }
+
+    /// The stream in whose order the memory was allocated and will be freed.
+    #[must_use]
+    pub fn home(&self) -> &Stream {
+        self.allocation.home()
+    }
+
+    /// All of it, borrowed.
+    #[must_use]
+    #[inline]
+    pub fn as_slice(&self) -> Slice<'_, T> {
+        Slice::of(&self.allocation, self.address, self.len)
+    }
+
+    /// A part of it, borrowed, by elements.
+    ///
+    /// # Errors
+    /// The range does not lie in the buffer.
+    pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<Slice<'_, T>> {
+        self.as_slice().slice(range)
+    }
+
+    /// A part of it that keeps the whole memory, by elements.
+    ///
+    /// # Errors
+    /// The range does not lie in the buffer.
+    pub fn sub_buffer(&self, range: impl RangeBounds<usize>) -> Result<Self> {
+        let part = self.slice(range)?;
+        Ok(Self { address: part.address(), len: part.len(), ..self.clone() })
+    }
+
+    /// The same memory as elements of another type.
+    ///
+    /// # Errors
+    /// Its size is no multiple of the other type's, or its address is not aligned for it.
+    pub fn cast<U: Element>(&self) -> Result<Buffer<U>> {
+        let (bytes, size, align) = (self.size_bytes(), size_of::<U>(), align_of::<U>());
+        let fits = self.address.is_multiple_of(align as u64) && bytes.is_multiple_of(size.max(1));
+        if !fits || size == 0 && bytes != 0 {
+            return Err(Error::Cast { bytes, address: self.address, size, align });
+        }
+        Ok(Buffer {
+            allocation: Arc::clone(&self.allocation),
+            address: self.address,
+            len: bytes.checked_div(size).unwrap_or(0),
+            _elements: PhantomData,
+        })
+    }
+}
+
+impl<T> Clone for Buffer<T> {
+    fn clone(&self) -> Self {
+        Self {
+            allocation: Arc::clone(&self.allocation),
+            address: self.address,
+            len: self.len,
+            _elements: PhantomData,
+        }
+    }
+}
+
+impl<'a, T> From<&'a Buffer<T>> for Slice<'a, T> {
+    #[inline]
+    fn from(buffer: &'a Buffer<T>) -> Self {
+        buffer.as_slice()
+    }
+}
+
+impl<'a, T> From<&Slice<'a, T>> for Slice<'a, T> {
+    #[inline]
+    fn from(slice: &Slice<'a, T>) -> Self {
+        *slice
+    }
+}
+
+impl<T> PartialEq for Buffer<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_slice() == other.as_slice()
+    }
+}
+
+impl<T> Eq for Buffer<T> {}
+
+impl<T> Hash for Buffer<T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_slice().hash(state);
+    }
+}
+
+impl<T> fmt::Debug for Buffer<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Buffer<{}>({:#x}, {})", core::any::type_name::<T>(), self.address, self.len)
+    }
+}

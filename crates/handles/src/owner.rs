@@ -1,0 +1,77 @@
+//! Anything that has to be kept alive, in one small type.
+
+use core::any::Any;
+use std::sync::Arc;
+
+use crate::context::Context;
+use crate::event::Event;
+use crate::kernel::Kernel;
+use crate::memory::{Allocation, Buffer, Slice};
+use crate::stream::Stream;
+
+/// Keeps something alive that a graph or a parameter holder uses. 16 bytes; a clone counts one reference.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Owner {
+    /// Device memory.
+    Allocation(Arc<Allocation>),
+    /// A kernel, and with it its library.
+    Kernel(Kernel),
+    /// An event.
+    Event(Event),
+    /// A stream.
+    Stream(Stream),
+    /// A context.
+    Context(Context),
+    /// Anything else; see [`Owner::other`].
+    Other(Arc<dyn Any + Send + Sync>),
+}
+
+impl Owner {
+    /// An owner of any value.
+    pub fn other(value: impl Any + Send + Sync) -> Self {
+        Self::Other(Arc::new(value))
+    }
+}
+
+impl<T> From<&Buffer<T>> for Owner {
+    fn from(buffer: &Buffer<T>) -> Self {
+        Self::Allocation(Arc::clone(buffer.allocation()))
+    }
+}
+
+impl<T> From<Slice<'_, T>> for Owner {
+    fn from(slice: Slice<'_, T>) -> Self {
+        Self::Allocation(Arc::clone(slice.allocation()))
+    }
+}
+
+impl From<&Arc<Allocation>> for Owner {
+    fn from(allocation: &Arc<Allocation>) -> Self {
+        Self::Allocation(Arc::clone(allocation))
+    }
+}
+
+impl From<Arc<dyn Any + Send + Sync>> for Owner {
+    fn from(other: Arc<dyn Any + Send + Sync>) -> Self {
+        Self::Other(other)
+    }
+}
+
+macro_rules! from_handle {
+    ($($handle:ident),*) => { $(
+        impl From<&$handle> for Owner {
+            fn from(handle: &$handle) -> Self {
+                Self::$handle(handle.clone())
+            }
+        }
+
+        impl From<$handle> for Owner {
+            fn from(handle: $handle) -> Self {
+                Self::$handle(handle)
+            }
+        }
+    )* };
+}
+
+from_handle!(Kernel, Event, Stream, Context);

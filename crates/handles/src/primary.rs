@@ -1,0 +1,76 @@
+//! Getting contexts: the primary one of a device, and contexts that exist already.
+
+use std::sync::{Mutex, PoisonError};
+
+use cuda_sys::{CUcontext, Call};
+
+use crate::context::Context;
+use crate::device::{Device, checked, initialised};
+use crate::error::Result;
+use crate::limits::Limits;
+use crate::reaper;
+
+/// Retained once each, and kept until the process ends: what is in a context may be dropped at any time.
+static PRIMARY: Mutex<Vec<Context>> = Mutex::new(Vec::new());
+
+impl Device {
+    /// The device's primary context, the one that other CUDA code of the process uses as well. Every call gives the same one.
+    ///
+    /// Stands on `cuDevicePrimaryCtxRetain`, CUDA 7.0; called once per device. It is not released before the process ends.
+    ///
+    /// # Errors
+    /// What the driver answers.
+    #[doc(alias = "cuDevicePrimaryCtxRetain")]
+    pub fn context(self) -> Result<Context> {
+        initialised()?;
+        let mut contexts = PRIMARY.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = contexts.iter().find(|context| context.device() == self) {
+            return Ok(known.clone());
+        }
+        let limits = Limits::of(self)?;
+        let mut raw = core::ptr::null_mut();
+        // SAFETY: the out pointer is valid.
+        let code = unsafe { self.driver().cuDevicePrimaryCtxRetain(&raw mut raw, self.as_raw()) };
+        checked(Call::cuDevicePrimaryCtxRetain, code)?;
+        reaper::set_starter(reaper::start_thread);
+        let context = Context::wrap(raw, self, limits);
+        context.register();
+        contexts.push(context.clone());
+        Ok(context)
+    }
+}
+
+impl Context {
+    /// The context behind a raw handle: the owner that this library has for it, or else a handle that does not own it.
+    ///
+    /// # Safety
+    /// `raw` is a context of the driver of this process, and it lives until everything made from the result is dropped and
+    /// [`reaper::drain`] has returned.
+    ///
+    /// # Errors
+    /// What the driver answers to the question for its device.
+    #[doc(alias = "cuCtxGetDevice")]
+    pub unsafe fn from_raw(raw: CUcontext) -> Result<Self> {
+        if let Some(known) = Self::find(raw) {
+            return Ok(known);
+        }
+        let device = device_of(raw)?;
+        reaper::set_starter(reaper::start_thread);
+        Ok(Self::wrap(raw, device, Limits::of(device)?))
+    }
+}
+
+/// Asks a context for its device.
+fn device_of(raw: CUcontext) -> Result<Device> {
+    let driver = initialised()?;
+    let mut popped = core::ptr::null_mut();
+    let mut ordinal = 0;
+    // SAFETY: the caller's context is alive; all out pointers are valid, and what is pushed is popped.
+    unsafe {
+        checked(Call::cuCtxPushCurrent, driver.cuCtxPushCurrent(raw))?;
+        let code = driver.cuCtxGetDevice(&raw mut ordinal);
+        checked(Call::cuCtxPopCurrent, driver.cuCtxPopCurrent(&raw mut popped))?;
+        checked(Call::cuCtxGetDevice, code)?;
+    }
+    Device::with_raw(ordinal)
+}

@@ -1,0 +1,32 @@
+//! The drop rules, in one place.
+//!
+//! A drop never waits for the device and never fails loudly. What it does depends on what it finds:
+//!
+//! - A buffer that only its home stream used is freed in that stream's order, with the thread's capture mode relaxed around the call.
+//! - A buffer that other streams used is freed by the reaper behind a fence over all streams that ever used memory of another home: the
+//!   reaper's own stream waits for them and then frees in stream order.
+//! - Streams, events, graphs, executables and user objects are destroyed at once. Streams that are part of the fence are left to the reaper.
+//! - Where the driver does not permit a call (inside a host function, or a free while the home stream is capturing), the reaper makes it.
+//! - What a user object owns is dropped by the reaper, never by the driver's thread.
+//! - Libraries are unloaded by [`drain`] alone, since an unload makes the launches of every thread wait.
+//! - After its context was lost, in a forked child and while the process exits, a drop makes no driver call.
+//!
+//! The reaper is one thread, started when something first waits for it. It keeps one stream per context. The end of the process stops it in
+//! bounded time.
+
+mod fence;
+mod list;
+mod queue;
+mod raw_stream;
+mod worker;
+
+pub use queue::{DropFailure, pending, set_hook};
+pub use worker::drain;
+
+pub(crate) use fence::{Free, close, join, push_free};
+pub(crate) use list::Node;
+pub(crate) use queue::{
+    Object, Payload, Unused, destroy, may_call, push_library, push_payload, report, set_starter, start,
+};
+pub(crate) use raw_stream::{RawStream, create_event};
+pub(crate) use worker::{free_pending, start as start_thread};

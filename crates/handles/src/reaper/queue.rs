@@ -1,0 +1,217 @@
+//! What waits for the reaper, and the first try that mostly makes waiting unnecessary.
+
+use core::any::Any;
+use core::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::thread::Thread;
+
+use cuda_sys::{
+    CUevent_st, CUgraph_st, CUgraphExec_st, CUlib_st, CUresult, CUstream_st, CUuserObject_st, Call, Driver,
+};
+
+use super::list::{List, Node};
+use crate::capture_mode;
+use crate::context::Context;
+use crate::error::Error;
+use crate::process;
+use crate::raw::Raw;
+
+/// A driver object that one call destroys.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Object {
+    Stream(Raw<CUstream_st>),
+    Event(Raw<CUevent_st>),
+    Graph(Raw<CUgraph_st>),
+    GraphExec(Raw<CUgraphExec_st>),
+    /// A reference to a user object.
+    Share(Raw<CUuserObject_st>),
+}
+
+/// An object whose destruction the driver refused where it was tried.
+#[derive(Debug)]
+pub(crate) struct Doomed {
+    pub(crate) context: Context,
+    pub(crate) object: Object,
+}
+
+/// What a user object of the driver owns, until its destructor or its last handle gives it up.
+pub(crate) struct Payload(Mutex<Option<Box<dyn Send>>>);
+
+/// A library that nothing uses any more, with what its driver object may point to.
+pub(crate) struct Unused {
+    pub(crate) context: Context,
+    pub(crate) raw: Raw<CUlib_st>,
+    pub(crate) keep: Box<dyn Any + Send>,
+}
+
+pub(crate) static OBJECTS: List<Doomed> = List::starting_with(AtomicPtr::new(core::ptr::null_mut()));
+pub(crate) static PAYLOADS: List<Arc<Payload>> = List::starting_with(AtomicPtr::new(core::ptr::null_mut()));
+pub(crate) static LIBRARIES: List<Unused> = List::starting_with(AtomicPtr::new(core::ptr::null_mut()));
+
+static PENDING: AtomicUsize = AtomicUsize::new(0);
+static STARTER: OnceLock<fn() -> Option<Thread>> = OnceLock::new();
+static THREAD: OnceLock<Option<Thread>> = OnceLock::new();
+static HOOK: RwLock<Option<fn(&DropFailure)>> = RwLock::new(None);
+
+/// Something that could not be destroyed when its owner was dropped.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct DropFailure {
+    /// What was to happen, such as `freeing a buffer`.
+    pub what: &'static str,
+    /// What the driver answered.
+    pub error: Error,
+}
+
+impl fmt::Display for DropFailure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} failed in a drop: {}", self.what, self.error)
+    }
+}
+
+impl core::error::Error for DropFailure {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        Some(&self.error)
+    }
+}
+
+/// How many things wait to be freed, destroyed, released or unloaded, those just being handled included.
+#[must_use]
+pub fn pending() -> usize {
+    PENDING.load(Ordering::Acquire)
+}
+
+/// Gives failures of drops to `hook`, in place of the hook before. It runs on whatever thread dropped, the reaper's included; a panic in it
+/// is caught and lost. Without a hook, failures are silent.
+pub fn set_hook(hook: fn(&DropFailure)) {
+    *HOOK.write().unwrap_or_else(PoisonError::into_inner) = Some(hook);
+}
+
+/// Reports a failure of a drop. A lost context is no failure: everything in it is gone.
+pub(crate) fn report(what: &'static str, error: Error) {
+    if matches!(error, Error::ContextLost(_) | Error::Forked) || !process::is_running() {
+        return;
+    }
+    let hook = *HOOK.read().unwrap_or_else(PoisonError::into_inner);
+    if let Some(hook) = hook {
+        let _ = catch_unwind(AssertUnwindSafe(|| hook(&DropFailure { what, error })));
+    }
+}
+
+/// One more thing waits.
+pub(crate) fn expect_one() {
+    PENDING.fetch_add(1, Ordering::AcqRel);
+}
+
+/// One thing waits no more.
+pub(crate) fn one_done() {
+    PENDING.fetch_sub(1, Ordering::AcqRel);
+}
+
+/// Says how the reaper's thread is started, when it comes to that.
+pub(crate) fn set_starter(starter: fn() -> Option<Thread>) {
+    let _ = STARTER.set(starter);
+}
+
+/// Starts the reaper's thread, if that has not happened; where there can be none, things wait for [`drain`](super::drain).
+pub(crate) fn start() -> Option<&'static Thread> {
+    let starter = STARTER.get()?;
+    THREAD.get_or_init(starter).as_ref()
+}
+
+/// Lets the reaper look at what waits.
+pub(crate) fn wake() {
+    if let Some(thread) = start() {
+        thread.unpark();
+    }
+}
+
+/// As [`wake`], for destructors that the driver runs: starts nothing.
+fn nudge() {
+    if let Some(Some(thread)) = THREAD.get() {
+        thread.unpark();
+    }
+}
+
+/// Whether a drop may call the driver for something in this context.
+pub(crate) fn may_call(context: &Context) -> bool {
+    process::is_running() && context.lost().is_none()
+}
+
+/// Destroys an object: now, or on the reaper's thread where the driver does not permit it here.
+pub(crate) fn destroy(context: &Context, object: Object) {
+    if let Err(doomed) = try_destroy(Doomed { context: context.clone(), object }) {
+        expect_one();
+        OBJECTS.push(Node::new(doomed));
+        wake();
+    }
+}
+
+/// Destroys an object, unless the driver permits no such call on this thread now: then it comes back.
+pub(crate) fn try_destroy(doomed: Doomed) -> Result<(), Doomed> {
+    let context = &doomed.context;
+    if !may_call(context) {
+        return Ok(());
+    }
+    let (call, code) = call_destroy(context.driver(), doomed.object);
+    if code == CUresult::CUDA_ERROR_NOT_PERMITTED {
+        return Err(doomed);
+    }
+    if let Err(error) = context.check(call, code) {
+        report(what(doomed.object), error);
+    }
+    Ok(())
+}
+
+fn call_destroy(driver: &'static Driver, object: Object) -> (Call, CUresult) {
+    // SAFETY: the object is alive, it is ours, and this is the last use of it.
+    unsafe {
+        match object {
+            Object::Stream(raw) => (Call::cuStreamDestroy, driver.cuStreamDestroy(raw.get())),
+            Object::Event(raw) => (Call::cuEventDestroy, driver.cuEventDestroy(raw.get())),
+            Object::Graph(raw) => (Call::cuGraphDestroy, driver.cuGraphDestroy(raw.get())),
+            Object::GraphExec(raw) => {
+                let _mode = capture_mode::relaxed(driver);
+                (Call::cuGraphExecDestroy, driver.cuGraphExecDestroy(raw.get()))
+            }
+            Object::Share(raw) => (Call::cuUserObjectRelease, driver.cuUserObjectRelease(raw.get(), 1)),
+        }
+    }
+}
+
+fn what(object: Object) -> &'static str {
+    match object {
+        Object::Stream(_) => "destroying a stream",
+        Object::Event(_) => "destroying an event",
+        Object::Graph(_) => "destroying a graph",
+        Object::GraphExec(_) => "destroying an executable graph",
+        Object::Share(_) => "releasing a user object",
+    }
+}
+
+impl Payload {
+    pub(crate) fn new(value: Box<dyn Send>) -> Self {
+        Self(Mutex::new(Some(value)))
+    }
+
+    /// Drops the value, unless that has happened. A panic in its drop is caught.
+    pub(crate) fn release(&self) {
+        let value = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(value)));
+    }
+}
+
+/// Hands a payload to the reaper. The node is there already: no allocation, no lock, no driver call.
+pub(crate) fn push_payload(node: Box<Node<Arc<Payload>>>) {
+    expect_one();
+    PAYLOADS.push(node);
+    nudge();
+}
+
+/// Keeps a library that nothing uses until somebody drains.
+pub(crate) fn push_library(unused: Unused) {
+    expect_one();
+    LIBRARIES.push(Node::new(unused));
+}

@@ -1,0 +1,191 @@
+//! The reaper's thread, and doing its work on another one.
+
+use core::cell::Cell;
+use std::sync::{Mutex, Once, PoisonError, TryLockError};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+use cuda_sys::{CUresult, Call};
+
+use super::fence::Fences;
+use super::list::Node;
+use super::queue::{self, LIBRARIES, OBJECTS, PAYLOADS, Unused};
+use crate::capture_mode;
+use crate::process;
+
+/// Whose turn it is to do the work: the reaper's thread, or one that drains.
+static TURN: Mutex<Fences> = Mutex::new(Fences::new());
+
+thread_local! {
+    /// This thread is doing the work; what it drops may ask to drain again.
+    static WORKING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// How long what was postponed waits for its next try, at first and at most.
+const SOON: Duration = Duration::from_millis(5);
+const LATE: Duration = Duration::from_secs(1);
+
+/// How long the end of the process waits for the reaper to leave the driver.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Does everything that waits, and waits for what the reaper's thread is doing; returns how much this call did itself.
+///
+/// This is the only place where libraries are unloaded. The driver waits for all running work of the device in an unload, and while it does,
+/// launches of other threads wait as well: drain where that is no matter. Nothing else here waits for the device; memory is freed in stream
+/// order. What the driver forbids at the moment (a stream whose work has to be waited for is capturing; this is a host function) stays
+/// [`pending`](super::pending).
+///
+/// Callable from any thread. From a destructor that the reaper runs it does nothing and returns 0. Do not hold a lock that such a destructor
+/// takes.
+#[doc(alias = "cuLibraryUnload")]
+pub fn drain() -> usize {
+    if WORKING.get() || !process::is_running() {
+        return 0;
+    }
+    let mut fences = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    as_worker(|| rounds(&mut fences, true))
+}
+
+/// The part of [`drain`] that frees memory and runs nobody's destructors, unless somebody is at it already; for an allocation that failed.
+pub(crate) fn free_pending() {
+    if WORKING.get() || !process::is_running() {
+        return;
+    }
+    let mut fences = match TURN.try_lock() {
+        Ok(fences) => fences,
+        Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+        Err(TryLockError::WouldBlock) => return,
+    };
+    as_worker(|| objects() + fences.work());
+}
+
+/// Starts the thread.
+pub(crate) fn start() -> Option<Thread> {
+    static ONCE: Once = Once::new();
+    // The driver is initialised by now, so this handler runs before the driver's own.
+    ONCE.call_once(|| {
+        // SAFETY: the handler waits a bounded time and panics nowhere.
+        unsafe { libc::atexit(stop) };
+    });
+    let thread = thread::Builder::new().name("cuda-reaper".to_owned()).spawn(run).ok()?;
+    Some(thread.thread().clone())
+}
+
+fn run() {
+    let mut pause = SOON;
+    while process::is_running() {
+        let mut fences = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let done = as_worker(|| rounds(&mut fences, false));
+        let again = fences.has_postponed() || !OBJECTS.is_empty();
+        drop(fences);
+        if again {
+            thread::park_timeout(pause);
+            pause = if done == 0 { LATE.min(pause * 2) } else { SOON };
+        } else {
+            pause = SOON;
+            thread::park();
+        }
+    }
+}
+
+/// Marks the thread as working.
+fn as_worker<R>(work: impl FnOnce() -> R) -> R {
+    struct Done;
+    impl Drop for Done {
+        fn drop(&mut self) {
+            WORKING.set(false);
+        }
+    }
+    WORKING.set(true);
+    let _done = Done;
+    work()
+}
+
+/// Rounds until one finds nothing to do: what is dropped in one may leave more.
+fn rounds(fences: &mut Fences, unload: bool) -> usize {
+    let mut total = 0;
+    while process::is_running() {
+        let done = payloads() + objects() + fences.work() + if unload { libraries() } else { 0 };
+        total += done;
+        if done == 0 {
+            break;
+        }
+    }
+    total
+}
+
+fn payloads() -> usize {
+    let released = PAYLOADS.take().map(|payload| {
+        payload.release();
+        queue::one_done();
+    });
+    released.count()
+}
+
+fn objects() -> usize {
+    let (mut done, mut refused) = (0, Vec::new());
+    for doomed in OBJECTS.take() {
+        match queue::try_destroy(doomed) {
+            Ok(()) => {
+                queue::one_done();
+                done += 1;
+            }
+            Err(doomed) => refused.push(doomed),
+        }
+    }
+    refused.into_iter().for_each(|doomed| OBJECTS.push(Node::new(doomed)));
+    done
+}
+
+fn libraries() -> usize {
+    let (mut done, mut refused) = (0, Vec::new());
+    for unused in LIBRARIES.take() {
+        match unload(unused) {
+            Ok(()) => {
+                queue::one_done();
+                done += 1;
+            }
+            Err(unused) => refused.push(unused),
+        }
+    }
+    refused.into_iter().for_each(|unused| LIBRARIES.push(Node::new(unused)));
+    done
+}
+
+/// Unloads a library, unless the driver permits no such call here: then it comes back.
+fn unload(unused: Unused) -> Result<(), Unused> {
+    let context = &unused.context;
+    if !queue::may_call(context) {
+        return Ok(());
+    }
+    let mode = capture_mode::relaxed(context.driver());
+    // SAFETY: the library is ours, and its kernels' owners, which hold it, are gone.
+    let code = unsafe { context.driver().cuLibraryUnload(unused.raw.get()) };
+    drop(mode);
+    if code == CUresult::CUDA_ERROR_NOT_PERMITTED {
+        return Err(unused);
+    }
+    if let Err(error) = context.check(Call::cuLibraryUnload, code) {
+        queue::report("unloading a library", error);
+    }
+    // Only now: the driver may have written to it until here.
+    drop(unused.keep);
+    Ok(())
+}
+
+/// At the end of the process: nobody enters the driver any more, and whoever is in it gets a moment to leave.
+extern "C" fn stop() {
+    process::exiting();
+    if process::is_forked() || WORKING.get() {
+        return;
+    }
+    let end = Instant::now() + PATIENCE;
+    loop {
+        match TURN.try_lock() {
+            Ok(turn) => return core::mem::forget(turn),
+            Err(TryLockError::Poisoned(_)) => return,
+            Err(TryLockError::WouldBlock) if Instant::now() > end => return,
+            Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(1)),
+        }
+    }
+}

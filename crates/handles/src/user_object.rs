@@ -1,0 +1,136 @@
+//! User objects: what the driver keeps alive for graphs and executables.
+
+use core::ffi::c_void;
+use core::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cuda_sys::{CUuserObject, CUuserObject_flags, CUuserObject_st, Call};
+use smallvec::SmallVec;
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::graph::{GraphHandle, GraphIdentity};
+use crate::raw::Raw;
+use crate::reaper::{self, Node, Object, Payload};
+
+/// A value under the driver's reference counts: it lives while this handle, a graph that [retains](Self::retain_on) it, an executable made of
+/// such a graph, or a launch of that in flight does.
+///
+/// The value is dropped by the reaper some time after the last of them is gone, never on the driver's thread. If the context is lost, the drop
+/// of this handle gives the value up: nothing runs any more, and the driver is not asked.
+pub struct UserObject {
+    raw: Raw<CUuserObject_st>,
+    context: Context,
+    payload: Arc<Payload>,
+    /// The graphs that hold references given by this handle, once for each.
+    held_by: Mutex<SmallVec<[GraphIdentity; 1]>>,
+}
+
+impl UserObject {
+    /// Puts `value` under the driver's reference counts.
+    ///
+    /// Stands on `cuUserObjectCreate`, CUDA 11.3.
+    ///
+    /// # Errors
+    /// What the driver answers; `value` is dropped then.
+    #[doc(alias = "cuUserObjectCreate")]
+    pub fn new(context: &Context, value: Box<dyn Send>) -> Result<Self> {
+        context.ensure_usable()?;
+        // The destructor must not start the thread: it may run inside the driver.
+        reaper::start();
+        let payload = Arc::new(Payload::new(value));
+        let node: *mut Node<Arc<Payload>> = Box::into_raw(Node::new(Arc::clone(&payload)));
+        let mut raw = core::ptr::null_mut();
+        // SAFETY: the out pointer is valid; the destructor takes the node back, once.
+        let code = unsafe {
+            context.driver().cuUserObjectCreate(
+                &raw mut raw,
+                node.cast(),
+                Some(destructor),
+                1,
+                CUuserObject_flags::CU_USER_OBJECT_NO_DESTRUCTOR_SYNC.0,
+            )
+        };
+        if let Err(error) = context.check(Call::cuUserObjectCreate, code) {
+            // SAFETY: the driver did not take the node.
+            drop(unsafe { Box::from_raw(node) });
+            return Err(error);
+        }
+        Ok(Self { raw: Raw::new(raw), context: context.clone(), payload, held_by: Mutex::default() })
+    }
+
+    /// Lets `graph` hold one reference more. Executables made of it, and graphs cloned from it, get their own.
+    ///
+    /// Stands on `cuGraphRetainUserObject`, CUDA 11.3. This is a call on the graph; see [`GraphHandle`].
+    ///
+    /// # Errors
+    /// What the driver answers.
+    #[doc(alias = "cuGraphRetainUserObject")]
+    pub fn retain_on(&self, graph: &GraphHandle) -> Result<()> {
+        self.context.ensure_usable()?;
+        self.context.ensure_same(graph.context(), "the graph")?;
+        let mut held_by = self.held_by.lock().unwrap_or_else(PoisonError::into_inner);
+        held_by.reserve(1);
+        let _alone = graph.call_alone();
+        // SAFETY: graph and object are alive; our own reference stays with this handle.
+        let code =
+            unsafe { self.context.driver().cuGraphRetainUserObject(graph.as_raw(), self.raw.get(), 1, 0) };
+        self.context.check(Call::cuGraphRetainUserObject, code)?;
+        held_by.push(graph.identity());
+        Ok(())
+    }
+
+    /// Takes one reference from `graph` that [`retain_on`](Self::retain_on) gave it. The driver would not notice if there was none.
+    ///
+    /// Stands on `cuGraphReleaseUserObject`, CUDA 11.3. This is a call on the graph; see [`GraphHandle`].
+    ///
+    /// # Errors
+    /// The graph has no reference from this handle, or what the driver answers.
+    #[doc(alias = "cuGraphReleaseUserObject")]
+    pub fn release_from(&self, graph: &GraphHandle) -> Result<()> {
+        self.context.ensure_usable()?;
+        let mut held_by = self.held_by.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = held_by.iter().position(|held| held.is(graph)).ok_or(Error::NotHeld)?;
+        let _alone = graph.call_alone();
+        // SAFETY: graph and object are alive, and the graph has the reference.
+        let code =
+            unsafe { self.context.driver().cuGraphReleaseUserObject(graph.as_raw(), self.raw.get(), 1) };
+        self.context.check(Call::cuGraphReleaseUserObject, code)?;
+        held_by.swap_remove(held);
+        Ok(())
+    }
+
+    /// The driver's own handle.
+    #[must_use]
+    pub fn as_raw(&self) -> CUuserObject {
+        self.raw.get()
+    }
+
+    /// The context.
+    #[must_use]
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+}
+
+/// Runs on a thread of the driver, or inside one of its calls: no driver call, no lock, no allocation.
+unsafe extern "C" fn destructor(node: *mut c_void) {
+    // SAFETY: `new` gave the driver this node, and the driver runs the destructor once.
+    reaper::push_payload(unsafe { Box::from_raw(node.cast()) });
+}
+
+impl Drop for UserObject {
+    fn drop(&mut self) {
+        if self.context.lost().is_some() {
+            reaper::push_payload(Node::new(Arc::clone(&self.payload)));
+            return;
+        }
+        reaper::destroy(&self.context, Object::Share(self.raw));
+    }
+}
+
+impl fmt::Debug for UserObject {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("UserObject").field(&self.raw).finish()
+    }
+}

@@ -1,0 +1,459 @@
+//! The parameter holders: arguments packed for a launch, borrowing what they use or owning it.
+
+use core::ffi::c_void;
+use core::fmt;
+use core::mem::MaybeUninit;
+use std::sync::{Arc, OnceLock};
+
+use cuda_handles::{Allocation, Kernel, Owner, Stream};
+use smallvec::SmallVec;
+
+use crate::arg::KernelArg;
+use crate::error::Result;
+use crate::layout::{self, Place};
+
+/// Arguments up to which a holder needs no heap, if none is larger than a word.
+const INLINE: usize = 16;
+
+/// Values in words: possibly padding, so possibly not initialised.
+type Word = MaybeUninit<u64>;
+const WORD: usize = size_of::<Word>();
+
+/// Makes a [`Params`] of the arguments listed, each of a type that is a [`KernelArg`].
+///
+/// A number has exactly the width of its type, so write `n as u32` where the kernel takes 32 bits.
+///
+/// ```
+/// let params = cuda_launch::params![1_u32, 2.0_f32, [1_u8, 2, 3]];
+/// assert_eq!(params.len(), 3);
+/// ```
+#[macro_export]
+macro_rules! params {
+    () => { $crate::Params::new() };
+    ($($arg:expr),+ $(,)?) => {{
+        let mut params = $crate::Params::new();
+        $(params.push($arg);)+
+        params
+    }};
+}
+
+/// The parameter holder of a launch: values packed inline, buffers borrowed for `'a`.
+///
+/// Made by [`params!`](crate::params). Up to 16 arguments of up to 8 bytes need no heap, and nothing is reference counted.
+///
+/// A buffer cannot be dropped while a holder has it:
+///
+/// ```compile_fail,E0505
+/// # fn example(buffer: cuda_handles::Buffer<f32>) {
+/// let params = cuda_launch::params![4_u32, &buffer];
+/// drop(buffer);
+/// assert_eq!(params.len(), 2);
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Params<'a> {
+    words: SmallVec<[Word; INLINE]>,
+    places: SmallVec<[Place; INLINE]>,
+    allocations: SmallVec<[&'a Arc<Allocation>; INLINE]>,
+}
+
+impl<'a> Params<'a> {
+    /// A holder without arguments.
+    #[inline]
+    #[must_use]
+    pub fn new() -> Self {
+        Self { words: SmallVec::new(), places: SmallVec::new(), allocations: SmallVec::new() }
+    }
+
+    /// Adds an argument behind those that are there.
+    #[inline]
+    pub fn push(&mut self, argument: impl KernelArg<'a>) {
+        argument.add_to(self);
+    }
+
+    /// The number of arguments.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Whether there are no arguments.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// The bytes of each argument as the kernel gets them; padding is not initialised.
+    pub fn values(&self) -> impl ExactSizeIterator<Item = &[MaybeUninit<u8>]> {
+        let bytes = self.words.as_ptr().cast::<MaybeUninit<u8>>();
+        self.places.iter().map(move |place| {
+            // SAFETY: every place lies in the words, and bytes that may be uninitialised need no more.
+            unsafe { core::slice::from_raw_parts(bytes.add(place.offset()), place.size()) }
+        })
+    }
+
+    /// The allocations of the buffers among the arguments, in their order.
+    #[must_use]
+    pub fn allocations(&self) -> &[&'a Arc<Allocation>] {
+        &self.allocations
+    }
+
+    /// The same arguments in a holder that owns what it uses, for many launches.
+    #[must_use]
+    pub fn into_owned(self) -> OwnedParams {
+        OwnedParams {
+            owners: self
+                .allocations
+                .iter()
+                .map(|&allocation| Owner::Allocation(Arc::clone(allocation)))
+                .collect(),
+            values: Values::new(self.words.into_vec(), &self.places),
+            places: self.places.into_vec(),
+            checked: OnceLock::new(),
+        }
+    }
+
+    /// Room for `size` bytes at the next multiple of `align`, as one more argument.
+    #[inline]
+    fn grow(&mut self, size: usize, align: usize) -> *mut u8 {
+        let offset = self.places.last().map_or(0, |last| last.end()).next_multiple_of(align);
+        let words = (offset + size).div_ceil(WORD);
+        while self.words.len() < words {
+            self.words.push(Word::uninit());
+        }
+        self.places.push(Place::new(offset, size));
+        // SAFETY: the words reach at least to the end of these bytes.
+        unsafe { self.words.as_mut_ptr().cast::<u8>().add(offset) }
+    }
+
+    /// Packs one value as an argument.
+    #[inline]
+    pub(crate) fn push_value<T: Copy>(&mut self, value: T) {
+        let place = self.grow(size_of::<T>(), align_of::<T>());
+        // SAFETY: there is room for a `T`; the words may be aligned to less than `T` is.
+        unsafe { place.cast::<T>().write_unaligned(value) }
+    }
+
+    /// Packs bytes as one argument.
+    pub(crate) fn push_bytes(&mut self, bytes: &[MaybeUninit<u8>], align: usize) {
+        let place = self.grow(bytes.len(), align);
+        // SAFETY: there is room for the bytes, and the holder's own memory does not overlap what the caller borrows.
+        unsafe { place.cast::<MaybeUninit<u8>>().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) }
+    }
+
+    /// Keeps an allocation for as long as the holder lives.
+    #[inline]
+    pub(crate) fn borrow(&mut self, allocation: &'a Arc<Allocation>) {
+        self.allocations.push(allocation);
+    }
+}
+
+impl Default for Params<'_> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Params<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Params")
+            .field("places", &self.places)
+            .field("allocations", &self.allocations.len())
+            .finish()
+    }
+}
+
+/// A parameter holder that owns what it uses: made once by [`Params::into_owned`], launched many times, on any thread.
+///
+/// It remembers the first kernel that it was checked with, and keeps it, so that a launch of the same kernel repeats no work.
+#[derive(Debug)]
+pub struct OwnedParams {
+    values: Values,
+    places: Vec<Place>,
+    owners: Vec<Owner>,
+    checked: OnceLock<Kernel>,
+}
+
+impl OwnedParams {
+    /// The number of arguments.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Whether there are no arguments.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// What the holder keeps alive.
+    #[must_use]
+    pub fn owners(&self) -> &[Owner] {
+        &self.owners
+    }
+}
+
+/// The values of an owning holder, with a pointer to each.
+struct Values {
+    pointers: Vec<*mut c_void>,
+    /// Pointed into; never resized.
+    _words: Vec<Word>,
+}
+
+// SAFETY: the pointers go into the words beside them, which nothing writes.
+unsafe impl Send for Values {}
+// SAFETY: as above.
+unsafe impl Sync for Values {}
+
+impl Values {
+    fn new(mut words: Vec<Word>, places: &[Place]) -> Self {
+        let base = words.as_mut_ptr();
+        Self { pointers: places.iter().map(|&place| pointer(base, place)).collect(), _words: words }
+    }
+}
+
+impl fmt::Debug for Values {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("Values").field(&self.pointers.len()).finish()
+    }
+}
+
+#[inline]
+fn pointer(base: *mut Word, place: Place) -> *mut c_void {
+    base.cast::<u8>().wrapping_add(place.offset()).cast()
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+impl sealed::Sealed for Params<'_> {}
+impl sealed::Sealed for OwnedParams {}
+impl<A: sealed::Sealed> sealed::Sealed for &A {}
+
+/// Either parameter holder, or a reference to one: what a launch and a kernel node take.
+pub trait Arguments: sealed::Sealed {
+    /// Where each argument lies, and its size.
+    fn places(&self) -> &[Place];
+
+    /// Whether the arguments have the number and the sizes that `kernel` takes. Makes no driver call.
+    ///
+    /// A driver below 12.4 does not tell a kernel's layout; then only a total that no kernel takes is refused.
+    ///
+    /// The kernel's layout comes from `cuKernelGetParamInfo`, CUDA 12.4.
+    ///
+    /// # Errors
+    /// [`Error::WrongArguments`](crate::Error::WrongArguments) with the kernel's name, its layout and what differs.
+    #[doc(alias = "cuKernelGetParamInfo")]
+    fn check(&self, kernel: &Kernel) -> Result<()>;
+
+    /// Makes `stream` wait until the memory of all buffers can be used on it; see [`Allocation::ready_on`].
+    ///
+    /// # Errors
+    /// Those of the driver. Buffers before the failing one stay usable on the stream.
+    fn ready_on(&self, stream: &Stream) -> Result<()>;
+
+    /// Calls `call` with an array of pointers to the values, valid during that call.
+    fn with_pointers<R>(&self, call: impl FnOnce(*mut *mut c_void) -> R) -> R;
+
+    /// Hands an owner of each thing that the arguments use to `each`.
+    fn each_owner(&self, each: impl FnMut(Owner));
+}
+
+impl Arguments for Params<'_> {
+    #[inline]
+    fn places(&self) -> &[Place] {
+        &self.places
+    }
+
+    #[inline]
+    fn check(&self, kernel: &Kernel) -> Result<()> {
+        layout::check(kernel, &self.places)
+    }
+
+    #[inline]
+    fn ready_on(&self, stream: &Stream) -> Result<()> {
+        for allocation in &self.allocations {
+            allocation.ready_on(stream)?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn with_pointers<R>(&self, call: impl FnOnce(*mut *mut c_void) -> R) -> R {
+        // The driver reads through these pointers and never writes.
+        let base = self.words.as_ptr().cast_mut();
+        let mut pointers: SmallVec<[*mut c_void; INLINE]> =
+            self.places.iter().map(|&place| pointer(base, place)).collect();
+        call(pointers.as_mut_ptr())
+    }
+
+    #[inline]
+    fn each_owner(&self, each: impl FnMut(Owner)) {
+        self.allocations.iter().map(|&allocation| Owner::Allocation(Arc::clone(allocation))).for_each(each);
+    }
+}
+
+impl Arguments for OwnedParams {
+    #[inline]
+    fn places(&self) -> &[Place] {
+        &self.places
+    }
+
+    #[inline]
+    fn check(&self, kernel: &Kernel) -> Result<()> {
+        // The kernel remembered is kept, so no other can take its identity.
+        if self.checked.get() == Some(kernel) {
+            return Ok(());
+        }
+        layout::check(kernel, &self.places)?;
+        self.checked.get_or_init(|| kernel.clone());
+        Ok(())
+    }
+
+    #[inline]
+    fn ready_on(&self, stream: &Stream) -> Result<()> {
+        for owner in &self.owners {
+            if let Owner::Allocation(allocation) = owner {
+                allocation.ready_on(stream)?;
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn with_pointers<R>(&self, call: impl FnOnce(*mut *mut c_void) -> R) -> R {
+        // The driver reads the array and never writes it.
+        call(self.values.pointers.as_ptr().cast_mut())
+    }
+
+    fn each_owner(&self, each: impl FnMut(Owner)) {
+        self.owners.iter().cloned().for_each(each);
+    }
+}
+
+impl<A: Arguments> Arguments for &A {
+    #[inline]
+    fn places(&self) -> &[Place] {
+        (**self).places()
+    }
+
+    #[inline]
+    fn check(&self, kernel: &Kernel) -> Result<()> {
+        (**self).check(kernel)
+    }
+
+    #[inline]
+    fn ready_on(&self, stream: &Stream) -> Result<()> {
+        (**self).ready_on(stream)
+    }
+
+    #[inline]
+    fn with_pointers<R>(&self, call: impl FnOnce(*mut *mut c_void) -> R) -> R {
+        (**self).with_pointers(call)
+    }
+
+    #[inline]
+    fn each_owner(&self, each: impl FnMut(Owner)) {
+        (**self).each_owner(each);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arg::ParamBytes;
+
+    fn bytes(params: &Params<'_>) -> Vec<Vec<u8>> {
+        // SAFETY: only for arguments without padding.
+        let byte = |byte: &MaybeUninit<u8>| unsafe { byte.assume_init() };
+        params.values().map(|value| value.iter().map(byte).collect()).collect()
+    }
+
+    fn layout(params: &Params<'_>) -> Vec<(usize, usize)> {
+        params.places().iter().map(|place| (place.offset(), place.size())).collect()
+    }
+
+    #[test]
+    fn scalars_keep_their_width_and_alignment() {
+        let params = params![1_u8, -2_i64, 3_u16, 1.5_f32, [7_u32, 8, 9], 4_i8, 2.5_f64];
+        assert_eq!(layout(&params), [(0, 1), (8, 8), (16, 2), (20, 4), (24, 12), (36, 1), (40, 8)]);
+        let mut expected: Vec<Vec<u8>> = vec![
+            vec![1],
+            (-2_i64).to_ne_bytes().to_vec(),
+            3_u16.to_ne_bytes().to_vec(),
+            1.5_f32.to_ne_bytes().to_vec(),
+        ];
+        expected.push([7_u32, 8, 9].iter().flat_map(|value| value.to_ne_bytes()).collect());
+        expected.extend([vec![4], 2.5_f64.to_ne_bytes().to_vec()]);
+        assert_eq!(bytes(&params), expected);
+    }
+
+    #[test]
+    fn no_arguments() {
+        let params = params![];
+        assert!(params.is_empty() && params.values().len() == 0);
+        assert!(params.into_owned().is_empty());
+    }
+
+    #[test]
+    fn sixteen_words_stay_inline_and_more_go_on() {
+        let mut params = Params::new();
+        (0..16_u64).for_each(|value| params.push(value));
+        assert!(!params.words.spilled() && !params.places.spilled());
+        (16..100_u64).for_each(|value| params.push(value));
+        let expected: Vec<Vec<u8>> = (0..100_u64).map(|value| value.to_ne_bytes().to_vec()).collect();
+        assert_eq!(bytes(&params), expected);
+    }
+
+    #[test]
+    fn structs_go_as_bytes() {
+        #[repr(C, align(16))]
+        #[derive(Clone, Copy)]
+        struct Wide([f32; 4]);
+        let wide = Wide([1.0, 2.0, 3.0, 4.0]);
+        // SAFETY: there are no addresses in it.
+        let params = params![1_u8, unsafe { ParamBytes::of(&wide) }];
+        assert_eq!(layout(&params), [(0, 1), (16, 16)]);
+        let expected: Vec<u8> = wide.0.iter().flat_map(|value| value.to_ne_bytes()).collect();
+        assert_eq!(bytes(&params)[1], expected);
+    }
+
+    fn read(arguments: impl Arguments) -> Vec<Vec<u8>> {
+        let sizes: Vec<usize> = arguments.places().iter().map(|place| place.size()).collect();
+        arguments.with_pointers(|pointers| {
+            let value = |(index, size): (usize, &usize)| {
+                // SAFETY: there is a pointer to as many bytes as the place says for each argument.
+                unsafe { core::slice::from_raw_parts((*pointers.add(index)).cast::<u8>(), *size).to_vec() }
+            };
+            sizes.iter().enumerate().map(value).collect()
+        })
+    }
+
+    #[test]
+    fn pointers_lead_to_the_values_of_both_holders() {
+        let mut params = params![1_u8, 2_u64, [3_u16; 5]];
+        (0..40_u32).for_each(|value| params.push(value));
+        let expected = bytes(&params);
+        assert_eq!(read(&params), expected);
+        let owned = params.into_owned();
+        assert_eq!(read(&owned), expected);
+        let moved = Box::new(owned);
+        assert_eq!(read(&*moved), expected);
+    }
+
+    #[test]
+    fn few_arguments_survive_becoming_owned() {
+        let owned = params![1_u8, 2_u64].into_owned();
+        assert_eq!(read(owned), [vec![1], 2_u64.to_ne_bytes().to_vec()]);
+    }
+
+    #[test]
+    fn both_holders_can_change_threads() {
+        fn send<T: Send + Sync>() {}
+        send::<Params<'static>>();
+        send::<OwnedParams>();
+    }
+}

@@ -1,0 +1,140 @@
+//! What the driver poses as.
+
+use cuda_sys::Version;
+
+/// How the software driver presents itself. Starts as a driver of CUDA 13.0 with one device of compute capability 9.0 and 4 GiB.
+///
+/// ```
+/// use cuda_soft::Config;
+/// use cuda_sys::Version;
+///
+/// let config = Config::new().version(Version::new(12, 4)).devices(2).memory(1 << 30);
+/// # let _ = config;
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Config {
+    pub(crate) version: Version,
+    pub(crate) devices: u32,
+    pub(crate) capability: (u32, u32),
+    pub(crate) memory: u64,
+    pub(crate) multiprocessors: u32,
+    pub(crate) reuse_addresses: bool,
+}
+
+/// An environment variable that does not say what it should.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{variable} is `{value}`, which is not {expected}")]
+#[non_exhaustive]
+pub struct ConfigError {
+    /// The variable's name.
+    pub variable: &'static str,
+    /// What it was set to.
+    pub value: String,
+    /// What it may be.
+    pub expected: &'static str,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            version: Version::new(13, 0),
+            devices: 1,
+            capability: (9, 0),
+            memory: 4 << 30,
+            multiprocessors: 132,
+            reuse_addresses: false,
+        }
+    }
+}
+
+impl Config {
+    /// The default configuration.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Poses as a driver of this version: calls newer than it are not found, and older layouts are served.
+    #[must_use]
+    pub fn version(mut self, version: Version) -> Self {
+        self.version = version;
+        self
+    }
+
+    /// The number of devices; 0 makes `cuInit` answer `CUDA_ERROR_NO_DEVICE`.
+    #[must_use]
+    pub fn devices(mut self, devices: u32) -> Self {
+        self.devices = devices;
+        self
+    }
+
+    /// The compute capability of every device, such as (9, 0).
+    #[must_use]
+    pub fn compute_capability(mut self, major: u32, minor: u32) -> Self {
+        self.capability = (major, minor);
+        self
+    }
+
+    /// The memory of each device, in bytes. It is taken from the host as it is allocated.
+    #[must_use]
+    pub fn memory(mut self, bytes: u64) -> Self {
+        self.memory = bytes;
+        self
+    }
+
+    /// The number of multiprocessors that each device reports; it bounds cooperative launches.
+    #[must_use]
+    pub fn multiprocessors(mut self, count: u32) -> Self {
+        self.multiprocessors = count.max(1);
+        self
+    }
+
+    /// Gives the addresses of freed memory to later allocations of the same size, as the real driver does. Off, a use of freed memory
+    /// is always caught; on, code that takes an address for an identity is.
+    #[must_use]
+    pub fn reuse_addresses(mut self, reuse: bool) -> Self {
+        self.reuse_addresses = reuse;
+        self
+    }
+
+    /// The default configuration, changed by the environment: `CUDA_SOFT_VERSION` (`12.4`), `CUDA_SOFT_DEVICES` (`2`),
+    /// `CUDA_SOFT_CAPABILITY` (`8.0`) and `CUDA_SOFT_MEMORY` (bytes). Unset and empty variables change nothing.
+    ///
+    /// # Errors
+    /// A variable is set to something else.
+    pub fn from_environment() -> Result<Self, ConfigError> {
+        let mut config = Self::new();
+        if let Some((major, minor)) = read("CUDA_SOFT_VERSION", "a version such as 12.4", pair)? {
+            config.version = Version::new(major, minor);
+        }
+        if let Some(devices) = read("CUDA_SOFT_DEVICES", "a number of devices", |text| text.parse().ok())? {
+            config.devices = devices;
+        }
+        if let Some((major, minor)) = read("CUDA_SOFT_CAPABILITY", "a compute capability such as 9.0", pair)? {
+            config.capability = (u32::from(major), u32::from(minor));
+        }
+        if let Some(bytes) = read("CUDA_SOFT_MEMORY", "a number of bytes", |text| text.parse().ok())? {
+            config.memory = bytes;
+        }
+        Ok(config)
+    }
+}
+
+fn pair(text: &str) -> Option<(u16, u8)> {
+    let (major, minor) = text.split_once('.')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+fn read<T>(
+    variable: &'static str,
+    expected: &'static str,
+    parse: impl FnOnce(&str) -> Option<T>,
+) -> Result<Option<T>, ConfigError> {
+    let Some(value) = std::env::var_os(variable).filter(|value| !value.is_empty()) else { return Ok(None) };
+    let value = value.to_string_lossy().into_owned();
+    match parse(&value) {
+        Some(parsed) => Ok(Some(parsed)),
+        None => Err(ConfigError { variable, value, expected }),
+    }
+}

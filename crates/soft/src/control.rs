@@ -1,0 +1,56 @@
+//! Looking into the driver and steering it, for tests.
+
+use cuda_sys::CUresult;
+
+use crate::fault::{self, Loss};
+use crate::graph::{store, user_object};
+use crate::memory::{self, Origin};
+use crate::{event, module, pool, stream};
+
+/// How many objects of each kind live: made by the user and not yet destroyed. `bytes` kinds count bytes.
+///
+/// The kinds: `streams`, `events`, `device allocations`, `device bytes`, `pinned allocations`, `pinned bytes`, `registered ranges`,
+/// `pools`, `libraries`, `modules`, `graphs`, `executables`, `user objects`. What belongs to another object (children, bodies, the
+/// variables of a module, the modules of a library) is not counted, nor are default streams and pools.
+///
+/// Memory counts until its free has taken place, which for a stream-ordered one is when the stream gets there.
+#[must_use]
+pub fn live_objects() -> Vec<(&'static str, usize)> {
+    let sum = |wanted: &dyn Fn(Origin) -> bool| {
+        let found = memory::all(|allocation| wanted(allocation.origin));
+        (found.len(), found.iter().map(|allocation| allocation.len).sum())
+    };
+    let (device, device_bytes) = sum(&|origin| origin.is_on_device() && origin != Origin::Variable);
+    let (pinned, pinned_bytes) = sum(&|origin| origin == Origin::Pinned);
+    let (registered, _): (usize, usize) = sum(&|origin| origin == Origin::Registered);
+    let (libraries, modules) = module::counts();
+    let (graphs, execs) = store::counts();
+    vec![
+        ("streams", stream::count()),
+        ("events", event::count()),
+        ("device allocations", device),
+        ("device bytes", device_bytes),
+        ("pinned allocations", pinned),
+        ("pinned bytes", pinned_bytes),
+        ("registered ranges", registered),
+        ("pools", pool::count()),
+        ("libraries", libraries),
+        ("modules", modules),
+        ("graphs", graphs),
+        ("executables", execs),
+        ("user objects", user_object::count()),
+    ]
+}
+
+/// Loses the context, as a kernel's stray access does: from now on calls answer `code`. The first loss of a process stays.
+pub fn lose_context(code: CUresult) {
+    if !code.is_success() {
+        fault::set(Loss::new(code, format!("the context was lost on demand with {code}")));
+    }
+}
+
+/// Why the context was lost: kernel, thread, address and the nearest allocation, or the copy or fill; `None` while it is not.
+#[must_use]
+pub fn last_fault() -> Option<String> {
+    fault::sentence()
+}

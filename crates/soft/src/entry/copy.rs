@@ -1,0 +1,271 @@
+//! Copies and fills.
+
+use core::ffi::{c_uchar, c_uint, c_ushort, c_void};
+use std::sync::Arc;
+
+use cuda_sys::{CUDA_MEMCPY2D_v2, CUDA_MEMCPY3D_v2, CUcontext, CUdeviceptr, CUresult, CUstream};
+
+use super::Entries;
+use crate::code::{Answer, INVALID_VALUE};
+use crate::context::current;
+use crate::copy::{self, Copy3, Fill, Place, Promised};
+use crate::gate::required;
+use crate::handle::number;
+use crate::stream::{self, Stream};
+
+pub(super) const fn add(entries: Entries) -> Entries {
+    Entries {
+        cuMemcpy,
+        cuMemcpyAsync,
+        cuMemcpyHtoD,
+        cuMemcpyHtoDAsync,
+        cuMemcpyDtoH,
+        cuMemcpyDtoHAsync,
+        cuMemcpyDtoD,
+        cuMemcpyDtoDAsync,
+        cuMemcpyPeer,
+        cuMemcpyPeerAsync,
+        cuMemcpy2D,
+        cuMemcpy2DUnaligned: cuMemcpy2D,
+        cuMemcpy2DAsync,
+        cuMemcpy3D,
+        cuMemcpy3DAsync,
+        cuMemsetD8,
+        cuMemsetD8Async,
+        cuMemsetD16,
+        cuMemsetD16Async,
+        cuMemsetD32,
+        cuMemsetD32Async,
+        cuMemsetD2D8,
+        cuMemsetD2D8Async,
+        cuMemsetD2D16,
+        cuMemsetD2D16Async,
+        cuMemsetD2D32,
+        cuMemsetD2D32Async,
+        ..entries
+    }
+}
+
+/// Enqueues a copy. A pageable source is read before this returns; a pageable destination is written before this returns.
+///
+/// # Safety
+/// Host memory of the copy is valid as the interface demands.
+unsafe fn enqueue(copy: Copy3, stream: &Arc<Stream>, wait: bool) -> Answer {
+    if copy.is_empty() {
+        return Ok(());
+    }
+    // SAFETY: the caller's promise.
+    let staged = unsafe { copy.stage() };
+    let ticket = stream.push(move || {
+        // SAFETY: pageable memory is valid until the call that waits returns; the rest is checked.
+        unsafe { copy.run(staged.as_deref()) }
+    });
+    if wait || copy.dst.place == Place::Pageable {
+        ticket.wait();
+        if wait {
+            crate::fault::check()?;
+        }
+    }
+    Ok(())
+}
+
+/// A copy of the interface's kinds: which side must be a device's.
+///
+/// # Safety
+/// As [`enqueue`].
+unsafe fn linear(dst: u64, src: u64, len: usize, device: [bool; 2], stream: Option<CUstream>) -> Answer {
+    let on = match stream {
+        Some(raw) => stream::get(number(raw))?,
+        None => {
+            current()?;
+            stream::get(0)?
+        }
+    };
+    if len == 0 {
+        return Ok(());
+    }
+    if dst == 0 || src == 0 {
+        return Err(INVALID_VALUE);
+    }
+    let copy = Copy3::linear(dst, src, len)?;
+    let sides = [copy.dst.place, copy.src.place];
+    if sides.iter().zip(device).any(|(place, device)| device && *place == Place::Pageable) {
+        return Err(INVALID_VALUE);
+    }
+    // SAFETY: the caller's promise.
+    unsafe { enqueue(copy, &on, stream.is_none()) }
+}
+
+/// # Safety
+/// As [`enqueue`].
+unsafe fn shaped(raw: &CUDA_MEMCPY3D_v2, stream: Option<CUstream>) -> Answer {
+    let on = match stream {
+        Some(raw) => stream::get(number(raw))?,
+        None => stream::get(0)?,
+    };
+    let copy = copy::parse(raw, Promised::No)?;
+    // SAFETY: the caller's promise.
+    unsafe { enqueue(copy, &on, stream.is_none()) }
+}
+
+fn fill(fill: Fill, stream: Option<CUstream>) -> Answer {
+    let on = match stream {
+        Some(raw) => stream::get(number(raw))?,
+        None => stream::get(0)?,
+    };
+    if fill.width == 0 || fill.height == 0 {
+        return Ok(());
+    }
+    fill.check(Promised::No)?;
+    let ticket = on.push(move || fill.run(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS));
+    if stream.is_none() {
+        ticket.wait();
+        crate::fault::check()?;
+    }
+    Ok(())
+}
+
+fn row(address: CUdeviceptr, value: u32, element: u32, width: usize) -> Fill {
+    Fill { address, pitch: 0, value, element, width, height: 1 }
+}
+
+const DEVICE: bool = true;
+const ANY: bool = false;
+
+entries! {
+    live fn cuMemcpy(dst: CUdeviceptr, src: CUdeviceptr, len: usize) {
+        linear(dst, src, len, [ANY, ANY], None)
+    }
+
+    live fn cuMemcpyAsync(dst: CUdeviceptr, src: CUdeviceptr, len: usize, h_stream: CUstream) {
+        linear(dst, src, len, [ANY, ANY], Some(h_stream))
+    }
+
+    live fn cuMemcpyHtoD(dst: CUdeviceptr, src: *const c_void, len: usize) {
+        linear(dst, src.expose_provenance() as u64, len, [DEVICE, ANY], None)
+    }
+
+    live fn cuMemcpyHtoDAsync(dst: CUdeviceptr, src: *const c_void, len: usize, h_stream: CUstream) {
+        linear(dst, src.expose_provenance() as u64, len, [DEVICE, ANY], Some(h_stream))
+    }
+
+    live fn cuMemcpyDtoH(dst: *mut c_void, src: CUdeviceptr, len: usize) {
+        linear(dst.expose_provenance() as u64, src, len, [ANY, DEVICE], None)
+    }
+
+    live fn cuMemcpyDtoHAsync(dst: *mut c_void, src: CUdeviceptr, len: usize, h_stream: CUstream) {
+        linear(dst.expose_provenance() as u64, src, len, [ANY, DEVICE], Some(h_stream))
+    }
+
+    live fn cuMemcpyDtoD(dst: CUdeviceptr, src: CUdeviceptr, len: usize) {
+        linear(dst, src, len, [DEVICE, DEVICE], None)
+    }
+
+    live fn cuMemcpyDtoDAsync(dst: CUdeviceptr, src: CUdeviceptr, len: usize, h_stream: CUstream) {
+        linear(dst, src, len, [DEVICE, DEVICE], Some(h_stream))
+    }
+
+    live fn cuMemcpyPeer(dst: CUdeviceptr, _to: CUcontext, src: CUdeviceptr, _from: CUcontext, len: usize) {
+        linear(dst, src, len, [DEVICE, DEVICE], None)
+    }
+
+    live fn cuMemcpyPeerAsync(
+        dst: CUdeviceptr,
+        _to: CUcontext,
+        src: CUdeviceptr,
+        _from: CUcontext,
+        len: usize,
+        h_stream: CUstream,
+    ) {
+        linear(dst, src, len, [DEVICE, DEVICE], Some(h_stream))
+    }
+
+    live fn cuMemcpy2D(copy: *const CUDA_MEMCPY2D_v2) {
+        required(copy)?;
+        shaped(&copy::widen(&*copy), None)
+    }
+
+    live fn cuMemcpy2DAsync(copy: *const CUDA_MEMCPY2D_v2, h_stream: CUstream) {
+        required(copy)?;
+        shaped(&copy::widen(&*copy), Some(h_stream))
+    }
+
+    live fn cuMemcpy3D(copy: *const CUDA_MEMCPY3D_v2) {
+        required(copy)?;
+        shaped(&*copy, None)
+    }
+
+    live fn cuMemcpy3DAsync(copy: *const CUDA_MEMCPY3D_v2, h_stream: CUstream) {
+        required(copy)?;
+        shaped(&*copy, Some(h_stream))
+    }
+
+    live fn cuMemsetD8(dst: CUdeviceptr, value: c_uchar, n: usize) {
+        fill(row(dst, value.into(), 1, n), None)
+    }
+
+    live fn cuMemsetD8Async(dst: CUdeviceptr, value: c_uchar, n: usize, h_stream: CUstream) {
+        fill(row(dst, value.into(), 1, n), Some(h_stream))
+    }
+
+    live fn cuMemsetD16(dst: CUdeviceptr, value: c_ushort, n: usize) {
+        fill(row(dst, value.into(), 2, n), None)
+    }
+
+    live fn cuMemsetD16Async(dst: CUdeviceptr, value: c_ushort, n: usize, h_stream: CUstream) {
+        fill(row(dst, value.into(), 2, n), Some(h_stream))
+    }
+
+    live fn cuMemsetD32(dst: CUdeviceptr, value: c_uint, n: usize) {
+        fill(row(dst, value, 4, n), None)
+    }
+
+    live fn cuMemsetD32Async(dst: CUdeviceptr, value: c_uint, n: usize, h_stream: CUstream) {
+        fill(row(dst, value, 4, n), Some(h_stream))
+    }
+
+    live fn cuMemsetD2D8(dst: CUdeviceptr, pitch: usize, value: c_uchar, width: usize, height: usize) {
+        fill(Fill { pitch, height, ..row(dst, value.into(), 1, width) }, None)
+    }
+
+    live fn cuMemsetD2D8Async(
+        dst: CUdeviceptr,
+        pitch: usize,
+        value: c_uchar,
+        width: usize,
+        height: usize,
+        h_stream: CUstream,
+    ) {
+        fill(Fill { pitch, height, ..row(dst, value.into(), 1, width) }, Some(h_stream))
+    }
+
+    live fn cuMemsetD2D16(dst: CUdeviceptr, pitch: usize, value: c_ushort, width: usize, height: usize) {
+        fill(Fill { pitch, height, ..row(dst, value.into(), 2, width) }, None)
+    }
+
+    live fn cuMemsetD2D16Async(
+        dst: CUdeviceptr,
+        pitch: usize,
+        value: c_ushort,
+        width: usize,
+        height: usize,
+        h_stream: CUstream,
+    ) {
+        fill(Fill { pitch, height, ..row(dst, value.into(), 2, width) }, Some(h_stream))
+    }
+
+    live fn cuMemsetD2D32(dst: CUdeviceptr, pitch: usize, value: c_uint, width: usize, height: usize) {
+        fill(Fill { pitch, height, ..row(dst, value, 4, width) }, None)
+    }
+
+    live fn cuMemsetD2D32Async(
+        dst: CUdeviceptr,
+        pitch: usize,
+        value: c_uint,
+        width: usize,
+        height: usize,
+        h_stream: CUstream,
+    ) {
+        fill(Fill { pitch, height, ..row(dst, value, 4, width) }, Some(h_stream))
+    }
+}

@@ -1,0 +1,146 @@
+//! Devices and their primary contexts.
+
+use core::ffi::{c_char, c_int, c_uint};
+
+use cuda_sys::{CUcontext, CUdevice, CUdevice_attribute, CUuuid};
+
+use super::Entries;
+use crate::code::{Answer, INVALID_DEVICE, INVALID_VALUE};
+use crate::context::{self, Context, check_device};
+use crate::gate::{put, required};
+use crate::handle::to_raw;
+use crate::{device, driver, event, memory, module, stream};
+
+pub(super) const fn add(entries: Entries) -> Entries {
+    Entries {
+        cuDeviceGet,
+        cuDeviceGetCount,
+        cuDeviceGetName,
+        cuDeviceGetAttribute,
+        cuDeviceTotalMem,
+        cuDeviceGetUuid,
+        cuDeviceComputeCapability,
+        cuDeviceGetPCIBusId,
+        cuDeviceCanAccessPeer,
+        cuDevicePrimaryCtxRetain,
+        cuDevicePrimaryCtxRelease,
+        cuDevicePrimaryCtxReset,
+        cuDevicePrimaryCtxGetState,
+        cuDevicePrimaryCtxSetFlags,
+        ..entries
+    }
+}
+
+/// Flags that a context may have: scheduling, mapped host memory, local memory resize, synchronous memory operations.
+pub(super) const CONTEXT_FLAGS: c_uint = 0xff;
+
+/// Ends everything that belonged to a context.
+pub(super) fn end(context: &Context) {
+    stream::stalled(|| ());
+    stream::forget_context(context);
+    module::forget_context(context);
+    event::forget_context(context);
+    for allocation in memory::all(|allocation| allocation.context == context.handle) {
+        memory::remove(&allocation, "the end of the context");
+    }
+}
+
+/// # Safety
+/// `out` is valid for `len` bytes.
+unsafe fn write_text(out: *mut c_char, len: c_int, text: &str) -> Answer {
+    required(out)?;
+    let room = usize::try_from(len).ok().and_then(|len| len.checked_sub(1)).ok_or(INVALID_VALUE)?;
+    let bytes = text.as_bytes();
+    let len = bytes.len().min(room);
+    // SAFETY: `len` bytes and the end fit into the room that the caller promised.
+    unsafe {
+        out.cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), len);
+        out.add(len).write(0);
+    }
+    Ok(())
+}
+
+entries! {
+    init fn cuDeviceGet(out: *mut CUdevice, ordinal: c_int) {
+        check_device(ordinal)?;
+        put(out, ordinal)
+    }
+
+    init fn cuDeviceGetCount(count: *mut c_int) {
+        put(count, c_int::try_from(driver::config().devices).unwrap_or(c_int::MAX))
+    }
+
+    init fn cuDeviceGetName(name: *mut c_char, len: c_int, dev: CUdevice) {
+        check_device(dev)?;
+        write_text(name, len, device::NAME)
+    }
+
+    init fn cuDeviceGetAttribute(pi: *mut c_int, attrib: CUdevice_attribute, dev: CUdevice) {
+        check_device(dev)?;
+        put(pi, device::attribute(attrib, dev)?)
+    }
+
+    init fn cuDeviceTotalMem(bytes: *mut usize, dev: CUdevice) {
+        check_device(dev)?;
+        put(bytes, usize::try_from(driver::config().memory).unwrap_or(usize::MAX))
+    }
+
+    init fn cuDeviceGetUuid(uuid: *mut CUuuid, dev: CUdevice) {
+        check_device(dev)?;
+        put(uuid, CUuuid { bytes: device::uuid(dev).map(|byte| byte as c_char) })
+    }
+
+    init fn cuDeviceComputeCapability(major: *mut c_int, minor: *mut c_int, dev: CUdevice) {
+        check_device(dev)?;
+        let (own_major, own_minor) = driver::config().capability;
+        put(major, own_major as c_int)?;
+        put(minor, own_minor as c_int)
+    }
+
+    init fn cuDeviceGetPCIBusId(pci_bus_id: *mut c_char, len: c_int, dev: CUdevice) {
+        check_device(dev)?;
+        write_text(pci_bus_id, len, &format!("0000:{:02X}:00.0", dev + 1))
+    }
+
+    init fn cuDeviceCanAccessPeer(can_access_peer: *mut c_int, dev: CUdevice, peer_dev: CUdevice) {
+        check_device(dev)?;
+        check_device(peer_dev)?;
+        put(can_access_peer, c_int::from(dev != peer_dev))
+    }
+
+    live fn cuDevicePrimaryCtxRetain(pctx: *mut CUcontext, dev: CUdevice) {
+        required(pctx)?;
+        pctx.write(to_raw(context::retain_primary(dev)?.handle));
+        Ok(())
+    }
+
+    init fn cuDevicePrimaryCtxRelease(dev: CUdevice) {
+        if let Some(ended) = context::release_primary(dev)? {
+            end(&ended);
+        }
+        Ok(())
+    }
+
+    init fn cuDevicePrimaryCtxReset(dev: CUdevice) {
+        if let Some(ended) = context::reset_primary(dev)? {
+            end(&ended);
+        }
+        Ok(())
+    }
+
+    init fn cuDevicePrimaryCtxGetState(dev: CUdevice, flags: *mut c_uint, active: *mut c_int) {
+        let (own_flags, is_active) = context::primary_state(dev)?;
+        put(flags, own_flags)?;
+        put(active, c_int::from(is_active))
+    }
+
+    init fn cuDevicePrimaryCtxSetFlags(dev: CUdevice, flags: c_uint) {
+        if dev < 0 {
+            return Err(INVALID_DEVICE);
+        }
+        if flags & !CONTEXT_FLAGS != 0 || flags & 7 == 3 || flags & 7 > 4 {
+            return Err(INVALID_VALUE);
+        }
+        context::set_primary_flags(dev, flags)
+    }
+}

@@ -1,0 +1,94 @@
+//! Events.
+
+use core::ffi::c_uint;
+
+use cuda_sys::{CUevent, CUstream};
+
+use super::Entries;
+use crate::code::{Answer, INVALID_HANDLE, INVALID_VALUE, NOT_READY};
+use crate::context::current;
+use crate::gate::{put, required};
+use crate::handle::{number, to_raw};
+use crate::{event, fault, stream};
+
+pub(super) const fn add(entries: Entries) -> Entries {
+    Entries {
+        cuEventCreate,
+        cuEventDestroy,
+        cuEventRecord,
+        cuEventRecordWithFlags,
+        cuEventQuery,
+        cuEventSynchronize,
+        cuEventElapsedTime,
+        cuEventElapsedTime_v12080: cuEventElapsedTime,
+        ..entries
+    }
+}
+
+const DISABLE_TIMING: c_uint = 2;
+const INTERPROCESS: c_uint = 4;
+
+fn record(h_event: CUevent, h_stream: CUstream) -> Answer {
+    let event = event::get(number(h_event))?;
+    let stream = stream::get(number(h_stream))?;
+    // An event is recorded in streams of its own context.
+    if event.context.id != stream.context.id {
+        return Err(INVALID_HANDLE);
+    }
+    event.record(&stream);
+    Ok(())
+}
+
+entries! {
+    live fn cuEventCreate(ph_event: *mut CUevent, flags: c_uint) {
+        required(ph_event)?;
+        if flags > 7 || (flags & INTERPROCESS != 0 && flags & DISABLE_TIMING == 0) {
+            return Err(INVALID_VALUE);
+        }
+        put(ph_event, to_raw(event::create(current()?, flags)))
+    }
+
+    live_in_callbacks fn cuEventDestroy(h_event: CUevent) {
+        event::destroy(number(h_event))
+    }
+
+    live fn cuEventRecord(h_event: CUevent, h_stream: CUstream) {
+        record(h_event, h_stream)
+    }
+
+    live fn cuEventRecordWithFlags(h_event: CUevent, h_stream: CUstream, flags: c_uint) {
+        if flags > 1 {
+            return Err(INVALID_VALUE);
+        }
+        record(h_event, h_stream)
+    }
+
+    live fn cuEventQuery(h_event: CUevent) {
+        let done = event::get(number(h_event))?.last().is_none_or(|marker| marker.time().is_some());
+        fault::check()?;
+        if done { Ok(()) } else { Err(NOT_READY) }
+    }
+
+    live fn cuEventSynchronize(h_event: CUevent) {
+        if let Some(marker) = event::get(number(h_event))?.last() {
+            marker.wait();
+        }
+        fault::check()
+    }
+
+    live fn cuEventElapsedTime(milliseconds: *mut f32, h_start: CUevent, h_end: CUevent) {
+        required(milliseconds)?;
+        let (start, end) = (event::get(number(h_start))?, event::get(number(h_end))?);
+        if (start.flags | end.flags) & DISABLE_TIMING != 0 {
+            return Err(INVALID_HANDLE);
+        }
+        let (start, end) = (start.last().ok_or(INVALID_HANDLE)?, end.last().ok_or(INVALID_HANDLE)?);
+        let (start, end) = (start.time().ok_or(NOT_READY)?, end.time().ok_or(NOT_READY)?);
+        let elapsed = match end.checked_duration_since(start) {
+            Some(after) => after.as_secs_f32(),
+            None => -start.duration_since(end).as_secs_f32(),
+        };
+        milliseconds.write(elapsed * 1e3);
+        Ok(())
+    }
+}

@@ -1,0 +1,249 @@
+//! Edges of graphs and the queries of nodes and edges.
+
+use cuda_sys::{CUgraph, CUgraphEdgeData, CUgraphNode};
+
+use super::Entries;
+use crate::code::{Answer, INVALID_VALUE, LOSSY_QUERY};
+use crate::gate::{required, slice};
+use crate::graph::edge;
+use crate::graph::store::{Edge, graphs};
+use crate::handle::{number, to_raw};
+
+pub(super) const fn add(entries: Entries) -> Entries {
+    Entries {
+        cuGraphAddDependencies,
+        cuGraphAddDependencies_v12030,
+        cuGraphRemoveDependencies,
+        cuGraphRemoveDependencies_v12030,
+        cuGraphGetNodes,
+        cuGraphGetRootNodes,
+        cuGraphGetEdges,
+        cuGraphGetEdges_v12030,
+        cuGraphNodeGetDependencies,
+        cuGraphNodeGetDependencies_v12030,
+        cuGraphNodeGetDependentNodes,
+        cuGraphNodeGetDependentNodes_v12030,
+        ..entries
+    }
+}
+
+/// Does something to edges one by one; those before a bad one stay done.
+///
+/// # Safety
+/// The arrays are null or valid for `count` elements.
+unsafe fn each_edge(
+    graph: CUgraph,
+    from: *const CUgraphNode,
+    to: *const CUgraphNode,
+    count: usize,
+    act: impl Fn(&mut crate::graph::store::Graphs, usize, u64, u64) -> Answer,
+) -> Answer {
+    let mut all = graphs();
+    all.graph(number(graph))?;
+    // SAFETY: the caller's promise.
+    let (from, to) = unsafe { (slice(from, count)?, slice(to, count)?) };
+    for (index, (from, to)) in from.iter().zip(to).enumerate() {
+        act(&mut all, index, number(*from), number(*to))?;
+    }
+    Ok(())
+}
+
+/// # Safety
+/// As [`each_edge`]; the edge data too.
+unsafe fn add_edges(
+    graph: CUgraph,
+    from: *const CUgraphNode,
+    to: *const CUgraphNode,
+    data: *const CUgraphEdgeData,
+    count: usize,
+) -> Answer {
+    // SAFETY: the caller's promise.
+    unsafe {
+        each_edge(graph, from, to, count, |all, index, from, to| {
+            // SAFETY: as above.
+            let raw = if data.is_null() { None } else { Some(&*data.add(index)) };
+            all.add_edge(number(graph), from, to, edge::parse(raw)?)
+        })
+    }
+}
+
+/// Writes a list as the queries do: without a buffer its length, with one as much as fits, the rest null.
+///
+/// # Safety
+/// `out` is null or valid for `*count` elements.
+unsafe fn write_list(list: &[u64], out: *mut CUgraphNode, count: *mut usize) -> Answer {
+    required(count)?;
+    // SAFETY: not null, and so valid by the caller's promise.
+    let room = unsafe { count.read() };
+    if out.is_null() {
+        // SAFETY: as above.
+        unsafe { count.write(list.len()) };
+        return Ok(());
+    }
+    if room == 0 {
+        return Err(INVALID_VALUE);
+    }
+    for index in 0..room {
+        // SAFETY: inside the room that the caller promised.
+        unsafe { out.add(index).write(list.get(index).map_or(core::ptr::null_mut(), |node| to_raw(*node))) };
+    }
+    // SAFETY: as above.
+    unsafe { count.write(room.min(list.len())) };
+    Ok(())
+}
+
+/// Writes the data of the edges that fit; where there is no buffer for it, none of them may have any.
+///
+/// # Safety
+/// `out` is null or valid for `room` elements.
+unsafe fn write_data(edges: &[Edge], out: *mut CUgraphEdgeData, room: usize) -> Answer {
+    let returned = edges.get(..room.min(edges.len())).unwrap_or(edges);
+    if out.is_null() {
+        return if returned.iter().all(|edge| edge.is_plain()) { Ok(()) } else { Err(LOSSY_QUERY) };
+    }
+    for index in 0..room {
+        let raw = returned.get(index).map_or_else(CUgraphEdgeData::default, |edge| edge.raw());
+        // SAFETY: inside the room that the caller promised.
+        unsafe { out.add(index).write(raw) };
+    }
+    Ok(())
+}
+
+/// # Safety
+/// The buffers are null or valid for `*count` elements.
+unsafe fn write_neighbours(
+    list: Vec<(u64, Edge)>,
+    out: *mut CUgraphNode,
+    data: *mut CUgraphEdgeData,
+    count: *mut usize,
+) -> Answer {
+    required(count)?;
+    let (nodes, edges): (Vec<u64>, Vec<Edge>) = list.into_iter().unzip();
+    if !out.is_null() {
+        // SAFETY: the caller's promise.
+        unsafe { write_data(&edges, data, count.read())? };
+    }
+    // SAFETY: the caller's promise.
+    unsafe { write_list(&nodes, out, count) }
+}
+
+/// # Safety
+/// The buffers are null or valid for `*count` elements.
+unsafe fn write_edges(
+    graph: CUgraph,
+    from: *mut CUgraphNode,
+    to: *mut CUgraphNode,
+    data: *mut CUgraphEdgeData,
+    count: *mut usize,
+) -> Answer {
+    required(count)?;
+    let edges = graphs().edges(number(graph))?;
+    if from.is_null() != to.is_null() {
+        return Err(INVALID_VALUE);
+    }
+    let ends = |pick: fn(&(u64, u64, Edge)) -> u64| -> Vec<u64> { edges.iter().map(pick).collect() };
+    let kinds: Vec<Edge> = edges.iter().map(|(_, _, edge)| *edge).collect();
+    // SAFETY: the caller's promise.
+    unsafe {
+        let room = count.read();
+        if !from.is_null() {
+            write_data(&kinds, data, room)?;
+        }
+        write_list(&ends(|edge| edge.0), from, count)?;
+        let written = count.replace(room);
+        write_list(&ends(|edge| edge.1), to, count)?;
+        count.write(written);
+    }
+    Ok(())
+}
+
+entries! {
+    init fn cuGraphAddDependencies(graph: CUgraph, from: *const CUgraphNode, to: *const CUgraphNode, count: usize) {
+        add_edges(graph, from, to, core::ptr::null(), count)
+    }
+
+    init fn cuGraphAddDependencies_v12030(
+        graph: CUgraph,
+        from: *const CUgraphNode,
+        to: *const CUgraphNode,
+        data: *const CUgraphEdgeData,
+        count: usize,
+    ) {
+        add_edges(graph, from, to, data, count)
+    }
+
+    init fn cuGraphRemoveDependencies(graph: CUgraph, from: *const CUgraphNode, to: *const CUgraphNode, count: usize) {
+        each_edge(graph, from, to, count, |all, _, from, to| all.remove_edge(number(graph), from, to))
+    }
+
+    init fn cuGraphRemoveDependencies_v12030(
+        graph: CUgraph,
+        from: *const CUgraphNode,
+        to: *const CUgraphNode,
+        data: *const CUgraphEdgeData,
+        count: usize,
+    ) {
+        // The data does not have to be the edge's.
+        let _ = data;
+        each_edge(graph, from, to, count, |all, _, from, to| all.remove_edge(number(graph), from, to))
+    }
+
+    init fn cuGraphGetNodes(graph: CUgraph, nodes: *mut CUgraphNode, count: *mut usize) {
+        let list = graphs().nodes_of(number(graph))?;
+        write_list(&list, nodes, count)
+    }
+
+    init fn cuGraphGetRootNodes(graph: CUgraph, nodes: *mut CUgraphNode, count: *mut usize) {
+        let list = {
+            let all = graphs();
+            let mut list = all.nodes_of(number(graph))?;
+            list.retain(|node| all.node(*node).is_ok_and(|node| node.dependencies.is_empty()));
+            list
+        };
+        write_list(&list, nodes, count)
+    }
+
+    init fn cuGraphGetEdges(graph: CUgraph, from: *mut CUgraphNode, to: *mut CUgraphNode, count: *mut usize) {
+        write_edges(graph, from, to, core::ptr::null_mut(), count)
+    }
+
+    init fn cuGraphGetEdges_v12030(
+        graph: CUgraph,
+        from: *mut CUgraphNode,
+        to: *mut CUgraphNode,
+        data: *mut CUgraphEdgeData,
+        count: *mut usize,
+    ) {
+        write_edges(graph, from, to, data, count)
+    }
+
+    init fn cuGraphNodeGetDependencies(node: CUgraphNode, out: *mut CUgraphNode, count: *mut usize) {
+        let list = graphs().dependencies(number(node))?;
+        write_neighbours(list, out, core::ptr::null_mut(), count)
+    }
+
+    init fn cuGraphNodeGetDependencies_v12030(
+        node: CUgraphNode,
+        out: *mut CUgraphNode,
+        data: *mut CUgraphEdgeData,
+        count: *mut usize,
+    ) {
+        let list = graphs().dependencies(number(node))?;
+        write_neighbours(list, out, data, count)
+    }
+
+    init fn cuGraphNodeGetDependentNodes(node: CUgraphNode, out: *mut CUgraphNode, count: *mut usize) {
+        let list = graphs().dependents(number(node))?;
+        write_neighbours(list, out, core::ptr::null_mut(), count)
+    }
+
+    init fn cuGraphNodeGetDependentNodes_v12030(
+        node: CUgraphNode,
+        out: *mut CUgraphNode,
+        data: *mut CUgraphEdgeData,
+        count: *mut usize,
+    ) {
+        let list = graphs().dependents(number(node))?;
+        write_neighbours(list, out, data, count)
+    }
+}

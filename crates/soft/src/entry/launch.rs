@@ -1,0 +1,103 @@
+//! Plain launches of kernels.
+
+use core::ffi::{c_uint, c_void};
+use std::sync::Arc;
+
+use cuda_sys::{CUfunction, CUlaunchConfig, CUlaunchAttributeValue, CUstream};
+
+use super::Entries;
+use crate::code::{Answer, INVALID_HANDLE};
+use crate::context::Context;
+use crate::gate::{required, slice};
+use crate::handle::number;
+use crate::launch::{self, AttributeValue, Attributes, COOPERATIVE, PACKED_TOO_LARGE, Sizes};
+use crate::module::{self, Function};
+use crate::stream;
+
+pub(super) const fn add(entries: Entries) -> Entries {
+    Entries { cuLaunchKernel, cuLaunchKernelEx, cuLaunchCooperativeKernel, ..entries }
+}
+
+/// The function of a handle that may be a function or, cast, a kernel of a library.
+fn resolve(handle: u64, context: &Arc<Context>) -> Answer<Arc<Function>> {
+    match module::kernel(handle) {
+        Ok(kernel) => kernel.function(context),
+        Err(_) => module::function(handle),
+    }
+}
+
+/// # Safety
+/// The arguments are as the interface demands.
+unsafe fn enqueue(
+    function: CUfunction,
+    sizes: Sizes,
+    attributes: &Attributes,
+    h_stream: CUstream,
+    params: *mut *mut c_void,
+    extra: *mut *mut c_void,
+) -> Answer {
+    let stream = stream::get(number(h_stream))?;
+    if function.is_null() {
+        return Err(INVALID_HANDLE);
+    }
+    let function = resolve(number(function), &stream.context)?;
+    launch::check(&function.code, &sizes, attributes)?;
+    // SAFETY: the caller's promise.
+    let arguments = unsafe { launch::read_arguments(&function.code, params, extra, PACKED_TOO_LARGE)? };
+    stream.push(move || launch::run(&function, &sizes, &arguments.bytes, None));
+    Ok(())
+}
+
+entries! {
+    live fn cuLaunchKernel(
+        f: CUfunction,
+        grid_x: c_uint,
+        grid_y: c_uint,
+        grid_z: c_uint,
+        block_x: c_uint,
+        block_y: c_uint,
+        block_z: c_uint,
+        shared: c_uint,
+        h_stream: CUstream,
+        params: *mut *mut c_void,
+        extra: *mut *mut c_void,
+    ) {
+        let sizes = Sizes { grid: [grid_x, grid_y, grid_z], block: [block_x, block_y, block_z], shared };
+        enqueue(f, sizes, &Attributes::new(), h_stream, params, extra)
+    }
+
+    live fn cuLaunchKernelEx(
+        config: *const CUlaunchConfig,
+        f: CUfunction,
+        params: *mut *mut c_void,
+        extra: *mut *mut c_void,
+    ) {
+        required(config)?;
+        let config = &*config;
+        let attributes = launch::read_attributes(slice(config.attrs.cast_const(), config.numAttrs as usize)?)?;
+        let sizes = Sizes {
+            grid: [config.gridDimX, config.gridDimY, config.gridDimZ],
+            block: [config.blockDimX, config.blockDimY, config.blockDimZ],
+            shared: config.sharedMemBytes,
+        };
+        enqueue(f, sizes, &attributes, config.hStream, params, extra)
+    }
+
+    live fn cuLaunchCooperativeKernel(
+        f: CUfunction,
+        grid_x: c_uint,
+        grid_y: c_uint,
+        grid_z: c_uint,
+        block_x: c_uint,
+        block_y: c_uint,
+        block_z: c_uint,
+        shared: c_uint,
+        h_stream: CUstream,
+        params: *mut *mut c_void,
+    ) {
+        let sizes = Sizes { grid: [grid_x, grid_y, grid_z], block: [block_x, block_y, block_z], shared };
+        let cooperative = AttributeValue(CUlaunchAttributeValue { cooperative: 1 });
+        let attributes = Attributes::from([(COOPERATIVE, cooperative)]);
+        enqueue(f, sizes, &attributes, h_stream, params, core::ptr::null_mut())
+    }
+}

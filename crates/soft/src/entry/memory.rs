@@ -1,0 +1,294 @@
+//! Memory: allocation, freeing, and what pointers point to.
+
+use core::ffi::{c_int, c_longlong, c_uint, c_ulonglong, c_void};
+use std::sync::Arc;
+
+use cuda_sys::{
+    CUcontext, CUdeviceptr, CUmemoryPool, CUmemorytype, CUpointer_attribute, CUpointer_attribute_enum as Attribute,
+    CUstream,
+};
+
+use super::Entries;
+use crate::code::{
+    Answer, HOST_MEMORY_ALREADY_REGISTERED, HOST_MEMORY_NOT_REGISTERED, INVALID_VALUE, NOT_SUPPORTED,
+};
+use crate::context::{Context, current};
+use crate::copy::Place;
+use crate::gate::{put, put_if, required};
+use crate::handle::{number, to_raw};
+use crate::memory::{self, Allocation, Origin, Request};
+use crate::pool::{self, Pool};
+use crate::stream::{self, Stream};
+use crate::{driver, graph};
+
+pub(super) const fn add(entries: Entries) -> Entries {
+    Entries {
+        cuMemAlloc,
+        cuMemAllocPitch,
+        cuMemAllocManaged,
+        cuMemFree,
+        cuMemAllocAsync,
+        cuMemAllocFromPoolAsync,
+        cuMemFreeAsync,
+        cuMemAllocHost,
+        cuMemHostAlloc,
+        cuMemFreeHost,
+        cuMemHostRegister,
+        cuMemHostUnregister,
+        cuMemHostGetDevicePointer,
+        cuMemHostGetFlags,
+        cuMemGetInfo,
+        cuMemGetAddressRange,
+        cuPointerGetAttribute,
+        cuPointerGetAttributes,
+        ..entries
+    }
+}
+
+fn request(origin: Origin, len: usize, context: &Context, flags: u32) -> Request {
+    Request { origin, len, device: context.device, context: context.handle, pool: 0, flags }
+}
+
+/// # Safety
+/// `dptr` is null or valid for a write.
+unsafe fn allocate_from(dptr: *mut CUdeviceptr, len: usize, pool: &Pool, stream: &Arc<Stream>) -> Answer {
+    required(dptr)?;
+    if len == 0 {
+        // SAFETY: not null, and so valid by the caller's promise.
+        return unsafe { put(dptr, 0) };
+    }
+    pool.take(len as u64)?;
+    let wanted = Request { pool: pool.handle, device: pool.device, ..request(Origin::Pool, len, &stream.context, 0) };
+    let allocation = memory::allocate(wanted).inspect_err(|_| pool.give_back(len as u64))?;
+    // SAFETY: as above.
+    unsafe { put(dptr, allocation.start)? };
+    stream.push(move || {
+        allocation.reach();
+        Ok(())
+    });
+    Ok(())
+}
+
+/// What ends with an allocation besides its memory.
+fn give_back(allocation: &Allocation) {
+    if let Ok(pool) = pool::get(allocation.pool) {
+        pool.give_back(allocation.len as u64);
+    }
+}
+
+/// # Safety
+/// `pp` is null or valid for a write.
+unsafe fn allocate_host(pp: *mut *mut c_void, len: usize, flags: c_uint) -> Answer {
+    required(pp)?;
+    if flags > 7 {
+        return Err(INVALID_VALUE);
+    }
+    let allocation = memory::allocate(request(Origin::Pinned, len, &*current()?, flags))?;
+    // SAFETY: not null, and so valid by the caller's promise.
+    unsafe { put(pp, allocation.host().cast()) }
+}
+
+/// # Safety
+/// `data` is valid for a write of the attribute's type.
+unsafe fn write_attribute(data: *mut c_void, attribute: CUpointer_attribute, pointer: CUdeviceptr) -> Answer {
+    let found = memory::find(pointer).ok_or(INVALID_VALUE)?;
+    // SAFETY (of all writes): the caller's promise about the attribute's type.
+    let int = |value: i32| unsafe { put(data.cast::<c_int>(), value) };
+    // SAFETY: as above.
+    let word = |value: u64| unsafe { put(data.cast::<c_ulonglong>(), value) };
+    match attribute {
+        // SAFETY: as above.
+        Attribute::CU_POINTER_ATTRIBUTE_CONTEXT => unsafe {
+            put(data.cast::<CUcontext>(), to_raw(found.context))
+        },
+        Attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE => {
+            let on_device = found.origin.is_on_device();
+            let kind = if on_device { CUmemorytype::CU_MEMORYTYPE_DEVICE } else { CUmemorytype::CU_MEMORYTYPE_HOST };
+            // SAFETY: as above.
+            unsafe { put(data.cast::<CUmemorytype>(), kind) }
+        }
+        Attribute::CU_POINTER_ATTRIBUTE_DEVICE_POINTER => word(pointer),
+        Attribute::CU_POINTER_ATTRIBUTE_HOST_POINTER if found.origin.is_host() => word(pointer),
+        Attribute::CU_POINTER_ATTRIBUTE_BUFFER_ID => word(found.id),
+        Attribute::CU_POINTER_ATTRIBUTE_IS_MANAGED => int(i32::from(found.origin == Origin::Managed)),
+        Attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL => int(found.device),
+        Attribute::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR => word(found.start),
+        Attribute::CU_POINTER_ATTRIBUTE_RANGE_SIZE => word(found.len as u64),
+        Attribute::CU_POINTER_ATTRIBUTE_MAPPED => int(1),
+        Attribute::CU_POINTER_ATTRIBUTE_SYNC_MEMOPS
+        | Attribute::CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE
+        | Attribute::CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE => int(0),
+        Attribute::CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES => word(0),
+        Attribute::CU_POINTER_ATTRIBUTE_ACCESS_FLAGS => int(3),
+        // SAFETY: as above.
+        Attribute::CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE => unsafe {
+            put(data.cast::<CUmemoryPool>(), to_raw(found.pool))
+        },
+        Attribute(1..=22) => Err(NOT_SUPPORTED),
+        _ => Err(INVALID_VALUE),
+    }
+}
+
+entries! {
+    live fn cuMemAlloc(dptr: *mut CUdeviceptr, len: usize) {
+        required(dptr)?;
+        put(dptr, memory::allocate(request(Origin::Plain, len, &*current()?, 0))?.start)
+    }
+
+    live fn cuMemAllocPitch(dptr: *mut CUdeviceptr, pitch: *mut usize, width: usize, height: usize, element: c_uint) {
+        required(dptr)?;
+        required(pitch)?;
+        if !matches!(element, 4 | 8 | 16) {
+            return Err(INVALID_VALUE);
+        }
+        let row = width.checked_next_multiple_of(512).ok_or(INVALID_VALUE)?;
+        let len = row.checked_mul(height).ok_or(INVALID_VALUE)?;
+        put(dptr, memory::allocate(request(Origin::Plain, len, &*current()?, 0))?.start)?;
+        put(pitch, row)
+    }
+
+    live fn cuMemAllocManaged(dptr: *mut CUdeviceptr, len: usize, flags: c_uint) {
+        required(dptr)?;
+        if !matches!(flags, 1 | 2) {
+            return Err(INVALID_VALUE);
+        }
+        put(dptr, memory::allocate(request(Origin::Managed, len, &*current()?, flags))?.start)
+    }
+
+    live fn cuMemFree(dptr: CUdeviceptr) {
+        if dptr == 0 {
+            return Ok(());
+        }
+        let found = memory::find_start(dptr).filter(|found| found.origin.is_on_device()).ok_or(INVALID_VALUE)?;
+        if found.origin == Origin::Variable || !graph::may_free(&found) || !found.queue_free() {
+            return Err(INVALID_VALUE);
+        }
+        stream::stalled(|| {
+            give_back(&found);
+            memory::remove(&found, "cuMemFree");
+        });
+        Ok(())
+    }
+
+    live fn cuMemAllocAsync(dptr: *mut CUdeviceptr, len: usize, h_stream: CUstream) {
+        let stream = stream::get(number(h_stream))?;
+        let pool = pool::get(pool::current_of(stream.context.device)?)?;
+        allocate_from(dptr, len, &pool, &stream)
+    }
+
+    live fn cuMemAllocFromPoolAsync(dptr: *mut CUdeviceptr, len: usize, pool: CUmemoryPool, h_stream: CUstream) {
+        let stream = stream::get(number(h_stream))?;
+        allocate_from(dptr, len, &*pool::get(number(pool))?, &stream)
+    }
+
+    live fn cuMemFreeAsync(dptr: CUdeviceptr, h_stream: CUstream) {
+        let stream = stream::get(number(h_stream))?;
+        if dptr == 0 {
+            return Ok(());
+        }
+        let found = memory::find_start(dptr).filter(|found| found.origin.is_on_device()).ok_or(INVALID_VALUE)?;
+        if matches!(found.origin, Origin::Variable | Origin::Managed) || !graph::may_free(&found) || !found.queue_free() {
+            return Err(INVALID_VALUE);
+        }
+        stream.push(move || {
+            give_back(&found);
+            memory::remove(&found, "cuMemFreeAsync");
+            Ok(())
+        });
+        Ok(())
+    }
+
+    live fn cuMemAllocHost(pp: *mut *mut c_void, len: usize) {
+        allocate_host(pp, len, 0)
+    }
+
+    live fn cuMemHostAlloc(pp: *mut *mut c_void, len: usize, flags: c_uint) {
+        allocate_host(pp, len, flags)
+    }
+
+    live fn cuMemFreeHost(p: *mut c_void) {
+        let found = memory::find_start(number(p)).filter(|found| found.origin == Origin::Pinned).ok_or(INVALID_VALUE)?;
+        stream::stalled(|| memory::remove(&found, "cuMemFreeHost"));
+        Ok(())
+    }
+
+    live fn cuMemHostRegister(p: *mut c_void, len: usize, flags: c_uint) {
+        let context = current()?;
+        if p.is_null() || len == 0 || flags > 15 {
+            return Err(INVALID_VALUE);
+        }
+        if memory::overlaps(number(p), len) {
+            return Err(HOST_MEMORY_ALREADY_REGISTERED);
+        }
+        const READ_ONLY: c_uint = 8;
+        memory::register(request(Origin::Registered, len, &context, flags), p.cast(), flags & READ_ONLY == 0);
+        Ok(())
+    }
+
+    live fn cuMemHostUnregister(p: *mut c_void) {
+        let found = memory::find_start(number(p)).filter(|found| found.origin == Origin::Registered);
+        let found = found.ok_or(HOST_MEMORY_NOT_REGISTERED)?;
+        stream::stalled(|| memory::remove(&found, "cuMemHostUnregister"));
+        Ok(())
+    }
+
+    live fn cuMemHostGetDevicePointer(pdptr: *mut CUdeviceptr, p: *mut c_void, flags: c_uint) {
+        let found = memory::find(number(p)).filter(|found| found.origin.is_host());
+        if flags != 0 || found.is_none() {
+            return Err(INVALID_VALUE);
+        }
+        put(pdptr, number(p))
+    }
+
+    live fn cuMemHostGetFlags(flags: *mut c_uint, p: *mut c_void) {
+        let found = memory::find(number(p)).filter(|found| !found.origin.is_on_device()).ok_or(INVALID_VALUE)?;
+        put(flags, found.flags)
+    }
+
+    live fn cuMemGetInfo(free: *mut usize, total: *mut usize) {
+        let device = current()?.device;
+        let all = driver::config().memory;
+        put_if(free, usize::try_from(all.saturating_sub(memory::used(device))).unwrap_or(usize::MAX));
+        put_if(total, usize::try_from(all).unwrap_or(usize::MAX));
+        Ok(())
+    }
+
+    live fn cuMemGetAddressRange(base: *mut CUdeviceptr, size: *mut usize, dptr: CUdeviceptr) {
+        let found = memory::find(dptr).ok_or(cuda_sys::CUresult::CUDA_ERROR_NOT_FOUND)?;
+        put_if(base, found.start);
+        put_if(size, found.len);
+        Ok(())
+    }
+
+    live fn cuPointerGetAttribute(data: *mut c_void, attribute: CUpointer_attribute, pointer: CUdeviceptr) {
+        required(data)?;
+        write_attribute(data, attribute, pointer)
+    }
+
+    live fn cuPointerGetAttributes(
+        count: c_uint,
+        attributes: *mut CUpointer_attribute,
+        data: *mut *mut c_void,
+        pointer: CUdeviceptr,
+    ) {
+        required(attributes)?;
+        required(data)?;
+        // Unknown memory is no error here: the attributes say so.
+        let known = Place::of(pointer).is_some_and(|place| place != Place::Pageable);
+        for index in 0..count as usize {
+            let (attribute, out) = (attributes.add(index).read(), data.add(index).read());
+            required(out)?;
+            let written = if known { write_attribute(out, attribute, pointer) } else { Err(INVALID_VALUE) };
+            if written.is_err() {
+                match attribute {
+                    Attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE
+                    | Attribute::CU_POINTER_ATTRIBUTE_IS_MANAGED
+                    | Attribute::CU_POINTER_ATTRIBUTE_MAPPED => out.cast::<c_int>().write(0),
+                    Attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL => out.cast::<c_int>().write(-2),
+                    _ => out.cast::<c_longlong>().write(0),
+                }
+            }
+        }
+        Ok(())
+    }
+}

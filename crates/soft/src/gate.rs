@@ -1,0 +1,104 @@
+//! What stands before every entry point, and the macro that writes one.
+
+use cuda_sys::CUresult;
+
+use crate::callback;
+use crate::code::{Answer, INVALID_VALUE, NOT_INITIALIZED, NOT_PERMITTED};
+use crate::{driver, fault};
+
+/// Writes entry points of the driver. The word before `fn` says which gate the call passes:
+/// `always` none, `init` works with a lost context, `live` does not.
+macro_rules! entries {
+    ($($gate:ident fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $body:block)*) => {
+        $(
+            #[allow(non_snake_case, unused_unsafe, clippy::too_many_arguments)]
+            pub(crate) unsafe extern "C" fn $name($($arg: $ty),*) -> cuda_sys::CUresult {
+                $crate::gate::$gate(|| {
+                    // SAFETY: the caller keeps to the interface of the call.
+                    unsafe { $body }
+                })
+            }
+        )*
+    };
+}
+
+fn finish(answer: Answer) -> CUresult {
+    match answer {
+        Ok(()) => CUresult::CUDA_SUCCESS,
+        Err(code) => code,
+    }
+}
+
+/// A call that always works.
+pub(crate) fn always(call: impl FnOnce() -> Answer) -> CUresult {
+    finish(call())
+}
+
+/// A call that needs an initialised driver and is not allowed in callbacks, but works with a lost context.
+pub(crate) fn init(call: impl FnOnce() -> Answer) -> CUresult {
+    if callback::inside() {
+        return NOT_PERMITTED;
+    }
+    initialised(call)
+}
+
+/// As [`init`], but allowed in callbacks too.
+pub(crate) fn initialised(call: impl FnOnce() -> Answer) -> CUresult {
+    if driver::is_initialised() { finish(call()) } else { NOT_INITIALIZED }
+}
+
+/// As [`live`], but allowed in callbacks too.
+pub(crate) fn live_in_callbacks(call: impl FnOnce() -> Answer) -> CUresult {
+    initialised(|| {
+        fault::check()?;
+        call()
+    })
+}
+
+/// A call that answers the code of the loss once the context is lost.
+pub(crate) fn live(call: impl FnOnce() -> Answer) -> CUresult {
+    init(|| {
+        fault::check()?;
+        call()
+    })
+}
+
+/// Writes an out parameter; null is an invalid value.
+///
+/// # Safety
+/// `out` is null or valid for a write.
+pub(crate) unsafe fn put<T>(out: *mut T, value: T) -> Answer {
+    required(out)?;
+    // SAFETY: not null, and so valid by the caller's promise.
+    unsafe { out.write(value) };
+    Ok(())
+}
+
+/// Writes an out parameter that may be null.
+///
+/// # Safety
+/// `out` is null or valid for a write.
+pub(crate) unsafe fn put_if<T>(out: *mut T, value: T) {
+    if !out.is_null() {
+        // SAFETY: not null, and so valid by the caller's promise.
+        unsafe { out.write(value) };
+    }
+}
+
+/// Null is an invalid value.
+pub(crate) fn required<T>(pointer: *const T) -> Answer {
+    if pointer.is_null() { Err(INVALID_VALUE) } else { Ok(()) }
+}
+
+/// The slice of an array argument; a null array with a count is an invalid value.
+///
+/// # Safety
+/// `array` is null or points to `count` elements that stay unchanged for `'a`.
+pub(crate) unsafe fn slice<'a, T>(array: *const T, count: usize) -> Answer<&'a [T]> {
+    if count == 0 {
+        return Ok(&[]);
+    }
+    required(array)?;
+    // SAFETY: not null, and so valid by the caller's promise.
+    Ok(unsafe { core::slice::from_raw_parts(array, count) })
+}

@@ -1,0 +1,387 @@
+//! Executables: made of a graph, launched, changed node by node.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cuda_sys::{CUgraphInstantiateResult as Outcome, CUgraphNodeType};
+
+use super::check::{AUTO_FREE, Refused};
+use super::memory_node::{self, Reservation};
+use super::payload::Payload;
+use super::program::{Failure, Program, Work, plain_work};
+use super::run::{EventWork, Run};
+use super::store::{Graphs, graphs};
+use super::user_object::{Holdings, Shares};
+use crate::code::{Answer, GRAPH_EXEC_UPDATE_FAILURE, INVALID_VALUE};
+use crate::copy::{Copy3, Place};
+use crate::event;
+use crate::fault::{self, crash};
+use crate::memory::{self, Origin};
+use crate::stream::{Stream, Ticket};
+
+/// An executable.
+#[derive(Debug)]
+pub(crate) struct Exec {
+    pub(crate) program: Arc<Program>,
+    /// The step of each node that it was made from, by the node's uid. Updates do not change the keys.
+    pub(crate) keys: HashMap<u64, usize>,
+    /// The user objects of each part, by the uid of the node that the part is in and its number there.
+    pub(crate) shares: Vec<((u64, usize), Arc<Shares>)>,
+    pub(crate) flags: u64,
+    /// The graph that counts this executable as its live one: handle and uid.
+    pub(crate) source: (u64, u64),
+    pub(crate) used: bool,
+    /// The end of the last launch or upload.
+    last: Arc<Mutex<Option<Ticket>>>,
+}
+
+impl Graphs {
+    /// The user objects of a graph and all parts of it, once more for an executable.
+    pub(crate) fn shares(&self, graph: u64, used: bool) -> Vec<((u64, usize), Arc<Shares>)> {
+        let mut shares = Vec::new();
+        for part in self.tree(graph) {
+            let Ok(own) = self.graph(part) else { continue };
+            let holdings: Holdings = own.objects.duplicate();
+            let key = if part == graph { (0, 0) } else { self.part_key(part) };
+            shares.push((key, Arc::new(Shares::new(holdings, used))));
+        }
+        shares
+    }
+
+    /// How an executable knows a child or body: the uid of its node and its number in it.
+    fn part_key(&self, part: u64) -> (u64, usize) {
+        use super::store::Owner;
+        let Ok(Owner::Child { node, .. } | Owner::Body { node }) = self.graph(part).map(|graph| graph.owner) else {
+            return (0, 0);
+        };
+        let Ok(node) = self.node(node) else { return (0, 0) };
+        let number = match &node.payload {
+            Payload::Conditional(conditional) => conditional.bodies.iter().position(|body| *body == part),
+            _ => None,
+        };
+        (node.uid, number.unwrap_or(0))
+    }
+
+    /// Makes an executable.
+    pub(crate) fn instantiate(&mut self, graph: u64, flags: u64) -> Result<u64, Refused> {
+        self.check_instantiable(graph, flags)?;
+        let program = self.program(graph).map_err(|failure| match failure {
+            Failure::Cycle(cycle) => {
+                Refused::new(INVALID_VALUE, Outcome::CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE, cycle.node)
+            }
+            Failure::Gone => INVALID_VALUE.into(),
+        })?;
+        let keys = program.steps.iter().enumerate().map(|(index, step)| (step.uid, index)).collect();
+        let shares = self.shares(graph, false);
+        let own = self.graph_mut(graph)?;
+        own.live_execs += 1;
+        let source = (graph, own.uid);
+        Ok(self.execs.insert(Exec {
+            program: Arc::new(program),
+            keys,
+            shares,
+            flags,
+            source,
+            used: false,
+            last: Arc::default(),
+        }))
+    }
+
+    pub(crate) fn exec(&self, handle: u64) -> Answer<&Exec> {
+        self.execs.get(handle).ok_or(INVALID_VALUE)
+    }
+
+    pub(crate) fn exec_mut(&mut self, handle: u64) -> Answer<&mut Exec> {
+        self.execs.get_mut(handle).ok_or(INVALID_VALUE)
+    }
+
+    /// An executable less for its source.
+    pub(crate) fn uncount(&mut self, source: (u64, u64)) {
+        if let Some(graph) = self.graphs.get_mut(source.0).filter(|graph| graph.uid == source.1) {
+            graph.live_execs = graph.live_execs.saturating_sub(1);
+        }
+    }
+
+    /// The step of an executable for a node of its source.
+    pub(crate) fn step_of(&self, exec: u64, node: u64) -> Answer<usize> {
+        let exec = self.exec(exec)?;
+        let node = self.node(node)?;
+        exec.keys.get(&node.uid).copied().ok_or(INVALID_VALUE)
+    }
+}
+
+/// `cuGraphExecDestroy`: work in flight goes on.
+pub(crate) fn destroy(handle: u64) -> Answer {
+    let removed = {
+        let mut all = graphs();
+        let exec = all.execs.remove(handle).ok_or(INVALID_VALUE)?;
+        all.uncount(exec.source);
+        exec
+    };
+    // Destructors may run now, so the lock must be free.
+    drop(removed);
+    Ok(())
+}
+
+/// Steps of a program that allocate and free.
+fn memory_steps(program: &Program) -> (Vec<Arc<Reservation>>, Vec<Arc<Reservation>>) {
+    let (mut allocs, mut frees) = (Vec::new(), Vec::new());
+    for step in &program.steps {
+        match &step.work {
+            Work::Alloc(node) => allocs.push(Arc::clone(&node.memory)),
+            Work::Free(memory) => frees.push(Arc::clone(memory)),
+            _ => {}
+        }
+    }
+    (allocs, frees)
+}
+
+/// What the event nodes do in a launch that starts now.
+fn event_work(program: &Program, order: &[usize], events: &mut HashMap<usize, EventWork>) {
+    for index in order {
+        let Some(step) = program.steps.get(*index) else { continue };
+        match &step.work {
+            Work::EventRecord(handle) => {
+                if let Ok(event) = event::get(*handle) {
+                    events.insert(*index, EventWork::Record(event.renew()));
+                }
+            }
+            Work::EventWait(handle) => match event::get(*handle) {
+                Ok(event) => {
+                    if let Some(marker) = event.last() {
+                        events.insert(*index, EventWork::Wait(marker));
+                    }
+                }
+                Err(_) => crash("an executable waits for an event that is destroyed"),
+            },
+            Work::Child(level) => event_work(program, &level.order, events),
+            Work::Conditional { bodies, .. } => {
+                bodies.iter().for_each(|body| event_work(program, &body.order, events));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// `cuGraphLaunch`.
+pub(crate) fn launch(handle: u64, stream: &Arc<Stream>) -> Answer {
+    let (run, shares, last, waits) = {
+        let mut all = graphs();
+        let exec = all.exec_mut(handle)?;
+        let program = Arc::clone(&exec.program);
+        let mut staged = HashMap::new();
+        let mut waits = false;
+        for (index, step) in program.steps.iter().enumerate().filter(|(_, step)| step.enabled) {
+            match &step.work {
+                Work::Kernel(spec) if !spec.function.module.is_alive() => {
+                    crash("an executable is launched whose kernel's module or library is unloaded")
+                }
+                Work::Copy(node) => {
+                    // SAFETY: the interface demands that pageable memory of a node is valid at each launch.
+                    if let Some(bytes) = unsafe { node.copy.stage() } {
+                        staged.insert(index, bytes);
+                    }
+                    waits |= node.copy.dst.place == Place::Pageable;
+                }
+                _ => {}
+            }
+        }
+        let (allocs, frees) = memory_steps(&program);
+        let context = stream.context.handle;
+        let memory = memory_node::begin(&allocs, &frees, exec.flags & AUTO_FREE != 0, context)?;
+        let mut events = HashMap::new();
+        event_work(&program, &program.top.order, &mut events);
+        exec.mark_used();
+        let run = Run { program, staged, events, memory, context };
+        (run, exec.shares.clone(), Arc::clone(&exec.last), waits)
+    };
+    let ticket = enqueue(&last, stream, move || {
+        let outcome = run.run();
+        drop((run, shares));
+        outcome
+    });
+    if waits {
+        ticket.wait();
+    }
+    Ok(())
+}
+
+/// Adds work that comes after the executable's last launch, wherever that was.
+fn enqueue(
+    last: &Mutex<Option<Ticket>>,
+    stream: &Arc<Stream>,
+    work: impl FnOnce() -> Result<(), fault::Loss> + Send + 'static,
+) -> Ticket {
+    let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+    let previous = last.take();
+    let ticket = stream.push(move || {
+        if let Some(previous) = previous {
+            previous.wait();
+        }
+        work()
+    });
+    *last = Some(ticket.clone());
+    ticket
+}
+
+/// `cuGraphUpload`.
+pub(crate) fn upload(handle: u64, stream: &Arc<Stream>) -> Answer {
+    let last = {
+        let mut all = graphs();
+        let exec = all.exec_mut(handle)?;
+        exec.mark_used();
+        Arc::clone(&exec.last)
+    };
+    enqueue(&last, stream, || Ok(()));
+    Ok(())
+}
+
+impl Exec {
+    fn mark_used(&mut self) {
+        self.used = true;
+        self.shares.iter().for_each(|(_, shares)| shares.mark_used());
+    }
+
+    /// New work for a step.
+    pub(crate) fn set_work(&mut self, step: usize, work: Work) {
+        if let Some(step) = Arc::make_mut(&mut self.program).steps.get_mut(step) {
+            step.work = work;
+        }
+    }
+
+    pub(crate) fn work(&self, step: usize) -> Answer<&Work> {
+        self.program.steps.get(step).map(|step| &step.work).ok_or(INVALID_VALUE)
+    }
+
+    /// Whether a step can be enabled and disabled.
+    fn can_be_disabled(&self, step: usize) -> Answer {
+        match self.work(step)?.kind() {
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL
+            | CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY
+            | CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMSET => Ok(()),
+            _ => Err(INVALID_VALUE),
+        }
+    }
+
+    pub(crate) fn enabled(&self, step: usize) -> Answer<bool> {
+        self.can_be_disabled(step)?;
+        Ok(self.program.steps.get(step).is_some_and(|step| step.enabled))
+    }
+
+    pub(crate) fn set_enabled(&mut self, step: usize, enabled: bool) -> Answer {
+        self.can_be_disabled(step)?;
+        if let Some(step) = Arc::make_mut(&mut self.program).steps.get_mut(step) {
+            step.enabled = enabled;
+        }
+        Ok(())
+    }
+}
+
+/// The kinds of memory that an update of a copy cannot exchange.
+fn class(address: u64, place: Place) -> u8 {
+    if place.is_host() {
+        return 0;
+    }
+    match memory::find(address).map(|found| found.origin) {
+        Some(Origin::Pool) => 2,
+        _ => 1,
+    }
+}
+
+/// Whether an executable's copy may become another one.
+pub(crate) fn copy_may_become(old: &Copy3, new: &Copy3) -> bool {
+    let same = |old: &crate::copy::Side, new: &crate::copy::Side| old.place.is_host() == new.place.is_host();
+    let shape = if old.is_linear() && new.is_linear() {
+        true
+    } else {
+        old.extent == new.extent && old.src.pitch == new.src.pitch && old.dst.pitch == new.dst.pitch
+    };
+    shape && same(&old.src, &new.src) && same(&old.dst, &new.dst)
+}
+
+/// The stricter rule of the set-params call for copies: pooled and plain memory are not exchanged either.
+pub(crate) fn copy_may_be_set(old: &Copy3, new: &Copy3) -> bool {
+    let kept = |old: &crate::copy::Side, new: &crate::copy::Side| {
+        let (was, is) = (class(old.address, old.place), class(new.address, new.place));
+        was == is
+    };
+    copy_may_become(old, new) && kept(&old.src, &new.src) && kept(&old.dst, &new.dst)
+}
+
+/// New parameters for a step of an executable, as the set-params calls have them.
+pub(crate) fn set_params(exec: u64, node: u64, payload: &Payload) -> Answer {
+    let mut all = graphs();
+    let step = all.step_of(exec, node)?;
+    let exec = all.exec_mut(exec)?;
+    let new = plain_work(payload)?;
+    let may = match (exec.work(step)?, &new) {
+        (Work::Kernel(old), Work::Kernel(new)) => {
+            old.function.module.context.handle == new.function.module.context.handle
+        }
+        (Work::Copy(old), Work::Copy(new)) => copy_may_be_set(&old.copy, &new.copy),
+        (Work::Fill(old), Work::Fill(new)) => fill_may_become(&old.fill, &new.fill),
+        (Work::Host(_), Work::Host(_))
+        | (Work::Empty, Work::Empty)
+        | (Work::EventRecord(_), Work::EventRecord(_))
+        | (Work::EventWait(_), Work::EventWait(_)) => true,
+        _ => false,
+    };
+    if !may {
+        return Err(INVALID_VALUE);
+    }
+    let new = match (exec.work(step)?, new) {
+        // The attributes are the node's, not the parameters'.
+        (Work::Kernel(old), Work::Kernel(new)) => {
+            let mut spec = (*new).clone();
+            spec.attributes.clone_from(&old.attributes);
+            crate::launch::check(&spec.function.code, &spec.sizes, &spec.attributes)?;
+            Work::Kernel(Arc::new(spec))
+        }
+        (_, new) => new,
+    };
+    exec.set_work(step, new);
+    Ok(())
+}
+
+/// Whether an executable's fill may become another one: of several rows only the value may change.
+pub(crate) fn fill_may_become(old: &crate::copy::Fill, new: &crate::copy::Fill) -> bool {
+    if old.height == 1 && new.height == 1 {
+        return true;
+    }
+    crate::copy::Fill { value: new.value, ..*old } == *new
+}
+
+/// Another graph of the same shape for a child node of an executable.
+pub(crate) fn set_child(exec: u64, node: u64, child: u64) -> Answer {
+    let dropped = {
+        let mut all = graphs();
+        let step = all.step_of(exec, node)?;
+        let uid = all.node(node)?.uid;
+        if !matches!(all.exec(exec)?.work(step)?, Work::Child(_)) {
+            return Err(INVALID_VALUE);
+        }
+        all.graph(child)?;
+        let used = all.exec(exec)?.used;
+        let program = all.program(child).map_err(|_| GRAPH_EXEC_UPDATE_FAILURE)?;
+        let plan = super::update::pair_child(&*all, exec, step, &program).ok_or(GRAPH_EXEC_UPDATE_FAILURE)?;
+        let mut shares = all.shares(child, used);
+        for (key, _) in &mut shares {
+            if *key == (0, 0) {
+                *key = (uid, 0);
+            }
+        }
+        let exec = all.exec_mut(exec)?;
+        for (old, new) in plan {
+            if let Some(work) = program.steps.get(new).map(|step| step.work.clone()) {
+                exec.set_work(old, work);
+            }
+        }
+        let (kept, dropped) = std::mem::take(&mut exec.shares).into_iter().partition(|(key, _)| *key != (uid, 0));
+        exec.shares = kept;
+        exec.shares.extend(shares);
+        let dropped: Vec<((u64, usize), Arc<Shares>)> = dropped;
+        dropped
+    };
+    drop(dropped);
+    Ok(())
+}

@@ -1,0 +1,17 @@
+//! Graphs: their nodes and edges, the executables made of them, and user objects.
+
+pub(crate) mod build;
+pub(crate) mod check;
+pub(crate) mod clone;
+pub(crate) mod dot;
+pub(crate) mod edge;
+pub(crate) mod exec;
+pub(crate) mod memory_node;
+pub(crate) mod payload;
+pub(crate) mod program;
+pub(crate) mod run;
+pub(crate) mod store;
+pub(crate) mod update;
+pub(crate) mod user_object;
+
+pub(crate) use memory_node::may_free;

@@ -1,0 +1,145 @@
+//! One launch of an executable: its nodes one after the other, in an order that their edges allow.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cuda_sys::CUresult;
+
+use super::memory_node::{Plan, Reservation};
+use super::payload::Condition;
+use super::program::{Level, Program, Work};
+use crate::callback;
+use crate::event::Marker;
+use crate::fault::{self, Loss};
+use crate::launch::{self, Conditions};
+
+/// The values of a root graph's conditions. They stay over launches and executables.
+#[derive(Debug, Default)]
+pub(crate) struct Values {
+    values: Mutex<HashMap<u64, u32>>,
+}
+
+impl Values {
+    /// Makes a condition known.
+    pub(crate) fn add(&self, handle: u64) {
+        self.values.lock().unwrap_or_else(PoisonError::into_inner).entry(handle).or_insert(0);
+    }
+
+    fn get(&self, handle: u64) -> u32 {
+        self.values.lock().unwrap_or_else(PoisonError::into_inner).get(&handle).copied().unwrap_or(0)
+    }
+}
+
+impl Conditions for Values {
+    fn set(&self, handle: u64, value: u32) {
+        if let Some(known) = self.values.lock().unwrap_or_else(PoisonError::into_inner).get_mut(&handle) {
+            *known = value;
+        }
+    }
+}
+
+/// What an event node does in this launch, by its step.
+#[derive(Debug)]
+pub(crate) enum EventWork {
+    Record(Arc<Marker>),
+    Wait(Arc<Marker>),
+}
+
+/// A launch.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) program: Arc<Program>,
+    /// Pageable sources as they were at the launch call, by step.
+    pub(crate) staged: HashMap<usize, Vec<u8>>,
+    pub(crate) events: HashMap<usize, EventWork>,
+    pub(crate) memory: Plan,
+    /// The context of the stream.
+    pub(crate) context: u64,
+}
+
+impl Drop for Run {
+    /// Nobody may wait for ever for a launch that was cut short.
+    fn drop(&mut self) {
+        for event in self.events.values() {
+            if let EventWork::Record(marker) = event {
+                marker.reach();
+            }
+        }
+    }
+}
+
+impl Run {
+    /// Runs all nodes.
+    pub(crate) fn run(&self) -> Result<(), Loss> {
+        for (handle, default) in &self.program.conditions {
+            if let Some(default) = default {
+                self.program.values.set(*handle, *default);
+            }
+        }
+        self.level(&self.program.top)
+    }
+
+    fn level(&self, level: &Level) -> Result<(), Loss> {
+        level.order.iter().try_for_each(|index| self.step(*index))
+    }
+
+    fn step(&self, index: usize) -> Result<(), Loss> {
+        let Some(step) = self.program.steps.get(index).filter(|step| step.enabled) else { return Ok(()) };
+        match &step.work {
+            Work::Kernel(spec) => {
+                let values: &dyn Conditions = &*self.program.values;
+                launch::run(&spec.function, &spec.sizes, &spec.arguments.bytes, Some(values))
+            }
+            Work::Copy(node) => {
+                let staged = self.staged.get(&index).map(Vec::as_slice);
+                // SAFETY: pageable sources were read at the launch, pageable destinations are kept by the launch call, which waits.
+                unsafe { node.copy.run(staged) }
+            }
+            Work::Fill(node) => node.fill.run(CUresult::CUDA_ERROR_LAUNCH_FAILED),
+            Work::Host(callback) => {
+                let callback = *callback;
+                callback::on_host_thread(self.context, move || callback.call());
+                Ok(())
+            }
+            Work::Child(level) => self.level(level),
+            Work::Empty => Ok(()),
+            Work::EventRecord(_) | Work::EventWait(_) => {
+                match self.events.get(&index) {
+                    Some(EventWork::Record(marker)) => marker.reach(),
+                    Some(EventWork::Wait(marker)) => marker.wait(),
+                    None => {}
+                }
+                Ok(())
+            }
+            Work::Alloc(node) => self.allocate(&node.memory),
+            Work::Free(memory) => {
+                memory.free_now();
+                Ok(())
+            }
+            Work::Conditional { handle, condition, bodies } => self.conditional(*handle, *condition, bodies),
+        }
+    }
+
+    fn allocate(&self, memory: &Reservation) -> Result<(), Loss> {
+        if self.memory.inside.contains(&memory.start) {
+            return memory.allocate_now(self.context);
+        }
+        memory.reach_now();
+        Ok(())
+    }
+
+    fn conditional(&self, handle: u64, condition: Condition, bodies: &[Level]) -> Result<(), Loss> {
+        let value = || self.program.values.get(handle);
+        let run = |index: usize| bodies.get(index).map_or(Ok(()), |body| self.level(body));
+        match condition {
+            Condition::If => run(usize::from(value() == 0)),
+            Condition::Switch => run(value() as usize),
+            Condition::While => {
+                while value() != 0 && !fault::is_set() {
+                    run(0)?;
+                }
+                Ok(())
+            }
+        }
+    }
+}

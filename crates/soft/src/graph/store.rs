@@ -1,0 +1,307 @@
+//! The tables of graphs, nodes and executables, under one lock.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use cuda_sys::{CUgraphEdgeData, CUgraphNodeType};
+
+use super::exec::Exec;
+use super::payload::Payload;
+use super::run::Values;
+use super::user_object::Holdings;
+use crate::callback::Callback;
+use crate::code::{Answer, INVALID_VALUE};
+use crate::handle::{Kind, Slots};
+
+/// What a graph is part of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// Nothing: the user destroys it.
+    User,
+    /// A child node, into which it was cloned or moved.
+    Child { node: u64, moved: bool },
+    /// A conditional node, whose body it is.
+    Body { node: u64 },
+}
+
+/// The handle of a condition, known to the root graph.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ConditionHandle {
+    pub(crate) default: Option<u32>,
+    pub(crate) context: u64,
+    /// The node that uses it.
+    pub(crate) node: Option<u64>,
+}
+
+/// A graph.
+#[derive(Debug)]
+pub(crate) struct Graph {
+    /// Never reused.
+    pub(crate) uid: u64,
+    pub(crate) owner: Owner,
+    /// The nodes in the order of creation.
+    pub(crate) order: BTreeMap<u64, u64>,
+    pub(crate) objects: Holdings,
+    /// In a clone: the node here and its uid, for the uid of each node of the original.
+    pub(crate) from_original: HashMap<u64, (u64, u64)>,
+    /// The root graph's conditions by number.
+    pub(crate) conditions: BTreeMap<u64, ConditionHandle>,
+    pub(crate) next_condition: u64,
+    pub(crate) values: Arc<Values>,
+    /// Executables that live, counted where only one may.
+    pub(crate) live_execs: usize,
+    /// Moved into itself or into its own part: lost for good.
+    pub(crate) is_lost: bool,
+}
+
+/// A node.
+#[derive(Debug)]
+pub(crate) struct Node {
+    /// Never reused, unlike the handle.
+    pub(crate) uid: u64,
+    pub(crate) seq: u64,
+    pub(crate) graph: u64,
+    pub(crate) payload: Payload,
+    /// What it depends on, in the order added.
+    pub(crate) dependencies: Vec<(u64, Edge)>,
+    /// What depends on it, in the order added.
+    pub(crate) dependents: Vec<u64>,
+}
+
+/// The data of an edge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub(crate) struct Edge {
+    pub(crate) from_port: u8,
+    pub(crate) kind: u8,
+}
+
+impl Edge {
+    pub(crate) fn is_plain(self) -> bool {
+        self == Self::default()
+    }
+
+    pub(crate) fn raw(self) -> CUgraphEdgeData {
+        CUgraphEdgeData { from_port: self.from_port, to_port: 0, type_: self.kind, reserved: [0; 5] }
+    }
+}
+
+/// Everything.
+#[derive(Debug)]
+pub(crate) struct Graphs {
+    pub(crate) graphs: Slots<Graph>,
+    pub(crate) nodes: Slots<Node>,
+    /// The types of destroyed nodes whose handle was not given out again.
+    graves: BTreeMap<u64, CUgraphNodeType>,
+    pub(crate) execs: Slots<Exec>,
+}
+
+static GRAPHS: Mutex<Graphs> = Mutex::new(Graphs {
+    graphs: Slots::new(Kind::Graph),
+    nodes: Slots::new(Kind::Node),
+    graves: BTreeMap::new(),
+    execs: Slots::new(Kind::Exec),
+});
+
+static NEXT_UID: AtomicU64 = AtomicU64::new(1);
+
+pub(crate) fn graphs() -> MutexGuard<'static, Graphs> {
+    GRAPHS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(crate) fn new_uid() -> u64 {
+    NEXT_UID.fetch_add(1, Ordering::Relaxed)
+}
+
+/// How many graphs of the user (children and bodies not counted) and how many executables live.
+pub(crate) fn counts() -> (usize, usize) {
+    let all = graphs();
+    (all.graphs.values().filter(|graph| graph.owner == Owner::User).count(), all.execs.len())
+}
+
+impl Graphs {
+    pub(crate) fn create(&mut self, owner: Owner) -> u64 {
+        self.graphs.insert(Graph {
+            uid: new_uid(),
+            owner,
+            order: BTreeMap::new(),
+            objects: Holdings::default(),
+            from_original: HashMap::new(),
+            conditions: BTreeMap::new(),
+            next_condition: 1,
+            values: Arc::default(),
+            live_execs: 0,
+            is_lost: false,
+        })
+    }
+
+    pub(crate) fn graph(&self, handle: u64) -> Answer<&Graph> {
+        self.graphs.get(handle).ok_or(INVALID_VALUE)
+    }
+
+    pub(crate) fn graph_mut(&mut self, handle: u64) -> Answer<&mut Graph> {
+        self.graphs.get_mut(handle).ok_or(INVALID_VALUE)
+    }
+
+    pub(crate) fn node(&self, handle: u64) -> Answer<&Node> {
+        self.nodes.get(handle).ok_or(INVALID_VALUE)
+    }
+
+    pub(crate) fn node_mut(&mut self, handle: u64) -> Answer<&mut Node> {
+        self.nodes.get_mut(handle).ok_or(INVALID_VALUE)
+    }
+
+    /// The type of a node, also of a destroyed one.
+    pub(crate) fn kind(&self, handle: u64) -> Answer<CUgraphNodeType> {
+        match self.nodes.get(handle) {
+            Some(node) => Ok(node.payload.kind()),
+            None => self.graves.get(&handle).copied().ok_or(INVALID_VALUE),
+        }
+    }
+
+    /// Whether the handle is that of a node that was destroyed.
+    pub(crate) fn is_destroyed(&self, handle: u64) -> bool {
+        self.graves.contains_key(&handle)
+    }
+
+    /// The nodes of a graph in the order of creation.
+    pub(crate) fn nodes_of(&self, graph: u64) -> Answer<Vec<u64>> {
+        Ok(self.graph(graph)?.order.values().copied().collect())
+    }
+
+    /// The graph of the user that a child or body is in the end part of.
+    pub(crate) fn root(&self, mut graph: u64) -> u64 {
+        while let Ok(Graph { owner: Owner::Child { node, .. } | Owner::Body { node }, .. }) = self.graph(graph) {
+            match self.node(*node) {
+                Ok(node) => graph = node.graph,
+                Err(_) => break,
+            }
+        }
+        graph
+    }
+
+    /// Whether `inner` is `outer` or lies in it.
+    pub(crate) fn is_inside(&self, mut inner: u64, outer: u64) -> bool {
+        loop {
+            if inner == outer {
+                return true;
+            }
+            match self.graph(inner).map(|graph| graph.owner) {
+                Ok(Owner::Child { node, .. } | Owner::Body { node }) => match self.node(node) {
+                    Ok(node) => inner = node.graph,
+                    Err(_) => return false,
+                },
+                _ => return false,
+            }
+        }
+    }
+
+    /// The graph and all in it, the outer before the inner.
+    pub(crate) fn tree(&self, graph: u64) -> Vec<u64> {
+        let mut all = vec![graph];
+        let mut at = 0;
+        while let Some(graph) = all.get(at).copied() {
+            for node in self.nodes_of(graph).unwrap_or_default() {
+                match self.node(node).map(|node| &node.payload) {
+                    Ok(Payload::Child(child)) => all.push(*child),
+                    Ok(Payload::Conditional(conditional)) => all.extend(conditional.bodies.iter().copied()),
+                    _ => {}
+                }
+            }
+            at += 1;
+        }
+        all
+    }
+
+    /// Whether any node of the graph or in it is wanted.
+    pub(crate) fn any_node(&self, graph: u64, wanted: impl Fn(&Payload) -> bool) -> bool {
+        self.tree(graph).into_iter().any(|graph| {
+            let nodes = self.nodes_of(graph).unwrap_or_default();
+            nodes.into_iter().any(|node| self.node(node).is_ok_and(|node| wanted(&node.payload)))
+        })
+    }
+
+    /// The dependencies of an add, checked.
+    pub(crate) fn check_dependencies(&self, graph: u64, dependencies: &[u64]) -> Answer {
+        let mut seen = HashSet::with_capacity(dependencies.len());
+        for dependency in dependencies {
+            if self.node(*dependency)?.graph != graph || !seen.insert(*dependency) {
+                return Err(INVALID_VALUE);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a node whose dependencies have been checked.
+    pub(crate) fn insert(&mut self, graph: u64, dependencies: &[(u64, Edge)], payload: Payload) -> Answer<u64> {
+        let uid = new_uid();
+        self.graph(graph)?;
+        let handle = self.nodes.insert(Node {
+            uid,
+            seq: uid,
+            graph,
+            payload,
+            dependencies: dependencies.to_vec(),
+            dependents: Vec::new(),
+        });
+        self.graves.remove(&handle);
+        self.graph_mut(graph)?.order.insert(uid, handle);
+        for (dependency, _) in dependencies {
+            self.node_mut(*dependency)?.dependents.push(handle);
+        }
+        Ok(handle)
+    }
+
+    /// Removes a node with its edges and everything in it. The destructors of user objects to call without the lock, and what has to
+    /// be dropped without it.
+    pub(crate) fn remove(&mut self, handle: u64) -> Vec<Callback> {
+        let Some(node) = self.nodes.remove(handle) else { return Vec::new() };
+        self.graves.insert(handle, node.payload.kind());
+        for (dependency, _) in &node.dependencies {
+            if let Ok(dependency) = self.node_mut(*dependency) {
+                dependency.dependents.retain(|dependent| *dependent != handle);
+            }
+        }
+        for dependent in &node.dependents {
+            if let Ok(dependent) = self.node_mut(*dependent) {
+                dependent.dependencies.retain(|(dependency, _)| *dependency != handle);
+            }
+        }
+        let root = self.root(node.graph);
+        if let Ok(graph) = self.graph_mut(node.graph) {
+            graph.order.remove(&node.seq);
+        }
+        match node.payload {
+            Payload::Child(child) => self.discard(child),
+            Payload::Conditional(conditional) => {
+                if let Ok(root) = self.graph_mut(root)
+                    && let Some(condition) = root.conditions.get_mut(&conditional.handle)
+                {
+                    condition.node = None;
+                }
+                conditional.bodies.iter().flat_map(|body| self.discard(*body)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Removes a graph with everything in it; as [`remove`](Self::remove).
+    pub(crate) fn discard(&mut self, handle: u64) -> Vec<Callback> {
+        let mut callbacks = Vec::new();
+        let nodes = self.nodes_of(handle).unwrap_or_default();
+        // The edges go with the nodes: taking each off its neighbours would take long for wide graphs.
+        for node in &nodes {
+            if let Ok(node) = self.node_mut(*node) {
+                node.dependencies.clear();
+                node.dependents.clear();
+            }
+        }
+        for node in nodes {
+            callbacks.extend(self.remove(node));
+        }
+        if let Some(mut graph) = self.graphs.remove(handle) {
+            callbacks.extend(graph.objects.release_all());
+        }
+        callbacks
+    }
+}

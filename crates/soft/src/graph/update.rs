@@ -1,0 +1,242 @@
+//! Updating a whole executable from another graph: which node stands for which, and what may change.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use cuda_sys::{CUgraphExecUpdateResult as Outcome, CUresult};
+
+use super::exec::{copy_may_become, fill_may_become};
+use super::program::{Level, Program, Step, Work};
+use super::store::{Graphs, graphs};
+use crate::code::{Answer, GRAPH_EXEC_UPDATE_FAILURE, INVALID_VALUE, NOT_SUPPORTED};
+use crate::fault;
+use crate::launch::is_cooperative;
+
+/// Why an update was refused.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Refused {
+    pub(crate) outcome: Outcome,
+    pub(crate) node: u64,
+    pub(crate) from: u64,
+}
+
+impl Refused {
+    fn new(outcome: Outcome, node: u64) -> Self {
+        Self { outcome, node, from: 0 }
+    }
+
+    /// What the call returns: some cases are refused without a reason.
+    pub(crate) fn code(&self) -> CUresult {
+        match self.outcome {
+            Outcome::CU_GRAPH_EXEC_UPDATE_SUCCESS => NOT_SUPPORTED,
+            _ => GRAPH_EXEC_UPDATE_FAILURE,
+        }
+    }
+}
+
+const TOPOLOGY: Outcome = Outcome::CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
+const TYPE: Outcome = Outcome::CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
+const PARAMETERS: Outcome = Outcome::CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
+const UNSUPPORTED: Outcome = Outcome::CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED;
+const FUNCTION: Outcome = Outcome::CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE;
+const ATTRIBUTES: Outcome = Outcome::CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED;
+
+/// Pairs the steps of an executable with those of a new program.
+struct Pairing<'a> {
+    old: &'a [Step],
+    new: &'a [Step],
+    /// The new step for each old one.
+    partner: Vec<Option<usize>>,
+    taken: Vec<bool>,
+}
+
+impl<'a> Pairing<'a> {
+    fn new(old: &'a [Step], new: &'a [Step]) -> Self {
+        Self { old, new, partner: vec![None; old.len()], taken: vec![false; new.len()] }
+    }
+
+    fn new_node(&self, index: usize) -> u64 {
+        self.new.get(index).map_or(0, |step| step.node)
+    }
+
+    fn levels(&mut self, old: &Level, new: &Level) -> Result<(), Refused> {
+        if old.created.len() != new.created.len() {
+            return Err(Refused::new(TOPOLOGY, 0));
+        }
+        let edges = |steps: &[Step], level: &Level| -> usize {
+            level.created.iter().filter_map(|index| steps.get(*index)).map(|step| step.dependencies.len()).sum()
+        };
+        let (old_steps, new_steps) = (self.old, self.new);
+        let differs = edges(old_steps, old) != edges(new_steps, new);
+        // From the sinks, in the order of creation; then each pair's dependencies, in the order added.
+        let sinks = |steps: &[Step], level: &Level| -> Vec<usize> {
+            level.created.iter().copied().filter(|index| steps.get(*index).is_some_and(|step| step.dependents == 0)).collect()
+        };
+        let (old_sinks, new_sinks) = (sinks(old_steps, old), sinks(new_steps, new));
+        if old_sinks.len() != new_sinks.len() {
+            let node = new_sinks.first().copied().map_or(0, |index| self.new_node(index));
+            return Err(Refused::new(TOPOLOGY, node));
+        }
+        let mut queue = Vec::new();
+        for pair in old_sinks.into_iter().zip(new_sinks) {
+            self.pair(pair.0, pair.1)?;
+            queue.push(pair);
+        }
+        let mut at = 0;
+        while let Some((old, new)) = queue.get(at).copied() {
+            at += 1;
+            let (Some(old_step), Some(new_step)) = (old_steps.get(old), new_steps.get(new)) else { continue };
+            if old_step.dependencies.len() != new_step.dependencies.len() {
+                return Err(Refused::new(TOPOLOGY, new_step.node));
+            }
+            for ((old, old_edge), (new, new_edge)) in old_step.dependencies.iter().zip(&new_step.dependencies) {
+                if old_edge != new_edge {
+                    let from = self.new_node(*new);
+                    return Err(Refused { outcome: TOPOLOGY, node: new_step.node, from });
+                }
+                match self.partner.get(*old).copied().flatten() {
+                    Some(partner) if partner == *new => {}
+                    Some(_) => return Err(Refused::new(TOPOLOGY, self.new_node(*new))),
+                    None => {
+                        self.pair(*old, *new)?;
+                        queue.push((*old, *new));
+                    }
+                }
+            }
+        }
+        if differs || queue.len() != old.created.len() {
+            return Err(Refused::new(TOPOLOGY, new.created.first().map_or(0, |index| self.new_node(*index))));
+        }
+        Ok(())
+    }
+
+    fn pair(&mut self, old: usize, new: usize) -> Result<(), Refused> {
+        let node = self.new_node(new);
+        if self.taken.get(new).copied().unwrap_or(true) || self.partner.get(old).is_none_or(Option::is_some) {
+            return Err(Refused::new(TOPOLOGY, node));
+        }
+        if let (Some(partner), Some(taken)) = (self.partner.get_mut(old), self.taken.get_mut(new)) {
+            *partner = Some(new);
+            *taken = true;
+        }
+        let (Some(old), Some(new)) = (self.old.get(old), self.new.get(new)) else { return Ok(()) };
+        match (&old.work, &new.work) {
+            (Work::Child(old), Work::Child(new)) => self.levels(old, new),
+            (
+                Work::Conditional { handle: old_handle, condition: old_kind, bodies: old_bodies },
+                Work::Conditional { handle: new_handle, condition: new_kind, bodies: new_bodies },
+            ) => {
+                if old_handle != new_handle || old_kind != new_kind || old_bodies.len() != new_bodies.len() {
+                    return Err(Refused::new(UNSUPPORTED, node));
+                }
+                old_bodies.iter().zip(new_bodies).try_for_each(|(old, new)| self.levels(old, new))
+            }
+            (old, new) => may_become(old, new).map_err(|outcome| Refused::new(outcome, node)),
+        }
+    }
+}
+
+/// Whether the work of one step may take the place of another's.
+fn may_become(old: &Work, new: &Work) -> Result<(), Outcome> {
+    if old.kind() != new.kind() {
+        return Err(TYPE);
+    }
+    match (old, new) {
+        (Work::Kernel(old), Work::Kernel(new)) => {
+            if old.function.module.context.handle != new.function.module.context.handle {
+                return Err(FUNCTION);
+            }
+            let same = is_cooperative(&old.attributes) == is_cooperative(&new.attributes);
+            if same { Ok(()) } else { Err(ATTRIBUTES) }
+        }
+        (Work::Copy(old), Work::Copy(new)) if !copy_may_become(&old.copy, &new.copy) => Err(PARAMETERS),
+        (Work::Fill(old), Work::Fill(new)) => {
+            let allowed = (old.fill.height == 1 && new.fill.height == 1)
+                || (old.fill.height == new.fill.height && fill_may_become(&old.fill, &new.fill));
+            if allowed { Ok(()) } else { Err(PARAMETERS) }
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The pairs of a child of an executable with another graph, if that has the same shape.
+pub(crate) fn pair_child(all: &Graphs, exec: u64, step: usize, new: &Program) -> Option<Vec<(usize, usize)>> {
+    let exec = all.exec(exec).ok()?;
+    let Work::Child(level) = exec.work(step).ok()? else { return None };
+    let mut pairing = Pairing::new(&exec.program.steps, &new.steps);
+    pairing.levels(level, &new.top).ok()?;
+    Some(pairing.pairs().filter(|(_, new_index)| is_plain(&new.steps, *new_index)).collect())
+}
+
+fn is_plain(steps: &[Step], index: usize) -> bool {
+    steps.get(index).is_some_and(|step| !matches!(step.work, Work::Child(_) | Work::Conditional { .. }))
+}
+
+impl Pairing<'_> {
+    fn pairs(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        self.partner.iter().enumerate().filter_map(|(old, new)| Some((old, (*new)?)))
+    }
+}
+
+/// `cuGraphExecUpdate`.
+pub(crate) fn update(exec: u64, graph: u64) -> Answer<Result<(), Refused>> {
+    if fault::is_set() {
+        return Ok(Err(Refused::new(Outcome::CU_GRAPH_EXEC_UPDATE_ERROR, 0)));
+    }
+    let dropped = {
+        let mut all = graphs();
+        all.exec(exec)?;
+        let source = all.graph(graph)?;
+        let (uid, live) = (source.uid, source.live_execs);
+        if matches!(source.owner, super::store::Owner::Child { moved: true, .. }) {
+            return Err(INVALID_VALUE);
+        }
+        let memory = all.holds_memory_nodes(graph);
+        if memory && live > 0 && all.exec(exec)?.source.1 != uid {
+            return Ok(Err(Refused::new(Outcome::CU_GRAPH_EXEC_UPDATE_SUCCESS, 0)));
+        }
+        let Ok(new) = all.program(graph) else { return Ok(Err(Refused::new(TOPOLOGY, 0))) };
+        let own = all.exec(exec)?;
+        let mut pairing = Pairing::new(&own.program.steps, &new.steps);
+        if let Err(refused) = pairing.levels(&own.program.top, &new.top) {
+            return Ok(Err(refused));
+        }
+        let pairs: Vec<_> = pairing.pairs().collect();
+        let uid_of = |steps: &[Step], index: usize| steps.get(index).map_or(0, |step| step.uid);
+        let uids = |(old, new_index): &(usize, usize)| {
+            (uid_of(&new.steps, *new_index), uid_of(&own.program.steps, *old))
+        };
+        let old_uids: HashMap<u64, u64> = pairs.iter().map(uids).collect();
+        let (used, old_source) = (own.used, own.source);
+        let mut shares = all.shares(graph, used);
+        // The keys stay those of the first graph.
+        for (key, _) in &mut shares {
+            if let Some(old) = old_uids.get(&key.0) {
+                key.0 = *old;
+            }
+        }
+        if memory {
+            all.uncount(old_source);
+            all.graph_mut(graph)?.live_execs += 1;
+        }
+        let own = all.exec_mut(exec)?;
+        if memory {
+            own.source = (graph, uid);
+        }
+        let program = Arc::make_mut(&mut own.program);
+        for (old, new_index) in pairs {
+            if !is_plain(&new.steps, new_index) {
+                continue;
+            }
+            if let (Some(step), Some(from)) = (program.steps.get_mut(old), new.steps.get(new_index)) {
+                step.work = from.work.clone();
+            }
+        }
+        program.conditions = new.conditions;
+        program.values = new.values;
+        std::mem::replace(&mut own.shares, shares)
+    };
+    // Destructors may run now, so the lock must be free.
+    drop(dropped);
+    Ok(Ok(()))
+}

@@ -1,0 +1,323 @@
+//! Launches of kernels: what may be launched, and the launch itself on the interpreter.
+
+use std::collections::BTreeMap;
+use std::ffi::c_void;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cuda_sys::{CUlaunchAttributeID, CUlaunchAttributeValue, CUresult};
+
+use crate::code::{
+    Answer, COOPERATIVE_LAUNCH_TOO_LARGE, INVALID_CLUSTER_SIZE, INVALID_VALUE, LAUNCH_OUT_OF_RESOURCES, NOT_SUPPORTED,
+};
+use crate::driver;
+use crate::fault::{self, Loss};
+use crate::memory::{self, Allocation};
+use crate::module::{Code, Function};
+use crate::ptx::{self, DeviceMemory, FaultKind, MemoryFault, Span};
+
+/// Most threads of a block.
+pub(crate) const MAX_THREADS: u32 = 1024;
+/// Most shared memory of a block that asks for it, in bytes.
+pub(crate) const MAX_SHARED: u32 = 227 << 10;
+/// Shared memory of a multiprocessor, in bytes.
+pub(crate) const SHARED_PER_SM: u32 = 228 << 10;
+/// Shared memory that the system takes of each block, in bytes.
+pub(crate) const RESERVED_SHARED: u32 = 1 << 10;
+pub(crate) const THREADS_PER_SM: u32 = 2048;
+pub(crate) const BLOCKS_PER_SM: u32 = 32;
+pub(crate) const REGISTERS_PER_SM: u32 = 65536;
+/// Most blocks of a portable cluster and of one that the kernel allows.
+pub(crate) const CLUSTER: u32 = 8;
+pub(crate) const NON_PORTABLE_CLUSTER: u32 = 16;
+
+/// The sizes of a launch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sizes {
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    /// Dynamic shared memory, in bytes.
+    pub(crate) shared: u32,
+}
+
+/// Launch attributes by their numbers.
+pub(crate) type Attributes = BTreeMap<u32, AttributeValue>;
+
+/// The value of an attribute, whatever it means.
+#[derive(Clone, Copy)]
+pub(crate) struct AttributeValue(pub(crate) CUlaunchAttributeValue);
+
+// SAFETY: the pointers that some attributes hold (an event, a window's base) are only passed on, never followed.
+unsafe impl Send for AttributeValue {}
+// SAFETY: as above.
+unsafe impl Sync for AttributeValue {}
+
+impl std::fmt::Debug for AttributeValue {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("AttributeValue")
+    }
+}
+
+pub(crate) const COOPERATIVE: u32 = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE.0;
+pub(crate) const CLUSTER_DIMENSION: u32 = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION.0;
+pub(crate) const PRIORITY: u32 = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PRIORITY.0;
+
+/// Whether a launch with these attributes is cooperative.
+pub(crate) fn is_cooperative(attributes: &Attributes) -> bool {
+    // SAFETY: the attribute of this number holds this field.
+    attributes.get(&COOPERATIVE).is_some_and(|value| unsafe { value.0.cooperative } != 0)
+}
+
+/// The cluster that the attributes ask for.
+pub(crate) fn cluster(attributes: &Attributes) -> Option<[u32; 3]> {
+    // SAFETY: the attribute of this number holds this field.
+    let cluster = attributes.get(&CLUSTER_DIMENSION).map(|value| unsafe { value.0.clusterDim })?;
+    Some([cluster.x, cluster.y, cluster.z])
+}
+
+/// How many blocks of a kernel a multiprocessor holds.
+pub(crate) fn blocks_per_sm(code: &Code, threads: u32, dynamic_shared: u32) -> u32 {
+    if threads == 0 || threads > code.kernel.max_threads() {
+        return 0;
+    }
+    let warps = threads.div_ceil(32) * 32;
+    let shared = code.kernel.static_shared_bytes().saturating_add(dynamic_shared).saturating_add(RESERVED_SHARED);
+    if shared > MAX_SHARED + RESERVED_SHARED {
+        return 0;
+    }
+    let registers = code.kernel.registers().next_multiple_of(8).max(8) * warps;
+    BLOCKS_PER_SM.min(THREADS_PER_SM / warps).min(SHARED_PER_SM / shared).min(REGISTERS_PER_SM / registers).max(1)
+}
+
+/// The checks of every launch and every kernel node.
+pub(crate) fn check(code: &Code, sizes: &Sizes, attributes: &Attributes) -> Answer {
+    let Sizes { grid, block, shared } = *sizes;
+    if grid.contains(&0) || block.contains(&0) {
+        return Err(INVALID_VALUE);
+    }
+    let threads = block.iter().fold(1u64, |product, size| product.saturating_mul(u64::from(*size)));
+    if threads > u64::from(MAX_THREADS) || block[2] > 64 {
+        return Err(INVALID_VALUE);
+    }
+    if grid[0] > i32::MAX as u32 || grid[1] > 65535 || grid[2] > 65535 {
+        return Err(INVALID_VALUE);
+    }
+    let allowed = code.settings.dynamic_shared.load(Ordering::Relaxed).max(0).unsigned_abs();
+    if shared > allowed {
+        return Err(INVALID_VALUE);
+    }
+    if threads > u64::from(code.kernel.max_threads()) || code.kernel.required().is_some_and(|wanted| wanted != block) {
+        return Err(INVALID_VALUE);
+    }
+    check_cluster(code, grid, attributes)?;
+    if is_cooperative(attributes) {
+        let per_sm = u64::from(blocks_per_sm(code, threads as u32, shared));
+        let room = per_sm * u64::from(driver::config().multiprocessors);
+        if grid.iter().map(|size| u64::from(*size)).product::<u64>() > room {
+            return Err(COOPERATIVE_LAUNCH_TOO_LARGE);
+        }
+    }
+    Ok(())
+}
+
+fn check_cluster(code: &Code, grid: [u32; 3], attributes: &Attributes) -> Answer {
+    let Some(cluster) = cluster(attributes) else { return Ok(()) };
+    if cluster == [0, 0, 0] {
+        return Ok(());
+    }
+    if driver::config().capability < (9, 0) {
+        return Err(NOT_SUPPORTED);
+    }
+    let most = if code.settings.non_portable_cluster.load(Ordering::Relaxed) { NON_PORTABLE_CLUSTER } else { CLUSTER };
+    let blocks = cluster.iter().fold(1u32, |product, size| product.saturating_mul(*size));
+    let divides = cluster.iter().zip(grid).all(|(size, grid)| *size != 0 && grid % size == 0);
+    if divides && blocks <= most { Ok(()) } else { Err(INVALID_CLUSTER_SIZE) }
+}
+
+/// Reads the attributes of a launch.
+pub(crate) fn read_attributes(attrs: &[cuda_sys::CUlaunchAttribute]) -> Answer<Attributes> {
+    let mut read = Attributes::new();
+    for attribute in attrs {
+        match attribute.id.0 {
+            0 => {}
+            1..=14 | 16..=18 => {
+                read.insert(attribute.id.0, AttributeValue(attribute.value));
+            }
+            _ => return Err(INVALID_VALUE),
+        }
+    }
+    Ok(read)
+}
+
+/// The arguments of a kernel as the caller gave them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Arguments {
+    pub(crate) bytes: Vec<u8>,
+    /// They came as one block, by `extra`.
+    pub(crate) packed: bool,
+    /// The size that came, when packed.
+    pub(crate) given: usize,
+}
+
+/// Reads the arguments of a kernel. `too_large` is the answer to a packed block that is too large.
+///
+/// # Safety
+/// `params` and `extra` are as the interface demands.
+pub(crate) unsafe fn read_arguments(
+    code: &Code,
+    params: *mut *mut c_void,
+    extra: *mut *mut c_void,
+    too_large: CUresult,
+) -> Answer<Arguments> {
+    let wanted = code.kernel.param_bytes() as usize;
+    if !params.is_null() && !extra.is_null() {
+        return Err(INVALID_VALUE);
+    }
+    if !extra.is_null() {
+        // SAFETY: the caller's promise.
+        let bytes = unsafe { read_packed(extra, wanted, too_large)? };
+        return Ok(bytes);
+    }
+    let mut bytes = vec![0; wanted];
+    let layout = code.kernel.params();
+    if layout.is_empty() {
+        return Ok(Arguments { bytes, packed: false, given: 0 });
+    }
+    if params.is_null() {
+        return Err(INVALID_VALUE);
+    }
+    for (index, param) in layout.iter().enumerate() {
+        // SAFETY: the array has a pointer for each parameter.
+        let from = unsafe { params.add(index).read() };
+        if from.is_null() {
+            return Err(INVALID_VALUE);
+        }
+        let (start, size) = (param.offset as usize, param.size as usize);
+        if let Some(place) = bytes.get_mut(start..start + size) {
+            // SAFETY: each pointer is valid for its parameter's size.
+            unsafe { place.as_mut_ptr().copy_from_nonoverlapping(from.cast(), size) };
+        }
+    }
+    Ok(Arguments { bytes, packed: false, given: 0 })
+}
+
+/// # Safety
+/// `extra` is a list of keys and values as the interface demands.
+unsafe fn read_packed(extra: *mut *mut c_void, wanted: usize, too_large: CUresult) -> Answer<Arguments> {
+    let (mut buffer, mut size) = (core::ptr::null_mut::<c_void>(), None);
+    let mut at = extra;
+    loop {
+        // SAFETY: the list goes on until its end key.
+        let key = unsafe { at.read() }.addr();
+        if key == 0 {
+            break;
+        }
+        // SAFETY: each key but the last has a value.
+        let value = unsafe { at.add(1).read() };
+        match key {
+            1 => buffer = value,
+            // SAFETY: the value of the size key points to the size.
+            2 if !value.is_null() => size = Some(unsafe { value.cast::<usize>().read() }),
+            _ => return Err(INVALID_VALUE),
+        }
+        // SAFETY: as above.
+        at = unsafe { at.add(2) };
+    }
+    let given = size.unwrap_or(0);
+    if buffer.is_null() || given == 0 {
+        return Err(INVALID_VALUE);
+    }
+    if given > wanted {
+        return Err(too_large);
+    }
+    let mut bytes = vec![0; wanted];
+    // SAFETY: the block has the size given, which fits.
+    unsafe { bytes.as_mut_ptr().copy_from_nonoverlapping(buffer.cast(), given) };
+    Ok(Arguments { bytes, packed: true, given })
+}
+
+/// The answer to a packed block that is too large at a launch.
+pub(crate) const PACKED_TOO_LARGE: CUresult = LAUNCH_OUT_OF_RESOURCES;
+
+/// Values of conditional nodes that a launch may set.
+pub(crate) trait Conditions: Send + Sync {
+    /// Sets the value behind a handle; a number that the graph lacks has no effect.
+    fn set(&self, handle: u64, value: u32);
+}
+
+/// The memory as one launch sees it. It holds every allocation that it has found until the launch has ended.
+struct View<'a> {
+    held: Mutex<Vec<Arc<Allocation>>>,
+    conditions: Option<&'a dyn Conditions>,
+}
+
+impl DeviceMemory for View<'_> {
+    fn translate(&self, address: u64, len: usize, write: bool) -> Result<Span, MemoryFault> {
+        let found = memory::access(address, len, write)
+            .map_err(|message| MemoryFault { kind: FaultKind::IllegalAddress, message })?;
+        let span = Span {
+            device_start: found.start,
+            len: found.len as u64,
+            host: found.host(),
+            writable: found.is_writable(),
+        };
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if !held.iter().any(|other| other.id == found.id) {
+            held.push(found);
+        }
+        Ok(span)
+    }
+
+    fn epoch(&self) -> u64 {
+        memory::epoch()
+    }
+
+    fn set_conditional(&self, handle: u64, value: u32) -> Result<(), MemoryFault> {
+        match self.conditions {
+            Some(conditions) => {
+                conditions.set(handle, value);
+                Ok(())
+            }
+            None => Err(MemoryFault {
+                kind: FaultKind::IllegalAddress,
+                message: "a condition is set outside a graph with conditional nodes".to_owned(),
+            }),
+        }
+    }
+
+    fn cancelled(&self) -> bool {
+        fault::is_set()
+    }
+}
+
+fn code_of(kind: FaultKind) -> CUresult {
+    match kind {
+        FaultKind::IllegalAddress => CUresult::CUDA_ERROR_ILLEGAL_ADDRESS,
+        FaultKind::MisalignedAddress => CUresult::CUDA_ERROR_MISALIGNED_ADDRESS,
+        FaultKind::Assert => CUresult::CUDA_ERROR_ASSERT,
+        FaultKind::IllegalInstruction => CUresult::CUDA_ERROR_ILLEGAL_INSTRUCTION,
+        FaultKind::InvalidProgramCounter => CUresult::CUDA_ERROR_INVALID_PC,
+        FaultKind::StackOverflow => CUresult::CUDA_ERROR_HARDWARE_STACK_ERROR,
+        FaultKind::BarrierDivergence => CUresult::CUDA_ERROR_LAUNCH_TIMEOUT,
+        FaultKind::Trap | FaultKind::LaunchFailed | FaultKind::Cancelled => CUresult::CUDA_ERROR_LAUNCH_FAILED,
+    }
+}
+
+/// Runs a kernel to its end.
+pub(crate) fn run(
+    function: &Function,
+    sizes: &Sizes,
+    params: &[u8],
+    conditions: Option<&dyn Conditions>,
+) -> Result<(), Loss> {
+    let launch = ptx::Launch {
+        kernel: &function.code.kernel,
+        grid: sizes.grid,
+        block: sizes.block,
+        dynamic_shared: sizes.shared,
+        params,
+        globals: &function.module.addresses,
+    };
+    let view = View { held: Mutex::default(), conditions };
+    ptx::run(&launch, &view).map_err(|fault| Loss::new(code_of(fault.kind), fault.to_string()))
+}

@@ -1,0 +1,433 @@
+//! The memory of the devices and all memory of the host that they can reach.
+//!
+//! Device addresses are made up and never mapped in the process, so that code which follows one crashes as it would on a GPU machine.
+//! Memory that both sides reach has its host address on both.
+
+use std::alloc::Layout;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use crate::code::{Answer, INVALID_VALUE, OUT_OF_MEMORY};
+use crate::driver;
+
+/// The first device address. Bit 48 alone makes no canonical address with four-level page tables.
+const FIRST_ADDRESS: u64 = 1 << 48;
+/// Allocations start at multiples of this and lie at least as far apart, so that a step past the end hits nothing.
+const GRAIN: u64 = 512;
+/// What memory holds that nobody has written.
+pub(crate) const UNWRITTEN: u8 = 0xCD;
+/// How many freed allocations are remembered for messages.
+const REMEMBERED: usize = 4096;
+
+/// Where memory comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// `cuMemAlloc`.
+    Plain,
+    /// `cuMemAllocAsync`.
+    Pool,
+    /// An allocation node of a graph.
+    GraphNode,
+    /// `cuMemHostAlloc`.
+    Pinned,
+    /// `cuMemHostRegister`.
+    Registered,
+    /// `cuMemAllocManaged`.
+    Managed,
+    /// A variable of a module.
+    Variable,
+}
+
+impl Origin {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Plain => "device allocation",
+            Self::Pool => "pool allocation",
+            Self::GraphNode => "graph allocation",
+            Self::Pinned => "pinned host allocation",
+            Self::Registered => "registered host range",
+            Self::Managed => "managed allocation",
+            Self::Variable => "module variable",
+        }
+    }
+
+    /// Whether the address is a host pointer.
+    pub(crate) fn is_host(self) -> bool {
+        matches!(self, Self::Pinned | Self::Registered | Self::Managed)
+    }
+
+    /// Whether the memory counts as the device's.
+    pub(crate) fn is_on_device(self) -> bool {
+        !matches!(self, Self::Pinned | Self::Registered)
+    }
+}
+
+const PENDING: u8 = 0;
+const LIVE: u8 = 1;
+const GONE: u8 = 2;
+
+/// One allocation. Its bytes stay as long as anybody holds it, also after it was freed.
+#[derive(Debug)]
+pub(crate) struct Allocation {
+    pub(crate) start: u64,
+    pub(crate) len: usize,
+    pub(crate) origin: Origin,
+    pub(crate) device: i32,
+    /// The context it belongs to.
+    pub(crate) context: u64,
+    /// The pool, of pool memory.
+    pub(crate) pool: u64,
+    /// Flags of the call that made it.
+    pub(crate) flags: u32,
+    /// Counts up, never reused.
+    pub(crate) id: u64,
+    host: *mut u8,
+    layout: Option<Layout>,
+    writable: AtomicBool,
+    state: AtomicU8,
+    /// A free is on its way in some stream.
+    free_queued: AtomicBool,
+}
+
+// SAFETY: the bytes behind `host` are only accessed by relaxed atomics, or by the user under the rules of the interface.
+unsafe impl Send for Allocation {}
+// SAFETY: as above.
+unsafe impl Sync for Allocation {}
+
+impl Drop for Allocation {
+    fn drop(&mut self) {
+        if let Some(layout) = self.layout {
+            // SAFETY: allocated with this layout in `Memory::allocate`, and nobody holds it any more.
+            unsafe { std::alloc::dealloc(self.host, layout) };
+        }
+    }
+}
+
+impl Allocation {
+    pub(crate) fn end(&self) -> u64 {
+        self.start + self.len as u64
+    }
+
+    pub(crate) fn host(&self) -> *mut u8 {
+        self.host
+    }
+
+    pub(crate) fn is_writable(&self) -> bool {
+        self.writable.load(Ordering::Relaxed)
+    }
+
+    /// The allocation point of pool memory has been reached.
+    pub(crate) fn reach(&self) {
+        let _ = self.state.compare_exchange(PENDING, LIVE, Ordering::AcqRel, Ordering::Acquire);
+    }
+
+    /// Notes that a free is on its way; false if one is already.
+    pub(crate) fn queue_free(&self) -> bool {
+        !self.free_queued.swap(true, Ordering::AcqRel)
+    }
+
+    fn sentence(&self) -> String {
+        format!("the {}-byte {} at {:#x}", self.len, self.origin.words(), self.start)
+    }
+}
+
+/// A freed allocation, for messages.
+#[derive(Debug)]
+struct Freed {
+    start: u64,
+    len: usize,
+    origin: Origin,
+    how: &'static str,
+}
+
+#[derive(Debug)]
+struct Addresses {
+    next: u64,
+    /// Freed ranges by size, for reuse where the configuration asks for it.
+    free: Option<HashMap<u64, Vec<u64>>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    freed: VecDeque<Freed>,
+    addresses: Addresses,
+    /// Bytes in use by device.
+    used: HashMap<i32, u64>,
+}
+
+/// What to allocate.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Request {
+    pub(crate) origin: Origin,
+    pub(crate) len: usize,
+    pub(crate) device: i32,
+    pub(crate) context: u64,
+    pub(crate) pool: u64,
+    pub(crate) flags: u32,
+}
+
+static MAP: RwLock<BTreeMap<u64, Arc<Allocation>>> = RwLock::new(BTreeMap::new());
+static SHARED: Mutex<Option<Shared>> = Mutex::new(None);
+static EPOCH: AtomicU64 = AtomicU64::new(1);
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+
+fn with_shared<R>(act: impl FnOnce(&mut Shared) -> R) -> R {
+    let mut guard: MutexGuard<'_, Option<Shared>> = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    act(guard.get_or_insert_with(|| Shared {
+        freed: VecDeque::new(),
+        addresses: Addresses {
+            next: FIRST_ADDRESS,
+            free: driver::config().reuse_addresses.then(HashMap::new),
+        },
+        used: HashMap::new(),
+    }))
+}
+
+fn span(len: usize) -> u64 {
+    (len as u64).next_multiple_of(GRAIN) + GRAIN
+}
+
+/// Makes an allocation; pool memory starts before its allocation point.
+pub(crate) fn allocate(request: Request) -> Answer<Arc<Allocation>> {
+    allocate_at(None, request)
+}
+
+/// Addresses that graphs have promised to allocation nodes, with their lengths.
+static PROMISED: RwLock<BTreeMap<u64, usize>> = RwLock::new(BTreeMap::new());
+
+/// An address for memory that a graph will allocate.
+pub(crate) fn promise(len: usize) -> u64 {
+    let address = new_address(len);
+    PROMISED.write().unwrap_or_else(PoisonError::into_inner).insert(address, len);
+    address
+}
+
+/// Takes a promise back.
+pub(crate) fn unpromise(address: u64) {
+    PROMISED.write().unwrap_or_else(PoisonError::into_inner).remove(&address);
+}
+
+/// Whether the range lies in memory that a graph will allocate.
+pub(crate) fn is_promised(address: u64, len: usize) -> bool {
+    let promised = PROMISED.read().unwrap_or_else(PoisonError::into_inner);
+    let found = promised.range(..=address).next_back();
+    found.is_some_and(|(start, room)| address.saturating_add(len as u64) <= start + *room as u64)
+}
+
+/// Makes an allocation at an address that was promised, or at a new one.
+pub(crate) fn allocate_at(promised: Option<u64>, request: Request) -> Answer<Arc<Allocation>> {
+    let Request { origin, len, device, .. } = request;
+    if len == 0 {
+        return Err(INVALID_VALUE);
+    }
+    let layout = Layout::from_size_align(len, GRAIN as usize).map_err(|_| OUT_OF_MEMORY)?;
+    let counted = origin.is_on_device();
+    if counted && !take(device, len as u64) {
+        return Err(OUT_OF_MEMORY);
+    }
+    // SAFETY: the layout has a size above zero.
+    let host = unsafe { std::alloc::alloc(layout) };
+    if host.is_null() {
+        give_back(device, if counted { len as u64 } else { 0 });
+        return Err(OUT_OF_MEMORY);
+    }
+    // SAFETY: `host` points to `len` bytes just allocated.
+    unsafe { host.write_bytes(UNWRITTEN, len) };
+    let start = match promised {
+        Some(address) => address,
+        None if origin.is_host() => host.expose_provenance() as u64,
+        None => new_address(len),
+    };
+    let pending = matches!(origin, Origin::Pool | Origin::GraphNode);
+    Ok(insert(request, start, host, Some(layout), if pending { PENDING } else { LIVE }))
+}
+
+/// Registers memory of the user.
+///
+/// # Safety
+/// `host` points to `request.len` bytes that stay valid until they are removed.
+pub(crate) unsafe fn register(request: Request, host: *mut u8, writable: bool) -> Arc<Allocation> {
+    let allocation = insert(request, host.expose_provenance() as u64, host, None, LIVE);
+    allocation.writable.store(writable, Ordering::Relaxed);
+    allocation
+}
+
+fn insert(request: Request, start: u64, host: *mut u8, layout: Option<Layout>, state: u8) -> Arc<Allocation> {
+    let allocation = Arc::new(Allocation {
+        start,
+        len: request.len,
+        origin: request.origin,
+        device: request.device,
+        context: request.context,
+        pool: request.pool,
+        flags: request.flags,
+        id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+        host,
+        layout,
+        writable: AtomicBool::new(true),
+        state: AtomicU8::new(state),
+        free_queued: AtomicBool::new(false),
+    });
+    MAP.write().unwrap_or_else(PoisonError::into_inner).insert(start, Arc::clone(&allocation));
+    allocation
+}
+
+fn new_address(len: usize) -> u64 {
+    let span = span(len);
+    with_shared(|shared| {
+        let addresses = &mut shared.addresses;
+        let reused = addresses.free.as_mut().and_then(|free| free.get_mut(&span)?.pop());
+        reused.unwrap_or_else(|| {
+            let start = addresses.next;
+            addresses.next += span;
+            start
+        })
+    })
+}
+
+fn take(device: i32, bytes: u64) -> bool {
+    let total = driver::config().memory;
+    with_shared(|shared| {
+        let used = shared.used.entry(device).or_default();
+        let fits = used.checked_add(bytes).is_some_and(|sum| sum <= total);
+        if fits {
+            *used += bytes;
+        }
+        fits
+    })
+}
+
+fn give_back(device: i32, bytes: u64) {
+    with_shared(|shared| {
+        if let Some(used) = shared.used.get_mut(&device) {
+            *used = used.saturating_sub(bytes);
+        }
+    });
+}
+
+/// Bytes of the device in use.
+pub(crate) fn used(device: i32) -> u64 {
+    with_shared(|shared| shared.used.get(&device).copied().unwrap_or(0))
+}
+
+/// Ends an allocation; `how` names the call for messages. The bytes go when the last holder lets go.
+pub(crate) fn remove(allocation: &Arc<Allocation>, how: &'static str) {
+    let removed = {
+        let mut map = MAP.write().unwrap_or_else(PoisonError::into_inner);
+        match map.get(&allocation.start) {
+            Some(found) if found.id == allocation.id => map.remove(&allocation.start),
+            _ => None,
+        }
+    };
+    let Some(removed) = removed else { return };
+    removed.state.store(GONE, Ordering::Release);
+    EPOCH.fetch_add(1, Ordering::AcqRel);
+    let Allocation { start, len, origin, device, .. } = *removed;
+    if origin.is_on_device() {
+        give_back(device, len as u64);
+    }
+    with_shared(|shared| {
+        if shared.freed.len() == REMEMBERED {
+            shared.freed.pop_front();
+        }
+        shared.freed.push_back(Freed { start, len, origin, how });
+        if let Some(free) = shared.addresses.free.as_mut().filter(|_| !origin.is_host() && origin != Origin::GraphNode) {
+            free.entry(span(len)).or_default().push(start);
+        }
+    });
+}
+
+/// Grows when anything is freed.
+pub(crate) fn epoch() -> u64 {
+    EPOCH.load(Ordering::Acquire)
+}
+
+/// The allocation that holds the byte at `address`.
+pub(crate) fn find(address: u64) -> Option<Arc<Allocation>> {
+    let map = MAP.read().unwrap_or_else(PoisonError::into_inner);
+    let (_, allocation) = map.range(..=address).next_back()?;
+    (address < allocation.end()).then(|| Arc::clone(allocation))
+}
+
+/// The allocation that starts at `address`.
+pub(crate) fn find_start(address: u64) -> Option<Arc<Allocation>> {
+    MAP.read().unwrap_or_else(PoisonError::into_inner).get(&address).cloned()
+}
+
+/// The allocation that holds the whole range, for the check at a call.
+pub(crate) fn find_range(address: u64, len: usize) -> Option<Arc<Allocation>> {
+    find(address).filter(|found| address.checked_add(len as u64).is_some_and(|end| end <= found.end()))
+}
+
+/// Whether any allocation overlaps the range.
+pub(crate) fn overlaps(address: u64, len: usize) -> bool {
+    let map = MAP.read().unwrap_or_else(PoisonError::into_inner);
+    map.range(..address.saturating_add(len as u64)).next_back().is_some_and(|(_, last)| last.end() > address)
+}
+
+/// All allocations that `wanted` selects.
+pub(crate) fn all(wanted: impl Fn(&Allocation) -> bool) -> Vec<Arc<Allocation>> {
+    let map = MAP.read().unwrap_or_else(PoisonError::into_inner);
+    map.values().filter(|allocation| wanted(allocation)).cloned().collect()
+}
+
+/// Whether the address is of the kind made up for devices, mapped or not.
+pub(crate) fn is_device_address(address: u64) -> bool {
+    (FIRST_ADDRESS..FIRST_ADDRESS << 1).contains(&address)
+}
+
+/// The live allocation behind an access that happens now.
+///
+/// # Errors
+/// The sentence that says what is wrong.
+pub(crate) fn access(address: u64, len: usize, write: bool) -> Result<Arc<Allocation>, String> {
+    let Some(found) = find_range(address, len) else { return Err(describe(address, len)) };
+    match found.state.load(Ordering::Acquire) {
+        LIVE if write && !found.is_writable() => Err(format!("{} may not be written", found.sentence())),
+        LIVE => Ok(found),
+        PENDING => Err(format!(
+            "{} is used before its allocation point is reached: the stream of the use does not wait for the stream of the allocation",
+            found.sentence()
+        )),
+        _ => Err(format!("{} has been freed", found.sentence())),
+    }
+}
+
+/// What is at or near an address that nothing live holds.
+pub(crate) fn describe(address: u64, len: usize) -> String {
+    if let Some(found) = find(address) {
+        let over = address.saturating_add(len as u64).saturating_sub(found.end());
+        return format!("it goes {over} bytes past the end of {}", found.sentence());
+    }
+    let freed = with_shared(|shared| {
+        let inside = |gone: &&Freed| (gone.start..gone.start + gone.len as u64).contains(&address);
+        shared.freed.iter().rev().find(inside).map(|gone| {
+            format!(
+                "it lies in the {}-byte {} at {:#x} that {} freed",
+                gone.len,
+                gone.origin.words(),
+                gone.start,
+                gone.how
+            )
+        })
+    });
+    if let Some(sentence) = freed {
+        return sentence;
+    }
+    let map = MAP.read().unwrap_or_else(PoisonError::into_inner);
+    let below = map.range(..=address).next_back().map(|(_, found)| (address - found.end(), found));
+    let above = map.range(address..).next().map(|(start, found)| (start - address, found));
+    let mut sentence = "no allocation holds it".to_owned();
+    match (below, above) {
+        (Some((gap, found)), other) if other.is_none_or(|(next, _)| gap <= next) => {
+            let _ = write!(sentence, "; the nearest is {}, which ends {gap} bytes before", found.sentence());
+        }
+        (_, Some((gap, found))) => {
+            let _ = write!(sentence, "; the nearest is {}, which starts {gap} bytes after", found.sentence());
+        }
+        _ => sentence.push_str("; nothing is allocated"),
+    }
+    sentence
+}

@@ -1,0 +1,312 @@
+//! The driver that does nothing: entries that answer success, and out parameters where a caller cannot do without.
+
+use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use cuda_sys::{
+    CUDA_GRAPH_INSTANTIATE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v2, CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr,
+    CUdriverProcAddressQueryResult as Query, CUevent, CUfunction, CUfunction_attribute, CUgraph, CUgraphEdgeData,
+    CUgraphExec, CUgraphInstantiateResult, CUgraphNode, CUgraphNodeParams, CUhostFn, CUjit_option, CUkernel,
+    CUlibrary, CUlibraryOption, CUmemoryPool, CUmodule, CUresult, CUstream, CUstreamCaptureStatus, CUuserObject,
+    CUuuid, Version, cuuint64_t,
+};
+
+use crate::code::INVALID_VALUE;
+use crate::device;
+use crate::entry::{Entries, Found};
+use crate::gate::put_if;
+
+/// What this driver says it is.
+const VERSION: Version = Version::new(13, 0);
+
+static NEXT: AtomicUsize = AtomicUsize::new(1);
+
+/// A handle or address that was not given out before.
+fn fresh() -> usize {
+    (1 << 62) + NEXT.fetch_add(1, Ordering::Relaxed) * 256
+}
+
+/// Writes a fresh handle.
+///
+/// # Safety
+/// `out` is null or valid for a write.
+unsafe fn make<T>(out: *mut *mut T) -> CUresult {
+    // SAFETY: the caller's promise.
+    unsafe { put_if(out, core::ptr::without_provenance_mut(fresh())) };
+    CUresult::CUDA_SUCCESS
+}
+
+/// Writes a value.
+///
+/// # Safety
+/// `out` is null or valid for a write.
+unsafe fn tell<T>(out: *mut T, value: T) -> CUresult {
+    // SAFETY: the caller's promise.
+    unsafe { put_if(out, value) };
+    CUresult::CUDA_SUCCESS
+}
+
+/// Entry points that pass no gate.
+macro_rules! bare {
+    ($(fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $body:block)*) => {
+        $(
+            #[allow(non_snake_case, unused_unsafe, clippy::too_many_arguments)]
+            pub(crate) unsafe extern "C" fn $name($($arg: $ty),*) -> CUresult {
+                // SAFETY: the caller keeps to the interface of the call.
+                unsafe { $body }
+            }
+        )*
+    };
+}
+
+const CONTEXT: usize = (1 << 62) + 64;
+
+bare! {
+    fn cuDriverGetVersion(out: *mut c_int) { tell(out, VERSION.as_raw()) }
+    fn cuGetErrorName(_e: CUresult, out: *mut *const c_char) { tell(out, c"CUDA_SUCCESS".as_ptr()) }
+    fn cuGetErrorString(_e: CUresult, out: *mut *const c_char) { tell(out, c"no error".as_ptr()) }
+    fn cuDeviceGet(out: *mut CUdevice, ordinal: c_int) { tell(out, ordinal) }
+    fn cuDeviceGetCount(out: *mut c_int) { tell(out, 1) }
+    fn cuDeviceGetName(out: *mut c_char, len: c_int, _d: CUdevice) { if len > 0 { tell(out, 0) } else { INVALID_VALUE } }
+    fn cuDeviceGetAttribute(out: *mut c_int, attribute: CUdevice_attribute, dev: CUdevice) {
+        match device::attribute(attribute, dev) {
+            Ok(value) => tell(out, value),
+            Err(code) => code,
+        }
+    }
+    fn cuDeviceTotalMem(out: *mut usize, _d: CUdevice) { tell(out, 1 << 36) }
+    fn cuDeviceGetUuid(out: *mut CUuuid, dev: CUdevice) {
+        tell(out, CUuuid { bytes: device::uuid(dev).map(|byte| byte as c_char) })
+    }
+    fn cuDeviceGetDefaultMemPool(out: *mut CUmemoryPool, _d: CUdevice) { make(out) }
+    fn cuDeviceGetMemPool(out: *mut CUmemoryPool, _d: CUdevice) { make(out) }
+    fn cuDevicePrimaryCtxRetain(out: *mut CUcontext, _d: CUdevice) {
+        tell(out, core::ptr::without_provenance_mut(CONTEXT))
+    }
+    fn cuCtxGetCurrent(out: *mut CUcontext) { tell(out, core::ptr::without_provenance_mut(CONTEXT)) }
+    fn cuCtxPopCurrent(out: *mut CUcontext) { tell(out, core::ptr::without_provenance_mut(CONTEXT)) }
+    fn cuCtxGetDevice(out: *mut CUdevice) { tell(out, 0) }
+    fn cuCtxGetDevice_v13000(out: *mut CUdevice, _c: CUcontext) { tell(out, 0) }
+    fn cuCtxGetApiVersion(_c: CUcontext, out: *mut c_uint) { tell(out, 3020) }
+    fn cuCtxGetId(_c: CUcontext, out: *mut u64) { tell(out, 1) }
+    fn cuCtxGetStreamPriorityRange(least: *mut c_int, greatest: *mut c_int) {
+        put_if(least, 0);
+        tell(greatest, device::GREATEST_PRIORITY)
+    }
+    fn cuStreamCreate(out: *mut CUstream, _f: c_uint) { make(out) }
+    fn cuStreamCreateWithPriority(out: *mut CUstream, _f: c_uint, _p: c_int) { make(out) }
+    fn cuStreamGetCtx(_s: CUstream, out: *mut CUcontext) { tell(out, core::ptr::without_provenance_mut(CONTEXT)) }
+    fn cuStreamGetFlags(_s: CUstream, out: *mut c_uint) { tell(out, 1) }
+    fn cuStreamGetPriority(_s: CUstream, out: *mut c_int) { tell(out, 0) }
+    fn cuStreamGetId(_s: CUstream, out: *mut u64) { tell(out, 1) }
+    fn cuStreamGetDevice(_s: CUstream, out: *mut CUdevice) { tell(out, 0) }
+    fn cuStreamIsCapturing(_s: CUstream, out: *mut CUstreamCaptureStatus) {
+        tell(out, CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
+    }
+    fn cuStreamGetCaptureInfo(
+        _s: CUstream,
+        status: *mut CUstreamCaptureStatus,
+        _id: *mut cuuint64_t,
+        _graph: *mut CUgraph,
+        _nodes: *mut *const CUgraphNode,
+        _count: *mut usize,
+    ) {
+        tell(status, CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
+    }
+    fn cuStreamGetCaptureInfo_v12030(
+        _s: CUstream,
+        status: *mut CUstreamCaptureStatus,
+        _id: *mut cuuint64_t,
+        _graph: *mut CUgraph,
+        _nodes: *mut *const CUgraphNode,
+        _edges: *mut *const CUgraphEdgeData,
+        _count: *mut usize,
+    ) {
+        tell(status, CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
+    }
+    fn cuEventCreate(out: *mut CUevent, _f: c_uint) { make(out) }
+    fn cuEventElapsedTime(out: *mut f32, _a: CUevent, _b: CUevent) { tell(out, 0.0) }
+    fn cuMemAlloc(out: *mut CUdeviceptr, _n: usize) { tell(out, fresh() as CUdeviceptr) }
+    fn cuMemAllocManaged(out: *mut CUdeviceptr, _n: usize, _f: c_uint) { tell(out, fresh() as CUdeviceptr) }
+    fn cuMemAllocAsync(out: *mut CUdeviceptr, _n: usize, _s: CUstream) { tell(out, fresh() as CUdeviceptr) }
+    fn cuMemAllocFromPoolAsync(out: *mut CUdeviceptr, _n: usize, _p: CUmemoryPool, _s: CUstream) {
+        tell(out, fresh() as CUdeviceptr)
+    }
+    fn cuMemGetInfo(free: *mut usize, total: *mut usize) {
+        put_if(free, 1 << 36);
+        tell(total, 1 << 36)
+    }
+    fn cuModuleLoadData(out: *mut CUmodule, _i: *const c_void) { make(out) }
+    fn cuModuleLoadDataEx(
+        out: *mut CUmodule,
+        _i: *const c_void,
+        _n: c_uint,
+        _o: *mut CUjit_option,
+        _v: *mut *mut c_void,
+    ) {
+        make(out)
+    }
+    fn cuModuleGetFunction(out: *mut CUfunction, _m: CUmodule, _n: *const c_char) { make(out) }
+    fn cuLibraryLoadData(
+        out: *mut CUlibrary,
+        _code: *const c_void,
+        _o: *mut CUjit_option,
+        _v: *mut *mut c_void,
+        _n: c_uint,
+        _lo: *mut CUlibraryOption,
+        _lv: *mut *mut c_void,
+        _ln: c_uint,
+    ) {
+        make(out)
+    }
+    fn cuLibraryGetKernel(out: *mut CUkernel, _l: CUlibrary, _n: *const c_char) { make(out) }
+    fn cuLibraryGetModule(out: *mut CUmodule, _l: CUlibrary) { make(out) }
+    fn cuKernelGetFunction(out: *mut CUfunction, _k: CUkernel) { make(out) }
+    fn cuKernelGetName(out: *mut *const c_char, _k: CUkernel) { tell(out, c"kernel".as_ptr()) }
+    fn cuFuncGetName(out: *mut *const c_char, _f: CUfunction) { tell(out, c"kernel".as_ptr()) }
+    fn cuKernelGetAttribute(out: *mut c_int, attribute: CUfunction_attribute, _k: CUkernel, _d: CUdevice) {
+        tell(out, function_attribute(attribute))
+    }
+    fn cuFuncGetAttribute(out: *mut c_int, attribute: CUfunction_attribute, _f: CUfunction) {
+        tell(out, function_attribute(attribute))
+    }
+    // Nothing is known of any kernel, so every index is past the end.
+    fn cuKernelGetParamInfo(_k: CUkernel, _i: usize, _o: *mut usize, _s: *mut usize) { INVALID_VALUE }
+    fn cuFuncGetParamInfo(_f: CUfunction, _i: usize, _o: *mut usize, _s: *mut usize) { INVALID_VALUE }
+    fn cuGraphCreate(out: *mut CUgraph, _f: c_uint) { make(out) }
+    fn cuGraphClone(out: *mut CUgraph, _g: CUgraph) { make(out) }
+    fn cuGraphAddNode(
+        out: *mut CUgraphNode,
+        _g: CUgraph,
+        _d: *const CUgraphNode,
+        _n: usize,
+        _p: *mut CUgraphNodeParams,
+    ) {
+        make(out)
+    }
+    fn cuGraphAddNode_v12030(
+        out: *mut CUgraphNode,
+        _g: CUgraph,
+        _d: *const CUgraphNode,
+        _e: *const CUgraphEdgeData,
+        _n: usize,
+        _p: *mut CUgraphNodeParams,
+    ) {
+        make(out)
+    }
+    fn cuGraphAddKernelNode(
+        out: *mut CUgraphNode,
+        _g: CUgraph,
+        _d: *const CUgraphNode,
+        _n: usize,
+        _p: *const CUDA_KERNEL_NODE_PARAMS_v2,
+    ) {
+        make(out)
+    }
+    fn cuGraphAddEmptyNode(out: *mut CUgraphNode, _g: CUgraph, _d: *const CUgraphNode, _n: usize) { make(out) }
+    fn cuGraphInstantiateWithFlags(out: *mut CUgraphExec, _g: CUgraph, _f: u64) { make(out) }
+    fn cuGraphInstantiateWithParams(
+        out: *mut CUgraphExec,
+        _g: CUgraph,
+        params: *mut CUDA_GRAPH_INSTANTIATE_PARAMS,
+    ) {
+        if let Some(params) = params.as_mut() {
+            params.hErrNode_out = core::ptr::null_mut();
+            params.result_out = CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_SUCCESS;
+        }
+        make(out)
+    }
+    fn cuUserObjectCreate(out: *mut CUuserObject, _p: *mut c_void, _d: CUhostFn, _n: c_uint, _f: c_uint) { make(out) }
+
+    fn cuGetProcAddress(
+        symbol: *const c_char,
+        pfn: *mut *mut c_void,
+        version: c_int,
+        _flags: cuuint64_t,
+        status: *mut Query,
+    ) {
+        if symbol.is_null() || pfn.is_null() || version > VERSION.as_raw() {
+            return INVALID_VALUE;
+        }
+        let (pointer, query) = match ENTRIES.find(CStr::from_ptr(symbol), Version::from_raw(version), VERSION) {
+            Found::Entry(pointer) => (pointer, Query::CU_GET_PROC_ADDRESS_SUCCESS),
+            Found::NoSuchCall => (core::ptr::null_mut(), Query::CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND),
+            Found::NotInThatVersion => (core::ptr::null_mut(), Query::CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT),
+        };
+        pfn.write(pointer);
+        tell(status, query)
+    }
+}
+
+fn function_attribute(attribute: CUfunction_attribute) -> c_int {
+    match attribute {
+        CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK => 1024,
+        CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES => 48 << 10,
+        _ => 0,
+    }
+}
+
+static ENTRIES: Entries = Entries {
+    cuDriverGetVersion,
+    cuGetProcAddress,
+    cuGetErrorName,
+    cuGetErrorString,
+    cuDeviceGet,
+    cuDeviceGetCount,
+    cuDeviceGetName,
+    cuDeviceGetAttribute,
+    cuDeviceTotalMem,
+    cuDeviceGetUuid,
+    cuDeviceGetDefaultMemPool,
+    cuDeviceGetMemPool,
+    cuDevicePrimaryCtxRetain,
+    cuCtxGetCurrent,
+    cuCtxPopCurrent,
+    cuCtxGetDevice,
+    cuCtxGetDevice_v13000,
+    cuCtxGetApiVersion,
+    cuCtxGetId,
+    cuCtxGetStreamPriorityRange,
+    cuStreamCreate,
+    cuStreamCreateWithPriority,
+    cuStreamGetCtx,
+    cuStreamGetFlags,
+    cuStreamGetPriority,
+    cuStreamGetId,
+    cuStreamGetDevice,
+    cuStreamIsCapturing,
+    cuStreamGetCaptureInfo,
+    cuStreamGetCaptureInfo_v12030,
+    cuEventCreate,
+    cuEventElapsedTime,
+    cuEventElapsedTime_v12080: cuEventElapsedTime,
+    cuMemAlloc,
+    cuMemAllocManaged,
+    cuMemAllocAsync,
+    cuMemAllocFromPoolAsync,
+    cuMemGetInfo,
+    cuModuleLoadData,
+    cuModuleLoadDataEx,
+    cuModuleGetFunction,
+    cuLibraryLoadData,
+    cuLibraryGetKernel,
+    cuLibraryGetModule,
+    cuKernelGetFunction,
+    cuKernelGetName,
+    cuFuncGetName,
+    cuKernelGetAttribute,
+    cuFuncGetAttribute,
+    cuKernelGetParamInfo,
+    cuFuncGetParamInfo,
+    cuGraphCreate,
+    cuGraphClone,
+    cuGraphAddNode,
+    cuGraphAddNode_v12030,
+    cuGraphAddNode_v13040: cuGraphAddNode_v12030,
+    cuGraphAddKernelNode,
+    cuGraphAddEmptyNode,
+    cuGraphInstantiateWithFlags,
+    cuGraphInstantiateWithParams,
+    cuUserObjectCreate,
+    ..Entries::NOTHING
+};

@@ -1,0 +1,178 @@
+//! Memory pools: where stream-ordered allocations come from, and their attributes.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::code::{Answer, INVALID_VALUE, OUT_OF_MEMORY};
+use crate::context;
+use crate::driver;
+use crate::handle::{Kind, Slots};
+
+/// Pools reserve memory in steps of this.
+pub(crate) const STEP: u64 = 32 << 20;
+
+/// The attributes that can be set.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Settings {
+    pub(crate) follow_events: bool,
+    pub(crate) opportunistic: bool,
+    pub(crate) internal: bool,
+    pub(crate) threshold: u64,
+}
+
+#[derive(Debug)]
+struct Figures {
+    settings: Settings,
+    used: u64,
+    used_high: u64,
+    reserved: u64,
+    reserved_high: u64,
+}
+
+/// A pool.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    pub(crate) handle: u64,
+    pub(crate) device: i32,
+    max: u64,
+    figures: Mutex<Figures>,
+}
+
+#[derive(Debug)]
+struct Pools {
+    all: Slots<Arc<Pool>>,
+    /// The default and the current pool of each device.
+    devices: Vec<(u64, u64)>,
+}
+
+static POOLS: Mutex<Pools> = Mutex::new(Pools { all: Slots::new(Kind::Pool), devices: Vec::new() });
+
+fn make(handle: u64, device: i32, max: u64) -> Arc<Pool> {
+    let settings = Settings { follow_events: true, opportunistic: true, internal: true, threshold: 0 };
+    let figures = Figures { settings, used: 0, used_high: 0, reserved: 0, reserved_high: 0 };
+    Arc::new(Pool { handle, device, max, figures: Mutex::new(figures) })
+}
+
+fn pools() -> MutexGuard<'static, Pools> {
+    let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
+    if pools.devices.is_empty() {
+        for device in 0..driver::config().devices {
+            let device = i32::try_from(device).unwrap_or(i32::MAX);
+            let handle = pools.all.insert_with(|handle| make(handle, device, 0));
+            pools.devices.push((handle, handle));
+        }
+    }
+    pools
+}
+
+fn of_device(device: i32) -> Answer<(u64, u64)> {
+    context::check_device(device)?;
+    pools().devices.get(device.unsigned_abs() as usize).copied().ok_or(INVALID_VALUE)
+}
+
+pub(crate) fn default_of(device: i32) -> Answer<u64> {
+    of_device(device).map(|(default, _)| default)
+}
+
+pub(crate) fn current_of(device: i32) -> Answer<u64> {
+    of_device(device).map(|(_, current)| current)
+}
+
+pub(crate) fn set_current(device: i32, handle: u64) -> Answer {
+    context::check_device(device)?;
+    let pool = get(handle)?;
+    if pool.device != device {
+        return Err(INVALID_VALUE);
+    }
+    if let Some(entry) = pools().devices.get_mut(device.unsigned_abs() as usize) {
+        entry.1 = handle;
+    }
+    Ok(())
+}
+
+pub(crate) fn get(handle: u64) -> Answer<Arc<Pool>> {
+    pools().all.get(handle).cloned().ok_or(INVALID_VALUE)
+}
+
+pub(crate) fn create(device: i32, max: u64) -> Answer<u64> {
+    context::check_device(device)?;
+    Ok(pools().all.insert_with(|handle| make(handle, device, max)))
+}
+
+/// Forgets a pool; its memory lives on until it is freed. A default pool stays.
+pub(crate) fn destroy(handle: u64) -> Answer {
+    let mut pools = pools();
+    if pools.devices.iter().any(|(default, _)| *default == handle) {
+        return Err(INVALID_VALUE);
+    }
+    pools.all.remove(handle).ok_or(INVALID_VALUE)?;
+    for (default, current) in &mut pools.devices {
+        if *current == handle {
+            *current = *default;
+        }
+    }
+    Ok(())
+}
+
+/// The pools beyond the default ones.
+pub(crate) fn count() -> usize {
+    let pools = pools();
+    pools.all.len() - pools.devices.len()
+}
+
+impl Pool {
+    fn lock(&self) -> MutexGuard<'_, Figures> {
+        self.figures.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn settings(&self) -> Settings {
+        self.lock().settings
+    }
+
+    pub(crate) fn change(&self, act: impl FnOnce(&mut Settings)) {
+        act(&mut self.lock().settings);
+    }
+
+    /// Used now and at most, reserved now and at most.
+    pub(crate) fn figures(&self) -> [u64; 4] {
+        let figures = self.lock();
+        [figures.used, figures.used_high, figures.reserved, figures.reserved_high]
+    }
+
+    /// The largest size, or 0 for none.
+    pub(crate) fn max(&self) -> u64 {
+        self.max
+    }
+
+    pub(crate) fn take(&self, bytes: u64) -> Answer {
+        let mut figures = self.lock();
+        let used = figures.used + bytes;
+        if self.max != 0 && used > self.max {
+            return Err(OUT_OF_MEMORY);
+        }
+        figures.used = used;
+        figures.used_high = figures.used_high.max(used);
+        figures.reserved = figures.reserved.max(used.next_multiple_of(STEP));
+        figures.reserved_high = figures.reserved_high.max(figures.reserved);
+        Ok(())
+    }
+
+    pub(crate) fn give_back(&self, bytes: u64) {
+        let mut figures = self.lock();
+        figures.used = figures.used.saturating_sub(bytes);
+    }
+
+    pub(crate) fn trim(&self, keep: u64) {
+        let mut figures = self.lock();
+        let wanted = keep.max(figures.used).next_multiple_of(STEP);
+        figures.reserved = figures.reserved.min(wanted);
+    }
+
+    pub(crate) fn reset_highs(&self, used: bool) {
+        let mut figures = self.lock();
+        if used {
+            figures.used_high = figures.used;
+        } else {
+            figures.reserved_high = figures.reserved;
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! The form in which functions are executed: flat instructions over numbered registers, every name resolved.
+
+use super::image::Global;
+use super::math::convert::Conversion;
+use super::math::{F1, F2, F3, F4};
+use super::special::Special;
+
+/// A register of the frame. Immediate values are registers too: the frame starts out as a copy of
+/// [`Function::template`], where they stand.
+pub(super) type Reg = u32;
+
+/// Stands for a missing register.
+pub(super) const NONE: Reg = u32::MAX;
+
+/// Address windows of the generic space, above every address that a driver gives out.
+pub(super) const SHARED_WINDOW: u64 = 1 << 48;
+/// Local memory, see [`SHARED_WINDOW`].
+pub(super) const LOCAL_WINDOW: u64 = (1 << 48) + (1 << 32);
+/// Kernel parameters, see [`SHARED_WINDOW`].
+pub(super) const PARAM_WINDOW: u64 = (1 << 48) + (2 << 32);
+/// Size of each window.
+pub(super) const WINDOW: u64 = 1 << 32;
+/// Addresses of functions, [`FUNCTION_STEP`] apart.
+pub(super) const FUNCTION_WINDOW: u64 = (1 << 48) + (3 << 32);
+pub(super) const FUNCTION_STEP: u64 = 16;
+
+/// Barriers that a program can name.
+pub(super) const BARRIERS: u32 = 16;
+/// The barrier behind `barrier.cluster`, after those.
+pub(super) const CLUSTER_BARRIER: u32 = BARRIERS;
+
+/// Everything that the kernels of an image share.
+#[derive(Debug, Default)]
+pub(super) struct Program {
+    pub(super) functions: Vec<Function>,
+    pub(super) globals: Vec<Global>,
+    pub(super) shared: Vec<SharedVariable>,
+}
+
+/// A variable in shared memory, placed for each kernel that reaches it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SharedVariable {
+    pub(super) size: u32,
+    pub(super) align: u32,
+    /// An extern array without a size: starts where dynamic shared memory starts.
+    pub(super) is_dynamic: bool,
+}
+
+/// A function, lowered.
+#[derive(Debug, Default)]
+pub(super) struct Function {
+    pub(super) name: String,
+    pub(super) code: Vec<Inst>,
+    /// The line of each instruction.
+    pub(super) lines: Vec<u32>,
+    /// What a frame's registers hold at entry.
+    pub(super) template: Vec<u64>,
+    /// Bytes of local memory of a frame: variables, parameters, arguments of calls.
+    pub(super) frame_bytes: u32,
+    pub(super) params: Vec<Formal>,
+    pub(super) returns: Vec<Formal>,
+    /// Registers of vector accesses and targets of indirect branches.
+    pub(super) lists: Vec<u32>,
+    pub(super) calls: Vec<CallSite>,
+    /// 32-bit registers that the text declares and uses.
+    pub(super) registers: u32,
+}
+
+/// Where a function finds a parameter or leaves a return value; and the same at the site of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Formal {
+    pub(super) place: Place,
+    /// Bytes.
+    pub(super) size: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Register(Reg),
+    /// Offset in the frame.
+    Frame(u32),
+}
+
+#[derive(Debug)]
+pub(super) struct CallSite {
+    pub(super) target: Target,
+    pub(super) args: Vec<Formal>,
+    pub(super) returns: Vec<Formal>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Target {
+    Function(u32),
+    /// A register with the address of a function.
+    Indirect(Reg),
+    Intrinsic(Intrinsic),
+}
+
+/// Functions that the driver provides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Intrinsic {
+    Print,
+    AssertFail,
+    SetConditional,
+}
+
+/// State space of an access.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Space {
+    Generic,
+    Global,
+    Shared,
+    Local,
+    /// The parameter space, by address.
+    Param,
+    /// A parameter of the kernel, at a known offset: no base register.
+    Entry,
+    /// A variable of the frame, at a known offset: no base register.
+    Frame,
+}
+
+/// What one element of an access is in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cell {
+    U8,
+    U16,
+    U32,
+    U64,
+    S8,
+    S16,
+    S32,
+}
+
+impl Cell {
+    pub(super) fn bytes(self) -> u32 {
+        match self {
+            Cell::U8 | Cell::S8 => 1,
+            Cell::U16 | Cell::S16 => 2,
+            Cell::U32 | Cell::S32 => 4,
+            Cell::U64 => 8,
+        }
+    }
+}
+
+/// Shape of an access: `count` elements side by side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Access {
+    pub(super) space: Space,
+    pub(super) cell: Cell,
+    pub(super) count: u8,
+}
+
+impl Access {
+    pub(super) fn bytes(self) -> u32 {
+        self.cell.bytes() * u32::from(self.count)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AtomicOp {
+    Add,
+    Min,
+    Max,
+    And,
+    Or,
+    Xor,
+    Exchange,
+    CompareSwap,
+    Increment,
+    Decrement,
+}
+
+/// Types that atomics work on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AtomicType {
+    U16,
+    U32,
+    S32,
+    U64,
+    S64,
+    F32,
+    F64,
+    F16,
+    Bf16,
+    F16x2,
+    Bf16x2,
+}
+
+impl AtomicType {
+    pub(super) fn bytes(self) -> u32 {
+        match self {
+            AtomicType::U16 | AtomicType::F16 | AtomicType::Bf16 => 2,
+            AtomicType::U64 | AtomicType::S64 | AtomicType::F64 => 8,
+            _ => 4,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum BarrierOp {
+    Sync,
+    Arrive,
+    RedAnd,
+    RedOr,
+    RedPopc,
+}
+
+/// What the lanes of a warp do together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WarpOp {
+    Sync,
+    ActiveMask,
+    ShuffleUp,
+    ShuffleDown,
+    ShuffleXor,
+    ShuffleIndex,
+    VoteAll,
+    VoteAny,
+    VoteUniform,
+    VoteBallot,
+    MatchAny32,
+    MatchAny64,
+    MatchAll32,
+    MatchAll64,
+    ReduceAdd,
+    ReduceMinU,
+    ReduceMinS,
+    ReduceMaxU,
+    ReduceMaxS,
+    ReduceAnd,
+    ReduceOr,
+    ReduceXor,
+    Elect,
+}
+
+/// One instruction.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Inst {
+    Unary { f: F1, d: Reg, a: Reg },
+    Binary { f: F2, d: Reg, a: Reg, b: Reg },
+    Ternary { f: F3, d: Reg, a: Reg, b: Reg, c: Reg },
+    Quaternary { f: F4, d: Reg, a: Reg, b: Reg, c: Reg, e: Reg },
+    Convert { d: Reg, a: Reg, how: Conversion },
+    Move { d: Reg, a: Reg },
+    // The commonest operations have instructions of their own: no call.
+    Add32 { d: Reg, a: Reg, b: Reg },
+    Add64 { d: Reg, a: Reg, b: Reg },
+    Mul32 { d: Reg, a: Reg, b: Reg },
+    Mad32 { d: Reg, a: Reg, b: Reg, c: Reg },
+    And { d: Reg, a: Reg, b: Reg },
+    AddF32 { d: Reg, a: Reg, b: Reg },
+    MulF32 { d: Reg, a: Reg, b: Reg },
+    Select { d: Reg, a: Reg, b: Reg, c: Reg },
+    /// With the thread's carry flag; subtraction adds the complement and keeps the flag as borrow.
+    Carry { d: Reg, a: Reg, b: Reg, how: CarryHow },
+    Special { d: Reg, which: Special },
+    GlobalAddress { d: Reg, index: u32, addend: i64 },
+    SharedAddress { d: Reg, index: u32, addend: i64 },
+    /// Address of a variable of the frame in the local space, plus `bias`.
+    FrameAddress { d: Reg, offset: u32, bias: u64 },
+    /// 1 if the generic address `a` lies in the space; constants are told apart by the image's variables.
+    IsSpace { d: Reg, a: Reg, which: SpaceTest },
+    Jump { to: u32 },
+    JumpIf { p: Reg, to: u32 },
+    JumpUnless { p: Reg, to: u32 },
+    /// To the `index`-th of `len` targets in the lists.
+    Switch { index: Reg, list: u32, len: u32 },
+    Call { site: u32 },
+    Return,
+    Exit,
+    Trap,
+    Pause,
+    Fence,
+    /// `count` above 1: `d` is the place of the registers in the lists.
+    Load { d: Reg, base: Reg, offset: i32, access: Access },
+    Store { a: Reg, base: Reg, offset: i32, access: Access },
+    Atomic { op: AtomicOp, ty: AtomicType, space: Space, d: Reg, base: Reg, offset: i32, b: Reg, c: Reg },
+    Barrier { op: BarrierOp, d: Reg, id: Reg, count: Reg, a: Reg },
+    Warp { op: WarpOp, d: Reg, p: Reg, a: Reg, b: Reg, c: Reg, mask: Reg },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct CarryHow {
+    pub(super) wide: bool,
+    pub(super) subtract: bool,
+    pub(super) carry_in: bool,
+    pub(super) carry_out: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SpaceTest {
+    Global,
+    Const,
+    Shared,
+    Local,
+    Param,
+}

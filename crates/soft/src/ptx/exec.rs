@@ -1,0 +1,183 @@
+//! Running grids.
+//!
+//! A block runs on one host thread: its threads are coroutines that run one after the other until each waits at a
+//! barrier or for the lanes of its warp. Blocks of a large grid are spread over several host threads.
+
+mod access;
+mod atomic;
+mod barrier;
+mod block;
+mod call;
+mod interpret;
+mod print;
+mod thread;
+mod trouble;
+mod warp;
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use super::code::Program;
+use super::error::{Fault, FaultKind};
+use super::image::Launch;
+use super::memory::DeviceMemory;
+use block::{Block, Progress};
+use interpret::Worker;
+
+/// Instructions that a block runs before others get their turn: blocks may wait for each other.
+const BLOCK_SLICE: u64 = 1 << 22;
+/// Instructions after which a grid with blocks left is given more host threads.
+const WORTH_SPREADING: u64 = 1 << 21;
+/// Most blocks that a host thread has begun and not finished.
+const MOST_ACTIVE: usize = 1024;
+/// Most host threads of a grid.
+const MOST_WORKERS: usize = 16;
+
+/// What all blocks of a launch share.
+pub(super) struct Grid<'a> {
+    launch: &'a Launch<'a>,
+    program: &'a Program,
+    memory: &'a dyn DeviceMemory,
+    /// Static and dynamic shared memory of a block.
+    shared_bytes: usize,
+    threads: u32,
+}
+
+/// The blocks that are still to be begun, and whether to go on at all.
+struct Queue {
+    next: AtomicU64,
+    total: u64,
+    stop: AtomicBool,
+    fault: Mutex<Option<Fault>>,
+}
+
+/// Runs a grid to its end.
+///
+/// # Errors
+/// The first fault of any thread; the grid has stopped then, with its effects so far in memory.
+pub(crate) fn run(launch: &Launch<'_>, memory: &dyn DeviceMemory) -> Result<(), Fault> {
+    let (grid, total) = prepare(launch, memory)?;
+    let queue = Queue {
+        next: AtomicU64::new(0),
+        total,
+        stop: AtomicBool::new(false),
+        fault: Mutex::new(None),
+    };
+    let mut worker = Worker::new(&grid);
+    let mut active = VecDeque::new();
+    let mut spare = None;
+    work(&mut worker, &queue, &mut active, &mut spare, WORTH_SPREADING);
+    let left = total.saturating_sub(queue.next.load(Ordering::Relaxed));
+    let hosts = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_WORKERS);
+    let helpers = usize::try_from(left).unwrap_or(usize::MAX).min(hosts - 1);
+    if helpers == 0 || queue.stop.load(Ordering::Relaxed) {
+        work(&mut worker, &queue, &mut active, &mut spare, u64::MAX);
+    } else {
+        std::thread::scope(|scope| {
+            for _ in 0..helpers {
+                // Without another thread the grid only takes longer.
+                let _ = std::thread::Builder::new().name("cuda-soft grid".into()).spawn_scoped(scope, || {
+                    let mut worker = Worker::new(&grid);
+                    work(&mut worker, &queue, &mut VecDeque::new(), &mut None, u64::MAX);
+                });
+            }
+            work(&mut worker, &queue, &mut active, &mut spare, u64::MAX);
+        });
+    }
+    let fault = queue.fault.into_inner().unwrap_or_else(PoisonError::into_inner);
+    fault.map_or(Ok(()), Err)
+}
+
+/// Checks a launch against its kernel. The second value is the number of blocks.
+fn prepare<'a>(launch: &'a Launch<'a>, memory: &'a dyn DeviceMemory) -> Result<(Grid<'a>, u64), Fault> {
+    let kernel = launch.kernel;
+    let refuse = |detail: String| Fault {
+        kind: FaultKind::LaunchFailed,
+        kernel: kernel.name.clone(),
+        line: 0,
+        block: [0; 3],
+        thread: [0; 3],
+        address: None,
+        size: None,
+        write: false,
+        detail,
+    };
+    let wanted = kernel.param_bytes() as usize;
+    if launch.params.len() != wanted {
+        return Err(refuse(format!("the kernel has {wanted} bytes of parameters, {} are given", launch.params.len())));
+    }
+    let variables = kernel.program.globals.len();
+    if launch.globals.len() != variables {
+        return Err(refuse(format!("the image has {variables} variables, {} addresses are given", launch.globals.len())));
+    }
+    let product = |dims: [u32; 3]| dims.iter().try_fold(1_u64, |product, &dim| product.checked_mul(u64::from(dim)));
+    let threads = product(launch.block).filter(|threads| (1..=1024).contains(threads));
+    let Some(threads) = threads else {
+        return Err(refuse(format!("a block of {:?} threads is not within 1 to 1024", launch.block)));
+    };
+    let Some(total) = product(launch.grid).filter(|&blocks| blocks > 0 && blocks < 1 << 63) else {
+        return Err(refuse(format!("a grid of {:?} blocks is impossible", launch.grid)));
+    };
+    let shared = u64::from(kernel.static_shared) + u64::from(launch.dynamic_shared);
+    if shared > 1 << 28 {
+        return Err(refuse(format!("{shared} bytes of shared memory are too many")));
+    }
+    let grid = Grid { launch, program: &kernel.program, memory, shared_bytes: shared as usize, threads: threads as u32 };
+    Ok((grid, total))
+}
+
+/// Runs blocks until none is left, or until this host thread has executed `limit` instructions.
+fn work(
+    worker: &mut Worker<'_>,
+    queue: &Queue,
+    active: &mut VecDeque<Block>,
+    spare: &mut Option<Block>,
+    limit: u64,
+) {
+    let mut prefers_new = active.is_empty();
+    while !queue.stop.load(Ordering::Relaxed) && worker.steps < limit {
+        let fresh = if (prefers_new && active.len() < MOST_ACTIVE) || active.is_empty() {
+            begin(worker, queue, spare)
+        } else {
+            None
+        };
+        let Some(mut block) = fresh.or_else(|| active.pop_front()) else { return };
+        let result = block.run(worker, BLOCK_SLICE);
+        let result = result.and_then(|progress| {
+            if worker.grid.memory.cancelled() { Err(block.cancelled(worker)) } else { Ok(progress) }
+        });
+        match result {
+            Ok(Progress::Finished) => {
+                *spare = Some(block);
+                prefers_new = active.is_empty();
+            }
+            Ok(Progress::Paused) => {
+                active.push_back(block);
+                prefers_new = true;
+            }
+            Err(fault) => {
+                let mut first = queue.fault.lock().unwrap_or_else(PoisonError::into_inner);
+                first.get_or_insert(*fault);
+                queue.stop.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// The next block of the grid, in the storage of a finished one if there is one.
+fn begin(worker: &Worker<'_>, queue: &Queue, spare: &mut Option<Block>) -> Option<Block> {
+    let number = queue.next.load(Ordering::Relaxed);
+    if number >= queue.total {
+        return None;
+    }
+    let number = queue.next.fetch_add(1, Ordering::Relaxed);
+    if number >= queue.total {
+        return None;
+    }
+    let [x, y, _] = worker.grid.launch.grid.map(u64::from);
+    let index = [number % x, number / x % y, number / (x * y)].map(|index| index as u32);
+    let mut block = spare.take().unwrap_or_default();
+    block.reset(worker.grid, index);
+    Some(block)
+}

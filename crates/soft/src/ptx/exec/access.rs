@@ -1,0 +1,283 @@
+//! Addresses to bytes.
+
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
+
+use super::trouble::{Step, Trouble};
+use crate::ptx::code::{Cell, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, Space, WINDOW};
+use crate::ptx::error::FaultKind;
+use crate::ptx::memory::{DeviceMemory, MemoryFault, Span};
+
+/// Slots of the cache of spans. An instruction looks at the slot of its own number, so that instructions that go through
+/// different allocations do not get into each other's way.
+const SLOTS: usize = 16;
+
+/// The allocations that were accessed last.
+pub(super) struct Spans {
+    epoch: u64,
+    slots: [Span; SLOTS],
+}
+
+const EMPTY: Span = Span { device_start: 0, len: 0, host: std::ptr::null_mut(), writable: false };
+
+impl Spans {
+    pub(super) fn new() -> Self {
+        Spans { epoch: 0, slots: [EMPTY; SLOTS] }
+    }
+
+    /// The host pointer of an access to global memory that lies wholly in one live allocation.
+    #[inline(always)]
+    pub(super) fn host(
+        &mut self,
+        memory: &dyn DeviceMemory,
+        pc: usize,
+        address: u64,
+        bytes: u32,
+        write: bool,
+    ) -> Step<*mut u8> {
+        let epoch = memory.epoch();
+        if epoch == self.epoch {
+            let span = self.slots[pc % SLOTS];
+            if let Some(host) = inside(&span, address, bytes, write) {
+                return Ok(host);
+            }
+        }
+        self.miss(memory, pc, address, bytes, write, epoch)
+    }
+
+    #[cold]
+    fn miss(
+        &mut self,
+        memory: &dyn DeviceMemory,
+        pc: usize,
+        address: u64,
+        bytes: u32,
+        write: bool,
+        epoch: u64,
+    ) -> Step<*mut u8> {
+        if epoch != self.epoch {
+            self.slots = [EMPTY; SLOTS];
+            self.epoch = epoch;
+        }
+        let span = memory
+            .translate(address, bytes as usize, write)
+            .map_err(|fault| Trouble::at(address, bytes, write, fault))?;
+        let Some(host) = inside(&span, address, bytes, write) else {
+            let message = "the memory gave an allocation that does not hold the access".into();
+            let fault = MemoryFault { kind: FaultKind::IllegalAddress, message };
+            return Err(Trouble::at(address, bytes, write, fault));
+        };
+        self.slots[pc % SLOTS] = span;
+        Ok(host)
+    }
+}
+
+#[inline(always)]
+fn inside(span: &Span, address: u64, bytes: u32, write: bool) -> Option<*mut u8> {
+    let offset = address.wrapping_sub(span.device_start);
+    if offset < span.len && span.len - offset >= u64::from(bytes) && (!write || span.writable) {
+        // The offset was just found to lie inside of the span.
+        return Some(span.host.wrapping_add(offset as usize));
+    }
+    None
+}
+
+/// Where an access goes.
+#[derive(Clone, Copy)]
+pub(super) enum Place {
+    Host(*mut u8),
+    Shared(usize),
+    Local(usize),
+    /// The kernel's parameters.
+    Entry(usize),
+}
+
+/// The memories of a thread that are not global.
+pub(super) struct Near<'a> {
+    pub(super) shared: &'a mut [u8],
+    pub(super) local: &'a mut [u8],
+    pub(super) local_base: usize,
+    pub(super) params: &'a [u8],
+}
+
+impl Near<'_> {
+    /// Finds an access outside of global memory; `None` if it is global.
+    pub(super) fn place(&self, space: Space, address: u64, bytes: u32, write: bool) -> Step<Option<Place>> {
+        let (place, offset, len, name) = match space {
+            Space::Shared => {
+                let at = address & u64::from(u32::MAX);
+                (Place::Shared(at as usize), at, self.shared.len(), "shared memory")
+            }
+            Space::Local => {
+                let at = address & u64::from(u32::MAX);
+                (Place::Local(at as usize), at, self.local.len(), "local memory")
+            }
+            Space::Frame => {
+                let at = self.local_base + address as u32 as usize;
+                (Place::Local(at), at as u64, self.local.len(), "the frame")
+            }
+            Space::Entry => (Place::Entry(address as usize), address, self.params.len(), "the parameters"),
+            Space::Param => return self.place(Space::Generic, address.wrapping_add(PARAM_WINDOW), bytes, write),
+            Space::Global => return Ok(None),
+            Space::Generic => {
+                if address.wrapping_sub(SHARED_WINDOW) < WINDOW {
+                    return self.place(Space::Shared, address - SHARED_WINDOW, bytes, write);
+                }
+                if address.wrapping_sub(LOCAL_WINDOW) < WINDOW {
+                    return self.place(Space::Local, address - LOCAL_WINDOW, bytes, write);
+                }
+                let at = address.wrapping_sub(PARAM_WINDOW);
+                if at < WINDOW {
+                    (Place::Entry(at as usize), at, self.params.len(), "the parameters")
+                } else {
+                    return Ok(None);
+                }
+            }
+        };
+        let end = offset.saturating_add(u64::from(bytes));
+        if end > len as u64 || (write && matches!(place, Place::Entry(_))) {
+            let why = if end > len as u64 {
+                format!("outside of {name}, which has {len} bytes")
+            } else {
+                "the parameters of a kernel cannot be written".into()
+            };
+            return Err(Trouble::illegal(address, bytes, write, why));
+        }
+        Ok(Some(place))
+    }
+
+    fn bytes(&self, place: Place) -> (&[u8], usize) {
+        match place {
+            Place::Shared(at) => (self.shared, at),
+            Place::Local(at) => (self.local, at),
+            Place::Entry(at) => (self.params, at),
+            Place::Host(_) => (&[], 0),
+        }
+    }
+
+    /// Reads `N` bytes of a place that was checked.
+    pub(super) fn read<const N: usize>(&self, place: Place) -> [u8; N] {
+        let (memory, at) = self.bytes(place);
+        memory.get(at..).and_then(|rest| rest.first_chunk::<N>()).copied().unwrap_or([0; N])
+    }
+
+    /// Writes `N` bytes to a place that was checked.
+    pub(super) fn write<const N: usize>(&mut self, place: Place, value: [u8; N]) {
+        let (memory, at): (&mut [u8], usize) = match place {
+            Place::Shared(at) => (self.shared, at),
+            Place::Local(at) => (self.local, at),
+            Place::Entry(_) | Place::Host(_) => return,
+        };
+        if let Some(slot) = memory.get_mut(at..).and_then(|rest| rest.first_chunk_mut::<N>()) {
+            *slot = value;
+        }
+    }
+
+    /// Reads one element of a place that was checked for the whole access.
+    #[inline(always)]
+    pub(super) fn load(&self, place: Place, cell: Cell, index: usize) -> u64 {
+        let place = step(place, index * cell.bytes() as usize);
+        if let Place::Host(host) = place {
+            // SAFETY: `place` was made by `Spans::host` for an access that covers this element.
+            return unsafe { load_host(host, cell) };
+        }
+        let raw = match cell.bytes() {
+            1 => u64::from(u8::from_le_bytes(self.read(place))),
+            2 => u64::from(u16::from_le_bytes(self.read(place))),
+            4 => u64::from(u32::from_le_bytes(self.read(place))),
+            _ => u64::from_le_bytes(self.read(place)),
+        };
+        extend(raw, cell)
+    }
+
+    /// Writes one element of a place that was checked for the whole access.
+    #[inline(always)]
+    pub(super) fn store(&mut self, place: Place, cell: Cell, index: usize, value: u64) {
+        let place = step(place, index * cell.bytes() as usize);
+        match (place, cell.bytes()) {
+            // SAFETY: `place` was made by `Spans::host` for a write that covers this element.
+            (Place::Host(host), bytes) => unsafe { store_host(host, bytes, value) },
+            (_, 1) => self.write(place, (value as u8).to_le_bytes()),
+            (_, 2) => self.write(place, (value as u16).to_le_bytes()),
+            (_, 4) => self.write(place, (value as u32).to_le_bytes()),
+            _ => self.write(place, value.to_le_bytes()),
+        }
+    }
+}
+
+/// Whether a pointer is a multiple of a power of two.
+#[inline(always)]
+pub(super) fn is_aligned(host: *mut u8, bytes: usize) -> bool {
+    host.addr() & (bytes - 1) == 0
+}
+
+#[inline(always)]
+fn step(place: Place, bytes: usize) -> Place {
+    match place {
+        Place::Host(host) => Place::Host(host.wrapping_add(bytes)),
+        Place::Shared(at) => Place::Shared(at + bytes),
+        Place::Local(at) => Place::Local(at + bytes),
+        Place::Entry(at) => Place::Entry(at + bytes),
+    }
+}
+
+#[inline(always)]
+fn extend(raw: u64, cell: Cell) -> u64 {
+    match cell {
+        Cell::S8 => raw as i8 as u64,
+        Cell::S16 => raw as i16 as u64,
+        Cell::S32 => raw as i32 as u64,
+        _ => raw,
+    }
+}
+
+/// Reads an element of global memory. Kernels may race with each other and with copies, so every access is atomic.
+///
+/// # Safety
+/// `host` points to as many mapped bytes as the cell has, accessed by nobody but atomically.
+#[inline(always)]
+unsafe fn load_host(host: *mut u8, cell: Cell) -> u64 {
+    let bytes = cell.bytes() as usize;
+    let raw = if is_aligned(host, bytes) {
+        // SAFETY: mapped by the contract, aligned by the check.
+        unsafe {
+            match bytes {
+                1 => u64::from(AtomicU8::from_ptr(host).load(Ordering::Relaxed)),
+                2 => u64::from(AtomicU16::from_ptr(host.cast()).load(Ordering::Relaxed)),
+                4 => u64::from(AtomicU32::from_ptr(host.cast()).load(Ordering::Relaxed)),
+                _ => AtomicU64::from_ptr(host.cast()).load(Ordering::Relaxed),
+            }
+        }
+    } else {
+        (0..bytes).fold(0, |raw, index| {
+            // SAFETY: mapped by the contract; bytes are always aligned.
+            let byte = unsafe { AtomicU8::from_ptr(host.wrapping_add(index)).load(Ordering::Relaxed) };
+            raw | (u64::from(byte) << (8 * index))
+        })
+    };
+    extend(raw, cell)
+}
+
+/// Writes an element of global memory, see [`load_host`].
+///
+/// # Safety
+/// `host` points to as many mapped, writable bytes as are written, accessed by nobody but atomically.
+#[inline(always)]
+unsafe fn store_host(host: *mut u8, bytes: u32, value: u64) {
+    if is_aligned(host, bytes as usize) {
+        // SAFETY: mapped by the contract, aligned by the check.
+        unsafe {
+            match bytes {
+                1 => AtomicU8::from_ptr(host).store(value as u8, Ordering::Relaxed),
+                2 => AtomicU16::from_ptr(host.cast()).store(value as u16, Ordering::Relaxed),
+                4 => AtomicU32::from_ptr(host.cast()).store(value as u32, Ordering::Relaxed),
+                _ => AtomicU64::from_ptr(host.cast()).store(value, Ordering::Relaxed),
+            }
+        }
+        return;
+    }
+    for index in 0..bytes as usize {
+        // SAFETY: mapped by the contract; bytes are always aligned.
+        let cell = unsafe { AtomicU8::from_ptr(host.wrapping_add(index)) };
+        cell.store((value >> (8 * index)) as u8, Ordering::Relaxed);
+    }
+}

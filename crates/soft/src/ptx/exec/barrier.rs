@@ -1,0 +1,42 @@
+//! Barriers of a block.
+
+use super::trouble::{Step, Trouble};
+use crate::ptx::code::{BarrierOp, CLUSTER_BARRIER, Reg};
+use crate::ptx::error::FaultKind;
+
+/// A thread at a barrier.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BarrierWait {
+    pub(super) op: BarrierOp,
+    pub(super) id: u32,
+    /// Threads to wait for; all that live if none is given.
+    pub(super) count: Option<u32>,
+    pub(super) is_true: bool,
+    pub(super) d: Reg,
+}
+
+impl BarrierWait {
+    pub(super) fn new(op: BarrierOp, id: u32, count: Option<u32>, is_true: bool, d: Reg) -> Step<BarrierWait> {
+        if id > CLUSTER_BARRIER {
+            let detail = format!("there is no barrier {id}: they go from 0 to {}", CLUSTER_BARRIER - 1);
+            return Err(Trouble::new(FaultKind::IllegalInstruction, detail));
+        }
+        if let Some(count) = count
+            && (count == 0 || count % 32 != 0)
+        {
+            let detail = format!("a barrier cannot wait for {count} threads: whole warps are wanted");
+            return Err(Trouble::new(FaultKind::IllegalInstruction, detail));
+        }
+        Ok(BarrierWait { op, id, count, is_true, d })
+    }
+}
+
+/// What the threads at a barrier get, from what they brought.
+pub(super) fn result(op: BarrierOp, truths: impl Iterator<Item = bool> + Clone) -> u64 {
+    match op {
+        BarrierOp::RedPopc => truths.filter(|&truth| truth).count() as u64,
+        BarrierOp::RedAnd => u64::from(truths.clone().all(|truth| truth)),
+        BarrierOp::RedOr => u64::from(truths.clone().any(|truth| truth)),
+        BarrierOp::Sync | BarrierOp::Arrive => 0,
+    }
+}

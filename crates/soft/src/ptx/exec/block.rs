@@ -1,0 +1,287 @@
+//! One block: its threads take turns.
+
+use super::Grid;
+use super::barrier::{self, BarrierWait};
+use super::interpret::{Stop, Surroundings, Worker};
+use super::thread::Thread;
+use super::trouble::Trouble;
+use super::warp::{self, Lanes, WarpWait};
+use crate::ptx::code::{BarrierOp, CLUSTER_BARRIER};
+use crate::ptx::error::{Fault, FaultKind};
+
+/// Instructions of a thread before the others get their turn: threads may wait for each other in loops.
+const THREAD_SLICE: u64 = 1 << 16;
+
+/// What became of a block.
+pub(super) enum Progress {
+    Finished,
+    /// Its share is used up; there is more to do.
+    Paused,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum State {
+    /// Not begun; it has no storage yet.
+    Fresh,
+    Ready,
+    Barrier(BarrierWait),
+    Warp(WarpWait),
+    Ended,
+}
+
+/// A block of the grid, as far as it has come.
+#[derive(Default)]
+pub(super) struct Block {
+    index: [u32; 3],
+    shared: Vec<u8>,
+    states: Vec<State>,
+    threads: Vec<Option<Thread>>,
+    /// Storage of threads that have ended.
+    spare: Vec<Thread>,
+    /// Threads that arrived at a barrier without waiting: barrier, count, thread.
+    arrived: Vec<(u32, Option<u32>, usize)>,
+    live: u32,
+}
+
+type Result<T> = std::result::Result<T, Box<Fault>>;
+
+impl Block {
+    /// Makes it the block `index`, not begun.
+    pub(super) fn reset(&mut self, grid: &Grid<'_>, index: [u32; 3]) {
+        self.index = index;
+        self.shared.clear();
+        self.shared.resize(grid.shared_bytes, 0);
+        self.states.clear();
+        self.states.resize(grid.threads as usize, State::Fresh);
+        self.spare.extend(self.threads.drain(..).flatten());
+        self.threads.resize_with(grid.threads as usize, || None);
+        self.arrived.clear();
+        self.live = grid.threads;
+    }
+
+    /// Runs the block for about `share` instructions at most.
+    pub(super) fn run(&mut self, worker: &mut Worker<'_>, share: u64) -> Result<Progress> {
+        let end = worker.steps.saturating_add(share);
+        loop {
+            let mut is_idle = true;
+            for first in (0..self.states.len()).step_by(32) {
+                is_idle &= self.run_warp(worker, first)?;
+            }
+            if self.live == 0 {
+                return Ok(Progress::Finished);
+            }
+            if is_idle && !self.release_barriers() {
+                return Err(self.deadlock(worker));
+            }
+            if worker.steps >= end {
+                return Ok(Progress::Paused);
+            }
+        }
+    }
+
+    /// Gives every lane of the warp a turn, again as long as lanes set each other free. True if no lane can run.
+    fn run_warp(&mut self, worker: &mut Worker<'_>, first: usize) -> Result<bool> {
+        let last = (first + 32).min(self.states.len());
+        loop {
+            let mut is_idle = true;
+            for number in first..last {
+                while matches!(self.states.get(number), Some(State::Fresh | State::Ready)) {
+                    if self.run_thread(worker, number)? {
+                        is_idle = false;
+                        break;
+                    }
+                }
+            }
+            if !self.release_lanes(first, last, is_idle) {
+                return Ok(is_idle);
+            }
+        }
+    }
+
+    /// True if the thread could still run.
+    fn run_thread(&mut self, worker: &mut Worker<'_>, number: usize) -> Result<bool> {
+        let grid = worker.grid;
+        let Some(slot) = self.threads.get_mut(number) else { return Ok(false) };
+        let thread = slot.get_or_insert_with(|| {
+            let mut thread = self.spare.pop().unwrap_or_default();
+            thread.reset(grid, number as u32);
+            thread
+        });
+        let mut around = Surroundings { shared: &mut self.shared, block: self.index };
+        let stop = match worker.run(thread, &mut around, THREAD_SLICE) {
+            Ok(stop) => stop,
+            Err(trouble) => return Err(self.fault(worker, number, *trouble)),
+        };
+        let mut can_run = false;
+        let state = match stop {
+            Stop::Ended => {
+                self.live -= 1;
+                self.spare.extend(slot.take());
+                State::Ended
+            }
+            Stop::Yielded => {
+                can_run = true;
+                State::Ready
+            }
+            Stop::Barrier(wait) if wait.op == BarrierOp::Arrive => {
+                self.arrived.push((wait.id, wait.count, number));
+                State::Ready
+            }
+            Stop::Barrier(wait) => State::Barrier(wait),
+            Stop::Warp(wait) => State::Warp(wait),
+        };
+        if let Some(slot) = self.states.get_mut(number) {
+            *slot = state;
+        }
+        Ok(can_run)
+    }
+
+    /// Lets a complete group of lanes go on, if there is one.
+    fn release_lanes(&mut self, first: usize, last: usize, is_idle: bool) -> bool {
+        let mut lanes: Lanes = [None; 32];
+        let mut live = 0_u32;
+        let mut waits = false;
+        for (lane, state) in self.states.get(first..last).unwrap_or(&[]).iter().enumerate() {
+            if !matches!(state, State::Ended) {
+                live |= 1 << lane;
+            }
+            if let State::Warp(wait) = state {
+                lanes[lane] = Some(*wait);
+                waits = true;
+            }
+        }
+        if !waits {
+            return false;
+        }
+        let Some(group) = warp::complete_group(&lanes, live, is_idle) else { return false };
+        for (lane, wait) in lanes.iter().enumerate() {
+            let Some(wait) = wait.as_ref().filter(|_| (group >> lane) & 1 == 1) else { continue };
+            let writes = warp::outcome(&lanes, group, lane as u32, wait);
+            if let Some(Some(thread)) = self.threads.get_mut(first + lane) {
+                for (register, value) in writes {
+                    thread.set(register, value);
+                }
+            }
+            if let Some(state) = self.states.get_mut(first + lane) {
+                *state = State::Ready;
+            }
+        }
+        true
+    }
+
+    /// Opens every barrier at which enough threads are. False if none opened.
+    fn release_barriers(&mut self) -> bool {
+        let mut any = false;
+        for id in 0..=CLUSTER_BARRIER {
+            let mut waiting = Vec::new();
+            for (number, state) in self.states.iter().enumerate() {
+                if let State::Barrier(wait) = state
+                    && wait.id == id
+                {
+                    waiting.push((number, *wait));
+                }
+            }
+            let Some(&(_, first)) = waiting.first() else { continue };
+            if !self.is_full(&waiting, first) {
+                continue;
+            }
+            any = true;
+            let truths = waiting.iter().map(|(_, wait)| wait.is_true);
+            for &(number, wait) in &waiting {
+                let value = barrier::result(wait.op, truths.clone());
+                if let Some(Some(thread)) = self.threads.get_mut(number) {
+                    thread.set(wait.d, value);
+                }
+                if let Some(state) = self.states.get_mut(number) {
+                    *state = State::Ready;
+                }
+            }
+            self.arrived.retain(|&(at, _, _)| at != id);
+        }
+        any
+    }
+
+    /// Whether enough threads are at a barrier. Threads count by warps: lanes that have ended, or that the block lacks,
+    /// count with the others of theirs.
+    fn is_full(&self, waiting: &[(usize, BarrierWait)], first: BarrierWait) -> bool {
+        let arrived = self.arrived.iter().filter(|(id, _, _)| *id == first.id);
+        let Some(count) = first.count else {
+            return waiting.len() + arrived.count() >= self.live as usize;
+        };
+        let mut missing = [0_u32; 32];
+        let mut present = [false; 32];
+        for (number, state) in self.states.iter().enumerate() {
+            if !matches!(state, State::Ended) {
+                missing[number / 32 % 32] += 1;
+            }
+        }
+        for number in waiting.iter().map(|(number, _)| *number).chain(arrived.map(|&(_, _, number)| number)) {
+            present[number / 32 % 32] = true;
+            missing[number / 32 % 32] = missing[number / 32 % 32].saturating_sub(1);
+        }
+        let there: u32 = present.iter().zip(missing).filter(|(present, _)| **present).map(|(_, missing)| 32 - missing.min(32)).sum();
+        there >= count
+    }
+
+    /// Nobody can run: says who waits for what.
+    #[cold]
+    fn deadlock(&self, worker: &Worker<'_>) -> Box<Fault> {
+        let mut at_barrier = None;
+        let mut at_warp = None;
+        let mut counts = (0, 0);
+        for (number, state) in self.states.iter().enumerate() {
+            match state {
+                State::Barrier(wait) => {
+                    at_barrier.get_or_insert((number, wait.id));
+                    counts.0 += 1;
+                }
+                State::Warp(wait) => {
+                    at_warp.get_or_insert((number, wait.describe()));
+                    counts.1 += 1;
+                }
+                _ => {}
+            }
+        }
+        let ended = self.states.len() - self.live as usize;
+        let mut detail = format!("no thread can go on: {} wait at barriers", counts.0);
+        if let Some((_, id)) = at_barrier {
+            detail.push_str(&format!(" (first at barrier {id})"));
+        }
+        detail.push_str(&format!(", {} for lanes of their warp", counts.1));
+        if let Some((number, what)) = &at_warp {
+            detail.push_str(&format!(" (thread {number} {what})"));
+        }
+        detail.push_str(&format!(", {ended} have ended"));
+        let number = at_warp.map(|(number, _)| number).or(at_barrier.map(|(number, _)| number)).unwrap_or(0);
+        self.fault(worker, number, *Trouble::new(FaultKind::BarrierDivergence, detail))
+    }
+
+    /// The fault of a grid that the driver stops.
+    #[cold]
+    pub(super) fn cancelled(&self, worker: &Worker<'_>) -> Box<Fault> {
+        self.fault(worker, 0, *Trouble::new(FaultKind::Cancelled, ""))
+    }
+
+    /// Adds where it happened.
+    #[cold]
+    fn fault(&self, worker: &Worker<'_>, number: usize, trouble: Trouble) -> Box<Fault> {
+        let grid = worker.grid;
+        let thread = self.threads.get(number).and_then(Option::as_ref);
+        let line = thread.and_then(|thread| {
+            let function = grid.program.functions.get(thread.function as usize)?;
+            function.lines.get(thread.pc.checked_sub(1)?).copied()
+        });
+        let [x, y, _] = grid.launch.block.map(|dim| dim as usize);
+        Box::new(Fault {
+            kind: trouble.kind,
+            kernel: grid.launch.kernel.name.clone(),
+            line: line.unwrap_or(0),
+            block: self.index,
+            thread: [number % x, number / x % y, number / (x * y)].map(|index| index as u32),
+            address: trouble.access.map(|(address, _, _)| address),
+            size: trouble.access.map(|(_, size, _)| size),
+            write: trouble.access.is_some_and(|(_, _, write)| write),
+            detail: trouble.detail,
+        })
+    }
+}

@@ -1,0 +1,368 @@
+//! The instruction loop: runs one thread until it ends, waits, or has had its share.
+
+use std::time::SystemTime;
+
+use super::Grid;
+use super::access::{Near, Place, Spans};
+use super::atomic::Change;
+use super::barrier::BarrierWait;
+use super::call::Called;
+use super::thread::Thread;
+use super::trouble::{Step, Trouble};
+use super::warp::WarpWait;
+use crate::ptx::code::{
+    Access, BarrierOp, CarryHow, Inst, LOCAL_WINDOW, NONE, PARAM_WINDOW, SHARED_WINDOW, Space, SpaceTest, WINDOW,
+};
+use crate::ptx::error::FaultKind;
+use crate::ptx::math::convert::convert;
+use crate::ptx::math::integer::carrying_add;
+use crate::ptx::math::value::Value;
+use crate::ptx::special::Special;
+
+/// A host thread at work on a grid.
+pub(super) struct Worker<'a> {
+    pub(super) grid: &'a Grid<'a>,
+    pub(super) spans: Spans,
+    /// Instructions executed so far.
+    pub(super) steps: u64,
+}
+
+/// Why a thread stopped.
+pub(super) enum Stop {
+    Ended,
+    Yielded,
+    Barrier(BarrierWait),
+    Warp(WarpWait),
+}
+
+/// What a thread sees of its block.
+pub(super) struct Surroundings<'a> {
+    pub(super) shared: &'a mut [u8],
+    pub(super) block: [u32; 3],
+}
+
+impl<'a> Worker<'a> {
+    pub(super) fn new(grid: &'a Grid<'a>) -> Self {
+        Worker { grid, spans: Spans::new(), steps: 0 }
+    }
+
+    /// Runs a thread for about `share` instructions at most.
+    pub(super) fn run(&mut self, thread: &mut Thread, around: &mut Surroundings<'_>, share: u64) -> Step<Stop> {
+        let end = self.steps.saturating_add(share);
+        loop {
+            if let Some(stop) = self.frame(thread, around, end)? {
+                return Ok(stop);
+            }
+            if self.steps >= end {
+                return Ok(Stop::Yielded);
+            }
+        }
+    }
+
+    /// Runs the thread in its present frame. `None` when the frame has changed.
+    fn frame(&mut self, thread: &mut Thread, around: &mut Surroundings<'_>, end: u64) -> Step<Option<Stop>> {
+        let grid = self.grid;
+        let Some(function) = grid.program.functions.get(thread.function as usize) else {
+            return Err(Trouble::new(FaultKind::InvalidProgramCounter, "no such function"));
+        };
+        let code = function.code.as_slice();
+        let mut pc = thread.pc;
+        // Instructions are counted when the straight line ends that began here.
+        let mut line_start = pc;
+        let Some(registers) = thread.registers.get_mut(thread.register_base..) else {
+            return Err(Trouble::new(FaultKind::InvalidProgramCounter, "the frame is gone"));
+        };
+        let mut near = Near {
+            shared: around.shared,
+            local: &mut thread.local,
+            local_base: thread.local_base,
+            params: grid.launch.params,
+        };
+
+        macro_rules! reg {
+            ($r:expr) => {
+                registers[$r as usize]
+            };
+        }
+        // A missing register reads as zero.
+        macro_rules! maybe {
+            ($r:expr) => {
+                if $r == NONE { 0 } else { registers[$r as usize] }
+            };
+        }
+        // Leaves the loop: the thread goes on at the next instruction.
+        macro_rules! stop {
+            ($value:expr) => {{
+                self.steps += (pc - line_start) as u64;
+                thread.pc = pc;
+                return Ok($value);
+            }};
+        }
+        macro_rules! jump {
+            ($to:expr) => {{
+                self.steps += (pc - line_start) as u64;
+                pc = $to as usize;
+                line_start = pc;
+                if self.steps >= end {
+                    thread.pc = pc;
+                    return Ok(Some(Stop::Yielded));
+                }
+            }};
+        }
+        // Where something can fail, the program counter must tell where.
+        macro_rules! check {
+            ($step:expr) => {
+                match $step {
+                    Ok(value) => value,
+                    Err(trouble) => {
+                        thread.pc = pc;
+                        return Err(trouble);
+                    }
+                }
+            };
+        }
+
+        loop {
+            let Some(inst) = code.get(pc) else {
+                thread.pc = pc;
+                return Err(Trouble::new(FaultKind::InvalidProgramCounter, "the end of the function was passed"));
+            };
+            pc += 1;
+            match *inst {
+                Inst::Unary { f, d, a } => reg!(d) = f(reg!(a)),
+                Inst::Binary { f, d, a, b } => reg!(d) = f(reg!(a), reg!(b)),
+                Inst::Ternary { f, d, a, b, c } => reg!(d) = f(reg!(a), reg!(b), reg!(c)),
+                Inst::Quaternary { f, d, a, b, c, e } => reg!(d) = f(reg!(a), reg!(b), reg!(c), reg!(e)),
+                Inst::Convert { d, a, how } => reg!(d) = convert(how, reg!(a)),
+                Inst::Move { d, a } => reg!(d) = reg!(a),
+                Inst::Add32 { d, a, b } => {
+                    reg!(d) = u64::from((reg!(a) as u32).wrapping_add(reg!(b) as u32));
+                }
+                Inst::Add64 { d, a, b } => reg!(d) = reg!(a).wrapping_add(reg!(b)),
+                Inst::Mul32 { d, a, b } => {
+                    reg!(d) = u64::from((reg!(a) as u32).wrapping_mul(reg!(b) as u32));
+                }
+                Inst::Mad32 { d, a, b, c } => {
+                    let product = (reg!(a) as u32).wrapping_mul(reg!(b) as u32);
+                    reg!(d) = u64::from(product.wrapping_add(reg!(c) as u32));
+                }
+                Inst::And { d, a, b } => reg!(d) = reg!(a) & reg!(b),
+                Inst::AddF32 { d, a, b } => reg!(d) = (f32::get(reg!(a)) + f32::get(reg!(b))).put(),
+                Inst::MulF32 { d, a, b } => reg!(d) = (f32::get(reg!(a)) * f32::get(reg!(b))).put(),
+                Inst::Select { d, a, b, c } => reg!(d) = if reg!(c) & 1 == 1 { reg!(a) } else { reg!(b) },
+                Inst::Carry { d, a, b, how } => {
+                    let (value, carry) = carry(reg!(a), reg!(b), thread.carry, how);
+                    reg!(d) = value;
+                    if how.carry_out {
+                        thread.carry = carry;
+                    }
+                }
+                Inst::Special { d, which } => {
+                    let clock = self.steps + (pc - line_start) as u64;
+                    reg!(d) = special(grid, which, thread.linear, thread.index, around.block, clock);
+                }
+                Inst::GlobalAddress { d, index, addend } => {
+                    let base = grid.launch.globals.get(index as usize).copied().unwrap_or(0);
+                    reg!(d) = base.wrapping_add_signed(addend);
+                }
+                Inst::SharedAddress { d, index, addend } => {
+                    let base = grid.launch.kernel.shared_offsets.get(index as usize).copied().unwrap_or(0);
+                    reg!(d) = u64::from(base).wrapping_add_signed(addend);
+                }
+                Inst::FrameAddress { d, offset, bias } => {
+                    reg!(d) = (near.local_base as u64 + u64::from(offset)).wrapping_add(bias);
+                }
+                Inst::IsSpace { d, a, which } => reg!(d) = u64::from(is_space(grid, reg!(a), which)),
+                Inst::Jump { to } => jump!(to),
+                Inst::JumpIf { p, to } => {
+                    if reg!(p) & 1 == 1 {
+                        jump!(to);
+                    }
+                }
+                Inst::JumpUnless { p, to } => {
+                    if reg!(p) & 1 == 0 {
+                        jump!(to);
+                    }
+                }
+                Inst::Switch { index, list, len } => {
+                    let index = reg!(index) as u32;
+                    let target = function.lists.get(list as usize + index as usize).filter(|_| index < len);
+                    let Some(&to) = target else {
+                        thread.pc = pc;
+                        let detail = format!("branch target {index} of {len}");
+                        return Err(Trouble::new(FaultKind::InvalidProgramCounter, detail));
+                    };
+                    jump!(to);
+                }
+                Inst::Call { site } => {
+                    self.steps += (pc - line_start) as u64;
+                    thread.pc = pc;
+                    return match self.call(thread, around, site)? {
+                        Called::Entered | Called::Done => Ok(None),
+                    };
+                }
+                Inst::Return => {
+                    self.steps += (pc - line_start) as u64;
+                    thread.pc = pc;
+                    return Ok(if thread.leave(grid) { None } else { Some(Stop::Ended) });
+                }
+                Inst::Exit => stop!(Some(Stop::Ended)),
+                Inst::Trap => {
+                    thread.pc = pc;
+                    return Err(Trouble::new(FaultKind::Trap, ""));
+                }
+                Inst::Pause => stop!(Some(Stop::Yielded)),
+                Inst::Fence => std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst),
+                Inst::Load { d, base, offset, access } => {
+                    let address = maybe!(base).wrapping_add_signed(i64::from(offset));
+                    let place = check!(self.resolve(&near, pc, address, access, false));
+                    if access.count == 1 {
+                        reg!(d) = near.load(place, access.cell, 0);
+                    } else {
+                        let list = function.lists.get(d as usize..d as usize + usize::from(access.count));
+                        for (index, &d) in list.unwrap_or(&[]).iter().enumerate() {
+                            reg!(d) = near.load(place, access.cell, index);
+                        }
+                    }
+                }
+                Inst::Store { a, base, offset, access } => {
+                    let address = maybe!(base).wrapping_add_signed(i64::from(offset));
+                    let place = check!(self.resolve(&near, pc, address, access, true));
+                    if access.count == 1 {
+                        near.store(place, access.cell, 0, reg!(a));
+                    } else {
+                        let list = function.lists.get(a as usize..a as usize + usize::from(access.count));
+                        for (index, &a) in list.unwrap_or(&[]).iter().enumerate() {
+                            near.store(place, access.cell, index, reg!(a));
+                        }
+                    }
+                }
+                Inst::Atomic { op, ty, space, d, base, offset, b, c } => {
+                    let address = maybe!(base).wrapping_add_signed(i64::from(offset));
+                    let place = check!(self.find(&near, pc, space, address, ty.bytes(), ty.bytes(), true));
+                    let old = Change { op, ty, b: reg!(b), c: maybe!(c) }.perform(&mut near, place);
+                    if d != NONE {
+                        reg!(d) = old;
+                    }
+                }
+                Inst::Barrier { op, d, id, count, a } => {
+                    let count = if count == NONE { None } else { Some(reg!(count) as u32) };
+                    let is_true = maybe!(a) & 1 == 1;
+                    let wait = check!(BarrierWait::new(op, reg!(id) as u32, count, is_true, d));
+                    // Alone in its block a thread never waits.
+                    if grid.threads == 1 && op == BarrierOp::Sync && count.is_none() {
+                        continue;
+                    }
+                    stop!(Some(Stop::Barrier(wait)));
+                }
+                Inst::Warp { op, d, p, a, b, c, mask } => {
+                    let members = if mask == NONE { None } else { Some(reg!(mask) as u32) };
+                    let lane = thread.linear % 32;
+                    let wait =
+                        check!(WarpWait::new(op, lane, members, [maybe!(a), maybe!(b), maybe!(c)], [d, p], pc));
+                    stop!(Some(Stop::Warp(wait)));
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn resolve(&mut self, near: &Near<'_>, pc: usize, address: u64, access: Access, write: bool) -> Step<Place> {
+        // Kernel parameters were checked at load.
+        if access.space == Space::Entry {
+            return Ok(Place::Entry(address as usize));
+        }
+        self.find(near, pc, access.space, address, access.bytes(), access.bytes(), write)
+    }
+
+    /// Checks alignment and bounds of an access.
+    #[inline(always)]
+    #[allow(clippy::too_many_arguments, reason = "hot path: a struct would be built for every access")]
+    pub(super) fn find(
+        &mut self,
+        near: &Near<'_>,
+        pc: usize,
+        space: Space,
+        address: u64,
+        bytes: u32,
+        align: u32,
+        write: bool,
+    ) -> Step<Place> {
+        if address & u64::from(align - 1) != 0 {
+            return Err(Trouble::misaligned(address, bytes, write));
+        }
+        if space != Space::Global
+            && let Some(place) = near.place(space, address, bytes, write)?
+        {
+            return Ok(place);
+        }
+        self.spans.host(self.grid.memory, pc, address, bytes, write).map(Place::Host)
+    }
+}
+
+/// Sum or difference with the carry flag; a borrow is kept as a set flag.
+#[inline(always)]
+fn carry(a: u64, b: u64, flag: bool, how: CarryHow) -> (u64, bool) {
+    let flag = how.carry_in && flag;
+    if how.subtract {
+        let (difference, carry) = carrying_add(a, !b, !flag, how.wide);
+        return (difference, !carry);
+    }
+    carrying_add(a, b, flag, how.wide)
+}
+
+fn is_space(grid: &Grid<'_>, address: u64, which: SpaceTest) -> bool {
+    let within = |window: u64| address.wrapping_sub(window) < WINDOW;
+    let constant = || {
+        let mut variables = grid.program.globals.iter().zip(grid.launch.globals);
+        variables.any(|(variable, &start)| variable.is_const && address.wrapping_sub(start) < variable.size)
+    };
+    match which {
+        SpaceTest::Shared => within(SHARED_WINDOW),
+        SpaceTest::Local => within(LOCAL_WINDOW),
+        SpaceTest::Param => within(PARAM_WINDOW),
+        SpaceTest::Const => constant(),
+        SpaceTest::Global => address < SHARED_WINDOW && !constant(),
+    }
+}
+
+fn special(
+    grid: &Grid<'_>,
+    which: Special,
+    linear: u32,
+    index: [u32; 3],
+    block: [u32; 3],
+    clock: u64,
+) -> u64 {
+    let axis = |dims: [u32; 3], axis: u8| u64::from(dims[usize::from(axis % 3)]);
+    let lane = linear % 32;
+    let below = (1_u32 << lane) - 1;
+    let nanoseconds = || {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        since.map_or(0, |since| since.as_nanos() as u64)
+    };
+    match which {
+        Special::Tid(of) => axis(index, of),
+        Special::Ntid(of) => axis(grid.launch.block, of),
+        Special::Ctaid(of) => axis(block, of),
+        Special::Nctaid(of) => axis(grid.launch.grid, of),
+        Special::LaneId => u64::from(lane),
+        Special::WarpId => u64::from(linear / 32),
+        Special::WarpCount => u64::from(grid.threads.div_ceil(32)),
+        Special::LanemaskEq => u64::from(1_u32 << lane),
+        Special::LanemaskLt => u64::from(below),
+        Special::LanemaskLe => u64::from(below | (1 << lane)),
+        Special::LanemaskGe => u64::from(!below),
+        Special::LanemaskGt => u64::from(!below & !(1 << lane)),
+        Special::Clock { high: false } => u64::from(clock as u32),
+        Special::Clock { high: true } => clock >> 32,
+        Special::Clock64 => clock,
+        Special::GlobalTimer => nanoseconds(),
+        Special::GlobalTimerLow => u64::from(nanoseconds() as u32),
+        Special::GlobalTimerHigh => nanoseconds() >> 32,
+        Special::DynamicShared => u64::from(grid.launch.dynamic_shared),
+        Special::TotalShared => grid.shared_bytes as u64,
+        Special::Fixed(value) => u64::from(value),
+        Special::GridId => 0,
+    }
+}

@@ -1,0 +1,240 @@
+//! `printf` of device code.
+
+use super::trouble::Step;
+use crate::ptx::code::Cell;
+
+/// Where the arguments come from.
+pub(super) trait Source {
+    /// The next argument of that size.
+    fn argument(&mut self, cell: Cell) -> Step<u64>;
+    /// The string at an address.
+    fn text(&mut self, address: u64) -> Step<Vec<u8>>;
+}
+
+/// Wider fields are cut down.
+const MOST_WIDTH: usize = 1000;
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Spec {
+    left: bool,
+    plus: bool,
+    space: bool,
+    alternate: bool,
+    zero: bool,
+    width: usize,
+    precision: Option<usize>,
+    is_long: bool,
+}
+
+/// The formatted text and the number of arguments used.
+pub(super) fn format(pattern: &[u8], source: &mut dyn Source) -> Step<(Vec<u8>, u64)> {
+    let mut out = Vec::new();
+    let mut used = 0;
+    let mut rest = pattern;
+    while let [byte, tail @ ..] = rest {
+        rest = tail;
+        if *byte != b'%' {
+            out.push(*byte);
+            continue;
+        }
+        let start = rest;
+        let mut spec = Spec::default();
+        rest = flags(rest, &mut spec);
+        (spec.width, rest) = number(rest, source, &mut used)?;
+        if let [b'.', tail @ ..] = rest {
+            let (precision, tail) = number(tail, source, &mut used)?;
+            spec.precision = Some(precision);
+            rest = tail;
+        }
+        while let [length @ (b'h' | b'l' | b'j' | b'z' | b't' | b'L' | b'q'), tail @ ..] = rest {
+            spec.is_long |= *length != b'h';
+            rest = tail;
+        }
+        let [kind, tail @ ..] = rest else {
+            out.push(b'%');
+            out.extend_from_slice(start);
+            break;
+        };
+        rest = tail;
+        if *kind == b'%' {
+            out.push(b'%');
+            continue;
+        }
+        used += 1;
+        conversion(*kind, spec, source, &mut out)?;
+    }
+    Ok((out, used))
+}
+
+fn flags<'a>(mut rest: &'a [u8], spec: &mut Spec) -> &'a [u8] {
+    while let [flag @ (b'-' | b'+' | b' ' | b'#' | b'0'), tail @ ..] = rest {
+        match flag {
+            b'-' => spec.left = true,
+            b'+' => spec.plus = true,
+            b' ' => spec.space = true,
+            b'#' => spec.alternate = true,
+            _ => spec.zero = true,
+        }
+        rest = tail;
+    }
+    rest
+}
+
+/// A width or precision; `*` takes it from the arguments.
+fn number<'a>(mut rest: &'a [u8], source: &mut dyn Source, used: &mut u64) -> Step<(usize, &'a [u8])> {
+    if let [b'*', tail @ ..] = rest {
+        *used += 1;
+        let value = source.argument(Cell::S32)? as i32;
+        return Ok((value.unsigned_abs() as usize % (MOST_WIDTH + 1), tail));
+    }
+    let mut value = 0_usize;
+    while let [digit @ b'0'..=b'9', tail @ ..] = rest {
+        value = (value * 10 + usize::from(digit - b'0')).min(MOST_WIDTH);
+        rest = tail;
+    }
+    Ok((value, rest))
+}
+
+fn conversion(kind: u8, spec: Spec, source: &mut dyn Source, out: &mut Vec<u8>) -> Step<()> {
+    let cell = if spec.is_long { Cell::U64 } else { Cell::U32 };
+    match kind {
+        b'd' | b'i' => {
+            let value = source.argument(if spec.is_long { Cell::U64 } else { Cell::S32 })? as i64;
+            integer(value < 0, "", value.unsigned_abs().to_string(), spec, true, out);
+        }
+        b'u' => integer(false, "", source.argument(cell)?.to_string(), spec, false, out),
+        b'x' => {
+            let value = source.argument(cell)?;
+            integer(false, if spec.alternate && value != 0 { "0x" } else { "" }, format!("{value:x}"), spec, false, out);
+        }
+        b'X' => {
+            let value = source.argument(cell)?;
+            integer(false, if spec.alternate && value != 0 { "0X" } else { "" }, format!("{value:X}"), spec, false, out);
+        }
+        b'o' => {
+            let value = source.argument(cell)?;
+            integer(false, if spec.alternate { "0" } else { "" }, format!("{value:o}"), spec, false, out);
+        }
+        b'p' => padded(format!("{:#x}", source.argument(Cell::U64)?).as_bytes(), spec, out),
+        b'c' => padded(&[source.argument(Cell::U32)? as u8], spec, out),
+        b's' => {
+            let address = source.argument(Cell::U64)?;
+            let mut text = if address == 0 { b"(null)".to_vec() } else { source.text(address)? };
+            text.truncate(spec.precision.unwrap_or(usize::MAX));
+            padded(&text, spec, out);
+        }
+        b'f' | b'F' | b'e' | b'E' | b'g' | b'G' | b'a' | b'A' => {
+            let value = f64::from_bits(source.argument(Cell::U64)?);
+            float(kind, value, spec, out);
+        }
+        _ => out.extend_from_slice(&[b'%', kind]),
+    }
+    Ok(())
+}
+
+fn sign(negative: bool, spec: Spec) -> &'static str {
+    match (negative, spec.plus, spec.space) {
+        (true, _, _) => "-",
+        (_, true, _) => "+",
+        (_, _, true) => " ",
+        _ => "",
+    }
+}
+
+fn integer(negative: bool, prefix: &str, digits: String, spec: Spec, signed: bool, out: &mut Vec<u8>) {
+    let sign = if signed { sign(negative, spec) } else { "" };
+    let zeros = spec.precision.unwrap_or(1).saturating_sub(digits.len());
+    let digits = if spec.precision == Some(0) && digits == "0" { String::new() } else { digits };
+    let body = format!("{}{digits}", "0".repeat(zeros));
+    if spec.zero && !spec.left && spec.precision.is_none() {
+        let zeros = spec.width.saturating_sub(sign.len() + prefix.len() + body.len());
+        out.extend_from_slice(format!("{sign}{prefix}{}{body}", "0".repeat(zeros)).as_bytes());
+    } else {
+        padded(format!("{sign}{prefix}{body}").as_bytes(), spec, out);
+    }
+}
+
+fn padded(text: &[u8], spec: Spec, out: &mut Vec<u8>) {
+    let padding = spec.width.saturating_sub(text.len());
+    if !spec.left {
+        out.resize(out.len() + padding, b' ');
+    }
+    out.extend_from_slice(text);
+    if spec.left {
+        out.resize(out.len() + padding, b' ');
+    }
+}
+
+fn float(kind: u8, value: f64, spec: Spec, out: &mut Vec<u8>) {
+    let sign = sign(value.is_sign_negative(), spec);
+    let magnitude = value.abs();
+    let mut text = if value.is_nan() {
+        "nan".to_owned()
+    } else if value.is_infinite() {
+        "inf".to_owned()
+    } else {
+        let precision = spec.precision.unwrap_or(6);
+        match kind.to_ascii_lowercase() {
+            b'f' => format!("{magnitude:.precision$}"),
+            b'e' => exponential(magnitude, precision),
+            b'g' => general(magnitude, precision.max(1), spec.alternate),
+            _ => hexadecimal(magnitude),
+        }
+    };
+    if kind.is_ascii_uppercase() {
+        text.make_ascii_uppercase();
+    }
+    if spec.zero && !spec.left && value.is_finite() {
+        let zeros = spec.width.saturating_sub(sign.len() + text.len());
+        out.extend_from_slice(format!("{sign}{}{text}", "0".repeat(zeros)).as_bytes());
+    } else {
+        padded(format!("{sign}{text}").as_bytes(), spec, out);
+    }
+}
+
+/// With at least two digits of exponent, as C writes it.
+fn exponential(value: f64, precision: usize) -> String {
+    let text = format!("{value:.precision$e}");
+    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{digits}e{sign}{:02}", exponent.unsigned_abs())
+}
+
+fn general(value: f64, precision: usize, keep_zeros: bool) -> String {
+    let exponent: i32 = if value == 0.0 {
+        0
+    } else {
+        let text = format!("{value:.*e}", precision - 1);
+        text.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0)
+    };
+    let text = if exponent < -4 || exponent >= precision as i32 {
+        exponential(value, precision - 1)
+    } else {
+        format!("{value:.*}", (precision as i32 - 1 - exponent).max(0) as usize)
+    };
+    if keep_zeros {
+        return text;
+    }
+    let (digits, tail) = match text.find('e') {
+        Some(at) => text.split_at(at),
+        None => (text.as_str(), ""),
+    };
+    let digits = if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.') } else { digits };
+    format!("{digits}{tail}")
+}
+
+fn hexadecimal(value: f64) -> String {
+    let bits = value.to_bits();
+    let raw = (bits >> 52) as i32;
+    let fraction = bits & ((1 << 52) - 1);
+    let (lead, exponent) = match (raw, fraction) {
+        (0, 0) => (0, 0),
+        (0, _) => (0, -1022),
+        _ => (1, raw - 1023),
+    };
+    let digits = format!("{fraction:013x}");
+    let digits = digits.trim_end_matches('0');
+    let dot = if digits.is_empty() { "" } else { "." };
+    format!("0x{lead}{dot}{digits}p{exponent:+}")
+}

@@ -1,0 +1,180 @@
+//! A loaded PTX module: its kernels and variables.
+
+use std::sync::Arc;
+
+use super::code::Program;
+use super::error::PtxError;
+
+/// A loaded PTX module. Cheap to clone, immutable.
+#[derive(Debug, Clone)]
+pub(crate) struct Image {
+    pub(super) version: (u32, u32),
+    pub(super) target: String,
+    pub(super) kernels: Vec<Kernel>,
+    pub(super) program: Arc<Program>,
+}
+
+impl Image {
+    /// Parses, checks and lowers a PTX text.
+    ///
+    /// # Errors
+    /// Everything wrong with the text, in its order; an instruction that the interpreter lacks is an error here.
+    pub(crate) fn parse(text: &str) -> Result<Image, Vec<PtxError>> {
+        super::lower::image(super::parse::module(text)?)
+    }
+
+    /// The PTX version of the text, major and minor.
+    pub(crate) fn version(&self) -> (u32, u32) {
+        self.version
+    }
+
+    /// The target architecture, such as `sm_70`.
+    pub(crate) fn target(&self) -> &str {
+        &self.target
+    }
+
+    /// The kernels (`.entry`) in the order of the text.
+    pub(crate) fn kernels(&self) -> impl Iterator<Item = &Kernel> {
+        self.kernels.iter()
+    }
+
+    /// The kernel of that name.
+    pub(crate) fn kernel(&self, name: &str) -> Option<&Kernel> {
+        self.kernels.iter().find(|kernel| kernel.name == name)
+    }
+
+    /// The variables of module scope in the global and constant spaces.
+    pub(crate) fn globals(&self) -> &[Global] {
+        &self.program.globals
+    }
+
+    /// The initial contents of a variable once all variables have addresses: `addresses` holds that of each variable.
+    pub(crate) fn initial_bytes(&self, global: &Global, addresses: &[u64]) -> Vec<u8> {
+        let mut bytes = global.initial.clone();
+        for pointer in &global.pointers {
+            let at = pointer.offset as usize;
+            let address = addresses.get(pointer.global as usize).copied().unwrap_or(0);
+            if let Some(place) = bytes.get_mut(at..at + 8) {
+                place.copy_from_slice(&address.wrapping_add(pointer.addend).to_le_bytes());
+            }
+        }
+        bytes
+    }
+}
+
+/// A kernel parameter in the parameter buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Param {
+    /// First byte in the parameter buffer.
+    pub(crate) offset: u32,
+    /// Bytes.
+    pub(crate) size: u32,
+    /// Alignment in bytes.
+    pub(crate) align: u32,
+}
+
+/// A kernel of an image.
+#[derive(Debug, Clone)]
+pub(crate) struct Kernel {
+    pub(super) name: String,
+    pub(super) params: Vec<Param>,
+    pub(super) program: Arc<Program>,
+    /// Its index in [`Program::functions`].
+    pub(super) function: u32,
+    /// Offset of each shared variable of the program in this kernel's shared memory.
+    pub(super) shared_offsets: Vec<u32>,
+    pub(super) static_shared: u32,
+    pub(super) local_bytes: u32,
+    pub(super) max_threads: u32,
+    pub(super) required: Option<[u32; 3]>,
+}
+
+impl Kernel {
+    /// Name as in the text (mangled, for C++).
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The parameters in order.
+    pub(crate) fn params(&self) -> &[Param] {
+        &self.params
+    }
+
+    /// Size of the parameter buffer: the end of the last parameter.
+    pub(crate) fn param_bytes(&self) -> u32 {
+        self.params.last().map_or(0, |last| last.offset + last.size)
+    }
+
+    /// Bytes of shared memory that the kernel declares itself.
+    pub(crate) fn static_shared_bytes(&self) -> u32 {
+        self.static_shared
+    }
+
+    /// Bytes of local memory per thread, calls included (recursion counted once).
+    pub(crate) fn local_bytes(&self) -> u32 {
+        self.local_bytes
+    }
+
+    /// An estimate of the 32-bit registers per thread, in the range a GPU reports.
+    pub(crate) fn registers(&self) -> u32 {
+        let function = self.program.functions.get(self.function as usize);
+        function.map_or(0, |function| function.registers).clamp(8, 255)
+    }
+
+    /// Most threads per block (`.maxntid` or `.reqntid`, else 1024).
+    pub(crate) fn max_threads(&self) -> u32 {
+        self.max_threads
+    }
+
+    /// The block size that the kernel insists on (`.reqntid`).
+    pub(crate) fn required(&self) -> Option<[u32; 3]> {
+        self.required
+    }
+}
+
+/// An address of a variable inside the initial contents of another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Pointer {
+    /// Byte offset of the eight bytes that hold the address.
+    pub(crate) offset: u32,
+    /// The variable pointed to, as an index into [`Image::globals`].
+    pub(crate) global: u32,
+    /// Added to its address.
+    pub(crate) addend: u64,
+}
+
+/// A variable of module scope in the global or constant space.
+#[derive(Debug, Clone)]
+pub(crate) struct Global {
+    /// Name as in the text.
+    pub(crate) name: String,
+    /// Bytes.
+    pub(crate) size: u64,
+    /// Alignment in bytes.
+    pub(crate) align: u64,
+    /// Initial contents, `size` bytes; addresses of other variables are still 0 in it, see [`Image::initial_bytes`].
+    pub(crate) initial: Vec<u8>,
+    /// Addresses of other variables among the initial contents.
+    pub(crate) pointers: Vec<Pointer>,
+    /// In the constant space.
+    pub(crate) is_const: bool,
+    /// Declared `.attribute(.managed)`.
+    pub(crate) is_managed: bool,
+}
+
+/// One launch of a kernel.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Launch<'a> {
+    /// What to run.
+    pub(crate) kernel: &'a Kernel,
+    /// Blocks in x, y and z.
+    pub(crate) grid: [u32; 3],
+    /// Threads per block in x, y and z.
+    pub(crate) block: [u32; 3],
+    /// Bytes of dynamic shared memory.
+    pub(crate) dynamic_shared: u32,
+    /// The parameter buffer, [`Kernel::param_bytes`] long.
+    pub(crate) params: &'a [u8],
+    /// Device address of each of [`Image::globals`].
+    pub(crate) globals: &'a [u64],
+}

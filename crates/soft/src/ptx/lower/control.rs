@@ -1,0 +1,360 @@
+//! Branches, calls, barriers and what lanes do together.
+
+use super::body::Body;
+use super::operand::unresolved;
+use super::scope::Name;
+use super::spec::{Lowered, Problem, Spec};
+use super::symbols::Symbol;
+use crate::ptx::code::{BarrierOp, CLUSTER_BARRIER, CallSite, Formal, Inst, Intrinsic, NONE, Place, Reg, Target, WarpOp};
+use crate::ptx::syntax::{Instruction, Operand};
+use crate::ptx::types::Type;
+
+pub(super) fn instruction<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
+    match spec.opcode() {
+        "bra" => {
+            spec.flag("uni");
+            let [to] = spec.operands()?;
+            let to = label(body, to)?;
+            body.jump(Inst::Jump { to });
+            Ok(())
+        }
+        "brx" => switch(body, spec),
+        "call" => call(body, spec),
+        "ret" => {
+            spec.flag("uni");
+            plain(body, spec, Inst::Return)
+        }
+        "exit" => plain(body, spec, Inst::Exit),
+        "trap" | "brkpt" => plain(body, spec, Inst::Trap),
+        "nanosleep" => {
+            spec.ty()?;
+            let [duration] = spec.operands()?;
+            body.source(duration, Type::U32)?;
+            body.emit(Inst::Pause);
+            Ok(())
+        }
+        "pmevent" => spec.finish(),
+        "bar" | "barrier" => barrier(body, spec),
+        "shfl" => shuffle(body, spec),
+        "vote" => vote(body, spec),
+        "match" => matching(body, spec),
+        "redux" => reduce(body, spec),
+        "activemask" => {
+            spec.ty()?;
+            let [d] = spec.operands()?;
+            let d = body.dest(d, Type::B32)?;
+            warp(body, WarpOp::ActiveMask, d, NONE, [NONE; 3], NONE);
+            Ok(())
+        }
+        "elect" => {
+            spec.flag("sync");
+            let [d, mask] = spec.operands()?;
+            let (d, p) = pair(body, d)?;
+            let mask = body.source(mask, Type::B32)?;
+            warp(body, WarpOp::Elect, d, p, [NONE; 3], mask);
+            Ok(())
+        }
+        _ => Err(Problem::Unsupported),
+    }
+}
+
+fn plain<'t>(body: &mut Body<'_, 't>, spec: &Spec<'_, 't>, inst: Inst) -> Lowered<()> {
+    let [] = spec.operands()?;
+    body.emit(inst);
+    Ok(())
+}
+
+fn warp(body: &mut Body<'_, '_>, op: WarpOp, d: Reg, p: Reg, [a, b, c]: [Reg; 3], mask: Reg) {
+    body.emit(Inst::Warp { op, d, p, a, b, c, mask });
+}
+
+fn label<'t>(body: &mut Body<'_, 't>, operand: &Operand<'t>) -> Lowered<u32> {
+    match operand {
+        Operand::Name(name) => body.label(name),
+        _ => Err("a label is wanted".to_owned().into()),
+    }
+}
+
+/// The label of a guarded `bra`.
+pub(super) fn branch_target<'t>(body: &mut Body<'_, 't>, instruction: &Instruction<'t>) -> Lowered<u32> {
+    let mut spec = Spec::new(instruction);
+    spec.flag("uni");
+    let [to] = spec.operands()?;
+    label(body, to)
+}
+
+fn switch<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
+    if !spec.flag("idx") {
+        return Err(Problem::Unsupported);
+    }
+    spec.flag("uni");
+    let [index, targets] = spec.operands()?;
+    let index = body.source(index, Type::U32)?;
+    let targets = match targets {
+        Operand::Name(name) => match body.scopes.find(name) {
+            Some(Name::Targets(labels)) => labels.clone(),
+            _ => return Err(format!("`{name}` is no list of branch targets").into()),
+        },
+        _ => return Err("a list of branch targets is wanted".to_owned().into()),
+    };
+    let list = body.function.lists.len();
+    body.switches.extend(list..list + targets.len());
+    let len = targets.len() as u32;
+    body.function.lists.extend(targets);
+    body.emit(Inst::Switch { index, list: list as u32, len });
+    Ok(())
+}
+
+/// `call (results), function, (arguments), prototype;`
+fn call<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
+    spec.flag("uni");
+    let mut operands = spec.all_operands()?;
+    let mut results: &[Operand<'t>] = &[];
+    if let [Operand::Group(group), rest @ ..] = operands {
+        (results, operands) = (group, rest);
+    }
+    let [Operand::Name(name), rest @ ..] = operands else {
+        return Err("the name of a function is wanted".to_owned().into());
+    };
+    let arguments: &[Operand<'t>] = match rest {
+        [Operand::Group(group), ..] => group,
+        _ => &[],
+    };
+    let returns = results.iter().map(|result| actual(body, result)).collect::<Lowered<Vec<Formal>>>()?;
+    let is_register = matches!(body.scopes.find(name), Some(Name::Register { .. }));
+    let symbol = if is_register { None } else { body.symbols.get(name) };
+    let mut args = Vec::new();
+    for (index, argument) in arguments.iter().enumerate() {
+        let mut formal = actual(body, argument)?;
+        // A number is as wide as the parameter that it is given to.
+        if let (Operand::Number(literal), Some(Symbol::Function(function))) = (argument, symbol) {
+            let size = body.symbols.signature(function).and_then(|signature| signature.params.get(index).copied());
+            let ty = if size == Some(8) { Type::B64 } else { Type::B32 };
+            formal = Formal { place: Place::Register(body.constant(literal.bits(ty))), size: size.unwrap_or(4) };
+        }
+        args.push(formal);
+    }
+    let target = match symbol {
+        _ if is_register => Target::Indirect(body.register(name, Type::U64)?),
+        Some(Symbol::Function(function)) => {
+            check_call(body, name, function, &args, &returns)?;
+            Target::Function(function)
+        }
+        Some(Symbol::Intrinsic(intrinsic)) => {
+            let wanted = match intrinsic {
+                Intrinsic::Print | Intrinsic::SetConditional => 2,
+                Intrinsic::AssertFail => 5,
+            };
+            if args.len() != wanted {
+                return Err(format!("`{name}` takes {wanted} arguments, {} are given", args.len()).into());
+            }
+            Target::Intrinsic(intrinsic)
+        }
+        Some(Symbol::Unresolved) => return Err(unresolved(name)),
+        _ => return Err(format!("`{name}` is no function").into()),
+    };
+    let site = body.function.calls.len() as u32;
+    body.function.calls.push(CallSite { target, args, returns });
+    body.emit(Inst::Call { site });
+    Ok(())
+}
+
+fn actual<'t>(body: &mut Body<'_, 't>, operand: &Operand<'t>) -> Lowered<Formal> {
+    if let Operand::Name(name) = operand
+        && let Some(Name::Frame { offset, size, .. }) = body.scopes.find(name)
+    {
+        return Ok(Formal { place: Place::Frame(*offset), size: *size });
+    }
+    let ty = body.type_of(operand).unwrap_or(Type::B32);
+    let place = Place::Register(body.source(operand, ty)?);
+    Ok(Formal { place, size: ty.bytes() })
+}
+
+fn check_call(body: &Body<'_, '_>, name: &str, function: u32, args: &[Formal], returns: &[Formal]) -> Lowered<()> {
+    let Some(signature) = body.symbols.signature(function) else { return Err(Problem::Unsupported) };
+    if signature.is_kernel {
+        return Err(format!("`{name}` is a kernel and cannot be called").into());
+    }
+    for (what, wanted, given) in [("arguments", &signature.params, args), ("results", &signature.returns, returns)] {
+        if wanted.len() != given.len() {
+            return Err(format!("`{name}` has {} {what}, {} are given", wanted.len(), given.len()).into());
+        }
+        for (index, (wanted, given)) in wanted.iter().zip(given).enumerate() {
+            if *wanted != given.size {
+                let words = format!("{what} of `{name}`: number {index} has {wanted} bytes, {} are given", given.size);
+                return Err(words.into());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn barrier<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
+    if spec.flag("warp") {
+        spec.flag("sync");
+        let [mask] = spec.operands()?;
+        let mask = body.source(mask, Type::B32)?;
+        warp(body, WarpOp::Sync, NONE, NONE, [NONE; 3], mask);
+        return Ok(());
+    }
+    if spec.flag("cluster") {
+        return cluster_barrier(body, spec);
+    }
+    spec.ignore(&["cta", "aligned"]);
+    if spec.flag("red") {
+        return reducing_barrier(body, spec);
+    }
+    let op = spec.one_of(&[("sync", BarrierOp::Sync), ("arrive", BarrierOp::Arrive)]).ok_or(Problem::Unsupported)?;
+    let (id, count) = match spec.all_operands()? {
+        [id] => (id, None),
+        [id, count] => (id, Some(count)),
+        _ => return Err("a barrier and perhaps a number of threads are wanted".to_owned().into()),
+    };
+    let id = body.source(id, Type::U32)?;
+    let count = match count {
+        Some(count) => body.source(count, Type::U32)?,
+        None if op == BarrierOp::Arrive => return Err("a number of threads is wanted".to_owned().into()),
+        None => NONE,
+    };
+    body.emit(Inst::Barrier { op, d: NONE, id, count, a: NONE });
+    Ok(())
+}
+
+/// The barrier of a cluster, which is one block here: arriving is free, waiting waits for the block. It uses a barrier
+/// that no program can name.
+fn cluster_barrier<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
+    let waits = spec.one_of(&[("arrive", false), ("wait", true)]).ok_or(Problem::Unsupported)?;
+    spec.ignore(&["release", "relaxed", "acquire", "aligned"]);
+    let [] = spec.operands()?;
+    if waits {
+        let id = body.constant(u64::from(CLUSTER_BARRIER));
+        body.emit(Inst::Barrier { op: BarrierOp::Sync, d: NONE, id, count: NONE, a: NONE });
+    }
+    Ok(())
+}
+
+fn reducing_barrier<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
+    let op = spec
+        .one_of(&[("popc", BarrierOp::RedPopc), ("and", BarrierOp::RedAnd), ("or", BarrierOp::RedOr)])
+        .ok_or(Problem::Unsupported)?;
+    let ty = spec.ty()?;
+    if (op == BarrierOp::RedPopc) != (ty == Type::U32) || !matches!(ty, Type::U32 | Type::Pred) {
+        return Err(Problem::Unsupported);
+    }
+    let (d, id, count, a) = match spec.all_operands()? {
+        [d, id, a] => (d, id, None, a),
+        [d, id, count, a] => (d, id, Some(count), a),
+        _ => return Err("3 or 4 operands are wanted".to_owned().into()),
+    };
+    let id = body.source(id, Type::U32)?;
+    let count = match count {
+        Some(count) => body.source(count, Type::U32)?,
+        None => NONE,
+    };
+    let a = body.source(a, Type::Pred)?;
+    let d = body.dest(d, ty)?;
+    body.emit(Inst::Barrier { op, d, id, count, a });
+    Ok(())
+}
+
+/// `d|p`, where the predicate may be missing.
+fn pair<'t>(body: &mut Body<'_, 't>, operand: &Operand<'t>) -> Lowered<(Reg, Reg)> {
+    match operand {
+        Operand::Pair(pair) => Ok((body.dest(&pair[0], Type::B32)?, body.dest(&pair[1], Type::Pred)?)),
+        other => Ok((body.dest(other, Type::B32)?, NONE)),
+    }
+}
+
+fn shuffle<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
+    const MODES: &[(&str, WarpOp)] = &[
+        ("up", WarpOp::ShuffleUp),
+        ("down", WarpOp::ShuffleDown),
+        ("bfly", WarpOp::ShuffleXor),
+        ("idx", WarpOp::ShuffleIndex),
+    ];
+    let has_mask = spec.flag("sync");
+    let op = spec.one_of(MODES).ok_or(Problem::Unsupported)?;
+    let ty = spec.ty()?;
+    if ty != Type::B32 {
+        return Err(Problem::Unsupported);
+    }
+    let (d, a, b, c, mask) = if has_mask {
+        let [d, a, b, c, mask] = spec.operands()?;
+        (d, a, b, c, body.source(mask, Type::B32)?)
+    } else {
+        let [d, a, b, c] = spec.operands()?;
+        (d, a, b, c, NONE)
+    };
+    let sources = [body.source(a, ty)?, body.source(b, ty)?, body.source(c, ty)?];
+    let (d, p) = pair(body, d)?;
+    warp(body, op, d, p, sources, mask);
+    Ok(())
+}
+
+fn vote<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
+    const MODES: &[(&str, WarpOp)] = &[
+        ("all", WarpOp::VoteAll),
+        ("any", WarpOp::VoteAny),
+        ("uni", WarpOp::VoteUniform),
+        ("ballot", WarpOp::VoteBallot),
+    ];
+    let has_mask = spec.flag("sync");
+    let op = spec.one_of(MODES).ok_or(Problem::Unsupported)?;
+    let ty = spec.ty()?;
+    if ty != if op == WarpOp::VoteBallot { Type::B32 } else { Type::Pred } {
+        return Err(Problem::Unsupported);
+    }
+    let (d, a, mask) = if has_mask {
+        let [d, a, mask] = spec.operands()?;
+        (d, a, body.source(mask, Type::B32)?)
+    } else {
+        let [d, a] = spec.operands()?;
+        (d, a, NONE)
+    };
+    let a = body.source(a, Type::Pred)?;
+    let d = body.dest(d, ty)?;
+    warp(body, op, d, NONE, [a, NONE, NONE], mask);
+    Ok(())
+}
+
+fn matching<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
+    let all = spec.one_of(&[("all", true), ("any", false)]).ok_or(Problem::Unsupported)?;
+    spec.flag("sync");
+    let ty = spec.ty()?;
+    let op = match (all, ty) {
+        (false, Type::B32) => WarpOp::MatchAny32,
+        (false, Type::B64) => WarpOp::MatchAny64,
+        (true, Type::B32) => WarpOp::MatchAll32,
+        (true, Type::B64) => WarpOp::MatchAll64,
+        _ => return Err(Problem::Unsupported),
+    };
+    let [d, a, mask] = spec.operands()?;
+    let (a, mask) = (body.source(a, ty)?, body.source(mask, Type::B32)?);
+    let (d, p) = pair(body, d)?;
+    warp(body, op, d, p, [a, NONE, NONE], mask);
+    Ok(())
+}
+
+fn reduce<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
+    spec.flag("sync");
+    const NAMES: &[(&str, &str)] =
+        &[("add", "add"), ("min", "min"), ("max", "max"), ("and", "and"), ("or", "or"), ("xor", "xor")];
+    let name = spec.one_of(NAMES).ok_or(Problem::Unsupported)?;
+    let ty = spec.ty()?;
+    let op = match (name, ty) {
+        ("add", Type::U32 | Type::S32) => WarpOp::ReduceAdd,
+        ("min", Type::U32) => WarpOp::ReduceMinU,
+        ("min", Type::S32) => WarpOp::ReduceMinS,
+        ("max", Type::U32) => WarpOp::ReduceMaxU,
+        ("max", Type::S32) => WarpOp::ReduceMaxS,
+        ("and", Type::B32) => WarpOp::ReduceAnd,
+        ("or", Type::B32) => WarpOp::ReduceOr,
+        ("xor", Type::B32) => WarpOp::ReduceXor,
+        _ => return Err(Problem::Unsupported),
+    };
+    let [d, a, mask] = spec.operands()?;
+    let (a, mask) = (body.source(a, ty)?, body.source(mask, Type::B32)?);
+    let d = body.dest(d, ty)?;
+    warp(body, op, d, NONE, [a, NONE, NONE], mask);
+    Ok(())
+}

@@ -1,0 +1,288 @@
+//! Moves, comparisons and selections.
+
+use super::body::Body;
+use super::spec::{Lowered, Problem, Spec};
+use crate::ptx::code::{Inst, Reg};
+use crate::ptx::math::value::{Bf16, F16, Flushed};
+use crate::ptx::math::{F1, F2, F3, bits, compare};
+use crate::ptx::special::Special;
+use crate::ptx::syntax::Operand;
+use crate::ptx::types::Type;
+
+pub(super) fn mov<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
+    let ty = spec.ty()?;
+    let [d, a] = spec.operands()?;
+    match (d, a) {
+        (_, Operand::Vector(parts)) => pack(body, ty, d, parts),
+        (Operand::Vector(parts), _) => unpack(body, ty, parts, a),
+        (_, Operand::Member(name, member)) if Special::parse(name, Some(member)).is_some() => {
+            special(body, ty, d, Special::parse(name, Some(member)))
+        }
+        (_, Operand::Name(name)) if Special::parse(name, None).is_some() && body.type_of(a).is_none() => {
+            special(body, ty, d, Special::parse(name, None))
+        }
+        _ => {
+            let (a, d) = (body.source(a, ty)?, body.dest(d, ty)?);
+            body.emit(Inst::Move { d, a });
+            Ok(())
+        }
+    }
+}
+
+fn special<'t>(
+    body: &mut Body<'_, 't>,
+    ty: Type,
+    d: &Operand<'t>,
+    special: Option<(Special, u32)>,
+) -> Lowered<()> {
+    let (which, width) = special.ok_or(Problem::Unsupported)?;
+    if ty.bits() < width {
+        return Err(format!("the special register has {width} bits, the instruction {}", ty.bits()).into());
+    }
+    let d = body.dest(d, ty)?;
+    body.emit(Inst::Special { d, which });
+    Ok(())
+}
+
+fn part_type(ty: Type, parts: usize) -> Lowered<Type> {
+    match ty.bits() / parts.max(1) as u32 {
+        32 if parts > 1 => Ok(Type::B32),
+        16 if parts > 1 => Ok(Type::B16),
+        8 if parts > 1 => Ok(Type::B8),
+        _ => Err(format!("a vector of {parts} does not make {} bits", ty.bits()).into()),
+    }
+}
+
+fn pack<'t>(body: &mut Body<'_, 't>, ty: Type, d: &Operand<'t>, parts: &[Operand<'t>]) -> Lowered<()> {
+    let part = part_type(ty, parts.len())?;
+    let parts = parts.iter().map(|each| body.source(each, part)).collect::<Lowered<Vec<Reg>>>()?;
+    let d = body.dest(d, ty)?;
+    body.pack_to(d, &parts, part.bits());
+    Ok(())
+}
+
+fn unpack<'t>(body: &mut Body<'_, 't>, ty: Type, parts: &[Operand<'t>], a: &Operand<'t>) -> Lowered<()> {
+    let part = part_type(ty, parts.len())?;
+    let mut a = body.source(a, ty)?;
+    let dests: Vec<Option<Reg>> = parts
+        .iter()
+        .map(|each| match each {
+            Operand::Ignore => Ok(None),
+            _ => body.dest(each, part).map(Some),
+        })
+        .collect::<Lowered<_>>()?;
+    if dests.contains(&Some(a)) {
+        let copy = body.fresh();
+        body.emit(Inst::Move { d: copy, a });
+        a = copy;
+    }
+    for (index, d) in dests.into_iter().enumerate() {
+        if let Some(d) = d {
+            body.field_to(d, a, index as u32 * part.bits(), part.bits());
+        }
+    }
+    Ok(())
+}
+
+/// A comparison by name at a type. Integers know the ordered names alone, unsigned ones also `lo`, `ls`, `hi`, `hs`.
+fn comparison(name: &str, ty: Type, flush: bool) -> Lowered<F2> {
+    macro_rules! at {
+        ($t:ty, $float:expr) => {
+            match name {
+                "eq" => compare::eq::<$t>,
+                "ne" => compare::ne::<$t>,
+                "lt" | "lo" => compare::lt::<$t>,
+                "le" | "ls" => compare::le::<$t>,
+                "gt" | "hi" => compare::gt::<$t>,
+                "ge" | "hs" => compare::ge::<$t>,
+                "equ" if $float => compare::equ::<$t>,
+                "neu" if $float => compare::neu::<$t>,
+                "ltu" if $float => compare::ltu::<$t>,
+                "leu" if $float => compare::leu::<$t>,
+                "gtu" if $float => compare::gtu::<$t>,
+                "geu" if $float => compare::geu::<$t>,
+                "num" if $float => compare::num::<$t>,
+                "nan" if $float => compare::nan::<$t>,
+                _ => return Err(Problem::Unsupported),
+            }
+        };
+    }
+    if matches!(name, "lo" | "ls" | "hi" | "hs") && (ty.is_signed() || ty.is_float()) {
+        return Err(Problem::Unsupported);
+    }
+    Ok(match (ty, flush) {
+        (Type::B16 | Type::U16, false) => at!(u16, false),
+        (Type::B32 | Type::U32, false) => at!(u32, false),
+        (Type::B64 | Type::U64, false) => at!(u64, false),
+        (Type::S16, false) => at!(i16, false),
+        (Type::S32, false) => at!(i32, false),
+        (Type::S64, false) => at!(i64, false),
+        (Type::F32, false) => at!(f32, true),
+        (Type::F32, true) => at!(Flushed, true),
+        (Type::F64, false) => at!(f64, true),
+        (Type::F16, _) => at!(F16, true),
+        (Type::Bf16, false) => at!(Bf16, true),
+        _ => return Err(Problem::Unsupported),
+    })
+}
+
+const COMPARISONS: &[(&str, &str)] = &[
+    ("eq", "eq"),
+    ("ne", "ne"),
+    ("lt", "lt"),
+    ("le", "le"),
+    ("gt", "gt"),
+    ("ge", "ge"),
+    ("lo", "lo"),
+    ("ls", "ls"),
+    ("hi", "hi"),
+    ("hs", "hs"),
+    ("equ", "equ"),
+    ("neu", "neu"),
+    ("ltu", "ltu"),
+    ("leu", "leu"),
+    ("gtu", "gtu"),
+    ("geu", "geu"),
+    ("num", "num"),
+    ("nan", "nan"),
+];
+
+const COMBINATIONS: &[(&str, F2)] = &[("and", bits::and), ("or", bits::or), ("xor", bits::xor)];
+
+/// What `setp` and `set` have in common.
+struct Comparison {
+    f: F2,
+    combine: Option<F2>,
+    /// Of the result, for `set`.
+    result: Option<Type>,
+    ty: Type,
+    is_packed: bool,
+}
+
+fn comparison_of(spec: &mut Spec<'_, '_>, has_result: bool) -> Lowered<Comparison> {
+    let name = spec.one_of(COMPARISONS).ok_or(Problem::Unsupported)?;
+    let combine = spec.one_of(COMBINATIONS);
+    let flush = spec.flag("ftz");
+    let result = if has_result { Some(spec.ty()?) } else { None };
+    let ty = spec.ty()?;
+    let single = match ty {
+        Type::F16x2 => Type::F16,
+        Type::Bf16x2 => Type::Bf16,
+        other => other,
+    };
+    Ok(Comparison { f: comparison(name, single, flush)?, combine, result, ty, is_packed: single != ty })
+}
+
+/// `setp.lt.and.s32 p|q, a, b, c`: `p` gets the comparison, `q` its opposite, both combined with `c`.
+pub(super) fn setp<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
+    let how = comparison_of(spec, false)?;
+    let (d, a, b, c) = compared(spec, &how)?;
+    let (a, b) = (body.source(a, how.ty)?, body.source(b, how.ty)?);
+    let c = match c {
+        Some(c) => Some(body.source(c, Type::Pred)?),
+        None => None,
+    };
+    let (p, q) = match d {
+        Operand::Pair(pair) => (&pair[0], Some(&pair[1])),
+        other => (other, None),
+    };
+    let p = body.dest(p, Type::Pred)?;
+    let q = match q {
+        Some(q) => Some(body.dest(q, Type::Pred)?),
+        None => None,
+    };
+    let (Some(q), f) = (q, how.f) else {
+        if how.is_packed {
+            return Err("two destinations are wanted for a packed comparison".to_owned().into());
+        }
+        match how.combine.zip(c) {
+            None => body.emit(Inst::Binary { f: how.f, d: p, a, b }),
+            Some((combine, c)) => {
+                let first = body.fresh();
+                body.emit(Inst::Binary { f: how.f, d: first, a, b });
+                body.emit(Inst::Binary { f: combine, d: p, a: first, b: c });
+            }
+        }
+        return Ok(());
+    };
+    // The sources may be destinations: all is computed before anything is written.
+    let (first, second) = (body.fresh(), body.fresh());
+    if how.is_packed {
+        for (d, shift) in [(first, 0), (second, 16)] {
+            let (a, b) = (body.field(a, shift, 16), body.field(b, shift, 16));
+            body.emit(Inst::Binary { f, d, a, b });
+        }
+    } else {
+        body.emit(Inst::Binary { f, d: first, a, b });
+        body.emit(Inst::Unary { f: bits::not_pred, d: second, a: first });
+    }
+    if let Some((f, c)) = how.combine.zip(c) {
+        body.emit(Inst::Binary { f, d: first, a: first, b: c });
+        body.emit(Inst::Binary { f, d: second, a: second, b: c });
+    }
+    body.emit(Inst::Move { d: p, a: first });
+    body.emit(Inst::Move { d: q, a: second });
+    Ok(())
+}
+
+type Compared<'i, 't> = (&'i Operand<'t>, &'i Operand<'t>, &'i Operand<'t>, Option<&'i Operand<'t>>);
+
+/// Destination, the two values, and the predicate to combine with.
+fn compared<'i, 't>(spec: &Spec<'i, 't>, how: &Comparison) -> Lowered<Compared<'i, 't>> {
+    if how.combine.is_some() {
+        let [d, a, b, c] = spec.operands()?;
+        Ok((d, a, b, Some(c)))
+    } else {
+        let [d, a, b] = spec.operands()?;
+        Ok((d, a, b, None))
+    }
+}
+
+/// As `setp` with a mask or 1.0 for true.
+pub(super) fn set<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
+    let how = comparison_of(spec, true)?;
+    let result = how.result.unwrap_or(Type::U32);
+    let f: F1 = match result {
+        Type::U32 | Type::S32 => compare::truth_mask,
+        Type::F32 => compare::truth_float,
+        _ => return Err(Problem::Unsupported),
+    };
+    if how.is_packed {
+        return Err(Problem::Unsupported);
+    }
+    let (d, a, b, c) = compared(spec, &how)?;
+    let (a, b) = (body.source(a, how.ty)?, body.source(b, how.ty)?);
+    let truth = body.fresh();
+    body.emit(Inst::Binary { f: how.f, d: truth, a, b });
+    if let Some((combine, c)) = how.combine.zip(c) {
+        let c = body.source(c, Type::Pred)?;
+        body.emit(Inst::Binary { f: combine, d: truth, a: truth, b: c });
+    }
+    let d = body.dest(d, result)?;
+    body.emit(Inst::Unary { f, d, a: truth });
+    Ok(())
+}
+
+/// `selp` by a predicate, `slct` by a sign.
+pub(super) fn select<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
+    let flush = spec.flag("ftz");
+    let ty = spec.ty()?;
+    if !matches!(ty.bits(), 16 | 32 | 64) {
+        return Err(Problem::Unsupported);
+    }
+    if spec.opcode() == "selp" {
+        let [d, a, b, c] = spec.operands()?;
+        let (a, b, c) = (body.source(a, ty)?, body.source(b, ty)?, body.source(c, Type::Pred)?);
+        let d = body.dest(d, ty)?;
+        body.emit(Inst::Select { d, a, b, c });
+        return Ok(());
+    }
+    let by = spec.ty()?;
+    let f: F3 = match (by, flush) {
+        (Type::S32, false) => bits::select_by_sign,
+        (Type::F32, false) => bits::select_by_float,
+        (Type::F32, true) => bits::select_by_float_flushed,
+        _ => return Err(Problem::Unsupported),
+    };
+    body.ternary(f, [ty, ty, ty, by], spec.operands()?)
+}

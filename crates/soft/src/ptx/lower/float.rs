@@ -1,0 +1,238 @@
+//! Floating-point arithmetic, the packed half types included.
+
+use super::body::Body;
+use super::spec::{Lowered, Problem, Spec};
+use crate::ptx::code::{Inst, Reg};
+use crate::ptx::math::rounding::{DOWN, NEAREST, UP};
+use crate::ptx::math::value::{Bf16, F16, Flushed};
+use crate::ptx::math::{F1, F2, F3, approx, compare, float};
+use crate::ptx::syntax::Operand;
+use crate::ptx::types::Type;
+
+/// A generic function of [`float`] at a type, flushed or not.
+macro_rules! at {
+    ($f:ident, $ty:expr, $flush:expr, $kind:ty) => {{
+        let f: $kind = match ($ty, $flush) {
+            (Type::F32, false) => float::$f::<f32>,
+            (Type::F32, true) => float::$f::<Flushed>,
+            (Type::F64, false) => float::$f::<f64>,
+            // Halves keep subnormal numbers within the accuracy of `.ftz`, which only tests could tell.
+            (Type::F16, _) => float::$f::<F16>,
+            (Type::Bf16, _) => float::$f::<Bf16>,
+            _ => return Err(Problem::Unsupported),
+        };
+        f
+    }};
+}
+
+/// The same with a rounding mode.
+macro_rules! rounded {
+    ($f:ident, $ty:expr, $flush:expr, $mode:expr, $kind:ty) => {{
+        macro_rules! modes {
+            ($t:ty) => {
+                match $mode {
+                    NEAREST => float::$f::<$t, 0>,
+                    DOWN => float::$f::<$t, 2>,
+                    UP => float::$f::<$t, 3>,
+                    _ => float::$f::<$t, 1>,
+                }
+            };
+        }
+        let f: $kind = match ($ty, $flush) {
+            (Type::F32, false) => modes!(f32),
+            (Type::F32, true) => modes!(Flushed),
+            (Type::F64, false) => modes!(f64),
+            (Type::F16, _) => modes!(F16),
+            (Type::Bf16, _) => modes!(Bf16),
+            _ => return Err(Problem::Unsupported),
+        };
+        f
+    }};
+}
+
+/// A function and how many sources it has.
+#[derive(Clone, Copy)]
+enum Operation {
+    One(F1),
+    Two(F2),
+    Three(F3),
+}
+
+/// What follows the operation.
+#[derive(Clone, Copy, Default)]
+struct After {
+    saturate: bool,
+    relu: bool,
+    /// Without rounding between, plain sums and products of single precision have instructions of their own.
+    plain: bool,
+}
+
+/// The opcodes that integers have too.
+pub(super) fn arithmetic<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
+    let opcode = spec.opcode();
+    let flush = spec.flag("ftz");
+    let approximate = opcode == "div" && (spec.flag("approx") || spec.flag("full"));
+    let has_mode = spec.one_of(&[("rn", NEAREST), ("rz", 1), ("rm", DOWN), ("rp", UP)]);
+    let mode = has_mode.unwrap_or(NEAREST);
+    let nan = spec.flag("NaN");
+    let mut after = After { saturate: spec.flag("sat"), relu: spec.flag("relu"), plain: false };
+    let ty = spec.ty()?;
+    let single = match ty {
+        Type::F16x2 => Type::F16,
+        Type::Bf16x2 => Type::Bf16,
+        other => other,
+    };
+    after.plain = ty == Type::F32 && mode == NEAREST && !flush;
+    let operation = match opcode {
+        "add" => Operation::Two(rounded!(add, single, flush, mode, F2)),
+        "sub" => Operation::Two(rounded!(sub, single, flush, mode, F2)),
+        "mul" => Operation::Two(rounded!(mul, single, flush, mode, F2)),
+        "div" if approximate && ty != Type::F32 => return Err(Problem::Unsupported),
+        "div" => Operation::Two(rounded!(div, single, flush, mode, F2)),
+        "fma" | "mad" => Operation::Three(rounded!(fma, single, flush, mode, F3)),
+        "min" if nan => Operation::Two(at!(min_nan, single, flush, F2)),
+        "min" => Operation::Two(at!(min, single, flush, F2)),
+        "max" if nan => Operation::Two(at!(max_nan, single, flush, F2)),
+        "max" => Operation::Two(at!(max, single, flush, F2)),
+        "abs" => Operation::One(at!(abs, single, flush, F1)),
+        "neg" => Operation::One(at!(neg, single, flush, F1)),
+        _ => return Err(Problem::Unsupported),
+    };
+    let is_unrounded = matches!(opcode, "min" | "max" | "abs" | "neg");
+    if (is_unrounded && (has_mode.is_some() || after.saturate)) || (nan && !is_unrounded) {
+        return Err(Problem::Unsupported);
+    }
+    apply(body, spec, operation, ty, single, after)
+}
+
+fn apply<'t>(
+    body: &mut Body<'_, 't>,
+    spec: &Spec<'_, 't>,
+    operation: Operation,
+    ty: Type,
+    single: Type,
+    after: After,
+) -> Lowered<()> {
+    let operands = spec.all_operands()?;
+    let count = match operation {
+        Operation::One(_) => 1,
+        Operation::Two(_) => 2,
+        Operation::Three(_) => 3,
+    };
+    let [d, sources @ ..] = operands else { return Err("operands are missing".to_owned().into()) };
+    if sources.len() != count {
+        let words = format!("{} operands are wanted, {} were found", count + 1, operands.len());
+        return Err(words.into());
+    }
+    let sources = sources.iter().map(|source| body.source(source, ty)).collect::<Lowered<Vec<Reg>>>()?;
+    let d = body.dest(d, ty)?;
+    if ty == single {
+        return one(body, operation, single, after, spec.opcode(), d, &sources);
+    }
+    // Packed: each half on its own.
+    let mut halves = Vec::new();
+    for index in 0..2 {
+        let parts: Vec<Reg> = sources.iter().map(|&source| body.field(source, 16 * index, 16)).collect();
+        let half = body.fresh();
+        one(body, operation, single, after, spec.opcode(), half, &parts)?;
+        halves.push(half);
+    }
+    body.pack_to(d, &halves, 16);
+    Ok(())
+}
+
+fn one(
+    body: &mut Body<'_, '_>,
+    operation: Operation,
+    ty: Type,
+    after: After,
+    opcode: &str,
+    d: Reg,
+    sources: &[Reg],
+) -> Lowered<()> {
+    match (operation, sources) {
+        (Operation::Two(_), &[a, b]) if after.plain && opcode == "add" => body.emit(Inst::AddF32 { d, a, b }),
+        (Operation::Two(_), &[a, b]) if after.plain && opcode == "mul" => body.emit(Inst::MulF32 { d, a, b }),
+        (Operation::One(f), &[a]) => body.emit(Inst::Unary { f, d, a }),
+        (Operation::Two(f), &[a, b]) => body.emit(Inst::Binary { f, d, a, b }),
+        (Operation::Three(f), &[a, b, c]) => body.emit(Inst::Ternary { f, d, a, b, c }),
+        _ => return Err(Problem::Unsupported),
+    }
+    if after.saturate {
+        let f = at!(saturate, ty, false, F1);
+        body.emit(Inst::Unary { f, d, a: d });
+    }
+    if after.relu {
+        let f = at!(relu, ty, false, F1);
+        body.emit(Inst::Unary { f, d, a: d });
+    }
+    Ok(())
+}
+
+/// The opcodes of floats alone.
+pub(super) fn function<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
+    match spec.opcode() {
+        "testp" => return test(body, spec),
+        "copysign" => {
+            let ty = spec.ty()?;
+            let f = match ty {
+                Type::F32 => float::copysign::<f32>,
+                Type::F64 => float::copysign::<f64>,
+                _ => return Err(Problem::Unsupported),
+            };
+            return body.binary(f, [ty; 3], spec.operands()?);
+        }
+        _ => {}
+    }
+    let approximate = spec.flag("approx");
+    let flush = spec.flag("ftz");
+    let mode = spec.rounding();
+    let ty = spec.ty()?;
+    let f: F1 = match (spec.opcode(), approximate, ty) {
+        ("rcp", false, Type::F32 | Type::F64) => rounded!(rcp, ty, flush, mode, F1),
+        ("sqrt", false, Type::F32 | Type::F64) => rounded!(sqrt, ty, flush, mode, F1),
+        ("rcp", true, Type::F64) if flush => approx::rcp_f64,
+        ("rsqrt", true, Type::F64) if flush => approx::rsqrt_f64,
+        ("rsqrt", true, Type::F64) => approx::rsqrt_f64_full,
+        (name, true, Type::F32) => single_approximation(name, flush)?,
+        _ => return Err(Problem::Unsupported),
+    };
+    body.unary(f, ty, spec.operands()?)
+}
+
+fn single_approximation(name: &str, flush: bool) -> Lowered<F1> {
+    let (kept, flushed): (F1, F1) = match name {
+        "rcp" => (approx::rcp::f32, approx::rcp::f32_flushed),
+        "sqrt" => (approx::sqrt::f32, approx::sqrt::f32_flushed),
+        "rsqrt" => (approx::rsqrt::f32, approx::rsqrt::f32_flushed),
+        "sin" => (approx::sin::f32, approx::sin::f32_flushed),
+        "cos" => (approx::cos::f32, approx::cos::f32_flushed),
+        "ex2" => (approx::ex2::f32, approx::ex2::f32_flushed),
+        "lg2" => (approx::lg2::f32, approx::lg2::f32_flushed),
+        "tanh" => (approx::tanh::f32, approx::tanh::f32_flushed),
+        _ => return Err(Problem::Unsupported),
+    };
+    Ok(if flush { flushed } else { kept })
+}
+
+fn test<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
+    const CLASSES: &[(&str, (F1, F1))] = &[
+        ("finite", (compare::finite::f32, compare::finite::f64)),
+        ("infinite", (compare::infinite::f32, compare::infinite::f64)),
+        ("number", (compare::number::f32, compare::number::f64)),
+        ("notanumber", (compare::notanumber::f32, compare::notanumber::f64)),
+        ("normal", (compare::normal::f32, compare::normal::f64)),
+        ("subnormal", (compare::subnormal::f32, compare::subnormal::f64)),
+    ];
+    let (single, double) = spec.one_of(CLASSES).ok_or(Problem::Unsupported)?;
+    let ty = spec.ty()?;
+    let f = match ty {
+        Type::F32 => single,
+        Type::F64 => double,
+        _ => return Err(Problem::Unsupported),
+    };
+    let [d, a]: [&Operand<'t>; 2] = spec.operands()?;
+    let (a, d) = (body.source(a, ty)?, body.dest(d, Type::Pred)?);
+    body.emit(Inst::Unary { f, d, a });
+    Ok(())
+}

@@ -1,0 +1,207 @@
+//! Loads, stores and atomics.
+
+use super::body::Body;
+use super::operand::Address;
+use super::spec::{Lowered, Problem, Spec};
+use crate::ptx::code::{Access, AtomicOp, AtomicType, Cell, Inst, NONE, Reg, Space};
+use crate::ptx::syntax::Operand;
+use crate::ptx::types::Type;
+
+const SPACES: &[(&str, Space)] = &[
+    ("global", Space::Global),
+    // Constants lie among the global variables.
+    ("const", Space::Global),
+    ("shared", Space::Shared),
+    ("shared::cta", Space::Shared),
+    ("shared::cluster", Space::Shared),
+    ("local", Space::Local),
+    ("param", Space::Param),
+    ("param::entry", Space::Param),
+    ("param::func", Space::Param),
+];
+
+/// Order and scope. Accesses are relaxed atomics of the host; `.acquire` and `.release` add a fence.
+const ORDER: &[&str] =
+    &["weak", "volatile", "relaxed", "acq_rel", "acquire", "release", "mmio", "cta", "cluster", "gpu", "sys", "nc"];
+const CACHE: &[&str] = &["ca", "cg", "cs", "lu", "cv", "wb", "wt", "unified"];
+
+fn skip_hints(spec: &mut Spec<'_, '_>) {
+    spec.ignore(ORDER);
+    spec.ignore(CACHE);
+    spec.ignore_prefixes(&["L1::", "L2::64B", "L2::128B", "L2::256B", "L2::evict_"]);
+}
+
+fn cell(ty: Type, is_load: bool) -> Lowered<Cell> {
+    // Only loads extend; a store takes the low bits.
+    Ok(match ty {
+        Type::S8 if is_load => Cell::S8,
+        Type::S16 if is_load => Cell::S16,
+        Type::S32 if is_load => Cell::S32,
+        Type::Pred => return Err(Problem::Unsupported),
+        _ => match ty.bits() {
+            8 => Cell::U8,
+            16 => Cell::U16,
+            32 => Cell::U32,
+            _ => Cell::U64,
+        },
+    })
+}
+
+/// Space, shape and element type, common to loads and stores.
+fn access(spec: &mut Spec<'_, '_>, is_load: bool) -> Lowered<(Access, Type)> {
+    skip_hints(spec);
+    let space = spec.one_of(SPACES).unwrap_or(Space::Generic);
+    let count = spec.one_of(&[("v2", 2), ("v4", 4), ("v8", 8)]).unwrap_or(1);
+    let ty = spec.ty()?;
+    let access = Access { space, cell: cell(ty, is_load)?, count };
+    if access.bytes() > 32 {
+        return Err(Problem::Unsupported);
+    }
+    Ok((access, ty))
+}
+
+/// The registers of an operand: one, or those of a vector.
+fn registers<'t>(
+    body: &mut Body<'_, 't>,
+    operand: &Operand<'t>,
+    count: u8,
+    mut each: impl FnMut(&mut Body<'_, 't>, &Operand<'t>) -> Lowered<Reg>,
+) -> Lowered<Reg> {
+    match operand {
+        Operand::Vector(parts) if parts.len() == usize::from(count) && count > 1 => {
+            let parts = parts.iter().map(|part| each(body, part)).collect::<Lowered<Vec<Reg>>>()?;
+            let at = body.function.lists.len() as u32;
+            body.function.lists.extend(parts);
+            Ok(at)
+        }
+        Operand::Vector(parts) => Err(format!("{count} elements are wanted, {} were found", parts.len()).into()),
+        _ if count > 1 => Err(format!("a vector of {count} is wanted").into()),
+        other => each(body, other),
+    }
+}
+
+pub(super) fn load<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
+    let acquires = spec.flag("acquire");
+    let (mut access, ty) = access(spec, true)?;
+    let [d, a] = spec.operands()?;
+    let Address { base, offset, space } = body.address(a, access.space, access.bytes())?;
+    access.space = space;
+    let d = registers(body, d, access.count, |body, each| body.wide_dest(each, ty))?;
+    body.emit(Inst::Load { d, base, offset, access });
+    if acquires {
+        body.emit(Inst::Fence);
+    }
+    Ok(())
+}
+
+pub(super) fn store<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
+    let releases = spec.flag("release");
+    let (mut access, ty) = access(spec, false)?;
+    let [d, a] = spec.operands()?;
+    let Address { base, offset, space } = body.address(d, access.space, access.bytes())?;
+    if space == Space::Entry {
+        return Err("the parameters of a kernel cannot be written".to_owned().into());
+    }
+    access.space = space;
+    let a = registers(body, a, access.count, |body, each| body.wide_source(each, ty))?;
+    if releases {
+        body.emit(Inst::Fence);
+    }
+    body.emit(Inst::Store { a, base, offset, access });
+    Ok(())
+}
+
+const ATOMICS: &[(&str, AtomicOp)] = &[
+    ("add", AtomicOp::Add),
+    ("min", AtomicOp::Min),
+    ("max", AtomicOp::Max),
+    ("and", AtomicOp::And),
+    ("or", AtomicOp::Or),
+    ("xor", AtomicOp::Xor),
+    ("exch", AtomicOp::Exchange),
+    ("cas", AtomicOp::CompareSwap),
+    ("inc", AtomicOp::Increment),
+    ("dec", AtomicOp::Decrement),
+];
+
+fn atomic_type(op: AtomicOp, ty: Type) -> Lowered<AtomicType> {
+    use AtomicOp::{Add, And, CompareSwap, Decrement, Exchange, Increment, Max, Min, Or, Xor};
+    Ok(match (op, ty) {
+        (And | Or | Xor | Exchange | CompareSwap, Type::B32) => AtomicType::U32,
+        (And | Or | Xor | Exchange | CompareSwap, Type::B64) => AtomicType::U64,
+        (Exchange | CompareSwap, Type::U32 | Type::S32 | Type::F32) => AtomicType::U32,
+        (Exchange | CompareSwap, Type::U64 | Type::S64 | Type::F64) => AtomicType::U64,
+        (CompareSwap, Type::B16) => AtomicType::U16,
+        (Increment | Decrement, Type::U32) => AtomicType::U32,
+        (Add | Min | Max, Type::U32) => AtomicType::U32,
+        (Add | Min | Max, Type::S32) => AtomicType::S32,
+        (Add | Min | Max, Type::U64) => AtomicType::U64,
+        (Add | Min | Max, Type::S64) => AtomicType::S64,
+        (Add, Type::F32) => AtomicType::F32,
+        (Add, Type::F64) => AtomicType::F64,
+        (Add | Min | Max, Type::F16) => AtomicType::F16,
+        (Add | Min | Max, Type::Bf16) => AtomicType::Bf16,
+        (Add | Min | Max, Type::F16x2) => AtomicType::F16x2,
+        (Add | Min | Max, Type::Bf16x2) => AtomicType::Bf16x2,
+        _ => return Err(Problem::Unsupported),
+    })
+}
+
+/// `atom`, and `red` which is the same without a result.
+pub(super) fn atomic<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
+    skip_hints(spec);
+    spec.ignore(&["noftz"]);
+    let space = spec.one_of(SPACES).unwrap_or(Space::Generic);
+    let op = spec.one_of(ATOMICS).ok_or(Problem::Unsupported)?;
+    let ty = spec.ty()?;
+    let atomic = atomic_type(op, ty)?;
+    if !matches!(space, Space::Generic | Space::Global | Space::Shared) {
+        return Err(Problem::Unsupported);
+    }
+    let swaps = op == AtomicOp::CompareSwap;
+    let (d, a, b, c): (Option<&Operand<'t>>, _, _, Option<&Operand<'t>>) = match (spec.opcode(), swaps) {
+        ("red", true) => return Err(Problem::Unsupported),
+        ("red", false) => {
+            let [a, b] = spec.operands()?;
+            (None, a, b, None)
+        }
+        (_, false) => {
+            let [d, a, b] = spec.operands()?;
+            (Some(d), a, b, None)
+        }
+        (_, true) => {
+            let [d, a, b, c] = spec.operands()?;
+            (Some(d), a, b, Some(c))
+        }
+    };
+    let Address { base, offset, space } = body.address(a, space, ty.bytes())?;
+    let b = body.source(b, ty)?;
+    let c = match c {
+        Some(c) => body.source(c, ty)?,
+        None => NONE,
+    };
+    let d = match d {
+        Some(d) => body.dest(d, ty)?,
+        None => NONE,
+    };
+    body.emit(Inst::Atomic { op, ty: atomic, space, d, base, offset, b, c });
+    Ok(())
+}
+
+/// Fences.
+pub(super) fn fence<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
+    skip_hints(spec);
+    spec.ignore(&["sc", "gl", "proxy", "alias", "async", "global", "shared::cta", "shared::cluster", "mbarrier_init"]);
+    spec.ignore_prefixes(&["sync_restrict::", "op_restrict::"]);
+    spec.finish()?;
+    body.emit(Inst::Fence);
+    Ok(())
+}
+
+/// Cache hints and dependent launches: nothing to do.
+pub(super) fn hint(spec: &mut Spec<'_, '_>) -> Lowered<()> {
+    skip_hints(spec);
+    spec.ignore(&["global", "local", "const", "param", "tensormap", "L1", "L2", "launch_dependents", "wait"]);
+    spec.ignore_prefixes(&["L2::"]);
+    spec.finish()
+}

@@ -1,0 +1,100 @@
+//! The modifiers of an instruction, taken one by one; what nobody took is not supported.
+
+use crate::ptx::math::rounding::{DOWN, NEAREST, UP, ZERO};
+use crate::ptx::syntax::{Instruction, Operand};
+use crate::ptx::types::Type;
+
+/// Why an instruction cannot be lowered.
+#[derive(Debug)]
+pub(super) enum Problem {
+    /// The interpreter lacks it.
+    Unsupported,
+    /// It is wrong, as the words say.
+    Wrong(String),
+}
+
+impl From<String> for Problem {
+    fn from(words: String) -> Self {
+        Problem::Wrong(words)
+    }
+}
+
+pub(super) type Lowered<T> = Result<T, Problem>;
+
+pub(super) struct Spec<'i, 't> {
+    instruction: &'i Instruction<'t>,
+    taken: u64,
+}
+
+impl<'i, 't> Spec<'i, 't> {
+    pub(super) fn new(instruction: &'i Instruction<'t>) -> Self {
+        Spec { instruction, taken: 0 }
+    }
+
+    pub(super) fn opcode(&self) -> &'t str {
+        self.instruction.opcode
+    }
+
+    fn take_where<T>(&mut self, mut pick: impl FnMut(&'t str) -> Option<T>) -> Option<T> {
+        for (index, modifier) in self.instruction.modifiers.iter().enumerate().take(64) {
+            if self.taken & (1 << index) == 0
+                && let Some(found) = pick(modifier)
+            {
+                self.taken |= 1 << index;
+                return Some(found);
+            }
+        }
+        None
+    }
+
+    /// Whether the modifier is there.
+    pub(super) fn flag(&mut self, name: &str) -> bool {
+        self.take_where(|modifier| (modifier == name).then_some(())).is_some()
+    }
+
+    /// The value of the first modifier that the table has.
+    pub(super) fn one_of<T: Copy>(&mut self, table: &[(&str, T)]) -> Option<T> {
+        self.take_where(|modifier| table.iter().find(|(name, _)| *name == modifier).map(|&(_, value)| value))
+    }
+
+    /// Drops all modifiers of the list: hints without meaning here.
+    pub(super) fn ignore(&mut self, names: &[&str]) {
+        while self.take_where(|modifier| names.contains(&modifier).then_some(())).is_some() {}
+    }
+
+    /// Drops all modifiers with one of the beginnings.
+    pub(super) fn ignore_prefixes(&mut self, prefixes: &[&str]) {
+        let hit = |modifier: &str| prefixes.iter().any(|prefix| modifier.starts_with(prefix));
+        while self.take_where(|modifier| hit(modifier).then_some(())).is_some() {}
+    }
+
+    /// The next type.
+    pub(super) fn ty(&mut self) -> Lowered<Type> {
+        self.take_where(Type::parse).ok_or(Problem::Unsupported)
+    }
+
+    /// `.rn`, `.rz`, `.rm` or `.rp`; nearest if none is given.
+    pub(super) fn rounding(&mut self) -> u8 {
+        self.one_of(&[("rn", NEAREST), ("rz", ZERO), ("rm", DOWN), ("rp", UP)]).unwrap_or(NEAREST)
+    }
+
+    /// Checks that every modifier was understood.
+    pub(super) fn finish(&self) -> Lowered<()> {
+        let count = self.instruction.modifiers.len();
+        if count > 64 || self.taken.count_ones() as usize != count { Err(Problem::Unsupported) } else { Ok(()) }
+    }
+
+    /// [`Spec::finish`], then the operands, whose number must be `N`.
+    pub(super) fn operands<const N: usize>(&self) -> Lowered<[&'i Operand<'t>; N]> {
+        self.finish()?;
+        let all: Vec<&Operand<'t>> = self.instruction.operands.iter().collect();
+        let found = all.len();
+        all.try_into().map_err(|_| Problem::Wrong(format!("{N} operands are wanted, {found} were found")))
+    }
+
+    /// [`Spec::finish`], then all operands.
+    pub(super) fn all_operands(&self) -> Lowered<&'i [Operand<'t>]> {
+        self.finish()?;
+        Ok(&self.instruction.operands)
+    }
+}

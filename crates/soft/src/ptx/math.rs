@@ -1,0 +1,19 @@
+//! The arithmetic of PTX as plain functions over registers.
+//!
+//! A register is 64 bits. A function reads the low bits that its type has and leaves its result sign- or zero-extended,
+//! so that nobody has to care what lies above.
+
+pub(super) mod approx;
+pub(super) mod bits;
+pub(super) mod compare;
+pub(super) mod convert;
+pub(super) mod float;
+pub(super) mod integer;
+pub(super) mod rounding;
+pub(super) mod value;
+
+/// Register functions by number of sources.
+pub(super) type F1 = fn(u64) -> u64;
+pub(super) type F2 = fn(u64, u64) -> u64;
+pub(super) type F3 = fn(u64, u64, u64) -> u64;
+pub(super) type F4 = fn(u64, u64, u64, u64) -> u64;

@@ -1,0 +1,49 @@
+//! The approximate functions. They are computed in double precision, so that they are at least as near as a GPU's.
+
+use super::value::{Flushed, Value};
+
+macro_rules! approximations {
+    ($($name:ident, $x:ident, $result:expr;)*) => {$(
+        pub(in crate::ptx) mod $name {
+            use super::{Flushed, Value};
+            fn exact($x: f64) -> f64 {
+                $result
+            }
+            pub(in crate::ptx) fn f32(a: u64) -> u64 {
+                (exact(f64::from(f32::get(a))) as f32).put()
+            }
+            pub(in crate::ptx) fn f32_flushed(a: u64) -> u64 {
+                Flushed(exact(f64::from(Flushed::get(a).0)) as f32).put()
+            }
+        }
+    )*};
+}
+approximations! {
+    sin, x, x.sin();
+    cos, x, x.cos();
+    tanh, x, x.tanh();
+    ex2, x, x.exp2();
+    lg2, x, if x < 0.0 { f64::NAN } else { x.log2() };
+    rcp, x, 1.0 / x;
+    sqrt, x, x.sqrt();
+    rsqrt, x, 1.0 / x.sqrt();
+}
+
+/// The seed that the compiler's own division starts from: the upper word of the result, the lower is zero.
+pub(in crate::ptx) fn rcp_f64(a: u64) -> u64 {
+    upper_word(1.0 / flush(f64::get(a)))
+}
+/// The seed for square roots, upper word only.
+pub(in crate::ptx) fn rsqrt_f64(a: u64) -> u64 {
+    upper_word(1.0 / flush(f64::get(a)).sqrt())
+}
+pub(in crate::ptx) fn rsqrt_f64_full(a: u64) -> u64 {
+    (1.0 / f64::get(a).sqrt()).put()
+}
+
+fn flush(x: f64) -> f64 {
+    if x.is_subnormal() { 0.0_f64.copysign(x) } else { x }
+}
+fn upper_word(x: f64) -> u64 {
+    flush(x).put() & !u64::from(u32::MAX)
+}

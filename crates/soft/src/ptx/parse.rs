@@ -1,0 +1,269 @@
+//! Tokens to [`syntax`](super::syntax): declarations of module scope. Bodies are in [`body`], variables in [`variable`].
+
+mod body;
+mod cursor;
+mod variable;
+
+use super::error::PtxError;
+use super::lex::{self, Kind};
+use super::syntax::{Function, Module, Parameter};
+use super::types::Type;
+use cursor::Cursor;
+
+/// After so many errors the rest of the text is not looked at.
+pub(super) const MOST_ERRORS: usize = 100;
+
+type Parsed<T> = Result<T, PtxError>;
+
+/// Parses a text.
+pub(super) fn module(text: &str) -> Result<Module<'_>, Vec<PtxError>> {
+    let mut errors = Vec::new();
+    let tokens = lex::tokens(text.trim_end_matches('\0'), &mut errors);
+    let mut cursor = Cursor::new(&tokens);
+    let mut module = Module::default();
+    while !cursor.is_end() && errors.len() < MOST_ERRORS {
+        let before = cursor.position();
+        if let Err(error) = item(&mut cursor, &mut module, &mut errors) {
+            errors.push(error);
+            cursor.recover_item();
+        }
+        if cursor.position() == before {
+            cursor.bump();
+        }
+    }
+    if errors.is_empty() && module.version == (0, 0) {
+        errors.push(PtxError::new(1, "the text does not begin with `.version`; is it PTX?"));
+    }
+    if errors.is_empty() { Ok(module) } else { Err(errors) }
+}
+
+fn item<'t>(cursor: &mut Cursor<'_, 't>, module: &mut Module<'t>, errors: &mut Vec<PtxError>) -> Parsed<()> {
+    match cursor.peek() {
+        Some(Kind::Dotted("version")) => {
+            cursor.bump();
+            module.version = version(cursor)?;
+        }
+        Some(Kind::Dotted("target")) => {
+            cursor.bump();
+            module.target = cursor.word()?;
+            while cursor.take(b',') {
+                cursor.word()?;
+            }
+        }
+        Some(Kind::Dotted("address_size")) => {
+            cursor.bump();
+            let line = cursor.line();
+            if cursor.integer()? != 64 {
+                return Err(PtxError::new(line, "only `.address_size 64` is supported by the software driver"));
+            }
+        }
+        Some(Kind::Dotted("file" | "loc")) => cursor.skip_line(),
+        Some(Kind::Dotted("section")) => section(cursor)?,
+        Some(Kind::Dotted("pragma")) => cursor.skip_past(b';'),
+        Some(Kind::Mark(b';')) => cursor.bump(),
+        _ => declaration(cursor, module, errors)?,
+    }
+    Ok(())
+}
+
+fn version(cursor: &mut Cursor<'_, '_>) -> Parsed<(u32, u32)> {
+    let line = cursor.line();
+    let Some(Kind::Number(text)) = cursor.next() else {
+        return Err(PtxError::new(line, "`.version` wants a number such as 8.0"));
+    };
+    let (major, minor) = text.split_once('.').unwrap_or((text, "0"));
+    match (major.parse(), minor.parse()) {
+        (Ok(major), Ok(minor)) => Ok((major, minor)),
+        _ => Err(PtxError::new(line, format!("`.version {text}` is no version"))),
+    }
+}
+
+/// Debug information: skipped with all its braces.
+fn section(cursor: &mut Cursor<'_, '_>) -> Parsed<()> {
+    let line = cursor.line();
+    while !matches!(cursor.peek(), None | Some(Kind::Mark(b'{'))) {
+        cursor.bump();
+    }
+    let mut depth = 0_u32;
+    while let Some(kind) = cursor.next() {
+        match kind {
+            Kind::Mark(b'{') => depth += 1,
+            Kind::Mark(b'}') => depth = depth.saturating_sub(1),
+            _ => continue,
+        }
+        if depth == 0 {
+            return Ok(());
+        }
+    }
+    Err(PtxError::new(line, "this `.section` has no end"))
+}
+
+fn declaration<'t>(
+    cursor: &mut Cursor<'_, 't>,
+    module: &mut Module<'t>,
+    errors: &mut Vec<PtxError>,
+) -> Parsed<()> {
+    let line = cursor.line();
+    let mut is_extern = false;
+    loop {
+        match cursor.peek() {
+            Some(Kind::Dotted("extern")) => is_extern = true,
+            Some(Kind::Dotted("visible" | "weak" | "common")) => {}
+            _ => break,
+        }
+        cursor.bump();
+    }
+    match cursor.peek() {
+        Some(Kind::Dotted("entry" | "func")) => {
+            module.functions.push(function(cursor, line, errors)?);
+            Ok(())
+        }
+        Some(Kind::Dotted("global" | "const" | "shared")) => {
+            module.variables.append(&mut variable::declarations(cursor, is_extern)?);
+            Ok(())
+        }
+        Some(Kind::Dotted(name)) => {
+            Err(PtxError::new(line, format!("directive `.{name}` is not supported by the software driver")))
+        }
+        _ => Err(cursor.unexpected("a directive")),
+    }
+}
+
+fn function<'t>(
+    cursor: &mut Cursor<'_, 't>,
+    line: u32,
+    errors: &mut Vec<PtxError>,
+) -> Parsed<Function<'t>> {
+    let is_kernel = cursor.next() == Some(Kind::Dotted("entry"));
+    let mut function = Function {
+        line,
+        name: "",
+        is_kernel,
+        returns: Vec::new(),
+        params: Vec::new(),
+        max_threads: None,
+        required: None,
+        body: None,
+    };
+    skip_attributes(cursor);
+    if cursor.peek() == Some(Kind::Mark(b'(')) {
+        function.returns = parameters(cursor)?;
+    }
+    function.name = cursor.word()?;
+    if cursor.peek() == Some(Kind::Mark(b'(')) {
+        function.params = parameters(cursor)?;
+    }
+    tuning(cursor, &mut function)?;
+    match cursor.peek() {
+        Some(Kind::Mark(b'{')) => function.body = Some(body::statements(cursor, errors)?),
+        Some(Kind::Mark(b';')) => cursor.bump(),
+        _ => return Err(cursor.unexpected("a body")),
+    }
+    Ok(function)
+}
+
+fn skip_attributes(cursor: &mut Cursor<'_, '_>) {
+    while cursor.peek() == Some(Kind::Dotted("attribute")) {
+        cursor.skip_past(b')');
+    }
+}
+
+/// The directives between the parameters and the body.
+fn tuning(cursor: &mut Cursor<'_, '_>, function: &mut Function<'_>) -> Parsed<()> {
+    while let Some(Kind::Dotted(name)) = cursor.peek() {
+        let line = cursor.line();
+        cursor.bump();
+        match name {
+            "maxntid" | "reqntid" | "reqnctapercluster" => {
+                let dims = dimensions(cursor)?;
+                let threads = dims.iter().try_fold(1_u32, |product, &dim| product.checked_mul(dim));
+                if name == "reqntid" {
+                    function.required = Some(dims);
+                }
+                if name != "reqnctapercluster" {
+                    function.max_threads = Some(threads.unwrap_or(1024).min(1024));
+                }
+            }
+            "minnctapersm" | "maxnctapersm" | "maxnreg" | "maxclusterrank" | "local_maxnreg" => {
+                cursor.integer()?;
+            }
+            "noreturn" | "explicitcluster" | "blocksareclusters" | "unique" => {}
+            "pragma" => cursor.skip_past(b';'),
+            "attribute" => cursor.skip_past(b')'),
+            "loc" | "file" => cursor.skip_line(),
+            _ => {
+                let message = format!("directive `.{name}` is not supported by the software driver");
+                return Err(PtxError::new(line, message));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn dimensions(cursor: &mut Cursor<'_, '_>) -> Parsed<[u32; 3]> {
+    let mut dims = [1; 3];
+    for dim in &mut dims {
+        let line = cursor.line();
+        *dim = u32::try_from(cursor.integer()?)
+            .map_err(|_| PtxError::new(line, "this dimension does not fit into 32 bits"))?;
+        if !cursor.take(b',') {
+            break;
+        }
+    }
+    Ok(dims)
+}
+
+/// `( .param .b32 a, .param .align 8 .b8 b[16] )`
+fn parameters<'t>(cursor: &mut Cursor<'_, 't>) -> Parsed<Vec<Parameter<'t>>> {
+    cursor.expect(b'(')?;
+    let mut all = Vec::new();
+    while !cursor.take(b')') {
+        if !all.is_empty() {
+            cursor.expect(b',')?;
+        }
+        all.push(parameter(cursor)?);
+    }
+    Ok(all)
+}
+
+fn parameter<'t>(cursor: &mut Cursor<'_, 't>) -> Parsed<Parameter<'t>> {
+    let line = cursor.line();
+    let is_register = match cursor.next() {
+        Some(Kind::Dotted("reg")) => true,
+        Some(Kind::Dotted("param")) => false,
+        _ => return Err(PtxError::new(line, "a parameter begins with `.param` or `.reg`")),
+    };
+    let mut align = None;
+    let mut ty = None;
+    while let Some(Kind::Dotted(name)) = cursor.peek() {
+        cursor.bump();
+        match name {
+            "align" => align = Some(variable::alignment(cursor)?),
+            "ptr" => {
+                // What the pointer points to is a hint to the compiler; its alignment must not be taken for ours.
+                while let Some(Kind::Dotted(hint @ ("global" | "const" | "local" | "shared" | "align"))) =
+                    cursor.peek()
+                {
+                    cursor.bump();
+                    if hint == "align" {
+                        variable::alignment(cursor)?;
+                    }
+                }
+            }
+            _ => ty = Some(variable::fundamental(name, line)?),
+        }
+    }
+    let ty: Type = ty.ok_or_else(|| PtxError::new(line, "this parameter has no type"))?;
+    let name = cursor.word()?;
+    let elements = variable::dimensions(cursor)?;
+    let size = match elements {
+        None => Some(u64::from(ty.bytes())),
+        // An array without a size is the rest of a variadic call: nothing is passed in it.
+        Some(None) => Some(0),
+        Some(Some(count)) => count.checked_mul(u64::from(ty.bytes())),
+    };
+    let size = size.and_then(|size| u32::try_from(size).ok()).filter(|&size| size <= 1 << 16);
+    let size = size.ok_or_else(|| PtxError::new(line, format!("parameter `{name}` is too large")))?;
+    let align = align.unwrap_or(u64::from(ty.bytes())) as u32;
+    Ok(Parameter { line, name, ty, size, align, is_register })
+}

@@ -1,0 +1,210 @@
+//! Bodies of functions. Nested blocks are kept as opening and closing statements, so that depth costs no stack.
+
+use super::cursor::Cursor;
+use super::{MOST_ERRORS, Parsed, variable};
+use crate::ptx::error::PtxError;
+use crate::ptx::lex::Kind;
+use crate::ptx::syntax::{Guard, Instruction, Operand, Statement, StatementKind};
+use crate::ptx::types::Type;
+
+/// Deeper blocks are refused.
+const MOST_DEPTH: u32 = 1000;
+
+/// From the opening to the closing brace of a body. Errors inside are collected and skipped.
+pub(super) fn statements<'t>(
+    cursor: &mut Cursor<'_, 't>,
+    errors: &mut Vec<PtxError>,
+) -> Parsed<Vec<Statement<'t>>> {
+    let start = cursor.line();
+    cursor.expect(b'{')?;
+    let mut depth = 1_u32;
+    let mut all = Vec::new();
+    while !cursor.is_end() && errors.len() < MOST_ERRORS {
+        let line = cursor.line();
+        if cursor.take(b'{') {
+            depth += 1;
+            if depth > MOST_DEPTH {
+                return Err(PtxError::new(line, "blocks are nested too deep"));
+            }
+            all.push(Statement { line, kind: StatementKind::Open });
+        } else if cursor.take(b'}') {
+            depth -= 1;
+            if depth == 0 {
+                return Ok(all);
+            }
+            all.push(Statement { line, kind: StatementKind::Close });
+        } else if let Err(error) = statement(cursor, &mut all) {
+            errors.push(error);
+            cursor.recover();
+        }
+    }
+    Err(PtxError::new(start, "this body has no end"))
+}
+
+fn statement<'t>(cursor: &mut Cursor<'_, 't>, all: &mut Vec<Statement<'t>>) -> Parsed<()> {
+    let line = cursor.line();
+    match (cursor.peek(), cursor.peek_at(1)) {
+        (Some(Kind::Mark(b';')), _) => cursor.bump(),
+        (Some(Kind::Word(name)), Some(Kind::Mark(b':'))) => {
+            cursor.bump();
+            cursor.bump();
+            all.push(Statement { line, kind: label(cursor, name)? });
+        }
+        (Some(Kind::Dotted("reg")), _) => registers(cursor, all)?,
+        (Some(Kind::Dotted("local" | "shared" | "param" | "global" | "const")), _) => {
+            for variable in variable::declarations(cursor, false)? {
+                all.push(Statement { line, kind: StatementKind::Variable(Box::new(variable)) });
+            }
+        }
+        (Some(Kind::Dotted("loc" | "file")), _) => cursor.skip_line(),
+        (Some(Kind::Dotted("pragma")), _) => cursor.skip_past(b';'),
+        (Some(Kind::Dotted(name)), _) => {
+            let message = format!("directive `.{name}` is not supported by the software driver");
+            return Err(PtxError::new(line, message));
+        }
+        _ => {
+            let instruction = instruction(cursor)?;
+            all.push(Statement { line, kind: StatementKind::Instruction(Box::new(instruction)) });
+        }
+    }
+    Ok(())
+}
+
+/// What a label names: a place, or a list for an indirect branch or call.
+fn label<'t>(cursor: &mut Cursor<'_, 't>, name: &'t str) -> Parsed<StatementKind<'t>> {
+    match cursor.peek() {
+        Some(Kind::Dotted("branchtargets")) => {
+            cursor.bump();
+            let mut labels = vec![cursor.word()?];
+            while cursor.take(b',') {
+                labels.push(cursor.word()?);
+            }
+            cursor.expect(b';')?;
+            Ok(StatementKind::Targets { name, labels })
+        }
+        Some(Kind::Dotted("callprototype" | "calltargets")) => {
+            cursor.skip_past(b';');
+            Ok(StatementKind::Prototype)
+        }
+        _ => Ok(StatementKind::Label(name)),
+    }
+}
+
+fn registers<'t>(cursor: &mut Cursor<'_, 't>, all: &mut Vec<Statement<'t>>) -> Parsed<()> {
+    cursor.bump();
+    let line = cursor.line();
+    let ty: Type = match cursor.next() {
+        Some(Kind::Dotted(name)) => variable::fundamental(name, line)?,
+        _ => return Err(PtxError::new(line, "`.reg` wants a type")),
+    };
+    loop {
+        let line = cursor.line();
+        let name = cursor.word()?;
+        let mut count = None;
+        if cursor.take(b'<') {
+            let number = u32::try_from(cursor.integer()?);
+            count = Some(number.map_err(|_| PtxError::new(line, "too many registers"))?);
+            cursor.expect(b'>')?;
+        }
+        all.push(Statement { line, kind: StatementKind::Registers { ty, name, count } });
+        if !cursor.take(b',') {
+            return cursor.expect(b';');
+        }
+    }
+}
+
+fn instruction<'t>(cursor: &mut Cursor<'_, 't>) -> Parsed<Instruction<'t>> {
+    let mut guard = None;
+    if cursor.take(b'@') {
+        let negated = cursor.take(b'!');
+        guard = Some(Guard { negated, predicate: cursor.word()? });
+    }
+    let opcode = match cursor.peek() {
+        Some(Kind::Word(word)) => word,
+        _ => return Err(cursor.unexpected("an instruction")),
+    };
+    cursor.bump();
+    let mut modifiers = Vec::new();
+    while let Some(Kind::Dotted(name)) = cursor.peek() {
+        modifiers.push(name);
+        cursor.bump();
+    }
+    let mut operands = Vec::new();
+    while !cursor.take(b';') {
+        if !operands.is_empty() {
+            cursor.expect(b',')?;
+        }
+        operands.push(operand(cursor)?);
+    }
+    Ok(Instruction { guard, opcode, modifiers, operands })
+}
+
+fn operand<'t>(cursor: &mut Cursor<'_, 't>) -> Parsed<Operand<'t>> {
+    match cursor.peek() {
+        Some(Kind::Mark(b'{')) => list(cursor, b'}').map(Operand::Vector),
+        Some(Kind::Mark(b'(')) => list(cursor, b')').map(Operand::Group),
+        Some(Kind::Mark(b'[')) => address(cursor),
+        _ => {
+            let first = simple(cursor)?;
+            if cursor.take(b'|') {
+                let second = simple(cursor)?;
+                return Ok(Operand::Pair(Box::new([first, second])));
+            }
+            Ok(first)
+        }
+    }
+}
+
+fn list<'t>(cursor: &mut Cursor<'_, 't>, end: u8) -> Parsed<Vec<Operand<'t>>> {
+    cursor.bump();
+    let mut all = Vec::new();
+    while !cursor.take(end) {
+        if !all.is_empty() {
+            cursor.expect(b',')?;
+        }
+        all.push(simple(cursor)?);
+    }
+    Ok(all)
+}
+
+fn address<'t>(cursor: &mut Cursor<'_, 't>) -> Parsed<Operand<'t>> {
+    cursor.bump();
+    let base = match cursor.peek() {
+        Some(Kind::Word(word)) => {
+            cursor.bump();
+            Some(word)
+        }
+        _ => None,
+    };
+    let mut offset = 0_i64;
+    while cursor.peek() != Some(Kind::Mark(b']')) {
+        offset = offset.wrapping_add(cursor.integer()? as i64);
+    }
+    cursor.expect(b']')?;
+    Ok(Operand::Address { base, offset })
+}
+
+fn simple<'t>(cursor: &mut Cursor<'_, 't>) -> Parsed<Operand<'t>> {
+    match cursor.peek() {
+        Some(Kind::Mark(b'!')) => {
+            cursor.bump();
+            Ok(Operand::Not(cursor.word()?))
+        }
+        Some(Kind::Word("_")) => {
+            cursor.bump();
+            Ok(Operand::Ignore)
+        }
+        Some(Kind::Word(name)) => {
+            cursor.bump();
+            match cursor.peek() {
+                Some(Kind::Dotted(member)) => {
+                    cursor.bump();
+                    Ok(Operand::Member(name, member))
+                }
+                Some(Kind::Mark(b'+' | b'-')) => Ok(Operand::Offset(name, cursor.integer()? as i64)),
+                _ => Ok(Operand::Name(name)),
+            }
+        }
+        _ => cursor.literal().map(Operand::Number),
+    }
+}

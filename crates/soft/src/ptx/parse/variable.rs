@@ -1,0 +1,195 @@
+//! Declarations of variables with their initialisers.
+
+use super::Parsed;
+use super::cursor::Cursor;
+use crate::ptx::error::PtxError;
+use crate::ptx::lex::Kind;
+use crate::ptx::syntax::{Initial, InitialValue, Space, Variable};
+use crate::ptx::types::Type;
+
+/// Larger variables are refused, so that sizes can be added without overflow.
+const MOST_BYTES: u64 = 1 << 40;
+/// Deeper arrays are refused.
+const MOST_DIMENSIONS: usize = 16;
+
+/// `.global .align 8 .b8 a[16] = {...}, b;`
+pub(super) fn declarations<'t>(cursor: &mut Cursor<'_, 't>, is_extern: bool) -> Parsed<Vec<Variable<'t>>> {
+    let line = cursor.line();
+    let space = match cursor.next() {
+        Some(Kind::Dotted("global")) => Space::Global,
+        Some(Kind::Dotted("const")) => Space::Const,
+        Some(Kind::Dotted("shared")) => Space::Shared,
+        Some(Kind::Dotted("local")) => Space::Local,
+        Some(Kind::Dotted("param")) => Space::Param,
+        _ => return Err(PtxError::new(line, "a state space is wanted")),
+    };
+    let mut align = None;
+    let mut elements = 1_u64;
+    let mut is_managed = false;
+    let mut ty = None;
+    while let Some(Kind::Dotted(name)) = cursor.peek() {
+        cursor.bump();
+        match name {
+            "align" => align = Some(alignment(cursor)?),
+            "attribute" => {
+                is_managed |= matches!(cursor.peek_at(1), Some(Kind::Dotted("managed")));
+                cursor.skip_past(b')');
+            }
+            "v2" => elements = 2,
+            "v4" => elements = 4,
+            _ => ty = Some(fundamental(name, line)?),
+        }
+    }
+    let ty = ty.ok_or_else(|| PtxError::new(line, "this variable has no type"))?;
+    let element = u64::from(ty.bytes()) * elements;
+    let mut all = Vec::new();
+    loop {
+        let line = cursor.line();
+        let name = cursor.word()?;
+        let dims = dimension_list(cursor)?;
+        let mut variable = Variable {
+            line,
+            name,
+            space,
+            align: align.unwrap_or(element),
+            size: None,
+            initial: Vec::new(),
+            is_extern,
+            is_managed,
+        };
+        let mut end = 0;
+        if cursor.take(b'=') {
+            end = initialiser(cursor, ty, &dims, &mut variable.initial)?;
+        }
+        variable.size = match product(&dims) {
+            None if end > 0 => Some(end),
+            None => None,
+            Some(count) => Some(
+                count
+                    .checked_mul(element)
+                    .filter(|&size| size <= MOST_BYTES && end <= size)
+                    .ok_or_else(|| PtxError::new(line, format!("the size of `{name}` is impossible")))?,
+            ),
+        };
+        all.push(variable);
+        if !cursor.take(b',') {
+            break;
+        }
+    }
+    cursor.expect(b';')?;
+    Ok(all)
+}
+
+/// The number after `.align`.
+pub(super) fn alignment(cursor: &mut Cursor<'_, '_>) -> Parsed<u64> {
+    let line = cursor.line();
+    let align = cursor.integer()?;
+    if align.is_power_of_two() && align <= 1 << 16 {
+        Ok(align)
+    } else {
+        Err(PtxError::new(line, format!("{align} is no alignment: a power of two is wanted")))
+    }
+}
+
+pub(super) fn fundamental(name: &str, line: u32) -> Parsed<Type> {
+    Type::parse(name).ok_or_else(|| {
+        PtxError::new(line, format!("type or attribute `.{name}` is not supported by the software driver"))
+    })
+}
+
+/// The number of elements: `None` for no array, `Some(None)` for one without a size.
+pub(super) fn dimensions(cursor: &mut Cursor<'_, '_>) -> Parsed<Option<Option<u64>>> {
+    let dims = dimension_list(cursor)?;
+    Ok(if dims.is_empty() { None } else { Some(product(&dims)) })
+}
+
+fn product(dims: &[Option<u64>]) -> Option<u64> {
+    dims.iter().try_fold(1_u64, |product, &dim| Some(product.saturating_mul(dim?)))
+}
+
+fn dimension_list(cursor: &mut Cursor<'_, '_>) -> Parsed<Vec<Option<u64>>> {
+    let mut dims = Vec::new();
+    while cursor.take(b'[') {
+        let line = cursor.line();
+        if dims.len() == MOST_DIMENSIONS {
+            return Err(PtxError::new(line, "this array has too many dimensions"));
+        }
+        if cursor.take(b']') {
+            if !dims.is_empty() {
+                return Err(PtxError::new(line, "only the first dimension of an array may be left open"));
+            }
+            dims.push(None);
+        } else {
+            dims.push(Some(cursor.integer()?));
+            cursor.expect(b']')?;
+        }
+    }
+    Ok(dims)
+}
+
+/// Reads what follows `=` and returns the byte after the last element.
+fn initialiser<'t>(
+    cursor: &mut Cursor<'_, 't>,
+    ty: Type,
+    dims: &[Option<u64>],
+    out: &mut Vec<Initial<'t>>,
+) -> Parsed<u64> {
+    let width = ty.bytes();
+    let mut offset = 0_u64;
+    let mut end = 0_u64;
+    // Starts of the open braces: a closing one moves on by the size of one element of the level outside it.
+    let mut open: Vec<u64> = Vec::new();
+    loop {
+        let line = cursor.line();
+        if cursor.take(b'{') {
+            if open.len() > MOST_DIMENSIONS {
+                return Err(PtxError::new(line, "this initialiser is nested too deep"));
+            }
+            open.push(offset);
+            continue;
+        }
+        if cursor.take(b'}') {
+            let Some(start) = open.pop() else { return Err(PtxError::new(line, "`}` without `{`")) };
+            if let Some(inner) = dims.get(open.len()..).and_then(product) {
+                offset = start.saturating_add(inner.saturating_mul(u64::from(width)));
+            }
+        } else {
+            let value = initial_value(cursor, ty)?;
+            out.push(Initial { line, offset, width, value });
+            offset = offset.saturating_add(u64::from(width));
+            end = end.max(offset);
+        }
+        if open.is_empty() {
+            return Ok(end);
+        }
+        if !cursor.take(b',') && cursor.peek() != Some(Kind::Mark(b'}')) {
+            return Err(cursor.unexpected("`,` or `}`"));
+        }
+    }
+}
+
+fn initial_value<'t>(cursor: &mut Cursor<'_, 't>, ty: Type) -> Parsed<InitialValue<'t>> {
+    let line = cursor.line();
+    if let Some(Kind::Word(word)) = cursor.peek() {
+        cursor.bump();
+        let name = if word == "generic" && cursor.take(b'(') {
+            let name = cursor.word()?;
+            cursor.expect(b')')?;
+            name
+        } else {
+            word
+        };
+        let has_addend = matches!(cursor.peek(), Some(Kind::Mark(b'+' | b'-')));
+        let addend = if has_addend { cursor.integer()? } else { 0 };
+        if ty.bytes() != 8 {
+            let message = format!("the address of `{name}` needs an element of 8 bytes");
+            return Err(PtxError::new(line, message));
+        }
+        return Ok(InitialValue::Address { name, addend });
+    }
+    let literal = cursor.literal()?;
+    if cursor.peek() == Some(Kind::Mark(b'(')) {
+        return Err(PtxError::new(line, "masked addresses in initialisers are not supported by the software driver"));
+    }
+    Ok(InitialValue::Bits(literal.bits(ty)))
+}

@@ -1,0 +1,268 @@
+"""Makes instructions.ptx, one kernel for each instruction, and records on a GPU what it computes.
+
+    python3 instructions.py           writes instructions.ptx and instructions.in
+    python3 instructions.py record    runs them through libcuda and writes instructions.out
+
+A kernel reads three 64-bit words per thread and writes one. Registers of the instruction are the low bits of those words.
+"""
+import ctypes, os, random, struct, sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+THREADS = 32
+BITS = {"h": 16, "r": 32, "d": 64}
+
+
+def inputs():
+    """Four tables of three words a thread: integers, singles, doubles, halves."""
+    rng = random.Random(7)
+    f32 = lambda x: struct.unpack("<I", struct.pack("<f", x))[0]
+    f64 = lambda x: struct.unpack("<Q", struct.pack("<d", x))[0]
+    f16 = lambda x: struct.unpack("<H", struct.pack("<e", x))[0]
+    ints = [0, 1, 2**64 - 1, 2**63, 2**63 - 1, 2**31, 2**31 - 1, 2**32 - 1, 7, 2**64 - 7, 0x8000, 0x7FFF, 31, 32, 33, 64, 5]
+    values = [0.0, -0.0, 1.0, -1.0, 1.5, -2.5, 0.5, 2.5, 3.0, 1e-3, 12345.678, -98765.4, 255.5, 65535.5, -0.3, 0.7]
+    singles = [0x7F800000, 0xFF800000, 0x7FC00000, 1, 0x80000001, 0x007FFFFF, 0x00800000, 0x7F7FFFFF, f32(2e9), f32(-3e9), f32(1e19)]
+    doubles = [0x7FF0000000000000, 0xFFF0000000000000, 0x7FF8000000000000, 1, 0x000FFFFFFFFFFFFF, 0x7FEFFFFFFFFFFFFF,
+               f64(2.0**31 - 0.5), f64(1e300), f64(-4e9), f64(1e19), f64(1e-310), f64(6e-46)]
+    halves = [0x7C00, 0xFC00, 0x7E00, 1, 0x8001, 0x03FF, 0x0400, 0x7BFF]
+    small = [0, 1, 2, 3, 5, 7, 8, 15, 16, 17, 24, 31, 32, 33, 63, 64, 65, 255, 300]
+    pick = lambda special, other: rng.choice(special) if rng.random() < 0.6 else other()
+    tables = [
+        [pick(ints, lambda: rng.getrandbits(64)) for _ in range(3 * THREADS)],
+        [pick([f32(v) for v in values] + singles, lambda: f32(rng.uniform(-10, 10)) ^ rng.getrandbits(4)) for _ in range(3 * THREADS)],
+        [pick([f64(v) for v in values] + doubles, lambda: f64(rng.uniform(-10, 10)) ^ rng.getrandbits(8)) for _ in range(3 * THREADS)],
+        [pick([f16(v) for v in values if abs(v) < 60000] + halves, lambda: f16(rng.uniform(-10, 10)) ^ rng.getrandbits(3))
+         | (pick([f16(v) for v in values if abs(v) < 60000] + halves, lambda: f16(rng.uniform(-10, 10)))) << 16 for _ in range(3 * THREADS)],
+        [rng.getrandbits(64) if i % 3 == 0 else rng.choice(small) for i in range(3 * THREADS)],
+    ]
+    return [word for table in tables for word in table]
+
+
+INT, F32, F64, F16, SHIFT = range(5)
+
+
+def instructions():
+    """Text, destination, sources, table. `$d`, `$a`, `$b`, `$c` are the operands; approximate ones are marked `~`."""
+    out = []
+
+    def op(text, d, sources, table, plain=True):
+        operands = ", ".join(["$d"] + ["$" + "abc"[i] for i in range(len(sources))])
+        out.append((f"{text} {operands};" if plain else text, d, sources, table))
+
+    for w, r in ((16, "h"), (32, "r"), (64, "d")):
+        for s in "us":
+            for name in ("add", "sub", "mul.lo", "mul.hi", "min", "max"):
+                op(f"{name}.{s}{w}", r, r * 2, INT)
+            for name in ("div", "rem"):
+                out.append((f"or.b{w} $b, $b, 1; {name}.{s}{w} $d, $a, $b;", r, r * 2, INT))
+            op(f"mad.lo.{s}{w}", r, r * 3, INT)
+            op(f"mad.hi.{s}{w}", r, r * 3, INT)
+            op(f"sad.{s}{w}", r, r * 3, INT)
+            out.append((f"cvt.u32.u64 $x, %d2; shr.{s}{w} $d, $a, $x;", r, r, SHIFT))
+            for cmp in ("eq", "ne", "lt", "le", "gt", "ge"):
+                out.append((f"setp.{cmp}.{s}{w} %p1, $a, $b; selp.b{w} $d, $b, $c, %p1;", r, r * 3, INT))
+        out.append((f"cvt.u32.u64 $x, %d2; shl.b{w} $d, $a, $x;", r, r, SHIFT))
+        op(f"abs.s{w}", r, r, INT)
+        op(f"neg.s{w}", r, r, INT)
+        for name in ("and", "or", "xor"):
+            op(f"{name}.b{w}", r, r * 2, INT)
+        op(f"not.b{w}", r, r, INT)
+        op(f"cnot.b{w}", r, r, INT)
+    for s in "us":
+        op(f"mul.wide.{s}16", "r", "hh", INT)
+        op(f"mul.wide.{s}32", "d", "rr", INT)
+        op(f"mad.wide.{s}16", "r", "hhr", INT)
+        op(f"mad.wide.{s}32", "d", "rrd", INT)
+        for part in ("lo", "hi"):
+            op(f"mul24.{part}.{s}32", "r", "rr", INT)
+            op(f"mad24.{part}.{s}32", "r", "rrr", INT)
+        for w, r in ((32, "r"), (64, "d")):
+            out.append((f"cvt.u32.u64 $x, %d2; cvt.u32.u64 $y, %d3; bfe.{s}{w} $d, $a, $x, $y;", r, r, SHIFT))
+            op(f"bfind.{s}{w}", "r", r, INT)
+            op(f"bfind.shiftamt.{s}{w}", "r", r, INT)
+        for t in "us":
+            op(f"dp4a.{s}32.{t}32", "r", "rrr", INT)
+            op(f"dp2a.lo.{s}32.{t}32", "r", "rrr", INT)
+            op(f"dp2a.hi.{s}32.{t}32", "r", "rrr", INT)
+        for mode in ("wrap", "clamp"):
+            op(f"szext.{mode}.{s}32", "r", "rr", SHIFT)
+    for w, r in ((32, "r"), (64, "d")):
+        for name in ("popc", "clz"):
+            op(f"{name}.b{w}", "r", r, INT)
+        op(f"brev.b{w}", r, r, INT)
+        out.append((f"cvt.u32.u64 $x, %d2; cvt.u32.u64 $y, %d3; bfi.b{w} $d, $a, $a, $x, $y;", r, r, SHIFT))
+        out.append((f"add.cc.u{w} $a, $a, $b; addc.cc.u{w} $b, $b, $c; addc.u{w} $d, $b, $a;", r, r * 3, INT))
+        out.append((f"sub.cc.u{w} $a, $a, $b; subc.cc.u{w} $b, $b, $c; subc.u{w} $d, $b, $a;", r, r * 3, INT))
+        out.append((f"mad.lo.cc.u{w} $a, $a, $b, $c; madc.hi.cc.u{w} $b, $b, $c, $a; addc.u{w} $d, $b, $a;", r, r * 3, INT))
+        out.append((f"mad.hi.cc.s{w} $a, $a, $b, $c; madc.lo.u{w} $d, $b, $c, $a;", r, r * 3, INT))
+    op("add.sat.s32", "r", "rr", INT)
+    op("sub.sat.s32", "r", "rr", INT)
+    op("mad.hi.sat.s32", "r", "rrr", INT)
+    for mode in ("wrap", "clamp"):
+        for way in "lr":
+            op(f"shf.{way}.{mode}.b32", "r", "rrr", SHIFT)
+            out.append((f"shf.{way}.{mode}.b32 $d, $b, $a, $c;", "r", "rrr", SHIFT))
+        op(f"bmsk.{mode}.b32", "r", "rr", SHIFT)
+        out.append((f"bmsk.{mode}.b32 $d, $b, $c;", "r", "rrr", SHIFT))
+    op("prmt.b32", "r", "rrr", INT)
+    for mode in ("f4e", "b4e", "rc8", "ecl", "ecr", "rc16"):
+        op(f"prmt.b32.{mode}", "r", "rrr", INT)
+    for table in (0x80, 0xFE, 0x96, 0xE8, 0x1D, 0x3C):
+        out.append((f"lop3.b32 $d, $a, $b, $c, {table};", "r", "rrr", INT))
+    op("fns.b32", "r", "rrr", SHIFT)
+    op("slct.b32.s32", "r", "rrr", INT)
+    op("slct.b64.f32", "d", "ddr", F32)
+    for w, r, table in ((32, "r", F32), (64, "d", F64)):
+        flushes = ("", ".ftz") if w == 32 else ("",)
+        for mode in ("rn", "rz", "rm", "rp"):
+            for ftz in flushes:
+                for name in ("add", "sub", "mul", "div"):
+                    op(f"{name}.{mode}{ftz}.f{w}", r, r * 2, table)
+                op(f"fma.{mode}{ftz}.f{w}", r, r * 3, table)
+                op(f"sqrt.{mode}{ftz}.f{w}", r, r, table)
+                op(f"rcp.{mode}{ftz}.f{w}", r, r, table)
+        for ftz in flushes:
+            op(f"min{ftz}.f{w}", r, r * 2, table)
+            op(f"max{ftz}.f{w}", r, r * 2, table)
+            for cmp in "eq ne lt le gt ge equ neu ltu leu gtu geu num nan".split():
+                out.append((f"setp.{cmp}{ftz}.f{w} %p1, $a, $b; selp.b{w} $d, $b, $c, %p1;", r, r * 3, table))
+        for kind in "finite infinite number notanumber normal subnormal".split():
+            out.append((f"testp.{kind}.f{w} %p1, $a; selp.b{w} $d, $b, $c, %p1;", r, r * 3, table))
+        op(f"copysign.f{w}", r, r * 2, table)
+        op(f"abs.f{w}", r, r, table)
+        op(f"neg.f{w}", r, r, table)
+    op("add.sat.f32", "r", "rr", F32)
+    op("fma.rn.sat.f32", "r", "rrr", F32)
+    op("min.NaN.f32", "r", "rr", F32)
+    op("max.NaN.f32", "r", "rr", F32)
+    op("set.lt.u32.f32", "r", "rr", F32)
+    op("set.ge.f32.s32", "r", "rr", INT)
+    for text in ("sin", "cos", "ex2", "lg2", "rcp", "sqrt", "rsqrt", "tanh"):
+        out.append((f"~{text}.approx.f32 $d, $a;", "r", "r", F32))
+    out.append(("~div.approx.f32 $d, $a, $b;", "r", "rr", F32))
+    out.append(("~div.full.f32 $d, $a, $b;", "r", "rr", F32))
+    for t in ("f16", "f16x2", "bf16", "bf16x2"):
+        r = "r" if t.endswith("x2") else "h"
+        op(f"fma.rn.{t}", r, r * 3, F16)
+        op(f"neg.{t}", r, r, F16)
+        op(f"abs.{t}", r, r, F16)
+        op(f"min.{t}", r, r * 2, F16)
+        op(f"max.{t}", r, r * 2, F16)
+        op(f"max.NaN.{t}", r, r * 2, F16)
+        op(f"fma.rn.relu.{t}", r, r * 3, F16)
+        for name in ("add", "sub", "mul"):
+            op(f"{name}.{t}", r, r * 2, F16)
+    for cmp in ("lt", "neu", "ge"):
+        out.append((f"setp.{cmp}.f16 %p1, $a, $b; selp.b16 $d, $b, $c, %p1;", "h", "hhh", F16))
+        out.append((f"setp.{cmp}.f16x2 %p1|%p2, $a, $b; selp.b32 $x, $b, $c, %p1; selp.b32 $d, $x, $a, %p2;", "r", "rrr", F16))
+    out.append(("setp.lt.and.s32 %p1|%p2, $a, $b, %p3; selp.b32 $x, $b, $c, %p1; selp.b32 $d, $x, $a, %p2;", "r", "rrr", INT))
+    integers = [(f"{s}{w}", {8: "r", 16: "h", 32: "r", 64: "d"}[w], w) for w in (8, 16, 32, 64) for s in "us"]
+    for to, d, _ in integers:
+        for source, a, _ in integers:
+            op(f"cvt.{to}.{source}", d, a, INT)
+            if to != source:
+                op(f"cvt.sat.{to}.{source}", d, a, INT)
+        for mode in ("rni", "rzi", "rmi", "rpi"):
+            for source, a, table in (("f32", "r", F32), ("f64", "d", F64), ("f16", "h", F16)):
+                op(f"cvt.{mode}.{to}.{source}", d, a, table)
+        op(f"cvt.rzi.ftz.{to}.f32", d, "r", F32)
+        for mode in ("rn", "rz", "rm", "rp"):
+            for t, r in (("f32", "r"), ("f64", "d")):
+                op(f"cvt.{mode}.{t}.{to}", r, d, INT)
+        op(f"cvt.rn.f16.{to}", "h", d, INT)
+    for mode in ("rn", "rz", "rm", "rp"):
+        op(f"cvt.{mode}.f32.f64", "r", "d", F64)
+        op(f"cvt.{mode}.ftz.f32.f64", "r", "d", F64)
+    for mode in ("rn", "rz"):
+        op(f"cvt.{mode}.f16.f32", "h", "r", F32)
+        op(f"cvt.{mode}.bf16.f32", "h", "r", F32)
+        op(f"cvt.{mode}.f16x2.f32", "r", "rr", F32)
+        op(f"cvt.{mode}.relu.bf16x2.f32", "r", "rr", F32)
+    op("cvt.rn.f16.f64", "h", "d", F64)
+    op("cvt.f32.f16", "r", "h", F16)
+    op("cvt.f64.f16", "d", "h", F16)
+    op("cvt.f32.bf16", "r", "h", F16)
+    op("cvt.f64.f32", "d", "r", F32)
+    op("cvt.ftz.f64.f32", "d", "r", F32)
+    op("cvt.sat.f32.f32", "r", "r", F32)
+    op("cvt.rn.sat.f32.f64", "r", "d", F64)
+    op("cvt.rn.sat.f16.f32", "h", "r", F32)
+    for mode in ("rni", "rzi", "rmi", "rpi"):
+        op(f"cvt.{mode}.f32.f32", "r", "r", F32)
+        op(f"cvt.{mode}.ftz.f32.f32", "r", "r", F32)
+        op(f"cvt.{mode}.f64.f64", "d", "d", F64)
+        op(f"cvt.{mode}.f16.f16", "h", "h", F16)
+    for mode in ("up", "down", "bfly", "idx"):
+        for clamp in ("31", "0", "7", "6175", "2055"):
+            out.append((f"shfl.sync.{mode}.b32 %r8|%p1, $a, $b, {clamp}, 0xffffffff; selp.b32 $x, 1, 0, %p1; add.u32 $d, %r8, $x;", "r", "rr", INT))
+    out.append(("and.b32 $a, $a, 3; match.any.sync.b32 $d, $a, 0xffffffff;", "r", "r", INT))
+    for name in ("add.s32", "min.u32", "min.s32", "max.u32", "max.s32", "and.b32", "or.b32", "xor.b32"):
+        op(f"redux.sync.{name}", "r", "r", INT, True)
+        text, *rest = out.pop()
+        out.append((text.replace("$a;", "$a, 0xffffffff;"), *rest))
+    return out
+
+
+def kernel(index, text, d, sources, table):
+    lines = [f".visible .entry k{index}(.param .u64 from, .param .u64 to)", "{",
+             "\t.reg .pred %p<4>;", "\t.reg .b16 %h<10>;", "\t.reg .b32 %r<12>;", "\t.reg .b64 %d<12>;",
+             "\tmov.u32 %r9, %tid.x;", "\tld.param.u64 %d8, [from];", "\tld.param.u64 %d9, [to];",
+             "\tmad.wide.u32 %d8, %r9, 24, %d8;", "\tmad.wide.u32 %d9, %r9, 8, %d9;"]
+    for i in range(3):
+        lines.append(f"\tld.global.u64 %d{i + 1}, [%d8+{table * THREADS * 24 + 8 * i}];")
+        lines.append(f"\tcvt.u32.u64 %r{i + 1}, %d{i + 1};")
+        lines.append(f"\tcvt.u16.u64 %h{i + 1}, %d{i + 1};")
+    lines.append("\tsetp.gt.s32 %p3, %r3, 5;")
+    text = text.lstrip("~").replace("$d", f"%{d}4").replace("$x", "%r5").replace("$y", "%r6")
+    for i, r in enumerate(sources):
+        text = text.replace("$" + "abc"[i], f"%{r}{i + 1}")
+    lines.append("\t" + text)
+    lines.append({"h": "\tcvt.u64.u16 %d5, %h4;", "r": "\tcvt.u64.u32 %d5, %r4;", "d": "\tmov.b64 %d5, %d4;"}[d])
+    lines += [f"\tst.global.u64 [%d9+{index * THREADS * 8}], %d5;", "\tret;", "}", ""]
+    return "\n".join(lines)
+
+
+def main():
+    path = lambda name: os.path.join(HERE, name)
+    names = instructions()
+    head = ".version 8.0\n.target sm_90\n.address_size 64\n\n"
+    text = head + "\n".join(kernel(i, *item) for i, item in enumerate(names))
+    words = inputs()
+    if "record" not in sys.argv:
+        open(path("instructions.ptx"), "w").write(text)
+        open(path("instructions.in"), "wb").write(struct.pack(f"<{len(words)}Q", *words))
+        open(path("instructions.txt"), "w").write("".join(item[0] + "\n" for item in names))
+        return
+    cuda = ctypes.CDLL("libcuda.so.1")
+
+    def call(name, *args):
+        code = getattr(cuda, name)(*args)
+        assert code == 0, (name, code)
+
+    call("cuInit", 0)
+    context, module, function = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+    call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
+    call("cuCtxSetCurrent", context)
+    log = ctypes.create_string_buffer(1 << 16)
+    options = (ctypes.c_int * 2)(5, 6)
+    values = (ctypes.c_void_p * 2)(ctypes.addressof(log), len(log))
+    source, target = ctypes.c_uint64(), ctypes.c_uint64()
+    size = len(names) * THREADS * 8
+    call("cuMemAlloc_v2", ctypes.byref(source), len(words) * 8)
+    call("cuMemAlloc_v2", ctypes.byref(target), size)
+    packed = struct.pack(f"<{len(words)}Q", *words)
+    call("cuMemcpyHtoD_v2", source, packed, len(packed))
+    args = (ctypes.c_void_p * 2)(ctypes.addressof(source), ctypes.addressof(target))
+    for index, item in enumerate(names):
+        one = (head + kernel(index, *item)).encode()
+        if cuda.cuModuleLoadDataEx(ctypes.byref(module), one, 2, options, values):
+            print(item[0], log.value.decode(), file=sys.stderr)
+            continue
+        call("cuModuleGetFunction", ctypes.byref(function), module, f"k{index}".encode())
+        call("cuLaunchKernel", function, 1, 1, 1, THREADS, 1, 1, 0, None, args, None)
+    call("cuCtxSynchronize")
+    result = ctypes.create_string_buffer(size)
+    call("cuMemcpyDtoH_v2", result, target, ctypes.c_size_t(size))
+    open(os.path.join(os.environ.get("OUT", HERE), "instructions.out"), "wb").write(result.raw)
+
+
+main()

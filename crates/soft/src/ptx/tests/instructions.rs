@@ -1,0 +1,46 @@
+//! Single instructions, against what a GPU computed. `data/instructions.py` makes the kernels and records.
+
+use super::{Memory, arg, launch, load};
+
+const PTX: &str = include_str!("data/instructions.ptx");
+const NAMES: &str = include_str!("data/instructions.txt");
+const INPUT: &[u8] = include_bytes!("data/instructions.in");
+const RECORDED: &[u8] = include_bytes!("data/instructions.out");
+const THREADS: usize = 32;
+
+fn words(bytes: &[u8]) -> Vec<u64> {
+    bytes.chunks_exact(8).map(|chunk| u64::from_le_bytes(chunk.try_into().unwrap())).collect()
+}
+
+/// Approximate results are near enough at this relative and absolute distance.
+fn is_near(got: u64, recorded: u64) -> bool {
+    let (got, recorded) = (f32::from_bits(got as u32), f32::from_bits(recorded as u32));
+    let distance = (f64::from(got) - f64::from(recorded)).abs();
+    got == recorded || (got.is_nan() && recorded.is_nan()) || distance <= f64::from(recorded.abs()) * 1e-5 + 1e-6
+}
+
+#[test]
+fn agree_with_a_gpu() {
+    let image = load(PTX);
+    let names: Vec<&str> = NAMES.lines().collect();
+    assert_eq!(RECORDED.len(), names.len() * THREADS * 8);
+    let mut memory = Memory::default();
+    let input = words(INPUT);
+    let (from, to) = (memory.put(&input), memory.put(&vec![0_u64; names.len() * THREADS]));
+    for index in 0..names.len() {
+        let name = format!("k{index}");
+        launch(&image, &mut memory, &name, [1, 1, 1], [THREADS as u32, 1, 1], 0, &[arg(from), arg(to)]).unwrap();
+    }
+    let mut wrong = String::new();
+    let got = memory.get::<u64>(to);
+    for ((name, got), recorded) in names.iter().zip(got.chunks(THREADS)).zip(words(RECORDED).chunks(THREADS)) {
+        for (thread, (&got, &recorded)) in got.iter().zip(recorded).enumerate() {
+            let is_right = if name.starts_with('~') { is_near(got, recorded) } else { got == recorded };
+            if !is_right {
+                let inputs: Vec<String> = (0..5).map(|table| format!("{:x?}", &input[(table * THREADS + thread) * 3..][..3])).collect();
+                wrong += &format!("{name} thread {thread}: {got:#x}, the GPU has {recorded:#x}; inputs {}\n", inputs.join(" "));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}

@@ -1,0 +1,78 @@
+//! The choice of the driver, and the names of what was chosen.
+
+use std::error::Error;
+use std::process::{Command, ExitCode};
+
+use cuda_handles::Device;
+use cuda_sys::{Driver, Loader};
+
+use crate::options::Choice;
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+/// A driver in use, or the exit code of a second process that uses another.
+pub(crate) enum Chosen {
+    Here { driver: &'static Driver, soft: bool },
+    Elsewhere(ExitCode),
+}
+
+/// Installs the driver asked for. Left to choose, takes the system's if it has a device, else the software driver, and says why.
+pub(crate) fn choose(choice: &Choice) -> Outcome<Chosen> {
+    match choice {
+        Choice::Soft => soft(),
+        Choice::System => Ok(Chosen::Here { driver: Loader::system().install()?, soft: false }),
+        Choice::File(path) => {
+            // SAFETY: whoever names a library on the command line answers for its being a driver.
+            let loader = unsafe { Loader::file(path) };
+            Ok(Chosen::Here { driver: loader.install()?, soft: false })
+        }
+        Choice::Auto => automatic(),
+    }
+}
+
+fn soft() -> Outcome<Chosen> {
+    let driver = cuda_soft::loader(cuda_soft::Config::from_environment()?).install()?;
+    Ok(Chosen::Here { driver, soft: true })
+}
+
+fn automatic() -> Outcome<Chosen> {
+    // A library named in the environment was asked for, so its failure is told and not papered over.
+    let named = std::env::var_os("CUDA_SYS_DRIVER").is_some_and(|path| !path.is_empty());
+    let driver = match Loader::from_environment().install() {
+        Ok(driver) => driver,
+        Err(error) if named => return Err(error.into()),
+        Err(error) => {
+            println!("using the software driver: {error}");
+            return soft();
+        }
+    };
+    let reason = match Device::count() {
+        Ok(1..) => return Ok(Chosen::Here { driver, soft: false }),
+        Ok(0) => "the system's driver has no device".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    if named {
+        return Err(reason.into());
+    }
+    println!("using the software driver: {reason}");
+    again_with_soft()
+}
+
+/// A process has one driver, and this one has got the wrong one.
+fn again_with_soft() -> Outcome<Chosen> {
+    let arguments = std::env::args_os().skip(1);
+    let status =
+        Command::new(std::env::current_exe()?).args(arguments).args(["--driver", "soft"]).status()?;
+    let code = status.code().and_then(|code| u8::try_from(code).ok());
+    Ok(Chosen::Elsewhere(code.map_or(ExitCode::FAILURE, ExitCode::from)))
+}
+
+pub(crate) fn name(driver: &Driver) -> String {
+    format!("CUDA {} from {}", driver.version(), driver.origin())
+}
+
+pub(crate) fn name_device(device: Device) -> Outcome<String> {
+    let (major, minor) = device.compute_capability()?;
+    let gib = device.total_memory()? as f64 / f64::from(1 << 30);
+    Ok(format!("{}, compute capability {major}.{minor}, {gib:.1} GiB", device.name()?))
+}

@@ -1,0 +1,144 @@
+//! The demo: heat on a plate, as one CUDA graph of kernel, memset and memcpy nodes that is replayed.
+//!
+//! It checks the result against plain Rust, compares plain launches with replays, and draws the plate and the graph.
+
+mod driver;
+mod options;
+mod picture;
+mod plate;
+mod reference;
+mod simulation;
+mod timing;
+
+use std::error::Error;
+use std::process::ExitCode;
+
+use cuda_handles::{Context, Device};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use driver::Chosen;
+use options::Options;
+use plate::Task;
+use simulation::Simulation;
+use timing::Times;
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+/// Device and reference do the same operations in the same order, so they should not differ at all. Temperatures are at most 1.
+const TOLERANCE: f32 = 1e-6;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Outcome<ExitCode> {
+    let options = Options::parse(std::env::args().skip(1))?;
+    let (driver, soft) = match driver::choose(&options.driver)? {
+        Chosen::Here { driver, soft } => (driver, soft),
+        Chosen::Elsewhere(code) => return Ok(code),
+    };
+    if options.describe {
+        println!("{}", driver::name(driver));
+        for device in Device::all()? {
+            println!("device {}: {}", device.ordinal(), driver::name_device(device)?);
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    println!("driver  {}", driver::name(driver));
+    let device = Device::new(0)?;
+    println!("device  {}", driver::name_device(device)?);
+    let (size, steps, rounds) = if soft { (128, 100, 4) } else { (1024, 200, 10) };
+    let task = Task {
+        size: options.size.map_or(size, |size| size as usize),
+        steps: options.steps.map_or(steps, |steps| steps as usize),
+        rounds,
+    };
+    heat(task, &device.context()?, &options)
+}
+
+fn heat(task: Task, context: &Context, options: &Options) -> Outcome<ExitCode> {
+    let simulation = Simulation::new(task, context)?;
+    let (plain, replayed) = (simulation.plates()?, simulation.plates()?);
+    let graph = simulation.graph(&replayed)?;
+    let mut executable = graph.instantiate()?;
+    let Task { size, steps, rounds } = task;
+    println!("plate   {size} x {size} cells, {rounds} rounds of {steps} steps");
+    println!("graph   {} nodes, {} edges", graph.len()?, graph.edges()?.len());
+
+    let bar = progress(3 * rounds);
+    let stream = simulation.stream();
+    let wait = || Ok(stream.synchronize_blocking()?);
+    let (mut launches, mut replays) = (Times::default(), Times::default());
+    bar.set_message("plain launches");
+    for _ in 0..rounds {
+        launches.round::<Box<dyn Error>>(|| simulation.launch(&plain), wait)?;
+        bar.inc(1);
+    }
+    bar.set_message("graph replays");
+    for _ in 0..rounds {
+        replays.round::<Box<dyn Error>>(|| Ok(executable.launch(stream)?), wait)?;
+        bar.inc(1);
+    }
+    bar.set_message("reference");
+    let expected = reference::run(task, || bar.inc(1));
+    bar.finish_and_clear();
+
+    let found = replayed.read(stream)?;
+    report(task, &launches, &replays);
+    let good = verify("plain launches", &plain.read(stream)?, &expected)
+        & verify("graph replays", &found, &expected);
+    draw(task, options, &found, &graph.to_dot()?)?;
+    if good {
+        println!("verified");
+    }
+    Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Nothing is drawn where nobody would see it move.
+fn progress(rounds: usize) -> ProgressBar {
+    let bar = ProgressBar::new(rounds as u64);
+    match ProgressStyle::with_template("{msg:14} {wide_bar} {pos}/{len} {elapsed}") {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}
+
+fn report(task: Task, launches: &Times, replays: &Times) {
+    println!("\nmicroseconds for a step, median    until enqueued   until complete");
+    for (name, times) in [("plain launches", launches), ("graph replays", replays)] {
+        let (enqueued, complete) = times.per_step(task.steps);
+        println!("{name:34} {enqueued:14.3} {complete:16.3}");
+    }
+    println!();
+}
+
+fn verify(name: &str, found: &reference::State, expected: &reference::State) -> bool {
+    let difference = [
+        reference::largest_difference(&found.plate, &expected.plate),
+        reference::largest_difference(&found.records, &expected.records),
+        (found.change - expected.change).abs(),
+    ];
+    let good = difference.iter().all(|difference| *difference <= TOLERANCE);
+    let [plate, records, change] = difference;
+    let word = if good { "as the reference" } else { "WRONG" };
+    println!(
+        "{name:14} {word}: largest difference {plate:e} on the plate, {records:e} in the recorded rows, {change:e} in \
+         the last change ({TOLERANCE:e} allowed)"
+    );
+    good
+}
+
+fn draw(task: Task, options: &Options, found: &reference::State, dot: &str) -> Outcome<()> {
+    std::fs::create_dir_all(&options.out)?;
+    let (picture, graph) = (options.out.join("heat.png"), options.out.join("graph.dot"));
+    picture::write(&picture, task.size, &found.plate)?;
+    std::fs::write(&graph, dot)?;
+    println!("wrote {} and {}", picture.display(), graph.display());
+    Ok(())
+}

@@ -1,0 +1,72 @@
+//! Tests that need a process of their own run themselves again as a child.
+
+use std::io::Read;
+use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::poll::until;
+
+const VARIABLE: &str = "CUDA_TEST_CHILD";
+const BOUND: Duration = Duration::from_secs(120);
+
+/// Runs the rest of the test in a process of its own, with environment variables if need be:
+/// `alone!();` or `alone!("CUDA_SOFT_VERSION" = "12.2");` as the test's first line.
+#[macro_export]
+macro_rules! alone {
+    ($($name:literal = $value:expr),*) => {{
+        fn here() {}
+        if $crate::ran_as_child(core::any::type_name_of_val(&here), &[$(($name, $value)),*]) {
+            return;
+        }
+    }};
+}
+
+/// Whether the test has now been run in a child process, and passed. False in the child itself.
+///
+/// # Panics
+/// The child failed; its output is shown.
+#[doc(hidden)]
+#[track_caller]
+#[must_use]
+pub fn ran_as_child(function: &str, environment: &[(&str, &str)]) -> bool {
+    let name = function.split_once("::").map_or(function, |(_, rest)| rest);
+    let name = name.strip_suffix("::here").unwrap_or(name);
+    if std::env::var_os(VARIABLE).is_some_and(|child| child == name) {
+        return false;
+    }
+    let program = std::env::current_exe().expect("a test has an executable");
+    let mut child = Command::new(program)
+        .args([name, "--exact", "--nocapture", "--include-ignored", "--test-threads=1"])
+        .env(VARIABLE, name)
+        .envs(environment.iter().copied())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("a test can start itself again");
+    let (out, err) = (collect(child.stdout.take()), collect(child.stderr.take()));
+    let ended = until(BOUND, || matches!(child.try_wait(), Ok(Some(_))));
+    let status = end(&mut child);
+    let (out, err) = (out.join().unwrap_or_default(), err.join().unwrap_or_default());
+    assert!(ended, "{name} did not end in {BOUND:?}\n{out}\n{err}");
+    assert!(status.is_some_and(|status| status.success()), "{name} failed: {status:?}\n{out}\n{err}");
+    assert!(out.contains("1 passed"), "{name} did not run\n{out}\n{err}");
+    out.lines().filter_map(|line| line.find("skipped: ").map(|at| &line[at..])).for_each(|line| println!("{line}"));
+    true
+}
+
+fn collect(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut pipe) = pipe {
+            let _ = pipe.read_to_end(&mut bytes);
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+fn end(child: &mut Child) -> Option<std::process::ExitStatus> {
+    let _ = child.kill();
+    child.wait().ok()
+}

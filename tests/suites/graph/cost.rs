@@ -1,0 +1,144 @@
+//! What drawing and launching costs, exactly.
+
+use cuda_graph::ContextExt;
+use cuda_launch::{params, per};
+use cuda_sys::Call;
+use cuda_tests::{Kind, count, kernel, no_leaks, setup, trace};
+
+#[test]
+fn adding_a_node_is_one_call() {
+    let context = setup();
+    no_leaks(|| {
+        let saxpy = kernel(&context, "saxpy");
+        let stream = context.stream().unwrap();
+        let (x, y) = (stream.zeros::<f32>(8).unwrap(), stream.zeros::<f32>(8).unwrap());
+        let (graph, cost) = count(|| context.graph().unwrap());
+        cost.assert_calls(&[("cuGraphCreate", 1)]);
+        let (empty, cost) = count(|| graph.root().empty().unwrap());
+        assert_eq!(cost.total(), 1, "{cost}");
+        let (fill, cost) = count(|| empty.then().fill(&x, 1.0).unwrap());
+        assert_eq!(cost.total(), 1, "{cost}");
+        let (copy, cost) = count(|| fill.then().copy(&x, &y).unwrap());
+        assert_eq!(cost.total(), 1, "{cost}");
+        let (launch, cost) = count(|| {
+            // SAFETY: the arguments are the kernel's, and both buffers have 8 elements.
+            unsafe { copy.then().launch(&saxpy, per(8, 32), params![8_u32, 2.0_f32, &x, &y]) }.unwrap()
+        });
+        assert_eq!(cost.total(), 1, "{cost}");
+        let (_, cost) = count(|| launch.clone().named("named"));
+        cost.assert_calls(&[]);
+        let (_, cost) = count(|| graph.add_edge(&empty, &launch).unwrap());
+        assert_eq!(cost.calls("cuGraphAddDependencies"), 1, "{cost}");
+    });
+}
+
+#[test]
+fn clones_of_handles_cost_nothing() {
+    let context = setup();
+    no_leaks(|| {
+        let graph = context.graph().unwrap();
+        let node = graph.root().empty().unwrap();
+        let (clones, cost) = count(|| (graph.clone(), node.clone(), graph.root(), node.then()));
+        cost.assert_calls(&[]);
+        assert_eq!(cost.heap_allocations(), 0);
+        let ((), cost) = count(|| drop(clones));
+        cost.assert_calls(&[]);
+    });
+}
+
+#[test]
+fn an_executable_has_one_user_object_retained_just_before_and_released_just_after() {
+    let context = setup();
+    no_leaks(|| {
+        let increment = kernel(&context, "increment");
+        let stream = context.stream().unwrap();
+        let graph = context.graph().unwrap();
+        let mut last = (*graph.root().empty().unwrap()).clone();
+        for _ in 0..20 {
+            let buffer = stream.zeros::<u32>(8).unwrap();
+            // SAFETY: the graph is never launched.
+            last = unsafe { last.then().launch(&increment, per(8, 8), params![&buffer, 8_u32]) }.unwrap().into();
+        }
+        let ((exec, cost), steps) = trace(|| count(|| graph.instantiate().unwrap()));
+        assert_eq!(cost.live(Kind::UserObject), 1);
+        assert_eq!(cost.live(Kind::Exec), 1);
+        assert_eq!(cost.live(Kind::Graph), 0);
+        let expected = [
+            ("cuUserObjectCreate", 1),
+            ("cuGraphRetainUserObject", 1),
+            ("cuGraphInstantiateWithParams", 1),
+            ("cuGraphReleaseUserObject", 1),
+            ("cuUserObjectRelease", 1),
+            ("cuThreadExchangeStreamCaptureMode", 2),
+        ];
+        for (name, times) in expected {
+            assert_eq!(cost.calls(name), times, "{name}: {cost}");
+        }
+        let context_calls: u64 = ["cuCtxPushCurrent", "cuCtxPopCurrent", "cuCtxGetCurrent", "cuCtxSetCurrent"]
+            .iter()
+            .map(|name| cost.calls(name))
+            .sum();
+        assert!(context_calls <= 3, "{cost}");
+        assert_eq!(cost.total(), 7 + context_calls, "{cost}");
+        let order: Vec<Call> = steps.iter().map(|step| step.call).collect();
+        let place = |call| order.iter().position(|other| *other == call).unwrap();
+        assert!(place(Call::cuUserObjectCreate) < place(Call::cuGraphRetainUserObject), "{order:?}");
+        assert!(place(Call::cuGraphRetainUserObject) < place(Call::cuGraphInstantiateWithParams), "{order:?}");
+        assert!(place(Call::cuGraphInstantiateWithParams) < place(Call::cuGraphReleaseUserObject), "{order:?}");
+        drop(exec);
+    });
+}
+
+#[test]
+fn a_graph_launch_is_one_call_and_no_allocation() {
+    let context = setup();
+    no_leaks(|| {
+        let increment = kernel(&context, "increment");
+        let (home, other) = (context.stream().unwrap(), context.stream().unwrap());
+        let buffer = home.zeros::<u32>(8).unwrap();
+        home.synchronize_blocking().unwrap();
+        let graph = context.graph().unwrap();
+        // SAFETY: the arguments are the kernel's, and the count is the buffer's.
+        unsafe { graph.root().launch(&increment, per(8, 8), params![&buffer, 8_u32]) }.unwrap();
+        let mut exec = graph.instantiate().unwrap();
+        for stream in [&home, &other, &home] {
+            let (launched, cost) = count(|| exec.launch(stream));
+            launched.unwrap();
+            cost.assert_calls(&[("cuGraphLaunch", 1)]);
+            assert_eq!(cost.heap_allocations(), 0);
+        }
+        let (uploaded, cost) = count(|| exec.upload(&home));
+        uploaded.unwrap();
+        cost.assert_calls(&[("cuGraphUpload", 1)]);
+        assert_eq!(buffer.read_blocking(&home).unwrap(), [3; 8]);
+    });
+}
+
+#[test]
+fn the_first_launch_elsewhere_waits_for_unsettled_homes_and_later_ones_are_one_call() {
+    let context = setup();
+    no_leaks(|| {
+        let increment = kernel(&context, "increment");
+        let homes: Vec<_> = (0..3).map(|_| context.stream().unwrap()).collect();
+        let other = context.stream().unwrap();
+        let buffers: Vec<_> = homes.iter().map(|home| home.zeros::<u32>(8).unwrap()).collect();
+        let graph = context.graph().unwrap();
+        for buffer in &buffers {
+            // SAFETY: the arguments are the kernel's, and the count is the buffer's.
+            unsafe { graph.root().launch(&increment, per(8, 8), params![buffer, 8_u32]) }.unwrap();
+        }
+        let mut exec = graph.instantiate().unwrap();
+        let (launched, cost) = count(|| exec.launch(&other));
+        launched.unwrap();
+        assert_eq!((cost.calls("cuGraphLaunch"), cost.calls("cuStreamWaitEvent")), (1, 3), "{cost}");
+        for _ in 0..3 {
+            let (launched, cost) = count(|| exec.launch(&other));
+            launched.unwrap();
+            cost.assert_calls(&[("cuGraphLaunch", 1)]);
+            assert_eq!(cost.heap_allocations(), 0);
+        }
+        for buffer in &buffers {
+            assert_eq!(buffer.read_blocking(&other).unwrap(), [4; 8]);
+        }
+    });
+}

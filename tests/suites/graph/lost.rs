@@ -1,0 +1,36 @@
+use cuda_graph::{ContextExt, Error};
+use cuda_launch::{LaunchConfig, params};
+use cuda_sys::CUresult;
+use cuda_tests::{alone, count, kernel, settle, setup};
+
+#[test]
+fn a_fault_in_a_graph_loses_the_context_and_everything_says_so() {
+    alone!();
+    let context = setup();
+    let stream = context.stream().unwrap();
+    let buffer = stream.zeros::<u32>(8).unwrap();
+    let healthy = context.graph().unwrap();
+    let node = healthy.root().fill(&buffer, 1).unwrap();
+    let mut healthy_exec = healthy.instantiate().unwrap();
+    let graph = context.graph().unwrap();
+    // SAFETY: not at all: the kernel writes where nothing is, which ends the context and this process's use of it.
+    unsafe { graph.root().launch(&kernel(&context, "poke"), LaunchConfig::new(1, 1), params![0x40_u64, 7_u32]) }.unwrap();
+    let mut exec = graph.instantiate().unwrap();
+    settle();
+    exec.launch(&stream).unwrap();
+    let first = stream.synchronize_blocking().unwrap_err();
+    let cuda_handles::Error::ContextLost(cause) = first else { panic!("{first:?}") };
+    assert_eq!(cause.code, CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
+    let lost = Error::Handles(cuda_handles::Error::ContextLost(cause));
+    assert_eq!(healthy_exec.launch(&stream).unwrap_err(), lost);
+    assert_eq!(healthy_exec.upload(&stream).unwrap_err(), lost);
+    assert_eq!(healthy.instantiate().unwrap_err(), lost);
+    assert_eq!(healthy.root().fill(&buffer, 2).unwrap_err(), lost);
+    assert_eq!(context.graph().unwrap_err(), lost);
+    let ((), cost) = count(|| {
+        drop((exec, healthy_exec, graph, healthy, node, buffer, stream));
+        settle();
+    });
+    let calls = cost.total_anywhere();
+    assert_eq!(calls, 0, "drops after the loss call nothing: {cost}");
+}

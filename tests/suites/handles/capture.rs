@@ -1,0 +1,132 @@
+use core::ptr;
+use std::sync::Barrier;
+
+use cuda_handles::{Buffer, Context, Stream};
+use cuda_sys::{CUresult, CUstreamCaptureMode, CUstreamCaptureStatus};
+use cuda_tests::{kernel, no_leaks, raw, settle, setup, skip};
+
+const GLOBAL: CUstreamCaptureMode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
+const THREAD_LOCAL: CUstreamCaptureMode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+
+/// Whether the driver can capture.
+fn begin(stream: &Stream, mode: CUstreamCaptureMode) -> bool {
+    // SAFETY: the stream lives.
+    let result = unsafe { raw::driver().cuStreamBeginCapture(stream.as_raw(), mode) };
+    if result == CUresult::CUDA_ERROR_NOT_SUPPORTED {
+        return false;
+    }
+    raw::ok(result);
+    true
+}
+
+fn end(stream: &Stream) {
+    let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+    // SAFETY: the stream lives and the out pointer is valid.
+    raw::ok(unsafe { raw::driver().cuStreamIsCapturing(stream.as_raw(), &raw mut status) });
+    assert_eq!(status, CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE, "the capture must still be valid");
+    let mut graph = ptr::null_mut();
+    // SAFETY: as above; the graph that comes back is destroyed.
+    raw::ok(unsafe { raw::driver().cuStreamEndCapture(stream.as_raw(), &raw mut graph) });
+    assert!(!graph.is_null());
+    // SAFETY: the graph is ours.
+    raw::ok(unsafe { raw::driver().cuGraphDestroy(graph) });
+}
+
+/// One of each thing that is dropped in its own way.
+struct Things {
+    home: Buffer<u32>,
+    shared: Buffer<u32>,
+    settled_and_shared: Buffer<u32>,
+    stream: Stream,
+    event: cuda_handles::Event,
+    kernel: cuda_handles::Kernel,
+}
+
+fn things(context: &Context) -> Things {
+    let (home, other) = (context.stream().unwrap(), context.stream().unwrap());
+    let settled_and_shared = home.upload(&[1; 10]).unwrap();
+    home.synchronize_blocking().unwrap();
+    other.fill(&settled_and_shared, 2).unwrap();
+    let shared = home.zeros(10).unwrap();
+    other.fill(&shared, 2).unwrap();
+    Things {
+        home: home.zeros(10).unwrap(),
+        shared,
+        settled_and_shared,
+        stream: other,
+        event: context.event().unwrap(),
+        kernel: kernel(context, "empty"),
+    }
+}
+
+fn drop_all(things: Things) {
+    let Things { home, shared, settled_and_shared, stream, event, kernel } = things;
+    drop((home, shared, settled_and_shared, stream, event, kernel));
+}
+
+#[test]
+fn drops_on_a_thread_that_captures_leave_the_capture_valid() {
+    let context = setup();
+    let (capturing, ahead) = (context.stream().unwrap(), things(&context));
+    for mode in [THREAD_LOCAL, GLOBAL] {
+        no_leaks(|| {
+            let things = things(&context);
+            context.synchronize_blocking().unwrap();
+            if !begin(&capturing, mode) {
+                println!("skipped: the driver under test does not capture yet");
+                return;
+            }
+            drop_all(things);
+            settle();
+            end(&capturing);
+        });
+    }
+    drop_all(ahead);
+}
+
+#[test]
+fn drops_beside_another_threads_global_capture_leave_it_valid() {
+    let context = setup();
+    no_leaks(|| {
+        let capturing = context.stream().unwrap();
+        let things = things(&context);
+        context.synchronize_blocking().unwrap();
+        let (begun, dropped) = (Barrier::new(2), Barrier::new(2));
+        let supported = std::thread::scope(|scope| {
+            let other = scope.spawn(|| {
+                let supported = begin(&capturing, GLOBAL);
+                begun.wait();
+                dropped.wait();
+                if supported {
+                    end(&capturing);
+                }
+                supported
+            });
+            begun.wait();
+            drop_all(things);
+            settle();
+            dropped.wait();
+            other.join().unwrap()
+        });
+        if !supported {
+            skip!("the driver under test does not capture yet");
+        }
+    });
+}
+
+#[test]
+fn a_buffer_whose_home_stream_captures_is_freed_after_the_capture() {
+    let context = setup();
+    no_leaks(|| {
+        let capturing = context.stream().unwrap();
+        let buffer = capturing.upload(&[1_u32; 10]).unwrap();
+        if !begin(&capturing, THREAD_LOCAL) {
+            skip!("the driver under test does not capture yet");
+        }
+        drop(buffer);
+        end(&capturing);
+        settle();
+        let again = capturing.upload(&[3_u32; 10]).unwrap();
+        assert_eq!(again.read_blocking(&capturing).unwrap(), [3; 10]);
+    });
+}

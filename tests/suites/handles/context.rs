@@ -1,0 +1,99 @@
+use core::ptr;
+use std::collections::HashSet;
+
+use cuda_handles::{Context, Device};
+use cuda_sys::CUcontext;
+use cuda_tests::{Kind, alone, chosen, count, install, live, raw, setup};
+
+fn current() -> CUcontext {
+    let mut current = ptr::null_mut();
+    // SAFETY: the out pointer is valid.
+    raw::ok(unsafe { raw::driver().cuCtxGetCurrent(&raw mut current) });
+    current
+}
+
+#[test]
+fn a_device_gives_the_same_context_every_time() {
+    let context = setup();
+    let (again, cost) = count(|| Device::new(0).unwrap().context().unwrap());
+    assert_eq!(cost.calls("cuDevicePrimaryCtxRetain"), 0, "{cost}");
+    assert_eq!(again, *context);
+    assert_eq!(again.as_raw(), context.as_raw());
+    assert_eq!(HashSet::<Context>::from_iter([again, context.clone()]).len(), 1);
+    assert_eq!(context.device(), Device::new(0).unwrap());
+}
+
+#[test]
+fn a_primary_context_is_retained_once_and_stays_after_its_last_handle() {
+    alone!();
+    install(chosen());
+    let raw_values: HashSet<usize> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4)
+            .map(|_| scope.spawn(|| Device::new(0).unwrap().context().unwrap().as_raw() as usize))
+            .collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(raw_values.len(), 1);
+    assert_eq!(live().of(Kind::Context), 1);
+}
+
+#[test]
+fn a_context_leaves_the_threads_current_context_alone() {
+    let context = setup();
+    let before = current();
+    let stream = context.stream().unwrap();
+    let event = context.event().unwrap();
+    let buffer = stream.upload(&[1_u32, 2]).unwrap();
+    stream.record(&event).unwrap();
+    assert_eq!(buffer.read_blocking(&stream).unwrap(), [1, 2]);
+    context.synchronize_blocking().unwrap();
+    context.memory_info().unwrap();
+    assert_eq!(current(), before);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            assert!(current().is_null());
+            drop(context.event().unwrap());
+            drop(context.stream().unwrap());
+            assert!(current().is_null());
+        });
+    });
+}
+
+#[test]
+fn a_section_can_have_the_context_current() {
+    let context = setup();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let inside = context.with_current(current);
+            let inside = inside.unwrap();
+            assert_eq!(inside, context.as_raw());
+            assert!(current().is_null());
+        });
+    });
+}
+
+#[test]
+fn a_healthy_context_is_not_lost() {
+    let context = setup();
+    assert_eq!(context.lost(), None);
+}
+
+#[test]
+fn memory_info_knows_free_and_total() {
+    let context = setup();
+    let (free, total) = context.memory_info().unwrap();
+    assert!(free <= total && total > 1 << 20, "{free} of {total}");
+    assert!(total <= context.device().total_memory().unwrap());
+}
+
+#[test]
+fn handles_go_between_threads() {
+    fn may_travel<T: Send + Sync + Clone + core::fmt::Debug + Eq + core::hash::Hash>() {}
+    may_travel::<Context>();
+    may_travel::<Device>();
+    may_travel::<cuda_handles::Stream>();
+    may_travel::<cuda_handles::Event>();
+    may_travel::<cuda_handles::Library>();
+    may_travel::<cuda_handles::Kernel>();
+    may_travel::<cuda_handles::Buffer<f32>>();
+}

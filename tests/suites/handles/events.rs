@@ -1,0 +1,89 @@
+use std::time::{Duration, Instant};
+
+use cuda_handles::{Error, EventOptions};
+use cuda_tests::{Gate, Kind, SOON, count, live, no_leaks, setup, until};
+
+#[test]
+fn an_event_is_created_by_one_call_and_destroyed_with_its_last_handle() {
+    let context = setup();
+    no_leaks(|| {
+        let before = live().of(Kind::Event);
+        let (event, cost) = count(|| context.event().unwrap());
+        assert_eq!(cost.calls("cuEventCreate"), 1, "{cost}");
+        let (clone, cost) = count(|| event.clone());
+        cost.assert_calls(&[]);
+        assert_eq!(clone, event);
+        drop(event);
+        assert_eq!(live().of(Kind::Event), before + 1);
+        drop(clone);
+        assert!(until(SOON, || live().of(Kind::Event) == before));
+    });
+}
+
+#[test]
+fn recording_is_one_call() {
+    let context = setup();
+    let (stream, event) = (context.stream().unwrap(), context.event().unwrap());
+    let (recorded, cost) = count(|| stream.record(&event));
+    recorded.unwrap();
+    assert_eq!((cost.total(), cost.calls("cuEventRecord")), (1, 1), "{cost}");
+    let (waited, cost) = count(|| stream.wait(&event));
+    waited.unwrap();
+    cost.assert_calls(&[("cuStreamWaitEvent", 1)]);
+}
+
+#[test]
+fn an_event_says_whether_what_was_before_it_has_ended() {
+    let context = setup();
+    no_leaks(|| {
+        let (stream, event) = (context.stream().unwrap(), context.event().unwrap());
+        assert!(event.query().unwrap(), "an event never recorded has nothing to wait for");
+        let gate = Gate::close(&stream);
+        stream.record(&event).unwrap();
+        assert!(!event.query().unwrap());
+        gate.open();
+        event.synchronize_blocking().unwrap();
+        assert!(event.query().unwrap());
+    });
+}
+
+#[test]
+fn two_events_tell_the_time_between_them() {
+    const HELD: Duration = Duration::from_millis(60);
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let timing = EventOptions { timing: true, ..EventOptions::default() };
+        let (start, end) = (context.event_with(timing).unwrap(), context.event_with(timing).unwrap());
+        assert!(start.options().is_some_and(|options| options.timing));
+        stream.record(&start).unwrap();
+        start.synchronize_blocking().unwrap();
+        let began = Instant::now();
+        let gate = Gate::close(&stream);
+        stream.record(&end).unwrap();
+        assert!(end.elapsed_since(&start).is_err(), "the end has not come yet");
+        assert!(!until(HELD, || end.query().unwrap()));
+        gate.open();
+        end.synchronize_blocking().unwrap();
+        let bound = began.elapsed();
+        let elapsed = end.elapsed_since(&start).unwrap();
+        assert!(elapsed >= HELD - Duration::from_millis(2), "{elapsed:?}");
+        assert!(elapsed <= bound + Duration::from_millis(50), "{elapsed:?} of {bound:?}");
+    });
+}
+
+#[test]
+fn an_event_without_timing_tells_no_time_and_says_so() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let plain = EventOptions { timing: false, ..EventOptions::default() };
+        let (start, end) = (context.event_with(plain).unwrap(), context.event_with(plain).unwrap());
+        stream.record(&start).unwrap();
+        stream.record(&end).unwrap();
+        stream.synchronize_blocking().unwrap();
+        let error = end.elapsed_since(&start).unwrap_err();
+        assert_eq!(error, Error::NoTiming);
+        assert!(error.to_string().contains("timing"), "{error}");
+    });
+}

@@ -1,0 +1,79 @@
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use cuda_handles::{Buffer, Error, Event, Kernel, Stream};
+use cuda_tests::{Gate, alone, count, kernel, setup, until};
+
+static KEPT: OnceLock<(Stream, Event, Buffer<u32>, Buffer<u32>, Kernel)> = OnceLock::new();
+
+/// The parent of this one bounds how long it may take to end.
+#[test]
+fn a_process_ends_with_objects_alive_and_work_for_the_reaper() {
+    alone!();
+    let context = setup();
+    let (home, other) = (context.stream().unwrap(), context.stream().unwrap());
+    let shared = home.zeros::<u32>(8).unwrap();
+    other.fill(&shared, 1).unwrap();
+    let kept = (home.clone(), context.event().unwrap(), home.zeros(8).unwrap(), shared, kernel(&context, "empty"));
+    assert!(KEPT.set(kept).is_ok());
+    for _ in 0..100 {
+        let buffer = home.zeros::<u32>(8).unwrap();
+        other.fill(&buffer, 1).unwrap();
+        drop(kernel(&context, "empty"));
+    }
+}
+
+#[test]
+fn a_process_ends_while_work_is_in_flight() {
+    alone!();
+    let context = setup();
+    let (home, other) = (context.stream().unwrap(), context.stream().unwrap());
+    let gate = Gate::close(&other);
+    let buffer = home.zeros::<u32>(8).unwrap();
+    other.fill(&buffer, 1).unwrap();
+    drop(buffer);
+    std::thread::spawn(move || {
+        let _ = until(Duration::from_millis(200), || false);
+        gate.open();
+    });
+}
+
+#[cfg(unix)]
+#[test]
+fn a_forked_child_drops_without_calling_the_driver() {
+    alone!();
+    let context = setup();
+    let (home, other) = (context.stream().unwrap(), context.stream().unwrap());
+    let (plain, shared) = (home.upload(&[1_u32; 8]).unwrap(), home.upload(&[1_u32; 8]).unwrap());
+    other.fill(&shared, 1).unwrap();
+    let (event, saxpy) = (context.event().unwrap(), kernel(&context, "saxpy"));
+    home.synchronize_blocking().unwrap();
+    let things = (plain.clone(), shared.clone(), event.clone(), saxpy.clone(), home.clone(), other.clone());
+    // SAFETY: the child runs only what follows and ends with `_exit`.
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0);
+    if child == 0 {
+        drop(things);
+        let ((), cost) = count(|| drop((plain, shared, event, saxpy)));
+        let quiet = cost.total_anywhere() == 0;
+        let refused = matches!(home.query(), Err(Error::Forked)) && matches!(context.event(), Err(Error::Forked));
+        let ((), cost) = count(|| drop((home, other)));
+        let code = i32::from(!quiet) + 2 * i32::from(!refused) + 4 * i32::from(cost.total_anywhere() != 0);
+        // SAFETY: ends this process without running what belongs to the parent.
+        unsafe { libc::_exit(code) };
+    }
+    let mut status = 0;
+    let ended = until(Duration::from_secs(20), || {
+        // SAFETY: the child is ours and the out pointer is valid.
+        unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) == child }
+    });
+    if !ended {
+        // SAFETY: the child is ours.
+        unsafe { libc::kill(child, libc::SIGKILL) };
+    }
+    assert!(ended, "the child hangs");
+    assert!(libc::WIFEXITED(status), "the child crashed: status {status:#x}");
+    assert_eq!(libc::WEXITSTATUS(status), 0, "1: drops called the driver, 2: a call was not refused, 4: as 1, for streams");
+    drop(things);
+    assert_eq!(plain.read_blocking(&home).unwrap(), [1; 8], "the parent goes on");
+}

@@ -1,0 +1,9 @@
+//! cuda-launch: configurations, parameter holders and launches.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // This is how a test fails.
+
+mod arguments;
+mod cost;
+mod limits;
+mod order;
+mod owned;
+mod results;

@@ -1,0 +1,56 @@
+//! The runner of a bundle: tests and demo on a machine without Rust.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::{Parser, Subcommand};
+use xtask::runner::{self, DemoOptions, Suite, TestOptions};
+
+#[derive(Parser)]
+#[command(name = "runner", about = "Runs the tests and the demo of the bundle it lies in")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Run the demo: heat on a plate, as one CUDA graph
+    Demo {
+        #[command(flatten)]
+        options: DemoOptions,
+        /// The folder for the pictures
+        #[arg(long, value_name = "FOLDER", default_value = "demo")]
+        out: PathBuf,
+    },
+    /// Run all tests, each in its own process, and list what became of each
+    Test(TestOptions),
+}
+
+fn main() -> ExitCode {
+    match run(Arguments::parse().command) {
+        Ok(code) => code.into(),
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(task: Task) -> Result<u8> {
+    let program = std::env::current_exe().context("the runner does not know where it lies")?;
+    let suite = Suite::load(program.parent().unwrap_or(Path::new(".")))?;
+    match task {
+        Task::Demo { options, out } => runner::demo(&suite.demo, &out, &options),
+        Task::Test(options) => {
+            let report = runner::test(&suite, &options)?;
+            report.print_rows();
+            if let Some(path) = &options.report {
+                report.write(path)?;
+            }
+            report.print();
+            Ok(u8::from(!report.is_good()))
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Building the test binaries and the demo, and finding out where cargo has put them.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
+use xtask::runner::{Binary, Suite};
+
+use crate::cargo::Cargo;
+
+/// The sanitiser cannot be used without a named target: build scripts and macros must not get it.
+const ASAN_TARGET: &str = "x86_64-unknown-linux-gnu";
+
+const DEMO: &str = "heat";
+
+/// How the test binaries are built.
+pub(crate) struct Build<'a> {
+    pub(crate) asan: bool,
+    /// Release binaries without symbols, built in this folder.
+    pub(crate) bundle: Option<&'a Path>,
+}
+
+impl Build<'_> {
+    /// Builds the test binaries of the workspace, xtask's own apart.
+    pub(crate) fn suite(&self, cargo: &Cargo) -> Result<Suite> {
+        let mut command = self.cargo(cargo)?;
+        command.args(["test", "--no-run", "--workspace", "--exclude", "xtask", "--all-features"]);
+        self.configure(&mut command, cargo);
+        let artifacts = artifacts(command)?;
+        let demo = artifacts.iter().find(|artifact| artifact.is_program(DEMO));
+        let demo = demo.and_then(|artifact| artifact.executable.clone()).context("cargo built no demo")?;
+        let binaries = artifacts.into_iter().filter_map(Artifact::into_test).collect();
+        Ok(Suite { version: env!("CARGO_PKG_VERSION").to_owned(), demo, binaries })
+    }
+
+    /// Builds one program of a package.
+    pub(crate) fn program(&self, cargo: &Cargo, package: &str, name: &str) -> Result<PathBuf> {
+        let mut command = self.cargo(cargo)?;
+        command.args(["build", "--package", package, "--bin", name]);
+        self.configure(&mut command, cargo);
+        program(command, name)
+    }
+
+    fn cargo(&self, cargo: &Cargo) -> Result<Command> {
+        if self.asan { cargo.nightly() } else { Ok(cargo.command()) }
+    }
+
+    fn configure(&self, command: &mut Command, cargo: &Cargo) {
+        if self.asan {
+            command.args(["--target", ASAN_TARGET, "--target-dir"]).arg(cargo.target().join("asan"));
+            command.env("RUSTFLAGS", "-Zsanitizer=address");
+        }
+        if let Some(folder) = self.bundle {
+            command.args(["--release", "--config", "profile.release.strip='symbols'"]);
+            command.args(["--config", "profile.release.debug=0", "--target-dir"]).arg(folder);
+        }
+    }
+}
+
+/// Builds the demo, optimised: it measures.
+pub(crate) fn demo(cargo: &Cargo) -> Result<PathBuf> {
+    let mut command = cargo.command();
+    command.args(["build", "--release", "--package", "cuda-tests", "--bin", DEMO]);
+    program(command, DEMO)
+}
+
+fn program(command: Command, name: &str) -> Result<PathBuf> {
+    let found = artifacts(command)?.into_iter().find(|artifact| artifact.is_program(name));
+    found.and_then(|artifact| artifact.executable).with_context(|| format!("cargo built no {name}"))
+}
+
+/// What cargo says of one thing it has built; messages of other kinds lack the fields.
+#[derive(Deserialize)]
+struct Artifact {
+    manifest_path: PathBuf,
+    target: Target,
+    profile: Profile,
+    executable: Option<PathBuf>,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    name: String,
+    kind: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Profile {
+    test: bool,
+}
+
+impl Artifact {
+    fn is(&self, kind: &str) -> bool {
+        self.target.kind.iter().any(|found| found == kind)
+    }
+
+    fn is_program(&self, name: &str) -> bool {
+        self.is("bin") && !self.profile.test && self.target.name == name
+    }
+
+    fn into_test(self) -> Option<Binary> {
+        let name = match (self.is("test"), self.is("bin")) {
+            (true, _) => format!("tests::{}", self.target.name),
+            (_, true) => format!("bin::{}", self.target.name),
+            _ => self.target.name.replace('_', "-"),
+        };
+        let folder = self.manifest_path.parent()?.to_owned();
+        self.executable.filter(|_| self.profile.test).map(|file| Binary { name, file, folder })
+    }
+}
+
+fn artifacts(mut command: Command) -> Result<Vec<Artifact>> {
+    command.arg("--message-format=json-render-diagnostics").stderr(Stdio::inherit());
+    let output = command.output().context("cargo does not start")?;
+    ensure!(output.status.success(), "the build failed");
+    let messages = String::from_utf8(output.stdout)?;
+    Ok(messages.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
+}

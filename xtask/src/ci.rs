@@ -1,0 +1,154 @@
+//! `cargo xtask ci`: all that must pass before a change is taken, in the order in which it fails soonest.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use clap::Parser;
+use serde::Deserialize;
+use xtask::runner::{self, TestOptions};
+
+use crate::build::Build;
+use crate::cargo::{self, Cargo};
+use crate::{doc_tests, kernels};
+
+enum Ended {
+    Passed(String),
+    Skipped(String),
+}
+
+type Step = (&'static str, fn(&Cargo) -> Result<Ended>);
+
+const STEPS: &[Step] = &[
+    ("format", |cargo| passed(cargo.run(&["fmt", "--all", "--check"]))),
+    ("clippy", clippy),
+    ("kernels", |cargo| passed(kernels::run(cargo.root(), true))),
+    ("bindings", |cargo| passed(bindgen(cargo, true))),
+    ("tests", |cargo| test(cargo, false)),
+    ("runner's tests", |cargo| passed(cargo.run(&["test", "--quiet", "--package", "xtask"]))),
+    ("examples", examples),
+    ("documentation", documentation),
+    ("tests, sanitised", sanitised),
+    ("crates alone", alone),
+    ("packages", package),
+];
+
+/// Runs the steps up to the first that fails; gives the exit code.
+pub(crate) fn run(cargo: &Cargo) -> Result<u8> {
+    let mut table = Vec::new();
+    for (name, step) in STEPS {
+        println!("\n==== {name}");
+        let start = Instant::now();
+        let outcome = step(cargo);
+        let (word, note) = match &outcome {
+            Ok(Ended::Passed(note)) => ("passed", note.clone()),
+            Ok(Ended::Skipped(reason)) => ("skipped", reason.clone()),
+            Err(error) => ("failed", format!("{error:#}")),
+        };
+        table.push((name, word, start.elapsed(), note));
+        if outcome.is_err() {
+            break;
+        }
+    }
+    print(&table);
+    Ok(u8::from(table.iter().any(|(_, word, ..)| *word == "failed")))
+}
+
+fn print(table: &[(&&str, &str, Duration, String)]) {
+    println!("\n{:18} {:8} {:>9}", "step", "outcome", "time");
+    for (name, word, time, note) in table {
+        println!("{name:18} {word:8} {:7.1} s  {note}", time.as_secs_f64());
+    }
+    let left = STEPS.len() - table.len();
+    if left > 0 {
+        println!("{left} steps were not reached");
+    }
+}
+
+fn passed(outcome: Result<()>) -> Result<Ended> {
+    outcome.map(|()| Ended::Passed(String::new()))
+}
+
+fn clippy(cargo: &Cargo) -> Result<Ended> {
+    passed(cargo.run(&[
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--all-features",
+        "--quiet",
+        "--",
+        "-D",
+        "warnings",
+    ]))
+}
+
+/// Runs the generator, which is a program of its own because of what it needs to build.
+pub(crate) fn bindgen(cargo: &Cargo, check: bool) -> Result<()> {
+    let mut arguments =
+        vec!["run", "--quiet", "--package", "xtask", "--features", "bindgen", "--bin", "bindings", "--"];
+    arguments.extend(check.then_some("--check"));
+    cargo.run(&arguments)
+}
+
+/// The command line's own defaults, whatever the environment says.
+#[derive(Parser)]
+struct Defaults {
+    #[command(flatten)]
+    options: TestOptions,
+}
+
+fn test(cargo: &Cargo, asan: bool) -> Result<Ended> {
+    let options = Defaults::try_parse_from(["test", "--driver", "soft"])?.options;
+    let suite = Build { asan, bundle: None }.suite(cargo)?;
+    judge(runner::test(&suite, &options)?)
+}
+
+fn judge(report: runner::Report) -> Result<Ended> {
+    report.print();
+    anyhow::ensure!(report.is_good(), "{}", report.counts());
+    Ok(Ended::Passed(report.counts()))
+}
+
+fn examples(cargo: &Cargo) -> Result<Ended> {
+    let rows = doc_tests::run(cargo)?;
+    judge(runner::Report { driver: String::new(), devices: Vec::new(), rows })
+}
+
+fn sanitised(cargo: &Cargo) -> Result<Ended> {
+    if !cargo::has_nightly() {
+        return Ok(Ended::Skipped("no nightly toolchain here".to_owned()));
+    }
+    test(cargo, true)
+}
+
+fn documentation(cargo: &Cargo) -> Result<Ended> {
+    let mut command = cargo.command();
+    command.args(["doc", "--workspace", "--no-deps", "--all-features", "--quiet"]);
+    command.env("RUSTDOCFLAGS", "-D warnings");
+    passed(cargo::succeed(command))
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+}
+
+/// Each package with the features that it asks for itself, not those that its neighbours switch on.
+fn alone(cargo: &Cargo) -> Result<Ended> {
+    let output = cargo.command().args(["metadata", "--no-deps", "--format-version", "1"]).output()?;
+    let metadata: Metadata = serde_json::from_slice(&output.stdout).context("cargo gives no metadata")?;
+    for Package { name } in &metadata.packages {
+        cargo.run(&["check", "--quiet", "--package", name])?;
+    }
+    Ok(Ended::Passed(format!("{} packages", metadata.packages.len())))
+}
+
+fn package(cargo: &Cargo) -> Result<Ended> {
+    let exclude = ["--exclude", "xtask", "--exclude", "cuda-tests"];
+    let arguments = ["package", "--workspace", "--no-verify", "--allow-dirty", "--quiet"];
+    passed(cargo.run(&[arguments.as_slice(), &exclude].concat()))
+}

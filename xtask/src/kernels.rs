@@ -1,0 +1,68 @@
+//! `cargo xtask kernels`: the tests' CUDA C++ to PTX, which is checked in.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use xtask::pypi::Wheel;
+
+use crate::nvrtc::Nvrtc;
+
+/// The oldest compiler that serves: its PTX loads on every supported driver.
+const COMPILER: Wheel = Wheel { package: "nvidia-cuda-nvrtc-cu12", version: "12.0.76" };
+const LIBRARY: &str = "nvidia/cuda_nvrtc/lib/libnvrtc.so.12";
+
+/// The oldest GPUs that the tests run on. With a later standard, the compiler's own headers put some forty unused constants into every
+/// image.
+const OPTIONS: [&str; 2] = ["--gpu-architecture=compute_70", "--std=c++03"];
+
+/// Writes each kernel's PTX beside it, or with `check` compares it with what is checked in.
+pub(crate) fn run(root: &Path, check: bool) -> Result<()> {
+    let folder = root.join("tests/kernels");
+    let compiler = Nvrtc::load(&COMPILER.unpacked(&root.join("target"))?.join(LIBRARY))?;
+    let sources = files(&folder, "cu")?;
+    for source in &sources {
+        let ptx = compile(&compiler, source)?;
+        write(&source.with_extension("ptx"), &ptx, check)?;
+    }
+    for image in files(&folder, "ptx")? {
+        ensure!(image.with_extension("cu").exists(), "{} has no source", image.display());
+    }
+    if check {
+        println!("the PTX of {} files is what the compiler gives", sources.len());
+    }
+    Ok(())
+}
+
+fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|found| found == extension) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn compile(compiler: &Nvrtc, source: &Path) -> Result<String> {
+    let name = source.file_name().unwrap_or_default().to_string_lossy();
+    compiler
+        .compile(&name, &std::fs::read_to_string(source)?, &OPTIONS)
+        .with_context(|| format!("{} does not compile", source.display()))
+}
+
+fn write(path: &Path, text: &str, check: bool) -> Result<()> {
+    if check {
+        let found = std::fs::read_to_string(path).unwrap_or_default();
+        ensure!(
+            found == text,
+            "{} differs from what the compiler gives; run `cargo xtask kernels`",
+            path.display()
+        );
+        return Ok(());
+    }
+    std::fs::write(path, text)?;
+    println!("wrote {}", path.display());
+    Ok(())
+}

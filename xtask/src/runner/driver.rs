@@ -1,0 +1,57 @@
+//! Which driver a program of the workspace is to use.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+/// A driver as the command line names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Driver {
+    /// The system's if it has a device, else the software driver. For the demo.
+    Auto,
+    /// The software driver.
+    Soft,
+    /// NVIDIA's, where the system finds it.
+    System,
+    /// A driver library.
+    File(PathBuf),
+}
+
+impl Driver {
+    /// Reads a name. A path becomes absolute, since tests run in other folders.
+    ///
+    /// # Errors
+    /// The current folder is not known.
+    pub fn parse(name: &str) -> std::io::Result<Self> {
+        Ok(match name {
+            "auto" => Self::Auto,
+            "soft" => Self::Soft,
+            "system" => Self::System,
+            path => Self::File(std::path::absolute(path)?),
+        })
+    }
+
+    /// As [`parse`](Self::parse), for tests: their driver is never left to chance.
+    ///
+    /// # Errors
+    /// `auto`, which only the demo takes.
+    pub fn parse_for_tests(name: &str) -> Result<Self, String> {
+        match Self::parse(name) {
+            Ok(Self::Auto) => {
+                Err("tests need a driver that is named: soft, system or the path of a library".to_owned())
+            }
+            Ok(driver) => Ok(driver),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// The name that programs of the workspace take.
+    #[must_use]
+    pub fn argument(&self) -> OsString {
+        match self {
+            Self::Auto => OsStr::new("auto").to_owned(),
+            Self::Soft => OsStr::new("soft").to_owned(),
+            Self::System => OsStr::new("system").to_owned(),
+            Self::File(path) => path.clone().into_os_string(),
+        }
+    }
+}

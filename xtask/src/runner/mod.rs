@@ -1,0 +1,54 @@
+//! The runner: every test in a process of its own.
+//!
+//! A process has one driver, chosen once, and counting or failing calls would disturb neighbours; so no two tests share a process.
+//! It needs the test binaries and nothing of Rust, so the bundle carries it to machines that have a GPU only.
+
+mod driver;
+mod options;
+mod outcome;
+mod output;
+mod process;
+mod progress;
+mod report;
+mod schedule;
+mod suite;
+
+pub use driver::Driver;
+pub use options::{DemoOptions, TestOptions};
+pub use outcome::Outcome;
+pub use report::{Report, Row};
+pub use suite::{Binary, Suite};
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+/// Runs the tests that `options` choose, and prints a line for each and the failures' output.
+///
+/// # Errors
+/// A test binary does not start or does not list its tests.
+pub fn test(suite: &Suite, options: &TestOptions) -> Result<Report> {
+    let tests = suite.list(options.filter.as_deref())?;
+    let (driver, devices) = suite.describe(&options.driver);
+    println!("driver: {driver}");
+    devices.iter().for_each(|device| println!("{device}"));
+    let rows = schedule::run(&tests, options);
+    Ok(Report { driver, devices, rows })
+}
+
+/// Runs the demo and gives its exit code.
+///
+/// # Errors
+/// The program does not start.
+pub fn demo(program: &Path, out: &Path, options: &DemoOptions) -> Result<u8> {
+    let mut command = Command::new(program);
+    command.arg("--driver").arg(options.driver.argument()).arg("--out").arg(out);
+    for (name, value) in [("--size", options.size), ("--steps", options.steps)] {
+        if let Some(value) = value {
+            command.arg(name).arg(value.to_string());
+        }
+    }
+    let status = command.status().with_context(|| format!("{} does not start", program.display()))?;
+    Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+}

@@ -1,0 +1,56 @@
+//! The command line that `xtask` and the bundle's runner share.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::Driver;
+
+/// How tests are run.
+#[derive(Clone, Debug, clap::Args)]
+pub struct TestOptions {
+    /// Run only tests whose name has this text in it
+    #[arg(long, value_name = "SUBSTRING")]
+    pub filter: Option<String>,
+    /// The driver: soft, system or the path of a library
+    #[arg(long, env = "CUDA_TEST_DRIVER", default_value = "soft", value_parser = Driver::parse_for_tests)]
+    pub driver: Driver,
+    /// Tests at a time [default: one a core; on a GPU at most 4]
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+    /// Seconds after which a test is stopped and counts as failed
+    #[arg(long, value_name = "SECONDS", default_value = "120")]
+    pub timeout: u64,
+    /// Write the outcome of every test to this file, as JSON
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+}
+
+/// On a GPU every process has a context of its own, which costs memory and start-up there.
+const JOBS_ON_A_GPU: usize = 4;
+
+impl TestOptions {
+    pub(crate) fn limit(&self) -> Duration {
+        Duration::from_secs(self.timeout.max(1))
+    }
+
+    pub(crate) fn jobs(&self) -> usize {
+        let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let usual = if self.driver == Driver::Soft { cores } else { cores.min(JOBS_ON_A_GPU) };
+        self.jobs.map_or(usual, NonZeroUsize::get)
+    }
+}
+
+/// How the demo is run.
+#[derive(Clone, Debug, clap::Args)]
+pub struct DemoOptions {
+    /// The driver: auto (the system's if it has a device, else soft), soft, system or the path of a library
+    #[arg(long, default_value = "auto", value_parser = Driver::parse)]
+    pub driver: Driver,
+    /// Cells along each side of the plate [default: 1024; on the software driver 128]
+    #[arg(long, value_name = "N")]
+    pub size: Option<u32>,
+    /// Steps in the graph [default: 200; on the software driver 100]
+    #[arg(long, value_name = "N")]
+    pub steps: Option<u32>,
+}

@@ -1,0 +1,104 @@
+//! What became of a test, judged from how its process ended and what it wrote.
+
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use super::process::Ended;
+
+/// What became of a test.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(tag = "outcome", rename_all = "lowercase")]
+pub enum Outcome {
+    /// It ran to its end and its assertions held.
+    Passed,
+    /// It did not.
+    Failed {
+        /// How the process ended.
+        reason: String,
+    },
+    /// It found that it cannot run here, or is marked as ignored.
+    Skipped {
+        /// The reason it gave.
+        reason: String,
+    },
+}
+
+/// A test that cannot run prints a line with this and its reason.
+const SKIPPED: &str = "skipped: ";
+
+impl Outcome {
+    pub(crate) fn word(&self) -> &'static str {
+        match self {
+            Self::Passed => "passed",
+            Self::Failed { .. } => "failed",
+            Self::Skipped { .. } => "skipped",
+        }
+    }
+
+    pub(crate) fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Passed => None,
+            Self::Failed { reason } | Self::Skipped { reason } => Some(reason),
+        }
+    }
+
+    pub(crate) fn of(test: &str, ended: &Ended, limit: Duration) -> Self {
+        let Some(status) = ended.status else {
+            return Self::Failed { reason: format!("stopped after {} s", limit.as_secs()) };
+        };
+        if !status.success() {
+            return Self::Failed { reason: how_it_ended(status) };
+        }
+        // A process can leave with 0 without having finished its test.
+        if !ended.output.contains("test result: ok. 1 passed") {
+            return Self::Failed {
+                reason: "the process ended well, but without the result of the test".to_owned(),
+            };
+        }
+        match skip_reason(test, &ended.output) {
+            Some(reason) => Self::Skipped { reason: reason.to_owned() },
+            None => Self::Passed,
+        }
+    }
+}
+
+/// On a machine with one core the harness runs the test on its main thread and has written its name, without a line's end, before.
+fn skip_reason<'a>(test: &str, output: &'a str) -> Option<&'a str> {
+    let announced = format!("test {test} ... ");
+    output
+        .lines()
+        .find_map(|line| line.strip_prefix(&announced).unwrap_or(line).strip_prefix(SKIPPED))
+        .map(str::trim)
+}
+
+fn how_it_ended(status: ExitStatus) -> String {
+    #[cfg(unix)]
+    if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
+        let name = match signal {
+            4 => " (illegal instruction)",
+            6 => " (abort)",
+            7 => " (bus error)",
+            8 => " (arithmetic)",
+            9 => " (killed)",
+            11 => " (segmentation fault)",
+            _ => "",
+        };
+        return format!("ended by signal {signal}{name}");
+    }
+    status.code().map_or_else(|| status.to_string(), |code| format!("exit code {code}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::skip_reason;
+
+    #[test]
+    fn a_skip_is_found_with_and_without_the_announcement() {
+        assert_eq!(
+            skip_reason("a::b", "\nrunning 1 test\nskipped: no device\ntest a::b ... ok\n"),
+            Some("no device")
+        );
+        assert_eq!(skip_reason("a::b", "test a::b ... skipped: too old\nok\n"), Some("too old"));
+        assert_eq!(skip_reason("a::b", "it said skipped: nothing\ntest a::b ... ok\n"), None);
+    }
+}

@@ -1,0 +1,147 @@
+//! The outcome of a run: tables to read, JSON to keep.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::IsTerminal;
+use std::path::Path;
+
+use anyhow::Result;
+
+use super::Outcome;
+
+/// One test.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Row {
+    /// The test binary.
+    pub suite: String,
+    /// The test's name in it.
+    pub test: String,
+    /// What became of it.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+    /// How long its process ran.
+    pub seconds: f64,
+    /// What it wrote, if it failed.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub output: String,
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { suite, test, outcome, seconds, .. } = self;
+        write!(formatter, "{:7} {seconds:7.2} s  {suite}::{test}", outcome.word())?;
+        outcome.reason().map_or(Ok(()), |reason| write!(formatter, "  ({reason})"))
+    }
+}
+
+/// A whole run.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Report {
+    /// The driver: version and origin.
+    pub driver: String,
+    /// Its devices.
+    pub devices: Vec<String>,
+    /// One row for each test.
+    pub rows: Vec<Row>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Totals {
+    passed: usize,
+    failed: usize,
+    skipped: usize,
+    seconds: f64,
+}
+
+impl Totals {
+    fn add(&mut self, row: &Row) {
+        match row.outcome {
+            Outcome::Passed => self.passed += 1,
+            Outcome::Failed { .. } => self.failed += 1,
+            Outcome::Skipped { .. } => self.skipped += 1,
+        }
+        self.seconds += row.seconds;
+    }
+
+    fn of<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Self {
+        let mut totals = Self::default();
+        rows.into_iter().for_each(|row| totals.add(row));
+        totals
+    }
+}
+
+impl Report {
+    /// Whether no test failed, of at least one.
+    #[must_use]
+    pub fn is_good(&self) -> bool {
+        Totals::of(&self.rows).failed == 0 && !self.rows.is_empty()
+    }
+
+    /// Prints every test, one a line; where that was not done while they ran.
+    pub fn print_rows(&self) {
+        if std::io::stdout().is_terminal() {
+            println!();
+            self.rows.iter().for_each(|row| println!("{row}"));
+        }
+    }
+
+    /// Prints failures with their output, skipped tests with their reasons, a line for each test binary, and the totals.
+    pub fn print(&self) {
+        for row in &self.rows {
+            if let Outcome::Failed { reason } = &row.outcome {
+                println!("\n---- {}::{} failed: {reason}\n{}", row.suite, row.test, row.output.trim_end());
+            }
+        }
+        self.print_skipped();
+        self.print_suites();
+        if self.rows.is_empty() {
+            println!("\nno test has such a name");
+        }
+        println!("\n{}", self.counts());
+    }
+
+    /// `N passed, N failed, N skipped`
+    #[must_use]
+    pub fn counts(&self) -> String {
+        let Totals { passed, failed, skipped, .. } = Totals::of(&self.rows);
+        format!("{passed} passed, {failed} failed, {skipped} skipped")
+    }
+
+    fn print_skipped(&self) {
+        let mut reasons: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        for row in &self.rows {
+            if let Outcome::Skipped { reason } = &row.outcome {
+                reasons.entry(reason).or_default().push(format!("{}::{}", row.suite, row.test));
+            }
+        }
+        for (reason, tests) in reasons {
+            println!("\nskipped: {reason}");
+            tests.iter().for_each(|test| println!("  {test}"));
+        }
+    }
+
+    fn print_suites(&self) {
+        let mut suites: BTreeMap<&str, Totals> = BTreeMap::new();
+        for row in &self.rows {
+            suites.entry(&row.suite).or_default().add(row);
+        }
+        let width = suites.keys().map(|name| name.len()).max().unwrap_or(0).max("tests of".len());
+        println!("\n{:width$} {:>7} {:>7} {:>8} {:>9}", "tests of", "passed", "failed", "skipped", "time");
+        for (name, Totals { passed, failed, skipped, seconds }) in suites {
+            println!("{name:width$} {passed:7} {failed:7} {skipped:8} {seconds:7.1} s");
+        }
+    }
+
+    /// Writes the run as JSON.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        std::fs::write(path, serde_json::to_string_pretty(self)? + "\n")?;
+        println!("wrote {}", path.display());
+        Ok(())
+    }
+}

@@ -1,0 +1,121 @@
+//! The test binaries and what is in them.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+
+use super::{Driver, process};
+
+/// Listing tests or naming devices takes no longer than this, or something hangs.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A test binary.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Binary {
+    /// What it tests; the first part of its tests' names.
+    pub name: String,
+    /// The program.
+    pub file: PathBuf,
+    /// The folder in which it runs.
+    pub folder: PathBuf,
+}
+
+/// All test binaries, and the demo, which also names drivers and devices.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Suite {
+    /// The version of the workspace.
+    pub version: String,
+    /// The demo.
+    pub demo: PathBuf,
+    /// The test binaries.
+    pub binaries: Vec<Binary>,
+}
+
+/// A test to run.
+#[derive(Debug)]
+pub(crate) struct Test<'a> {
+    pub(crate) binary: &'a Binary,
+    pub(crate) name: String,
+    pub(crate) ignored: bool,
+}
+
+impl Test<'_> {
+    pub(crate) fn full_name(&self) -> String {
+        format!("{}::{}", self.binary.name, self.name)
+    }
+}
+
+const MANIFEST: &str = "manifest.json";
+
+impl Suite {
+    /// Reads the manifest of the bundle in `folder`.
+    ///
+    /// # Errors
+    /// No manifest there, or one that cannot be read.
+    pub fn load(folder: &Path) -> Result<Self> {
+        let path = folder.join(MANIFEST);
+        let text = std::fs::read_to_string(&path)
+            .with_context(|| format!("no bundle here: {} cannot be read", path.display()))?;
+        let mut suite: Self =
+            serde_json::from_str(&text).with_context(|| format!("{} is damaged", path.display()))?;
+        suite.demo = folder.join(&suite.demo);
+        for binary in &mut suite.binaries {
+            binary.file = folder.join(&binary.file);
+            binary.folder = folder.join(&binary.folder);
+        }
+        Ok(suite)
+    }
+
+    /// Writes the manifest; paths are to be relative to `folder`.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn save(&self, folder: &Path) -> Result<()> {
+        let text = serde_json::to_string_pretty(self)? + "\n";
+        std::fs::write(folder.join(MANIFEST), text)?;
+        Ok(())
+    }
+
+    /// All tests whose full name contains `filter`.
+    pub(crate) fn list(&self, filter: Option<&str>) -> Result<Vec<Test<'_>>> {
+        let mut tests = Vec::new();
+        for binary in &self.binaries {
+            let ignored = names(binary, &["--list", "--ignored", "--format", "terse"])?;
+            for name in names(binary, &["--list", "--format", "terse"])? {
+                let test = Test { binary, ignored: ignored.contains(&name), name };
+                if filter.is_none_or(|filter| test.full_name().contains(filter)) {
+                    tests.push(test);
+                }
+            }
+        }
+        Ok(tests)
+    }
+
+    /// Names the driver and its devices, one line each. Where that fails the first line says why, and the tests will too.
+    pub(crate) fn describe(&self, driver: &Driver) -> (String, Vec<String>) {
+        let mut command = Command::new(&self.demo);
+        command.arg("--describe").arg("--driver").arg(driver.argument());
+        let output = match process::run(command, PATIENCE) {
+            Ok(ended) => ended.output,
+            Err(error) => format!("{} does not start: {error}", self.demo.display()),
+        };
+        let mut lines = output.lines().map(str::to_owned);
+        (lines.next().unwrap_or_else(|| "it did not tell its name".to_owned()), lines.collect())
+    }
+}
+
+fn names(binary: &Binary, arguments: &[&str]) -> Result<Vec<String>> {
+    let mut command = Command::new(&binary.file);
+    command.args(arguments).current_dir(&binary.folder);
+    let ended = process::run(command, PATIENCE)
+        .with_context(|| format!("{} does not start", binary.file.display()))?;
+    ensure!(
+        ended.status.is_some_and(|status| status.success()),
+        "{} does not list its tests:\n{}",
+        binary.file.display(),
+        ended.output
+    );
+    Ok(ended.output.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
+}
