@@ -52,7 +52,9 @@ pub fn ran_as_child(function: &str, environment: &[(&str, &str)]) -> bool {
     assert!(ended, "{name} did not end in {BOUND:?}\n{out}\n{err}");
     assert!(status.is_some_and(|status| status.success()), "{name} failed: {status:?}\n{out}\n{err}");
     assert!(out.contains("1 passed"), "{name} did not run\n{out}\n{err}");
-    out.lines().filter_map(|line| line.find("skipped: ").map(|at| &line[at..])).for_each(|line| println!("{line}"));
+    out.lines()
+        .filter_map(|line| line.find("skipped: ").map(|at| &line[at..]))
+        .for_each(|line| println!("{line}"));
     true
 }
 

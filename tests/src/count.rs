@@ -4,11 +4,12 @@ use core::fmt;
 
 use cuda_sys::Call;
 
+use crate::heap;
 use crate::live::{Kind, Live, live};
 use crate::watch::{CALLS, calls};
 
 /// The cost of a section: driver calls of the thread that ran it, driver calls of other threads meanwhile, heap allocations of the
-/// thread, and the objects that came to live (or went, where negative).
+/// thread (not those inside driver calls), and the objects that came to live (or went, where negative).
 #[derive(Clone)]
 pub struct Counts {
     here: Box<[u64; CALLS]>,
@@ -21,16 +22,17 @@ pub struct Counts {
 pub fn count<R>(section: impl FnOnce() -> R) -> (R, Counts) {
     let before = live();
     let (here, everywhere) = calls();
-    let mut result = None;
-    let heap = allocation_counter::measure(|| result = Some(section()));
+    let heap = heap::allocations();
+    let result = section();
+    let heap = heap::allocations() - heap;
     let (here_after, everywhere_after) = calls();
     let counts = Counts {
         here: Box::new(core::array::from_fn(|call| here_after[call] - here[call])),
         everywhere: Box::new(core::array::from_fn(|call| everywhere_after[call] - everywhere[call])),
-        heap: heap.count_total,
+        heap,
         live: live().since(&before),
     };
-    (result.expect("the section ran"), counts)
+    (result, counts)
 }
 
 /// Sums the layouts of a call.

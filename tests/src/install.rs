@@ -6,8 +6,10 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use cuda_handles::{Context, Device, reaper};
 use cuda_sys::{Driver, Loader};
 
-use crate::{created, user_object};
+use crate::live::{Kind, live};
+use crate::poll::{SOON, until};
 use crate::watch::Watch;
+use crate::{created, user_object};
 
 const VARIABLE: &str = "CUDA_TEST_DRIVER";
 
@@ -37,9 +39,9 @@ impl Deref for Setup {
 #[must_use]
 pub fn chosen() -> Loader {
     match std::env::var(VARIABLE).as_deref() {
-        Err(_) | Ok("" | "soft") => {
-            cuda_soft::loader(cuda_soft::Config::from_environment().expect("CUDA_SOFT_* say what they should"))
-        }
+        Err(_) | Ok("" | "soft") => cuda_soft::loader(
+            cuda_soft::Config::from_environment().expect("CUDA_SOFT_* say what they should"),
+        ),
         Ok("system") => Loader::system(),
         // SAFETY: whoever sets the variable names a driver.
         Ok(path) => unsafe { Loader::file(path) },
@@ -66,7 +68,9 @@ pub fn setup() -> Setup {
     if cuda_sys::installed().is_none() {
         install(chosen());
     }
-    let context = Device::new(0).and_then(|device| device.context()).unwrap_or_else(|error| panic!("device 0: {error}"));
+    let context = Device::new(0)
+        .and_then(|device| device.context())
+        .unwrap_or_else(|error| panic!("device 0: {error}"));
     WARM.get_or_init(|| warm(&context));
     Setup { context, _alone: alone }
 }
@@ -77,12 +81,22 @@ pub fn is_soft() -> bool {
     cuda_sys::installed().is_some_and(|driver| driver.origin().contains("cuda-soft"))
 }
 
-/// Makes the library create what it keeps for ever (the reaper's thread and its stream), so that it does not look like a leak.
+/// Makes the library create what it keeps for ever (the reaper's thread and its stream), so that it does not look like a leak, and waits
+/// until the reaper is quiet again, so that its calls do not get among those that a test looks at.
 fn warm(context: &Context) {
+    let before = live();
     let (home, other) = (context.stream().expect("a stream"), context.stream().expect("a stream"));
     let buffer = home.zeros::<u32>(1).expect("a buffer");
     other.fill(&buffer, 1_u32).expect("a fill");
-    drop(buffer);
     other.synchronize_blocking().expect("the fill ends");
-    reaper::drain();
+    drop((buffer, home, other));
+    let quiet = until(SOON, || {
+        reaper::drain();
+        let more = live().since(&before);
+        reaper::pending() == 0
+            && more.of(Kind::Allocation) == 0
+            && more.of(Kind::Event) == 0
+            && more.of(Kind::Stream) <= 1
+    });
+    assert!(quiet, "left behind by the first use: {}", live().since(&before));
 }

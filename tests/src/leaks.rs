@@ -60,7 +60,11 @@ pub fn every_failure<T, E: core::fmt::Display>(mut operation: impl FnMut() -> Re
         };
         let text = outcome.map(drop).map_err(|error| error.to_string());
         if let Err(text) = &text {
-            assert!(text.contains("CUDA_ERROR_OPERATING_SYSTEM"), "the error of {} says: {text}", call.name());
+            assert!(
+                text.contains("CUDA_ERROR_OPERATING_SYSTEM"),
+                "the error of {} says: {text}",
+                call.name()
+            );
         }
         if ends_something(call) {
             settle();
@@ -70,7 +74,12 @@ pub fn every_failure<T, E: core::fmt::Display>(mut operation: impl FnMut() -> Re
             reaper::drain();
             live() == before
         });
-        assert!(back, "after a failure of {} ({text:?}), left behind: {}", call.name(), live().since(&before));
+        assert!(
+            back,
+            "after a failure of {} ({text:?}), left behind: {}",
+            call.name(),
+            live().since(&before)
+        );
     }
     0
 }

@@ -15,6 +15,7 @@ mod child;
 mod count;
 mod created;
 mod gate;
+mod heap;
 mod inject;
 mod install;
 mod kernels;
@@ -22,6 +23,7 @@ mod leaks;
 mod live;
 mod poll;
 pub mod raw;
+mod readme;
 mod user_object;
 mod watch;
 

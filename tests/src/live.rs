@@ -148,5 +148,6 @@ pub(crate) fn change_by(kind: Kind, change: i64) {
 
 /// Whether a successful call ends an object.
 pub(crate) fn ends_something(call: Call) -> bool {
-    effect(call).is_some_and(|(_, change)| change < 0) || matches!(call, Call::cuUserObjectRelease | Call::cuGraphReleaseUserObject)
+    effect(call).is_some_and(|(_, change)| change < 0)
+        || matches!(call, Call::cuUserObjectRelease | Call::cuGraphReleaseUserObject)
 }

@@ -1,12 +1,13 @@
-//! What the driver itself says, asked without the library.
+//! What the driver itself says, asked without the library. The raw handles given must be of objects that live; a test has them in hand.
+#![allow(clippy::not_unsafe_ptr_arg_deref)] // Handles: names that go to the driver, followed by nobody here.
 
 use core::mem::MaybeUninit;
 use core::ptr;
 
 use cuda_handles::{Kernel, Stream};
 use cuda_sys::{
-    CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEMCPY3D_v2, CUDA_MEMSET_NODE_PARAMS_v1, CUgraph, CUgraphNode, CUgraphNodeType,
-    CUresult, Driver,
+    CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEMCPY3D_v2, CUDA_MEMSET_NODE_PARAMS_v1, CUgraph, CUgraphNode,
+    CUgraphNodeType, CUresult, Driver,
 };
 
 /// The driver in use.
@@ -58,7 +59,8 @@ pub fn edges(graph: CUgraph) -> Vec<(usize, usize)> {
         ok(unsafe { driver().cuGraphGetEdges(graph, from.as_mut_ptr(), to.as_mut_ptr(), &raw mut len) });
     }
     let nodes = nodes(graph);
-    let place = |node: &CUgraphNode| nodes.iter().position(|other| other == node).expect("the edge's node is listed");
+    let place =
+        |node: &CUgraphNode| nodes.iter().position(|other| other == node).expect("the edge's node is listed");
     let mut edges: Vec<_> = from.iter().zip(&to).map(|(from, to)| (place(from), place(to))).collect();
     edges.sort_unstable();
     edges
@@ -110,7 +112,8 @@ pub fn memcpy(node: CUgraphNode) -> CUDA_MEMCPY3D_v2 {
 /// The driver refuses.
 #[track_caller]
 pub fn launch(stream: &Stream, kernel: &Kernel, threads: u32, arguments: &[u64]) {
-    let mut pointers: Vec<_> = arguments.iter().map(|argument| ptr::from_ref(argument).cast_mut().cast()).collect();
+    let mut pointers: Vec<_> =
+        arguments.iter().map(|argument| ptr::from_ref(argument).cast_mut().cast()).collect();
     // SAFETY: function and stream live; there is a pointer for each argument, to at least as many bytes as it has.
     ok(unsafe {
         driver().cuLaunchKernel(

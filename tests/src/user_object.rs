@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use cuda_sys::{CUhostFn, CUresult, CUuserObject, Table};
 
+use crate::heap;
 use crate::live::{Kind, change_by};
 use crate::watch::in_destructor;
 
-type Create =
-    unsafe extern "C" fn(*mut CUuserObject, *mut c_void, CUhostFn, c_uint, c_uint) -> CUresult;
+type Create = unsafe extern "C" fn(*mut CUuserObject, *mut c_void, CUhostFn, c_uint, c_uint) -> CUresult;
 
 static CREATE: OnceLock<Create> = OnceLock::new();
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
@@ -23,15 +23,16 @@ struct Wrapped {
 unsafe extern "C" fn destroyed(data: *mut c_void) {
     // SAFETY: `create` made the pointer from a box, and the driver calls a destructor once.
     let wrapped = unsafe { Box::from_raw(data.cast::<Wrapped>()) };
-    let cost = allocation_counter::measure(|| {
-        in_destructor(|| {
-            if let Some(destroy) = wrapped.destroy {
-                // SAFETY: the destructor and its argument, as they were given.
-                unsafe { destroy(wrapped.data) };
-            }
-        });
+    let before = heap::allocations();
+    let inside = heap::set_in_driver(false);
+    in_destructor(|| {
+        if let Some(destroy) = wrapped.destroy {
+            // SAFETY: the destructor and its argument, as they were given.
+            unsafe { destroy(wrapped.data) };
+        }
     });
-    ALLOCATIONS.fetch_add(cost.count_total, Ordering::SeqCst);
+    ALLOCATIONS.fetch_add(heap::allocations() - before, Ordering::SeqCst);
+    heap::set_in_driver(inside);
     change_by(Kind::UserObject, -1);
 }
 

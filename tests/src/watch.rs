@@ -7,7 +7,7 @@ use std::thread::ThreadId;
 
 use cuda_sys::{CUresult, Call, Observer};
 
-use crate::{inject, live};
+use crate::{heap, inject, live};
 
 pub(crate) const CALLS: usize = Call::ALL.len();
 
@@ -45,16 +45,21 @@ impl Observer for Watch {
         if IN_DESTRUCTOR.try_with(Cell::get).unwrap_or(false) {
             FROM_DESTRUCTORS.fetch_add(1, Ordering::SeqCst);
         }
-        inject::answer(call)
+        let answer = inject::answer(call);
+        heap::set_in_driver(true);
+        answer
     }
 
     fn after(&self, call: Call, result: CUresult) {
+        heap::set_in_driver(false);
         if result.is_success() {
             live::note(call);
         }
         if TRACING.load(Ordering::SeqCst) {
             let step = Step { thread: std::thread::current().id(), call, result };
+            heap::set_in_driver(true);
             TRACE.lock().unwrap_or_else(PoisonError::into_inner).push(step);
+            heap::set_in_driver(false);
         }
     }
 }

@@ -27,6 +27,7 @@ const STEPS: &[Step] = &[
     ("runner's tests", |cargo| passed(cargo.run(&["test", "--quiet", "--package", "xtask"]))),
     ("examples", examples),
     ("documentation", documentation),
+    ("models", models),
     ("tests, sanitised", sanitised),
     ("crates alone", alone),
     ("packages", package),
@@ -118,6 +119,14 @@ fn sanitised(cargo: &Cargo) -> Result<Ended> {
         return Ok(Ended::Skipped("no nightly toolchain here".to_owned()));
     }
     test(cargo, true)
+}
+
+/// The lock-free parts under every interleaving, which needs them compiled against loom's atomics.
+fn models(cargo: &Cargo) -> Result<Ended> {
+    let mut command = cargo.command();
+    command.args(["test", "--package", "cuda-handles", "--release", "--test", "loom_*", "--target-dir"]);
+    command.arg(cargo.target().join("loom")).env("RUSTFLAGS", "--cfg loom");
+    passed(cargo::succeed(command))
 }
 
 fn documentation(cargo: &Cargo) -> Result<Ended> {

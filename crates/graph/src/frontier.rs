@@ -88,6 +88,7 @@ impl Node {
     /// The frontier of nodes that wait for this one.
     ///
     /// If the node has been removed, adding there is the error [`Error::Removed`].
+    #[inline]
     pub fn then(&self) -> Frontier<'_> {
         Frontier { graph: self.graph(), after: SmallVec::from_slice(&[self.id()]) }
     }

@@ -10,8 +10,8 @@ use smallvec::SmallVec;
 
 use crate::order::Index;
 
-/// What one node keeps alive; a kernel with up to five buffers needs no heap.
-pub(crate) type Owners = SmallVec<[Owner; 6]>;
+/// What one node keeps alive besides its kernel; up to five buffers need no heap.
+pub(crate) type Owners = SmallVec<[Owner; 5]>;
 
 /// A raw node that may lie in a table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,6 +79,7 @@ impl Table {
         }
     }
 
+    #[inline]
     pub(crate) fn insert(&mut self, raw: CUgraphNode, detail: Detail, owners: Owners) -> NodeId {
         let (raw, number) = (RawNode(raw), self.next);
         self.next += 1;

@@ -209,7 +209,7 @@ impl Drop for Current {
 }
 
 /// Codes after which a context answers nothing else.
-fn is_sticky(code: CUresult) -> bool {
+pub(crate) fn is_sticky(code: CUresult) -> bool {
     matches!(
         code,
         CUresult::CUDA_ERROR_DEINITIALIZED

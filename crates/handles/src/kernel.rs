@@ -149,14 +149,16 @@ impl Kernel {
         &self.0.name
     }
 
-    /// Its parameters in order; `None` where the driver does not tell (before 12.4).
+    /// Its parameters in order; `None` where the driver does not tell (before 12.4). Read once, when the kernel was got; no driver call.
+    #[doc(alias = "cuKernelGetParamInfo")]
     #[must_use]
     #[inline]
     pub fn parameters(&self) -> Option<&[Parameter]> {
         self.0.parameters.as_deref()
     }
 
-    /// What the compiler and the driver made of it.
+    /// What the compiler and the driver made of it. Read once, when the kernel was got; no driver call.
+    #[doc(alias = "cuKernelGetAttribute")]
     #[must_use]
     #[inline]
     pub fn attributes(&self) -> &KernelAttributes {
@@ -191,7 +193,6 @@ fn find(library: &Library, name: &str) -> Result<Option<CUkernel>> {
 }
 
 /// Asks for one parameter after the other until the driver says that there is none.
-#[doc(alias = "cuKernelGetParamInfo")]
 fn parameters(context: &Context, kernel: CUkernel) -> Result<Option<Box<[Parameter]>>> {
     let mut parameters = Vec::new();
     loop {
@@ -209,7 +210,6 @@ fn parameters(context: &Context, kernel: CUkernel) -> Result<Option<Box<[Paramet
     }
 }
 
-#[doc(alias = "cuKernelGetAttribute")]
 fn attributes(context: &Context, kernel: CUkernel) -> Result<KernelAttributes> {
     let read = |attribute| -> Result<u32> {
         let mut value = 0;

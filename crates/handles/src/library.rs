@@ -119,9 +119,8 @@ impl Library {
 
 impl Drop for LibraryBox {
     fn drop(&mut self) {
+        // Where it is never unloaded, it is never used either: the driver writes to the log only when asked for a kernel.
         if !reaper::may_call(&self.context) {
-            // The driver may still hold on to the log.
-            core::mem::forget(self.log.take());
             return;
         }
         reaper::push_library(Unused {

@@ -9,7 +9,7 @@ use crate::kernel::Kernel;
 use crate::memory::{Allocation, Buffer, Slice};
 use crate::stream::Stream;
 
-/// Keeps something alive that a graph or a parameter holder uses. 16 bytes; a clone counts one reference.
+/// Keeps something alive that a graph or a parameter holder uses. Three words; a clone counts one reference.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Owner {

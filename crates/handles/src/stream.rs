@@ -102,15 +102,18 @@ impl Context {
 
     /// Waits until all work of the context is done.
     ///
-    /// Stands on `cuCtxSynchronize`, CUDA 2.0. The driver allows this to nobody while a stream of the context is capturing, and **invalidates
-    /// every such capture**: prefer [`Stream::synchronize_blocking`].
+    /// Stands on `cuCtxSynchronize`, CUDA 2.0. The driver allows this to nobody while a stream of the context is capturing, and invalidates the
+    /// capture. So it is refused while a stream made here is; captures of other code's streams are not seen. Prefer
+    /// [`Stream::synchronize_blocking`].
     ///
     /// # Errors
-    /// What the driver answers.
+    /// A stream of the context is capturing, or what the driver answers.
     #[doc(alias = "cuCtxSynchronize")]
     pub fn synchronize_blocking(&self) -> Result<()> {
         let streams: Vec<_> =
             STREAMS.all().into_iter().map(Stream).filter(|one| one.context() == self).collect();
+        self.ensure_usable()?;
+        streams.iter().try_for_each(|stream| stream.refuse_capture("waiting for a context"))?;
         let issued: Vec<_> = streams.iter().map(Stream::issued).collect();
         self.wait()?;
         streams.iter().zip(issued).for_each(|(stream, issued)| stream.set_synced(issued));

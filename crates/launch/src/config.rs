@@ -38,11 +38,9 @@ impl Dim {
 
     /// Whether each extent is at least one and at most its limit.
     #[inline]
-    fn within(self, max: [u32; 3]) -> bool {
+    fn within(self, max: &[u32; 3]) -> bool {
         // An extent of zero wraps around and is beyond every limit.
-        (self.x.wrapping_sub(1) < max[0])
-            & (self.y.wrapping_sub(1) < max[1])
-            & (self.z.wrapping_sub(1) < max[2])
+        self.x.wrapping_sub(1) < max[0] && self.y.wrapping_sub(1) < max[1] && self.z.wrapping_sub(1) < max[2]
     }
 }
 
@@ -96,12 +94,14 @@ pub struct LaunchConfig {
 
 impl LaunchConfig {
     /// A grid of `grid` blocks of `block` threads, without dynamic shared memory.
+    #[inline]
     #[must_use]
     pub fn new(grid: impl Into<Dim>, block: impl Into<Dim>) -> Self {
         Self { grid: grid.into(), block: block.into(), shared: 0 }
     }
 
     /// The same with `bytes` bytes of dynamic shared memory for each block.
+    #[inline]
     #[must_use]
     pub fn shared_bytes(mut self, bytes: u32) -> Self {
         self.shared = bytes;
@@ -109,18 +109,21 @@ impl LaunchConfig {
     }
 
     /// The number of blocks in each direction.
+    #[inline]
     #[must_use]
     pub fn grid(&self) -> Dim {
         self.grid
     }
 
     /// The number of threads of a block in each direction.
+    #[inline]
     #[must_use]
     pub fn block(&self) -> Dim {
         self.block
     }
 
     /// The bytes of dynamic shared memory that each block gets.
+    #[inline]
     #[must_use]
     pub fn shared(&self) -> u32 {
         self.shared
@@ -143,15 +146,15 @@ impl LaunchConfig {
     }
 
     #[inline]
-    fn fits(&self, bounds: &Bounds) -> bool {
+    fn fits(&self, bounds: &Bounds<'_>) -> bool {
         self.grid.within(bounds.grid)
-            & self.block.within(bounds.block)
-            & (self.block.product() <= u64::from(bounds.threads()))
-            & (self.shared <= bounds.shared)
+            && self.block.within(bounds.block)
+            && self.block.product() <= u64::from(bounds.threads())
+            && self.shared <= bounds.shared
     }
 
     #[cold]
-    fn refusal(&self, kernel: &Kernel, bounds: &Bounds) -> Error {
+    fn refusal(&self, kernel: &Kernel, bounds: &Bounds<'_>) -> Error {
         let (what, asked, limit) =
             self.exceeded(bounds).unwrap_or(("launch configuration", self.threads(), u64::MAX));
         Error::Limit(Box::new(LimitExceeded {
@@ -164,11 +167,11 @@ impl LaunchConfig {
     }
 
     /// The first limit that the configuration does not keep: its name, the value asked for, the limit.
-    fn exceeded(&self, bounds: &Bounds) -> Option<(&'static str, u64, u64)> {
+    fn exceeded(&self, bounds: &Bounds<'_>) -> Option<(&'static str, u64, u64)> {
         const GRID: [&str; 3] = ["grid extent in x", "grid extent in y", "grid extent in z"];
         const BLOCK: [&str; 3] = ["block extent in x", "block extent in y", "block extent in z"];
-        let extents = |names: [&'static str; 3], dim: Dim, max: [u32; 3]| {
-            let axes = names.into_iter().zip(dim.axes()).zip(max);
+        let extents = |names: [&'static str; 3], dim: Dim, max: &[u32; 3]| {
+            let axes = names.into_iter().zip(dim.axes()).zip(*max);
             axes.map(|((name, asked), limit)| (name, u64::from(asked), u64::from(limit)))
                 .find(|&(_, asked, limit)| asked == 0 || asked > limit)
         };
@@ -200,23 +203,23 @@ impl fmt::Display for LaunchConfig {
     }
 }
 
-/// The limits that hold for one kernel on its device.
+/// The limits that hold for one kernel on its device. The arrays stay where they are: copied, they would be read back before they are written.
 #[derive(Clone, Copy)]
-struct Bounds {
-    grid: [u32; 3],
-    block: [u32; 3],
+struct Bounds<'a> {
+    grid: &'a [u32; 3],
+    block: &'a [u32; 3],
     device_threads: u32,
     kernel_threads: u32,
     shared: u32,
 }
 
-impl Bounds {
+impl<'a> Bounds<'a> {
     #[inline]
-    fn of(kernel: &Kernel) -> Self {
+    fn of(kernel: &'a Kernel) -> Self {
         let (limits, attributes) = (kernel.context().limits(), kernel.attributes());
         Self {
-            grid: limits.max_grid,
-            block: limits.max_block,
+            grid: &limits.max_grid,
+            block: &limits.max_block,
             device_threads: limits.max_threads_per_block,
             kernel_threads: attributes.max_threads_per_block,
             shared: attributes.max_dynamic_shared_bytes,
@@ -238,6 +241,7 @@ impl Bounds {
 /// let config = cuda_launch::per(1000, 256);
 /// assert_eq!((config.grid().x, config.block().x), (4, 256));
 /// ```
+#[inline]
 #[must_use]
 pub fn per(n: usize, block: u32) -> LaunchConfig {
     LaunchConfig::new(blocks(n, block), block)
@@ -250,26 +254,30 @@ pub fn per(n: usize, block: u32) -> LaunchConfig {
 /// let config = cuda_launch::per_2d((1000, 30), (32, 8));
 /// assert_eq!(config.grid(), (32, 4).into());
 /// ```
+#[inline]
 #[must_use]
 pub fn per_2d(extent: (usize, usize), block: (u32, u32)) -> LaunchConfig {
     LaunchConfig::new((blocks(extent.0, block.0), blocks(extent.1, block.1)), block)
 }
 
 /// Blocks needed for `n` elements. What does not fit 32 bits becomes a number that no device takes, so that the check refuses it.
+#[inline]
 fn blocks(n: usize, block: u32) -> u32 {
-    if block == 0 {
-        return 0;
+    match u32::try_from(n) {
+        _ if block == 0 => 0,
+        // A division of half the width takes a fraction of the time.
+        Ok(n) => n.div_ceil(block),
+        Err(_) => u32::try_from((n as u64).div_ceil(u64::from(block))).unwrap_or(u32::MAX),
     }
-    u32::try_from((n as u64).div_ceil(u64::from(block))).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const BOUNDS: Bounds = Bounds {
-        grid: [2_147_483_647, 65_535, 65_535],
-        block: [1024, 1024, 64],
+    const BOUNDS: Bounds<'static> = Bounds {
+        grid: &[2_147_483_647, 65_535, 65_535],
+        block: &[1024, 1024, 64],
         device_threads: 1024,
         kernel_threads: 1024,
         shared: 49_152,

@@ -52,7 +52,10 @@ macro_rules! params {
 /// ```
 #[derive(Clone)]
 pub struct Params<'a> {
+    /// As long as there is room, so that adding an argument is a comparison and a store.
     words: SmallVec<[Word; INLINE]>,
+    /// The bytes in use.
+    end: usize,
     places: SmallVec<[Place; INLINE]>,
     allocations: SmallVec<[&'a Arc<Allocation>; INLINE]>,
 }
@@ -62,7 +65,12 @@ impl<'a> Params<'a> {
     #[inline]
     #[must_use]
     pub fn new() -> Self {
-        Self { words: SmallVec::new(), places: SmallVec::new(), allocations: SmallVec::new() }
+        Self {
+            words: SmallVec::from_buf([Word::uninit(); INLINE]),
+            end: 0,
+            places: SmallVec::new(),
+            allocations: SmallVec::new(),
+        }
     }
 
     /// Adds an argument behind those that are there.
@@ -107,7 +115,7 @@ impl<'a> Params<'a> {
                 .iter()
                 .map(|&allocation| Owner::Allocation(Arc::clone(allocation)))
                 .collect(),
-            values: Values::new(self.words.into_vec(), &self.places),
+            values: Values::new(self.words[..self.end.div_ceil(WORD)].to_vec(), &self.places),
             places: self.places.into_vec(),
             checked: OnceLock::new(),
         }
@@ -116,14 +124,20 @@ impl<'a> Params<'a> {
     /// Room for `size` bytes at the next multiple of `align`, as one more argument.
     #[inline]
     fn grow(&mut self, size: usize, align: usize) -> *mut u8 {
-        let offset = self.places.last().map_or(0, |last| last.end()).next_multiple_of(align);
-        let words = (offset + size).div_ceil(WORD);
-        while self.words.len() < words {
-            self.words.push(Word::uninit());
+        let offset = self.end.next_multiple_of(align);
+        self.end = offset + size;
+        if self.end > self.words.len() * WORD {
+            self.lengthen();
         }
         self.places.push(Place::new(offset, size));
         // SAFETY: the words reach at least to the end of these bytes.
         unsafe { self.words.as_mut_ptr().cast::<u8>().add(offset) }
+    }
+
+    #[cold]
+    fn lengthen(&mut self) {
+        let words = self.end.div_ceil(WORD).max(2 * self.words.len());
+        self.words.resize(words, Word::uninit());
     }
 
     /// Packs one value as an argument.
@@ -225,6 +239,12 @@ fn pointer(base: *mut Word, place: Place) -> *mut c_void {
     base.cast::<u8>().wrapping_add(place.offset()).cast()
 }
 
+#[cold]
+fn with_many_pointers<R>(base: *mut Word, places: &[Place], call: impl FnOnce(*mut *mut c_void) -> R) -> R {
+    let mut pointers: Vec<*mut c_void> = places.iter().map(|&place| pointer(base, place)).collect();
+    call(pointers.as_mut_ptr())
+}
+
 mod sealed {
     pub trait Sealed {}
 }
@@ -285,8 +305,13 @@ impl Arguments for Params<'_> {
     fn with_pointers<R>(&self, call: impl FnOnce(*mut *mut c_void) -> R) -> R {
         // The driver reads through these pointers and never writes.
         let base = self.words.as_ptr().cast_mut();
-        let mut pointers: SmallVec<[*mut c_void; INLINE]> =
-            self.places.iter().map(|&place| pointer(base, place)).collect();
+        let mut pointers = [core::ptr::null_mut(); INLINE];
+        if self.places.len() > INLINE {
+            return with_many_pointers(base, &self.places, call);
+        }
+        for (to, &place) in pointers.iter_mut().zip(&self.places) {
+            *to = pointer(base, place);
+        }
         call(pointers.as_mut_ptr())
     }
 

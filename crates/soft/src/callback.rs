@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError, RwLock};
 use std::thread;
 
 /// A function of the user with its argument.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Callback {
     pub(crate) function: unsafe extern "C" fn(*mut c_void),
     pub(crate) data: *mut c_void,
@@ -54,23 +54,29 @@ impl Callback {
 
     /// Calls the function on the thread of late destructors, some time.
     pub(crate) fn call_later(self) {
-        send(0, Box::new(move || {
-            let _turn = TURN.write().unwrap_or_else(PoisonError::into_inner);
-            self.call();
-        }));
+        send(
+            0,
+            Box::new(move || {
+                let _turn = TURN.write().unwrap_or_else(PoisonError::into_inner);
+                self.call();
+            }),
+        );
     }
 }
 
 /// Runs `call` on the context's host function thread and waits for its end.
 pub(crate) fn on_host_thread(context: u64, call: impl FnOnce() + Send + 'static) {
     let (done, wait) = channel();
-    send(context, Box::new(move || {
-        let turn = TURN.read().unwrap_or_else(PoisonError::into_inner);
-        within(call);
-        drop(turn);
-        // The waiting worker may be gone with its stream; then nobody needs the news.
-        let _ = done.send(());
-    }));
+    send(
+        context,
+        Box::new(move || {
+            let turn = TURN.read().unwrap_or_else(PoisonError::into_inner);
+            within(call);
+            drop(turn);
+            // The waiting worker may be gone with its stream; then nobody needs the news.
+            let _ = done.send(());
+        }),
+    );
     let _ = wait.recv();
 }
 

@@ -111,7 +111,8 @@ impl Config {
         if let Some(devices) = read("CUDA_SOFT_DEVICES", "a number of devices", |text| text.parse().ok())? {
             config.devices = devices;
         }
-        if let Some((major, minor)) = read("CUDA_SOFT_CAPABILITY", "a compute capability such as 9.0", pair)? {
+        if let Some((major, minor)) = read("CUDA_SOFT_CAPABILITY", "a compute capability such as 9.0", pair)?
+        {
             config.capability = (u32::from(major), u32::from(minor));
         }
         if let Some(bytes) = read("CUDA_SOFT_MEMORY", "a number of bytes", |text| text.parse().ok())? {

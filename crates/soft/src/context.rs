@@ -29,7 +29,6 @@ impl Context {
 /// A handle of a context: a primary one exists for good, whether the context lives or not.
 #[derive(Debug)]
 struct Slot {
-    device: i32,
     context: Option<Arc<Context>>,
     primary: bool,
     retained: u32,
@@ -46,9 +45,8 @@ thread_local! {
 fn contexts() -> MutexGuard<'static, Slots<Slot>> {
     let mut slots = CONTEXTS.lock().unwrap_or_else(PoisonError::into_inner);
     if slots.len() == 0 {
-        for device in 0..driver::config().devices {
-            let device = i32::try_from(device).unwrap_or(i32::MAX);
-            slots.insert(Slot { device, context: None, primary: true, retained: 0, flags: 0 });
+        for _ in 0..driver::config().devices {
+            slots.insert(Slot { context: None, primary: true, retained: 0, flags: 0 });
         }
     }
     slots
@@ -137,7 +135,6 @@ pub(crate) fn set_primary_flags(device: i32, flags: u32) -> Answer {
 pub(crate) fn create(device: i32, flags: u32) -> Answer<u64> {
     check_device(device)?;
     let handle = contexts().insert_with(|handle| Slot {
-        device,
         context: Some(make(handle, device, flags)),
         primary: false,
         retained: 0,

@@ -1,7 +1,7 @@
 //! Copies and fills of linear memory: described at the call, carried out when their turn comes.
 
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use cuda_sys::{CUDA_MEMCPY2D_v2, CUDA_MEMCPY3D_v2, CUmemorytype, CUresult};
 
@@ -75,14 +75,41 @@ impl Copy3 {
     ///
     /// # Errors
     /// An address of a device that no allocation holds, or a range that leaves its allocation.
-    pub(crate) fn linear(dst: u64, src: u64, len: usize) -> Answer<Self> {
+    pub(crate) fn linear(dst: u64, src: u64, len: usize, promised: Promised) -> Answer<Self> {
         let side = |address| {
             let place = Place::of(address).ok_or(INVALID_VALUE)?;
             Ok(Side { address, pitch: len, slice: len, place })
         };
         let copy = Self { src: side(src)?, dst: side(dst)?, extent: [len, 1, 1] };
-        copy.check_ranges(Promised::No)?;
+        copy.check_ranges(promised)?;
         Ok(copy)
+    }
+
+    /// The copy as a node's parameters describe it.
+    pub(crate) fn describe(&self) -> CUDA_MEMCPY3D_v2 {
+        let [width, height, depth] = self.extent;
+        let mut raw =
+            CUDA_MEMCPY3D_v2 { WidthInBytes: width, Height: height, Depth: depth, ..Default::default() };
+        let rows = |side: &Side| side.slice.checked_div(side.pitch).unwrap_or(height);
+        let kind = |place: Place| match place {
+            Place::Device => CUmemorytype::CU_MEMORYTYPE_DEVICE,
+            Place::Pinned | Place::Pageable => CUmemorytype::CU_MEMORYTYPE_HOST,
+        };
+        (raw.srcMemoryType, raw.srcPitch, raw.srcHeight) =
+            (kind(self.src.place), self.src.pitch, rows(&self.src));
+        (raw.dstMemoryType, raw.dstPitch, raw.dstHeight) =
+            (kind(self.dst.place), self.dst.pitch, rows(&self.dst));
+        if self.src.place == Place::Device {
+            raw.srcDevice = self.src.address;
+        } else {
+            raw.srcHost = core::ptr::with_exposed_provenance(self.src.address as usize);
+        }
+        if self.dst.place == Place::Device {
+            raw.dstDevice = self.dst.address;
+        } else {
+            raw.dstHost = core::ptr::with_exposed_provenance_mut(self.dst.address as usize);
+        }
+        raw
     }
 
     /// The bytes from the first to the last that one side touches.
@@ -158,7 +185,10 @@ impl Copy3 {
     fn reached(&self, side: &Side, write: bool) -> Result<Reached, Loss> {
         let len = self.reach(side);
         if side.place == Place::Pageable {
-            return Ok(Reached { base: core::ptr::with_exposed_provenance_mut(side.address as usize), _held: None });
+            return Ok(Reached {
+                base: core::ptr::with_exposed_provenance_mut(side.address as usize),
+                _held: None,
+            });
         }
         reach(side.address, len, write).map_err(|sentence| {
             let verb = if write { "writes to" } else { "reads from" };
@@ -191,7 +221,8 @@ unsafe fn copy_row(to: *mut u8, from: *mut u8, len: usize) {
     let head = if together { len.min(to.align_offset(8)) } else { len };
     // SAFETY: as above.
     let byte = |at: usize| unsafe {
-        AtomicU8::from_ptr(to.add(at)).store(AtomicU8::from_ptr(from.add(at)).load(Ordering::Relaxed), Ordering::Relaxed);
+        AtomicU8::from_ptr(to.add(at))
+            .store(AtomicU8::from_ptr(from.add(at)).load(Ordering::Relaxed), Ordering::Relaxed);
     };
     while at < head {
         byte(at);
@@ -233,15 +264,19 @@ impl Fill {
         self.pitch * (self.height - 1) + self.row()
     }
 
+    pub(crate) fn is_aligned(&self) -> bool {
+        self.address.is_multiple_of(u64::from(self.element))
+    }
+
     /// The rules for a memset node; a call with nothing to do is checked before.
     pub(crate) fn check(&self, promised: Promised) -> Answer {
         let element = u64::from(self.element);
         let sizes = matches!(self.element, 1 | 2 | 4) && self.width > 0 && self.height > 0;
-        if !sizes || self.address % element != 0 {
+        if !sizes || !self.address.is_multiple_of(element) {
             return Err(INVALID_VALUE);
         }
         let row = self.width.checked_mul(self.element as usize).ok_or(INVALID_VALUE)?;
-        if self.height > 1 && (self.pitch < row || self.pitch as u64 % element != 0) {
+        if self.height > 1 && (self.pitch < row || !(self.pitch as u64).is_multiple_of(element)) {
             return Err(INVALID_VALUE);
         }
         let reach = self.pitch.checked_mul(self.height - 1).and_then(|rows| rows.checked_add(row));
@@ -292,7 +327,9 @@ impl RawSide {
                 Some(Place::Pageable) | None => return Err(INVALID_VALUE),
                 Some(place) => (self.device, place),
             },
-            CUmemorytype::CU_MEMORYTYPE_UNIFIED => (self.device, Place::of(self.device).ok_or(INVALID_VALUE)?),
+            CUmemorytype::CU_MEMORYTYPE_UNIFIED => {
+                (self.device, Place::of(self.device).ok_or(INVALID_VALUE)?)
+            }
             _ => return Err(INVALID_VALUE),
         };
         let [width, height, depth] = extent;

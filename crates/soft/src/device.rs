@@ -4,7 +4,9 @@ use cuda_sys::CUdevice_attribute_enum as Attribute;
 
 use crate::code::{Answer, INVALID_VALUE};
 use crate::driver;
-use crate::launch::{BLOCKS_PER_SM, MAX_SHARED, MAX_THREADS, REGISTERS_PER_SM, RESERVED_SHARED, SHARED_PER_SM, THREADS_PER_SM};
+use crate::launch::{
+    BLOCKS_PER_SM, MAX_SHARED, MAX_THREADS, REGISTERS_PER_SM, RESERVED_SHARED, SHARED_PER_SM, THREADS_PER_SM,
+};
 
 /// The largest number of an attribute that a driver of today knows.
 const LAST: u32 = 148;
@@ -34,9 +36,8 @@ pub(crate) fn attribute(attribute: Attribute, device: i32) -> Answer<i32> {
         A::CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY => 64 << 10,
         A::CU_DEVICE_ATTRIBUTE_WARP_SIZE => 32,
         A::CU_DEVICE_ATTRIBUTE_MAX_PITCH => i32::MAX,
-        A::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK | A::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR => {
-            signed(REGISTERS_PER_SM)
-        }
+        A::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK
+        | A::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR => signed(REGISTERS_PER_SM),
         A::CU_DEVICE_ATTRIBUTE_CLOCK_RATE => 1_000_000,
         A::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE => 1_000_000,
         A::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH => 64,

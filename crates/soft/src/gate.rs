@@ -4,10 +4,10 @@ use cuda_sys::CUresult;
 
 use crate::callback;
 use crate::code::{Answer, INVALID_VALUE, NOT_INITIALIZED, NOT_PERMITTED};
-use crate::{driver, fault};
+use crate::{capture_mode, driver, fault};
 
 /// Writes entry points of the driver. The word before `fn` says which gate the call passes:
-/// `always` none, `init` works with a lost context, `live` does not.
+/// `always` none, `init` works with a lost context, `live` does not; what is `guarded` open captures may forbid.
 macro_rules! entries {
     ($($gate:ident fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $body:block)*) => {
         $(
@@ -59,6 +59,22 @@ pub(crate) fn live_in_callbacks(call: impl FnOnce() -> Answer) -> CUresult {
 pub(crate) fn live(call: impl FnOnce() -> Answer) -> CUresult {
     init(|| {
         fault::check()?;
+        call()
+    })
+}
+
+/// As [`live`], for a call that open captures may forbid.
+pub(crate) fn guarded(call: impl FnOnce() -> Answer) -> CUresult {
+    live(|| {
+        capture_mode::check_call()?;
+        call()
+    })
+}
+
+/// As [`init`], for a call that open captures may forbid.
+pub(crate) fn guarded_init(call: impl FnOnce() -> Answer) -> CUresult {
+    init(|| {
+        capture_mode::check_call()?;
         call()
     })
 }

@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use cuda_sys::{CUlaunchAttributeID, CUlaunchAttributeValue, CUresult};
 
 use crate::code::{
-    Answer, COOPERATIVE_LAUNCH_TOO_LARGE, INVALID_CLUSTER_SIZE, INVALID_VALUE, LAUNCH_OUT_OF_RESOURCES, NOT_SUPPORTED,
+    Answer, COOPERATIVE_LAUNCH_TOO_LARGE, INVALID_CLUSTER_SIZE, INVALID_VALUE, LAUNCH_OUT_OF_RESOURCES,
+    NOT_SUPPORTED,
 };
 use crate::driver;
 use crate::fault::{self, Loss};
@@ -68,6 +69,18 @@ pub(crate) fn is_cooperative(attributes: &Attributes) -> bool {
     attributes.get(&COOPERATIVE).is_some_and(|value| unsafe { value.0.cooperative } != 0)
 }
 
+/// Whether the launch may start before the kernel in front of it has ended.
+pub(crate) fn is_programmatic(attributes: &Attributes) -> bool {
+    let id = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION.0;
+    // SAFETY: the attribute of this number holds this field.
+    attributes.get(&id).is_some_and(|value| unsafe { value.0.programmaticStreamSerializationAllowed } != 0)
+}
+
+/// Whether kernel nodes have the attribute of this number.
+pub(crate) fn is_node_attribute(id: u32) -> bool {
+    matches!(id, 1 | 2 | 4 | 5 | 8 | 9 | 10 | 13 | 14)
+}
+
 /// The cluster that the attributes ask for.
 pub(crate) fn cluster(attributes: &Attributes) -> Option<[u32; 3]> {
     // SAFETY: the attribute of this number holds this field.
@@ -81,12 +94,17 @@ pub(crate) fn blocks_per_sm(code: &Code, threads: u32, dynamic_shared: u32) -> u
         return 0;
     }
     let warps = threads.div_ceil(32) * 32;
-    let shared = code.kernel.static_shared_bytes().saturating_add(dynamic_shared).saturating_add(RESERVED_SHARED);
+    let shared =
+        code.kernel.static_shared_bytes().saturating_add(dynamic_shared).saturating_add(RESERVED_SHARED);
     if shared > MAX_SHARED + RESERVED_SHARED {
         return 0;
     }
     let registers = code.kernel.registers().next_multiple_of(8).max(8) * warps;
-    BLOCKS_PER_SM.min(THREADS_PER_SM / warps).min(SHARED_PER_SM / shared).min(REGISTERS_PER_SM / registers).max(1)
+    BLOCKS_PER_SM
+        .min(THREADS_PER_SM / warps)
+        .min(SHARED_PER_SM / shared)
+        .min(REGISTERS_PER_SM / registers)
+        .max(1)
 }
 
 /// The checks of every launch and every kernel node.
@@ -106,7 +124,9 @@ pub(crate) fn check(code: &Code, sizes: &Sizes, attributes: &Attributes) -> Answ
     if shared > allowed {
         return Err(INVALID_VALUE);
     }
-    if threads > u64::from(code.kernel.max_threads()) || code.kernel.required().is_some_and(|wanted| wanted != block) {
+    if threads > u64::from(code.kernel.max_threads())
+        || code.kernel.required().is_some_and(|wanted| wanted != block)
+    {
         return Err(INVALID_VALUE);
     }
     check_cluster(code, grid, attributes)?;
@@ -128,7 +148,11 @@ fn check_cluster(code: &Code, grid: [u32; 3], attributes: &Attributes) -> Answer
     if driver::config().capability < (9, 0) {
         return Err(NOT_SUPPORTED);
     }
-    let most = if code.settings.non_portable_cluster.load(Ordering::Relaxed) { NON_PORTABLE_CLUSTER } else { CLUSTER };
+    let most = if code.settings.non_portable_cluster.load(Ordering::Relaxed) {
+        NON_PORTABLE_CLUSTER
+    } else {
+        CLUSTER
+    };
     let blocks = cluster.iter().fold(1u32, |product, size| product.saturating_mul(*size));
     let divides = cluster.iter().zip(grid).all(|(size, grid)| *size != 0 && grid % size == 0);
     if divides && blocks <= most { Ok(()) } else { Err(INVALID_CLUSTER_SIZE) }
@@ -299,7 +323,9 @@ fn code_of(kind: FaultKind) -> CUresult {
         FaultKind::InvalidProgramCounter => CUresult::CUDA_ERROR_INVALID_PC,
         FaultKind::StackOverflow => CUresult::CUDA_ERROR_HARDWARE_STACK_ERROR,
         FaultKind::BarrierDivergence => CUresult::CUDA_ERROR_LAUNCH_TIMEOUT,
-        FaultKind::Trap | FaultKind::LaunchFailed | FaultKind::Cancelled => CUresult::CUDA_ERROR_LAUNCH_FAILED,
+        FaultKind::Trap | FaultKind::LaunchFailed | FaultKind::Cancelled => {
+            CUresult::CUDA_ERROR_LAUNCH_FAILED
+        }
     }
 }
 

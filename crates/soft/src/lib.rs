@@ -4,6 +4,7 @@
 mod gate;
 
 mod callback;
+mod capture_mode;
 mod code;
 mod config;
 mod context;
@@ -42,4 +43,21 @@ pub fn loader(config: Config) -> cuda_sys::Loader {
 pub fn null_loader() -> cuda_sys::Loader {
     // SAFETY: as above; the functions write nothing but their out parameters.
     unsafe { cuda_sys::Loader::in_process("cuda-soft (null)", null::cuGetProcAddress) }
+}
+
+/// The driver's look-up of its calls, by which everything else is reached: for a library that stands in the place of `libcuda`. Without a
+/// [`loader`] before it, the configuration is that of [`Config::from_environment`].
+///
+/// # Safety
+/// As CUDA's documentation of the call demands of its arguments.
+#[doc(alias = "cuGetProcAddress")]
+pub unsafe extern "C" fn get_proc_address(
+    symbol: *const core::ffi::c_char,
+    pfn: *mut *mut core::ffi::c_void,
+    driver_version: core::ffi::c_int,
+    flags: cuda_sys::cuuint64_t,
+    symbol_found: *mut cuda_sys::CUdriverProcAddressQueryResult,
+) -> cuda_sys::CUresult {
+    // SAFETY: the caller's promise.
+    unsafe { entry::cuGetProcAddress(symbol, pfn, driver_version, flags, symbol_found) }
 }

@@ -16,6 +16,8 @@ use crate::driver;
 const FIRST_ADDRESS: u64 = 1 << 48;
 /// Allocations start at multiples of this and lie at least as far apart, so that a step past the end hits nothing.
 const GRAIN: u64 = 512;
+/// What every allocation is aligned to.
+pub(crate) const ALIGNMENT: u64 = GRAIN;
 /// What memory holds that nobody has written.
 pub(crate) const UNWRITTEN: u8 = 0xCD;
 /// How many freed allocations are remembered for messages.
@@ -333,7 +335,9 @@ pub(crate) fn remove(allocation: &Arc<Allocation>, how: &'static str) {
             shared.freed.pop_front();
         }
         shared.freed.push_back(Freed { start, len, origin, how });
-        if let Some(free) = shared.addresses.free.as_mut().filter(|_| !origin.is_host() && origin != Origin::GraphNode) {
+        if let Some(free) =
+            shared.addresses.free.as_mut().filter(|_| !origin.is_host() && origin != Origin::GraphNode)
+        {
             free.entry(span(len)).or_default().push(start);
         }
     });

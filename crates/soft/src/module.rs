@@ -11,7 +11,7 @@ use crate::code::{
     Answer, INVALID_HANDLE, INVALID_IMAGE, INVALID_PTX, NO_BINARY_FOR_GPU, NOT_FOUND, UNSUPPORTED_PTX_VERSION,
 };
 use crate::context::Context;
-use crate::copy::Copy3;
+use crate::copy::{Copy3, Promised};
 use crate::driver;
 use crate::handle::{Kind, Slots};
 use crate::memory::{self, Allocation, Origin, Request};
@@ -157,6 +157,21 @@ fn codes(image: &Image) -> Vec<Arc<Code>> {
     image.kernels().map(code).collect()
 }
 
+/// Memory for a variable of an image.
+fn allocate_variable(size: u64, align: u64, managed: bool, context: &Context) -> Answer<Arc<Allocation>> {
+    if align > memory::ALIGNMENT {
+        return Err(INVALID_PTX);
+    }
+    memory::allocate(Request {
+        origin: if managed { Origin::Managed } else { Origin::Variable },
+        len: usize::try_from(size.max(1)).unwrap_or(usize::MAX),
+        device: context.device,
+        context: context.handle,
+        pool: 0,
+        flags: 0,
+    })
+}
+
 /// Loads an image into a context.
 fn instantiate(
     image: &Image,
@@ -166,15 +181,7 @@ fn instantiate(
 ) -> Answer<Arc<Module>> {
     let mut variables = Vec::with_capacity(image.globals().len());
     for global in image.globals() {
-        let request = Request {
-            origin: if global.is_managed { Origin::Managed } else { Origin::Variable },
-            len: usize::try_from(global.size.max(1)).unwrap_or(usize::MAX),
-            device: context.device,
-            context: context.handle,
-            pool: 0,
-            flags: 0,
-        };
-        match memory::allocate(request) {
+        match allocate_variable(global.size, global.align, global.is_managed, context) {
             Ok(allocation) => variables.push(allocation),
             Err(code) => {
                 variables.iter().for_each(|done| memory::remove(done, "a failed load"));
@@ -185,7 +192,9 @@ fn instantiate(
     let addresses: Vec<u64> = variables.iter().map(|variable| variable.start).collect();
     for (global, address) in image.globals().iter().zip(&addresses) {
         let bytes = image.initial_bytes(global, &addresses);
-        if let Ok(copy) = Copy3::linear(*address, bytes.as_ptr().expose_provenance() as u64, bytes.len()) {
+        if let Ok(copy) =
+            Copy3::linear(*address, bytes.as_ptr().expose_provenance() as u64, bytes.len(), Promised::No)
+        {
             // SAFETY: the source is given as staged bytes.
             let _ = unsafe { copy.run(Some(&bytes)) };
         }
@@ -305,9 +314,8 @@ impl Module {
             return Ok(Arc::clone(function));
         }
         let kernel = self.kernels.get(index).copied().unwrap_or(0);
-        let make = |handle| {
-            Arc::new(Function { handle, code: Arc::clone(code), module: Arc::clone(self), kernel })
-        };
+        let make =
+            |handle| Arc::new(Function { handle, code: Arc::clone(code), module: Arc::clone(self), kernel });
         let handle = lock(&FUNCTIONS).insert_with(make);
         let function = function(handle)?;
         functions.insert(index, Arc::clone(&function));

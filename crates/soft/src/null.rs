@@ -4,11 +4,11 @@ use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cuda_sys::{
-    CUDA_GRAPH_INSTANTIATE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v2, CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr,
-    CUdriverProcAddressQueryResult as Query, CUevent, CUfunction, CUfunction_attribute, CUgraph, CUgraphEdgeData,
-    CUgraphExec, CUgraphInstantiateResult, CUgraphNode, CUgraphNodeParams, CUhostFn, CUjit_option, CUkernel,
-    CUlibrary, CUlibraryOption, CUmemoryPool, CUmodule, CUresult, CUstream, CUstreamCaptureStatus, CUuserObject,
-    CUuuid, Version, cuuint64_t,
+    CUDA_GRAPH_INSTANTIATE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v2, CUcontext, CUdevice, CUdevice_attribute,
+    CUdeviceptr, CUdriverProcAddressQueryResult as Query, CUevent, CUfunction, CUfunction_attribute, CUgraph,
+    CUgraphEdgeData, CUgraphExec, CUgraphInstantiateResult, CUgraphNode, CUgraphNodeParams, CUhostFn,
+    CUjit_option, CUkernel, CUlibrary, CUlibraryOption, CUmemoryPool, CUmodule, CUresult, CUstream,
+    CUstreamCaptureStatus, CUuserObject, CUuuid, Version, cuuint64_t,
 };
 
 use crate::code::INVALID_VALUE;

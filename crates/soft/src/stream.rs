@@ -53,7 +53,11 @@ pub(crate) struct Stream {
 
 impl std::fmt::Debug for Stream {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Stream").field("id", &self.id).field("manner", &self.manner).finish_non_exhaustive()
+        formatter
+            .debug_struct("Stream")
+            .field("id", &self.id)
+            .field("manner", &self.manner)
+            .finish_non_exhaustive()
     }
 }
 
@@ -156,7 +160,9 @@ pub(crate) fn get(handle: u64) -> Answer<Arc<Stream>> {
         2 => Ok(own_of(&context::current()?)),
         _ => match streams().get(handle) {
             Some(stream) => Ok(Arc::clone(stream)),
-            None => crash(&format!("a call uses the stream {handle:#x}, which does not exist or was destroyed")),
+            None => {
+                crash(&format!("a call uses the stream {handle:#x}, which does not exist or was destroyed"))
+            }
         },
     }
 }
@@ -230,19 +236,19 @@ impl Stream {
     }
 
     /// Adds work; with a lost context it is skipped.
-    pub(crate) fn push(
-        self: &Arc<Self>,
-        work: impl FnOnce() -> Result<(), Loss> + Send + 'static,
-    ) -> Ticket {
+    pub(crate) fn push(self: &Arc<Self>, work: impl FnOnce() -> Result<(), Loss> + Send + 'static) -> Ticket {
         self.add(false, Box::new(work))
     }
 
     /// Adds work that is done with a lost context too, so that nobody waits for ever.
     pub(crate) fn push_always(self: &Arc<Self>, work: impl FnOnce() + Send + 'static) -> Ticket {
-        self.add(true, Box::new(move || {
-            work();
-            Ok(())
-        }))
+        self.add(
+            true,
+            Box::new(move || {
+                work();
+                Ok(())
+            }),
+        )
     }
 
     fn add(self: &Arc<Self>, always: bool, work: Work) -> Ticket {

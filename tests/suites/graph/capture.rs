@@ -32,7 +32,10 @@ fn drawing_instantiating_launching_and_dropping_beside_a_capture_leave_it_valid(
     let context = setup();
     let increment = kernel(&context, "increment");
     let (capturing, stream) = (context.stream().unwrap(), context.stream().unwrap());
-    for mode in [CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL] {
+    for mode in [
+        CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
+        CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL,
+    ] {
         no_leaks(|| {
             let buffer = stream.zeros::<u32>(8).unwrap();
             stream.synchronize_blocking().unwrap();
@@ -42,7 +45,8 @@ fn drawing_instantiating_launching_and_dropping_beside_a_capture_leave_it_valid(
             }
             let graph = context.graph().unwrap();
             // SAFETY: the arguments are the kernel's, and the count is the buffer's.
-            let node = unsafe { graph.root().launch(&increment, per(8, 8), params![&buffer, 8_u32]) }.unwrap();
+            let node =
+                unsafe { graph.root().launch(&increment, per(8, 8), params![&buffer, 8_u32]) }.unwrap();
             let mut exec = graph.instantiate().unwrap();
             exec.upload(&stream).unwrap();
             exec.launch(&stream).unwrap();

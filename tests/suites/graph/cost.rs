@@ -57,7 +57,8 @@ fn an_executable_has_one_user_object_retained_just_before_and_released_just_afte
         for _ in 0..20 {
             let buffer = stream.zeros::<u32>(8).unwrap();
             // SAFETY: the graph is never launched.
-            last = unsafe { last.then().launch(&increment, per(8, 8), params![&buffer, 8_u32]) }.unwrap().into();
+            last =
+                unsafe { last.then().launch(&increment, per(8, 8), params![&buffer, 8_u32]) }.unwrap().into();
         }
         let ((exec, cost), steps) = trace(|| count(|| graph.instantiate().unwrap()));
         assert_eq!(cost.live(Kind::UserObject), 1);
@@ -74,17 +75,24 @@ fn an_executable_has_one_user_object_retained_just_before_and_released_just_afte
         for (name, times) in expected {
             assert_eq!(cost.calls(name), times, "{name}: {cost}");
         }
-        let context_calls: u64 = ["cuCtxPushCurrent", "cuCtxPopCurrent", "cuCtxGetCurrent", "cuCtxSetCurrent"]
-            .iter()
-            .map(|name| cost.calls(name))
-            .sum();
+        let context_calls: u64 =
+            ["cuCtxPushCurrent", "cuCtxPopCurrent", "cuCtxGetCurrent", "cuCtxSetCurrent"]
+                .iter()
+                .map(|name| cost.calls(name))
+                .sum();
         assert!(context_calls <= 3, "{cost}");
         assert_eq!(cost.total(), 7 + context_calls, "{cost}");
         let order: Vec<Call> = steps.iter().map(|step| step.call).collect();
         let place = |call| order.iter().position(|other| *other == call).unwrap();
         assert!(place(Call::cuUserObjectCreate) < place(Call::cuGraphRetainUserObject), "{order:?}");
-        assert!(place(Call::cuGraphRetainUserObject) < place(Call::cuGraphInstantiateWithParams), "{order:?}");
-        assert!(place(Call::cuGraphInstantiateWithParams) < place(Call::cuGraphReleaseUserObject), "{order:?}");
+        assert!(
+            place(Call::cuGraphRetainUserObject) < place(Call::cuGraphInstantiateWithParams),
+            "{order:?}"
+        );
+        assert!(
+            place(Call::cuGraphInstantiateWithParams) < place(Call::cuGraphReleaseUserObject),
+            "{order:?}"
+        );
         drop(exec);
     });
 }

@@ -35,7 +35,9 @@ fn every_launch_runs_the_whole_graph() {
             exec.launch(&stream).unwrap();
         }
         let values = buffer.read_blocking(&stream).unwrap();
-        assert!(values[..50].iter().all(|value| *value == 200) && values[50..].iter().all(|value| *value == 100));
+        assert!(
+            values[..50].iter().all(|value| *value == 200) && values[50..].iter().all(|value| *value == 100)
+        );
     });
 }
 
@@ -71,7 +73,9 @@ fn launches_of_one_executable_on_two_streams_do_not_overlap() {
         let mut last = (*graph.root().empty().unwrap()).clone();
         for _ in 0..10 {
             // SAFETY: the arguments are the kernel's, the count is the buffer's, and the nodes form a chain.
-            last = unsafe { last.then().launch(&increment, per(64, 64), params![&buffer, 64_u32]) }.unwrap().into();
+            last = unsafe { last.then().launch(&increment, per(64, 64), params![&buffer, 64_u32]) }
+                .unwrap()
+                .into();
         }
         let mut exec = graph.instantiate().unwrap();
         for round in 0..50 {
@@ -109,7 +113,8 @@ fn nodes_run_after_all_they_wait_for() {
         let stream = context.stream().unwrap();
         const LAYERS: usize = 6;
         const WIDTH: usize = 5;
-        let (counter, stamps) = (stream.zeros::<u32>(1).unwrap(), stream.zeros::<u32>(LAYERS * WIDTH).unwrap());
+        let (counter, stamps) =
+            (stream.zeros::<u32>(1).unwrap(), stream.zeros::<u32>(LAYERS * WIDTH).unwrap());
         let graph = context.graph().unwrap();
         let mut layer: Vec<cuda_graph::Node> = Vec::new();
         for depth in 0..LAYERS {
@@ -129,7 +134,10 @@ fn nodes_run_after_all_they_wait_for() {
             let base = (round * LAYERS * WIDTH) as u32;
             for (depth, layer) in stamps.chunks(WIDTH).enumerate() {
                 let least = base + (depth * WIDTH) as u32;
-                assert!(layer.iter().all(|stamp| *stamp > least && *stamp <= least + WIDTH as u32), "{depth}: {stamps:?}");
+                assert!(
+                    layer.iter().all(|stamp| *stamp > least && *stamp <= least + WIDTH as u32),
+                    "{depth}: {stamps:?}"
+                );
             }
         }
     });
@@ -145,7 +153,9 @@ fn a_graph_that_cannot_be_instantiated_says_why_and_which_node() {
         // Behind the library's back, which would refuse it.
         let nodes = raw::nodes(graph.raw);
         // SAFETY: both nodes are live and of this graph.
-        raw::ok(unsafe { raw::driver().cuGraphAddDependencies(graph.raw, &raw const nodes[1], &raw const nodes[0], 1) });
+        raw::ok(unsafe {
+            raw::driver().cuGraphAddDependencies(graph.raw, &raw const nodes[1], &raw const nodes[0], 1)
+        });
         let before = live();
         let error = graph.instantiate().unwrap_err();
         let Error::Instantiate(reason) = &error else { panic!("{error:?}") };
@@ -154,10 +164,14 @@ fn a_graph_that_cannot_be_instantiated_says_why_and_which_node() {
         let node = reason.node.as_deref().unwrap();
         assert!(node == "start" || node == "end", "{node}");
         let text = error.to_string();
-        assert!(text.contains(node) && text.contains("cycle") && text.contains("cuGraphInstantiateWithParams"), "{text}");
+        assert!(
+            text.contains(node) && text.contains("cycle") && text.contains("cuGraphInstantiateWithParams"),
+            "{text}"
+        );
         cuda_tests::settle();
         assert_eq!(live().of(Kind::Exec), before.of(Kind::Exec));
-        assert!(cuda_tests::until(cuda_tests::SOON, || live().of(Kind::UserObject) == before.of(Kind::UserObject)));
+        assert!(cuda_tests::until(cuda_tests::SOON, || live().of(Kind::UserObject)
+            == before.of(Kind::UserObject)));
         graph.remove_edge(&b, &a).unwrap();
         let stream = context.stream().unwrap();
         graph.instantiate().unwrap().launch(&stream).unwrap();
@@ -175,7 +189,8 @@ fn executables_are_made_and_launched_by_threads_without_a_current_context() {
             scope.spawn(|| {
                 let graph = context.graph().unwrap();
                 // SAFETY: the arguments are the kernel's, and the count is the buffer's.
-                let node = unsafe { graph.root().launch(&increment, per(8, 8), params![&buffer, 8_u32]) }.unwrap();
+                let node =
+                    unsafe { graph.root().launch(&increment, per(8, 8), params![&buffer, 8_u32]) }.unwrap();
                 node.then().fill(buffer.slice(..4).unwrap(), 7).unwrap();
                 let mut exec = graph.instantiate().unwrap();
                 exec.upload(&stream).unwrap();

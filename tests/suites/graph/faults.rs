@@ -10,7 +10,7 @@ fn whatever_call_fails_nothing_stays_behind() {
     let context = setup();
     let increment = kernel(&context, "increment");
     let (home, other) = (context.stream().unwrap(), context.stream().unwrap());
-    let calls = every_failure(|| -> cuda_graph::Result<()> {
+    let operation = || -> cuda_graph::Result<()> {
         let graph = context.graph()?;
         let buffer = home.zeros::<u32>(8)?;
         let fill = graph.root().fill(&buffer, 1)?;
@@ -20,7 +20,10 @@ fn whatever_call_fails_nothing_stays_behind() {
         exec.launch(&other)?;
         assert_eq!(buffer.read_blocking(&other)?, [2; 8]);
         Ok(())
-    });
+    };
+    // Both streams get what they keep for as long as they live.
+    other.fill(&home.zeros::<u32>(8).unwrap(), 1).unwrap();
+    let calls = every_failure(operation);
     assert!(calls >= 10, "{calls}");
 }
 
@@ -37,7 +40,10 @@ fn an_add_that_the_driver_refuses_leaves_the_graph_as_it_was() {
         let error = node.then().fill(&buffer, 1).unwrap_err();
         let call = injection.hit_call().unwrap();
         drop(injection);
-        assert_eq!(error, Error::Handles(cuda_handles::Error::Driver { call, code: CUresult::CUDA_ERROR_OUT_OF_MEMORY }));
+        assert_eq!(
+            error,
+            Error::Handles(cuda_handles::Error::Driver { call, code: CUresult::CUDA_ERROR_OUT_OF_MEMORY })
+        );
         assert_eq!(graph.view(), before);
         assert_eq!(graph.nodes().unwrap().len(), 1);
         node.then().fill(&buffer, 1).unwrap();
@@ -86,7 +92,8 @@ fn a_first_launch_that_failed_waits_again_at_the_next() {
 fn a_launch_that_failed_after_its_waits_makes_the_next_one_no_less_safe() {
     let context = setup();
     no_leaks(|| {
-        let (home, first, second) = (context.stream().unwrap(), context.stream().unwrap(), context.stream().unwrap());
+        let (home, first, second) =
+            (context.stream().unwrap(), context.stream().unwrap(), context.stream().unwrap());
         let gate = cuda_tests::Gate::close(&home);
         let buffer = home.zeros::<u32>(8).unwrap();
         let graph = context.graph().unwrap();

@@ -63,7 +63,8 @@ fn add(graph: &Drawn, model: &Model, things: &Things, kind: u8, after: &[usize])
         0 => frontier.empty().map(Node::from),
         1 => frontier.fill(things.fodder.slice(number..=number)?, number as u32).map(Node::from),
         // SAFETY: the arguments are the kernel's; the counter is used by atomic operations alone, and each node has its slot.
-        _ => unsafe { frontier.launch(&things.stamp, per(1, 1), params![&things.counter, slot]) }.map(Node::from),
+        _ => unsafe { frontier.launch(&things.stamp, per(1, 1), params![&things.counter, slot]) }
+            .map(Node::from),
     }
 }
 
@@ -101,7 +102,9 @@ fn apply(graph: &Drawn, model: &mut Model, things: &Things, edit: &Edit) {
             match graph.remove_edge(&model.nodes[*from], &model.nodes[*to]) {
                 Ok(()) => assert!(model.edges.remove(&(*from, *to))),
                 Err(Error::NoEdge { .. }) => assert!(!model.edges.contains(&(*from, *to))),
-                Err(Error::Removed { .. }) => assert!(model.removed.contains(from) || model.removed.contains(to)),
+                Err(Error::Removed { .. }) => {
+                    assert!(model.removed.contains(from) || model.removed.contains(to))
+                }
                 Err(error) => panic!("{error}"),
             }
         }
@@ -123,7 +126,8 @@ fn agree(graph: &Drawn, model: &Model) {
     let nodes: Vec<Node> = alive.iter().map(|node| model.nodes[*node].clone()).collect();
     assert_eq!(graph.nodes().unwrap(), nodes, "nodes, in the order of creation");
     let position = |node: usize| alive.binary_search(&node).unwrap();
-    let edges: Vec<(usize, usize)> = model.edges.iter().map(|(from, to)| (position(*from), position(*to))).collect();
+    let edges: Vec<(usize, usize)> =
+        model.edges.iter().map(|(from, to)| (position(*from), position(*to))).collect();
     let view = graph.view();
     assert_eq!((view.nodes.len(), &view.edges), (alive.len(), &edges), "the driver's view");
     let mut told: Vec<(usize, usize)> = graph
@@ -159,7 +163,11 @@ fn runs(graph: &Drawn, model: &Model, things: &Things) {
     let stamps = things.stamps.read_blocking(&things.stream).unwrap();
     let is_kernel = |node: &usize| model.nodes[*node].kind() == NodeKind::Kernel;
     for node in (0..model.nodes.len()).filter(is_kernel) {
-        assert_eq!(stamps[node] != 0, !model.removed.contains(&node), "node {node} ran exactly if it is in the graph");
+        assert_eq!(
+            stamps[node] != 0,
+            !model.removed.contains(&node),
+            "node {node} ran exactly if it is in the graph"
+        );
     }
     for from in model.alive().into_iter().filter(is_kernel) {
         for to in model.alive().into_iter().filter(is_kernel) {

@@ -30,7 +30,8 @@ fn nodes_are_what_they_were_added_as_in_the_order_of_their_creation() {
         let fill = start.then().fill(&a, 5).unwrap();
         let copy = fill.then().copy(&a, &b).unwrap();
         // SAFETY: the arguments are the kernel's, and the count is the buffer's.
-        let launch = unsafe { copy.then().launch(&kernel(&context, "increment"), per(8, 32), params![&b, 8_u32]) };
+        let launch =
+            unsafe { copy.then().launch(&kernel(&context, "increment"), per(8, 32), params![&b, 8_u32]) };
         let launch = launch.unwrap();
         let nodes = graph.nodes().unwrap();
         assert_eq!(nodes, [(*start).clone(), (*fill).clone(), (*copy).clone(), (*launch).clone()]);
@@ -77,6 +78,43 @@ fn a_graph_computes_what_its_nodes_say() {
         expected.extend([14; 40]);
         expected.extend([7; 10]);
         assert_eq!(c.read_blocking(&stream).unwrap(), expected);
+    });
+}
+
+#[test]
+fn arguments_are_kept_by_value_whatever_their_number_and_width() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let (out, many) = (stream.zeros::<u64>(8).unwrap(), stream.zeros::<u64>(20).unwrap());
+        let graph = context.graph().unwrap();
+        let config = LaunchConfig::new(1, 1);
+        {
+            let mut three = [11_u64, 12, 13];
+            let owned = params![0xFE_u8, three, 0xFEDC_u16, [21_u64, 22], 0xFEDC_BA98_u32, &out].into_owned();
+            three.fill(0);
+            // SAFETY: the arguments are the kernel's, and the buffer has the eight elements it writes.
+            unsafe { graph.root().launch(&kernel(&context, "structures"), config, &owned) }.unwrap();
+            let mut params = params![&many];
+            for index in 1..20_u64 {
+                match (index - 1) % 4 {
+                    0 => params.push(index as u8),
+                    1 => params.push(index as u16),
+                    2 => params.push(index as u32),
+                    _ => params.push(index),
+                }
+            }
+            // SAFETY: the arguments are the kernel's, and there is a slot for each.
+            unsafe { graph.root().launch(&kernel(&context, "many20"), config, params) }.unwrap();
+        }
+        let mut exec = graph.instantiate().unwrap();
+        for _ in 0..3 {
+            out.write_blocking(&stream, &[0; 8]).unwrap();
+            many.write_blocking(&stream, &[0; 20]).unwrap();
+            exec.launch(&stream).unwrap();
+            assert_eq!(out.read_blocking(&stream).unwrap(), [0xFE, 11, 12, 13, 0xFEDC, 21, 22, 0xFEDC_BA98]);
+            assert_eq!(many.read_blocking(&stream).unwrap()[1..], (1..20).collect::<Vec<u64>>());
+        }
     });
 }
 
@@ -156,13 +194,17 @@ fn a_kernel_node_with_wrong_arguments_is_refused_and_the_graph_unchanged() {
         let node = graph.root().empty().unwrap();
         let before = graph.view();
         // SAFETY: the add is refused.
-        let (added, cost) = count(|| unsafe { node.then().launch(&increment, LaunchConfig::new(1, 2048), params![&buffer, 8_u32]) });
+        let (added, cost) = count(|| unsafe {
+            node.then().launch(&increment, LaunchConfig::new(1, 2048), params![&buffer, 8_u32])
+        });
         cost.assert_calls(&[]);
         assert!(matches!(added, Err(Error::Launch(cuda_launch::Error::Limit(_)))));
         if raw::driver().version() >= cuda_sys::Version::new(12, 4) {
             // SAFETY: the add is refused.
             let added = unsafe { node.then().launch(&increment, per(8, 8), params![&buffer, 8_u64]) };
-            let Err(Error::Launch(cuda_launch::Error::WrongArguments(error))) = added else { panic!("{added:?}") };
+            let Err(Error::Launch(cuda_launch::Error::WrongArguments(error))) = added else {
+                panic!("{added:?}")
+            };
             assert!(error.to_string().contains("`increment`"), "{error}");
         }
         assert_eq!(graph.view(), before);

@@ -13,12 +13,19 @@ fn nodes_have_names_for_people() {
         let graph = Drawn::new(&context);
         let unnamed = graph.root().empty().unwrap();
         // SAFETY: the graph is never launched.
-        let launch = unsafe { graph.root().launch(&kernel(&context, "increment"), per(8, 8), params![&buffer, 8_u32]) }.unwrap();
+        let launch = unsafe {
+            graph.root().launch(&kernel(&context, "increment"), per(8, 8), params![&buffer, 8_u32])
+        }
+        .unwrap();
         assert!(unnamed.name().contains("empty"), "{}", unnamed.name());
         assert!(launch.name().contains("increment"), "a kernel node tells its kernel: {}", launch.name());
         assert_ne!(unnamed.name(), graph.root().empty().unwrap().name());
         let named = launch.clone().named("step");
-        assert_eq!((named.name(), launch.name()), ("step".to_owned(), "step".to_owned()), "one node, one name");
+        assert_eq!(
+            (named.name(), launch.name()),
+            ("step".to_owned(), "step".to_owned()),
+            "one node, one name"
+        );
         assert_eq!(named, launch);
         assert_eq!(graph.nodes().unwrap()[1].name(), "step");
         assert_eq!(named.to_string(), "step");
@@ -77,7 +84,8 @@ fn names_with_quotes_and_breaks_make_no_other_picture() {
     let context = setup();
     no_leaks(|| {
         let graph = Drawn::new(&context);
-        let names = ["a \"quoted\" name", "back\\slash", "x\"]; evil -> node [label=\"", "two\nlines", "", "π → ∞"];
+        let names =
+            ["a \"quoted\" name", "back\\slash", "x\"]; evil -> node [label=\"", "two\nlines", "", "π → ∞"];
         for name in names {
             graph.root().empty().unwrap().named(name);
         }

@@ -67,7 +67,10 @@ fn a_memset_node_reads_back() {
             );
             assert_eq!((address, value, width, count), expected);
             let seen = raw::memset(raw_node);
-            assert_eq!((seen.dst, seen.value, seen.elementSize as usize, seen.width, seen.height), (address, value, width, count, 1));
+            assert_eq!(
+                (seen.dst, seen.value, seen.elementSize as usize, seen.width, seen.height),
+                (address, value, width, count, 1)
+            );
         }
     });
 }
@@ -79,7 +82,8 @@ fn a_memcpy_node_reads_back() {
         let stream = context.stream().unwrap();
         let (from, to) = (stream.zeros::<u16>(64).unwrap(), stream.zeros::<u16>(64).unwrap());
         let graph = Drawn::new(&context);
-        let node: MemcpyNode = graph.root().copy(from.slice(3..13).unwrap(), to.slice(50..60).unwrap()).unwrap();
+        let node: MemcpyNode =
+            graph.root().copy(from.slice(3..13).unwrap(), to.slice(50..60).unwrap()).unwrap();
         let read = (node.source().unwrap(), node.destination().unwrap(), node.bytes().unwrap());
         assert_eq!(read, (from.address() + 6, to.address() + 100, 20));
         let seen = raw::memcpy(raw::nodes(graph.raw)[0]);
@@ -115,7 +119,9 @@ fn properties_of_a_removed_node_are_an_error() {
         let fill = graph.root().fill(buffer.slice(..4).unwrap(), 9).unwrap();
         let copy = graph.root().copy(buffer.slice(..4).unwrap(), buffer.slice(4..).unwrap()).unwrap();
         // SAFETY: the kernel does nothing.
-        let launch = unsafe { graph.root().launch(&kernel(&context, "empty"), LaunchConfig::new(1, 1), params![]) }.unwrap();
+        let launch =
+            unsafe { graph.root().launch(&kernel(&context, "empty"), LaunchConfig::new(1, 1), params![]) }
+                .unwrap();
         fill.remove().unwrap();
         copy.remove().unwrap();
         launch.remove().unwrap();

@@ -23,7 +23,11 @@ fn end(stream: &Stream) {
     let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
     // SAFETY: the stream lives and the out pointer is valid.
     raw::ok(unsafe { raw::driver().cuStreamIsCapturing(stream.as_raw(), &raw mut status) });
-    assert_eq!(status, CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE, "the capture must still be valid");
+    assert_eq!(
+        status,
+        CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE,
+        "the capture must still be valid"
+    );
     let mut graph = ptr::null_mut();
     // SAFETY: as above; the graph that comes back is destroyed.
     raw::ok(unsafe { raw::driver().cuStreamEndCapture(stream.as_raw(), &raw mut graph) });
@@ -67,7 +71,7 @@ fn drop_all(things: Things) {
 #[test]
 fn drops_on_a_thread_that_captures_leave_the_capture_valid() {
     let context = setup();
-    let (capturing, ahead) = (context.stream().unwrap(), things(&context));
+    let capturing = context.stream().unwrap();
     for mode in [THREAD_LOCAL, GLOBAL] {
         no_leaks(|| {
             let things = things(&context);
@@ -81,7 +85,6 @@ fn drops_on_a_thread_that_captures_leave_the_capture_valid() {
             end(&capturing);
         });
     }
-    drop_all(ahead);
 }
 
 #[test]
@@ -128,5 +131,69 @@ fn a_buffer_whose_home_stream_captures_is_freed_after_the_capture() {
         settle();
         let again = capturing.upload(&[3_u32; 10]).unwrap();
         assert_eq!(again.read_blocking(&capturing).unwrap(), [3; 10]);
+    });
+}
+
+#[test]
+fn ordinary_work_beside_a_capture_leaves_it_valid() {
+    let context = setup();
+    let capturing = context.stream().unwrap();
+    for mode in [THREAD_LOCAL, GLOBAL] {
+        no_leaks(|| {
+            if !begin(&capturing, mode) {
+                println!("skipped: the driver under test does not capture yet");
+                return;
+            }
+            let (stream, other) = (context.stream().unwrap(), context.stream().unwrap());
+            let (start, event) = (context.event().unwrap(), context.event().unwrap());
+            let buffer = stream.upload(&[1_u32, 2, 3]).unwrap();
+            let copy = other.zeros::<u32>(3).unwrap();
+            stream.record(&start).unwrap();
+            other.copy(&buffer, &copy).unwrap();
+            other.fill(copy.slice(..1).unwrap(), 9).unwrap();
+            assert_eq!(copy.read_blocking(&other).unwrap(), [9, 2, 3]);
+            copy.write_blocking(&stream, &[4, 5, 6]).unwrap();
+            stream.record(&event).unwrap();
+            event.synchronize_blocking().unwrap();
+            assert!(event.query().unwrap());
+            event.elapsed_since(&start).unwrap();
+            stream.synchronize_blocking().unwrap();
+            assert!(stream.query().unwrap());
+            context.memory_info().unwrap();
+            let increment = kernel(&context, "increment");
+            raw::launch(&stream, &increment, 3, &[copy.address(), 3]);
+            assert_eq!(copy.read_blocking(&stream).unwrap(), [5, 6, 7]);
+            drop((stream, other, start, event, buffer, copy, increment));
+            settle();
+            end(&capturing);
+        });
+    }
+}
+
+#[test]
+fn what_cannot_be_captured_is_refused_and_the_capture_goes_on() {
+    let context = setup();
+    no_leaks(|| {
+        let (capturing, home) = (context.stream().unwrap(), context.stream().unwrap());
+        let buffer = home.upload(&[1_u32; 8]).unwrap();
+        if !begin(&capturing, THREAD_LOCAL) {
+            skip!("the driver under test does not capture yet");
+        }
+        let refusals = [
+            ("zeros", capturing.zeros::<u32>(8).map(drop)),
+            ("upload", capturing.upload(&[1_u32]).map(drop)),
+            ("read", buffer.read_blocking(&capturing).map(drop)),
+            ("write", buffer.write_blocking(&capturing, &[2; 8])),
+            ("query", capturing.query().map(drop)),
+            ("synchronize", capturing.synchronize_blocking()),
+            ("context synchronize", context.synchronize_blocking()),
+        ];
+        for (what, refusal) in refusals {
+            let error = refusal.expect_err(what);
+            assert!(matches!(error, cuda_handles::Error::Capturing { .. }), "{what}: {error:?}");
+            assert!(error.to_string().contains("captur"), "{what}: {error}");
+        }
+        end(&capturing);
+        assert_eq!(buffer.read_blocking(&home).unwrap(), [1; 8]);
     });
 }

@@ -94,7 +94,10 @@ fn limits_are_the_devices_attributes_and_cost_no_call() {
     ];
     assert_eq!(limits.max_grid, grid.map(attribute));
     assert_eq!(limits.max_shared_bytes, attribute(A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK));
-    assert_eq!(limits.max_shared_bytes_opt_in, attribute(A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN));
+    assert_eq!(
+        limits.max_shared_bytes_opt_in,
+        attribute(A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
+    );
     assert_eq!(limits.warp, attribute(A::CU_DEVICE_ATTRIBUTE_WARP_SIZE));
     assert_eq!(limits.multiprocessors, attribute(A::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
     let capability = (

@@ -77,7 +77,8 @@ fn overwrite(home: &Stream, len: usize) -> Vec<Buffer<u32>> {
 /// Drops a buffer while a kernel on another stream still runs and will write to it at its end.
 fn drop_under_a_running_kernel(context: &Context, settled: bool) {
     let spin = kernel(context, "spin");
-    let (home, other, signal) = (context.stream().unwrap(), context.stream().unwrap(), context.stream().unwrap());
+    let (home, other, signal) =
+        (context.stream().unwrap(), context.stream().unwrap(), context.stream().unwrap());
     let flag = signal.zeros::<u32>(1).unwrap();
     signal.synchronize_blocking().unwrap();
     let victim = home.zeros::<u32>(1000).unwrap();

@@ -9,7 +9,10 @@ fn a_refused_call_is_named_with_its_code_and_the_drivers_sentence() {
         let injection = fail(Call::cuEventCreate, 1, CUresult::CUDA_ERROR_INVALID_VALUE);
         let error = context.event().unwrap_err();
         assert!(injection.hit());
-        assert_eq!(error, Error::Driver { call: Call::cuEventCreate, code: CUresult::CUDA_ERROR_INVALID_VALUE });
+        assert_eq!(
+            error,
+            Error::Driver { call: Call::cuEventCreate, code: CUresult::CUDA_ERROR_INVALID_VALUE }
+        );
         let text = error.to_string();
         assert!(text.starts_with("cuEventCreate answered CUDA_ERROR_INVALID_VALUE (1): "), "{text}");
         assert!(text.contains("invalid"), "{text}");
@@ -22,6 +25,13 @@ fn whatever_call_of_an_operation_fails_nothing_stays_behind() {
     let context = setup();
     let (home, other) = (context.stream().unwrap(), context.stream().unwrap());
     let ready = home.upload(&[1_u32; 16]).unwrap();
+    let shared = || -> Result<_, Error> {
+        let buffer = home.zeros::<u32>(16)?;
+        other.fill(&buffer, 1)?;
+        buffer.read_blocking(&other)
+    };
+    // Once before, so that both streams have what they keep for as long as they live.
+    shared().unwrap();
     assert!(every_failure(|| context.stream()) >= 1);
     assert!(every_failure(|| context.event()) >= 1);
     assert!(every_failure(|| home.zeros::<u32>(16)) >= 2);
@@ -30,11 +40,6 @@ fn whatever_call_of_an_operation_fails_nothing_stays_behind() {
     assert!(every_failure(|| ready.read_blocking(&home)) >= 1);
     assert!(every_failure(|| ready.write_blocking(&home, &[2; 16])) >= 1);
     assert!(every_failure(|| Library::load(&context, Image::Ptx(SMALL))?.kernel("saxpy")) >= 2);
-    let shared = || -> Result<_, Error> {
-        let buffer = home.zeros::<u32>(16)?;
-        other.fill(&buffer, 1)?;
-        buffer.read_blocking(&other)
-    };
     assert!(every_failure(shared) >= 5);
     assert_eq!(ready.read_blocking(&home).unwrap(), [2; 16]);
 }
@@ -66,7 +71,9 @@ fn memory_waiting_to_be_freed_is_freed_before_the_device_counts_as_full() {
         let outcome = stream.zeros::<u32>(16);
         assert!(injection.hit());
         match outcome {
-            Ok(buffer) => assert_eq!(buffer.read_blocking(&stream).unwrap(), [0; 16], "tried again after a drain"),
+            Ok(buffer) => {
+                assert_eq!(buffer.read_blocking(&stream).unwrap(), [0; 16], "tried again after a drain")
+            }
             Err(error) => assert!(matches!(error, Error::OutOfMemory { asked: 64, .. }), "{error:?}"),
         }
     });

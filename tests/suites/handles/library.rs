@@ -13,7 +13,8 @@ fn a_library_knows_its_kernels() {
         assert_eq!(saxpy.name(), "saxpy");
         assert_eq!(saxpy.library(), &library);
         assert_eq!(saxpy.context(), &*context);
-        let mut names: Vec<String> = library.kernel_names().unwrap().iter().map(ToString::to_string).collect();
+        let mut names: Vec<String> =
+            library.kernel_names().unwrap().iter().map(ToString::to_string).collect();
         names.sort_unstable();
         let expected = [
             "empty",
@@ -90,7 +91,8 @@ fn a_cut_off_image_never_reads_past_its_end() {
     let context = setup();
     no_leaks(|| {
         for cut in [10, 100, SMALL.find("saxpy").unwrap(), SMALL.len() - 2] {
-            let outcome = Library::load(&context, Image::Ptx(&SMALL[..cut])).and_then(|library| library.kernel("saxpy"));
+            let outcome = Library::load(&context, Image::Ptx(&SMALL[..cut]))
+                .and_then(|library| library.kernel("saxpy"));
             assert!(outcome.is_err(), "cut at {cut}");
         }
     });

@@ -60,7 +60,8 @@ fn drops_after_the_loss_are_silent_and_call_nothing() {
     let context = setup();
     cuda_handles::reaper::set_hook(|failure| panic!("{failure}"));
     let (home, other) = (context.stream().unwrap(), context.stream().unwrap());
-    let (buffer, shared, event) = (home.zeros::<u32>(8).unwrap(), home.zeros::<u32>(8).unwrap(), context.event().unwrap());
+    let (buffer, shared, event) =
+        (home.zeros::<u32>(8).unwrap(), home.zeros::<u32>(8).unwrap(), context.event().unwrap());
     other.fill(&shared, 1).unwrap();
     let saxpy = kernel(&context, "saxpy");
     settle();

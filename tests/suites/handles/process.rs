@@ -4,7 +4,9 @@ use std::time::Duration;
 use cuda_handles::{Buffer, Error, Event, Kernel, Stream};
 use cuda_tests::{Gate, alone, count, kernel, setup, until};
 
-static KEPT: OnceLock<(Stream, Event, Buffer<u32>, Buffer<u32>, Kernel)> = OnceLock::new();
+type Things = (Stream, Event, Buffer<u32>, Buffer<u32>, Kernel);
+
+static KEPT: OnceLock<Things> = OnceLock::new();
 
 /// The parent of this one bounds how long it may take to end.
 #[test]
@@ -14,7 +16,8 @@ fn a_process_ends_with_objects_alive_and_work_for_the_reaper() {
     let (home, other) = (context.stream().unwrap(), context.stream().unwrap());
     let shared = home.zeros::<u32>(8).unwrap();
     other.fill(&shared, 1).unwrap();
-    let kept = (home.clone(), context.event().unwrap(), home.zeros(8).unwrap(), shared, kernel(&context, "empty"));
+    let kept =
+        (home.clone(), context.event().unwrap(), home.zeros(8).unwrap(), shared, kernel(&context, "empty"));
     assert!(KEPT.set(kept).is_ok());
     for _ in 0..100 {
         let buffer = home.zeros::<u32>(8).unwrap();
@@ -56,7 +59,8 @@ fn a_forked_child_drops_without_calling_the_driver() {
         drop(things);
         let ((), cost) = count(|| drop((plain, shared, event, saxpy)));
         let quiet = cost.total_anywhere() == 0;
-        let refused = matches!(home.query(), Err(Error::Forked)) && matches!(context.event(), Err(Error::Forked));
+        let refused =
+            matches!(home.query(), Err(Error::Forked)) && matches!(context.event(), Err(Error::Forked));
         let ((), cost) = count(|| drop((home, other)));
         let code = i32::from(!quiet) + 2 * i32::from(!refused) + 4 * i32::from(cost.total_anywhere() != 0);
         // SAFETY: ends this process without running what belongs to the parent.
@@ -73,7 +77,11 @@ fn a_forked_child_drops_without_calling_the_driver() {
     }
     assert!(ended, "the child hangs");
     assert!(libc::WIFEXITED(status), "the child crashed: status {status:#x}");
-    assert_eq!(libc::WEXITSTATUS(status), 0, "1: drops called the driver, 2: a call was not refused, 4: as 1, for streams");
+    assert_eq!(
+        libc::WEXITSTATUS(status),
+        0,
+        "1: drops called the driver, 2: a call was not refused, 4: as 1, for streams"
+    );
     drop(things);
     assert_eq!(plain.read_blocking(&home).unwrap(), [1; 8], "the parent goes on");
 }

@@ -8,7 +8,9 @@ use cuda_tests::{Kind, count, kernel, live, no_leaks, raw, setup};
 fn a_raw_stream_finds_its_owner() {
     let context = setup();
     no_leaks(|| {
-        let stream = context.stream_with(StreamOptions { blocking_with_legacy: true, ..StreamOptions::default() }).unwrap();
+        let stream = context
+            .stream_with(StreamOptions { blocking_with_legacy: true, ..StreamOptions::default() })
+            .unwrap();
         // SAFETY: the stream lives.
         let (found, cost) = count(|| unsafe { Stream::from_raw(&context, stream.as_raw()) }.unwrap());
         cost.assert_calls(&[]);

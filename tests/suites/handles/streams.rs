@@ -74,7 +74,7 @@ fn streams_do_not_wait_for_each_other_unless_told() {
         assert!(!free.query().unwrap(), "now it waits");
         gate.open();
         free.synchronize_blocking().unwrap();
-        assert!(held.query().unwrap());
+        assert!(until(SOON, || held.query().unwrap()));
     });
 }
 
@@ -100,10 +100,11 @@ fn a_stream_has_the_options_it_was_created_with() {
     let context = setup();
     no_leaks(|| {
         let (mut least, mut greatest) = (0, 0);
-        context
+        let range = || {
             // SAFETY: the out pointers are valid.
-            .with_current(|| raw::ok(unsafe { raw::driver().cuCtxGetStreamPriorityRange(&raw mut least, &raw mut greatest) }))
-            .unwrap();
+            unsafe { raw::driver().cuCtxGetStreamPriorityRange(&raw mut least, &raw mut greatest) }
+        };
+        raw::ok(context.with_current(range).unwrap());
         let options = StreamOptions { priority: greatest, ..StreamOptions::default() };
         let stream = context.stream_with(options).unwrap();
         let (mut priority, mut flags) = (7, 7);

@@ -4,7 +4,8 @@ use std::thread::ThreadId;
 
 use cuda_handles::{GraphHandle, UserObject};
 use cuda_tests::{
-    Kind, SOON, allocations_in_destructors, calls_from_destructors, count, live, no_leaks, settle, setup, until,
+    Kind, SOON, allocations_in_destructors, calls_from_destructors, count, live, no_leaks, settle, setup,
+    until,
 };
 
 #[derive(Default)]
@@ -77,7 +78,10 @@ fn its_destructor_only_hands_the_box_over() {
         assert_eq!(calls_from_destructors(), calls);
         assert_eq!(allocations_in_destructors(), allocations);
         let here = std::thread::current().id();
-        assert!(dropped.iter().all(|dropped| *dropped.on.lock().unwrap() != Some(here)), "not in the dropping thread");
+        assert!(
+            dropped.iter().all(|dropped| *dropped.on.lock().unwrap() != Some(here)),
+            "not in the dropping thread"
+        );
     });
 }
 

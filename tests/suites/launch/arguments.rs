@@ -33,7 +33,10 @@ fn a_wrong_number_of_arguments_is_refused_with_the_kernels_layout() {
         let stream = context.stream().unwrap();
         let x = stream.zeros::<f32>(32).unwrap();
         let text = refused("saxpy", &params![32_u32, 2.0_f32, &x], &context);
-        assert!(text.contains("`saxpy`") && text.contains("4 parameters") && text.contains("3 arguments"), "{text}");
+        assert!(
+            text.contains("`saxpy`") && text.contains("4 parameters") && text.contains("3 arguments"),
+            "{text}"
+        );
         assert!(text.contains("4 B at 0") && text.contains("8 B at 16"), "{text}");
         let text = refused("saxpy", &params![], &context);
         assert!(text.contains("0 arguments"), "{text}");

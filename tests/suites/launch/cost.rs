@@ -31,8 +31,8 @@ fn sixteen_arguments_need_no_heap() {
         let out = stream.zeros::<u64>(16).unwrap();
         let (launched, cost) = count(|| {
             let params = params![
-                &out, 1_u8, 2_u16, 3_u32, 4_u64, 5_u8, 6_u16, 7_u32, 8_u64, 9_u8, 10_u16, 11_u32, 12_u64, 13_u8, 14_u16,
-                15_u32
+                &out, 1_u8, 2_u16, 3_u32, 4_u64, 5_u8, 6_u16, 7_u32, 8_u64, 9_u8, 10_u16, 11_u32, 12_u64,
+                13_u8, 14_u16, 15_u32
             ];
             // SAFETY: the arguments are the kernel's, and there is a slot for each.
             unsafe { many.launch(&stream, LaunchConfig::new(1, 1), params) }

@@ -45,7 +45,13 @@ fn a_grid_beyond_the_device_is_refused_with_the_limit() {
 #[test]
 fn nothing_to_do_is_refused_and_says_so() {
     let context = setup();
-    for config in [per(0, 256), per(10, 0), LaunchConfig::new(0, 1), LaunchConfig::new((1, 0), 1), LaunchConfig::new(1, (1, 1, 0))] {
+    for config in [
+        per(0, 256),
+        per(10, 0),
+        LaunchConfig::new(0, 1),
+        LaunchConfig::new((1, 0), 1),
+        LaunchConfig::new(1, (1, 1, 0)),
+    ] {
         let text = refused(&context, "empty", config);
         assert!(text.contains('0'), "{text}");
     }

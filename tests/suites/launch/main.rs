@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // This is how a test fails.
 
 mod arguments;
+mod compiled;
 mod cost;
 mod limits;
 mod order;

@@ -21,7 +21,8 @@ fn differences() -> Vec<String> {
     KINDS
         .iter()
         .filter_map(|(kind, name)| {
-            let own = own.iter().find(|(other, _)| other == name).unwrap_or_else(|| panic!("no kind {name}")).1;
+            let own =
+                own.iter().find(|(other, _)| other == name).unwrap_or_else(|| panic!("no kind {name}")).1;
             let counted = counted.of(*kind);
             (counted != own as i64).then(|| format!("{name}: the driver has {own}, the harness {counted}"))
         })
@@ -41,7 +42,8 @@ fn both_counts_agree_while_objects_come_and_go() {
     settle();
     agree("at first");
     let stream = context.stream().unwrap();
-    let (buffer, event, saxpy) = (stream.zeros::<u32>(8).unwrap(), context.event().unwrap(), kernel(&context, "saxpy"));
+    let (buffer, event, saxpy) =
+        (stream.zeros::<u32>(8).unwrap(), context.event().unwrap(), kernel(&context, "saxpy"));
     let graph = context.graph().unwrap();
     graph.root().fill(&buffer, 1).unwrap();
     let mut exec = graph.instantiate().unwrap();

@@ -20,12 +20,15 @@ macro_rules! soft_alone {
 
 fn poke(context: &Context, stream: &Stream, address: u64) {
     // SAFETY: not at all: the kernel writes where it should not, which the driver catches.
-    unsafe { kernel(context, "poke").launch(stream, LaunchConfig::new(1, 1), params![address, 7_u32]) }.unwrap();
+    unsafe { kernel(context, "poke").launch(stream, LaunchConfig::new(1, 1), params![address, 7_u32]) }
+        .unwrap();
 }
 
 /// The code that the stream's work ended with, and the driver's sentence.
 fn fault(stream: &Stream) -> (CUresult, String) {
-    let cuda_handles::Error::ContextLost(cause) = stream.synchronize_blocking().unwrap_err() else { panic!() };
+    let cuda_handles::Error::ContextLost(cause) = stream.synchronize_blocking().unwrap_err() else {
+        panic!()
+    };
     (cause.code, last_fault().expect("a fault has a sentence"))
 }
 
@@ -46,7 +49,8 @@ fn a_write_past_the_end_names_kernel_thread_address_and_allocation() {
     let buffer = stream.zeros::<u32>(100).unwrap();
     // One element too many: the last thread writes past the end.
     // SAFETY: not at all, see above.
-    unsafe { kernel(&context, "increment").launch(&stream, per(101, 32), params![&buffer, 101_u32]) }.unwrap();
+    unsafe { kernel(&context, "increment").launch(&stream, per(101, 32), params![&buffer, 101_u32]) }
+        .unwrap();
     let (code, text) = fault(&stream);
     assert_eq!(code, CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
     assert!(text.contains("increment"), "the kernel: {text}");
@@ -54,7 +58,10 @@ fn a_write_past_the_end_names_kernel_thread_address_and_allocation() {
     let address = format!("{:#x}", buffer.address() + 400);
     assert!(text.contains(&address), "the address {address}: {text}");
     let allocation = format!("{:#x}", buffer.address());
-    assert!(text.contains(&allocation) && text.contains("400"), "the nearest allocation, {allocation}: {text}");
+    assert!(
+        text.contains(&allocation) && text.contains("400"),
+        "the nearest allocation, {allocation}: {text}"
+    );
 }
 
 #[test]

@@ -5,7 +5,10 @@ use cuda_tests::{UNKNOWN_INSTRUCTION, setup, skip};
 fn log(context: &cuda_handles::Context, ptx: &str, name: &str) -> String {
     let error = Library::load(context, Image::Ptx(ptx)).and_then(|library| library.kernel(name)).unwrap_err();
     let Error::Jit { log, code, .. } = error else { panic!("{error:?}") };
-    assert!(matches!(code, CUresult::CUDA_ERROR_INVALID_PTX | CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION), "{code}");
+    assert!(
+        matches!(code, CUresult::CUDA_ERROR_INVALID_PTX | CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION),
+        "{code}"
+    );
     log.into_string()
 }
 
@@ -38,7 +41,10 @@ fn an_unknown_instruction_is_named_with_its_line() {
 fn an_instruction_that_is_not_interpreted_is_named_with_its_line() {
     let context = soft!();
     for (line, name) in [
-        ("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4,%f5,%f6,%f7,%f8}, {%r1,%r2}, {%r3,%r4}, {%f1,%f2,%f3,%f4,%f5,%f6,%f7,%f8};", "mma"),
+        (
+            "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4,%f5,%f6,%f7,%f8}, {%r1,%r2}, {%r3,%r4}, {%f1,%f2,%f3,%f4,%f5,%f6,%f7,%f8};",
+            "mma",
+        ),
         ("wgmma.fence.sync.aligned;", "wgmma"),
     ] {
         let log = log(&context, &with(line), "k");
@@ -71,12 +77,15 @@ fn no_text_makes_the_loader_panic() {
     // Every prefix up to some length, then steps; and every line left out.
     let ends = (0..400).chain((400..whole.len()).step_by(97)).filter(|end| whole.is_char_boundary(*end));
     for end in ends {
-        let _ = Library::load(&context, Image::Ptx(&whole[..end])).and_then(|library| library.kernel("saxpy"));
+        let _ =
+            Library::load(&context, Image::Ptx(&whole[..end])).and_then(|library| library.kernel("saxpy"));
     }
     let lines: Vec<&str> = whole.lines().collect();
     for left_out in (0..lines.len()).step_by(3) {
-        let text: Vec<&str> = lines.iter().enumerate().filter(|(line, _)| *line != left_out).map(|(_, line)| *line).collect();
-        let _ = Library::load(&context, Image::Ptx(&text.join("\n"))).and_then(|library| library.kernel("saxpy"));
+        let text: Vec<&str> =
+            lines.iter().enumerate().filter(|(line, _)| *line != left_out).map(|(_, line)| *line).collect();
+        let _ =
+            Library::load(&context, Image::Ptx(&text.join("\n"))).and_then(|library| library.kernel("saxpy"));
     }
     cuda_tests::settle();
     drop(cuda_tests::kernel(&context, "saxpy"));

@@ -71,8 +71,10 @@ cuda_sys::for_each_call!(entries);
 #[test]
 fn the_table_has_an_optional_call_exactly_if_the_driver_has_it() {
     let _context = setup();
-    let wrong: Vec<_> =
-        entries(raw::driver().table()).into_iter().filter(|(call, present)| resolves(*call) != *present).collect();
+    let wrong: Vec<_> = entries(raw::driver().table())
+        .into_iter()
+        .filter(|(call, present)| resolves(*call) != *present)
+        .collect();
     assert!(wrong.is_empty(), "{wrong:?}");
 }
 
@@ -83,7 +85,8 @@ fn calls_have_names_of_their_own_and_know_their_symbols() {
     assert!(Call::ALL.is_sorted_by_key(|call| call.name()));
     for call in Call::ALL {
         let symbol = call.symbol().to_str().unwrap();
-        let rest = call.name().strip_prefix(symbol).unwrap_or_else(|| panic!("{} is no {symbol}", call.name()));
+        let rest =
+            call.name().strip_prefix(symbol).unwrap_or_else(|| panic!("{} is no {symbol}", call.name()));
         let suffix = format!("_v{}", call.since().as_raw());
         assert!(rest.is_empty() || rest == suffix, "{}: since {}", call.name(), call.since());
     }

@@ -3,7 +3,8 @@ use proptest::prelude::*;
 
 #[test]
 fn versions_order_by_number_not_by_text() {
-    let mut versions = [(13, 0), (12, 10), (12, 2), (12, 9), (9, 2)].map(|(major, minor)| Version::new(major, minor));
+    let mut versions =
+        [(13, 0), (12, 10), (12, 2), (12, 9), (9, 2)].map(|(major, minor)| Version::new(major, minor));
     versions.sort_unstable();
     assert_eq!(versions.map(|version| version.to_string()), ["9.2", "12.2", "12.9", "12.10", "13.0"]);
 }

@@ -47,6 +47,7 @@ pub struct Node {
 }
 
 impl Node {
+    #[inline]
     pub(crate) fn new(graph: Graph, id: NodeId, kind: NodeKind) -> Self {
         Self { graph, id, kind }
     }
@@ -170,6 +171,7 @@ impl Row {
 
 /// Parameters of a node of this type with every byte zero. They are then set in place: the driver refuses parameters in which a byte that has
 /// no meaning is not zero, and a value of its own written over the whole union would leave the rest of it undefined.
+#[inline]
 pub(crate) fn blank(kind: CUgraphNodeType) -> CUgraphNodeParams {
     CUgraphNodeParams { type_: kind, ..CUgraphNodeParams::default() }
 }

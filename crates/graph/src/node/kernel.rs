@@ -42,6 +42,7 @@ impl KernelNode {
 
 /// The driver's form of a kernel node. The kernel is always given by itself and its context: by function, the driver crashes where no
 /// context is current.
+#[inline]
 pub(crate) fn params(
     kernel: &Kernel,
     config: LaunchConfig,

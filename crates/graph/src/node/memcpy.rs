@@ -70,3 +70,18 @@ pub(crate) fn params(
     to.memcpy.copyParams.Depth = 1;
     params
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_without_meaning_are_zero() {
+        let params = params(core::ptr::without_provenance_mut(64), 0x1000, 0x2000, 32);
+        // SAFETY: the union was zeroed as a whole before the fields were set, so that each byte has a value.
+        let (bytes, memcpy) = unsafe { (params.__bindgen_anon_1.asBytes, params.__bindgen_anon_1.memcpy) };
+        assert_eq!((memcpy.flags, memcpy.reserved), (0, 0));
+        let used = size_of::<cuda_sys::CUDA_MEMCPY_NODE_PARAMS>();
+        assert!(bytes[used..].iter().all(|byte| *byte == 0), "the driver refuses anything else");
+    }
+}

@@ -76,3 +76,20 @@ pub(crate) fn params(context: CUcontext, fill: &Fill) -> CUgraphNodeParams {
     to.memset.ctx = context;
     params
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_without_meaning_are_zero() {
+        let fill = Fill { address: 0x1000, value: 7, width: 4, count: 8 };
+        let params = params(core::ptr::without_provenance_mut(64), &fill);
+        assert_eq!((params.reserved0, params.reserved2), ([0; 3], 0));
+        // SAFETY: the union was zeroed as a whole before the fields were set, so that each byte has a value.
+        let bytes = unsafe { params.__bindgen_anon_1.asBytes };
+        let used = size_of::<cuda_sys::CUDA_MEMSET_NODE_PARAMS_v2>();
+        assert!(bytes[..used].iter().any(|byte| *byte != 0));
+        assert!(bytes[used..].iter().all(|byte| *byte == 0), "the driver refuses anything else");
+    }
+}

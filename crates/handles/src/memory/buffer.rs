@@ -17,7 +17,8 @@ use crate::stream::Stream;
 /// Pooled device memory for `len` elements, or a part of such memory. Clones and sub-buffers share it; it is freed when the last of them and
 /// every graph that uses it are gone.
 ///
-/// Made by [`Stream::zeros`] and [`Stream::upload`]. See [`Allocation`] for what its home stream means.
+/// Made by [`Stream::zeros`] and [`Stream::upload`], freed by `cuMemFreeAsync`. See [`Allocation`] for what its home stream means.
+#[doc(alias = "cuMemFreeAsync")]
 pub struct Buffer<T> {
     allocation: Arc<Allocation>,
     address: CUdeviceptr,

@@ -98,16 +98,16 @@ impl Fences {
         let closed: Vec<_> = members.iter().filter(|member| member.gate().closed).cloned().collect();
         let mut contexts: Vec<Context> = Vec::new();
         for stream in frees.iter().map(|free| &free.home).chain(&closed) {
-            if !contexts.contains(stream.context()) {
+            if !contexts.iter().any(|context| same(context, stream.context())) {
                 contexts.push(stream.context().clone());
             }
         }
         let of = |streams: &[Arc<RawStream>], context: &Context| -> Vec<_> {
-            streams.iter().filter(|stream| stream.context() == context).cloned().collect()
+            streams.iter().filter(|stream| same(stream.context(), context)).cloned().collect()
         };
         let mut done = 0;
         for context in contexts {
-            let (mine, others) = frees.into_iter().partition(|free| *free.home.context() == context);
+            let (mine, others) = frees.into_iter().partition(|free| same(free.home.context(), &context));
             frees = others;
             done += self.work_in(&context, mine, &of(&members, &context), of(&closed, &context));
         }
@@ -163,7 +163,7 @@ impl Fences {
 
     /// The reaper's stream in a context, made when first needed and kept as long as the process.
     fn lane(&mut self, context: &Context) -> Result<CUstream> {
-        if let Some(lane) = self.lanes.iter().find(|lane| lane.context == *context) {
+        if let Some(lane) = self.lanes.iter().find(|lane| same(&lane.context, context)) {
             return Ok(lane.stream.get());
         }
         let current = context.enter()?;
@@ -177,6 +177,11 @@ impl Fences {
         self.lanes.push(Lane { context: context.clone(), stream: Raw::new(raw) });
         Ok(raw)
     }
+}
+
+/// Whether both are one context of the driver; an adopted one may have several handles that differ.
+fn same(one: &Context, other: &Context) -> bool {
+    one.as_raw() == other.as_raw()
 }
 
 fn members() -> Vec<Arc<RawStream>> {

@@ -3,10 +3,10 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use cuda_sys::{CUevent_flags, CUevent_st, CUstream, CUstream_st, CUstreamCaptureStatus, Call};
+use cuda_sys::{CUevent_flags, CUevent_st, CUresult, CUstream, CUstream_st, CUstreamCaptureStatus, Call};
 
 use super::queue::{self, Object};
-use crate::context::Context;
+use crate::context::{Context, is_sticky};
 use crate::error::{Error, Result};
 use crate::raw::Raw;
 
@@ -78,18 +78,27 @@ impl RawStream {
         self.gate.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the stream is capturing now.
-    pub(crate) fn is_capturing(&self) -> Result<bool> {
+    fn capture_status(&self) -> (CUresult, bool) {
         let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
         // SAFETY: the stream is alive and the out pointer valid.
         let code = unsafe { self.context.driver().cuStreamIsCapturing(self.raw(), &raw mut status) };
-        self.context.check(Call::cuStreamIsCapturing, code)?;
-        Ok(status != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
+        (code, status != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
     }
 
-    /// An error if the stream is capturing: `what` cannot be captured.
+    /// Whether the stream is capturing now.
+    pub(crate) fn is_capturing(&self) -> Result<bool> {
+        let (code, capturing) = self.capture_status();
+        self.context.check(Call::cuStreamIsCapturing, code).map(|()| capturing)
+    }
+
+    /// An error if the stream is capturing: `what` cannot be captured. The fault that lost the context is left for the call that follows to
+    /// report: that call is the one that was asked for.
     pub(crate) fn refuse_capture(&self, what: &'static str) -> Result<()> {
-        if self.is_capturing()? { Err(Error::Capturing { what }) } else { Ok(()) }
+        match self.capture_status() {
+            (CUresult::CUDA_SUCCESS, true) => Err(Error::Capturing { what }),
+            (code, _) if is_sticky(code) => Ok(()),
+            (code, _) => self.context.check(Call::cuStreamIsCapturing, code),
+        }
     }
 
     /// Makes `waiter` wait for all that is enqueued here now. Two calls, the marker's creation aside.
@@ -105,8 +114,9 @@ impl RawStream {
         if gate.closed && !self.owned {
             return self.wait_for_last(waiter);
         }
+        // Before the record, to leave a capture alone; and after it, as one that begins later cannot have caught it.
+        self.refuse_capture(what)?;
         let marker = self.record_marker()?;
-        // After the record: a capture that begins later cannot have caught it.
         self.refuse_capture(what)?;
         self.let_wait(waiter, marker)
     }

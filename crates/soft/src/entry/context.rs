@@ -9,15 +9,15 @@ use cuda_sys::{
     CUstreamCaptureMode,
 };
 
+use super::Entries;
 use super::device::{CONTEXT_FLAGS, end};
-use super::{Entries, stream::exchange_mode};
 use crate::code::{Answer, INVALID_CONTEXT, INVALID_VALUE, UNSUPPORTED_LIMIT};
 use crate::context::{self, check_device, current};
 use crate::device::GREATEST_PRIORITY;
 use crate::fault::crash;
 use crate::gate::{put, put_if, required};
 use crate::handle::{number, to_raw};
-use crate::stream;
+use crate::{capture_mode, stream};
 
 pub(super) const fn add(entries: Entries) -> Entries {
     Entries {
@@ -178,7 +178,7 @@ entries! {
         put(pvalue, limits.get(&limit.0).copied().unwrap_or(default))
     }
 
-    live fn cuCtxSetLimit(limit: CUlimit, value: usize) {
+    guarded fn cuCtxSetLimit(limit: CUlimit, value: usize) {
         let context = current()?;
         if limit.0 > CUlimit::CU_LIMIT_PERSISTING_L2_CACHE_SIZE.0 {
             return Err(UNSUPPORTED_LIMIT);
@@ -199,10 +199,12 @@ entries! {
     }
 
     live fn cuCtxSynchronize() {
+        capture_mode::check_synchronize()?;
         stream::synchronize_context(&*current()?)
     }
 
     live fn cuCtxSynchronize_v13000(ctx: CUcontext) {
+        capture_mode::check_synchronize()?;
         stream::synchronize_context(&*given_or_current(ctx)?)
     }
 
@@ -210,7 +212,7 @@ entries! {
         if mode.is_null() {
             crash("cuThreadExchangeStreamCaptureMode is given a null pointer");
         }
-        mode.write(exchange_mode(mode.read()));
+        mode.write(capture_mode::exchange(mode.read()));
         Ok(())
     }
 }

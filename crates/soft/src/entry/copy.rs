@@ -10,6 +10,8 @@ use crate::code::{Answer, INVALID_VALUE};
 use crate::context::current;
 use crate::copy::{self, Copy3, Fill, Place, Promised};
 use crate::gate::required;
+use crate::graph::capture;
+use crate::graph::payload::{CopyNode, FillNode, Payload};
 use crate::handle::number;
 use crate::stream::{self, Stream};
 
@@ -54,6 +56,11 @@ unsafe fn enqueue(copy: Copy3, stream: &Arc<Stream>, wait: bool) -> Answer {
     if copy.is_empty() {
         return Ok(());
     }
+    if capture::is_captured(stream)? {
+        let context = stream.context.handle;
+        return capture::add(stream, Payload::Copy(CopyNode { raw: copy.describe(), copy, context }), false)
+            .map(drop);
+    }
     // SAFETY: the caller's promise.
     let staged = unsafe { copy.stage() };
     let ticket = stream.push(move || {
@@ -87,7 +94,8 @@ unsafe fn linear(dst: u64, src: u64, len: usize, device: [bool; 2], stream: Opti
     if dst == 0 || src == 0 {
         return Err(INVALID_VALUE);
     }
-    let copy = Copy3::linear(dst, src, len)?;
+    let promised = if capture::is_captured(&on)? { Promised::Yes } else { Promised::No };
+    let copy = Copy3::linear(dst, src, len, promised)?;
     let sides = [copy.dst.place, copy.src.place];
     if sides.iter().zip(device).any(|(place, device)| device && *place == Place::Pageable) {
         return Err(INVALID_VALUE);
@@ -115,6 +123,14 @@ fn fill(fill: Fill, stream: Option<CUstream>) -> Answer {
     };
     if fill.width == 0 || fill.height == 0 {
         return Ok(());
+    }
+    if capture::is_captured(&on)? {
+        // Captured, the memory is not looked at; only its alignment is.
+        if !fill.is_aligned() {
+            return Err(INVALID_VALUE);
+        }
+        let context = on.context.handle;
+        return capture::add(&on, Payload::Fill(FillNode { fill, context }), false).map(drop);
     }
     fill.check(Promised::No)?;
     let ticket = on.push(move || fill.run(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS));

@@ -8,8 +8,10 @@ use super::Entries;
 use crate::code::{Answer, INVALID_HANDLE, INVALID_VALUE, NOT_READY};
 use crate::context::current;
 use crate::gate::{put, required};
+use crate::graph::capture;
+use crate::graph::payload::Payload;
 use crate::handle::{number, to_raw};
-use crate::{event, fault, stream};
+use crate::{capture_mode, event, fault, stream};
 
 pub(super) const fn add(entries: Entries) -> Entries {
     Entries {
@@ -28,14 +30,21 @@ pub(super) const fn add(entries: Entries) -> Entries {
 const DISABLE_TIMING: c_uint = 2;
 const INTERPROCESS: c_uint = 4;
 
-fn record(h_event: CUevent, h_stream: CUstream) -> Answer {
+fn record(h_event: CUevent, h_stream: CUstream, external: bool) -> Answer {
     let event = event::get(number(h_event))?;
     let stream = stream::get(number(h_stream))?;
     // An event is recorded in streams of its own context.
     if event.context.id != stream.context.id {
         return Err(INVALID_HANDLE);
     }
-    event.record(&stream);
+    if !capture::is_captured(&stream)? {
+        capture::forget_event(number(h_event));
+        event.record(&stream);
+    } else if external {
+        capture::add(&stream, Payload::EventRecord(number(h_event)), false)?;
+    } else {
+        capture::record(&stream, number(h_event));
+    }
     Ok(())
 }
 
@@ -49,28 +58,36 @@ entries! {
     }
 
     live_in_callbacks fn cuEventDestroy(h_event: CUevent) {
-        event::destroy(number(h_event))
+        event::destroy(number(h_event))?;
+        capture::forget_event(number(h_event));
+        Ok(())
     }
 
     live fn cuEventRecord(h_event: CUevent, h_stream: CUstream) {
-        record(h_event, h_stream)
+        record(h_event, h_stream, false)
     }
 
     live fn cuEventRecordWithFlags(h_event: CUevent, h_stream: CUstream, flags: c_uint) {
         if flags > 1 {
             return Err(INVALID_VALUE);
         }
-        record(h_event, h_stream)
+        record(h_event, h_stream, flags == 1)
     }
 
     live fn cuEventQuery(h_event: CUevent) {
-        let done = event::get(number(h_event))?.last().is_none_or(|marker| marker.time().is_some());
+        let event = event::get(number(h_event))?;
+        capture::check_event(number(h_event), true)?;
+        capture_mode::check_call()?;
+        let done = event.last().is_none_or(|marker| marker.time().is_some());
         fault::check()?;
         if done { Ok(()) } else { Err(NOT_READY) }
     }
 
     live fn cuEventSynchronize(h_event: CUevent) {
-        if let Some(marker) = event::get(number(h_event))?.last() {
+        let event = event::get(number(h_event))?;
+        capture::check_event(number(h_event), true)?;
+        capture_mode::check_call()?;
+        if let Some(marker) = event.last() {
             marker.wait();
         }
         fault::check()
@@ -79,6 +96,8 @@ entries! {
     live fn cuEventElapsedTime(milliseconds: *mut f32, h_start: CUevent, h_end: CUevent) {
         required(milliseconds)?;
         let (start, end) = (event::get(number(h_start))?, event::get(number(h_end))?);
+        capture::check_event(number(h_start), false)?;
+        capture::check_event(number(h_end), false)?;
         if (start.flags | end.flags) & DISABLE_TIMING != 0 {
             return Err(INVALID_HANDLE);
         }

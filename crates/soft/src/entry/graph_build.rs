@@ -1,6 +1,6 @@
 //! Building graphs: graphs, clones, and adding and destroying nodes.
 
-use core::ffi::{c_char, c_uint, CStr};
+use core::ffi::{CStr, c_char, c_uint};
 
 use cuda_sys::{
     CUDA_HOST_NODE_PARAMS_v1, CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEMCPY3D_v2,
@@ -9,13 +9,13 @@ use cuda_sys::{
 };
 
 use super::Entries;
-use crate::code::{Answer, INVALID_VALUE, NOT_SUPPORTED, OPERATING_SYSTEM};
+use crate::code::{Answer, ILLEGAL_STATE, INVALID_VALUE, NOT_SUPPORTED, OPERATING_SYSTEM};
 use crate::fault::crash;
 use crate::gate::{put, required, slice};
 use crate::graph::build::{self, Wanted, given};
-use crate::graph::edge;
 use crate::graph::payload::{KernelNode, Payload};
 use crate::graph::store::{Edge, Owner, graphs};
+use crate::graph::{capture, edge};
 use crate::handle::{number, to_raw};
 use crate::launch::Attributes;
 
@@ -114,8 +114,10 @@ unsafe fn add_node(
     // SAFETY: the caller's promise.
     let node = match unsafe { build::wanted(params)? } {
         // SAFETY: the out pointer has been checked.
-        Wanted::Plain(payload) => return unsafe { place.add(out, payload) },
-        Wanted::Child { graph, by_move } => graphs().add_child(place.graph, &place.dependencies, graph, by_move)?,
+        Wanted::Plain(payload) => return unsafe { place.add(out, *payload) },
+        Wanted::Child { graph, by_move } => {
+            graphs().add_child(place.graph, &place.dependencies, graph, by_move)?
+        }
         Wanted::Free(address) => graphs().add_free(place.graph, &place.dependencies, address)?,
         Wanted::Conditional(raw) => {
             let mut all = graphs();
@@ -138,6 +140,9 @@ entries! {
     }
 
     init fn cuGraphDestroy(graph: CUgraph) {
+        if capture::is_capturing(number(graph)) {
+            return Err(ILLEGAL_STATE);
+        }
         let destructors = {
             let mut all = graphs();
             let own = all.graph(number(graph))?;
@@ -320,6 +325,9 @@ entries! {
     }
 
     init fn cuGraphDestroyNode(node: CUgraphNode) {
+        if capture::is_pending(number(node)) {
+            return Err(ILLEGAL_STATE);
+        }
         let destructors = {
             let mut all = graphs();
             if all.is_destroyed(number(node)) {

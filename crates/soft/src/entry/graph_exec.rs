@@ -5,8 +5,8 @@ use core::ffi::{c_uint, c_ulonglong, c_void};
 use cuda_sys::{
     CUDA_GRAPH_INSTANTIATE_PARAMS, CUDA_HOST_NODE_PARAMS_v1, CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEMCPY3D_v2,
     CUDA_MEMSET_NODE_PARAMS_v1, CUcontext, CUdevice, CUevent, CUgraph, CUgraphExec, CUgraphExecUpdateResult,
-    CUgraphExecUpdateResultInfo, CUgraphInstantiateResult, CUgraphMem_attribute, CUgraphNode, CUgraphNodeParams,
-    CUstream, cuuint64_t,
+    CUgraphExecUpdateResultInfo, CUgraphInstantiateResult, CUgraphMem_attribute, CUgraphNode,
+    CUgraphNodeParams, CUstream, cuuint64_t,
 };
 
 use super::Entries;
@@ -19,7 +19,7 @@ use crate::graph::check::{AUTO_FREE, DEVICE_LAUNCH, Refused, UPLOAD};
 use crate::graph::memory_node::with_figures;
 use crate::graph::payload::{KernelNode, Payload};
 use crate::graph::store::graphs;
-use crate::graph::{exec, update};
+use crate::graph::{capture, exec, update};
 use crate::handle::{number, to_raw};
 use crate::launch::Attributes;
 use crate::stream;
@@ -68,7 +68,7 @@ fn known(exec: CUgraphExec, node: CUgraphNode) -> Answer {
 }
 
 entries! {
-    live fn cuGraphInstantiateWithFlags(out: *mut CUgraphExec, graph: CUgraph, flags: c_ulonglong) {
+    guarded fn cuGraphInstantiateWithFlags(out: *mut CUgraphExec, graph: CUgraph, flags: c_ulonglong) {
         required(out)?;
         if flags & UPLOAD != 0 {
             return Err(INVALID_VALUE);
@@ -76,7 +76,7 @@ entries! {
         put(out, to_raw(instantiate(graph, flags).map_err(|refused| refused.code)?))
     }
 
-    live fn cuGraphInstantiateWithParams(
+    guarded fn cuGraphInstantiateWithParams(
         out: *mut CUgraphExec,
         graph: CUgraph,
         params: *mut CUDA_GRAPH_INSTANTIATE_PARAMS,
@@ -97,7 +97,7 @@ entries! {
         put(out, to_raw(handle))
     }
 
-    init fn cuGraphExecDestroy(exec: CUgraphExec) {
+    guarded_init fn cuGraphExecDestroy(exec: CUgraphExec) {
         exec::destroy(number(exec))
     }
 
@@ -107,12 +107,16 @@ entries! {
 
     live fn cuGraphLaunch(exec: CUgraphExec, h_stream: CUstream) {
         graphs().exec(number(exec))?;
-        exec::launch(number(exec), &stream::get(number(h_stream))?)
+        let stream = stream::get(number(h_stream))?;
+        capture::refuse_on(&stream)?;
+        exec::launch(number(exec), &stream)
     }
 
     live fn cuGraphUpload(exec: CUgraphExec, h_stream: CUstream) {
         graphs().exec(number(exec))?;
-        exec::upload(number(exec), &stream::get(number(h_stream))?)
+        let stream = stream::get(number(h_stream))?;
+        capture::refuse_on(&stream)?;
+        exec::upload(number(exec), &stream)
     }
 
     init fn cuGraphExecUpdate(exec: CUgraphExec, graph: CUgraph, result: *mut CUgraphExecUpdateResultInfo) {
@@ -139,7 +143,8 @@ entries! {
         required(params)?;
         known(exec, node)?;
         match build::wanted(&mut *params)? {
-            Wanted::Plain(Payload::Alloc(_)) | Wanted::Free(_) | Wanted::Conditional(_) => Err(NOT_SUPPORTED),
+            Wanted::Free(_) | Wanted::Conditional(_) => Err(NOT_SUPPORTED),
+            Wanted::Plain(payload) if matches!(*payload, Payload::Alloc(_)) => Err(NOT_SUPPORTED),
             Wanted::Plain(payload) => exec::set_params(number(exec), number(node), &payload),
             Wanted::Child { graph, .. } => exec::set_child(number(exec), number(node), graph),
         }

@@ -3,19 +3,22 @@
 use core::ffi::{c_uint, c_ulonglong};
 
 use cuda_sys::{
-    CUDA_HOST_NODE_PARAMS_v1, CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEMCPY3D_v2,
-    CUDA_MEMSET_NODE_PARAMS_v1, CUdeviceptr, CUevent, CUgraph, CUgraphNode, CUgraphNodeParams, CUgraphNodeType,
-    CUlaunchAttributeID, CUlaunchAttributeValue, CUmemAllocationType, CUmemLocationType,
+    CUDA_CONDITIONAL_NODE_PARAMS, CUDA_HOST_NODE_PARAMS_v1, CUDA_HOST_NODE_PARAMS_v2,
+    CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEM_ALLOC_NODE_PARAMS_v2,
+    CUDA_MEMCPY_NODE_PARAMS, CUDA_MEMCPY3D_v2, CUDA_MEMSET_NODE_PARAMS_v1, CUdeviceptr, CUevent, CUgraph,
+    CUgraphConditionalNodeType, CUgraphNode, CUgraphNodeParams, CUgraphNodeType, CUlaunchAttributeID,
+    CUlaunchAttributeValue, CUmemAllocationType, CUmemLocationType, CUmemPoolProps,
 };
 
 use super::Entries;
 use super::graph_build::with_context;
 use crate::code::{Answer, INVALID_VALUE, NOT_SUPPORTED};
+use crate::copy::Fill;
 use crate::device::GREATEST_PRIORITY;
 use crate::fault;
 use crate::gate::{put, required};
 use crate::graph::build::{self, Wanted, given};
-use crate::graph::payload::{CopyNode, FillNode, KernelNode, Payload};
+use crate::graph::payload::{AllocNode, CopyNode, FillNode, KernelNode, Payload};
 use crate::graph::store::{Graphs, Owner, graphs};
 use crate::handle::{number, to_raw};
 use crate::launch::{self, AttributeValue, Attributes, PRIORITY};
@@ -24,6 +27,7 @@ pub(super) const fn add(entries: Entries) -> Entries {
     Entries {
         cuGraphNodeGetType,
         cuGraphNodeSetParams,
+        cuGraphNodeGetParams,
         cuGraphNodeSetParams_v13040: cuGraphNodeSetParams,
         cuGraphKernelNodeGetParams,
         cuGraphKernelNodeSetParams,
@@ -49,6 +53,93 @@ pub(super) const fn add(entries: Entries) -> Entries {
         cuGraphGetId,
         ..entries
     }
+}
+
+fn kernel_params(kernel: &KernelNode) -> CUDA_KERNEL_NODE_PARAMS_v2 {
+    let (spec, (values, extra)) = (&kernel.spec, kernel.block.raw());
+    let ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]) = (spec.sizes.grid, spec.sizes.block);
+    CUDA_KERNEL_NODE_PARAMS_v2 {
+        func: to_raw(spec.function.handle),
+        gridDimX: grid_x,
+        gridDimY: grid_y,
+        gridDimZ: grid_z,
+        blockDimX: block_x,
+        blockDimY: block_y,
+        blockDimZ: block_z,
+        sharedMemBytes: spec.sizes.shared,
+        kernelParams: values,
+        extra,
+        kern: to_raw(spec.function.kernel),
+        ctx: to_raw(spec.function.module.context.handle),
+    }
+}
+
+fn fill_params(fill: &Fill) -> CUDA_MEMSET_NODE_PARAMS_v1 {
+    CUDA_MEMSET_NODE_PARAMS_v1 {
+        dst: fill.address,
+        pitch: fill.pitch,
+        value: fill.value,
+        elementSize: fill.element,
+        width: fill.width,
+        height: fill.height,
+    }
+}
+
+/// The pool's part of an allocation node's parameters.
+fn pool_props(alloc: &AllocNode) -> CUmemPoolProps {
+    let mut props = CUmemPoolProps { maxSize: alloc.max, ..CUmemPoolProps::default() };
+    props.allocType = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
+    props.location.type_ = CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
+    props.location.__bindgen_anon_1.id = alloc.memory.device;
+    props
+}
+
+/// The parameters of any node, as the generic call has them.
+fn generic_params(payload: &mut Payload) -> CUgraphNodeParams {
+    let mut params = CUgraphNodeParams { type_: payload.kind(), ..CUgraphNodeParams::default() };
+    let fields = &mut params.__bindgen_anon_1;
+    match payload {
+        Payload::Kernel(kernel) => fields.kernel = build::as_v3(&kernel_params(kernel)),
+        Payload::Copy(node) => {
+            let params = CUDA_MEMCPY_NODE_PARAMS {
+                copyCtx: to_raw(node.context),
+                copyParams: node.raw,
+                ..Default::default()
+            };
+            fields.memcpy = params;
+        }
+        Payload::Fill(node) => fields.memset = with_context(&fill_params(&node.fill), to_raw(node.context)),
+        Payload::Host(callback) => {
+            fields.host = CUDA_HOST_NODE_PARAMS_v2 {
+                fn_: Some(callback.function),
+                userData: callback.data,
+                ..Default::default()
+            };
+        }
+        Payload::Child(child) => fields.graph.graph = to_raw(*child),
+        Payload::Empty => {}
+        Payload::EventWait(event) => fields.eventWait.event = to_raw(*event),
+        Payload::EventRecord(event) => fields.eventRecord.event = to_raw(*event),
+        Payload::Alloc(alloc) => {
+            fields.alloc = CUDA_MEM_ALLOC_NODE_PARAMS_v2 {
+                poolProps: pool_props(alloc),
+                bytesize: alloc.memory.len,
+                dptr: alloc.memory.start,
+                ..Default::default()
+            };
+        }
+        Payload::Free(address) => fields.free.dptr = *address,
+        Payload::Conditional(node) => {
+            fields.conditional = CUDA_CONDITIONAL_NODE_PARAMS {
+                handle: node.handle,
+                type_: CUgraphConditionalNodeType(node.condition as c_uint),
+                size: c_uint::try_from(node.bodies.len()).unwrap_or(c_uint::MAX),
+                phGraph_out: node.bodies.as_mut_ptr().cast(),
+                ctx: to_raw(node.context),
+            };
+        }
+    }
+    params
 }
 
 fn kernel(all: &mut Graphs, node: u64) -> Answer<&mut KernelNode> {
@@ -113,7 +204,7 @@ unsafe fn set_params(node: u64, params: &mut CUgraphNodeParams) -> Answer {
     // SAFETY: the caller's promise.
     match unsafe { build::wanted(params)? } {
         Wanted::Plain(payload) => {
-            graphs().node_mut(node)?.payload = payload;
+            graphs().node_mut(node)?.payload = *payload;
             Ok(())
         }
         Wanted::Child { graph, by_move } => replace_child(node, graph, by_move),
@@ -145,11 +236,6 @@ fn replace_child(node: u64, child: u64, by_move: bool) -> Answer {
     Ok(())
 }
 
-/// Kernel node attributes that a kernel node has.
-fn is_node_attribute(attribute: CUlaunchAttributeID) -> bool {
-    matches!(attribute.0, 1 | 2 | 4 | 5 | 8 | 9 | 10 | 13 | 14)
-}
-
 /// An attribute's value where none was set.
 fn default_attribute(attribute: CUlaunchAttributeID) -> CUlaunchAttributeValue {
     let mut value = CUlaunchAttributeValue { pad: [0; 64] };
@@ -174,6 +260,11 @@ entries! {
         put(kind, graphs().kind(number(node))?)
     }
 
+    init fn cuGraphNodeGetParams(node: CUgraphNode, params: *mut CUgraphNodeParams) {
+        let mut all = graphs();
+        put(params, generic_params(&mut all.node_mut(number(node))?.payload))
+    }
+
     init fn cuGraphNodeSetParams(node: CUgraphNode, params: *mut CUgraphNodeParams) {
         required(params)?;
         set_params(number(node), &mut *params)
@@ -182,22 +273,7 @@ entries! {
     init fn cuGraphKernelNodeGetParams(node: CUgraphNode, params: *mut CUDA_KERNEL_NODE_PARAMS_v2) {
         let mut all = graphs();
         let kernel = kernel(&mut all, number(node))?;
-        let (spec, (values, extra)) = (&kernel.spec, kernel.block.raw());
-        let ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]) = (spec.sizes.grid, spec.sizes.block);
-        put(params, CUDA_KERNEL_NODE_PARAMS_v2 {
-            func: to_raw(spec.function.handle),
-            gridDimX: grid_x,
-            gridDimY: grid_y,
-            gridDimZ: grid_z,
-            blockDimX: block_x,
-            blockDimY: block_y,
-            blockDimZ: block_z,
-            sharedMemBytes: spec.sizes.shared,
-            kernelParams: values,
-            extra,
-            kern: to_raw(spec.function.kernel),
-            ctx: to_raw(spec.function.module.context.handle),
-        })
+        put(params, kernel_params(kernel))
     }
 
     live fn cuGraphKernelNodeSetParams(node: CUgraphNode, params: *const CUDA_KERNEL_NODE_PARAMS_v2) {
@@ -217,14 +293,7 @@ entries! {
 
     init fn cuGraphMemsetNodeGetParams(node: CUgraphNode, params: *mut CUDA_MEMSET_NODE_PARAMS_v1) {
         let fill = fill(&mut graphs(), number(node))?.fill;
-        put(params, CUDA_MEMSET_NODE_PARAMS_v1 {
-            dst: fill.address,
-            pitch: fill.pitch,
-            value: fill.value,
-            elementSize: fill.element,
-            width: fill.width,
-            height: fill.height,
-        })
+        put(params, fill_params(&fill))
     }
 
     init fn cuGraphMemsetNodeSetParams(node: CUgraphNode, params: *const CUDA_MEMSET_NODE_PARAMS_v1) {
@@ -284,14 +353,12 @@ entries! {
     init fn cuGraphMemAllocNodeGetParams(node: CUgraphNode, out: *mut CUDA_MEM_ALLOC_NODE_PARAMS) {
         let all = graphs();
         let Payload::Alloc(alloc) = &all.node(number(node))?.payload else { return Err(INVALID_VALUE) };
-        let mut params = CUDA_MEM_ALLOC_NODE_PARAMS::default();
-        params.poolProps.allocType = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
-        params.poolProps.location.type_ = CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
-        params.poolProps.location.__bindgen_anon_1.id = alloc.memory.device;
-        params.poolProps.maxSize = alloc.max;
-        params.bytesize = alloc.memory.len;
-        params.dptr = alloc.memory.start;
-        put(out, params)
+        put(out, CUDA_MEM_ALLOC_NODE_PARAMS {
+            poolProps: pool_props(alloc),
+            bytesize: alloc.memory.len,
+            dptr: alloc.memory.start,
+            ..Default::default()
+        })
     }
 
     init fn cuGraphMemFreeNodeGetParams(node: CUgraphNode, out: *mut CUdeviceptr) {
@@ -308,7 +375,7 @@ entries! {
     ) {
         let mut all = graphs();
         let kernel = kernel(&mut all, number(node))?;
-        if !is_node_attribute(attribute) {
+        if !launch::is_node_attribute(attribute.0) {
             return Err(INVALID_VALUE);
         }
         let known = kernel.spec.attributes.get(&attribute.0).map(|known| known.0);
@@ -323,7 +390,7 @@ entries! {
         let mut value = *given(value)?;
         let mut all = graphs();
         let mut attributes = kernel(&mut all, number(node))?.spec.attributes.clone();
-        if !is_node_attribute(attribute) {
+        if !launch::is_node_attribute(attribute.0) {
             return Err(INVALID_VALUE);
         }
         if attribute.0 == PRIORITY {

@@ -13,7 +13,15 @@ use crate::driver;
 use crate::gate::{put, put_if, required};
 
 pub(super) const fn add(entries: Entries) -> Entries {
-    Entries { cuInit, cuDriverGetVersion, cuGetProcAddress, cuGetErrorName, cuGetErrorString, cuGetExportTable, ..entries }
+    Entries {
+        cuInit,
+        cuDriverGetVersion,
+        cuGetProcAddress,
+        cuGetErrorName,
+        cuGetErrorString,
+        cuGetExportTable,
+        ..entries
+    }
 }
 
 entries! {
@@ -70,11 +78,14 @@ type Texts = (CString, CString);
 
 /// Each code's name and sentence as C strings, made once.
 fn texts() -> &'static [(CUresult, Texts)] {
-    static TEXTS: OnceLock<Vec<(CUresult, Texts)>> =
-        OnceLock::new();
+    static TEXTS: OnceLock<Vec<(CUresult, Texts)>> = OnceLock::new();
     TEXTS.get_or_init(|| {
         let text = |(code, name): &(CUresult, &str)| {
-            let words = name.trim_start_matches("CUDA_").trim_start_matches("ERROR_").replace('_', " ").to_lowercase();
+            let words = name
+                .trim_start_matches("CUDA_")
+                .trim_start_matches("ERROR_")
+                .replace('_', " ")
+                .to_lowercase();
             let sentence = if code.is_success() { "no error".to_owned() } else { words };
             (*code, (CString::new(*name).unwrap_or_default(), CString::new(sentence).unwrap_or_default()))
         };

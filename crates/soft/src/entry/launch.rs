@@ -3,12 +3,14 @@
 use core::ffi::{c_uint, c_void};
 use std::sync::Arc;
 
-use cuda_sys::{CUfunction, CUlaunchConfig, CUlaunchAttributeValue, CUstream};
+use cuda_sys::{CUfunction, CUlaunchAttributeValue, CUlaunchConfig, CUstream};
 
 use super::Entries;
 use crate::code::{Answer, INVALID_HANDLE};
 use crate::context::Context;
 use crate::gate::{required, slice};
+use crate::graph::capture;
+use crate::graph::payload::{KernelNode, KernelSpec, Payload};
 use crate::handle::number;
 use crate::launch::{self, AttributeValue, Attributes, COOPERATIVE, PACKED_TOO_LARGE, Sizes};
 use crate::module::{self, Function};
@@ -40,8 +42,20 @@ unsafe fn enqueue(
     if function.is_null() {
         return Err(INVALID_HANDLE);
     }
+    let captured = capture::is_captured(&stream)?;
     let function = resolve(number(function), &stream.context)?;
-    launch::check(&function.code, &sizes, attributes)?;
+    let checked = launch::check(&function.code, &sizes, attributes);
+    if captured {
+        capture::invalidate_on(&stream, checked)?;
+        // SAFETY: the caller's promise.
+        let arguments = unsafe { launch::read_arguments(&function.code, params, extra, PACKED_TOO_LARGE)? };
+        let programmatic = launch::is_programmatic(attributes);
+        let kept = attributes.iter().filter(|(id, _)| launch::is_node_attribute(**id));
+        let attributes = kept.map(|(id, value)| (*id, *value)).collect();
+        let spec = KernelSpec { function, sizes, arguments, attributes };
+        return capture::add(&stream, Payload::Kernel(KernelNode::new(spec)), programmatic).map(drop);
+    }
+    checked?;
     // SAFETY: the caller's promise.
     let arguments = unsafe { launch::read_arguments(&function.code, params, extra, PACKED_TOO_LARGE)? };
     stream.push(move || launch::run(&function, &sizes, &arguments.bytes, None));

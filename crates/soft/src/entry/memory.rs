@@ -4,8 +4,8 @@ use core::ffi::{c_int, c_longlong, c_uint, c_ulonglong, c_void};
 use std::sync::Arc;
 
 use cuda_sys::{
-    CUcontext, CUdeviceptr, CUmemoryPool, CUmemorytype, CUpointer_attribute, CUpointer_attribute_enum as Attribute,
-    CUstream,
+    CUcontext, CUdeviceptr, CUmemoryPool, CUmemorytype, CUpointer_attribute,
+    CUpointer_attribute_enum as Attribute, CUstream,
 };
 
 use super::Entries;
@@ -15,11 +15,13 @@ use crate::code::{
 use crate::context::{Context, current};
 use crate::copy::Place;
 use crate::gate::{put, put_if, required};
+use crate::graph::payload::{AllocNode, Payload};
+use crate::graph::{capture, memory_node};
 use crate::handle::{number, to_raw};
 use crate::memory::{self, Allocation, Origin, Request};
 use crate::pool::{self, Pool};
 use crate::stream::{self, Stream};
-use crate::{driver, graph};
+use crate::{capture_mode, driver, graph};
 
 pub(super) const fn add(entries: Entries) -> Entries {
     Entries {
@@ -57,8 +59,17 @@ unsafe fn allocate_from(dptr: *mut CUdeviceptr, len: usize, pool: &Pool, stream:
         // SAFETY: not null, and so valid by the caller's promise.
         return unsafe { put(dptr, 0) };
     }
+    if capture::is_captured(stream)? {
+        let reservation = memory_node::reserve(len, pool.device);
+        let start = reservation.start;
+        capture::add(stream, Payload::Alloc(AllocNode { memory: reservation, max: 0 }), false)?;
+        // SAFETY: as above.
+        return unsafe { put(dptr, start) };
+    }
+    capture_mode::check_call()?;
     pool.take(len as u64)?;
-    let wanted = Request { pool: pool.handle, device: pool.device, ..request(Origin::Pool, len, &stream.context, 0) };
+    let wanted =
+        Request { pool: pool.handle, device: pool.device, ..request(Origin::Pool, len, &stream.context, 0) };
     let allocation = memory::allocate(wanted).inspect_err(|_| pool.give_back(len as u64))?;
     // SAFETY: as above.
     unsafe { put(dptr, allocation.start)? };
@@ -92,7 +103,7 @@ unsafe fn allocate_host(pp: *mut *mut c_void, len: usize, flags: c_uint) -> Answ
 /// `data` is valid for a write of the attribute's type.
 unsafe fn write_attribute(data: *mut c_void, attribute: CUpointer_attribute, pointer: CUdeviceptr) -> Answer {
     let found = memory::find(pointer).ok_or(INVALID_VALUE)?;
-    // SAFETY (of all writes): the caller's promise about the attribute's type.
+    // SAFETY: the caller's promise about the attribute's type.
     let int = |value: i32| unsafe { put(data.cast::<c_int>(), value) };
     // SAFETY: as above.
     let word = |value: u64| unsafe { put(data.cast::<c_ulonglong>(), value) };
@@ -103,7 +114,8 @@ unsafe fn write_attribute(data: *mut c_void, attribute: CUpointer_attribute, poi
         },
         Attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE => {
             let on_device = found.origin.is_on_device();
-            let kind = if on_device { CUmemorytype::CU_MEMORYTYPE_DEVICE } else { CUmemorytype::CU_MEMORYTYPE_HOST };
+            let kind =
+                if on_device { CUmemorytype::CU_MEMORYTYPE_DEVICE } else { CUmemorytype::CU_MEMORYTYPE_HOST };
             // SAFETY: as above.
             unsafe { put(data.cast::<CUmemorytype>(), kind) }
         }
@@ -130,12 +142,12 @@ unsafe fn write_attribute(data: *mut c_void, attribute: CUpointer_attribute, poi
 }
 
 entries! {
-    live fn cuMemAlloc(dptr: *mut CUdeviceptr, len: usize) {
+    guarded fn cuMemAlloc(dptr: *mut CUdeviceptr, len: usize) {
         required(dptr)?;
         put(dptr, memory::allocate(request(Origin::Plain, len, &*current()?, 0))?.start)
     }
 
-    live fn cuMemAllocPitch(dptr: *mut CUdeviceptr, pitch: *mut usize, width: usize, height: usize, element: c_uint) {
+    guarded fn cuMemAllocPitch(dptr: *mut CUdeviceptr, pitch: *mut usize, width: usize, height: usize, element: c_uint) {
         required(dptr)?;
         required(pitch)?;
         if !matches!(element, 4 | 8 | 16) {
@@ -147,7 +159,7 @@ entries! {
         put(pitch, row)
     }
 
-    live fn cuMemAllocManaged(dptr: *mut CUdeviceptr, len: usize, flags: c_uint) {
+    guarded fn cuMemAllocManaged(dptr: *mut CUdeviceptr, len: usize, flags: c_uint) {
         required(dptr)?;
         if !matches!(flags, 1 | 2) {
             return Err(INVALID_VALUE);
@@ -155,7 +167,7 @@ entries! {
         put(dptr, memory::allocate(request(Origin::Managed, len, &*current()?, flags))?.start)
     }
 
-    live fn cuMemFree(dptr: CUdeviceptr) {
+    guarded fn cuMemFree(dptr: CUdeviceptr) {
         if dptr == 0 {
             return Ok(());
         }
@@ -186,6 +198,11 @@ entries! {
         if dptr == 0 {
             return Ok(());
         }
+        if capture::is_captured(&stream)? {
+            let free = capture::add_with(&stream, |all, graph, dependencies| all.add_free(graph, dependencies, dptr));
+            return free.map(drop);
+        }
+        capture_mode::check_call()?;
         let found = memory::find_start(dptr).filter(|found| found.origin.is_on_device()).ok_or(INVALID_VALUE)?;
         if matches!(found.origin, Origin::Variable | Origin::Managed) || !graph::may_free(&found) || !found.queue_free() {
             return Err(INVALID_VALUE);
@@ -198,21 +215,21 @@ entries! {
         Ok(())
     }
 
-    live fn cuMemAllocHost(pp: *mut *mut c_void, len: usize) {
+    guarded fn cuMemAllocHost(pp: *mut *mut c_void, len: usize) {
         allocate_host(pp, len, 0)
     }
 
-    live fn cuMemHostAlloc(pp: *mut *mut c_void, len: usize, flags: c_uint) {
+    guarded fn cuMemHostAlloc(pp: *mut *mut c_void, len: usize, flags: c_uint) {
         allocate_host(pp, len, flags)
     }
 
-    live fn cuMemFreeHost(p: *mut c_void) {
+    guarded fn cuMemFreeHost(p: *mut c_void) {
         let found = memory::find_start(number(p)).filter(|found| found.origin == Origin::Pinned).ok_or(INVALID_VALUE)?;
         stream::stalled(|| memory::remove(&found, "cuMemFreeHost"));
         Ok(())
     }
 
-    live fn cuMemHostRegister(p: *mut c_void, len: usize, flags: c_uint) {
+    guarded fn cuMemHostRegister(p: *mut c_void, len: usize, flags: c_uint) {
         let context = current()?;
         if p.is_null() || len == 0 || flags > 15 {
             return Err(INVALID_VALUE);

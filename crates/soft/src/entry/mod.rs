@@ -1,5 +1,6 @@
 //! The C entry points: one list of all, each implemented here or answering that it is not supported.
 
+mod capture;
 mod context;
 mod copy;
 mod device;
@@ -87,8 +88,12 @@ impl Entries {
 }
 
 /// The entries of this driver.
-pub(crate) static ENTRIES: Entries = graph_build::add(graph_node::add(graph_edges::add(graph_exec::add(
-    user_object::add(launch::add(occupancy::add(module::add(event::add(stream::add(pool::add(copy::add(
-        memory::add(context::add(device::add(init::add(Entries::MISSING)))),
-    )))))))),
-))));
+pub(crate) static ENTRIES: Entries = {
+    let entries = init::add(Entries::MISSING);
+    let entries = context::add(device::add(entries));
+    let entries = copy::add(pool::add(memory::add(entries)));
+    let entries = capture::add(event::add(stream::add(entries)));
+    let entries = occupancy::add(launch::add(module::add(entries)));
+    let entries = graph_node::add(graph_edges::add(graph_build::add(entries)));
+    user_object::add(graph_exec::add(entries))
+};

@@ -4,8 +4,8 @@ use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::sync::atomic::Ordering;
 
 use cuda_sys::{
-    CUdevice, CUdeviceptr, CUfunc_cache, CUfunction, CUfunction_attribute, CUfunctionLoadingState, CUjit_option,
-    CUkernel, CUlibrary, CUlibraryOption, CUmodule, CUmoduleLoadingMode,
+    CUdevice, CUdeviceptr, CUfunc_cache, CUfunction, CUfunction_attribute, CUfunctionLoadingState,
+    CUjit_option, CUkernel, CUlibrary, CUlibraryOption, CUmodule, CUmoduleLoadingMode,
 };
 
 use super::Entries;
@@ -197,7 +197,9 @@ fn attribute(code: &Code, attribute: CUfunction_attribute) -> Answer<c_int> {
         A::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED => {
             settings.non_portable_cluster.load(Ordering::Relaxed).into()
         }
-        A::CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE => settings.cluster_policy.load(Ordering::Relaxed),
+        A::CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE => {
+            settings.cluster_policy.load(Ordering::Relaxed)
+        }
         CUfunction_attribute(0..=16) => 0,
         _ => return Err(INVALID_VALUE),
     })
@@ -220,7 +222,9 @@ fn set_attribute(code: &Code, attribute: CUfunction_attribute, value: c_int) -> 
         A::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED if matches!(value, 0 | 1) => {
             settings.non_portable_cluster.store(value == 1, Ordering::Relaxed);
         }
-        A::CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE if (0..=BLOCKS_PER_SM as c_int).contains(&value) => {
+        A::CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE
+            if (0..=BLOCKS_PER_SM as c_int).contains(&value) =>
+        {
             settings.cluster_policy.store(value, Ordering::Relaxed);
         }
         _ => return Err(INVALID_VALUE),
@@ -268,7 +272,7 @@ entries! {
         put(out, to_raw(module::load_module(&parse(image, &logs)?, &context)?))
     }
 
-    live fn cuModuleUnload(hmod: CUmodule) {
+    guarded fn cuModuleUnload(hmod: CUmodule) {
         module::module(number(hmod))?;
         stream::stalled(|| module::unload_module(number(hmod)))
     }
@@ -333,7 +337,7 @@ entries! {
         put(out, to_raw(module::load_library(finish_parse(&read_file(path)?, &logs)?)))
     }
 
-    live fn cuLibraryUnload(library: CUlibrary) {
+    guarded fn cuLibraryUnload(library: CUlibrary) {
         module::library(number(library))?;
         stream::stalled(|| module::unload_library(number(library)))
     }

@@ -51,7 +51,7 @@ entries! {
         pool::set_current(dev, number(pool))
     }
 
-    live fn cuMemPoolCreate(out: *mut CUmemoryPool, props: *const CUmemPoolProps) {
+    guarded fn cuMemPoolCreate(out: *mut CUmemoryPool, props: *const CUmemPoolProps) {
         required(out)?;
         required(props)?;
         let props = &*props;
@@ -69,7 +69,7 @@ entries! {
         pool::destroy(number(pool))
     }
 
-    live fn cuMemPoolGetAttribute(pool: CUmemoryPool, attr: CUmemPool_attribute, value: *mut c_void) {
+    guarded fn cuMemPoolGetAttribute(pool: CUmemoryPool, attr: CUmemPool_attribute, value: *mut c_void) {
         let pool = pool::get(number(pool))?;
         let settings = pool.settings();
         let [used, used_high, reserved, reserved_high] = pool.figures();
@@ -90,7 +90,7 @@ entries! {
         }
     }
 
-    live fn cuMemPoolSetAttribute(pool: CUmemoryPool, attr: CUmemPool_attribute, value: *mut c_void) {
+    guarded fn cuMemPoolSetAttribute(pool: CUmemoryPool, attr: CUmemPool_attribute, value: *mut c_void) {
         let pool = pool::get(number(pool))?;
         required(value)?;
         let flag = || value.cast::<c_int>().read() != 0;
@@ -107,7 +107,7 @@ entries! {
         Ok(())
     }
 
-    live fn cuMemPoolTrimTo(pool: CUmemoryPool, keep: usize) {
+    guarded fn cuMemPoolTrimTo(pool: CUmemoryPool, keep: usize) {
         let answer: Answer = pool::get(number(pool)).map(|pool| pool.trim(keep as u64));
         answer
     }

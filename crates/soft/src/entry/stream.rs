@@ -1,12 +1,9 @@
-//! Streams, host functions and what a stream says of its capture.
+//! Streams and host functions.
 
 use core::ffi::{c_int, c_uint, c_ulonglong, c_void};
-use std::cell::Cell;
+use std::sync::Arc;
 
-use cuda_sys::{
-    CUcontext, CUdevice, CUevent, CUgraph, CUgraphEdgeData, CUgraphNode, CUgreenCtx, CUhostFn, CUstream,
-    CUstreamCallback, CUstreamCaptureMode, CUstreamCaptureStatus, cuuint64_t,
-};
+use cuda_sys::{CUcontext, CUdevice, CUevent, CUgreenCtx, CUhostFn, CUstream, CUstreamCallback};
 
 use super::Entries;
 use crate::callback::{self, Callback};
@@ -14,9 +11,11 @@ use crate::code::{Answer, INVALID_HANDLE, INVALID_VALUE, NOT_READY};
 use crate::context::current;
 use crate::device::GREATEST_PRIORITY;
 use crate::gate::{put, put_if, required};
+use crate::graph::capture::{self, Wait};
+use crate::graph::payload::Payload;
 use crate::handle::{number, to_raw};
-use crate::stream::{self, Manner};
-use crate::{event, fault};
+use crate::stream::{self, Manner, Stream};
+use crate::{capture_mode, event, fault};
 
 pub(super) const fn add(entries: Entries) -> Entries {
     Entries {
@@ -35,20 +34,8 @@ pub(super) const fn add(entries: Entries) -> Entries {
         cuStreamGetCtx_v12050,
         cuStreamGetId,
         cuStreamGetDevice,
-        cuStreamIsCapturing,
-        cuStreamGetCaptureInfo,
-        cuStreamGetCaptureInfo_v12030,
         ..entries
     }
-}
-
-thread_local! {
-    static MODE: Cell<CUstreamCaptureMode> = const { Cell::new(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL) };
-}
-
-/// Sets the thread's capture mode and gives the one before.
-pub(super) fn exchange_mode(mode: CUstreamCaptureMode) -> CUstreamCaptureMode {
-    MODE.replace(mode)
 }
 
 /// # Safety
@@ -65,10 +52,24 @@ unsafe fn create(ph_stream: *mut CUstream, flags: c_uint, priority: c_int) -> An
     unsafe { put(ph_stream, to_raw(handle)) }
 }
 
+/// The stream of a question that waits for its work or asks how far it is: not allowed while it captures, nor beside some captures.
+fn question(h_stream: CUstream) -> Answer<Arc<Stream>> {
+    let stream = stream::get(number(h_stream))?;
+    capture::refuse_on(&stream)?;
+    capture_mode::check_call()?;
+    Ok(stream)
+}
+
+/// The flag of a wait or record that a capture makes a node of.
+const EXTERNAL: c_uint = 1;
+
 fn launch_host_func(h_stream: CUstream, function: CUhostFn, data: *mut c_void) -> Answer {
     let function = function.ok_or(INVALID_VALUE)?;
     let stream = stream::get(number(h_stream))?;
     let (callback, context) = (Callback { function, data }, stream.context.handle);
+    if capture::is_captured(&stream)? {
+        return capture::add(&stream, Payload::Host(callback), false).map(drop);
+    }
     stream.push(move || {
         callback::on_host_thread(context, move || callback.call());
         Ok(())
@@ -89,16 +90,16 @@ entries! {
         if number(h_stream) <= 2 {
             return Err(INVALID_HANDLE);
         }
-        stream::get(number(h_stream))?;
+        capture::forget_stream(&*stream::get(number(h_stream))?);
         stream::destroy(number(h_stream)).map(drop).ok_or(INVALID_HANDLE)
     }
 
     live fn cuStreamSynchronize(h_stream: CUstream) {
-        stream::get(number(h_stream))?.synchronize()
+        question(h_stream)?.synchronize()
     }
 
     live_in_callbacks fn cuStreamQuery(h_stream: CUstream) {
-        let idle = stream::get(number(h_stream))?.is_idle();
+        let idle = question(h_stream)?.is_idle();
         fault::check()?;
         if idle { Ok(()) } else { Err(NOT_READY) }
     }
@@ -108,7 +109,14 @@ entries! {
             return Err(INVALID_VALUE);
         }
         let event = event::get(number(h_event))?;
-        event.make_wait(&stream::get(number(h_stream))?);
+        let stream = stream::get(number(h_stream))?;
+        if flags == EXTERNAL && capture::is_captured(&stream)? {
+            return capture::add(&stream, Payload::EventWait(number(h_event)), false).map(drop);
+        }
+        match capture::wait(&stream, number(h_event), event.last().is_some())? {
+            Wait::Captured => {}
+            Wait::Plain => event.make_wait(&stream),
+        }
         Ok(())
     }
 
@@ -118,6 +126,7 @@ entries! {
             return Err(INVALID_VALUE);
         }
         let stream = stream::get(number(h_stream))?;
+        capture::refuse_on(&stream)?;
         let context = stream.context.handle;
         let (raw, data) = (h_stream.expose_provenance(), user_data.expose_provenance());
         stream.push_always(move || {
@@ -141,6 +150,7 @@ entries! {
 
     live fn cuStreamGetFlags(h_stream: CUstream, flags: *mut c_uint) {
         let stream = stream::get(number(h_stream))?;
+        capture::refuse_on(&stream)?;
         put(flags, c_uint::from(stream.manner == Manner::NonBlocking))
     }
 
@@ -159,42 +169,14 @@ entries! {
     }
 
     live fn cuStreamGetId(h_stream: CUstream, stream_id: *mut c_ulonglong) {
-        put(stream_id, stream::get(number(h_stream))?.id)
+        let stream = stream::get(number(h_stream))?;
+        capture::refuse_on(&stream)?;
+        put(stream_id, stream.id)
     }
 
     live fn cuStreamGetDevice(h_stream: CUstream, device: *mut CUdevice) {
-        put(device, stream::get(number(h_stream))?.context.device)
-    }
-
-    live fn cuStreamIsCapturing(h_stream: CUstream, status: *mut CUstreamCaptureStatus) {
-        stream::get(number(h_stream))?;
-        put(status, CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
-    }
-
-    live fn cuStreamGetCaptureInfo(
-        h_stream: CUstream,
-        status: *mut CUstreamCaptureStatus,
-        id: *mut cuuint64_t,
-        graph: *mut CUgraph,
-        dependencies: *mut *const CUgraphNode,
-        count: *mut usize,
-    ) {
-        let _ = (id, graph, dependencies, count);
-        stream::get(number(h_stream))?;
-        put(status, CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
-    }
-
-    live fn cuStreamGetCaptureInfo_v12030(
-        h_stream: CUstream,
-        status: *mut CUstreamCaptureStatus,
-        id: *mut cuuint64_t,
-        graph: *mut CUgraph,
-        dependencies: *mut *const CUgraphNode,
-        edges: *mut *const CUgraphEdgeData,
-        count: *mut usize,
-    ) {
-        let _ = (id, graph, dependencies, edges, count);
-        stream::get(number(h_stream))?;
-        put(status, CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
+        let stream = stream::get(number(h_stream))?;
+        capture::refuse_on(&stream)?;
+        put(device, stream.context.device)
     }
 }

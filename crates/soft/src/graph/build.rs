@@ -3,13 +3,16 @@
 use core::ffi::{c_char, c_uint};
 
 use cuda_sys::{
-    CUDA_CONDITIONAL_NODE_PARAMS, CUDA_HOST_NODE_PARAMS_v1, CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEM_ALLOC_NODE_PARAMS_v2,
-    CUDA_MEMCPY3D_v2, CUDA_MEMSET_NODE_PARAMS_v2, CUgraphConditionalNodeType, CUgraphNodeParams, CUgraphNodeType,
-    CUmemAccessDesc, CUmemAllocationType, CUmemLocation, CUmemLocationType, Version,
+    CUDA_CONDITIONAL_NODE_PARAMS, CUDA_HOST_NODE_PARAMS_v1, CUDA_KERNEL_NODE_PARAMS_v2,
+    CUDA_MEM_ALLOC_NODE_PARAMS_v2, CUDA_MEMCPY3D_v2, CUDA_MEMSET_NODE_PARAMS_v2, CUgraphConditionalNodeType,
+    CUgraphNodeParams, CUgraphNodeType, CUmemAccessDesc, CUmemAllocationType, CUmemLocation,
+    CUmemLocationType, Version,
 };
 
 use super::memory_node;
-use super::payload::{AllocNode, Condition, ConditionalNode, CopyNode, FillNode, KernelNode, KernelSpec, Payload};
+use super::payload::{
+    AllocNode, Condition, ConditionalNode, CopyNode, FillNode, KernelNode, KernelSpec, Payload,
+};
 use super::store::{Edge, Graphs, Owner};
 use crate::callback::Callback;
 use crate::code::{
@@ -29,7 +32,10 @@ use crate::module;
 ///
 /// # Safety
 /// The parameters are as the interface demands.
-pub(crate) unsafe fn kernel_spec(raw: &CUDA_KERNEL_NODE_PARAMS_v2, attributes: Attributes) -> Answer<KernelSpec> {
+pub(crate) unsafe fn kernel_spec(
+    raw: &CUDA_KERNEL_NODE_PARAMS_v2,
+    attributes: Attributes,
+) -> Answer<KernelSpec> {
     fault::check()?;
     let function = if !raw.func.is_null() {
         if context::current_handle() == 0 {
@@ -50,7 +56,8 @@ pub(crate) unsafe fn kernel_spec(raw: &CUDA_KERNEL_NODE_PARAMS_v2, attributes: A
     };
     launch::check(&function.code, &sizes, &attributes)?;
     // SAFETY: the caller's promise.
-    let arguments = unsafe { launch::read_arguments(&function.code, raw.kernelParams, raw.extra, INVALID_VALUE)? };
+    let arguments =
+        unsafe { launch::read_arguments(&function.code, raw.kernelParams, raw.extra, INVALID_VALUE)? };
     Ok(KernelSpec { function, sizes, arguments, attributes })
 }
 
@@ -85,9 +92,11 @@ pub(crate) fn event_node(raw: cuda_sys::CUevent) -> Answer<u64> {
 
 /// The number of the device that a location names.
 fn device_of(location: &CUmemLocation) -> Option<i32> {
-    let is_device = location.type_ == CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
+    if location.type_ != CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE {
+        return None;
+    }
     // SAFETY: the type of the location says which field counts.
-    is_device.then(|| unsafe { location.__bindgen_anon_1.id })
+    Some(unsafe { location.__bindgen_anon_1.id })
 }
 
 /// Reads the parameters of an allocation node and takes an address for it.
@@ -166,7 +175,7 @@ pub(crate) fn check_padding(raw: &CUgraphNodeParams) -> Answer {
 
 /// What a node of the generic call adds: its payload, or a part that needs the graph itself.
 pub(crate) enum Wanted {
-    Plain(Payload),
+    Plain(Box<Payload>),
     Child { graph: u64, by_move: bool },
     Conditional(CUDA_CONDITIONAL_NODE_PARAMS),
     Free(u64),
@@ -180,7 +189,7 @@ pub(crate) unsafe fn wanted(raw: &mut CUgraphNodeParams) -> Answer<Wanted> {
     type T = CUgraphNodeType;
     check_padding(raw)?;
     // SAFETY (of all blocks): the type of the parameters says which of the fields counts.
-    Ok(Wanted::Plain(match raw.type_ {
+    Ok(Wanted::Plain(Box::new(match raw.type_ {
         T::CU_GRAPH_NODE_TYPE_KERNEL => {
             // SAFETY: as above.
             let spec = unsafe { kernel_spec(&as_v2(&raw.__bindgen_anon_1.kernel), Attributes::new())? };
@@ -199,7 +208,10 @@ pub(crate) unsafe fn wanted(raw: &mut CUgraphNodeParams) -> Answer<Wanted> {
         T::CU_GRAPH_NODE_TYPE_HOST => {
             // SAFETY: as above.
             let params = unsafe { raw.__bindgen_anon_1.host };
-            Payload::Host(host_node(&CUDA_HOST_NODE_PARAMS_v1 { fn_: params.fn_, userData: params.userData })?)
+            Payload::Host(host_node(&CUDA_HOST_NODE_PARAMS_v1 {
+                fn_: params.fn_,
+                userData: params.userData,
+            })?)
         }
         T::CU_GRAPH_NODE_TYPE_GRAPH => {
             // SAFETY: as above.
@@ -224,17 +236,35 @@ pub(crate) unsafe fn wanted(raw: &mut CUgraphNodeParams) -> Answer<Wanted> {
         }
         // SAFETY: as above.
         T::CU_GRAPH_NODE_TYPE_MEM_FREE => return Ok(Wanted::Free(unsafe { raw.__bindgen_anon_1.free.dptr })),
-        // SAFETY: as above.
         T::CU_GRAPH_NODE_TYPE_CONDITIONAL => {
+            // SAFETY: as above.
             return Ok(Wanted::Conditional(unsafe { raw.__bindgen_anon_1.conditional }));
         }
         _ => return Err(INVALID_VALUE),
-    }))
+    })))
 }
 
 /// The third layout of kernel parameters has the fields of the second.
 pub(crate) fn as_v2(raw: &cuda_sys::CUDA_KERNEL_NODE_PARAMS_v3) -> CUDA_KERNEL_NODE_PARAMS_v2 {
     CUDA_KERNEL_NODE_PARAMS_v2 {
+        func: raw.func,
+        gridDimX: raw.gridDimX,
+        gridDimY: raw.gridDimY,
+        gridDimZ: raw.gridDimZ,
+        blockDimX: raw.blockDimX,
+        blockDimY: raw.blockDimY,
+        blockDimZ: raw.blockDimZ,
+        sharedMemBytes: raw.sharedMemBytes,
+        kernelParams: raw.kernelParams,
+        extra: raw.extra,
+        kern: raw.kern,
+        ctx: raw.ctx,
+    }
+}
+
+/// The second layout of kernel parameters in the third.
+pub(crate) fn as_v3(raw: &CUDA_KERNEL_NODE_PARAMS_v2) -> cuda_sys::CUDA_KERNEL_NODE_PARAMS_v3 {
+    cuda_sys::CUDA_KERNEL_NODE_PARAMS_v3 {
         func: raw.func,
         gridDimX: raw.gridDimX,
         gridDimY: raw.gridDimY,
@@ -270,7 +300,12 @@ pub(crate) unsafe fn typed_alloc(raw: &mut cuda_sys::CUDA_MEM_ALLOC_NODE_PARAMS)
 
 impl Graphs {
     /// Adds a node that needs nothing of the graph. All has been checked but the graph.
-    pub(crate) fn add_plain(&mut self, graph: u64, dependencies: &[(u64, Edge)], payload: Payload) -> Answer<u64> {
+    pub(crate) fn add_plain(
+        &mut self,
+        graph: u64,
+        dependencies: &[(u64, Edge)],
+        payload: Payload,
+    ) -> Answer<u64> {
         if matches!(payload, Payload::Alloc(_)) {
             self.check_alloc(graph)?;
         }
@@ -296,9 +331,10 @@ impl Graphs {
 
     /// The uid of the root graph that allocates at an address; 0 when it is gone.
     fn reserving_root(&self, address: u64) -> Option<u64> {
-        let node = self.nodes.values().find(|node| {
-            matches!(&node.payload, Payload::Alloc(alloc) if alloc.memory.start == address)
-        });
+        let node = self
+            .nodes
+            .values()
+            .find(|node| matches!(&node.payload, Payload::Alloc(alloc) if alloc.memory.start == address));
         match node {
             Some(node) => self.graph(self.root(node.graph)).ok().map(|graph| graph.uid),
             None => Some(0),
@@ -382,7 +418,8 @@ impl Graphs {
             return Err(INVALID_VALUE);
         }
         let bodies: Box<[u64]> = (0..raw.size).map(|_| self.create(Owner::User)).collect();
-        let payload = ConditionalNode { handle: raw.handle, condition, bodies: bodies.clone(), context: known.context };
+        let payload =
+            ConditionalNode { handle: raw.handle, condition, bodies: bodies.clone(), context: known.context };
         let node = self.insert(graph, dependencies, Payload::Conditional(payload))?;
         for body in bodies {
             self.graph_mut(body)?.owner = Owner::Body { node };

@@ -14,13 +14,15 @@ impl Graphs {
         for part in self.tree(graph) {
             let uid = self.graph(part)?.uid;
             // Writing to a string does not fail.
-            let _ = writeln!(text, "subgraph cluster_{uid} {{\nlabel=\"graph_{uid}\" graph[style=\"dashed\"];");
+            let _ =
+                writeln!(text, "subgraph cluster_{uid} {{\nlabel=\"graph_{uid}\" graph[style=\"dashed\"];");
             for handle in self.nodes_of(part)? {
                 let node = self.node(handle)?;
                 let _ = writeln!(text, "\"node_{}\"[label=\"{}\"];", node.uid, label(&node.payload));
             }
             for (from, to, _) in self.edges(part)? {
-                let _ = writeln!(text, "\"node_{}\" -> \"node_{}\";", self.node(from)?.uid, self.node(to)?.uid);
+                let _ =
+                    writeln!(text, "\"node_{}\" -> \"node_{}\";", self.node(from)?.uid, self.node(to)?.uid);
             }
             text.push_str("}\n");
         }

@@ -13,9 +13,10 @@ use super::run::{EventWork, Run};
 use super::store::{Graphs, graphs};
 use super::user_object::{Holdings, Shares};
 use crate::code::{Answer, GRAPH_EXEC_UPDATE_FAILURE, INVALID_VALUE};
+use crate::context::{self, Context};
 use crate::copy::{Copy3, Place};
 use crate::event;
-use crate::fault::{self, crash};
+use crate::fault::{self, crash, hang};
 use crate::memory::{self, Origin};
 use crate::stream::{Stream, Ticket};
 
@@ -31,6 +32,7 @@ pub(crate) struct Exec {
     /// The graph that counts this executable as its live one: handle and uid.
     pub(crate) source: (u64, u64),
     pub(crate) used: bool,
+    context: Arc<Context>,
     /// The end of the last launch or upload.
     last: Arc<Mutex<Option<Ticket>>>,
 }
@@ -51,7 +53,8 @@ impl Graphs {
     /// How an executable knows a child or body: the uid of its node and its number in it.
     fn part_key(&self, part: u64) -> (u64, usize) {
         use super::store::Owner;
-        let Ok(Owner::Child { node, .. } | Owner::Body { node }) = self.graph(part).map(|graph| graph.owner) else {
+        let Ok(Owner::Child { node, .. } | Owner::Body { node }) = self.graph(part).map(|graph| graph.owner)
+        else {
             return (0, 0);
         };
         let Ok(node) = self.node(node) else { return (0, 0) };
@@ -71,6 +74,7 @@ impl Graphs {
             }
             Failure::Gone => INVALID_VALUE.into(),
         })?;
+        let context = context::current()?;
         let keys = program.steps.iter().enumerate().map(|(index, step)| (step.uid, index)).collect();
         let shares = self.shares(graph, false);
         let own = self.graph_mut(graph)?;
@@ -83,6 +87,7 @@ impl Graphs {
             flags,
             source,
             used: false,
+            context,
             last: Arc::default(),
         }))
     }
@@ -118,6 +123,9 @@ pub(crate) fn destroy(handle: u64) -> Answer {
         all.uncount(exec.source);
         exec
     };
+    if !removed.context.is_alive() && !fault::is_set() {
+        hang("an executable is destroyed after its context was reset or released");
+    }
     // Destructors may run now, so the lock must be free.
     drop(removed);
     Ok(())
@@ -363,7 +371,7 @@ pub(crate) fn set_child(exec: u64, node: u64, child: u64) -> Answer {
         all.graph(child)?;
         let used = all.exec(exec)?.used;
         let program = all.program(child).map_err(|_| GRAPH_EXEC_UPDATE_FAILURE)?;
-        let plan = super::update::pair_child(&*all, exec, step, &program).ok_or(GRAPH_EXEC_UPDATE_FAILURE)?;
+        let plan = super::update::pair_child(&all, exec, step, &program).ok_or(GRAPH_EXEC_UPDATE_FAILURE)?;
         let mut shares = all.shares(child, used);
         for (key, _) in &mut shares {
             if *key == (0, 0) {
@@ -376,7 +384,8 @@ pub(crate) fn set_child(exec: u64, node: u64, child: u64) -> Answer {
                 exec.set_work(old, work);
             }
         }
-        let (kept, dropped) = std::mem::take(&mut exec.shares).into_iter().partition(|(key, _)| *key != (uid, 0));
+        let (kept, dropped) =
+            std::mem::take(&mut exec.shares).into_iter().partition(|(key, _)| *key != (uid, 0));
         exec.shares = kept;
         exec.shares.extend(shares);
         let dropped: Vec<((u64, usize), Arc<Shares>)> = dropped;

@@ -56,7 +56,8 @@ impl Drop for Reservation {
 
 /// An address for a new allocation node.
 pub(crate) fn reserve(len: usize, device: i32) -> Arc<Reservation> {
-    let reservation = Arc::new(Reservation { start: memory::promise(len), len, device, state: Mutex::default() });
+    let reservation =
+        Arc::new(Reservation { start: memory::promise(len), len, device, state: Mutex::default() });
     let mut reserved = RESERVED.lock().unwrap_or_else(PoisonError::into_inner);
     reserved.insert(reservation.start, Arc::downgrade(&reservation));
     reservation

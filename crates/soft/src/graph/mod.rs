@@ -1,6 +1,7 @@
 //! Graphs: their nodes and edges, the executables made of them, and user objects.
 
 pub(crate) mod build;
+pub(crate) mod capture;
 pub(crate) mod check;
 pub(crate) mod clone;
 pub(crate) mod dot;

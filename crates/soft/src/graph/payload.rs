@@ -187,8 +187,9 @@ pub(crate) struct AllocNode {
 
 /// The kinds of conditional node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
 pub(crate) enum Condition {
-    If,
+    If = 0,
     While,
     Switch,
 }

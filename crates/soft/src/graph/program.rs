@@ -70,8 +70,6 @@ pub(crate) struct Step {
 /// The steps of one graph: the root, a child or a body.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Level {
-    /// The uid of the node that the graph is in, 0 for the root.
-    pub(crate) owner: u64,
     /// In the order of creation.
     pub(crate) created: Vec<usize>,
     /// In an order that the edges allow.
@@ -106,17 +104,18 @@ impl Graphs {
     /// The program of a graph.
     pub(crate) fn program(&self, graph: u64) -> Result<Program, Failure> {
         let mut program = Program::default();
-        program.top = self.level(graph, 0, &mut program.steps)?;
+        program.top = self.level(graph, &mut program.steps)?;
         let root = self.graph(self.root(graph)).map_err(|_| Failure::Gone)?;
-        program.conditions = root.conditions.iter().map(|(number, handle)| (*number, handle.default)).collect();
+        program.conditions =
+            root.conditions.iter().map(|(number, handle)| (*number, handle.default)).collect();
         program.values = Arc::clone(&root.values);
         Ok(program)
     }
 
-    fn level(&self, graph: u64, owner: u64, steps: &mut Vec<Step>) -> Result<Level, Failure> {
+    fn level(&self, graph: u64, steps: &mut Vec<Step>) -> Result<Level, Failure> {
         let nodes = self.nodes_of(graph).map_err(|_| Failure::Gone)?;
         let mut index_of = HashMap::with_capacity(nodes.len());
-        let mut level = Level { owner, created: Vec::with_capacity(nodes.len()), order: Vec::new() };
+        let mut level = Level { created: Vec::with_capacity(nodes.len()), order: Vec::new() };
         for handle in &nodes {
             let work = self.work(*handle, steps)?;
             let node = self.node(*handle).map_err(|_| Failure::Gone)?;
@@ -134,7 +133,8 @@ impl Graphs {
         for handle in &nodes {
             let node = self.node(*handle).map_err(|_| Failure::Gone)?;
             let of = |dependency: &u64| index_of.get(dependency).copied();
-            let dependencies = node.dependencies.iter().filter_map(|(from, edge)| Some((of(from)?, *edge))).collect();
+            let dependencies =
+                node.dependencies.iter().filter_map(|(from, edge)| Some((of(from)?, *edge))).collect();
             if let Some(step) = of(handle).and_then(|index| steps.get_mut(index)) {
                 step.dependencies = dependencies;
             }
@@ -146,14 +146,14 @@ impl Graphs {
     fn work(&self, handle: u64, steps: &mut Vec<Step>) -> Result<Work, Failure> {
         let node = self.node(handle).map_err(|_| Failure::Gone)?;
         Ok(match &node.payload {
-            Payload::Child(child) => Work::Child(self.level(*child, node.uid, steps)?),
+            Payload::Child(child) => Work::Child(self.level(*child, steps)?),
             Payload::Conditional(conditional) => Work::Conditional {
                 handle: conditional.handle,
                 condition: conditional.condition,
                 bodies: conditional
                     .bodies
                     .iter()
-                    .map(|body| self.level(*body, node.uid, steps))
+                    .map(|body| self.level(*body, steps))
                     .collect::<Result<_, _>>()?,
             },
             payload => plain_work(payload).map_err(|_| Failure::Gone)?,
@@ -211,7 +211,8 @@ fn order(created: &[usize], steps: &[Step]) -> Result<Vec<usize>, Cycle> {
     let mut at = created.iter().copied().find(is_stuck).unwrap_or(0);
     // Whatever is stuck leads back into a cycle.
     for _ in 0..created.len() {
-        let back = steps.get(at).and_then(|step| step.dependencies.iter().map(|(from, _)| *from).find(is_stuck));
+        let back =
+            steps.get(at).and_then(|step| step.dependencies.iter().map(|(from, _)| *from).find(is_stuck));
         at = back.unwrap_or(at);
     }
     Err(Cycle { node: steps.get(at).map_or(0, |step| step.node) })

@@ -171,7 +171,9 @@ impl Graphs {
 
     /// The graph of the user that a child or body is in the end part of.
     pub(crate) fn root(&self, mut graph: u64) -> u64 {
-        while let Ok(Graph { owner: Owner::Child { node, .. } | Owner::Body { node }, .. }) = self.graph(graph) {
+        while let Ok(Graph { owner: Owner::Child { node, .. } | Owner::Body { node }, .. }) =
+            self.graph(graph)
+        {
             match self.node(*node) {
                 Ok(node) => graph = node.graph,
                 Err(_) => break,
@@ -233,7 +235,12 @@ impl Graphs {
     }
 
     /// Adds a node whose dependencies have been checked.
-    pub(crate) fn insert(&mut self, graph: u64, dependencies: &[(u64, Edge)], payload: Payload) -> Answer<u64> {
+    pub(crate) fn insert(
+        &mut self,
+        graph: u64,
+        dependencies: &[(u64, Edge)],
+        payload: Payload,
+    ) -> Answer<u64> {
         let uid = new_uid();
         self.graph(graph)?;
         let handle = self.nodes.insert(Node {

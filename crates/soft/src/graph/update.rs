@@ -64,13 +64,23 @@ impl<'a> Pairing<'a> {
             return Err(Refused::new(TOPOLOGY, 0));
         }
         let edges = |steps: &[Step], level: &Level| -> usize {
-            level.created.iter().filter_map(|index| steps.get(*index)).map(|step| step.dependencies.len()).sum()
+            level
+                .created
+                .iter()
+                .filter_map(|index| steps.get(*index))
+                .map(|step| step.dependencies.len())
+                .sum()
         };
         let (old_steps, new_steps) = (self.old, self.new);
         let differs = edges(old_steps, old) != edges(new_steps, new);
         // From the sinks, in the order of creation; then each pair's dependencies, in the order added.
         let sinks = |steps: &[Step], level: &Level| -> Vec<usize> {
-            level.created.iter().copied().filter(|index| steps.get(*index).is_some_and(|step| step.dependents == 0)).collect()
+            level
+                .created
+                .iter()
+                .copied()
+                .filter(|index| steps.get(*index).is_some_and(|step| step.dependents == 0))
+                .collect()
         };
         let (old_sinks, new_sinks) = (sinks(old_steps, old), sinks(new_steps, new));
         if old_sinks.len() != new_sinks.len() {
@@ -89,7 +99,8 @@ impl<'a> Pairing<'a> {
             if old_step.dependencies.len() != new_step.dependencies.len() {
                 return Err(Refused::new(TOPOLOGY, new_step.node));
             }
-            for ((old, old_edge), (new, new_edge)) in old_step.dependencies.iter().zip(&new_step.dependencies) {
+            for ((old, old_edge), (new, new_edge)) in old_step.dependencies.iter().zip(&new_step.dependencies)
+            {
                 if old_edge != new_edge {
                     let from = self.new_node(*new);
                     return Err(Refused { outcome: TOPOLOGY, node: new_step.node, from });

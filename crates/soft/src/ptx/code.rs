@@ -1,6 +1,6 @@
 //! The form in which functions are executed: flat instructions over numbered registers, every name resolved.
 
-use super::image::Global;
+use super::global::Global;
 use super::math::convert::Conversion;
 use super::math::{F1, F2, F3, F4};
 use super::special::Special;
@@ -199,6 +199,8 @@ impl AtomicType {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BarrierOp {
     Sync,
+    /// As `Sync`, at the barrier of the cluster.
+    Cluster,
     Arrive,
     RedAnd,
     RedOr,
@@ -236,47 +238,181 @@ pub(super) enum WarpOp {
 /// One instruction.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Inst {
-    Unary { f: F1, d: Reg, a: Reg },
-    Binary { f: F2, d: Reg, a: Reg, b: Reg },
-    Ternary { f: F3, d: Reg, a: Reg, b: Reg, c: Reg },
-    Quaternary { f: F4, d: Reg, a: Reg, b: Reg, c: Reg, e: Reg },
-    Convert { d: Reg, a: Reg, how: Conversion },
-    Move { d: Reg, a: Reg },
+    Unary {
+        f: F1,
+        d: Reg,
+        a: Reg,
+    },
+    Binary {
+        f: F2,
+        d: Reg,
+        a: Reg,
+        b: Reg,
+    },
+    Ternary {
+        f: F3,
+        d: Reg,
+        a: Reg,
+        b: Reg,
+        c: Reg,
+    },
+    Quaternary {
+        f: F4,
+        d: Reg,
+        a: Reg,
+        b: Reg,
+        c: Reg,
+        e: Reg,
+    },
+    Convert {
+        d: Reg,
+        a: Reg,
+        how: Conversion,
+    },
+    Move {
+        d: Reg,
+        a: Reg,
+    },
     // The commonest operations have instructions of their own: no call.
-    Add32 { d: Reg, a: Reg, b: Reg },
-    Add64 { d: Reg, a: Reg, b: Reg },
-    Mul32 { d: Reg, a: Reg, b: Reg },
-    Mad32 { d: Reg, a: Reg, b: Reg, c: Reg },
-    And { d: Reg, a: Reg, b: Reg },
-    AddF32 { d: Reg, a: Reg, b: Reg },
-    MulF32 { d: Reg, a: Reg, b: Reg },
-    Select { d: Reg, a: Reg, b: Reg, c: Reg },
+    Add32 {
+        d: Reg,
+        a: Reg,
+        b: Reg,
+    },
+    Add64 {
+        d: Reg,
+        a: Reg,
+        b: Reg,
+    },
+    Mul32 {
+        d: Reg,
+        a: Reg,
+        b: Reg,
+    },
+    Mad32 {
+        d: Reg,
+        a: Reg,
+        b: Reg,
+        c: Reg,
+    },
+    And {
+        d: Reg,
+        a: Reg,
+        b: Reg,
+    },
+    AddF32 {
+        d: Reg,
+        a: Reg,
+        b: Reg,
+    },
+    MulF32 {
+        d: Reg,
+        a: Reg,
+        b: Reg,
+    },
+    Select {
+        d: Reg,
+        a: Reg,
+        b: Reg,
+        c: Reg,
+    },
     /// With the thread's carry flag; subtraction adds the complement and keeps the flag as borrow.
-    Carry { d: Reg, a: Reg, b: Reg, how: CarryHow },
-    Special { d: Reg, which: Special },
-    GlobalAddress { d: Reg, index: u32, addend: i64 },
-    SharedAddress { d: Reg, index: u32, addend: i64 },
+    Carry {
+        d: Reg,
+        a: Reg,
+        b: Reg,
+        how: CarryHow,
+    },
+    Special {
+        d: Reg,
+        which: Special,
+    },
+    GlobalAddress {
+        d: Reg,
+        index: u32,
+        addend: i64,
+    },
+    SharedAddress {
+        d: Reg,
+        index: u32,
+        addend: i64,
+    },
     /// Address of a variable of the frame in the local space, plus `bias`.
-    FrameAddress { d: Reg, offset: u32, bias: u64 },
+    FrameAddress {
+        d: Reg,
+        offset: u32,
+        bias: u64,
+    },
     /// 1 if the generic address `a` lies in the space; constants are told apart by the image's variables.
-    IsSpace { d: Reg, a: Reg, which: SpaceTest },
-    Jump { to: u32 },
-    JumpIf { p: Reg, to: u32 },
-    JumpUnless { p: Reg, to: u32 },
+    IsSpace {
+        d: Reg,
+        a: Reg,
+        which: SpaceTest,
+    },
+    Jump {
+        to: u32,
+    },
+    JumpIf {
+        p: Reg,
+        to: u32,
+    },
+    JumpUnless {
+        p: Reg,
+        to: u32,
+    },
     /// To the `index`-th of `len` targets in the lists.
-    Switch { index: Reg, list: u32, len: u32 },
-    Call { site: u32 },
+    Switch {
+        index: Reg,
+        list: u32,
+        len: u32,
+    },
+    Call {
+        site: u32,
+    },
     Return,
     Exit,
     Trap,
     Pause,
     Fence,
     /// `count` above 1: `d` is the place of the registers in the lists.
-    Load { d: Reg, base: Reg, offset: i32, access: Access },
-    Store { a: Reg, base: Reg, offset: i32, access: Access },
-    Atomic { op: AtomicOp, ty: AtomicType, space: Space, d: Reg, base: Reg, offset: i32, b: Reg, c: Reg },
-    Barrier { op: BarrierOp, d: Reg, id: Reg, count: Reg, a: Reg },
-    Warp { op: WarpOp, d: Reg, p: Reg, a: Reg, b: Reg, c: Reg, mask: Reg },
+    Load {
+        d: Reg,
+        base: Reg,
+        offset: i32,
+        access: Access,
+    },
+    Store {
+        a: Reg,
+        base: Reg,
+        offset: i32,
+        access: Access,
+    },
+    Atomic {
+        op: AtomicOp,
+        ty: AtomicType,
+        space: Space,
+        d: Reg,
+        base: Reg,
+        offset: i32,
+        b: Reg,
+        c: Reg,
+    },
+    Barrier {
+        op: BarrierOp,
+        d: Reg,
+        id: Reg,
+        count: Reg,
+        a: Reg,
+    },
+    Warp {
+        op: WarpOp,
+        d: Reg,
+        p: Reg,
+        a: Reg,
+        b: Reg,
+        c: Reg,
+        mask: Reg,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

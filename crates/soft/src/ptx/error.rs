@@ -11,6 +11,12 @@ pub(crate) struct PtxError {
     pub(crate) message: String,
 }
 
+/// After so many errors the rest of a text is not looked at.
+pub(super) const MOST_ERRORS: usize = 100;
+
+/// What reading a part of a text gives.
+pub(super) type Parsed<T> = Result<T, PtxError>;
+
 impl PtxError {
     pub(super) fn new(line: u32, message: impl Into<String>) -> Self {
         PtxError { line, message: message.into() }

@@ -8,22 +8,24 @@ mod atomic;
 mod barrier;
 mod block;
 mod call;
+mod grid;
 mod interpret;
 mod print;
+mod special;
 mod thread;
 mod trouble;
 mod warp;
+mod worker;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use super::code::Program;
-use super::error::{Fault, FaultKind};
+use super::error::Fault;
 use super::image::Launch;
 use super::memory::DeviceMemory;
 use block::{Block, Progress};
-use interpret::Worker;
+use worker::Worker;
 
 /// Instructions that a block runs before others get their turn: blocks may wait for each other.
 const BLOCK_SLICE: u64 = 1 << 22;
@@ -33,16 +35,6 @@ const WORTH_SPREADING: u64 = 1 << 21;
 const MOST_ACTIVE: usize = 1024;
 /// Most host threads of a grid.
 const MOST_WORKERS: usize = 16;
-
-/// What all blocks of a launch share.
-pub(super) struct Grid<'a> {
-    launch: &'a Launch<'a>,
-    program: &'a Program,
-    memory: &'a dyn DeviceMemory,
-    /// Static and dynamic shared memory of a block.
-    shared_bytes: usize,
-    threads: u32,
-}
 
 /// The blocks that are still to be begun, and whether to go on at all.
 struct Queue {
@@ -57,13 +49,9 @@ struct Queue {
 /// # Errors
 /// The first fault of any thread; the grid has stopped then, with its effects so far in memory.
 pub(crate) fn run(launch: &Launch<'_>, memory: &dyn DeviceMemory) -> Result<(), Fault> {
-    let (grid, total) = prepare(launch, memory)?;
-    let queue = Queue {
-        next: AtomicU64::new(0),
-        total,
-        stop: AtomicBool::new(false),
-        fault: Mutex::new(None),
-    };
+    let (grid, total) = grid::prepare(launch, memory)?;
+    let queue =
+        Queue { next: AtomicU64::new(0), total, stop: AtomicBool::new(false), fault: Mutex::new(None) };
     let mut worker = Worker::new(&grid);
     let mut active = VecDeque::new();
     let mut spare = None;
@@ -87,44 +75,6 @@ pub(crate) fn run(launch: &Launch<'_>, memory: &dyn DeviceMemory) -> Result<(), 
     }
     let fault = queue.fault.into_inner().unwrap_or_else(PoisonError::into_inner);
     fault.map_or(Ok(()), Err)
-}
-
-/// Checks a launch against its kernel. The second value is the number of blocks.
-fn prepare<'a>(launch: &'a Launch<'a>, memory: &'a dyn DeviceMemory) -> Result<(Grid<'a>, u64), Fault> {
-    let kernel = launch.kernel;
-    let refuse = |detail: String| Fault {
-        kind: FaultKind::LaunchFailed,
-        kernel: kernel.name.clone(),
-        line: 0,
-        block: [0; 3],
-        thread: [0; 3],
-        address: None,
-        size: None,
-        write: false,
-        detail,
-    };
-    let wanted = kernel.param_bytes() as usize;
-    if launch.params.len() != wanted {
-        return Err(refuse(format!("the kernel has {wanted} bytes of parameters, {} are given", launch.params.len())));
-    }
-    let variables = kernel.program.globals.len();
-    if launch.globals.len() != variables {
-        return Err(refuse(format!("the image has {variables} variables, {} addresses are given", launch.globals.len())));
-    }
-    let product = |dims: [u32; 3]| dims.iter().try_fold(1_u64, |product, &dim| product.checked_mul(u64::from(dim)));
-    let threads = product(launch.block).filter(|threads| (1..=1024).contains(threads));
-    let Some(threads) = threads else {
-        return Err(refuse(format!("a block of {:?} threads is not within 1 to 1024", launch.block)));
-    };
-    let Some(total) = product(launch.grid).filter(|&blocks| blocks > 0 && blocks < 1 << 63) else {
-        return Err(refuse(format!("a grid of {:?} blocks is impossible", launch.grid)));
-    };
-    let shared = u64::from(kernel.static_shared) + u64::from(launch.dynamic_shared);
-    if shared > 1 << 28 {
-        return Err(refuse(format!("{shared} bytes of shared memory are too many")));
-    }
-    let grid = Grid { launch, program: &kernel.program, memory, shared_bytes: shared as usize, threads: threads as u32 };
-    Ok((grid, total))
 }
 
 /// Runs blocks until none is left, or until this host thread has executed `limit` instructions.

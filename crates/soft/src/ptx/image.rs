@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::code::Program;
-use super::error::PtxError;
+use super::global::Global;
 
 /// A loaded PTX module. Cheap to clone, immutable.
 #[derive(Debug, Clone)]
@@ -15,14 +15,6 @@ pub(crate) struct Image {
 }
 
 impl Image {
-    /// Parses, checks and lowers a PTX text.
-    ///
-    /// # Errors
-    /// Everything wrong with the text, in its order; an instruction that the interpreter lacks is an error here.
-    pub(crate) fn parse(text: &str) -> Result<Image, Vec<PtxError>> {
-        super::lower::image(super::parse::module(text)?)
-    }
-
     /// The PTX version of the text, major and minor.
     pub(crate) fn version(&self) -> (u32, u32) {
         self.version
@@ -39,6 +31,7 @@ impl Image {
     }
 
     /// The kernel of that name.
+    #[cfg(test)]
     pub(crate) fn kernel(&self, name: &str) -> Option<&Kernel> {
         self.kernels.iter().find(|kernel| kernel.name == name)
     }
@@ -130,36 +123,6 @@ impl Kernel {
     pub(crate) fn required(&self) -> Option<[u32; 3]> {
         self.required
     }
-}
-
-/// An address of a variable inside the initial contents of another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Pointer {
-    /// Byte offset of the eight bytes that hold the address.
-    pub(crate) offset: u32,
-    /// The variable pointed to, as an index into [`Image::globals`].
-    pub(crate) global: u32,
-    /// Added to its address.
-    pub(crate) addend: u64,
-}
-
-/// A variable of module scope in the global or constant space.
-#[derive(Debug, Clone)]
-pub(crate) struct Global {
-    /// Name as in the text.
-    pub(crate) name: String,
-    /// Bytes.
-    pub(crate) size: u64,
-    /// Alignment in bytes.
-    pub(crate) align: u64,
-    /// Initial contents, `size` bytes; addresses of other variables are still 0 in it, see [`Image::initial_bytes`].
-    pub(crate) initial: Vec<u8>,
-    /// Addresses of other variables among the initial contents.
-    pub(crate) pointers: Vec<Pointer>,
-    /// In the constant space.
-    pub(crate) is_const: bool,
-    /// Declared `.attribute(.managed)`.
-    pub(crate) is_managed: bool,
 }
 
 /// One launch of a kernel.

@@ -1,6 +1,6 @@
 //! PTX text to tokens.
 
-use super::error::PtxError;
+use super::error::{MOST_ERRORS, PtxError};
 
 /// What a token is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub(super) fn tokens<'t>(text: &'t str, errors: &mut Vec<PtxError>) -> Vec<Token
         match lexer.token(byte) {
             Ok(kind) => tokens.push(Token { kind, line }),
             Err(message) => {
-                if errors.len() < super::parse::MOST_ERRORS {
+                if errors.len() < MOST_ERRORS {
                     errors.push(PtxError::new(line, message));
                 }
             }
@@ -154,7 +154,8 @@ impl<'t> Lexer<'t> {
 
     fn skip_number(&mut self) {
         let start = self.at;
-        let plain = !(self.peek(0) == Some(b'0') && self.peek(1).is_some_and(|byte| byte.is_ascii_alphabetic()));
+        let plain =
+            !(self.peek(0) == Some(b'0') && self.peek(1).is_some_and(|byte| byte.is_ascii_alphabetic()));
         while let Some(byte) = self.peek(0) {
             let dot = byte == b'.' && plain && self.peek(1).is_some_and(|next| next.is_ascii_digit());
             let sign = matches!(byte, b'+' | b'-')

@@ -5,6 +5,7 @@ mod control;
 mod convert;
 mod data;
 mod float;
+mod function;
 mod integer;
 mod kernel;
 mod memory;
@@ -16,14 +17,24 @@ mod symbols;
 use std::sync::Arc;
 
 use super::code::{Function, Program};
-use super::error::PtxError;
+use super::error::{MOST_ERRORS, PtxError};
 use super::image::Image;
-use super::parse::MOST_ERRORS;
+use super::parse;
 use super::syntax::Module;
 use symbols::Symbols;
 
+impl Image {
+    /// Parses, checks and lowers a PTX text.
+    ///
+    /// # Errors
+    /// Everything wrong with the text, in its order; an instruction that the interpreter lacks is an error here.
+    pub(crate) fn parse(text: &str) -> Result<Image, Vec<PtxError>> {
+        image(parse::module(text)?)
+    }
+}
+
 /// Lowers a parsed text.
-pub(super) fn image(module: Module<'_>) -> Result<Image, Vec<PtxError>> {
+fn image(module: Module<'_>) -> Result<Image, Vec<PtxError>> {
     let mut errors = Vec::new();
     let mut program = Program::default();
     let mut symbols = Symbols::collect(&module, &mut program, &mut errors);
@@ -31,7 +42,7 @@ pub(super) fn image(module: Module<'_>) -> Result<Image, Vec<PtxError>> {
     for index in symbols.defined() {
         let Some(function) = module.functions.get(index) else { continue };
         if errors.len() < MOST_ERRORS {
-            functions.push(body::lower(function, &mut symbols, &mut errors));
+            functions.push(function::lower(function, &mut symbols, &mut errors));
         } else {
             functions.push(Function::default());
         }

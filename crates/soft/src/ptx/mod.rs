@@ -1,12 +1,13 @@
 //! PTX on the CPU: text is parsed and checked at load ([`Image::parse`]), each kernel is lowered to a compact form
 //! with every name resolved, and grids of it are executed thread by thread ([`run`]).
 //!
-//! The imports run one way: `types`, `error`, `memory` and `math` stand alone; `lex` and `parse` make the `syntax`;
-//! `lower` turns it into `code` held by an `image`; `exec` runs that.
+//! The imports run one way: `types`, `error`, `memory`, `special` and `math` stand alone; `lex` and `parse` make the
+//! `syntax`; `lower` turns it into `code` held by an `image`; `exec` runs that.
 
 mod code;
 mod error;
 mod exec;
+mod global;
 mod image;
 mod lex;
 mod lower;
@@ -19,7 +20,7 @@ mod syntax;
 mod tests;
 mod types;
 
-pub(crate) use error::{Fault, FaultKind, PtxError};
+pub(crate) use error::FaultKind;
 pub(crate) use exec::run;
-pub(crate) use image::{Global, Image, Kernel, Launch, Param};
+pub(crate) use image::{Image, Kernel, Launch};
 pub(crate) use memory::{DeviceMemory, MemoryFault, Span};

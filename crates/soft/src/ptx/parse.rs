@@ -4,16 +4,11 @@ mod body;
 mod cursor;
 mod variable;
 
-use super::error::PtxError;
+use super::error::{MOST_ERRORS, Parsed, PtxError};
 use super::lex::{self, Kind};
 use super::syntax::{Function, Module, Parameter};
 use super::types::Type;
 use cursor::Cursor;
-
-/// After so many errors the rest of the text is not looked at.
-pub(super) const MOST_ERRORS: usize = 100;
-
-type Parsed<T> = Result<T, PtxError>;
 
 /// Parses a text.
 pub(super) fn module(text: &str) -> Result<Module<'_>, Vec<PtxError>> {
@@ -54,7 +49,10 @@ fn item<'t>(cursor: &mut Cursor<'_, 't>, module: &mut Module<'t>, errors: &mut V
             cursor.bump();
             let line = cursor.line();
             if cursor.integer()? != 64 {
-                return Err(PtxError::new(line, "only `.address_size 64` is supported by the software driver"));
+                return Err(PtxError::new(
+                    line,
+                    "only `.address_size 64` is supported by the software driver",
+                ));
             }
         }
         Some(Kind::Dotted("file" | "loc")) => cursor.skip_line(),
@@ -129,11 +127,7 @@ fn declaration<'t>(
     }
 }
 
-fn function<'t>(
-    cursor: &mut Cursor<'_, 't>,
-    line: u32,
-    errors: &mut Vec<PtxError>,
-) -> Parsed<Function<'t>> {
+fn function<'t>(cursor: &mut Cursor<'_, 't>, line: u32, errors: &mut Vec<PtxError>) -> Parsed<Function<'t>> {
     let is_kernel = cursor.next() == Some(Kind::Dotted("entry"));
     let mut function = Function {
         line,

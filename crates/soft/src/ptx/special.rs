@@ -16,7 +16,9 @@ pub(super) enum Special {
     LanemaskGe,
     LanemaskGt,
     /// Instructions executed so far, as a clock; the flag asks for the upper word.
-    Clock { high: bool },
+    Clock {
+        high: bool,
+    },
     Clock64,
     /// Nanoseconds of the host's clock.
     GlobalTimer,
@@ -66,7 +68,10 @@ impl Special {
             "%globaltimer_hi" => Special::GlobalTimerHigh,
             "%dynamic_smem_size" => Special::DynamicShared,
             "%total_smem_size" | "%aggr_smem_size" => Special::TotalShared,
-            "%smid" | "%cluster_ctarank" | "%reserved_smem_offset_begin" | "%reserved_smem_offset_end"
+            "%smid"
+            | "%cluster_ctarank"
+            | "%reserved_smem_offset_begin"
+            | "%reserved_smem_offset_end"
             | "%reserved_smem_offset_cap" => Special::Fixed(0),
             "%nsmid" | "%cluster_nctarank" => Special::Fixed(1),
             "%clock64" => return Some((Special::Clock64, 64)),

@@ -88,11 +88,18 @@ pub(super) enum StatementKind<'t> {
     Open,
     Close,
     /// One register, or `name0` to `name(count-1)`.
-    Registers { ty: Type, name: &'t str, count: Option<u32> },
+    Registers {
+        ty: Type,
+        name: &'t str,
+        count: Option<u32>,
+    },
     Variable(Box<Variable<'t>>),
     Label(&'t str),
     /// `.branchtargets`: what `brx.idx` chooses from.
-    Targets { name: &'t str, labels: Vec<&'t str> },
+    Targets {
+        name: &'t str,
+        labels: Vec<&'t str>,
+    },
     /// `.callprototype` and `.calltargets`: a name without further meaning here.
     Prototype,
     Instruction(Box<Instruction<'t>>),
@@ -154,7 +161,10 @@ pub(super) enum Operand<'t> {
     /// `name+offset`
     Offset(&'t str, i64),
     /// `[base+offset]`
-    Address { base: Option<&'t str>, offset: i64 },
+    Address {
+        base: Option<&'t str>,
+        offset: i64,
+    },
     /// `{a, b}`
     Vector(Vec<Operand<'t>>),
     /// `(a, b)`

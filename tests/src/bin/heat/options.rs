@@ -88,7 +88,9 @@ mod tests {
 
     #[test]
     fn wrong_options_are_named() {
-        for (line, named) in [("--size 7", "--size"), ("--size x", "not x"), ("--steps", "--steps"), ("-x 1", "-x")] {
+        for (line, named) in
+            [("--size 7", "--size"), ("--size x", "not x"), ("--steps", "--steps"), ("-x 1", "-x")]
+        {
             let message = parse(line).expect_err(line);
             assert!(message.contains(named), "{message}");
         }

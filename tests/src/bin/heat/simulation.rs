@@ -127,7 +127,13 @@ impl Simulation {
         if let Some(last) = &last {
             let arguments = params![self.task.cells() as u32, &plates.first, &plates.second, &plates.change];
             // SAFETY: as above; the result is one word.
-            unsafe { graph.after([last, &*clear])?.launch(&self.difference, self.difference_config(), &arguments)? };
+            unsafe {
+                graph.after([last, &*clear])?.launch(
+                    &self.difference,
+                    self.difference_config(),
+                    &arguments,
+                )?
+            };
         }
         Ok(graph)
     }

@@ -45,7 +45,8 @@ mod tests {
     #[test]
     fn the_median_leaves_out_the_first_round() {
         let milliseconds = |list: &[u64]| list.iter().map(|&n| Duration::from_millis(n)).collect::<Vec<_>>();
-        let times = Times { enqueued: milliseconds(&[900, 1, 3, 2]), complete: milliseconds(&[900, 30, 10, 20]) };
+        let times =
+            Times { enqueued: milliseconds(&[900, 1, 3, 2]), complete: milliseconds(&[900, 30, 10, 20]) };
         let (enqueued, complete) = times.per_step(10);
         assert!((enqueued - 200.0).abs() < 1e-6 && (complete - 2000.0).abs() < 1e-6);
     }

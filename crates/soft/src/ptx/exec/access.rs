@@ -58,6 +58,14 @@ impl Spans {
             self.slots = [EMPTY; SLOTS];
             self.epoch = epoch;
         }
+        if address.checked_add(u64::from(bytes)).is_none() {
+            return Err(Trouble::illegal(
+                address,
+                bytes,
+                write,
+                "beyond the end of the address space".into(),
+            ));
+        }
         let span = memory
             .translate(address, bytes as usize, write)
             .map_err(|fault| Trouble::at(address, bytes, write, fault))?;
@@ -116,7 +124,9 @@ impl Near<'_> {
                 (Place::Local(at), at as u64, self.local.len(), "the frame")
             }
             Space::Entry => (Place::Entry(address as usize), address, self.params.len(), "the parameters"),
-            Space::Param => return self.place(Space::Generic, address.wrapping_add(PARAM_WINDOW), bytes, write),
+            Space::Param => {
+                return self.place(Space::Generic, address.wrapping_add(PARAM_WINDOW), bytes, write);
+            }
             Space::Global => return Ok(None),
             Space::Generic => {
                 if address.wrapping_sub(SHARED_WINDOW) < WINDOW {

@@ -1,7 +1,7 @@
 //! Barriers of a block.
 
 use super::trouble::{Step, Trouble};
-use crate::ptx::code::{BarrierOp, CLUSTER_BARRIER, Reg};
+use crate::ptx::code::{BARRIERS, BarrierOp, CLUSTER_BARRIER, Reg};
 use crate::ptx::error::FaultKind;
 
 /// A thread at a barrier.
@@ -16,9 +16,15 @@ pub(super) struct BarrierWait {
 }
 
 impl BarrierWait {
-    pub(super) fn new(op: BarrierOp, id: u32, count: Option<u32>, is_true: bool, d: Reg) -> Step<BarrierWait> {
-        if id > CLUSTER_BARRIER {
-            let detail = format!("there is no barrier {id}: they go from 0 to {}", CLUSTER_BARRIER - 1);
+    pub(super) fn new(
+        op: BarrierOp,
+        id: u32,
+        count: Option<u32>,
+        is_true: bool,
+        d: Reg,
+    ) -> Step<BarrierWait> {
+        if id >= BARRIERS {
+            let detail = format!("there is no barrier {id}: they go from 0 to {}", BARRIERS - 1);
             return Err(Trouble::new(FaultKind::IllegalInstruction, detail));
         }
         if let Some(count) = count
@@ -27,6 +33,7 @@ impl BarrierWait {
             let detail = format!("a barrier cannot wait for {count} threads: whole warps are wanted");
             return Err(Trouble::new(FaultKind::IllegalInstruction, detail));
         }
+        let id = if op == BarrierOp::Cluster { CLUSTER_BARRIER } else { id };
         Ok(BarrierWait { op, id, count, is_true, d })
     }
 }
@@ -37,6 +44,6 @@ pub(super) fn result(op: BarrierOp, truths: impl Iterator<Item = bool> + Clone) 
         BarrierOp::RedPopc => truths.filter(|&truth| truth).count() as u64,
         BarrierOp::RedAnd => u64::from(truths.clone().all(|truth| truth)),
         BarrierOp::RedOr => u64::from(truths.clone().any(|truth| truth)),
-        BarrierOp::Sync | BarrierOp::Arrive => 0,
+        BarrierOp::Sync | BarrierOp::Cluster | BarrierOp::Arrive => 0,
     }
 }

@@ -1,11 +1,11 @@
 //! One block: its threads take turns.
 
-use super::Grid;
 use super::barrier::{self, BarrierWait};
-use super::interpret::{Stop, Surroundings, Worker};
+use super::grid::Grid;
 use super::thread::Thread;
 use super::trouble::Trouble;
 use super::warp::{self, Lanes, WarpWait};
+use super::worker::{Stop, Surroundings, Worker};
 use crate::ptx::code::{BarrierOp, CLUSTER_BARRIER};
 use crate::ptx::error::{Fault, FaultKind};
 
@@ -219,7 +219,12 @@ impl Block {
             present[number / 32 % 32] = true;
             missing[number / 32 % 32] = missing[number / 32 % 32].saturating_sub(1);
         }
-        let there: u32 = present.iter().zip(missing).filter(|(present, _)| **present).map(|(_, missing)| 32 - missing.min(32)).sum();
+        let there: u32 = present
+            .iter()
+            .zip(missing)
+            .filter(|(present, _)| **present)
+            .map(|(_, missing)| 32 - missing.min(32))
+            .sum();
         there >= count
     }
 

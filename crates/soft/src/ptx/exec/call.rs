@@ -3,27 +3,19 @@
 use std::io::Write;
 
 use super::access::Near;
-use super::interpret::{Surroundings, Worker};
 use super::print::{self, Source};
 use super::thread::Thread;
 use super::trouble::{Step, Trouble};
+use super::worker::{Surroundings, Worker};
 use crate::ptx::code::{Cell, FUNCTION_STEP, FUNCTION_WINDOW, Intrinsic, Space, Target};
 use crate::ptx::error::FaultKind;
 
 /// Longer strings are cut off.
 const MOST_TEXT: usize = 4096;
 
-/// What a call did.
-pub(super) enum Called {
-    /// The thread is in another frame.
-    Entered,
-    /// The call is over.
-    Done,
-}
-
 impl Worker<'_> {
     /// Executes the call at `site` of the running function.
-    pub(super) fn call(&mut self, thread: &mut Thread, around: &mut Surroundings<'_>, site: u32) -> Step<Called> {
+    pub(super) fn call(&mut self, thread: &mut Thread, around: &mut Surroundings<'_>, site: u32) -> Step<()> {
         let grid = self.grid;
         let function = grid.program.functions.get(thread.function as usize);
         let Some(call) = function.and_then(|function| function.calls.get(site as usize)) else {
@@ -43,11 +35,10 @@ impl Worker<'_> {
                 if let Some(&place) = call.returns.first() {
                     thread.put_value(place, result);
                 }
-                return Ok(Called::Done);
+                return Ok(());
             }
         };
-        thread.call(grid, site, callee)?;
-        Ok(Called::Entered)
+        thread.call(grid, site, callee)
     }
 
     /// The function behind an address.
@@ -83,9 +74,9 @@ impl Worker<'_> {
         match intrinsic {
             Intrinsic::SetConditional => {
                 let memory = reader.worker.grid.memory;
-                memory.set_conditional(arg(0), arg(1) as u32).map_err(|fault| {
-                    Trouble::new(fault.kind, fault.message)
-                })?;
+                memory
+                    .set_conditional(arg(0), arg(1) as u32)
+                    .map_err(|fault| Trouble::new(fault.kind, fault.message))?;
                 Ok(0)
             }
             Intrinsic::Print => {
@@ -96,7 +87,8 @@ impl Worker<'_> {
                 Ok(count)
             }
             Intrinsic::AssertFail => {
-                let mut text = |index| reader.text(arg(index)).map(|text| String::from_utf8_lossy(&text).into_owned());
+                let mut text =
+                    |index| reader.text(arg(index)).map(|text| String::from_utf8_lossy(&text).into_owned());
                 let (message, file, function) = (text(0)?, text(1)?, text(3)?);
                 let detail = format!("assertion `{message}` at {file}:{} in `{function}`", arg(2) as u32);
                 Err(Trouble::new(FaultKind::Assert, detail))

@@ -1,53 +1,27 @@
 //! The instruction loop: runs one thread until it ends, waits, or has had its share.
 
-use std::time::SystemTime;
-
-use super::Grid;
-use super::access::{Near, Place, Spans};
+use super::access::{Near, Place};
 use super::atomic::Change;
 use super::barrier::BarrierWait;
-use super::call::Called;
+use super::special::{is_space, special};
 use super::thread::Thread;
 use super::trouble::{Step, Trouble};
 use super::warp::WarpWait;
-use crate::ptx::code::{
-    Access, BarrierOp, CarryHow, Inst, LOCAL_WINDOW, NONE, PARAM_WINDOW, SHARED_WINDOW, Space, SpaceTest, WINDOW,
-};
+use super::worker::{Stop, Surroundings, Worker};
+use crate::ptx::code::{Access, BarrierOp, CarryHow, Inst, NONE, Space};
 use crate::ptx::error::FaultKind;
 use crate::ptx::math::convert::convert;
 use crate::ptx::math::integer::carrying_add;
 use crate::ptx::math::value::Value;
-use crate::ptx::special::Special;
 
-/// A host thread at work on a grid.
-pub(super) struct Worker<'a> {
-    pub(super) grid: &'a Grid<'a>,
-    pub(super) spans: Spans,
-    /// Instructions executed so far.
-    pub(super) steps: u64,
-}
-
-/// Why a thread stopped.
-pub(super) enum Stop {
-    Ended,
-    Yielded,
-    Barrier(BarrierWait),
-    Warp(WarpWait),
-}
-
-/// What a thread sees of its block.
-pub(super) struct Surroundings<'a> {
-    pub(super) shared: &'a mut [u8],
-    pub(super) block: [u32; 3],
-}
-
-impl<'a> Worker<'a> {
-    pub(super) fn new(grid: &'a Grid<'a>) -> Self {
-        Worker { grid, spans: Spans::new(), steps: 0 }
-    }
-
+impl Worker<'_> {
     /// Runs a thread for about `share` instructions at most.
-    pub(super) fn run(&mut self, thread: &mut Thread, around: &mut Surroundings<'_>, share: u64) -> Step<Stop> {
+    pub(super) fn run(
+        &mut self,
+        thread: &mut Thread,
+        around: &mut Surroundings<'_>,
+        share: u64,
+    ) -> Step<Stop> {
         let end = self.steps.saturating_add(share);
         loop {
             if let Some(stop) = self.frame(thread, around, end)? {
@@ -125,7 +99,10 @@ impl<'a> Worker<'a> {
         loop {
             let Some(inst) = code.get(pc) else {
                 thread.pc = pc;
-                return Err(Trouble::new(FaultKind::InvalidProgramCounter, "the end of the function was passed"));
+                return Err(Trouble::new(
+                    FaultKind::InvalidProgramCounter,
+                    "the end of the function was passed",
+                ));
             };
             pc += 1;
             match *inst {
@@ -197,9 +174,8 @@ impl<'a> Worker<'a> {
                 Inst::Call { site } => {
                     self.steps += (pc - line_start) as u64;
                     thread.pc = pc;
-                    return match self.call(thread, around, site)? {
-                        Called::Entered | Called::Done => Ok(None),
-                    };
+                    self.call(thread, around, site)?;
+                    return Ok(None);
                 }
                 Inst::Return => {
                     self.steps += (pc - line_start) as u64;
@@ -258,8 +234,14 @@ impl<'a> Worker<'a> {
                 Inst::Warp { op, d, p, a, b, c, mask } => {
                     let members = if mask == NONE { None } else { Some(reg!(mask) as u32) };
                     let lane = thread.linear % 32;
-                    let wait =
-                        check!(WarpWait::new(op, lane, members, [maybe!(a), maybe!(b), maybe!(c)], [d, p], pc));
+                    let wait = check!(WarpWait::new(
+                        op,
+                        lane,
+                        members,
+                        [maybe!(a), maybe!(b), maybe!(c)],
+                        [d, p],
+                        pc
+                    ));
                     stop!(Some(Stop::Warp(wait)));
                 }
             }
@@ -267,36 +249,19 @@ impl<'a> Worker<'a> {
     }
 
     #[inline(always)]
-    fn resolve(&mut self, near: &Near<'_>, pc: usize, address: u64, access: Access, write: bool) -> Step<Place> {
+    fn resolve(
+        &mut self,
+        near: &Near<'_>,
+        pc: usize,
+        address: u64,
+        access: Access,
+        write: bool,
+    ) -> Step<Place> {
         // Kernel parameters were checked at load.
         if access.space == Space::Entry {
             return Ok(Place::Entry(address as usize));
         }
         self.find(near, pc, access.space, address, access.bytes(), access.bytes(), write)
-    }
-
-    /// Checks alignment and bounds of an access.
-    #[inline(always)]
-    #[allow(clippy::too_many_arguments, reason = "hot path: a struct would be built for every access")]
-    pub(super) fn find(
-        &mut self,
-        near: &Near<'_>,
-        pc: usize,
-        space: Space,
-        address: u64,
-        bytes: u32,
-        align: u32,
-        write: bool,
-    ) -> Step<Place> {
-        if address & u64::from(align - 1) != 0 {
-            return Err(Trouble::misaligned(address, bytes, write));
-        }
-        if space != Space::Global
-            && let Some(place) = near.place(space, address, bytes, write)?
-        {
-            return Ok(place);
-        }
-        self.spans.host(self.grid.memory, pc, address, bytes, write).map(Place::Host)
     }
 }
 
@@ -309,60 +274,4 @@ fn carry(a: u64, b: u64, flag: bool, how: CarryHow) -> (u64, bool) {
         return (difference, !carry);
     }
     carrying_add(a, b, flag, how.wide)
-}
-
-fn is_space(grid: &Grid<'_>, address: u64, which: SpaceTest) -> bool {
-    let within = |window: u64| address.wrapping_sub(window) < WINDOW;
-    let constant = || {
-        let mut variables = grid.program.globals.iter().zip(grid.launch.globals);
-        variables.any(|(variable, &start)| variable.is_const && address.wrapping_sub(start) < variable.size)
-    };
-    match which {
-        SpaceTest::Shared => within(SHARED_WINDOW),
-        SpaceTest::Local => within(LOCAL_WINDOW),
-        SpaceTest::Param => within(PARAM_WINDOW),
-        SpaceTest::Const => constant(),
-        SpaceTest::Global => address < SHARED_WINDOW && !constant(),
-    }
-}
-
-fn special(
-    grid: &Grid<'_>,
-    which: Special,
-    linear: u32,
-    index: [u32; 3],
-    block: [u32; 3],
-    clock: u64,
-) -> u64 {
-    let axis = |dims: [u32; 3], axis: u8| u64::from(dims[usize::from(axis % 3)]);
-    let lane = linear % 32;
-    let below = (1_u32 << lane) - 1;
-    let nanoseconds = || {
-        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        since.map_or(0, |since| since.as_nanos() as u64)
-    };
-    match which {
-        Special::Tid(of) => axis(index, of),
-        Special::Ntid(of) => axis(grid.launch.block, of),
-        Special::Ctaid(of) => axis(block, of),
-        Special::Nctaid(of) => axis(grid.launch.grid, of),
-        Special::LaneId => u64::from(lane),
-        Special::WarpId => u64::from(linear / 32),
-        Special::WarpCount => u64::from(grid.threads.div_ceil(32)),
-        Special::LanemaskEq => u64::from(1_u32 << lane),
-        Special::LanemaskLt => u64::from(below),
-        Special::LanemaskLe => u64::from(below | (1 << lane)),
-        Special::LanemaskGe => u64::from(!below),
-        Special::LanemaskGt => u64::from(!below & !(1 << lane)),
-        Special::Clock { high: false } => u64::from(clock as u32),
-        Special::Clock { high: true } => clock >> 32,
-        Special::Clock64 => clock,
-        Special::GlobalTimer => nanoseconds(),
-        Special::GlobalTimerLow => u64::from(nanoseconds() as u32),
-        Special::GlobalTimerHigh => nanoseconds() >> 32,
-        Special::DynamicShared => u64::from(grid.launch.dynamic_shared),
-        Special::TotalShared => grid.shared_bytes as u64,
-        Special::Fixed(value) => u64::from(value),
-        Special::GridId => 0,
-    }
 }

@@ -105,11 +105,25 @@ fn conversion(kind: u8, spec: Spec, source: &mut dyn Source, out: &mut Vec<u8>) 
         b'u' => integer(false, "", source.argument(cell)?.to_string(), spec, false, out),
         b'x' => {
             let value = source.argument(cell)?;
-            integer(false, if spec.alternate && value != 0 { "0x" } else { "" }, format!("{value:x}"), spec, false, out);
+            integer(
+                false,
+                if spec.alternate && value != 0 { "0x" } else { "" },
+                format!("{value:x}"),
+                spec,
+                false,
+                out,
+            );
         }
         b'X' => {
             let value = source.argument(cell)?;
-            integer(false, if spec.alternate && value != 0 { "0X" } else { "" }, format!("{value:X}"), spec, false, out);
+            integer(
+                false,
+                if spec.alternate && value != 0 { "0X" } else { "" },
+                format!("{value:X}"),
+                spec,
+                false,
+                out,
+            );
         }
         b'o' => {
             let value = source.argument(cell)?;
@@ -220,7 +234,8 @@ fn general(value: f64, precision: usize, keep_zeros: bool) -> String {
         Some(at) => text.split_at(at),
         None => (text.as_str(), ""),
     };
-    let digits = if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.') } else { digits };
+    let digits =
+        if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.') } else { digits };
     format!("{digits}{tail}")
 }
 
@@ -237,4 +252,59 @@ fn hexadecimal(value: f64) -> String {
     let digits = digits.trim_end_matches('0');
     let dot = if digits.is_empty() { "" } else { "." };
     format!("0x{lead}{dot}{digits}p{exponent:+}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Cell, Source, Step, format};
+
+    /// Arguments in order; strings by their number.
+    struct List<'a>(std::slice::Iter<'a, u64>);
+
+    impl Source for List<'_> {
+        fn argument(&mut self, cell: Cell) -> Step<u64> {
+            let value = *self.0.next().unwrap();
+            Ok(if cell == Cell::S32 { value as i32 as u64 } else { value })
+        }
+        fn text(&mut self, address: u64) -> Step<Vec<u8>> {
+            Ok(format!("text{address}").into_bytes())
+        }
+    }
+
+    fn printed(pattern: &str, args: &[u64]) -> String {
+        let (text, used) = format(pattern.as_bytes(), &mut List(args.iter())).unwrap();
+        assert_eq!(used, args.len() as u64, "{pattern}");
+        String::from_utf8(text).unwrap()
+    }
+
+    #[test]
+    fn as_c_prints() {
+        let minus = u64::from(-5_i32 as u32);
+        assert_eq!(
+            printed("%d|%5d|%-5d|%05d|%+d|% d", &[minus, 7, 7, minus, 7, 7]),
+            "-5|    7|7    |-0005|+7| 7"
+        );
+        assert_eq!(
+            printed("%u %x %#X %o %lld %llu", &[42, 255, 255, 8, -9_i64 as u64, u64::MAX]),
+            "42 ff 0XFF 10 -9 18446744073709551615"
+        );
+        assert_eq!(printed("%.3d|%*d|%.0d|%c|%p|%%", &[7, 4, 7, 0, 65, 4096]), "007|   7||A|0x1000|%");
+        assert_eq!(printed("%s|%6s|%.2s|%s", &[1, 2, 3, 0]), "text1| text2|te|(null)");
+        let float = |value: f64| value.to_bits();
+        assert_eq!(
+            printed("%f %.2f %8.1f|%-8.1f|%08.1f", &[1.5, -2.345, 3.25, 3.25, -3.25].map(float)),
+            "1.500000 -2.35      3.2|3.2     |-00003.2"
+        );
+        assert_eq!(printed("%e %.1E", &[12345.678, 0.00012].map(float)), "1.234568e+04 1.2E-04");
+        assert_eq!(
+            printed("%g %g %g %g %G", &[0.0, 100000.0, 1e6, 0.0001, 1e-10].map(float)),
+            "0 100000 1e+06 0.0001 1E-10"
+        );
+        assert_eq!(
+            printed("%f %5.1f %F", &[f64::NAN, f64::INFINITY, f64::NEG_INFINITY].map(float)),
+            "nan   inf -INF"
+        );
+        assert_eq!(printed("%a %a", &[1.0, 0.75].map(float)), "0x1p+0 0x1.8p-1");
+        assert_eq!(printed("100%", &[]), "100%");
+    }
 }

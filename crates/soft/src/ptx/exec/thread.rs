@@ -1,6 +1,6 @@
 //! The state of one thread: everything needed to go on where it stopped.
 
-use super::Grid;
+use super::grid::Grid;
 use super::trouble::{Step, Trouble};
 use crate::ptx::code::{Formal, Function, Place};
 use crate::ptx::error::FaultKind;
@@ -103,7 +103,8 @@ impl Thread {
     pub(super) fn leave(&mut self, grid: &Grid<'_>) -> bool {
         let Some(frame) = self.frames.pop() else { return false };
         let functions = &grid.program.functions;
-        let caller = functions.get(frame.function as usize).and_then(|caller| caller.calls.get(frame.site as usize));
+        let caller =
+            functions.get(frame.function as usize).and_then(|caller| caller.calls.get(frame.site as usize));
         if let (Some(call), Some(function)) = (caller, functions.get(self.function as usize)) {
             let bases = (self.register_base, self.local_base);
             for (from, to) in function.returns.iter().zip(&call.returns) {

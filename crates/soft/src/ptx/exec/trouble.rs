@@ -33,6 +33,10 @@ impl Trouble {
     #[cold]
     pub(super) fn misaligned(address: u64, bytes: u32, write: bool) -> Box<Trouble> {
         let detail = format!("the address is no multiple of {bytes}");
-        Box::new(Trouble { kind: FaultKind::MisalignedAddress, access: Some((address, bytes, write)), detail })
+        Box::new(Trouble {
+            kind: FaultKind::MisalignedAddress,
+            access: Some((address, bytes, write)),
+            detail,
+        })
     }
 }

@@ -38,7 +38,9 @@ impl WarpWait {
 
     /// Whether two lanes wait for the same thing.
     fn joins(&self, other: &WarpWait) -> bool {
-        self.op == other.op && self.members == other.members && (self.members.is_some() || self.pc == other.pc)
+        self.op == other.op
+            && self.members == other.members
+            && (self.members.is_some() || self.pc == other.pc)
     }
 
     /// The member mask in words, for errors.
@@ -85,7 +87,11 @@ pub(super) fn outcome(lanes: &Lanes, group: u32, lane: u32, wait: &WarpWait) -> 
     let members = || (0..32_u32).filter(move |index| (group >> index) & 1 == 1);
     let value = |index: u32| lanes.get(index as usize).and_then(Option::as_ref).map_or(0, |wait| wait.a);
     let narrow = |index: u32| value(index) as u32;
-    let same = |mask: u64| members().filter(|&index| value(index) & mask == wait.a & mask).fold(0, |all, index| all | (1_u64 << index));
+    let same = |mask: u64| {
+        members()
+            .filter(|&index| value(index) & mask == wait.a & mask)
+            .fold(0, |all, index| all | (1_u64 << index))
+    };
     let all_same = |mask: u64| same(mask) == u64::from(group);
     let (low, whole) = (u64::from(u32::MAX), u64::MAX);
     let signed = |index: u32| narrow(index) as i32;

@@ -5,7 +5,7 @@ use super::operand::unresolved;
 use super::scope::Name;
 use super::spec::{Lowered, Problem, Spec};
 use super::symbols::Symbol;
-use crate::ptx::code::{BarrierOp, CLUSTER_BARRIER, CallSite, Formal, Inst, Intrinsic, NONE, Place, Reg, Target, WarpOp};
+use crate::ptx::code::{BarrierOp, CallSite, Formal, Inst, Intrinsic, NONE, Place, Reg, Target, WarpOp};
 use crate::ptx::syntax::{Instruction, Operand};
 use crate::ptx::types::Type;
 
@@ -128,9 +128,11 @@ fn call<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
         let mut formal = actual(body, argument)?;
         // A number is as wide as the parameter that it is given to.
         if let (Operand::Number(literal), Some(Symbol::Function(function))) = (argument, symbol) {
-            let size = body.symbols.signature(function).and_then(|signature| signature.params.get(index).copied());
+            let size =
+                body.symbols.signature(function).and_then(|signature| signature.params.get(index).copied());
             let ty = if size == Some(8) { Type::B64 } else { Type::B32 };
-            formal = Formal { place: Place::Register(body.constant(literal.bits(ty))), size: size.unwrap_or(4) };
+            formal =
+                Formal { place: Place::Register(body.constant(literal.bits(ty))), size: size.unwrap_or(4) };
         }
         args.push(formal);
     }
@@ -170,18 +172,29 @@ fn actual<'t>(body: &mut Body<'_, 't>, operand: &Operand<'t>) -> Lowered<Formal>
     Ok(Formal { place, size: ty.bytes() })
 }
 
-fn check_call(body: &Body<'_, '_>, name: &str, function: u32, args: &[Formal], returns: &[Formal]) -> Lowered<()> {
+fn check_call(
+    body: &Body<'_, '_>,
+    name: &str,
+    function: u32,
+    args: &[Formal],
+    returns: &[Formal],
+) -> Lowered<()> {
     let Some(signature) = body.symbols.signature(function) else { return Err(Problem::Unsupported) };
     if signature.is_kernel {
         return Err(format!("`{name}` is a kernel and cannot be called").into());
     }
-    for (what, wanted, given) in [("arguments", &signature.params, args), ("results", &signature.returns, returns)] {
+    for (what, wanted, given) in
+        [("arguments", &signature.params, args), ("results", &signature.returns, returns)]
+    {
         if wanted.len() != given.len() {
             return Err(format!("`{name}` has {} {what}, {} are given", wanted.len(), given.len()).into());
         }
         for (index, (wanted, given)) in wanted.iter().zip(given).enumerate() {
             if *wanted != given.size {
-                let words = format!("{what} of `{name}`: number {index} has {wanted} bytes, {} are given", given.size);
+                let words = format!(
+                    "{what} of `{name}`: number {index} has {wanted} bytes, {} are given",
+                    given.size
+                );
                 return Err(words.into());
             }
         }
@@ -204,7 +217,9 @@ fn barrier<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> 
     if spec.flag("red") {
         return reducing_barrier(body, spec);
     }
-    let op = spec.one_of(&[("sync", BarrierOp::Sync), ("arrive", BarrierOp::Arrive)]).ok_or(Problem::Unsupported)?;
+    let op = spec
+        .one_of(&[("sync", BarrierOp::Sync), ("arrive", BarrierOp::Arrive)])
+        .ok_or(Problem::Unsupported)?;
     let (id, count) = match spec.all_operands()? {
         [id] => (id, None),
         [id, count] => (id, Some(count)),
@@ -227,8 +242,8 @@ fn cluster_barrier<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowe
     spec.ignore(&["release", "relaxed", "acquire", "aligned"]);
     let [] = spec.operands()?;
     if waits {
-        let id = body.constant(u64::from(CLUSTER_BARRIER));
-        body.emit(Inst::Barrier { op: BarrierOp::Sync, d: NONE, id, count: NONE, a: NONE });
+        let id = body.constant(0);
+        body.emit(Inst::Barrier { op: BarrierOp::Cluster, d: NONE, id, count: NONE, a: NONE });
     }
     Ok(())
 }

@@ -3,9 +3,9 @@
 use super::body::Body;
 use super::spec::{Lowered, Problem, Spec};
 use crate::ptx::code::{Inst, LOCAL_WINDOW, PARAM_WINDOW, Reg, SHARED_WINDOW, SpaceTest};
+use crate::ptx::math::F1;
 use crate::ptx::math::convert::{self, Conversion, Round};
 use crate::ptx::math::rounding::{DOWN, NEAREST, UP, ZERO};
-use crate::ptx::math::F1;
 use crate::ptx::syntax::Operand;
 use crate::ptx::types::Type;
 

@@ -4,7 +4,7 @@ use super::body::Body;
 use super::spec::{Lowered, Problem, Spec};
 use crate::ptx::code::{Inst, Reg};
 use crate::ptx::math::value::{Bf16, F16, Flushed};
-use crate::ptx::math::{F1, F2, F3, bits, compare};
+use crate::ptx::math::{F2, F3, bits, compare};
 use crate::ptx::special::Special;
 use crate::ptx::syntax::Operand;
 use crate::ptx::types::Type;
@@ -238,28 +238,44 @@ fn compared<'i, 't>(spec: &Spec<'i, 't>, how: &Comparison) -> Lowered<Compared<'
     }
 }
 
-/// As `setp` with a mask or 1.0 for true.
+/// As `setp`, with all ones or 1.0 in the destination for true.
 pub(super) fn set<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
     let how = comparison_of(spec, true)?;
     let result = how.result.unwrap_or(Type::U32);
-    let f: F1 = match result {
-        Type::U32 | Type::S32 => compare::truth_mask,
-        Type::F32 => compare::truth_float,
-        _ => return Err(Problem::Unsupported),
-    };
-    if how.is_packed {
-        return Err(Problem::Unsupported);
-    }
     let (d, a, b, c) = compared(spec, &how)?;
     let (a, b) = (body.source(a, how.ty)?, body.source(b, how.ty)?);
-    let truth = body.fresh();
-    body.emit(Inst::Binary { f: how.f, d: truth, a, b });
-    if let Some((combine, c)) = how.combine.zip(c) {
-        let c = body.source(c, Type::Pred)?;
-        body.emit(Inst::Binary { f: combine, d: truth, a: truth, b: c });
-    }
+    let c = match c {
+        Some(c) => Some(body.source(c, Type::Pred)?),
+        None => None,
+    };
     let d = body.dest(d, result)?;
-    body.emit(Inst::Unary { f, d, a: truth });
+    let yes = match (result, how.is_packed) {
+        (Type::U16 | Type::S16, false) | (Type::U32 | Type::S32, true) => u64::from(u16::MAX),
+        (Type::U32 | Type::S32, false) => u64::from(u32::MAX),
+        (Type::F32, false) => u64::from(1_f32.to_bits()),
+        (Type::F16, false) | (Type::F16x2, true) => 0x3c00,
+        (Type::Bf16, false) | (Type::Bf16x2, true) => 0x3f80,
+        _ => return Err(Problem::Unsupported),
+    };
+    let (yes, no) = (body.constant(yes), body.constant(0));
+    let one = |body: &mut Body<'_, 't>, d: Reg, a: Reg, b: Reg| {
+        let truth = body.fresh();
+        body.emit(Inst::Binary { f: how.f, d: truth, a, b });
+        if let Some((f, c)) = how.combine.zip(c) {
+            body.emit(Inst::Binary { f, d: truth, a: truth, b: c });
+        }
+        body.emit(Inst::Select { d, a: yes, b: no, c: truth });
+    };
+    if !how.is_packed {
+        one(body, d, a, b);
+        return Ok(());
+    }
+    let halves = [0, 16].map(|shift| {
+        let (half, a, b) = (body.fresh(), body.field(a, shift, 16), body.field(b, shift, 16));
+        one(body, half, a, b);
+        half
+    });
+    body.pack_to(d, &halves, 16);
     Ok(())
 }
 

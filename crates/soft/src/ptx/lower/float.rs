@@ -176,8 +176,8 @@ pub(super) fn function<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> 
         "copysign" => {
             let ty = spec.ty()?;
             let f = match ty {
-                Type::F32 => float::copysign::<f32>,
-                Type::F64 => float::copysign::<f64>,
+                Type::F32 => float::copysign::<{ 1 << 31 }>,
+                Type::F64 => float::copysign::<{ 1 << 63 }>,
                 _ => return Err(Problem::Unsupported),
             };
             return body.binary(f, [ty; 3], spec.operands()?);

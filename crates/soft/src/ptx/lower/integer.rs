@@ -7,7 +7,7 @@ use crate::ptx::math::{F1, F2, F3, bits, integer};
 use crate::ptx::syntax::Operand;
 use crate::ptx::types::Type;
 
-/// A generic function of [`integer`] or [`bits`] at an integer type of 16 bits and more, or `Unsupported`.
+/// A generic function of `integer` or `bits` at an integer type of 16 bits and more, or `Unsupported`.
 macro_rules! at {
     ($f:path, $ty:expr, $kind:ty) => {{
         use $f as generic;
@@ -39,16 +39,22 @@ pub(super) fn arithmetic<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -
     if matches!(spec.opcode(), "add" | "sub" | "mad") && spec.flag("cc") {
         return with_carry(body, spec, false, true);
     }
+    if let Some(half) = spec.one_of(&[("u16x2", Type::U16), ("s16x2", Type::S16)]) {
+        return packed(body, spec, half);
+    }
     let part = spec.one_of(PARTS);
     let dot = if spec.opcode().starts_with("dp") { Some(spec.ty()?) } else { None };
     let saturate = spec.flag("sat");
     let relu = spec.flag("relu");
     let ty = spec.ty()?;
-    let f3 = |f: F3| Ok::<F3, Problem>(f);
     match (spec.opcode(), part) {
         ("dp4a" | "dp2a", _) => return dot_product(body, spec, part, dot.unwrap_or(ty), ty),
-        ("add", None) if ty == Type::S32 && saturate => return same2(body, spec, ty, integer::add_sat::<i32>),
-        ("sub", None) if ty == Type::S32 && saturate => return same2(body, spec, ty, integer::sub_sat::<i32>),
+        ("add", None) if ty == Type::S32 && saturate => {
+            return same2(body, spec, ty, integer::add_sat::<i32>);
+        }
+        ("sub", None) if ty == Type::S32 && saturate => {
+            return same2(body, spec, ty, integer::sub_sat::<i32>);
+        }
         ("min", None) if ty == Type::S32 && relu => return same2(body, spec, ty, integer::relu_min::<i32>),
         ("max", None) if ty == Type::S32 && relu => return same2(body, spec, ty, integer::relu_max::<i32>),
         ("mad", Some(Part::High)) if ty == Type::S32 && saturate => {
@@ -78,8 +84,8 @@ pub(super) fn arithmetic<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -
         ("mad", Some(Part::Low)) => return same3(body, spec, ty, at!(integer::mad, ty, F3)),
         ("mad", Some(Part::High)) => return same3(body, spec, ty, at!(integer::mad_hi, ty, F3)),
         ("mad24", Some(part)) => {
-            let f = match (part, ty) {
-                (Part::Low, Type::U32) => f3(integer::mad24_lo::<u32>)?,
+            let f: F3 = match (part, ty) {
+                (Part::Low, Type::U32) => integer::mad24_lo::<u32>,
                 (Part::Low, Type::S32) => integer::mad24_lo::<i32>,
                 (Part::High, Type::U32) => integer::mad24_hi::<u32>,
                 (Part::High, Type::S32) => integer::mad24_hi::<i32>,
@@ -101,6 +107,26 @@ pub(super) fn arithmetic<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -
         _ => return Err(Problem::Unsupported),
     };
     same2(body, spec, ty, f2)
+}
+
+/// Two half-words side by side.
+fn packed<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>, half: Type) -> Lowered<()> {
+    let f: F2 = match (spec.opcode(), spec.flag("relu")) {
+        ("add", false) => integer::add::<u16>,
+        ("min", false) => at!(integer::min, half, F2),
+        ("max", false) => at!(integer::max, half, F2),
+        ("min", true) if half == Type::S16 => integer::relu_min::<i16>,
+        ("max", true) if half == Type::S16 => integer::relu_max::<i16>,
+        _ => return Err(Problem::Unsupported),
+    };
+    let [d, a, b] = three(body, spec, Type::B32)?;
+    let halves = [0, 16].map(|shift| {
+        let (d, a, b) = (body.fresh(), body.field(a, shift, 16), body.field(b, shift, 16));
+        body.emit(Inst::Binary { f, d, a, b });
+        d
+    });
+    body.pack_to(d, &halves, 16);
+    Ok(())
 }
 
 fn same1<'t>(body: &mut Body<'_, 't>, spec: &Spec<'_, 't>, ty: Type, f: F1) -> Lowered<()> {

@@ -18,7 +18,8 @@ pub(super) fn kernel(
 ) -> Result<Kernel, PtxError> {
     let (places, end) = layout(source.params.iter().map(|param| (param.size, param.align)), 0);
     if end > MOST_PARAMETERS {
-        let message = format!("kernel `{}` has {end} bytes of parameters, more than {MOST_PARAMETERS}", source.name);
+        let message =
+            format!("kernel `{}` has {end} bytes of parameters, more than {MOST_PARAMETERS}", source.name);
         return Err(PtxError::new(source.line, message));
     }
     let mut params = Vec::new();

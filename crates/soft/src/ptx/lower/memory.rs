@@ -21,8 +21,10 @@ const SPACES: &[(&str, Space)] = &[
 ];
 
 /// Order and scope. Accesses are relaxed atomics of the host; `.acquire` and `.release` add a fence.
-const ORDER: &[&str] =
-    &["weak", "volatile", "relaxed", "acq_rel", "acquire", "release", "mmio", "cta", "cluster", "gpu", "sys", "nc"];
+const ORDER: &[&str] = &[
+    "weak", "volatile", "relaxed", "acq_rel", "acquire", "release", "mmio", "cta", "cluster", "gpu", "sys",
+    "nc",
+];
 const CACHE: &[&str] = &["ca", "cg", "cs", "lu", "cv", "wb", "wt", "unified"];
 
 fn skip_hints(spec: &mut Spec<'_, '_>) {
@@ -74,7 +76,9 @@ fn registers<'t>(
             body.function.lists.extend(parts);
             Ok(at)
         }
-        Operand::Vector(parts) => Err(format!("{count} elements are wanted, {} were found", parts.len()).into()),
+        Operand::Vector(parts) => {
+            Err(format!("{count} elements are wanted, {} were found", parts.len()).into())
+        }
         _ if count > 1 => Err(format!("a vector of {count} is wanted").into()),
         other => each(body, other),
     }
@@ -191,7 +195,17 @@ pub(super) fn atomic<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lo
 /// Fences.
 pub(super) fn fence<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
     skip_hints(spec);
-    spec.ignore(&["sc", "gl", "proxy", "alias", "async", "global", "shared::cta", "shared::cluster", "mbarrier_init"]);
+    spec.ignore(&[
+        "sc",
+        "gl",
+        "proxy",
+        "alias",
+        "async",
+        "global",
+        "shared::cta",
+        "shared::cluster",
+        "mbarrier_init",
+    ]);
     spec.ignore_prefixes(&["sync_restrict::", "op_restrict::"]);
     spec.finish()?;
     body.emit(Inst::Fence);

@@ -4,9 +4,7 @@ use super::body::Body;
 use super::scope::Name;
 use super::spec::{Lowered, Problem};
 use super::symbols::{Symbol, function_address};
-use crate::ptx::code::{
-    Inst, LOCAL_WINDOW, NONE, PARAM_WINDOW, Reg, SHARED_WINDOW, Space,
-};
+use crate::ptx::code::{Inst, LOCAL_WINDOW, NONE, PARAM_WINDOW, Reg, SHARED_WINDOW, Space};
 use crate::ptx::math::{self, F1, F2, F3, F4, bits};
 use crate::ptx::special::Special;
 use crate::ptx::syntax::Operand;
@@ -99,7 +97,9 @@ impl<'t> Body<'_, 't> {
 
     fn other_source(&mut self, operand: &Operand<'t>, ty: Type) -> Lowered<Reg> {
         match operand {
-            Operand::Number(literal) if ty == Type::Pred => Ok(self.constant(u64::from(literal.bits(Type::U64) != 0))),
+            Operand::Number(literal) if ty == Type::Pred => {
+                Ok(self.constant(u64::from(literal.bits(Type::U64) != 0)))
+            }
             Operand::Number(literal) => Ok(self.constant(literal.bits(ty))),
             Operand::Not(name) => {
                 let (a, d) = (self.register(name, Type::Pred)?, self.fresh());
@@ -113,7 +113,9 @@ impl<'t> Body<'_, 't> {
             },
             Operand::Member(name, member) => match Special::parse(name, Some(member)) {
                 Some(special) => self.special(name, special, ty),
-                None => Err(format!("`{name}.{member}` is no register that the software driver knows").into()),
+                None => {
+                    Err(format!("`{name}.{member}` is no register that the software driver knows").into())
+                }
             },
             Operand::Offset(name, offset) => self.symbol_address(name, *offset, ty),
             _ => Err("a register or a number is wanted here".to_owned().into()),
@@ -133,11 +135,17 @@ impl<'t> Body<'_, 't> {
     /// The address of a variable, parameter or function in its own space.
     fn symbol_address(&mut self, name: &'t str, addend: i64, ty: Type) -> Lowered<Reg> {
         if !matches!(ty.bits(), 32 | 64) {
-            return Err(format!("`{name}` is no register, and its address does not fit into {} bits", ty.bits()).into());
+            return Err(format!(
+                "`{name}` is no register, and its address does not fit into {} bits",
+                ty.bits()
+            )
+            .into());
         }
         let found = self.scopes.find(name).cloned();
         match found {
-            Some(Name::Entry { offset, .. }) => Ok(self.constant(u64::from(offset).wrapping_add_signed(addend))),
+            Some(Name::Entry { offset, .. }) => {
+                Ok(self.constant(u64::from(offset).wrapping_add_signed(addend)))
+            }
             Some(Name::Frame { offset, is_param, .. }) => {
                 let bias = if is_param { LOCAL_WINDOW.wrapping_sub(PARAM_WINDOW) } else { 0 };
                 Ok(self.frame_address(offset, bias.wrapping_add_signed(addend)))
@@ -211,24 +219,31 @@ impl<'t> Body<'_, 't> {
 
     fn variable_address(&mut self, name: &'t str, offset: i64, space: Space, bytes: u32) -> Lowered<Address> {
         let found = self.scopes.find(name).cloned();
-        let wrong = || Problem::Wrong(format!("`{name}` lies in another space than the instruction accesses"));
+        let wrong =
+            || Problem::Wrong(format!("`{name}` lies in another space than the instruction accesses"));
         let inside = |start: u32, size: u32| {
             // Constant offsets into parameters can be judged here.
             if offset < 0 || offset + i64::from(bytes) > i64::from(size) {
-                return Err(Problem::Wrong(format!("{bytes} bytes at `{name}+{offset}` are outside of its {size}")));
+                return Err(Problem::Wrong(format!(
+                    "{bytes} bytes at `{name}+{offset}` are outside of its {size}"
+                )));
             }
             Ok(start.wrapping_add_signed(offset as i32) as i32)
         };
         let symbol = match found {
             Some(Name::Entry { offset: start, size }) => {
                 return match space {
-                    Space::Param => Ok(Address { base: NONE, offset: inside(start, size)?, space: Space::Entry }),
+                    Space::Param => {
+                        Ok(Address { base: NONE, offset: inside(start, size)?, space: Space::Entry })
+                    }
                     _ => Err(wrong()),
                 };
             }
             Some(Name::Frame { offset: start, size, is_param: true }) => {
                 return match space {
-                    Space::Param => Ok(Address { base: NONE, offset: inside(start, size)?, space: Space::Frame }),
+                    Space::Param => {
+                        Ok(Address { base: NONE, offset: inside(start, size)?, space: Space::Frame })
+                    }
                     _ => Err(wrong()),
                 };
             }
@@ -250,7 +265,9 @@ impl<'t> Body<'_, 't> {
             (Some(Symbol::Shared(index)), Space::Generic) => {
                 self.shared_address(index, (SHARED_WINDOW as i64).wrapping_add(offset))
             }
-            (Some(Symbol::Global(index)), Space::Global | Space::Generic) => self.global_address(index, offset),
+            (Some(Symbol::Global(index)), Space::Global | Space::Generic) => {
+                self.global_address(index, offset)
+            }
             (Some(Symbol::Global(_) | Symbol::Shared(_)), _) => return Err(wrong()),
             (Some(_), _) => return Err(format!("`{name}` is no variable").into()),
             (None, _) => return Err(format!("`{name}` is not declared").into()),
@@ -274,7 +291,12 @@ impl<'t> Body<'_, 't> {
     }
 
     /// `d = f(a, b, c)`, types in the order of the operands.
-    pub(super) fn ternary(&mut self, f: F3, types: [Type; 4], [d, a, b, c]: [&Operand<'t>; 4]) -> Lowered<()> {
+    pub(super) fn ternary(
+        &mut self,
+        f: F3,
+        types: [Type; 4],
+        [d, a, b, c]: [&Operand<'t>; 4],
+    ) -> Lowered<()> {
         let (a, b, c) = (self.source(a, types[1])?, self.source(b, types[2])?, self.source(c, types[3])?);
         let d = self.dest(d, types[0])?;
         self.emit(Inst::Ternary { f, d, a, b, c });
@@ -329,5 +351,7 @@ fn mismatch(name: &str, found: Type, wanted: Type) -> Problem {
 }
 
 pub(super) fn unresolved(name: &str) -> Problem {
-    Problem::Wrong(format!("function `{name}` is declared but defined nowhere, and the software driver has none"))
+    Problem::Wrong(format!(
+        "function `{name}` is declared but defined nowhere, and the software driver has none"
+    ))
 }

@@ -9,11 +9,21 @@ use crate::ptx::types::Type;
 /// What a name inside a function stands for.
 #[derive(Debug, Clone)]
 pub(super) enum Name {
-    Register { ty: Type, slot: Option<Reg> },
+    Register {
+        ty: Type,
+        slot: Option<Reg>,
+    },
     /// A parameter of the kernel.
-    Entry { offset: u32, size: u32 },
+    Entry {
+        offset: u32,
+        size: u32,
+    },
     /// A variable of the frame; `is_param` tells the parameter space from the local one.
-    Frame { offset: u32, size: u32, is_param: bool },
+    Frame {
+        offset: u32,
+        size: u32,
+        is_param: bool,
+    },
     Shared(u32),
     /// Labels that an indirect branch chooses from.
     Targets(Vec<u32>),
@@ -90,9 +100,10 @@ impl<'t> Scopes<'t> {
 
     /// The innermost thing of that name. A numbered register comes into being when it is first named.
     pub(super) fn find(&mut self, name: &'t str) -> Option<&mut Name> {
-        let depth = self.open.iter().rposition(|block| {
-            block.names.contains_key(name) || numbered(name, &block.ranges).is_some()
-        })?;
+        let depth = self
+            .open
+            .iter()
+            .rposition(|block| block.names.contains_key(name) || numbered(name, &block.ranges).is_some())?;
         let block = self.open.get_mut(depth)?;
         if !block.names.contains_key(name) {
             let ty = numbered(name, &block.ranges)?;
@@ -117,7 +128,8 @@ fn numbered(name: &str, ranges: &HashMap<&str, (Type, u32)>) -> Option<Type> {
         if number.len() > 1 && number.starts_with('0') {
             continue;
         }
-        let Some(&(ty, count)) = name.get(..prefix.len() + split).and_then(|prefix| ranges.get(prefix)) else {
+        let Some(&(ty, count)) = name.get(..prefix.len() + split).and_then(|prefix| ranges.get(prefix))
+        else {
             continue;
         };
         if number.parse::<u32>().is_ok_and(|number| number < count) {

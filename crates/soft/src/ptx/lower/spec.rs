@@ -81,7 +81,11 @@ impl<'i, 't> Spec<'i, 't> {
     /// Checks that every modifier was understood.
     pub(super) fn finish(&self) -> Lowered<()> {
         let count = self.instruction.modifiers.len();
-        if count > 64 || self.taken.count_ones() as usize != count { Err(Problem::Unsupported) } else { Ok(()) }
+        if count > 64 || self.taken.count_ones() as usize != count {
+            Err(Problem::Unsupported)
+        } else {
+            Ok(())
+        }
     }
 
     /// [`Spec::finish`], then the operands, whose number must be `N`.

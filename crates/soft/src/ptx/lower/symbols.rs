@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::ptx::code::{FUNCTION_STEP, FUNCTION_WINDOW, Formal, Intrinsic, Place, Program, SharedVariable};
 use crate::ptx::error::PtxError;
-use crate::ptx::image::{Global, Pointer};
+use crate::ptx::global::{Global, Pointer};
 use crate::ptx::syntax::{Function, InitialValue, Module, Space, Variable};
 
 /// What a name of module scope stands for.
@@ -120,7 +120,8 @@ impl<'t> Symbols<'t> {
     pub(super) fn shared_variable(&mut self, variable: &Variable<'_>) -> Result<u32, PtxError> {
         let size = variable.size.unwrap_or(0);
         if size > MOST_SHARED {
-            let message = format!("`{}` takes {size} bytes: no block has so much shared memory", variable.name);
+            let message =
+                format!("`{}` takes {size} bytes: no block has so much shared memory", variable.name);
             return Err(PtxError::new(variable.line, message));
         }
         if !variable.initial.is_empty() {

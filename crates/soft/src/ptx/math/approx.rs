@@ -1,5 +1,7 @@
 //! The approximate functions. They are computed in double precision, so that they are at least as near as a GPU's.
 
+use super::float;
+use super::rounding::ZERO;
 use super::value::{Flushed, Value};
 
 macro_rules! approximations {
@@ -19,14 +21,22 @@ macro_rules! approximations {
     )*};
 }
 approximations! {
-    sin, x, x.sin();
-    cos, x, x.cos();
+    sin, x, super::turns(x).map_or(f64::NAN, |turns| if turns == 0.0 { 0.0_f64.copysign(x) } else { turns.sin() });
+    cos, x, super::turns(x).map_or(f64::NAN, f64::cos);
     tanh, x, x.tanh();
     ex2, x, x.exp2();
     lg2, x, if x < 0.0 { f64::NAN } else { x.log2() };
     rcp, x, 1.0 / x;
     sqrt, x, x.sqrt();
     rsqrt, x, 1.0 / x.sqrt();
+}
+
+/// The angle within its turn, as a GPU reduces it: by a product in single precision, which leaves nothing of large ones.
+fn turns(x: f64) -> Option<f64> {
+    let turns =
+        float::mul::<f32, ZERO>((x as f32).put(), std::f32::consts::FRAC_1_PI.mul_add(0.5, 0.0).put());
+    let turns = f64::from(f32::get(turns));
+    turns.is_finite().then(|| turns.fract() * std::f64::consts::TAU)
 }
 
 /// The seed that the compiler's own division starts from: the upper word of the result, the lower is zero.

@@ -35,18 +35,10 @@ comparisons! {
     nan, a, b, a.partial_cmp(&b).is_none();
 }
 
-/// A truth value as a 32-bit mask, for `set` with an integer destination.
-pub(in crate::ptx) fn truth_mask(a: u64) -> u64 {
-    if a & 1 == 1 { u64::from(u32::MAX) } else { 0 }
-}
-/// A truth value as 1.0 or 0.0.
-pub(in crate::ptx) fn truth_float(a: u64) -> u64 {
-    if a & 1 == 1 { 1.0_f32.put() } else { 0 }
-}
-
 /// The classes of `testp`, as functions of the type.
 macro_rules! classes {
-    ($($name:ident, $x:ident, $result:expr;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident, $x:ident, $result:expr;)*) => {$(
+        $(#[$doc])*
         pub(in crate::ptx) mod $name {
             use super::Value;
             pub(in crate::ptx) fn f32(a: u64) -> u64 {
@@ -65,6 +57,7 @@ classes! {
     infinite, x, x.is_infinite();
     number, x, !x.is_nan();
     notanumber, x, x.is_nan();
-    normal, x, x.is_normal();
+    /// Zero counts as normal: seen on an H200.
+    normal, x, x.is_normal() || x == 0.0;
     subnormal, x, x.is_subnormal();
 }

@@ -1,6 +1,6 @@
 //! Floating-point arithmetic, correctly rounded in every mode.
 
-use super::rounding::{self, DOWN, Format, NEAREST, direct, narrow, to_odd, two_sum};
+use super::rounding::{self, DOWN, Format, NEAREST, direct, narrow, scaled_back, to_odd, two_sum};
 use super::value::{Bf16, F16, Flushed, Value};
 
 /// A floating-point type. `M` is the rounding mode.
@@ -151,6 +151,13 @@ impl Float for f64 {
         if M == NEAREST {
             return product;
         }
+        if product.abs() < TINY && self != 0.0 && other != 0.0 {
+            // The smaller factor has room to grow.
+            let (small, large) = if self.abs() < other.abs() { (self, other) } else { (other, self) };
+            let small = small * SCALE;
+            let product = small * large;
+            return scaled_back(product, small.mul_add(large, -product), M);
+        }
         let lost = self.mul_add(other, -product);
         finite::<M>(product, lost, self.is_finite() && other.is_finite())
     }
@@ -160,9 +167,23 @@ impl Float for f64 {
         if M == NEAREST {
             return quotient;
         }
-        let rest = quotient.mul_add(-other, self);
-        let lost = if other < 0.0 { -rest } else { rest };
-        finite::<M>(quotient, lost, self.is_finite() && other.is_finite() && other != 0.0)
+        let lost = |quotient: f64, dividend: f64, divisor: f64| {
+            let rest = quotient.mul_add(-divisor, dividend);
+            if divisor < 0.0 { -rest } else { rest }
+        };
+        if self.abs() < TINY && self != 0.0 && other.is_finite() && other.abs() > TINY {
+            let dividend = self * SCALE;
+            let quotient = dividend / other;
+            return scaled_back(quotient, lost(quotient, dividend, other), M);
+        }
+        if quotient.abs() < TINY && self != 0.0 && other.is_finite() {
+            // Both are large: the divisor can be made smaller without loss.
+            let divisor = other / SCALE;
+            let quotient = self / divisor;
+            return scaled_back(quotient, lost(quotient, self, divisor), M);
+        }
+        let all_finite = self.is_finite() && other.is_finite() && other != 0.0;
+        finite::<M>(quotient, lost(quotient, self, other), all_finite)
     }
     #[inline(always)]
     fn fma<const M: u8>(self, by: Self, plus: Self) -> Self {
@@ -179,6 +200,11 @@ impl Float for f64 {
     }
     #[inline(always)]
     fn sqrt<const M: u8>(self) -> Self {
+        if M != NEAREST && self > 0.0 && self < TINY {
+            // The root of 2^-512 is exact, and no root is tiny itself.
+            let (large, root) = (self * SCALE, (self * SCALE).sqrt());
+            return direct(root, root.mul_add(-root, large), M) * ROOT_OF_SCALE.recip();
+        }
         let root = f64::sqrt(self);
         if M == NEAREST { root } else { direct(root, root.mul_add(-root, self), M) }
     }
@@ -197,6 +223,12 @@ impl Float for f64 {
         1.0
     }
 }
+
+/// 2^512 and its root.
+const SCALE: f64 = f64::from_bits((1023 + 512) << 52);
+const ROOT_OF_SCALE: f64 = f64::from_bits((1023 + 256) << 52);
+/// 2^-900: below, what an operation loses may be too small for a double, so that operands are scaled up first.
+const TINY: f64 = f64::from_bits((1023 - 900) << 52);
 
 /// Rounds a double by `M`, where finite operands that overflow count as having lost towards zero.
 fn finite<const M: u8>(near: f64, lost: f64, operands_are_finite: bool) -> f64 {
@@ -322,8 +354,7 @@ pub(in crate::ptx) fn relu<T: Float>(a: u64) -> u64 {
     (if x < zero || (x == zero && x.is_negative()) { zero } else { x }).put()
 }
 
-/// `b` with the sign of `a`.
-pub(in crate::ptx) fn copysign<T: Float>(a: u64, b: u64) -> u64 {
-    let magnitude = T::get(b).abs();
-    (if T::get(a).is_negative() { magnitude.neg() } else { magnitude }).put()
+/// `b` with the sign of `a`, bit by bit: a NaN stays what it is.
+pub(in crate::ptx) fn copysign<const SIGN: u64>(a: u64, b: u64) -> u64 {
+    (a & SIGN) | (b & (SIGN - 1))
 }

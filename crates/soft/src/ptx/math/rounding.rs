@@ -55,7 +55,8 @@ pub(in crate::ptx) fn narrow(x: f64, format: Format, mode: u8) -> u32 {
     let raw = ((bits >> 52) & 0x7ff) as i32;
     let fraction = bits & ((1 << 52) - 1);
     // A subnormal double is far below every format here: its exponent need not be exact, only small.
-    let (exponent, significand) = if raw == 0 { (-1023, fraction | 1) } else { (raw - 1023, fraction | (1 << 52)) };
+    let (exponent, significand) =
+        if raw == 0 { (-1023, fraction | 1) } else { (raw - 1023, fraction | (1 << 52)) };
     let below = (format.least - exponent).max(0) as u32;
     let shift = (53 - format.precision + below).min(63);
     let kept = significand >> shift;
@@ -72,8 +73,9 @@ pub(in crate::ptx) fn narrow(x: f64, format: Format, mode: u8) -> u32 {
         kept
     } else {
         let steps = u32::try_from(exponent - format.least).unwrap_or(0);
-        (u64::from(steps) << (format.precision - 1)).saturating_add(u64::from(kept)).min(u64::from(u32::MAX >> 1))
-            as u32
+        (u64::from(steps) << (format.precision - 1))
+            .saturating_add(u64::from(kept))
+            .min(u64::from(u32::MAX >> 1)) as u32
     };
     if magnitude < format.infinity() {
         return sign | magnitude;
@@ -124,6 +126,24 @@ pub(in crate::ptx) fn direct(x: f64, lost: f64, mode: u8) -> f64 {
         ZERO if x < 0.0 && lost > 0.0 => x.next_up(),
         _ => x,
     }
+}
+
+/// `x`, the nearest double to an exact value that is `lost` away, times 2^-512 and rounded by mode: the result may be
+/// subnormal.
+pub(in crate::ptx) fn scaled_back(x: f64, lost: f64, mode: u8) -> f64 {
+    let odd = to_odd(x, lost);
+    let (bits, negative) = (odd.abs().to_bits(), odd.is_sign_negative());
+    let exponent = (bits >> 52) as i32 - 512;
+    if !odd.is_finite() || exponent > 0 {
+        return direct(x, lost, mode) * f64::from_bits((1023 - 512) << 52);
+    }
+    // Now the exponent field would be zero or less: the significand moves right instead.
+    let significand = (bits & ((1 << 52) - 1)) | (1 << 52);
+    let shift = (1 - exponent).min(63);
+    let lost = significand & ((1 << shift) - 1) != 0;
+    let up = lost && ((mode == DOWN && negative) || (mode == UP && !negative));
+    let magnitude = f64::from_bits((significand >> shift) + u64::from(up));
+    if negative { -magnitude } else { magnitude }
 }
 
 /// The rounded sum and what it lost, which is exact.

@@ -1,8 +1,8 @@
 //! Bodies of functions. Nested blocks are kept as opening and closing statements, so that depth costs no stack.
 
 use super::cursor::Cursor;
-use super::{MOST_ERRORS, Parsed, variable};
-use crate::ptx::error::PtxError;
+use super::variable;
+use crate::ptx::error::{MOST_ERRORS, Parsed, PtxError};
 use crate::ptx::lex::Kind;
 use crate::ptx::syntax::{Guard, Instruction, Operand, Statement, StatementKind};
 use crate::ptx::types::Type;

@@ -1,7 +1,6 @@
 //! A place in the token stream, and the small things read there.
 
-use super::Parsed;
-use crate::ptx::error::PtxError;
+use crate::ptx::error::{Parsed, PtxError};
 use crate::ptx::lex::{Kind, Token};
 use crate::ptx::syntax::Literal;
 

@@ -1,8 +1,7 @@
 //! Declarations of variables with their initialisers.
 
-use super::Parsed;
 use super::cursor::Cursor;
-use crate::ptx::error::PtxError;
+use crate::ptx::error::{Parsed, PtxError};
 use crate::ptx::lex::Kind;
 use crate::ptx::syntax::{Initial, InitialValue, Space, Variable};
 use crate::ptx::types::Type;
@@ -189,7 +188,10 @@ fn initial_value<'t>(cursor: &mut Cursor<'_, 't>, ty: Type) -> Parsed<InitialVal
     }
     let literal = cursor.literal()?;
     if cursor.peek() == Some(Kind::Mark(b'(')) {
-        return Err(PtxError::new(line, "masked addresses in initialisers are not supported by the software driver"));
+        return Err(PtxError::new(
+            line,
+            "masked addresses in initialisers are not supported by the software driver",
+        ));
     }
     Ok(InitialValue::Bits(literal.bits(ty)))
 }

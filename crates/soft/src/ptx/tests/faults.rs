@@ -1,1 +1,181 @@
-//! Todo.
+//! Stray kernels: each stops with a fault that says who did what, where.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use super::{Memory, arg, launch, load};
+use crate::ptx::error::Fault;
+use crate::ptx::{DeviceMemory, FaultKind, Launch, MemoryFault, Span, run};
+
+fn kernel(body: &str) -> String {
+    format!(
+        ".version 8.0\n.target sm_70\n.address_size 64\n.visible .entry k(.param .u64 at) {{\n\
+         .reg .pred %p<3>; .reg .b32 %r<8>; .reg .b64 %rd<8>; .local .align 8 .b8 depot[16]; .shared .align 8 .b8 s[16];\n\
+         ld.param.u64 %rd1, [at]; mov.u32 %r1, %tid.x;\n{body}\nret;\n}}\n"
+    )
+}
+
+/// The fault of a body, which begins in line 7, with 64 bytes at `%rd1`.
+fn fault(body: &str) -> Fault {
+    let image = load(&kernel(body));
+    let mut memory = Memory::default();
+    let at = memory.put(&[0_u64; 8]);
+    launch(&image, &mut memory, "k", [2, 1, 1], [4, 2, 1], 0, &[arg(at)]).expect_err("this kernel is wrong")
+}
+
+#[test]
+fn addresses() {
+    let found = fault("setp.ne.u32 %p1, %r1, 3;\n@%p1 bra L;\nst.global.u32 [%rd1+64], 1;\nL:");
+    assert_eq!(
+        (found.kind, found.line, found.block, found.thread),
+        (FaultKind::IllegalAddress, 9, [0; 3], [3, 0, 0])
+    );
+    assert_eq!((found.address, found.size, found.write), (Some(0x7_0000_0040), Some(4), true));
+    let text = "illegal address in kernel `k` at ptx line 9, block (0, 0, 0), thread (3, 0, 0): write of 4 bytes at \
+                0x700000040: no allocation there";
+    assert_eq!(found.to_string(), text);
+    for body in [
+        "ld.global.u8 %r2, [0];",
+        "ld.u32 %r2, [%rd1+-4];",
+        "ld.global.v4.u32 {%r2, %r3, %r4, %r5}, [%rd1+64];",
+        "atom.global.add.u32 %r2, [%rd1+4096], 1;",
+        "red.global.add.u32 [%rd1+64], 1;",
+        "ld.shared.u32 %r2, [s+16];",
+        "st.shared.u64 [s+-8], 1;",
+        "mov.u64 %rd2, depot; st.local.u64 [%rd2+16], 1;",
+        "mov.u64 %rd2, depot; cvta.local.u64 %rd2, %rd2; st.u64 [%rd2+4294967288], 1;",
+        "mov.b64 %rd2, at; ld.param.u64 %rd3, [%rd2+8];",
+        "mov.b64 %rd2, at; cvta.param.u64 %rd2, %rd2; st.u64 [%rd2], 1;",
+        "ld.u64 %rd2, [-8];",
+    ] {
+        assert_eq!(fault(body).kind, FaultKind::IllegalAddress, "{body}");
+    }
+}
+
+#[test]
+fn alignment() {
+    for body in [
+        "ld.global.u32 %r2, [%rd1+2];",
+        "st.global.u64 [%rd1+4], 1;",
+        "ld.global.v2.u32 {%r2, %r3}, [%rd1+4];",
+        "ld.global.v4.u32 {%r2, %r3, %r4, %r5}, [%rd1+8];",
+        "ld.shared.u32 %r2, [s+1];",
+        "mov.u64 %rd2, depot; ld.local.u16 %r2, [%rd2+1];",
+        "atom.global.add.u32 %r2, [%rd1+1], 1;",
+    ] {
+        let found = fault(body);
+        assert_eq!((found.kind, found.line), (FaultKind::MisalignedAddress, 7), "{body}");
+    }
+}
+
+#[test]
+fn control() {
+    assert_eq!(fault("trap;").kind, FaultKind::Trap);
+    let found = fault("ts: .branchtargets A, B;\nbrx.idx 7, ts;\nA:\nB:");
+    assert_eq!((found.kind, found.line), (FaultKind::InvalidProgramCounter, 8));
+    let found = fault("proto: .callprototype _ ();\nmov.u64 %rd2, 12345;\ncall %rd2, proto;");
+    assert_eq!((found.kind, found.line), (FaultKind::InvalidProgramCounter, 9));
+    assert_eq!(fault("mov.u32 %r2, 16; bar.sync %r2;").kind, FaultKind::IllegalInstruction);
+    assert_eq!(fault("bar.sync 1, 5;").kind, FaultKind::IllegalInstruction);
+    assert_eq!(fault("bar.warp.sync 0;").kind, FaultKind::IllegalInstruction);
+}
+
+#[test]
+fn endless_recursion() {
+    let text = ".version 8.0\n.target sm_70\n.address_size 64\n.func f() { .reg .b64 %x<3>; .local .b64 y[2]; mov.u64 %x1, y; st.local.u64 [%x1], 1;\n\
+                call f; ret; }\n.entry k() { call f; ret; }\n";
+    let image = load(text);
+    let fault = launch(&image, &mut Memory::default(), "k", [1, 1, 1], [64, 1, 1], 0, &[]).unwrap_err();
+    assert_eq!((fault.kind, fault.line), (FaultKind::StackOverflow, 5));
+}
+
+#[test]
+fn launches_that_do_not_fit() {
+    let image = load(&kernel(""));
+    let kernel = image.kernel("k").unwrap();
+    let memory = Memory::default();
+    let good =
+        Launch { kernel, grid: [1; 3], block: [1; 3], dynamic_shared: 0, params: &[0; 8], globals: &[] };
+    run(&good, &memory).unwrap();
+    for wrong in [
+        Launch { params: &[0; 7], ..good },
+        Launch { globals: &[1], ..good },
+        Launch { block: [32, 33, 1], ..good },
+        Launch { block: [0, 1, 1], ..good },
+        Launch { grid: [1, 0, 1], ..good },
+        Launch { grid: [u32::MAX; 3], ..good },
+        Launch { block: [u32::MAX; 3], ..good },
+        Launch { dynamic_shared: u32::MAX, ..good },
+    ] {
+        assert_eq!(run(&wrong, &memory).unwrap_err().kind, FaultKind::LaunchFailed);
+    }
+}
+
+/// One allocation that disappears, becomes read-only, or ends the grid.
+struct Fickle {
+    words: Vec<AtomicU64>,
+    looks: AtomicU32,
+    gone_after: u32,
+    writable: bool,
+    cancels: bool,
+}
+
+impl DeviceMemory for Fickle {
+    fn translate(&self, address: u64, len: usize, _write: bool) -> Result<Span, MemoryFault> {
+        let size = self.words.len() as u64 * 8;
+        if address < 4096
+            || address + len as u64 > 4096 + size
+            || self.looks.load(Ordering::Relaxed) > self.gone_after
+        {
+            return Err(MemoryFault { kind: FaultKind::IllegalAddress, message: "freed".into() });
+        }
+        let host = self.words.as_ptr().cast::<u8>().cast_mut();
+        Ok(Span { device_start: 4096, len: size, host, writable: self.writable })
+    }
+
+    fn epoch(&self) -> u64 {
+        u64::from(self.looks.fetch_add(1, Ordering::Relaxed) >= self.gone_after)
+    }
+
+    fn set_conditional(&self, _handle: u64, _value: u32) -> Result<(), MemoryFault> {
+        Ok(())
+    }
+
+    fn cancelled(&self) -> bool {
+        self.cancels
+    }
+}
+
+fn fickle(body: &str, gone_after: u32, writable: bool, cancels: bool) -> Result<(), Fault> {
+    let image = load(&kernel(body));
+    let words = (0..8).map(AtomicU64::new).collect();
+    let memory = Fickle { words, looks: AtomicU32::new(0), gone_after, writable, cancels };
+    let params = 4096_u64.to_le_bytes();
+    let kernel = image.kernel("k").unwrap();
+    run(
+        &Launch { kernel, grid: [1; 3], block: [1; 3], dynamic_shared: 0, params: &params, globals: &[] },
+        &memory,
+    )
+}
+
+#[test]
+fn freed_memory_is_not_reached_through_the_cache() {
+    let body = "L:\nld.global.u32 %r2, [%rd1];\nbra L;";
+    let fault = fickle(body, 100, true, false).unwrap_err();
+    assert_eq!((fault.kind, fault.detail.as_str()), (FaultKind::IllegalAddress, "freed"));
+}
+
+#[test]
+fn read_only_memory_is_not_written() {
+    let body = "ld.global.u32 %r2, [%rd1];";
+    fickle(body, u32::MAX, false, false).unwrap();
+    let fault = fickle("st.global.u32 [%rd1], 1;", u32::MAX, false, false).unwrap_err();
+    assert_eq!(fault.kind, FaultKind::IllegalAddress);
+}
+
+#[test]
+fn an_endless_kernel_can_be_cancelled() {
+    let fault = fickle("L:\nbra L;", u32::MAX, true, true).unwrap_err();
+    assert_eq!(fault.kind, FaultKind::Cancelled);
+    let fault = fickle("L:\nnanosleep.u32 10;\nbra L;", u32::MAX, true, true).unwrap_err();
+    assert_eq!(fault.kind, FaultKind::Cancelled);
+}

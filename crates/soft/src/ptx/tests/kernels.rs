@@ -48,7 +48,8 @@ fn struct_parameter() {
     let mut memory = Memory::default();
     let out = memory.put(&[0_f64; 50]);
     let line = [arg(0.5_f32), vec![0; 4], arg(3.25_f64), bytes_of(&[1_i32, -2, 7]), vec![0; 4]].concat();
-    launch(&image, &mut memory, "struct_parameter", [1, 1, 1], [64, 1, 1], 0, &[line, arg(out), arg(50_i32)]).unwrap();
+    launch(&image, &mut memory, "struct_parameter", [1, 1, 1], [64, 1, 1], 0, &[line, arg(out), arg(50_i32)])
+        .unwrap();
     let expected: Vec<f64> =
         (0..50).map(|i| f64::from(0.5 * i as f32) + 3.25 + f64::from([1, -2, 7][i as usize % 3])).collect();
     assert_eq!(memory.get::<f64>(out), expected);
@@ -60,7 +61,8 @@ fn vectors() {
     let mut memory = Memory::default();
     let values = floats(40);
     let (from, to) = (memory.put(&values), memory.put(&[0_f32; 40]));
-    launch(&image, &mut memory, "vectors", [1, 1, 1], [10, 1, 1], 0, &[arg(from), arg(to), arg(10_i32)]).unwrap();
+    launch(&image, &mut memory, "vectors", [1, 1, 1], [10, 1, 1], 0, &[arg(from), arg(to), arg(10_i32)])
+        .unwrap();
     let expected: Vec<f32> = values.chunks(4).flat_map(|v| [v[3], v[2] * 2.0, v[1] - 1.0, v[0]]).collect();
     assert_eq!(memory.get::<f32>(to), expected);
 }
@@ -72,14 +74,17 @@ fn local_array() {
     let n = 100_i32;
     let values: Vec<i32> = (0..n).map(|i| i * i % 97).collect();
     let (from, to) = (memory.put(&values), memory.put(&vec![0_i32; n as usize]));
-    launch(&image, &mut memory, "local_array", [2, 1, 1], [64, 1, 1], 0, &[arg(from), arg(to), arg(n)]).unwrap();
+    launch(&image, &mut memory, "local_array", [2, 1, 1], [64, 1, 1], 0, &[arg(from), arg(to), arg(n)])
+        .unwrap();
     let expected: Vec<i32> = (0..n)
         .map(|i| {
             let mut bins: Vec<i32> = (0..16).map(|k| k * i).collect();
             for k in 0..32 {
                 bins[(values[((i + k) % n) as usize] & 15) as usize] += k;
             }
-            (0..16).fold(0_i32, |sum, k| sum.wrapping_mul(3).wrapping_add(bins[((values[i as usize] + k) & 15) as usize]))
+            (0..16).fold(0_i32, |sum, k| {
+                sum.wrapping_mul(3).wrapping_add(bins[((values[i as usize] + k) & 15) as usize])
+            })
         })
         .collect();
     assert_eq!(memory.get::<i32>(to), expected);
@@ -108,7 +113,8 @@ fn block_sum() {
     let mut memory = Memory::default();
     let values: Vec<f32> = (0..1000).map(|i| (i % 17) as f32).collect();
     let (from, to) = (memory.put(&values), memory.put(&[0_f32; 4]));
-    launch(&image, &mut memory, "block_sum", [4, 1, 1], [256, 1, 1], 0, &[arg(from), arg(to), arg(1000_i32)]).unwrap();
+    launch(&image, &mut memory, "block_sum", [4, 1, 1], [256, 1, 1], 0, &[arg(from), arg(to), arg(1000_i32)])
+        .unwrap();
     let expected: Vec<f32> = values.chunks(256).map(|chunk| chunk.iter().sum()).collect();
     assert_eq!(memory.get::<f32>(to), expected);
 }
@@ -209,7 +215,8 @@ fn calls() {
     let n = 100;
     let values = floats(n);
     let (from, to) = (memory.put(&values), memory.put(&vec![0_f32; n]));
-    launch(&image, &mut memory, "calls", [1, 1, 1], [128, 1, 1], 0, &[arg(from), arg(to), arg(n as i32)]).unwrap();
+    launch(&image, &mut memory, "calls", [1, 1, 1], [128, 1, 1], 0, &[arg(from), arg(to), arg(n as i32)])
+        .unwrap();
     for (i, got) in memory.get::<f32>(to).into_iter().enumerate() {
         let x = values[i];
         let polynomial = (0..i & 7).fold(1.0_f32, |r, k| r.mul_add(x, k as f32));
@@ -262,10 +269,12 @@ fn switches() {
 fn doubles() {
     let image = load(FUNCTIONS);
     let mut memory = Memory::default();
-    let values: Vec<f64> = (0..200).map(|i| (f64::from(i) - 100.0) * 0.731 + if i % 50 == 0 { 1e9 } else { 0.01 }).collect();
+    let values: Vec<f64> =
+        (0..200).map(|i| (f64::from(i) - 100.0) * 0.731 + if i % 50 == 0 { 1e9 } else { 0.01 }).collect();
     let n = values.len();
     let (from, to) = (memory.put(&values), memory.put(&vec![0_f64; n * 10]));
-    launch(&image, &mut memory, "doubles", [4, 1, 1], [64, 1, 1], 0, &[arg(from), arg(to), arg(n as i32)]).unwrap();
+    launch(&image, &mut memory, "doubles", [4, 1, 1], [64, 1, 1], 0, &[arg(from), arg(to), arg(n as i32)])
+        .unwrap();
     let names = ["sin", "cos", "exp", "log", "pow", "sqrt", "div", "tan", "atan", "fmod"];
     for (out, &x) in memory.get::<f64>(to).chunks(10).zip(&values) {
         let expected = [
@@ -291,10 +300,12 @@ fn doubles() {
 fn singles() {
     let image = load(FUNCTIONS);
     let mut memory = Memory::default();
-    let values: Vec<f32> = (0..200).map(|i| (i as f32 - 100.0) * 0.731 + if i % 50 == 0 { 1e6 } else { 0.01 }).collect();
+    let values: Vec<f32> =
+        (0..200).map(|i| (i as f32 - 100.0) * 0.731 + if i % 50 == 0 { 1e6 } else { 0.01 }).collect();
     let n = values.len();
     let (from, to) = (memory.put(&values), memory.put(&vec![0_f32; n * 12]));
-    launch(&image, &mut memory, "floats", [4, 1, 1], [64, 1, 1], 0, &[arg(from), arg(to), arg(n as i32)]).unwrap();
+    launch(&image, &mut memory, "floats", [4, 1, 1], [64, 1, 1], 0, &[arg(from), arg(to), arg(n as i32)])
+        .unwrap();
     for (out, &x) in memory.get::<f32>(to).chunks(12).zip(&values) {
         let wide = f64::from(x);
         let expected = [
@@ -313,7 +324,9 @@ fn singles() {
         ];
         for (index, (got, expected)) in out.iter().zip(expected).enumerate() {
             let (got, expected) = (*got, expected as f32);
-            let near = (got - expected).abs() <= expected.abs() * 1e-6 + 2e-7 || got == expected;
+            // `__sinf` is as exact as its range reduction, which large angles do not survive.
+            let slack = if index == 9 { x.abs() * 2e-7 } else { 2e-7 };
+            let near = (got - expected).abs() <= expected.abs() * 1e-6 + slack || got == expected;
             assert!(near, "function {index} of {x} = {got}, {expected} is right");
         }
     }
@@ -323,7 +336,8 @@ fn singles() {
 fn integers() {
     let image = load(FUNCTIONS);
     let mut memory = Memory::default();
-    let specials = [0_i64, 1, -1, 7, -7, 0x1234_5678_9abc_def0, i64::MAX, i64::MIN, 1 << 33, -(1 << 40) + 12345];
+    let specials =
+        [0_i64, 1, -1, 7, -7, 0x1234_5678_9abc_def0, i64::MAX, i64::MIN, 1 << 33, -(1 << 40) + 12345];
     let mut pairs = Vec::new();
     for a in specials {
         for b in specials {
@@ -335,7 +349,16 @@ fn integers() {
     let (xs, ys): (Vec<i64>, Vec<i64>) = pairs.iter().copied().unzip();
     let n = pairs.len();
     let (a, b, to) = (memory.put(&xs), memory.put(&ys), memory.put(&vec![0_i64; n * 10]));
-    launch(&image, &mut memory, "integers", [2, 1, 1], [64, 1, 1], 0, &[arg(a), arg(b), arg(to), arg(n as i32)]).unwrap();
+    launch(
+        &image,
+        &mut memory,
+        "integers",
+        [2, 1, 1],
+        [64, 1, 1],
+        0,
+        &[arg(a), arg(b), arg(to), arg(n as i32)],
+    )
+    .unwrap();
     for (out, (x, y)) in memory.get::<i64>(to).chunks(10).zip(pairs) {
         let (ux, uy) = (x as u64, y as u64);
         let permuted = u32::from_le_bytes([x as u8, y as u8, (x >> 8) as u8, (y >> 8) as u8]);
@@ -349,7 +372,10 @@ fn integers() {
             i64::from(i32::from(x as i16) * i32::from(y as i8)),
             i64::from((((uy & 0xffff_ffff) << 32 | (ux & 0xffff_ffff)) << 13 >> 32) as u32),
             i64::from(permuted),
-            (x >> 5).wrapping_add((uy >> 3) as i64).wrapping_add(i64::from(x < y)).wrapping_add(x.wrapping_abs()),
+            (x >> 5)
+                .wrapping_add((uy >> 3) as i64)
+                .wrapping_add(i64::from(x < y))
+                .wrapping_add(x.wrapping_abs()),
         ];
         assert_eq!(out, expected, "{x} {y}");
     }
@@ -381,8 +407,16 @@ fn halves() {
     values.extend([6e-8, 3e-8, 2.98e-8, 65504.0, 1.0 + 1.0 / 2048.0, 1.0 + 3.0 / 2048.0, -0.0]);
     let n = values.len();
     let (from, to, bits) = (memory.put(&values), memory.put(&vec![0_f32; n]), memory.put(&vec![0_u16; n]));
-    launch(&image, &mut memory, "halves", [1, 1, 1], [64, 1, 1], 0, &[arg(from), arg(to), arg(bits), arg(n as i32)])
-        .unwrap();
+    launch(
+        &image,
+        &mut memory,
+        "halves",
+        [1, 1, 1],
+        [64, 1, 1],
+        0,
+        &[arg(from), arg(to), arg(bits), arg(n as i32)],
+    )
+    .unwrap();
     for ((got, out), &x) in memory.get::<u16>(bits).into_iter().zip(memory.get::<f32>(to)).zip(&values) {
         assert_eq!(got, nearest_half(x), "{x}");
         if x.abs() < 20.0 {
@@ -402,7 +436,10 @@ fn traps_and_assertions() {
     assert_eq!((fault.kind, fault.thread, fault.kernel.as_str()), (FaultKind::Trap, [2, 0, 0], "checked"));
     let fault = launch(&image, &mut memory, "asserted", [1, 1, 1], [4, 1, 1], 0, &[arg(values)]).unwrap_err();
     assert_eq!((fault.kind, fault.thread), (FaultKind::Assert, [1, 0, 0]));
-    assert!(fault.to_string().contains("assertion `in[threadIdx.x] == 1` at functions.cu:120 in `asserted`"), "{fault}");
+    assert!(
+        fault.to_string().contains("assertion `in[threadIdx.x] == 1` at functions.cu:120 in `asserted`"),
+        "{fault}"
+    );
 }
 
 #[test]
@@ -411,9 +448,11 @@ fn conditional_nodes() {
     let mut memory = Memory::default();
     let left = memory.put(&[2_i32]);
     for _ in 0..2 {
-        launch(&image, &mut memory, "count_down", [1, 1, 1], [1, 1, 1], 0, &[arg(left), arg(77_u64)]).unwrap();
+        launch(&image, &mut memory, "count_down", [1, 1, 1], [1, 1, 1], 0, &[arg(left), arg(77_u64)])
+            .unwrap();
     }
     assert_eq!(*memory.conditions.lock().unwrap(), [(77, 1), (77, 0)]);
-    let fault = launch(&image, &mut memory, "count_down", [1, 1, 1], [1, 1, 1], 0, &[arg(left), arg(0_u64)]).unwrap_err();
+    let fault = launch(&image, &mut memory, "count_down", [1, 1, 1], [1, 1, 1], 0, &[arg(left), arg(0_u64)])
+        .unwrap_err();
     assert!(fault.to_string().contains("no such condition"), "{fault}");
 }

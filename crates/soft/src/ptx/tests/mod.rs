@@ -1,6 +1,5 @@
 //! Tests of the interpreter, on PTX that NVRTC made (`data/`, with its CUDA C++ source) and on PTX written here.
 
-mod arithmetic;
 mod cooperation;
 mod faults;
 mod fuzz;
@@ -13,17 +12,21 @@ use std::cell::UnsafeCell;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{DeviceMemory, Fault, FaultKind, Image, Launch, MemoryFault, Span, run};
+use super::error::Fault;
+use super::{DeviceMemory, FaultKind, Image, Launch, MemoryFault, Span, run};
 
 pub(super) const BASIC: &str = include_str!("data/basic.ptx");
 pub(super) const COOPERATION: &str = include_str!("data/cooperation.ptx");
 pub(super) const FUNCTIONS: &str = include_str!("data/functions.ptx");
 pub(super) const CONDITIONAL: &str = include_str!("data/conditional.ptx");
 
+/// Device address, bytes, contents.
+type Buffer = (u64, usize, Box<[UnsafeCell<u64>]>);
+
 /// Global memory of a test: buffers far apart.
 #[derive(Default)]
 pub(super) struct Memory {
-    buffers: Vec<(u64, usize, Box<[UnsafeCell<u64>]>)>,
+    buffers: Vec<Buffer>,
     pub(super) epoch: AtomicU64,
     pub(super) conditions: Mutex<Vec<(u64, u32)>>,
     pub(super) translations: AtomicU64,
@@ -70,7 +73,8 @@ impl Memory {
     pub(super) fn get<T: Plain>(&self, address: u64) -> Vec<T> {
         let (_, len, words) = self.buffers.iter().find(|(start, _, _)| *start == address).unwrap();
         // SAFETY: no kernel runs while a test reads.
-        let bytes: Vec<u8> = words.iter().flat_map(|word| unsafe { *word.get() }.to_le_bytes()).take(*len).collect();
+        let bytes: Vec<u8> =
+            words.iter().flat_map(|word| unsafe { *word.get() }.to_le_bytes()).take(*len).collect();
         bytes.chunks_exact(T::BYTES).map(T::from_bytes).collect()
     }
 }

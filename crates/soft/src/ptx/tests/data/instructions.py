@@ -1,9 +1,11 @@
-"""Makes instructions.ptx, one kernel for each instruction, and records on a GPU what it computes.
+"""Lists instructions, and records on a GPU what they compute.
 
-    python3 instructions.py           writes instructions.ptx and instructions.in
+    python3 instructions.py           writes instructions.txt and instructions.in
     python3 instructions.py record    runs them through libcuda and writes instructions.out
 
-A kernel reads three 64-bit words per thread and writes one. Registers of the instruction are the low bits of those words.
+Each line of instructions.txt has the first byte of a table of inputs and the text of a kernel made from
+instruction.template; those of approximate instructions begin with `~`. The kernel reads three 64-bit words per thread and
+writes one. Registers of the instruction are the low bits of those words.
 """
 import ctypes, os, random, struct, sys
 
@@ -159,7 +161,9 @@ def instructions():
     for to, d, _ in integers:
         for source, a, _ in integers:
             op(f"cvt.{to}.{source}", d, a, INT)
-            if to != source:
+            # The assembler refuses `.sat` where nothing can be out of range.
+            bits, source_bits = int(to[1:]), int(source[1:])
+            if source[0] != to[0] and source_bits >= bits or source_bits > bits or source[0] == "s" and to[0] == "u":
                 op(f"cvt.sat.{to}.{source}", d, a, INT)
         for mode in ("rni", "rzi", "rmi", "rpi"):
             for source, a, table in (("f32", "r", F32), ("f64", "d", F64), ("f16", "h", F16)):
@@ -191,6 +195,22 @@ def instructions():
         op(f"cvt.{mode}.ftz.f32.f32", "r", "r", F32)
         op(f"cvt.{mode}.f64.f64", "d", "d", F64)
         op(f"cvt.{mode}.f16.f16", "h", "h", F16)
+    for t in ("u16x2", "s16x2"):
+        for name in ("add", "min", "max"):
+            op(f"{name}.{t}", "r", "rr", INT)
+    op("max.relu.s16x2", "r", "rr", INT)
+    op("max.relu.s32", "r", "rr", INT)
+    for cmp in ("lt", "neu"):
+        for to, r in (("u32", "r"), ("f16x2", "r")):
+            op(f"set.{cmp}.{to}.f16x2", r, "rr", F16)
+        op(f"set.{cmp}.u32.f16", "r", "hh", F16)
+        op(f"set.{cmp}.f16.f16", "h", "hh", F16)
+        op(f"set.{cmp}.bf16x2.bf16x2", "r", "rr", F16)
+    op("set.lt.and.u32.s32", "r", "rr", INT)
+    text, *rest = out.pop()
+    out.append((text.replace(";", ", !%p3;"), *rest))
+    for bits, r in ((16, "h"), (32, "r")):
+        out.append((f"mov.b{2 * bits} {'%d6' if r == 'r' else '%r6'}, {{$a, $b}}; mov.b{2 * bits} {{$c, _}}, {'%d6' if r == 'r' else '%r6'}; sub.u{bits} $d, $c, $b;", r, r * 3, INT))
     for mode in ("up", "down", "bfly", "idx"):
         for clamp in ("31", "0", "7", "6175", "2055"):
             out.append((f"shfl.sync.{mode}.b32 %r8|%p1, $a, $b, {clamp}, 0xffffffff; selp.b32 $x, 1, 0, %p1; add.u32 $d, %r8, $x;", "r", "rr", INT))
@@ -202,36 +222,32 @@ def instructions():
     return out
 
 
-def kernel(index, text, d, sources, table):
-    lines = [f".visible .entry k{index}(.param .u64 from, .param .u64 to)", "{",
-             "\t.reg .pred %p<4>;", "\t.reg .b16 %h<10>;", "\t.reg .b32 %r<12>;", "\t.reg .b64 %d<12>;",
-             "\tmov.u32 %r9, %tid.x;", "\tld.param.u64 %d8, [from];", "\tld.param.u64 %d9, [to];",
-             "\tmad.wide.u32 %d8, %r9, 24, %d8;", "\tmad.wide.u32 %d9, %r9, 8, %d9;"]
-    for i in range(3):
-        lines.append(f"\tld.global.u64 %d{i + 1}, [%d8+{table * THREADS * 24 + 8 * i}];")
-        lines.append(f"\tcvt.u32.u64 %r{i + 1}, %d{i + 1};")
-        lines.append(f"\tcvt.u16.u64 %h{i + 1}, %d{i + 1};")
-    lines.append("\tsetp.gt.s32 %p3, %r3, 5;")
+def line(text, d, sources, table):
+    mark = "~" if text.startswith("~") else ""
     text = text.lstrip("~").replace("$d", f"%{d}4").replace("$x", "%r5").replace("$y", "%r6")
     for i, r in enumerate(sources):
         text = text.replace("$" + "abc"[i], f"%{r}{i + 1}")
-    lines.append("\t" + text)
-    lines.append({"h": "\tcvt.u64.u16 %d5, %h4;", "r": "\tcvt.u64.u32 %d5, %r4;", "d": "\tmov.b64 %d5, %d4;"}[d])
-    lines += [f"\tst.global.u64 [%d9+{index * THREADS * 8}], %d5;", "\tret;", "}", ""]
-    return "\n".join(lines)
+    text += {"h": " cvt.u64.u16 %d5, %h4;", "r": " cvt.u64.u32 %d5, %r4;", "d": " mov.b64 %d5, %d4;"}[d]
+    return f"{mark}{table * THREADS * 24} {text}"
+
+
+def kernel(template, index, line):
+    table, text = line.lstrip("~").split(" ", 1)
+    place = str(index * THREADS * 8)
+    return (template.replace("@INDEX@", str(index)).replace("@TABLE@", table).replace("@TEXT@", text)
+            .replace("@PLACE@", place))
 
 
 def main():
     path = lambda name: os.path.join(HERE, name)
-    names = instructions()
-    head = ".version 8.0\n.target sm_90\n.address_size 64\n\n"
-    text = head + "\n".join(kernel(i, *item) for i, item in enumerate(names))
+    names = [line(*item) for item in instructions()]
     words = inputs()
     if "record" not in sys.argv:
-        open(path("instructions.ptx"), "w").write(text)
         open(path("instructions.in"), "wb").write(struct.pack(f"<{len(words)}Q", *words))
-        open(path("instructions.txt"), "w").write("".join(item[0] + "\n" for item in names))
+        open(path("instructions.txt"), "w").write("".join(name + "\n" for name in names))
         return
+    head = ".version 8.0\n.target sm_90\n.address_size 64\n"
+    template = open(path("instruction.template")).read()
     cuda = ctypes.CDLL("libcuda.so.1")
 
     def call(name, *args):
@@ -253,9 +269,9 @@ def main():
     call("cuMemcpyHtoD_v2", source, packed, len(packed))
     args = (ctypes.c_void_p * 2)(ctypes.addressof(source), ctypes.addressof(target))
     for index, item in enumerate(names):
-        one = (head + kernel(index, *item)).encode()
+        one = (head + kernel(template, index, item)).encode()
         if cuda.cuModuleLoadDataEx(ctypes.byref(module), one, 2, options, values):
-            print(item[0], log.value.decode(), file=sys.stderr)
+            print(item, log.value.decode(), file=sys.stderr)
             continue
         call("cuModuleGetFunction", ctypes.byref(function), module, f"k{index}".encode())
         call("cuLaunchKernel", function, 1, 1, 1, THREADS, 1, 1, 0, None, args, None)

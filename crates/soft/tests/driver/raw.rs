@@ -1,39 +1,36 @@
 //! The raw calls against the answers of a real driver.
-#![allow(missing_docs, clippy::undocumented_unsafe_blocks)]
-
-mod common;
 
 use std::ffi::{CStr, CString, c_void};
 use std::ptr::{null, null_mut};
 
-use common::*;
+use crate::common::*;
 use cuda_sys::*;
 
 #[test]
 fn launch_runs_a_kernel_with_copied_parameters() {
-    let driver = installed_driver();
+    let driver = &session();
     let library = library(driver);
     let (function, stream) = (function(driver, library, "fill"), stream(driver));
     let (mut address, mut n, mut value) = (words(driver, 100), 90u32, 5u32);
-    let mut arguments: [*mut c_void; 3] = [(&raw mut address).cast(), (&raw mut n).cast(), (&raw mut value).cast()];
+    let mut arguments: [*mut c_void; 3] =
+        [(&raw mut address).cast(), (&raw mut n).cast(), (&raw mut value).cast()];
     let gate = Gate::close(driver, stream);
     let launch = |arguments: &mut [*mut c_void; 3]| unsafe {
         driver.cuLaunchKernel(function, 4, 1, 1, 32, 1, 1, 0, stream, arguments.as_mut_ptr(), null_mut())
     };
     assert_eq!(launch(&mut arguments), OK);
-    value = 9;
+    unsafe { (&raw mut value).write(9) };
     assert_eq!(unsafe { driver.cuStreamQuery(stream) }, CUresult::CUDA_ERROR_NOT_READY);
     gate.open();
     assert_eq!(unsafe { driver.cuStreamSynchronize(stream) }, OK);
     let found = read(driver, address, 100);
     assert_eq!(found[..90], [5; 90]);
     assert_eq!(found[90..], [0; 10]);
-    let _ = value;
 }
 
 #[test]
 fn launch_checks_sizes_and_arguments() {
-    let driver = installed_driver();
+    let driver = &session();
     let library = library(driver);
     let (function, stream) = (function(driver, library, "add"), stream(driver));
     let (mut address, mut value) = (words(driver, 1), 1u32);
@@ -65,9 +62,11 @@ fn launch_checks_sizes_and_arguments() {
         let none = driver.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, null_mut(), null_mut());
         assert_eq!(none, IV);
         let mut holes: [*mut c_void; 2] = [(&raw mut address).cast(), null_mut()];
-        let hole = driver.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, holes.as_mut_ptr(), null_mut());
+        let hole =
+            driver.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, holes.as_mut_ptr(), null_mut());
         assert_eq!(hole, IV);
-        let nobody = driver.cuLaunchKernel(null_mut(), 1, 1, 1, 1, 1, 1, 0, stream, holes.as_mut_ptr(), null_mut());
+        let nobody =
+            driver.cuLaunchKernel(null_mut(), 1, 1, 1, 1, 1, 1, 0, stream, holes.as_mut_ptr(), null_mut());
         assert_eq!(nobody, CUresult::CUDA_ERROR_INVALID_HANDLE);
         // The packed form: too large, right, too small, empty.
         let mut block = [0u8; 32];
@@ -93,7 +92,7 @@ fn launch_checks_sizes_and_arguments() {
 
 #[test]
 fn parameter_layout_is_told() {
-    let driver = installed_driver();
+    let driver = &session();
     let kernel = kernel(driver, library(driver), "layout");
     let info = |index: usize| unsafe {
         let (mut offset, mut size) = (0, 0);
@@ -115,10 +114,14 @@ fn parameter_layout_is_told() {
 
 #[test]
 fn bad_ptx_fills_the_log() {
-    let driver = installed_driver();
-    let text = CString::new(".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry k() { frobnicate.u32 %r1; }\n").unwrap();
+    let driver = &session();
+    let text = CString::new(
+        ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry k() { frobnicate.u32 %r1; }\n",
+    )
+    .unwrap();
     let mut log = vec![0u8; 512];
-    let mut options = [CUjit_option::CU_JIT_ERROR_LOG_BUFFER, CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
+    let mut options =
+        [CUjit_option::CU_JIT_ERROR_LOG_BUFFER, CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
     let mut values: [*mut c_void; 2] = [log.as_mut_ptr().cast(), 512usize as *mut c_void];
     let mut library = null_mut();
     let answer = unsafe {
@@ -141,10 +144,13 @@ fn bad_ptx_fills_the_log() {
 
 #[test]
 fn module_variables_have_their_initial_values() {
-    let driver = installed_driver();
+    let driver = &session();
     let (mut address, mut bytes) = (0, 0);
     let library = library(driver);
-    assert_eq!(unsafe { driver.cuLibraryGetGlobal(&mut address, &mut bytes, library, c"counter".as_ptr()) }, OK);
+    assert_eq!(
+        unsafe { driver.cuLibraryGetGlobal(&mut address, &mut bytes, library, c"counter".as_ptr()) },
+        OK
+    );
     assert_eq!(bytes, 4);
     assert_eq!(read(driver, address, 1), [7]);
     let missing = unsafe { driver.cuLibraryGetGlobal(&mut address, &mut bytes, library, c"nobody".as_ptr()) };
@@ -155,7 +161,7 @@ fn module_variables_have_their_initial_values() {
 
 #[test]
 fn copies_check_their_ranges_at_the_call() {
-    let driver = installed_driver();
+    let driver = &session();
     let address = words(driver, 16);
     let mut host = [1u32; 32];
     unsafe {
@@ -174,7 +180,7 @@ fn copies_check_their_ranges_at_the_call() {
 
 #[test]
 fn pageable_sources_are_read_at_the_call_pinned_ones_later() {
-    let driver = installed_driver();
+    let driver = &session();
     let (stream, address) = (stream(driver), words(driver, 2));
     let mut pinned: *mut c_void = null_mut();
     unsafe {
@@ -197,7 +203,7 @@ fn pageable_sources_are_read_at_the_call_pinned_ones_later() {
 
 #[test]
 fn events_order_streams_and_measure_time() {
-    let driver = installed_driver();
+    let driver = &session();
     let library = library(driver);
     let multiply = function(driver, library, "multiply");
     let (first, second) = (stream(driver), stream(driver));
@@ -218,7 +224,8 @@ fn events_order_streams_and_measure_time() {
         assert_eq!(driver.cuStreamWaitEvent(second, end, 0), OK);
         let (mut target, mut value) = (address, 5u32);
         let mut arguments: [*mut c_void; 2] = [(&raw mut target).cast(), (&raw mut value).cast()];
-        let launched = driver.cuLaunchKernel(multiply, 1, 1, 1, 1, 1, 1, 0, second, arguments.as_mut_ptr(), null_mut());
+        let launched =
+            driver.cuLaunchKernel(multiply, 1, 1, 1, 1, 1, 1, 0, second, arguments.as_mut_ptr(), null_mut());
         assert_eq!(launched, OK);
         assert_eq!(driver.cuEventQuery(end), CUresult::CUDA_ERROR_NOT_READY);
         assert_eq!(driver.cuEventElapsedTime(&mut elapsed, start, end), CUresult::CUDA_ERROR_NOT_READY);
@@ -234,7 +241,7 @@ fn events_order_streams_and_measure_time() {
 
 #[test]
 fn host_functions_may_not_call_the_driver() {
-    let driver = installed_driver();
+    let driver = &session();
     let stream = stream(driver);
     unsafe extern "C" fn call(out: *mut c_void) {
         let driver = cuda_sys::driver().unwrap();
@@ -259,7 +266,7 @@ fn host_functions_may_not_call_the_driver() {
 
 #[test]
 fn the_legacy_stream_waits_for_blocking_streams_only() {
-    let driver = installed_driver();
+    let driver = &session();
     let (mut blocking, free) = (null_mut(), stream(driver));
     let address = words(driver, 2);
     unsafe {
@@ -273,6 +280,7 @@ fn the_legacy_stream_waits_for_blocking_streams_only() {
         let mut context = null_mut();
         assert_eq!(driver.cuCtxGetCurrent(&mut context), OK);
         let (context, flag) = (context.addr(), std::sync::Arc::clone(&done));
+        let driver = driver.driver;
         let waiter = std::thread::spawn(move || {
             assert_eq!(driver.cuCtxSetCurrent(context as CUcontext), OK);
             assert_eq!(driver.cuMemsetD32(address + 4, 2, 1), OK);
@@ -288,7 +296,7 @@ fn the_legacy_stream_waits_for_blocking_streams_only() {
 
 #[test]
 fn pool_memory_is_counted_and_freed_in_order() {
-    let driver = installed_driver();
+    let driver = &session();
     let stream = stream(driver);
     let mut pool = null_mut();
     unsafe {
@@ -324,11 +332,12 @@ fn pool_memory_is_counted_and_freed_in_order() {
 
 #[test]
 fn pointers_tell_what_they_point_to() {
-    let driver = installed_driver();
+    let driver = &session();
     let address = words(driver, 4);
     unsafe {
         let (mut kind, mut size, mut start) = (0u32, 0usize, 0u64);
-        let ask = |attribute, out: *mut c_void, pointer| driver.cuPointerGetAttribute(out, attribute, pointer);
+        let ask =
+            |attribute, out: *mut c_void, pointer| driver.cuPointerGetAttribute(out, attribute, pointer);
         type A = CUpointer_attribute_enum;
         assert_eq!(ask(A::CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (&raw mut kind).cast(), address + 5), OK);
         assert_eq!(kind, 2);
@@ -336,13 +345,16 @@ fn pointers_tell_what_they_point_to() {
         assert_eq!(ask(A::CU_POINTER_ATTRIBUTE_RANGE_SIZE, (&raw mut size).cast(), address + 5), OK);
         assert_eq!((start, size), (address, 16));
         assert_eq!(ask(A::CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (&raw mut kind).cast(), address + 16), IV);
-        assert_eq!(ask(A::CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (&raw mut kind).cast(), (&raw const kind).addr() as u64), IV);
+        assert_eq!(
+            ask(A::CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (&raw mut kind).cast(), (&raw const kind).addr() as u64),
+            IV
+        );
     }
 }
 
 #[test]
 fn calls_newer_than_the_version_asked_for_are_not_there() {
-    let driver = installed_driver();
+    let driver = &session();
     let find = |name: &CStr, version: i32| unsafe {
         let (mut pointer, mut status) = (null_mut(), CUdriverProcAddressQueryResult(9));
         let answer = driver.cuGetProcAddress(name.as_ptr(), &mut pointer, version, 0, &mut status);

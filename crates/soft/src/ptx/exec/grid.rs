@@ -1,0 +1,76 @@
+//! A launch as the blocks see it.
+
+use crate::ptx::code::Program;
+use crate::ptx::error::{Fault, FaultKind};
+use crate::ptx::image::Launch;
+use crate::ptx::memory::DeviceMemory;
+
+/// What all blocks of a launch share.
+pub(super) struct Grid<'a> {
+    pub(super) launch: &'a Launch<'a>,
+    pub(super) program: &'a Program,
+    pub(super) memory: &'a dyn DeviceMemory,
+    /// Static and dynamic shared memory of a block.
+    pub(super) shared_bytes: usize,
+    pub(super) threads: u32,
+}
+
+/// Checks a launch against its kernel. The second value is the number of blocks.
+pub(super) fn prepare<'a>(
+    launch: &'a Launch<'a>,
+    memory: &'a dyn DeviceMemory,
+) -> Result<(Grid<'a>, u64), Fault> {
+    let kernel = launch.kernel;
+    let refuse = |detail: String| Fault {
+        kind: FaultKind::LaunchFailed,
+        kernel: kernel.name.clone(),
+        line: 0,
+        block: [0; 3],
+        thread: [0; 3],
+        address: None,
+        size: None,
+        write: false,
+        detail,
+    };
+    let wanted = kernel.param_bytes() as usize;
+    if launch.params.len() != wanted {
+        return Err(refuse(format!(
+            "the kernel has {wanted} bytes of parameters, {} are given",
+            launch.params.len()
+        )));
+    }
+    let variables = kernel.program.globals.len();
+    if launch.globals.len() != variables {
+        return Err(refuse(format!(
+            "the image has {variables} variables, {} addresses are given",
+            launch.globals.len()
+        )));
+    }
+    for (variable, &address) in kernel.program.globals.iter().zip(launch.globals) {
+        if !address.is_multiple_of(variable.align) {
+            let (name, align) = (&variable.name, variable.align);
+            return Err(refuse(format!("variable `{name}` at {address:#x} is not aligned to {align} bytes")));
+        }
+    }
+    let product =
+        |dims: [u32; 3]| dims.iter().try_fold(1_u64, |product, &dim| product.checked_mul(u64::from(dim)));
+    let threads = product(launch.block).filter(|threads| (1..=1024).contains(threads));
+    let Some(threads) = threads else {
+        return Err(refuse(format!("a block of {:?} threads is not within 1 to 1024", launch.block)));
+    };
+    let Some(total) = product(launch.grid).filter(|&blocks| blocks > 0 && blocks < 1 << 63) else {
+        return Err(refuse(format!("a grid of {:?} blocks is impossible", launch.grid)));
+    };
+    let shared = u64::from(kernel.static_shared) + u64::from(launch.dynamic_shared);
+    if shared > 1 << 28 {
+        return Err(refuse(format!("{shared} bytes of shared memory are too many")));
+    }
+    let grid = Grid {
+        launch,
+        program: &kernel.program,
+        memory,
+        shared_bytes: shared as usize,
+        threads: threads as u32,
+    };
+    Ok((grid, total))
+}

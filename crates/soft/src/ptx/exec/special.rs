@@ -1,0 +1,65 @@
+//! What special registers and address tests answer.
+
+use std::time::SystemTime;
+
+use super::grid::Grid;
+use crate::ptx::code::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, SpaceTest, WINDOW};
+use crate::ptx::special::Special;
+
+/// Whether a generic address lies in a space.
+pub(super) fn is_space(grid: &Grid<'_>, address: u64, which: SpaceTest) -> bool {
+    let within = |window: u64| address.wrapping_sub(window) < WINDOW;
+    let constant = || {
+        let mut variables = grid.program.globals.iter().zip(grid.launch.globals);
+        variables.any(|(variable, &start)| variable.is_const && address.wrapping_sub(start) < variable.size)
+    };
+    match which {
+        SpaceTest::Shared => within(SHARED_WINDOW),
+        SpaceTest::Local => within(LOCAL_WINDOW),
+        SpaceTest::Param => within(PARAM_WINDOW),
+        SpaceTest::Const => constant(),
+        SpaceTest::Global => address < SHARED_WINDOW && !constant(),
+    }
+}
+
+/// The value of a special register; `clock` is the number of instructions executed.
+pub(super) fn special(
+    grid: &Grid<'_>,
+    which: Special,
+    linear: u32,
+    index: [u32; 3],
+    block: [u32; 3],
+    clock: u64,
+) -> u64 {
+    let axis = |dims: [u32; 3], axis: u8| u64::from(dims[usize::from(axis % 3)]);
+    let lane = linear % 32;
+    let below = (1_u32 << lane) - 1;
+    let nanoseconds = || {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        since.map_or(0, |since| since.as_nanos() as u64)
+    };
+    match which {
+        Special::Tid(of) => axis(index, of),
+        Special::Ntid(of) => axis(grid.launch.block, of),
+        Special::Ctaid(of) => axis(block, of),
+        Special::Nctaid(of) => axis(grid.launch.grid, of),
+        Special::LaneId => u64::from(lane),
+        Special::WarpId => u64::from(linear / 32),
+        Special::WarpCount => u64::from(grid.threads.div_ceil(32)),
+        Special::LanemaskEq => u64::from(1_u32 << lane),
+        Special::LanemaskLt => u64::from(below),
+        Special::LanemaskLe => u64::from(below | (1 << lane)),
+        Special::LanemaskGe => u64::from(!below),
+        Special::LanemaskGt => u64::from(!below & !(1 << lane)),
+        Special::Clock { high: false } => u64::from(clock as u32),
+        Special::Clock { high: true } => clock >> 32,
+        Special::Clock64 => clock,
+        Special::GlobalTimer => nanoseconds(),
+        Special::GlobalTimerLow => u64::from(nanoseconds() as u32),
+        Special::GlobalTimerHigh => nanoseconds() >> 32,
+        Special::DynamicShared => u64::from(grid.launch.dynamic_shared),
+        Special::TotalShared => grid.shared_bytes as u64,
+        Special::Fixed(value) => u64::from(value),
+        Special::GridId => 0,
+    }
+}

@@ -1,0 +1,60 @@
+//! A host thread that runs blocks.
+
+use super::access::{Near, Place, Spans};
+use super::barrier::BarrierWait;
+use super::grid::Grid;
+use super::trouble::{Step, Trouble};
+use super::warp::WarpWait;
+use crate::ptx::code::Space;
+
+/// A host thread at work on a grid.
+pub(super) struct Worker<'a> {
+    pub(super) grid: &'a Grid<'a>,
+    pub(super) spans: Spans,
+    /// Instructions executed so far.
+    pub(super) steps: u64,
+}
+
+/// Why a thread stopped.
+pub(super) enum Stop {
+    Ended,
+    Yielded,
+    Barrier(BarrierWait),
+    Warp(WarpWait),
+}
+
+/// What a thread sees of its block.
+pub(super) struct Surroundings<'a> {
+    pub(super) shared: &'a mut [u8],
+    pub(super) block: [u32; 3],
+}
+
+impl<'a> Worker<'a> {
+    pub(super) fn new(grid: &'a Grid<'a>) -> Self {
+        Worker { grid, spans: Spans::new(), steps: 0 }
+    }
+
+    /// Checks alignment and bounds of an access.
+    #[inline(always)]
+    #[allow(clippy::too_many_arguments, reason = "hot path: a struct would be built for every access")]
+    pub(super) fn find(
+        &mut self,
+        near: &Near<'_>,
+        pc: usize,
+        space: Space,
+        address: u64,
+        bytes: u32,
+        align: u32,
+        write: bool,
+    ) -> Step<Place> {
+        if address & u64::from(align - 1) != 0 {
+            return Err(Trouble::misaligned(address, bytes, write));
+        }
+        if space != Space::Global
+            && let Some(place) = near.place(space, address, bytes, write)?
+        {
+            return Ok(place);
+        }
+        self.spans.host(self.grid.memory, pc, address, bytes, write).map(Place::Host)
+    }
+}

@@ -1,0 +1,140 @@
+//! Statements and instructions of a function, each to those who know it.
+
+use super::body::Body;
+use super::scope::{Name, Scopes};
+use super::spec::{Lowered, Problem, Spec};
+use super::symbols::Symbols;
+use super::{control, convert, data, float, integer, memory};
+use crate::ptx::code::{Function, Inst};
+use crate::ptx::error::{MOST_ERRORS, PtxError};
+use crate::ptx::syntax::{self, Instruction, Statement, StatementKind};
+use crate::ptx::types::Type;
+
+/// Lowers a function that has a body.
+pub(super) fn lower<'t>(
+    source: &syntax::Function<'t>,
+    symbols: &mut Symbols<'t>,
+    errors: &mut Vec<PtxError>,
+) -> Function {
+    let statements = source.body.as_deref().unwrap_or(&[]);
+    let (scopes, twice) = Scopes::new(statements);
+    for (line, name) in twice {
+        errors.push(PtxError::new(line, format!("label `{name}` is defined twice")));
+    }
+    let mut body = Body::new(source.name, source.is_kernel, source.line, scopes, symbols);
+    body.signature(source, errors);
+    for statement in statements {
+        if errors.len() >= MOST_ERRORS {
+            break;
+        }
+        body.line = statement.line;
+        if let Err(problem) = body.statement(statement) {
+            errors.push(PtxError::new(statement.line, words(statement, problem)));
+        }
+    }
+    body.emit(Inst::Return);
+    body.finish(errors)
+}
+
+/// The message for a statement that cannot be lowered.
+fn words(statement: &Statement<'_>, problem: Problem) -> String {
+    let StatementKind::Instruction(instruction) = &statement.kind else {
+        return match problem {
+            Problem::Wrong(words) => words,
+            Problem::Unsupported => "this declaration is not supported by the software driver".into(),
+        };
+    };
+    let mut name = instruction.opcode.to_owned();
+    for modifier in &instruction.modifiers {
+        name.push('.');
+        name.push_str(modifier);
+    }
+    match problem {
+        Problem::Unsupported => format!("instruction `{name}` is not supported by the software driver"),
+        Problem::Wrong(words) => format!("instruction `{name}`: {words}"),
+    }
+}
+
+impl<'t> Body<'_, 't> {
+    fn statement(&mut self, statement: &Statement<'t>) -> Lowered<()> {
+        match &statement.kind {
+            StatementKind::Open => self.scopes.open(self.frame_end),
+            StatementKind::Close => self.frame_end = self.scopes.close().unwrap_or(self.frame_end),
+            StatementKind::Registers { ty, name, count } => {
+                let is_new = match count {
+                    Some(count) => self.scopes.define_range(name, *ty, *count),
+                    None => self.scopes.define(name, Name::Register { ty: *ty, slot: None }),
+                };
+                if !is_new {
+                    return Err(format!("register `{name}` is defined twice").into());
+                }
+            }
+            StatementKind::Variable(variable) => self.variable(variable)?,
+            StatementKind::Label(name) => self.place_label(name),
+            StatementKind::Targets { name, labels } => {
+                let labels = labels.iter().map(|label| self.label(label)).collect::<Lowered<Vec<u32>>>()?;
+                if !self.scopes.define(name, Name::Targets(labels)) {
+                    return Err(format!("`{name}` is defined twice").into());
+                }
+            }
+            StatementKind::Prototype => {}
+            StatementKind::Instruction(instruction) => self.instruction(instruction)?,
+        }
+        Ok(())
+    }
+
+    fn instruction(&mut self, instruction: &Instruction<'t>) -> Lowered<()> {
+        let Some(guard) = instruction.guard else { return self.unguarded(instruction) };
+        let p = self.register(guard.predicate, Type::Pred)?;
+        // A guarded branch is one conditional jump; all else is jumped over.
+        if instruction.opcode == "bra" {
+            let to = control::branch_target(self, instruction)?;
+            self.jump(if guard.negated { Inst::JumpUnless { p, to } } else { Inst::JumpIf { p, to } });
+            return Ok(());
+        }
+        let skip = self.function.code.len();
+        self.emit(Inst::Jump { to: 0 });
+        let result = self.unguarded(instruction);
+        let to = self.function.code.len() as u32;
+        if let Some(slot) = self.function.code.get_mut(skip) {
+            *slot = if guard.negated { Inst::JumpIf { p, to } } else { Inst::JumpUnless { p, to } };
+        }
+        result
+    }
+
+    fn unguarded(&mut self, instruction: &Instruction<'t>) -> Lowered<()> {
+        let mut spec = Spec::new(instruction);
+        let spec = &mut spec;
+        match instruction.opcode {
+            "add" | "sub" | "mul" | "div" | "min" | "max" | "abs" | "neg" | "mad" | "fma" => {
+                if instruction.modifiers.iter().filter_map(|name| Type::parse(name)).any(Type::is_float) {
+                    float::arithmetic(self, spec)
+                } else {
+                    integer::arithmetic(self, spec)
+                }
+            }
+            "rem" | "sad" | "mul24" | "mad24" | "dp4a" | "dp2a" => integer::arithmetic(self, spec),
+            "addc" | "subc" | "madc" => integer::carrying(self, spec),
+            "and" | "or" | "xor" | "not" | "cnot" | "lop3" | "shl" | "shr" | "shf" | "prmt" | "popc"
+            | "clz" | "bfind" | "brev" | "bfe" | "bfi" | "fns" | "bmsk" | "szext" => {
+                integer::bits(self, spec)
+            }
+            "rcp" | "sqrt" | "rsqrt" | "sin" | "cos" | "ex2" | "lg2" | "tanh" | "copysign" | "testp" => {
+                float::function(self, spec)
+            }
+            "mov" => data::mov(self, spec),
+            "setp" => data::setp(self, spec),
+            "set" => data::set(self, spec),
+            "selp" | "slct" => data::select(self, spec),
+            "cvt" => convert::cvt(self, spec),
+            "cvta" => convert::cvta(self, spec),
+            "isspacep" => convert::isspacep(self, spec),
+            "ld" | "ldu" => memory::load(self, spec),
+            "st" => memory::store(self, spec),
+            "atom" | "red" => memory::atomic(self, spec),
+            "membar" | "fence" => memory::fence(self, spec),
+            "prefetch" | "prefetchu" | "discard" | "applypriority" | "griddepcontrol" => memory::hint(spec),
+            _ => control::instruction(self, spec),
+        }
+    }
+}
