@@ -131,7 +131,7 @@ impl<'g> Frontier<'g> {
     /// the driver answers.
     #[doc(alias = "cuGraphAddKernelNode")]
     #[doc(alias = "cuGraphAddNode")]
-    pub unsafe fn launch(
+    pub unsafe fn launch_untyped(
         &self,
         kernel: &Kernel,
         config: LaunchConfig,

@@ -22,7 +22,7 @@ fn adding_a_node_is_one_call() {
         assert_eq!(cost.total(), 1, "{cost}");
         let (launch, cost) = count(|| {
             // SAFETY: the arguments are the kernel's, and both buffers have 8 elements.
-            unsafe { copy.then().launch(&saxpy, per(8, 32), params![8_u32, 2.0_f32, &x, &y]) }.unwrap()
+            unsafe { copy.then().launch_untyped(&saxpy, per(8, 32), params![8_u32, 2.0_f32, &x, &y]) }.unwrap()
         });
         assert_eq!(cost.total(), 1, "{cost}");
         let (_, cost) = count(|| launch.clone().named("named"));
@@ -58,7 +58,7 @@ fn an_executable_has_one_user_object_retained_just_before_and_released_just_afte
             let buffer = stream.zeros::<u32>(8).unwrap();
             // SAFETY: the graph is never launched.
             last =
-                unsafe { last.then().launch(&increment, per(8, 8), params![&buffer, 8_u32]) }.unwrap().into();
+                unsafe { last.then().launch_untyped(&increment, per(8, 8), params![&buffer, 8_u32]) }.unwrap().into();
         }
         let ((exec, cost), steps) = trace(|| count(|| graph.instantiate().unwrap()));
         assert_eq!(cost.live(Kind::UserObject), 1);
@@ -107,7 +107,7 @@ fn a_graph_launch_is_one_call_and_no_allocation() {
         home.synchronize_blocking().unwrap();
         let graph = context.graph().unwrap();
         // SAFETY: the arguments are the kernel's, and the count is the buffer's.
-        unsafe { graph.root().launch(&increment, per(8, 8), params![&buffer, 8_u32]) }.unwrap();
+        unsafe { graph.root().launch_untyped(&increment, per(8, 8), params![&buffer, 8_u32]) }.unwrap();
         let mut exec = graph.instantiate().unwrap();
         for stream in [&home, &other, &home] {
             let (launched, cost) = count(|| exec.launch(stream));
@@ -133,7 +133,7 @@ fn the_first_launch_elsewhere_waits_for_unsettled_homes_and_later_ones_are_one_c
         let graph = context.graph().unwrap();
         for buffer in &buffers {
             // SAFETY: the arguments are the kernel's, and the count is the buffer's.
-            unsafe { graph.root().launch(&increment, per(8, 8), params![buffer, 8_u32]) }.unwrap();
+            unsafe { graph.root().launch_untyped(&increment, per(8, 8), params![buffer, 8_u32]) }.unwrap();
         }
         let mut exec = graph.instantiate().unwrap();
         let (launched, cost) = count(|| exec.launch(&other));

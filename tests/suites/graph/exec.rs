@@ -27,8 +27,8 @@ fn every_launch_runs_the_whole_graph() {
         let graph = context.graph().unwrap();
         // SAFETY: the arguments are the kernel's, the count is the buffer's, and the edge orders the two.
         unsafe {
-            let first = graph.root().launch(&increment, per(100, 32), params![&buffer, 100_u32]).unwrap();
-            first.then().launch(&increment, per(100, 32), params![&buffer, 50_u32]).unwrap();
+            let first = graph.root().launch_untyped(&increment, per(100, 32), params![&buffer, 100_u32]).unwrap();
+            first.then().launch_untyped(&increment, per(100, 32), params![&buffer, 50_u32]).unwrap();
         }
         let mut exec = graph.instantiate().unwrap();
         for _ in 0..100 {
@@ -73,7 +73,7 @@ fn launches_of_one_executable_on_two_streams_do_not_overlap() {
         let mut last = (*graph.root().empty().unwrap()).clone();
         for _ in 0..10 {
             // SAFETY: the arguments are the kernel's, the count is the buffer's, and the nodes form a chain.
-            last = unsafe { last.then().launch(&increment, per(64, 64), params![&buffer, 64_u32]) }
+            last = unsafe { last.then().launch_untyped(&increment, per(64, 64), params![&buffer, 64_u32]) }
                 .unwrap()
                 .into();
         }
@@ -122,7 +122,7 @@ fn nodes_run_after_all_they_wait_for() {
             let nodes = (0..WIDTH).map(|place| {
                 let slot = stamps.slice(depth * WIDTH + place..=depth * WIDTH + place).unwrap();
                 // SAFETY: the arguments are the kernel's; the counter is used by atomic operations alone, and each node has its slot.
-                unsafe { frontier.launch(&stamp, per(1, 1), params![&counter, slot]) }.unwrap().into()
+                unsafe { frontier.launch_untyped(&stamp, per(1, 1), params![&counter, slot]) }.unwrap().into()
             });
             let nodes: Vec<cuda_graph::Node> = nodes.collect();
             layer = nodes;
@@ -190,7 +190,7 @@ fn executables_are_made_and_launched_by_threads_without_a_current_context() {
                 let graph = context.graph().unwrap();
                 // SAFETY: the arguments are the kernel's, and the count is the buffer's.
                 let node =
-                    unsafe { graph.root().launch(&increment, per(8, 8), params![&buffer, 8_u32]) }.unwrap();
+                    unsafe { graph.root().launch_untyped(&increment, per(8, 8), params![&buffer, 8_u32]) }.unwrap();
                 node.then().fill(buffer.slice(..4).unwrap(), 7).unwrap();
                 let mut exec = graph.instantiate().unwrap();
                 exec.upload(&stream).unwrap();

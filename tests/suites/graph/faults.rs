@@ -15,7 +15,7 @@ fn whatever_call_fails_nothing_stays_behind() {
         let buffer = home.zeros::<u32>(8)?;
         let fill = graph.root().fill(&buffer, 1)?;
         // SAFETY: the arguments are the kernel's, and the count is the buffer's.
-        unsafe { fill.then().launch(&increment, per(8, 8), params![&buffer, 8_u32]) }?;
+        unsafe { fill.then().launch_untyped(&increment, per(8, 8), params![&buffer, 8_u32]) }?;
         let mut exec = graph.instantiate()?;
         exec.launch(&other)?;
         assert_eq!(buffer.read_blocking(&other)?, [2; 8]);

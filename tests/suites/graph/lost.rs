@@ -15,7 +15,7 @@ fn a_fault_in_a_graph_loses_the_context_and_everything_says_so() {
     let graph = context.graph().unwrap();
     // SAFETY: not at all: the kernel writes where nothing is, which ends the context and this process's use of it.
     unsafe {
-        graph.root().launch(&kernel(&context, "poke"), LaunchConfig::new(1, 1), params![0x40_u64, 7_u32])
+        graph.root().launch_untyped(&kernel(&context, "poke"), LaunchConfig::new(1, 1), params![0x40_u64, 7_u32])
     }
     .unwrap();
     let mut exec = graph.instantiate().unwrap();

@@ -63,7 +63,7 @@ fn add(graph: &Drawn, model: &Model, things: &Things, kind: u8, after: &[usize])
         0 => frontier.empty().map(Node::from),
         1 => frontier.fill(things.fodder.slice(number..=number)?, number as u32).map(Node::from),
         // SAFETY: the arguments are the kernel's; the counter is used by atomic operations alone, and each node has its slot.
-        _ => unsafe { frontier.launch(&things.stamp, per(1, 1), params![&things.counter, slot]) }
+        _ => unsafe { frontier.launch_untyped(&things.stamp, per(1, 1), params![&things.counter, slot]) }
             .map(Node::from),
     }
 }

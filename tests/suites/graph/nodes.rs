@@ -31,7 +31,7 @@ fn nodes_are_what_they_were_added_as_in_the_order_of_their_creation() {
         let copy = fill.then().copy(&a, &b).unwrap();
         // SAFETY: the arguments are the kernel's, and the count is the buffer's.
         let launch =
-            unsafe { copy.then().launch(&kernel(&context, "increment"), per(8, 32), params![&b, 8_u32]) };
+            unsafe { copy.then().launch_untyped(&kernel(&context, "increment"), per(8, 32), params![&b, 8_u32]) };
         let launch = launch.unwrap();
         let nodes = graph.nodes().unwrap();
         assert_eq!(nodes, [(*start).clone(), (*fill).clone(), (*copy).clone(), (*launch).clone()]);
@@ -68,8 +68,8 @@ fn a_graph_computes_what_its_nodes_say() {
         // SAFETY: the arguments are the kernels', the counts are the buffers', and the joins order what touches the same memory.
         unsafe {
             let both = graph.after([&left, &right]).unwrap();
-            let sum = both.launch(&offset, per(100, 64), params![&b, &c, 10_u32, 100_u32]).unwrap();
-            let more = sum.then().launch(&increment, per(100, 64), params![&c, 100_u32]).unwrap();
+            let sum = both.launch_untyped(&offset, per(100, 64), params![&b, &c, 10_u32, 100_u32]).unwrap();
+            let more = sum.then().launch_untyped(&increment, per(100, 64), params![&c, 100_u32]).unwrap();
             more.then().copy(a.slice(..10).unwrap(), c.slice(90..).unwrap()).unwrap();
         }
         let mut exec = graph.instantiate().unwrap();
@@ -94,7 +94,7 @@ fn arguments_are_kept_by_value_whatever_their_number_and_width() {
             let owned = params![0xFE_u8, three, 0xFEDC_u16, [21_u64, 22], 0xFEDC_BA98_u32, &out].into_owned();
             three.fill(0);
             // SAFETY: the arguments are the kernel's, and the buffer has the eight elements it writes.
-            unsafe { graph.root().launch(&kernel(&context, "structures"), config, &owned) }.unwrap();
+            unsafe { graph.root().launch_untyped(&kernel(&context, "structures"), config, &owned) }.unwrap();
             let mut params = params![&many];
             for index in 1..20_u64 {
                 match (index - 1) % 4 {
@@ -105,7 +105,7 @@ fn arguments_are_kept_by_value_whatever_their_number_and_width() {
                 }
             }
             // SAFETY: the arguments are the kernel's, and there is a slot for each.
-            unsafe { graph.root().launch(&kernel(&context, "many20"), config, params) }.unwrap();
+            unsafe { graph.root().launch_untyped(&kernel(&context, "many20"), config, params) }.unwrap();
         }
         let mut exec = graph.instantiate().unwrap();
         for _ in 0..3 {
@@ -195,13 +195,13 @@ fn a_kernel_node_with_wrong_arguments_is_refused_and_the_graph_unchanged() {
         let before = graph.view();
         // SAFETY: the add is refused.
         let (added, cost) = count(|| unsafe {
-            node.then().launch(&increment, LaunchConfig::new(1, 2048), params![&buffer, 8_u32])
+            node.then().launch_untyped(&increment, LaunchConfig::new(1, 2048), params![&buffer, 8_u32])
         });
         cost.assert_calls(&[]);
         assert!(matches!(added, Err(Error::Launch(cuda_launch::Error::Limit(_)))));
         if raw::driver().version() >= cuda_sys::Version::new(12, 4) {
             // SAFETY: the add is refused.
-            let added = unsafe { node.then().launch(&increment, per(8, 8), params![&buffer, 8_u64]) };
+            let added = unsafe { node.then().launch_untyped(&increment, per(8, 8), params![&buffer, 8_u64]) };
             let Err(Error::Launch(cuda_launch::Error::WrongArguments(error))) = added else {
                 panic!("{added:?}")
             };
@@ -248,7 +248,7 @@ fn things_of_another_context_are_refused() {
     let graph = Drawn::new(&context);
     let (refusals, cost) = count(|| {
         // SAFETY: the add is refused.
-        let launch = unsafe { graph.root().launch(&kernel(&other, "empty"), per(1, 1), params![]) };
+        let launch = unsafe { graph.root().launch_untyped(&kernel(&other, "empty"), per(1, 1), params![]) };
         [launch.map(drop), graph.root().fill(&buffer, 1).map(drop)]
     });
     assert_eq!(cost.calls("cuGraphAddNode") + cost.calls("cuGraphAddKernelNode"), 0, "{cost}");

@@ -14,7 +14,7 @@ fn nodes_have_names_for_people() {
         let unnamed = graph.root().empty().unwrap();
         // SAFETY: the graph is never launched.
         let launch = unsafe {
-            graph.root().launch(&kernel(&context, "increment"), per(8, 8), params![&buffer, 8_u32])
+            graph.root().launch_untyped(&kernel(&context, "increment"), per(8, 8), params![&buffer, 8_u32])
         }
         .unwrap();
         assert!(unnamed.name().contains("empty"), "{}", unnamed.name());
