@@ -61,6 +61,11 @@ impl Counts {
         by_name(&self.everywhere, name)
     }
 
+    /// Calls of one layout that all threads made.
+    pub(crate) fn anywhere(&self, call: Call) -> u64 {
+        self.everywhere[call as usize]
+    }
+
     /// All driver calls that this thread made.
     #[must_use]
     pub fn total(&self) -> u64 {

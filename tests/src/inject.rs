@@ -13,7 +13,13 @@ struct Plan {
     /// Such calls still to let through.
     before: u64,
     code: CUresult,
-    hit: Option<Call>,
+    hit: Option<Hit>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Hit {
+    call: Call,
+    thread: ThreadId,
 }
 
 #[derive(Debug)]
@@ -83,6 +89,16 @@ impl Injection {
     /// The call that was made to fail.
     #[must_use]
     pub fn hit_call(&self) -> Option<Call> {
+        self.found().map(|hit| hit.call)
+    }
+
+    /// The thread whose call was made to fail.
+    #[must_use]
+    pub fn hit_thread(&self) -> Option<ThreadId> {
+        self.found().map(|hit| hit.thread)
+    }
+
+    fn found(&self) -> Option<Hit> {
         plans().iter().find(|plan| plan.id == self.id)?.hit
     }
 }
@@ -102,7 +118,7 @@ pub(crate) fn answer(call: Call) -> Option<CUresult> {
     let mut plans = plans();
     for plan in plans.iter_mut().filter(|plan| plan.hit.is_none() && plan.target.is(call)) {
         if plan.before == 0 {
-            plan.hit = Some(call);
+            plan.hit = Some(Hit { call, thread: std::thread::current().id() });
             return Some(plan.code);
         }
         plan.before -= 1;

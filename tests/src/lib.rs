@@ -24,6 +24,8 @@ mod live;
 mod poll;
 pub mod raw;
 mod readme;
+pub mod states;
+mod sweep;
 mod user_object;
 mod watch;
 
@@ -37,6 +39,7 @@ pub use kernels::{SMALL, UNKNOWN_INSTRUCTION, kernel};
 pub use leaks::{every_failure, no_leaks, settle};
 pub use live::{Kind, Live, live};
 pub use poll::{SOON, until};
+pub use sweep::{sweep, used_stream};
 pub use user_object::allocations_in_destructors;
 pub use watch::{Step, calls_from_destructors, trace};
 

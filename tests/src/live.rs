@@ -72,6 +72,12 @@ impl Live {
         Self(core::array::from_fn(|kind| self.0[kind] - earlier.0[kind]))
     }
 
+    /// Whether there is more of anything than `earlier`.
+    #[must_use]
+    pub fn is_more_than(&self, earlier: &Self) -> bool {
+        self.0.iter().zip(&earlier.0).any(|(now, then)| now > then)
+    }
+
     /// Whether every number is 0.
     #[must_use]
     pub fn is_nothing(&self) -> bool {

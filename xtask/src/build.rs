@@ -1,4 +1,4 @@
-//! Building the test binaries and the demo, and finding out where cargo has put them.
+//! Building the test binaries, the demo and the program that measures, and finding out where cargo has put them.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -14,6 +14,8 @@ const ASAN_TARGET: &str = "x86_64-unknown-linux-gnu";
 
 const DEMO: &str = "heat";
 
+const BENCH: &str = "bench";
+
 /// How the test binaries are built.
 pub(crate) struct Build<'a> {
     pub(crate) asan: bool,
@@ -28,10 +30,9 @@ impl Build<'_> {
         command.args(["test", "--no-run", "--workspace", "--exclude", "xtask", "--all-features"]);
         self.configure(&mut command, cargo);
         let artifacts = artifacts(command)?;
-        let demo = artifacts.iter().find(|artifact| artifact.is_program(DEMO));
-        let demo = demo.and_then(|artifact| artifact.executable.clone()).context("cargo built no demo")?;
+        let (demo, bench) = (executable(&artifacts, DEMO)?, executable(&artifacts, BENCH)?);
         let binaries = artifacts.into_iter().filter_map(Artifact::into_test).collect();
-        Ok(Suite { version: env!("CARGO_PKG_VERSION").to_owned(), demo, binaries })
+        Ok(Suite { version: env!("CARGO_PKG_VERSION").to_owned(), demo, bench, binaries })
     }
 
     /// Builds one program of a package.
@@ -60,14 +61,27 @@ impl Build<'_> {
 
 /// Builds the demo, optimised: it measures.
 pub(crate) fn demo(cargo: &Cargo) -> Result<PathBuf> {
+    optimised(cargo, DEMO)
+}
+
+/// Builds the program that measures.
+pub(crate) fn bench(cargo: &Cargo) -> Result<PathBuf> {
+    optimised(cargo, BENCH)
+}
+
+fn optimised(cargo: &Cargo, name: &str) -> Result<PathBuf> {
     let mut command = cargo.command();
-    command.args(["build", "--release", "--package", "cuda-tests", "--bin", DEMO]);
-    program(command, DEMO)
+    command.args(["build", "--release", "--package", "cuda-tests", "--bin", name]);
+    program(command, name)
 }
 
 fn program(command: Command, name: &str) -> Result<PathBuf> {
-    let found = artifacts(command)?.into_iter().find(|artifact| artifact.is_program(name));
-    found.and_then(|artifact| artifact.executable).with_context(|| format!("cargo built no {name}"))
+    executable(&artifacts(command)?, name)
+}
+
+fn executable(artifacts: &[Artifact], name: &str) -> Result<PathBuf> {
+    let found = artifacts.iter().find(|artifact| artifact.is_program(name));
+    found.and_then(|artifact| artifact.executable.clone()).with_context(|| format!("cargo built no {name}"))
 }
 
 /// What cargo says of one thing it has built; messages of other kinds lack the fields.

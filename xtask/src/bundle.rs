@@ -36,6 +36,8 @@ fn fill(folder: &Path, mut suite: Suite, runner: &Path) -> Result<u64> {
     let mut bytes = copy(runner, folder, Path::new("runner"))?;
     bytes += copy(&suite.demo, folder, Path::new("heat"))?;
     suite.demo = PathBuf::from("heat");
+    bytes += copy(&suite.bench, folder, Path::new("bench"))?;
+    suite.bench = PathBuf::from("bench");
     for binary in &mut suite.binaries {
         let name = Path::new("tests").join(binary.name.replace("::", "-"));
         bytes += copy(&binary.file, folder, &name)?;

@@ -156,8 +156,10 @@ fn alone(cargo: &Cargo) -> Result<Ended> {
     Ok(Ended::Passed(format!("{} packages", metadata.packages.len())))
 }
 
+/// Without lock files: for packages that are not to be published, cargo would look for their neighbours on the public registry.
 fn package(cargo: &Cargo) -> Result<Ended> {
     let exclude = ["--exclude", "xtask", "--exclude", "cuda-tests"];
-    let arguments = ["package", "--workspace", "--no-verify", "--allow-dirty", "--quiet"];
+    let arguments =
+        ["package", "--workspace", "--no-verify", "--exclude-lockfile", "--allow-dirty", "--quiet"];
     passed(cargo.run(&[arguments.as_slice(), &exclude].concat()))
 }

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use xtask::runner::{self, DemoOptions, Driver, Report, TestOptions};
+use xtask::runner::{self, BenchOptions, DemoOptions, Driver, Report, TestOptions};
 
 use build::Build;
 use cargo::Cargo;
@@ -41,7 +41,9 @@ enum Task {
         #[command(flatten)]
         options: TestOptions,
     },
-    /// Put the test binaries, the demo and a runner into ./bundle, for a machine without Rust
+    /// Measure the library's own time beside the raw driver's, optimised
+    Bench(BenchOptions),
+    /// Put the test binaries, the demo, the measurements and a runner into ./bundle, for a machine without Rust
     Bundle,
     /// Make cuda-sys's bindings from CUDA's headers
     Bindgen {
@@ -78,6 +80,7 @@ fn run(task: Task) -> Result<u8> {
             options.driver = Driver::System;
             test_gpu(&cargo, &options)
         }
+        Task::Bench(options) => runner::bench(&build::bench(&cargo)?, &options),
         Task::Bundle => bundle::run(&cargo).map(|()| 0),
         Task::Bindgen { check } => ci::bindgen(&cargo, check).map(|()| 0),
         Task::Kernels { check } => kernels::run(cargo.root(), check).map(|()| 0),

@@ -19,6 +19,9 @@ use crate::graph::{Graph, Locked};
 /// It can be dropped while it runs; the launch still ends as it should.
 pub struct GraphExec {
     handle: GraphExecHandle,
+    /// The share of the owners that the executable has. Beside the driver's own references it is held here, so that after the context was lost,
+    /// where nothing is destroyed any more, the drop still lets the owners go.
+    _owners: UserObject,
     /// Keys of later updates are the nodes of this graph, which must exist then.
     graph: Graph,
     /// Where memory comes from that was perhaps not yet allocated when the executable was made: the first launch waits for these.
@@ -51,13 +54,13 @@ impl Graph {
             context.with_current(|| instantiate(&locked))
         };
         // The executable has its own reference now; the graph gives its one back whatever came of it.
-        let released = owners.release_from(self.handle());
+        let released = owners.release_from(self.handle()).or_else(|_first| owners.release_from(self.handle()));
         let raw = outcome?.map_err(|failure| locked.explain(&failure))?;
         // SAFETY: the driver has just made it, in this context, and nobody else knows it.
         let handle = unsafe { GraphExecHandle::from_raw_owned(context, raw) };
         drop(locked);
         released?;
-        Ok(GraphExec { handle, graph: self.clone(), homes })
+        Ok(GraphExec { handle, _owners: owners, graph: self.clone(), homes })
     }
 }
 
@@ -104,9 +107,10 @@ impl Locked<'_> {
 /// The home streams of memory that may not be allocated yet, each once.
 fn unsettled_homes(locked: &Locked<'_>) -> Vec<Stream> {
     let mut homes: Vec<Stream> = Vec::new();
-    for allocation in locked.allocations().filter(|allocation| !allocation.is_settled()) {
-        if !homes.contains(allocation.home()) {
-            homes.push(allocation.home().clone());
+    let unsettled = locked.allocations().filter(|allocation| !allocation.is_settled());
+    for home in unsettled.filter_map(|allocation| allocation.home()) {
+        if !homes.contains(home) {
+            homes.push(home.clone());
         }
     }
     homes
@@ -121,7 +125,7 @@ impl GraphExec {
     /// Stands on `cuGraphLaunch`, CUDA 10.0.
     ///
     /// # Errors
-    /// A stream of another context, or what the driver answers.
+    /// A stream of another context or one that is capturing, or what the driver answers.
     #[doc(alias = "cuGraphLaunch")]
     #[inline]
     pub fn launch(&mut self, stream: &impl AsStream) -> Result<()> {
@@ -138,7 +142,7 @@ impl GraphExec {
     /// Stands on `cuGraphUpload`, CUDA 11.1.
     ///
     /// # Errors
-    /// A stream of another context, or what the driver answers.
+    /// A stream of another context or one that is capturing, or what the driver answers.
     #[doc(alias = "cuGraphUpload")]
     pub fn upload(&mut self, stream: &impl AsStream) -> Result<()> {
         let stream = stream.as_stream();
@@ -168,6 +172,8 @@ impl GraphExec {
         let context = stream.context();
         context.ensure_usable()?;
         self.graph.context().ensure_same(context, "the stream of a graph launch")?;
+        // The driver would refuse it too, and invalidate the capture.
+        stream.refuse_capture("launching or uploading an executable graph")?;
         Ok(context)
     }
 
@@ -183,7 +189,7 @@ impl GraphExec {
     #[cold]
     fn launch_first(&mut self, stream: &Stream) -> Result<()> {
         for home in self.homes.iter().filter(|home| *home != stream) {
-            stream.wait_for(home)?;
+            stream.wait_for_uncaptured(home)?;
         }
         self.enqueue(stream)?;
         self.homes = Vec::new();

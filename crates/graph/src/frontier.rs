@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cuda_handles::{Allocation, Element, Error as HandleError, Kernel, Owner, Slice};
-use cuda_launch::{Arguments, LaunchConfig};
+use cuda_launch::{Arguments, ArgumentsOf, LaunchConfig, SafeKernel};
 use cuda_sys::{CUgraphNode, CUgraphNodeParams, Call};
 use smallvec::SmallVec;
 
@@ -114,6 +114,42 @@ impl<'g> Frontier<'g> {
         self.add(Detail::Empty, Owners::new(), &mut params).map(EmptyNode::wrap)
     }
 
+    /// Adds a launch of a typed kernel. Values are packed now; kernel and buffers are kept by the node.
+    ///
+    /// Stands on `cuGraphAddNode`, CUDA 12.2.
+    ///
+    /// ```no_run
+    /// # use cuda_launch::per;
+    /// # cuda_launch::kernel! {
+    /// #     unsafe in cuda_handles::Image::Ptx("");
+    /// #     fn saxpy(n: u32, a: f32, x: In<f32>, y: InOut<f32>) where x.len() >= n, y.len() >= n, grid.x * block.x >= n;
+    /// # }
+    /// # fn main() {}
+    /// # fn example(
+    /// #     graph: &cuda_graph::Graph, saxpy: &saxpy, x: &cuda_handles::Buffer<f32>, y: &cuda_handles::Buffer<f32>
+    /// # ) -> cuda_graph::Result<()> {
+    /// let step = graph.root().launch(saxpy, per(1000, 256), (1000, 2.0, x, y))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// A condition of the kernel does not hold, memory that it writes overlaps other arguments; otherwise as
+    /// [`launch_untyped`](Self::launch_untyped).
+    #[doc(alias = "cuGraphAddKernelNode")]
+    #[doc(alias = "cuGraphAddNode")]
+    pub fn launch<'a, K: SafeKernel>(
+        &self,
+        kernel: &'a K,
+        config: LaunchConfig,
+        arguments: impl ArgumentsOf<'a, K::Signature>,
+    ) -> Result<KernelNode> {
+        let prepared = kernel.prepare(&config, arguments)?;
+        // SAFETY: the kernel's declaration promises this for arguments that meet its conditions, as these do. Memory of the device is no
+        // Rust reference, so that unordered work of others changes numbers and nothing else.
+        unsafe { self.launch_untyped(kernel.kernel(), config, prepared) }
+    }
+
     /// Adds a launch of `kernel`. The values are packed now; kernel and buffers are kept by the node.
     ///
     /// Stands on `cuGraphAddNode`, CUDA 12.2.
@@ -203,7 +239,7 @@ impl<'g> Frontier<'g> {
         if slice.size_bytes() == 0 {
             return Err(Error::NoElements { what });
         }
-        self.of_this_context(role, slice.allocation().home().context())
+        self.of_this_context(role, slice.allocation().context())
     }
 
     fn of_this_context(&self, what: &'static str, context: &cuda_handles::Context) -> Result<()> {
@@ -249,7 +285,12 @@ fn fill_of<T: Element>(target: &Slice<'_, T>, value: T) -> Result<crate::node::F
         [a, b, c, d] => u32::from_ne_bytes([a, b, c, d]),
         _ => return Err(HandleError::FillSize { bytes: bytes.len() }.into()),
     };
-    Ok(crate::node::Fill { address: target.address(), value, width: bytes.len() as u8, count: target.len() })
+    let (address, size) = (target.address(), bytes.len());
+    // A type whose alignment is less than its size may lie where the driver does not fill.
+    if !address.is_multiple_of(size as u64) {
+        return Err(HandleError::Cast { bytes: target.size_bytes(), address, size, align: size }.into());
+    }
+    Ok(crate::node::Fill { address, value, width: size as u8, count: target.len() })
 }
 
 /// By how many bytes two ranges of `bytes` bytes overlap.

@@ -4,7 +4,7 @@ use core::fmt;
 use core::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use cuda_handles::{Context, GraphHandle, Owner};
+use cuda_handles::{Context, Error as HandleError, GraphHandle, Owner};
 use cuda_sys::{CUgraph, CUgraphNode, CUresult, Call, Driver};
 
 use crate::error::{Error, Result};
@@ -67,10 +67,13 @@ impl Graph {
 
     /// Keeps `owner` alive for as long as the graph lives, and in every executable made from now on.
     ///
-    /// For what the nodes reach in ways that the library cannot see, such as addresses inside structs.
+    /// For what the nodes reach in ways that the library cannot see, such as addresses inside structs. A forked child, which can use no graph,
+    /// keeps nothing.
     pub fn keep(&self, owner: impl Into<Owner>) {
         let owner = owner.into();
-        self.lock().kept.push(owner);
+        if let Ok(mut locked) = self.look() {
+            locked.kept.push(owner);
+        }
     }
 
     /// The number of nodes.
@@ -102,8 +105,17 @@ impl Graph {
         Ok(self.lock())
     }
 
+    /// Takes the lock to look into the table, which makes sense after the context was lost, too. Refused in a forked child: the lock may have been
+    /// held by a thread that does not exist there.
+    pub(crate) fn look(&self) -> Result<Locked<'_>> {
+        match self.context().ensure_usable() {
+            Err(error @ HandleError::Forked) => Err(error.into()),
+            _ => Ok(self.lock()),
+        }
+    }
+
     /// Takes the lock of the root graph. It is held for driver calls on this graph, and nothing is dropped under it.
-    pub(crate) fn lock(&self) -> Locked<'_> {
+    fn lock(&self) -> Locked<'_> {
         // What runs under the lock does not panic; a table that saw one anyway is consistent between calls.
         let table = self.0.table.lock().unwrap_or_else(PoisonError::into_inner);
         Locked { root: &self.0, table }

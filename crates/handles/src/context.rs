@@ -5,7 +5,6 @@ use std::sync::{Arc, LazyLock, OnceLock};
 
 use cuda_sys::{CUcontext, CUctx_st, CUresult, Call, Driver};
 
-use crate::capture_mode;
 use crate::device::{Device, checked};
 use crate::error::{Cause, Error, Result};
 use crate::limits::Limits;
@@ -40,6 +39,12 @@ impl Context {
 
     pub(crate) fn register(&self) {
         CONTEXTS.register(self.0.raw.key(), Arc::downgrade(&self.0));
+    }
+
+    /// As [`register`](Self::register), unless somebody was faster: then his.
+    pub(crate) fn register_unless_known(self) -> Self {
+        let known = CONTEXTS.register_unless_known(self.0.raw.key(), Arc::downgrade(&self.0));
+        known.map_or(self, Self)
     }
 
     pub(crate) fn find(raw: CUcontext) -> Option<Self> {
@@ -171,14 +176,11 @@ impl Context {
         }
         Err(Error::WrongContext { what, expected: self.0.raw.key(), found: other.0.raw.key() })
     }
+}
 
-    /// The driver's wait for all work of the context. Streams know afterwards that their memory is settled; see `synchronize_blocking`.
-    pub(crate) fn wait(&self) -> Result<()> {
-        let _current = self.enter()?;
-        let _mode = capture_mode::relaxed(self.driver());
-        // SAFETY: the context is current.
-        let code = unsafe { self.driver().cuCtxSynchronize() };
-        self.check(Call::cuCtxSynchronize, code)
+impl Drop for ContextBox {
+    fn drop(&mut self) {
+        CONTEXTS.forget(self.raw.key(), self);
     }
 }
 

@@ -119,6 +119,16 @@ pub enum Error {
         /// By how many bytes.
         bytes: usize,
     },
+    /// The rows of a rectangle, or the layers of a box, lie closer together than they are long.
+    #[error("{what}: rows or layers of {need} do not fit into steps of {found}")]
+    Pitch {
+        /// What was to hold them.
+        what: &'static str,
+        /// How long they are: the width in elements, or the height in rows.
+        need: usize,
+        /// From one to the next: the pitch in elements, or the rows of a layer.
+        found: usize,
+    },
     /// Memory cannot be seen as elements of another type.
     #[error(
         "{bytes} bytes at {address:#x} cannot be taken as elements of {size} bytes aligned to {align}: size or address does not fit"
@@ -149,6 +159,22 @@ pub enum Error {
         /// The bytes there are; 0 if the driver did not tell.
         total: usize,
     },
+    /// The host has not enough memory that could be pinned or managed.
+    #[error(
+        "the driver gives no {asked} bytes of host memory; {kept} bytes are kept for later requests, which `reaper::drain` frees"
+    )]
+    OutOfHostMemory {
+        /// The bytes asked for.
+        asked: usize,
+        /// The bytes of the kind that are kept, in blocks that did not fit.
+        kept: usize,
+    },
+    /// The device or the system lacks something.
+    #[error("{what}: not supported by this device")]
+    Unsupported {
+        /// What is missing.
+        what: &'static str,
+    },
     /// More elements than an address space can hold.
     #[error("{len} elements of {size} bytes are more than can be addressed")]
     TooLarge {
@@ -165,12 +191,55 @@ pub enum Error {
         /// The operation.
         what: &'static str,
     },
+    /// A capturing stream was to wait for something outside of its capture; the capture goes on.
+    #[error(
+        "a capturing stream can only wait for what was recorded in the same capture; wait before the capture begins, or let the other stream join it first"
+    )]
+    Isolated,
+    /// A stream of one capture was to wait for an event of another; both go on.
+    #[error("the event was recorded in another capture than the stream is in, and captures cannot be merged")]
+    Merge,
+    /// An event was asked or waited for that was last recorded in a capture, where nothing runs.
+    #[error(
+        "the event was last recorded in a capture, where it is never reached; record it anew after the capture"
+    )]
+    CapturedEvent,
+    /// A number is over a limit.
+    #[error("{what}: {asked} was asked for, {limit} is the most")]
+    Limit {
+        /// What the number is of.
+        what: &'static str,
+        /// The number.
+        asked: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// A kernel is in another library than the one given for it.
+    #[error(
+        "the kernel `{kernel}` is in the library {found:#x}, not in {given:#x}; give that one, or none, as it is known"
+    )]
+    OtherLibrary {
+        /// The kernel.
+        kernel: Box<str>,
+        /// The library given, as a raw value.
+        given: usize,
+        /// The library it is in, as a raw value.
+        found: usize,
+    },
     /// The time between events was asked of an event that keeps none.
     #[error("the event was created without timing; create it with `EventOptions {{ timing: true, .. }}`")]
     NoTiming,
     /// The options of an event exclude each other.
     #[error("an event for other processes cannot keep times: `ipc` needs `timing: false`")]
     IpcTiming,
+    /// Something that was made for this process alone was to be exported.
+    #[error("{what} was not made for other processes; use {how}")]
+    NotShareable {
+        /// What it is.
+        what: &'static str,
+        /// How it has to be made.
+        how: &'static str,
+    },
     /// A user object was to be released by a graph that holds no reference from it.
     #[error(
         "the graph holds no reference to the user object from this handle; it can only give back what it was given"

@@ -2,13 +2,15 @@
 
 use core::fmt;
 use core::time::Duration;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
 use cuda_sys::{CUevent, CUevent_flags, CUevent_st, CUresult, Call};
 
 use crate::capture_mode;
+use crate::captures::Recorded;
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::process;
 use crate::raw::{Raw, identity};
 use crate::reaper::{self, Object};
 use crate::registry::{Registry, Sharded};
@@ -52,6 +54,8 @@ struct EventBox {
     context: Context,
     /// `None` for an event that is not ours: what it was created with is not known.
     options: Option<EventOptions>,
+    /// Where it was recorded last. Locked over the driver call that records it or waits for it, so that both agree.
+    recorded: Mutex<Recorded>,
 }
 
 /// An event. Record it with [`Stream::record`](crate::Stream::record); it is destroyed with its last handle.
@@ -80,13 +84,41 @@ impl Context {
     #[doc(alias = "cuEventCreate")]
     pub fn event_with(&self, options: EventOptions) -> Result<Event> {
         let raw = reaper::create_event(self, options.flags()?)?;
-        let event = Arc::new(EventBox { raw, context: self.clone(), options: Some(options) });
+        let recorded = Mutex::new(Recorded::Never);
+        let event = Arc::new(EventBox { raw, context: self.clone(), options: Some(options), recorded });
         EVENTS.register(raw.key(), Arc::downgrade(&event));
         Ok(Event(event))
     }
 }
 
+/// An event that may be gone.
+pub(crate) struct WeakEvent(Weak<EventBox>);
+
+impl WeakEvent {
+    pub(crate) fn upgrade(&self) -> Option<Event> {
+        self.0.upgrade().map(Event)
+    }
+}
+
 impl Event {
+    /// An event of another process that was opened here.
+    pub(crate) fn imported(context: &Context, raw: CUevent) -> Self {
+        let options = EventOptions { timing: false, blocking: false, ipc: true };
+        let recorded = Mutex::new(Recorded::Unknown);
+        let event = Arc::new(EventBox {
+            raw: Raw::new(raw),
+            context: context.clone(),
+            options: Some(options),
+            recorded,
+        });
+        EVENTS.register(raw.addr(), Arc::downgrade(&event));
+        Self(event)
+    }
+
+    pub(crate) fn downgrade(&self) -> WeakEvent {
+        WeakEvent(Arc::downgrade(&self.0))
+    }
+
     /// The event behind a raw handle: the owner that this library has for it, or else a handle that does not own it.
     ///
     /// # Safety
@@ -95,11 +127,26 @@ impl Event {
     /// # Errors
     /// The event is known and belongs to another context.
     pub unsafe fn from_raw(context: &Context, raw: CUevent) -> Result<Self> {
+        process::ensure_not_forked()?;
         if let Some(known) = EVENTS.find(&raw.addr()).map(Self) {
             context.ensure_same(known.context(), "the event")?;
             return Ok(known);
         }
-        Ok(Self(Arc::new(EventBox { raw: Raw::new(raw), context: context.clone(), options: None })))
+        let recorded = Mutex::new(Recorded::Unknown);
+        Ok(Self(Arc::new(EventBox { raw: Raw::new(raw), context: context.clone(), options: None, recorded })))
+    }
+
+    /// Where it was recorded last, for reading and changing.
+    pub(crate) fn recorded(&self) -> MutexGuard<'_, Recorded> {
+        self.0.recorded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The driver answers such questions by invalidating the capture.
+    fn refuse_captured(&self) -> Result<()> {
+        match *self.recorded() {
+            Recorded::Captured(_) | Recorded::Foreign => Err(Error::CapturedEvent),
+            _ => Ok(()),
+        }
     }
 
     /// The driver's own handle.
@@ -126,10 +173,11 @@ impl Event {
     /// Stands on `cuEventQuery`, CUDA 2.0.
     ///
     /// # Errors
-    /// What the driver answers.
+    /// It was last recorded in a capture, or what the driver answers.
     #[doc(alias = "cuEventQuery")]
     pub fn query(&self) -> Result<bool> {
         self.0.context.ensure_usable()?;
+        self.refuse_captured()?;
         let _mode = capture_mode::relaxed(self.0.context.driver());
         // SAFETY: the event is alive.
         match unsafe { self.0.context.driver().cuEventQuery(self.as_raw()) } {
@@ -143,10 +191,11 @@ impl Event {
     /// Stands on `cuEventSynchronize`, CUDA 2.0.
     ///
     /// # Errors
-    /// What the driver answers.
+    /// It was last recorded in a capture, or what the driver answers.
     #[doc(alias = "cuEventSynchronize")]
     pub fn synchronize_blocking(&self) -> Result<()> {
         self.0.context.ensure_usable()?;
+        self.refuse_captured()?;
         let _mode = capture_mode::relaxed(self.0.context.driver());
         // SAFETY: the event is alive.
         let code = unsafe { self.0.context.driver().cuEventSynchronize(self.as_raw()) };
@@ -167,6 +216,8 @@ impl Event {
         if [self, start].iter().any(|event| event.options().is_some_and(|options| !options.timing)) {
             return Err(Error::NoTiming);
         }
+        self.refuse_captured()?;
+        start.refuse_captured()?;
         let mut milliseconds = 0.0;
         // SAFETY: both events are alive and the out pointer is valid.
         let code = unsafe {

@@ -7,6 +7,7 @@ use cuda_sys::{CUgraph, CUgraph_st, CUgraphExec, CUgraphExec_st, Call};
 
 use crate::context::Context;
 use crate::error::Result;
+use crate::process;
 use crate::raw::{Raw, identity};
 use crate::reaper::{self, Object};
 use crate::registry::{Registry, Sharded};
@@ -65,6 +66,7 @@ impl GraphHandle {
     /// # Errors
     /// The graph is known and belongs to another context.
     pub unsafe fn from_raw(context: &Context, raw: CUgraph) -> Result<Self> {
+        process::ensure_not_forked()?;
         if let Some(known) = GRAPHS.find(&raw.addr()).map(Self) {
             context.ensure_same(known.context(), "the graph")?;
             return Ok(known);
@@ -105,6 +107,11 @@ pub(crate) struct GraphIdentity(Weak<GraphBox>);
 impl GraphIdentity {
     pub(crate) fn is(&self, graph: &GraphHandle) -> bool {
         core::ptr::eq(self.0.as_ptr(), Arc::as_ptr(&graph.0))
+    }
+
+    /// Whether no handle of the graph is left.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.0.strong_count() == 0
     }
 }
 

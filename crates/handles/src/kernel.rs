@@ -2,6 +2,7 @@
 
 use core::fmt;
 use std::ffi::CString;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use cuda_sys::{
@@ -10,7 +11,8 @@ use cuda_sys::{
 
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::library::Library;
+use crate::library::{self, Library};
+use crate::process;
 use crate::raw::{Raw, identity};
 use crate::registry::{Registry, Sharded};
 
@@ -33,7 +35,7 @@ pub struct KernelAttributes {
     pub max_threads_per_block: u32,
     /// Bytes of shared memory that it declares itself.
     pub static_shared_bytes: u32,
-    /// Bytes of dynamic shared memory that a launch may add.
+    /// Bytes of dynamic shared memory that a launch may add, unless [`Kernel::set_max_dynamic_shared_bytes`] has changed that.
     pub max_dynamic_shared_bytes: u32,
     /// Bytes of constant memory that it declares.
     pub constant_bytes: u32,
@@ -54,6 +56,8 @@ struct KernelBox {
     name: Box<str>,
     parameters: Option<Box<[Parameter]>>,
     attributes: KernelAttributes,
+    /// The dynamic shared memory that it may have now.
+    max_dynamic_shared: AtomicU32,
 }
 
 /// A kernel, with its library, its function in the context, and what is known about it. Asking twice for a kernel gives the same one.
@@ -80,21 +84,30 @@ impl Library {
         if let Some(known) = KERNELS.find(&raw.addr()) {
             return Ok(Kernel(known));
         }
+        let kernel = self.wrap_kernel(raw, name.into())?;
+        drop(current);
+        // Of somebody else's library the driver may give the value away again behind our back.
+        let known = self.is_owned().then(|| KERNELS.register_unless_known(raw.addr(), Arc::downgrade(&kernel)));
+        Ok(Kernel(known.flatten().unwrap_or(kernel)))
+    }
+
+    /// Reads what is to be known about a kernel; its context is current.
+    fn wrap_kernel(&self, raw: CUkernel, name: Box<str>) -> Result<Arc<KernelBox>> {
+        let context = self.context();
         let mut function = core::ptr::null_mut();
         // SAFETY: the kernel's library is loaded, its context is current, and the out pointer is valid.
         let code = unsafe { context.driver().cuKernelGetFunction(&raw mut function, raw) };
         self.compiled(Call::cuKernelGetFunction, code)?;
-        let kernel = Arc::new(KernelBox {
+        let attributes = attributes(context, raw)?;
+        Ok(Arc::new(KernelBox {
             raw: Raw::new(raw),
             function: Raw::new(function),
             library: self.clone(),
-            name: name.into(),
+            name,
             parameters: parameters(context, raw)?,
-            attributes: attributes(context, raw)?,
-        });
-        drop(current);
-        let known = KERNELS.register_unless_known(raw.addr(), Arc::downgrade(&kernel));
-        Ok(Kernel(known.unwrap_or(kernel)))
+            max_dynamic_shared: AtomicU32::new(attributes.max_dynamic_shared_bytes),
+            attributes,
+        }))
     }
 
     fn no_kernel(&self, name: &str) -> Error {
@@ -113,7 +126,44 @@ impl Kernel {
     /// # Errors
     /// [`Error::Unknown`] if nobody holds a [`Kernel`] for it.
     pub unsafe fn from_raw(raw: CUkernel) -> Result<Self> {
+        process::ensure_not_forked()?;
         KERNELS.find(&raw.addr()).map(Self).ok_or(Error::Unknown { what: "kernel", raw: raw.addr() })
+    }
+
+    /// The kernel behind a raw handle. One that this library knows gives its whole owner; of any other `library` is taken to be its library, and
+    /// kept.
+    ///
+    /// Stands on `cuKernelGetLibrary`, CUDA 12.5, to check that; on older drivers it is not checked.
+    ///
+    /// # Safety
+    /// `raw` is a kernel whose library is loaded; for one that is not known, `library` is that.
+    ///
+    /// # Errors
+    /// The kernel is in another library ([`Error::OtherLibrary`] names both); it is not known and no library is given ([`Error::Unknown`]); or
+    /// what the driver answers.
+    #[doc(alias = "cuKernelGetLibrary")]
+    pub unsafe fn from_raw_in(raw: CUkernel, library: Option<&Library>) -> Result<Self> {
+        process::ensure_not_forked()?;
+        if let Some(known) = KERNELS.find(&raw.addr()).map(Self) {
+            return match library {
+                Some(library) if library.as_raw() != known.library().as_raw() => Err(Error::OtherLibrary {
+                    kernel: known.name().into(),
+                    given: library.as_raw().addr(),
+                    found: known.library().as_raw().addr(),
+                }),
+                _ => Ok(known),
+            };
+        }
+        let Some(library) = library else {
+            return Err(Error::Unknown { what: "kernel", raw: raw.addr() });
+        };
+        let current = library.context().enter()?;
+        let name = library::kernel_name(library.context(), raw).unwrap_or_default().into_boxed_str();
+        ensure_in(library, raw, &name)?;
+        let kernel = library.wrap_kernel(raw, name)?;
+        drop(current);
+        let known = library.is_owned().then(|| KERNELS.register_unless_known(raw.addr(), Arc::downgrade(&kernel)));
+        Ok(Self(known.flatten().unwrap_or(kernel)))
     }
 
     /// The driver's own handle, good in every context.
@@ -166,6 +216,87 @@ impl Kernel {
     }
 }
 
+impl Kernel {
+    /// Bytes of dynamic shared memory that a launch may add now; see [`set_max_dynamic_shared_bytes`](Self::set_max_dynamic_shared_bytes). No
+    /// driver call.
+    #[must_use]
+    #[inline]
+    pub fn max_dynamic_shared_bytes(&self) -> u32 {
+        self.0.max_dynamic_shared.load(Ordering::Relaxed)
+    }
+
+    /// Lets launches add that many bytes of dynamic shared memory, up to the device's opt-in limit less what the kernel declares itself. It
+    /// holds for everybody who uses the kernel on this device.
+    ///
+    /// Stands on `cuKernelSetAttribute`, CUDA 12.0.
+    ///
+    /// # Errors
+    /// More than the device allows ([`Error::Limit`]), or what the driver answers.
+    #[doc(alias = "cuKernelSetAttribute")]
+    pub fn set_max_dynamic_shared_bytes(&self, bytes: u32) -> Result<()> {
+        let limits = self.context().limits();
+        let most = limits.max_shared_bytes_opt_in.max(limits.max_shared_bytes);
+        let limit = most.saturating_sub(self.attributes().static_shared_bytes);
+        if bytes > limit {
+            let what = "the dynamic shared memory of a kernel, in bytes";
+            return Err(Error::Limit { what, asked: bytes.into(), limit: limit.into() });
+        }
+        let value = i32::try_from(bytes).unwrap_or(i32::MAX);
+        self.set_attribute(Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, value)
+    }
+
+    /// One attribute as it is now, for the context's device.
+    ///
+    /// Stands on `cuKernelGetAttribute`, CUDA 12.0.
+    ///
+    /// # Errors
+    /// What the driver answers.
+    #[doc(alias = "cuKernelGetAttribute")]
+    pub fn attribute(&self, attribute: Attribute) -> Result<i32> {
+        self.context().ensure_usable()?;
+        read_attribute(self.context(), self.as_raw(), attribute)
+    }
+
+    /// Sets one attribute, for the context's device and everybody who uses the kernel there; such as
+    /// `CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT` and `CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED`.
+    ///
+    /// Stands on `cuKernelSetAttribute`, CUDA 12.0.
+    ///
+    /// # Errors
+    /// What the driver answers; `INVALID_VALUE` for an attribute that cannot be set.
+    #[doc(alias = "cuKernelSetAttribute")]
+    #[doc(alias = "cuFuncSetAttribute")]
+    pub fn set_attribute(&self, attribute: Attribute, value: i32) -> Result<()> {
+        let context = self.context();
+        context.ensure_usable()?;
+        // SAFETY: the kernel's library is loaded.
+        let code = unsafe {
+            let device = context.device().as_raw();
+            context.driver().cuKernelSetAttribute(attribute, value, self.as_raw(), device)
+        };
+        context.check(Call::cuKernelSetAttribute, code)?;
+        if attribute == Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES {
+            self.0.max_dynamic_shared.store(u32::try_from(value).unwrap_or(0), Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Loads the kernel's code to the device now, where the driver would do it at the first launch.
+    ///
+    /// Stands on `cuFuncLoad`, CUDA 12.4.
+    ///
+    /// # Errors
+    /// The driver is older, or what it answers.
+    #[doc(alias = "cuFuncLoad")]
+    pub fn load_now(&self) -> Result<()> {
+        let context = self.context();
+        let _current = context.enter()?;
+        // SAFETY: the function is alive as its library is.
+        let code = unsafe { context.driver().cuFuncLoad(self.function()) }?;
+        self.0.library.compiled(Call::cuFuncLoad, code)
+    }
+}
+
 impl Drop for KernelBox {
     fn drop(&mut self) {
         KERNELS.forget(self.raw.key(), self);
@@ -192,6 +323,31 @@ fn find(library: &Library, name: &str) -> Result<Option<CUkernel>> {
     }
 }
 
+/// An error if the driver says that the kernel is in another library.
+fn ensure_in(library: &Library, kernel: CUkernel, name: &str) -> Result<()> {
+    let mut found = core::ptr::null_mut();
+    // SAFETY: the kernel's library is loaded and the out pointer valid.
+    let Ok(code) = (unsafe { library.context().driver().cuKernelGetLibrary(&raw mut found, kernel) }) else {
+        return Ok(());
+    };
+    library.context().check(Call::cuKernelGetLibrary, code)?;
+    if found == library.as_raw() {
+        return Ok(());
+    }
+    Err(Error::OtherLibrary { kernel: name.into(), given: library.as_raw().addr(), found: found.addr() })
+}
+
+fn read_attribute(context: &Context, kernel: CUkernel, attribute: Attribute) -> Result<i32> {
+    let mut value = 0;
+    // SAFETY: the kernel's library is loaded and the out pointer valid.
+    let code = unsafe {
+        let device = context.device().as_raw();
+        context.driver().cuKernelGetAttribute(&raw mut value, attribute, kernel, device)
+    };
+    context.check(Call::cuKernelGetAttribute, code)?;
+    Ok(value)
+}
+
 /// Asks for one parameter after the other until the driver says that there is none.
 fn parameters(context: &Context, kernel: CUkernel) -> Result<Option<Box<[Parameter]>>> {
     let mut parameters = Vec::new();
@@ -211,15 +367,8 @@ fn parameters(context: &Context, kernel: CUkernel) -> Result<Option<Box<[Paramet
 }
 
 fn attributes(context: &Context, kernel: CUkernel) -> Result<KernelAttributes> {
-    let read = |attribute| -> Result<u32> {
-        let mut value = 0;
-        // SAFETY: the kernel's library is loaded and the out pointer valid.
-        let code = unsafe {
-            let device = context.device().as_raw();
-            context.driver().cuKernelGetAttribute(&raw mut value, attribute, kernel, device)
-        };
-        context.check(Call::cuKernelGetAttribute, code)?;
-        Ok(u32::try_from(value).unwrap_or(0))
+    let read = |attribute| {
+        read_attribute(context, kernel, attribute).map(|value| u32::try_from(value).unwrap_or(0))
     };
     Ok(KernelAttributes {
         max_threads_per_block: read(Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,

@@ -1,17 +1,22 @@
 #![doc = include_str!("../README.md")]
 
+pub mod capture;
 pub mod capture_mode;
 pub mod reaper;
 
+mod captures;
 mod context;
 mod device;
 mod error;
 mod event;
 mod graph;
 mod image;
+mod ipc;
+mod jit;
 mod kernel;
 mod library;
 mod limits;
+mod linker;
 mod memory;
 mod owner;
 mod primary;
@@ -28,10 +33,16 @@ pub use error::{Cause, Error, Result};
 pub use event::{Event, EventOptions};
 pub use graph::{GraphExecHandle, GraphHandle};
 pub use image::Image;
+pub use ipc::{IpcBuffer, IpcEvent};
+pub use jit::LoadOptions;
 pub use kernel::{Kernel, KernelAttributes, Parameter};
 pub use library::Library;
 pub use limits::Limits;
-pub use memory::{Allocation, Buffer, Element, Slice};
+pub use linker::Linker;
+pub use memory::{
+    Allocation, Buffer, Copy2d, Copy3d, Element, HostBuffer, MemPool, MemoryKind, PoolAccess, PoolOptions,
+    PoolReuse, PoolUsage, SharedHostBuffer, Slice,
+};
 pub use owner::Owner;
 pub use stream::{AsStream, Stream, StreamOptions};
 pub use user_object::UserObject;

@@ -1,22 +1,23 @@
 //! Libraries: loaded images with kernels in them.
 
-use core::ffi::{CStr, c_char, c_void};
+use core::ffi::CStr;
 use core::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use cuda_sys::{CUjit_option, CUkernel, CUlib_st, CUlibrary, CUresult, Call};
+use cuda_sys::{CUkernel, CUlib_st, CUlibrary, CUresult, Call};
 
 use crate::context::Context;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::image::Image;
+use crate::jit::{Jit, LoadOptions};
 use crate::raw::{Raw, identity};
 use crate::reaper::{self, Unused};
 
 struct LibraryBox {
     raw: Raw<CUlib_st>,
     context: Context,
-    /// Taken out by the drop alone.
-    log: Option<Log>,
+    /// `None` for a library that somebody else loaded and will unload; else taken out by the drop alone.
+    jit: Option<Jit>,
     /// The driver may compile when a kernel is first asked for, and writes to the log then: one at a time.
     compiling: Mutex<()>,
 }
@@ -28,39 +29,79 @@ pub struct Library(Arc<LibraryBox>);
 identity!(Library);
 
 impl Library {
-    /// Loads an image.
-    ///
-    /// Stands on `cuLibraryLoadData`, CUDA 12.0. The driver compiles PTX here or, with lazy loading, for the first kernel.
+    /// Loads an image with the default options.
     ///
     /// # Errors
-    /// The image is cut off or of no known kind; it does not compile or has no code for the device ([`Error::Jit`], with the compiler's log);
-    /// or what the driver answers.
-    #[doc(alias = "cuLibraryLoadData")]
+    /// As [`load_with`](Self::load_with).
     pub fn load(context: &Context, image: Image<'_>) -> Result<Self> {
+        Self::load_with(context, image, &LoadOptions::default())
+    }
+
+    /// Loads an image. PTX is compiled now.
+    ///
+    /// Stands on `cuLibraryLoadData` and, as the driver tells only there whether the image is any good, `cuLibraryGetKernel`, CUDA 12.0.
+    ///
+    /// # Errors
+    /// The image is cut off or of no known kind; it does not compile or has no code for the device
+    /// ([`Error::Jit`](crate::Error::Jit), with the compiler's log); or what the driver answers.
+    #[doc(alias = "cuLibraryLoadData")]
+    pub fn load_with(context: &Context, image: Image<'_>, options: &LoadOptions) -> Result<Self> {
         context.ensure_usable()?;
         let image = image.check()?;
-        let log = Log::new();
+        let jit = Jit::new(options)?;
+        let (count, names, values) = jit.raw();
         let mut raw = core::ptr::null_mut();
         // SAFETY: the image is whole, the options and the buffers they name live as long as the library, and the out pointer is valid.
         let code = unsafe {
             context.driver().cuLibraryLoadData(
                 &raw mut raw,
                 image.as_ptr(),
-                (*log.parts()).options.as_mut_ptr(),
-                (*log.parts()).values.as_mut_ptr(),
-                OPTIONS as u32,
+                names,
+                values,
+                count,
                 core::ptr::null_mut(),
                 core::ptr::null_mut(),
                 0,
             )
         };
-        compiled(context, Call::cuLibraryLoadData, code, &log)?;
-        Ok(Self(Arc::new(LibraryBox {
+        jit.check(context, Call::cuLibraryLoadData, code)?;
+        let library = Self::wrap(context, raw, Some(jit));
+        library.probe()?;
+        Ok(library)
+    }
+
+    /// The library behind a raw handle that somebody else loaded. It is not unloaded with the last handle.
+    ///
+    /// # Safety
+    /// `raw` is a library of the driver, it can be used in `context`, and it stays loaded until every handle of it, every kernel of it, and
+    /// everything that holds these is gone.
+    #[must_use]
+    pub unsafe fn from_raw(context: &Context, raw: CUlibrary) -> Self {
+        Self::wrap(context, raw, None)
+    }
+
+    fn wrap(context: &Context, raw: CUlibrary, jit: Option<Jit>) -> Self {
+        Self(Arc::new(LibraryBox {
             raw: Raw::new(raw),
             context: context.clone(),
-            log: Some(log),
+            jit,
             compiling: Mutex::new(()),
-        })))
+        }))
+    }
+
+    /// The driver says that PTX is wrong, or that an image is none, when first asked for a kernel: so it is asked for one that is not there.
+    fn probe(&self) -> Result<()> {
+        let _alone = self.compile_alone();
+        let mut kernel = core::ptr::null_mut();
+        // SAFETY: the library is loaded, the name is a C string, and the out pointer is valid.
+        let code = unsafe {
+            let name = c"#".as_ptr();
+            self.context().driver().cuLibraryGetKernel(&raw mut kernel, self.as_raw(), name)
+        };
+        match code {
+            CUresult::CUDA_ERROR_NOT_FOUND => Ok(()),
+            code => self.compiled(Call::cuLibraryGetKernel, code),
+        }
     }
 
     /// The names of its kernels, in the driver's order.
@@ -110,23 +151,28 @@ impl Library {
 
     /// The result of a call that may compile.
     pub(crate) fn compiled(&self, call: Call, code: CUresult) -> Result<()> {
-        match &self.0.log {
-            Some(log) => compiled(self.context(), call, code, log),
+        match &self.0.jit {
+            Some(jit) => jit.check(self.context(), call, code),
             None => self.context().check(call, code),
         }
+    }
+
+    /// Whether it is unloaded with its last handle.
+    pub(crate) fn is_owned(&self) -> bool {
+        self.0.jit.is_some()
     }
 }
 
 impl Drop for LibraryBox {
     fn drop(&mut self) {
         // Where it is never unloaded, it is never used either: the driver writes to the log only when asked for a kernel.
-        if !reaper::may_call(&self.context) {
+        if self.jit.is_none() || !reaper::may_call(&self.context) {
             return;
         }
         reaper::push_library(Unused {
             context: self.context.clone(),
             raw: self.raw,
-            keep: Box::new(self.log.take()),
+            keep: Box::new(self.jit.take()),
         });
     }
 }
@@ -138,7 +184,7 @@ impl fmt::Debug for Library {
 }
 
 /// The name that the driver gives a kernel.
-fn kernel_name(context: &Context, kernel: CUkernel) -> Result<String> {
+pub(crate) fn kernel_name(context: &Context, kernel: CUkernel) -> Result<String> {
     let mut name = core::ptr::null();
     // SAFETY: the kernel's library is loaded and the out pointer valid.
     let code = unsafe { context.driver().cuKernelGetName(&raw mut name, kernel) }?;
@@ -148,84 +194,4 @@ fn kernel_name(context: &Context, kernel: CUkernel) -> Result<String> {
     }
     // SAFETY: the name is a C string that lives as long as the library.
     Ok(unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned())
-}
-
-/// The result of a call that may compile: with the log, if that is what went wrong.
-fn compiled(context: &Context, call: Call, code: CUresult, log: &Log) -> Result<()> {
-    match context.check(call, code) {
-        Err(Error::Driver { call, code }) if is_of_image(code) => {
-            Err(Error::Jit { call, code, log: log.text().into() })
-        }
-        result => result,
-    }
-}
-
-fn is_of_image(code: CUresult) -> bool {
-    matches!(
-        code,
-        CUresult::CUDA_ERROR_INVALID_IMAGE
-            | CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU
-            | CUresult::CUDA_ERROR_INVALID_PTX
-            | CUresult::CUDA_ERROR_JIT_COMPILER_NOT_FOUND
-            | CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION
-            | CUresult::CUDA_ERROR_JIT_COMPILATION_DISABLED
-            | CUresult::CUDA_ERROR_UNSUPPORTED_DEVSIDE_SYNC
-            | CUresult::CUDA_ERROR_INVALID_SOURCE
-            | CUresult::CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND
-            | CUresult::CUDA_ERROR_SHARED_OBJECT_INIT_FAILED
-    )
-}
-
-const OPTIONS: usize = 2;
-const LOG_BYTES: usize = 16 * 1024;
-
-/// Options of the driver's compiler, with the buffer for its log. They have to outlive the library: with lazy loading the driver compiles later,
-/// and it writes the log's length into the values.
-struct Log(*mut LogParts);
-
-struct LogParts {
-    options: [CUjit_option; OPTIONS],
-    values: [*mut c_void; OPTIONS],
-    text: [c_char; LOG_BYTES],
-}
-
-// SAFETY: the parts are written by the driver inside calls that `Library::compile_alone` keeps apart, and read by us after such a call.
-unsafe impl Send for Log {}
-// SAFETY: as above.
-unsafe impl Sync for Log {}
-
-impl Log {
-    fn new() -> Self {
-        let parts = Box::into_raw(Box::new(LogParts {
-            options: [
-                CUjit_option::CU_JIT_ERROR_LOG_BUFFER,
-                CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
-            ],
-            // The driver takes the number in place of a pointer.
-            values: [core::ptr::null_mut(), core::ptr::without_provenance_mut(LOG_BYTES)],
-            text: [0; LOG_BYTES],
-        }));
-        // SAFETY: the box was just made.
-        unsafe { (*parts).values[0] = (&raw mut (*parts).text).cast() };
-        Self(parts)
-    }
-
-    fn parts(&self) -> *mut LogParts {
-        self.0
-    }
-
-    /// What the compiler wrote, without the white space at its end.
-    fn text(&self) -> String {
-        // SAFETY: the parts are alive, and no compilation is running.
-        let bytes: &[u8] = bytemuck::cast_slice(unsafe { &(*self.0).text });
-        let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
-        String::from_utf8_lossy(&bytes[..end]).trim_end().to_owned()
-    }
-}
-
-impl Drop for Log {
-    fn drop(&mut self) {
-        // SAFETY: the parts came from a box, and the library that used them is unloaded or was never loaded.
-        drop(unsafe { Box::from_raw(self.0) });
-    }
 }

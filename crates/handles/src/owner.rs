@@ -6,14 +6,14 @@ use std::sync::Arc;
 use crate::context::Context;
 use crate::event::Event;
 use crate::kernel::Kernel;
-use crate::memory::{Allocation, Buffer, Slice};
+use crate::memory::{Allocation, Buffer, SharedHostBuffer, Slice};
 use crate::stream::Stream;
 
 /// Keeps something alive that a graph or a parameter holder uses. Three words; a clone counts one reference.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Owner {
-    /// Device memory.
+    /// Memory that the device can use, of any kind.
     Allocation(Arc<Allocation>),
     /// A kernel, and with it its library.
     Kernel(Kernel),
@@ -37,6 +37,12 @@ impl Owner {
 impl<T> From<&Buffer<T>> for Owner {
     fn from(buffer: &Buffer<T>) -> Self {
         Self::Allocation(Arc::clone(buffer.allocation()))
+    }
+}
+
+impl<T> From<&SharedHostBuffer<T>> for Owner {
+    fn from(buffer: &SharedHostBuffer<T>) -> Self {
+        Self::from(buffer.as_buffer())
     }
 }
 

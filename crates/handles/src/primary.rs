@@ -8,6 +8,7 @@ use crate::context::Context;
 use crate::device::{Device, checked, initialised};
 use crate::error::Result;
 use crate::limits::Limits;
+use crate::process;
 use crate::reaper;
 
 /// Retained once each, and kept until the process ends: what is in a context may be dropped at any time.
@@ -51,12 +52,13 @@ impl Context {
     /// What the driver answers to the question for its device.
     #[doc(alias = "cuCtxGetDevice")]
     pub unsafe fn from_raw(raw: CUcontext) -> Result<Self> {
+        process::ensure_not_forked()?;
         if let Some(known) = Self::find(raw) {
             return Ok(known);
         }
         let device = device_of(raw)?;
         reaper::set_starter(reaper::start_thread);
-        Ok(Self::wrap(raw, device, Limits::of(device)?))
+        Ok(Self::wrap(raw, device, Limits::of(device)?).register_unless_known())
     }
 }
 

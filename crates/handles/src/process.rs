@@ -3,6 +3,8 @@
 use std::sync::Once;
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use crate::error::{Error, Result};
+
 const RUNNING: u8 = 0;
 const FORKED: u8 = 1;
 const EXITING: u8 = 2;
@@ -44,4 +46,9 @@ pub(crate) fn is_running() -> bool {
 #[inline]
 pub(crate) fn is_forked() -> bool {
     STATE.load(Ordering::Acquire) == FORKED
+}
+
+/// For what looks into tables first: in a forked child they may be locked for ever.
+pub(crate) fn ensure_not_forked() -> Result<()> {
+    if is_forked() { Err(Error::Forked) } else { Ok(()) }
 }

@@ -8,9 +8,11 @@ use cuda_sys::{CUresult, CUstream, CUstream_flags, Call};
 use smallvec::SmallVec;
 
 use crate::capture_mode;
+use crate::captures::{self, Recorded};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::event::Event;
+use crate::process;
 use crate::raw::{Raw, identity};
 use crate::reaper::{self, RawStream};
 use crate::registry::{Registry, Sharded};
@@ -100,24 +102,24 @@ impl Context {
         Ok(stream)
     }
 
-    /// Waits until all work of the context is done.
+    /// Waits until all work is done that was enqueued on the streams of this context that this library created and somebody holds; for one
+    /// after the other as [`Stream::synchronize_blocking`]. Adopted streams and other code's are waited for with their own handles: the driver's
+    /// wait for a whole context would invalidate whatever somebody captures in it.
     ///
-    /// Stands on `cuCtxSynchronize`, CUDA 2.0. The driver allows this to nobody while a stream of the context is capturing, and invalidates the
-    /// capture. So it is refused while a stream made here is; captures of other code's streams are not seen. Prefer
-    /// [`Stream::synchronize_blocking`].
+    /// Stands on `cuStreamSynchronize`, CUDA 2.0.
     ///
     /// # Errors
-    /// A stream of the context is capturing, or what the driver answers.
+    /// A stream of the context is capturing (nothing is waited for then), or what the driver answers.
     #[doc(alias = "cuCtxSynchronize")]
     pub fn synchronize_blocking(&self) -> Result<()> {
-        let streams: Vec<_> =
-            STREAMS.all().into_iter().map(Stream).filter(|one| one.context() == self).collect();
         self.ensure_usable()?;
+        let of_context = |stream: &Stream| stream.context().as_raw() == self.as_raw();
+        let streams: Vec<_> = STREAMS.all().into_iter().map(Stream).filter(of_context).collect();
+        if captures::any_in(self) {
+            return Err(Error::Capturing { what: "waiting for a context" });
+        }
         streams.iter().try_for_each(|stream| stream.refuse_capture("waiting for a context"))?;
-        let issued: Vec<_> = streams.iter().map(Stream::issued).collect();
-        self.wait()?;
-        streams.iter().zip(issued).for_each(|(stream, issued)| stream.set_synced(issued));
-        Ok(())
+        streams.iter().try_for_each(Stream::wait_until_done)
     }
 }
 
@@ -135,12 +137,14 @@ impl Stream {
     ///
     /// # Safety
     /// - `raw` is a stream of `context`, neither the legacy default stream nor the per-thread one.
-    /// - It lives until every clone of the result is dropped. The last one is not dropped inside a host function.
+    /// - It lives until every clone of the result is dropped. The last one is not dropped inside a host function, nor while the stream is capturing.
+    /// - Whoever begins or ends a capture of it by other means does so while nobody enqueues on it through the result.
     ///
     /// # Errors
     /// The stream is known and belongs to another context, or the value is one of the default streams.
     pub unsafe fn from_raw(context: &Context, raw: CUstream) -> Result<Self> {
         // Null, CU_STREAM_LEGACY and CU_STREAM_PER_THREAD stand for different streams at different times.
+        process::ensure_not_forked()?;
         if raw.addr() <= 2 {
             return Err(Error::Unknown { what: "stream of its own", raw: raw.addr() });
         }
@@ -229,39 +233,82 @@ impl Stream {
     pub fn record(&self, event: &Event) -> Result<()> {
         self.context().ensure_usable()?;
         self.context().ensure_same(event.context(), "the event")?;
+        let mut recorded = event.recorded();
+        let _turn = self.0.stream.enqueue();
+        let (word, foreign) = (self.0.stream.capture(), self.0.stream.is_foreign());
+        let place = match word {
+            0 if foreign && self.0.stream.ask_capturing()? => Recorded::Foreign,
+            0 => Recorded::Plain,
+            word => Recorded::Captured(word),
+        };
         // SAFETY: stream and event are alive.
         let code = unsafe { self.context().driver().cuEventRecord(event.as_raw(), self.as_raw()) };
-        self.context().check(Call::cuEventRecord, code)
+        self.context().check(Call::cuEventRecord, code)?;
+        *recorded = place;
+        Ok(())
     }
 
     /// Makes work enqueued from now on wait until `event`, as recorded last, is reached. The event may be of another context; it may be
-    /// dropped or recorded anew right afterwards.
+    /// dropped or recorded anew right afterwards. An event that was recorded in a capture going on draws this stream into it.
     ///
     /// Stands on `cuStreamWaitEvent`, CUDA 3.2.
     ///
     /// # Errors
-    /// What the driver answers.
+    /// The stream is capturing and the event was not recorded in the same capture, the event is of a capture that is over, or what the driver
+    /// answers.
     #[doc(alias = "cuStreamWaitEvent")]
     pub fn wait(&self, event: &Event) -> Result<()> {
         self.context().ensure_usable()?;
-        // SAFETY: stream and event are alive.
-        let code = unsafe { self.context().driver().cuStreamWaitEvent(self.as_raw(), event.as_raw(), 0) };
-        self.context().check(Call::cuStreamWaitEvent, code)
+        let recorded = event.recorded();
+        captures::wait(&self.0.stream, *recorded, || {
+            // SAFETY: stream and event are alive.
+            let code = unsafe { self.context().driver().cuStreamWaitEvent(self.as_raw(), event.as_raw(), 0) };
+            self.context().check(Call::cuStreamWaitEvent, code)
+        })
     }
 
-    /// Makes work enqueued here from now on wait for all that is enqueued on `other` so far.
+    /// Makes work enqueued here from now on wait for all that is enqueued on `other` so far. If `other` is capturing, this stream is drawn
+    /// into the capture.
     ///
     /// Stands on `cuEventRecord` and `cuStreamWaitEvent`, one call each, with an event that `other` keeps for this.
     ///
     /// # Errors
-    /// What the driver answers.
+    /// This stream is in a capture that `other` is not in, or what the driver answers.
     pub fn wait_for(&self, other: &Self) -> Result<()> {
         self.context().ensure_usable()?;
         if self.id() == other.id() {
             return Ok(());
         }
         let issued = other.issued();
-        other.0.stream.order_before(self.as_raw())?;
+        let foreign = other.0.stream.is_foreign() && other.0.stream.ask_capturing()?;
+        let mut plain = false;
+        other.0.stream.order_before(|marker, word| {
+            let recorded = match word {
+                0 if foreign => Recorded::Foreign,
+                0 => Recorded::Plain,
+                word => Recorded::Captured(word),
+            };
+            plain = recorded == Recorded::Plain;
+            captures::wait(&self.0.stream, recorded, || self.0.stream.wait_marker(marker))
+        })?;
+        if plain {
+            self.remember_wait(other.id(), issued);
+        }
+        Ok(())
+    }
+
+    /// As [`wait_for`](Self::wait_for), but refused while either of the two is capturing, so that no stream is drawn into a capture.
+    ///
+    /// # Errors
+    /// One of the streams is capturing, or what the driver answers.
+    pub fn wait_for_uncaptured(&self, other: &Self) -> Result<()> {
+        self.context().ensure_usable()?;
+        if self.id() == other.id() {
+            return Ok(());
+        }
+        self.refuse_capture("waiting for another stream")?;
+        let issued = other.issued();
+        other.0.stream.order_before_uncaptured(self.as_raw(), "being waited for by another stream")?;
         self.remember_wait(other.id(), issued);
         Ok(())
     }
@@ -295,8 +342,13 @@ impl Stream {
         waited.push((id, up_to));
     }
 
-    /// An error if the stream is capturing: `what` cannot be captured.
-    pub(crate) fn refuse_capture(&self, what: &'static str) -> Result<()> {
+    /// An error if the stream is capturing: `what` cannot be captured. No driver call unless the stream is adopted or was reached by a capture of
+    /// somebody else.
+    ///
+    /// # Errors
+    /// [`Error::Capturing`], or what the driver answers.
+    #[inline]
+    pub fn refuse_capture(&self, what: &'static str) -> Result<()> {
         self.0.stream.refuse_capture(what)
     }
 
@@ -308,6 +360,7 @@ impl Stream {
     /// A ticket for what was enqueued just now: taken **after** the call, so that whoever reads this count or a higher one and then waits
     /// for the stream has waited for that call.
     pub(crate) fn ticket(&self) -> u64 {
+        self.0.stream.set_home();
         self.0.issued.fetch_add(1, Ordering::AcqRel) + 1
     }
 

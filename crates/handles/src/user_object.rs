@@ -70,6 +70,8 @@ impl UserObject {
         self.context.ensure_usable()?;
         self.context.ensure_same(graph.context(), "the graph")?;
         let mut held_by = self.held_by.lock().unwrap_or_else(PoisonError::into_inner);
+        // Graphs that are gone hold nothing.
+        held_by.retain(|held| !held.is_gone());
         held_by.reserve(1);
         let _alone = graph.call_alone();
         // SAFETY: graph and object are alive; our own reference stays with this handle.

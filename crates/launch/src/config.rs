@@ -1,80 +1,11 @@
-//! How many blocks of how many threads a launch has, and whether device and kernel allow that.
+//! How many blocks of how many threads a launch has.
 
 use core::fmt;
 
-use cuda_handles::Kernel;
+use crate::attribute::{AttributeList, Attributes, MemorySyncDomain};
+use crate::dim::Dim;
 
-use crate::error::{Error, LimitExceeded, Result};
-
-/// The extent of a grid (in blocks) or of a block (in threads) in three dimensions.
-///
-/// ```
-/// use cuda_launch::Dim;
-///
-/// assert_eq!(Dim::from(7), Dim { x: 7, y: 1, z: 1 });
-/// assert_eq!(Dim::from((7, 2)), Dim::from([7, 2, 1]));
-/// assert_eq!(Dim::from((7, 2)).to_string(), "(7, 2, 1)");
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Dim {
-    /// The extent in the direction whose index changes fastest.
-    pub x: u32,
-    /// The extent in the second direction.
-    pub y: u32,
-    /// The extent in the third direction.
-    pub z: u32,
-}
-
-impl Dim {
-    /// The product of the three extents; `u64::MAX` where it is larger than that.
-    #[must_use]
-    pub fn product(self) -> u64 {
-        (u64::from(self.x) * u64::from(self.y)).saturating_mul(u64::from(self.z))
-    }
-
-    fn axes(self) -> [u32; 3] {
-        [self.x, self.y, self.z]
-    }
-
-    /// Whether each extent is at least one and at most its limit.
-    #[inline]
-    fn within(self, max: &[u32; 3]) -> bool {
-        // An extent of zero wraps around and is beyond every limit.
-        self.x.wrapping_sub(1) < max[0] && self.y.wrapping_sub(1) < max[1] && self.z.wrapping_sub(1) < max[2]
-    }
-}
-
-impl From<u32> for Dim {
-    fn from(x: u32) -> Self {
-        Self { x, y: 1, z: 1 }
-    }
-}
-
-impl From<(u32, u32)> for Dim {
-    fn from((x, y): (u32, u32)) -> Self {
-        Self { x, y, z: 1 }
-    }
-}
-
-impl From<(u32, u32, u32)> for Dim {
-    fn from((x, y, z): (u32, u32, u32)) -> Self {
-        Self { x, y, z }
-    }
-}
-
-impl From<[u32; 3]> for Dim {
-    fn from([x, y, z]: [u32; 3]) -> Self {
-        Self { x, y, z }
-    }
-}
-
-impl fmt::Display for Dim {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "({}, {}, {})", self.x, self.y, self.z)
-    }
-}
-
-/// The launch configuration: grid, block and dynamic shared memory.
+/// The launch configuration: grid, block, dynamic shared memory, and the attributes that launches and kernel nodes have.
 ///
 /// Any values can be put in; [`check`](Self::check) tells whether a kernel can be launched so, and every launch and every kernel node
 /// asks it first.
@@ -90,6 +21,9 @@ pub struct LaunchConfig {
     grid: Dim,
     block: Dim,
     shared: u32,
+    /// Whether any attribute is set.
+    extended: bool,
+    attributes: Attributes,
 }
 
 impl LaunchConfig {
@@ -97,7 +31,13 @@ impl LaunchConfig {
     #[inline]
     #[must_use]
     pub fn new(grid: impl Into<Dim>, block: impl Into<Dim>) -> Self {
-        Self { grid: grid.into(), block: block.into(), shared: 0 }
+        Self {
+            grid: grid.into(),
+            block: block.into(),
+            shared: 0,
+            extended: false,
+            attributes: Attributes::default(),
+        }
     }
 
     /// The same with `bytes` bytes of dynamic shared memory for each block.
@@ -106,6 +46,89 @@ impl LaunchConfig {
     pub fn shared_bytes(mut self, bytes: u32) -> Self {
         self.shared = bytes;
         self
+    }
+
+    /// Groups the blocks into clusters of this many. Needs compute capability 9.0; the grid is a multiple of it, and it has at most 8 blocks, or
+    /// 16 for a kernel that allows that.
+    #[doc(alias = "CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION")]
+    #[must_use]
+    pub fn cluster(self, cluster: impl Into<Dim>) -> Self {
+        self.with(|attributes| attributes.cluster = Some(cluster.into()))
+    }
+
+    /// Clusters of this many blocks where the device has room for them, else those of [`cluster`](Self::cluster), of which it is a multiple.
+    /// Needs CUDA 12.8. Launches on a stream have it, nodes of a graph have not.
+    #[doc(alias = "CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION")]
+    #[must_use]
+    pub fn preferred_cluster(self, cluster: impl Into<Dim>) -> Self {
+        self.with(|attributes| attributes.preferred_cluster = Some(cluster.into()))
+    }
+
+    /// All blocks run at the same time, so that they can wait for each other. The driver refuses grids that the device has no room for;
+    /// occupancy queries say how many it has.
+    #[doc(alias = "CU_LAUNCH_ATTRIBUTE_COOPERATIVE")]
+    #[doc(alias = "cuLaunchCooperativeKernel")]
+    #[must_use]
+    pub fn cooperative(self) -> Self {
+        self.with(|attributes| attributes.cooperative = true)
+    }
+
+    /// The priority of the kernel, instead of its stream's. Lower numbers go first; the driver takes the nearest that the device has.
+    #[doc(alias = "CU_LAUNCH_ATTRIBUTE_PRIORITY")]
+    #[must_use]
+    pub fn priority(self, priority: i32) -> Self {
+        self.with(|attributes| attributes.priority = Some(priority))
+    }
+
+    /// The memory synchronization domain of the kernel. The remote one needs compute capability 9.0.
+    #[doc(alias = "CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN")]
+    #[must_use]
+    pub fn memory_sync_domain(self, domain: MemorySyncDomain) -> Self {
+        self.with(|attributes| attributes.domain = Some(domain))
+    }
+
+    /// Which of the device's domains stand for the default and for the remote one.
+    #[doc(alias = "CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP")]
+    #[must_use]
+    pub fn memory_sync_domain_map(self, default: u8, remote: u8) -> Self {
+        self.with(|attributes| attributes.domain_map = Some((default, remote)))
+    }
+
+    /// How much of the memory that shared memory and cache have in common is to be shared memory, in percent; a hint, before that of the
+    /// kernel. Needs CUDA 12.5.
+    #[doc(alias = "CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT")]
+    #[must_use]
+    pub fn shared_carveout(self, percent: u8) -> Self {
+        self.with(|attributes| attributes.carveout = Some(percent))
+    }
+
+    fn with(mut self, set: impl FnOnce(&mut Attributes)) -> Self {
+        set(&mut self.attributes);
+        self.extended = true;
+        self
+    }
+
+    /// The attributes in the driver's form, for launches and kernel nodes. Those of a [`StreamConfig`](crate::StreamConfig) are not among them.
+    #[must_use]
+    pub fn attributes(&self) -> AttributeList {
+        self.attributes.list()
+    }
+
+    /// Whether any attribute is set.
+    #[inline]
+    #[must_use]
+    pub fn has_attributes(&self) -> bool {
+        self.extended
+    }
+
+    pub(crate) fn attributes_set(&self) -> &Attributes {
+        &self.attributes
+    }
+
+    /// The number of blocks of a cluster in each direction; one, if there are no clusters.
+    #[must_use]
+    pub fn cluster_dim(&self) -> Dim {
+        self.attributes.cluster.unwrap_or(Dim { x: 1, y: 1, z: 1 })
     }
 
     /// The number of blocks in each direction.
@@ -134,63 +157,6 @@ impl LaunchConfig {
     pub fn threads(&self) -> u64 {
         self.grid.product().saturating_mul(self.block.product())
     }
-
-    /// Whether `kernel` can be launched with this configuration on its device. Makes no driver call.
-    ///
-    /// # Errors
-    /// [`Error::Limit`] names the first limit that is exceeded, the value asked for and the kernel. An extent of zero is one.
-    #[inline]
-    pub fn check(&self, kernel: &Kernel) -> Result<()> {
-        let bounds = Bounds::of(kernel);
-        if self.fits(&bounds) { Ok(()) } else { Err(self.refusal(kernel, &bounds)) }
-    }
-
-    #[inline]
-    fn fits(&self, bounds: &Bounds<'_>) -> bool {
-        self.grid.within(bounds.grid)
-            && self.block.within(bounds.block)
-            && self.block.product() <= u64::from(bounds.threads())
-            && self.shared <= bounds.shared
-    }
-
-    #[cold]
-    fn refusal(&self, kernel: &Kernel, bounds: &Bounds<'_>) -> Error {
-        let (what, asked, limit) =
-            self.exceeded(bounds).unwrap_or(("launch configuration", self.threads(), u64::MAX));
-        Error::Limit(Box::new(LimitExceeded {
-            kernel: kernel.name().to_owned(),
-            config: *self,
-            what,
-            asked,
-            limit,
-        }))
-    }
-
-    /// The first limit that the configuration does not keep: its name, the value asked for, the limit.
-    fn exceeded(&self, bounds: &Bounds<'_>) -> Option<(&'static str, u64, u64)> {
-        const GRID: [&str; 3] = ["grid extent in x", "grid extent in y", "grid extent in z"];
-        const BLOCK: [&str; 3] = ["block extent in x", "block extent in y", "block extent in z"];
-        let extents = |names: [&'static str; 3], dim: Dim, max: &[u32; 3]| {
-            let axes = names.into_iter().zip(dim.axes()).zip(*max);
-            axes.map(|((name, asked), limit)| (name, u64::from(asked), u64::from(limit)))
-                .find(|&(_, asked, limit)| asked == 0 || asked > limit)
-        };
-        extents(GRID, self.grid, bounds.grid)
-            .or_else(|| extents(BLOCK, self.block, bounds.block))
-            .or_else(|| {
-                let (asked, limit) = (self.block.product(), u64::from(bounds.threads()));
-                let what = if bounds.kernel_threads < bounds.device_threads {
-                    "number of threads per block, for this kernel,"
-                } else {
-                    "number of threads per block"
-                };
-                (asked > limit).then_some((what, asked, limit))
-            })
-            .or_else(|| {
-                let (asked, limit) = (u64::from(self.shared), u64::from(bounds.shared));
-                (asked > limit).then_some(("number of bytes of dynamic shared memory", asked, limit))
-            })
-    }
 }
 
 impl fmt::Display for LaunchConfig {
@@ -199,36 +165,7 @@ impl fmt::Display for LaunchConfig {
         if self.shared > 0 {
             write!(formatter, ", {} bytes of shared memory", self.shared)?;
         }
-        Ok(())
-    }
-}
-
-/// The limits that hold for one kernel on its device. The arrays stay where they are: copied, they would be read back before they are written.
-#[derive(Clone, Copy)]
-struct Bounds<'a> {
-    grid: &'a [u32; 3],
-    block: &'a [u32; 3],
-    device_threads: u32,
-    kernel_threads: u32,
-    shared: u32,
-}
-
-impl<'a> Bounds<'a> {
-    #[inline]
-    fn of(kernel: &'a Kernel) -> Self {
-        let (limits, attributes) = (kernel.context().limits(), kernel.attributes());
-        Self {
-            grid: &limits.max_grid,
-            block: &limits.max_block,
-            device_threads: limits.max_threads_per_block,
-            kernel_threads: attributes.max_threads_per_block,
-            shared: attributes.max_dynamic_shared_bytes,
-        }
-    }
-
-    #[inline]
-    fn threads(&self) -> u32 {
-        self.device_threads.min(self.kernel_threads)
+        write!(formatter, "{}", self.attributes)
     }
 }
 
@@ -275,69 +212,11 @@ fn blocks(n: usize, block: u32) -> u32 {
 mod tests {
     use super::*;
 
-    const BOUNDS: Bounds<'static> = Bounds {
-        grid: &[2_147_483_647, 65_535, 65_535],
-        block: &[1024, 1024, 64],
-        device_threads: 1024,
-        kernel_threads: 1024,
-        shared: 49_152,
-    };
-
-    fn exceeded(config: LaunchConfig) -> Option<(&'static str, u64, u64)> {
-        let found = config.exceeded(&BOUNDS);
-        assert_eq!(found.is_none(), config.fits(&BOUNDS), "{config}: {found:?}");
-        found
-    }
-
     #[test]
     fn per_rounds_up() {
         for (n, block, grid) in [(1, 256, 1), (256, 256, 1), (257, 256, 2), (1 << 20, 256, 4096)] {
             assert_eq!(per(n, block).grid(), Dim::from(grid));
         }
-    }
-
-    #[test]
-    fn nothing_to_do_is_refused() {
-        assert_eq!(exceeded(per(0, 256)), Some(("grid extent in x", 0, 2_147_483_647)));
-        assert_eq!(exceeded(per(10, 0)), Some(("grid extent in x", 0, 2_147_483_647)));
-        assert_eq!(exceeded(LaunchConfig::new(1, (1, 0))), Some(("block extent in y", 0, 1024)));
-    }
-
-    #[test]
-    fn too_many_elements_are_refused_not_cut() {
-        let config = per(usize::MAX, 1);
-        assert_eq!(exceeded(config), Some(("grid extent in x", u64::from(u32::MAX), 2_147_483_647)));
-    }
-
-    #[test]
-    fn each_limit_is_named() {
-        let config = |grid: [u32; 3], block: [u32; 3]| LaunchConfig::new(grid, block);
-        assert_eq!(exceeded(config([1, 65_536, 1], [1, 1, 1])), Some(("grid extent in y", 65_536, 65_535)));
-        assert_eq!(exceeded(config([1, 1, 65_536], [1, 1, 1])), Some(("grid extent in z", 65_536, 65_535)));
-        assert_eq!(exceeded(config([1, 1, 1], [1025, 1, 1])), Some(("block extent in x", 1025, 1024)));
-        assert_eq!(exceeded(config([1, 1, 1], [1, 1, 65])), Some(("block extent in z", 65, 64)));
-        assert_eq!(
-            exceeded(config([1, 1, 1], [32, 32, 2])),
-            Some(("number of threads per block", 2048, 1024))
-        );
-        assert_eq!(
-            exceeded(LaunchConfig::new(1, 1).shared_bytes(49_153)),
-            Some(("number of bytes of dynamic shared memory", 49_153, 49_152))
-        );
-        assert_eq!(
-            exceeded(LaunchConfig::new([2_147_483_647, 65_535, 65_535], 1024).shared_bytes(49_152)),
-            None
-        );
-    }
-
-    #[test]
-    fn the_kernels_own_limit_counts() {
-        let bounds = Bounds { kernel_threads: 256, ..BOUNDS };
-        let config = LaunchConfig::new(1, 512);
-        assert!(!config.fits(&bounds));
-        let (what, asked, limit) = config.exceeded(&bounds).unwrap();
-        assert!(what.contains("this kernel"));
-        assert_eq!((asked, limit), (512, 256));
     }
 
     #[test]

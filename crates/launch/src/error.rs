@@ -1,7 +1,15 @@
 //! What can be wrong with a launch.
 
+use core::fmt;
+
+use cuda_handles::Parameter;
+use cuda_sys::Version;
+
 use crate::config::LaunchConfig;
-use crate::layout::WrongArguments;
+use crate::place::Place;
+
+/// The most bytes of parameters that any kernel has.
+pub(crate) const MAX_BYTES: usize = 32_764;
 
 /// The result of this crate's functions.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
@@ -19,6 +27,86 @@ pub enum Error {
     /// The configuration is beyond a limit of the device or of the kernel.
     #[error(transparent)]
     Limit(Box<LimitExceeded>),
+    /// A condition in the declaration of the kernel does not hold.
+    #[error(transparent)]
+    Condition(Box<BrokenCondition>),
+    /// Memory that the kernel writes is also part of another argument.
+    #[error(transparent)]
+    Overlap(Box<OverlappingArguments>),
+    /// The device or the kernel does not allow an attribute of the launch.
+    #[error(transparent)]
+    Attribute(Box<Refused>),
+    /// The driver that runs is too old for an attribute of the launch.
+    #[error(transparent)]
+    Unavailable(Unavailable),
+}
+
+/// An attribute of a launch that the device or the kernel does not allow.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("kernel `{kernel}` cannot be launched with {config}: {what} is not possible: {reason}")]
+#[non_exhaustive]
+pub struct Refused {
+    /// The kernel's name.
+    pub kernel: String,
+    /// The configuration asked for.
+    pub config: LaunchConfig,
+    /// The attribute, in words.
+    pub what: &'static str,
+    /// Why.
+    pub reason: String,
+}
+
+/// Something that drivers have from a version on, where an older one runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what} needs a CUDA driver of version {needed} or newer; this one is {found}")]
+#[non_exhaustive]
+pub struct Unavailable {
+    /// What was asked for, in words.
+    pub what: &'static str,
+    /// The version that has it.
+    pub needed: Version,
+    /// The version of the driver that runs.
+    pub found: Version,
+}
+
+/// A condition in a kernel's declaration that does not hold for a launch.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "kernel `{kernel}` cannot be launched: `{condition}` does not hold with {}{config}",
+    separated(values)
+)]
+#[non_exhaustive]
+pub struct BrokenCondition {
+    /// The kernel's name.
+    pub kernel: &'static str,
+    /// The condition as declared.
+    pub condition: &'static str,
+    /// The arguments by name, with their values.
+    pub values: String,
+    /// The configuration asked for.
+    pub config: LaunchConfig,
+}
+
+fn separated(values: &str) -> String {
+    if values.is_empty() { String::new() } else { format!("{values}; ") }
+}
+
+/// Two arguments that share memory which the kernel writes.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "kernel `{kernel}` cannot be launched: `{first}` and `{second}` overlap by {bytes} bytes, and one of them is written; if the kernel \
+     is made for that, declare it with `allow overlap`"
+)]
+#[non_exhaustive]
+pub struct OverlappingArguments {
+    /// The kernel's name.
+    pub kernel: &'static str,
+    /// The first argument's name.
+    pub first: &'static str,
+    /// The second argument's name.
+    pub second: &'static str,
+    /// By how many bytes they overlap.
+    pub bytes: u64,
 }
 
 /// A launch configuration that the device or the kernel does not allow.
@@ -46,6 +134,79 @@ fn verdict(asked: u64, limit: u64) -> String {
     }
 }
 
+/// Arguments whose number or sizes are not those of the kernel's parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WrongArguments {
+    /// The kernel's name.
+    pub kernel: String,
+    /// The kernel's parameters; `None` where the driver does not tell them and the arguments are too large for any kernel.
+    pub expected: Option<Vec<Parameter>>,
+    /// The arguments given.
+    pub found: Vec<Place>,
+}
+
+impl std::error::Error for WrongArguments {}
+
+impl fmt::Display for WrongArguments {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(expected) = &self.expected else {
+            let bytes = self.found.last().map_or(0, |last| last.end());
+            return write!(
+                formatter,
+                "the arguments for kernel `{}` take {bytes} bytes; no kernel has more than {MAX_BYTES}",
+                self.kernel
+            );
+        };
+        write!(formatter, "kernel `{}` takes {}", self.kernel, Count(expected.len(), "parameter"))?;
+        let list = expected.iter().map(|parameter| (parameter.size, parameter.offset));
+        write!(formatter, "{}", Layout(list.collect()))?;
+        if expected.len() != self.found.len() {
+            let list = self.found.iter().map(|place| (place.size(), place.offset()));
+            let given = Count(self.found.len(), "argument");
+            let verb = if self.found.len() == 1 { "was" } else { "were" };
+            return write!(formatter, " but {given}{} {verb} given", Layout(list.collect()));
+        }
+        let pairs = (1..).zip(expected.iter().zip(&self.found));
+        let wrong = pairs.filter(|(_, (wanted, given))| wanted.size != given.size());
+        let separators = core::iter::once(" but ").chain(core::iter::repeat(", "));
+        for ((number, (wanted, given)), separator) in wrong.zip(separators) {
+            let (is, should) = (Count(given.size(), "byte"), wanted.size);
+            let verb = if should == 1 { "is" } else { "are" };
+            write!(formatter, "{separator}argument {number} has {is} where {should} {verb} expected")?;
+        }
+        Ok(())
+    }
+}
+
+/// A number with its noun.
+struct Count(usize, &'static str);
+
+impl fmt::Display for Count {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ending = if self.0 == 1 { "" } else { "s" };
+        write!(formatter, "{} {}{ending}", self.0, self.1)
+    }
+}
+
+/// Sizes and offsets in parentheses; nothing for none.
+struct Layout(Vec<(usize, usize)>);
+
+impl fmt::Display for Layout {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 20;
+        for (index, (size, offset)) in self.0.iter().take(SHOWN).enumerate() {
+            let before = if index == 0 { " (" } else { ", " };
+            write!(formatter, "{before}{size} B at {offset}")?;
+        }
+        match self.0.len() {
+            0 => Ok(()),
+            count if count > SHOWN => write!(formatter, ", and {} more)", count - SHOWN),
+            _ => write!(formatter, ")"),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,5 +231,44 @@ mod tests {
     #[test]
     fn errors_are_small() {
         assert!(size_of::<Error>() <= 64);
+    }
+
+    fn parameters(sizes: &[usize]) -> Vec<Parameter> {
+        sizes.iter().enumerate().map(|(index, &size)| Parameter { offset: index * 8, size }).collect()
+    }
+
+    fn places(sizes: &[usize]) -> Vec<Place> {
+        sizes.iter().enumerate().map(|(index, &size)| Place::new(index * 8, size)).collect()
+    }
+
+    fn message(expected: &[usize], found: &[usize]) -> String {
+        let kernel = "saxpy".to_owned();
+        WrongArguments { kernel, expected: Some(parameters(expected)), found: places(found) }.to_string()
+    }
+
+    #[test]
+    fn a_wrong_size_is_named() {
+        assert_eq!(
+            message(&[4, 4, 8, 8], &[4, 8, 8, 4]),
+            "kernel `saxpy` takes 4 parameters (4 B at 0, 4 B at 8, 8 B at 16, 8 B at 24) \
+             but argument 2 has 8 bytes where 4 are expected, argument 4 has 4 bytes where 8 are expected"
+        );
+    }
+
+    #[test]
+    fn a_wrong_number_is_named() {
+        assert_eq!(
+            message(&[4, 8], &[4]),
+            "kernel `saxpy` takes 2 parameters (4 B at 0, 8 B at 8) but 1 argument (4 B at 0) was given"
+        );
+        assert_eq!(
+            message(&[], &[1, 2]),
+            "kernel `saxpy` takes 0 parameters but 2 arguments (1 B at 0, 2 B at 8) were given"
+        );
+    }
+
+    #[test]
+    fn a_long_layout_is_cut() {
+        assert!(message(&[4; 30], &[]).contains(", and 10 more)"));
     }
 }

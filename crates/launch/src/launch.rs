@@ -1,15 +1,20 @@
 //! Launching a kernel on a stream.
 
-use cuda_handles::{AsStream, Kernel};
-use cuda_sys::Call;
+use cuda_handles::capture::Enqueue;
+use cuda_handles::{AsStream, Kernel, Stream};
+use cuda_sys::{CUlaunchConfig, Call};
 
+use crate::attribute::AttributeList;
 use crate::config::LaunchConfig;
 use crate::error::Result;
 use crate::params::Arguments;
+use crate::stream_config::StreamConfig;
 
 /// Something that can be launched on a stream: a [`Kernel`].
 pub trait Launch {
     /// Enqueues a launch on `stream`; it runs after all that was enqueued there before.
+    ///
+    /// On a capturing stream the launch becomes a node of the capture's graph, which keeps kernel and arguments.
     ///
     /// Configuration, arguments and contexts are checked first, so that a refused launch has not reached the driver and leaves a capture
     /// intact. Then the stream is made to wait for the memory of buffers that it has not used before, where that is still needed. One
@@ -25,7 +30,7 @@ pub trait Launch {
     /// # }
     /// ```
     ///
-    /// Stands on `cuLaunchKernel`, CUDA 4.0.
+    /// Stands on `cuLaunchKernel`, CUDA 4.0; with attributes on `cuLaunchKernelEx`, CUDA 11.6.
     ///
     /// # Safety
     /// - The kernel's parameters mean what the arguments are: a number where it takes a number of that kind, an address where it takes an
@@ -33,35 +38,47 @@ pub trait Launch {
     /// - With these arguments and this configuration, and whatever the buffers hold then, the kernel accesses no memory but that of the
     ///   buffers given, within their bounds.
     /// - No other work that may run at the same time accesses the same memory in a way that makes a data race.
-    /// - On a capturing stream the arguments live until every graph made of the capture, and all its executables, are gone.
     ///
     /// # Errors
     /// Configuration or arguments that the kernel does not take, a stream of another context, or what the driver answers.
     #[doc(alias = "cuLaunchKernel")]
-    unsafe fn launch(
+    #[doc(alias = "cuLaunchKernelEx")]
+    unsafe fn launch<'e>(
         &self,
         stream: &impl AsStream,
-        config: LaunchConfig,
+        config: impl Into<StreamConfig<'e>>,
         arguments: impl Arguments,
     ) -> Result<()>;
 }
 
 impl Launch for Kernel {
     #[inline]
-    unsafe fn launch(
+    unsafe fn launch<'e>(
         &self,
         stream: &impl AsStream,
-        config: LaunchConfig,
+        config: impl Into<StreamConfig<'e>>,
         arguments: impl Arguments,
     ) -> Result<()> {
         let stream = stream.as_stream();
         let context = stream.context();
-        context.ensure_usable()?;
         self.context().ensure_same(context, "the stream of a launch")?;
-        config.check(self)?;
+        let config = config.into();
+        let launch = config.config();
+        launch.check(self)?;
+        if config.is_programmatic() {
+            config.check_programmatic(self)?;
+        }
         arguments.check(self)?;
         arguments.ready_on(stream)?;
-        let (grid, block) = (config.grid(), config.block());
+        let turn = stream.enqueue()?;
+        if turn.is_captured()? {
+            keep(&turn, self, &config, &arguments)?;
+        }
+        if !config.is_plain() {
+            // SAFETY: the caller's promise.
+            return unsafe { launch_with_attributes(self, stream, &config, &arguments) };
+        }
+        let (grid, block) = (launch.grid(), launch.block());
         let result = arguments.with_pointers(|pointers| {
             // SAFETY: function and stream are live, as their owners are; there is a pointer to a value of the right size for each
             // parameter; the rest is the caller's promise.
@@ -74,7 +91,7 @@ impl Launch for Kernel {
                     block.x,
                     block.y,
                     block.z,
-                    config.shared(),
+                    launch.shared(),
                     stream.as_raw(),
                     pointers,
                     core::ptr::null_mut(),
@@ -83,4 +100,60 @@ impl Launch for Kernel {
         });
         Ok(context.check(Call::cuLaunchKernel, result)?)
     }
+}
+
+/// The launch of a configuration that has attributes.
+///
+/// # Safety
+/// As [`Launch::launch`]; everything is checked, and the stream's turn is held.
+#[cold]
+unsafe fn launch_with_attributes(
+    kernel: &Kernel,
+    stream: &Stream,
+    config: &StreamConfig<'_>,
+    arguments: &impl Arguments,
+) -> Result<()> {
+    let mut attributes = config.list();
+    let raw = raw_config(config.config(), stream, &mut attributes);
+    let result = arguments.with_pointers(|pointers| {
+        // SAFETY: function, stream and events are live, as their owners are; the attributes live as long as the call; the rest is the
+        // caller's promise.
+        unsafe {
+            let driver = stream.context().driver();
+            driver.cuLaunchKernelEx(&raw const raw, kernel.function(), pointers, core::ptr::null_mut())
+        }
+    });
+    Ok(stream.context().check(Call::cuLaunchKernelEx, result)?)
+}
+
+fn raw_config(config: &LaunchConfig, stream: &Stream, attributes: &mut AttributeList) -> CUlaunchConfig {
+    let mut raw = CUlaunchConfig::default();
+    (raw.gridDimX, raw.gridDimY, raw.gridDimZ) = config.grid().into();
+    (raw.blockDimX, raw.blockDimY, raw.blockDimZ) = config.block().into();
+    raw.sharedMemBytes = config.shared();
+    raw.hStream = stream.as_raw();
+    raw.attrs = attributes.as_mut_ptr();
+    raw.numAttrs = attributes.len() as u32;
+    raw
+}
+
+/// Gives the capture what the launch uses.
+#[cold]
+fn keep(
+    turn: &Enqueue<'_>,
+    kernel: &Kernel,
+    config: &StreamConfig<'_>,
+    arguments: &impl Arguments,
+) -> Result<()> {
+    if let Some((_, what)) = config.events().next() {
+        return Err(cuda_handles::Error::Capturing { what }.into());
+    }
+    turn.keep(kernel)?;
+    let mut outcome = Ok(());
+    arguments.each_owner(|owner| {
+        if outcome.is_ok() {
+            outcome = turn.keep(owner);
+        }
+    });
+    Ok(outcome?)
 }

@@ -1,15 +1,42 @@
 #![doc = include_str!("../README.md")]
 
 mod arg;
+mod attribute;
+mod attribute_check;
+mod bounds;
+pub mod condition;
 mod config;
+mod dim;
 mod error;
+mod kernel;
 mod launch;
 mod layout;
 mod params;
+mod place;
+mod signature;
+mod stream_config;
+mod typed;
 
-pub use arg::{KernelArg, ParamBytes, Scalar};
-pub use config::{Dim, LaunchConfig, per, per_2d};
-pub use error::{Error, LimitExceeded, Result};
+pub use arg::{ParamBytes, Scalar};
+pub use attribute::{AttributeList, MemorySyncDomain};
+pub use config::{LaunchConfig, per, per_2d};
+pub use dim::Dim;
+pub use error::{
+    BrokenCondition, Error, LimitExceeded, OverlappingArguments, Refused, Result, Unavailable, WrongArguments,
+};
 pub use launch::Launch;
-pub use layout::{Place, WrongArguments};
-pub use params::{Arguments, OwnedParams, Params};
+pub use params::{Arguments, KernelArg, OwnedParams, Params};
+pub use place::Place;
+pub use signature::{
+    Argument, ArgumentsOf, In, InOut, Memory, Out, Overlap, Parameter, ReadOnly, Signature, Struct, read_only,
+};
+pub use stream_config::{StreamConfig, Trigger};
+pub use typed::{Prepared, SafeKernel, TypedKernel};
+
+/// What the expansion of [`kernel!`] names.
+#[doc(hidden)]
+pub mod __private {
+    pub use cuda_handles::{AsStream, Context, Image, Library};
+
+    pub use crate::typed::{Loaded, launch};
+}

@@ -8,9 +8,9 @@ use std::sync::{Arc, OnceLock};
 use cuda_handles::{Allocation, Kernel, Owner, Stream};
 use smallvec::SmallVec;
 
-use crate::arg::KernelArg;
 use crate::error::Result;
-use crate::layout::{self, Place};
+use crate::layout;
+use crate::place::Place;
 
 /// Arguments up to which a holder needs no heap, if none is larger than a word.
 const INLINE: usize = 16;
@@ -35,6 +35,49 @@ macro_rules! params {
         $(params.push($arg);)+
         params
     }};
+}
+
+/// A value that can be given to a kernel.
+///
+/// - Scalars by their exact width: `u8` to `u64`, `i8` to `i64`, `f32`, `f64`, with the feature `half` also `half::f16` and `half::bf16`,
+///   and arrays of them.
+/// - `&Buffer<T>` and `Slice<'_, T>`: the kernel gets the device address of the first element.
+/// - [`ParamBytes`] for structs.
+///
+/// Anything else does not compile. `usize` is as wide as the machine that compiles, so say which width the kernel has:
+///
+/// ```compile_fail,E0277
+/// let n: usize = 4;
+/// cuda_launch::params![n];
+/// ```
+///
+/// A kernel's `bool` is one byte; pass a `u8`:
+///
+/// ```compile_fail,E0277
+/// cuda_launch::params![true];
+/// ```
+///
+/// Memory of the host is not an argument:
+///
+/// ```compile_fail,E0277
+/// cuda_launch::params![String::from("text")];
+/// ```
+/// ```compile_fail,E0277
+/// cuda_launch::params![&[1.0_f32, 2.0][..]];
+/// ```
+///
+/// # Safety
+/// [`add_to`](Self::add_to) adds exactly one argument. Memory whose address is in it can be used by kernels until `'a` ends, or its
+/// allocation is borrowed by the holder.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be an argument of a kernel",
+    label = "not a kernel argument",
+    note = "numbers need an exact width that the kernel shares (`u8` to `u64`, `i8` to `i64`, `f32`, `f64`): write `n as u32`",
+    note = "device memory is given as `&buffer` or as a slice of one; structs as `ParamBytes`"
+)]
+pub unsafe trait KernelArg<'a> {
+    /// Packs the value as the next argument of `params`.
+    fn add_to(self, params: &mut Params<'a>);
 }
 
 /// The parameter holder of a launch: values packed inline, buffers borrowed for `'a`.
@@ -245,7 +288,7 @@ fn with_many_pointers<R>(base: *mut Word, places: &[Place], call: impl FnOnce(*m
     call(pointers.as_mut_ptr())
 }
 
-mod sealed {
+pub(crate) mod sealed {
     pub trait Sealed {}
 }
 

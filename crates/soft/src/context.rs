@@ -1,7 +1,7 @@
 //! Contexts: the primary one of each device, created ones, and each thread's stack of current ones.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -17,6 +17,8 @@ pub(crate) struct Context {
     pub(crate) id: u64,
     pub(crate) flags: AtomicU32,
     pub(crate) limits: Mutex<HashMap<u32, usize>>,
+    /// The contexts whose memory it may use, by their ids.
+    pub(crate) peers: Mutex<HashSet<u64>>,
     alive: AtomicBool,
 }
 
@@ -30,6 +32,7 @@ impl Context {
 #[derive(Debug)]
 struct Slot {
     context: Option<Arc<Context>>,
+    device: i32,
     primary: bool,
     retained: u32,
     flags: u32,
@@ -45,8 +48,9 @@ thread_local! {
 fn contexts() -> MutexGuard<'static, Slots<Slot>> {
     let mut slots = CONTEXTS.lock().unwrap_or_else(PoisonError::into_inner);
     if slots.len() == 0 {
-        for _ in 0..driver::config().devices {
-            slots.insert(Slot { context: None, primary: true, retained: 0, flags: 0 });
+        for device in 0..driver::config().devices {
+            let device = i32::try_from(device).unwrap_or(i32::MAX);
+            slots.insert(Slot { context: None, device, primary: true, retained: 0, flags: 0 });
         }
     }
     slots
@@ -59,6 +63,7 @@ fn make(handle: u64, device: i32, flags: u32) -> Arc<Context> {
         id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
         flags: AtomicU32::new(flags),
         limits: Mutex::default(),
+        peers: Mutex::default(),
         alive: AtomicBool::new(true),
     })
 }
@@ -136,6 +141,7 @@ pub(crate) fn create(device: i32, flags: u32) -> Answer<u64> {
     check_device(device)?;
     let handle = contexts().insert_with(|handle| Slot {
         context: Some(make(handle, device, flags)),
+        device,
         primary: false,
         retained: 0,
         flags,
@@ -177,6 +183,14 @@ pub(crate) fn exists(handle: u64) -> bool {
 /// The handle that is current on this thread, or 0.
 pub(crate) fn current_handle() -> u64 {
     STACK.with_borrow(|stack| stack.last().copied().unwrap_or(0))
+}
+
+/// The device of the current context, whether that lives or not.
+pub(crate) fn current_device() -> Option<i32> {
+    match current_handle() {
+        0 => None,
+        handle => contexts().get(handle).map(|slot| slot.device),
+    }
 }
 
 /// The current context.

@@ -5,12 +5,12 @@ use cuda_sys::CUresult;
 use crate::fault::{self, Loss};
 use crate::graph::{store, user_object};
 use crate::memory::{self, Origin};
-use crate::{event, module, pool, stream};
+use crate::{driver, entry, event, module, pool, stream};
 
 /// How many objects of each kind live: made by the user and not yet destroyed. `bytes` kinds count bytes.
 ///
 /// The kinds: `streams`, `events`, `device allocations`, `device bytes`, `pinned allocations`, `pinned bytes`, `registered ranges`,
-/// `pools`, `libraries`, `modules`, `graphs`, `executables`, `user objects`. What belongs to another object (children, bodies, the
+/// `pools`, `libraries`, `modules`, `links`, `graphs`, `executables`, `user objects`. What belongs to another object (children, bodies, the
 /// variables of a module, the modules of a library) is not counted, nor are default streams and pools.
 ///
 /// Memory counts until its free has taken place, which for a stream-ordered one is when the stream gets there.
@@ -36,21 +36,36 @@ pub fn live_objects() -> Vec<(&'static str, usize)> {
         ("pools", pool::count()),
         ("libraries", libraries),
         ("modules", modules),
+        ("links", entry::link::count()),
         ("graphs", graphs),
         ("executables", execs),
         ("user objects", user_object::count()),
     ]
 }
 
-/// Loses the context, as a kernel's stray access does: from now on calls answer `code`. The first loss of a process stays.
+/// Loses all devices, as a kernel's stray access does one: from now on calls answer `code`. The first loss of a device stays.
 pub fn lose_context(code: CUresult) {
-    if !code.is_success() {
-        fault::set(Loss::new(code, format!("the context was lost on demand with {code}")));
+    for device in 0..driver::config().devices {
+        lose_device(i32::try_from(device).unwrap_or(i32::MAX), code);
     }
 }
 
-/// Why the context was lost: kernel, thread, address and the nearest allocation, or the copy or fill; `None` while it is not.
+/// Loses one device: calls on its contexts, streams and events answer `code` from now on, those of other devices do not.
+/// The first loss of a device stays.
+pub fn lose_device(device: i32, code: CUresult) {
+    if !code.is_success() {
+        fault::set(device, Loss::new(code, format!("the context was lost on demand with {code}")));
+    }
+}
+
+/// Why the first device was lost: kernel, thread, address and the nearest allocation, or the copy or fill; `None` while none is.
 #[must_use]
 pub fn last_fault() -> Option<String> {
-    fault::sentence()
+    fault::sentence(None)
+}
+
+/// As [`last_fault`], of one device.
+#[must_use]
+pub fn last_fault_of(device: i32) -> Option<String> {
+    fault::sentence(Some(device))
 }

@@ -6,13 +6,18 @@ use std::time::Instant;
 use crate::code::{Answer, INVALID_HANDLE};
 use crate::context::Context;
 use crate::handle::{Kind, Slots};
+use crate::records::Records;
 use crate::stream::Stream;
 
-/// A point that some stream will reach once.
+/// A point that some stream will reach once, of this process or of another.
 #[derive(Debug, Default)]
 pub(crate) struct Marker {
     reached: Mutex<Option<Instant>>,
     changed: Condvar,
+    /// The record that it is among those that all processes see.
+    record: Option<(Arc<Records>, u64)>,
+    /// Another process reaches it.
+    is_foreign: bool,
 }
 
 impl Marker {
@@ -20,16 +25,30 @@ impl Marker {
         self.reached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The record of another process, if this is one.
+    fn foreign(&self) -> Option<&(Arc<Records>, u64)> {
+        self.record.as_ref().filter(|_| self.is_foreign)
+    }
+
     pub(crate) fn reach(&self) {
         self.lock().get_or_insert_with(Instant::now);
         self.changed.notify_all();
+        if let Some((records, number)) = &self.record {
+            records.finish(*number);
+        }
     }
 
     pub(crate) fn time(&self) -> Option<Instant> {
+        if self.foreign().is_some_and(|(records, number)| records.is_done(*number)) {
+            self.lock().get_or_insert_with(Instant::now);
+        }
         *self.lock()
     }
 
     pub(crate) fn wait(&self) {
+        if let Some((records, number)) = self.foreign() {
+            return records.wait(*number);
+        }
         let mut reached = self.lock();
         while reached.is_none() {
             reached = self.changed.wait(reached).unwrap_or_else(PoisonError::into_inner);
@@ -42,6 +61,8 @@ impl Marker {
 pub(crate) struct Event {
     pub(crate) context: Arc<Context>,
     pub(crate) flags: u32,
+    /// What other processes see of it, if they can have it.
+    pub(crate) records: Option<Arc<Records>>,
     last: Mutex<Option<Arc<Marker>>>,
 }
 
@@ -51,8 +72,9 @@ fn events() -> MutexGuard<'static, Slots<Arc<Event>>> {
     EVENTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-pub(crate) fn create(context: Arc<Context>, flags: u32) -> u64 {
-    events().insert(Arc::new(Event { context, flags, last: Mutex::default() }))
+pub(crate) fn create(context: Arc<Context>, flags: u32, records: Option<Records>) -> u64 {
+    let records = records.map(Arc::new);
+    events().insert(Arc::new(Event { context, flags, records, last: Mutex::default() }))
 }
 
 pub(crate) fn destroy(handle: u64) -> Answer {
@@ -74,13 +96,25 @@ pub(crate) fn count() -> usize {
 impl Event {
     /// The record that counts now.
     pub(crate) fn last(&self) -> Option<Arc<Marker>> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let mut own = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(records) = &self.records {
+            let newest = records.last();
+            let known =
+                own.as_ref().and_then(|marker| marker.record.as_ref()).map_or(0, |(_, number)| *number);
+            if newest > known {
+                let record = Some((Arc::clone(records), newest));
+                *own = Some(Arc::new(Marker { record, is_foreign: true, ..Marker::default() }));
+            }
+        }
+        own.clone()
     }
 
     /// A new record takes the place of the last one.
     pub(crate) fn renew(&self) -> Arc<Marker> {
-        let marker = Arc::new(Marker::default());
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&marker));
+        let mut own = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let record = self.records.as_ref().map(|records| (Arc::clone(records), records.next()));
+        let marker = Arc::new(Marker { record, ..Marker::default() });
+        *own = Some(Arc::clone(&marker));
         marker
     }
 

@@ -1,13 +1,15 @@
-//! The loss of the context: one code that everything answers from then on, and the sentence that says why.
+//! The loss of a device: one code that everything there answers from then on, and the sentence that says why.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cuda_sys::CUresult;
 
 use crate::code::Answer;
+use crate::context;
+use crate::driver;
 
-/// Why the context was lost.
+/// Why a device was lost.
 #[derive(Debug, Clone)]
 pub(crate) struct Loss {
     pub(crate) code: CUresult,
@@ -20,32 +22,64 @@ impl Loss {
     }
 }
 
-static CODE: AtomicU32 = AtomicU32::new(0);
-static SENTENCE: Mutex<Option<String>> = Mutex::new(None);
+/// How many devices are lost, so that a healthy driver looks no further.
+static LOST: AtomicU32 = AtomicU32::new(0);
+/// The losses in their order, one a device.
+static LOSSES: Mutex<Vec<(i32, Loss)>> = Mutex::new(Vec::new());
 
-/// The context is lost; the first loss stays.
-pub(crate) fn set(loss: Loss) {
-    let mut sentence = SENTENCE.lock().unwrap_or_else(PoisonError::into_inner);
-    if CODE.load(Ordering::Acquire) == 0 {
-        *sentence = Some(loss.sentence);
-        CODE.store(loss.code.0, Ordering::Release);
+fn losses() -> MutexGuard<'static, Vec<(i32, Loss)>> {
+    LOSSES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The device is lost; its first loss stays.
+pub(crate) fn set(device: i32, loss: Loss) {
+    let mut losses = losses();
+    if losses.iter().all(|(lost, _)| *lost != device) {
+        losses.push((device, loss));
+        LOST.fetch_add(1, Ordering::Release);
     }
 }
 
-pub(crate) fn is_set() -> bool {
-    CODE.load(Ordering::Acquire) != 0
+fn any() -> bool {
+    LOST.load(Ordering::Acquire) != 0
 }
 
-/// The code of the loss as an error.
+pub(crate) fn is_lost(device: i32) -> bool {
+    check_device(device).is_err()
+}
+
+/// The code of a device's loss as an error.
+pub(crate) fn check_device(device: i32) -> Answer {
+    if !any() {
+        return Ok(());
+    }
+    match losses().iter().find(|(lost, _)| *lost == device) {
+        Some((_, loss)) => Err(loss.code),
+        None => Ok(()),
+    }
+}
+
+/// The code of the first loss as an error, once no device is left.
+pub(crate) fn check_all() -> Answer {
+    if LOST.load(Ordering::Acquire) < driver::config().devices {
+        return Ok(());
+    }
+    losses().first().map_or(Ok(()), |(_, loss)| Err(loss.code))
+}
+
+/// The code of the loss of the current context's device as an error; without one, as [`check_all`].
 pub(crate) fn check() -> Answer {
-    match CODE.load(Ordering::Acquire) {
-        0 => Ok(()),
-        code => Err(CUresult(code)),
+    if !any() {
+        return Ok(());
     }
+    context::current_device().map_or_else(check_all, check_device)
 }
 
-pub(crate) fn sentence() -> Option<String> {
-    SENTENCE.lock().unwrap_or_else(PoisonError::into_inner).clone()
+/// Why the device was lost; of any device, the first.
+pub(crate) fn sentence(device: Option<i32>) -> Option<String> {
+    let losses = losses();
+    let found = losses.iter().find(|(lost, _)| device.is_none_or(|device| device == *lost));
+    found.map(|(_, loss)| loss.sentence.clone())
 }
 
 /// Ends the process where the real driver would take it down: no library may ever get here.

@@ -7,7 +7,7 @@ use crate::code::{Answer, INVALID_VALUE, NOT_INITIALIZED, NOT_PERMITTED};
 use crate::{capture_mode, driver, fault};
 
 /// Writes entry points of the driver. The word before `fn` says which gate the call passes:
-/// `always` none, `init` works with a lost context, `live` does not; what is `guarded` open captures may forbid.
+/// `always` none, `init` works with a lost device, `live` not with that of the current context, `owned` not with that of its stream or event; what is `guarded` open captures may forbid.
 macro_rules! entries {
     ($($gate:ident fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $body:block)*) => {
         $(
@@ -47,15 +47,23 @@ pub(crate) fn initialised(call: impl FnOnce() -> Answer) -> CUresult {
     if driver::is_initialised() { finish(call()) } else { NOT_INITIALIZED }
 }
 
-/// As [`live`], but allowed in callbacks too.
-pub(crate) fn live_in_callbacks(call: impl FnOnce() -> Answer) -> CUresult {
+/// As [`owned`], but allowed in callbacks too.
+pub(crate) fn owned_in_callbacks(call: impl FnOnce() -> Answer) -> CUresult {
     initialised(|| {
-        fault::check()?;
+        fault::check_all()?;
         call()
     })
 }
 
-/// A call that answers the code of the loss once the context is lost.
+/// As [`live`], for a call that a stream or an event is given: what counts is whether the device of that is lost.
+pub(crate) fn owned(call: impl FnOnce() -> Answer) -> CUresult {
+    init(|| {
+        fault::check_all()?;
+        call()
+    })
+}
+
+/// A call that answers the code of the loss once the device of the current context is lost.
 pub(crate) fn live(call: impl FnOnce() -> Answer) -> CUresult {
     init(|| {
         fault::check()?;

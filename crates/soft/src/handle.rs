@@ -20,6 +20,7 @@ pub(crate) enum Kind {
     Node,
     Exec,
     UserObject,
+    Link,
 }
 
 /// Bit 62 alone makes no canonical address on any machine of today.

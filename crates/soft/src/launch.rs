@@ -273,6 +273,7 @@ pub(crate) trait Conditions: Send + Sync {
 struct View<'a> {
     held: Mutex<Vec<Arc<Allocation>>>,
     conditions: Option<&'a dyn Conditions>,
+    device: i32,
 }
 
 impl DeviceMemory for View<'_> {
@@ -310,7 +311,7 @@ impl DeviceMemory for View<'_> {
     }
 
     fn cancelled(&self) -> bool {
-        fault::is_set()
+        fault::is_lost(self.device)
     }
 }
 
@@ -344,6 +345,6 @@ pub(crate) fn run(
         params,
         globals: &function.module.addresses,
     };
-    let view = View { held: Mutex::default(), conditions };
+    let view = View { held: Mutex::default(), conditions, device: function.module.context.device };
     ptx::run(&launch, &view).map_err(|fault| Loss::new(code_of(fault.kind), fault.to_string()))
 }

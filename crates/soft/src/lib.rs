@@ -17,12 +17,15 @@ mod event;
 mod fault;
 mod graph;
 mod handle;
+mod image;
 mod launch;
 mod memory;
 mod module;
 mod null;
 mod pool;
 mod ptx;
+mod records;
+mod share;
 mod stream;
 
 pub use config::{Config, ConfigError};

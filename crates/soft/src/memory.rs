@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use crate::code::{Answer, INVALID_VALUE, OUT_OF_MEMORY};
 use crate::driver;
+use crate::share::{Mapping, SharedFile};
 
 /// The first device address. Bit 48 alone makes no canonical address with four-level page tables.
 const FIRST_ADDRESS: u64 = 1 << 48;
@@ -40,6 +41,8 @@ pub(crate) enum Origin {
     Managed,
     /// A variable of a module.
     Variable,
+    /// Memory of another process, or of a pool that was imported.
+    Imported,
 }
 
 impl Origin {
@@ -52,6 +55,7 @@ impl Origin {
             Self::Registered => "registered host range",
             Self::Managed => "managed allocation",
             Self::Variable => "module variable",
+            Self::Imported => "imported allocation",
         }
     }
 
@@ -64,11 +68,31 @@ impl Origin {
     pub(crate) fn is_on_device(self) -> bool {
         !matches!(self, Self::Pinned | Self::Registered)
     }
+
+    /// Whether it takes room on the device.
+    fn takes_room(self) -> bool {
+        self.is_on_device() && self != Self::Imported
+    }
 }
 
 const PENDING: u8 = 0;
 const LIVE: u8 = 1;
 const GONE: u8 = 2;
+
+/// Where the bytes of an allocation come from.
+#[derive(Debug)]
+enum Backing {
+    Heap(Layout),
+    /// They are the user's.
+    User,
+    /// A piece of a pool's file; the process that made it gives it back.
+    Shared {
+        file: Arc<SharedFile>,
+        offset: u64,
+        _mapping: Mapping,
+        is_own: bool,
+    },
+}
 
 /// One allocation. Its bytes stay as long as anybody holds it, also after it was freed.
 #[derive(Debug)]
@@ -86,7 +110,7 @@ pub(crate) struct Allocation {
     /// Counts up, never reused.
     pub(crate) id: u64,
     host: *mut u8,
-    layout: Option<Layout>,
+    backing: Backing,
     writable: AtomicBool,
     state: AtomicU8,
     /// A free is on its way in some stream.
@@ -100,9 +124,11 @@ unsafe impl Sync for Allocation {}
 
 impl Drop for Allocation {
     fn drop(&mut self) {
-        if let Some(layout) = self.layout {
-            // SAFETY: allocated with this layout in `Memory::allocate`, and nobody holds it any more.
-            unsafe { std::alloc::dealloc(self.host, layout) };
+        match &self.backing {
+            // SAFETY: allocated with this layout in `allocate_at`, and nobody holds it any more.
+            Backing::Heap(layout) => unsafe { std::alloc::dealloc(self.host, *layout) },
+            Backing::Shared { file, offset, is_own: true, .. } => file.discard(*offset, self.len),
+            Backing::Shared { .. } | Backing::User => {}
         }
     }
 }
@@ -118,6 +144,14 @@ impl Allocation {
 
     pub(crate) fn is_writable(&self) -> bool {
         self.writable.load(Ordering::Relaxed)
+    }
+
+    /// The place of the allocation in its pool's file, if the pool can be shared.
+    pub(crate) fn shared_at(&self) -> Option<u64> {
+        match &self.backing {
+            Backing::Shared { offset, is_own: true, .. } => Some(*offset),
+            _ => None,
+        }
     }
 
     /// The allocation point of pool memory has been reached.
@@ -225,7 +259,7 @@ pub(crate) fn allocate_at(promised: Option<u64>, request: Request) -> Answer<Arc
         return Err(INVALID_VALUE);
     }
     let layout = Layout::from_size_align(len, GRAIN as usize).map_err(|_| OUT_OF_MEMORY)?;
-    let counted = origin.is_on_device();
+    let counted = origin.takes_room();
     if counted && !take(device, len as u64) {
         return Err(OUT_OF_MEMORY);
     }
@@ -243,7 +277,31 @@ pub(crate) fn allocate_at(promised: Option<u64>, request: Request) -> Answer<Arc
         None => new_address(len),
     };
     let pending = matches!(origin, Origin::Pool | Origin::GraphNode);
-    Ok(insert(request, start, host, Some(layout), if pending { PENDING } else { LIVE }))
+    Ok(insert(request, start, host, Backing::Heap(layout), if pending { PENDING } else { LIVE }))
+}
+
+/// Makes an allocation in a pool's file.
+pub(crate) fn allocate_in(file: &Arc<SharedFile>, request: Request) -> Answer<Arc<Allocation>> {
+    if !take(request.device, request.len as u64) {
+        return Err(OUT_OF_MEMORY);
+    }
+    let Ok((offset, mapping)) = file.add(request.len) else {
+        give_back(request.device, request.len as u64);
+        return Err(OUT_OF_MEMORY);
+    };
+    let host = mapping.host();
+    // SAFETY: `host` points to `len` bytes just mapped, of which no other process knows yet.
+    unsafe { host.write_bytes(UNWRITTEN, request.len) };
+    let backing = Backing::Shared { file: Arc::clone(file), offset, _mapping: mapping, is_own: true };
+    Ok(insert(request, new_address(request.len), host, backing, PENDING))
+}
+
+/// Maps an allocation of a pool's file that another process made.
+pub(crate) fn import(file: &Arc<SharedFile>, offset: u64, request: Request) -> Answer<Arc<Allocation>> {
+    let mapping = file.map(offset, request.len).map_err(|_| INVALID_VALUE)?;
+    let host = mapping.host();
+    let backing = Backing::Shared { file: Arc::clone(file), offset, _mapping: mapping, is_own: false };
+    Ok(insert(request, new_address(request.len), host, backing, LIVE))
 }
 
 /// Registers memory of the user.
@@ -251,12 +309,12 @@ pub(crate) fn allocate_at(promised: Option<u64>, request: Request) -> Answer<Arc
 /// # Safety
 /// `host` points to `request.len` bytes that stay valid until they are removed.
 pub(crate) unsafe fn register(request: Request, host: *mut u8, writable: bool) -> Arc<Allocation> {
-    let allocation = insert(request, host.expose_provenance() as u64, host, None, LIVE);
+    let allocation = insert(request, host.expose_provenance() as u64, host, Backing::User, LIVE);
     allocation.writable.store(writable, Ordering::Relaxed);
     allocation
 }
 
-fn insert(request: Request, start: u64, host: *mut u8, layout: Option<Layout>, state: u8) -> Arc<Allocation> {
+fn insert(request: Request, start: u64, host: *mut u8, backing: Backing, state: u8) -> Arc<Allocation> {
     let allocation = Arc::new(Allocation {
         start,
         len: request.len,
@@ -267,7 +325,7 @@ fn insert(request: Request, start: u64, host: *mut u8, layout: Option<Layout>, s
         flags: request.flags,
         id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
         host,
-        layout,
+        backing,
         writable: AtomicBool::new(true),
         state: AtomicU8::new(state),
         free_queued: AtomicBool::new(false),
@@ -327,7 +385,7 @@ pub(crate) fn remove(allocation: &Arc<Allocation>, how: &'static str) {
     removed.state.store(GONE, Ordering::Release);
     EPOCH.fetch_add(1, Ordering::AcqRel);
     let Allocation { start, len, origin, device, .. } = *removed;
-    if origin.is_on_device() {
+    if origin.takes_room() {
         give_back(device, len as u64);
     }
     with_shared(|shared| {

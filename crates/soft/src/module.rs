@@ -5,14 +5,9 @@ use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use cuda_sys::{CUresult, Version};
-
-use crate::code::{
-    Answer, INVALID_HANDLE, INVALID_IMAGE, INVALID_PTX, NO_BINARY_FOR_GPU, NOT_FOUND, UNSUPPORTED_PTX_VERSION,
-};
+use crate::code::{Answer, INVALID_HANDLE, INVALID_PTX, NOT_FOUND};
 use crate::context::Context;
 use crate::copy::{Copy3, Promised};
-use crate::driver;
 use crate::handle::{Kind, Slots};
 use crate::memory::{self, Allocation, Origin, Request};
 use crate::ptx::{Image, Kernel};
@@ -89,55 +84,6 @@ static KERNELS: Mutex<Slots<Arc<LibraryKernel>>> = Mutex::new(Slots::new(Kind::K
 
 fn lock<T>(table: &Mutex<T>) -> MutexGuard<'_, T> {
     table.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Why an image was refused: the code and the lines for the log.
-#[derive(Debug)]
-pub(crate) struct Refusal {
-    pub(crate) code: CUresult,
-    pub(crate) log: String,
-}
-
-/// The newest PTX version that the driver takes.
-fn newest_ptx(version: Version) -> (u32, u32) {
-    let (major, minor) = (version.major().unsigned_abs(), version.minor().unsigned_abs());
-    match (major, minor) {
-        // 12.5 and 12.6 share a version of PTX; from then on it lags by one.
-        (12, 0..=5) => (8, minor),
-        (12, _) => (8, minor - 1),
-        _ => (major - 4, minor),
-    }
-}
-
-/// Reads a PTX text.
-pub(crate) fn parse(text: &[u8]) -> Result<Image, Refusal> {
-    let refuse = |code, log: &str| Refusal { code, log: log.to_owned() };
-    if text.starts_with(b"\x7fELF") || text.starts_with(&[0x50, 0xED, 0x55, 0xBA]) {
-        return Err(refuse(NO_BINARY_FOR_GPU, "the software driver runs PTX, not machine code"));
-    }
-    let text = core::str::from_utf8(text).map_err(|_| refuse(INVALID_IMAGE, "the image is no text"))?;
-    let image = Image::parse(text).map_err(|errors| {
-        let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
-        Refusal { code: INVALID_PTX, log: lines.join("\n") }
-    })?;
-    let newest = newest_ptx(driver::version());
-    if image.version() > newest {
-        let (major, minor) = image.version();
-        let log = format!(
-            "PTX version {major}.{minor} is newer than {}.{}, the newest that a driver of CUDA {} takes",
-            newest.0,
-            newest.1,
-            driver::version()
-        );
-        return Err(refuse(UNSUPPORTED_PTX_VERSION, &log));
-    }
-    let digits: String = image.target().chars().filter(char::is_ascii_digit).collect();
-    let (major, minor) = driver::config().capability;
-    if digits.parse().is_ok_and(|target: u32| target > major * 10 + minor) {
-        let log = format!("{} is newer than the device, which is sm_{major}{minor}", image.target());
-        return Err(refuse(INVALID_PTX, &log));
-    }
-    Ok(image)
 }
 
 fn codes(image: &Image) -> Vec<Arc<Code>> {

@@ -1,11 +1,13 @@
 //! Memory pools: where stream-ordered allocations come from, and their attributes.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::code::{Answer, INVALID_VALUE, OUT_OF_MEMORY};
+use crate::code::{Answer, INVALID_DEVICE, INVALID_VALUE, OPERATING_SYSTEM, OUT_OF_MEMORY};
 use crate::context;
 use crate::driver;
 use crate::handle::{Kind, Slots};
+use crate::share::{Purpose, SharedFile};
 
 /// Pools reserve memory in steps of this.
 pub(crate) const STEP: u64 = 32 << 20;
@@ -34,8 +36,17 @@ pub(crate) struct Pool {
     pub(crate) handle: u64,
     pub(crate) device: i32,
     max: u64,
+    /// Where its memory lies, if other processes can have it.
+    file: Option<Arc<SharedFile>>,
+    /// It came from another process: nothing is allocated from it.
+    is_imported: bool,
     figures: Mutex<Figures>,
+    /// What the devices other than its own may do with its memory.
+    access: Mutex<HashMap<i32, u32>>,
 }
+
+/// The access that a pool's own device always has: reading and writing.
+pub(crate) const READ_WRITE: u32 = 3;
 
 #[derive(Debug)]
 struct Pools {
@@ -46,10 +57,11 @@ struct Pools {
 
 static POOLS: Mutex<Pools> = Mutex::new(Pools { all: Slots::new(Kind::Pool), devices: Vec::new() });
 
-fn make(handle: u64, device: i32, max: u64) -> Arc<Pool> {
+fn make(handle: u64, device: i32, max: u64, file: Option<Arc<SharedFile>>, is_imported: bool) -> Arc<Pool> {
     let settings = Settings { follow_events: true, opportunistic: true, internal: true, threshold: 0 };
     let figures = Figures { settings, used: 0, used_high: 0, reserved: 0, reserved_high: 0 };
-    Arc::new(Pool { handle, device, max, figures: Mutex::new(figures) })
+    let figures = Mutex::new(figures);
+    Arc::new(Pool { handle, device, max, file, is_imported, figures, access: Mutex::default() })
 }
 
 fn pools() -> MutexGuard<'static, Pools> {
@@ -57,7 +69,7 @@ fn pools() -> MutexGuard<'static, Pools> {
     if pools.devices.is_empty() {
         for device in 0..driver::config().devices {
             let device = i32::try_from(device).unwrap_or(i32::MAX);
-            let handle = pools.all.insert_with(|handle| make(handle, device, 0));
+            let handle = pools.all.insert_with(|handle| make(handle, device, 0, None, false));
             pools.devices.push((handle, handle));
         }
     }
@@ -80,7 +92,7 @@ pub(crate) fn current_of(device: i32) -> Answer<u64> {
 pub(crate) fn set_current(device: i32, handle: u64) -> Answer {
     context::check_device(device)?;
     let pool = get(handle)?;
-    if pool.device != device {
+    if pool.device != device || pool.is_imported {
         return Err(INVALID_VALUE);
     }
     if let Some(entry) = pools().devices.get_mut(device.unsigned_abs() as usize) {
@@ -93,9 +105,24 @@ pub(crate) fn get(handle: u64) -> Answer<Arc<Pool>> {
     pools().all.get(handle).cloned().ok_or(INVALID_VALUE)
 }
 
-pub(crate) fn create(device: i32, max: u64) -> Answer<u64> {
+pub(crate) fn create(device: i32, max: u64, shareable: bool) -> Answer<u64> {
     context::check_device(device)?;
-    Ok(pools().all.insert_with(|handle| make(handle, device, max)))
+    let file = if shareable {
+        let detail = u8::try_from(device).unwrap_or(u8::MAX);
+        let file = SharedFile::create(Purpose::Pool, detail).map_err(|_| OPERATING_SYSTEM)?;
+        Some(Arc::new(file))
+    } else {
+        None
+    };
+    Ok(pools().all.insert_with(|handle| make(handle, device, max, file, false)))
+}
+
+/// A pool of another process, by a descriptor of its file.
+pub(crate) fn import(descriptor: i32) -> Answer<u64> {
+    let file = SharedFile::from_descriptor(descriptor, Purpose::Pool).ok_or(INVALID_VALUE)?;
+    let device = i32::from(file.identity().detail());
+    context::check_device(device).map_err(|_| INVALID_DEVICE)?;
+    Ok(pools().all.insert_with(|handle| make(handle, device, 0, Some(Arc::new(file)), true)))
 }
 
 /// Forgets a pool; its memory lives on until it is freed. A default pool stays.
@@ -136,6 +163,30 @@ impl Pool {
     pub(crate) fn figures(&self) -> [u64; 4] {
         let figures = self.lock();
         [figures.used, figures.used_high, figures.reserved, figures.reserved_high]
+    }
+
+    /// The file of its memory, if other processes can have it.
+    pub(crate) fn file(&self) -> Option<&Arc<SharedFile>> {
+        self.file.as_ref()
+    }
+
+    pub(crate) fn is_imported(&self) -> bool {
+        self.is_imported
+    }
+
+    /// What a device may do with the pool's memory.
+    pub(crate) fn access(&self, device: i32) -> u32 {
+        if device == self.device {
+            return READ_WRITE;
+        }
+        let access = self.access.lock().unwrap_or_else(PoisonError::into_inner);
+        access.get(&device).copied().unwrap_or(0)
+    }
+
+    pub(crate) fn set_access(&self, device: i32, flags: u32) {
+        if device != self.device {
+            self.access.lock().unwrap_or_else(PoisonError::into_inner).insert(device, flags);
+        }
     }
 
     /// The largest size, or 0 for none.

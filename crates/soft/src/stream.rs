@@ -153,18 +153,20 @@ fn own_of(context: &Arc<Context>) -> Arc<Stream> {
     })
 }
 
-/// The stream of a handle of the interface. 0 and 1 are the current context's legacy stream, 2 the thread's own.
+/// The stream of a handle of the interface, on a device that is not lost. 0 and 1 are the current context's legacy stream, 2 the thread's own.
 pub(crate) fn get(handle: u64) -> Answer<Arc<Stream>> {
-    match handle {
-        0 | 1 => Ok(legacy_of(&context::current()?)),
-        2 => Ok(own_of(&context::current()?)),
+    let stream = match handle {
+        0 | 1 => legacy_of(&context::current()?),
+        2 => own_of(&context::current()?),
         _ => match streams().get(handle) {
-            Some(stream) => Ok(Arc::clone(stream)),
+            Some(stream) => Arc::clone(stream),
             None => {
                 crash(&format!("a call uses the stream {handle:#x}, which does not exist or was destroyed"))
             }
         },
-    }
+    };
+    fault::check_device(stream.context.device)?;
+    Ok(stream)
 }
 
 /// All streams of a context.
@@ -183,7 +185,7 @@ pub(crate) fn synchronize_context(context: &Context) -> Answer {
     for ticket in of_context(context).iter().map(Stream::last) {
         ticket.wait();
     }
-    fault::check()
+    fault::check_device(context.device)
 }
 
 /// Waits for all work of all contexts and lets nobody enqueue meanwhile, as the calls do that change mappings; then does `act`.
@@ -298,9 +300,9 @@ impl Stream {
             for ticket in &job.needs {
                 ticket.wait();
             }
-            if job.always || !fault::is_set() {
+            if job.always || !fault::is_lost(self.context.device) {
                 if let Err(loss) = (job.work)() {
-                    fault::set(loss);
+                    fault::set(self.context.device, loss);
                 }
             } else {
                 drop(job.work);
@@ -316,7 +318,7 @@ impl Stream {
             Manner::Legacy => self.push_always(|| {}).wait(),
             Manner::Blocking | Manner::NonBlocking => self.last().wait(),
         }
-        fault::check()
+        fault::check_device(self.context.device)
     }
 
     /// Whether all work so far is done.

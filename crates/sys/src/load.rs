@@ -214,7 +214,7 @@ fn open(path: &Path) -> Result<(String, GetProcAddress), LoadError> {
     let file = path.display().to_string();
     // SAFETY: `Loader::file` passes on the promise about the library; the system's driver keeps it.
     let library = unsafe { libloading::Library::new(path) }
-        .map_err(|error| LoadError::NotFound { file: file.clone(), reason: error.to_string() })?;
+        .map_err(|error| LoadError::NotFound { file: file.clone(), reason: innermost(&error) })?;
     let symbol = |name: &'static str| {
         // SAFETY: a pointer to any exported symbol may be read as a pointer to nothing in particular.
         let found = unsafe { library.get::<*mut c_void>(name) }.ok()?;
@@ -229,6 +229,14 @@ fn open(path: &Path) -> Result<(String, GetProcAddress), LoadError> {
         core::mem::forget(library);
     }
     outcome.map(|pointer| (file, pointer))
+}
+
+/// What the system said; the outer error only says that opening failed.
+fn innermost(error: &dyn core::error::Error) -> String {
+    match error.source() {
+        Some(source) => innermost(source),
+        None => error.to_string(),
+    }
 }
 
 /// A driver before 12.0 has no `cuGetProcAddress_v2` but tells its version.

@@ -45,8 +45,8 @@ fn drawing_instantiating_launching_and_dropping_beside_a_capture_leave_it_valid(
             }
             let graph = context.graph().unwrap();
             // SAFETY: the arguments are the kernel's, and the count is the buffer's.
-            let node =
-                unsafe { graph.root().launch_untyped(&increment, per(8, 8), params![&buffer, 8_u32]) }.unwrap();
+            let node = unsafe { graph.root().launch_untyped(&increment, per(8, 8), params![&buffer, 8_u32]) }
+                .unwrap();
             let mut exec = graph.instantiate().unwrap();
             exec.upload(&stream).unwrap();
             exec.launch(&stream).unwrap();

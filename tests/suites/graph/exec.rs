@@ -27,7 +27,8 @@ fn every_launch_runs_the_whole_graph() {
         let graph = context.graph().unwrap();
         // SAFETY: the arguments are the kernel's, the count is the buffer's, and the edge orders the two.
         unsafe {
-            let first = graph.root().launch_untyped(&increment, per(100, 32), params![&buffer, 100_u32]).unwrap();
+            let first =
+                graph.root().launch_untyped(&increment, per(100, 32), params![&buffer, 100_u32]).unwrap();
             first.then().launch_untyped(&increment, per(100, 32), params![&buffer, 50_u32]).unwrap();
         }
         let mut exec = graph.instantiate().unwrap();
@@ -190,7 +191,8 @@ fn executables_are_made_and_launched_by_threads_without_a_current_context() {
                 let graph = context.graph().unwrap();
                 // SAFETY: the arguments are the kernel's, and the count is the buffer's.
                 let node =
-                    unsafe { graph.root().launch_untyped(&increment, per(8, 8), params![&buffer, 8_u32]) }.unwrap();
+                    unsafe { graph.root().launch_untyped(&increment, per(8, 8), params![&buffer, 8_u32]) }
+                        .unwrap();
                 node.then().fill(buffer.slice(..4).unwrap(), 7).unwrap();
                 let mut exec = graph.instantiate().unwrap();
                 exec.upload(&stream).unwrap();

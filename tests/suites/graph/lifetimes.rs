@@ -30,7 +30,8 @@ fn graph_with_dropped_input(context: &Context, home: &Stream, out: &Buffer<u32>,
     let graph = context.graph().unwrap();
     let input = input(home);
     // SAFETY: the arguments are the kernel's, and both buffers have N elements.
-    unsafe { graph.root().launch_untyped(&offset_copy, per(N, 128), params![&input, out, add, N as u32]) }.unwrap();
+    unsafe { graph.root().launch_untyped(&offset_copy, per(N, 128), params![&input, out, add, N as u32]) }
+        .unwrap();
     graph
 }
 

@@ -1,7 +1,9 @@
+use std::sync::Arc;
+
 use cuda_graph::{ContextExt, Error};
 use cuda_launch::{LaunchConfig, params};
 use cuda_sys::CUresult;
-use cuda_tests::{alone, count, kernel, settle, setup};
+use cuda_tests::{SOON, alone, count, kernel, settle, setup, until};
 
 #[test]
 fn a_fault_in_a_graph_loses_the_context_and_everything_says_so() {
@@ -15,7 +17,11 @@ fn a_fault_in_a_graph_loses_the_context_and_everything_says_so() {
     let graph = context.graph().unwrap();
     // SAFETY: not at all: the kernel writes where nothing is, which ends the context and this process's use of it.
     unsafe {
-        graph.root().launch_untyped(&kernel(&context, "poke"), LaunchConfig::new(1, 1), params![0x40_u64, 7_u32])
+        graph.root().launch_untyped(
+            &kernel(&context, "poke"),
+            LaunchConfig::new(1, 1),
+            params![0x40_u64, 7_u32],
+        )
     }
     .unwrap();
     let mut exec = graph.instantiate().unwrap();
@@ -36,4 +42,36 @@ fn a_fault_in_a_graph_loses_the_context_and_everything_says_so() {
     });
     let calls = cost.total_anywhere();
     assert_eq!(calls, 0, "drops after the loss call nothing: {cost}");
+}
+
+#[test]
+fn after_a_loss_a_dropped_executable_lets_its_owners_go() {
+    alone!();
+    let context = setup();
+    let stream = context.stream().unwrap();
+    let buffer = stream.zeros::<u32>(8).unwrap();
+    let memory = Arc::downgrade(buffer.allocation());
+    let graph = context.graph().unwrap();
+    graph.root().fill(&buffer, 1).unwrap();
+    let mut exec = graph.instantiate().unwrap();
+    exec.launch(&stream).unwrap();
+    drop((graph, buffer));
+    stream.synchronize_blocking().unwrap();
+    settle();
+    assert!(memory.upgrade().is_some(), "the executable owns it");
+    let doomed = context.graph().unwrap();
+    // SAFETY: not at all: the kernel writes where nothing is, which ends the context and this process's use of it.
+    unsafe {
+        doomed.root().launch_untyped(
+            &kernel(&context, "poke"),
+            LaunchConfig::new(1, 1),
+            params![0x40_u64, 7_u32],
+        )
+    }
+    .unwrap();
+    doomed.instantiate().unwrap().launch(&stream).unwrap();
+    stream.synchronize_blocking().unwrap_err();
+    assert!(memory.upgrade().is_some());
+    drop(exec);
+    assert!(until(SOON, || memory.upgrade().is_none()), "nothing else owns it");
 }

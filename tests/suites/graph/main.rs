@@ -14,3 +14,5 @@ mod model;
 mod nodes;
 mod picture;
 mod read_back;
+mod six_states;
+mod sweep;

@@ -30,8 +30,9 @@ fn nodes_are_what_they_were_added_as_in_the_order_of_their_creation() {
         let fill = start.then().fill(&a, 5).unwrap();
         let copy = fill.then().copy(&a, &b).unwrap();
         // SAFETY: the arguments are the kernel's, and the count is the buffer's.
-        let launch =
-            unsafe { copy.then().launch_untyped(&kernel(&context, "increment"), per(8, 32), params![&b, 8_u32]) };
+        let launch = unsafe {
+            copy.then().launch_untyped(&kernel(&context, "increment"), per(8, 32), params![&b, 8_u32])
+        };
         let launch = launch.unwrap();
         let nodes = graph.nodes().unwrap();
         assert_eq!(nodes, [(*start).clone(), (*fill).clone(), (*copy).clone(), (*launch).clone()]);
@@ -284,5 +285,19 @@ fn many_threads_add_to_one_graph() {
         let view = graph.view();
         assert_eq!((view.nodes.len(), view.edges.len()), (201, 200));
         assert_eq!(start.successors().unwrap().len(), 4);
+    });
+}
+
+#[test]
+fn a_fill_of_memory_that_is_not_aligned_to_its_value_is_refused() {
+    let context = setup();
+    no_leaks(|| {
+        let graph = context.graph().unwrap();
+        let stream = context.stream().unwrap();
+        let bytes = stream.zeros::<u8>(16).unwrap();
+        let odd = bytes.sub_buffer(1..9).unwrap().cast::<[u8; 4]>().unwrap();
+        let error = graph.root().fill(&odd, [1, 2, 3, 4]).unwrap_err().to_string();
+        assert!(error.contains("aligned to 4"), "{error}");
+        assert_eq!(graph.len().unwrap(), 0);
     });
 }

@@ -16,7 +16,8 @@ fn a_kernel_node_reads_back() {
         let config = LaunchConfig::new((2, 3, 4), (8, 4, 2)).shared_bytes(128);
         let graph = Drawn::new(&context);
         // SAFETY: the graph is never launched.
-        let node = unsafe { graph.root().launch_untyped(&saxpy, config, params![64_u32, 2.5_f32, &x, &y]) }.unwrap();
+        let node =
+            unsafe { graph.root().launch_untyped(&saxpy, config, params![64_u32, 2.5_f32, &x, &y]) }.unwrap();
         let ((kernel, read), cost) = count(|| (node.kernel().unwrap(), node.config().unwrap()));
         cost.assert_calls(&[]);
         assert_eq!((kernel, read), (saxpy.clone(), config));
@@ -119,9 +120,10 @@ fn properties_of_a_removed_node_are_an_error() {
         let fill = graph.root().fill(buffer.slice(..4).unwrap(), 9).unwrap();
         let copy = graph.root().copy(buffer.slice(..4).unwrap(), buffer.slice(4..).unwrap()).unwrap();
         // SAFETY: the kernel does nothing.
-        let launch =
-            unsafe { graph.root().launch_untyped(&kernel(&context, "empty"), LaunchConfig::new(1, 1), params![]) }
-                .unwrap();
+        let launch = unsafe {
+            graph.root().launch_untyped(&kernel(&context, "empty"), LaunchConfig::new(1, 1), params![])
+        }
+        .unwrap();
         fill.remove().unwrap();
         copy.remove().unwrap();
         launch.remove().unwrap();

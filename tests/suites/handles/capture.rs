@@ -1,39 +1,28 @@
-use core::ptr;
 use std::sync::Barrier;
 
+use cuda_handles::capture::{ActiveCapture, CaptureMode};
 use cuda_handles::{Buffer, Context, Stream};
-use cuda_sys::{CUresult, CUstreamCaptureMode, CUstreamCaptureStatus};
-use cuda_tests::{kernel, no_leaks, raw, settle, setup, skip};
+use cuda_sys::CUstreamCaptureStatus;
+use cuda_tests::{kernel, no_leaks, raw, settle, setup};
 
-const GLOBAL: CUstreamCaptureMode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
-const THREAD_LOCAL: CUstreamCaptureMode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+const GLOBAL: CaptureMode = CaptureMode::Global;
+const THREAD_LOCAL: CaptureMode = CaptureMode::ThreadLocal;
 
-/// Whether the driver can capture.
-fn begin(stream: &Stream, mode: CUstreamCaptureMode) -> bool {
-    // SAFETY: the stream lives.
-    let result = unsafe { raw::driver().cuStreamBeginCapture(stream.as_raw(), mode) };
-    if result == CUresult::CUDA_ERROR_NOT_SUPPORTED {
-        return false;
-    }
-    raw::ok(result);
-    true
+fn begin(stream: &Stream, mode: CaptureMode) -> ActiveCapture {
+    stream.begin_capture(mode).unwrap()
 }
 
-fn end(stream: &Stream) {
+fn end(capture: ActiveCapture) {
     let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+    let stream = capture.stream().as_raw();
     // SAFETY: the stream lives and the out pointer is valid.
-    raw::ok(unsafe { raw::driver().cuStreamIsCapturing(stream.as_raw(), &raw mut status) });
+    raw::ok(unsafe { raw::driver().cuStreamIsCapturing(stream, &raw mut status) });
     assert_eq!(
         status,
         CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE,
         "the capture must still be valid"
     );
-    let mut graph = ptr::null_mut();
-    // SAFETY: as above; the graph that comes back is destroyed.
-    raw::ok(unsafe { raw::driver().cuStreamEndCapture(stream.as_raw(), &raw mut graph) });
-    assert!(!graph.is_null());
-    // SAFETY: the graph is ours.
-    raw::ok(unsafe { raw::driver().cuGraphDestroy(graph) });
+    capture.end().unwrap();
 }
 
 /// One of each thing that is dropped in its own way.
@@ -76,13 +65,10 @@ fn drops_on_a_thread_that_captures_leave_the_capture_valid() {
         no_leaks(|| {
             let things = things(&context);
             context.synchronize_blocking().unwrap();
-            if !begin(&capturing, mode) {
-                println!("skipped: the driver under test does not capture yet");
-                return;
-            }
+            let capture = begin(&capturing, mode);
             drop_all(things);
             settle();
-            end(&capturing);
+            end(capture);
         });
     }
 }
@@ -95,25 +81,18 @@ fn drops_beside_another_threads_global_capture_leave_it_valid() {
         let things = things(&context);
         context.synchronize_blocking().unwrap();
         let (begun, dropped) = (Barrier::new(2), Barrier::new(2));
-        let supported = std::thread::scope(|scope| {
-            let other = scope.spawn(|| {
-                let supported = begin(&capturing, GLOBAL);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let capture = begin(&capturing, GLOBAL);
                 begun.wait();
                 dropped.wait();
-                if supported {
-                    end(&capturing);
-                }
-                supported
+                end(capture);
             });
             begun.wait();
             drop_all(things);
             settle();
             dropped.wait();
-            other.join().unwrap()
         });
-        if !supported {
-            skip!("the driver under test does not capture yet");
-        }
     });
 }
 
@@ -123,11 +102,9 @@ fn a_buffer_whose_home_stream_captures_is_freed_after_the_capture() {
     no_leaks(|| {
         let capturing = context.stream().unwrap();
         let buffer = capturing.upload(&[1_u32; 10]).unwrap();
-        if !begin(&capturing, THREAD_LOCAL) {
-            skip!("the driver under test does not capture yet");
-        }
+        let capture = begin(&capturing, THREAD_LOCAL);
         drop(buffer);
-        end(&capturing);
+        end(capture);
         settle();
         let again = capturing.upload(&[3_u32; 10]).unwrap();
         assert_eq!(again.read_blocking(&capturing).unwrap(), [3; 10]);
@@ -140,10 +117,7 @@ fn ordinary_work_beside_a_capture_leaves_it_valid() {
     let capturing = context.stream().unwrap();
     for mode in [THREAD_LOCAL, GLOBAL] {
         no_leaks(|| {
-            if !begin(&capturing, mode) {
-                println!("skipped: the driver under test does not capture yet");
-                return;
-            }
+            let capture = begin(&capturing, mode);
             let (stream, other) = (context.stream().unwrap(), context.stream().unwrap());
             let (start, event) = (context.event().unwrap(), context.event().unwrap());
             let buffer = stream.upload(&[1_u32, 2, 3]).unwrap();
@@ -165,7 +139,7 @@ fn ordinary_work_beside_a_capture_leaves_it_valid() {
             assert_eq!(copy.read_blocking(&stream).unwrap(), [5, 6, 7]);
             drop((stream, other, start, event, buffer, copy, increment));
             settle();
-            end(&capturing);
+            end(capture);
         });
     }
 }
@@ -176,9 +150,7 @@ fn what_cannot_be_captured_is_refused_and_the_capture_goes_on() {
     no_leaks(|| {
         let (capturing, home) = (context.stream().unwrap(), context.stream().unwrap());
         let buffer = home.upload(&[1_u32; 8]).unwrap();
-        if !begin(&capturing, THREAD_LOCAL) {
-            skip!("the driver under test does not capture yet");
-        }
+        let capture = begin(&capturing, THREAD_LOCAL);
         let refusals = [
             ("zeros", capturing.zeros::<u32>(8).map(drop)),
             ("upload", capturing.upload(&[1_u32]).map(drop)),
@@ -193,7 +165,7 @@ fn what_cannot_be_captured_is_refused_and_the_capture_goes_on() {
             assert!(matches!(error, cuda_handles::Error::Capturing { .. }), "{what}: {error:?}");
             assert!(error.to_string().contains("captur"), "{what}: {error}");
         }
-        end(&capturing);
+        end(capture);
         assert_eq!(buffer.read_blocking(&home).unwrap(), [1; 8]);
     });
 }

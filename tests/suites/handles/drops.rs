@@ -60,7 +60,7 @@ fn a_buffer_keeps_its_home_stream() {
         let stream = context.stream().unwrap();
         let buffer = stream.upload(&[1_u32, 2, 3]).unwrap();
         drop(stream);
-        assert_eq!(buffer.read_blocking(buffer.home()).unwrap(), [1, 2, 3]);
+        assert_eq!(buffer.read_blocking(buffer.home().unwrap()).unwrap(), [1, 2, 3]);
     });
 }
 

@@ -1,4 +1,6 @@
-use cuda_handles::{Context, Error};
+use std::sync::OnceLock;
+
+use cuda_handles::{Buffer, Context, Error, Stream};
 use cuda_sys::CUresult;
 use cuda_tests::{alone, count, kernel, raw, settle, setup};
 
@@ -81,6 +83,6 @@ fn the_process_ends_well_after_a_loss() {
     let stream = context.stream().unwrap();
     let buffer = stream.zeros::<u32>(8).unwrap();
     lose(&context);
-    // Left to the end of the process.
-    core::mem::forget((stream, buffer));
+    static LEFT: OnceLock<(Stream, Buffer<u32>)> = OnceLock::new();
+    let _ = LEFT.set((stream, buffer));
 }

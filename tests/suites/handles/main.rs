@@ -2,15 +2,24 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // This is how a test fails.
 
 mod capture;
+mod capture_state;
 mod context;
+mod copies;
 mod device;
 mod drops;
 mod events;
 mod faults;
+mod kernels;
+mod kernels;
+mod host;
+mod ipc;
 mod library;
 mod lost;
 mod memory;
+mod pools;
 mod process;
 mod registry;
+mod six_states;
 mod streams;
+mod sweep;
 mod user_objects;

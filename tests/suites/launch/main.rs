@@ -1,6 +1,7 @@
 //! cuda-launch: configurations, parameter holders and launches.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // This is how a test fails.
 
+mod across;
 mod arguments;
 mod compiled;
 mod cost;
@@ -8,3 +9,6 @@ mod limits;
 mod order;
 mod owned;
 mod results;
+mod typed;
+mod six_states;
+mod sweep;

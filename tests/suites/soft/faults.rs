@@ -1,5 +1,7 @@
 //! Accesses that a GPU may let pass, and what the driver tells of them.
 
+use std::sync::OnceLock;
+
 use cuda_handles::{Buffer, Context, Stream};
 use cuda_launch::{Launch, LaunchConfig, params, per};
 use cuda_soft::control::{last_fault, live_objects, lose_context};
@@ -158,5 +160,6 @@ fn a_kernel_that_never_ends_does_not_keep_the_process() {
     raw::launch(&stream, &kernel(&context, "spin"), 1, &[flag.address(), seen.address(), u64::MAX]);
     assert!(!stream.query().unwrap());
     // The end of the process ends it; the parent bounds the time.
-    core::mem::forget((stream, flag, seen));
+    static LEFT: OnceLock<(Stream, [Buffer<u32>; 2])> = OnceLock::new();
+    let _ = LEFT.set((stream, [flag, seen]));
 }

@@ -17,7 +17,8 @@ fn whole_path() {
         let graph = context.graph().unwrap();
         let fill = graph.root().fill(&buffer, 4).unwrap();
         // SAFETY: the arguments are the kernel's, and the count is the buffer's.
-        let node = unsafe { fill.then().launch_untyped(&increment, per(64, 64), params![&buffer, 64_u32]) }.unwrap();
+        let node =
+            unsafe { fill.then().launch_untyped(&increment, per(64, 64), params![&buffer, 64_u32]) }.unwrap();
         let mut exec = graph.instantiate().unwrap();
         exec.launch(&stream).unwrap();
         // SAFETY: as above.

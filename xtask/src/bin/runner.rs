@@ -1,14 +1,14 @@
-//! The runner of a bundle: tests and demo on a machine without Rust.
+//! The runner of a bundle: tests, demo and measurements on a machine without Rust.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
-use xtask::runner::{self, DemoOptions, Suite, TestOptions};
+use xtask::runner::{self, BenchOptions, DemoOptions, Suite, TestOptions};
 
 #[derive(Parser)]
-#[command(name = "runner", about = "Runs the tests and the demo of the bundle it lies in")]
+#[command(name = "runner", about = "Runs the tests, the demo and the measurements of the bundle it lies in")]
 struct Arguments {
     #[command(subcommand)]
     command: Task,
@@ -26,6 +26,8 @@ enum Task {
     },
     /// Run all tests, each in its own process, and list what became of each
     Test(TestOptions),
+    /// Measure the library's own time beside the raw driver's
+    Bench(BenchOptions),
 }
 
 fn main() -> ExitCode {
@@ -43,6 +45,7 @@ fn run(task: Task) -> Result<u8> {
     let suite = Suite::load(program.parent().unwrap_or(Path::new(".")))?;
     match task {
         Task::Demo { options, out } => runner::demo(&suite.demo, &out, &options),
+        Task::Bench(options) => runner::bench(&suite.bench, &options),
         Task::Test(options) => {
             let report = runner::test(&suite, &options)?;
             report.print_rows();

@@ -3,6 +3,7 @@
 //! A process has one driver, chosen once, and counting or failing calls would disturb neighbours; so no two tests share a process.
 //! It needs the test binaries and nothing of Rust, so the bundle carries it to machines that have a GPU only.
 
+mod bench;
 mod driver;
 mod options;
 mod outcome;
@@ -13,6 +14,7 @@ mod report;
 mod schedule;
 mod suite;
 
+pub use bench::{BenchOptions, bench};
 pub use driver::Driver;
 pub use options::{DemoOptions, TestOptions};
 pub use outcome::Outcome;
@@ -27,10 +29,10 @@ use anyhow::{Context, Result};
 /// Runs the tests that `options` choose, and prints a line for each and the failures' output.
 ///
 /// # Errors
-/// A test binary does not start or does not list its tests.
+/// There is no such driver, or a test binary does not start or does not list its tests.
 pub fn test(suite: &Suite, options: &TestOptions) -> Result<Report> {
     let tests = suite.list(options.filter.as_deref())?;
-    let (driver, devices) = suite.describe(&options.driver);
+    let (driver, devices) = suite.describe(&options.driver)?;
     println!("driver: {driver}");
     devices.iter().for_each(|device| println!("{device}"));
     let rows = schedule::run(&tests, options);

@@ -22,13 +22,15 @@ pub struct Binary {
     pub folder: PathBuf,
 }
 
-/// All test binaries, and the demo, which also names drivers and devices.
+/// All test binaries, the program that measures, and the demo, which also names drivers and devices.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Suite {
     /// The version of the workspace.
     pub version: String,
     /// The demo.
     pub demo: PathBuf,
+    /// The program that measures.
+    pub bench: PathBuf,
     /// The test binaries.
     pub binaries: Vec<Binary>,
 }
@@ -61,6 +63,7 @@ impl Suite {
         let mut suite: Self =
             serde_json::from_str(&text).with_context(|| format!("{} is damaged", path.display()))?;
         suite.demo = folder.join(&suite.demo);
+        suite.bench = folder.join(&suite.bench);
         for binary in &mut suite.binaries {
             binary.file = folder.join(&binary.file);
             binary.folder = folder.join(&binary.folder);
@@ -93,16 +96,16 @@ impl Suite {
         Ok(tests)
     }
 
-    /// Names the driver and its devices, one line each. Where that fails the first line says why, and the tests will too.
-    pub(crate) fn describe(&self, driver: &Driver) -> (String, Vec<String>) {
+    /// Names the driver and its devices, one line each.
+    pub(crate) fn describe(&self, driver: &Driver) -> Result<(String, Vec<String>)> {
         let mut command = Command::new(&self.demo);
         command.arg("--describe").arg("--driver").arg(driver.argument());
-        let output = match process::run(command, PATIENCE) {
-            Ok(ended) => ended.output,
-            Err(error) => format!("{} does not start: {error}", self.demo.display()),
-        };
-        let mut lines = output.lines().map(str::to_owned);
-        (lines.next().unwrap_or_else(|| "it did not tell its name".to_owned()), lines.collect())
+        let ended = process::run(command, PATIENCE)
+            .with_context(|| format!("{} does not start", self.demo.display()))?;
+        let message = ended.output.trim().trim_start_matches("error: ");
+        ensure!(ended.status.is_some_and(|status| status.success()), "the tests have no driver: {message}");
+        let mut lines = ended.output.lines().map(str::to_owned);
+        Ok((lines.next().unwrap_or_default(), lines.collect()))
     }
 }
 

@@ -73,10 +73,8 @@ impl Node {
     /// `kernel#3 saxpy`.
     #[must_use]
     pub fn name(&self) -> String {
-        match self.graph.lock().row(self.id) {
-            Some(row) => row.display_name(self.id),
-            None => self.default_name(),
-        }
+        let given = self.graph.look().ok().and_then(|locked| Some(locked.row(self.id)?.display_name(self.id)));
+        given.unwrap_or_else(|| self.default_name())
     }
 
     /// The same node with a name for people: it stands in errors and pictures. Names need not be unique.
@@ -87,18 +85,20 @@ impl Node {
 
     pub(crate) fn set_name(&self, name: String) {
         let name = name.into_boxed_str();
-        // The name before is dropped after the lock, as everything is.
-        let _before = self.graph.lock().row_mut(self.id).and_then(|row| row.name.replace(name));
+        if let Ok(mut locked) = self.graph.look() {
+            // Under the lock, but no owner: a name drops nothing else.
+            let _before = locked.row_mut(self.id).and_then(|row| row.name.replace(name));
+        }
     }
 
     fn default_name(&self) -> String {
         format!("{}#{}", self.kind, self.id.number)
     }
 
-    /// Whether the node was removed from its graph.
+    /// Whether the node was removed from its graph. A forked child, which can use no graph, is told `false`.
     #[must_use]
     pub fn is_removed(&self) -> bool {
-        self.graph.lock().row(self.id).is_none()
+        self.graph.look().is_ok_and(|locked| locked.row(self.id).is_none())
     }
 
     /// Removes the node and its edges from the graph and lets go of what it used.
@@ -131,7 +131,7 @@ impl Node {
 
     /// What was given at creation.
     pub(crate) fn detail(&self) -> Result<Detail> {
-        self.graph.lock().row(self.id).map(|row| row.detail.clone()).ok_or_else(|| self.removed())
+        self.graph.look()?.row(self.id).map(|row| row.detail.clone()).ok_or_else(|| self.removed())
     }
 }
 

@@ -1,14 +1,19 @@
-//! Owners of device memory, and when another stream may use it.
+//! Owners of memory that the device can use, and when a stream may.
 
+use core::any::Any;
 use core::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use cuda_sys::{CUdeviceptr, CUresult, Call};
+use smallvec::SmallVec;
 
+use super::kind::MemoryKind;
+use super::pool::MemPool;
 use crate::capture_mode;
+use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::reaper::{self, Free, Node};
+use crate::reaper::{self, Free, Freed, HostBlock, HostKind, Node, RawStream};
 use crate::stream::Stream;
 
 /// Used off its home: freeing it takes a fence.
@@ -18,45 +23,106 @@ const SETTLED: u64 = 2;
 /// Above the bits is the number of the stream that was made ready last.
 const LAST: u32 = 2;
 
-/// Device memory with its **home**: the stream in whose order it was allocated and first written, and will be freed.
+/// Memory that the device can use, of any [kind](MemoryKind).
 ///
-/// The home may use it at once. Another stream has to wait once until the home has reached the allocation, unless the host has seen that already
-/// (*settled*: [`Stream::synchronize_blocking`] on the home does it). Whoever enqueues work that uses the memory calls
-/// [`ready_on`](Self::ready_on) first; everything safe in these crates does.
+/// Pooled memory has a **home**: the stream in whose order it was allocated and first written, and will be freed. The home may use it at once.
+/// Another stream has to wait once until the home has reached the allocation, unless the host has seen that already (*settled*:
+/// [`Stream::synchronize_blocking`] on the home does it). Memory of the other kinds has no home and is settled from the beginning.
+///
+/// Whoever enqueues work that uses the memory calls [`ready_on`](Self::ready_on) first; everything safe in these crates does.
 pub struct Allocation {
     address: CUdeviceptr,
     bytes: usize,
-    home: Stream,
+    /// The home's number, which no stream has if there is no home.
+    home_id: u64,
     /// The home's count when the memory had been allocated and first written.
     ticket: u64,
     state: AtomicU64,
+    context: Context,
+    backing: Backing,
     /// The reaper's order to free it, made when it is first shared: the drop allocates nothing then.
     order: OnceLock<Box<Node<Free>>>,
 }
 
+/// What is behind it.
+enum Backing {
+    Pooled { home: Stream, pool: Option<MemPool> },
+    Plain,
+    Host(HostMemory),
+    Foreign(Arc<dyn Any + Send + Sync>),
+    Imported(MemPool),
+}
+
+struct HostMemory {
+    /// `None` if it has no bytes.
+    block: Option<HostBlock>,
+    kind: HostKind,
+    /// The streams that were made ready for it since it was last unique.
+    users: Mutex<SmallVec<[Arc<RawStream>; 2]>>,
+}
+
 impl Allocation {
-    /// Allocates pooled memory on a stream. Nothing is allocated for 0 bytes.
-    pub(super) fn new(home: &Stream, bytes: usize) -> Result<Self> {
+    /// Allocates pooled memory on a stream, from a pool or else the device's own. Nothing is allocated for 0 bytes.
+    pub(super) fn pooled(home: &Stream, pool: Option<&MemPool>, bytes: usize) -> Result<Self> {
         home.context().ensure_usable()?;
-        let address = if bytes == 0 { 0 } else { allocate(home, bytes)? };
-        let mut allocation = Self {
-            address,
-            bytes,
-            home: home.clone(),
-            ticket: 0,
-            state: AtomicU64::new(0),
-            order: OnceLock::new(),
-        };
+        let address = if bytes == 0 { 0 } else { allocate_on(home, pool, bytes)? };
+        let backing = Backing::Pooled { home: home.clone(), pool: pool.cloned() };
+        let mut allocation = Self::with(home.context(), address, bytes, backing);
         allocation.stamp();
         Ok(allocation)
     }
 
+    /// Allocates plain device memory. Nothing is allocated for 0 bytes.
+    pub(super) fn plain(context: &Context, bytes: usize) -> Result<Self> {
+        context.ensure_usable()?;
+        let address = if bytes == 0 { 0 } else { allocate_plain(context, bytes)? };
+        Ok(Self::with(context, address, bytes, Backing::Plain))
+    }
+
+    /// Wraps host memory that is nobody else's.
+    pub(super) fn host(context: &Context, kind: HostKind, block: Option<HostBlock>, bytes: usize) -> Self {
+        let address = block.as_ref().map_or(0, |block| block.start.get().expose_provenance() as CUdeviceptr);
+        let memory = HostMemory { block, kind, users: Mutex::default() };
+        Self::with(context, address, bytes, Backing::Host(memory))
+    }
+
+    /// Wraps somebody else's memory.
+    pub(super) fn foreign(
+        context: &Context,
+        address: CUdeviceptr,
+        bytes: usize,
+        owner: Arc<dyn Any + Send + Sync>,
+    ) -> Self {
+        Self::with(context, address, bytes, Backing::Foreign(owner))
+    }
+
+    /// Wraps memory that was imported from another process into `pool`.
+    pub(crate) fn imported(pool: &MemPool, address: CUdeviceptr, bytes: usize) -> Self {
+        Self::with(pool.context(), address, bytes, Backing::Imported(pool.clone()))
+    }
+
+    fn with(context: &Context, address: CUdeviceptr, bytes: usize, backing: Backing) -> Self {
+        let (home_id, state) = match &backing {
+            Backing::Pooled { home, .. } => (home.id(), 0),
+            _ => (0, SETTLED),
+        };
+        Self {
+            address,
+            bytes,
+            home_id,
+            ticket: 0,
+            state: AtomicU64::new(state),
+            context: context.clone(),
+            backing,
+            order: OnceLock::new(),
+        }
+    }
+
     /// Counts what was enqueued on the home just now as part of the allocation.
     pub(super) fn stamp(&mut self) {
-        if self.bytes == 0 {
-            *self.state.get_mut() = SETTLED;
-        } else {
-            self.ticket = self.home.ticket();
+        match &self.backing {
+            Backing::Pooled { home, .. } if self.bytes > 0 => self.ticket = home.ticket(),
+            _ => *self.state.get_mut() = SETTLED,
         }
     }
 
@@ -74,20 +140,54 @@ impl Allocation {
         self.bytes
     }
 
-    /// The stream in whose order it was allocated and will be freed.
+    /// What kind of memory it is.
+    #[must_use]
+    pub fn kind(&self) -> MemoryKind {
+        match &self.backing {
+            Backing::Pooled { .. } => MemoryKind::Pooled,
+            Backing::Plain => MemoryKind::Plain,
+            Backing::Host(HostMemory { kind: HostKind::Pinned, .. }) => MemoryKind::Pinned,
+            Backing::Host(HostMemory { kind: HostKind::Managed, .. }) => MemoryKind::Managed,
+            Backing::Foreign(_) => MemoryKind::Foreign,
+            Backing::Imported(_) => MemoryKind::Imported,
+        }
+    }
+
+    /// The context it belongs to.
     #[must_use]
     #[inline]
-    pub fn home(&self) -> &Stream {
-        &self.home
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// The stream in whose order it was allocated and will be freed; pooled memory has one.
+    #[must_use]
+    #[inline]
+    pub fn home(&self) -> Option<&Stream> {
+        match &self.backing {
+            Backing::Pooled { home, .. } => Some(home),
+            _ => None,
+        }
+    }
+
+    /// The pool it came from, unless that is the one that the device had at the time.
+    #[must_use]
+    pub fn pool(&self) -> Option<&MemPool> {
+        match &self.backing {
+            Backing::Pooled { pool, .. } => pool.as_ref(),
+            Backing::Imported(pool) => Some(pool),
+            _ => None,
+        }
     }
 
     /// Whether the host has seen that the allocation point was reached. No driver call.
     #[must_use]
     pub fn is_settled(&self) -> bool {
-        self.state.load(Ordering::Acquire) & SETTLED != 0 || self.home.has_synced(self.ticket)
+        self.state.load(Ordering::Acquire) & SETTLED != 0
+            || self.home().is_none_or(|home| home.has_synced(self.ticket))
     }
 
-    /// Whether it was made ready for a stream other than its home.
+    /// Whether it was made ready for a stream other than its home; memory without one is shared by its first use.
     #[must_use]
     pub fn is_shared(&self) -> bool {
         self.state.load(Ordering::Acquire) & SHARED != 0
@@ -101,7 +201,7 @@ impl Allocation {
     /// `stream` is of another context; it would have to wait and one of the two is capturing; or what the driver answers.
     #[inline]
     pub fn ready_on(&self, stream: &Stream) -> Result<()> {
-        if stream.id() == self.home.id() {
+        if stream.id() == self.home_id {
             return Ok(());
         }
         let state = self.state.load(Ordering::Acquire);
@@ -111,53 +211,124 @@ impl Allocation {
         self.share_with(stream, state)
     }
 
+    /// As [`ready_on`](Self::ready_on), for a copy between devices: `stream` may be of another context.
+    pub(super) fn ready_across(&self, stream: &Stream) -> Result<()> {
+        if self.context.ensure_same(stream.context(), "").is_ok() {
+            return self.ready_on(stream);
+        }
+        self.context.ensure_usable()?;
+        reaper::expect_across();
+        self.use_on(stream, self.state.load(Ordering::Acquire))
+    }
+
     fn share_with(&self, stream: &Stream, state: u64) -> Result<()> {
-        self.home.context().ensure_same(stream.context(), "the stream")?;
+        self.context.ensure_same(stream.context(), "the stream")?;
+        self.use_on(stream, state)
+    }
+
+    fn use_on(&self, stream: &Stream, state: u64) -> Result<()> {
         const BOTH: u64 = SHARED | SETTLED;
-        if state & BOTH == BOTH && stream.raw_stream().is_in_fence() || self.bytes == 0 {
+        if self.bytes == 0 {
             return Ok(());
+        }
+        match &self.backing {
+            Backing::Host(memory) => memory.add(stream.raw_stream()),
+            _ if state & BOTH == BOTH && stream.raw_stream().is_in_fence() => return Ok(()),
+            _ => {}
         }
         stream.context().ensure_usable()?;
         reaper::join(stream.raw_stream());
         self.order.get_or_init(|| self.order());
         let settled = self.is_settled();
-        if !settled {
-            stream.wait_for_ticket(&self.home, self.ticket)?;
+        if let Some(home) = self.home()
+            && !settled
+        {
+            stream.wait_for_ticket(home, self.ticket)?;
         }
         let bits = SHARED | if settled { SETTLED } else { 0 };
         let mark = |old: u64| Some(stream.id() << LAST | old & BOTH | bits);
         let _ = self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, mark);
         Ok(())
     }
+
+    /// Where the host finds it, if it can.
+    pub(super) fn host_start(&self) -> Option<*mut core::ffi::c_void> {
+        match &self.backing {
+            Backing::Host(memory) => memory.block.as_ref().map(|block| block.start.get()),
+            _ => None,
+        }
+    }
+
+    /// Makes host memory unshared again if no work can be using it: every stream that was made ready for it is idle.
+    pub(super) fn unshare(&mut self) -> bool {
+        let Backing::Host(memory) = &mut self.backing else { return false };
+        let users = memory.users.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if self.context.ensure_usable().is_err() || !users.iter().all(|stream| stream.is_idle()) {
+            return false;
+        }
+        users.clear();
+        *self.state.get_mut() = SETTLED;
+        true
+    }
+}
+
+impl HostMemory {
+    fn add(&self, stream: &Arc<RawStream>) {
+        let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
+        if users.iter().any(|user| user.id() == stream.id()) {
+            return;
+        }
+        // Streams whose handles are gone can only become idle.
+        users.retain(|user| !user.gate().closed || !user.is_idle());
+        users.push(Arc::clone(stream));
+    }
 }
 
 impl Drop for Allocation {
     fn drop(&mut self) {
-        let context = self.home.context();
-        if self.bytes == 0 || !reaper::may_call(context) {
+        if self.bytes == 0 || !reaper::may_call(&self.context) {
             return;
         }
-        if *self.state.get_mut() & SHARED != 0 {
-            return self.free_later();
-        }
-        let mode = capture_mode::relaxed(context.driver());
-        // SAFETY: the memory is ours, and only its home has used it: every use is in front of this point.
-        let code = unsafe { context.driver().cuMemFreeAsync(self.address, self.home.as_raw()) };
-        drop(mode);
-        if code == CUresult::CUDA_ERROR_NOT_PERMITTED {
-            return self.free_later();
-        }
-        match context.check(Call::cuMemFreeAsync, code) {
-            Err(Error::Driver { .. }) if self.home.is_capturing() => self.free_later(),
-            Err(error) => reaper::report("freeing a buffer", error),
-            Ok(()) => {}
+        match (&self.backing, *self.state.get_mut() & SHARED != 0) {
+            (Backing::Pooled { home, .. }, false) if self.free_on(home) => {}
+            (Backing::Host(HostMemory { block: Some(block), .. }), false) => reaper::give(block.clone()),
+            (Backing::Foreign(_), false) => {}
+            _ => self.free_later(),
         }
     }
 }
 
 impl Allocation {
+    /// Frees it in the order of its home. False if that has to be left to the reaper.
+    fn free_on(&self, home: &Stream) -> bool {
+        let context = &self.context;
+        let mode = capture_mode::relaxed(context.driver());
+        // SAFETY: the memory is ours, and only its home has used it: every use is in front of this point.
+        let code = unsafe { context.driver().cuMemFreeAsync(self.address, home.as_raw()) };
+        drop(mode);
+        if code == CUresult::CUDA_ERROR_NOT_PERMITTED {
+            return false;
+        }
+        match context.check(Call::cuMemFreeAsync, code) {
+            Err(Error::Driver { .. }) if home.is_capturing() => return false,
+            Err(error) => reaper::report("freeing a buffer", error),
+            Ok(()) => {}
+        }
+        true
+    }
+
     fn order(&self) -> Box<Node<Free>> {
-        Node::new(Free { address: self.address, home: Arc::clone(self.home.raw_stream()) })
+        let pool = |pool: &MemPool| Arc::new(pool.clone()) as Arc<dyn Any + Send + Sync>;
+        let device = |pool| Freed::Device { address: self.address, _pool: pool };
+        let what = match &self.backing {
+            Backing::Pooled { pool: own, .. } => device(own.as_ref().map(pool)),
+            Backing::Imported(own) => device(Some(pool(own))),
+            Backing::Host(HostMemory { block: Some(block), .. }) => Freed::Host(block.clone()),
+            Backing::Foreign(owner) => Freed::Owned(Arc::clone(owner)),
+            Backing::Plain | Backing::Host(_) => device(None),
+        };
+        let home = self.home().map(|home| Arc::clone(home.raw_stream()));
+        Node::new(Free { context: self.context.clone(), home, what })
     }
 
     fn free_later(&mut self) {
@@ -170,24 +341,51 @@ impl fmt::Debug for Allocation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("Allocation")
+            .field("kind", &self.kind())
             .field("address", &format_args!("{:#x}", self.address))
             .field("bytes", &self.bytes)
-            .field("home", &self.home.id())
+            .field("home", &self.home().map(Stream::id))
             .field("settled", &self.is_settled())
             .field("shared", &self.is_shared())
             .finish()
     }
 }
 
-/// The driver's allocation; when memory is short, what waits to be freed is freed first.
-fn allocate(home: &Stream, bytes: usize) -> Result<CUdeviceptr> {
+/// The driver's allocation in a stream's order.
+fn allocate_on(home: &Stream, pool: Option<&MemPool>, bytes: usize) -> Result<CUdeviceptr> {
+    let _turn = home.raw_stream().enqueue();
     home.refuse_capture("allocating a buffer")?;
-    let context = home.context();
+    let driver = home.context().driver();
+    match pool {
+        // SAFETY: stream and pool are alive and the out pointer valid.
+        Some(pool) => allocate(home.context(), Call::cuMemAllocFromPoolAsync, bytes, |out| unsafe {
+            driver.cuMemAllocFromPoolAsync(out, bytes, pool.as_raw(), home.as_raw())
+        }),
+        // SAFETY: the stream is alive and the out pointer valid.
+        None => allocate(home.context(), Call::cuMemAllocAsync, bytes, |out| unsafe {
+            driver.cuMemAllocAsync(out, bytes, home.as_raw())
+        }),
+    }
+}
+
+/// The driver's allocation for all streams.
+fn allocate_plain(context: &Context, bytes: usize) -> Result<CUdeviceptr> {
+    let _current = context.enter()?;
+    // SAFETY: the context is current and the out pointer valid.
+    allocate(context, Call::cuMemAlloc, bytes, |out| unsafe { context.driver().cuMemAlloc(out, bytes) })
+}
+
+/// Asks for memory; when it is short, what waits to be freed is freed first.
+fn allocate(
+    context: &Context,
+    call: Call,
+    bytes: usize,
+    ask: impl Fn(*mut CUdeviceptr) -> CUresult,
+) -> Result<CUdeviceptr> {
     let mut address = 0;
     let mut attempt = || {
         let _mode = capture_mode::relaxed(context.driver());
-        // SAFETY: the stream is alive and the out pointer valid.
-        unsafe { context.driver().cuMemAllocAsync(&raw mut address, bytes, home.as_raw()) }
+        ask(&raw mut address)
     };
     let mut code = attempt();
     if code == CUresult::CUDA_ERROR_OUT_OF_MEMORY {
@@ -198,6 +396,6 @@ fn allocate(home: &Stream, bytes: usize) -> Result<CUdeviceptr> {
         let (free, total) = context.memory_info().unwrap_or((0, 0));
         return Err(Error::OutOfMemory { asked: bytes, free, total });
     }
-    context.check(Call::cuMemAllocAsync, code)?;
+    context.check(call, code)?;
     Ok(address)
 }

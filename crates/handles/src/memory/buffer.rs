@@ -14,10 +14,11 @@ use super::slice::Slice;
 use crate::error::{Error, Result};
 use crate::stream::Stream;
 
-/// Pooled device memory for `len` elements, or a part of such memory. Clones and sub-buffers share it; it is freed when the last of them and
+/// Memory of the device for `len` elements, or a part of such memory. Clones and sub-buffers share it; it is freed when the last of them and
 /// every graph that uses it are gone.
 ///
-/// Made by [`Stream::zeros`] and [`Stream::upload`], freed by `cuMemFreeAsync`. See [`Allocation`] for what its home stream means.
+/// Made by [`Stream::zeros`], [`Stream::zeros_from`], [`Stream::upload`] (pooled, the usual kind) and [`Context::alloc_blocking`](crate::Context::alloc_blocking) (plain), freed by
+/// `cuMemFreeAsync`. See [`Allocation`] for what its home stream means, and [`MemoryKind`](crate::MemoryKind) for the other kinds.
 #[doc(alias = "cuMemFreeAsync")]
 pub struct Buffer<T> {
     allocation: Arc<Allocation>,
@@ -31,6 +32,17 @@ impl<T> Buffer<T> {
     pub(super) fn whole(allocation: Allocation, len: usize) -> Self {
         let address = allocation.address();
         Self { allocation: Arc::new(allocation), address, len, _elements: PhantomData }
+    }
+
+    /// The whole allocation as bytes.
+    pub(crate) fn of(allocation: Arc<Allocation>) -> Buffer<u8> {
+        let (address, len) = (allocation.address(), allocation.bytes());
+        Buffer { allocation, address, len, _elements: PhantomData }
+    }
+
+    /// The allocation, if nobody else has a part in it.
+    pub(super) fn sole_allocation(&mut self) -> Option<&mut Allocation> {
+        Arc::get_mut(&mut self.allocation)
     }
 
     /// The number of elements.
@@ -67,9 +79,9 @@ impl<T> Buffer<T> {
         &self.allocation
     }
 
-    /// The stream in whose order the memory was allocated and will be freed.
+    /// The stream in whose order the memory was allocated and will be freed; pooled memory has one.
     #[must_use]
-    pub fn home(&self) -> &Stream {
+    pub fn home(&self) -> Option<&Stream> {
         self.allocation.home()
     }
 
@@ -95,6 +107,17 @@ impl<T> Buffer<T> {
     pub fn sub_buffer(&self, range: impl RangeBounds<usize>) -> Result<Self> {
         let part = self.slice(range)?;
         Ok(Self { address: part.address(), len: part.len(), ..self.clone() })
+    }
+
+    /// The same memory as bytes. With [`cast`](Self::cast) on the way back, this is untyped memory.
+    #[must_use]
+    pub fn bytes(&self) -> Buffer<u8> {
+        Buffer {
+            allocation: Arc::clone(&self.allocation),
+            address: self.address,
+            len: self.size_bytes(),
+            _elements: PhantomData,
+        }
     }
 
     /// The same memory as elements of another type.

@@ -2,15 +2,34 @@
 
 use core::ffi::c_void;
 
-use cuda_sys::{CUdeviceptr, Call};
+use cuda_sys::{CUdeviceptr, CUresult, Call};
 
 use super::allocation::Allocation;
+use super::bits::Bits;
 use super::buffer::Buffer;
 use super::element::Element;
+use super::host::SharedHostBuffer;
+use super::kind::MemoryKind;
+use super::pool::MemPool;
 use super::range::bytes_of;
 use super::slice::Slice;
+use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::stream::Stream;
+
+impl Context {
+    /// A plain buffer of `len` elements, whose contents are whatever was there. Every stream may use it at once. May **wait** for the device, as
+    /// allocations of this kind do in the driver.
+    ///
+    /// Stands on `cuMemAlloc`, CUDA 3.2. It is freed by `cuMemFreeAsync`, which does not wait.
+    ///
+    /// # Errors
+    /// The device has not enough memory, or what the driver answers.
+    #[doc(alias = "cuMemAlloc")]
+    pub fn alloc_blocking<T: Element>(&self, len: usize) -> Result<Buffer<T>> {
+        Ok(Buffer::whole(Allocation::plain(self, bytes_of::<T>(len)?)?, len))
+    }
+}
 
 impl Stream {
     /// A buffer of `len` elements, all bytes zero. This stream is its home. Waits for nothing.
@@ -21,13 +40,32 @@ impl Stream {
     /// The device has not enough memory, the stream is capturing, or what the driver answers.
     #[doc(alias = "cuMemAllocAsync")]
     pub fn zeros<T: Element>(&self, len: usize) -> Result<Buffer<T>> {
-        let mut allocation = Allocation::new(self, bytes_of::<T>(len)?)?;
+        self.zeroed(None, len)
+    }
+
+    /// As [`zeros`](Self::zeros), with memory of a pool.
+    ///
+    /// Stands on `cuMemAllocFromPoolAsync`, CUDA 11.2, and `cuMemsetD8Async`, CUDA 3.2.
+    ///
+    /// # Errors
+    /// The pool is of another context, it or the device has not enough memory, the stream is capturing, or what the driver answers.
+    #[doc(alias = "cuMemAllocFromPoolAsync")]
+    pub fn zeros_from<T: Element>(&self, pool: &MemPool, len: usize) -> Result<Buffer<T>> {
+        self.context().ensure_same(pool.context(), "the pool")?;
+        self.zeroed(Some(pool), len)
+    }
+
+    fn zeroed<T: Element>(&self, pool: Option<&MemPool>, len: usize) -> Result<Buffer<T>> {
+        let mut allocation = Allocation::pooled(self, pool, bytes_of::<T>(len)?)?;
         if allocation.bytes() > 0 {
+            let turn = self.raw_stream().enqueue();
+            self.refuse_capture("allocating a buffer")?;
             // SAFETY: the memory was allocated on this stream and has that size.
             let code = unsafe {
                 let driver = self.context().driver();
                 driver.cuMemsetD8Async(allocation.address(), 0, allocation.bytes(), self.as_raw())
             };
+            drop(turn);
             self.context().check(Call::cuMemsetD8Async, code)?;
             allocation.stamp();
         }
@@ -42,7 +80,7 @@ impl Stream {
     /// The device has not enough memory, the stream is capturing, or what the driver answers.
     #[doc(alias = "cuMemcpyHtoDAsync")]
     pub fn upload<T: Element>(&self, elements: &[T]) -> Result<Buffer<T>> {
-        let allocation = Allocation::new(self, size_of_val(elements))?;
+        let allocation = Allocation::pooled(self, None, size_of_val(elements))?;
         let buffer = Buffer::whole(allocation, elements.len());
         buffer.write_blocking(self, elements)?;
         Ok(buffer)
@@ -63,8 +101,9 @@ impl Stream {
         if memory.is_empty() {
             return Ok(());
         }
-        self.context().ensure_usable()?;
         memory.allocation().ready_on(self)?;
+        let turn = self.enqueue()?;
+        turn.keep(memory.allocation())?;
         let (driver, stream) = (self.context().driver(), self.as_raw());
         let (address, len) = (memory.address(), memory.len());
         // SAFETY: the range lies in memory that lives until after this point of the stream, and is aligned to its elements.
@@ -84,12 +123,14 @@ impl Stream {
         self.context().check(call, code)
     }
 
-    /// Copies device memory to device memory of the same length. Waits for nothing.
+    /// Copies memory to memory of the same length, of whatever [kinds](crate::MemoryKind). Waits for nothing.
     ///
-    /// Stands on `cuMemcpyDtoDAsync`, CUDA 3.2.
+    /// Stands on `cuMemcpyDtoDAsync`, `cuMemcpyDtoHAsync` and `cuMemcpyHtoDAsync`, CUDA 3.2, and for other kinds than device memory and pinned
+    /// memory on `cuMemcpyAsync`, CUDA 4.0.
     ///
     /// # Errors
     /// The lengths differ, the ranges overlap, one is of another context, or what the driver answers.
+    #[doc(alias = "cuMemcpyAsync")]
     #[doc(alias = "cuMemcpyDtoDAsync")]
     pub fn copy<'a, 'b, T: Element>(
         &self,
@@ -102,20 +143,80 @@ impl Stream {
         if source.size_bytes() == 0 {
             return Ok(());
         }
-        self.context().ensure_usable()?;
         source.allocation().ready_on(self)?;
         destination.allocation().ready_on(self)?;
-        // SAFETY: both ranges lie in memory that lives until after this point of the stream.
-        let code = unsafe {
-            self.context().driver().cuMemcpyDtoDAsync(
-                destination.address(),
-                source.address(),
-                source.size_bytes(),
-                self.as_raw(),
-            )
-        };
-        self.context().check(Call::cuMemcpyDtoDAsync, code)
+        let turn = self.enqueue()?;
+        turn.keep(source.allocation())?;
+        turn.keep(destination.allocation())?;
+        // SAFETY: both ranges lie in memory that lives until after this point of the stream, or as long as the graph it is captured into.
+        let (call, code) = unsafe { copy_call(self, &source, &destination) };
+        self.context().check(call, code)
     }
+
+    /// Copies device memory to pinned or managed memory of the same length. Waits for nothing: see [`SharedHostBuffer::try_unique`] for when the
+    /// host may look.
+    ///
+    /// Stands on `cuMemcpyDtoHAsync`, CUDA 3.2, for pinned memory.
+    ///
+    /// # Errors
+    /// As [`copy`](Self::copy).
+    #[doc(alias = "cuMemcpyDtoHAsync")]
+    pub fn copy_to_host<'a, T: Element>(
+        &self,
+        source: impl Into<Slice<'a, T>>,
+        destination: &SharedHostBuffer<T>,
+    ) -> Result<()> {
+        self.copy(source, destination)
+    }
+
+    /// Copies pinned or managed memory to device memory of the same length. Waits for nothing.
+    ///
+    /// Stands on `cuMemcpyHtoDAsync`, CUDA 3.2, for pinned memory.
+    ///
+    /// # Errors
+    /// As [`copy`](Self::copy).
+    #[doc(alias = "cuMemcpyHtoDAsync")]
+    pub fn copy_from_host<'a, T: Element>(
+        &self,
+        source: &SharedHostBuffer<T>,
+        destination: impl Into<Slice<'a, T>>,
+    ) -> Result<()> {
+        self.copy(source, destination)
+    }
+}
+
+/// Enqueues a copy of the source's size by the call for the kinds of memory.
+///
+/// # Safety
+/// The destination is as large; the memory stays as long as the copy may run.
+unsafe fn copy_call<T>(
+    stream: &Stream,
+    source: &Slice<'_, T>,
+    destination: &Slice<'_, T>,
+) -> (Call, CUresult) {
+    let (from, to, bytes) = (source.address(), destination.address(), source.size_bytes());
+    let (driver, raw) = (stream.context().driver(), stream.as_raw());
+    let kinds = (source.allocation().kind(), destination.allocation().kind());
+    // SAFETY: the caller's promise.
+    unsafe {
+        match kinds {
+            (from_kind, to_kind) if from_kind.is_of_device() && to_kind.is_of_device() => {
+                (Call::cuMemcpyDtoDAsync, driver.cuMemcpyDtoDAsync(to, from, bytes, raw))
+            }
+            (kind, MemoryKind::Pinned) if kind.is_of_device() => {
+                (Call::cuMemcpyDtoHAsync, driver.cuMemcpyDtoHAsync(host(to), from, bytes, raw))
+            }
+            (MemoryKind::Pinned, kind) if kind.is_of_device() => {
+                (Call::cuMemcpyHtoDAsync, driver.cuMemcpyHtoDAsync(to, host(from), bytes, raw))
+            }
+            _ => (Call::cuMemcpyAsync, driver.cuMemcpyAsync(to, from, bytes, raw)),
+        }
+    }
+}
+
+/// The host's pointer for an address that both have.
+fn host(address: CUdeviceptr) -> *mut c_void {
+    core::ptr::with_exposed_provenance_mut(usize::try_from(address).unwrap_or(0))
 }
 
 impl<T: Element> Slice<'_, T> {
@@ -157,17 +258,11 @@ impl<T: Element> Slice<'_, T> {
         if self.size_bytes() == 0 {
             return Ok(());
         }
-        stream.context().ensure_usable()?;
-        stream.refuse_capture("writing from host memory")?;
         self.allocation().ready_on(stream)?;
-        // SAFETY: both ranges have that size; the host's is borrowed until the wait below is over.
-        let code = unsafe {
-            let source = elements.as_ptr().cast::<c_void>();
-            let driver = stream.context().driver();
-            driver.cuMemcpyHtoDAsync(self.address(), source, self.size_bytes(), stream.as_raw())
-        };
-        stream.context().check(Call::cuMemcpyHtoDAsync, code)?;
-        stream.wait_until_done()
+        // SAFETY: both ranges have that size; the host's is borrowed until the wait is over.
+        unsafe {
+            self.move_blocking(stream, "writing from host memory", elements.as_ptr().cast_mut().cast(), true)
+        }
     }
 
     /// # Safety
@@ -176,15 +271,44 @@ impl<T: Element> Slice<'_, T> {
         if self.size_bytes() == 0 {
             return Ok(());
         }
-        stream.context().ensure_usable()?;
-        stream.refuse_capture("reading into host memory")?;
         self.allocation().ready_on(stream)?;
-        // SAFETY: the range lies in memory that lives until the wait below is over; the host's room is the caller's promise.
-        let code = unsafe {
-            let driver = stream.context().driver();
-            driver.cuMemcpyDtoHAsync(elements.cast(), self.address(), self.size_bytes(), stream.as_raw())
+        // SAFETY: the host's room is the caller's promise.
+        unsafe { self.move_blocking(stream, "reading into host memory", elements.cast(), false) }
+    }
+
+    /// Copies between the memory and the host's, and waits.
+    ///
+    /// # Safety
+    /// `elements` points to as many bytes, initialised if they are written to the memory.
+    unsafe fn move_blocking(
+        self,
+        stream: &Stream,
+        what: &'static str,
+        elements: *mut c_void,
+        write: bool,
+    ) -> Result<()> {
+        stream.context().ensure_usable()?;
+        let (driver, raw) = (stream.context().driver(), stream.as_raw());
+        let (address, bytes, other) =
+            (self.address(), self.size_bytes(), elements.expose_provenance() as u64);
+        let of_device = self.allocation().kind().is_of_device();
+        let turn = stream.raw_stream().enqueue();
+        stream.refuse_capture(what)?;
+        // SAFETY: the range lies in memory that lives until the wait below is over; the host's range is the caller's promise.
+        let (call, code) = unsafe {
+            match (of_device, write) {
+                (true, true) => {
+                    (Call::cuMemcpyHtoDAsync, driver.cuMemcpyHtoDAsync(address, elements, bytes, raw))
+                }
+                (true, false) => {
+                    (Call::cuMemcpyDtoHAsync, driver.cuMemcpyDtoHAsync(elements, address, bytes, raw))
+                }
+                (false, true) => (Call::cuMemcpyAsync, driver.cuMemcpyAsync(address, other, bytes, raw)),
+                (false, false) => (Call::cuMemcpyAsync, driver.cuMemcpyAsync(other, address, bytes, raw)),
+            }
         };
-        stream.context().check(Call::cuMemcpyDtoHAsync, code)?;
+        drop(turn);
+        stream.context().check(call, code)?;
         stream.wait_until_done()
     }
 }
@@ -215,26 +339,7 @@ impl<T: Element> Buffer<T> {
     }
 }
 
-/// A value that the device can repeat.
-#[derive(Debug, PartialEq)]
-enum Bits {
-    One(u8),
-    Two(u16),
-    Four(u32),
-}
-
-impl Bits {
-    fn of<T: Element>(value: &T) -> Result<Self> {
-        match *bytemuck::bytes_of(value) {
-            [a] => Ok(Self::One(a)),
-            [a, b] => Ok(Self::Two(u16::from_ne_bytes([a, b]))),
-            [a, b, c, d] => Ok(Self::Four(u32::from_ne_bytes([a, b, c, d]))),
-            ref bytes => Err(Error::FillSize { bytes: bytes.len() }),
-        }
-    }
-}
-
-fn same_length(what: &'static str, expected: usize, found: usize) -> Result<()> {
+pub(super) fn same_length(what: &'static str, expected: usize, found: usize) -> Result<()> {
     if expected == found { Ok(()) } else { Err(Error::Length { what, expected, found }) }
 }
 
@@ -250,14 +355,6 @@ fn apart(one: CUdeviceptr, other: CUdeviceptr, bytes: usize) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn fill_values_by_size() {
-        assert_eq!(Bits::of(&7_u8), Ok(Bits::One(7)));
-        assert_eq!(Bits::of(&-1_i16), Ok(Bits::Two(0xffff)));
-        assert_eq!(Bits::of(&1.0_f32), Ok(Bits::Four(0x3f80_0000)));
-        assert_eq!(Bits::of(&1.0_f64), Err(Error::FillSize { bytes: 8 }));
-    }
 
     #[test]
     fn overlap_is_measured() {

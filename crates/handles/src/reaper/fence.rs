@@ -2,16 +2,22 @@
 //!
 //! Every stream that ever used memory whose home is elsewhere is a member of the fence, until its last work has been waited for. A batch of
 //! frees goes like this: the reaper's own stream waits for every member and for the homes of the batch, and then frees in stream order. Nobody
-//! waits on the host.
+//! waits on the host. What cannot be freed in stream order (host memory, owners of foreign memory) is let go once an event behind the fence was
+//! reached; the reaper asks from time to time.
 
-use std::sync::atomic::AtomicPtr;
+use core::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cuda_sys::{CUdeviceptr, CUresult, CUstream, CUstream_flags, CUstream_st, Call};
+use cuda_sys::{
+    CUdeviceptr, CUevent_flags, CUevent_st, CUresult, CUstream, CUstream_flags, CUstream_st, Call,
+};
 
 use super::list::{List, Node};
-use super::queue;
-use super::raw_stream::RawStream;
+use super::queue::{self, Object};
+use super::raw_stream::{RawStream, create_event};
+use super::spare::{self, HostBlock};
 use crate::capture_mode;
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -19,14 +25,29 @@ use crate::process;
 use crate::raw::Raw;
 
 /// Memory to be freed behind a fence.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Free {
-    pub(crate) address: CUdeviceptr,
-    pub(crate) home: Arc<RawStream>,
+    pub(crate) context: Context,
+    /// The stream in whose order it was allocated, if it was.
+    pub(crate) home: Option<Arc<RawStream>>,
+    pub(crate) what: Freed,
+}
+
+/// How memory is freed.
+#[derive(Clone, Debug)]
+pub(crate) enum Freed {
+    /// In stream order. Afterwards the pool it came from is let go, if it was not the device's own.
+    Device { address: CUdeviceptr, _pool: Option<Arc<dyn Any + Send + Sync>> },
+    /// Kept for the next who asks.
+    Host(HostBlock),
+    /// By dropping its owner.
+    Owned(Arc<dyn Any + Send + Sync>),
 }
 
 pub(crate) static FREES: List<Free> = List::starting_with(AtomicPtr::new(core::ptr::null_mut()));
 static MEMBERS: Mutex<Vec<Arc<RawStream>>> = Mutex::new(Vec::new());
+/// Whether memory was used on streams of other contexts than its own: then fences go over the streams of all contexts.
+static ACROSS: AtomicBool = AtomicBool::new(false);
 
 /// Hands memory to the reaper. The node was made when the memory was first shared, so that the drop allocates nothing.
 pub(crate) fn push_free(node: Box<Node<Free>>) {
@@ -48,6 +69,11 @@ pub(crate) fn join(stream: &Arc<RawStream>) {
         // After the push: whoever sees it set relies on the membership.
         stream.set_in_fence();
     }
+}
+
+/// Says that memory is about to be used on a stream of another context.
+pub(crate) fn expect_across() {
+    ACROSS.store(true, Ordering::Release);
 }
 
 /// The last handle of a stream is gone.
@@ -77,39 +103,68 @@ pub(crate) struct Fences {
     lanes: Vec<Lane>,
     /// Frees whose fence cannot be built yet: a member is capturing, or a call failed.
     postponed: Vec<Free>,
+    /// Frees behind fences that the host has not seen reached yet.
+    held: Vec<Held>,
+    /// Owners of memory that nothing uses any more; only where destructors may run are they dropped.
+    owners: Vec<Arc<dyn Any + Send + Sync>>,
+}
+
+/// What is let go when an event in a lane was reached.
+#[derive(Debug)]
+struct Held {
+    context: Context,
+    event: Raw<CUevent_st>,
+    frees: Vec<Free>,
 }
 
 impl Fences {
     pub(crate) const fn new() -> Self {
-        Self { lanes: Vec::new(), postponed: Vec::new() }
+        Self { lanes: Vec::new(), postponed: Vec::new(), held: Vec::new(), owners: Vec::new() }
     }
 
     /// Whether something waits for a later try.
     pub(crate) fn has_postponed(&self) -> bool {
-        !self.postponed.is_empty() || members().iter().any(|member| member.gate().closed)
+        !(self.postponed.is_empty() && self.held.is_empty() && self.owners.is_empty())
+            || members().iter().any(|member| member.gate().closed)
     }
 
-    /// Frees what waits, and lets go of streams without handles. Returns how much was done.
+    /// [`work`](Self::work), and drops the owners of foreign memory that nothing uses any more.
+    pub(crate) fn work_and_drop(&mut self) -> usize {
+        let done = self.work();
+        let owners = core::mem::take(&mut self.owners);
+        let dropped = owners.into_iter().map(|owner| {
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(owner)));
+            queue::one_done();
+        });
+        done + dropped.count()
+    }
+
+    /// Frees what waits, and lets go of streams without handles. Returns how much was done. Runs nobody's destructors.
     pub(crate) fn work(&mut self) -> usize {
+        let mut done = self.look();
         let mut frees = core::mem::take(&mut self.postponed);
         frees.extend(FREES.take());
         let members = members();
         // Read before any fence is built: work enqueued up to a stream's closing is in front of it.
         let closed: Vec<_> = members.iter().filter(|member| member.gate().closed).cloned().collect();
         let mut contexts: Vec<Context> = Vec::new();
-        for stream in frees.iter().map(|free| &free.home).chain(&closed) {
-            if !contexts.iter().any(|context| same(context, stream.context())) {
-                contexts.push(stream.context().clone());
+        for found in
+            frees.iter().map(|free| &free.context).chain(closed.iter().map(|stream| stream.context()))
+        {
+            if !contexts.iter().any(|context| same(context, found)) {
+                contexts.push(found.clone());
             }
         }
-        let of = |streams: &[Arc<RawStream>], context: &Context| -> Vec<_> {
-            streams.iter().filter(|stream| same(stream.context(), context)).cloned().collect()
-        };
-        let mut done = 0;
+        let across = ACROSS.load(Ordering::Acquire);
         for context in contexts {
-            let (mine, others) = frees.into_iter().partition(|free| same(free.home.context(), &context));
+            let (mine, others) = frees.into_iter().partition(|free| same(&free.context, &context));
             frees = others;
-            done += self.work_in(&context, mine, &of(&members, &context), of(&closed, &context));
+            let of_context = |stream: &&Arc<RawStream>| same(stream.context(), &context);
+            let concerned =
+                |stream: &&Arc<RawStream>| of_context(stream) || across && queue::may_call(stream.context());
+            let before: Vec<_> = members.iter().filter(concerned).cloned().collect();
+            done +=
+                self.work_in(&context, mine, &before, closed.iter().filter(of_context).cloned().collect());
         }
         done
     }
@@ -122,11 +177,10 @@ impl Fences {
         closed: Vec<Arc<RawStream>>,
     ) -> usize {
         if !queue::may_call(context) {
-            frees.iter().for_each(|_| queue::one_done());
-            return frees.len() + leave(closed);
+            return self.release(frees) + leave(closed);
         }
         let before: &[_] = if frees.is_empty() { &closed } else { members };
-        let homes = frees.iter().map(|free| &free.home);
+        let homes = frees.iter().filter_map(|free| free.home.as_ref());
         match self.lane(context).and_then(|lane| order(before.iter().chain(homes), lane).map(|()| lane)) {
             Ok(lane) => self.free_all(context, frees, lane) + leave(closed),
             Err(error) => {
@@ -138,27 +192,78 @@ impl Fences {
     }
 
     fn free_all(&mut self, context: &Context, frees: Vec<Free>, lane: CUstream) -> usize {
-        if frees.is_empty() {
-            return 0;
-        }
-        let _mode = capture_mode::relaxed(context.driver());
-        frees.into_iter().filter(|free| self.free(free, lane)).count()
+        let (in_order, held): (Vec<_>, Vec<_>) =
+            frees.into_iter().partition(|free| matches!(free.what, Freed::Device { .. }));
+        let done = if in_order.is_empty() {
+            0
+        } else {
+            let _mode = capture_mode::relaxed(context.driver());
+            in_order.into_iter().filter(|free| self.free(free, lane)).count()
+        };
+        self.hold(context, held, lane);
+        done
     }
 
     /// Frees in the lane's order. False if it has to be tried again.
     fn free(&mut self, free: &Free, lane: CUstream) -> bool {
-        let context = free.home.context();
+        let Freed::Device { address, .. } = free.what else { return false };
         // SAFETY: the address came from the driver's allocator and nobody has it any more; all its uses are in front of this point.
-        let code = unsafe { context.driver().cuMemFreeAsync(free.address, lane) };
+        let code = unsafe { free.context.driver().cuMemFreeAsync(address, lane) };
         if code == CUresult::CUDA_ERROR_NOT_PERMITTED {
-            self.postponed.push(Free { address: free.address, home: Arc::clone(&free.home) });
+            self.postponed.push(free.clone());
             return false;
         }
-        if let Err(error) = context.check(Call::cuMemFreeAsync, code) {
+        if let Err(error) = free.context.check(Call::cuMemFreeAsync, code) {
             queue::report("freeing a buffer", error);
         }
         queue::one_done();
         true
+    }
+
+    /// Keeps what cannot be freed in the lane's order until the lane has come here.
+    fn hold(&mut self, context: &Context, frees: Vec<Free>, lane: CUstream) {
+        if frees.is_empty() {
+            return;
+        }
+        match record_new(context, lane) {
+            Ok(event) => self.held.push(Held { context: context.clone(), event, frees }),
+            Err(error) => {
+                report_unless_expected("fencing host memory", error);
+                self.postponed.extend(frees);
+            }
+        }
+    }
+
+    /// Lets go of what is behind fences that were reached meanwhile.
+    fn look(&mut self) -> usize {
+        let mut done = 0;
+        for held in core::mem::take(&mut self.held) {
+            if held.is_reached() {
+                queue::destroy(&held.context, Object::Event(held.event));
+                done += self.release(held.frees);
+            } else {
+                self.held.push(held);
+            }
+        }
+        done
+    }
+
+    /// Lets go of memory that nothing uses any more. Returns how much is done with.
+    fn release(&mut self, frees: Vec<Free>) -> usize {
+        let mut done = 0;
+        for free in frees {
+            match free.what {
+                Freed::Host(block) => spare::give(block),
+                Freed::Owned(owner) => {
+                    self.owners.push(owner);
+                    continue;
+                }
+                Freed::Device { .. } => {}
+            }
+            queue::one_done();
+            done += 1;
+        }
+        done
     }
 
     /// The reaper's stream in a context, made when first needed and kept as long as the process.
@@ -177,6 +282,42 @@ impl Fences {
         self.lanes.push(Lane { context: context.clone(), stream: Raw::new(raw) });
         Ok(raw)
     }
+}
+
+impl Held {
+    /// Whether the host may let go: the event was reached, or the context is lost and nothing runs in it any more.
+    fn is_reached(&self) -> bool {
+        if !queue::may_call(&self.context) {
+            return true;
+        }
+        let _mode = capture_mode::relaxed(self.context.driver());
+        // SAFETY: the event is ours and alive.
+        let code = unsafe { self.context.driver().cuEventQuery(self.event.get()) };
+        match code {
+            CUresult::CUDA_SUCCESS => true,
+            CUresult::CUDA_ERROR_NOT_READY => false,
+            code => match self.context.check(Call::cuEventQuery, code) {
+                Err(Error::ContextLost(_)) => true,
+                Err(error) => {
+                    report_unless_expected("asking whether host memory is free", error);
+                    false
+                }
+                Ok(()) => true,
+            },
+        }
+    }
+}
+
+/// A new event, recorded in the lane.
+fn record_new(context: &Context, lane: CUstream) -> Result<Raw<CUevent_st>> {
+    let event = create_event(context, CUevent_flags::CU_EVENT_DISABLE_TIMING.0)?;
+    // SAFETY: event and stream are alive.
+    let code = unsafe { context.driver().cuEventRecord(event.get(), lane) };
+    let recorded = context.check(Call::cuEventRecord, code);
+    if recorded.is_err() {
+        queue::destroy(context, Object::Event(event));
+    }
+    recorded.map(|()| event)
 }
 
 /// Whether both are one context of the driver; an adopted one may have several handles that differ.

@@ -8,7 +8,9 @@
 //! - Streams, events, graphs, executables and user objects are destroyed at once. Streams that are part of the fence are left to the reaper.
 //! - Where the driver does not permit a call (inside a host function, or a free while the home stream is capturing), the reaper makes it.
 //! - What a user object owns is dropped by the reaper, never by the driver's thread.
-//! - Libraries are unloaded by [`drain`] alone, since an unload makes the launches of every thread wait.
+//! - Pinned and managed memory goes to a free list once the work that used it is done, and the next who asks gets it; foreign memory is given
+//!   back to its owner then. Plain device memory goes the way of buffers that other streams used.
+//! - Libraries are unloaded, and the free list is freed, by [`drain`] alone, since both make the launches of every thread wait.
 //! - After its context was lost, in a forked child and while the process exits, a drop makes no driver call.
 //!
 //! The reaper is one thread, started when something first waits for it. It keeps one stream per context. The end of the process stops it in
@@ -18,15 +20,17 @@ mod fence;
 mod list;
 mod queue;
 mod raw_stream;
+mod spare;
 mod worker;
 
 pub use queue::{DropFailure, pending, set_hook};
 pub use worker::drain;
 
-pub(crate) use fence::{Free, close, join, push_free};
+pub(crate) use fence::{Free, Freed, close, expect_across, join, push_free};
 pub(crate) use list::Node;
 pub(crate) use queue::{
     Object, Payload, Unused, destroy, may_call, push_library, push_payload, report, set_starter, start,
 };
 pub(crate) use raw_stream::{RawStream, create_event};
+pub(crate) use spare::{HostBlock, HostKind, give, kept, take};
 pub(crate) use worker::{free_pending, start as start_thread};

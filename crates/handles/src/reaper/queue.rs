@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::thread::Thread;
 
 use cuda_sys::{
-    CUevent_st, CUgraph_st, CUgraphExec_st, CUlib_st, CUresult, CUstream_st, CUuserObject_st, Call, Driver,
+    CUevent_st, CUgraph_st, CUgraphExec_st, CUlib_st, CUmemPoolHandle_st, CUresult, CUstream_st,
+    CUuserObject_st, Call, Driver,
 };
 
 use super::list::{List, Node};
@@ -25,6 +26,8 @@ pub(crate) enum Object {
     Event(Raw<CUevent_st>),
     Graph(Raw<CUgraph_st>),
     GraphExec(Raw<CUgraphExec_st>),
+    /// A pool. Memory that came from it and is still in use stays.
+    Pool(Raw<CUmemPoolHandle_st>),
     /// A reference to a user object.
     Share(Raw<CUuserObject_st>),
 }
@@ -176,6 +179,10 @@ fn call_destroy(driver: &'static Driver, object: Object) -> (Call, CUresult) {
                 let _mode = capture_mode::relaxed(driver);
                 (Call::cuGraphExecDestroy, driver.cuGraphExecDestroy(raw.get()))
             }
+            Object::Pool(raw) => {
+                let _mode = capture_mode::relaxed(driver);
+                (Call::cuMemPoolDestroy, driver.cuMemPoolDestroy(raw.get()))
+            }
             Object::Share(raw) => (Call::cuUserObjectRelease, driver.cuUserObjectRelease(raw.get(), 1)),
         }
     }
@@ -187,6 +194,7 @@ fn what(object: Object) -> &'static str {
         Object::Event(_) => "destroying an event",
         Object::Graph(_) => "destroying a graph",
         Object::GraphExec(_) => "destroying an executable graph",
+        Object::Pool(_) => "destroying a memory pool",
         Object::Share(_) => "releasing a user object",
     }
 }

@@ -1,11 +1,12 @@
 //! A driver stream, for as long as a handle or the reaper needs it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use cuda_sys::{CUevent_flags, CUevent_st, CUresult, CUstream, CUstream_st, CUstreamCaptureStatus, Call};
 
 use super::queue::{self, Object};
+use crate::capture_mode;
 use crate::context::{Context, is_sticky};
 use crate::error::{Error, Result};
 use crate::raw::Raw;
@@ -23,12 +24,23 @@ pub(crate) struct RawStream {
     gate: Mutex<Gate>,
     /// Whether memory whose home is elsewhere was used here, so that fences have to include it.
     in_fence: AtomicBool,
+    /// The capture that the stream is in, 0 for none. Written with `turn` held exclusively.
+    capture: AtomicU64,
+    /// Shared by those who enqueue, from reading `capture` to the driver's answer; alone for what lets the stream enter or leave a capture. So
+    /// what is captured is always known to be.
+    turn: RwLock<()>,
+    /// Whether somebody else may let the stream enter a capture, so that the driver has to be asked.
+    foreign: AtomicBool,
+    /// Whether memory was allocated here, whose free may have to wait for this stream.
+    is_home: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
     /// No handle is left. The marker of a stream that is not ours was recorded then, and the stream may be gone.
     pub(crate) closed: bool,
+    /// That marker could not be recorded: whatever waits for this stream waits for ever.
+    unmarked: bool,
 }
 
 impl RawStream {
@@ -42,6 +54,10 @@ impl RawStream {
             marker: OnceLock::new(),
             gate: Mutex::new(Gate::default()),
             in_fence: AtomicBool::new(false),
+            capture: AtomicU64::new(0),
+            turn: RwLock::new(()),
+            foreign: AtomicBool::new(!owned),
+            is_home: AtomicBool::new(false),
         }
     }
 
@@ -74,8 +90,49 @@ impl RawStream {
         self.in_fence.store(true, Ordering::Release);
     }
 
+    /// Says that memory is allocated here.
+    #[inline]
+    pub(crate) fn set_home(&self) {
+        if !self.owned {
+            self.is_home.store(true, Ordering::Release);
+        }
+    }
+
     pub(crate) fn gate(&self) -> MutexGuard<'_, Gate> {
         self.gate.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The number of the capture begun by this library that the stream is in; 0 for none.
+    #[inline]
+    pub(crate) fn capture(&self) -> u64 {
+        self.capture.load(Ordering::Acquire)
+    }
+
+    /// While this is held the stream enters and leaves no capture of this library. Not twice on one thread.
+    #[inline]
+    pub(crate) fn enqueue(&self) -> RwLockReadGuard<'_, ()> {
+        self.turn.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// For entering or leaving a capture: nobody enqueues meanwhile.
+    pub(crate) fn exclude(&self) -> RwLockWriteGuard<'_, ()> {
+        self.turn.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Under [`exclude`](Self::exclude).
+    pub(crate) fn set_capture(&self, word: u64) {
+        self.capture.store(word, Ordering::Release);
+    }
+
+    /// From now on the driver is asked: somebody else's capture may reach this stream.
+    pub(crate) fn set_foreign(&self) {
+        self.foreign.store(true, Ordering::Release);
+    }
+
+    /// Whether somebody else may have let the stream enter a capture.
+    #[inline]
+    pub(crate) fn is_foreign(&self) -> bool {
+        self.foreign.load(Ordering::Acquire)
     }
 
     fn capture_status(&self) -> (CUresult, bool) {
@@ -85,15 +142,34 @@ impl RawStream {
         (code, status != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
     }
 
-    /// Whether the stream is capturing now.
+    /// Whether the stream is capturing now. No driver call for a stream that only this library can capture.
     pub(crate) fn is_capturing(&self) -> Result<bool> {
+        if self.capture() != 0 || !self.is_foreign() {
+            return Ok(self.capture() != 0);
+        }
+        let (code, capturing) = self.capture_status();
+        self.context.check(Call::cuStreamIsCapturing, code).map(|()| capturing)
+    }
+
+    /// Whether the stream is capturing by the driver's word, which costs a call.
+    pub(crate) fn ask_capturing(&self) -> Result<bool> {
         let (code, capturing) = self.capture_status();
         self.context.check(Call::cuStreamIsCapturing, code).map(|()| capturing)
     }
 
     /// An error if the stream is capturing: `what` cannot be captured. The fault that lost the context is left for the call that follows to
     /// report: that call is the one that was asked for.
+    #[inline]
     pub(crate) fn refuse_capture(&self, what: &'static str) -> Result<()> {
+        match (self.capture(), self.is_foreign()) {
+            (0, false) => Ok(()),
+            (0, true) => self.refuse_foreign_capture(what),
+            _ => Err(Error::Capturing { what }),
+        }
+    }
+
+    #[cold]
+    fn refuse_foreign_capture(&self, what: &'static str) -> Result<()> {
         match self.capture_status() {
             (CUresult::CUDA_SUCCESS, true) => Err(Error::Capturing { what }),
             (code, _) if is_sticky(code) => Ok(()),
@@ -101,41 +177,81 @@ impl RawStream {
         }
     }
 
-    /// Makes `waiter` wait for all that is enqueued here now. Two calls, the marker's creation aside.
-    pub(crate) fn order_before(&self, waiter: CUstream) -> Result<()> {
+    /// Whether all work enqueued here is done. False where that cannot be asked: while capturing, in a host function.
+    pub(crate) fn is_idle(&self) -> bool {
+        let gate = self.gate();
+        let driver = self.context.driver();
+        let code = if gate.closed && !self.owned {
+            let Some(marker) = self.marker.get() else { return false };
+            let _mode = capture_mode::relaxed(driver);
+            // SAFETY: the event is ours; it was recorded behind the stream's last work.
+            unsafe { driver.cuEventQuery(marker.get()) }
+        } else {
+            let _turn = self.enqueue();
+            if self.is_capturing().unwrap_or(true) {
+                return false;
+            }
+            let _mode = capture_mode::relaxed(driver);
+            // SAFETY: the stream is alive: it is ours, or a handle of it is.
+            unsafe { driver.cuStreamQuery(self.raw()) }
+        };
+        drop(gate);
+        match code {
+            CUresult::CUDA_SUCCESS => true,
+            CUresult::CUDA_ERROR_NOT_READY => false,
+            // Only to take note of a lost context.
+            code => self.context.check(Call::cuStreamQuery, code).is_ok(),
+        }
+    }
+
+    /// Makes `waiter` wait for all that is enqueued here now. Two calls, the marker's creation aside. `wait` makes the waiter's call: it is
+    /// given the marker and the capture that it was recorded in, 0 for none.
+    pub(crate) fn order_before(&self, wait: impl FnOnce(Raw<CUevent_st>, u64) -> Result<()>) -> Result<()> {
         let _gate = self.gate();
-        let marker = self.record_marker()?;
-        self.let_wait(waiter, marker)
+        let (marker, word) = {
+            let _turn = self.enqueue();
+            (self.record_marker()?, self.capture())
+        };
+        wait(marker, word)
     }
 
     /// As [`order_before`](Self::order_before), but refuses while this stream is capturing: the wait would draw `waiter` into the capture.
     pub(crate) fn order_before_uncaptured(&self, waiter: CUstream, what: &'static str) -> Result<()> {
         let gate = self.gate();
         if gate.closed && !self.owned {
-            return self.wait_for_last(waiter);
+            return match self.marker.get() {
+                Some(&marker) if !gate.unmarked => let_wait(&self.context, waiter, marker),
+                // Nobody can say any more when its work is done.
+                _ => Err(Error::Capturing { what }),
+            };
         }
-        // Before the record, to leave a capture alone; and after it, as one that begins later cannot have caught it.
+        let _turn = self.enqueue();
+        // Before the record, to leave a capture alone; and, where others capture, after it, as one that begins later cannot have caught it.
         self.refuse_capture(what)?;
         let marker = self.record_marker()?;
         self.refuse_capture(what)?;
-        self.let_wait(waiter, marker)
+        let_wait(&self.context, waiter, marker)
     }
 
     /// Says that no handle is left. A stream that is not ours may be destroyed from now on: its last point is recorded first.
     pub(crate) fn close(&self) {
         let mut gate = self.gate();
-        let last = !self.owned && self.is_in_fence() && queue::may_call(&self.context);
-        if last && let Err(error) = self.record_marker() {
-            queue::report("recording the last work of an adopted stream", error);
-        }
+        let concerned = self.is_in_fence() || self.is_home.load(Ordering::Acquire);
+        let failed = (!self.owned && concerned && queue::may_call(&self.context))
+            .then(|| self.mark_last())
+            .and_then(Result::err);
+        gate.unmarked = failed.is_some();
         gate.closed = true;
+        // The hook may do anything.
+        drop(gate);
+        if let Some(error) = failed {
+            queue::report("recording the last work of an adopted stream (what it used stays allocated)", error);
+        }
     }
 
-    fn wait_for_last(&self, waiter: CUstream) -> Result<()> {
-        match self.marker.get() {
-            Some(&marker) => self.let_wait(waiter, marker),
-            None => Ok(()),
-        }
+    fn mark_last(&self) -> Result<()> {
+        self.refuse_capture("the last work of a stream")?;
+        self.record_marker().or_else(|_first| self.record_marker()).map(drop)
     }
 
     fn record_marker(&self) -> Result<Raw<CUevent_st>> {
@@ -146,10 +262,9 @@ impl RawStream {
         Ok(marker)
     }
 
-    fn let_wait(&self, waiter: CUstream, marker: Raw<CUevent_st>) -> Result<()> {
-        // SAFETY: the caller's stream is alive, and so is the event.
-        let code = unsafe { self.context.driver().cuStreamWaitEvent(waiter, marker.get(), 0) };
-        self.context.check(Call::cuStreamWaitEvent, code)
+    /// Makes this stream wait for a marker, of whatever stream.
+    pub(crate) fn wait_marker(&self, marker: Raw<CUevent_st>) -> Result<()> {
+        let_wait(&self.context, self.raw(), marker)
     }
 
     /// Only under the gate, so that it is made once.
@@ -160,6 +275,13 @@ impl RawStream {
         let made = create_event(&self.context, CUevent_flags::CU_EVENT_DISABLE_TIMING.0)?;
         Ok(*self.marker.get_or_init(|| made))
     }
+}
+
+/// Makes a stream of `context` wait for an event.
+fn let_wait(context: &Context, waiter: CUstream, marker: Raw<CUevent_st>) -> Result<()> {
+    // SAFETY: the caller's stream is alive, and so is the event.
+    let code = unsafe { context.driver().cuStreamWaitEvent(waiter, marker.get(), 0) };
+    context.check(Call::cuStreamWaitEvent, code)
 }
 
 /// Creates an event in a context.

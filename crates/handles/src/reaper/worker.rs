@@ -10,6 +10,7 @@ use cuda_sys::{CUresult, Call};
 use super::fence::Fences;
 use super::list::Node;
 use super::queue::{self, LIBRARIES, OBJECTS, PAYLOADS, Unused};
+use super::spare;
 use crate::capture_mode;
 use crate::process;
 
@@ -30,14 +31,15 @@ const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Does everything that waits, and waits for what the reaper's thread is doing; returns how much this call did itself.
 ///
-/// This is the only place where libraries are unloaded. The driver waits for all running work of the device in an unload, and while it does,
-/// launches of other threads wait as well: drain where that is no matter. Nothing else here waits for the device; memory is freed in stream
+/// This is the only place where libraries are unloaded and pinned and managed memory is freed. The driver waits for all running work of the device
+/// in these calls, and while it does, launches of other threads wait as well: drain where that is no matter. Nothing else here waits for the device; memory is freed in stream
 /// order. What the driver forbids at the moment (a stream whose work has to be waited for is capturing; this is a host function) stays
 /// [`pending`](super::pending).
 ///
 /// Callable from any thread. From a destructor that the reaper runs it does nothing and returns 0. Do not hold a lock that such a destructor
 /// takes.
 #[doc(alias = "cuLibraryUnload")]
+#[doc(alias = "cuMemFreeHost")]
 pub fn drain() -> usize {
     if WORKING.get() || !process::is_running() {
         return 0;
@@ -105,7 +107,10 @@ fn as_worker<R>(work: impl FnOnce() -> R) -> R {
 fn rounds(fences: &mut Fences, unload: bool) -> usize {
     let mut total = 0;
     while process::is_running() {
-        let done = payloads() + objects() + fences.work() + if unload { libraries() } else { 0 };
+        let done = payloads()
+            + objects()
+            + fences.work_and_drop()
+            + if unload { libraries() + spare::free_all() } else { 0 };
         total += done;
         if done == 0 {
             break;

@@ -105,11 +105,11 @@ fn update(h_stream: CUstream, nodes: &[(u64, Edge)], flags: c_uint) -> Answer {
 }
 
 entries! {
-    live fn cuStreamBeginCapture(h_stream: CUstream, mode: CUstreamCaptureMode) {
+    owned fn cuStreamBeginCapture(h_stream: CUstream, mode: CUstreamCaptureMode) {
         capture::begin(&*stream::get(number(h_stream))?, mode, None)
     }
 
-    live fn cuStreamBeginCaptureToGraph(
+    owned fn cuStreamBeginCaptureToGraph(
         h_stream: CUstream,
         graph: CUgraph,
         dependencies: *const CUgraphNode,
@@ -132,20 +132,20 @@ entries! {
         capture::begin(&stream, mode, Some((number(graph), nodes)))
     }
 
-    live fn cuStreamEndCapture(h_stream: CUstream, graph: *mut CUgraph) {
+    owned fn cuStreamEndCapture(h_stream: CUstream, graph: *mut CUgraph) {
         put_if(graph, core::ptr::null_mut());
         let ended = capture::end(&*stream::get(number(h_stream))?)?;
         put_if(graph, to_raw(ended));
         Ok(())
     }
 
-    live fn cuStreamIsCapturing(h_stream: CUstream, status: *mut Status) {
+    owned fn cuStreamIsCapturing(h_stream: CUstream, status: *mut Status) {
         let stream = stream::get(number(h_stream))?;
         let out = InfoOut { status, ..InfoOut::NOTHING };
         write_info(&stream, &out)
     }
 
-    live fn cuStreamGetCaptureInfo(
+    owned fn cuStreamGetCaptureInfo(
         h_stream: CUstream,
         status: *mut Status,
         id: *mut cuuint64_t,
@@ -157,7 +157,7 @@ entries! {
         write_info(&stream, &InfoOut { status, id, graph, nodes, edges: core::ptr::null_mut(), count })
     }
 
-    live fn cuStreamGetCaptureInfo_v12030(
+    owned fn cuStreamGetCaptureInfo_v12030(
         h_stream: CUstream,
         status: *mut Status,
         id: *mut cuuint64_t,
@@ -170,7 +170,7 @@ entries! {
         write_info(&stream, &InfoOut { status, id, graph, nodes, edges, count })
     }
 
-    live fn cuStreamUpdateCaptureDependencies(
+    owned fn cuStreamUpdateCaptureDependencies(
         h_stream: CUstream,
         nodes: *mut CUgraphNode,
         count: usize,
@@ -179,7 +179,7 @@ entries! {
         update(h_stream, &read_nodes(nodes, core::ptr::null(), count)?, flags)
     }
 
-    live fn cuStreamUpdateCaptureDependencies_v12030(
+    owned fn cuStreamUpdateCaptureDependencies_v12030(
         h_stream: CUstream,
         nodes: *mut CUgraphNode,
         data: *const CUgraphEdgeData,

@@ -3,12 +3,13 @@
 use core::ffi::{c_uchar, c_uint, c_ushort, c_void};
 use std::sync::Arc;
 
-use cuda_sys::{CUDA_MEMCPY2D_v2, CUDA_MEMCPY3D_v2, CUcontext, CUdeviceptr, CUresult, CUstream};
+use cuda_sys::{CUDA_MEMCPY2D_v2, CUDA_MEMCPY3D_v2, CUdeviceptr, CUresult, CUstream};
 
 use super::Entries;
 use crate::code::{Answer, INVALID_VALUE};
 use crate::context::current;
 use crate::copy::{self, Copy3, Fill, Place, Promised};
+use crate::fault;
 use crate::gate::required;
 use crate::graph::capture;
 use crate::graph::payload::{CopyNode, FillNode, Payload};
@@ -25,8 +26,6 @@ pub(super) const fn add(entries: Entries) -> Entries {
         cuMemcpyDtoHAsync,
         cuMemcpyDtoD,
         cuMemcpyDtoDAsync,
-        cuMemcpyPeer,
-        cuMemcpyPeerAsync,
         cuMemcpy2D,
         cuMemcpy2DUnaligned: cuMemcpy2D,
         cuMemcpy2DAsync,
@@ -70,7 +69,7 @@ unsafe fn enqueue(copy: Copy3, stream: &Arc<Stream>, wait: bool) -> Answer {
     if wait || copy.dst.place == Place::Pageable {
         ticket.wait();
         if wait {
-            crate::fault::check()?;
+            fault::check_device(stream.context.device)?;
         }
     }
     Ok(())
@@ -80,7 +79,13 @@ unsafe fn enqueue(copy: Copy3, stream: &Arc<Stream>, wait: bool) -> Answer {
 ///
 /// # Safety
 /// As [`enqueue`].
-unsafe fn linear(dst: u64, src: u64, len: usize, device: [bool; 2], stream: Option<CUstream>) -> Answer {
+pub(super) unsafe fn linear(
+    dst: u64,
+    src: u64,
+    len: usize,
+    device: [bool; 2],
+    stream: Option<CUstream>,
+) -> Answer {
     let on = match stream {
         Some(raw) => stream::get(number(raw))?,
         None => {
@@ -106,7 +111,7 @@ unsafe fn linear(dst: u64, src: u64, len: usize, device: [bool; 2], stream: Opti
 
 /// # Safety
 /// As [`enqueue`].
-unsafe fn shaped(raw: &CUDA_MEMCPY3D_v2, stream: Option<CUstream>) -> Answer {
+pub(super) unsafe fn shaped(raw: &CUDA_MEMCPY3D_v2, stream: Option<CUstream>) -> Answer {
     let on = match stream {
         Some(raw) => stream::get(number(raw))?,
         None => stream::get(0)?,
@@ -136,7 +141,7 @@ fn fill(fill: Fill, stream: Option<CUstream>) -> Answer {
     let ticket = on.push(move || fill.run(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS));
     if stream.is_none() {
         ticket.wait();
-        crate::fault::check()?;
+        fault::check_device(on.context.device)?;
     }
     Ok(())
 }
@@ -145,7 +150,7 @@ fn row(address: CUdeviceptr, value: u32, element: u32, width: usize) -> Fill {
     Fill { address, pitch: 0, value, element, width, height: 1 }
 }
 
-const DEVICE: bool = true;
+pub(super) const DEVICE: bool = true;
 const ANY: bool = false;
 
 entries! {
@@ -153,7 +158,7 @@ entries! {
         linear(dst, src, len, [ANY, ANY], None)
     }
 
-    live fn cuMemcpyAsync(dst: CUdeviceptr, src: CUdeviceptr, len: usize, h_stream: CUstream) {
+    owned fn cuMemcpyAsync(dst: CUdeviceptr, src: CUdeviceptr, len: usize, h_stream: CUstream) {
         linear(dst, src, len, [ANY, ANY], Some(h_stream))
     }
 
@@ -161,7 +166,7 @@ entries! {
         linear(dst, src.expose_provenance() as u64, len, [DEVICE, ANY], None)
     }
 
-    live fn cuMemcpyHtoDAsync(dst: CUdeviceptr, src: *const c_void, len: usize, h_stream: CUstream) {
+    owned fn cuMemcpyHtoDAsync(dst: CUdeviceptr, src: *const c_void, len: usize, h_stream: CUstream) {
         linear(dst, src.expose_provenance() as u64, len, [DEVICE, ANY], Some(h_stream))
     }
 
@@ -169,7 +174,7 @@ entries! {
         linear(dst.expose_provenance() as u64, src, len, [ANY, DEVICE], None)
     }
 
-    live fn cuMemcpyDtoHAsync(dst: *mut c_void, src: CUdeviceptr, len: usize, h_stream: CUstream) {
+    owned fn cuMemcpyDtoHAsync(dst: *mut c_void, src: CUdeviceptr, len: usize, h_stream: CUstream) {
         linear(dst.expose_provenance() as u64, src, len, [ANY, DEVICE], Some(h_stream))
     }
 
@@ -177,22 +182,7 @@ entries! {
         linear(dst, src, len, [DEVICE, DEVICE], None)
     }
 
-    live fn cuMemcpyDtoDAsync(dst: CUdeviceptr, src: CUdeviceptr, len: usize, h_stream: CUstream) {
-        linear(dst, src, len, [DEVICE, DEVICE], Some(h_stream))
-    }
-
-    live fn cuMemcpyPeer(dst: CUdeviceptr, _to: CUcontext, src: CUdeviceptr, _from: CUcontext, len: usize) {
-        linear(dst, src, len, [DEVICE, DEVICE], None)
-    }
-
-    live fn cuMemcpyPeerAsync(
-        dst: CUdeviceptr,
-        _to: CUcontext,
-        src: CUdeviceptr,
-        _from: CUcontext,
-        len: usize,
-        h_stream: CUstream,
-    ) {
+    owned fn cuMemcpyDtoDAsync(dst: CUdeviceptr, src: CUdeviceptr, len: usize, h_stream: CUstream) {
         linear(dst, src, len, [DEVICE, DEVICE], Some(h_stream))
     }
 
@@ -201,7 +191,7 @@ entries! {
         shaped(&copy::widen(&*copy), None)
     }
 
-    live fn cuMemcpy2DAsync(copy: *const CUDA_MEMCPY2D_v2, h_stream: CUstream) {
+    owned fn cuMemcpy2DAsync(copy: *const CUDA_MEMCPY2D_v2, h_stream: CUstream) {
         required(copy)?;
         shaped(&copy::widen(&*copy), Some(h_stream))
     }
@@ -211,7 +201,7 @@ entries! {
         shaped(&*copy, None)
     }
 
-    live fn cuMemcpy3DAsync(copy: *const CUDA_MEMCPY3D_v2, h_stream: CUstream) {
+    owned fn cuMemcpy3DAsync(copy: *const CUDA_MEMCPY3D_v2, h_stream: CUstream) {
         required(copy)?;
         shaped(&*copy, Some(h_stream))
     }
@@ -220,7 +210,7 @@ entries! {
         fill(row(dst, value.into(), 1, n), None)
     }
 
-    live fn cuMemsetD8Async(dst: CUdeviceptr, value: c_uchar, n: usize, h_stream: CUstream) {
+    owned fn cuMemsetD8Async(dst: CUdeviceptr, value: c_uchar, n: usize, h_stream: CUstream) {
         fill(row(dst, value.into(), 1, n), Some(h_stream))
     }
 
@@ -228,7 +218,7 @@ entries! {
         fill(row(dst, value.into(), 2, n), None)
     }
 
-    live fn cuMemsetD16Async(dst: CUdeviceptr, value: c_ushort, n: usize, h_stream: CUstream) {
+    owned fn cuMemsetD16Async(dst: CUdeviceptr, value: c_ushort, n: usize, h_stream: CUstream) {
         fill(row(dst, value.into(), 2, n), Some(h_stream))
     }
 
@@ -236,7 +226,7 @@ entries! {
         fill(row(dst, value, 4, n), None)
     }
 
-    live fn cuMemsetD32Async(dst: CUdeviceptr, value: c_uint, n: usize, h_stream: CUstream) {
+    owned fn cuMemsetD32Async(dst: CUdeviceptr, value: c_uint, n: usize, h_stream: CUstream) {
         fill(row(dst, value, 4, n), Some(h_stream))
     }
 
@@ -244,7 +234,7 @@ entries! {
         fill(Fill { pitch, height, ..row(dst, value.into(), 1, width) }, None)
     }
 
-    live fn cuMemsetD2D8Async(
+    owned fn cuMemsetD2D8Async(
         dst: CUdeviceptr,
         pitch: usize,
         value: c_uchar,
@@ -259,7 +249,7 @@ entries! {
         fill(Fill { pitch, height, ..row(dst, value.into(), 2, width) }, None)
     }
 
-    live fn cuMemsetD2D16Async(
+    owned fn cuMemsetD2D16Async(
         dst: CUdeviceptr,
         pitch: usize,
         value: c_ushort,
@@ -274,7 +264,7 @@ entries! {
         fill(Fill { pitch, height, ..row(dst, value, 4, width) }, None)
     }
 
-    live fn cuMemsetD2D32Async(
+    owned fn cuMemsetD2D32Async(
         dst: CUdeviceptr,
         pitch: usize,
         value: c_uint,

@@ -9,7 +9,7 @@ use crate::code::{Answer, INVALID_DEVICE, INVALID_VALUE};
 use crate::context::{self, Context, check_device};
 use crate::gate::{put, required};
 use crate::handle::to_raw;
-use crate::{device, driver, event, memory, module, stream};
+use crate::{device, driver, event, fault, memory, module, stream};
 
 pub(super) const fn add(entries: Entries) -> Entries {
     Entries {
@@ -21,7 +21,6 @@ pub(super) const fn add(entries: Entries) -> Entries {
         cuDeviceGetUuid,
         cuDeviceComputeCapability,
         cuDeviceGetPCIBusId,
-        cuDeviceCanAccessPeer,
         cuDevicePrimaryCtxRetain,
         cuDevicePrimaryCtxRelease,
         cuDevicePrimaryCtxReset,
@@ -102,14 +101,9 @@ entries! {
         write_text(pci_bus_id, len, &format!("0000:{:02X}:00.0", dev + 1))
     }
 
-    init fn cuDeviceCanAccessPeer(can_access_peer: *mut c_int, dev: CUdevice, peer_dev: CUdevice) {
-        check_device(dev)?;
-        check_device(peer_dev)?;
-        put(can_access_peer, c_int::from(dev != peer_dev))
-    }
-
-    live fn cuDevicePrimaryCtxRetain(pctx: *mut CUcontext, dev: CUdevice) {
+    init fn cuDevicePrimaryCtxRetain(pctx: *mut CUcontext, dev: CUdevice) {
         required(pctx)?;
+        fault::check_device(dev)?;
         pctx.write(to_raw(context::retain_primary(dev)?.handle));
         Ok(())
     }

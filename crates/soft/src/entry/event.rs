@@ -5,12 +5,13 @@ use core::ffi::c_uint;
 use cuda_sys::{CUevent, CUstream};
 
 use super::Entries;
-use crate::code::{Answer, INVALID_HANDLE, INVALID_VALUE, NOT_READY};
+use crate::code::{Answer, INVALID_HANDLE, INVALID_VALUE, NOT_READY, OPERATING_SYSTEM};
 use crate::context::current;
 use crate::gate::{put, required};
 use crate::graph::capture;
 use crate::graph::payload::Payload;
 use crate::handle::{number, to_raw};
+use crate::records::Records;
 use crate::{capture_mode, event, fault, stream};
 
 pub(super) const fn add(entries: Entries) -> Entries {
@@ -27,8 +28,8 @@ pub(super) const fn add(entries: Entries) -> Entries {
     }
 }
 
-const DISABLE_TIMING: c_uint = 2;
-const INTERPROCESS: c_uint = 4;
+pub(super) const DISABLE_TIMING: c_uint = 2;
+pub(super) const INTERPROCESS: c_uint = 4;
 
 fn record(h_event: CUevent, h_stream: CUstream, external: bool) -> Answer {
     let event = event::get(number(h_event))?;
@@ -54,46 +55,53 @@ entries! {
         if flags > 7 || (flags & INTERPROCESS != 0 && flags & DISABLE_TIMING == 0) {
             return Err(INVALID_VALUE);
         }
-        put(ph_event, to_raw(event::create(current()?, flags)))
+        let context = current()?;
+        let records = if flags & INTERPROCESS == 0 {
+            None
+        } else {
+            Some(Records::create(context.device).map_err(|_| OPERATING_SYSTEM)?)
+        };
+        put(ph_event, to_raw(event::create(context, flags, records)))
     }
 
-    live_in_callbacks fn cuEventDestroy(h_event: CUevent) {
+    owned_in_callbacks fn cuEventDestroy(h_event: CUevent) {
+        fault::check_device(event::get(number(h_event))?.context.device)?;
         event::destroy(number(h_event))?;
         capture::forget_event(number(h_event));
         Ok(())
     }
 
-    live fn cuEventRecord(h_event: CUevent, h_stream: CUstream) {
+    owned fn cuEventRecord(h_event: CUevent, h_stream: CUstream) {
         record(h_event, h_stream, false)
     }
 
-    live fn cuEventRecordWithFlags(h_event: CUevent, h_stream: CUstream, flags: c_uint) {
+    owned fn cuEventRecordWithFlags(h_event: CUevent, h_stream: CUstream, flags: c_uint) {
         if flags > 1 {
             return Err(INVALID_VALUE);
         }
         record(h_event, h_stream, flags == 1)
     }
 
-    live fn cuEventQuery(h_event: CUevent) {
+    owned fn cuEventQuery(h_event: CUevent) {
         let event = event::get(number(h_event))?;
         capture::check_event(number(h_event), true)?;
         capture_mode::check_call()?;
         let done = event.last().is_none_or(|marker| marker.time().is_some());
-        fault::check()?;
+        fault::check_device(event.context.device)?;
         if done { Ok(()) } else { Err(NOT_READY) }
     }
 
-    live fn cuEventSynchronize(h_event: CUevent) {
+    owned fn cuEventSynchronize(h_event: CUevent) {
         let event = event::get(number(h_event))?;
         capture::check_event(number(h_event), true)?;
         capture_mode::check_call()?;
         if let Some(marker) = event.last() {
             marker.wait();
         }
-        fault::check()
+        fault::check_device(event.context.device)
     }
 
-    live fn cuEventElapsedTime(milliseconds: *mut f32, h_start: CUevent, h_end: CUevent) {
+    owned fn cuEventElapsedTime(milliseconds: *mut f32, h_start: CUevent, h_end: CUevent) {
         required(milliseconds)?;
         let (start, end) = (event::get(number(h_start))?, event::get(number(h_end))?);
         capture::check_event(number(h_start), false)?;

@@ -105,14 +105,14 @@ entries! {
         put(flags, graphs().exec(number(exec))?.flags & (AUTO_FREE | DEVICE_LAUNCH))
     }
 
-    live fn cuGraphLaunch(exec: CUgraphExec, h_stream: CUstream) {
+    owned fn cuGraphLaunch(exec: CUgraphExec, h_stream: CUstream) {
         graphs().exec(number(exec))?;
         let stream = stream::get(number(h_stream))?;
         capture::refuse_on(&stream)?;
         exec::launch(number(exec), &stream)
     }
 
-    live fn cuGraphUpload(exec: CUgraphExec, h_stream: CUstream) {
+    owned fn cuGraphUpload(exec: CUgraphExec, h_stream: CUstream) {
         graphs().exec(number(exec))?;
         let stream = stream::get(number(h_stream))?;
         capture::refuse_on(&stream)?;

@@ -63,7 +63,7 @@ unsafe fn enqueue(
 }
 
 entries! {
-    live fn cuLaunchKernel(
+    owned fn cuLaunchKernel(
         f: CUfunction,
         grid_x: c_uint,
         grid_y: c_uint,
@@ -80,7 +80,7 @@ entries! {
         enqueue(f, sizes, &Attributes::new(), h_stream, params, extra)
     }
 
-    live fn cuLaunchKernelEx(
+    owned fn cuLaunchKernelEx(
         config: *const CUlaunchConfig,
         f: CUfunction,
         params: *mut *mut c_void,
@@ -97,7 +97,7 @@ entries! {
         enqueue(f, sizes, &attributes, config.hStream, params, extra)
     }
 
-    live fn cuLaunchCooperativeKernel(
+    owned fn cuLaunchCooperativeKernel(
         f: CUfunction,
         grid_x: c_uint,
         grid_y: c_uint,

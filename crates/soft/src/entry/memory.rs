@@ -55,6 +55,9 @@ fn request(origin: Origin, len: usize, context: &Context, flags: u32) -> Request
 /// `dptr` is null or valid for a write.
 unsafe fn allocate_from(dptr: *mut CUdeviceptr, len: usize, pool: &Pool, stream: &Arc<Stream>) -> Answer {
     required(dptr)?;
+    if pool.is_imported() {
+        return Err(INVALID_VALUE);
+    }
     if len == 0 {
         // SAFETY: not null, and so valid by the caller's promise.
         return unsafe { put(dptr, 0) };
@@ -70,7 +73,11 @@ unsafe fn allocate_from(dptr: *mut CUdeviceptr, len: usize, pool: &Pool, stream:
     pool.take(len as u64)?;
     let wanted =
         Request { pool: pool.handle, device: pool.device, ..request(Origin::Pool, len, &stream.context, 0) };
-    let allocation = memory::allocate(wanted).inspect_err(|_| pool.give_back(len as u64))?;
+    let allocation = match pool.file() {
+        Some(file) => memory::allocate_in(file, wanted),
+        None => memory::allocate(wanted),
+    };
+    let allocation = allocation.inspect_err(|_| pool.give_back(len as u64))?;
     // SAFETY: as above.
     unsafe { put(dptr, allocation.start)? };
     stream.push(move || {
@@ -82,6 +89,9 @@ unsafe fn allocate_from(dptr: *mut CUdeviceptr, len: usize, pool: &Pool, stream:
 
 /// What ends with an allocation besides its memory.
 fn give_back(allocation: &Allocation) {
+    if allocation.origin == Origin::Imported {
+        return;
+    }
     if let Ok(pool) = pool::get(allocation.pool) {
         pool.give_back(allocation.len as u64);
     }
@@ -130,7 +140,7 @@ unsafe fn write_attribute(data: *mut c_void, attribute: CUpointer_attribute, poi
         Attribute::CU_POINTER_ATTRIBUTE_SYNC_MEMOPS
         | Attribute::CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE
         | Attribute::CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE => int(0),
-        Attribute::CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES => word(0),
+        Attribute::CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES => word(found.shared_at().is_some().into()),
         Attribute::CU_POINTER_ATTRIBUTE_ACCESS_FLAGS => int(3),
         // SAFETY: as above.
         Attribute::CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE => unsafe {
@@ -182,18 +192,18 @@ entries! {
         Ok(())
     }
 
-    live fn cuMemAllocAsync(dptr: *mut CUdeviceptr, len: usize, h_stream: CUstream) {
+    owned fn cuMemAllocAsync(dptr: *mut CUdeviceptr, len: usize, h_stream: CUstream) {
         let stream = stream::get(number(h_stream))?;
         let pool = pool::get(pool::current_of(stream.context.device)?)?;
         allocate_from(dptr, len, &pool, &stream)
     }
 
-    live fn cuMemAllocFromPoolAsync(dptr: *mut CUdeviceptr, len: usize, pool: CUmemoryPool, h_stream: CUstream) {
+    owned fn cuMemAllocFromPoolAsync(dptr: *mut CUdeviceptr, len: usize, pool: CUmemoryPool, h_stream: CUstream) {
         let stream = stream::get(number(h_stream))?;
         allocate_from(dptr, len, &*pool::get(number(pool))?, &stream)
     }
 
-    live fn cuMemFreeAsync(dptr: CUdeviceptr, h_stream: CUstream) {
+    owned fn cuMemFreeAsync(dptr: CUdeviceptr, h_stream: CUstream) {
         let stream = stream::get(number(h_stream))?;
         if dptr == 0 {
             return Ok(());

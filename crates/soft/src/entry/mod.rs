@@ -10,10 +10,14 @@ mod graph_edges;
 mod graph_exec;
 mod graph_node;
 mod init;
+mod ipc;
+mod jit;
 mod launch;
+pub(crate) mod link;
 mod memory;
 mod module;
 mod occupancy;
+mod peer;
 mod pool;
 mod stream;
 mod user_object;
@@ -91,9 +95,9 @@ impl Entries {
 pub(crate) static ENTRIES: Entries = {
     let entries = init::add(Entries::MISSING);
     let entries = context::add(device::add(entries));
-    let entries = copy::add(pool::add(memory::add(entries)));
-    let entries = capture::add(event::add(stream::add(entries)));
-    let entries = occupancy::add(launch::add(module::add(entries)));
+    let entries = peer::add(copy::add(pool::add(memory::add(entries))));
+    let entries = capture::add(ipc::add(event::add(stream::add(entries))));
+    let entries = occupancy::add(launch::add(link::add(module::add(entries))));
     let entries = graph_node::add(graph_edges::add(graph_build::add(entries)));
     user_object::add(graph_exec::add(entries))
 };

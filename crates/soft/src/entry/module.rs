@@ -9,13 +9,15 @@ use cuda_sys::{
 };
 
 use super::Entries;
+use super::jit::Logs;
 use crate::code::{Answer, FILE_NOT_FOUND, INVALID_HANDLE, INVALID_VALUE};
 use crate::context::{check_device, current};
 use crate::driver;
 use crate::gate::{put, put_if, required};
 use crate::handle::{number, to_raw};
+use crate::image::{self, Refusal};
 use crate::launch::{BLOCKS_PER_SM, MAX_SHARED};
-use crate::module::{self, Code, Refusal};
+use crate::module::{self, Code};
 use crate::ptx::Image;
 use crate::stream;
 
@@ -61,73 +63,6 @@ pub(super) const fn add(entries: Entries) -> Entries {
     }
 }
 
-/// Where the caller wants the log of a load.
-#[derive(Debug, Default)]
-struct Log {
-    buffer: *mut c_char,
-    room: usize,
-    size_out: *mut *mut c_void,
-}
-
-/// The logs of a load: what went wrong, and what was noted.
-#[derive(Debug, Default)]
-struct Logs {
-    error: Log,
-    info: Log,
-}
-
-impl Logs {
-    /// # Safety
-    /// Both arrays are valid for `count` elements, the buffers for the sizes given, until the load ends.
-    unsafe fn read(options: *mut CUjit_option, values: *mut *mut c_void, count: c_uint) -> Answer<Self> {
-        let mut logs = Self::default();
-        if count > 0 {
-            required(options)?;
-            required(values)?;
-        }
-        for index in 0..count as usize {
-            // SAFETY: the caller's promise.
-            let (option, place) = unsafe { (options.add(index).read(), values.add(index)) };
-            // SAFETY: as above.
-            let value = unsafe { place.read() };
-            match option {
-                CUjit_option::CU_JIT_ERROR_LOG_BUFFER => logs.error.buffer = value.cast(),
-                CUjit_option::CU_JIT_INFO_LOG_BUFFER => logs.info.buffer = value.cast(),
-                CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES => {
-                    // The value is a 32-bit number in the place of a pointer; the size of the log goes to the same place.
-                    (logs.error.room, logs.error.size_out) = (value.addr() & 0xffff_ffff, place);
-                }
-                CUjit_option::CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES => {
-                    (logs.info.room, logs.info.size_out) = (value.addr() & 0xffff_ffff, place);
-                }
-                CUjit_option(0..=35) => {}
-                _ => return Err(INVALID_VALUE),
-            }
-        }
-        Ok(logs)
-    }
-}
-
-impl Log {
-    /// # Safety
-    /// As promised when the logs were read.
-    unsafe fn write(&self, text: &str) {
-        let mut written = 0;
-        if !self.buffer.is_null() && self.room > 0 {
-            written = text.len().min(self.room - 1);
-            // SAFETY: `written` bytes and the end fit into the room.
-            unsafe {
-                self.buffer.cast::<u8>().copy_from_nonoverlapping(text.as_ptr(), written);
-                self.buffer.add(written).write(0);
-            }
-        }
-        if !self.size_out.is_null() {
-            // SAFETY: the place of the option's value.
-            unsafe { self.size_out.write(core::ptr::without_provenance_mut(written)) };
-        }
-    }
-}
-
 /// # Safety
 /// `image` is a C string or one of the binary forms; the logs are as promised.
 unsafe fn parse(image: *const c_void, logs: &Logs) -> Answer<Image> {
@@ -141,7 +76,7 @@ unsafe fn parse(image: *const c_void, logs: &Logs) -> Answer<Image> {
 /// # Safety
 /// The logs are as promised.
 unsafe fn finish_parse(text: &[u8], logs: &Logs) -> Answer<Image> {
-    match module::parse(text) {
+    match image::parse(text) {
         Ok(image) => {
             // SAFETY: as promised.
             unsafe {
@@ -163,7 +98,7 @@ unsafe fn finish_parse(text: &[u8], logs: &Logs) -> Answer<Image> {
 
 /// # Safety
 /// `path` is null or a C string.
-unsafe fn read_file(path: *const c_char) -> Answer<Vec<u8>> {
+pub(super) unsafe fn read_file(path: *const c_char) -> Answer<Vec<u8>> {
     required(path)?;
     // SAFETY: the caller's promise.
     let path = unsafe { CStr::from_ptr(path) }.to_str().map_err(|_| INVALID_VALUE)?;

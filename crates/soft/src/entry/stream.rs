@@ -86,7 +86,7 @@ entries! {
         create(ph_stream, flags, priority)
     }
 
-    live fn cuStreamDestroy(h_stream: CUstream) {
+    owned fn cuStreamDestroy(h_stream: CUstream) {
         if number(h_stream) <= 2 {
             return Err(INVALID_HANDLE);
         }
@@ -94,17 +94,18 @@ entries! {
         stream::destroy(number(h_stream)).map(drop).ok_or(INVALID_HANDLE)
     }
 
-    live fn cuStreamSynchronize(h_stream: CUstream) {
+    owned fn cuStreamSynchronize(h_stream: CUstream) {
         question(h_stream)?.synchronize()
     }
 
-    live_in_callbacks fn cuStreamQuery(h_stream: CUstream) {
-        let idle = question(h_stream)?.is_idle();
-        fault::check()?;
+    owned_in_callbacks fn cuStreamQuery(h_stream: CUstream) {
+        let stream = question(h_stream)?;
+        let idle = stream.is_idle();
+        fault::check_device(stream.context.device)?;
         if idle { Ok(()) } else { Err(NOT_READY) }
     }
 
-    live fn cuStreamWaitEvent(h_stream: CUstream, h_event: CUevent, flags: c_uint) {
+    owned fn cuStreamWaitEvent(h_stream: CUstream, h_event: CUevent, flags: c_uint) {
         if flags > 1 {
             return Err(INVALID_VALUE);
         }
@@ -120,18 +121,18 @@ entries! {
         Ok(())
     }
 
-    live fn cuStreamAddCallback(h_stream: CUstream, callback: CUstreamCallback, user_data: *mut c_void, flags: c_uint) {
+    owned fn cuStreamAddCallback(h_stream: CUstream, callback: CUstreamCallback, user_data: *mut c_void, flags: c_uint) {
         let callback = callback.ok_or(INVALID_VALUE)?;
         if flags != 0 {
             return Err(INVALID_VALUE);
         }
         let stream = stream::get(number(h_stream))?;
         capture::refuse_on(&stream)?;
-        let context = stream.context.handle;
+        let (context, device) = (stream.context.handle, stream.context.device);
         let (raw, data) = (h_stream.expose_provenance(), user_data.expose_provenance());
         stream.push_always(move || {
             callback::on_host_thread(context, move || {
-                let status = fault::check().err().unwrap_or(cuda_sys::CUresult::CUDA_SUCCESS);
+                let status = fault::check_device(device).err().unwrap_or(cuda_sys::CUresult::CUDA_SUCCESS);
                 // The user gave the driver this function to be called with these arguments.
                 callback(to_raw(raw as u64), status, core::ptr::with_exposed_provenance_mut(data));
             });
@@ -139,42 +140,42 @@ entries! {
         Ok(())
     }
 
-    live fn cuLaunchHostFunc(h_stream: CUstream, function: CUhostFn, user_data: *mut c_void) {
+    owned fn cuLaunchHostFunc(h_stream: CUstream, function: CUhostFn, user_data: *mut c_void) {
         launch_host_func(h_stream, function, user_data)
     }
 
-    live fn cuLaunchHostFunc_v13010(h_stream: CUstream, function: CUhostFn, user_data: *mut c_void, sync_mode: c_uint) {
+    owned fn cuLaunchHostFunc_v13010(h_stream: CUstream, function: CUhostFn, user_data: *mut c_void, sync_mode: c_uint) {
         let _ = sync_mode;
         launch_host_func(h_stream, function, user_data)
     }
 
-    live fn cuStreamGetFlags(h_stream: CUstream, flags: *mut c_uint) {
+    owned fn cuStreamGetFlags(h_stream: CUstream, flags: *mut c_uint) {
         let stream = stream::get(number(h_stream))?;
         capture::refuse_on(&stream)?;
         put(flags, c_uint::from(stream.manner == Manner::NonBlocking))
     }
 
-    live fn cuStreamGetPriority(h_stream: CUstream, priority: *mut c_int) {
+    owned fn cuStreamGetPriority(h_stream: CUstream, priority: *mut c_int) {
         put(priority, stream::get(number(h_stream))?.priority)
     }
 
-    live fn cuStreamGetCtx(h_stream: CUstream, pctx: *mut CUcontext) {
+    owned fn cuStreamGetCtx(h_stream: CUstream, pctx: *mut CUcontext) {
         put(pctx, to_raw(stream::get(number(h_stream))?.context.handle))
     }
 
-    live fn cuStreamGetCtx_v12050(h_stream: CUstream, pctx: *mut CUcontext, green: *mut CUgreenCtx) {
+    owned fn cuStreamGetCtx_v12050(h_stream: CUstream, pctx: *mut CUcontext, green: *mut CUgreenCtx) {
         put(pctx, to_raw(stream::get(number(h_stream))?.context.handle))?;
         put_if(green, core::ptr::null_mut());
         Ok(())
     }
 
-    live fn cuStreamGetId(h_stream: CUstream, stream_id: *mut c_ulonglong) {
+    owned fn cuStreamGetId(h_stream: CUstream, stream_id: *mut c_ulonglong) {
         let stream = stream::get(number(h_stream))?;
         capture::refuse_on(&stream)?;
         put(stream_id, stream.id)
     }
 
-    live fn cuStreamGetDevice(h_stream: CUstream, device: *mut CUdevice) {
+    owned fn cuStreamGetDevice(h_stream: CUstream, device: *mut CUdevice) {
         let stream = stream::get(number(h_stream))?;
         capture::refuse_on(&stream)?;
         put(device, stream.context.device)

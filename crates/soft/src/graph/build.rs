@@ -36,7 +36,7 @@ pub(crate) unsafe fn kernel_spec(
     raw: &CUDA_KERNEL_NODE_PARAMS_v2,
     attributes: Attributes,
 ) -> Answer<KernelSpec> {
-    fault::check()?;
+    fault::check_all()?;
     let function = if !raw.func.is_null() {
         if context::current_handle() == 0 {
             crash("a kernel node is given by its function while no context is current");
@@ -49,6 +49,7 @@ pub(crate) unsafe fn kernel_spec(
     } else {
         return Err(INVALID_HANDLE);
     };
+    fault::check_device(function.module.context.device)?;
     let sizes = Sizes {
         grid: [raw.gridDimX, raw.gridDimY, raw.gridDimZ],
         block: [raw.blockDimX, raw.blockDimY, raw.blockDimZ],

@@ -39,13 +39,13 @@ pub(crate) struct Exec {
 
 impl Graphs {
     /// The user objects of a graph and all parts of it, once more for an executable.
-    pub(crate) fn shares(&self, graph: u64, used: bool) -> Vec<((u64, usize), Arc<Shares>)> {
+    pub(crate) fn shares(&self, graph: u64, used: bool, device: i32) -> Vec<((u64, usize), Arc<Shares>)> {
         let mut shares = Vec::new();
         for part in self.tree(graph) {
             let Ok(own) = self.graph(part) else { continue };
             let holdings: Holdings = own.objects.duplicate();
             let key = if part == graph { (0, 0) } else { self.part_key(part) };
-            shares.push((key, Arc::new(Shares::new(holdings, used))));
+            shares.push((key, Arc::new(Shares::new(holdings, used, device))));
         }
         shares
     }
@@ -76,7 +76,7 @@ impl Graphs {
         })?;
         let context = context::current()?;
         let keys = program.steps.iter().enumerate().map(|(index, step)| (step.uid, index)).collect();
-        let shares = self.shares(graph, false);
+        let shares = self.shares(graph, false, context.device);
         let own = self.graph_mut(graph)?;
         own.live_execs += 1;
         let source = (graph, own.uid);
@@ -123,7 +123,7 @@ pub(crate) fn destroy(handle: u64) -> Answer {
         all.uncount(exec.source);
         exec
     };
-    if !removed.context.is_alive() && !fault::is_set() {
+    if !removed.context.is_alive() && !fault::is_lost(removed.context.device) {
         hang("an executable is destroyed after its context was reset or released");
     }
     // Destructors may run now, so the lock must be free.
@@ -200,7 +200,8 @@ pub(crate) fn launch(handle: u64, stream: &Arc<Stream>) -> Answer {
         let mut events = HashMap::new();
         event_work(&program, &program.top.order, &mut events);
         exec.mark_used();
-        let run = Run { program, staged, events, memory, context };
+        let device = stream.context.device;
+        let run = Run { program, staged, events, memory, context, device };
         (run, exec.shares.clone(), Arc::clone(&exec.last), waits)
     };
     let ticket = enqueue(&last, stream, move || {
@@ -245,6 +246,10 @@ pub(crate) fn upload(handle: u64, stream: &Arc<Stream>) -> Answer {
 }
 
 impl Exec {
+    pub(crate) fn device(&self) -> i32 {
+        self.context.device
+    }
+
     fn mark_used(&mut self) {
         self.used = true;
         self.shares.iter().for_each(|(_, shares)| shares.mark_used());
@@ -369,10 +374,11 @@ pub(crate) fn set_child(exec: u64, node: u64, child: u64) -> Answer {
             return Err(INVALID_VALUE);
         }
         all.graph(child)?;
-        let used = all.exec(exec)?.used;
+        let own = all.exec(exec)?;
+        let (used, device) = (own.used, own.device());
         let program = all.program(child).map_err(|_| GRAPH_EXEC_UPDATE_FAILURE)?;
         let plan = super::update::pair_child(&all, exec, step, &program).ok_or(GRAPH_EXEC_UPDATE_FAILURE)?;
-        let mut shares = all.shares(child, used);
+        let mut shares = all.shares(child, used, device);
         for (key, _) in &mut shares {
             if *key == (0, 0) {
                 *key = (uid, 0);

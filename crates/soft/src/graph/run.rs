@@ -55,6 +55,7 @@ pub(crate) struct Run {
     pub(crate) memory: Plan,
     /// The context of the stream.
     pub(crate) context: u64,
+    pub(crate) device: i32,
 }
 
 impl Drop for Run {
@@ -135,7 +136,7 @@ impl Run {
             Condition::If => run(usize::from(value() == 0)),
             Condition::Switch => run(value() as usize),
             Condition::While => {
-                while value() != 0 && !fault::is_set() {
+                while value() != 0 && !fault::is_lost(self.device) {
                     run(0)?;
                 }
                 Ok(())

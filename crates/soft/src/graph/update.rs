@@ -191,7 +191,8 @@ impl Pairing<'_> {
 
 /// `cuGraphExecUpdate`.
 pub(crate) fn update(exec: u64, graph: u64) -> Answer<Result<(), Refused>> {
-    if fault::is_set() {
+    let device = graphs().exec(exec)?.device();
+    if fault::is_lost(device) {
         return Ok(Err(Refused::new(Outcome::CU_GRAPH_EXEC_UPDATE_ERROR, 0)));
     }
     let dropped = {
@@ -219,7 +220,7 @@ pub(crate) fn update(exec: u64, graph: u64) -> Answer<Result<(), Refused>> {
         };
         let old_uids: HashMap<u64, u64> = pairs.iter().map(uids).collect();
         let (used, old_source) = (own.used, own.source);
-        let mut shares = all.shares(graph, used);
+        let mut shares = all.shares(graph, used, device);
         // The keys stay those of the first graph.
         for (key, _) in &mut shares {
             if let Some(old) = old_uids.get(&key.0) {

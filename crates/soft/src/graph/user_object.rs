@@ -104,11 +104,13 @@ impl Holdings {
 pub(crate) struct Shares {
     holdings: Holdings,
     used: AtomicBool,
+    /// The device that the executable runs on.
+    device: i32,
 }
 
 impl Shares {
-    pub(crate) fn new(holdings: Holdings, used: bool) -> Self {
-        Self { holdings, used: AtomicBool::new(used) }
+    pub(crate) fn new(holdings: Holdings, used: bool, device: i32) -> Self {
+        Self { holdings, used: AtomicBool::new(used), device }
     }
 
     /// The executable has been launched or uploaded.
@@ -119,7 +121,7 @@ impl Shares {
 
 impl Drop for Shares {
     fn drop(&mut self) {
-        let later = self.used.load(Ordering::Acquire) && !fault::is_set();
+        let later = self.used.load(Ordering::Acquire) && !fault::is_lost(self.device);
         for callback in self.holdings.release_all() {
             if later { callback.call_later() } else { callback.call() }
         }

@@ -21,7 +21,7 @@ use super::error::{MOST_ERRORS, PtxError};
 use super::image::Image;
 use super::parse;
 use super::syntax::Module;
-use symbols::Symbols;
+use symbols::{Defined, Missing, Symbols};
 
 impl Image {
     /// Parses, checks and lowers a PTX text.
@@ -29,26 +29,48 @@ impl Image {
     /// # Errors
     /// Everything wrong with the text, in its order; an instruction that the interpreter lacks is an error here.
     pub(crate) fn parse(text: &str) -> Result<Image, Vec<PtxError>> {
-        image(parse::module(text)?)
+        image(&[parse::module(text)?], Missing::IsError)
+    }
+
+    /// As [`parse`](Self::parse), for a text whose external names other texts will define: the image does not run.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn parse_part(text: &str) -> Result<Image, Vec<PtxError>> {
+        image(&[parse::module(text)?], Missing::IsLeftOpen)
+    }
+
+    /// One image of several texts, each name defined by whichever makes it visible.
+    ///
+    /// # Errors
+    /// As there, and names that no text defines or that several do.
+    pub(crate) fn link(texts: &[&str]) -> Result<Image, Vec<PtxError>> {
+        let modules = texts.iter().map(|text| parse::module(text)).collect::<Result<Vec<_>, _>>()?;
+        image(&modules, Missing::IsError)
     }
 }
 
-/// Lowers a parsed text.
-fn image(module: Module<'_>) -> Result<Image, Vec<PtxError>> {
+/// Lowers parsed texts to one image.
+fn image(modules: &[Module<'_>], missing: Missing) -> Result<Image, Vec<PtxError>> {
     let mut errors = Vec::new();
     let mut program = Program::default();
-    let mut symbols = Symbols::collect(&module, &mut program, &mut errors);
+    let mut symbols = Symbols::collect(modules, missing, &mut program, &mut errors);
+    let defined = symbols.defined();
+    let source = |at: &Defined| modules.get(at.module)?.functions.get(at.function);
     let mut functions = Vec::new();
-    for index in symbols.defined() {
-        let Some(function) = module.functions.get(index) else { continue };
+    for (at, source) in defined.iter().filter_map(|at| Some((at, source(at)?))) {
         if errors.len() < MOST_ERRORS {
-            functions.push(function::lower(function, &mut symbols, &mut errors));
+            symbols.enter(at.module);
+            functions.push(function::lower(source, &mut symbols, &mut errors));
         } else {
             functions.push(Function::default());
         }
     }
     if !errors.is_empty() {
-        errors.sort_by_key(|error| error.line);
+        // Lines of several texts have no common order.
+        if modules.len() == 1 {
+            errors.sort_by_key(|error| error.line);
+        }
         errors.truncate(MOST_ERRORS);
         return Err(errors);
     }
@@ -56,8 +78,8 @@ fn image(module: Module<'_>) -> Result<Image, Vec<PtxError>> {
     program.shared = symbols.take_shared();
     let program = Arc::new(program);
     let mut kernels = Vec::new();
-    for (function, index) in symbols.defined().into_iter().enumerate() {
-        if let Some(source) = module.functions.get(index).filter(|source| source.is_kernel) {
+    for (function, at) in defined.iter().enumerate() {
+        if let Some(source) = source(at).filter(|source| source.is_kernel && !at.is_replaced) {
             match kernel::kernel(source, function as u32, &program) {
                 Ok(kernel) => kernels.push(kernel),
                 Err(error) => errors.push(error),
@@ -67,5 +89,11 @@ fn image(module: Module<'_>) -> Result<Image, Vec<PtxError>> {
     if !errors.is_empty() {
         return Err(errors);
     }
-    Ok(Image { version: module.version, target: module.target.to_owned(), kernels, program })
+    let version = modules.iter().map(|module| module.version).max().unwrap_or_default();
+    let digits = |target: &str| {
+        let digits: String = target.chars().filter(char::is_ascii_digit).collect();
+        digits.parse().unwrap_or(0_u32)
+    };
+    let target = modules.iter().map(|module| module.target).max_by_key(|target| digits(target));
+    Ok(Image { version, target: target.unwrap_or_default().to_owned(), kernels, program })
 }

@@ -6,7 +6,7 @@ mod variable;
 
 use super::error::{MOST_ERRORS, Parsed, PtxError};
 use super::lex::{self, Kind};
-use super::syntax::{Function, Module, Parameter};
+use super::syntax::{Function, Linkage, Module, Parameter};
 use super::types::Type;
 use cursor::Cursor;
 
@@ -102,22 +102,23 @@ fn declaration<'t>(
     errors: &mut Vec<PtxError>,
 ) -> Parsed<()> {
     let line = cursor.line();
-    let mut is_extern = false;
+    let mut linkage = Linkage::Local;
     loop {
         match cursor.peek() {
-            Some(Kind::Dotted("extern")) => is_extern = true,
-            Some(Kind::Dotted("visible" | "weak" | "common")) => {}
+            Some(Kind::Dotted("extern")) => linkage = Linkage::Extern,
+            Some(Kind::Dotted("visible")) => linkage = Linkage::Visible,
+            Some(Kind::Dotted("weak" | "common")) => linkage = Linkage::Weak,
             _ => break,
         }
         cursor.bump();
     }
     match cursor.peek() {
         Some(Kind::Dotted("entry" | "func")) => {
-            module.functions.push(function(cursor, line, errors)?);
+            module.functions.push(function(cursor, line, linkage, errors)?);
             Ok(())
         }
         Some(Kind::Dotted("global" | "const" | "shared")) => {
-            module.variables.append(&mut variable::declarations(cursor, is_extern)?);
+            module.variables.append(&mut variable::declarations(cursor, linkage)?);
             Ok(())
         }
         Some(Kind::Dotted(name)) => {
@@ -127,12 +128,18 @@ fn declaration<'t>(
     }
 }
 
-fn function<'t>(cursor: &mut Cursor<'_, 't>, line: u32, errors: &mut Vec<PtxError>) -> Parsed<Function<'t>> {
+fn function<'t>(
+    cursor: &mut Cursor<'_, 't>,
+    line: u32,
+    linkage: Linkage,
+    errors: &mut Vec<PtxError>,
+) -> Parsed<Function<'t>> {
     let is_kernel = cursor.next() == Some(Kind::Dotted("entry"));
     let mut function = Function {
         line,
         name: "",
         is_kernel,
+        linkage,
         returns: Vec::new(),
         params: Vec::new(),
         max_threads: None,

@@ -12,6 +12,19 @@ pub(super) enum Space {
     Param,
 }
 
+/// Who sees a name of module scope.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Linkage {
+    /// Its own text alone.
+    Local,
+    /// Declared here, defined in another text.
+    Extern,
+    /// All texts that it is linked with.
+    Visible,
+    /// As visible, but another definition may take its place.
+    Weak,
+}
+
 /// A whole text.
 #[derive(Debug, Default)]
 pub(super) struct Module<'t> {
@@ -31,7 +44,7 @@ pub(super) struct Variable<'t> {
     /// Bytes; `None` for an array without a size.
     pub(super) size: Option<u64>,
     pub(super) initial: Vec<Initial<'t>>,
-    pub(super) is_extern: bool,
+    pub(super) linkage: Linkage,
     pub(super) is_managed: bool,
 }
 
@@ -68,6 +81,7 @@ pub(super) struct Function<'t> {
     pub(super) line: u32,
     pub(super) name: &'t str,
     pub(super) is_kernel: bool,
+    pub(super) linkage: Linkage,
     pub(super) returns: Vec<Parameter<'t>>,
     pub(super) params: Vec<Parameter<'t>>,
     pub(super) max_threads: Option<u32>,

@@ -4,7 +4,10 @@
 mod captures;
 mod common;
 mod conditionals;
+mod devices;
 mod execs;
 mod graphs;
+mod links;
 mod loss;
+mod processes;
 mod raw;

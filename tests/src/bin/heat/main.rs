@@ -124,8 +124,8 @@ fn verify(name: &str, found: &reference::State, expected: &reference::State) -> 
     ];
     let mut good = true;
     for (place, difference) in differences {
-        // Written so that a result that is not a number is wrong, too.
-        if !(difference <= TOLERANCE) {
+        // A result that is not a number is wrong, too.
+        if difference.is_nan() || difference > TOLERANCE {
             eprintln!(
                 "error: {name}: {place} the largest difference is {difference}; {TOLERANCE:e} is allowed"
             );

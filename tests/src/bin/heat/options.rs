@@ -65,7 +65,8 @@ fn choice(name: String) -> Choice {
 
 /// Two plates take turns, so that an even number of steps ends where it began.
 fn number(name: &str, value: &str, least: u32, most: u32) -> Result<u32, String> {
-    let number = value.parse().ok().filter(|number| (least..=most).contains(number) && number % 2 == 0);
+    let number =
+        value.parse().ok().filter(|number| (least..=most).contains(number) && number.is_multiple_of(2));
     number.ok_or_else(|| format!("{name} takes an even number from {least} to {most}, not {value}"))
 }
 

@@ -56,7 +56,7 @@ impl Task {
     /// Which record a step makes, if any.
     pub(crate) fn record(self, step: usize) -> Option<Range<usize>> {
         let number = (step + 1) / RECORD_EVERY;
-        ((step + 1) % RECORD_EVERY == 0).then(|| (number - 1) * self.size..number * self.size)
+        (step + 1).is_multiple_of(RECORD_EVERY).then(|| (number - 1) * self.size..number * self.size)
     }
 
     pub(crate) fn records(self) -> usize {
@@ -75,7 +75,8 @@ mod tests {
             for step in 0..task.steps {
                 let bar = task.bar(step);
                 assert_eq!(bar.start / size, (bar.end - 1) / size, "in one row");
-                assert!(bar.start % size > 0 && bar.end % size > 0, "off the border");
+                assert_ne!(bar.start % size, 0, "off the left border");
+                assert_ne!(bar.end % size, 0, "off the right border");
                 let row = bar.start / size;
                 assert!(row > 0 && row < size - 1 && row != task.recorded_row().start / size);
             }

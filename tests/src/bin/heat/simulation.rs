@@ -23,7 +23,7 @@ pub(crate) struct Plates {
 impl Plates {
     /// The plate that a step reads, and the one that it writes.
     fn turn(&self, step: usize) -> (&Buffer<f32>, &Buffer<f32>) {
-        if step % 2 == 0 { (&self.first, &self.second) } else { (&self.second, &self.first) }
+        if step.is_multiple_of(2) { (&self.first, &self.second) } else { (&self.second, &self.first) }
     }
 
     pub(crate) fn read(&self, stream: &Stream) -> Outcome<reference::State> {
@@ -115,7 +115,7 @@ impl Simulation {
             };
             let arguments = params![size, size, COEFFICIENT, from, to];
             // SAFETY: the arguments are those that the kernel declares, and both plates have the cells that it is told of.
-            let node = unsafe { at.launch(&self.step, self.step_config(), &arguments)? };
+            let node = unsafe { at.launch_untyped(&self.step, self.step_config(), &arguments)? };
             let node = node.named(format!("step {step}"));
             if let Some(record) = self.task.record(step) {
                 let row = to.slice(self.task.recorded_row())?;
@@ -128,7 +128,7 @@ impl Simulation {
             let arguments = params![self.task.cells() as u32, &plates.first, &plates.second, &plates.change];
             // SAFETY: as above; the result is one word.
             unsafe {
-                graph.after([last, &*clear])?.launch(
+                graph.after([last, &*clear])?.launch_untyped(
                     &self.difference,
                     self.difference_config(),
                     &arguments,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::ptx::code::{FUNCTION_STEP, FUNCTION_WINDOW, Formal, Intrinsic, Place, Program, SharedVariable};
 use crate::ptx::error::PtxError;
 use crate::ptx::global::{Global, Pointer};
-use crate::ptx::syntax::{Function, InitialValue, Module, Space, Variable};
+use crate::ptx::syntax::{Function, InitialValue, Linkage, Module, Space, Variable};
 
 /// What a name of module scope stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,13 +28,41 @@ pub(super) struct Signature {
     pub(super) returns: Vec<u32>,
 }
 
+/// A function with a body.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Defined {
+    /// Index of the text.
+    pub(super) module: usize,
+    /// Index into that text's functions.
+    pub(super) function: usize,
+    /// A weak definition that another one takes the place of.
+    pub(super) is_replaced: bool,
+}
+
+/// What a name is that no text defines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Missing {
+    IsError,
+    /// Another text will define it.
+    IsLeftOpen,
+}
+
+/// Names of module scope, of each text by itself.
 #[derive(Debug, Default)]
 pub(super) struct Symbols<'t> {
-    names: HashMap<&'t str, Symbol>,
-    /// Indices into the module's functions, of those that have a body.
-    defined: Vec<usize>,
+    names: Vec<HashMap<&'t str, Symbol>>,
+    /// The text whose names count now.
+    scope: usize,
+    defined: Vec<Defined>,
     signatures: Vec<Signature>,
     shared: Vec<SharedVariable>,
+}
+
+/// A definition that other texts see.
+#[derive(Debug, Clone, Copy)]
+struct Export {
+    symbol: Symbol,
+    is_weak: bool,
 }
 
 /// Larger shared variables are refused: no GPU has as much.
@@ -44,38 +72,41 @@ const MOST_INITIAL: u64 = 1 << 30;
 
 impl<'t> Symbols<'t> {
     pub(super) fn collect(
-        module: &Module<'t>,
+        modules: &[Module<'t>],
+        missing: Missing,
         program: &mut Program,
         errors: &mut Vec<PtxError>,
     ) -> Symbols<'t> {
-        let mut symbols = Symbols::default();
-        for (index, function) in module.functions.iter().enumerate() {
-            symbols.function(function, index, errors);
-        }
+        let mut symbols = Symbols { names: vec![HashMap::new(); modules.len()], ..Symbols::default() };
         let mut sources = Vec::new();
-        for variable in &module.variables {
-            match variable.space {
-                Space::Shared => match symbols.shared_variable(variable) {
-                    Ok(index) => symbols.define(variable.line, variable.name, Symbol::Shared(index), errors),
-                    Err(error) => errors.push(error),
-                },
-                _ => match global(variable) {
-                    Ok(global) => {
-                        let index = program.globals.len() as u32;
-                        symbols.define(variable.line, variable.name, Symbol::Global(index), errors);
-                        program.globals.push(global);
-                        sources.push(variable);
-                    }
-                    Err(error) => errors.push(error),
-                },
+        for (scope, module) in modules.iter().enumerate() {
+            symbols.scope = scope;
+            for (index, function) in module.functions.iter().enumerate() {
+                symbols.function(function, index, errors);
+            }
+            for variable in &module.variables {
+                if symbols.variable(variable, program, errors) {
+                    sources.push((scope, variable));
+                }
             }
         }
-        for (variable, global) in sources.into_iter().zip(&mut program.globals) {
+        let exports = symbols.exports(modules, program, errors);
+        for (scope, module) in modules.iter().enumerate() {
+            symbols.scope = scope;
+            symbols.resolve(module, &exports, missing, program, errors);
+        }
+        for ((scope, variable), global) in sources.into_iter().zip(&mut program.globals) {
+            symbols.scope = scope;
             if let Err(error) = symbols.initialise(variable, global) {
                 errors.push(error);
             }
         }
         symbols
+    }
+
+    /// The text whose functions are lowered next.
+    pub(super) fn enter(&mut self, module: usize) {
+        self.scope = module;
     }
 
     fn function(&mut self, function: &Function<'t>, index: usize, errors: &mut Vec<PtxError>) {
@@ -91,18 +122,14 @@ impl<'t> Symbols<'t> {
             (false, None) => Symbol::Unresolved,
         };
         if let Symbol::Function(_) = symbol {
-            self.defined.push(index);
-            self.signatures.push(Signature {
-                is_kernel: function.is_kernel,
-                params: function.params.iter().map(|param| param.size).collect(),
-                returns: function.returns.iter().map(|value| value.size).collect(),
-            });
+            self.defined.push(Defined { module: self.scope, function: index, is_replaced: false });
+            self.signatures.push(signature(function));
         }
-        match self.names.get(function.name) {
+        match self.get(function.name) {
             // A definition fulfils declarations before and after it.
             Some(Symbol::Unresolved | Symbol::Intrinsic(_)) => {
                 if let Symbol::Function(_) = symbol {
-                    self.names.insert(function.name, symbol);
+                    self.insert(function.name, symbol);
                 }
             }
             Some(Symbol::Function(_)) if !matches!(symbol, Symbol::Function(_)) => {}
@@ -110,9 +137,162 @@ impl<'t> Symbols<'t> {
         }
     }
 
+    /// Notes a variable; true if it is one in memory that may have initial contents.
+    fn variable(
+        &mut self,
+        variable: &Variable<'t>,
+        program: &mut Program,
+        errors: &mut Vec<PtxError>,
+    ) -> bool {
+        if variable.space == Space::Shared {
+            match self.shared_variable(variable) {
+                Ok(index) => self.define(variable.line, variable.name, Symbol::Shared(index), errors),
+                Err(error) => errors.push(error),
+            }
+            return false;
+        }
+        if variable.linkage == Linkage::Extern {
+            if self.get(variable.name).is_none() {
+                self.insert(variable.name, Symbol::Unresolved);
+            }
+            return false;
+        }
+        match global(variable) {
+            Ok(global) => {
+                let symbol = Symbol::Global(program.globals.len() as u32);
+                program.globals.push(global);
+                if self.get(variable.name) == Some(Symbol::Unresolved) {
+                    self.insert(variable.name, symbol);
+                } else {
+                    self.define(variable.line, variable.name, symbol, errors);
+                }
+                true
+            }
+            Err(error) => {
+                errors.push(error);
+                false
+            }
+        }
+    }
+
+    /// What each text shows the others. Weak definitions that lose lose their names too.
+    fn exports(
+        &mut self,
+        modules: &[Module<'t>],
+        program: &mut Program,
+        errors: &mut Vec<PtxError>,
+    ) -> HashMap<&'t str, Export> {
+        let mut exports: HashMap<&'t str, Export> = HashMap::new();
+        if modules.len() < 2 {
+            return exports;
+        }
+        for (scope, module) in modules.iter().enumerate() {
+            self.scope = scope;
+            let functions = module.functions.iter().filter(|function| function.body.is_some());
+            // Kernels are found by name in the whole image, whoever sees them in the texts.
+            let functions = functions.map(|function| {
+                let linkage = match function.linkage {
+                    Linkage::Local if function.is_kernel => Linkage::Visible,
+                    linkage => linkage,
+                };
+                (function.name, function.line, linkage)
+            });
+            let variables = module.variables.iter().filter(|variable| variable.space != Space::Shared);
+            let variables = variables.map(|variable| (variable.name, variable.line, variable.linkage));
+            for (name, line, linkage) in functions.chain(variables) {
+                let Some(symbol) = self.get(name) else { continue };
+                if !matches!(linkage, Linkage::Visible | Linkage::Weak) {
+                    continue;
+                }
+                let own = Export { symbol, is_weak: linkage == Linkage::Weak };
+                match exports.get(name).copied() {
+                    None => drop(exports.insert(name, own)),
+                    Some(_) if own.is_weak => self.replace(symbol, program),
+                    Some(other) if other.is_weak => {
+                        self.replace(other.symbol, program);
+                        exports.insert(name, own);
+                    }
+                    Some(_) => {
+                        let message = format!("`{name}` is defined in more than one of the linked texts");
+                        errors.push(PtxError::new(line, message));
+                    }
+                }
+            }
+        }
+        exports
+    }
+
+    /// Takes a weak definition out of what is found by name.
+    fn replace(&mut self, symbol: Symbol, program: &mut Program) {
+        match symbol {
+            Symbol::Function(index) => {
+                if let Some(defined) = self.defined.get_mut(index as usize) {
+                    defined.is_replaced = true;
+                }
+            }
+            Symbol::Global(index) => {
+                if let Some(global) = program.globals.get_mut(index as usize) {
+                    global.name.clear();
+                }
+            }
+            Symbol::Shared(_) | Symbol::Intrinsic(_) | Symbol::Unresolved => {}
+        }
+    }
+
+    /// Gives the names of a text that others define their meaning.
+    fn resolve(
+        &mut self,
+        module: &Module<'t>,
+        exports: &HashMap<&'t str, Export>,
+        missing: Missing,
+        program: &mut Program,
+        errors: &mut Vec<PtxError>,
+    ) {
+        for function in &module.functions {
+            let own = self.get(function.name);
+            let is_open = own == Some(Symbol::Unresolved) || function.linkage == Linkage::Weak;
+            match exports.get(function.name).filter(|_| is_open) {
+                Some(export) => self.insert(function.name, export.symbol),
+                None if own == Some(Symbol::Unresolved) && missing == Missing::IsLeftOpen => {
+                    // No function of the program has this index.
+                    self.insert(function.name, Symbol::Function(self.signatures.len() as u32));
+                    self.signatures.push(signature(function));
+                }
+                None => {}
+            }
+        }
+        for variable in module.variables.iter().filter(|variable| variable.space != Space::Shared) {
+            let own = self.get(variable.name);
+            let is_open = own == Some(Symbol::Unresolved) || variable.linkage == Linkage::Weak;
+            match exports.get(variable.name).filter(|_| is_open) {
+                Some(export) => self.insert(variable.name, export.symbol),
+                None if own != Some(Symbol::Unresolved) => {}
+                None if missing == Missing::IsLeftOpen => {
+                    let stand_in = Variable { size: Some(variable.size.unwrap_or(0)), ..variable.clone() };
+                    if let Ok(global) = global(&stand_in) {
+                        self.insert(variable.name, Symbol::Global(program.globals.len() as u32));
+                        program.globals.push(global);
+                    }
+                }
+                None => {
+                    let message =
+                        format!("`{}` is defined in another text: link it with that", variable.name);
+                    errors.push(PtxError::new(variable.line, message));
+                }
+            }
+        }
+    }
+
     fn define(&mut self, line: u32, name: &'t str, symbol: Symbol, errors: &mut Vec<PtxError>) {
-        if self.names.insert(name, symbol).is_some() {
+        if self.get(name).is_some() {
             errors.push(PtxError::new(line, format!("`{name}` is defined twice")));
+        }
+        self.insert(name, symbol);
+    }
+
+    fn insert(&mut self, name: &'t str, symbol: Symbol) {
+        if let Some(names) = self.names.get_mut(self.scope) {
+            names.insert(name, symbol);
         }
     }
 
@@ -168,19 +348,27 @@ impl<'t> Symbols<'t> {
     }
 
     pub(super) fn get(&self, name: &str) -> Option<Symbol> {
-        self.names.get(name).copied()
+        self.names.get(self.scope)?.get(name).copied()
     }
 
     pub(super) fn signature(&self, function: u32) -> Option<&Signature> {
         self.signatures.get(function as usize)
     }
 
-    pub(super) fn defined(&self) -> Vec<usize> {
+    pub(super) fn defined(&self) -> Vec<Defined> {
         self.defined.clone()
     }
 
     pub(super) fn take_shared(&mut self) -> Vec<SharedVariable> {
         std::mem::take(&mut self.shared)
+    }
+}
+
+fn signature(function: &Function<'_>) -> Signature {
+    Signature {
+        is_kernel: function.is_kernel,
+        params: function.params.iter().map(|param| param.size).collect(),
+        returns: function.returns.iter().map(|value| value.size).collect(),
     }
 }
 
@@ -203,13 +391,8 @@ pub(super) fn layout(sizes: impl Iterator<Item = (u32, u32)>, from: u32) -> (Vec
 
 fn global(variable: &Variable<'_>) -> Result<Global, PtxError> {
     let Some(size) = variable.size else {
-        let message = format!("`{}` is defined in another module: linking is not supported", variable.name);
-        return Err(PtxError::new(variable.line, message));
+        return Err(PtxError::new(variable.line, format!("`{}` has no size", variable.name)));
     };
-    if variable.is_extern {
-        let message = format!("`{}` is defined in another module: linking is not supported", variable.name);
-        return Err(PtxError::new(variable.line, message));
-    }
     Ok(Global {
         name: variable.name.to_owned(),
         size,

@@ -4,7 +4,7 @@ use super::cursor::Cursor;
 use super::variable;
 use crate::ptx::error::{MOST_ERRORS, Parsed, PtxError};
 use crate::ptx::lex::Kind;
-use crate::ptx::syntax::{Guard, Instruction, Operand, Statement, StatementKind};
+use crate::ptx::syntax::{Guard, Instruction, Linkage, Operand, Statement, StatementKind};
 use crate::ptx::types::Type;
 
 /// Deeper blocks are refused.
@@ -52,7 +52,7 @@ fn statement<'t>(cursor: &mut Cursor<'_, 't>, all: &mut Vec<Statement<'t>>) -> P
         }
         (Some(Kind::Dotted("reg")), _) => registers(cursor, all)?,
         (Some(Kind::Dotted("local" | "shared" | "param" | "global" | "const")), _) => {
-            for variable in variable::declarations(cursor, false)? {
+            for variable in variable::declarations(cursor, Linkage::Local)? {
                 all.push(Statement { line, kind: StatementKind::Variable(Box::new(variable)) });
             }
         }

@@ -3,7 +3,7 @@
 use super::cursor::Cursor;
 use crate::ptx::error::{Parsed, PtxError};
 use crate::ptx::lex::Kind;
-use crate::ptx::syntax::{Initial, InitialValue, Space, Variable};
+use crate::ptx::syntax::{Initial, InitialValue, Linkage, Space, Variable};
 use crate::ptx::types::Type;
 
 /// Larger variables are refused, so that sizes can be added without overflow.
@@ -12,7 +12,7 @@ const MOST_BYTES: u64 = 1 << 40;
 const MOST_DIMENSIONS: usize = 16;
 
 /// `.global .align 8 .b8 a[16] = {...}, b;`
-pub(super) fn declarations<'t>(cursor: &mut Cursor<'_, 't>, is_extern: bool) -> Parsed<Vec<Variable<'t>>> {
+pub(super) fn declarations<'t>(cursor: &mut Cursor<'_, 't>, linkage: Linkage) -> Parsed<Vec<Variable<'t>>> {
     let line = cursor.line();
     let space = match cursor.next() {
         Some(Kind::Dotted("global")) => Space::Global,
@@ -53,7 +53,7 @@ pub(super) fn declarations<'t>(cursor: &mut Cursor<'_, 't>, is_extern: bool) -> 
             align: align.unwrap_or(element),
             size: None,
             initial: Vec::new(),
-            is_extern,
+            linkage,
             is_managed,
         };
         let mut end = 0;

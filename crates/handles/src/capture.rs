@@ -1,0 +1,304 @@
+//! Capturing the work of streams, the low-level part: beginning, ending, and keeping what captured calls use.
+//!
+//! A stream that is capturing enqueues nothing: its calls become nodes of a graph that runs later, any number of times. So whoever enqueues holds
+//! an [`Enqueue`] over the driver call and, if that says so, gives the capture the owners of everything the call uses. cuda-graph builds its
+//! captures on this; other code has no need for it.
+
+use core::fmt;
+use core::marker::PhantomData;
+use std::sync::{Mutex, PoisonError, RwLockReadGuard};
+
+use cuda_sys::{CUgraph, CUresult, CUstreamCaptureMode, CUstreamCaptureStatus, Call};
+
+use crate::captures;
+use crate::error::{Error, Result};
+use crate::graph::GraphHandle;
+use crate::owner::Owner;
+use crate::stream::{AsStream, Stream};
+use crate::user_object::UserObject;
+
+/// Whose unrelated calls a capture forbids, since they might be meant to be captured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum CaptureMode {
+    /// Those of every thread. This library makes its own calls in a way that does no harm; others may not.
+    Global,
+    /// Those of the thread that began the capture.
+    #[default]
+    ThreadLocal,
+    /// Nobody's.
+    Relaxed,
+}
+
+impl CaptureMode {
+    fn raw(self) -> CUstreamCaptureMode {
+        match self {
+            Self::Global => CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL,
+            Self::ThreadLocal => CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
+            Self::Relaxed => CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED,
+        }
+    }
+}
+
+/// What the calls of each open capture use, by the capture's number.
+static KEPT: Mutex<Vec<(u64, Vec<Owner>)>> = Mutex::new(Vec::new());
+
+fn with_kept<R>(work: impl FnOnce(&mut Vec<(u64, Vec<Owner>)>) -> R) -> R {
+    work(&mut KEPT.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+fn keep(word: u64, owner: Owner) {
+    let rest = with_kept(|kept| match kept.iter_mut().find(|(other, _)| *other == word) {
+        Some((_, owners)) => {
+            owners.push(owner);
+            None
+        }
+        None => Some(owner),
+    });
+    // Of a capture that is over; not under the lock.
+    drop(rest);
+}
+
+fn take_kept(word: u64) -> Vec<Owner> {
+    with_kept(|kept| {
+        let index = kept.iter().position(|(other, _)| *other == word)?;
+        Some(kept.swap_remove(index).1)
+    })
+    .unwrap_or_default()
+}
+
+impl Stream {
+    /// Begins to capture what is enqueued on this stream, by whomever and through whichever clone, and on streams that wait for events of
+    /// the capture. It ends with [`ActiveCapture::end`]; dropping the result ends it and throws away what was captured.
+    ///
+    /// Stands on `cuStreamBeginCapture`, CUDA 10.1.
+    ///
+    /// # Errors
+    /// The stream is capturing already, or what the driver answers.
+    #[doc(alias = "cuStreamBeginCapture")]
+    pub fn begin_capture(&self, mode: CaptureMode) -> Result<ActiveCapture> {
+        let context = self.context();
+        context.ensure_usable()?;
+        let call = || {
+            // SAFETY: the stream is alive.
+            let code = unsafe { context.driver().cuStreamBeginCapture(self.as_raw(), mode.raw()) };
+            context.check(Call::cuStreamBeginCapture, code)
+        };
+        with_kept(|kept| kept.reserve(1));
+        let ready = |word| with_kept(|kept| kept.push((word, Vec::new())));
+        let word = captures::begin(self.raw_stream(), ready, call)?;
+        Ok(ActiveCapture { origin: self.clone(), word, _thread: PhantomData })
+    }
+
+    /// The right to enqueue on this stream by a driver call of one's own, to be held over the call: no capture of this library begins or ends
+    /// here meanwhile. Hold one at a time on a thread, and do nothing else with the stream while it is held.
+    ///
+    /// # Errors
+    /// The context is lost, or the process is a forked child.
+    #[inline]
+    pub fn enqueue(&self) -> Result<Enqueue<'_>> {
+        self.context().ensure_usable()?;
+        let turn = self.raw_stream().enqueue();
+        Ok(Enqueue { stream: self, word: self.raw_stream().capture(), _turn: turn })
+    }
+
+    /// The number of the capture that the stream is in, if it is one that this library began. Numbers are never used again. One load.
+    #[must_use]
+    #[inline]
+    pub fn capture_id(&self) -> Option<u64> {
+        Some(self.raw_stream().capture()).filter(|&word| word != 0)
+    }
+}
+
+/// The right to enqueue on a stream; see [`Stream::enqueue`].
+pub struct Enqueue<'s> {
+    stream: &'s Stream,
+    word: u64,
+    _turn: RwLockReadGuard<'s, ()>,
+}
+
+impl Enqueue<'_> {
+    /// Whether a call made now is captured. No driver call unless the stream is adopted or was reached by a capture of somebody else.
+    ///
+    /// Stands on `cuStreamIsCapturing`, CUDA 10.0, for such streams.
+    ///
+    /// # Errors
+    /// What the driver answers.
+    #[inline]
+    pub fn is_captured(&self) -> Result<bool> {
+        if self.word == 0 && !self.stream.raw_stream().is_foreign() {
+            return Ok(false);
+        }
+        self.stream.raw_stream().is_capturing()
+    }
+
+    /// Gives the capture an owner of something that the call uses: it lives as long as the graph that comes of it and what is made of that.
+    /// Does nothing on a stream that is not capturing. Call this **before** the driver call that uses it.
+    ///
+    /// A capture that somebody else began gets a user object: `cuStreamGetCaptureInfo` and `cuGraphRetainUserObject`, CUDA 11.3.
+    ///
+    /// # Errors
+    /// For a capture of somebody else, what the driver answers.
+    #[doc(alias = "cuStreamGetCaptureInfo")]
+    pub fn keep(&self, owner: impl Into<Owner>) -> Result<()> {
+        if self.word != 0 {
+            keep(self.word, owner.into());
+            return Ok(());
+        }
+        match self.is_captured()? {
+            true => self.keep_foreign(owner.into()),
+            false => Ok(()),
+        }
+    }
+
+    fn keep_foreign(&self, owner: Owner) -> Result<()> {
+        let context = self.stream.context();
+        let Some(graph) = foreign_graph(self.stream)? else { return Ok(()) };
+        // SAFETY: the graph of a capture going on, which the caller's turn lets nobody end here.
+        let graph = unsafe { GraphHandle::from_raw(context, graph) }?;
+        UserObject::new(context, Box::new(owner))?.retain_on(&graph)
+    }
+}
+
+impl fmt::Debug for Enqueue<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Enqueue").field("stream", self.stream).field("capture", &self.word).finish()
+    }
+}
+
+/// The graph into which somebody else captures; `None` if that capture is invalid, so that nothing will come of it.
+fn foreign_graph(stream: &Stream) -> Result<Option<CUgraph>> {
+    let context = stream.context();
+    let (mut status, mut graph) =
+        (CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE, core::ptr::null_mut::<cuda_sys::CUgraph_st>());
+    let (mut id, mut count) = (0, 0);
+    // SAFETY: the stream is alive and the out pointers are valid; what may be null is.
+    let code = unsafe {
+        let driver = context.driver();
+        driver.cuStreamGetCaptureInfo(
+            stream.as_raw(),
+            &raw mut status,
+            &raw mut id,
+            &raw mut graph,
+            core::ptr::null_mut(),
+            &raw mut count,
+        )
+    };
+    context.check(Call::cuStreamGetCaptureInfo, code)?;
+    Ok(Some(graph).filter(|_| status == CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE))
+}
+
+/// What a capture became.
+#[derive(Debug)]
+pub struct Captured {
+    /// The graph.
+    pub graph: GraphHandle,
+    /// The owners of what its nodes use: they have to live as long as the graph and everything made of it.
+    pub owners: Vec<Owner>,
+}
+
+/// A capture going on. It belongs to the thread that began it.
+#[derive(Debug)]
+#[must_use = "dropping it ends the capture and throws away what was captured"]
+pub struct ActiveCapture {
+    origin: Stream,
+    /// 0 once it is over.
+    word: u64,
+    _thread: PhantomData<*mut ()>,
+}
+
+impl ActiveCapture {
+    /// The stream on which it was begun.
+    #[must_use]
+    pub fn stream(&self) -> &Stream {
+        &self.origin
+    }
+
+    /// Its number, never used again.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        self.word
+    }
+
+    /// How many streams take part, the first one included.
+    #[must_use]
+    pub fn streams(&self) -> usize {
+        captures::size(self.word)
+    }
+
+    /// Lets the graph own something more.
+    pub fn keep(&self, owner: impl Into<Owner>) {
+        keep(self.word, owner.into());
+    }
+
+    /// Ends it. Whatever the driver answers, no stream is in the capture afterwards, and all of them can be used.
+    ///
+    /// Stands on `cuStreamEndCapture`, CUDA 10.0.
+    ///
+    /// # Errors
+    /// A call during the capture has invalidated it; a stream that takes part was not waited for; or what else the driver answers. What was
+    /// captured is thrown away then.
+    #[doc(alias = "cuStreamEndCapture")]
+    pub fn end(mut self) -> Result<Captured> {
+        self.finish()
+    }
+
+    fn finish(&mut self) -> Result<Captured> {
+        let word = core::mem::take(&mut self.word);
+        let mut owners = Vec::new();
+        let over = || owners = take_kept(word);
+        let ended = captures::end(word, || end_in_driver(&self.origin), over);
+        // A capture that is active is in the table.
+        let raw = ended.unwrap_or(Err(Error::Unknown { what: "capture", raw: 0 }))?;
+        // SAFETY: the driver has just handed the graph over, and nobody else knows it.
+        let graph = unsafe { GraphHandle::from_raw_owned(self.origin.context(), raw) };
+        Ok(Captured { graph, owners })
+    }
+}
+
+impl AsStream for ActiveCapture {
+    fn as_stream(&self) -> &Stream {
+        &self.origin
+    }
+}
+
+impl Drop for ActiveCapture {
+    fn drop(&mut self) {
+        if self.word != 0 {
+            // A graph that comes of it is dropped before the owners.
+            drop(self.finish().map(|captured| captured.graph));
+        }
+    }
+}
+
+/// The driver's end of a capture, and whether it goes on all the same.
+fn end_in_driver(origin: &Stream) -> (Result<CUgraph>, bool) {
+    let context = origin.context();
+    if let Err(error) = context.ensure_usable() {
+        return (Err(error), false);
+    }
+    let end = || {
+        let mut graph = core::ptr::null_mut::<cuda_sys::CUgraph_st>();
+        // SAFETY: the stream is alive and the out pointer valid.
+        let code = unsafe { context.driver().cuStreamEndCapture(origin.as_raw(), &raw mut graph) };
+        (context.check(Call::cuStreamEndCapture, code), graph)
+    };
+    match end() {
+        (Ok(()), graph) if !graph.is_null() => (Ok(graph), false),
+        (Ok(()), _) => {
+            let code = CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+            (Err(Error::Driver { call: Call::cuStreamEndCapture, code }), false)
+        }
+        (Err(error), _) => {
+            // Mostly it is over; a call that the driver did not even begin is worth a second try.
+            let goes_on = || origin.raw_stream().ask_capturing().unwrap_or(false);
+            if goes_on()
+                && let (Ok(()), graph) = end()
+                && !graph.is_null()
+            {
+                // SAFETY: the graph is ours and unused.
+                drop(unsafe { GraphHandle::from_raw_owned(context, graph) });
+            }
+            (Err(error), goes_on())
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Which captures are open, and which streams are in each.
+//!
+//! A capture is a state of the stream: a number in the stream's box, 0 for none. Beginning one sets it, waiting for an event that was recorded
+//! in one draws the waiting stream in, and the end clears it everywhere. Every change is made with nobody enqueuing on the stream, so that
+//! whoever enqueues knows whether the call is captured. The numbers are never used again.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::reaper::RawStream;
+
+/// Where an event was recorded last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Recorded {
+    /// Nobody here knows: the event is not ours.
+    Unknown,
+    /// Nowhere.
+    Never,
+    /// In the work of a stream.
+    Plain,
+    /// In the capture of this number.
+    Captured(u64),
+    /// In a capture that somebody else began.
+    Foreign,
+}
+
+struct Open {
+    word: u64,
+    context: Context,
+    /// They live until the end, whatever becomes of their handles.
+    members: Vec<Arc<RawStream>>,
+}
+
+static OPEN: Mutex<Vec<Open>> = Mutex::new(Vec::new());
+
+fn open() -> MutexGuard<'static, Vec<Open>> {
+    OPEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether a stream of the context is in a capture of this library.
+pub(crate) fn any_in(context: &Context) -> bool {
+    open().iter().any(|capture| capture.context.as_raw() == context.as_raw())
+}
+
+/// How many streams are in a capture, the first one included.
+pub(crate) fn size(word: u64) -> usize {
+    open().iter().find(|capture| capture.word == word).map_or(0, |capture| capture.members.len())
+}
+
+/// Makes a stream the first one of a new capture; `call` begins it in the driver. `ready` is told its number before.
+pub(crate) fn begin(
+    stream: &Arc<RawStream>,
+    ready: impl FnOnce(u64),
+    call: impl FnOnce() -> Result<()>,
+) -> Result<u64> {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    let _alone = stream.exclude();
+    stream.refuse_capture("beginning another capture")?;
+    let word = NEXT.fetch_add(1, Ordering::Relaxed);
+    let mut open = open();
+    open.reserve(1);
+    let entry = Open { word, context: stream.context().clone(), members: vec![Arc::clone(stream)] };
+    call()?;
+    ready(word);
+    open.push(entry);
+    stream.set_capture(word);
+    Ok(word)
+}
+
+/// Lets `call` make the stream wait for an event; an event of a capture draws the stream into it. What the driver would answer by
+/// invalidating a capture is refused.
+pub(crate) fn wait(
+    stream: &Arc<RawStream>,
+    recorded: Recorded,
+    call: impl FnOnce() -> Result<()>,
+) -> Result<()> {
+    let Recorded::Captured(word) = recorded else {
+        let _turn = stream.enqueue();
+        if stream.capture() != 0 && matches!(recorded, Recorded::Plain | Recorded::Foreign) {
+            return Err(Error::Isolated);
+        }
+        call()?;
+        if matches!(recorded, Recorded::Unknown | Recorded::Foreign)
+            && !stream.is_foreign()
+            && stream.ask_capturing()?
+        {
+            stream.set_foreign();
+        }
+        return Ok(());
+    };
+    {
+        let _turn = stream.enqueue();
+        if stream.capture() == word {
+            return call();
+        }
+    }
+    join(stream, word, call)
+}
+
+fn join(stream: &Arc<RawStream>, word: u64, call: impl FnOnce() -> Result<()>) -> Result<()> {
+    let _alone = stream.exclude();
+    match stream.capture() {
+        0 => {}
+        same if same == word => return call(),
+        _ => return Err(Error::Merge),
+    }
+    // Held over the call: the capture does not end in between.
+    let mut open = open();
+    let capture = open.iter_mut().find(|capture| capture.word == word).ok_or(Error::CapturedEvent)?;
+    capture.members.reserve(1);
+    call()?;
+    capture.members.push(Arc::clone(stream));
+    stream.set_capture(word);
+    Ok(())
+}
+
+/// Ends a capture: `call` ends it in the driver, and whatever that answers, the streams are in none of ours afterwards; if it also says that
+/// the driver did not end it, the driver is asked from now on. `over` runs before anybody can enqueue on them again.
+pub(crate) fn end<R>(word: u64, call: impl FnOnce() -> (R, bool), over: impl FnOnce()) -> Option<R> {
+    let capture = {
+        let mut open = open();
+        let index = open.iter().position(|capture| capture.word == word)?;
+        open.swap_remove(index)
+    };
+    let alone: Vec<_> = capture.members.iter().map(|member| member.exclude()).collect();
+    let (result, still_capturing) = call();
+    for member in &capture.members {
+        if still_capturing {
+            member.set_foreign();
+        }
+        member.set_capture(0);
+    }
+    over();
+    drop(alone);
+    Some(result)
+}

@@ -1,0 +1,36 @@
+//! Fill values.
+
+use super::element::Element;
+use crate::error::{Error, Result};
+
+/// A value that the device can repeat.
+#[derive(Debug, PartialEq)]
+pub(super) enum Bits {
+    One(u8),
+    Two(u16),
+    Four(u32),
+}
+
+impl Bits {
+    pub(super) fn of<T: Element>(value: &T) -> Result<Self> {
+        match *bytemuck::bytes_of(value) {
+            [a] => Ok(Self::One(a)),
+            [a, b] => Ok(Self::Two(u16::from_ne_bytes([a, b]))),
+            [a, b, c, d] => Ok(Self::Four(u32::from_ne_bytes([a, b, c, d]))),
+            ref bytes => Err(Error::FillSize { bytes: bytes.len() }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fill_values_by_size() {
+        assert_eq!(Bits::of(&7_u8), Ok(Bits::One(7)));
+        assert_eq!(Bits::of(&-1_i16), Ok(Bits::Two(0xffff)));
+        assert_eq!(Bits::of(&1.0_f32), Ok(Bits::Four(0x3f80_0000)));
+        assert_eq!(Bits::of(&1.0_f64), Err(Error::FillSize { bytes: 8 }));
+    }
+}

@@ -1,0 +1,41 @@
+//! Buffers over memory that somebody else owns.
+
+use core::any::Any;
+use std::sync::Arc;
+
+use cuda_sys::CUdeviceptr;
+
+use super::allocation::Allocation;
+use super::buffer::Buffer;
+use super::element::Element;
+use super::range::bytes_of;
+use crate::context::Context;
+use crate::error::{Error, Result};
+
+impl<T: Element> Buffer<T> {
+    /// A buffer over memory of another owner, which is dropped when the buffer, its clones and parts, every graph with it and all work
+    /// that was enqueued with it are done: on the thread of the last drop if no work has used the memory, else by the
+    /// [reaper](crate::reaper).
+    ///
+    /// # Safety
+    /// - As long as `owner` is not dropped, `address` is that of `len` elements that the device of `context` may read and write.
+    /// - Work that was enqueued on the memory elsewhere before this call is done, or in front of what is enqueued with the buffer.
+    /// - Nobody holds a reference of Rust's into the memory while the buffer exists.
+    ///
+    /// # Errors
+    /// There is no such memory: the address is 0 and the length is not, or not aligned for the elements, or the range leaves the address space.
+    pub unsafe fn from_foreign(
+        context: &Context,
+        address: CUdeviceptr,
+        len: usize,
+        owner: impl Any + Send + Sync,
+    ) -> Result<Self> {
+        context.ensure_usable()?;
+        let (bytes, size, align) = (bytes_of::<T>(len)?, size_of::<T>(), align_of::<T>());
+        let null = address == 0 && bytes > 0;
+        if null || !address.is_multiple_of(align as u64) || address.checked_add(bytes as u64).is_none() {
+            return Err(Error::Cast { bytes, address, size, align });
+        }
+        Ok(Self::whole(Allocation::foreign(context, address, bytes, Arc::new(owner)), len))
+    }
+}

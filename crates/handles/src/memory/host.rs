@@ -1,0 +1,306 @@
+//! Memory that host and device both reach: pinned and managed.
+
+use core::fmt;
+use core::ops::{Deref, DerefMut, RangeBounds};
+use core::ptr::NonNull;
+use std::ffi::c_void;
+
+use cuda_sys::{CUdevice_attribute as Attribute, CUmemAttach_flags, CUresult, Call};
+
+use super::allocation::Allocation;
+use super::buffer::Buffer;
+use super::element::Element;
+use super::kind::MemoryKind;
+use super::range::bytes_of;
+use super::slice::Slice;
+use crate::capture_mode;
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::raw::Raw;
+use crate::reaper::{self, HostBlock, HostKind};
+use crate::stream::Stream;
+
+/// Pinned or managed memory that nobody else has: a slice of the host.
+///
+/// Copies between it and the device need no detour inside the driver. To give it to kernels, graphs and asynchronous copies, [`share`] it; while
+/// it is shared the host cannot look at it, so that no reference of the host's ever points to what the device is writing.
+///
+/// ```no_run
+/// # fn main() -> cuda_handles::Result<()> {
+/// # let context = cuda_handles::Device::new(0)?.context()?;
+/// # let stream = context.stream()?;
+/// # let buffer = stream.zeros::<f32>(4)?;
+/// let mut host = context.host_zeros::<f32>(4)?;
+/// host[0] = 1.0;
+/// let shared = host.share();
+/// stream.copy_from_host(&shared, &buffer)?;
+/// stream.synchronize_blocking()?;
+/// let host = shared.try_unique().expect("its stream is idle, and nobody else has it");
+/// assert_eq!(host[0], 1.0);
+/// # Ok(()) }
+/// ```
+///
+/// Dropped memory goes to a free list from which later calls take it; [`reaper::drain`] frees that list.
+///
+/// [`share`]: Self::share
+pub struct HostBuffer<T>(Buffer<T>);
+
+/// [`HostBuffer`] while the device may use it. Clones share it.
+///
+/// It goes wherever a buffer goes: [`as_buffer`](Self::as_buffer), [`as_slice`](Self::as_slice). The host reads and writes it by copies in a
+/// stream's order.
+pub struct SharedHostBuffer<T>(Buffer<T>);
+
+impl Context {
+    /// Pinned host memory of `len` elements, all bytes zero.
+    ///
+    /// Stands on `cuMemHostAlloc`, CUDA 2.2, unless the free list has such memory.
+    ///
+    /// # Errors
+    /// The host has not enough memory to pin, or what the driver answers.
+    #[doc(alias = "cuMemHostAlloc")]
+    #[doc(alias = "cuMemAllocHost")]
+    pub fn host_zeros<T: Element>(&self, len: usize) -> Result<HostBuffer<T>> {
+        HostBuffer::zeros(self, HostKind::Pinned, len)
+    }
+
+    /// Managed memory of `len` elements, all bytes zero: it moves to where it is used.
+    ///
+    /// Stands on `cuMemAllocManaged`, CUDA 6.0, unless the free list has such memory.
+    ///
+    /// # Errors
+    /// The host cannot use managed memory while the device is at work ([`Error::Unsupported`]), there is not enough memory, or what the driver
+    /// answers.
+    #[doc(alias = "cuMemAllocManaged")]
+    pub fn managed_zeros<T: Element>(&self, len: usize) -> Result<HostBuffer<T>> {
+        // Without this, the host may not touch any managed memory while any kernel runs.
+        if self.device().attribute(Attribute::CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS)? == 0 {
+            return Err(Error::Unsupported { what: "managed memory that the host may use at any time" });
+        }
+        HostBuffer::zeros(self, HostKind::Managed, len)
+    }
+}
+
+impl<T: Element> HostBuffer<T> {
+    fn zeros(context: &Context, kind: HostKind, len: usize) -> Result<Self> {
+        context.ensure_usable()?;
+        let bytes = bytes_of::<T>(len)?;
+        let block = if bytes == 0 { None } else { Some(block(context, kind, bytes)?) };
+        let start = block.as_ref().map(|block| block.start.get());
+        let buffer = Buffer::whole(Allocation::host(context, kind, block, bytes), len);
+        if let Some(start) = start {
+            if !start.cast::<T>().is_aligned() {
+                let (size, align) = (size_of::<T>(), align_of::<T>());
+                return Err(Error::Cast { bytes, address: buffer.address(), size, align });
+            }
+            // SAFETY: the block has room for so many bytes, and nobody else has it.
+            unsafe { start.cast::<u8>().write_bytes(0, bytes) };
+        }
+        Ok(Self(buffer))
+    }
+}
+
+impl<T> HostBuffer<T> {
+    /// The first element; dangling if there are no bytes.
+    fn start(&self) -> *mut T {
+        self.0.allocation().host_start().map_or(NonNull::dangling().as_ptr(), <*mut c_void>::cast)
+    }
+
+    /// Whether it is pinned or managed.
+    #[must_use]
+    pub fn kind(&self) -> MemoryKind {
+        self.0.allocation().kind()
+    }
+
+    /// The context it belongs to.
+    #[must_use]
+    pub fn context(&self) -> &Context {
+        self.0.allocation().context()
+    }
+
+    /// Lets the device use it, and the host no longer look at it.
+    #[must_use]
+    pub fn share(self) -> SharedHostBuffer<T> {
+        SharedHostBuffer(self.0)
+    }
+}
+
+impl<T: Element> Deref for HostBuffer<T> {
+    type Target = [T];
+
+    #[inline]
+    fn deref(&self) -> &[T] {
+        // SAFETY: memory of that many elements, initialised, of which every bit pattern is a value. Nobody else has it, and no work uses it.
+        unsafe { core::slice::from_raw_parts(self.start(), self.0.len()) }
+    }
+}
+
+impl<T: Element> DerefMut for HostBuffer<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as above.
+        unsafe { core::slice::from_raw_parts_mut(self.start(), self.0.len()) }
+    }
+}
+
+impl<T> SharedHostBuffer<T> {
+    /// It as a buffer, to be given to kernels, copies and graphs.
+    #[must_use]
+    pub fn as_buffer(&self) -> &Buffer<T> {
+        &self.0
+    }
+
+    /// All of it, borrowed.
+    #[must_use]
+    pub fn as_slice(&self) -> Slice<'_, T> {
+        self.0.as_slice()
+    }
+
+    /// A part of it, borrowed, by elements.
+    ///
+    /// # Errors
+    /// The range does not lie in it.
+    pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<Slice<'_, T>> {
+        self.0.slice(range)
+    }
+
+    /// The number of elements.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether it has no elements.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether it is pinned or managed.
+    #[must_use]
+    pub fn kind(&self) -> MemoryKind {
+        self.0.allocation().kind()
+    }
+
+    /// The host's own again, if nobody else has it (another handle, a graph) and all streams that it was used on are idle. Waits for nothing, and
+    /// asks the driver twice a stream; wait for those streams first.
+    ///
+    /// # Errors
+    /// It is still shared, a stream that used it is at work or capturing, the context is lost, or this is a host function: it comes back.
+    #[doc(alias = "cuStreamQuery")]
+    pub fn try_unique(mut self) -> Result<HostBuffer<T>, Self> {
+        match self.0.sole_allocation().map(Allocation::unshare) {
+            Some(true) => Ok(HostBuffer(self.0)),
+            _ => Err(self),
+        }
+    }
+}
+
+impl<T: Element> SharedHostBuffer<T> {
+    /// The elements, read in the order of `stream`. **Waits** for the stream.
+    ///
+    /// # Errors
+    /// As [`Slice::read_blocking`].
+    pub fn read_blocking(&self, stream: &Stream) -> Result<Vec<T>> {
+        self.as_slice().read_blocking(stream)
+    }
+
+    /// Overwrites the elements in the order of `stream`. **Waits** for the stream.
+    ///
+    /// # Errors
+    /// As [`Slice::write_blocking`].
+    pub fn write_blocking(&self, stream: &Stream, elements: &[T]) -> Result<()> {
+        self.as_slice().write_blocking(stream, elements)
+    }
+}
+
+impl<T> Clone for SharedHostBuffer<T> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<'a, T> From<&'a SharedHostBuffer<T>> for Slice<'a, T> {
+    fn from(buffer: &'a SharedHostBuffer<T>) -> Self {
+        buffer.as_slice()
+    }
+}
+
+impl<T> fmt::Debug for HostBuffer<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "HostBuffer({:?}, {:?})", self.kind(), self.0)
+    }
+}
+
+impl<T> fmt::Debug for SharedHostBuffer<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "SharedHostBuffer({:?}, {:?})", self.kind(), self.0)
+    }
+}
+
+/// A block of at least `bytes`, from the free list or else the driver.
+fn block(context: &Context, kind: HostKind, bytes: usize) -> Result<HostBlock> {
+    let room = rounded(bytes);
+    if let Some(block) = reaper::take(context, kind, room) {
+        return Ok(block);
+    }
+    // What waits may have come free.
+    reaper::free_pending();
+    match reaper::take(context, kind, room) {
+        Some(block) => Ok(block),
+        None => allocate(context, kind, bytes, room),
+    }
+}
+
+fn allocate(context: &Context, kind: HostKind, asked: usize, room: usize) -> Result<HostBlock> {
+    let current = context.enter()?;
+    let mode = capture_mode::relaxed(context.driver());
+    let (call, code, start) = match kind {
+        HostKind::Pinned => ask_pinned(context, room),
+        HostKind::Managed => ask_managed(context, room),
+    };
+    drop(mode);
+    drop(current);
+    if code == CUresult::CUDA_ERROR_OUT_OF_MEMORY {
+        return Err(Error::OutOfHostMemory { asked, kept: reaper::kept(context, kind) });
+    }
+    context.check(call, code)?;
+    Ok(HostBlock { context: context.clone(), start: Raw::new(start), bytes: room, kind })
+}
+
+fn ask_pinned(context: &Context, room: usize) -> (Call, CUresult, *mut c_void) {
+    let mut start = core::ptr::null_mut();
+    // Every context of the process may use it, at the host's own address.
+    let flags = cuda_sys::CU_MEMHOSTALLOC_PORTABLE | cuda_sys::CU_MEMHOSTALLOC_DEVICEMAP;
+    // SAFETY: the context is current and the out pointer valid.
+    let code = unsafe { context.driver().cuMemHostAlloc(&raw mut start, room, flags) };
+    (Call::cuMemHostAlloc, code, start)
+}
+
+fn ask_managed(context: &Context, room: usize) -> (Call, CUresult, *mut c_void) {
+    let mut address = 0;
+    let flags = CUmemAttach_flags::CU_MEM_ATTACH_GLOBAL;
+    // SAFETY: the context is current and the out pointer valid.
+    let code = unsafe { context.driver().cuMemAllocManaged(&raw mut address, room, flags.0) };
+    let start = core::ptr::with_exposed_provenance_mut(usize::try_from(address).unwrap_or(0));
+    (Call::cuMemAllocManaged, code, start)
+}
+
+/// Sizes in few steps, so that the free list fits more often: powers of two up to 1 MiB, and multiples of that.
+fn rounded(bytes: usize) -> usize {
+    const STEP: usize = 1 << 20;
+    const LEAST: usize = 1 << 12;
+    if bytes <= STEP { bytes.next_power_of_two().max(LEAST) } else { bytes.next_multiple_of(STEP) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_come_in_steps() {
+        assert_eq!([1, 4096, 4097, 1 << 20].map(rounded), [4096, 4096, 8192, 1 << 20]);
+        assert_eq!(rounded((1 << 20) + 1), 2 << 20);
+        assert!(rounded(isize::MAX as usize) >= isize::MAX as usize);
+    }
+}

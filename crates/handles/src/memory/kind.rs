@@ -1,0 +1,27 @@
+//! The kinds of memory.
+
+/// Where memory came from, and so how it is freed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum MemoryKind {
+    /// Of a pool, in the order of a home stream: [`Stream::zeros`](crate::Stream::zeros). Freed in stream order.
+    Pooled,
+    /// Allocated for all streams at once: [`Context::alloc_blocking`](crate::Context::alloc_blocking). Freed in stream order as well, by the
+    /// reaper.
+    Plain,
+    /// Host memory that does not move: [`Context::host_zeros`](crate::Context::host_zeros). Kept for the next who asks.
+    Pinned,
+    /// Memory that moves between host and device: [`Context::managed_zeros`](crate::Context::managed_zeros). Kept for the next who asks.
+    Managed,
+    /// Somebody else's: [`Buffer::from_foreign`](crate::Buffer::from_foreign). Its owner is dropped.
+    Foreign,
+    /// Another process's: [`MemPool::import`](crate::MemPool::import). Unmapped in stream order, by the reaper.
+    Imported,
+}
+
+impl MemoryKind {
+    /// Whether the driver's copy calls take its address for one of the device whatever they are told.
+    pub(super) fn is_of_device(self) -> bool {
+        matches!(self, Self::Pooled | Self::Plain | Self::Imported)
+    }
+}

@@ -1,0 +1,170 @@
+//! Whether driver, device and kernel allow the attributes of a launch. Only launches that have some come here.
+
+use cuda_handles::Kernel;
+use cuda_sys::{CUdevice_attribute, CUfunction_attribute, Call, Version};
+
+use crate::attribute::MemorySyncDomain;
+use crate::config::LaunchConfig;
+use crate::dim::Dim;
+use crate::error::{Error, Refused, Result, Unavailable};
+use crate::stream_config::StreamConfig;
+
+const PREFERRED_CLUSTER: Version = Version::new(12, 8);
+const COMPLETION_EVENT: Version = Version::new(12, 3);
+const CARVEOUT: Version = Version::new(12, 5);
+
+/// Blocks of a cluster that every kernel may have, and those that a kernel can be allowed to have.
+const PORTABLE: u64 = 8;
+const NON_PORTABLE: u64 = 16;
+
+/// Checks one configuration against one kernel.
+struct Check<'a> {
+    kernel: &'a Kernel,
+    config: &'a LaunchConfig,
+}
+
+impl LaunchConfig {
+    /// Whether the attributes can be used. May ask the driver for attributes of device and kernel.
+    #[cold]
+    pub(crate) fn check_attributes(&self, kernel: &Kernel) -> Result<()> {
+        let check = Check { kernel, config: self };
+        let attributes = self.attributes_set();
+        if let Some(cluster) = attributes.cluster {
+            check.cluster(cluster)?;
+        }
+        if let Some(preferred) = attributes.preferred_cluster {
+            check.preferred_cluster(preferred, attributes.cluster)?;
+        }
+        if attributes.cooperative && !kernel.context().limits().cooperative_launch {
+            return Err(check.refused("a cooperative launch", "the device cannot do it".to_owned()));
+        }
+        if let Some(map) = attributes.domain_map {
+            check.domains(map)?;
+        } else if attributes.domain == Some(MemorySyncDomain::Remote) {
+            check.needs_capability("a memory synchronization domain")?;
+        }
+        if let Some(percent) = attributes.carveout {
+            const WHAT: &str = "a shared-memory carve-out for one launch";
+            check.needs_version(WHAT, CARVEOUT)?;
+            if percent > 100 {
+                return Err(check.refused(WHAT, format!("{percent} % is more than all")));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl StreamConfig<'_> {
+    /// Whether what a stream's launch has beyond that of a node can be used. Makes no driver call.
+    #[cold]
+    pub(crate) fn check_programmatic(&self, kernel: &Kernel) -> Result<()> {
+        let check = Check { kernel, config: self.config() };
+        check.needs_capability("programmatic launch")?;
+        if self.completion.is_some() {
+            check.needs_version("the completion event of a launch", COMPLETION_EVENT)?;
+        }
+        for (event, what) in self.events() {
+            kernel.context().ensure_same(event.context(), what)?;
+            if event.options().is_some_and(|options| options.timing || options.ipc) {
+                let reason = "the event must be created with `timing: false` and `ipc: false`".to_owned();
+                return Err(check.refused(what, reason));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Check<'_> {
+    fn cluster(&self, cluster: Dim) -> Result<()> {
+        const WHAT: &str = "a cluster";
+        self.needs_capability(WHAT)?;
+        let (grid, blocks) = (self.config.grid(), cluster.product());
+        if blocks == 0 {
+            return Err(self.refused(WHAT, format!("{cluster} has no blocks")));
+        }
+        let most = if blocks > PORTABLE { self.most_blocks()? } else { PORTABLE };
+        if blocks > most {
+            return Err(self.refused(WHAT, format!("{cluster} has {blocks} blocks; the limit is {most}")));
+        }
+        if !divides(cluster, grid) {
+            return Err(self.refused(WHAT, format!("{cluster} does not divide the grid {grid}")));
+        }
+        Ok(())
+    }
+
+    /// Most blocks of a cluster of this kernel.
+    fn most_blocks(&self) -> Result<u64> {
+        let context = self.kernel.context();
+        context.ensure_usable()?;
+        let (mut allowed, device) = (0, context.device().as_raw());
+        let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
+        // SAFETY: the kernel's library is loaded and the out pointer valid.
+        let code = unsafe {
+            context.driver().cuKernelGetAttribute(&raw mut allowed, attribute, self.kernel.as_raw(), device)
+        };
+        context.check(Call::cuKernelGetAttribute, code)?;
+        Ok(if allowed != 0 { NON_PORTABLE } else { PORTABLE })
+    }
+
+    fn preferred_cluster(&self, preferred: Dim, cluster: Option<Dim>) -> Result<()> {
+        const WHAT: &str = "a preferred cluster";
+        self.needs_version(WHAT, PREFERRED_CLUSTER)?;
+        self.needs_capability(WHAT)?;
+        match cluster {
+            None => Err(self.refused(WHAT, "there must be a cluster to fall back on".to_owned())),
+            Some(cluster) if preferred.product() == 0 || !divides(cluster, preferred) => {
+                Err(self.refused(WHAT, format!("{preferred} is no multiple of the cluster {cluster}")))
+            }
+            Some(_) => Ok(()),
+        }
+    }
+
+    fn domains(&self, (default, remote): (u8, u8)) -> Result<()> {
+        const WHAT: &str = "a map of memory synchronization domains";
+        let count = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT;
+        let count = self.kernel.context().device().attribute(count)?;
+        let most = default.max(remote);
+        if i32::from(most) < count.max(1) {
+            return Ok(());
+        }
+        Err(self.refused(WHAT, format!("there is no domain {most}; the device has {count}, counted from 0")))
+    }
+
+    fn needs_version(&self, what: &'static str, needed: Version) -> Result<()> {
+        let found = self.kernel.context().driver().version();
+        if found >= needed { Ok(()) } else { Err(Error::Unavailable(Unavailable { what, needed, found })) }
+    }
+
+    fn needs_capability(&self, what: &'static str) -> Result<()> {
+        match self.kernel.context().limits().compute_capability {
+            (major, _) if major >= 9 => Ok(()),
+            (major, minor) => {
+                let reason =
+                    format!("it needs compute capability 9.0 or higher; the device has {major}.{minor}");
+                Err(self.refused(what, reason))
+            }
+        }
+    }
+
+    fn refused(&self, what: &'static str, reason: String) -> Error {
+        let kernel = self.kernel.name().to_owned();
+        Error::Attribute(Box::new(Refused { kernel, config: *self.config, what, reason }))
+    }
+}
+
+/// Whether every extent of `whole` is a multiple of that of `part`.
+fn divides(part: Dim, whole: Dim) -> bool {
+    part.axes().into_iter().zip(whole.axes()).all(|(part, whole)| part != 0 && whole % part == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clusters_divide_by_axis() {
+        assert!(divides(Dim::from((2, 1)), Dim::from((8, 3))));
+        assert!(!divides(Dim::from((2, 2)), Dim::from((8, 3))));
+        assert!(!divides(Dim::from((0, 1)), Dim::from((8, 3))));
+    }
+}

@@ -1,0 +1,164 @@
+//! Whether device and kernel allow a launch configuration.
+
+use cuda_handles::Kernel;
+
+use crate::config::LaunchConfig;
+use crate::dim::Dim;
+use crate::error::{Error, LimitExceeded, Result};
+
+impl LaunchConfig {
+    /// Whether `kernel` can be launched with this configuration on its device. Makes no driver call, unless attributes of
+    /// the launch depend on something that only the driver knows.
+    ///
+    /// # Errors
+    /// [`Error::Limit`] names the first limit that is exceeded, the value asked for and the kernel. An extent of zero is one.
+    /// [`Error::Attribute`] and [`Error::Unavailable`] say why an attribute cannot be used.
+    #[inline]
+    pub fn check(&self, kernel: &Kernel) -> Result<()> {
+        let bounds = Bounds::of(kernel);
+        if !self.fits(&bounds) {
+            return Err(self.refusal(kernel, &bounds));
+        }
+        if self.has_attributes() { self.check_attributes(kernel) } else { Ok(()) }
+    }
+
+    #[inline]
+    fn fits(&self, bounds: &Bounds<'_>) -> bool {
+        self.grid().within(bounds.grid)
+            && self.block().within(bounds.block)
+            && self.block().product() <= u64::from(bounds.threads())
+            && self.shared() <= bounds.shared
+    }
+
+    #[cold]
+    fn refusal(&self, kernel: &Kernel, bounds: &Bounds<'_>) -> Error {
+        let (what, asked, limit) =
+            self.exceeded(bounds).unwrap_or(("launch configuration", self.threads(), u64::MAX));
+        Error::Limit(Box::new(LimitExceeded {
+            kernel: kernel.name().to_owned(),
+            config: *self,
+            what,
+            asked,
+            limit,
+        }))
+    }
+
+    /// The first limit that the configuration does not keep: its name, the value asked for, the limit.
+    fn exceeded(&self, bounds: &Bounds<'_>) -> Option<(&'static str, u64, u64)> {
+        const GRID: [&str; 3] = ["grid extent in x", "grid extent in y", "grid extent in z"];
+        const BLOCK: [&str; 3] = ["block extent in x", "block extent in y", "block extent in z"];
+        let extents = |names: [&'static str; 3], dim: Dim, max: &[u32; 3]| {
+            let axes = names.into_iter().zip(dim.axes()).zip(*max);
+            axes.map(|((name, asked), limit)| (name, u64::from(asked), u64::from(limit)))
+                .find(|&(_, asked, limit)| asked == 0 || asked > limit)
+        };
+        extents(GRID, self.grid(), bounds.grid)
+            .or_else(|| extents(BLOCK, self.block(), bounds.block))
+            .or_else(|| {
+                let (asked, limit) = (self.block().product(), u64::from(bounds.threads()));
+                let what = if bounds.kernel_threads < bounds.device_threads {
+                    "number of threads per block, for this kernel,"
+                } else {
+                    "number of threads per block"
+                };
+                (asked > limit).then_some((what, asked, limit))
+            })
+            .or_else(|| {
+                let (asked, limit) = (u64::from(self.shared()), u64::from(bounds.shared));
+                (asked > limit).then_some(("number of bytes of dynamic shared memory", asked, limit))
+            })
+    }
+}
+
+/// The limits that hold for one kernel on its device. The arrays stay where they are: copied, they would be read back before they are written.
+#[derive(Clone, Copy)]
+struct Bounds<'a> {
+    grid: &'a [u32; 3],
+    block: &'a [u32; 3],
+    device_threads: u32,
+    kernel_threads: u32,
+    shared: u32,
+}
+
+impl<'a> Bounds<'a> {
+    #[inline]
+    fn of(kernel: &'a Kernel) -> Self {
+        let (limits, attributes) = (kernel.context().limits(), kernel.attributes());
+        Self {
+            grid: &limits.max_grid,
+            block: &limits.max_block,
+            device_threads: limits.max_threads_per_block,
+            kernel_threads: attributes.max_threads_per_block,
+            shared: attributes.max_dynamic_shared_bytes,
+        }
+    }
+
+    #[inline]
+    fn threads(&self) -> u32 {
+        self.device_threads.min(self.kernel_threads)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::per;
+
+    const BOUNDS: Bounds<'static> = Bounds {
+        grid: &[2_147_483_647, 65_535, 65_535],
+        block: &[1024, 1024, 64],
+        device_threads: 1024,
+        kernel_threads: 1024,
+        shared: 49_152,
+    };
+
+    fn exceeded(config: LaunchConfig) -> Option<(&'static str, u64, u64)> {
+        let found = config.exceeded(&BOUNDS);
+        assert_eq!(found.is_none(), config.fits(&BOUNDS), "{config}: {found:?}");
+        found
+    }
+
+    #[test]
+    fn nothing_to_do_is_refused() {
+        assert_eq!(exceeded(per(0, 256)), Some(("grid extent in x", 0, 2_147_483_647)));
+        assert_eq!(exceeded(per(10, 0)), Some(("grid extent in x", 0, 2_147_483_647)));
+        assert_eq!(exceeded(LaunchConfig::new(1, (1, 0))), Some(("block extent in y", 0, 1024)));
+    }
+
+    #[test]
+    fn too_many_elements_are_refused_not_cut() {
+        let config = per(usize::MAX, 1);
+        assert_eq!(exceeded(config), Some(("grid extent in x", u64::from(u32::MAX), 2_147_483_647)));
+    }
+
+    #[test]
+    fn each_limit_is_named() {
+        let config = |grid: [u32; 3], block: [u32; 3]| LaunchConfig::new(grid, block);
+        assert_eq!(exceeded(config([1, 65_536, 1], [1, 1, 1])), Some(("grid extent in y", 65_536, 65_535)));
+        assert_eq!(exceeded(config([1, 1, 65_536], [1, 1, 1])), Some(("grid extent in z", 65_536, 65_535)));
+        assert_eq!(exceeded(config([1, 1, 1], [1025, 1, 1])), Some(("block extent in x", 1025, 1024)));
+        assert_eq!(exceeded(config([1, 1, 1], [1, 1, 65])), Some(("block extent in z", 65, 64)));
+        assert_eq!(
+            exceeded(config([1, 1, 1], [32, 32, 2])),
+            Some(("number of threads per block", 2048, 1024))
+        );
+        assert_eq!(
+            exceeded(LaunchConfig::new(1, 1).shared_bytes(49_153)),
+            Some(("number of bytes of dynamic shared memory", 49_153, 49_152))
+        );
+        assert_eq!(
+            exceeded(LaunchConfig::new([2_147_483_647, 65_535, 65_535], 1024).shared_bytes(49_152)),
+            None
+        );
+    }
+
+    #[test]
+    fn the_kernels_own_limit_counts() {
+        let bounds = Bounds { kernel_threads: 256, ..BOUNDS };
+        let config = LaunchConfig::new(1, 512);
+        assert!(!config.fits(&bounds));
+        let (what, asked, limit) = config.exceeded(&bounds).unwrap();
+        assert!(what.contains("this kernel"));
+        assert_eq!((asked, limit), (512, 256));
+    }
+}

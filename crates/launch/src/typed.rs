@@ -1,0 +1,217 @@
+//! Kernels with a signature: what [`kernel!`](crate::kernel!) makes.
+
+use core::ffi::c_void;
+use core::fmt;
+use core::marker::PhantomData;
+use std::sync::Arc;
+
+use cuda_handles::{AsStream, Context, Image, Kernel, Library, Owner, Stream};
+
+use crate::config::LaunchConfig;
+use crate::error::{BrokenCondition, Error, OverlappingArguments, Result};
+use crate::launch::Launch;
+use crate::layout;
+use crate::params::{Arguments, sealed};
+use crate::place::Place;
+use crate::signature::{ArgumentsOf, Overlap, Signature};
+use crate::stream_config::StreamConfig;
+
+type ValuesOf<'a, K> = <<K as TypedKernel>::Signature as Signature>::Values<'a>;
+
+/// A kernel with a signature and conditions, made by [`kernel!`](crate::kernel!).
+///
+/// # Safety
+/// What [`kernel!`](crate::kernel!) asks of a declaration: the image has a kernel of this name whose parameters are those of the signature, and
+/// every launch with arguments for which [`broken`](Self::broken) finds nothing keeps the promise made there.
+pub unsafe trait TypedKernel: Sized + Send + Sync + 'static {
+    /// The parameters.
+    type Signature: Signature;
+
+    /// The kernel's name in the image.
+    const NAME: &'static str;
+    /// The names of the parameters.
+    const PARAMETERS: &'static [&'static str];
+    /// Whether memory that the kernel writes may be part of other arguments too.
+    const MAY_OVERLAP: bool;
+
+    /// The image that has the kernel.
+    fn image() -> Image<'static>;
+
+    /// The text of the first condition that does not hold.
+    fn broken(values: &ValuesOf<'_, Self>, config: &LaunchConfig) -> Option<&'static str>;
+
+    /// The kernel as loaded.
+    fn loaded(&self) -> &Loaded<Self>;
+
+    /// The untyped kernel.
+    #[inline]
+    fn kernel(&self) -> &Kernel {
+        &self.loaded().kernel
+    }
+
+    /// Checks everything about arguments and configuration that the declaration is about, and gives them the form that launches and graphs
+    /// take, bound to this kernel. Makes no driver call.
+    ///
+    /// # Errors
+    /// A condition does not hold, memory that is written overlaps other arguments, or memory is of another context.
+    #[inline]
+    fn prepare<'a>(
+        &'a self,
+        config: &LaunchConfig,
+        arguments: impl ArgumentsOf<'a, Self::Signature>,
+    ) -> Result<Prepared<'a, Self>> {
+        let values = arguments.values();
+        let kernel = self.kernel();
+        Self::Signature::each_memory(&values, |memory| {
+            kernel.context().ensure_same(memory.allocation.context(), "the memory of an argument")
+        })?;
+        if let Some(condition) = Self::broken(&values, config) {
+            return Err(broken::<Self>(condition, &values, config));
+        }
+        if !Self::MAY_OVERLAP
+            && let Some(overlap) = Self::Signature::overlap(&values)
+        {
+            return Err(overlapping::<Self>(overlap));
+        }
+        Ok(Prepared { kernel, values })
+    }
+}
+
+/// A typed kernel that may be launched by safe code: declared without `unsafe`.
+///
+/// # Safety
+/// The promise of [`TypedKernel`] holds for all arguments that meet the conditions and for whatever the memory holds.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` was declared as `unsafe fn`: safe code cannot launch it",
+    note = "launch what its `prepare` gives with the unsafe launch of the untyped kernel"
+)]
+pub unsafe trait SafeKernel: TypedKernel {}
+
+#[cold]
+fn broken<K: TypedKernel>(condition: &'static str, values: &ValuesOf<'_, K>, config: &LaunchConfig) -> Error {
+    let mut text = String::new();
+    // Writing to a string fails only where a value's own formatting does; then the text ends there.
+    let _ = K::Signature::show(K::PARAMETERS, values, &mut text);
+    Error::Condition(Box::new(BrokenCondition { kernel: K::NAME, condition, values: text, config: *config }))
+}
+
+#[cold]
+fn overlapping<K: TypedKernel>(overlap: Overlap) -> Error {
+    let name = |position: usize| K::PARAMETERS.get(position).copied().unwrap_or("?");
+    let (first, second) = (name(overlap.first), name(overlap.second));
+    Error::Overlap(Box::new(OverlappingArguments { kernel: K::NAME, first, second, bytes: overlap.bytes }))
+}
+
+/// A kernel whose layout was found to be that of the declaration `K`.
+pub struct Loaded<K> {
+    kernel: Kernel,
+    _declaration: PhantomData<fn() -> K>,
+}
+
+impl<K: TypedKernel> Loaded<K> {
+    /// Loads the declaration's image and takes the kernel out of it. See [`Library::load`].
+    ///
+    /// # Errors
+    /// The image does not load, has no such kernel, or the kernel has another number or other sizes of parameters.
+    pub fn load(context: &Context) -> Result<Self> {
+        let kernel = Library::load(context, K::image())?.kernel(K::NAME)?;
+        Self::checked(kernel)
+    }
+
+    /// The declaration's kernel in a library that is loaded already.
+    ///
+    /// # Safety
+    /// The library was loaded from the declaration's image, or from one that has the same kernel.
+    ///
+    /// # Errors
+    /// The library has no such kernel, or the kernel has another number or other sizes of parameters.
+    pub unsafe fn of(library: &Library) -> Result<Self> {
+        Self::checked(library.kernel(K::NAME)?)
+    }
+
+    fn checked(kernel: Kernel) -> Result<Self> {
+        layout::check(&kernel, K::Signature::PLACES)?;
+        Ok(Self { kernel, _declaration: PhantomData })
+    }
+}
+
+impl<K> Clone for Loaded<K> {
+    fn clone(&self) -> Self {
+        Self { kernel: self.kernel.clone(), _declaration: PhantomData }
+    }
+}
+
+impl<K> fmt::Debug for Loaded<K> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.kernel.fmt(formatter)
+    }
+}
+
+/// The arguments of one launch of a typed kernel, checked; from [`TypedKernel::prepare`]. They borrow what they use.
+pub struct Prepared<'a, K: TypedKernel> {
+    kernel: &'a Kernel,
+    values: ValuesOf<'a, K>,
+}
+
+impl<K: TypedKernel> fmt::Debug for Prepared<'_, K> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = String::new();
+        K::Signature::show(K::PARAMETERS, &self.values, &mut text)?;
+        write!(formatter, "Prepared({}: {text})", K::NAME)
+    }
+}
+
+impl<K: TypedKernel> sealed::Sealed for Prepared<'_, K> {}
+
+impl<K: TypedKernel> Arguments for Prepared<'_, K> {
+    #[inline]
+    fn places(&self) -> &[Place] {
+        K::Signature::PLACES
+    }
+
+    #[inline]
+    fn check(&self, kernel: &Kernel) -> Result<()> {
+        // The kernel's own layout was checked when it was loaded.
+        if self.kernel == kernel { Ok(()) } else { layout::check(kernel, self.places()) }
+    }
+
+    #[inline]
+    fn ready_on(&self, stream: &Stream) -> Result<()> {
+        Ok(K::Signature::each_memory(&self.values, |memory| memory.allocation.ready_on(stream))?)
+    }
+
+    #[inline]
+    fn with_pointers<R>(&self, call: impl FnOnce(*mut *mut c_void) -> R) -> R {
+        K::Signature::with_pointers(&self.values, call)
+    }
+
+    fn each_owner(&self, mut each: impl FnMut(Owner)) {
+        let _: core::result::Result<(), core::convert::Infallible> =
+            K::Signature::each_memory(&self.values, |memory| {
+                each(Owner::Allocation(Arc::clone(memory.allocation)));
+                Ok(())
+            });
+    }
+}
+
+/// Launches a typed kernel on a stream.
+///
+/// # Safety
+/// For a kernel declared as `unsafe fn`: what its documentation asks.
+///
+/// # Errors
+/// Those of [`TypedKernel::prepare`] and of [`Launch::launch`].
+#[inline]
+pub unsafe fn launch<'a, K: TypedKernel>(
+    kernel: &'a K,
+    stream: &impl AsStream,
+    config: impl Into<StreamConfig<'a>>,
+    arguments: impl ArgumentsOf<'a, K::Signature>,
+) -> Result<()> {
+    let config = config.into();
+    let prepared = kernel.prepare(config.config(), arguments)?;
+    // SAFETY: the arguments are the kernel's by the promise of its declaration, and so is that it stays within their memory; what the
+    // declaration leaves open is the caller's promise. Memory of the device is no Rust reference, so that unordered work of others
+    // changes numbers and nothing else.
+    unsafe { kernel.kernel().launch(stream, config, prepared) }
+}

@@ -1,0 +1,111 @@
+//! Launches of a kernel with four arguments.
+
+use core::ffi::c_void;
+use core::hint::black_box;
+use core::ptr;
+
+use cuda_launch::{Arguments, Launch, params, per};
+use cuda_sys::CUresult;
+
+use super::{Bench, N, RawArguments, Row, ok};
+use crate::Outcome;
+use crate::measure::{Pair, Side, timed};
+
+pub(super) const FIGURES: &[Row] = &[
+    ("launch, built per call", built_per_call),
+    ("launch, reused borrowing holder", borrowing_holder),
+    ("launch, reused owning holder", owning_holder),
+    ("launch, built per call, not at home", elsewhere),
+];
+
+fn built_per_call(bench: &Bench) -> Outcome<Pair<'_>> {
+    let ours = move |count| {
+        let time = timed(count, || {
+            let (kernel, stream, config) = black_box((&bench.saxpy, &bench.stream, per(N as usize, N)));
+            let (n, a) = black_box((N, 2.0_f32));
+            // SAFETY: the arguments are the kernel's, and both buffers have `N` elements.
+            unsafe { kernel.launch(stream, config, params![n, a, &bench.x, &bench.y]) }?;
+            Ok(())
+        })?;
+        bench.settle(time)
+    };
+    Ok(Pair { ours: Box::new(ours), raw: raw_built_per_call(bench) })
+}
+
+fn elsewhere(bench: &Bench) -> Outcome<Pair<'_>> {
+    let other = bench.context.stream()?;
+    let ours = move |count| {
+        let time = timed(count, || {
+            let (kernel, stream, config) = black_box((&bench.saxpy, &other, per(N as usize, N)));
+            let (n, a) = black_box((N, 2.0_f32));
+            // SAFETY: the arguments are the kernel's, both buffers have `N` elements, and nothing else runs.
+            unsafe { kernel.launch(stream, config, params![n, a, &bench.x, &bench.y]) }?;
+            Ok(())
+        })?;
+        other.synchronize_blocking()?;
+        Ok(time)
+    };
+    Ok(Pair { ours: Box::new(ours), raw: raw_built_per_call(bench) })
+}
+
+fn borrowing_holder(bench: &Bench) -> Outcome<Pair<'_>> {
+    reused(bench, params![N, 2.0_f32, &bench.x, &bench.y])
+}
+
+fn owning_holder(bench: &Bench) -> Outcome<Pair<'_>> {
+    reused(bench, params![N, 2.0_f32, &bench.x, &bench.y].into_owned())
+}
+
+fn reused<'a>(bench: &'a Bench, holder: impl Arguments + 'a) -> Outcome<Pair<'a>> {
+    let ours = move |count| {
+        let time = timed(count, || {
+            let (kernel, stream, config) = black_box((&bench.saxpy, &bench.stream, per(N as usize, N)));
+            // SAFETY: the arguments are the kernel's, and both buffers have `N` elements.
+            unsafe { kernel.launch(stream, config, black_box(&holder)) }?;
+            Ok(())
+        })?;
+        bench.settle(time)
+    };
+    Ok(Pair { ours: Box::new(ours), raw: raw_reused(bench) })
+}
+
+/// Values and pointers are written anew for each call.
+fn raw_built_per_call(bench: &Bench) -> Side<'_> {
+    Box::new(move |count| {
+        let time = timed(count, || {
+            let mut arguments = black_box(RawArguments::new(bench));
+            ok(launch(bench, &mut arguments.pointers()))
+        })?;
+        bench.settle(time)
+    })
+}
+
+fn raw_reused(bench: &Bench) -> Side<'_> {
+    Box::new(move |count| {
+        let mut arguments = RawArguments::new(bench);
+        let mut pointers = arguments.pointers();
+        let time = timed(count, || ok(launch(bench, black_box(&mut pointers))))?;
+        bench.settle(time)
+    })
+}
+
+#[inline]
+fn launch(bench: &Bench, pointers: &mut [*mut c_void; 4]) -> CUresult {
+    let (function, stream) = black_box((bench.saxpy.function(), bench.stream.as_raw()));
+    // SAFETY: function and stream live; the pointers are those of the kernel's four arguments.
+    unsafe {
+        bench.driver().cuLaunchKernel(
+            function,
+            1,
+            1,
+            1,
+            N,
+            1,
+            1,
+            0,
+            stream,
+            pointers.as_mut_ptr(),
+            ptr::null_mut(),
+        )
+    }
+}

@@ -1,0 +1,110 @@
+//! The figures: each operation of the library beside the raw calls that do the same.
+
+mod graph;
+mod handles;
+mod launch;
+
+use core::ffi::c_void;
+
+use cuda_handles::{Buffer, Context, Device, Image, Kernel, Library, Stream};
+use cuda_sys::{CUresult, Driver};
+
+use crate::Outcome;
+use crate::measure::{Effort, Measured, Pair};
+
+/// One operation.
+pub(crate) struct Figure {
+    pub(crate) name: &'static str,
+    pair: for<'a> fn(&'a Bench) -> Outcome<Pair<'a>>,
+}
+
+impl Figure {
+    pub(crate) fn measure(&self, bench: &Bench, effort: Effort) -> Outcome<Measured> {
+        (self.pair)(bench)?.measure(effort)
+    }
+}
+
+/// All figures.
+pub(crate) fn all() -> impl Iterator<Item = Figure> {
+    [launch::FIGURES, graph::FIGURES, handles::FIGURES]
+        .into_iter()
+        .flatten()
+        .map(|&(name, pair)| Figure { name, pair })
+}
+
+type Row = (&'static str, for<'a> fn(&'a Bench) -> Outcome<Pair<'a>>);
+
+const IMAGE: &str = include_str!("../../../../suites/ptx/small.ptx");
+
+/// The elements of the buffers, and the threads of the launches: few, since the host's time is what counts.
+const N: u32 = 32;
+
+/// What the figures are measured with: a kernel `saxpy(n, a, x, y)` and its buffers, at home on the stream of the launches.
+pub(crate) struct Bench {
+    context: Context,
+    stream: Stream,
+    saxpy: Kernel,
+    x: Buffer<f32>,
+    y: Buffer<f32>,
+}
+
+impl Bench {
+    pub(crate) fn new() -> Outcome<Self> {
+        let context = Device::new(0)?.context()?;
+        let stream = context.stream()?;
+        let saxpy = Library::load(&context, Image::Ptx(IMAGE))?.kernel("saxpy")?;
+        let (x, y) = (stream.zeros(N as usize)?, stream.zeros(N as usize)?);
+        stream.synchronize_blocking()?;
+        // The driver's lazy work belongs to no figure, and raw calls need the context that the library enters by itself.
+        let driver = context.driver();
+        // SAFETY: the context lives as long as the process.
+        ok(unsafe { driver.cuCtxSetCurrent(context.as_raw()) })?;
+        Ok(Self { context, stream, saxpy, x, y })
+    }
+
+    fn driver(&self) -> &'static Driver {
+        self.context.driver()
+    }
+
+    /// Waits, so that no batch meets the queue of the one before.
+    fn settle<T>(&self, value: T) -> Outcome<T> {
+        self.stream.synchronize_blocking()?;
+        Ok(value)
+    }
+}
+
+/// The answer of a raw call.
+#[inline]
+fn ok(code: CUresult) -> Outcome<()> {
+    if code.is_success() { Ok(()) } else { refused(code) }
+}
+
+#[cold]
+fn refused(code: CUresult) -> Outcome<()> {
+    Err(format!("a raw call answered {code}").into())
+}
+
+/// The arguments of `saxpy` as the raw driver takes them.
+struct RawArguments {
+    n: u32,
+    a: f32,
+    x: u64,
+    y: u64,
+}
+
+impl RawArguments {
+    #[inline]
+    fn new(bench: &Bench) -> Self {
+        Self { n: N, a: 2.0, x: bench.x.address(), y: bench.y.address() }
+    }
+
+    #[inline]
+    fn pointers(&mut self) -> [*mut c_void; 4] {
+        [
+            (&raw mut self.n).cast(),
+            (&raw mut self.a).cast(),
+            (&raw mut self.x).cast(),
+            (&raw mut self.y).cast(),
+        ]
+    }
+}

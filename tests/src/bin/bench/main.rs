@@ -1,0 +1,51 @@
+//! What the library costs on the host, beside the raw driver call in the same run; and what drops elsewhere do to launches.
+
+mod driver;
+mod figures;
+mod latency;
+mod measure;
+mod options;
+mod report;
+
+use std::error::Error;
+use std::process::ExitCode;
+
+use options::{Options, Task};
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Outcome<ExitCode> {
+    let options = Options::parse(std::env::args().skip(1))?;
+    driver::install(&options.driver)?;
+    match options.task {
+        Task::Figures { json, filter } => figures(&options.driver, json, filter.as_deref()),
+        Task::Latency => latency::run(&options.driver),
+    }
+}
+
+fn figures(driver: &driver::Choice, json: bool, filter: Option<&str>) -> Outcome<ExitCode> {
+    if !json {
+        report::header(driver)?;
+    }
+    let bench = figures::Bench::new()?;
+    let effort = driver.effort();
+    for figure in figures::all().filter(|figure| filter.is_none_or(|text| figure.name.contains(text))) {
+        let measured = figure.measure(&bench, effort)?;
+        if json {
+            report::json(figure.name, driver, &measured);
+        } else {
+            report::row(figure.name, driver, &measured);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

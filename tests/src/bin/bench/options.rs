@@ -1,0 +1,80 @@
+//! The command line.
+
+use crate::driver::Choice;
+
+/// What is to be done, and on which driver.
+#[derive(Debug)]
+pub(crate) struct Options {
+    pub(crate) driver: Choice,
+    pub(crate) task: Task,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Task {
+    /// The host's time of each operation and of the raw call.
+    Figures { json: bool, filter: Option<String> },
+    /// The slowest launch while things are dropped elsewhere.
+    Latency,
+}
+
+const USAGE: &str = "usage: bench [--driver null|soft|system|PATH] [--json] [--filter TEXT] | bench --latency [--driver soft|system|PATH]";
+
+impl Options {
+    /// Of an option given twice, the later counts.
+    pub(crate) fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self, String> {
+        let (mut driver, mut json, mut filter, mut latency) = (None, false, None, false);
+        while let Some(name) = arguments.next() {
+            let mut value = || arguments.next().ok_or_else(|| format!("{name} lacks its value\n{USAGE}"));
+            match name.as_str() {
+                "--driver" => driver = Some(Choice::parse(&value()?)),
+                "--filter" => filter = Some(value()?),
+                "--json" => json = true,
+                "--latency" => latency = true,
+                _ => return Err(format!("{name} is unknown\n{USAGE}")),
+            }
+        }
+        if !latency {
+            let driver = driver.unwrap_or(Choice::Null);
+            return Ok(Self { driver, task: Task::Figures { json, filter } });
+        }
+        match driver.unwrap_or(Choice::Soft) {
+            Choice::Null => Err(format!("on the driver that does nothing no work runs for --latency\n{USAGE}")),
+            _ if json || filter.is_some() => {
+                Err(format!("--latency goes with neither --json nor --filter\n{USAGE}"))
+            }
+            driver => Ok(Self { driver, task: Task::Latency }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Options, String> {
+        Options::parse(line.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn without_options_the_figures_are_measured_on_the_driver_that_does_nothing() {
+        let options = parse("").expect("nothing is needed");
+        assert_eq!(options.driver, Choice::Null);
+        assert_eq!(options.task, Task::Figures { json: false, filter: None });
+    }
+
+    #[test]
+    fn options_are_read() {
+        let options = parse("--driver soft --json --filter launch").expect("all are known");
+        assert_eq!(options.driver, Choice::Soft);
+        assert_eq!(options.task, Task::Figures { json: true, filter: Some("launch".to_owned()) });
+        let options = parse("--latency --driver system").expect("all are known");
+        assert_eq!((options.driver, options.task), (Choice::System, Task::Latency));
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_refused() {
+        for line in ["--driver", "--fast", "--latency --driver null", "--latency --json"] {
+            assert!(parse(line).is_err(), "{line}");
+        }
+    }
+}

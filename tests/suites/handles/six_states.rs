@@ -1,0 +1,244 @@
+//! Every operation of the crate in each of the six states.
+
+use cuda_handles::{
+    Context, Device, Event, EventOptions, GraphHandle, Image, Kernel, Library, Stream, StreamOptions,
+    UserObject, reaper,
+};
+use cuda_sys::CUdevice_attribute;
+use cuda_tests::states::{
+    CALLS, DEVICE, Expected, LEN, PURE, Row, State, Things, done, drops, prepared, row, try_all,
+};
+use cuda_tests::{SMALL, alone};
+
+#[test]
+fn without_a_current_context() {
+    try_all(State::NoContext, &rows());
+}
+
+#[test]
+fn with_another_context_current() {
+    try_all(State::OtherContext, &rows());
+}
+
+#[test]
+fn while_this_thread_captures() {
+    try_all(State::CapturingHere, &rows());
+}
+
+#[test]
+fn while_another_thread_captures_in_global_mode() {
+    try_all(State::CapturingElsewhere, &rows());
+}
+
+#[test]
+fn inside_a_host_function() {
+    alone!();
+    try_all(State::Callback, &rows());
+}
+
+#[test]
+fn with_the_context_lost() {
+    alone!();
+    try_all(State::Lost, &rows());
+}
+
+fn rows() -> Vec<Row> {
+    [devices(), contexts(), streams(), events(), memory(), libraries(), graphs(), ends()]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+
+fn devices() -> Vec<Row> {
+    vec![
+        row("Device::count", DEVICE, |_| done(Device::count()?)),
+        row("Device::new", DEVICE, |_| done(Device::new(0)?)),
+        row("Device::all", DEVICE, |_| done(Device::all()?)),
+        row("Device::name", DEVICE, |things| done(things.context.device().name()?)),
+        row("Device::uuid", DEVICE, |things| done(things.context.device().uuid()?)),
+        row("Device::total_memory", DEVICE, |things| done(things.context.device().total_memory()?)),
+        row("Device::compute_capability", DEVICE, |things| {
+            done(things.context.device().compute_capability()?)
+        }),
+        row("Device::attribute", DEVICE, |things| {
+            let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE;
+            done(things.context.device().attribute(attribute)?)
+        }),
+    ]
+}
+
+fn contexts() -> Vec<Row> {
+    vec![
+        row("Context::limits, device, as_raw, lost", PURE, |things| {
+            let context = &things.context;
+            drop((context.limits(), context.device(), context.as_raw(), context.lost(), context.clone()));
+            Ok(())
+        }),
+        row("Context::from_raw", PURE, |things| {
+            // SAFETY: the context lives.
+            done(unsafe { Context::from_raw(things.context.as_raw()) }?)
+        }),
+        row("Context::ensure_same", PURE, |things| {
+            Ok(things.context.ensure_same(things.home.context(), "the stream")?)
+        }),
+        row("Context::with_current", CALLS, |things| Ok(things.context.with_current(|| ())?)),
+        row("Context::memory_info", CALLS, |things| done(things.context.memory_info()?)),
+        row("Context::synchronize_blocking", CALLS, |things| Ok(things.context.synchronize_blocking()?)),
+        row("Context::stream", CALLS, |things| done(things.context.stream()?)),
+        row("Context::stream_with", CALLS, |things| {
+            let options = StreamOptions { priority: -1, blocking_with_legacy: true };
+            done(things.context.stream_with(options)?)
+        }),
+        row("Context::event", CALLS, |things| done(things.context.event()?)),
+        row("Context::event_with", CALLS, |things| {
+            done(things.context.event_with(EventOptions { timing: true, ..EventOptions::default() })?)
+        }),
+    ]
+}
+
+fn streams() -> Vec<Row> {
+    vec![
+        row("Stream::as_raw, id, context, clone", PURE, |things| {
+            let stream = &things.home;
+            drop((stream.as_raw(), stream.id(), stream.context(), stream.clone()));
+            Ok(())
+        }),
+        row("Stream::from_raw", PURE, |things| {
+            // SAFETY: the stream lives.
+            done(unsafe { Stream::from_raw(&things.context, things.home.as_raw()) }?)
+        }),
+        row("Stream::query", CALLS, |things| done(things.home.query()?)),
+        row("Stream::synchronize_blocking", CALLS, |things| Ok(things.home.synchronize_blocking()?)),
+        row("Stream::record", CALLS, |things| Ok(things.home.record(&things.event)?)),
+        row("Stream::wait", CALLS, |things| Ok(things.other.wait(&things.event)?)),
+        row("Stream::wait_for", CALLS, |things| Ok(things.other.wait_for(&things.home)?)),
+    ]
+}
+
+fn events() -> Vec<Row> {
+    vec![
+        row("Event::as_raw, options, context, clone", PURE, |things| {
+            let event = &things.event;
+            drop((event.as_raw(), event.options(), event.context(), event.clone()));
+            Ok(())
+        }),
+        row("Event::from_raw", PURE, |things| {
+            // SAFETY: the event lives.
+            done(unsafe { Event::from_raw(&things.context, things.event.as_raw()) }?)
+        }),
+        row("Event::query", CALLS, |things| done(things.event.query()?)),
+        row("Event::synchronize_blocking", CALLS, |things| Ok(things.event.synchronize_blocking()?)),
+        prepared("Event::elapsed_since", CALLS, timed_events, |_, (start, end)| {
+            done(end.elapsed_since(&start)?)
+        }),
+    ]
+}
+
+fn timed_events(things: &Things) -> Result<(Event, Event), cuda_tests::states::Refusal> {
+    let options = EventOptions { timing: true, ..EventOptions::default() };
+    let (start, end) = (things.context.event_with(options)?, things.context.event_with(options)?);
+    things.home.record(&start)?;
+    things.home.record(&end)?;
+    things.home.synchronize_blocking()?;
+    Ok((start, end))
+}
+
+fn memory() -> Vec<Row> {
+    vec![
+        row("Buffer::slice, sub_buffer, cast, clone", PURE, |things| {
+            let (slice, part) = (things.buffer.slice(8..)?, things.buffer.sub_buffer(..8)?);
+            drop((slice.slice(1..2)?, part.clone(), things.buffer.cast::<f32>()?, slice.address()));
+            Ok(())
+        }),
+        row("Stream::zeros", CALLS, |things| done(things.home.zeros::<u32>(LEN)?)),
+        row("Stream::upload", CALLS, |things| done(things.home.upload(&[1_u32; LEN])?)),
+        row("Stream::fill", CALLS, |things| Ok(things.home.fill(&things.buffer, 0)?)),
+        row("Stream::copy", CALLS, |things| {
+            let (from, to) = (things.buffer.slice(..8)?, things.buffer.slice(8..16)?);
+            Ok(things.home.copy(from, to)?)
+        }),
+        row("Buffer::read_blocking", CALLS, |things| {
+            done(things.buffer.read_blocking(&things.home)?)
+        }),
+        row("Buffer::read_into_blocking", CALLS, |things| {
+            Ok(things.buffer.read_into_blocking(&things.home, &mut [0; LEN])?)
+        }),
+        row("Buffer::write_blocking", CALLS, |things| {
+            Ok(things.buffer.write_blocking(&things.home, &[0; LEN])?)
+        }),
+        prepared(
+            "the first use of a buffer elsewhere",
+            CALLS,
+            |things| Ok(things.home.zeros::<u32>(LEN)?),
+            |things, buffer| Ok(things.other.fill(&buffer, 1)?),
+        ),
+    ]
+}
+
+fn libraries() -> Vec<Row> {
+    vec![
+        row("Kernel::attributes, parameters, name, from_raw", PURE, |things| {
+            let kernel = &things.increment;
+            drop((kernel.attributes(), kernel.parameters(), kernel.name(), kernel.library().clone()));
+            // SAFETY: the kernel's library is loaded.
+            done(unsafe { Kernel::from_raw(kernel.as_raw()) }?)
+        }),
+        row("Library::load", CALLS, |things| {
+            done(Library::load(&things.context, Image::Ptx(SMALL))?)
+        }),
+        row("Library::kernel", CALLS, |things| done(things.increment.library().kernel("saxpy")?)),
+    ]
+}
+
+fn graphs() -> Vec<Row> {
+    vec![
+        row("GraphHandle::create", CALLS, |things| done(GraphHandle::create(&things.context)?)),
+        row("UserObject::new", CALLS.but(State::Callback, Expected::EitherWay), |things| {
+            done(UserObject::new(&things.context, Box::new(()))?)
+        }),
+        prepared("UserObject::retain_on, release_from", CALLS, user_object, |_, (graph, object)| {
+            object.retain_on(&graph)?;
+            Ok(object.release_from(&graph)?)
+        }),
+    ]
+}
+
+fn user_object(things: &Things) -> Result<(GraphHandle, UserObject), cuda_tests::states::Refusal> {
+    Ok((GraphHandle::create(&things.context)?, UserObject::new(&things.context, Box::new(()))?))
+}
+
+fn ends() -> Vec<Row> {
+    vec![
+        drops("drop of a buffer", |things| Ok(things.home.zeros::<u32>(LEN)?)),
+        drops("drop of a buffer used elsewhere", |things| {
+            let buffer = things.home.zeros::<u32>(LEN)?;
+            things.other.fill(&buffer, 1)?;
+            Ok(buffer)
+        }),
+        drops("drop of a settled buffer used elsewhere", |things| {
+            let buffer = things.home.upload(&[1_u32; LEN])?;
+            things.other.fill(&buffer, 1)?;
+            Ok(buffer)
+        }),
+        drops("drop of a buffer with its home stream", |things| {
+            Ok(things.context.stream()?.zeros::<u32>(LEN)?)
+        }),
+        drops("drop of a stream", |things| Ok(things.context.stream()?)),
+        drops("drop of an event", |things| Ok(things.context.event()?)),
+        drops("drop of a library", |things| Ok(Library::load(&things.context, Image::Ptx(SMALL))?)),
+        drops("drop of a graph", |things| Ok(GraphHandle::create(&things.context)?)),
+        drops("drop of a user object", |things| Ok(UserObject::new(&things.context, Box::new(()))?)),
+        prepared("drop of a graph with a user object", PURE, user_object, |_, both| {
+            drop(both);
+            Ok(())
+        }),
+        row("reaper::pending", PURE, |_| {
+            done(reaper::pending())
+        }),
+        row("reaper::drain", PURE, |_| {
+            reaper::drain();
+            Ok(())
+        }),
+    ]
+}

@@ -1,0 +1,112 @@
+//! The fault sweep over the crate: each driver call of these scenarios fails in turn.
+
+use cuda_handles::{
+    Device, Error, EventOptions, GraphHandle, Image, Library, StreamOptions, UserObject,
+};
+use cuda_tests::{SMALL, setup, sweep, used_stream};
+
+#[test]
+fn devices_and_contexts() {
+    let context = setup();
+    let cases = sweep("devices and contexts", || -> Result<(), Error> {
+        let device = Device::new(0)?;
+        assert_eq!(device.context()?, *context);
+        drop((device.name()?, device.uuid()?, device.total_memory()?, device.compute_capability()?));
+        context.memory_info()?;
+        context.synchronize_blocking()
+    });
+    assert!(cases >= 20, "{cases}");
+}
+
+#[test]
+fn streams_and_events() {
+    let context = setup();
+    let cases = sweep("streams and events", || -> Result<(), Error> {
+        let (first, second) =
+            (context.stream()?, context.stream_with(StreamOptions { priority: -1, ..Default::default() })?);
+        let timed = EventOptions { timing: true, ..EventOptions::default() };
+        let (start, end) = (context.event_with(timed)?, context.event_with(timed)?);
+        first.record(&start)?;
+        second.wait(&start)?;
+        second.record(&end)?;
+        second.wait_for(&first)?;
+        first.synchronize_blocking()?;
+        end.synchronize_blocking()?;
+        assert!(end.query()? && first.query()?);
+        end.elapsed_since(&start).map(drop)
+    });
+    assert!(cases >= 40, "{cases}");
+}
+
+#[test]
+fn memory_at_home() {
+    let context = setup();
+    let home = used_stream(&context);
+    let cases = sweep("memory at home", || -> Result<(), Error> {
+        let (from, to) = (home.upload(&[7_u32; 16])?, home.zeros::<u32>(16)?);
+        home.copy(&from, &to)?;
+        home.fill(to.slice(8..)?, 1)?;
+        from.write_blocking(&home, &[2; 16])?;
+        let part = to.sub_buffer(4..12)?;
+        drop(to);
+        assert_eq!(part.read_blocking(&home)?, [7, 7, 7, 7, 1, 1, 1, 1]);
+        assert_eq!(from.read_blocking(&home)?, [2; 16]);
+        Ok(())
+    });
+    assert!(cases >= 30, "{cases}");
+}
+
+#[test]
+fn memory_used_on_other_streams() {
+    let context = setup();
+    let (home, other) = (used_stream(&context), used_stream(&context));
+    let cases = sweep("memory used on other streams", || -> Result<(), Error> {
+        let (unsettled, settled) = (home.zeros::<u32>(16)?, home.upload(&[1_u32; 16])?);
+        other.fill(&unsettled, 2)?;
+        other.copy(&unsettled, &settled)?;
+        assert_eq!(settled.read_blocking(&other)?, [2; 16]);
+        Ok(())
+    });
+    assert!(cases >= 30, "{cases}");
+}
+
+#[test]
+fn memory_with_streams_of_its_own() {
+    let context = setup();
+    let cases = sweep("memory with streams of its own", || -> Result<(), Error> {
+        let (home, other) = (context.stream()?, context.stream()?);
+        let buffer = home.zeros::<u32>(16)?;
+        drop(home);
+        other.fill(&buffer, 1)?;
+        assert_eq!(buffer.read_blocking(&other)?, [1; 16]);
+        Ok(())
+    });
+    assert!(cases >= 30, "{cases}");
+}
+
+#[test]
+fn libraries_and_kernels() {
+    let context = setup();
+    let cases = sweep("libraries and kernels", || -> Result<(), Error> {
+        let library = Library::load(&context, Image::Ptx(SMALL))?;
+        let (saxpy, again) = (library.kernel("saxpy")?, library.kernel("saxpy")?);
+        assert_eq!(saxpy, again);
+        assert!(library.kernel_names()?.len() > 5);
+        Ok(())
+    });
+    assert!(cases >= 30, "{cases}");
+}
+
+#[test]
+fn graphs_and_user_objects() {
+    let context = setup();
+    let cases = sweep("graphs and user objects", || -> Result<(), Error> {
+        let graph = GraphHandle::create(&context)?;
+        let (kept, given_back) =
+            (UserObject::new(&context, Box::new(()))?, UserObject::new(&context, Box::new(()))?);
+        kept.retain_on(&graph)?;
+        given_back.retain_on(&graph)?;
+        given_back.release_from(&graph)
+    });
+    assert!(cases >= 15, "{cases}");
+}

@@ -1,0 +1,57 @@
+//! The fault sweep over the crate: each driver call of these scenarios fails in turn.
+
+use cuda_launch::{Error, Launch, params, per};
+use cuda_tests::{kernel, setup, sweep, used_stream};
+
+#[test]
+fn launches_at_home_and_elsewhere() {
+    let context = setup();
+    let increment = kernel(&context, "increment");
+    let (home, other) = (used_stream(&context), used_stream(&context));
+    let cases = sweep("launches at home and elsewhere", || -> Result<(), Error> {
+        let buffer = home.zeros::<u32>(16)?;
+        for stream in [&home, &other] {
+            // SAFETY: the arguments are the kernel's, the count is the buffer's, and the second launch waits for the first.
+            unsafe { increment.launch(stream, per(16, 16), params![&buffer, 16_u32]) }?;
+            other.wait_for(&home)?;
+        }
+        assert_eq!(buffer.read_blocking(&other)?, [2; 16]);
+        Ok(())
+    });
+    assert!(cases >= 30, "{cases}");
+}
+
+#[test]
+fn launches_with_an_owning_holder() {
+    let context = setup();
+    let offset_copy = kernel(&context, "offset_copy");
+    let stream = used_stream(&context);
+    let cases = sweep("launches with an owning holder", || -> Result<(), Error> {
+        let out = stream.zeros::<u32>(16)?;
+        let from = stream.upload(&[1_u32; 16])?;
+        let holder = params![&from, &out, 3_u32, 16_u32].into_owned();
+        drop(from);
+        // SAFETY: the arguments are the kernel's, and both buffers have 16 elements.
+        unsafe { offset_copy.launch(&stream, per(16, 16), &holder) }?;
+        drop(holder);
+        assert_eq!(out.read_blocking(&stream)?, [4; 16]);
+        Ok(())
+    });
+    assert!(cases >= 20, "{cases}");
+}
+
+#[test]
+fn from_the_image_to_the_result() {
+    let context = setup();
+    let cases = sweep("from the image to the result", || -> Result<(), Error> {
+        let library = cuda_handles::Library::load(&context, cuda_handles::Image::Ptx(cuda_tests::SMALL))?;
+        let saxpy = library.kernel("saxpy")?;
+        let stream = context.stream()?;
+        let (x, y) = (stream.upload(&[1.0_f32; 8])?, stream.zeros::<f32>(8)?);
+        // SAFETY: the arguments are the kernel's, and both buffers have 8 elements.
+        unsafe { saxpy.launch(&stream, per(8, 32), params![8_u32, 2.0_f32, &x, &y]) }?;
+        assert_eq!(y.read_blocking(&stream)?, [2.0; 8]);
+        Ok(())
+    });
+    assert!(cases >= 60, "{cases}");
+}

@@ -1,0 +1,44 @@
+//! The measurements: the library's own time beside the raw driver call, and launches beside drops.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+/// What is measured.
+#[derive(Clone, Debug, clap::Args)]
+pub struct BenchOptions {
+    /// The driver: null (does nothing, so that only the library's own time is left), soft, system or the path of a library
+    /// [default: null; with --latency soft]
+    #[arg(long)]
+    pub driver: Option<String>,
+    /// One line of JSON for each figure: name, driver, ours_ns, raw_ns, over_ns, ratio, spread_ns
+    #[arg(long)]
+    pub json: bool,
+    /// Measure only figures whose name has this text in it
+    #[arg(long, value_name = "SUBSTRING")]
+    pub filter: Option<String>,
+    /// Look for the slowest launch while memory, libraries and streams are dropped on another thread; on a GPU one above 1 ms fails
+    #[arg(long, conflicts_with_all = ["json", "filter"])]
+    pub latency: bool,
+}
+
+/// Runs the program that measures and gives its exit code.
+///
+/// # Errors
+/// The program does not start.
+pub fn bench(program: &Path, options: &BenchOptions) -> Result<u8> {
+    let mut command = Command::new(program);
+    for (name, value) in [("--driver", &options.driver), ("--filter", &options.filter)] {
+        if let Some(value) = value {
+            command.arg(name).arg(value);
+        }
+    }
+    for (name, given) in [("--json", options.json), ("--latency", options.latency)] {
+        if given {
+            command.arg(name);
+        }
+    }
+    let status = command.status().with_context(|| format!("{} does not start", program.display()))?;
+    Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+}
