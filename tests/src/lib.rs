@@ -14,6 +14,8 @@
 mod child;
 mod count;
 mod created;
+#[cfg(unix)]
+mod fork;
 mod gate;
 mod heap;
 mod inject;
@@ -32,6 +34,8 @@ mod watch;
 pub use child::ran_as_child;
 pub use count::{Counts, count};
 pub use created::last_graph;
+#[cfg(unix)]
+pub use fork::in_forked_child;
 pub use gate::{Gate, in_callback};
 pub use inject::{Injection, fail, fail_any};
 pub use install::{Setup, chosen, install, is_soft, setup};

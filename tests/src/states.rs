@@ -222,7 +222,9 @@ impl Found {
         match (self, expected) {
             (Self::Works, Works | EitherWay) => true,
             (Self::Refused(refusal), Lost) => refusal.lost,
-            (Self::Refused(refusal), NotPermitted | EitherWay) => refusal.text.contains("CUDA_ERROR_NOT_PERMITTED"),
+            (Self::Refused(refusal), NotPermitted | EitherWay) => {
+                refusal.text.contains("CUDA_ERROR_NOT_PERMITTED")
+            }
             _ => false,
         }
     }
@@ -363,8 +365,7 @@ impl Foreign {
 
     /// Ends the capture, which must be valid and have caught nothing.
     fn end(&self) -> Result<(), String> {
-        let (mut status, mut graph) =
-            (CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE, ptr::null_mut());
+        let (mut status, mut graph) = (CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE, ptr::null_mut());
         // SAFETY: the stream lives and the out pointers are valid.
         let ended = unsafe {
             ok(driver().cuStreamIsCapturing(self.0, &raw mut status));

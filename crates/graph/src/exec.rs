@@ -36,7 +36,8 @@ impl Graph {
     /// Stands on `cuGraphInstantiateWithParams`, CUDA 12.0, and on user objects, CUDA 11.3.
     ///
     /// # Errors
-    /// [`Error::Instantiate`] with the reason in words and the node by its name, where the driver tells them.
+    /// [`Error::Instantiate`] with the reason in words and the node by its name, where the driver tells them. Should the driver refuse to take
+    /// the user object off the graph again, there is no executable, and what the nodes use now lives as long as the graph.
     #[doc(alias = "cuGraphInstantiate")]
     #[doc(alias = "cuGraphInstantiateWithParams")]
     #[doc(alias = "cuUserObjectCreate")]
@@ -54,7 +55,7 @@ impl Graph {
             context.with_current(|| instantiate(&locked))
         };
         // The executable has its own reference now; the graph gives its one back whatever came of it.
-        let released = owners.release_from(self.handle()).or_else(|_first| owners.release_from(self.handle()));
+        let released = owners.release_from(self.handle());
         let raw = outcome?.map_err(|failure| locked.explain(&failure))?;
         // SAFETY: the driver has just made it, in this context, and nobody else knows it.
         let handle = unsafe { GraphExecHandle::from_raw_owned(context, raw) };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cuda_handles::{Allocation, Element, Error as HandleError, Kernel, Owner, Slice};
 use cuda_launch::{Arguments, ArgumentsOf, LaunchConfig, SafeKernel};
-use cuda_sys::{CUgraphNode, CUgraphNodeParams, Call};
+use cuda_sys::{CUgraphNode, CUgraphNodeParams, CUlaunchAttribute, Call};
 use smallvec::SmallVec;
 
 use crate::error::{Error, Result};
@@ -152,7 +152,7 @@ impl<'g> Frontier<'g> {
 
     /// Adds a launch of `kernel`. The values are packed now; kernel and buffers are kept by the node.
     ///
-    /// Stands on `cuGraphAddNode`, CUDA 12.2.
+    /// Stands on `cuGraphAddNode`, CUDA 12.2, and, for each attribute of the configuration, `cuGraphKernelNodeSetAttribute`, CUDA 11.0.
     ///
     /// # Safety
     /// At every launch of an executable of the graph:
@@ -176,12 +176,20 @@ impl<'g> Frontier<'g> {
         self.of_this_context("the kernel of a node", kernel.context())?;
         config.check(kernel)?;
         arguments.check(kernel)?;
+        let list;
+        let attributes: &[CUlaunchAttribute] = match config.has_attributes() {
+            true => {
+                list = config.node_attributes(kernel)?;
+                &list
+            }
+            false => &[],
+        };
         let mut owners = Owners::new();
         arguments.each_owner(|owner| owners.push(owner));
         let detail = Detail::Kernel { kernel: kernel.clone(), config };
         arguments.with_pointers(|pointers| {
             let mut params = crate::node::kernel_params(kernel, config, pointers);
-            self.add(detail, owners, &mut params).map(KernelNode::wrap)
+            self.add_with(detail, owners, &mut params, attributes).map(KernelNode::wrap)
         })
     }
 
@@ -248,6 +256,17 @@ impl<'g> Frontier<'g> {
 
     /// Adds a node. All that can fail comes before the driver call, and nothing after it.
     fn add(&self, detail: Detail, owners: Owners, params: &mut CUgraphNodeParams) -> Result<Node> {
+        self.add_with(detail, owners, params, &[])
+    }
+
+    /// Adds a node with attributes. If the driver does not take one of them, the node is taken out again.
+    fn add_with(
+        &self,
+        detail: Detail,
+        owners: Owners,
+        params: &mut CUgraphNodeParams,
+        attributes: &[CUlaunchAttribute],
+    ) -> Result<Node> {
         // As arguments, `detail` and `owners` are dropped after the lock on every way out.
         let kind = detail.kind();
         let mut locked = self.graph.enter()?;
@@ -267,6 +286,21 @@ impl<'g> Frontier<'g> {
             locked.driver().cuGraphAddNode(&raw mut raw, locked.raw(), dependencies, after.len(), params)
         };
         locked.answer(Call::cuGraphAddNode, result)?;
+        for attribute in attributes {
+            // SAFETY: the node is new and live; the value is of the attribute's kind.
+            let result = unsafe {
+                locked.driver().cuGraphKernelNodeSetAttribute(raw, attribute.id, &raw const attribute.value)
+            };
+            if let Err(error) = locked.answer(Call::cuGraphKernelNodeSetAttribute, result) {
+                // SAFETY: the node is live, and nobody knows it.
+                let gone = unsafe { locked.driver().cuGraphDestroyNode(raw) };
+                if !gone.is_success() {
+                    // It stays in the graph, so what it uses stays alive.
+                    locked.insert(raw, detail, owners);
+                }
+                return Err(error);
+            }
+        }
         let id = locked.insert(raw, detail, owners);
         drop(locked);
         Ok(Node::new(self.graph.clone(), id, kind))

@@ -149,6 +149,24 @@ pub enum Error {
         /// The size of the value.
         bytes: usize,
     },
+    /// Memory to be filled does not start at a multiple of the value's size.
+    #[error(
+        "memory at {address:#x} cannot be filled with values of {align} bytes: it has to start at a multiple of that; fill it byte by byte"
+    )]
+    Unaligned {
+        /// Where it starts.
+        address: u64,
+        /// The size of the value.
+        align: u64,
+    },
+    /// The host has not enough memory for a vector of what was to be read.
+    #[error(
+        "the host has no memory for a vector of {bytes} bytes; read into memory that is there, or read parts"
+    )]
+    HostVector {
+        /// The bytes needed.
+        bytes: usize,
+    },
     /// The device has not enough memory, also after what was waiting to be freed was freed.
     #[error("the device has not enough memory: {asked} bytes were asked for, {free} of {total} are free")]
     OutOfMemory {

@@ -15,7 +15,7 @@ use crate::capture_mode;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::event::{Event, WeakEvent};
-use crate::memory::{Allocation, Buffer, Element, MemPool};
+use crate::memory::{Allocation, Buffer, Element, MemPool, PoolAccess};
 
 /// An event as another process can import it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -118,6 +118,7 @@ impl Event {
         }
         let mut handle = CUipcEventHandle::default();
         let _current = context.enter()?;
+        let _mode = capture_mode::relaxed(context.driver());
         // SAFETY: the event is alive and the out pointer valid.
         let code = unsafe { context.driver().cuIpcGetEventHandle(&raw mut handle, self.as_raw()) };
         context.check(Call::cuIpcGetEventHandle, code)?;
@@ -147,6 +148,7 @@ impl Context {
 
     fn open_event(&self, handle: &IpcEvent) -> Result<Event> {
         let _current = self.enter()?;
+        let _mode = capture_mode::relaxed(self.driver());
         let mut raw = core::ptr::null_mut();
         let handle = CUipcEventHandle { reserved: bytemuck::cast(handle.0) };
         // SAFETY: the context is current and the out pointer valid; the driver checks the handle.
@@ -158,7 +160,8 @@ impl Context {
     /// The pool behind a descriptor that another process exported. Memory cannot be allocated from it, but
     /// [imported](MemPool::import). The descriptor may be closed afterwards.
     ///
-    /// Stands on `cuMemPoolImportFromShareableHandle`, CUDA 11.2.
+    /// Stands on `cuMemPoolImportFromShareableHandle`, `cuMemPoolGetAccess` and, where the device may not use the pool yet, `cuMemPoolSetAccess`,
+    /// CUDA 11.2.
     ///
     /// # Errors
     /// The descriptor is not of a pool, or what the driver answers.
@@ -176,7 +179,11 @@ impl Context {
         let code = unsafe { self.driver().cuMemPoolImportFromShareableHandle(&raw mut raw, handle, kind, 0) };
         drop(mode);
         self.check(Call::cuMemPoolImportFromShareableHandle, code)?;
-        Ok(MemPool::wrap(self, raw, true))
+        let pool = MemPool::wrap(self, raw, true);
+        if pool.access(self.device())? != PoolAccess::ReadWrite {
+            pool.grant_access(self.device())?;
+        }
+        Ok(pool)
     }
 }
 

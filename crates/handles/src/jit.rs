@@ -30,9 +30,11 @@ pub struct LoadOptions {
 impl LoadOptions {
     fn check(&self) -> Result<()> {
         match self.optimization {
-            Some(level) if level > 4 => {
-                Err(Error::Limit { what: "the optimization level of the compiler", asked: level.into(), limit: 4 })
-            }
+            Some(level) if level > 4 => Err(Error::Limit {
+                what: "the optimization level of the compiler",
+                asked: level.into(),
+                limit: 4,
+            }),
             _ => Ok(()),
         }
     }
@@ -144,8 +146,12 @@ mod tests {
     #[test]
     fn only_what_is_asked_for_is_told() {
         assert_eq!(LoadOptions::default().pairs().count(), 0);
-        let options =
-            LoadOptions { target: Some((9, 0)), line_info: true, max_registers: Some(32), ..LoadOptions::default() };
+        let options = LoadOptions {
+            target: Some((9, 0)),
+            line_info: true,
+            max_registers: Some(32),
+            ..LoadOptions::default()
+        };
         let pairs: Vec<_> = options.pairs().collect();
         let expected = [
             (JitOption::CU_JIT_MAX_REGISTERS, 32),

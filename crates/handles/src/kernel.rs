@@ -87,7 +87,8 @@ impl Library {
         let kernel = self.wrap_kernel(raw, name.into())?;
         drop(current);
         // Of somebody else's library the driver may give the value away again behind our back.
-        let known = self.is_owned().then(|| KERNELS.register_unless_known(raw.addr(), Arc::downgrade(&kernel)));
+        let known =
+            self.is_owned().then(|| KERNELS.register_unless_known(raw.addr(), Arc::downgrade(&kernel)));
         Ok(Kernel(known.flatten().unwrap_or(kernel)))
     }
 
@@ -162,7 +163,8 @@ impl Kernel {
         ensure_in(library, raw, &name)?;
         let kernel = library.wrap_kernel(raw, name)?;
         drop(current);
-        let known = library.is_owned().then(|| KERNELS.register_unless_known(raw.addr(), Arc::downgrade(&kernel)));
+        let known =
+            library.is_owned().then(|| KERNELS.register_unless_known(raw.addr(), Arc::downgrade(&kernel)));
         Ok(Self(known.flatten().unwrap_or(kernel)))
     }
 
@@ -367,9 +369,8 @@ fn parameters(context: &Context, kernel: CUkernel) -> Result<Option<Box<[Paramet
 }
 
 fn attributes(context: &Context, kernel: CUkernel) -> Result<KernelAttributes> {
-    let read = |attribute| {
-        read_attribute(context, kernel, attribute).map(|value| u32::try_from(value).unwrap_or(0))
-    };
+    let read =
+        |attribute| read_attribute(context, kernel, attribute).map(|value| u32::try_from(value).unwrap_or(0));
     Ok(KernelAttributes {
         max_threads_per_block: read(Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
         static_shared_bytes: read(Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,

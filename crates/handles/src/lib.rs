@@ -6,6 +6,7 @@ pub mod reaper;
 
 mod captures;
 mod context;
+mod default_stream;
 mod device;
 mod error;
 mod event;
@@ -28,6 +29,7 @@ mod sync;
 mod user_object;
 
 pub use context::Context;
+pub use default_stream::DefaultStream;
 pub use device::Device;
 pub use error::{Cause, Error, Result};
 pub use event::{Event, EventOptions};

@@ -8,7 +8,7 @@ use cuda_sys::{CUkernel, CUlib_st, CUlibrary, CUresult, Call};
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::image::Image;
+use crate::image::{Checked, Image};
 use crate::jit::{Jit, LoadOptions};
 use crate::raw::{Raw, identity};
 use crate::reaper::{self, Unused};
@@ -46,8 +46,16 @@ impl Library {
     /// ([`Error::Jit`](crate::Error::Jit), with the compiler's log); or what the driver answers.
     #[doc(alias = "cuLibraryLoadData")]
     pub fn load_with(context: &Context, image: Image<'_>, options: &LoadOptions) -> Result<Self> {
+        Self::load_checked(context, &image.check()?, options)
+    }
+
+    /// Loads an image that is known to be whole.
+    pub(crate) fn load_checked(
+        context: &Context,
+        image: &Checked<'_>,
+        options: &LoadOptions,
+    ) -> Result<Self> {
         context.ensure_usable()?;
-        let image = image.check()?;
         let jit = Jit::new(options)?;
         let (count, names, values) = jit.raw();
         let mut raw = core::ptr::null_mut();

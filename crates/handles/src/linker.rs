@@ -107,7 +107,7 @@ impl Linker {
     #[doc(alias = "cuLinkComplete")]
     pub fn link(self) -> Result<Library> {
         let image = self.complete()?;
-        Library::load(&self.context, Image::Binary(&image))
+        Library::load_checked(&self.context, &Checked::Binary(&image), &LoadOptions::default())
     }
 
     /// Links what was added to a cubin for the context's device, for [`Image::Binary`].
@@ -124,9 +124,8 @@ impl Linker {
         let _current = self.context.enter()?;
         let (mut image, mut size): (*mut c_void, usize) = (core::ptr::null_mut(), 0);
         // SAFETY: the state is alive and the out pointers are valid.
-        let code = unsafe {
-            self.context.driver().cuLinkComplete(self.state.get(), &raw mut image, &raw mut size)
-        };
+        let code =
+            unsafe { self.context.driver().cuLinkComplete(self.state.get(), &raw mut image, &raw mut size) };
         self.jit.check(&self.context, Call::cuLinkComplete, code)?;
         if image.is_null() {
             return Ok(Vec::new());

@@ -1,6 +1,7 @@
 //! Streams: queues of work of a device.
 
 use core::fmt;
+use core::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
@@ -22,7 +23,8 @@ static STREAMS: LazyLock<Registry<Sharded<StreamBox>>> = LazyLock::new(|| Regist
 /// What a stream is created with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct StreamOptions {
-    /// Lower numbers go first; 0 is the default and the lowest priority. The driver takes the nearest that the device has.
+    /// Lower numbers go first; 0 is the default and the lowest priority. The driver takes the nearest that the device has; see
+    /// [`Context::stream_priorities`].
     pub priority: i32,
     /// Whether it and the legacy default stream wait for each other. Default: no.
     #[doc(alias = "CU_STREAM_NON_BLOCKING")]
@@ -31,6 +33,8 @@ pub struct StreamOptions {
 
 struct StreamBox {
     stream: Arc<RawStream>,
+    /// `None` for a stream that is not ours: what it was created with is not known.
+    options: Option<StreamOptions>,
     /// Counts what was enqueued that somebody may ask about later: an allocation takes the number after its own call as its ticket.
     issued: AtomicU64,
     /// The highest number up to which the host has seen everything done.
@@ -97,9 +101,25 @@ impl Context {
             unsafe { self.driver().cuStreamCreateWithPriority(&raw mut raw, flags.0, options.priority) };
         drop(current);
         self.check(Call::cuStreamCreateWithPriority, code)?;
-        let stream = Stream::wrap(RawStream::new(self, raw, true));
+        let stream = Stream::wrap(RawStream::new(self, raw, true), Some(options));
         STREAMS.register(raw.addr(), Arc::downgrade(&stream.0));
         Ok(stream)
+    }
+
+    /// The priorities that streams can have, from the most urgent (the lowest number) to the least urgent one.
+    ///
+    /// Stands on `cuCtxGetStreamPriorityRange`, CUDA 5.5.
+    ///
+    /// # Errors
+    /// What the driver answers.
+    #[doc(alias = "cuCtxGetStreamPriorityRange")]
+    pub fn stream_priorities(&self) -> Result<RangeInclusive<i32>> {
+        let _current = self.enter()?;
+        let (mut least, mut greatest) = (0, 0);
+        // SAFETY: the context is current and the out pointers are valid.
+        let code = unsafe { self.driver().cuCtxGetStreamPriorityRange(&raw mut least, &raw mut greatest) };
+        self.check(Call::cuCtxGetStreamPriorityRange, code)?;
+        Ok(greatest..=least)
     }
 
     /// Waits until all work is done that was enqueued on the streams of this context that this library created and somebody holds; for one
@@ -124,9 +144,10 @@ impl Context {
 }
 
 impl Stream {
-    fn wrap(stream: RawStream) -> Self {
+    fn wrap(stream: RawStream, options: Option<StreamOptions>) -> Self {
         Self(Arc::new(StreamBox {
             stream: Arc::new(stream),
+            options,
             issued: AtomicU64::new(0),
             synced: AtomicU64::new(0),
             waited: Mutex::new(SmallVec::new()),
@@ -152,7 +173,7 @@ impl Stream {
             context.ensure_same(known.context(), "the stream")?;
             return Ok(known);
         }
-        Ok(Self::wrap(RawStream::new(context, raw, false)))
+        Ok(Self::wrap(RawStream::new(context, raw, false), None))
     }
 
     /// The driver's own handle.
@@ -167,6 +188,13 @@ impl Stream {
     #[inline]
     pub fn context(&self) -> &Context {
         self.0.stream.context()
+    }
+
+    /// What it was created with, as it was asked for; `None` if somebody else created it. No driver call: the driver's own questions for these
+    /// invalidate a capture.
+    #[must_use]
+    pub fn options(&self) -> Option<StreamOptions> {
+        self.0.options
     }
 
     /// A number that no other stream of this process has or gets. It is this library's, not the driver's.
@@ -209,6 +237,7 @@ impl Stream {
     #[doc(alias = "cuStreamQuery")]
     pub fn query(&self) -> Result<bool> {
         self.context().ensure_usable()?;
+        let _turn = self.0.stream.enqueue();
         self.0.stream.refuse_capture("querying a stream")?;
         let issued = self.issued();
         let _mode = capture_mode::relaxed(self.context().driver());

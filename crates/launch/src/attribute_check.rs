@@ -3,7 +3,7 @@
 use cuda_handles::Kernel;
 use cuda_sys::{CUdevice_attribute, CUfunction_attribute, Call, Version};
 
-use crate::attribute::MemorySyncDomain;
+use crate::attribute::{AttributeList, MemorySyncDomain};
 use crate::config::LaunchConfig;
 use crate::dim::Dim;
 use crate::error::{Error, Refused, Result, Unavailable};
@@ -51,6 +51,20 @@ impl LaunchConfig {
             }
         }
         Ok(())
+    }
+}
+
+impl LaunchConfig {
+    /// The attributes of a kernel node with this configuration, in the driver's form.
+    ///
+    /// # Errors
+    /// [`Error::Attribute`] for a preferred cluster, which nodes cannot have.
+    pub fn node_attributes(&self, kernel: &Kernel) -> Result<AttributeList> {
+        if self.attributes_set().preferred_cluster.is_some() {
+            let check = Check { kernel, config: self };
+            return Err(check.refused("a preferred cluster", "nodes of a graph cannot have one".to_owned()));
+        }
+        Ok(self.attributes())
     }
 }
 

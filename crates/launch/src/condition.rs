@@ -221,7 +221,7 @@ mod tests {
     fn computes_with_literals_on_either_side() {
         let scope = Scope::new();
         let n = scope.int(6_u32);
-        assert!(n * 2 + 1 == 13 && 2 * n - 12 == 0 && 7 > n && n >= 6 && -n < 0 && n / 4 == 1 && 13 % n == 1);
+        assert!(n >= 6 && n * 2 + 1 == 13 && 2 * n - 12 == 0 && 7 > n && -n < 0 && n / 4 == 1 && 13 % n == 1);
         assert!(n * n == scope.int(36_u64) && n * n > n);
         assert!(!scope.has_failed());
     }

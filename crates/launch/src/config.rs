@@ -65,7 +65,7 @@ impl LaunchConfig {
     }
 
     /// All blocks run at the same time, so that they can wait for each other. The driver refuses grids that the device has no room for;
-    /// occupancy queries say how many it has.
+    /// [`Occupancy::blocks_at_once`](crate::Occupancy::blocks_at_once) says how many it has.
     #[doc(alias = "CU_LAUNCH_ATTRIBUTE_COOPERATIVE")]
     #[doc(alias = "cuLaunchCooperativeKernel")]
     #[must_use]

@@ -39,6 +39,9 @@ pub enum Error {
     /// The driver that runs is too old for an attribute of the launch.
     #[error(transparent)]
     Unavailable(Unavailable),
+    /// The shape of a tensor map breaks a rule of the hardware, or does not fit its memory.
+    #[error("the tensor map is not possible: {0}")]
+    TensorMap(Box<str>),
 }
 
 /// An attribute of a launch that the device or the kernel does not allow.

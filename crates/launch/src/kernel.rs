@@ -43,7 +43,7 @@
 ///
 /// # Parameters
 /// Numbers of exact width, arrays of them, [`Struct<T>`](crate::Struct) for structs by value, and memory as [`In<T>`](crate::In),
-/// [`Out<T>`](crate::Out) or [`InOut<T>`](crate::InOut); these names need not be imported. Memory that is written must not overlap that of
+/// [`Out<T>`](crate::Out) or [`InOut<T>`](crate::InOut), also of a [`Tensor<T>`](crate::Tensor); these names need not be imported. Memory that is written must not overlap that of
 /// other arguments, unless the signature is followed by `allow overlap`. A name that differs in the image, as in C++ without
 /// `extern "C"`, is given as `named "_Z5saxpyjfPKfPf"` behind that.
 ///
@@ -217,7 +217,7 @@ macro_rules! __kernel {
 
         const _: () = {
             #[allow(unused_imports)]
-            use $crate::{In, InOut, Out, Struct};
+            use $crate::{In, InOut, Out, Struct, Tensor};
 
             // SAFETY: the promise made with `unsafe in`.
             unsafe impl $crate::TypedKernel for $kernel {

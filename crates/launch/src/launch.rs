@@ -2,12 +2,11 @@
 
 use cuda_handles::capture::Enqueue;
 use cuda_handles::{AsStream, Kernel, Stream};
-use cuda_sys::{CUlaunchConfig, Call};
+use cuda_sys::Call;
 
-use crate::attribute::AttributeList;
-use crate::config::LaunchConfig;
 use crate::error::Result;
 use crate::params::Arguments;
+use crate::raw_config::raw_config;
 use crate::stream_config::StreamConfig;
 
 /// Something that can be launched on a stream: a [`Kernel`].
@@ -114,7 +113,7 @@ unsafe fn launch_with_attributes(
     arguments: &impl Arguments,
 ) -> Result<()> {
     let mut attributes = config.list();
-    let raw = raw_config(config.config(), stream, &mut attributes);
+    let raw = raw_config(config.config(), Some(stream), &mut attributes);
     let result = arguments.with_pointers(|pointers| {
         // SAFETY: function, stream and events are live, as their owners are; the attributes live as long as the call; the rest is the
         // caller's promise.
@@ -124,17 +123,6 @@ unsafe fn launch_with_attributes(
         }
     });
     Ok(stream.context().check(Call::cuLaunchKernelEx, result)?)
-}
-
-fn raw_config(config: &LaunchConfig, stream: &Stream, attributes: &mut AttributeList) -> CUlaunchConfig {
-    let mut raw = CUlaunchConfig::default();
-    (raw.gridDimX, raw.gridDimY, raw.gridDimZ) = config.grid().into();
-    (raw.blockDimX, raw.blockDimY, raw.blockDimZ) = config.block().into();
-    raw.sharedMemBytes = config.shared();
-    raw.hStream = stream.as_raw();
-    raw.attrs = attributes.as_mut_ptr();
-    raw.numAttrs = attributes.len() as u32;
-    raw
 }
 
 /// Gives the capture what the launch uses.

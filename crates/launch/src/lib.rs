@@ -11,10 +11,13 @@ mod error;
 mod kernel;
 mod launch;
 mod layout;
+mod occupancy;
 mod params;
 mod place;
+mod raw_config;
 mod signature;
 mod stream_config;
+mod tensor_map;
 mod typed;
 
 pub use arg::{ParamBytes, Scalar};
@@ -25,12 +28,15 @@ pub use error::{
     BrokenCondition, Error, LimitExceeded, OverlappingArguments, Refused, Result, Unavailable, WrongArguments,
 };
 pub use launch::Launch;
+pub use occupancy::{BestBlock, Occupancy};
 pub use params::{Arguments, KernelArg, OwnedParams, Params};
 pub use place::Place;
 pub use signature::{
-    Argument, ArgumentsOf, In, InOut, Memory, Out, Overlap, Parameter, ReadOnly, Signature, Struct, read_only,
+    Argument, ArgumentsOf, In, InOut, Memory, Out, Overlap, Parameter, ReadOnly, Signature, Struct, Tensor,
+    read_only,
 };
 pub use stream_config::{StreamConfig, Trigger};
+pub use tensor_map::{L2Promotion, Swizzle, TensorElement, TensorMap, Tiled};
 pub use typed::{Prepared, SafeKernel, TypedKernel};
 
 /// What the expansion of [`kernel!`] names.

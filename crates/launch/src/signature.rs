@@ -6,10 +6,12 @@ use core::marker::PhantomData;
 use std::sync::Arc;
 
 use cuda_handles::{Allocation, Buffer, Element, Slice};
+use cuda_sys::CUtensorMap;
 
 use crate::arg::Scalar;
 use crate::condition::{Int, Length, Scope};
 use crate::place::Place;
+use crate::tensor_map::{TensorElement, TensorMap};
 
 mod sealed {
     pub trait Sealed {}
@@ -124,7 +126,8 @@ macro_rules! scalars {
 }
 
 scalars!(Int<'s>, |value, scope| scope.int(value) => u8, u16, u32, u64, i8, i16, i32, i64);
-scalars!(f64, |value, _| f64::from(value) => f32, f64);
+scalars!(f64, |value, _| f64::from(value) => f32);
+scalars!(f64, |value, _| value => f64);
 #[cfg(feature = "half")]
 scalars!(f64, |value, _| f64::from(value) => half::f16, half::bf16);
 
@@ -141,7 +144,7 @@ impl<T: Scalar + fmt::Debug + 'static, const N: usize> Parameter for [T; N] {
     }
 
     #[inline]
-    fn known<'s>(value: &Self, _: &'s Scope) -> Self {
+    fn known(value: &Self, _: &Scope) -> Self {
         *value
     }
 
@@ -175,7 +178,7 @@ impl<T: Copy + Send + Sync + 'static> Parameter for Struct<T> {
     }
 
     #[inline]
-    fn known<'s>(value: &T, _: &'s Scope) -> T {
+    fn known(value: &T, _: &Scope) -> T {
         *value
     }
 
@@ -275,6 +278,49 @@ macro_rules! memory {
 }
 
 memory!(In false, Out true, InOut true);
+
+/// Declares a tensor map of elements of type `T`, as in `In<Tensor<f32>>`. Given as a `&TensorMap<T>`.
+#[derive(Debug)]
+pub struct Tensor<T>(PhantomData<fn() -> T>);
+
+macro_rules! tensors {
+    ($($access:ident $written:literal),*) => {$(
+        impl<T: TensorElement> Parameter for $access<Tensor<T>> {
+            type Value<'a> = &'a TensorMap<T>;
+            type Packed = CUtensorMap;
+            type Known<'s> = Length<'s>;
+
+            #[inline]
+            fn packed(value: &&TensorMap<T>) -> CUtensorMap {
+                *value.as_raw()
+            }
+
+            #[inline]
+            fn known<'s>(value: &&TensorMap<T>, scope: &'s Scope) -> Length<'s> {
+                Length(scope.int(value.len()))
+            }
+
+            #[inline]
+            fn memory<'a>(value: &Self::Value<'a>) -> Option<Memory<'a>> {
+                let (start, bytes) = (value.address(), value.size_bytes());
+                Some(Memory { allocation: value.allocation(), start, bytes, written: $written })
+            }
+
+            fn show(name: &str, value: &&TensorMap<T>, text: &mut dyn fmt::Write) -> fmt::Result {
+                write!(text, "{name}.len() = {}", value.len())
+            }
+        }
+
+        impl<'a, T: TensorElement> Argument<'a, $access<Tensor<T>>> for &'a TensorMap<T> {
+            #[inline]
+            fn value(self) -> &'a TensorMap<T> {
+                self
+            }
+        }
+    )*};
+}
+
+tensors!(In false, Out true, InOut true);
 
 /// Two arguments that share memory which the kernel writes, by their positions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

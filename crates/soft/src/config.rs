@@ -20,6 +20,7 @@ pub struct Config {
     pub(crate) memory: u64,
     pub(crate) multiprocessors: u32,
     pub(crate) reuse_addresses: bool,
+    pub(crate) branch_seed: Option<u64>,
 }
 
 /// An environment variable that does not say what it should.
@@ -44,6 +45,7 @@ impl Default for Config {
             memory: 4 << 30,
             multiprocessors: 132,
             reuse_addresses: false,
+            branch_seed: None,
         }
     }
 }
@@ -98,8 +100,17 @@ impl Config {
         self
     }
 
+    /// Runs the nodes of graphs in an order that is drawn from `seed` among those that the edges allow, instead of the order of creation:
+    /// what an edge should order, but does not, goes wrong with some seed.
+    #[must_use]
+    pub fn branch_order(mut self, seed: u64) -> Self {
+        self.branch_seed = Some(seed);
+        self
+    }
+
     /// The default configuration, changed by the environment: `CUDA_SOFT_VERSION` (`12.4`), `CUDA_SOFT_DEVICES` (`2`),
-    /// `CUDA_SOFT_CAPABILITY` (`8.0`) and `CUDA_SOFT_MEMORY` (bytes). Unset and empty variables change nothing.
+    /// `CUDA_SOFT_CAPABILITY` (`8.0`), `CUDA_SOFT_MEMORY` (bytes) and `CUDA_SOFT_BRANCH_ORDER` (a seed). Unset and empty variables change
+    /// nothing.
     ///
     /// # Errors
     /// A variable is set to something else.
@@ -118,6 +129,7 @@ impl Config {
         if let Some(bytes) = read("CUDA_SOFT_MEMORY", "a number of bytes", |text| text.parse().ok())? {
             config.memory = bytes;
         }
+        config.branch_seed = read("CUDA_SOFT_BRANCH_ORDER", "a number", |text| text.parse().ok())?;
         Ok(config)
     }
 }

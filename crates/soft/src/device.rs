@@ -67,9 +67,12 @@ pub(crate) fn attribute(attribute: Attribute, device: i32) -> Answer<i32> {
         | A::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED
         | A::CU_DEVICE_ATTRIBUTE_GLOBAL_L1_CACHE_SUPPORTED
         | A::CU_DEVICE_ATTRIBUTE_LOCAL_L1_CACHE_SUPPORTED => 1,
-        A::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH => since_9,
+        A::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH | A::CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED => since_9,
+        // File descriptors.
+        A::CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES => 1,
+        A::CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED => 1,
         A::CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT => 4,
-        // What this driver does not do: textures, surfaces, virtual memory management, sharing between processes.
+        // What this driver does not do: textures, surfaces, virtual memory management.
         Attribute(1..=LAST) => 0,
         _ => return Err(INVALID_VALUE),
     })

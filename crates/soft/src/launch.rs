@@ -29,8 +29,8 @@ pub(crate) const THREADS_PER_SM: u32 = 2048;
 pub(crate) const BLOCKS_PER_SM: u32 = 32;
 pub(crate) const REGISTERS_PER_SM: u32 = 65536;
 /// Most blocks of a portable cluster and of one that the kernel allows.
-pub(crate) const CLUSTER: u32 = 8;
-pub(crate) const NON_PORTABLE_CLUSTER: u32 = 16;
+const CLUSTER: u32 = 8;
+const NON_PORTABLE_CLUSTER: u32 = 16;
 
 /// The sizes of a launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,7 +140,13 @@ pub(crate) fn check(code: &Code, sizes: &Sizes, attributes: &Attributes) -> Answ
     Ok(())
 }
 
-fn check_cluster(code: &Code, grid: [u32; 3], attributes: &Attributes) -> Answer {
+/// The most blocks that a cluster of a kernel may have.
+pub(crate) fn most_cluster(code: &Code) -> u32 {
+    if code.settings.non_portable_cluster.load(Ordering::Relaxed) { NON_PORTABLE_CLUSTER } else { CLUSTER }
+}
+
+/// Whether the cluster that the attributes ask for, if they do, fits the kernel and divides the grid.
+pub(crate) fn check_cluster(code: &Code, grid: [u32; 3], attributes: &Attributes) -> Answer {
     let Some(cluster) = cluster(attributes) else { return Ok(()) };
     if cluster == [0, 0, 0] {
         return Ok(());
@@ -148,14 +154,9 @@ fn check_cluster(code: &Code, grid: [u32; 3], attributes: &Attributes) -> Answer
     if driver::config().capability < (9, 0) {
         return Err(NOT_SUPPORTED);
     }
-    let most = if code.settings.non_portable_cluster.load(Ordering::Relaxed) {
-        NON_PORTABLE_CLUSTER
-    } else {
-        CLUSTER
-    };
     let blocks = cluster.iter().fold(1u32, |product, size| product.saturating_mul(*size));
     let divides = cluster.iter().zip(grid).all(|(size, grid)| *size != 0 && grid % size == 0);
-    if divides && blocks <= most { Ok(()) } else { Err(INVALID_CLUSTER_SIZE) }
+    if divides && blocks <= most_cluster(code) { Ok(()) } else { Err(INVALID_CLUSTER_SIZE) }
 }
 
 /// Reads the attributes of a launch.

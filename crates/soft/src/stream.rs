@@ -11,6 +11,7 @@ use crate::code::Answer;
 use crate::context::{self, Context};
 use crate::fault::{self, Loss, crash};
 use crate::handle::{Kind, Slots};
+use crate::launch::Attributes;
 
 /// How a stream stands to the legacy stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +48,7 @@ pub(crate) struct Stream {
     pub(crate) context: Arc<Context>,
     pub(crate) manner: Manner,
     pub(crate) priority: i32,
+    pub(crate) attributes: Mutex<Attributes>,
     queue: Mutex<Queue>,
     changed: Condvar,
 }
@@ -108,6 +110,7 @@ fn make(handle: u64, context: Arc<Context>, manner: Manner, priority: i32) -> Ar
         context,
         manner,
         priority,
+        attributes: Mutex::default(),
         queue: Mutex::default(),
         changed: Condvar::new(),
     })

@@ -3,7 +3,9 @@
 use cuda_graph::{ContextExt, EmptyNode, Graph, GraphExec};
 use cuda_launch::{params, per};
 use cuda_tests::alone;
-use cuda_tests::states::{CALLS, LEN, PURE, Refusal, Row, State, Things, done, drops, prepared, row, try_all};
+use cuda_tests::states::{
+    CALLS, LEN, PURE, Refusal, Row, State, Things, done, drops, prepared, row, try_all,
+};
 
 #[test]
 fn without_a_current_context() {
@@ -129,15 +131,11 @@ fn reading() -> Vec<Row> {
 fn running() -> Vec<Row> {
     vec![
         prepared("Graph::instantiate", CALLS, drawn, |_, graph| done(graph.instantiate()?)),
-        prepared("GraphExec::launch", CALLS, executable, |things, mut exec| {
-            Ok(exec.launch(&things.home)?)
-        }),
+        prepared("GraphExec::launch", CALLS, executable, |things, mut exec| Ok(exec.launch(&things.home)?)),
         prepared("GraphExec::launch that has to wait", CALLS, unsettled, |things, mut exec| {
             Ok(exec.launch(&things.other)?)
         }),
-        prepared("GraphExec::upload", CALLS, executable, |things, mut exec| {
-            Ok(exec.upload(&things.home)?)
-        }),
+        prepared("GraphExec::upload", CALLS, executable, |things, mut exec| Ok(exec.upload(&things.home)?)),
         drops("drop of a graph", drawn),
         drops("drop of an executable", executable),
         drops("drop of an executable that has run", |things| {

@@ -1,9 +1,16 @@
+use cuda_handles::capture::CaptureMode;
 use cuda_handles::{Copy2d, Copy3d, Device, Error, MemoryKind, Stream};
-use cuda_tests::{Gate, Kind, alone, count, is_soft, live, no_leaks, settle, setup, skip};
+use cuda_tests::{Gate, Kind, alone, count, every_failure, is_soft, live, no_leaks, settle, setup, skip};
 use proptest::prelude::*;
 
 /// What a copy of boxes makes of the target.
-fn expected(source: &[u32], from: [usize; 3], target: &[u32], to: [usize; 3], extent: [usize; 3]) -> Vec<u32> {
+fn expected(
+    source: &[u32],
+    from: [usize; 3],
+    target: &[u32],
+    to: [usize; 3],
+    extent: [usize; 3],
+) -> Vec<u32> {
     let mut result = target.to_vec();
     let at = |[start, pitch, rows]: [usize; 3], [x, y, z]: [usize; 3]| start + (z * rows + y) * pitch + x;
     for z in 0..extent[2] {
@@ -216,6 +223,87 @@ fn plain_memory_needs_no_wait_and_is_freed_in_stream_order() {
 }
 
 #[test]
+fn whatever_call_of_a_copy_fails_nothing_stays_behind() {
+    let context = setup();
+    let stream = context.stream().unwrap();
+    let image = square(&stream, 4);
+    let shared = context.host_zeros::<u32>(16).unwrap().share();
+    let copy = |height| Copy2d {
+        source: image.as_slice(),
+        source_pitch: 4,
+        destination: shared.as_slice(),
+        destination_pitch: 4,
+        width: 2,
+        height,
+    };
+    // Once before, so that the stream and the reaper have what they keep.
+    stream.copy_2d(copy(2)).unwrap();
+    drop(context.alloc_blocking::<u32>(4).unwrap());
+    settle();
+    assert!(every_failure(|| stream.copy_2d(copy(4))) >= 1);
+    assert!(every_failure(|| stream.fill_2d(&image, 4, [2, 2], 1_u32)) >= 1);
+    assert!(every_failure(|| stream.copy_to_host(&image, &shared)) >= 1);
+    assert!(every_failure(|| stream.copy_from_host(&shared, &image)) >= 1);
+    assert!(every_failure(|| shared.read_blocking(&stream)) >= 2);
+    assert!(every_failure(|| context.alloc_blocking::<u32>(4)) >= 2);
+    assert!(every_failure(|| context.host_zeros::<u32>(4)) >= 2);
+    assert!(every_failure(|| context.managed_zeros::<u32>(4)) >= 2);
+}
+
+#[test]
+fn a_fill_of_memory_that_is_not_aligned_to_its_value_is_refused() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let bytes = stream.zeros::<u8>(16).unwrap();
+        let odd = bytes.sub_buffer(1..9).unwrap().cast::<[u8; 4]>().unwrap();
+        let error = stream.fill(&odd, [1; 4]).unwrap_err();
+        assert_eq!(error, Error::Unaligned { address: bytes.address() + 1, align: 4 });
+        assert_eq!(stream.fill_2d(&odd, 2, [1, 1], [1; 4]).unwrap_err(), error);
+        assert_eq!(bytes.read_blocking(&stream).unwrap(), [0; 16]);
+    });
+}
+
+#[test]
+fn captured_copies_and_fills_keep_their_memory() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let before = live().of(Kind::Allocation);
+        let (one, other) = (stream.upload(&[1_u32; 16]).unwrap(), stream.zeros::<u32>(16).unwrap());
+        let (plain, pinned) =
+            (context.alloc_blocking::<u32>(16).unwrap(), context.host_zeros::<u32>(16).unwrap().share());
+        let capture = stream.begin_capture(CaptureMode::ThreadLocal).unwrap();
+        stream.copy(&one, &other).unwrap();
+        stream.copy_from_host(&pinned, &plain).unwrap();
+        stream.fill(&other, 3).unwrap();
+        stream.fill_2d(&one, 4, [2, 2], 3_u32).unwrap();
+        let copy = Copy2d {
+            source: one.as_slice(),
+            source_pitch: 4,
+            destination: plain.as_slice(),
+            destination_pitch: 4,
+            width: 2,
+            height: 2,
+        };
+        stream.copy_2d(copy).unwrap();
+        assert!(matches!(one.read_blocking(&stream), Err(Error::Capturing { .. })));
+        assert!(matches!(stream.zeros::<u32>(1), Err(Error::Capturing { .. })));
+        let pinned = pinned.try_unique().unwrap_err();
+        let address = pinned.as_slice().address();
+        drop((one, other, plain, pinned));
+        let captured = capture.end().unwrap();
+        settle();
+        assert_eq!(live().of(Kind::Allocation), before + 3, "the capture's owners keep it");
+        let fresh = context.host_zeros::<u32>(16).unwrap();
+        assert_ne!(fresh.as_ptr().addr() as u64, address);
+        drop(captured);
+        settle();
+        assert_eq!(live().of(Kind::Allocation), before);
+    });
+}
+
+#[test]
 fn memory_as_bytes_and_back() {
     let context = setup();
     no_leaks(|| {
@@ -239,6 +327,11 @@ fn memory_is_copied_between_devices() {
         skip!("there is one device");
     }
     let second = Device::new(1).unwrap().context().unwrap();
+    // Once before, so that the reaper has the stream of its own that it keeps.
+    let pair = [second.stream().unwrap(), second.stream().unwrap()];
+    pair[1].fill(&pair[0].zeros::<u32>(1).unwrap(), 1).unwrap();
+    drop(pair);
+    settle();
     no_leaks(|| {
         let (here, there) = (context.stream().unwrap(), second.stream().unwrap());
         let (from, to) = (here.upload(&[1_u32, 2, 3]).unwrap(), there.zeros::<u32>(3).unwrap());

@@ -1,6 +1,8 @@
-use cuda_handles::{Buffer, Error, HostBuffer, MemoryKind, Owner, SharedHostBuffer, Slice, reaper};
+use cuda_handles::{
+    Buffer, Error, HostBuffer, MemoryKind, Owner, PoolOptions, SharedHostBuffer, Slice, reaper,
+};
 use cuda_sys::{CUresult, Call};
-use cuda_tests::{Gate, Kind, SOON, count, fail, live, no_leaks, settle, setup, until};
+use cuda_tests::{Gate, Kind, SOON, alone, count, fail, in_callback, live, no_leaks, settle, setup, until};
 
 /// Both kinds of memory that the host reaches.
 fn both(context: &cuda_handles::Context, len: usize) -> [HostBuffer<u32>; 2] {
@@ -11,7 +13,9 @@ fn both(context: &cuda_handles::Context, len: usize) -> [HostBuffer<u32>; 2] {
 fn host_memory_is_a_slice_of_zeros_while_unique() {
     let context = setup();
     no_leaks(|| {
-        for (mut host, kind) in both(&context, 1000).into_iter().zip([MemoryKind::Pinned, MemoryKind::Managed]) {
+        for (mut host, kind) in
+            both(&context, 1000).into_iter().zip([MemoryKind::Pinned, MemoryKind::Managed])
+        {
             assert_eq!((host.kind(), host.len()), (kind, 1000));
             assert_eq!(host.context(), &*context);
             assert!(host.iter().all(|value| *value == 0));
@@ -29,10 +33,10 @@ fn it_goes_to_the_device_and_back_without_a_wait_in_between() {
     no_leaks(|| {
         let stream = context.stream().unwrap();
         for mut source in both(&context, 256) {
-            let gate = Gate::close(&stream);
             let values: Vec<u32> = (0..256).collect();
             source.copy_from_slice(&values);
             let (source, target) = (source.share(), context.host_zeros::<u32>(256).unwrap().share());
+            let gate = Gate::close(&stream);
             let buffer = stream.zeros::<u32>(256).unwrap();
             stream.copy_from_host(&source, &buffer).unwrap();
             stream.copy_to_host(&buffer, &target).unwrap();
@@ -79,8 +83,8 @@ fn a_busy_stream_that_never_used_it_does_not_matter() {
     let context = setup();
     no_leaks(|| {
         let (used, busy) = (context.stream().unwrap(), context.stream().unwrap());
-        let gate = Gate::close(&busy);
         let shared = context.host_zeros::<u32>(64).unwrap().share();
+        let gate = Gate::close(&busy);
         used.fill(&shared, 1).unwrap();
         used.synchronize_blocking().unwrap();
         assert_eq!(shared.try_unique().unwrap()[63], 1);
@@ -93,8 +97,8 @@ fn work_of_a_stream_without_handles_still_counts() {
     let context = setup();
     no_leaks(|| {
         let stream = context.stream().unwrap();
-        let gate = Gate::close(&stream);
         let mut shared = context.host_zeros::<u32>(64).unwrap().share();
+        let gate = Gate::close(&stream);
         stream.fill(&shared, 9).unwrap();
         drop(stream);
         shared = shared.try_unique().unwrap_err();
@@ -193,8 +197,10 @@ fn memory_in_use_is_given_to_the_next_only_after_the_work() {
     let context = setup();
     no_leaks(|| {
         let stream = context.stream().unwrap();
-        let gate = Gate::close(&stream);
         let shared = context.host_zeros::<u32>(1 << 12).unwrap().share();
+        // There is another one to give: a new one might make the driver wait for the gate.
+        drop(context.host_zeros::<u32>(1 << 12).unwrap());
+        let gate = Gate::close(&stream);
         let address = shared.as_slice().address();
         stream.fill(&shared, 1).unwrap();
         drop(shared);
@@ -290,10 +296,63 @@ fn foreign_memory_that_cannot_be_is_refused() {
     unsafe {
         assert!(matches!(Buffer::<u32>::from_foreign(&context, 0, 1, ()), Err(Error::Cast { .. })));
         assert!(matches!(Buffer::<u32>::from_foreign(&context, 2, 1, ()), Err(Error::Cast { .. })));
-        assert!(matches!(Buffer::<u32>::from_foreign(&context, u64::MAX - 3, 1, ()), Err(Error::Cast { .. })));
+        assert!(matches!(
+            Buffer::<u32>::from_foreign(&context, u64::MAX - 3, 1, ()),
+            Err(Error::Cast { .. })
+        ));
         let empty = Buffer::<u32>::from_foreign(&context, 0, 0, ());
         assert!(empty.is_ok_and(|buffer| buffer.is_empty()));
     }
+}
+
+#[test]
+fn memory_is_dropped_in_a_host_function_without_a_refusal() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let (unused, used) = (context.host_zeros::<u32>(8).unwrap(), context.host_zeros::<u32>(8).unwrap());
+        let used = used.share();
+        stream.fill(&used, 1).unwrap();
+        let plain = context.alloc_blocking::<u32>(8).unwrap();
+        stream.fill(&plain, 1).unwrap();
+        let pool = context.pool(PoolOptions::default()).unwrap();
+        in_callback(&stream, move || drop((unused, used, plain, pool)));
+        stream.synchronize_blocking().unwrap();
+    });
+}
+
+#[test]
+fn memory_of_a_lost_context_is_dropped_without_calls_and_its_owners_with_it() {
+    alone!();
+    let context = setup();
+    let stream = context.stream().unwrap();
+    let (unused, shared) =
+        (context.host_zeros::<u32>(8).unwrap(), context.host_zeros::<u32>(8).unwrap().share());
+    let (plain, pool) =
+        (context.alloc_blocking::<u32>(8).unwrap(), context.pool(PoolOptions::default()).unwrap());
+    let pooled = stream.zeros_from::<u32>(&pool, 8).unwrap();
+    let owner = std::sync::Arc::new(stream.zeros::<u32>(8).unwrap());
+    let weak = std::sync::Arc::downgrade(&owner);
+    // SAFETY: the owner is the memory.
+    let foreign = unsafe { Buffer::<u32>::from_foreign(&context, owner.address(), 8, owner) }.unwrap();
+    for buffer in [&plain, &pooled, &foreign, shared.as_buffer()] {
+        stream.fill(buffer, 1).unwrap();
+    }
+    stream.synchronize_blocking().unwrap();
+    let injection = fail(Call::cuStreamSynchronize, 1, CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
+    assert!(matches!(stream.synchronize_blocking(), Err(Error::ContextLost(_))));
+    assert!(injection.hit());
+    drop(injection);
+    assert!(matches!(context.host_zeros::<u32>(8), Err(Error::ContextLost(_))));
+    assert!(matches!(context.alloc_blocking::<u32>(8), Err(Error::ContextLost(_))));
+    assert!(matches!(stream.copy_to_host(&plain, &shared), Err(Error::ContextLost(_))));
+    let shared = shared.try_unique().unwrap_err();
+    assert_eq!(unused[0], 0);
+    let ((), cost) = count(|| drop((unused, shared, plain, pooled, pool, foreign)));
+    assert_eq!(cost.total_anywhere(), 0, "{cost}");
+    assert!(until(SOON, || weak.strong_count() == 0));
+    let (_, cost) = count(reaper::drain);
+    assert_eq!(cost.total_anywhere(), 0, "{cost}");
 }
 
 #[test]

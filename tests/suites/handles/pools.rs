@@ -1,6 +1,6 @@
 use cuda_handles::{Device, Error, MemPool, MemoryKind, PoolAccess, PoolOptions, PoolReuse};
 use cuda_sys::{CUresult, Call};
-use cuda_tests::{Kind, alone, count, is_soft, live, no_leaks, settle, setup, skip, until, SOON};
+use cuda_tests::{Kind, SOON, alone, count, is_soft, live, no_leaks, settle, setup, skip, until};
 
 #[test]
 fn a_pool_gives_memory_and_takes_it_back() {
@@ -10,7 +10,11 @@ fn a_pool_gives_memory_and_takes_it_back() {
         let pool = context.pool(PoolOptions::default()).unwrap();
         pool.set_release_threshold(u64::MAX).unwrap();
         let (buffer, cost) = count(|| stream.zeros_from::<u32>(&pool, 1000).unwrap());
-        cost.assert_calls(&[("cuMemAllocFromPoolAsync", 1), ("cuMemsetD8Async", 1)]);
+        cost.assert_calls(&[
+            ("cuThreadExchangeStreamCaptureMode", 2),
+            ("cuMemAllocFromPoolAsync", 1),
+            ("cuMemsetD8Async", 1),
+        ]);
         assert_eq!(buffer.read_blocking(&stream).unwrap(), vec![0; 1000]);
         assert_eq!(buffer.allocation().kind(), MemoryKind::Pooled);
         assert_eq!(buffer.allocation().pool(), Some(&pool));
@@ -88,7 +92,9 @@ fn a_pool_with_a_limit_says_when_it_is_reached() {
         let Ok(pool) = context.pool(PoolOptions { max_bytes: 1 << 25, ..Default::default() }) else {
             skip!("no limited pools here")
         };
-        let Err(error) = stream.zeros_from::<u8>(&pool, 1 << 27) else { skip!("the driver ignores the limit") };
+        let Err(error) = stream.zeros_from::<u8>(&pool, 1 << 27) else {
+            skip!("the driver ignores the limit")
+        };
         assert!(matches!(error, Error::OutOfMemory { asked, .. } if asked == 1 << 27), "{error:?}");
         assert_eq!(stream.zeros_from::<u8>(&pool, 1 << 20).unwrap().len(), 1 << 20);
     });
@@ -118,6 +124,24 @@ fn a_device_can_use_its_own_pool_and_others_once_granted() {
                 assert_eq!(pool.access(device).unwrap(), PoolAccess::ReadWrite);
             }
         }
+    });
+}
+
+#[test]
+fn a_stream_that_is_short_of_memory_waits_for_what_is_being_freed() {
+    let context = setup();
+    no_leaks(|| {
+        let (home, other) = (context.stream().unwrap(), context.stream().unwrap());
+        let buffer = home.upload(&[1_u32; 16]).unwrap();
+        other.fill(&buffer, 2).unwrap();
+        drop(buffer);
+        settle();
+        let injection = cuda_tests::fail(Call::cuMemAllocAsync, 1, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+        let (outcome, cost) = count(|| home.zeros::<u32>(16));
+        assert!(injection.hit());
+        assert_eq!(outcome.unwrap().read_blocking(&home).unwrap(), [0; 16]);
+        assert_eq!((cost.calls("cuMemAllocAsync"), cost.calls("cuStreamWaitEvent")), (2, 1), "{cost}");
+        assert_eq!(cost.calls("cuEventCreate"), cost.calls("cuEventDestroy"), "{cost}");
     });
 }
 

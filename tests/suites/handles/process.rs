@@ -2,7 +2,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use cuda_handles::{Buffer, Error, Event, Kernel, Stream};
-use cuda_tests::{Gate, alone, count, kernel, setup, until};
+use cuda_tests::{Gate, alone, count, in_forked_child, kernel, setup, until};
 
 type Things = (Stream, Event, Buffer<u32>, Buffer<u32>, Kernel);
 
@@ -52,36 +52,17 @@ fn a_forked_child_drops_without_calling_the_driver() {
     let (event, saxpy) = (context.event().unwrap(), kernel(&context, "saxpy"));
     home.synchronize_blocking().unwrap();
     let things = (plain.clone(), shared.clone(), event.clone(), saxpy.clone(), home.clone(), other.clone());
-    // SAFETY: the child runs only what follows and ends with `_exit`.
-    let child = unsafe { libc::fork() };
-    assert!(child >= 0);
-    if child == 0 {
+    let in_child = || {
         drop(things);
-        let ((), cost) = count(|| drop((plain, shared, event, saxpy)));
+        let ((), cost) = count(|| drop((plain.clone(), shared, event, saxpy)));
         let quiet = cost.total_anywhere() == 0;
         let refused =
             matches!(home.query(), Err(Error::Forked)) && matches!(context.event(), Err(Error::Forked));
-        let ((), cost) = count(|| drop((home, other)));
-        let code = i32::from(!quiet) + 2 * i32::from(!refused) + 4 * i32::from(cost.total_anywhere() != 0);
-        // SAFETY: ends this process without running what belongs to the parent.
-        unsafe { libc::_exit(code) };
-    }
-    let mut status = 0;
-    let ended = until(Duration::from_secs(20), || {
-        // SAFETY: the child is ours and the out pointer is valid.
-        unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) == child }
-    });
-    if !ended {
-        // SAFETY: the child is ours.
-        unsafe { libc::kill(child, libc::SIGKILL) };
-    }
-    assert!(ended, "the child hangs");
-    assert!(libc::WIFEXITED(status), "the child crashed: status {status:#x}");
-    assert_eq!(
-        libc::WEXITSTATUS(status),
-        0,
-        "1: drops called the driver, 2: a call was not refused, 4: as 1, for streams"
-    );
-    drop(things);
+        let ((), cost) = count(|| drop((home.clone(), other)));
+        u8::from(!quiet) + 2 * u8::from(!refused) + 4 * u8::from(cost.total_anywhere() != 0)
+    };
+    // SAFETY: what other threads may have locked is not used there.
+    let code = unsafe { in_forked_child(in_child) };
+    assert_eq!(code, 0, "1: drops called the driver, 2: a call was not refused, 4: as 1, for streams");
     assert_eq!(plain.read_blocking(&home).unwrap(), [1; 8], "the parent goes on");
 }

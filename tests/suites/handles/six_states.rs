@@ -1,12 +1,14 @@
 //! Every operation of the crate in each of the six states.
 
+use cuda_handles::capture::CaptureMode;
 use cuda_handles::{
-    Context, Device, Event, EventOptions, GraphHandle, Image, Kernel, Library, Stream, StreamOptions,
-    UserObject, reaper,
+    Buffer, Context, Copy2d, Device, Event, EventOptions, GraphHandle, Image, Kernel, Library, Linker,
+    LoadOptions, MemPool, PoolOptions, PoolReuse, SharedHostBuffer, Stream, StreamOptions, UserObject,
+    reaper,
 };
-use cuda_sys::CUdevice_attribute;
+use cuda_sys::{CUdevice_attribute, CUfunction_attribute};
 use cuda_tests::states::{
-    CALLS, DEVICE, Expected, LEN, PURE, Row, State, Things, done, drops, prepared, row, try_all,
+    CALLS, DEVICE, Expected, LEN, PURE, Refusal, Row, State, Things, done, drops, prepared, row, try_all,
 };
 use cuda_tests::{SMALL, alone};
 
@@ -43,12 +45,11 @@ fn with_the_context_lost() {
 }
 
 fn rows() -> Vec<Row> {
-    [devices(), contexts(), streams(), events(), memory(), libraries(), graphs(), ends()]
+    [devices(), contexts(), streams(), events(), memory(), copies(), pools(), libraries(), graphs(), ends()]
         .into_iter()
         .flatten()
         .collect()
 }
-
 
 fn devices() -> Vec<Row> {
     vec![
@@ -108,11 +109,23 @@ fn streams() -> Vec<Row> {
             // SAFETY: the stream lives.
             done(unsafe { Stream::from_raw(&things.context, things.home.as_raw()) }?)
         }),
-        row("Stream::query", CALLS, |things| done(things.home.query()?)),
+        // The one call that the driver answers in a host function.
+        row("Stream::query", CALLS.but(State::Callback, Expected::Works), |things| {
+            done(things.home.query()?)
+        }),
         row("Stream::synchronize_blocking", CALLS, |things| Ok(things.home.synchronize_blocking()?)),
         row("Stream::record", CALLS, |things| Ok(things.home.record(&things.event)?)),
         row("Stream::wait", CALLS, |things| Ok(things.other.wait(&things.event)?)),
         row("Stream::wait_for", CALLS, |things| Ok(things.other.wait_for(&things.home)?)),
+        row("Stream::capture_id", PURE, |things| done(things.home.capture_id())),
+        row("Stream::begin_capture, ActiveCapture::end", CALLS, |things| {
+            done(things.other.begin_capture(CaptureMode::ThreadLocal)?.end()?)
+        }),
+        row("Stream::begin_capture, GLOBAL, and a fill", CALLS, |things| {
+            let capture = things.home.begin_capture(CaptureMode::Global)?;
+            things.home.fill(&things.buffer, 1)?;
+            done(capture.end()?)
+        }),
     ]
 }
 
@@ -135,7 +148,7 @@ fn events() -> Vec<Row> {
     ]
 }
 
-fn timed_events(things: &Things) -> Result<(Event, Event), cuda_tests::states::Refusal> {
+fn timed_events(things: &Things) -> Result<(Event, Event), Refusal> {
     let options = EventOptions { timing: true, ..EventOptions::default() };
     let (start, end) = (things.context.event_with(options)?, things.context.event_with(options)?);
     things.home.record(&start)?;
@@ -158,9 +171,7 @@ fn memory() -> Vec<Row> {
             let (from, to) = (things.buffer.slice(..8)?, things.buffer.slice(8..16)?);
             Ok(things.home.copy(from, to)?)
         }),
-        row("Buffer::read_blocking", CALLS, |things| {
-            done(things.buffer.read_blocking(&things.home)?)
-        }),
+        row("Buffer::read_blocking", CALLS, |things| done(things.buffer.read_blocking(&things.home)?)),
         row("Buffer::read_into_blocking", CALLS, |things| {
             Ok(things.buffer.read_into_blocking(&things.home, &mut [0; LEN])?)
         }),
@@ -176,6 +187,71 @@ fn memory() -> Vec<Row> {
     ]
 }
 
+type Pinned = (SharedHostBuffer<u32>, Buffer<u32>);
+
+fn pinned(things: &Things) -> Result<Pinned, Refusal> {
+    Ok((things.context.host_zeros(LEN)?.share(), things.buffer.clone()))
+}
+
+fn copies() -> Vec<Row> {
+    vec![
+        row("Context::alloc_blocking", CALLS, |things| done(things.context.alloc_blocking::<u32>(LEN)?)),
+        row("Context::host_zeros", CALLS, |things| done(things.context.host_zeros::<u32>(LEN)?)),
+        row("Context::managed_zeros", CALLS, |things| done(things.context.managed_zeros::<u32>(LEN)?)),
+        prepared("SharedHostBuffer::clone, slice, try_unique", PURE, pinned, |_, (pinned, _)| {
+            drop((pinned.clone(), pinned.slice(1..)?));
+            pinned.try_unique().map_or_else(done, done)
+        }),
+        prepared("Stream::copy_to_host", CALLS, pinned, |things, (pinned, buffer)| {
+            Ok(things.home.copy_to_host(&buffer, &pinned)?)
+        }),
+        prepared("Stream::copy_from_host", CALLS, pinned, |things, (pinned, buffer)| {
+            Ok(things.home.copy_from_host(&pinned, &buffer)?)
+        }),
+        prepared("SharedHostBuffer::read_blocking", CALLS, pinned, |things, (pinned, _)| {
+            done(pinned.read_blocking(&things.home)?)
+        }),
+        prepared("SharedHostBuffer::write_blocking", CALLS, pinned, |things, (pinned, _)| {
+            Ok(pinned.write_blocking(&things.home, &[1; LEN])?)
+        }),
+        row("Stream::fill_2d", CALLS, |things| Ok(things.home.fill_2d(&things.buffer, 8, [4, 8], 1)?)),
+        row("Stream::copy_2d", CALLS, |things| {
+            let (source, destination) = (things.buffer.slice(..32)?, things.buffer.slice(32..)?);
+            let (source_pitch, destination_pitch) = (8, 8);
+            let copy = Copy2d { source, source_pitch, destination, destination_pitch, width: 4, height: 4 };
+            Ok(things.home.copy_2d(copy)?)
+        }),
+    ]
+}
+
+fn pool(things: &Things) -> Result<MemPool, Refusal> {
+    Ok(things.context.pool(PoolOptions::default())?)
+}
+
+fn pools() -> Vec<Row> {
+    vec![
+        row("Context::pool", CALLS, |things| done(things.context.pool(PoolOptions::default())?)),
+        row("Context::default_pool", CALLS, |things| done(things.context.default_pool()?)),
+        prepared("Stream::zeros_from", CALLS, pool, |things, pool| {
+            done(things.home.zeros_from::<u32>(&pool, LEN)?)
+        }),
+        prepared("MemPool::release_threshold, set", CALLS, pool, |_, pool| {
+            let bytes = pool.release_threshold()?;
+            Ok(pool.set_release_threshold(bytes)?)
+        }),
+        prepared("MemPool::reuses, set", CALLS, pool, |_, pool| {
+            let allowed = pool.reuses(PoolReuse::Opportunistic)?;
+            Ok(pool.set_reuse(PoolReuse::Opportunistic, allowed)?)
+        }),
+        prepared("MemPool::usage, reset_high_water", CALLS, pool, |_, pool| {
+            pool.usage()?;
+            Ok(pool.reset_high_water()?)
+        }),
+        prepared("MemPool::trim", CALLS, pool, |_, pool| Ok(pool.trim(0)?)),
+        prepared("MemPool::access", CALLS, pool, |things, pool| done(pool.access(things.context.device())?)),
+    ]
+}
+
 fn libraries() -> Vec<Row> {
     vec![
         row("Kernel::attributes, parameters, name, from_raw", PURE, |things| {
@@ -184,9 +260,27 @@ fn libraries() -> Vec<Row> {
             // SAFETY: the kernel's library is loaded.
             done(unsafe { Kernel::from_raw(kernel.as_raw()) }?)
         }),
-        row("Library::load", CALLS, |things| {
-            done(Library::load(&things.context, Image::Ptx(SMALL))?)
+        row("Library::load", CALLS, |things| done(Library::load(&things.context, Image::Ptx(SMALL))?)),
+        row("Library::load_with", CALLS, |things| {
+            let options = LoadOptions { max_registers: Some(64), ..LoadOptions::default() };
+            done(Library::load_with(&things.context, Image::Ptx(SMALL), &options)?)
         }),
+        row("Library::kernel_names", CALLS, |things| done(things.increment.library().kernel_names()?)),
+        row("Linker::new, add, link", CALLS, |things| {
+            let mut linker = Linker::new(&things.context)?;
+            linker.add("small", Image::Ptx(SMALL))?;
+            done(linker.link()?)
+        }),
+        row("Kernel::attribute, set_attribute", CALLS, |things| {
+            let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
+            let value = things.increment.attribute(attribute)?;
+            Ok(things.increment.set_attribute(attribute, value)?)
+        }),
+        row("Kernel::set_max_dynamic_shared_bytes", CALLS, |things| {
+            let bytes = things.increment.max_dynamic_shared_bytes();
+            Ok(things.increment.set_max_dynamic_shared_bytes(bytes)?)
+        }),
+        row("Kernel::load_now", CALLS, |things| Ok(things.increment.load_now()?)),
         row("Library::kernel", CALLS, |things| done(things.increment.library().kernel("saxpy")?)),
     ]
 }
@@ -204,7 +298,7 @@ fn graphs() -> Vec<Row> {
     ]
 }
 
-fn user_object(things: &Things) -> Result<(GraphHandle, UserObject), cuda_tests::states::Refusal> {
+fn user_object(things: &Things) -> Result<(GraphHandle, UserObject), Refusal> {
     Ok((GraphHandle::create(&things.context)?, UserObject::new(&things.context, Box::new(()))?))
 }
 
@@ -221,6 +315,19 @@ fn ends() -> Vec<Row> {
             things.other.fill(&buffer, 1)?;
             Ok(buffer)
         }),
+        drops("drop of a plain buffer", |things| Ok(things.context.alloc_blocking::<u32>(LEN)?)),
+        drops("drop of a pinned buffer", |things| Ok(things.context.host_zeros::<u32>(LEN)?)),
+        drops("drop of a pinned buffer in use", |things| {
+            let (pinned, buffer) = pinned(things)?;
+            things.other.copy_from_host(&pinned, &buffer)?;
+            Ok(pinned)
+        }),
+        drops("drop of managed memory", |things| Ok(things.context.managed_zeros::<u32>(LEN)?)),
+        drops("drop of a pool", pool),
+        drops("drop of a pool with a buffer of it", |things| {
+            let pool = pool(things)?;
+            Ok((things.home.zeros_from::<u32>(&pool, LEN)?, pool))
+        }),
         drops("drop of a buffer with its home stream", |things| {
             Ok(things.context.stream()?.zeros::<u32>(LEN)?)
         }),
@@ -233,9 +340,7 @@ fn ends() -> Vec<Row> {
             drop(both);
             Ok(())
         }),
-        row("reaper::pending", PURE, |_| {
-            done(reaper::pending())
-        }),
+        row("reaper::pending", PURE, |_| done(reaper::pending())),
         row("reaper::drain", PURE, |_| {
             reaper::drain();
             Ok(())

@@ -1,7 +1,9 @@
 //! The fault sweep over the crate: each driver call of these scenarios fails in turn.
 
+use cuda_handles::capture::CaptureMode;
 use cuda_handles::{
-    Device, Error, EventOptions, GraphHandle, Image, Library, StreamOptions, UserObject,
+    Copy2d, Device, Error, EventOptions, GraphHandle, Image, Library, Linker, LoadOptions, PoolOptions,
+    PoolReuse, StreamOptions, UserObject,
 };
 use cuda_tests::{SMALL, setup, sweep, used_stream};
 
@@ -109,4 +111,91 @@ fn graphs_and_user_objects() {
         given_back.release_from(&graph)
     });
     assert!(cases >= 15, "{cases}");
+}
+
+#[test]
+fn plain_pinned_and_managed_memory() {
+    let context = setup();
+    let (home, other) = (used_stream(&context), used_stream(&context));
+    let cases = sweep("plain, pinned and managed memory", || -> Result<(), Error> {
+        let plain = context.alloc_blocking::<u32>(16)?;
+        home.fill(&plain, 3)?;
+        let (pinned, managed) =
+            (context.host_zeros::<u32>(16)?.share(), context.managed_zeros::<u32>(16)?.share());
+        home.copy_to_host(&plain, &pinned)?;
+        other.wait_for(&home)?;
+        other.copy_from_host(&pinned, managed.slice(..)?)?;
+        assert_eq!(managed.read_blocking(&other)?, [3; 16]);
+        pinned.write_blocking(&home, &[4; 16])?;
+        assert_eq!(pinned.read_blocking(&home)?, [4; 16]);
+        Ok(())
+    });
+    assert!(cases >= 40, "{cases}");
+}
+
+#[test]
+fn pools() {
+    let context = setup();
+    let home = used_stream(&context);
+    let cases = sweep("pools", || -> Result<(), Error> {
+        let pool = context.pool(PoolOptions::default())?;
+        pool.set_release_threshold(1 << 20)?;
+        pool.set_reuse(PoolReuse::Opportunistic, false)?;
+        assert!(!pool.reuses(PoolReuse::Opportunistic)?);
+        let buffer = home.zeros_from::<u32>(&pool, 16)?;
+        assert!(pool.usage()?.used >= 64);
+        drop(buffer);
+        home.synchronize_blocking()?;
+        pool.trim(0)?;
+        pool.reset_high_water()
+    });
+    assert!(cases >= 40, "{cases}");
+}
+
+#[test]
+fn rectangles() {
+    let context = setup();
+    let home = used_stream(&context);
+    let cases = sweep("rectangles", || -> Result<(), Error> {
+        let (from, to) = (home.zeros::<u32>(64)?, home.zeros::<u32>(64)?);
+        home.fill_2d(&from, 8, [4, 8], 5)?;
+        let (source, destination) = (from.as_slice(), to.as_slice());
+        let (source_pitch, destination_pitch) = (8, 8);
+        home.copy_2d(Copy2d { source, source_pitch, destination, destination_pitch, width: 4, height: 8 })?;
+        assert_eq!(to.read_blocking(&home)?.iter().sum::<u32>(), 4 * 8 * 5);
+        Ok(())
+    });
+    assert!(cases >= 20, "{cases}");
+}
+
+#[test]
+fn linking_and_attributes() {
+    let context = setup();
+    let cases = sweep("linking and attributes", || -> Result<(), Error> {
+        let mut linker = Linker::with(&context, &LoadOptions { line_info: true, ..LoadOptions::default() })?;
+        linker.add("small", Image::Ptx(SMALL))?;
+        let kernel = linker.link()?.kernel("increment")?;
+        kernel.set_max_dynamic_shared_bytes(1024)?;
+        assert_eq!(kernel.max_dynamic_shared_bytes(), 1024);
+        kernel.load_now()
+    });
+    assert!(cases >= 30, "{cases}");
+}
+
+#[test]
+fn captures() {
+    let context = setup();
+    let (home, other) = (used_stream(&context), used_stream(&context));
+    let buffer = home.upload(&[1_u32; 16]).unwrap();
+    let cases = sweep("captures", || -> Result<(), Error> {
+        let capture = home.begin_capture(CaptureMode::ThreadLocal)?;
+        home.fill(&buffer, 1)?;
+        other.wait_for(&home)?;
+        other.fill(&buffer, 2)?;
+        home.wait_for(&other)?;
+        let captured = capture.end()?;
+        assert!(!captured.owners.is_empty());
+        Ok(())
+    });
+    assert!(cases >= 20, "{cases}");
 }

@@ -3,12 +3,14 @@
 
 mod across;
 mod arguments;
+mod attributes;
 mod compiled;
 mod cost;
 mod limits;
+mod occupancy;
 mod order;
 mod owned;
 mod results;
-mod typed;
 mod six_states;
 mod sweep;
+mod typed;

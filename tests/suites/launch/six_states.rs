@@ -1,8 +1,13 @@
 //! Every operation of the crate in each of the six states.
 
-use cuda_launch::{Arguments, Launch, LaunchConfig, OwnedParams, params, per};
-use cuda_tests::alone;
-use cuda_tests::states::{CALLS, LEN, PURE, Refusal, Row, State, Things, drops, prepared, row, try_all};
+use cuda_handles::Image;
+use cuda_launch::{
+    Arguments, Launch, LaunchConfig, OwnedParams, StreamConfig, TypedKernel, kernel, params, per,
+};
+use cuda_tests::states::{
+    CALLS, LEN, PURE, Refusal, Row, State, Things, done, drops, prepared, row, try_all,
+};
+use cuda_tests::{SMALL, alone};
 
 #[test]
 fn without_a_current_context() {
@@ -37,6 +42,17 @@ fn with_the_context_lost() {
 }
 
 const N: u32 = LEN as u32;
+
+kernel! {
+    // SAFETY: the kernel in the image has these parameters, and each thread touches the element of its own number, if that is below `n`.
+    unsafe in Image::Ptx(SMALL);
+
+    fn increment(values: InOut<u32>, n: u32) where values.len() >= n;
+}
+
+fn typed(things: &Things) -> Result<increment, Refusal> {
+    Ok(increment::load(&things.context)?)
+}
 
 fn config() -> LaunchConfig {
     per(LEN, 32)
@@ -76,6 +92,30 @@ fn rows() -> Vec<Row> {
                 Ok(unsafe { things.increment.launch(&things.other, config(), params![&buffer, N]) }?)
             },
         ),
+        row("launch with attributes", CALLS, |things| {
+            let config = config().priority(0);
+            // SAFETY: as above.
+            Ok(unsafe { things.increment.launch(&things.home, config, params![&things.buffer, N]) }?)
+        }),
+        prepared(
+            "launch with a completion event",
+            CALLS,
+            |things| Ok(things.context.event()?),
+            |things, event| {
+                let config: StreamConfig<'_> = config().completion_event(&event);
+                // SAFETY: as above.
+                Ok(unsafe { things.increment.launch(&things.home, config, params![&things.buffer, N]) }?)
+            },
+        ),
+        row("load of a typed kernel", CALLS, |things| done(typed(things)?)),
+        prepared("prepare of a typed kernel", PURE, typed, |things, kernel| {
+            kernel.prepare(&config(), (&things.buffer, N))?;
+            Ok(())
+        }),
+        prepared("launch of a typed kernel", CALLS, typed, |things, kernel| {
+            Ok(kernel.launch(&things.home, config(), (&things.buffer, N))?)
+        }),
+        drops("drop of a typed kernel", typed),
         drops("drop of an owning holder", |things| {
             let buffer = things.home.zeros::<u32>(LEN)?;
             Ok(params![&buffer, N].into_owned())

@@ -1,7 +1,8 @@
 //! The fault sweep over the crate: each driver call of these scenarios fails in turn.
 
-use cuda_launch::{Error, Launch, params, per};
-use cuda_tests::{kernel, setup, sweep, used_stream};
+use cuda_handles::Image;
+use cuda_launch::{Error, Launch, kernel as declare, params, per};
+use cuda_tests::{SMALL, kernel, setup, sweep, used_stream};
 
 #[test]
 fn launches_at_home_and_elsewhere() {
@@ -54,4 +55,28 @@ fn from_the_image_to_the_result() {
         Ok(())
     });
     assert!(cases >= 60, "{cases}");
+}
+
+declare! {
+    // SAFETY: the kernel in the image has these parameters, and each thread touches the element of its own number, if that is below `n`.
+    unsafe in Image::Ptx(SMALL);
+
+    fn saxpy(n: u32, a: f32, x: In<f32>, y: InOut<f32>)
+    where x.len() >= n, y.len() >= n, grid.x * block.x >= n;
+}
+
+#[test]
+fn typed_kernels_and_attributes() {
+    let context = setup();
+    let home = used_stream(&context);
+    let cases = sweep("typed kernels and attributes", || -> Result<(), Error> {
+        let saxpy = saxpy::load(&context)?;
+        let (x, y) = (home.upload(&[1.0_f32; 8])?, home.zeros::<f32>(8)?);
+        saxpy.launch(&home, per(8, 32), (8, 2.0, &x, &y))?;
+        let done = context.event()?;
+        saxpy.launch(&home, per(8, 32).priority(0).completion_event(&done), (8, 2.0, &x, &y))?;
+        assert_eq!(y.read_blocking(&home)?, [4.0; 8]);
+        Ok(())
+    });
+    assert!(cases >= 40, "{cases}");
 }

@@ -279,8 +279,16 @@ impl HostMemory {
             return;
         }
         // Streams whose handles are gone can only become idle.
-        users.retain(|user| !user.gate().closed || !user.is_idle());
-        users.push(Arc::clone(stream));
+        let is_over = |user: &Arc<RawStream>| {
+            let closed = user.gate().closed;
+            closed && user.is_idle()
+        };
+        let (over, mut kept): (SmallVec<[_; 2]>, SmallVec<[_; 2]>) = users.drain(..).partition(is_over);
+        kept.push(Arc::clone(stream));
+        *users = kept;
+        drop(users);
+        // The last reference destroys the stream: not under the lock.
+        drop(over);
     }
 }
 
@@ -351,51 +359,63 @@ impl fmt::Debug for Allocation {
     }
 }
 
-/// The driver's allocation in a stream's order.
+/// The driver's allocation in a stream's order. When memory is short, what waits to be freed is freed first, and the stream waits for that.
 fn allocate_on(home: &Stream, pool: Option<&MemPool>, bytes: usize) -> Result<CUdeviceptr> {
-    let _turn = home.raw_stream().enqueue();
-    home.refuse_capture("allocating a buffer")?;
     let driver = home.context().driver();
-    match pool {
+    let mut address = 0;
+    // The turn is for one attempt: freeing in between needs it as well.
+    let mut attempt = || -> Result<CUresult> {
+        let _turn = home.raw_stream().enqueue();
+        home.refuse_capture("allocating a buffer")?;
+        let _mode = capture_mode::relaxed(driver);
         // SAFETY: stream and pool are alive and the out pointer valid.
-        Some(pool) => allocate(home.context(), Call::cuMemAllocFromPoolAsync, bytes, |out| unsafe {
-            driver.cuMemAllocFromPoolAsync(out, bytes, pool.as_raw(), home.as_raw())
-        }),
-        // SAFETY: the stream is alive and the out pointer valid.
-        None => allocate(home.context(), Call::cuMemAllocAsync, bytes, |out| unsafe {
-            driver.cuMemAllocAsync(out, bytes, home.as_raw())
-        }),
+        let code = unsafe {
+            match pool {
+                Some(pool) => {
+                    driver.cuMemAllocFromPoolAsync(&raw mut address, bytes, pool.as_raw(), home.as_raw())
+                }
+                None => driver.cuMemAllocAsync(&raw mut address, bytes, home.as_raw()),
+            }
+        };
+        Ok(code)
+    };
+    let mut code = attempt()?;
+    if code == CUresult::CUDA_ERROR_OUT_OF_MEMORY {
+        reaper::free_pending();
+        reaper::wait_for_frees(home.raw_stream());
+        code = attempt()?;
     }
+    let call = match pool {
+        Some(_) => Call::cuMemAllocFromPoolAsync,
+        None => Call::cuMemAllocAsync,
+    };
+    allocated(home.context(), call, code, bytes)?;
+    Ok(address)
 }
 
 /// The driver's allocation for all streams.
 fn allocate_plain(context: &Context, bytes: usize) -> Result<CUdeviceptr> {
-    let _current = context.enter()?;
-    // SAFETY: the context is current and the out pointer valid.
-    allocate(context, Call::cuMemAlloc, bytes, |out| unsafe { context.driver().cuMemAlloc(out, bytes) })
-}
-
-/// Asks for memory; when it is short, what waits to be freed is freed first.
-fn allocate(
-    context: &Context,
-    call: Call,
-    bytes: usize,
-    ask: impl Fn(*mut CUdeviceptr) -> CUresult,
-) -> Result<CUdeviceptr> {
     let mut address = 0;
-    let mut attempt = || {
+    let mut attempt = || -> Result<CUresult> {
+        let _current = context.enter()?;
         let _mode = capture_mode::relaxed(context.driver());
-        ask(&raw mut address)
+        // SAFETY: the context is current and the out pointer valid.
+        Ok(unsafe { context.driver().cuMemAlloc(&raw mut address, bytes) })
     };
-    let mut code = attempt();
+    let mut code = attempt()?;
     if code == CUresult::CUDA_ERROR_OUT_OF_MEMORY {
         reaper::free_pending();
-        code = attempt();
+        code = attempt()?;
     }
+    allocated(context, Call::cuMemAlloc, code, bytes)?;
+    Ok(address)
+}
+
+/// The result of an allocation, with the numbers if memory is short.
+fn allocated(context: &Context, call: Call, code: CUresult, bytes: usize) -> Result<()> {
     if code == CUresult::CUDA_ERROR_OUT_OF_MEMORY {
         let (free, total) = context.memory_info().unwrap_or((0, 0));
         return Err(Error::OutOfMemory { asked: bytes, free, total });
     }
-    context.check(call, code)?;
-    Ok(address)
+    context.check(call, code)
 }

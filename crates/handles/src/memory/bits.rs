@@ -1,5 +1,7 @@
 //! Fill values.
 
+use cuda_sys::CUdeviceptr;
+
 use super::element::Element;
 use crate::error::{Error, Result};
 
@@ -20,11 +22,28 @@ impl Bits {
             ref bytes => Err(Error::FillSize { bytes: bytes.len() }),
         }
     }
+
+    /// The value itself, if memory that starts here can be filled with it.
+    pub(super) fn at(self, address: CUdeviceptr) -> Result<Self> {
+        let align = match self {
+            Self::One(_) => 1,
+            Self::Two(_) => 2,
+            Self::Four(_) => 4,
+        };
+        if address.is_multiple_of(align) { Ok(self) } else { Err(Error::Unaligned { address, align }) }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fills_start_where_their_values_may() {
+        assert_eq!(Bits::Four(1).at(8), Ok(Bits::Four(1)));
+        assert_eq!(Bits::One(1).at(7), Ok(Bits::One(1)));
+        assert_eq!(Bits::Two(1).at(7), Err(Error::Unaligned { address: 7, align: 2 }));
+    }
 
     #[test]
     fn fill_values_by_size() {

@@ -100,8 +100,10 @@ impl Stream {
         source.allocation().ready_on(self)?;
         destination.allocation().ready_on(self)?;
         let turn = self.enqueue()?;
-        turn.keep(source.allocation())?;
-        turn.keep(destination.allocation())?;
+        if turn.is_captured()? {
+            turn.keep(source.allocation())?;
+            turn.keep(destination.allocation())?;
+        }
         // SAFETY: the description is complete, and the rectangles lie in memory that lives until after this point of the stream, or as long as
         // the graph it is captured into.
         let code = unsafe { self.context().driver().cuMemcpy2DAsync(&raw const params, self.as_raw()) };
@@ -143,8 +145,10 @@ impl Stream {
         source.allocation().ready_on(self)?;
         destination.allocation().ready_on(self)?;
         let turn = self.enqueue()?;
-        turn.keep(source.allocation())?;
-        turn.keep(destination.allocation())?;
+        if turn.is_captured()? {
+            turn.keep(source.allocation())?;
+            turn.keep(destination.allocation())?;
+        }
         // SAFETY: the description is complete, and the boxes lie in memory that lives until after this point of the stream, or as long as the
         // graph it is captured into.
         let code = unsafe { self.context().driver().cuMemcpy3DAsync(&raw const params, self.as_raw()) };
@@ -157,7 +161,7 @@ impl Stream {
     /// Stands on `cuMemsetD2D8Async`, `cuMemsetD2D16Async` and `cuMemsetD2D32Async`, CUDA 3.2.
     ///
     /// # Errors
-    /// A value of another size, a pitch below the width, a rectangle that leaves the slice, memory of another context, or what the driver
+    /// A value of another size, memory that is not aligned to that size, a pitch below the width, a rectangle that leaves the slice, memory of another context, or what the driver
     /// answers.
     #[doc(alias = "cuMemsetD2D8Async")]
     #[doc(alias = "cuMemsetD2D16Async")]
@@ -170,7 +174,7 @@ impl Stream {
         value: T,
     ) -> Result<()> {
         let memory = memory.into();
-        let bits = Bits::of(&value)?;
+        let bits = Bits::of(&value)?.at(memory.address())?;
         let shape = Shape { pitch, rows: height, extent: [width, height, 1] };
         shape.check_in("the slice of a fill", memory.len())?;
         if shape.is_empty() {
@@ -178,7 +182,9 @@ impl Stream {
         }
         memory.allocation().ready_on(self)?;
         let turn = self.enqueue()?;
-        turn.keep(memory.allocation())?;
+        if turn.is_captured()? {
+            turn.keep(memory.allocation())?;
+        }
         let (driver, stream, address) = (self.context().driver(), self.as_raw(), memory.address());
         let pitch = shape.plain().pitch * size_of::<T>();
         // SAFETY: the rectangle lies in memory that lives until after this point of the stream, or as long as the graph it is captured into,

@@ -32,7 +32,8 @@ impl Context {
 }
 
 impl Stream {
-    /// A buffer of `len` elements, all bytes zero. This stream is its home. Waits for nothing.
+    /// A buffer of `len` elements, all bytes zero. This stream is its home. Waits for nothing; if memory is short, the stream is made to wait for
+    /// what the [reaper](crate::reaper) is freeing.
     ///
     /// Stands on `cuMemAllocAsync`, CUDA 11.2, and `cuMemsetD8Async`, CUDA 3.2.
     ///
@@ -91,19 +92,21 @@ impl Stream {
     /// Stands on `cuMemsetD8Async`, `cuMemsetD16Async` and `cuMemsetD32Async`, CUDA 3.2.
     ///
     /// # Errors
-    /// The value has another size, the memory is of another context, or what the driver answers.
+    /// The value has another size, the memory is not aligned to that size or of another context, or what the driver answers.
     #[doc(alias = "cuMemsetD8Async")]
     #[doc(alias = "cuMemsetD16Async")]
     #[doc(alias = "cuMemsetD32Async")]
     pub fn fill<'a, T: Element>(&self, memory: impl Into<Slice<'a, T>>, value: T) -> Result<()> {
         let memory = memory.into();
-        let bits = Bits::of(&value)?;
+        let bits = Bits::of(&value)?.at(memory.address())?;
         if memory.is_empty() {
             return Ok(());
         }
         memory.allocation().ready_on(self)?;
         let turn = self.enqueue()?;
-        turn.keep(memory.allocation())?;
+        if turn.is_captured()? {
+            turn.keep(memory.allocation())?;
+        }
         let (driver, stream) = (self.context().driver(), self.as_raw());
         let (address, len) = (memory.address(), memory.len());
         // SAFETY: the range lies in memory that lives until after this point of the stream, and is aligned to its elements.
@@ -146,8 +149,10 @@ impl Stream {
         source.allocation().ready_on(self)?;
         destination.allocation().ready_on(self)?;
         let turn = self.enqueue()?;
-        turn.keep(source.allocation())?;
-        turn.keep(destination.allocation())?;
+        if turn.is_captured()? {
+            turn.keep(source.allocation())?;
+            turn.keep(destination.allocation())?;
+        }
         // SAFETY: both ranges lie in memory that lives until after this point of the stream, or as long as the graph it is captured into.
         let (call, code) = unsafe { copy_call(self, &source, &destination) };
         self.context().check(call, code)
@@ -225,10 +230,12 @@ impl<T: Element> Slice<'_, T> {
     /// Stands on `cuMemcpyDtoHAsync`, CUDA 3.2, and `cuStreamSynchronize`.
     ///
     /// # Errors
-    /// The stream is of another context or capturing, or what the driver answers.
+    /// The stream is of another context or capturing, the host has not enough memory, or what the driver answers.
     #[doc(alias = "cuMemcpyDtoHAsync")]
     pub fn read_blocking(self, stream: &Stream) -> Result<Vec<T>> {
-        let mut elements = Vec::with_capacity(self.len());
+        let mut elements = Vec::new();
+        let room = elements.try_reserve_exact(self.len());
+        room.map_err(|_| Error::HostVector { bytes: self.size_bytes() })?;
         // SAFETY: the vector has room for as many elements.
         unsafe { self.read_to(stream, elements.as_mut_ptr()) }?;
         // SAFETY: the read has written them all, and every bit pattern is a value.

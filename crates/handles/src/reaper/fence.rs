@@ -6,7 +6,6 @@
 //! reached; the reaper asks from time to time.
 
 use core::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -124,19 +123,18 @@ impl Fences {
 
     /// Whether something waits for a later try.
     pub(crate) fn has_postponed(&self) -> bool {
-        !(self.postponed.is_empty() && self.held.is_empty() && self.owners.is_empty())
+        !(self.postponed.is_empty() && self.held.is_empty())
             || members().iter().any(|member| member.gate().closed)
     }
 
-    /// [`work`](Self::work), and drops the owners of foreign memory that nothing uses any more.
-    pub(crate) fn work_and_drop(&mut self) -> usize {
-        let done = self.work();
-        let owners = core::mem::take(&mut self.owners);
-        let dropped = owners.into_iter().map(|owner| {
-            let _ = catch_unwind(AssertUnwindSafe(|| drop(owner)));
-            queue::one_done();
-        });
-        done + dropped.count()
+    /// Whether [`take_owners`](Self::take_owners) would give some.
+    pub(crate) fn has_owners(&self) -> bool {
+        !self.owners.is_empty()
+    }
+
+    /// The owners of foreign memory that nothing uses any more, to be dropped without the turn: that may take as long as it likes.
+    pub(crate) fn take_owners(&mut self) -> Vec<Arc<dyn Any + Send + Sync>> {
+        core::mem::take(&mut self.owners)
     }
 
     /// Frees what waits, and lets go of streams without handles. Returns how much was done. Runs nobody's destructors.
@@ -264,6 +262,22 @@ impl Fences {
             done += 1;
         }
         done
+    }
+
+    /// Makes a stream wait for all that was freed in the lane of its context. A failure changes nothing.
+    pub(crate) fn let_wait_for_frees(&self, stream: &RawStream) {
+        let context = stream.context();
+        let Some(lane) = self.lanes.iter().find(|lane| same(&lane.context, context)) else { return };
+        let Ok(event) = record_new(context, lane.stream.get()) else { return };
+        let turn = stream.enqueue();
+        if matches!(stream.is_capturing(), Ok(false)) {
+            // SAFETY: stream and event are alive.
+            let code = unsafe { context.driver().cuStreamWaitEvent(stream.raw(), event.get(), 0) };
+            // Only to take note of a lost context: the allocation that follows has the answer that matters.
+            let _ = context.check(Call::cuStreamWaitEvent, code);
+        }
+        drop(turn);
+        queue::destroy(context, Object::Event(event));
     }
 
     /// The reaper's stream in a context, made when first needed and kept as long as the process.

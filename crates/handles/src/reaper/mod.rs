@@ -13,7 +13,7 @@
 //! - Libraries are unloaded, and the free list is freed, by [`drain`] alone, since both make the launches of every thread wait.
 //! - After its context was lost, in a forked child and while the process exits, a drop makes no driver call.
 //!
-//! The reaper is one thread, started when something first waits for it. It keeps one stream per context. The end of the process stops it in
+//! The reaper is a thread, started when something first waits for it, and a second one for destructors of other code, which may be slow. It keeps one stream per context. The end of the process stops it in
 //! bounded time.
 
 mod fence;
@@ -23,7 +23,7 @@ mod raw_stream;
 mod spare;
 mod worker;
 
-pub use queue::{DropFailure, pending, set_hook};
+pub use queue::{DropFailure, manual, pending, set_hook};
 pub use worker::drain;
 
 pub(crate) use fence::{Free, Freed, close, expect_across, join, push_free};
@@ -33,4 +33,4 @@ pub(crate) use queue::{
 };
 pub(crate) use raw_stream::{RawStream, create_event};
 pub(crate) use spare::{HostBlock, HostKind, give, kept, take};
-pub(crate) use worker::{free_pending, start as start_thread};
+pub(crate) use worker::{free_pending, start as start_thread, wait_for_frees};

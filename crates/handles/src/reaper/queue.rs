@@ -87,7 +87,8 @@ pub fn pending() -> usize {
 }
 
 /// Gives failures of drops to `hook`, in place of the hook before. It runs on whatever thread dropped, the reaper's included; a panic in it
-/// is caught and lost. Without a hook, failures are silent.
+/// is caught and lost. Without a hook, failures are silent; with the feature `tracing` they are warnings of the target
+/// `cuda_handles::reaper`.
 pub fn set_hook(hook: fn(&DropFailure)) {
     *HOOK.write().unwrap_or_else(PoisonError::into_inner) = Some(hook);
 }
@@ -98,10 +99,19 @@ pub(crate) fn report(what: &'static str, error: Error) {
         return;
     }
     let hook = *HOOK.read().unwrap_or_else(PoisonError::into_inner);
-    if let Some(hook) = hook {
-        let _ = catch_unwind(AssertUnwindSafe(|| hook(&DropFailure { what, error })));
-    }
+    let failure = DropFailure { what, error };
+    let _ = catch_unwind(AssertUnwindSafe(|| hook.unwrap_or(default_hook)(&failure)));
 }
+
+/// The hook where none is set.
+#[cfg(feature = "tracing")]
+fn default_hook(failure: &DropFailure) {
+    tracing::warn!(target: "cuda_handles::reaper", what = failure.what, error = %failure.error, "a drop failed");
+}
+
+/// The hook where none is set.
+#[cfg(not(feature = "tracing"))]
+fn default_hook(_failure: &DropFailure) {}
 
 /// One more thing waits.
 pub(crate) fn expect_one() {
@@ -122,6 +132,13 @@ pub(crate) fn set_starter(starter: fn() -> Option<Thread>) {
 pub(crate) fn start() -> Option<&'static Thread> {
     let starter = STARTER.get()?;
     THREAD.get_or_init(starter).as_ref()
+}
+
+/// Does without the reaper's thread, for hosts that allow none: what waits then waits for [`drain`](super::drain), which such a host calls from
+/// time to time. To be called before the library is used; says whether there is no thread now. Once one runs it is too late.
+#[must_use]
+pub fn manual() -> bool {
+    THREAD.get_or_init(|| None).is_none()
 }
 
 /// Lets the reaper look at what waits.

@@ -182,7 +182,7 @@ impl RawStream {
         let gate = self.gate();
         let driver = self.context.driver();
         let code = if gate.closed && !self.owned {
-            let Some(marker) = self.marker.get() else { return false };
+            let Some(marker) = self.marker.get().filter(|_| !gate.unmarked) else { return false };
             let _mode = capture_mode::relaxed(driver);
             // SAFETY: the event is ours; it was recorded behind the stream's last work.
             unsafe { driver.cuEventQuery(marker.get()) }
@@ -245,7 +245,10 @@ impl RawStream {
         // The hook may do anything.
         drop(gate);
         if let Some(error) = failed {
-            queue::report("recording the last work of an adopted stream (what it used stays allocated)", error);
+            queue::report(
+                "recording the last work of an adopted stream (what it used stays allocated)",
+                error,
+            );
         }
     }
 

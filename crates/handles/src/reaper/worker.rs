@@ -1,7 +1,10 @@
 //! The reaper's thread, and doing its work on another one.
 
+use core::any::Any;
 use core::cell::Cell;
-use std::sync::{Mutex, Once, PoisonError, TryLockError};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, TryLockError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
@@ -10,6 +13,7 @@ use cuda_sys::{CUresult, Call};
 use super::fence::Fences;
 use super::list::Node;
 use super::queue::{self, LIBRARIES, OBJECTS, PAYLOADS, Unused};
+use super::raw_stream::RawStream;
 use super::spare;
 use crate::capture_mode;
 use crate::process;
@@ -22,6 +26,9 @@ thread_local! {
     static WORKING: Cell<bool> = const { Cell::new(false) };
 }
 
+/// Threads that are running destructors of other code; those may be in the driver.
+static DESTRUCTORS: AtomicUsize = AtomicUsize::new(0);
+
 /// How long what was postponed waits for its next try, at first and at most.
 const SOON: Duration = Duration::from_millis(5);
 const LATE: Duration = Duration::from_secs(1);
@@ -29,11 +36,12 @@ const LATE: Duration = Duration::from_secs(1);
 /// How long the end of the process waits for the reaper to leave the driver.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Does everything that waits, and waits for what the reaper's thread is doing; returns how much this call did itself.
+/// Does everything that waits, and waits for what the reaper's thread is doing in the driver, but not for a destructor that it is running;
+/// returns how much this call did itself.
 ///
 /// This is the only place where libraries are unloaded and pinned and managed memory is freed. The driver waits for all running work of the device
-/// in these calls, and while it does, launches of other threads wait as well: drain where that is no matter. Nothing else here waits for the device; memory is freed in stream
-/// order. What the driver forbids at the moment (a stream whose work has to be waited for is capturing; this is a host function) stays
+/// in these calls, and while it does, launches of other threads wait as well: drain where that is no matter. Nothing else here waits
+/// for the device; memory is freed in stream order. What the driver forbids at the moment (a stream whose work has to be waited for is capturing; this is a host function) stays
 /// [`pending`](super::pending).
 ///
 /// Callable from any thread. From a destructor that the reaper runs it does nothing and returns 0. Do not hold a lock that such a destructor
@@ -44,21 +52,23 @@ pub fn drain() -> usize {
     if WORKING.get() || !process::is_running() {
         return 0;
     }
-    let mut fences = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    as_worker(|| rounds(&mut fences, true))
+    as_worker(|| rounds(true))
 }
 
-/// The part of [`drain`] that frees memory and runs nobody's destructors, unless somebody is at it already; for an allocation that failed.
+/// The part of [`drain`] that frees memory in stream order and runs nobody's destructors; for an allocation that failed.
 pub(crate) fn free_pending() {
     if WORKING.get() || !process::is_running() {
         return;
     }
-    let mut fences = match TURN.try_lock() {
-        Ok(fences) => fences,
-        Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-        Err(TryLockError::WouldBlock) => return,
-    };
+    let mut fences = turn();
     as_worker(|| objects() + fences.work());
+}
+
+/// Makes `stream` wait for the frees that the reaper has enqueued in its context, for an allocation that failed. A failure changes nothing.
+pub(crate) fn wait_for_frees(stream: &RawStream) {
+    if !WORKING.get() && process::is_running() {
+        turn().let_wait_for_frees(stream);
+    }
 }
 
 /// Starts the thread.
@@ -69,22 +79,47 @@ pub(crate) fn start() -> Option<Thread> {
         // SAFETY: the handler waits a bounded time and panics nowhere.
         unsafe { libc::atexit(stop) };
     });
-    let thread = thread::Builder::new().name("cuda-reaper".to_owned()).spawn(run).ok()?;
+    let dropping = spawn("cuda-reaper-drop", drop_for_others);
+    // Where there can be only one thread, it does both.
+    let thread = spawn("cuda-reaper", move || run(dropping.as_ref()))?;
+    Some(thread)
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Option<Thread> {
+    let thread = thread::Builder::new().name(name.to_owned()).spawn(work).ok()?;
     Some(thread.thread().clone())
 }
 
-fn run() {
+/// The reaper's thread. Destructors of other code run on `dropping`, so that a slow one keeps no memory from being freed.
+fn run(dropping: Option<&Thread>) {
     let mut pause = SOON;
     while process::is_running() {
-        let mut fences = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        let done = as_worker(|| rounds(&mut fences, false));
-        let again = fences.has_postponed() || !OBJECTS.is_empty();
-        drop(fences);
+        let done = as_worker(|| match dropping {
+            None => rounds(false),
+            Some(dropping) => {
+                let mut fences = turn();
+                let done = objects() + fences.work();
+                if fences.has_owners() || !PAYLOADS.is_empty() {
+                    dropping.unpark();
+                }
+                done
+            }
+        });
+        let again = turn().has_postponed() || !OBJECTS.is_empty();
         if again {
             thread::park_timeout(pause);
             pause = if done == 0 { LATE.min(pause * 2) } else { SOON };
         } else {
             pause = SOON;
+            thread::park();
+        }
+    }
+}
+
+fn drop_for_others() {
+    while process::is_running() {
+        let owners = turn().take_owners();
+        if as_worker(|| destructors(owners)) == 0 {
             thread::park();
         }
     }
@@ -103,14 +138,15 @@ fn as_worker<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
 
+fn turn() -> MutexGuard<'static, Fences> {
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Rounds until one finds nothing to do: what is dropped in one may leave more.
-fn rounds(fences: &mut Fences, unload: bool) -> usize {
+fn rounds(unload: bool) -> usize {
     let mut total = 0;
     while process::is_running() {
-        let done = payloads()
-            + objects()
-            + fences.work_and_drop()
-            + if unload { libraries() + spare::free_all() } else { 0 };
+        let done = round(unload);
         total += done;
         if done == 0 {
             break;
@@ -119,12 +155,36 @@ fn rounds(fences: &mut Fences, unload: bool) -> usize {
     total
 }
 
+/// First what the driver frees, with the turn; then the destructors of other code, without it: one that is slow holds nobody up.
+fn round(unload: bool) -> usize {
+    let mut fences = turn();
+    let done = objects() + fences.work() + if unload { libraries() + spare::free_all() } else { 0 };
+    let owners = fences.take_owners();
+    drop(fences);
+    done + destructors(owners)
+}
+
+fn destructors(owners: Vec<Arc<dyn Any + Send + Sync>>) -> usize {
+    DESTRUCTORS.fetch_add(1, Ordering::AcqRel);
+    let done = payloads() + drop_owners(owners);
+    DESTRUCTORS.fetch_sub(1, Ordering::AcqRel);
+    done
+}
+
 fn payloads() -> usize {
     let released = PAYLOADS.take().map(|payload| {
         payload.release();
         queue::one_done();
     });
     released.count()
+}
+
+fn drop_owners(owners: Vec<Arc<dyn Any + Send + Sync>>) -> usize {
+    let dropped = owners.into_iter().map(|owner| {
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(owner)));
+        queue::one_done();
+    });
+    dropped.count()
 }
 
 fn objects() -> usize {
@@ -185,12 +245,11 @@ extern "C" fn stop() {
         return;
     }
     let end = Instant::now() + PATIENCE;
-    loop {
+    while Instant::now() < end {
         match TURN.try_lock() {
-            Ok(turn) => return core::mem::forget(turn),
             Err(TryLockError::Poisoned(_)) => return,
-            Err(TryLockError::WouldBlock) if Instant::now() > end => return,
-            Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(1)),
+            Ok(turn) if DESTRUCTORS.load(Ordering::Acquire) == 0 => return core::mem::forget(turn),
+            Ok(_) | Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(1)),
         }
     }
 }

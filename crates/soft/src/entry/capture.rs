@@ -13,7 +13,8 @@ use crate::code::{Answer, INVALID_VALUE};
 use crate::gate::{put, put_if, required, slice};
 use crate::graph::capture::{self, Info};
 use crate::graph::edge;
-use crate::graph::store::{Edge, graphs};
+use crate::graph::edge_data::Edge;
+use crate::graph::store::graphs;
 use crate::handle::{number, to_raw};
 use crate::stream::{self, Stream};
 
@@ -139,7 +140,7 @@ entries! {
         Ok(())
     }
 
-    owned fn cuStreamIsCapturing(h_stream: CUstream, status: *mut Status) {
+    owned_in_callbacks fn cuStreamIsCapturing(h_stream: CUstream, status: *mut Status) {
         let stream = stream::get(number(h_stream))?;
         let out = InfoOut { status, ..InfoOut::NOTHING };
         write_info(&stream, &out)

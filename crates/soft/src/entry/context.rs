@@ -208,7 +208,7 @@ entries! {
         stream::synchronize_context(&*given_or_current(ctx)?)
     }
 
-    init fn cuThreadExchangeStreamCaptureMode(mode: *mut CUstreamCaptureMode) {
+    initialised fn cuThreadExchangeStreamCaptureMode(mode: *mut CUstreamCaptureMode) {
         if mode.is_null() {
             crash("cuThreadExchangeStreamCaptureMode is given a null pointer");
         }

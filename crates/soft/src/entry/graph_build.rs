@@ -13,8 +13,9 @@ use crate::code::{Answer, ILLEGAL_STATE, INVALID_VALUE, NOT_SUPPORTED, OPERATING
 use crate::fault::crash;
 use crate::gate::{put, required, slice};
 use crate::graph::build::{self, Wanted, given};
+use crate::graph::edge_data::Edge;
 use crate::graph::payload::{KernelNode, Payload};
-use crate::graph::store::{Edge, Owner, graphs};
+use crate::graph::store::{Owner, graphs};
 use crate::graph::{capture, edge};
 use crate::handle::{number, to_raw};
 use crate::launch::Attributes;

@@ -6,7 +6,8 @@ use super::Entries;
 use crate::code::{Answer, INVALID_VALUE, LOSSY_QUERY};
 use crate::gate::{required, slice};
 use crate::graph::edge;
-use crate::graph::store::{Edge, graphs};
+use crate::graph::edge_data::Edge;
+use crate::graph::store::graphs;
 use crate::handle::{number, to_raw};
 
 pub(super) const fn add(entries: Entries) -> Entries {

@@ -146,7 +146,7 @@ entries! {
             Wanted::Free(_) | Wanted::Conditional(_) => Err(NOT_SUPPORTED),
             Wanted::Plain(payload) if matches!(*payload, Payload::Alloc(_)) => Err(NOT_SUPPORTED),
             Wanted::Plain(payload) => exec::set_params(number(exec), number(node), &payload),
-            Wanted::Child { graph, .. } => exec::set_child(number(exec), number(node), graph),
+            Wanted::Child { graph, .. } => update::set_child(number(exec), number(node), graph),
         }
     }
 
@@ -201,7 +201,7 @@ entries! {
     }
 
     init fn cuGraphExecChildGraphNodeSetParams(exec: CUgraphExec, node: CUgraphNode, child: CUgraph) {
-        exec::set_child(number(exec), number(node), number(child))
+        update::set_child(number(exec), number(node), number(child))
     }
 
     init fn cuGraphNodeSetEnabled(exec: CUgraphExec, node: CUgraphNode, enabled: c_uint) {

@@ -12,7 +12,7 @@ use crate::gate::{required, slice};
 use crate::graph::capture;
 use crate::graph::payload::{KernelNode, KernelSpec, Payload};
 use crate::handle::number;
-use crate::launch::{self, AttributeValue, Attributes, COOPERATIVE, PACKED_TOO_LARGE, Sizes};
+use crate::launch::{self, AttributeValue, Attributes, COOPERATIVE, PACKED_TOO_LARGE, PRIORITY, Sizes};
 use crate::module::{self, Function};
 use crate::stream;
 
@@ -51,7 +51,11 @@ unsafe fn enqueue(
         let arguments = unsafe { launch::read_arguments(&function.code, params, extra, PACKED_TOO_LARGE)? };
         let programmatic = launch::is_programmatic(attributes);
         let kept = attributes.iter().filter(|(id, _)| launch::is_node_attribute(**id));
-        let attributes = kept.map(|(id, value)| (*id, *value)).collect();
+        let mut attributes: Attributes = kept.map(|(id, value)| (*id, *value)).collect();
+        if stream.priority != 0 {
+            let priority = CUlaunchAttributeValue { priority: stream.priority };
+            attributes.entry(PRIORITY).or_insert(AttributeValue(priority));
+        }
         let spec = KernelSpec { function, sizes, arguments, attributes };
         return capture::add(&stream, Payload::Kernel(KernelNode::new(spec)), programmatic).map(drop);
     }

@@ -42,6 +42,7 @@ pub(super) const fn add(entries: Entries) -> Entries {
         cuMemGetInfo,
         cuMemGetAddressRange,
         cuPointerGetAttribute,
+        cuPointerSetAttribute,
         cuPointerGetAttributes,
         ..entries
     }
@@ -209,8 +210,11 @@ entries! {
             return Ok(());
         }
         if capture::is_captured(&stream)? {
-            let free = capture::add_with(&stream, |all, graph, dependencies| all.add_free(graph, dependencies, dptr));
-            return free.map(drop);
+            // Another thread may end the capture just now; then the free is an ordinary one.
+            let free = capture::add_where_captured(&stream, |all, graph, after| all.add_free(graph, after, dptr))?;
+            if free.is_some() {
+                return Ok(());
+            }
         }
         capture_mode::check_call()?;
         let found = memory::find_start(dptr).filter(|found| found.origin.is_on_device()).ok_or(INVALID_VALUE)?;
@@ -290,6 +294,15 @@ entries! {
     live fn cuPointerGetAttribute(data: *mut c_void, attribute: CUpointer_attribute, pointer: CUdeviceptr) {
         required(data)?;
         write_attribute(data, attribute, pointer)
+    }
+
+    live fn cuPointerSetAttribute(value: *const c_void, attribute: CUpointer_attribute, pointer: CUdeviceptr) {
+        required(value)?;
+        // The only attribute that can be set. Copies here are as synchronous as it asks for anyway.
+        if attribute != Attribute::CU_POINTER_ATTRIBUTE_SYNC_MEMOPS {
+            return Err(INVALID_VALUE);
+        }
+        memory::find(pointer).filter(|found| found.origin.is_on_device()).map(drop).ok_or(INVALID_VALUE)
     }
 
     live fn cuPointerGetAttributes(

@@ -14,12 +14,15 @@ mod ipc;
 mod jit;
 mod launch;
 pub(crate) mod link;
+mod managed;
 mod memory;
 mod module;
 mod occupancy;
 mod peer;
 mod pool;
 mod stream;
+mod stream_attribute;
+mod tensor_map;
 mod user_object;
 
 use core::ffi::{CStr, c_void};
@@ -95,9 +98,12 @@ impl Entries {
 pub(crate) static ENTRIES: Entries = {
     let entries = init::add(Entries::MISSING);
     let entries = context::add(device::add(entries));
-    let entries = peer::add(copy::add(pool::add(memory::add(entries))));
-    let entries = capture::add(ipc::add(event::add(stream::add(entries))));
-    let entries = occupancy::add(launch::add(link::add(module::add(entries))));
+    let entries = managed::add(pool::add(memory::add(entries)));
+    let entries = peer::add(copy::add(entries));
+    let entries = stream_attribute::add(stream::add(entries));
+    let entries = capture::add(ipc::add(event::add(entries)));
+    let entries = tensor_map::add(link::add(module::add(entries)));
+    let entries = occupancy::add(launch::add(entries));
     let entries = graph_node::add(graph_edges::add(graph_build::add(entries)));
     user_object::add(graph_exec::add(entries))
 };

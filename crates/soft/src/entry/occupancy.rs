@@ -5,11 +5,11 @@ use core::ffi::{c_int, c_uint};
 use cuda_sys::{CUfunction, CUlaunchConfig, CUoccupancyB2DSize};
 
 use super::Entries;
-use crate::code::{Answer, INVALID_VALUE};
+use crate::code::{Answer, INVALID_VALUE, NOT_SUPPORTED};
 use crate::driver;
-use crate::gate::{put, required};
+use crate::gate::{put, required, slice};
 use crate::handle::number;
-use crate::launch::{BLOCKS_PER_SM, CLUSTER, MAX_SHARED, MAX_THREADS, SHARED_PER_SM, blocks_per_sm};
+use crate::launch::{self, BLOCKS_PER_SM, MAX_SHARED, MAX_THREADS, SHARED_PER_SM, blocks_per_sm};
 use crate::module::{self, Code};
 
 pub(super) const fn add(entries: Entries) -> Entries {
@@ -37,6 +37,14 @@ fn active(function: CUfunction, threads: c_int, shared: usize) -> Answer<c_int> 
     let threads = u32::try_from(threads).ok().filter(|threads| *threads > 0).ok_or(INVALID_VALUE)?;
     let shared = u32::try_from(shared).unwrap_or(u32::MAX);
     Ok(blocks_per_sm(&code, threads, shared) as c_int)
+}
+
+fn grid(config: &CUlaunchConfig) -> [u32; 3] {
+    [config.gridDimX, config.gridDimY, config.gridDimZ]
+}
+
+fn threads(config: &CUlaunchConfig) -> u32 {
+    config.blockDimX.saturating_mul(config.blockDimY).saturating_mul(config.blockDimZ)
 }
 
 /// # Safety
@@ -125,15 +133,23 @@ entries! {
 
     live fn cuOccupancyMaxActiveClusters(out: *mut c_int, f: CUfunction, config: *const CUlaunchConfig) {
         required(config)?;
-        let config = &*config;
-        let threads = config.blockDimX.saturating_mul(config.blockDimY).saturating_mul(config.blockDimZ);
-        let blocks = blocks_per_sm(&*code(f)?, threads, config.sharedMemBytes);
-        put(out, (blocks * driver::config().multiprocessors / CLUSTER) as c_int)
+        let (code, config) = (code(f)?, &*config);
+        let attributes = launch::read_attributes(slice(config.attrs.cast_const(), config.numAttrs as usize)?)?;
+        launch::check_cluster(&code, grid(config), &attributes)?;
+        let cluster = launch::cluster(&attributes).filter(|cluster| *cluster != [0; 3]).unwrap_or([1; 3]);
+        let blocks = blocks_per_sm(&code, threads(config), config.sharedMemBytes);
+        put(out, (blocks * driver::config().multiprocessors / cluster.iter().product::<u32>()) as c_int)
     }
 
     live fn cuOccupancyMaxPotentialClusterSize(out: *mut c_int, f: CUfunction, config: *const CUlaunchConfig) {
         required(config)?;
-        code(f)?;
-        put(out, CLUSTER as c_int)
+        let (code, config) = (code(f)?, &*config);
+        if driver::config().capability < (9, 0) {
+            return Err(NOT_SUPPORTED);
+        }
+        if blocks_per_sm(&code, threads(config), config.sharedMemBytes) == 0 {
+            return Err(INVALID_VALUE);
+        }
+        put(out, launch::most_cluster(&code) as c_int)
     }
 }

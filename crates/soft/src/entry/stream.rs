@@ -7,7 +7,7 @@ use cuda_sys::{CUcontext, CUdevice, CUevent, CUgreenCtx, CUhostFn, CUstream, CUs
 
 use super::Entries;
 use crate::callback::{self, Callback};
-use crate::code::{Answer, INVALID_HANDLE, INVALID_VALUE, NOT_READY};
+use crate::code::{Answer, INVALID_HANDLE, INVALID_VALUE, NOT_PERMITTED, NOT_READY};
 use crate::context::current;
 use crate::device::GREATEST_PRIORITY;
 use crate::gate::{put, put_if, required};
@@ -86,9 +86,12 @@ entries! {
         create(ph_stream, flags, priority)
     }
 
-    owned fn cuStreamDestroy(h_stream: CUstream) {
+    owned_in_callbacks fn cuStreamDestroy(h_stream: CUstream) {
         if number(h_stream) <= 2 {
             return Err(INVALID_HANDLE);
+        }
+        if callback::inside() {
+            return Err(NOT_PERMITTED);
         }
         capture::forget_stream(&*stream::get(number(h_stream))?);
         stream::destroy(number(h_stream)).map(drop).ok_or(INVALID_HANDLE)

@@ -9,11 +9,12 @@ use cuda_sys::{
     CUmemLocationType, Version,
 };
 
+use super::edge_data::Edge;
 use super::memory_node;
 use super::payload::{
     AllocNode, Condition, ConditionalNode, CopyNode, FillNode, KernelNode, KernelSpec, Payload,
 };
-use super::store::{Edge, Graphs, Owner};
+use super::store::{Graphs, Owner};
 use crate::callback::Callback;
 use crate::code::{
     Answer, INVALID_CONTEXT, INVALID_DEVICE, INVALID_HANDLE, INVALID_VALUE, NOT_SUPPORTED, OUT_OF_MEMORY,

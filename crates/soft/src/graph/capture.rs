@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cuda_sys::{CUgraphEdgeData, CUgraphNode, CUresult, CUstreamCaptureMode};
 
+use super::edge_data::Edge;
 use super::payload::Payload;
-use super::store::{Edge, Graphs, Owner, graphs};
+use super::store::{Graphs, Owner, graphs};
 use crate::callback::Callback;
 use crate::capture_mode;
 use crate::code::{
@@ -131,17 +132,25 @@ pub(crate) fn add(stream: &Stream, payload: Payload, programmatic: bool) -> Answ
 }
 
 /// Adds a node by `make`, which gets the graph and the dependencies.
-pub(crate) fn add_with(
+fn add_with(
     stream: &Stream,
     make: impl FnOnce(&mut Graphs, u64, &[(u64, Edge)]) -> Answer<u64>,
 ) -> Answer<u64> {
+    add_where_captured(stream, make)?.ok_or(ILLEGAL_STATE)
+}
+
+/// As [`add_with`], but `None` where the stream does not capture, or no more since it was asked.
+pub(crate) fn add_where_captured(
+    stream: &Stream,
+    make: impl FnOnce(&mut Graphs, u64, &[(u64, Edge)]) -> Answer<u64>,
+) -> Answer<Option<u64>> {
     let mut state = state();
     let state = state.get();
-    let place = state.places.get_mut(&stream.id).ok_or(ILLEGAL_STATE)?;
+    let Some(place) = state.places.get_mut(&stream.id) else { return Ok(None) };
     let graph = state.captures.get(&place.capture).ok_or(ILLEGAL_STATE)?.graph;
     let node = make(&mut graphs(), graph, &place.dependencies)?;
     place.dependencies = vec![(node, Edge::default())];
-    Ok(node)
+    Ok(Some(node))
 }
 
 /// Begins a capture; `into` is a given graph and what the first node depends on.

@@ -38,6 +38,11 @@ impl From<CUresult> for Refused {
 const UNSUPPORTED: Outcome = Outcome::CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED;
 
 impl Graphs {
+    /// Whether the graph or anything in it allocates or frees memory.
+    pub(crate) fn holds_memory_nodes(&self, graph: u64) -> bool {
+        self.any_node(graph, |payload| matches!(payload, Payload::Alloc(_) | Payload::Free(_)))
+    }
+
     /// All checks but the one for cycles.
     pub(crate) fn check_instantiable(&self, graph: u64, flags: u64) -> Result<(), Refused> {
         let own = self.graph(graph)?;

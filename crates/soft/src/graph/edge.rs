@@ -2,7 +2,8 @@
 
 use cuda_sys::{CUgraphEdgeData, CUgraphNodeType};
 
-use super::store::{Edge, Graphs};
+use super::edge_data::Edge;
+use super::store::Graphs;
 use crate::code::{Answer, INVALID_VALUE, NOT_SUPPORTED};
 
 /// Reads an edge's data; `None` stands for a plain edge.

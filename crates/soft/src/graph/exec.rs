@@ -6,36 +6,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 use cuda_sys::{CUgraphInstantiateResult as Outcome, CUgraphNodeType};
 
 use super::check::{AUTO_FREE, Refused};
+use super::compile::{Failure, plain_work};
+use super::executable::Exec;
 use super::memory_node::{self, Reservation};
 use super::payload::Payload;
-use super::program::{Failure, Program, Work, plain_work};
+use super::program::{Program, Work};
 use super::run::{EventWork, Run};
 use super::store::{Graphs, graphs};
 use super::user_object::{Holdings, Shares};
-use crate::code::{Answer, GRAPH_EXEC_UPDATE_FAILURE, INVALID_VALUE};
-use crate::context::{self, Context};
+use crate::code::{Answer, INVALID_VALUE};
+use crate::context;
 use crate::copy::{Copy3, Place};
 use crate::event;
 use crate::fault::{self, crash, hang};
 use crate::memory::{self, Origin};
 use crate::stream::{Stream, Ticket};
-
-/// An executable.
-#[derive(Debug)]
-pub(crate) struct Exec {
-    pub(crate) program: Arc<Program>,
-    /// The step of each node that it was made from, by the node's uid. Updates do not change the keys.
-    pub(crate) keys: HashMap<u64, usize>,
-    /// The user objects of each part, by the uid of the node that the part is in and its number there.
-    pub(crate) shares: Vec<((u64, usize), Arc<Shares>)>,
-    pub(crate) flags: u64,
-    /// The graph that counts this executable as its live one: handle and uid.
-    pub(crate) source: (u64, u64),
-    pub(crate) used: bool,
-    context: Arc<Context>,
-    /// The end of the last launch or upload.
-    last: Arc<Mutex<Option<Ticket>>>,
-}
 
 impl Graphs {
     /// The user objects of a graph and all parts of it, once more for an executable.
@@ -362,41 +347,4 @@ pub(crate) fn fill_may_become(old: &crate::copy::Fill, new: &crate::copy::Fill) 
         return true;
     }
     crate::copy::Fill { value: new.value, ..*old } == *new
-}
-
-/// Another graph of the same shape for a child node of an executable.
-pub(crate) fn set_child(exec: u64, node: u64, child: u64) -> Answer {
-    let dropped = {
-        let mut all = graphs();
-        let step = all.step_of(exec, node)?;
-        let uid = all.node(node)?.uid;
-        if !matches!(all.exec(exec)?.work(step)?, Work::Child(_)) {
-            return Err(INVALID_VALUE);
-        }
-        all.graph(child)?;
-        let own = all.exec(exec)?;
-        let (used, device) = (own.used, own.device());
-        let program = all.program(child).map_err(|_| GRAPH_EXEC_UPDATE_FAILURE)?;
-        let plan = super::update::pair_child(&all, exec, step, &program).ok_or(GRAPH_EXEC_UPDATE_FAILURE)?;
-        let mut shares = all.shares(child, used, device);
-        for (key, _) in &mut shares {
-            if *key == (0, 0) {
-                *key = (uid, 0);
-            }
-        }
-        let exec = all.exec_mut(exec)?;
-        for (old, new) in plan {
-            if let Some(work) = program.steps.get(new).map(|step| step.work.clone()) {
-                exec.set_work(old, work);
-            }
-        }
-        let (kept, dropped) =
-            std::mem::take(&mut exec.shares).into_iter().partition(|(key, _)| *key != (uid, 0));
-        exec.shares = kept;
-        exec.shares.extend(shares);
-        let dropped: Vec<((u64, usize), Arc<Shares>)> = dropped;
-        dropped
-    };
-    drop(dropped);
-    Ok(())
 }

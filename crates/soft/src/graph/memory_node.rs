@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use super::payload::Payload;
-use super::store::Graphs;
 use crate::code::{Answer, INVALID_VALUE, OUT_OF_MEMORY};
 use crate::driver;
 use crate::fault::Loss;
@@ -177,11 +175,4 @@ pub(crate) fn begin(
         free.lock().live = false;
     }
     Ok(plan)
-}
-
-impl Graphs {
-    /// Whether the graph or anything in it allocates or frees memory.
-    pub(crate) fn holds_memory_nodes(&self, graph: u64) -> bool {
-        self.any_node(graph, |payload| matches!(payload, Payload::Alloc(_) | Payload::Free(_)))
-    }
 }

@@ -1,7 +1,7 @@
 //! One launch of an executable: its nodes one after the other, in an order that their edges allow.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use cuda_sys::CUresult;
 
@@ -12,31 +12,6 @@ use crate::callback;
 use crate::event::Marker;
 use crate::fault::{self, Loss};
 use crate::launch::{self, Conditions};
-
-/// The values of a root graph's conditions. They stay over launches and executables.
-#[derive(Debug, Default)]
-pub(crate) struct Values {
-    values: Mutex<HashMap<u64, u32>>,
-}
-
-impl Values {
-    /// Makes a condition known.
-    pub(crate) fn add(&self, handle: u64) {
-        self.values.lock().unwrap_or_else(PoisonError::into_inner).entry(handle).or_insert(0);
-    }
-
-    fn get(&self, handle: u64) -> u32 {
-        self.values.lock().unwrap_or_else(PoisonError::into_inner).get(&handle).copied().unwrap_or(0)
-    }
-}
-
-impl Conditions for Values {
-    fn set(&self, handle: u64, value: u32) {
-        if let Some(known) = self.values.lock().unwrap_or_else(PoisonError::into_inner).get_mut(&handle) {
-            *known = value;
-        }
-    }
-}
 
 /// What an event node does in this launch, by its step.
 #[derive(Debug)]

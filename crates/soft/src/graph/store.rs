@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use cuda_sys::{CUgraphEdgeData, CUgraphNodeType};
+use cuda_sys::CUgraphNodeType;
 
-use super::exec::Exec;
+use super::edge_data::Edge;
+use super::executable::Exec;
 use super::payload::Payload;
-use super::run::Values;
 use super::user_object::Holdings;
+use super::values::Values;
 use crate::callback::Callback;
 use crate::code::{Answer, INVALID_VALUE};
 use crate::handle::{Kind, Slots};
@@ -67,23 +68,6 @@ pub(crate) struct Node {
     pub(crate) dependencies: Vec<(u64, Edge)>,
     /// What depends on it, in the order added.
     pub(crate) dependents: Vec<u64>,
-}
-
-/// The data of an edge.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
-pub(crate) struct Edge {
-    pub(crate) from_port: u8,
-    pub(crate) kind: u8,
-}
-
-impl Edge {
-    pub(crate) fn is_plain(self) -> bool {
-        self == Self::default()
-    }
-
-    pub(crate) fn raw(self) -> CUgraphEdgeData {
-        CUgraphEdgeData { from_port: self.from_port, to_port: 0, type_: self.kind, reserved: [0; 5] }
-    }
 }
 
 /// Everything.

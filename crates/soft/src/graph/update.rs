@@ -8,6 +8,7 @@ use cuda_sys::{CUgraphExecUpdateResult as Outcome, CUresult};
 use super::exec::{copy_may_become, fill_may_become};
 use super::program::{Level, Program, Step, Work};
 use super::store::{Graphs, graphs};
+use super::user_object::Shares;
 use crate::code::{Answer, GRAPH_EXEC_UPDATE_FAILURE, INVALID_VALUE, NOT_SUPPORTED};
 use crate::fault;
 use crate::launch::is_cooperative;
@@ -251,4 +252,41 @@ pub(crate) fn update(exec: u64, graph: u64) -> Answer<Result<(), Refused>> {
     // Destructors may run now, so the lock must be free.
     drop(dropped);
     Ok(Ok(()))
+}
+
+/// Another graph of the same shape for a child node of an executable.
+pub(crate) fn set_child(exec: u64, node: u64, child: u64) -> Answer {
+    let dropped = {
+        let mut all = graphs();
+        let step = all.step_of(exec, node)?;
+        let uid = all.node(node)?.uid;
+        if !matches!(all.exec(exec)?.work(step)?, Work::Child(_)) {
+            return Err(INVALID_VALUE);
+        }
+        all.graph(child)?;
+        let own = all.exec(exec)?;
+        let (used, device) = (own.used, own.device());
+        let program = all.program(child).map_err(|_| GRAPH_EXEC_UPDATE_FAILURE)?;
+        let plan = pair_child(&all, exec, step, &program).ok_or(GRAPH_EXEC_UPDATE_FAILURE)?;
+        let mut shares = all.shares(child, used, device);
+        for (key, _) in &mut shares {
+            if *key == (0, 0) {
+                *key = (uid, 0);
+            }
+        }
+        let exec = all.exec_mut(exec)?;
+        for (old, new) in plan {
+            if let Some(work) = program.steps.get(new).map(|step| step.work.clone()) {
+                exec.set_work(old, work);
+            }
+        }
+        let (kept, dropped) =
+            std::mem::take(&mut exec.shares).into_iter().partition(|(key, _)| *key != (uid, 0));
+        exec.shares = kept;
+        exec.shares.extend(shares);
+        let dropped: Vec<((u64, usize), Arc<Shares>)> = dropped;
+        dropped
+    };
+    drop(dropped);
+    Ok(())
 }

@@ -124,8 +124,8 @@ fn what_is_missing_double_or_wrong_is_said() {
         [CUjit_option::CU_JIT_ERROR_LOG_BUFFER, CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
     let mut values: [*mut c_void; 2] = [text.as_mut_ptr().cast(), std::ptr::without_provenance_mut(512)];
     let mut link = null_mut();
-    let log =
-        || CStr::from_bytes_until_nul(unsafe { &*(&raw const text) }).unwrap().to_str().unwrap().to_owned();
+    let raw = text.as_ptr();
+    let log = || unsafe { CStr::from_ptr(raw.cast()) }.to_str().unwrap().to_owned();
     let ptx = CUresult::CUDA_ERROR_INVALID_PTX;
     unsafe {
         assert_eq!(driver.cuLinkCreate(2, options.as_mut_ptr(), values.as_mut_ptr(), &mut link), OK);

@@ -29,7 +29,6 @@ impl Choice {
         }
     }
 
-
     /// Batches must be long beside the clock's own time and short beside the queue of a device.
     pub(crate) fn effort(&self) -> Effort {
         let (batch, time) = match self {
@@ -69,7 +68,12 @@ pub(crate) fn install(choice: &Choice) -> Outcome<&'static Driver> {
 
 /// The parameters of the one kernel that is measured with arguments: the driver that does nothing knows none, and then the library would
 /// have nothing to check.
-unsafe extern "C" fn saxpy_layout(_: CUkernel, index: usize, offset: *mut usize, size: *mut usize) -> CUresult {
+unsafe extern "C" fn saxpy_layout(
+    _: CUkernel,
+    index: usize,
+    offset: *mut usize,
+    size: *mut usize,
+) -> CUresult {
     const LAYOUT: [(usize, usize); 4] = [(0, 4), (4, 4), (8, 8), (16, 8)];
     let Some(&(at, bytes)) = LAYOUT.get(index) else { return CUresult::CUDA_ERROR_INVALID_VALUE };
     // SAFETY: by the interface of the call, null or valid for a write.

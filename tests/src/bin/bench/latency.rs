@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cuda_handles::{Buffer, Context, Device, Image, Kernel, Library, Stream, reaper};
+use cuda_handles::{Buffer, Context, Device, Image, Kernel, Library, SharedHostBuffer, Stream, reaper};
 use cuda_launch::{Launch, LaunchConfig, params};
 
 use crate::Outcome;
@@ -36,11 +36,12 @@ type Make = fn(&Scene) -> Outcome<Thing>;
 #[derive(Debug)]
 enum Thing {
     Buffer(#[allow(dead_code)] Buffer<u8>),
+    Pinned(#[allow(dead_code)] SharedHostBuffer<u8>),
     Stream(#[allow(dead_code)] Stream),
     Library(#[allow(dead_code)] Kernel),
 }
 
-const KINDS: [(&str, Make); 5] = [
+const KINDS: [(&str, Make); 8] = [
     ("pooled buffers", |scene| Ok(Thing::Buffer(scene.home.zeros(1 << 16)?))),
     ("pooled buffers, in use elsewhere", |scene| {
         let buffer = scene.home.zeros(1 << 16)?;
@@ -51,6 +52,17 @@ const KINDS: [(&str, Make); 5] = [
         let buffer = scene.context.stream()?.zeros(1 << 16)?;
         scene.busy.fill(&buffer, 1)?;
         Ok(Thing::Buffer(buffer))
+    }),
+    ("plain buffers", |scene| {
+        let buffer = scene.context.alloc_blocking(1 << 16)?;
+        scene.busy.fill(&buffer, 1)?;
+        Ok(Thing::Buffer(buffer))
+    }),
+    ("pinned buffers", |scene| Ok(Thing::Pinned(scene.context.host_zeros(1 << 16)?.share()))),
+    ("pinned buffers, in use", |scene| {
+        let (pinned, buffer) = (scene.context.host_zeros(1 << 16)?.share(), scene.home.zeros(1 << 16)?);
+        scene.busy.copy_from_host(&pinned, &buffer)?;
+        Ok(Thing::Pinned(pinned))
     }),
     ("streams", |scene| {
         let stream = scene.context.stream()?;
@@ -105,7 +117,10 @@ pub(crate) fn run(driver: &Choice) -> Outcome<ExitCode> {
 
 /// Prints a table and gives the slowest launch beside a drop.
 fn report(mut times: Times) -> f64 {
-    println!("\nmicroseconds for a launch{:>16} {:>9} {:>9} {:>9}", "launches", "median", "99.9 %", "slowest");
+    println!(
+        "\nmicroseconds for a launch{:>16} {:>9} {:>9} {:>9}",
+        "launches", "median", "99.9 %", "slowest"
+    );
     let names = KINDS.iter().map(|(name, _)| *name).chain(["nothing"]);
     for (name, times) in names.zip(&mut times) {
         times.sort_unstable_by(f64::total_cmp);

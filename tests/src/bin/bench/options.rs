@@ -38,7 +38,9 @@ impl Options {
             return Ok(Self { driver, task: Task::Figures { json, filter } });
         }
         match driver.unwrap_or(Choice::Soft) {
-            Choice::Null => Err(format!("on the driver that does nothing no work runs for --latency\n{USAGE}")),
+            Choice::Null => {
+                Err(format!("on the driver that does nothing no work runs for --latency\n{USAGE}"))
+            }
             _ if json || filter.is_some() => {
                 Err(format!("--latency goes with neither --json nor --filter\n{USAGE}"))
             }

@@ -13,7 +13,9 @@ pub(crate) fn header(driver: &Choice) -> Outcome<()> {
         println!("driver  CUDA {} from {}", device.driver().version(), device.driver().origin());
         println!("device  {}", device.name()?);
     }
-    println!("nanoseconds of the host for one operation, medians; over: what the library adds, and the spread of that\n");
+    println!(
+        "nanoseconds of the host for one operation, medians; over: what the library adds, and the spread of that\n"
+    );
     println!(
         "{:40} {:>7} {:>9} {:>9} {:>9} {:>7} {:>7}",
         "operation", "driver", "ours", "raw", "over", "spread", "ratio"

@@ -11,17 +11,14 @@ use super::{Bench, N, RawArguments, Row, ok};
 use crate::Outcome;
 use crate::measure::{Pair, timed};
 
-pub(super) const FIGURES: &[Row] = &[("graph launch", launch), ("kernel node, four kept arguments", add_node)];
+pub(super) const FIGURES: &[Row] =
+    &[("graph launch", launch), ("kernel node, four kept arguments", add_node)];
 
 fn launch(bench: &Bench) -> Outcome<Pair<'_>> {
     let graph = bench.context.graph()?;
     // SAFETY: the arguments are the kernel's, and both buffers have `N` elements.
     unsafe {
-        graph.root().launch_untyped(
-            &bench.saxpy,
-            per(N as usize, N),
-            params![N, 2.0_f32, &bench.x, &bench.y],
-        )
+        graph.root().launch_untyped(&bench.saxpy, per(N as usize, N), params![N, 2.0_f32, &bench.x, &bench.y])
     }?;
     let mut exec = graph.instantiate()?;
     exec.launch(&bench.stream)?;

@@ -4,10 +4,11 @@ use core::ffi::c_void;
 use core::hint::black_box;
 use core::ptr;
 
-use cuda_launch::{Arguments, Launch, params, per};
+use cuda_handles::Image;
+use cuda_launch::{Arguments, Launch, kernel, params, per};
 use cuda_sys::CUresult;
 
-use super::{Bench, N, RawArguments, Row, ok};
+use super::{Bench, IMAGE, N, RawArguments, Row, ok};
 use crate::Outcome;
 use crate::measure::{Pair, Side, timed};
 
@@ -16,6 +17,7 @@ pub(super) const FIGURES: &[Row] = &[
     ("launch, reused borrowing holder", borrowing_holder),
     ("launch, reused owning holder", owning_holder),
     ("launch, built per call, not at home", elsewhere),
+    ("launch of a typed kernel", typed),
 ];
 
 fn built_per_call(bench: &Bench) -> Outcome<Pair<'_>> {
@@ -67,6 +69,27 @@ fn reused<'a>(bench: &'a Bench, holder: impl Arguments + 'a) -> Outcome<Pair<'a>
         bench.settle(time)
     };
     Ok(Pair { ours: Box::new(ours), raw: raw_reused(bench) })
+}
+
+kernel! {
+    // SAFETY: the kernel in the image has these parameters, and each thread touches the element of its own number, if that is below `n`.
+    unsafe in Image::Ptx(IMAGE);
+
+    fn saxpy(n: u32, a: f32, x: In<f32>, y: InOut<f32>)
+    where x.len() >= n, y.len() >= n, grid.x * block.x >= n;
+}
+
+fn typed(bench: &Bench) -> Outcome<Pair<'_>> {
+    let kernel = saxpy::load(&bench.context)?;
+    let ours = move |count| {
+        let time = timed(count, || {
+            let (kernel, stream, config) = black_box((&kernel, &bench.stream, per(N as usize, N)));
+            let (n, a) = black_box((N, 2.0_f32));
+            Ok(kernel.launch(stream, config, (n, a, &bench.x, &bench.y))?)
+        })?;
+        bench.settle(time)
+    };
+    Ok(Pair { ours: Box::new(ours), raw: raw_built_per_call(bench) })
 }
 
 /// Values and pointers are written anew for each call.

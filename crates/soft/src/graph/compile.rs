@@ -1,0 +1,152 @@
+//! From a graph to what an executable runs.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use super::memory_node;
+use super::payload::Payload;
+use super::program::{Level, Program, Step, Work};
+use super::store::Graphs;
+use crate::code::{Answer, INVALID_VALUE};
+use crate::driver;
+
+/// A graph whose edges go round, and a node on the way.
+#[derive(Debug)]
+pub(crate) struct Cycle {
+    pub(crate) node: u64,
+}
+
+/// Why no program could be made.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    Cycle(Cycle),
+    /// Something is gone that should be there.
+    Gone,
+}
+
+impl Graphs {
+    /// The program of a graph.
+    pub(crate) fn program(&self, graph: u64) -> Result<Program, Failure> {
+        let mut program = Program::default();
+        program.top = self.level(graph, &mut program.steps)?;
+        let root = self.graph(self.root(graph)).map_err(|_| Failure::Gone)?;
+        program.conditions =
+            root.conditions.iter().map(|(number, handle)| (*number, handle.default)).collect();
+        program.values = Arc::clone(&root.values);
+        Ok(program)
+    }
+
+    fn level(&self, graph: u64, steps: &mut Vec<Step>) -> Result<Level, Failure> {
+        let nodes = self.nodes_of(graph).map_err(|_| Failure::Gone)?;
+        let mut index_of = HashMap::with_capacity(nodes.len());
+        let mut level = Level { created: Vec::with_capacity(nodes.len()), order: Vec::new() };
+        for handle in &nodes {
+            let work = self.work(*handle, steps)?;
+            let node = self.node(*handle).map_err(|_| Failure::Gone)?;
+            index_of.insert(*handle, steps.len());
+            level.created.push(steps.len());
+            steps.push(Step {
+                node: *handle,
+                uid: node.uid,
+                enabled: true,
+                work,
+                dependencies: Vec::new(),
+                dependents: node.dependents.len(),
+            });
+        }
+        for handle in &nodes {
+            let node = self.node(*handle).map_err(|_| Failure::Gone)?;
+            let of = |dependency: &u64| index_of.get(dependency).copied();
+            let dependencies =
+                node.dependencies.iter().filter_map(|(from, edge)| Some((of(from)?, *edge))).collect();
+            if let Some(step) = of(handle).and_then(|index| steps.get_mut(index)) {
+                step.dependencies = dependencies;
+            }
+        }
+        level.order = order(&level.created, steps, driver::config().branch_seed).map_err(Failure::Cycle)?;
+        Ok(level)
+    }
+
+    fn work(&self, handle: u64, steps: &mut Vec<Step>) -> Result<Work, Failure> {
+        let node = self.node(handle).map_err(|_| Failure::Gone)?;
+        Ok(match &node.payload {
+            Payload::Child(child) => Work::Child(self.level(*child, steps)?),
+            Payload::Conditional(conditional) => Work::Conditional {
+                handle: conditional.handle,
+                condition: conditional.condition,
+                bodies: conditional
+                    .bodies
+                    .iter()
+                    .map(|body| self.level(*body, steps))
+                    .collect::<Result<_, _>>()?,
+            },
+            payload => plain_work(payload).map_err(|_| Failure::Gone)?,
+        })
+    }
+}
+
+/// The work of a node without graphs in it.
+pub(crate) fn plain_work(payload: &Payload) -> Answer<Work> {
+    Ok(match payload {
+        Payload::Kernel(kernel) => Work::Kernel(Arc::new(kernel.spec.clone())),
+        Payload::Copy(copy) => Work::Copy(Box::new(*copy)),
+        Payload::Fill(fill) => Work::Fill(*fill),
+        Payload::Host(callback) => Work::Host(*callback),
+        Payload::Empty => Work::Empty,
+        Payload::EventWait(event) => Work::EventWait(*event),
+        Payload::EventRecord(event) => Work::EventRecord(*event),
+        Payload::Alloc(alloc) => Work::Alloc(alloc.clone()),
+        Payload::Free(address) => Work::Free(memory_node::find(*address).ok_or(INVALID_VALUE)?),
+        Payload::Child(_) | Payload::Conditional(_) => return Err(INVALID_VALUE),
+    })
+}
+
+/// A number that looks drawn at random.
+fn mix(seed: u64, index: usize) -> u64 {
+    let mut word = seed.wrapping_add((index as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    word = (word ^ (word >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    word = (word ^ (word >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    word ^ (word >> 31)
+}
+
+/// The steps of a level, each after what it depends on, else in the order of creation or in one drawn from `seed`.
+fn order(created: &[usize], steps: &[Step], seed: Option<u64>) -> Result<Vec<usize>, Cycle> {
+    let place = |index: usize| (seed.map_or(0, |seed| mix(seed, index)), index);
+    let mut waiting: HashMap<usize, usize> = HashMap::with_capacity(created.len());
+    let mut dependents: HashMap<usize, Vec<usize>> = HashMap::with_capacity(created.len());
+    let mut ready = BTreeSet::new();
+    for index in created {
+        let Some(step) = steps.get(*index) else { continue };
+        waiting.insert(*index, step.dependencies.len());
+        if step.dependencies.is_empty() {
+            ready.insert(place(*index));
+        }
+        for (dependency, _) in &step.dependencies {
+            dependents.entry(*dependency).or_default().push(*index);
+        }
+    }
+    let mut order = Vec::with_capacity(created.len());
+    while let Some((_, index)) = ready.pop_first() {
+        order.push(index);
+        for dependent in dependents.get(&index).into_iter().flatten() {
+            if let Some(count) = waiting.get_mut(dependent) {
+                *count -= 1;
+                if *count == 0 {
+                    ready.insert(place(*dependent));
+                }
+            }
+        }
+    }
+    if order.len() == created.len() {
+        return Ok(order);
+    }
+    let is_stuck = |index: &usize| waiting.get(index).is_some_and(|count| *count > 0);
+    let mut at = created.iter().copied().find(is_stuck).unwrap_or(0);
+    // Whatever is stuck leads back into a cycle.
+    for _ in 0..created.len() {
+        let back =
+            steps.get(at).and_then(|step| step.dependencies.iter().map(|(from, _)| *from).find(is_stuck));
+        at = back.unwrap_or(at);
+    }
+    Err(Cycle { node: steps.get(at).map_or(0, |step| step.node) })
+}
