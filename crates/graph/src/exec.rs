@@ -3,6 +3,7 @@
 use core::fmt;
 use std::sync::Arc;
 
+use cuda_handles::capture::Enqueue;
 use cuda_handles::capture_mode::relaxed;
 use cuda_handles::{AsStream, Context, Error as HandleError, GraphExecHandle, Stream, UserObject};
 use cuda_sys::{CUDA_GRAPH_INSTANTIATE_PARAMS, CUgraphExec, CUgraphNode, CUresult, Call};
@@ -148,6 +149,7 @@ impl GraphExec {
     pub fn upload(&mut self, stream: &impl AsStream) -> Result<()> {
         let stream = stream.as_stream();
         let context = self.usable_on(stream)?;
+        let _turn = uncaptured(stream, "uploading an executable graph")?;
         // SAFETY: as for a launch.
         let result =
             unsafe { stream.context().driver().cuGraphUpload(self.handle.as_raw(), stream.as_raw()) };
@@ -173,14 +175,13 @@ impl GraphExec {
         let context = stream.context();
         context.ensure_usable()?;
         self.graph.context().ensure_same(context, "the stream of a graph launch")?;
-        // The driver would refuse it too, and invalidate the capture.
-        stream.refuse_capture("launching or uploading an executable graph")?;
         Ok(context)
     }
 
     #[inline]
     fn enqueue(&mut self, stream: &Stream) -> Result<()> {
         let context = stream.context();
+        let _turn = uncaptured(stream, "launching an executable graph")?;
         // SAFETY: executable and stream are live; `&mut self` keeps other calls on the executable away; it owns what its nodes use.
         let result = unsafe { context.driver().cuGraphLaunch(self.handle.as_raw(), stream.as_raw()) };
         Ok(context.check(Call::cuGraphLaunch, result)?)
@@ -189,6 +190,8 @@ impl GraphExec {
     /// Once a launch has waited for the homes, later ones need not, on whatever stream: an executable does not overlap itself.
     #[cold]
     fn launch_first(&mut self, stream: &Stream) -> Result<()> {
+        // Before the waits, which a capture would take for its own.
+        stream.refuse_capture("launching an executable graph")?;
         for home in self.homes.iter().filter(|home| *home != stream) {
             stream.wait_for_uncaptured(home)?;
         }
@@ -196,6 +199,13 @@ impl GraphExec {
         self.homes = Vec::new();
         Ok(())
     }
+}
+
+/// The right to enqueue what cannot be captured. The driver refuses it, too, but then the capture is lost.
+#[inline]
+fn uncaptured<'s>(stream: &'s Stream, what: &'static str) -> Result<Enqueue<'s>> {
+    let turn = stream.enqueue()?;
+    if turn.is_captured()? { Err(HandleError::Capturing { what }.into()) } else { Ok(turn) }
 }
 
 impl fmt::Debug for GraphExec {

@@ -6,7 +6,7 @@
 
 use core::fmt;
 use core::marker::PhantomData;
-use std::sync::{Mutex, PoisonError, RwLockReadGuard};
+use std::sync::{Mutex, PoisonError};
 
 use cuda_sys::{CUgraph, CUresult, CUstreamCaptureMode, CUstreamCaptureStatus, Call};
 
@@ -14,6 +14,8 @@ use crate::captures;
 use crate::error::{Error, Result};
 use crate::graph::GraphHandle;
 use crate::owner::Owner;
+use crate::process;
+use crate::reaper::Shared;
 use crate::stream::{AsStream, Stream};
 use crate::user_object::UserObject;
 
@@ -90,7 +92,8 @@ impl Stream {
     }
 
     /// The right to enqueue on this stream by a driver call of one's own, to be held over the call: no capture of this library begins or ends
-    /// here meanwhile. Hold one at a time on a thread, and do nothing else with the stream while it is held.
+    /// here meanwhile. Hold one at a time on a thread, and while it is held make no other call of this library but
+    /// [`Enqueue::is_captured`] and [`Enqueue::keep`]: others may want the stream for themselves and wait for ever.
     ///
     /// # Errors
     /// The context is lost, or the process is a forked child.
@@ -113,7 +116,7 @@ impl Stream {
 pub struct Enqueue<'s> {
     stream: &'s Stream,
     word: u64,
-    _turn: RwLockReadGuard<'s, ()>,
+    _turn: Shared<'s>,
 }
 
 impl Enqueue<'_> {
@@ -239,6 +242,7 @@ impl ActiveCapture {
     /// captured is thrown away then.
     #[doc(alias = "cuStreamEndCapture")]
     pub fn end(mut self) -> Result<Captured> {
+        process::ensure_not_forked()?;
         self.finish()
     }
 
@@ -264,8 +268,15 @@ impl AsStream for ActiveCapture {
 impl Drop for ActiveCapture {
     fn drop(&mut self) {
         if self.word != 0 {
-            // A graph that comes of it is dropped before the owners.
-            drop(self.finish().map(|captured| captured.graph));
+            // In a forked child the locks may be held for ever.
+            if process::is_forked() {
+                return;
+            }
+            if let Ok(Captured { graph, owners }) = self.finish() {
+                // In this order.
+                drop(graph);
+                drop(owners);
+            }
         }
     }
 }

@@ -124,7 +124,7 @@ pub(crate) fn end<R>(word: u64, call: impl FnOnce() -> (R, bool), over: impl FnO
         let index = open.iter().position(|capture| capture.word == word)?;
         open.swap_remove(index)
     };
-    let alone: Vec<_> = capture.members.iter().map(|member| member.exclude()).collect();
+    let alone = RawStream::exclude_all(&capture.members);
     let (result, still_capturing) = call();
     for member in &capture.members {
         if still_capturing {

@@ -136,6 +136,12 @@ impl Event {
         Ok(Self(Arc::new(EventBox { raw: Raw::new(raw), context: context.clone(), options: None, recorded })))
     }
 
+    /// Takes note that a call of another crate has recorded it, outside of any capture.
+    #[doc(hidden)]
+    pub fn note_recorded(&self) {
+        *self.recorded() = Recorded::Plain;
+    }
+
     /// Where it was recorded last, for reading and changing.
     pub(crate) fn recorded(&self) -> MutexGuard<'_, Recorded> {
         self.0.recorded.lock().unwrap_or_else(PoisonError::into_inner)

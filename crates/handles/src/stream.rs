@@ -139,7 +139,7 @@ impl Context {
             return Err(Error::Capturing { what: "waiting for a context" });
         }
         streams.iter().try_for_each(|stream| stream.refuse_capture("waiting for a context"))?;
-        streams.iter().try_for_each(Stream::wait_until_done)
+        streams.iter().try_for_each(Stream::synchronize_blocking)
     }
 }
 
@@ -176,7 +176,16 @@ impl Stream {
         Ok(Self::wrap(RawStream::new(context, raw, false), None))
     }
 
-    /// The driver's own handle.
+    /// The driver's own handle, to let other code capture the stream or make others wait for its events: from now on the driver is asked before
+    /// every call whether the stream is capturing, as for an adopted one. For other calls [`as_raw`](Self::as_raw) will do.
+    #[must_use]
+    pub fn lend(&self) -> CUstream {
+        self.0.stream.set_foreign();
+        self.as_raw()
+    }
+
+    /// The driver's own handle. Capture the stream with it only after [`lend`](Self::lend): what this library does not know of, it cannot leave
+    /// alone.
     #[must_use]
     #[inline]
     pub fn as_raw(&self) -> CUstream {
@@ -204,7 +213,7 @@ impl Stream {
         self.0.stream.id()
     }
 
-    /// Waits until all work enqueued so far is done.
+    /// Waits until all work enqueued so far is done. A capture of this stream can begin only afterwards.
     ///
     /// Stands on `cuStreamSynchronize`, CUDA 2.0.
     ///
@@ -213,11 +222,12 @@ impl Stream {
     #[doc(alias = "cuStreamSynchronize")]
     pub fn synchronize_blocking(&self) -> Result<()> {
         self.context().ensure_usable()?;
+        let _turn = self.0.stream.enqueue();
         self.0.stream.refuse_capture("waiting for a stream")?;
         self.wait_until_done()
     }
 
-    /// The wait itself, where it is known that the stream is not capturing.
+    /// The wait itself, with the turn held, and where it is known that the stream is not capturing: a capture that began now would make it fail.
     pub(crate) fn wait_until_done(&self) -> Result<()> {
         let issued = self.issued();
         let _mode = capture_mode::relaxed(self.context().driver());
@@ -335,9 +345,9 @@ impl Stream {
         if self.id() == other.id() {
             return Ok(());
         }
-        self.refuse_capture("waiting for another stream")?;
         let issued = other.issued();
-        other.0.stream.order_before_uncaptured(self.as_raw(), "being waited for by another stream")?;
+        let (what, waiting) = ("being waited for by another stream", "waiting for another stream");
+        other.0.stream.order_both_uncaptured(&self.0.stream, what, waiting)?;
         self.remember_wait(other.id(), issued);
         Ok(())
     }
@@ -347,9 +357,10 @@ impl Stream {
         if self.has_waited(home.id(), ticket) {
             return Ok(());
         }
-        self.0.stream.refuse_capture("the first use of memory of another stream")?;
         let issued = home.issued();
-        home.0.stream.order_before_uncaptured(self.as_raw(), "handing memory to another stream")?;
+        let (what, waiting) =
+            ("handing memory to another stream", "the first use of memory of another stream");
+        home.0.stream.order_both_uncaptured(&self.0.stream, what, waiting)?;
         self.remember_wait(home.id(), issued);
         Ok(())
     }

@@ -3,7 +3,7 @@
 use core::mem::MaybeUninit;
 use std::sync::Arc;
 
-use cuda_handles::{Allocation, Buffer, Element, Slice};
+use cuda_handles::{Allocation, Buffer, Element, SharedHostBuffer, Slice};
 use smallvec::SmallVec;
 
 use crate::params::{KernelArg, Params};
@@ -58,6 +58,14 @@ unsafe impl<'a, T: Element> KernelArg<'a> for Slice<'a, T> {
     fn add_to(self, params: &mut Params<'a>) {
         params.push_value(self.address());
         params.borrow(self.allocation());
+    }
+}
+
+// SAFETY: one address, of an allocation that the holder borrows.
+unsafe impl<'a, T: Element> KernelArg<'a> for &'a SharedHostBuffer<T> {
+    #[inline]
+    fn add_to(self, params: &mut Params<'a>) {
+        self.as_slice().add_to(params);
     }
 }
 

@@ -89,7 +89,7 @@ impl<'a> Bounds<'a> {
             block: &limits.max_block,
             device_threads: limits.max_threads_per_block,
             kernel_threads: attributes.max_threads_per_block,
-            shared: attributes.max_dynamic_shared_bytes,
+            shared: kernel.max_dynamic_shared_bytes(),
         }
     }
 

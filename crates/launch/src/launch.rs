@@ -58,47 +58,61 @@ impl Launch for Kernel {
         config: impl Into<StreamConfig<'e>>,
         arguments: impl Arguments,
     ) -> Result<()> {
-        let stream = stream.as_stream();
-        let context = stream.context();
-        self.context().ensure_same(context, "the stream of a launch")?;
-        let config = config.into();
-        let launch = config.config();
-        launch.check(self)?;
-        if config.is_programmatic() {
-            config.check_programmatic(self)?;
-        }
-        arguments.check(self)?;
-        arguments.ready_on(stream)?;
-        let turn = stream.enqueue()?;
-        if turn.is_captured()? {
-            keep(&turn, self, &config, &arguments)?;
-        }
-        if !config.is_plain() {
-            // SAFETY: the caller's promise.
-            return unsafe { launch_with_attributes(self, stream, &config, &arguments) };
-        }
-        let (grid, block) = (launch.grid(), launch.block());
-        let result = arguments.with_pointers(|pointers| {
-            // SAFETY: function and stream are live, as their owners are; there is a pointer to a value of the right size for each
-            // parameter; the rest is the caller's promise.
-            unsafe {
-                context.driver().cuLaunchKernel(
-                    self.function(),
-                    grid.x,
-                    grid.y,
-                    grid.z,
-                    block.x,
-                    block.y,
-                    block.z,
-                    launch.shared(),
-                    stream.as_raw(),
-                    pointers,
-                    core::ptr::null_mut(),
-                )
-            }
-        });
-        Ok(context.check(Call::cuLaunchKernel, result)?)
+        // SAFETY: the caller's promise.
+        unsafe { enqueue(self, stream.as_stream(), &config.into(), &arguments) }
     }
+}
+
+/// Checks and launches. Configuration and arguments are large: passed to a function that is not inlined, they would be written to memory and
+/// read back, which takes longer than all the checks.
+///
+/// # Safety
+/// As [`Launch::launch`].
+#[inline(always)]
+pub(crate) unsafe fn enqueue(
+    kernel: &Kernel,
+    stream: &Stream,
+    config: &StreamConfig<'_>,
+    arguments: &impl Arguments,
+) -> Result<()> {
+    let context = stream.context();
+    kernel.context().ensure_same(context, "the stream of a launch")?;
+    let launch = config.config();
+    launch.check(kernel)?;
+    if config.is_programmatic() {
+        config.check_programmatic(kernel)?;
+    }
+    arguments.check(kernel)?;
+    arguments.ready_on(stream)?;
+    let turn = stream.enqueue()?;
+    if turn.is_captured()? {
+        keep(&turn, kernel, config, arguments)?;
+    }
+    if !config.is_plain() {
+        // SAFETY: the caller's promise.
+        return unsafe { launch_with_attributes(kernel, stream, config, arguments) };
+    }
+    let (grid, block) = (launch.grid(), launch.block());
+    let result = arguments.with_pointers(|pointers| {
+        // SAFETY: function and stream are live, as their owners are; there is a pointer to a value of the right size for each
+        // parameter; the rest is the caller's promise.
+        unsafe {
+            context.driver().cuLaunchKernel(
+                kernel.function(),
+                grid.x,
+                grid.y,
+                grid.z,
+                block.x,
+                block.y,
+                block.z,
+                launch.shared(),
+                stream.as_raw(),
+                pointers,
+                core::ptr::null_mut(),
+            )
+        }
+    });
+    Ok(context.check(Call::cuLaunchKernel, result)?)
 }
 
 /// The launch of a configuration that has attributes.

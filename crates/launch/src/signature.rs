@@ -5,7 +5,7 @@ use core::fmt;
 use core::marker::PhantomData;
 use std::sync::Arc;
 
-use cuda_handles::{Allocation, Buffer, Element, Slice};
+use cuda_handles::{Allocation, Buffer, Element, SharedHostBuffer, Slice};
 use cuda_sys::CUtensorMap;
 
 use crate::arg::Scalar;
@@ -255,6 +255,13 @@ macro_rules! memory {
         }
 
         impl<'a, T: Element> Argument<'a, $access<T>> for &'a Buffer<T> {
+            #[inline]
+            fn value(self) -> Slice<'a, T> {
+                self.as_slice()
+            }
+        }
+
+        impl<'a, T: Element> Argument<'a, $access<T>> for &'a SharedHostBuffer<T> {
             #[inline]
             fn value(self) -> Slice<'a, T> {
                 self.as_slice()

@@ -9,7 +9,7 @@ use cuda_handles::{AsStream, Context, Image, Kernel, Library, Owner, Stream};
 
 use crate::config::LaunchConfig;
 use crate::error::{BrokenCondition, Error, OverlappingArguments, Result};
-use crate::launch::Launch;
+use crate::launch::enqueue;
 use crate::layout;
 use crate::params::{Arguments, sealed};
 use crate::place::Place;
@@ -62,11 +62,14 @@ pub unsafe trait TypedKernel: Sized + Send + Sync + 'static {
     ) -> Result<Prepared<'a, Self>> {
         let values = arguments.values();
         let kernel = self.kernel();
-        Self::Signature::each_memory(&values, |memory| {
-            kernel.context().ensure_same(memory.allocation.context(), "the memory of an argument")
+        let context = kernel.context();
+        Self::Signature::each_memory(&values, |memory| match memory.allocation.context() {
+            // The same handle, most often; the driver's value decides.
+            same if same == context => Ok(()),
+            other => context.ensure_same(other, "the memory of an argument"),
         })?;
         if let Some(condition) = Self::broken(&values, config) {
-            return Err(broken::<Self>(condition, &values, config));
+            return Err(broken::<Self>(condition, values, *config));
         }
         if !Self::MAY_OVERLAP
             && let Some(overlap) = Self::Signature::overlap(&values)
@@ -87,12 +90,13 @@ pub unsafe trait TypedKernel: Sized + Send + Sync + 'static {
 )]
 pub unsafe trait SafeKernel: TypedKernel {}
 
+/// Takes the values themselves: for a reference they would have to be written to memory in every launch.
 #[cold]
-fn broken<K: TypedKernel>(condition: &'static str, values: &ValuesOf<'_, K>, config: &LaunchConfig) -> Error {
+fn broken<K: TypedKernel>(condition: &'static str, values: ValuesOf<'_, K>, config: LaunchConfig) -> Error {
     let mut text = String::new();
     // Writing to a string fails only where a value's own formatting does; then the text ends there.
-    let _ = K::Signature::show(K::PARAMETERS, values, &mut text);
-    Error::Condition(Box::new(BrokenCondition { kernel: K::NAME, condition, values: text, config: *config }))
+    let _ = K::Signature::show(K::PARAMETERS, &values, &mut text);
+    Error::Condition(Box::new(BrokenCondition { kernel: K::NAME, condition, values: text, config }))
 }
 
 #[cold]
@@ -200,7 +204,7 @@ impl<K: TypedKernel> Arguments for Prepared<'_, K> {
 /// For a kernel declared as `unsafe fn`: what its documentation asks.
 ///
 /// # Errors
-/// Those of [`TypedKernel::prepare`] and of [`Launch::launch`].
+/// Those of [`TypedKernel::prepare`] and of [`Launch::launch`](crate::Launch::launch).
 #[inline]
 pub unsafe fn launch<'a, K: TypedKernel>(
     kernel: &'a K,
@@ -213,5 +217,5 @@ pub unsafe fn launch<'a, K: TypedKernel>(
     // SAFETY: the arguments are the kernel's by the promise of its declaration, and so is that it stays within their memory; what the
     // declaration leaves open is the caller's promise. Memory of the device is no Rust reference, so that unordered work of others
     // changes numbers and nothing else.
-    unsafe { kernel.kernel().launch(stream, config, prepared) }
+    unsafe { enqueue(kernel.kernel(), stream.as_stream(), &config, &prepared) }
 }

@@ -13,6 +13,7 @@ use crate::code::{
 };
 use crate::driver;
 use crate::fault::{self, Loss};
+use crate::handle::number;
 use crate::memory::{self, Allocation};
 use crate::module::{Code, Function};
 use crate::ptx::{self, DeviceMemory, FaultKind, MemoryFault, Span};
@@ -74,6 +75,33 @@ pub(crate) fn is_programmatic(attributes: &Attributes) -> bool {
     let id = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION.0;
     // SAFETY: the attribute of this number holds this field.
     attributes.get(&id).is_some_and(|value| unsafe { value.0.programmaticStreamSerializationAllowed } != 0)
+}
+
+/// An event that a launch records, and when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LaunchEvent {
+    /// The event's handle.
+    pub(crate) event: u64,
+    /// Once all blocks run, which is before the kernel has done its work; else when they trigger it or end.
+    pub(crate) is_early: bool,
+    /// The edge that a capture makes from the kernel to what waits for the event: port and type.
+    pub(crate) edge: (u8, u8),
+}
+
+/// The events that the attributes ask for.
+pub(crate) fn events(attributes: &Attributes) -> Vec<LaunchEvent> {
+    let programmatic = attributes.get(&CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT.0);
+    let completion = attributes.get(&CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT.0);
+    // SAFETY: the attribute of this number holds this field.
+    let programmatic = programmatic.map(|value| unsafe { value.0.programmaticEvent }).map(|asked| {
+        let is_early = asked.triggerAtBlockStart != 0;
+        LaunchEvent { event: number(asked.event), is_early, edge: (if is_early { 2 } else { 1 }, 1) }
+    });
+    // SAFETY: as above.
+    let completion = completion.map(|value| unsafe { value.0.launchCompletionEvent });
+    let completion =
+        completion.map(|asked| LaunchEvent { event: number(asked.event), is_early: true, edge: (2, 0) });
+    programmatic.into_iter().chain(completion).collect()
 }
 
 /// Whether kernel nodes have the attribute of this number.

@@ -7,11 +7,11 @@ use std::alloc::Layout;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use crate::code::{Answer, INVALID_VALUE, OUT_OF_MEMORY};
 use crate::driver;
-use crate::share::{Mapping, SharedFile};
+use crate::share::{Mapping, Purpose, SharedFile};
 
 /// The first device address. Bit 48 alone makes no canonical address with four-level page tables.
 const FIRST_ADDRESS: u64 = 1 << 48;
@@ -85,7 +85,7 @@ enum Backing {
     Heap(Layout),
     /// They are the user's.
     User,
-    /// A piece of a pool's file; the process that made it gives it back.
+    /// A piece of a file; the process that made it gives it back.
     Shared {
         file: Arc<SharedFile>,
         offset: u64,
@@ -146,10 +146,10 @@ impl Allocation {
         self.writable.load(Ordering::Relaxed)
     }
 
-    /// The place of the allocation in its pool's file, if the pool can be shared.
-    pub(crate) fn shared_at(&self) -> Option<u64> {
+    /// The file that the allocation lies in and its place there, if this process made it and others can have it.
+    pub(crate) fn shared_at(&self) -> Option<(&SharedFile, u64)> {
         match &self.backing {
-            Backing::Shared { offset, is_own: true, .. } => Some(*offset),
+            Backing::Shared { file, offset, is_own: true, .. } => Some((file, *offset)),
             _ => None,
         }
     }
@@ -296,7 +296,17 @@ pub(crate) fn allocate_in(file: &Arc<SharedFile>, request: Request) -> Answer<Ar
     Ok(insert(request, new_address(request.len), host, backing, PENDING))
 }
 
-/// Maps an allocation of a pool's file that another process made.
+/// Makes an allocation of `cuMemAlloc`, in a file of the process so that others can map it; in plain memory where there are no such files.
+pub(crate) fn allocate_plain(request: Request) -> Answer<Arc<Allocation>> {
+    static FILE: OnceLock<Option<Arc<SharedFile>>> = OnceLock::new();
+    let file = FILE.get_or_init(|| SharedFile::create(Purpose::Plain, 0).ok().map(Arc::new));
+    let Some(file) = file.as_ref().filter(|_| request.len > 0) else { return allocate(request) };
+    let allocation = allocate_in(file, request)?;
+    allocation.reach();
+    Ok(allocation)
+}
+
+/// Maps an allocation of a file that another process made.
 pub(crate) fn import(file: &Arc<SharedFile>, offset: u64, request: Request) -> Answer<Arc<Allocation>> {
     let mapping = file.map(offset, request.len).map_err(|_| INVALID_VALUE)?;
     let host = mapping.host();

@@ -1,7 +1,9 @@
 //! The driver that does nothing: entries that answer success, and out parameters where a caller cannot do without.
 
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use cuda_sys::{
     CUDA_GRAPH_INSTANTIATE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v2, CUcontext, CUdevice, CUdevice_attribute,
@@ -15,15 +17,81 @@ use crate::code::INVALID_VALUE;
 use crate::device;
 use crate::entry::{Entries, Found};
 use crate::gate::put_if;
+use crate::image;
+use crate::ptx::Kernel;
 
 /// What this driver says it is.
 const VERSION: Version = Version::new(13, 0);
 
 static NEXT: AtomicUsize = AtomicUsize::new(1);
 
-/// A handle or address that was not given out before.
+/// A handle that was not given out before.
 fn fresh() -> usize {
-    (1 << 62) + NEXT.fetch_add(1, Ordering::Relaxed) * 256
+    fresh_span(0) as usize
+}
+
+/// An address with room behind it that was not given out before.
+fn fresh_span(len: usize) -> CUdeviceptr {
+    ((1 << 62) + NEXT.fetch_add(1 + len / 256, Ordering::Relaxed) * 256) as CUdeviceptr
+}
+
+/// Memory of the host: its callers read and write it.
+///
+/// # Safety
+/// `out` is null or valid for a write.
+unsafe fn host(out: *mut *mut c_void, len: usize) -> CUresult {
+    // SAFETY: any size may be asked for; the caller's promise.
+    unsafe { tell(out, libc::calloc(len.max(1), 1)) }
+}
+
+/// Offsets and sizes of a kernel's parameters.
+type Layout = Vec<(usize, usize)>;
+
+/// What is known of libraries, kernels and functions, by their handles.
+#[derive(Default)]
+struct Known {
+    libraries: HashMap<usize, HashMap<String, Layout>>,
+    kernels: HashMap<usize, Layout>,
+}
+
+static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
+
+fn with_known<R>(act: impl FnOnce(&mut Known) -> R) -> R {
+    act(KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default())
+}
+
+/// The kernels of a PTX text; none of anything else.
+fn kernels_of(text: &[u8]) -> HashMap<String, Layout> {
+    let Ok(image) = image::parse(text) else { return HashMap::new() };
+    let layout = |kernel: &Kernel| {
+        kernel.params().iter().map(|param| (param.offset as usize, param.size as usize)).collect()
+    };
+    image.kernels().map(|kernel| (kernel.name().to_owned(), layout(kernel))).collect()
+}
+
+/// Gives a kernel or function a handle and what is known of it.
+///
+/// # Safety
+/// `out` is null or valid for a write.
+unsafe fn make_known<T>(out: *mut *mut T, layout: Option<Layout>) -> CUresult {
+    let handle = fresh();
+    if let Some(layout) = layout {
+        with_known(|known| known.kernels.insert(handle, layout));
+    }
+    // SAFETY: the caller's promise.
+    unsafe { tell(out, core::ptr::without_provenance_mut(handle)) }
+}
+
+/// # Safety
+/// The out parameters are null or valid for writes.
+unsafe fn param_info(handle: usize, index: usize, offset: *mut usize, size: *mut usize) -> CUresult {
+    let found = with_known(|known| known.kernels.get(&handle)?.get(index).copied());
+    let Some((at, bytes)) = found else { return INVALID_VALUE };
+    // SAFETY: the caller's promise.
+    unsafe {
+        put_if(size, bytes);
+        tell(offset, at)
+    }
 }
 
 /// Writes a fresh handle.
@@ -126,11 +194,24 @@ bare! {
     }
     fn cuEventCreate(out: *mut CUevent, _f: c_uint) { make(out) }
     fn cuEventElapsedTime(out: *mut f32, _a: CUevent, _b: CUevent) { tell(out, 0.0) }
-    fn cuMemAlloc(out: *mut CUdeviceptr, _n: usize) { tell(out, fresh() as CUdeviceptr) }
-    fn cuMemAllocManaged(out: *mut CUdeviceptr, _n: usize, _f: c_uint) { tell(out, fresh() as CUdeviceptr) }
-    fn cuMemAllocAsync(out: *mut CUdeviceptr, _n: usize, _s: CUstream) { tell(out, fresh() as CUdeviceptr) }
-    fn cuMemAllocFromPoolAsync(out: *mut CUdeviceptr, _n: usize, _p: CUmemoryPool, _s: CUstream) {
-        tell(out, fresh() as CUdeviceptr)
+    fn cuMemAlloc(out: *mut CUdeviceptr, n: usize) { tell(out, fresh_span(n)) }
+    fn cuMemAllocManaged(out: *mut CUdeviceptr, n: usize, _f: c_uint) {
+        let mut address = core::ptr::null_mut();
+        host(&raw mut address, n);
+        tell(out, address.expose_provenance() as CUdeviceptr)
+    }
+    fn cuMemHostAlloc(out: *mut *mut c_void, n: usize, _f: c_uint) { host(out, n) }
+    fn cuMemAllocHost(out: *mut *mut c_void, n: usize) { host(out, n) }
+    fn cuMemFreeHost(p: *mut c_void) {
+        libc::free(p);
+        CUresult::CUDA_SUCCESS
+    }
+    fn cuMemHostGetDevicePointer(out: *mut CUdeviceptr, p: *mut c_void, _f: c_uint) {
+        tell(out, p.expose_provenance() as CUdeviceptr)
+    }
+    fn cuMemAllocAsync(out: *mut CUdeviceptr, n: usize, _s: CUstream) { tell(out, fresh_span(n)) }
+    fn cuMemAllocFromPoolAsync(out: *mut CUdeviceptr, n: usize, _p: CUmemoryPool, _s: CUstream) {
+        tell(out, fresh_span(n))
     }
     fn cuMemGetInfo(free: *mut usize, total: *mut usize) {
         put_if(free, 1 << 36);
@@ -149,7 +230,7 @@ bare! {
     fn cuModuleGetFunction(out: *mut CUfunction, _m: CUmodule, _n: *const c_char) { make(out) }
     fn cuLibraryLoadData(
         out: *mut CUlibrary,
-        _code: *const c_void,
+        code: *const c_void,
         _o: *mut CUjit_option,
         _v: *mut *mut c_void,
         _n: c_uint,
@@ -157,11 +238,26 @@ bare! {
         _lv: *mut *mut c_void,
         _ln: c_uint,
     ) {
-        make(out)
+        let handle = fresh();
+        if !code.is_null() {
+            // A binary form has at least its four bytes of magic, none of them an end of string.
+            let kernels = kernels_of(CStr::from_ptr(code.cast()).to_bytes());
+            with_known(|known| known.libraries.insert(handle, kernels));
+        }
+        tell(out, core::ptr::without_provenance_mut(handle))
     }
-    fn cuLibraryGetKernel(out: *mut CUkernel, _l: CUlibrary, _n: *const c_char) { make(out) }
+    fn cuLibraryUnload(library: CUlibrary) {
+        with_known(|known| known.libraries.remove(&library.addr()));
+        CUresult::CUDA_SUCCESS
+    }
+    fn cuLibraryGetKernel(out: *mut CUkernel, library: CUlibrary, name: *const c_char) {
+        let name = if name.is_null() { c"" } else { CStr::from_ptr(name) }.to_str().unwrap_or("");
+        make_known(out, with_known(|known| known.libraries.get(&library.addr())?.get(name).cloned()))
+    }
     fn cuLibraryGetModule(out: *mut CUmodule, _l: CUlibrary) { make(out) }
-    fn cuKernelGetFunction(out: *mut CUfunction, _k: CUkernel) { make(out) }
+    fn cuKernelGetFunction(out: *mut CUfunction, kernel: CUkernel) {
+        make_known(out, with_known(|known| known.kernels.get(&kernel.addr()).cloned()))
+    }
     fn cuKernelGetName(out: *mut *const c_char, _k: CUkernel) { tell(out, c"kernel".as_ptr()) }
     fn cuFuncGetName(out: *mut *const c_char, _f: CUfunction) { tell(out, c"kernel".as_ptr()) }
     fn cuKernelGetAttribute(out: *mut c_int, attribute: CUfunction_attribute, _k: CUkernel, _d: CUdevice) {
@@ -170,9 +266,13 @@ bare! {
     fn cuFuncGetAttribute(out: *mut c_int, attribute: CUfunction_attribute, _f: CUfunction) {
         tell(out, function_attribute(attribute))
     }
-    // Nothing is known of any kernel, so every index is past the end.
-    fn cuKernelGetParamInfo(_k: CUkernel, _i: usize, _o: *mut usize, _s: *mut usize) { INVALID_VALUE }
-    fn cuFuncGetParamInfo(_f: CUfunction, _i: usize, _o: *mut usize, _s: *mut usize) { INVALID_VALUE }
+    // Of a kernel that comes from no PTX text nothing is known, so every index is past the end.
+    fn cuKernelGetParamInfo(kernel: CUkernel, index: usize, offset: *mut usize, size: *mut usize) {
+        param_info(kernel.addr(), index, offset, size)
+    }
+    fn cuFuncGetParamInfo(function: CUfunction, index: usize, offset: *mut usize, size: *mut usize) {
+        param_info(function.addr(), index, offset, size)
+    }
     fn cuGraphCreate(out: *mut CUgraph, _f: c_uint) { make(out) }
     fn cuGraphClone(out: *mut CUgraph, _g: CUgraph) { make(out) }
     fn cuGraphAddNode(
@@ -282,6 +382,10 @@ static ENTRIES: Entries = Entries {
     cuEventElapsedTime_v12080: cuEventElapsedTime,
     cuMemAlloc,
     cuMemAllocManaged,
+    cuMemHostAlloc,
+    cuMemAllocHost,
+    cuMemFreeHost,
+    cuMemHostGetDevicePointer,
     cuMemAllocAsync,
     cuMemAllocFromPoolAsync,
     cuMemGetInfo,
@@ -289,6 +393,7 @@ static ENTRIES: Entries = Entries {
     cuModuleLoadDataEx,
     cuModuleGetFunction,
     cuLibraryLoadData,
+    cuLibraryUnload,
     cuLibraryGetKernel,
     cuLibraryGetModule,
     cuKernelGetFunction,

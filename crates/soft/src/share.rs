@@ -18,13 +18,14 @@ const MAGIC: [u8; 8] = *b"cudasoft";
 pub(crate) enum Purpose {
     Pool = 1,
     Event,
+    Plain,
 }
 
 /// What every file begins with. The bytes are the same in all processes, as they are all of this driver.
 pub(crate) const IDENTITY: usize = 24;
 
 /// The identity of a file: what nobody else has, and its purpose.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Identity([u8; IDENTITY]);
 
 impl Identity {

@@ -339,6 +339,7 @@ fn memory_is_copied_between_devices() {
         here.copy_peer(&from, &to).unwrap();
         assert_eq!(to.read_blocking(&there).unwrap(), [1, 2, 3], "the home waits");
         there.fill(&to, 9).unwrap();
+        here.wait_for(&there).unwrap();
         let gate = Gate::close(&here);
         here.copy_peer(&to, &from).unwrap();
         drop(to);

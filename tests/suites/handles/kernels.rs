@@ -206,7 +206,8 @@ fn several_images_are_linked_to_one_library() {
         raw::launch(&stream, &doubled, 1, &[buffer.address()]);
         assert_eq!(buffer.read_blocking(&stream).unwrap(), [42]);
         let mut alone = Linker::new(&context).unwrap();
-        let error = alone.add("main.ptx", Image::Ptx(MAIN)).map(drop).and_then(|()| alone.link()).unwrap_err();
+        let error =
+            alone.add("main.ptx", Image::Ptx(MAIN)).map(drop).and_then(|()| alone.link()).unwrap_err();
         assert!(error.to_string().contains("twice"), "what is missing is named: {error}");
         let mut broken = Linker::new(&context).unwrap();
         let error = broken.add("broken.ptx", Image::Ptx(UNKNOWN_INSTRUCTION)).unwrap_err();

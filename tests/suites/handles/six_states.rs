@@ -45,10 +45,23 @@ fn with_the_context_lost() {
 }
 
 fn rows() -> Vec<Row> {
-    [devices(), contexts(), streams(), events(), memory(), copies(), pools(), libraries(), graphs(), ends()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        devices(),
+        contexts(),
+        streams(),
+        default_streams(),
+        events(),
+        memory(),
+        copies(),
+        pools(),
+        exports(),
+        libraries(),
+        graphs(),
+        ends(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 fn devices() -> Vec<Row> {
@@ -125,6 +138,28 @@ fn streams() -> Vec<Row> {
             let capture = things.home.begin_capture(CaptureMode::Global)?;
             things.home.fill(&things.buffer, 1)?;
             done(capture.end()?)
+        }),
+    ]
+}
+
+/// Whatever captures here is a non-blocking stream, which the legacy stream does not meet.
+fn default_streams() -> Vec<Row> {
+    vec![
+        row("DefaultStream::synchronize_blocking", CALLS, |things| {
+            things.context.per_thread_stream().synchronize_blocking()?;
+            Ok(things.context.legacy_stream().synchronize_blocking()?)
+        }),
+        row("DefaultStream::query", CALLS, |things| {
+            things.context.per_thread_stream().query()?;
+            done(things.context.legacy_stream().query()?)
+        }),
+        row("DefaultStream::record, wait", CALLS, |things| {
+            things.context.legacy_stream().record(&things.start)?;
+            Ok(things.context.per_thread_stream().wait(&things.start)?)
+        }),
+        row("DefaultStream::wait_for, Stream::wait_for_default", CALLS, |things| {
+            things.context.legacy_stream().wait_for(&things.home)?;
+            Ok(things.home.wait_for_default(&things.context.per_thread_stream())?)
         }),
     ]
 }
@@ -249,6 +284,23 @@ fn pools() -> Vec<Row> {
         }),
         prepared("MemPool::trim", CALLS, pool, |_, pool| Ok(pool.trim(0)?)),
         prepared("MemPool::access", CALLS, pool, |things, pool| done(pool.access(things.context.device())?)),
+    ]
+}
+
+fn exported(things: &Things) -> Result<(Event, MemPool, Buffer<u32>), Refusal> {
+    let event =
+        things.context.event_with(EventOptions { timing: false, ipc: true, ..EventOptions::default() })?;
+    let pool = things.context.pool(PoolOptions { shareable: true, ..PoolOptions::default() })?;
+    let buffer = things.home.zeros_from(&pool, LEN)?;
+    Ok((event, pool, buffer))
+}
+
+fn exports() -> Vec<Row> {
+    vec![
+        prepared("Event::export", CALLS, exported, |_, (event, ..)| done(event.export()?)),
+        prepared("MemPool::export_fd", CALLS, exported, |_, (_, pool, _)| done(pool.export_fd()?)),
+        prepared("Buffer::export", CALLS, exported, |_, (.., buffer)| done(buffer.export()?)),
+        drops("drop of what can be exported", exported),
     ]
 }
 

@@ -5,7 +5,8 @@ use cuda_handles::{
     Copy2d, Device, Error, EventOptions, GraphHandle, Image, Library, Linker, LoadOptions, PoolOptions,
     PoolReuse, StreamOptions, UserObject,
 };
-use cuda_tests::{SMALL, setup, sweep, used_stream};
+use cuda_sys::Version;
+use cuda_tests::{SMALL, raw, setup, sweep, used_stream};
 
 #[test]
 fn devices_and_contexts() {
@@ -93,7 +94,9 @@ fn libraries_and_kernels() {
         let library = Library::load(&context, Image::Ptx(SMALL))?;
         let (saxpy, again) = (library.kernel("saxpy")?, library.kernel("saxpy")?);
         assert_eq!(saxpy, again);
-        assert!(library.kernel_names()?.len() > 5);
+        if raw::driver().version() >= Version::new(12, 4) {
+            assert!(library.kernel_names()?.len() > 5);
+        }
         Ok(())
     });
     assert!(cases >= 30, "{cases}");
@@ -177,7 +180,10 @@ fn linking_and_attributes() {
         let kernel = linker.link()?.kernel("increment")?;
         kernel.set_max_dynamic_shared_bytes(1024)?;
         assert_eq!(kernel.max_dynamic_shared_bytes(), 1024);
-        kernel.load_now()
+        if raw::driver().version() >= Version::new(12, 4) {
+            kernel.load_now()?;
+        }
+        Ok(())
     });
     assert!(cases >= 30, "{cases}");
 }

@@ -1,8 +1,8 @@
 //! Every operation of the crate in each of the six states.
 
-use cuda_handles::Image;
+use cuda_handles::{EventOptions, Image};
 use cuda_launch::{
-    Arguments, Launch, LaunchConfig, OwnedParams, StreamConfig, TypedKernel, kernel, params, per,
+    Arguments, Launch, LaunchConfig, Occupancy, OwnedParams, StreamConfig, TypedKernel, kernel, params, per,
 };
 use cuda_tests::states::{
     CALLS, LEN, PURE, Refusal, Row, State, Things, done, drops, prepared, row, try_all,
@@ -100,13 +100,19 @@ fn rows() -> Vec<Row> {
         prepared(
             "launch with a completion event",
             CALLS,
-            |things| Ok(things.context.event()?),
+            |things| {
+                Ok(things.context.event_with(EventOptions { timing: false, ..EventOptions::default() })?)
+            },
             |things, event| {
                 let config: StreamConfig<'_> = config().completion_event(&event);
                 // SAFETY: as above.
                 Ok(unsafe { things.increment.launch(&things.home, config, params![&things.buffer, N]) }?)
             },
         ),
+        row("Occupancy::blocks_per_multiprocessor, best_block", CALLS, |things| {
+            things.increment.blocks_per_multiprocessor(128, 0)?;
+            done(things.increment.best_block(0)?)
+        }),
         row("load of a typed kernel", CALLS, |things| done(typed(things)?)),
         prepared("prepare of a typed kernel", PURE, typed, |things, kernel| {
             kernel.prepare(&config(), (&things.buffer, N))?;

@@ -1,8 +1,9 @@
 //! The fault sweep over the crate: each driver call of these scenarios fails in turn.
 
-use cuda_handles::Image;
+use cuda_handles::{EventOptions, Image};
 use cuda_launch::{Error, Launch, kernel as declare, params, per};
-use cuda_tests::{SMALL, kernel, setup, sweep, used_stream};
+use cuda_sys::Version;
+use cuda_tests::{SMALL, kernel, raw, setup, sweep, used_stream};
 
 #[test]
 fn launches_at_home_and_elsewhere() {
@@ -73,8 +74,13 @@ fn typed_kernels_and_attributes() {
         let saxpy = saxpy::load(&context)?;
         let (x, y) = (home.upload(&[1.0_f32; 8])?, home.zeros::<f32>(8)?);
         saxpy.launch(&home, per(8, 32), (8, 2.0, &x, &y))?;
-        let done = context.event()?;
-        saxpy.launch(&home, per(8, 32).priority(0).completion_event(&done), (8, 2.0, &x, &y))?;
+        let done = context.event_with(EventOptions { timing: false, ..EventOptions::default() })?;
+        let config = per(8, 32).priority(0);
+        if raw::driver().version() >= Version::new(12, 3) {
+            saxpy.launch(&home, config.completion_event(&done), (8, 2.0, &x, &y))?;
+        } else {
+            saxpy.launch(&home, config, (8, 2.0, &x, &y))?;
+        }
         assert_eq!(y.read_blocking(&home)?, [4.0; 8]);
         Ok(())
     });

@@ -323,3 +323,64 @@ fn memory_of_another_context_is_refused() {
     let error = refused(|| increment.launch(&stream, per(8, 8), (&buffer, 8)));
     assert!(matches!(error, Error::Handles(cuda_handles::Error::WrongContext { .. })), "{error:?}");
 }
+
+const LARGE: &str = r"
+.version 8.1
+.target sm_70
+.address_size 64
+
+.visible .entry last(.param .align 4 .b8 values[32000], .param .u64 out)
+{
+    .reg .b32 %r<2>;
+    .reg .b64 %rd<3>;
+    ld.param.u32 %r1, [values+31996];
+    ld.param.u64 %rd1, [out];
+    cvta.to.global.u64 %rd2, %rd1;
+    st.global.u32 [%rd2], %r1;
+    ret;
+}
+";
+
+kernel! {
+    // SAFETY: the kernel takes 8000 numbers by value and writes the last of them to the first element of `out`.
+    unsafe in Image::Ptx(LARGE);
+    fn last(values: [u32; 8000], out: Out<u32>) where out.len() >= 1;
+}
+
+#[test]
+fn thirty_two_kibibytes_of_parameters() {
+    let context = setup();
+    no_leaks(|| {
+        let (last, stream) = (last::load(&context).unwrap(), context.stream().unwrap());
+        let out = stream.zeros::<u32>(1).unwrap();
+        let mut values = [0; 8000];
+        values[7999] = 77;
+        last.launch(&stream, LaunchConfig::new(1, 1), (values, &out)).unwrap();
+        assert_eq!(out.read_blocking(&stream).unwrap(), [77]);
+        values[7999] = 78;
+        // SAFETY: the arguments are the kernel's.
+        unsafe {
+            let params = params![values, &out];
+            cuda_launch::Launch::launch(last.kernel(), &stream, LaunchConfig::new(1, 1), params).unwrap();
+        }
+        assert_eq!(out.read_blocking(&stream).unwrap(), [78]);
+    });
+}
+
+#[test]
+fn pinned_memory_is_an_argument_too() {
+    let context = setup();
+    no_leaks(|| {
+        let (increment, stream) = (increment::load(&context).unwrap(), context.stream().unwrap());
+        let shared = context.host_zeros::<u32>(8).unwrap().share();
+        increment.launch(&stream, per(8, 8), (&shared, 8)).unwrap();
+        // SAFETY: the arguments are the kernel's, and the count is the buffer's.
+        unsafe {
+            let params = params![&shared, 8_u32];
+            cuda_launch::Launch::launch(increment.kernel(), &stream, per(8, 8), params).unwrap();
+        }
+        stream.synchronize_blocking().unwrap();
+        let unique = shared.try_unique().unwrap();
+        assert_eq!(unique[..], [2; 8]);
+    });
+}

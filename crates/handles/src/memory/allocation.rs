@@ -263,7 +263,7 @@ impl Allocation {
     pub(super) fn unshare(&mut self) -> bool {
         let Backing::Host(memory) = &mut self.backing else { return false };
         let users = memory.users.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if self.context.ensure_usable().is_err() || !users.iter().all(|stream| stream.is_idle()) {
+        if self.context.ensure_usable().is_err() || !users.iter().all(|stream| stream.is_idle_soon()) {
             return false;
         }
         users.clear();

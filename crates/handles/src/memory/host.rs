@@ -182,8 +182,9 @@ impl<T> SharedHostBuffer<T> {
         self.0.allocation().kind()
     }
 
-    /// The host's own again, if nobody else has it (another handle, a graph) and all streams that it was used on are idle. Waits for nothing, and
-    /// asks the driver twice a stream; wait for those streams first.
+    /// The host's own again, if nobody else has it (another handle, a graph) and all streams that it was used on are idle. Wait for those
+    /// streams first: this asks the driver about each of them, and waits for nothing else than what this library itself has just enqueued there,
+    /// some microseconds as a rule and 5 milliseconds at most.
     ///
     /// # Errors
     /// It is still shared, a stream that used it is at work or capturing, the context is lost, or this is a host function: it comes back.

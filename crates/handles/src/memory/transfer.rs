@@ -314,9 +314,11 @@ impl<T: Element> Slice<'_, T> {
                 (false, false) => (Call::cuMemcpyAsync, driver.cuMemcpyAsync(other, address, bytes, raw)),
             }
         };
-        drop(turn);
         stream.context().check(call, code)?;
-        stream.wait_until_done()
+        // With the turn: a capture that began now would make the wait fail while the copy is still running.
+        let waited = stream.wait_until_done();
+        drop(turn);
+        waited
     }
 }
 

@@ -21,6 +21,7 @@ mod list;
 mod queue;
 mod raw_stream;
 mod spare;
+mod turns;
 mod worker;
 
 pub use queue::{DropFailure, manual, pending, set_hook};
@@ -33,4 +34,5 @@ pub(crate) use queue::{
 };
 pub(crate) use raw_stream::{RawStream, create_event};
 pub(crate) use spare::{HostBlock, HostKind, give, kept, take};
+pub(crate) use turns::Shared;
 pub(crate) use worker::{free_pending, start as start_thread, wait_for_frees};

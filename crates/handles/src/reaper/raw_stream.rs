@@ -1,11 +1,14 @@
 //! A driver stream, for as long as a handle or the reaper needs it.
 
+use core::cell::Cell;
+use core::time::Duration;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use cuda_sys::{CUevent_flags, CUevent_st, CUresult, CUstream, CUstream_st, CUstreamCaptureStatus, Call};
 
 use super::queue::{self, Object};
+use super::turns::{Alone, Shared, Turns};
 use crate::capture_mode;
 use crate::context::{Context, is_sticky};
 use crate::error::{Error, Result};
@@ -28,12 +31,17 @@ pub(crate) struct RawStream {
     capture: AtomicU64,
     /// Shared by those who enqueue, from reading `capture` to the driver's answer; alone for what lets the stream enter or leave a capture. So
     /// what is captured is always known to be.
-    turn: RwLock<()>,
+    turn: Turns,
     /// Whether somebody else may let the stream enter a capture, so that the driver has to be asked.
     foreign: AtomicBool,
     /// Whether memory was allocated here, whose free may have to wait for this stream.
     is_home: AtomicBool,
+    /// Whether the marker was recorded since [`is_idle_soon`](Self::is_idle_soon) last asked.
+    marked: AtomicBool,
 }
+
+/// How long a marker may be in a stream that is idle otherwise.
+const PASSING: Duration = Duration::from_millis(5);
 
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
@@ -55,9 +63,10 @@ impl RawStream {
             gate: Mutex::new(Gate::default()),
             in_fence: AtomicBool::new(false),
             capture: AtomicU64::new(0),
-            turn: RwLock::new(()),
+            turn: Turns::default(),
             foreign: AtomicBool::new(!owned),
             is_home: AtomicBool::new(false),
+            marked: AtomicBool::new(false),
         }
     }
 
@@ -110,13 +119,23 @@ impl RawStream {
 
     /// While this is held the stream enters and leaves no capture of this library. Not twice on one thread.
     #[inline]
-    pub(crate) fn enqueue(&self) -> RwLockReadGuard<'_, ()> {
-        self.turn.read().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn enqueue(&self) -> Shared<'_> {
+        self.turn.share()
     }
 
-    /// For entering or leaving a capture: nobody enqueues meanwhile.
-    pub(crate) fn exclude(&self) -> RwLockWriteGuard<'_, ()> {
-        self.turn.write().unwrap_or_else(PoisonError::into_inner)
+    /// For entering or leaving a capture: nobody enqueues meanwhile. It waits for those who do, and for whoever waits for the stream, without
+    /// holding up others who want to enqueue.
+    pub(crate) fn exclude(&self) -> Alone<'_> {
+        patiently(|| self.try_exclude())
+    }
+
+    /// [`exclude`](Self::exclude) for several streams: all at once or none, so that nobody waits for one while holding another.
+    pub(crate) fn exclude_all(streams: &[Arc<Self>]) -> Vec<Alone<'_>> {
+        patiently(|| streams.iter().map(|stream| stream.try_exclude()).collect())
+    }
+
+    fn try_exclude(&self) -> Option<Alone<'_>> {
+        self.turn.try_alone()
     }
 
     /// Under [`exclude`](Self::exclude).
@@ -177,6 +196,25 @@ impl RawStream {
         }
     }
 
+    /// As [`is_idle`](Self::is_idle). If this library has recorded its marker here meanwhile, which somebody who has just waited for the stream
+    /// cannot know, the marker is given a moment to be reached.
+    pub(crate) fn is_idle_soon(&self) -> bool {
+        if self.is_idle() {
+            return true;
+        }
+        if !self.marked.swap(false, Ordering::AcqRel) {
+            return false;
+        }
+        let end = std::time::Instant::now() + PASSING;
+        while std::time::Instant::now() < end {
+            std::thread::yield_now();
+            if self.is_idle() {
+                return true;
+            }
+        }
+        false
+    }
+
     /// Whether all work enqueued here is done. False where that cannot be asked: while capturing, in a host function.
     pub(crate) fn is_idle(&self) -> bool {
         let gate = self.gate();
@@ -217,7 +255,33 @@ impl RawStream {
 
     /// As [`order_before`](Self::order_before), but refuses while this stream is capturing: the wait would draw `waiter` into the capture.
     pub(crate) fn order_before_uncaptured(&self, waiter: CUstream, what: &'static str) -> Result<()> {
+        self.order_if(|| Ok(()), waiter, what)
+    }
+
+    /// As [`order_before_uncaptured`](Self::order_before_uncaptured) for a waiter that can capture, which is refused too.
+    pub(crate) fn order_both_uncaptured(
+        &self,
+        waiter: &Self,
+        what: &'static str,
+        waiting: &'static str,
+    ) -> Result<()> {
+        let turn = Cell::new(None);
+        let waits = || {
+            turn.set(Some(waiter.enqueue()));
+            waiter.refuse_capture(waiting)
+        };
+        self.order_if(waits, waiter.raw(), what)
+    }
+
+    /// Always in this order: the gate, then turns.
+    fn order_if(
+        &self,
+        may_wait: impl FnOnce() -> Result<()>,
+        waiter: CUstream,
+        what: &'static str,
+    ) -> Result<()> {
         let gate = self.gate();
+        may_wait()?;
         if gate.closed && !self.owned {
             return match self.marker.get() {
                 Some(&marker) if !gate.unmarked => let_wait(&self.context, waiter, marker),
@@ -262,6 +326,7 @@ impl RawStream {
         // SAFETY: event and stream are alive.
         let code = unsafe { self.context.driver().cuEventRecord(marker.get(), self.raw()) };
         self.context.check(Call::cuEventRecord, code)?;
+        self.marked.store(true, Ordering::Release);
         Ok(marker)
     }
 
@@ -277,6 +342,22 @@ impl RawStream {
         }
         let made = create_event(&self.context, CUevent_flags::CU_EVENT_DISABLE_TIMING.0)?;
         Ok(*self.marker.get_or_init(|| made))
+    }
+}
+
+/// Tries until it works.
+fn patiently<R>(mut attempt: impl FnMut() -> Option<R>) -> R {
+    let mut tries = 0_u32;
+    loop {
+        if let Some(result) = attempt() {
+            return result;
+        }
+        tries = tries.saturating_add(1);
+        if tries < 100 {
+            std::thread::yield_now();
+        } else {
+            std::thread::sleep(Duration::from_micros(50));
+        }
     }
 }
 

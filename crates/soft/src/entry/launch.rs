@@ -6,15 +6,20 @@ use std::sync::Arc;
 use cuda_sys::{CUfunction, CUlaunchAttributeValue, CUlaunchConfig, CUstream};
 
 use super::Entries;
-use crate::code::{Answer, INVALID_HANDLE};
+use super::event::{DISABLE_TIMING, INTERPROCESS};
+use crate::code::{Answer, INVALID_HANDLE, INVALID_VALUE};
 use crate::context::Context;
+use crate::event;
 use crate::gate::{required, slice};
 use crate::graph::capture;
+use crate::graph::edge_data::Edge;
 use crate::graph::payload::{KernelNode, KernelSpec, Payload};
 use crate::handle::number;
-use crate::launch::{self, AttributeValue, Attributes, COOPERATIVE, PACKED_TOO_LARGE, PRIORITY, Sizes};
+use crate::launch::{
+    self, AttributeValue, Attributes, COOPERATIVE, LaunchEvent, PACKED_TOO_LARGE, PRIORITY, Sizes,
+};
 use crate::module::{self, Function};
-use crate::stream;
+use crate::stream::{self, Stream};
 
 pub(super) const fn add(entries: Entries) -> Entries {
     Entries { cuLaunchKernel, cuLaunchKernelEx, cuLaunchCooperativeKernel, ..entries }
@@ -43,6 +48,8 @@ unsafe fn enqueue(
         return Err(INVALID_HANDLE);
     }
     let captured = capture::is_captured(&stream)?;
+    let events = launch::events(attributes);
+    events.iter().try_for_each(|wanted| check_event(wanted, &stream))?;
     let function = resolve(number(function), &stream.context)?;
     let checked = launch::check(&function.code, &sizes, attributes);
     if captured {
@@ -57,13 +64,41 @@ unsafe fn enqueue(
             attributes.entry(PRIORITY).or_insert(AttributeValue(priority));
         }
         let spec = KernelSpec { function, sizes, arguments, attributes };
-        return capture::add(&stream, Payload::Kernel(KernelNode::new(spec)), programmatic).map(drop);
+        let node = capture::add(&stream, Payload::Kernel(KernelNode::new(spec)), programmatic)?;
+        for wanted in &events {
+            let edge = Edge { from_port: wanted.edge.0, kind: wanted.edge.1 };
+            capture::record_node(&stream, wanted.event, node, edge);
+        }
+        return Ok(());
     }
     checked?;
     // SAFETY: the caller's promise.
     let arguments = unsafe { launch::read_arguments(&function.code, params, extra, PACKED_TOO_LARGE)? };
+    let record = |is_early: bool| {
+        for wanted in events.iter().filter(|wanted| wanted.is_early == is_early) {
+            if let Ok(event) = event::get(wanted.event) {
+                capture::forget_event(wanted.event);
+                event.record(&stream);
+            }
+        }
+    };
+    record(true);
     stream.push(move || launch::run(&function, &sizes, &arguments.bytes, None));
+    record(false);
     Ok(())
+}
+
+/// An event that a launch records is of the stream's context and has neither time nor other processes.
+fn check_event(wanted: &LaunchEvent, stream: &Stream) -> Answer {
+    let event = event::get(wanted.event)?;
+    if event.context.id != stream.context.id {
+        return Err(INVALID_HANDLE);
+    }
+    if event.flags & DISABLE_TIMING == 0 || event.flags & INTERPROCESS != 0 {
+        Err(INVALID_VALUE)
+    } else {
+        Ok(())
+    }
 }
 
 entries! {

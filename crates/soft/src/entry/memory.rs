@@ -88,6 +88,11 @@ unsafe fn allocate_from(dptr: *mut CUdeviceptr, len: usize, pool: &Pool, stream:
     Ok(())
 }
 
+/// Whether the allocation is the device's and no other call has to end it. Memory of another process that no pool holds is closed instead.
+fn is_freed_by_calls(allocation: &Allocation) -> bool {
+    allocation.origin.is_on_device() && (allocation.origin != Origin::Imported || allocation.pool != 0)
+}
+
 /// What ends with an allocation besides its memory.
 fn give_back(allocation: &Allocation) {
     if allocation.origin == Origin::Imported {
@@ -139,9 +144,13 @@ unsafe fn write_attribute(data: *mut c_void, attribute: CUpointer_attribute, poi
         Attribute::CU_POINTER_ATTRIBUTE_RANGE_SIZE => word(found.len as u64),
         Attribute::CU_POINTER_ATTRIBUTE_MAPPED => int(1),
         Attribute::CU_POINTER_ATTRIBUTE_SYNC_MEMOPS
-        | Attribute::CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE
         | Attribute::CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE => int(0),
-        Attribute::CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES => word(found.shared_at().is_some().into()),
+        Attribute::CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES => {
+            word((found.pool != 0 && found.shared_at().is_some()).into())
+        }
+        Attribute::CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE => {
+            int((found.origin == Origin::Plain && found.shared_at().is_some()).into())
+        }
         Attribute::CU_POINTER_ATTRIBUTE_ACCESS_FLAGS => int(3),
         // SAFETY: as above.
         Attribute::CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE => unsafe {
@@ -155,7 +164,7 @@ unsafe fn write_attribute(data: *mut c_void, attribute: CUpointer_attribute, poi
 entries! {
     guarded fn cuMemAlloc(dptr: *mut CUdeviceptr, len: usize) {
         required(dptr)?;
-        put(dptr, memory::allocate(request(Origin::Plain, len, &*current()?, 0))?.start)
+        put(dptr, memory::allocate_plain(request(Origin::Plain, len, &*current()?, 0))?.start)
     }
 
     guarded fn cuMemAllocPitch(dptr: *mut CUdeviceptr, pitch: *mut usize, width: usize, height: usize, element: c_uint) {
@@ -166,7 +175,7 @@ entries! {
         }
         let row = width.checked_next_multiple_of(512).ok_or(INVALID_VALUE)?;
         let len = row.checked_mul(height).ok_or(INVALID_VALUE)?;
-        put(dptr, memory::allocate(request(Origin::Plain, len, &*current()?, 0))?.start)?;
+        put(dptr, memory::allocate_plain(request(Origin::Plain, len, &*current()?, 0))?.start)?;
         put(pitch, row)
     }
 
@@ -182,7 +191,7 @@ entries! {
         if dptr == 0 {
             return Ok(());
         }
-        let found = memory::find_start(dptr).filter(|found| found.origin.is_on_device()).ok_or(INVALID_VALUE)?;
+        let found = memory::find_start(dptr).filter(|found| is_freed_by_calls(found)).ok_or(INVALID_VALUE)?;
         if found.origin == Origin::Variable || !graph::may_free(&found) || !found.queue_free() {
             return Err(INVALID_VALUE);
         }
@@ -217,7 +226,7 @@ entries! {
             }
         }
         capture_mode::check_call()?;
-        let found = memory::find_start(dptr).filter(|found| found.origin.is_on_device()).ok_or(INVALID_VALUE)?;
+        let found = memory::find_start(dptr).filter(|found| is_freed_by_calls(found)).ok_or(INVALID_VALUE)?;
         if matches!(found.origin, Origin::Variable | Origin::Managed) || !graph::may_free(&found) || !found.queue_free() {
             return Err(INVALID_VALUE);
         }

@@ -208,7 +208,7 @@ entries! {
     live fn cuMemPoolExportPointer(out: *mut CUmemPoolPtrExportData, ptr: CUdeviceptr) {
         required(out)?;
         let found = memory::find_start(ptr).ok_or(INVALID_VALUE)?;
-        let offset = found.shared_at().ok_or(INVALID_VALUE)?;
+        let (_, offset) = found.shared_at().ok_or(INVALID_VALUE)?;
         let pool = pool::get(found.pool)?;
         let pool = pool.file().ok_or(INVALID_VALUE)?.identity();
         put(out, Exported { pool, offset, len: found.len as u64 }.write())

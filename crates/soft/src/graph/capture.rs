@@ -285,6 +285,15 @@ pub(crate) fn record(stream: &Stream, event: u64) {
     }
 }
 
+/// Records an event that a captured kernel triggers: what waits for it depends on that node by that edge.
+pub(crate) fn record_node(stream: &Stream, event: u64, node: u64, edge: Edge) {
+    let mut state = state();
+    let state = state.get();
+    if let Some(place) = state.places.get(&stream.id) {
+        state.events.insert(event, Recorded { capture: place.capture, nodes: vec![(node, edge)] });
+    }
+}
+
 /// The event is recorded outside or destroyed: what it stood for in a capture is over.
 pub(crate) fn forget_event(event: u64) {
     state().get().events.remove(&event);

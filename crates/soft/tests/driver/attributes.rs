@@ -224,3 +224,76 @@ fn a_captured_launch_has_the_priority_of_its_stream() {
         assert_eq!(driver.cuLibraryUnload(library), OK);
     }
 }
+
+/// Launches with an event that fires when it should: one that waits for it goes on before or behind the kernel.
+#[test]
+fn launches_record_the_events_of_their_attributes() {
+    let driver = &session();
+    let library = library(driver);
+    let (function, mut address, mut one) = (function(driver, library, "add"), words(driver, 1), 1u32);
+    let mut arguments: [*mut c_void; 2] = [(&raw mut address).cast(), (&raw mut one).cast()];
+    let (mut event, mut timed, stream, other) = (null_mut(), null_mut(), stream(driver), stream(driver));
+    let completion = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT;
+    let programmatic = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT;
+    let mut attribute =
+        CUlaunchAttribute { id: completion, pad: [0; 4], value: CUlaunchAttributeValue { pad: [0; 64] } };
+    let mut launch = |id: CUlaunchAttributeID, event: CUevent, early: i32| {
+        attribute.id = id;
+        attribute.value.programmaticEvent =
+            CUlaunchAttributeValue_union__bindgen_ty_2 { event, flags: 0, triggerAtBlockStart: early };
+        let config = CUlaunchConfig {
+            gridDimX: 1,
+            gridDimY: 1,
+            gridDimZ: 1,
+            blockDimX: 1,
+            blockDimY: 1,
+            blockDimZ: 1,
+            sharedMemBytes: 0,
+            hStream: stream,
+            attrs: &raw mut attribute,
+            numAttrs: 1,
+        };
+        unsafe { driver.cuLaunchKernelEx(&config, function, arguments.as_mut_ptr(), null_mut()) }
+    };
+    unsafe {
+        assert_eq!(driver.cuEventCreate(&mut event, 2), OK);
+        assert_eq!(driver.cuEventCreate(&mut timed, 0), OK);
+        assert_eq!(launch(completion, timed, 0), IV);
+        let gate = Gate::close(driver, stream);
+        assert_eq!(launch(programmatic, event, 0), OK);
+        assert_eq!(driver.cuEventQuery(event), CUresult::CUDA_ERROR_NOT_READY);
+        gate.open();
+        assert_eq!(driver.cuEventSynchronize(event), OK);
+        assert_eq!(read(driver, address, 1), [1]);
+
+        let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+        for (id, early, expected) in
+            [(programmatic, 0, (1, 1)), (programmatic, 1, (2, 1)), (completion, 0, (2, 0))]
+        {
+            assert_eq!(driver.cuStreamBeginCapture(stream, mode), OK);
+            assert_eq!(launch(id, event, early), OK);
+            assert_eq!(driver.cuStreamWaitEvent(other, event, 0), OK);
+            let (mut status, mut nodes, mut edges, mut count) =
+                (CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE, std::ptr::null(), std::ptr::null(), 0);
+            let answer = driver.cuStreamGetCaptureInfo_v12030(
+                other,
+                &mut status,
+                null_mut(),
+                null_mut(),
+                &mut nodes,
+                &mut edges,
+                &mut count,
+            );
+            assert_eq!((answer, count), (Ok(OK), 1));
+            let edge: CUgraphEdgeData = *edges;
+            assert_eq!((edge.from_port, edge.type_), expected);
+            let mut graph = null_mut();
+            assert_eq!(driver.cuStreamEndCapture(stream, &mut graph), OK);
+            assert_eq!(driver.cuGraphDestroy(graph), OK);
+        }
+        assert_eq!(driver.cuEventDestroy(event), OK);
+        assert_eq!(driver.cuEventDestroy(timed), OK);
+        assert_eq!(driver.cuMemFree(address), OK);
+        assert_eq!(driver.cuLibraryUnload(library), OK);
+    }
+}

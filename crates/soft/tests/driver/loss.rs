@@ -245,6 +245,23 @@ fn the_null_driver_gives_out_handles() {
             assert!(!first.is_null() && first != second);
             assert_eq!(driver.cuKernelGetParamInfo(null_mut(), 0, &mut offset, null_mut()).unwrap(), IV);
             assert_eq!(driver.cuGraphLaunch(null_mut(), first), OK);
+            // Memory does not overlap, that of the host is there, and kernels of PTX texts have their layouts.
+            let (mut one, mut two, mut host, mut size) = (0, 0, null_mut(), 0);
+            assert_eq!(driver.cuMemAllocAsync(&mut one, 4000, first), OK);
+            assert_eq!(driver.cuMemAllocAsync(&mut two, 4000, first), OK);
+            assert!(one.abs_diff(two) >= 4000);
+            assert_eq!(driver.cuMemHostAlloc(&mut host, 64, 0), OK);
+            host.cast::<u64>().add(7).write(1);
+            assert_eq!(driver.cuMemFreeHost(host), OK);
+            let (library, mut function) = (library(driver), null_mut());
+            let kernel = kernel(driver, library, "add");
+            assert_eq!(driver.cuKernelGetParamInfo(kernel, 1, &mut offset, &mut size).unwrap(), OK);
+            assert_eq!((offset, size), (8, 4));
+            assert_eq!(driver.cuKernelGetParamInfo(kernel, 2, &mut offset, &mut size).unwrap(), IV);
+            assert_eq!(driver.cuKernelGetFunction(&mut function, kernel), OK);
+            assert_eq!(driver.cuFuncGetParamInfo(function, 0, &mut offset, &mut size).unwrap(), OK);
+            assert_eq!((offset, size), (0, 8));
+            assert_eq!(driver.cuLibraryUnload(library), OK);
         }
     });
 }

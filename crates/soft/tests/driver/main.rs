@@ -6,6 +6,7 @@ mod branches;
 mod captures;
 mod common;
 mod conditionals;
+mod copies;
 mod devices;
 mod execs;
 mod graphs;

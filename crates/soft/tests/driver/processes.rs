@@ -215,3 +215,50 @@ fn pools_give_their_own_device_access_always() {
         assert_eq!(driver.cuMemPoolDestroy(pool), OK);
     }
 }
+
+/// The other process: opens the memory twice, changes it, closes it twice.
+fn as_neighbour(driver: &Driver, words: &str) {
+    let handle = CUipcMemHandle { reserved: unhex(words).map(|byte| byte as i8 as _) };
+    let (mut one, mut two) = (0, 0);
+    unsafe {
+        assert_eq!(driver.cuIpcOpenMemHandle(&mut one, handle, 0), IV);
+        assert_eq!(driver.cuIpcOpenMemHandle(&mut one, handle, 1), OK);
+        assert_eq!(driver.cuIpcOpenMemHandle(&mut two, handle, 1), OK);
+        assert_eq!(one, two);
+        assert_eq!(read(driver, one, 4), [3; 4]);
+        assert_eq!(driver.cuMemsetD32(one, 4, 4), OK);
+        assert_eq!(driver.cuMemFree(one), IV);
+        let mut again = handle;
+        assert_eq!(driver.cuIpcGetMemHandle(&mut again, one), IV);
+        assert_eq!(driver.cuIpcCloseMemHandle(one), OK);
+        assert_eq!(read(driver, one, 4), [4; 4]);
+        assert_eq!(driver.cuIpcCloseMemHandle(one), OK);
+        assert_eq!(driver.cuIpcCloseMemHandle(one), IV);
+        assert_eq!(driver.cuMemsetD32(one, 5, 4), IV);
+    }
+}
+
+#[test]
+fn plain_memory_is_shared() {
+    let driver = &session();
+    if let Ok(words) = std::env::var(PEER) {
+        return as_neighbour(driver, &words);
+    }
+    let address = words(driver, 4);
+    let mut handle = CUipcMemHandle { reserved: [0; 64] };
+    let (mut none, mut pooled) = (0, 0);
+    unsafe {
+        assert_eq!(driver.cuMemsetD32(address, 3, 4), OK);
+        assert_eq!(driver.cuMemAllocAsync(&mut pooled, 64, null_mut()), OK);
+        assert_eq!(driver.cuIpcGetMemHandle(&mut handle, pooled), IV);
+        assert_eq!(driver.cuMemFreeAsync(pooled, null_mut()), OK);
+        assert_eq!(driver.cuIpcGetMemHandle(&mut handle, address + 4), OK);
+        let answer = driver.cuIpcOpenMemHandle(&mut none, handle, 1);
+        assert_eq!(answer, CUresult::CUDA_ERROR_INVALID_CONTEXT);
+    }
+    let other = peer("processes::plain_memory_is_shared", &[hex(&handle.reserved.map(|byte| byte as u8))]);
+    let output = other.wait_with_output().unwrap();
+    assert!(output.status.success() && String::from_utf8_lossy(&output.stdout).contains("1 passed"));
+    assert_eq!(read(driver, address, 4), [4; 4]);
+    assert_eq!(unsafe { driver.cuMemFree(address) }, OK);
+}

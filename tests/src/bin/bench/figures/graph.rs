@@ -64,8 +64,8 @@ fn add_node(bench: &Bench) -> Outcome<Pair<'_>> {
 fn raw_node(bench: &Bench, graph: CUgraph) -> Outcome<()> {
     let mut arguments = black_box(RawArguments::new(bench));
     let mut pointers = arguments.pointers();
-    let mut params = CUgraphNodeParams::default();
-    params.type_ = CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL;
+    let type_ = CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL;
+    let mut params = CUgraphNodeParams { type_, ..CUgraphNodeParams::default() };
     let to = &mut params.__bindgen_anon_1;
     to.kernel.gridDimX = 1;
     to.kernel.gridDimY = 1;
