@@ -71,8 +71,8 @@ pub(crate) struct Module {
 #[derive(Debug)]
 pub(crate) struct Library {
     pub(crate) handle: u64,
-    image: Image,
-    codes: Vec<Arc<Code>>,
+    /// The image with its code; where it was refused, the code that every use of the library answers.
+    content: Answer<(Image, Vec<Arc<Code>>)>,
     pub(crate) kernels: Vec<u64>,
     modules: Mutex<HashMap<u64, Arc<Module>>>,
 }
@@ -167,16 +167,20 @@ pub(crate) fn load_module(image: &Image, context: &Arc<Context>) -> Answer<u64> 
     instantiate(image, &codes(image), context, None).map(|module| module.handle)
 }
 
-/// `cuLibraryLoadData`.
-pub(crate) fn load_library(image: Image) -> u64 {
-    let codes = codes(&image);
+/// `cuLibraryLoadData`, which succeeds for images that are refused, too: the first use says so.
+pub(crate) fn load_library(image: Answer<Image>) -> u64 {
+    let content = image.map(|image| {
+        let codes = codes(&image);
+        (image, codes)
+    });
     lock(&LIBRARIES).insert_with(|handle| {
         let mut table = lock(&KERNELS);
         let kernel = |(index, code): (usize, &Arc<Code>)| {
             table.insert(Arc::new(LibraryKernel { code: Arc::clone(code), library: handle, index }))
         };
+        let codes = content.as_ref().map_or(&[][..], |(_, codes)| codes);
         let kernels = codes.iter().enumerate().map(kernel).collect();
-        Arc::new(Library { handle, image, codes, kernels, modules: Mutex::default() })
+        Arc::new(Library { handle, content, kernels, modules: Mutex::default() })
     })
 }
 
@@ -285,8 +289,18 @@ impl Module {
 }
 
 impl Library {
+    /// The image and its code, or why there is none.
+    fn content(&self) -> Answer<(&Image, &[Arc<Code>])> {
+        self.content.as_ref().map(|(image, codes)| (image, &codes[..])).map_err(|code| *code)
+    }
+
+    /// The kernels, in the order of the image.
+    pub(crate) fn kernels(&self) -> Answer<&[u64]> {
+        self.content().map(|_| &self.kernels[..])
+    }
+
     pub(crate) fn kernel(&self, name: &str) -> Answer<u64> {
-        let index = self.codes.iter().position(|code| code.kernel.name() == name).ok_or(NOT_FOUND)?;
+        let index = self.content()?.1.iter().position(|code| code.kernel.name() == name).ok_or(NOT_FOUND)?;
         self.kernels.get(index).copied().ok_or(NOT_FOUND)
     }
 
@@ -296,7 +310,8 @@ impl Library {
         if let Some(module) = modules.get(&context.id) {
             return Ok(Arc::clone(module));
         }
-        let module = instantiate(&self.image, &self.codes, context, Some(self))?;
+        let (image, codes) = self.content()?;
+        let module = instantiate(image, codes, context, Some(self))?;
         modules.insert(context.id, Arc::clone(&module));
         Ok(module)
     }

@@ -85,14 +85,15 @@ fn a_forked_child_is_refused_and_never_waits_for_a_graph() {
     let node = graph.root().empty().unwrap().named("start");
     let in_child = || {
         graph.keep(cuda_handles::Owner::other(1_u32));
-        let refused = matches!(
-            graph.len().unwrap_err(),
-            cuda_graph::Error::Handles(cuda_handles::Error::Forked)
-        );
+        let refused =
+            matches!(graph.len().unwrap_err(), cuda_graph::Error::Handles(cuda_handles::Error::Forked));
         u8::from(!refused) + 2 * u8::from(node.is_removed()) + 4 * u8::from(node.name() != "empty#0")
     };
     // SAFETY: another thread may have held the lock of the graph: that nobody waits for it is what is tried.
     let code = unsafe { cuda_tests::in_forked_child(in_child) };
-    assert_eq!(code, 0, "1: a call was not refused, 2: the node counts as removed, 4: the name was looked up");
+    assert_eq!(
+        code, 0,
+        "1: a call was not refused, 2: the node counts as removed, 4: the name was looked up"
+    );
     assert_eq!(node.name(), "start", "the parent goes on");
 }

@@ -73,7 +73,8 @@ impl Node {
     /// `kernel#3 saxpy`.
     #[must_use]
     pub fn name(&self) -> String {
-        let given = self.graph.look().ok().and_then(|locked| Some(locked.row(self.id)?.display_name(self.id)));
+        let given =
+            self.graph.look().ok().and_then(|locked| Some(locked.row(self.id)?.display_name(self.id)));
         given.unwrap_or_else(|| self.default_name())
     }
 

@@ -253,7 +253,8 @@ entries! {
         let _ = (library_options, library_values, library_count);
         required(out)?;
         let logs = Logs::read(options, values, count)?;
-        put(out, to_raw(module::load_library(parse(code, &logs)?)))
+        required(code)?;
+        put(out, to_raw(module::load_library(parse(code, &logs))))
     }
 
     live fn cuLibraryLoadFromFile(
@@ -269,7 +270,7 @@ entries! {
         let _ = (library_options, library_values, library_count);
         required(out)?;
         let logs = Logs::read(options, values, count)?;
-        put(out, to_raw(module::load_library(finish_parse(&read_file(path)?, &logs)?)))
+        put(out, to_raw(module::load_library(finish_parse(&read_file(path)?, &logs))))
     }
 
     guarded fn cuLibraryUnload(library: CUlibrary) {
@@ -283,12 +284,12 @@ entries! {
     }
 
     live fn cuLibraryGetKernelCount(count: *mut c_uint, library: CUlibrary) {
-        put(count, module::library(number(library))?.kernels.len() as c_uint)
+        put(count, module::library(number(library))?.kernels()?.len() as c_uint)
     }
 
     live fn cuLibraryEnumerateKernels(out: *mut CUkernel, count: c_uint, library: CUlibrary) {
         required(out)?;
-        for (index, kernel) in module::library(number(library))?.kernels.iter().take(count as usize).enumerate() {
+        for (index, kernel) in module::library(number(library))?.kernels()?.iter().take(count as usize).enumerate() {
             out.add(index).write(to_raw(*kernel));
         }
         Ok(())

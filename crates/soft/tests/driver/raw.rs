@@ -113,7 +113,7 @@ fn parameter_layout_is_told() {
 }
 
 #[test]
-fn bad_ptx_fills_the_log() {
+fn bad_ptx_fills_the_log_at_the_load_and_is_told_at_the_first_use() {
     let driver = &session();
     let text = CString::new(
         ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry k() { frobnicate.u32 %r1; }\n",
@@ -136,7 +136,12 @@ fn bad_ptx_fills_the_log() {
             0,
         )
     };
+    // As on a GPU: the compiler has run, but the load does not tell.
+    assert_eq!(answer, OK);
+    let mut kernel = null_mut();
+    let answer = unsafe { driver.cuLibraryGetKernel(&mut kernel, library, c"k".as_ptr()) };
     assert_eq!(answer, CUresult::CUDA_ERROR_INVALID_PTX);
+    assert_eq!(unsafe { driver.cuLibraryUnload(library) }, OK);
     let log = CStr::from_bytes_until_nul(&log).unwrap().to_str().unwrap();
     assert!(log.contains("frobnicate") && log.contains("line 4"), "{log}");
     assert_eq!(values[1].addr(), log.len() + 1);
