@@ -56,8 +56,9 @@ pub struct Cells([Expected; 6]);
 pub const PURE: Cells = Cells([Works; 6]);
 /// A drop: it says nothing and breaks nothing.
 pub const DROP: Cells = PURE;
-/// An operation of a context that calls the driver: it needs no current context and leaves a current one, and captures of others, alone.
-pub const CALLS: Cells = Cells([Works, Works, Works, Works, NotPermitted, Lost]);
+/// An operation of a context that calls the driver: it needs no current context and leaves a current one, and captures of others, alone. Inside
+/// a host function a GPU's driver permits some and refuses most.
+pub const CALLS: Cells = Cells([Works, Works, Works, Works, EitherWay, Lost]);
 /// An operation that calls the driver, but for no context.
 pub const DEVICE: Cells = Cells([Works, Works, Works, Works, NotPermitted, Works]);
 

@@ -2,7 +2,7 @@
 
 use core::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, PoisonError};
 use std::thread::ThreadId;
 
 use cuda_sys::{CUresult, Call, Observer};
@@ -19,6 +19,9 @@ thread_local! {
 }
 
 static FROM_DESTRUCTORS: AtomicU64 = AtomicU64::new(0);
+
+/// Whether the environment asks for a line about every call, for finding out what a crash came after.
+static LOUD: LazyLock<bool> = LazyLock::new(|| std::env::var_os("CUDA_TEST_TRACE").is_some());
 
 static TRACING: AtomicBool = AtomicBool::new(false);
 static TRACE: Mutex<Vec<Step>> = Mutex::new(Vec::new());
@@ -51,6 +54,9 @@ impl Observer for Watch {
     }
 
     fn after(&self, call: Call, result: CUresult) {
+        if *LOUD {
+            eprintln!("{} answered {result}", call.name());
+        }
         heap::set_in_driver(false);
         if result.is_success() {
             live::note(call);

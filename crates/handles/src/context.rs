@@ -149,6 +149,15 @@ impl Context {
         Ok(Current { driver: self.driver(), _thread: core::marker::PhantomData })
     }
 
+    /// An error inside a host function. The driver lets one wait there for a stream or an event, also for those that wait for the function
+    /// itself, and never returns then. It is asked for something small that it permits everywhere else.
+    pub(crate) fn refuse_in_callback(&self) -> Result<()> {
+        let mut current = core::ptr::null_mut();
+        // SAFETY: the out pointer is valid.
+        let code = unsafe { self.driver().cuCtxGetCurrent(&raw mut current) };
+        self.check(Call::cuCtxGetCurrent, code)
+    }
+
     /// The device's memory, (free, total) in bytes.
     ///
     /// Stands on `cuMemGetInfo`, CUDA 3.2.

@@ -202,6 +202,7 @@ impl Event {
     pub fn synchronize_blocking(&self) -> Result<()> {
         self.0.context.ensure_usable()?;
         self.refuse_captured()?;
+        self.0.context.refuse_in_callback()?;
         let _mode = capture_mode::relaxed(self.0.context.driver());
         // SAFETY: the event is alive.
         let code = unsafe { self.0.context.driver().cuEventSynchronize(self.as_raw()) };

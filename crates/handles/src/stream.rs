@@ -229,6 +229,7 @@ impl Stream {
 
     /// The wait itself, with the turn held, and where it is known that the stream is not capturing: a capture that began now would make it fail.
     pub(crate) fn wait_until_done(&self) -> Result<()> {
+        self.context().refuse_in_callback()?;
         let issued = self.issued();
         let _mode = capture_mode::relaxed(self.context().driver());
         // SAFETY: the stream is alive.

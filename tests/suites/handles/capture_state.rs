@@ -73,7 +73,11 @@ fn only_the_enqueuing_of_adopted_streams_asks_the_driver() {
         kept.unwrap();
         cost.assert_calls(&[]);
         let ((), cost) = count(|| stream.synchronize_blocking().unwrap());
-        cost.assert_calls(&[("cuStreamSynchronize", 1), ("cuThreadExchangeStreamCaptureMode", 2)]);
+        cost.assert_calls(&[
+            ("cuCtxGetCurrent", 1),
+            ("cuStreamSynchronize", 1),
+            ("cuThreadExchangeStreamCaptureMode", 2),
+        ]);
     });
 }
 

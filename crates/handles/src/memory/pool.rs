@@ -127,7 +127,13 @@ impl Context {
         let code = unsafe { self.driver().cuMemPoolCreate(&raw mut raw, &raw const props) };
         drop(mode);
         self.check(Call::cuMemPoolCreate, code)?;
-        Ok(MemPool::wrap(self, raw, true))
+        let pool = MemPool::wrap(self, raw, true);
+        // The driver exports no memory of a pool that was not exported itself; once is enough, and the descriptor need not stay.
+        #[cfg(unix)]
+        if options.shareable {
+            pool.export_fd()?;
+        }
+        Ok(pool)
     }
 
     /// The pool that [`Stream::zeros`](crate::Stream::zeros) allocates from unless somebody gave the device another. It is never destroyed.
@@ -263,8 +269,10 @@ impl MemPool {
         self.context().ensure_usable()?;
         let (mut flags, mut place) = (PoolAccess::None.flags(), location(device));
         let driver = self.context().driver();
+        let mode = capture_mode::relaxed(driver);
         // SAFETY: the pool is alive, location and out pointer are valid.
         let code = unsafe { driver.cuMemPoolGetAccess(&raw mut flags, self.as_raw(), &raw mut place) };
+        drop(mode);
         self.context().check(Call::cuMemPoolGetAccess, code)?;
         let all = [PoolAccess::ReadWrite, PoolAccess::Read];
         Ok(all.into_iter().find(|access| access.flags() == flags).unwrap_or(PoolAccess::None))
