@@ -95,6 +95,9 @@ struct PoolBox {
 
 /// A pool of device memory. [`Stream::zeros_from`](crate::Stream::zeros_from) allocates from it. It is destroyed with its last handle; buffers
 /// hold their pool.
+///
+/// Known fault: drivers (seen: 580) crash when a pool is destroyed while frees of its memory are still pending, and a drop does not wait for these. Keep
+/// one handle until the streams on which its buffers were dropped have been waited for.
 #[derive(Clone)]
 pub struct MemPool(Arc<PoolBox>);
 
