@@ -451,3 +451,41 @@ pub fn lose(context: &Context) {
     let Err(Error::ContextLost(cause)) = outcome else { panic!("the context is not lost: {outcome:?}") };
     assert_eq!(cause.code, CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
 }
+
+/// The six tests of a table of operations: one for each state, with the rows that the function named gives.
+#[macro_export]
+macro_rules! six_states {
+    ($rows:ident) => {
+        #[test]
+        fn without_a_current_context() {
+            $crate::states::try_all($crate::states::State::NoContext, &$rows());
+        }
+
+        #[test]
+        fn with_another_context_current() {
+            $crate::states::try_all($crate::states::State::OtherContext, &$rows());
+        }
+
+        #[test]
+        fn while_this_thread_captures() {
+            $crate::states::try_all($crate::states::State::CapturingHere, &$rows());
+        }
+
+        #[test]
+        fn while_another_thread_captures_in_global_mode() {
+            $crate::states::try_all($crate::states::State::CapturingElsewhere, &$rows());
+        }
+
+        #[test]
+        fn inside_a_host_function() {
+            $crate::alone!();
+            $crate::states::try_all($crate::states::State::Callback, &$rows());
+        }
+
+        #[test]
+        fn with_the_context_lost() {
+            $crate::alone!();
+            $crate::states::try_all($crate::states::State::Lost, &$rows());
+        }
+    };
+}

@@ -4,42 +4,10 @@ use cuda_handles::{EventOptions, Image};
 use cuda_launch::{
     Arguments, Launch, LaunchConfig, Occupancy, OwnedParams, StreamConfig, TypedKernel, kernel, params, per,
 };
-use cuda_tests::states::{
-    CALLS, LEN, PURE, Refusal, Row, State, Things, done, drops, prepared, row, try_all,
-};
-use cuda_tests::{SMALL, alone};
+use cuda_tests::SMALL;
+use cuda_tests::states::{CALLS, LEN, PURE, Refusal, Row, Things, done, drops, prepared, row};
 
-#[test]
-fn without_a_current_context() {
-    try_all(State::NoContext, &rows());
-}
-
-#[test]
-fn with_another_context_current() {
-    try_all(State::OtherContext, &rows());
-}
-
-#[test]
-fn while_this_thread_captures() {
-    try_all(State::CapturingHere, &rows());
-}
-
-#[test]
-fn while_another_thread_captures_in_global_mode() {
-    try_all(State::CapturingElsewhere, &rows());
-}
-
-#[test]
-fn inside_a_host_function() {
-    alone!();
-    try_all(State::Callback, &rows());
-}
-
-#[test]
-fn with_the_context_lost() {
-    alone!();
-    try_all(State::Lost, &rows());
-}
+cuda_tests::six_states!(rows);
 
 const N: u32 = LEN as u32;
 
