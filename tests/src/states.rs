@@ -264,7 +264,7 @@ pub fn try_all(state: State, rows: &[Row]) {
     let things = Arc::new(Things::new(&setup).unwrap_or_else(|error| panic!("{error}")));
     let found = match state {
         State::Lost => after_the_loss(&things, rows),
-        _ => rows.iter().map(|row| one(state, &things, row)).collect(),
+        _ => rows.iter().map(|row| shown(state, row, one(state, &things, row))).collect(),
     };
     drop(things);
     let table: Vec<_> = rows.iter().zip(&found).map(|(row, found)| line(state, row, found)).collect();
@@ -272,6 +272,12 @@ pub fn try_all(state: State, rows: &[Row]) {
     let table = table.into_iter().map(|(_, text)| text).collect::<String>();
     assert_eq!(wrong, 0, "{state:?}: rows with ! are wrong\n{table}");
     println!("{state:?}: {} operations as expected", rows.len());
+}
+
+/// Says at once what came of a row: should a later one hang, the output tells how far it went.
+fn shown(state: State, row: &Row, found: Found) -> Found {
+    eprint!("{}", line(state, row, &found).1);
+    found
 }
 
 fn line(state: State, row: &Row, found: &Found) -> (bool, String) {
