@@ -4,6 +4,8 @@ use core::fmt;
 
 use cuda_sys::{CUgraphInstantiateResult, CUresult};
 
+use crate::edge::EdgeKind;
+
 /// The result of this crate's functions.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
 
@@ -31,6 +33,9 @@ pub enum Error {
         /// What the node was called by default.
         node: Box<str>,
     },
+    /// A graph was used whose node, in which it was embedded, has been removed.
+    #[error("the graph was embedded in a node that has been removed; a removed node takes its graph with it")]
+    GraphRemoved,
     /// An edge from a node to itself was asked for.
     #[error("an edge from node `{node}` to itself would make it wait for its own end")]
     SelfEdge {
@@ -70,6 +75,14 @@ pub enum Error {
     /// The driver could not make an executable.
     #[error(transparent)]
     Instantiate(Box<InstantiateError>),
+    /// An edge of this kind can lead from a kernel to a kernel only.
+    #[error("a {kind} edge from `{from}` to another node needs kernels at both ends; use a full edge")]
+    EdgeKind {
+        /// What was asked for.
+        kind: EdgeKind,
+        /// The node that the edge would leave.
+        from: Box<str>,
+    },
     /// The driver named a node that is not in the graph's table: somebody changed the raw graph.
     #[error("the driver's graph has a node ({raw:#x}) that was not added through this library")]
     UnknownNode {

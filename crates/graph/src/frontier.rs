@@ -1,31 +1,36 @@
-//! The frontier: where the next nodes are added, and the one place that adds them.
+//! The frontier: where the next nodes are added, and the one way in which they are.
 
 use std::sync::Arc;
 
-use cuda_handles::{Allocation, Element, Error as HandleError, Kernel, Owner, Slice};
-use cuda_launch::{Arguments, ArgumentsOf, LaunchConfig, SafeKernel};
-use cuda_sys::{CUgraphNode, CUgraphNodeParams, CUlaunchAttribute, Call};
+use cuda_handles::{Allocation, Element, Owner, Slice};
+use cuda_sys::{CUgraphEdgeData, CUgraphNode, CUgraphNodeParams, Call};
 use smallvec::SmallVec;
 
+use crate::detail::Detail;
+use crate::edge::EdgeKind;
 use crate::error::{Error, Result};
-use crate::graph::Graph;
-use crate::node::{EmptyNode, KernelNode, MemcpyNode, MemsetNode, Node};
-use crate::owners::{Detail, NodeId, Owners};
+use crate::graph::{Graph, Locked};
+use crate::kind::NodeKind;
+use crate::node::Node;
+use crate::table::{NodeId, Owners};
 
-/// A point of a graph at which nodes are added: each starts when all nodes of the frontier have ended.
+/// A point of a graph at which nodes are added: each starts when all nodes of the frontier have ended, or as far as the
+/// [kind of edge](EdgeKind) says.
 ///
 /// Any number of nodes can be added at one frontier; they do not wait for each other. Each add is one driver call.
 #[derive(Clone, Debug)]
 #[must_use = "a frontier does nothing by itself; add nodes at it"]
 pub struct Frontier<'g> {
     graph: &'g Graph,
-    after: SmallVec<[NodeId; 4]>,
+    after: SmallVec<[(NodeId, EdgeKind); 4]>,
+    /// Whether all edges are full ones.
+    full: bool,
 }
 
 impl Graph {
     /// The frontier of nodes that wait for nothing.
     pub fn root(&self) -> Frontier<'_> {
-        Frontier { graph: self, after: SmallVec::new() }
+        Frontier { graph: self, after: SmallVec::new(), full: true }
     }
 
     /// The frontier of nodes that wait for all of `nodes`. One given twice counts once.
@@ -49,20 +54,45 @@ impl Graph {
     /// # Errors
     /// A node of another graph, or one that was removed.
     pub fn after_all<'n>(&self, nodes: impl IntoIterator<Item = &'n Node>) -> Result<Frontier<'_>> {
-        let mut after = SmallVec::new();
+        self.after_edges(nodes.into_iter().map(|node| (node, EdgeKind::Full)))
+    }
+
+    /// The frontier of nodes that wait for each of `nodes` as far as the kind of edge says. A node given twice counts once.
+    ///
+    /// # Errors
+    /// A node of another graph, or one that was removed; a node given twice with different kinds; an edge from a kernel to a kernel that does not
+    /// leave one.
+    pub fn after_edges<'n>(
+        &self,
+        nodes: impl IntoIterator<Item = (&'n Node, EdgeKind)>,
+    ) -> Result<Frontier<'_>> {
+        let mut frontier = self.root();
         let mut seen = Seen::default();
-        for node in nodes {
+        for (node, kind) in nodes {
             if node.graph() != self {
                 return Err(Error::Foreign { node: node.name().into() });
             }
             if node.is_removed() {
                 return Err(node.removed());
             }
-            if seen.is_new(&after, node.id()) {
-                after.push(node.id());
+            if kind != EdgeKind::Full {
+                frontier.full = false;
+                ensure_kernel(node, kind)?;
+            }
+            if seen.is_new(&frontier.after, node.id()) {
+                frontier.after.push((node.id(), kind));
+            } else if !frontier.after.contains(&(node.id(), kind)) {
+                return Err(Error::DuplicateEdge { from: node.name().into(), to: "the new node".into() });
             }
         }
-        Ok(Frontier { graph: self, after })
+        Ok(frontier)
+    }
+}
+
+fn ensure_kernel(node: &Node, kind: EdgeKind) -> Result<()> {
+    match node.kind() {
+        NodeKind::Kernel => Ok(()),
+        _ => Err(Error::EdgeKind { kind, from: node.name().into() }),
     }
 }
 
@@ -73,12 +103,12 @@ struct Seen(std::collections::HashSet<NodeId>);
 impl Seen {
     const FEW: usize = 16;
 
-    fn is_new(&mut self, before: &[NodeId], id: NodeId) -> bool {
+    fn is_new(&mut self, before: &[(NodeId, EdgeKind)], id: NodeId) -> bool {
         if before.len() < Self::FEW {
-            return !before.contains(&id);
+            return !before.iter().any(|(known, _)| *known == id);
         }
         if self.0.is_empty() {
-            self.0.extend(before);
+            self.0.extend(before.iter().map(|(known, _)| known));
         }
         self.0.insert(id)
     }
@@ -90,7 +120,8 @@ impl Node {
     /// If the node has been removed, adding there is the error [`Error::Removed`].
     #[inline]
     pub fn then(&self) -> Frontier<'_> {
-        Frontier { graph: self.graph(), after: SmallVec::from_slice(&[self.id()]) }
+        let after = SmallVec::from_slice(&[(self.id(), EdgeKind::Full)]);
+        Frontier { graph: self.graph(), after, full: true }
     }
 }
 
@@ -101,183 +132,70 @@ impl<'g> Frontier<'g> {
         self.graph
     }
 
-    /// Adds a node that does nothing.
-    ///
-    /// Stands on `cuGraphAddNode`, CUDA 12.2.
-    ///
-    /// # Errors
-    /// A node of the frontier was removed, or what the driver answers.
-    #[doc(alias = "cuGraphAddEmptyNode")]
-    #[doc(alias = "cuGraphAddNode")]
-    pub fn empty(&self) -> Result<EmptyNode> {
-        let mut params = crate::node::empty_params();
-        self.add(Detail::Empty, Owners::new(), &mut params).map(EmptyNode::wrap)
-    }
-
-    /// Adds a launch of a typed kernel. Values are packed now; kernel and buffers are kept by the node.
-    ///
-    /// Stands on `cuGraphAddNode`, CUDA 12.2.
-    ///
-    /// ```no_run
-    /// # use cuda_launch::per;
-    /// # cuda_launch::kernel! {
-    /// #     unsafe in cuda_handles::Image::Ptx("");
-    /// #     fn saxpy(n: u32, a: f32, x: In<f32>, y: InOut<f32>) where x.len() >= n, y.len() >= n, grid.x * block.x >= n;
-    /// # }
-    /// # fn main() {}
-    /// # fn example(
-    /// #     graph: &cuda_graph::Graph, saxpy: &saxpy, x: &cuda_handles::Buffer<f32>, y: &cuda_handles::Buffer<f32>
-    /// # ) -> cuda_graph::Result<()> {
-    /// let step = graph.root().launch(saxpy, per(1000, 256), (1000, 2.0, x, y))?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// A condition of the kernel does not hold, memory that it writes overlaps other arguments; otherwise as
-    /// [`launch_untyped`](Self::launch_untyped).
-    #[doc(alias = "cuGraphAddKernelNode")]
-    #[doc(alias = "cuGraphAddNode")]
-    pub fn launch<'a, K: SafeKernel>(
-        &self,
-        kernel: &'a K,
-        config: LaunchConfig,
-        arguments: impl ArgumentsOf<'a, K::Signature>,
-    ) -> Result<KernelNode> {
-        let prepared = kernel.prepare(&config, arguments)?;
-        // SAFETY: the kernel's declaration promises this for arguments that meet its conditions, as these do. Memory of the device is no
-        // Rust reference, so that unordered work of others changes numbers and nothing else.
-        unsafe { self.launch_untyped(kernel.kernel(), config, prepared) }
-    }
-
-    /// Adds a launch of `kernel`. The values are packed now; kernel and buffers are kept by the node.
-    ///
-    /// Stands on `cuGraphAddNode`, CUDA 12.2, and, for each attribute of the configuration, `cuGraphKernelNodeSetAttribute`, CUDA 11.0.
-    ///
-    /// # Safety
-    /// At every launch of an executable of the graph:
-    /// - The kernel's parameters mean what the arguments are: a number where it takes a number of that kind, an address where it takes an
-    ///   address. (Number and sizes are checked.)
-    /// - With these arguments and this configuration, and whatever the buffers hold then, the kernel accesses no memory but that of the
-    ///   buffers given, within their bounds.
-    /// - No other work that may run at the same time, in this graph or elsewhere, accesses the same memory in a way that makes a data race.
-    ///
-    /// # Errors
-    /// Configuration or arguments that the kernel does not take; a kernel of another context; a node of the frontier was removed; or what
-    /// the driver answers.
-    #[doc(alias = "cuGraphAddKernelNode")]
-    #[doc(alias = "cuGraphAddNode")]
-    pub unsafe fn launch_untyped(
-        &self,
-        kernel: &Kernel,
-        config: LaunchConfig,
-        arguments: impl Arguments,
-    ) -> Result<KernelNode> {
-        self.of_this_context("the kernel of a node", kernel.context())?;
-        config.check(kernel)?;
-        arguments.check(kernel)?;
-        let list;
-        let attributes: &[CUlaunchAttribute] = match config.has_attributes() {
-            true => {
-                list = config.node_attributes(kernel)?;
-                &list
-            }
-            false => &[],
-        };
-        let mut owners = Owners::new();
-        arguments.each_owner(|owner| owners.push(owner));
-        let detail = Detail::Kernel { kernel: kernel.clone(), config };
-        arguments.with_pointers(|pointers| {
-            let mut params = crate::node::kernel_params(kernel, config, pointers);
-            self.add_with(detail, owners, &mut params, attributes).map(KernelNode::wrap)
-        })
-    }
-
-    /// Adds a node that sets each element of `target` to `value`, of a type of 1, 2 or 4 bytes.
-    ///
-    /// Stands on `cuGraphAddNode`, CUDA 12.2.
-    ///
-    /// # Errors
-    /// A value of another size, no elements, memory of another context; a node of the frontier was removed; or what the driver answers.
-    #[doc(alias = "cuGraphAddMemsetNode")]
-    #[doc(alias = "cuGraphAddNode")]
-    pub fn fill<'a, T: Element>(&self, target: impl Into<Slice<'a, T>>, value: T) -> Result<MemsetNode> {
-        let target = target.into();
-        self.usable("the memory of a memset node", "memset", &target)?;
-        let fill = fill_of(&target, value)?;
-        let mut params = crate::node::memset_params(self.graph.context().as_raw(), &fill);
-        let detail =
-            Detail::Memset { address: fill.address, value: fill.value, width: fill.width, count: fill.count };
-        self.add(detail, owners_of([target.allocation()]), &mut params).map(MemsetNode::wrap)
-    }
-
-    /// Adds a node that copies `source` to `destination`, which has as many elements and does not overlap it.
-    ///
-    /// Stands on `cuGraphAddNode`, CUDA 12.2.
-    ///
-    /// # Errors
-    /// Different lengths, overlapping slices, no elements, memory of another context; a node of the frontier was removed; or what the
-    /// driver answers.
-    #[doc(alias = "cuGraphAddMemcpyNode")]
-    #[doc(alias = "cuGraphAddNode")]
-    pub fn copy<'a, 'b, T: Element>(
-        &self,
-        source: impl Into<Slice<'a, T>>,
-        destination: impl Into<Slice<'b, T>>,
-    ) -> Result<MemcpyNode> {
-        let (from, to) = (source.into(), destination.into());
-        let what = "the destination of a copy";
-        if from.len() != to.len() {
-            return Err(HandleError::Length { what, expected: from.len(), found: to.len() }.into());
-        }
-        self.usable("the source of a copy", "memcpy", &from)?;
-        self.usable(what, "memcpy", &to)?;
-        let (source, destination, bytes) = (from.address(), to.address(), from.size_bytes());
-        if let Some(bytes) = overlap(source, destination, bytes) {
-            return Err(HandleError::Overlap { bytes }.into());
-        }
-        let context = self.graph.context().as_raw();
-        let mut params = crate::node::memcpy_params(context, source, destination, bytes);
-        let detail = Detail::Memcpy { source, destination, bytes };
-        self.add(detail, owners_of([from.allocation(), to.allocation()]), &mut params).map(MemcpyNode::wrap)
-    }
-
     /// Whether a memset or memcpy node can be about this memory.
-    fn usable<T: Element>(&self, role: &'static str, what: &'static str, slice: &Slice<'_, T>) -> Result<()> {
+    pub(crate) fn usable<T: Element>(
+        &self,
+        role: &'static str,
+        what: &'static str,
+        slice: &Slice<'_, T>,
+    ) -> Result<()> {
         if slice.size_bytes() == 0 {
             return Err(Error::NoElements { what });
         }
         self.of_this_context(role, slice.allocation().context())
     }
 
-    fn of_this_context(&self, what: &'static str, context: &cuda_handles::Context) -> Result<()> {
+    pub(crate) fn of_this_context(&self, what: &'static str, context: &cuda_handles::Context) -> Result<()> {
         Ok(self.graph.context().ensure_same(context, what)?)
     }
 
     /// Adds a node. All that can fail comes before the driver call, and nothing after it.
-    fn add(&self, detail: Detail, owners: Owners, params: &mut CUgraphNodeParams) -> Result<Node> {
-        self.add_with(detail, owners, params, &[])
+    pub(crate) fn add(&self, detail: Detail, owners: Owners, params: &mut CUgraphNodeParams) -> Result<Node> {
+        self.add_with(detail, owners, params, |_, _| Ok(()))
     }
 
-    /// Adds a node with attributes. If the driver does not take one of them, the node is taken out again.
-    fn add_with(
+    /// Adds a node and finishes it by further calls. If one of these fails, the node is taken out again.
+    pub(crate) fn add_with(
         &self,
         detail: Detail,
         owners: Owners,
         params: &mut CUgraphNodeParams,
-        attributes: &[CUlaunchAttribute],
+        finish: impl FnOnce(&Locked<'_>, CUgraphNode) -> Result<()>,
     ) -> Result<Node> {
         // As arguments, `detail` and `owners` are dropped after the lock on every way out.
         let kind = detail.kind();
         let mut locked = self.graph.enter()?;
+        let raw = self.add_raw(&mut locked, kind, params)?;
+        if let Err(error) = finish(&locked, raw) {
+            if !locked.undo(raw) {
+                // It stays in the graph, so what it uses stays alive.
+                locked.insert(self.graph.place(), raw, detail, owners);
+            }
+            return Err(error);
+        }
+        let id = locked.insert(self.graph.place(), raw, detail, owners);
+        drop(locked);
+        Ok(Node::new(self.graph.clone(), id, kind))
+    }
+
+    /// The driver call that adds a node. There is room for its row afterwards.
+    pub(crate) fn add_raw(
+        &self,
+        locked: &mut Locked<'_>,
+        kind: NodeKind,
+        params: &mut CUgraphNodeParams,
+    ) -> Result<CUgraphNode> {
         let mut after = SmallVec::<[CUgraphNode; 8]>::with_capacity(self.after.len());
-        for &id in &self.after {
+        for &(id, _) in &self.after {
             match locked.row(id) {
                 Some(row) => after.push(row.raw.0),
                 None => return Err(Error::Removed { node: format!("node#{}", id.number).into() }),
             }
         }
-        locked.reserve();
+        locked.reserve(self.graph.place());
+        if !self.full {
+            return self.add_raw_with_kinds(locked, kind, &after, params);
+        }
         let mut raw = core::ptr::null_mut();
         let dependencies = if after.is_empty() { core::ptr::null() } else { after.as_ptr() };
         // SAFETY: graph and dependencies are live, as the table says; the lock is held; the parameters are complete for their type, and
@@ -286,51 +204,51 @@ impl<'g> Frontier<'g> {
             locked.driver().cuGraphAddNode(&raw mut raw, locked.raw(), dependencies, after.len(), params)
         };
         locked.answer(Call::cuGraphAddNode, result)?;
-        for attribute in attributes {
-            // SAFETY: the node is new and live; the value is of the attribute's kind.
-            let result = unsafe {
-                locked.driver().cuGraphKernelNodeSetAttribute(raw, attribute.id, &raw const attribute.value)
-            };
-            if let Err(error) = locked.answer(Call::cuGraphKernelNodeSetAttribute, result) {
-                // SAFETY: the node is live, and nobody knows it.
-                let gone = unsafe { locked.driver().cuGraphDestroyNode(raw) };
-                if !gone.is_success() {
-                    // It stays in the graph, so what it uses stays alive.
-                    locked.insert(raw, detail, owners);
-                }
-                return Err(error);
-            }
+        Ok(raw)
+    }
+
+    #[cold]
+    fn add_raw_with_kinds(
+        &self,
+        locked: &Locked<'_>,
+        kind: NodeKind,
+        after: &[CUgraphNode],
+        params: &mut CUgraphNodeParams,
+    ) -> Result<CUgraphNode> {
+        if kind != NodeKind::Kernel
+            && let Some((from, kind)) = self.after.iter().find(|(_, kind)| *kind != EdgeKind::Full)
+        {
+            let from = locked.row(*from).map(|row| row.display_name(*from)).unwrap_or_default();
+            return Err(Error::EdgeKind { kind: *kind, from: from.into() });
         }
-        let id = locked.insert(raw, detail, owners);
-        drop(locked);
-        Ok(Node::new(self.graph.clone(), id, kind))
+        let kinds: SmallVec<[CUgraphEdgeData; 8]> = self.after.iter().map(|(_, kind)| kind.data()).collect();
+        let mut raw = core::ptr::null_mut();
+        // SAFETY: as in `add_raw`; there are as many kinds as dependencies.
+        let result = unsafe {
+            locked.driver().cuGraphAddNode_v12030(
+                &raw mut raw,
+                locked.raw(),
+                after.as_ptr(),
+                kinds.as_ptr(),
+                after.len(),
+                params,
+            )
+        };
+        locked.answer(Call::cuGraphAddNode_v12030, result.map_err(cuda_handles::Error::from)?)?;
+        Ok(raw)
     }
 }
 
-fn owners_of<const N: usize>(allocations: [&Arc<Allocation>; N]) -> Owners {
+impl Locked<'_> {
+    /// Takes out a node that was added just now and that nobody knows. False if it had to stay.
+    pub(crate) fn undo(&self, raw: CUgraphNode) -> bool {
+        // SAFETY: the node is live, and nobody knows it.
+        unsafe { self.driver().cuGraphDestroyNode(raw) }.is_success()
+    }
+}
+
+pub(crate) fn owners_of<const N: usize>(allocations: [&Arc<Allocation>; N]) -> Owners {
     allocations.into_iter().map(|allocation| Owner::Allocation(Arc::clone(allocation))).collect()
-}
-
-fn fill_of<T: Element>(target: &Slice<'_, T>, value: T) -> Result<crate::node::Fill> {
-    let bytes = bytemuck::bytes_of(&value);
-    let value = match *bytes {
-        [a] => u32::from(a),
-        [a, b] => u32::from(u16::from_ne_bytes([a, b])),
-        [a, b, c, d] => u32::from_ne_bytes([a, b, c, d]),
-        _ => return Err(HandleError::FillSize { bytes: bytes.len() }.into()),
-    };
-    let (address, size) = (target.address(), bytes.len());
-    // A type whose alignment is less than its size may lie where the driver does not fill.
-    if !address.is_multiple_of(size as u64) {
-        return Err(HandleError::Cast { bytes: target.size_bytes(), address, size, align: size }.into());
-    }
-    Ok(crate::node::Fill { address, value, width: size as u8, count: target.len() })
-}
-
-/// By how many bytes two ranges of `bytes` bytes overlap.
-fn overlap(one: u64, other: u64, bytes: usize) -> Option<usize> {
-    let distance = one.abs_diff(other);
-    (bytes as u64).checked_sub(distance).filter(|&common| common > 0).map(|common| common as usize)
 }
 
 #[cfg(test)]
@@ -338,25 +256,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn overlap_is_counted() {
-        assert_eq!(overlap(100, 100, 8), Some(8));
-        assert_eq!(overlap(100, 104, 8), Some(4));
-        assert_eq!(overlap(104, 100, 8), Some(4));
-        assert_eq!(overlap(100, 108, 8), None);
-        assert_eq!(overlap(0, u64::MAX, 8), None);
-    }
-
-    #[test]
     fn nodes_given_twice_are_seen() {
         let id = |index: u32| NodeId { index, number: u64::from(index) };
         let mut seen = Seen::default();
-        let mut kept: Vec<NodeId> = Vec::new();
+        let mut kept: Vec<(NodeId, EdgeKind)> = Vec::new();
         for round in 0..2 {
             for index in 0..40 {
                 let new = seen.is_new(&kept, id(index));
                 assert_eq!(new, round == 0);
                 if new {
-                    kept.push(id(index));
+                    kept.push((id(index), EdgeKind::Full));
                 }
             }
         }

@@ -9,7 +9,7 @@ use cuda_sys::{CUgraph, CUgraphNode, CUresult, Call, Driver};
 
 use crate::error::{Error, Result};
 use crate::order::Index;
-use crate::owners::Table;
+use crate::table::{Place, Table};
 
 /// A CUDA graph: work with an order, to be drawn once and run many times.
 ///
@@ -20,8 +20,12 @@ use crate::owners::Table;
 /// A `Graph` is a handle: clones are the same graph, and it lives until the last handle of it, of its nodes and of its executables is
 /// gone. It can be used from any thread; a lock lets one operation at a time reach the driver, which does not guard graphs itself.
 #[derive(Clone)]
-pub struct Graph(Arc<Root>);
+pub struct Graph {
+    root: Arc<Root>,
+    place: Place,
+}
 
+/// The graph that was made, with those embedded in its nodes.
 struct Root {
     /// Before the table: the driver's graph goes first, then what its nodes used.
     handle: GraphHandle,
@@ -56,13 +60,33 @@ impl Graph {
     #[doc(alias = "cuGraphCreate")]
     pub fn new(context: &Context) -> Result<Self> {
         let handle = GraphHandle::create(context)?;
-        Ok(Self(Arc::new(Root { handle, table: Mutex::default() })))
+        Ok(Self::of(handle, Table::default()))
+    }
+
+    /// The root graph of a handle and the table of its nodes.
+    pub(crate) fn of(handle: GraphHandle, table: Table) -> Self {
+        Self { root: Arc::new(Root { handle, table: Mutex::new(table) }), place: Place::ROOT }
+    }
+
+    /// Another graph of the same hierarchy.
+    pub(crate) fn at(&self, place: Place) -> Self {
+        Self { root: Arc::clone(&self.root), place }
+    }
+
+    /// Which graph of its hierarchy it is.
+    pub(crate) fn place(&self) -> Place {
+        self.place
+    }
+
+    /// Whether both are graphs of one hierarchy, and so behind one lock.
+    pub(crate) fn is_beside(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.root, &other.root)
     }
 
     /// The context whose kernels and memory the nodes use.
     #[must_use]
     pub fn context(&self) -> &Context {
-        self.0.handle.context()
+        self.root.handle.context()
     }
 
     /// Keeps `owner` alive for as long as the graph lives, and in every executable made from now on.
@@ -72,7 +96,7 @@ impl Graph {
     pub fn keep(&self, owner: impl Into<Owner>) {
         let owner = owner.into();
         if let Ok(mut locked) = self.look() {
-            locked.kept.push(owner);
+            locked.keep(self.place, owner);
         }
     }
 
@@ -96,13 +120,18 @@ impl Graph {
     }
 
     pub(crate) fn handle(&self) -> &GraphHandle {
-        &self.0.handle
+        &self.root.handle
     }
 
-    /// Takes the lock for work that calls the driver; refused where the driver cannot be called any more.
+    /// Takes the lock for work on the driver's graph; refused where the driver cannot be called any more, and where the graph is gone with the
+    /// node that it was embedded in.
     pub(crate) fn enter(&self) -> Result<Locked<'_>> {
         self.context().ensure_usable()?;
-        Ok(self.lock())
+        let mut locked = self.lock();
+        if !self.place.is_root() {
+            locked.raw = locked.embedded(self.place).ok_or(Error::GraphRemoved)?.raw.0;
+        }
+        Ok(locked)
     }
 
     /// Takes the lock to look into the table, which makes sense after the context was lost, too. Refused in a forked child: the lock may have been
@@ -117,14 +146,14 @@ impl Graph {
     /// Takes the lock of the root graph. It is held for driver calls on this graph, and nothing is dropped under it.
     fn lock(&self) -> Locked<'_> {
         // What runs under the lock does not panic; a table that saw one anyway is consistent between calls.
-        let table = self.0.table.lock().unwrap_or_else(PoisonError::into_inner);
-        Locked { root: &self.0, table }
+        let table = self.root.table.lock().unwrap_or_else(PoisonError::into_inner);
+        Locked { root: &self.root, place: self.place, raw: self.root.handle.as_raw(), table }
     }
 }
 
 impl PartialEq for Graph {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        self.is_beside(other) && self.place == other.place
     }
 }
 
@@ -132,19 +161,23 @@ impl Eq for Graph {}
 
 impl core::hash::Hash for Graph {
     fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
-        Arc::as_ptr(&self.0).hash(state);
+        Arc::as_ptr(&self.root).hash(state);
+        self.place.hash(state);
     }
 }
 
 impl fmt::Debug for Graph {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_tuple("Graph").field(&self.0.handle.as_raw()).finish()
+        formatter.debug_tuple("Graph").field(&self.root.handle.as_raw()).finish()
     }
 }
 
-/// A graph whose lock is held: the table, and the driver's graph.
+/// A graph whose lock is held: the table of its hierarchy, and the driver's graph.
 pub(crate) struct Locked<'g> {
     root: &'g Root,
+    place: Place,
+    /// Of the place.
+    raw: CUgraph,
     table: MutexGuard<'g, Table>,
 }
 
@@ -163,8 +196,15 @@ impl DerefMut for Locked<'_> {
 }
 
 impl Locked<'_> {
+    /// The driver's graph; live if the lock was taken by [`Graph::enter`].
+    #[inline]
     pub(crate) fn raw(&self) -> CUgraph {
-        self.root.handle.as_raw()
+        self.raw
+    }
+
+    #[inline]
+    pub(crate) fn place(&self) -> Place {
+        self.place
     }
 
     pub(crate) fn driver(&self) -> &'static Driver {
@@ -218,12 +258,12 @@ impl Locked<'_> {
         Ok(nodes)
     }
 
-    /// The places of raw nodes.
-    pub(crate) fn places(&mut self, nodes: &[CUgraphNode]) -> Result<Vec<Index>> {
-        nodes.iter().map(|&raw| self.place(raw)).collect()
+    /// Where the rows of raw nodes are.
+    pub(crate) fn indices(&mut self, nodes: &[CUgraphNode]) -> Result<Vec<Index>> {
+        nodes.iter().map(|&raw| self.index(raw)).collect()
     }
 
-    pub(crate) fn place(&mut self, raw: CUgraphNode) -> Result<Index> {
+    pub(crate) fn index(&mut self, raw: CUgraphNode) -> Result<Index> {
         self.find(raw).ok_or(Error::UnknownNode { raw: raw.addr() })
     }
 }

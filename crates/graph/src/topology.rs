@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::graph::{Graph, Locked};
 use crate::node::Node;
 use crate::order::{self, Index, Neighbours, Verdict};
-use crate::owners::NodeId;
+use crate::table::NodeId;
 
 /// An edge: `to` starts when `from` has ended.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -151,7 +151,7 @@ impl Node {
     }
 }
 
-type Known = (NodeId, crate::node::NodeKind);
+type Known = (NodeId, crate::kind::NodeKind);
 
 impl Locked<'_> {
     fn raw_of(&self, node: &Node) -> Result<CUgraphNode> {
@@ -164,7 +164,7 @@ impl Locked<'_> {
     }
 
     fn known(&mut self, raw: CUgraphNode) -> Result<Known> {
-        let index = self.place(raw)?;
+        let index = self.index(raw)?;
         let known = self.at(index).and_then(|row| Some((self.id(index)?, row.detail.kind())));
         known.ok_or(Error::UnknownNode { raw: raw.addr() })
     }
@@ -241,11 +241,11 @@ impl Neighbours for Locked<'_> {
 
     fn successors(&mut self, node: Index) -> Result<Vec<Index>> {
         let raws = self.raw_successors(self.raw_at(node)?)?;
-        self.places(&raws)
+        self.indices(&raws)
     }
 
     fn predecessors(&mut self, node: Index) -> Result<Vec<Index>> {
         let raws = self.raw_predecessors(self.raw_at(node)?)?;
-        self.places(&raws)
+        self.indices(&raws)
     }
 }

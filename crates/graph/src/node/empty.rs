@@ -3,10 +3,29 @@
 use cuda_sys::{CUgraphNodeParams, CUgraphNodeType};
 
 use super::handle::{blank, typed};
+use crate::detail::Detail;
+use crate::error::Result;
+use crate::frontier::Frontier;
+use crate::table::Owners;
 
 typed! {
     /// A node that does nothing: one point for others to wait for, in place of an edge between any two.
     EmptyNode, Empty
+}
+
+impl Frontier<'_> {
+    /// Adds a node that does nothing.
+    ///
+    /// Stands on `cuGraphAddNode`, CUDA 12.2.
+    ///
+    /// # Errors
+    /// A node of the frontier was removed, or what the driver answers.
+    #[doc(alias = "cuGraphAddEmptyNode")]
+    #[doc(alias = "cuGraphAddNode")]
+    pub fn empty(&self) -> Result<EmptyNode> {
+        let mut params = params();
+        self.add(Detail::Empty, Owners::new(), &mut params).map(EmptyNode::wrap)
+    }
 }
 
 /// The driver's form of an empty node.

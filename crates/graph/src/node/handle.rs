@@ -4,34 +4,11 @@ use core::fmt;
 
 use cuda_sys::{CUgraphNodeParams, CUgraphNodeType, Call};
 
+use crate::detail::Detail;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
-use crate::owners::{Detail, NodeId, Row};
-
-/// What a node does.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[non_exhaustive]
-pub enum NodeKind {
-    /// Nothing: a point that others wait for.
-    Empty,
-    /// Launches a kernel.
-    Kernel,
-    /// Copies memory.
-    Memcpy,
-    /// Fills memory.
-    Memset,
-}
-
-impl fmt::Display for NodeKind {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Empty => "empty",
-            Self::Kernel => "kernel",
-            Self::Memcpy => "memcpy",
-            Self::Memset => "memset",
-        })
-    }
-}
+use crate::kind::NodeKind;
+use crate::table::{NodeId, Row, Taken};
 
 /// A node of a graph, of any type.
 ///
@@ -112,11 +89,11 @@ impl Node {
     /// It is removed already, or what the driver answers.
     #[doc(alias = "cuGraphDestroyNode")]
     pub fn remove(&self) -> Result<()> {
-        // The row with its owners comes out of the lock before it is dropped.
+        // The rows with their owners come out of the lock before they are dropped.
         self.take_out().map(drop)
     }
 
-    fn take_out(&self) -> Result<Option<Row>> {
+    fn take_out(&self) -> Result<Taken> {
         let mut locked = self.graph.enter()?;
         let raw = locked.row(self.id).ok_or_else(|| self.removed())?.raw.0;
         // SAFETY: the table says that the node is live and of this graph, whose lock is held. Nobody sees the table before the row is gone.
@@ -146,17 +123,6 @@ impl fmt::Display for Node {
     /// The node's [name](Node::name).
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.name())
-    }
-}
-
-impl Detail {
-    pub(crate) fn kind(&self) -> NodeKind {
-        match self {
-            Self::Empty => NodeKind::Empty,
-            Self::Kernel { .. } => NodeKind::Kernel,
-            Self::Memcpy { .. } => NodeKind::Memcpy,
-            Self::Memset { .. } => NodeKind::Memset,
-        }
     }
 }
 
@@ -215,7 +181,7 @@ macro_rules! typed {
             type Error = crate::node::Node;
 
             fn try_from(node: crate::node::Node) -> Result<Self, crate::node::Node> {
-                if node.kind() == crate::node::NodeKind::$kind { Ok(Self(node)) } else { Err(node) }
+                if node.kind() == crate::NodeKind::$kind { Ok(Self(node)) } else { Err(node) }
             }
         }
 

@@ -1,12 +1,15 @@
 //! Nodes that launch kernels.
 
 use cuda_handles::Kernel;
-use cuda_launch::LaunchConfig;
-use cuda_sys::{CUgraphNodeParams, CUgraphNodeType};
+use cuda_launch::{Arguments, ArgumentsOf, LaunchConfig, SafeKernel};
+use cuda_sys::{CUgraphNode, CUgraphNodeParams, CUgraphNodeType, CUlaunchAttribute, Call};
 
 use super::handle::{blank, typed};
+use crate::detail::Detail;
 use crate::error::Result;
-use crate::owners::Detail;
+use crate::frontier::Frontier;
+use crate::graph::Locked;
+use crate::table::Owners;
 
 typed! {
     /// A node that launches a kernel, with the arguments packed when it was added.
@@ -40,6 +43,89 @@ impl KernelNode {
     }
 }
 
+impl Frontier<'_> {
+    /// Adds a launch of a typed kernel. Values are packed now; kernel and buffers are kept by the node.
+    ///
+    /// Stands on `cuGraphAddNode`, CUDA 12.2.
+    ///
+    /// ```no_run
+    /// # use cuda_launch::per;
+    /// # cuda_launch::kernel! {
+    /// #     unsafe in cuda_handles::Image::Ptx("");
+    /// #     fn saxpy(n: u32, a: f32, x: In<f32>, y: InOut<f32>) where x.len() >= n, y.len() >= n, grid.x * block.x >= n;
+    /// # }
+    /// # fn main() {}
+    /// # fn example(
+    /// #     graph: &cuda_graph::Graph, saxpy: &saxpy, x: &cuda_handles::Buffer<f32>, y: &cuda_handles::Buffer<f32>
+    /// # ) -> cuda_graph::Result<()> {
+    /// let step = graph.root().launch(saxpy, per(1000, 256), (1000, 2.0, x, y))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// A condition of the kernel does not hold, memory that it writes overlaps other arguments; otherwise as
+    /// [`launch_untyped`](Self::launch_untyped).
+    #[doc(alias = "cuGraphAddKernelNode")]
+    #[doc(alias = "cuGraphAddNode")]
+    pub fn launch<'a, K: SafeKernel>(
+        &self,
+        kernel: &'a K,
+        config: LaunchConfig,
+        arguments: impl ArgumentsOf<'a, K::Signature>,
+    ) -> Result<KernelNode> {
+        let prepared = kernel.prepare(&config, arguments)?;
+        // SAFETY: the kernel's declaration promises this for arguments that meet its conditions, as these do. Memory of the device is no
+        // Rust reference, so that unordered work of others changes numbers and nothing else.
+        unsafe { self.launch_untyped(kernel.kernel(), config, prepared) }
+    }
+
+    /// Adds a launch of `kernel`. The values are packed now; kernel and buffers are kept by the node.
+    ///
+    /// Stands on `cuGraphAddNode`, CUDA 12.2, and, for each attribute of the configuration, `cuGraphKernelNodeSetAttribute`, CUDA 11.0.
+    ///
+    /// # Safety
+    /// At every launch of an executable of the graph:
+    /// - The kernel's parameters mean what the arguments are: a number where it takes a number of that kind, an address where it takes an
+    ///   address. (Number and sizes are checked.)
+    /// - With these arguments and this configuration, and whatever the buffers hold then, the kernel accesses no memory but that of the
+    ///   buffers given, within their bounds.
+    /// - No other work that may run at the same time, in this graph or elsewhere, accesses the same memory in a way that makes a data race.
+    ///
+    /// # Errors
+    /// Configuration or arguments that the kernel does not take; a kernel of another context; a node of the frontier was removed; or what
+    /// the driver answers.
+    #[doc(alias = "cuGraphAddKernelNode")]
+    #[doc(alias = "cuGraphAddNode")]
+    pub unsafe fn launch_untyped(
+        &self,
+        kernel: &Kernel,
+        config: LaunchConfig,
+        arguments: impl Arguments,
+    ) -> Result<KernelNode> {
+        self.of_this_context("the kernel of a node", kernel.context())?;
+        config.check(kernel)?;
+        arguments.check(kernel)?;
+        let attributes = match config.has_attributes() {
+            true => Some(config.node_attributes(kernel)?),
+            false => None,
+        };
+        let mut owners = Owners::new();
+        arguments.each_owner(|owner| owners.push(owner));
+        let detail = Detail::Kernel { kernel: kernel.clone(), config };
+        arguments.with_pointers(|pointers| {
+            let mut params = params(kernel, config, pointers);
+            let node = match &attributes {
+                None => self.add(detail, owners, &mut params),
+                Some(list) => {
+                    self.add_with(detail, owners, &mut params, |locked, raw| set_all(locked, raw, list))
+                }
+            };
+            node.map(KernelNode::wrap)
+        })
+    }
+}
+
 /// The driver's form of a kernel node. The kernel is always given by itself and its context: by function, the driver crashes where no
 /// context is current.
 #[inline]
@@ -63,4 +149,15 @@ pub(crate) fn params(
     to.kernel.kern = kernel.as_raw();
     to.kernel.ctx = kernel.context().as_raw();
     params
+}
+
+/// Sets attributes of a node.
+fn set_all(locked: &Locked<'_>, raw: CUgraphNode, attributes: &[CUlaunchAttribute]) -> Result<()> {
+    attributes.iter().try_for_each(|attribute| {
+        // SAFETY: the node is live and its graph locked; the value is of the attribute's kind.
+        let result = unsafe {
+            locked.driver().cuGraphKernelNodeSetAttribute(raw, attribute.id, &raw const attribute.value)
+        };
+        locked.answer(Call::cuGraphKernelNodeSetAttribute, result)
+    })
 }

@@ -1,10 +1,13 @@
 //! Nodes that copy memory.
 
+use cuda_handles::Slice;
+use cuda_handles::{Element, Error as HandleError};
 use cuda_sys::{CUcontext, CUdeviceptr, CUgraphNodeParams, CUgraphNodeType, CUmemorytype};
 
 use super::handle::{blank, typed};
+use crate::detail::Detail;
 use crate::error::Result;
-use crate::owners::Detail;
+use crate::frontier::{Frontier, owners_of};
 
 typed! {
     /// A node that copies bytes from one place in device memory to another.
@@ -46,6 +49,39 @@ impl MemcpyNode {
     }
 }
 
+impl Frontier<'_> {
+    /// Adds a node that copies `source` to `destination`, which has as many elements and does not overlap it.
+    ///
+    /// Stands on `cuGraphAddNode`, CUDA 12.2.
+    ///
+    /// # Errors
+    /// Different lengths, overlapping slices, no elements, memory of another context; a node of the frontier was removed; or what the
+    /// driver answers.
+    #[doc(alias = "cuGraphAddMemcpyNode")]
+    #[doc(alias = "cuGraphAddNode")]
+    pub fn copy<'a, 'b, T: Element>(
+        &self,
+        source: impl Into<Slice<'a, T>>,
+        destination: impl Into<Slice<'b, T>>,
+    ) -> Result<MemcpyNode> {
+        let (from, to) = (source.into(), destination.into());
+        let what = "the destination of a copy";
+        if from.len() != to.len() {
+            return Err(HandleError::Length { what, expected: from.len(), found: to.len() }.into());
+        }
+        self.usable("the source of a copy", "memcpy", &from)?;
+        self.usable(what, "memcpy", &to)?;
+        let (source, destination, bytes) = (from.address(), to.address(), from.size_bytes());
+        if let Some(bytes) = overlap(source, destination, bytes) {
+            return Err(HandleError::Overlap { bytes }.into());
+        }
+        let context = self.graph().context().as_raw();
+        let mut params = params(context, source, destination, bytes);
+        let detail = Detail::Memcpy { source, destination, bytes };
+        self.add(detail, owners_of([from.allocation(), to.allocation()]), &mut params).map(MemcpyNode::wrap)
+    }
+}
+
 /// The driver's form of a one-dimensional copy between device addresses.
 pub(crate) fn params(
     context: CUcontext,
@@ -71,6 +107,12 @@ pub(crate) fn params(
     params
 }
 
+/// By how many bytes two ranges of `bytes` bytes overlap.
+fn overlap(one: u64, other: u64, bytes: usize) -> Option<usize> {
+    let distance = one.abs_diff(other);
+    (bytes as u64).checked_sub(distance).filter(|&common| common > 0).map(|common| common as usize)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,5 +125,14 @@ mod tests {
         assert_eq!((memcpy.flags, memcpy.reserved), (0, 0));
         let used = size_of::<cuda_sys::CUDA_MEMCPY_NODE_PARAMS>();
         assert!(bytes[used..].iter().all(|byte| *byte == 0), "the driver refuses anything else");
+    }
+
+    #[test]
+    fn overlap_is_counted() {
+        assert_eq!(overlap(100, 100, 8), Some(8));
+        assert_eq!(overlap(100, 104, 8), Some(4));
+        assert_eq!(overlap(104, 100, 8), Some(4));
+        assert_eq!(overlap(100, 108, 8), None);
+        assert_eq!(overlap(0, u64::MAX, 8), None);
     }
 }

@@ -1,10 +1,12 @@
 //! Nodes that fill memory.
 
+use cuda_handles::{Element, Error as HandleError, Slice};
 use cuda_sys::{CUcontext, CUdeviceptr, CUgraphNodeParams, CUgraphNodeType};
 
 use super::handle::{blank, typed};
+use crate::detail::Detail;
 use crate::error::Result;
-use crate::owners::Detail;
+use crate::frontier::{Frontier, owners_of};
 
 typed! {
     /// A node that sets each element of a range of device memory to one value.
@@ -62,6 +64,26 @@ impl MemsetNode {
     }
 }
 
+impl Frontier<'_> {
+    /// Adds a node that sets each element of `target` to `value`, of a type of 1, 2 or 4 bytes.
+    ///
+    /// Stands on `cuGraphAddNode`, CUDA 12.2.
+    ///
+    /// # Errors
+    /// A value of another size, no elements, memory of another context; a node of the frontier was removed; or what the driver answers.
+    #[doc(alias = "cuGraphAddMemsetNode")]
+    #[doc(alias = "cuGraphAddNode")]
+    pub fn fill<'a, T: Element>(&self, target: impl Into<Slice<'a, T>>, value: T) -> Result<MemsetNode> {
+        let target = target.into();
+        self.usable("the memory of a memset node", "memset", &target)?;
+        let fill = fill_of(&target, value)?;
+        let mut params = params(self.graph().context().as_raw(), &fill);
+        let detail =
+            Detail::Memset { address: fill.address, value: fill.value, width: fill.width, count: fill.count };
+        self.add(detail, owners_of([target.allocation()]), &mut params).map(MemsetNode::wrap)
+    }
+}
+
 /// The driver's form of a one-dimensional fill.
 pub(crate) fn params(context: CUcontext, fill: &Fill) -> CUgraphNodeParams {
     let mut params = blank(CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMSET);
@@ -75,6 +97,22 @@ pub(crate) fn params(context: CUcontext, fill: &Fill) -> CUgraphNodeParams {
     to.memset.height = 1;
     to.memset.ctx = context;
     params
+}
+
+fn fill_of<T: Element>(target: &Slice<'_, T>, value: T) -> Result<Fill> {
+    let bytes = bytemuck::bytes_of(&value);
+    let value = match *bytes {
+        [a] => u32::from(a),
+        [a, b] => u32::from(u16::from_ne_bytes([a, b])),
+        [a, b, c, d] => u32::from_ne_bytes([a, b, c, d]),
+        _ => return Err(HandleError::FillSize { bytes: bytes.len() }.into()),
+    };
+    let (address, size) = (target.address(), bytes.len());
+    // A type whose alignment is less than its size may lie where the driver does not fill.
+    if !address.is_multiple_of(size as u64) {
+        return Err(HandleError::Cast { bytes: target.size_bytes(), address, size, align: size }.into());
+    }
+    Ok(Fill { address, value, width: size as u8, count: target.len() })
 }
 
 #[cfg(test)]

@@ -2,11 +2,11 @@
 
 use core::fmt::{self, Write};
 
+use crate::detail::Detail;
 use crate::error::Result;
 use crate::graph::{Graph, Locked};
-use crate::node::NodeKind;
+use crate::kind::NodeKind;
 use crate::order::Index;
-use crate::owners::Detail;
 
 impl Graph {
     /// The graph as DOT text: a box for each node with its name and what it does, and its edges.
@@ -37,11 +37,11 @@ impl Picture {
     fn of(locked: &mut Locked<'_>) -> Result<Self> {
         let raw_nodes = locked.raw_nodes()?;
         let raw_edges = locked.raw_edges()?;
-        let places = locked.places(&raw_nodes)?;
+        let places = locked.indices(&raw_nodes)?;
         let nodes = places.into_iter().filter_map(|index| drawn(locked, index)).collect();
         let mut edges = Vec::with_capacity(raw_edges.len());
         for (from, to) in raw_edges {
-            let (from, to) = (locked.place(from)?, locked.place(to)?);
+            let (from, to) = (locked.index(from)?, locked.index(to)?);
             edges.extend(locked.id(from).zip(locked.id(to)).map(|(from, to)| (from.number, to.number)));
         }
         Ok(Self { nodes, edges })
@@ -60,7 +60,7 @@ fn text(given: Option<&str>, shown: &str, detail: &Detail) -> String {
     let mut text = shown.to_owned();
     let default_name = given.is_none();
     let facts = match detail {
-        Detail::Empty => String::new(),
+        Detail::Empty | Detail::Child { .. } | Detail::Other { .. } => String::new(),
         // The default name has the kernel's in it.
         Detail::Kernel { config, .. } if default_name => config.to_string(),
         Detail::Kernel { kernel, config } => format!("{}, {config}", kernel.name()),
@@ -101,6 +101,7 @@ fn look(kind: NodeKind) -> &'static str {
         NodeKind::Kernel => "fillcolor=\"#cfe8c9\"",
         NodeKind::Memcpy => "fillcolor=\"#cbdcf2\"",
         NodeKind::Memset => "fillcolor=\"#f5e3b8\"",
+        _ => "fillcolor=\"#ffffff\"",
     }
 }
 

@@ -1,0 +1,74 @@
+//! The types of nodes.
+
+use core::fmt;
+
+use cuda_sys::CUgraphNodeType;
+
+/// What a node does.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum NodeKind {
+    /// Nothing: a point that others wait for.
+    Empty,
+    /// Launches a kernel.
+    Kernel,
+    /// Copies memory.
+    Memcpy,
+    /// Fills memory.
+    Memset,
+    /// Runs a graph of its own.
+    ChildGraph,
+    /// Calls a function on the host.
+    HostCallback,
+    /// Records an event.
+    EventRecord,
+    /// Waits for an event.
+    EventWait,
+    /// Waits for and writes numbers in memory.
+    Batch,
+    /// Signals external semaphores.
+    SemaphoreSignal,
+    /// Waits for external semaphores.
+    SemaphoreWait,
+    /// Something that this library has no type for, in a graph that other code made.
+    Other(CUgraphNodeType),
+}
+
+impl NodeKind {
+    /// The kind for the driver's type.
+    pub(crate) fn of(kind: CUgraphNodeType) -> Self {
+        match kind {
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY => Self::Empty,
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL => Self::Kernel,
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY => Self::Memcpy,
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMSET => Self::Memset,
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH => Self::ChildGraph,
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_HOST => Self::HostCallback,
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_EVENT_RECORD => Self::EventRecord,
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_WAIT_EVENT => Self::EventWait,
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP => Self::Batch,
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL => Self::SemaphoreSignal,
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT => Self::SemaphoreWait,
+            other => Self::Other(other),
+        }
+    }
+}
+
+impl fmt::Display for NodeKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Empty => "empty",
+            Self::Kernel => "kernel",
+            Self::Memcpy => "memcpy",
+            Self::Memset => "memset",
+            Self::ChildGraph => "child graph",
+            Self::HostCallback => "host callback",
+            Self::EventRecord => "event record",
+            Self::EventWait => "event wait",
+            Self::Batch => "batch",
+            Self::SemaphoreSignal => "semaphore signal",
+            Self::SemaphoreWait => "semaphore wait",
+            Self::Other(kind) => return write!(formatter, "type {}", kind.0),
+        })
+    }
+}
