@@ -23,12 +23,15 @@ mod install;
 mod kernels;
 mod leaks;
 mod live;
+mod moved;
 mod poll;
 pub mod raw;
 mod readme;
 pub mod states;
 mod sweep;
 mod user_object;
+#[cfg(unix)]
+mod vulkan;
 mod watch;
 
 pub use child::ran_as_child;
@@ -45,6 +48,8 @@ pub use live::{Kind, Live, live};
 pub use poll::{SOON, until};
 pub use sweep::{sweep, used_stream};
 pub use user_object::allocations_in_destructors;
+#[cfg(unix)]
+pub use vulkan::VulkanSemaphore;
 pub use watch::{Step, calls_from_destructors, trace};
 
 /// Prints `skipped: ` with the reason and returns from the test.

@@ -31,9 +31,11 @@ pub enum Kind {
     Exec,
     /// User objects whose destructor has not run.
     UserObject,
+    /// Semaphores of other interfaces.
+    Semaphore,
 }
 
-const KINDS: [Kind; 11] = [
+const KINDS: [Kind; 12] = [
     Kind::Context,
     Kind::Stream,
     Kind::Event,
@@ -45,6 +47,7 @@ const KINDS: [Kind; 11] = [
     Kind::Graph,
     Kind::Exec,
     Kind::UserObject,
+    Kind::Semaphore,
 ];
 
 static LIVE: [AtomicI64; KINDS.len()] = [const { AtomicI64::new(0) }; KINDS.len()];
@@ -136,6 +139,8 @@ fn effect(call: Call) -> Option<(Kind, i64)> {
         Call::cuGraphInstantiateWithFlags | Call::cuGraphInstantiateWithParams => (Kind::Exec, 1),
         Call::cuGraphExecDestroy => (Kind::Exec, -1),
         Call::cuUserObjectCreate => (Kind::UserObject, 1),
+        Call::cuImportExternalSemaphore => (Kind::Semaphore, 1),
+        Call::cuDestroyExternalSemaphore => (Kind::Semaphore, -1),
         _ => return None,
     })
 }

@@ -3,11 +3,12 @@
 
 use core::mem::MaybeUninit;
 use core::ptr;
+use std::collections::HashMap;
 
 use cuda_handles::{Kernel, Stream};
 use cuda_sys::{
-    CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEMCPY3D_v2, CUDA_MEMSET_NODE_PARAMS_v1, CUgraph, CUgraphNode,
-    CUgraphNodeType, CUresult, Driver,
+    CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEMCPY3D_v2, CUDA_MEMSET_NODE_PARAMS_v1, CUgraph, CUgraphEdgeData,
+    CUgraphNode, CUgraphNodeType, CUresult, Driver,
 };
 
 /// The driver in use.
@@ -49,19 +50,35 @@ pub fn nodes(graph: CUgraph) -> Vec<CUgraphNode> {
 /// An edge names a node that the graph does not list.
 #[must_use]
 pub fn edges(graph: CUgraph) -> Vec<(usize, usize)> {
+    edges_with_data(graph).into_iter().map(|(from, to, _)| (from, to)).collect()
+}
+
+/// The edges of a graph, as positions in [`nodes`], each with its port of origin and its type, sorted. A driver before 12.3 has none but 0 and 0.
+///
+/// # Panics
+/// An edge names a node that the graph does not list.
+#[must_use]
+pub fn edges_with_data(graph: CUgraph) -> Vec<(usize, usize, (u8, u8))> {
+    let ask = |from: *mut CUgraphNode, to: *mut CUgraphNode, data: *mut CUgraphEdgeData, len: &mut usize| {
+        // SAFETY: the graph lives; null arrays ask for the count, others have room for it.
+        let newer = unsafe { driver().cuGraphGetEdges_v12030(graph, from, to, data, len) };
+        // SAFETY: as above.
+        ok(newer.unwrap_or_else(|_| unsafe { driver().cuGraphGetEdges(graph, from, to, len) }));
+    };
     let mut len = 0;
-    // SAFETY: the graph lives; null arrays ask for the count.
-    ok(unsafe { driver().cuGraphGetEdges(graph, ptr::null_mut(), ptr::null_mut(), &raw mut len) });
+    ask(ptr::null_mut(), ptr::null_mut(), ptr::null_mut(), &mut len);
     let mut from: Vec<CUgraphNode> = vec![ptr::null_mut(); len];
     let mut to = from.clone();
+    let mut data = vec![CUgraphEdgeData::default(); len];
     if len > 0 {
-        // SAFETY: both arrays have room for `len`.
-        ok(unsafe { driver().cuGraphGetEdges(graph, from.as_mut_ptr(), to.as_mut_ptr(), &raw mut len) });
+        ask(from.as_mut_ptr(), to.as_mut_ptr(), data.as_mut_ptr(), &mut len);
     }
-    let nodes = nodes(graph);
-    let place =
-        |node: &CUgraphNode| nodes.iter().position(|other| other == node).expect("the edge's node is listed");
-    let mut edges: Vec<_> = from.iter().zip(&to).map(|(from, to)| (place(from), place(to))).collect();
+    let places: HashMap<CUgraphNode, usize> = nodes(graph).into_iter().zip(0..).collect();
+    let place = |node: &CUgraphNode| *places.get(node).expect("the edge's node is listed");
+    let ends = from.iter().zip(&to).zip(&data);
+    let mut edges: Vec<_> = ends
+        .map(|((from, to), data)| (place(from), place(to), (data.from_port, data.type_)))
+        .collect();
     edges.sort_unstable();
     edges
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
+use xtask::pypi::Wheel;
 use xtask::runner::Suite;
 
 use crate::build::Build;
@@ -10,6 +11,10 @@ use crate::cargo::Cargo;
 
 /// A bundle is carried about, so it stays small.
 const MOST: u64 = 60 << 20;
+
+/// Where the device runtime comes from, which a kernel that launches graphs is linked with. It must not be newer than the oldest driver that the
+/// bundle is taken to; it is in no other place of this project.
+const DEVICE_RUNTIME: Wheel = Wheel { package: "nvidia-cuda-runtime", version: "13.0.96" };
 
 /// Builds everything and fills `bundle`.
 pub(crate) fn run(cargo: &Cargo) -> Result<()> {
@@ -22,7 +27,13 @@ pub(crate) fn run(cargo: &Cargo) -> Result<()> {
         std::fs::remove_dir_all(&folder)?;
     }
     std::fs::create_dir_all(folder.join("tests"))?;
-    let bytes = fill(&folder, suite, &runner)?;
+    let mut bytes = fill(&folder, suite, &runner)?;
+    match device_runtime(&cargo.target(), &folder) {
+        Ok(more) => bytes += more,
+        Err(error) => {
+            println!("without the device runtime, so that the tests that need it are skipped: {error:#}")
+        }
+    }
     ensure!(bytes <= MOST, "{} has {} MiB; {} are allowed", folder.display(), bytes >> 20, MOST >> 20);
     println!("wrote {}, {:.1} MiB; there: ./runner test --driver system", folder.display(), mib(bytes));
     Ok(())
@@ -46,6 +57,12 @@ fn fill(folder: &Path, mut suite: Suite, runner: &Path) -> Result<u64> {
     }
     suite.save(folder)?;
     Ok(bytes)
+}
+
+fn device_runtime(target: &Path, folder: &Path) -> Result<u64> {
+    let name = "libcudadevrt.a";
+    let archive = DEVICE_RUNTIME.unpacked(target)?.join("nvidia/cu13/lib").join(name);
+    copy(&archive, folder, &Path::new("tests").join(name))
 }
 
 fn copy(from: &Path, folder: &Path, to: &Path) -> Result<u64> {

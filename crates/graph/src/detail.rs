@@ -1,10 +1,13 @@
 //! What a node does, as it was given when the node was made or last changed.
 
-use cuda_handles::{Kernel, Owner};
+use std::sync::Arc;
+
+use cuda_handles::{BatchOperation, CopyLayout, FillLayout, Kernel, Owner};
 use cuda_launch::LaunchConfig;
-use cuda_sys::{CUdeviceptr, CUgraphNodeType};
+use cuda_sys::CUgraphNodeType;
 
 use crate::kind::NodeKind;
+use crate::node::Semaphores;
 use crate::table::Place;
 
 /// What a node does.
@@ -15,17 +18,11 @@ pub(crate) enum Detail {
         kernel: Kernel,
         config: LaunchConfig,
     },
-    Memcpy {
-        source: CUdeviceptr,
-        destination: CUdeviceptr,
-        bytes: usize,
-    },
-    Memset {
-        address: CUdeviceptr,
-        value: u32,
-        width: u8,
-        count: usize,
-    },
+    Memcpy(CopyLayout),
+    Memset(FillLayout),
+    Batch(Arc<[BatchOperation]>),
+    SignalSemaphores(Semaphores),
+    WaitSemaphores(Semaphores),
     Child {
         graph: Place,
     },
@@ -40,10 +37,14 @@ impl Detail {
         match self {
             Self::Empty => NodeKind::Empty,
             Self::Kernel { .. } => NodeKind::Kernel,
-            Self::Memcpy { .. } => NodeKind::Memcpy,
-            Self::Memset { .. } => NodeKind::Memset,
+            Self::Memcpy(_) => NodeKind::Memcpy,
+            Self::Memset(_) => NodeKind::Memset,
+            Self::Batch(_) => NodeKind::Batch,
+            Self::SignalSemaphores(_) => NodeKind::SemaphoreSignal,
+            Self::WaitSemaphores(_) => NodeKind::SemaphoreWait,
             Self::Child { .. } => NodeKind::ChildGraph,
-            Self::Other { kind } => NodeKind::of(*kind),
+            // Also where there is a type for it: the handles of that promise more than is known here.
+            Self::Other { kind } => NodeKind::Other(*kind),
         }
     }
 
@@ -52,6 +53,13 @@ impl Detail {
         match self {
             Self::Kernel { kernel, .. } => Some(Owner::Kernel(kernel.clone())),
             _ => None,
+        }
+    }
+
+    /// Says where the graph embedded in the node is.
+    pub(crate) fn set_embedded(&mut self, place: Place) {
+        if let Self::Child { graph } = self {
+            *graph = place;
         }
     }
 

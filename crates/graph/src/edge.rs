@@ -47,6 +47,11 @@ impl EdgeKind {
         CUgraphEdgeData { from_port, to_port, type_: kind, reserved: [0; 5] }
     }
 
+    /// The same by its name, where it has one.
+    pub(crate) fn plain(self) -> Self {
+        Self::of(&self.data())
+    }
+
     /// What the driver says.
     pub(crate) fn of(data: &CUgraphEdgeData) -> Self {
         match (data.from_port, data.to_port, data.type_) {
@@ -88,6 +93,8 @@ mod tests {
             other,
         ] {
             assert_eq!(EdgeKind::of(&kind.data()), kind);
+            assert_eq!(kind.plain(), kind);
         }
+        assert_eq!(EdgeKind::Other { from_port: 0, to_port: 0, kind: 0 }.plain(), EdgeKind::Full);
     }
 }

@@ -9,7 +9,7 @@ use crate::edge::EdgeKind;
 /// The result of this crate's functions.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
 
-/// Why an operation on a graph failed. The graph is as it was before.
+/// Why an operation on a graph failed. The graph is as it was before, but for [`HalfDone`](Self::HalfDone).
 ///
 /// Nodes are named as in [`Node::name`](crate::Node::name).
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -72,6 +72,14 @@ pub enum Error {
         /// The kind of node.
         what: &'static str,
     },
+    /// An executable that kernels may launch was asked for, and the graph cannot be one.
+    #[error("the graph cannot be launched by kernels{}: {why}", At(node.as_deref()))]
+    DeviceLaunch {
+        /// The node that is in the way, by name.
+        node: Option<Box<str>>,
+        /// What is wrong.
+        why: &'static str,
+    },
     /// The driver could not make an executable.
     #[error(transparent)]
     Instantiate(Box<InstantiateError>),
@@ -89,6 +97,141 @@ pub enum Error {
         /// The raw node.
         raw: usize,
     },
+    /// A graph was used that has been moved into a node of another graph.
+    #[error(
+        "the graph has been moved into a node of another graph, and this handle leads nowhere now; use the node's embedded graph \
+         (ChildGraphNode::embedded), and find its nodes there by find_clone_of"
+    )]
+    GraphMoved,
+    /// A graph was to be embedded in itself, or in a graph that is embedded in it.
+    #[error("a graph cannot be embedded in itself or in a graph that lies in it; embed a clone of it (Graph::clone_graph)")]
+    EmbedsItself,
+    /// A node's graph was to be replaced by one that lies in it and would go with it.
+    #[error("the graph of node `{node}` cannot be replaced by one that lies in it; take a clone of that (Graph::clone_graph)")]
+    ReplacesItself {
+        /// The node's name.
+        node: Box<str>,
+    },
+    /// Something was asked of an embedded graph that only a graph of its own can do.
+    #[error("a graph that is embedded in a node cannot be {what}; make a graph of its own of it first (Graph::clone_graph)")]
+    Embedded {
+        /// What was asked, as in `instantiated`.
+        what: &'static str,
+    },
+    /// A graph was to be moved that is not this library's.
+    #[error("a graph of other code cannot be moved into a node, as that code would still destroy it; embed a clone of it (Frontier::child)")]
+    NotOwned,
+    /// A graph was to be moved by a driver that can only clone.
+    #[error("moving a graph into a node needs a CUDA driver of version {} or newer; this one is {found}. Embed a clone of it (Frontier::child)", Self::MOVES)]
+    CannotMove {
+        /// The version of the driver that runs.
+        found: cuda_sys::Version,
+    },
+    /// A node was looked up in a graph that has no counterpart for it.
+    #[error(
+        "node `{node}` has no counterpart in this graph: it is no clone of the node's graph, or the node was added after it was cloned"
+    )]
+    NotCloned {
+        /// The node's name.
+        node: Box<str>,
+    },
+    /// The driver replaced the graph of a node, but then did not tell what is in it. The node has its new graph and keeps all that it uses; the
+    /// embedded graph can be reached once [`Graph::refresh`](crate::Graph::refresh) has looked again.
+    #[error(
+        "the graph of node `{node}` was replaced, but the driver did not tell what is in the new one (Graph::refresh asks again): {cause}"
+    )]
+    ReplacedUnread {
+        /// The node's name.
+        node: Box<str>,
+        /// What the driver answered.
+        cause: Box<Self>,
+    },
+    /// Memory was given by an address at which the driver knows none.
+    #[error(
+        "{what}: the driver knows no memory at {address:#x}. Pageable memory of the host goes with RawMemory::pageable for copies, and not at all \
+         for fills: pin it (Context::host_zeros); arrays are not taken here: copy through linear memory; else it was freed or never allocated"
+    )]
+    UnknownMemory {
+        /// What was to be there.
+        what: &'static str,
+        /// The address.
+        address: u64,
+    },
+    /// Memory was given by an address, and ends before what was asked of it does.
+    #[error("{what} needs {need} bytes at {address:#x}, where {room} are left of that memory")]
+    PastEnd {
+        /// What was to be there.
+        what: &'static str,
+        /// The address.
+        address: u64,
+        /// The bytes needed.
+        need: usize,
+        /// The bytes there are.
+        room: usize,
+    },
+    /// An edge was given twice in one call.
+    #[error("the edge from `{from}` to `{to}` is given twice")]
+    EdgeTwice {
+        /// The node that the edge leaves.
+        from: Box<str>,
+        /// The node that the edge enters.
+        to: Box<str>,
+    },
+    /// A graph was to be moved into a node that others, which are there already, wait for.
+    #[error(
+        "a graph cannot be moved into a node before others: should the edges to them fail, it could not be given back; add the node without \
+         them, and the edges after it"
+    )]
+    MovesBefore,
+    /// The driver failed on the way, and not everything that was done before could be taken back.
+    #[error(transparent)]
+    HalfDone(Box<HalfDone>),
+    /// A picture was asked for of a graph with too much in it to be laid out.
+    #[error(
+        "a graph with {nodes} nodes and {edges} edges is too large for a picture; take one of an embedded graph, or Graph::to_dot for other tools"
+    )]
+    PictureTooLarge {
+        /// Its nodes.
+        nodes: usize,
+        /// Its edges.
+        edges: usize,
+    },
+}
+
+/// What stayed of a change of a graph that failed on its way.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error(
+    "{cause}. Before that, something was done that is not taken back{}: {}",
+    Undo(undo.as_ref()),
+    left.join(", ")
+)]
+#[non_exhaustive]
+pub struct HalfDone {
+    /// Why the change failed.
+    pub cause: Error,
+    /// Why it could not be taken back; `None` for what never can.
+    pub undo: Option<Error>,
+    /// What is not as it was, in words, by the names of the nodes.
+    pub left: Vec<String>,
+}
+
+impl HalfDone {
+    pub(crate) fn error(cause: Error, undo: Option<Error>, left: Vec<String>) -> Error {
+        Error::HalfDone(Box::new(Self { cause, undo, left }))
+    }
+}
+
+struct Undo<'a>(Option<&'a Error>);
+
+impl fmt::Display for Undo<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |error| write!(formatter, ", since that failed, too ({error})"))
+    }
+}
+
+impl Error {
+    /// The first version that can move graphs into nodes.
+    pub(crate) const MOVES: cuda_sys::Version = cuda_sys::Version::new(12, 9);
 }
 
 /// Why the driver could not make an executable of a graph.

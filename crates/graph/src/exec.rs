@@ -1,15 +1,14 @@
-//! Executable graphs: made of a graph, launched on streams, owners of all they use.
+//! Executable graphs: launched on streams, owners of all they use.
 
 use core::fmt;
-use std::sync::Arc;
 
 use cuda_handles::capture::Enqueue;
-use cuda_handles::capture_mode::relaxed;
 use cuda_handles::{AsStream, Context, Error as HandleError, GraphExecHandle, Stream, UserObject};
-use cuda_sys::{CUDA_GRAPH_INSTANTIATE_PARAMS, CUgraphExec, CUgraphNode, CUresult, Call};
+use cuda_sys::{CUgraphExec, CUgraphInstantiate_flags as Flags, Call};
 
-use crate::error::{Error, InstantiateError, Result};
-use crate::graph::{Graph, Locked};
+use crate::error::Result;
+use crate::graph::Graph;
+use crate::instantiate::InstantiateOptions;
 
 /// An executable graph: what a [`Graph`] was when [`instantiate`](Graph::instantiate) made it, ready to be launched.
 ///
@@ -27,98 +26,20 @@ pub struct GraphExec {
     graph: Graph,
     /// Where memory comes from that was perhaps not yet allocated when the executable was made: the first launch waits for these.
     homes: Vec<Stream>,
-}
-
-impl Graph {
-    /// Makes an executable of the graph as it is now.
-    ///
-    /// The executable gets its own share of all owners. Of the driver's objects for that, one user object, nothing stays on the graph.
-    ///
-    /// Stands on `cuGraphInstantiateWithParams`, CUDA 12.0, and on user objects, CUDA 11.3.
-    ///
-    /// # Errors
-    /// [`Error::Instantiate`] with the reason in words and the node by its name, where the driver tells them. Should the driver refuse to take
-    /// the user object off the graph again, there is no executable, and what the nodes use now lives as long as the graph.
-    #[doc(alias = "cuGraphInstantiate")]
-    #[doc(alias = "cuGraphInstantiateWithParams")]
-    #[doc(alias = "cuUserObjectCreate")]
-    pub fn instantiate(&self) -> Result<GraphExec> {
-        // Declared before the lock, so that nothing is dropped under it where a call fails.
-        let shared;
-        let context = self.context();
-        let mut locked = self.enter()?;
-        let homes = unsettled_homes(&locked);
-        shared = Arc::new(locked.owners());
-        let owners = UserObject::new(context, Box::new(Arc::clone(&shared)))?;
-        owners.retain_on(self.handle())?;
-        let outcome = {
-            let _relaxed = relaxed(context.driver());
-            context.with_current(|| instantiate(&locked))
-        };
-        // The executable has its own reference now; the graph gives its one back whatever came of it.
-        let released = owners.release_from(self.handle());
-        let raw = outcome?.map_err(|failure| locked.explain(&failure))?;
-        // SAFETY: the driver has just made it, in this context, and nobody else knows it.
-        let handle = unsafe { GraphExecHandle::from_raw_owned(context, raw) };
-        drop(locked);
-        released?;
-        Ok(GraphExec { handle, _owners: owners, graph: self.clone(), homes })
-    }
-}
-
-/// What the driver reported of a failed instantiation.
-struct Failure {
-    code: CUresult,
-    params: CUDA_GRAPH_INSTANTIATE_PARAMS,
-}
-
-fn instantiate(locked: &Locked<'_>) -> Result<CUgraphExec, Failure> {
-    let mut params = CUDA_GRAPH_INSTANTIATE_PARAMS::default();
-    let mut raw = core::ptr::null_mut();
-    // SAFETY: the graph is live and locked, both structures are valid for the call, and there is no upload stream.
-    let code =
-        unsafe { locked.driver().cuGraphInstantiateWithParams(&raw mut raw, locked.raw(), &raw mut params) };
-    // The result first: with a failure the handle means nothing.
-    if code.is_success() { Ok(raw) } else { Err(Failure { code, params }) }
-}
-
-impl Locked<'_> {
-    /// A failed instantiation in words.
-    #[cold]
-    fn explain(&mut self, &Failure { code, params }: &Failure) -> Error {
-        match self.answer(Call::cuGraphInstantiateWithParams, code) {
-            Err(Error::Handles(HandleError::Driver { .. })) | Ok(()) => {
-                let node = self.node_name(params.hErrNode_out);
-                Error::Instantiate(Box::new(InstantiateError { code, result: params.result_out, node }))
-            }
-            // A lost context is that, not a fault of the graph.
-            Err(other) => other,
-        }
-    }
-
-    fn node_name(&mut self, raw: CUgraphNode) -> Option<String> {
-        if raw.is_null() {
-            return None;
-        }
-        let index = self.find(raw)?;
-        let id = self.id(index)?;
-        self.row(id).map(|row| row.display_name(id))
-    }
-}
-
-/// The home streams of memory that may not be allocated yet, each once.
-fn unsettled_homes(locked: &Locked<'_>) -> Vec<Stream> {
-    let mut homes: Vec<Stream> = Vec::new();
-    let unsettled = locked.allocations().filter(|allocation| !allocation.is_settled());
-    for home in unsettled.filter_map(|allocation| allocation.home()) {
-        if !homes.contains(home) {
-            homes.push(home.clone());
-        }
-    }
-    homes
+    options: InstantiateOptions,
 }
 
 impl GraphExec {
+    pub(crate) fn new(
+        handle: GraphExecHandle,
+        owners: UserObject,
+        graph: Graph,
+        homes: Vec<Stream>,
+        options: InstantiateOptions,
+    ) -> Self {
+        Self { handle, _owners: owners, graph, homes, options }
+    }
+
     /// Enqueues a run of the whole graph on `stream`, behind all that was enqueued there. One driver call.
     ///
     /// The first launch also makes the stream wait for the streams on which buffers of the graph were allocated, if they were not
@@ -155,6 +76,38 @@ impl GraphExec {
             unsafe { stream.context().driver().cuGraphUpload(self.handle.as_raw(), stream.as_raw()) };
         context.check(Call::cuGraphUpload, result)?;
         Ok(())
+    }
+
+    /// How it was made.
+    #[must_use]
+    pub fn options(&self) -> &InstantiateOptions {
+        &self.options
+    }
+
+    /// What the driver says of how it was made: of [`auto_free`](InstantiateOptions::auto_free) and
+    /// [`device_launch`](InstantiateOptions::device_launch). It does not tell the rest.
+    ///
+    /// Stands on `cuGraphExecGetFlags`, CUDA 12.0.
+    ///
+    /// # Errors
+    /// What the driver answers.
+    #[doc(alias = "cuGraphExecGetFlags")]
+    pub fn driver_options(&self) -> Result<InstantiateOptions> {
+        let context = self.graph.context();
+        context.ensure_usable()?;
+        let mut flags = 0;
+        // SAFETY: the executable is live and the out pointer valid.
+        let result = unsafe { context.driver().cuGraphExecGetFlags(self.handle.as_raw(), &raw mut flags) };
+        context.check(Call::cuGraphExecGetFlags, result)?;
+        let has = |flag: Flags| flags & u64::from(flag.0) != 0;
+        let mut options = InstantiateOptions::new();
+        if has(Flags::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) {
+            options = options.auto_free();
+        }
+        if has(Flags::CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) {
+            options = options.device_launch();
+        }
+        Ok(options)
     }
 
     /// The graph that the executable was made of.
@@ -203,7 +156,7 @@ impl GraphExec {
 
 /// The right to enqueue what cannot be captured. The driver refuses it, too, but then the capture is lost.
 #[inline]
-fn uncaptured<'s>(stream: &'s Stream, what: &'static str) -> Result<Enqueue<'s>> {
+pub(crate) fn uncaptured<'s>(stream: &'s Stream, what: &'static str) -> Result<Enqueue<'s>> {
     let turn = stream.enqueue()?;
     if turn.is_captured()? { Err(HandleError::Capturing { what }.into()) } else { Ok(turn) }
 }

@@ -1,15 +1,13 @@
 //! The frontier: where the next nodes are added, and the one way in which they are.
 
-use std::sync::Arc;
-
-use cuda_handles::{Allocation, Element, Owner, Slice};
 use cuda_sys::{CUgraphEdgeData, CUgraphNode, CUgraphNodeParams, Call};
 use smallvec::SmallVec;
 
 use crate::detail::Detail;
 use crate::edge::EdgeKind;
-use crate::error::{Error, Result};
+use crate::error::{Error, HalfDone, Result};
 use crate::graph::{Graph, Locked};
+use crate::insert::Before;
 use crate::kind::NodeKind;
 use crate::node::Node;
 use crate::table::{NodeId, Owners};
@@ -18,19 +16,23 @@ use crate::table::{NodeId, Owners};
 /// [kind of edge](EdgeKind) says.
 ///
 /// Any number of nodes can be added at one frontier; they do not wait for each other. Each add is one driver call.
+///
+/// A frontier can also lie [before](Self::before) nodes that are there: these wait for what is added, too, which takes another call.
+/// [`Graph::between`] makes one in place of an edge.
 #[derive(Clone, Debug)]
 #[must_use = "a frontier does nothing by itself; add nodes at it"]
 pub struct Frontier<'g> {
     graph: &'g Graph,
     after: SmallVec<[(NodeId, EdgeKind); 4]>,
-    /// Whether all edges are full ones.
+    /// Whether all edges from these are full ones.
     full: bool,
+    before: Option<Box<Before>>,
 }
 
 impl Graph {
     /// The frontier of nodes that wait for nothing.
     pub fn root(&self) -> Frontier<'_> {
-        Frontier { graph: self, after: SmallVec::new(), full: true }
+        Frontier { graph: self, after: SmallVec::new(), full: true, before: None }
     }
 
     /// The frontier of nodes that wait for all of `nodes`. One given twice counts once.
@@ -69,30 +71,53 @@ impl Graph {
         let mut frontier = self.root();
         let mut seen = Seen::default();
         for (node, kind) in nodes {
-            if node.graph() != self {
-                return Err(Error::Foreign { node: node.name().into() });
-            }
-            if node.is_removed() {
-                return Err(node.removed());
-            }
-            if kind != EdgeKind::Full {
-                frontier.full = false;
-                ensure_kernel(node, kind)?;
-            }
-            if seen.is_new(&frontier.after, node.id()) {
-                frontier.after.push((node.id(), kind));
-            } else if !frontier.after.contains(&(node.id(), kind)) {
-                return Err(Error::DuplicateEdge { from: node.name().into(), to: "the new node".into() });
-            }
+            frontier.wait_for(&mut seen, node, kind)?;
         }
         Ok(frontier)
     }
-}
 
-fn ensure_kernel(node: &Node, kind: EdgeKind) -> Result<()> {
-    match node.kind() {
-        NodeKind::Kernel => Ok(()),
-        _ => Err(Error::EdgeKind { kind, from: node.name().into() }),
+    /// The frontier in the edge from `from` to `to`: a node added there waits for `from`, `to` waits for it, and the edge is gone, which the order
+    /// makes superfluous. Both new edges are full ones, whatever the old one was.
+    ///
+    /// The first node added takes the edge's place; others stand beside it. Each add is one driver call for the node and one for the edge to `to`;
+    /// the first also asks for the old edge and removes it.
+    ///
+    /// ```no_run
+    /// # fn example(graph: &cuda_graph::Graph) -> cuda_graph::Result<()> {
+    /// let first = graph.root().empty()?;
+    /// let last = first.then().empty()?;
+    /// let middle = graph.between(&first, &last)?.empty()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Stands on `cuGraphRemoveDependencies` and `cuGraphAddDependencies`, CUDA 10.0, besides what adding the node stands on.
+    ///
+    /// # Errors
+    /// A node of another graph or a removed one, no such edge, or what the driver answers. What can go wrong at the add is what can in
+    /// [`before`](Frontier::before); and the driver removes no edges of a graph with memory nodes.
+    pub fn between(&self, from: &Node, to: &Node) -> Result<Frontier<'_>> {
+        if self.edge_kind(from, to)?.is_none() {
+            return Err(Error::NoEdge { from: from.name().into(), to: to.name().into() });
+        }
+        let before = Before { nodes: vec![(to.id(), EdgeKind::Full)], cut: Some((from.id(), to.id())) };
+        let after = SmallVec::from_slice(&[(from.id(), EdgeKind::Full)]);
+        Ok(Frontier { graph: self, after, full: true, before: Some(Box::new(before)) })
+    }
+
+    /// Refuses a node that no edge of the graph can have as an end, or none of this kind.
+    fn usable_end(&self, node: &Node, kind: EdgeKind) -> Result<()> {
+        if node.graph() != self {
+            return Err(Error::Foreign { node: node.name().into() });
+        }
+        if node.is_removed() {
+            return Err(node.removed());
+        }
+        match node.kind() {
+            NodeKind::Kernel => Ok(()),
+            _ if kind == EdgeKind::Full => Ok(()),
+            _ => Err(Error::EdgeKind { kind, from: node.name().into() }),
+        }
     }
 }
 
@@ -121,7 +146,23 @@ impl Node {
     #[inline]
     pub fn then(&self) -> Frontier<'_> {
         let after = SmallVec::from_slice(&[(self.id(), EdgeKind::Full)]);
-        Frontier { graph: self.graph(), after, full: true }
+        Frontier { graph: self.graph(), after, full: true, before: None }
+    }
+
+    /// The frontier of kernels that wait for this one's trigger, not for its end; see [`EdgeKind::Programmatic`].
+    ///
+    /// Adding something else than a kernel there, or after something else than a kernel, is the error [`Error::EdgeKind`]. CUDA 12.3.
+    pub fn then_programmatic(&self) -> Frontier<'_> {
+        self.then_with(EdgeKind::Programmatic)
+    }
+
+    /// The frontier of nodes that wait for this one as far as the kind of edge says.
+    ///
+    /// Adding a node there that cannot have such an edge is the error [`Error::EdgeKind`]. CUDA 12.3 for other edges than full ones.
+    pub fn then_with(&self, kind: EdgeKind) -> Frontier<'_> {
+        let kind = kind.plain();
+        let after = SmallVec::from_slice(&[(self.id(), kind)]);
+        Frontier { graph: self.graph(), after, full: kind == EdgeKind::Full, before: None }
     }
 }
 
@@ -132,17 +173,73 @@ impl<'g> Frontier<'g> {
         self.graph
     }
 
-    /// Whether a memset or memcpy node can be about this memory.
-    pub(crate) fn usable<T: Element>(
-        &self,
-        role: &'static str,
-        what: &'static str,
-        slice: &Slice<'_, T>,
-    ) -> Result<()> {
-        if slice.size_bytes() == 0 {
-            return Err(Error::NoElements { what });
+    /// The frontier of nodes that also wait for `node`, as far as the kind of edge says. A node that is in the frontier already counts once.
+    ///
+    /// # Errors
+    /// As for [`Graph::after_edges`].
+    pub fn and(mut self, node: &Node, kind: EdgeKind) -> Result<Self> {
+        self.wait_for(&mut Seen::default(), node, kind)?;
+        Ok(self)
+    }
+
+    /// The frontier of nodes that besides come before all of `nodes`: each of these waits for what is added. One given twice counts once.
+    ///
+    /// ```no_run
+    /// # fn example(graph: &cuda_graph::Graph) -> cuda_graph::Result<()> {
+    /// let (first, last) = (graph.root().empty()?, graph.root().empty()?);
+    /// let middle = first.then().before([&last])?.empty()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Each add is then another call of `cuGraphAddDependencies`, CUDA 10.0, after queries among the nodes whose order is concerned.
+    ///
+    /// # Errors
+    /// A node of another graph, or one that was removed. At the add, a cycle is an error as it is for [`Graph::add_edges`], and so is moving a graph
+    /// into the node. Whatever fails there, the graph is as it was; if the driver does not take back what it did, that is [`Error::HalfDone`].
+    #[doc(alias = "cuGraphAddDependencies")]
+    pub fn before<const N: usize>(self, nodes: [&Node; N]) -> Result<Self> {
+        self.before_all(nodes)
+    }
+
+    /// The same as [`before`](Self::before) for any number of nodes.
+    ///
+    /// # Errors
+    /// As for [`before`](Self::before).
+    pub fn before_all<'n>(self, nodes: impl IntoIterator<Item = &'n Node>) -> Result<Self> {
+        self.before_edges(nodes.into_iter().map(|node| (node, EdgeKind::Full)))
+    }
+
+    /// The same as [`before`](Self::before), where each of `nodes` waits as far as the kind of edge says.
+    ///
+    /// # Errors
+    /// As for [`before`](Self::before); also a node given twice with different kinds, or an edge from a kernel to a kernel that does not enter one.
+    pub fn before_edges<'n>(mut self, nodes: impl IntoIterator<Item = (&'n Node, EdgeKind)>) -> Result<Self> {
+        let mut before = self.before.take().unwrap_or_default();
+        let mut seen = Seen::default();
+        for (node, kind) in nodes {
+            let kind = kind.plain();
+            self.graph.usable_end(node, kind)?;
+            if seen.is_new(&before.nodes, node.id()) {
+                before.nodes.push((node.id(), kind));
+            } else if !before.nodes.contains(&(node.id(), kind)) {
+                return Err(Error::DuplicateEdge { from: "the new node".into(), to: node.name().into() });
+            }
         }
-        self.of_this_context(role, slice.allocation().context())
+        self.before = Some(before);
+        Ok(self)
+    }
+
+    fn wait_for(&mut self, seen: &mut Seen, node: &Node, kind: EdgeKind) -> Result<()> {
+        let kind = kind.plain();
+        self.graph.usable_end(node, kind)?;
+        if seen.is_new(&self.after, node.id()) {
+            self.after.push((node.id(), kind));
+            self.full &= kind == EdgeKind::Full;
+        } else if !self.after.contains(&(node.id(), kind)) {
+            return Err(Error::DuplicateEdge { from: node.name().into(), to: "the new node".into() });
+        }
+        Ok(())
     }
 
     pub(crate) fn of_this_context(&self, what: &'static str, context: &cuda_handles::Context) -> Result<()> {
@@ -166,19 +263,22 @@ impl<'g> Frontier<'g> {
         let kind = detail.kind();
         let mut locked = self.graph.enter()?;
         let raw = self.add_raw(&mut locked, kind, params)?;
-        if let Err(error) = finish(&locked, raw) {
-            if !locked.undo(raw) {
-                // It stays in the graph, so what it uses stays alive.
-                locked.insert(self.graph.place(), raw, detail, owners);
+        if let Err(error) = finish(&locked, raw).and_then(|()| self.join(&locked, raw)) {
+            if locked.undo(raw) {
+                return Err(error);
             }
-            return Err(error);
+            // It stays in the graph, so what it uses stays alive.
+            let id = locked.insert(self.graph.place(), raw, detail, owners);
+            let left = format!("node `{}` is in the graph", locked.name(id));
+            return Err(HalfDone::error(error, None, vec![left]));
         }
         let id = locked.insert(self.graph.place(), raw, detail, owners);
         drop(locked);
         Ok(Node::new(self.graph.clone(), id, kind))
     }
 
-    /// The driver call that adds a node. There is room for its row afterwards.
+    /// The driver call that adds a node. There is room for its row afterwards, which is the next one to be inserted; or else the node is
+    /// [undone](Locked::undo). Before its row comes [`join`](Self::join).
     pub(crate) fn add_raw(
         &self,
         locked: &mut Locked<'_>,
@@ -193,8 +293,36 @@ impl<'g> Frontier<'g> {
             }
         }
         locked.reserve(self.graph.place());
+        match &self.before {
+            None => self.call_add(locked, kind, &after, params),
+            Some(before) => {
+                crate::insert::ensure_undoable(params)?;
+                let entering = locked.make_room(self.after.iter().map(|(id, _)| *id), before, kind)?;
+                match self.call_add(locked, kind, &after, params) {
+                    Ok(raw) => {
+                        locked.entering = Some(Box::new(entering));
+                        Ok(raw)
+                    }
+                    Err(error) => Err(locked.take_room_back(&entering, error)),
+                }
+            }
+        }
+    }
+
+    /// The edges from a node that was added to those that the frontier is before. If they fail, the node is to be [undone](Locked::undo).
+    pub(crate) fn join(&self, locked: &Locked<'_>, raw: CUgraphNode) -> Result<()> {
+        self.before.as_ref().map_or(Ok(()), |before| locked.join_before(raw, before))
+    }
+
+    fn call_add(
+        &self,
+        locked: &Locked<'_>,
+        kind: NodeKind,
+        after: &[CUgraphNode],
+        params: &mut CUgraphNodeParams,
+    ) -> Result<CUgraphNode> {
         if !self.full {
-            return self.add_raw_with_kinds(locked, kind, &after, params);
+            return self.call_add_with_kinds(locked, kind, after, params);
         }
         let mut raw = core::ptr::null_mut();
         let dependencies = if after.is_empty() { core::ptr::null() } else { after.as_ptr() };
@@ -208,22 +336,21 @@ impl<'g> Frontier<'g> {
     }
 
     #[cold]
-    fn add_raw_with_kinds(
+    fn call_add_with_kinds(
         &self,
         locked: &Locked<'_>,
         kind: NodeKind,
         after: &[CUgraphNode],
         params: &mut CUgraphNodeParams,
     ) -> Result<CUgraphNode> {
-        if kind != NodeKind::Kernel
-            && let Some((from, kind)) = self.after.iter().find(|(_, kind)| *kind != EdgeKind::Full)
-        {
-            let from = locked.row(*from).map(|row| row.display_name(*from)).unwrap_or_default();
-            return Err(Error::EdgeKind { kind: *kind, from: from.into() });
+        let is_kernel = |id| locked.row(id).is_some_and(|row| row.detail.kind() == NodeKind::Kernel);
+        let mut special = self.after.iter().filter(|(_, kind)| *kind != EdgeKind::Full);
+        if let Some(&(from, kind)) = special.find(|(from, _)| kind != NodeKind::Kernel || !is_kernel(*from)) {
+            return Err(Error::EdgeKind { kind, from: locked.name(from) });
         }
         let kinds: SmallVec<[CUgraphEdgeData; 8]> = self.after.iter().map(|(_, kind)| kind.data()).collect();
         let mut raw = core::ptr::null_mut();
-        // SAFETY: as in `add_raw`; there are as many kinds as dependencies.
+        // SAFETY: as in `call_add`; there are as many kinds as dependencies.
         let result = unsafe {
             locked.driver().cuGraphAddNode_v12030(
                 &raw mut raw,
@@ -237,18 +364,6 @@ impl<'g> Frontier<'g> {
         locked.answer(Call::cuGraphAddNode_v12030, result.map_err(cuda_handles::Error::from)?)?;
         Ok(raw)
     }
-}
-
-impl Locked<'_> {
-    /// Takes out a node that was added just now and that nobody knows. False if it had to stay.
-    pub(crate) fn undo(&self, raw: CUgraphNode) -> bool {
-        // SAFETY: the node is live, and nobody knows it.
-        unsafe { self.driver().cuGraphDestroyNode(raw) }.is_success()
-    }
-}
-
-pub(crate) fn owners_of<const N: usize>(allocations: [&Arc<Allocation>; N]) -> Owners {
-    allocations.into_iter().map(|allocation| Owner::Allocation(Arc::clone(allocation))).collect()
 }
 
 #[cfg(test)]

@@ -2,13 +2,14 @@
 
 use core::fmt;
 use core::ops::{Deref, DerefMut};
+use std::any::Any;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cuda_handles::{Context, Error as HandleError, GraphHandle, Owner};
 use cuda_sys::{CUgraph, CUgraphNode, CUresult, Call, Driver};
 
 use crate::error::{Error, Result};
-use crate::order::Index;
 use crate::table::{Place, Table};
 
 /// A CUDA graph: work with an order, to be drawn once and run many times.
@@ -26,10 +27,12 @@ pub struct Graph {
 }
 
 /// The graph that was made, with those embedded in its nodes.
-struct Root {
+pub(crate) struct Root {
     /// Before the table: the driver's graph goes first, then what its nodes used.
     handle: GraphHandle,
     table: Mutex<Table>,
+    /// Which hierarchy it is; never given twice.
+    number: u64,
 }
 
 /// Graphs of a context.
@@ -63,9 +66,34 @@ impl Graph {
         Ok(Self::of(handle, Table::default()))
     }
 
-    /// The root graph of a handle and the table of its nodes.
+    /// The root graph of a handle and the table of its nodes. Who finds the handle by the raw graph finds the graph; if there is one already, that
+    /// is the result.
     pub(crate) fn of(handle: GraphHandle, table: Table) -> Self {
-        Self { root: Arc::new(Root { handle, table: Mutex::new(table) }), place: Place::ROOT }
+        static NUMBERS: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+        let root = Arc::new(Root { handle, table: Mutex::new(table), number });
+        let known = root.handle.tie(&(Arc::clone(&root) as Arc<dyn Any + Send + Sync>));
+        let known = known.and_then(|known| known.downcast().ok());
+        Self { root: known.unwrap_or(root), place: Place::ROOT }
+    }
+
+    /// The root graph tied to a handle.
+    pub(crate) fn tied_to(handle: &GraphHandle) -> Option<Self> {
+        let root = handle.knowledge()?.downcast().ok()?;
+        Some(Self { root, place: Place::ROOT })
+    }
+
+    pub(crate) fn from_root(root: Arc<Root>, place: Place) -> Self {
+        Self { root, place }
+    }
+
+    pub(crate) fn hierarchy(&self) -> &Arc<Root> {
+        &self.root
+    }
+
+    /// Which hierarchy it belongs to; never given twice.
+    pub(crate) fn number(&self) -> u64 {
+        self.root.number
     }
 
     /// Another graph of the same hierarchy.
@@ -91,12 +119,14 @@ impl Graph {
 
     /// Keeps `owner` alive for as long as the graph lives, and in every executable made from now on.
     ///
-    /// For what the nodes reach in ways that the library cannot see, such as addresses inside structs. A forked child, which can use no graph,
-    /// keeps nothing.
+    /// For what the nodes reach in ways that the library cannot see, such as addresses inside structs. See also
+    /// [`Node::keep`](crate::Node::keep). A graph that is gone, because it was moved or the node that it was embedded in was removed, keeps
+    /// nothing, and neither does a forked child, which can use no graph.
     pub fn keep(&self, owner: impl Into<Owner>) {
+        // Declared before the lock, so that what is not kept is dropped after it.
         let owner = owner.into();
         if let Ok(mut locked) = self.look() {
-            locked.keep(self.place, owner);
+            locked.keep(self.place, &owner);
         }
     }
 
@@ -124,22 +154,24 @@ impl Graph {
     }
 
     /// Takes the lock for work on the driver's graph; refused where the driver cannot be called any more, and where the graph is gone with the
-    /// node that it was embedded in.
+    /// node that it was embedded in, or was moved.
+    #[inline]
     pub(crate) fn enter(&self) -> Result<Locked<'_>> {
         self.context().ensure_usable()?;
         let mut locked = self.lock();
-        if !self.place.is_root() {
-            locked.raw = locked.embedded(self.place).ok_or(Error::GraphRemoved)?.raw.0;
-        }
+        locked.raw = locked.graph_at(self.place)?;
         Ok(locked)
     }
 
     /// Takes the lock to look into the table, which makes sense after the context was lost, too. Refused in a forked child: the lock may have been
-    /// held by a thread that does not exist there.
+    /// held by a thread that does not exist there; and where the graph was moved.
     pub(crate) fn look(&self) -> Result<Locked<'_>> {
         match self.context().ensure_usable() {
             Err(error @ HandleError::Forked) => Err(error.into()),
-            _ => Ok(self.lock()),
+            _ => {
+                let locked = self.lock();
+                if locked.is_gone() { Err(Error::GraphMoved) } else { Ok(locked) }
+            }
         }
     }
 
@@ -168,7 +200,12 @@ impl core::hash::Hash for Graph {
 
 impl fmt::Debug for Graph {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_tuple("Graph").field(&self.root.handle.as_raw()).finish()
+        let mut tuple = formatter.debug_tuple("Graph");
+        tuple.field(&self.root.handle.as_raw());
+        if !self.place.is_root() {
+            tuple.field(&self.place);
+        }
+        tuple.finish()
     }
 }
 
@@ -211,8 +248,29 @@ impl Locked<'_> {
         self.root.handle.context().driver()
     }
 
+    pub(crate) fn context(&self) -> &Context {
+        self.root.handle.context()
+    }
+
     pub(crate) fn answer(&self, call: Call, result: CUresult) -> Result<()> {
         Ok(self.root.handle.context().check(call, result)?)
+    }
+
+    /// The driver's graph at a place of the hierarchy.
+    #[inline]
+    pub(crate) fn graph_at(&self, place: Place) -> Result<CUgraph> {
+        if self.is_gone() {
+            return Err(Error::GraphMoved);
+        }
+        match place.is_root() {
+            true => Ok(self.root.handle.as_raw()),
+            false => self.embedded(place).map(|graph| graph.raw.0).ok_or(Error::GraphRemoved),
+        }
+    }
+
+    /// The number of the hierarchy.
+    pub(crate) fn number(&self) -> u64 {
+        self.root.number
     }
 
     fn count(&self) -> Result<usize> {
@@ -226,8 +284,13 @@ impl Locked<'_> {
 
     /// All raw nodes, in the order of creation.
     pub(crate) fn raw_nodes(&self) -> Result<Vec<CUgraphNode>> {
-        self.list(Call::cuGraphGetNodes, |driver, graph, nodes, count| {
-            // SAFETY: as `list` promises.
+        self.raw_nodes_of(self.raw())
+    }
+
+    /// All raw nodes of a graph of the hierarchy, or of one that nobody else knows; live.
+    pub(crate) fn raw_nodes_of(&self, graph: CUgraph) -> Result<Vec<CUgraphNode>> {
+        self.list(Call::cuGraphGetNodes, |driver, _, nodes, count| {
+            // SAFETY: as `list` promises, and as the caller does for the graph.
             unsafe { driver.cuGraphGetNodes(graph, nodes, count) }
         })
     }
@@ -257,13 +320,54 @@ impl Locked<'_> {
         }
         Ok(nodes)
     }
+}
 
-    /// Where the rows of raw nodes are.
-    pub(crate) fn indices(&mut self, nodes: &[CUgraphNode]) -> Result<Vec<Index>> {
-        nodes.iter().map(|&raw| self.index(raw)).collect()
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        self.table.log_touched();
+    }
+}
+
+/// Two graphs whose locks are held: one lock, if they are of one hierarchy.
+pub(crate) struct Two<'g> {
+    pub(crate) first: Locked<'g>,
+    second: Option<Locked<'g>>,
+    /// Of the second graph.
+    place: Place,
+}
+
+/// Takes the locks of two graphs, in the order of their addresses, so that no two threads wait for each other. Nobody holds two locks but by this.
+pub(crate) fn enter_two<'g>(first: &'g Graph, second: &'g Graph) -> Result<Two<'g>> {
+    let place = second.place;
+    if first.is_beside(second) {
+        let locked = first.enter()?;
+        locked.graph_at(place)?;
+        return Ok(Two { first: locked, second: None, place });
+    }
+    let (locked, other);
+    if Arc::as_ptr(&first.root) < Arc::as_ptr(&second.root) {
+        locked = first.enter()?;
+        other = second.enter()?;
+    } else {
+        other = second.enter()?;
+        locked = first.enter()?;
+    }
+    Ok(Two { first: locked, second: Some(other), place })
+}
+
+impl<'g> Two<'g> {
+    /// The lock under which the second graph is, and its place there.
+    pub(crate) fn second(&mut self) -> (&mut Locked<'g>, Place) {
+        (self.second.as_mut().unwrap_or(&mut self.first), self.place)
     }
 
-    pub(crate) fn index(&mut self, raw: CUgraphNode) -> Result<Index> {
-        self.find(raw).ok_or(Error::UnknownNode { raw: raw.addr() })
+    /// The raw value of the second graph.
+    pub(crate) fn second_raw(&self) -> Result<CUgraph> {
+        self.second.as_ref().unwrap_or(&self.first).graph_at(self.place)
+    }
+
+    /// Whether both are of one hierarchy.
+    pub(crate) fn are_beside(&self) -> bool {
+        self.second.is_none()
     }
 }

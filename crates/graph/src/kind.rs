@@ -30,7 +30,7 @@ pub enum NodeKind {
     SemaphoreSignal,
     /// Waits for external semaphores.
     SemaphoreWait,
-    /// Something that this library has no type for, in a graph that other code made.
+    /// Something that this library has no type for, or of which the driver does not tell enough, in a graph that other code made.
     Other(CUgraphNodeType),
 }
 
@@ -68,7 +68,10 @@ impl fmt::Display for NodeKind {
             Self::Batch => "batch",
             Self::SemaphoreSignal => "semaphore signal",
             Self::SemaphoreWait => "semaphore wait",
-            Self::Other(kind) => return write!(formatter, "type {}", kind.0),
+            Self::Other(kind) => match Self::of(*kind) {
+                Self::Other(_) => return write!(formatter, "type {}", kind.0),
+                known => return write!(formatter, "foreign {known}"),
+            },
         })
     }
 }

@@ -1,23 +1,35 @@
 #![doc = include_str!("../README.md")]
 
+mod adopt;
+mod clone;
+mod copy;
 mod detail;
 mod edge;
 mod error;
 mod exec;
 mod frontier;
 mod graph;
+mod insert;
+mod instantiate;
+mod interop;
 mod kind;
+mod lent;
+mod lineage;
 mod node;
 mod order;
 mod picture;
+mod read;
+mod shared;
+mod summary;
 mod table;
 mod topology;
 
 pub use edge::EdgeKind;
-pub use error::{Error, InstantiateError, Result};
+pub use error::{Error, HalfDone, InstantiateError, Result};
 pub use exec::GraphExec;
 pub use frontier::Frontier;
 pub use graph::{ContextExt, Graph};
+pub use instantiate::InstantiateOptions;
 pub use kind::NodeKind;
-pub use node::{EmptyNode, KernelNode, MemcpyNode, MemsetNode, Node};
+pub use node::{BatchNode, ChildGraphNode, EmptyNode, KernelNode, MemcpyNode, MemsetNode, Node, RawCopy, RawFill, RawMemory, SemaphoreSignalNode, SemaphoreWaitNode};
 pub use topology::Edge;

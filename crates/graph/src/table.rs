@@ -8,7 +8,10 @@ use cuda_sys::{CUgraph, CUgraphNode};
 use smallvec::SmallVec;
 
 use crate::detail::Detail;
-use crate::order::Index;
+use crate::edge::EdgeKind;
+use crate::lent::Lent;
+use crate::lineage::Lineage;
+use crate::order::{self, Index};
 
 /// What one node keeps alive besides its kernel; up to five buffers need no heap.
 pub(crate) type Owners = SmallVec<[Owner; 5]>;
@@ -60,6 +63,20 @@ pub(crate) struct Embedded {
     pub(crate) node: NodeId,
     /// Its rows.
     nodes: HashSet<Index>,
+    pub(crate) about: About,
+}
+
+/// What there is to know of any graph of a hierarchy.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct About {
+    /// Kept for the whole graph.
+    pub(crate) kept: Vec<Owner>,
+    /// What it is a clone of.
+    pub(crate) lineage: Lineage,
+    /// Set once its raw value was lent.
+    pub(crate) lent: Option<Arc<Lent>>,
+    /// Whether it was moved into its node, not cloned.
+    pub(crate) moved: bool,
 }
 
 /// A node of one root graph or of a graph embedded in it, for good: its place is given to others once it is removed, its number never.
@@ -82,6 +99,14 @@ pub(crate) struct Row {
     pub(crate) name: Option<Box<str>>,
 }
 
+/// What goes with the row of a node that the driver has just added before others.
+#[derive(Debug)]
+pub(crate) struct Entering {
+    pub(crate) label: u64,
+    /// The edge that the node takes the place of.
+    pub(crate) cut: Option<(NodeId, NodeId, EdgeKind)>,
+}
+
 /// Rows taken out of a table.
 pub(crate) type Taken = SmallVec<[Row; 1]>;
 
@@ -95,12 +120,24 @@ pub(crate) struct Table {
     free_embedded: Vec<u32>,
     /// The number of the next node.
     next: u64,
+    /// The newest label; see [`order::fresh`].
+    newest: u64,
+    /// Of the node whose row comes next.
+    pub(crate) entering: Option<Box<Entering>>,
     /// The number of the latest embedded graph; the root has 0.
     latest: u64,
     /// From raw nodes to rows; made when first asked for, since most graphs are only built and run.
     by_raw: Option<HashMap<usize, Index>>,
-    /// Kept for the whole graph.
-    pub(crate) kept: Vec<Owner>,
+    /// Of the root graph.
+    about: About,
+    /// What nodes keep besides what they use, whatever parameters they get.
+    kept: HashMap<Index, Vec<Owner>>,
+    /// Whether a graph of the hierarchy was lent.
+    lending: bool,
+    /// Rows that may have got other owners since the lock was taken; only where a graph was lent.
+    touched: Vec<Index>,
+    /// Whether the root graph was moved into a node of another hierarchy, with everything that was here.
+    gone: bool,
 }
 
 impl Table {
@@ -135,7 +172,12 @@ impl Table {
     ) -> NodeId {
         let (raw, number) = (RawNode(raw), self.next);
         self.next += 1;
-        let row = Some(Row { raw, number, within, label: number, detail, owners, name: None });
+        self.newest += 1;
+        let label = match self.entering.take() {
+            None => order::fresh(self.newest),
+            Some(entering) => entering.label,
+        };
+        let row = Some(Row { raw, number, within, label, detail, owners, name: None });
         let index = match self.free.pop() {
             Some(index) => {
                 self.rows[index as usize] = row;
@@ -153,6 +195,9 @@ impl Table {
         if let Some(graph) = self.embedded_mut(within) {
             graph.nodes.insert(index);
         }
+        if self.lending {
+            self.touched.push(index);
+        }
         NodeId { index, number }
     }
 
@@ -160,7 +205,8 @@ impl Table {
     pub(crate) fn embed(&mut self, raw: CUgraph, node: NodeId) -> Place {
         self.latest += 1;
         let number = self.latest;
-        let graph = Some(Embedded { raw: RawGraph(raw), number, node, nodes: HashSet::new() });
+        let about = About::default();
+        let graph = Some(Embedded { raw: RawGraph(raw), number, node, nodes: HashSet::new(), about });
         let index = self.free_embedded.pop().unwrap_or_else(|| {
             self.embedded.push(None);
             (self.embedded.len() - 1) as u32
@@ -181,29 +227,40 @@ impl Table {
         self.embedded.get_mut(index)?.as_mut().filter(|graph| graph.number == place.number)
     }
 
-    /// Whether a graph is there.
-    pub(crate) fn has(&self, place: Place) -> bool {
-        place.is_root() || self.embedded(place).is_some()
-    }
-
     /// Takes a row out, and with it those of the graph embedded in its node; their owners are the caller's to drop, after the lock.
     pub(crate) fn take(&mut self, id: NodeId) -> Taken {
         let mut taken = Taken::new();
         let mut waiting: SmallVec<[Index; 1]> = self.row(id).map(|_| id.index).into_iter().collect();
         while let Some(index) = waiting.pop() {
-            let Some(row) = self.rows.get_mut(index as usize).and_then(Option::take) else { continue };
+            let Some(mut row) = self.rows.get_mut(index as usize).and_then(Option::take) else { continue };
             if let Some(by_raw) = &mut self.by_raw {
                 by_raw.remove(&row.raw.key());
             }
             self.free.push(index);
+            row.owners.extend(self.kept.remove(&index).into_iter().flatten());
             if let Some(graph) = row.detail.embedded().and_then(|place| self.take_embedded(place)) {
+                row.owners.extend(graph.about.into_owners());
                 waiting.extend(graph.nodes);
-            } else if let Some(graph) = self.embedded_mut(row.within) {
+            }
+            if let Some(graph) = self.embedded_mut(row.within) {
                 graph.nodes.remove(&index);
             }
             taken.push(row);
         }
         taken
+    }
+
+    /// Takes out the graph embedded in a node with its rows, but not the node's own. As for [`take`](Self::take); what the graph kept is among
+    /// the owners given back.
+    pub(crate) fn take_inside(&mut self, place: Place) -> (Taken, Vec<Owner>) {
+        let mut taken = Taken::new();
+        let Some(graph) = self.take_embedded(place) else { return (taken, Vec::new()) };
+        for index in graph.nodes {
+            if let Some(id) = self.id(index) {
+                taken.extend(self.take(id));
+            }
+        }
+        (taken, graph.about.into_owners().collect())
     }
 
     fn take_embedded(&mut self, place: Place) -> Option<Embedded> {
@@ -220,7 +277,11 @@ impl Table {
     }
 
     pub(crate) fn row_mut(&mut self, id: NodeId) -> Option<&mut Row> {
-        self.rows.get_mut(id.index as usize)?.as_mut().filter(|row| row.number == id.number)
+        let row = self.rows.get_mut(id.index as usize)?.as_mut().filter(|row| row.number == id.number)?;
+        if self.lending {
+            self.touched.push(id.index);
+        }
+        Some(row)
     }
 
     /// The row at a place that is in use.
@@ -228,8 +289,15 @@ impl Table {
         self.rows.get(index as usize)?.as_ref()
     }
 
+    /// All rows of the hierarchy.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (NodeId, &Row)> {
+        let used = (0..).zip(&self.rows).filter_map(|(index, row)| Some((index, row.as_ref()?)));
+        used.map(|(index, row)| (NodeId { index, number: row.number }, row))
+    }
+
     pub(crate) fn relabel(&mut self, labels: Vec<(Index, u64)>) {
         for (index, label) in labels {
+            self.continue_after(label);
             if let Some(Some(row)) = self.rows.get_mut(index as usize) {
                 row.label = label;
             }
@@ -250,37 +318,195 @@ impl Table {
         by_raw.get(&RawNode(raw).key()).copied()
     }
 
-    /// Keeps an owner as long as a graph of the hierarchy lives: with the node that it is embedded in, if it is.
-    pub(crate) fn keep(&mut self, place: Place, owner: Owner) {
-        if place.is_root() {
-            return self.kept.push(owner);
-        }
-        let node = self.embedded(place).map(|graph| graph.node);
-        if let Some(row) = node.and_then(|node| self.row_mut(node)) {
-            row.owners.push(owner);
-        }
+    /// What there is to know of a graph; `None` once it is gone.
+    pub(crate) fn about(&self, place: Place) -> Option<&About> {
+        if place.is_root() { Some(&self.about) } else { Some(&self.embedded(place)?.about) }
+    }
+
+    pub(crate) fn about_mut(&mut self, place: Place) -> Option<&mut About> {
+        if place.is_root() { Some(&mut self.about) } else { Some(&mut self.embedded_mut(place)?.about) }
+    }
+
+    /// The graph that a graph is embedded in; `None` for the root.
+    pub(crate) fn outer(&self, place: Place) -> Option<Place> {
+        self.row(self.embedded(place)?.node).map(|row| row.within)
+    }
+
+    /// A graph and those that it is embedded in, from the inside out.
+    pub(crate) fn outwards(&self, place: Place) -> impl Iterator<Item = Place> {
+        core::iter::successors(Some(place), |place| self.outer(*place))
+    }
+
+    /// The rows of a graph, in no order.
+    pub(crate) fn rows_within(&self, place: Place) -> Vec<NodeId> {
+        let is_in = |index: &Index| self.at(*index).is_some_and(|row| row.within == place);
+        let rows: Vec<Index> = match self.embedded(place) {
+            Some(graph) => graph.nodes.iter().copied().collect(),
+            None => (0..self.rows.len() as Index).filter(is_in).collect(),
+        };
+        rows.into_iter().filter_map(|index| self.id(index)).collect()
+    }
+
+    /// The label of the next new node.
+    pub(crate) fn next_label(&self) -> u64 {
+        order::fresh(self.newest + 1)
+    }
+
+    /// New nodes get labels above this one.
+    pub(crate) fn continue_after(&mut self, label: u64) {
+        self.newest = self.newest.max(order::rank(label));
+    }
+
+    /// Keeps an owner as long as a graph of the hierarchy lives: with the node that it is embedded in, if it is. False if it is gone.
+    pub(crate) fn keep(&mut self, place: Place, owner: &Owner) -> bool {
+        let Some(about) = self.about_mut(place) else { return false };
+        about.kept.push(owner.clone());
+        self.log(place, [owner.clone()]);
+        true
+    }
+
+    /// Keeps an owner as long as a node is in its graph. False if it is not.
+    pub(crate) fn keep_with(&mut self, id: NodeId, owner: &Owner) -> bool {
+        let Some(within) = self.row(id).map(|row| row.within) else { return false };
+        self.kept.entry(id.index).or_default().push(owner.clone());
+        self.log(within, [owner.clone()]);
+        true
+    }
+
+    /// What a node keeps besides what it uses.
+    pub(crate) fn kept_with(&self, index: Index) -> &[Owner] {
+        self.kept.get(&index).map_or(&[], Vec::as_slice)
+    }
+
+    /// All that a row keeps alive.
+    fn owners_of<'t>(&'t self, index: Index, row: &'t Row) -> impl Iterator<Item = Owner> + 't {
+        let kept = self.kept_with(index).iter().chain(&row.owners).cloned();
+        let inner = row.detail.embedded().and_then(|place| self.embedded(place));
+        let inner = inner.into_iter().flat_map(|graph| graph.about.kept.iter().cloned());
+        kept.chain(row.detail.owner()).chain(inner)
     }
 
     /// A copy of everything that nodes and graph keep alive.
     pub(crate) fn owners(&self) -> Vec<Owner> {
         let rows = || self.rows.iter().flatten();
-        let count = self.kept.len() + rows().map(|row| row.owners.len() + 1).sum::<usize>();
+        let count = self.about.kept.len() + rows().map(|row| row.owners.len() + 1).sum::<usize>();
         let mut owners = Vec::with_capacity(count);
-        owners.extend(self.kept.iter().cloned());
-        for row in rows() {
-            owners.extend(row.detail.owner());
-            owners.extend(row.owners.iter().cloned());
+        owners.extend(self.about.kept.iter().cloned());
+        for (index, row) in (0..).zip(&self.rows) {
+            if let Some(row) = row {
+                owners.extend(self.owners_of(index, row));
+            }
+        }
+        owners
+    }
+
+    /// A copy of everything that the nodes of a graph, those of the graphs embedded in it and the graph itself keep alive.
+    pub(crate) fn owners_within(&self, place: Place) -> Vec<Owner> {
+        if place.is_root() {
+            return self.owners();
+        }
+        let mut owners = self.about(place).map(|about| about.kept.clone()).unwrap_or_default();
+        let mut waiting = vec![place];
+        while let Some(graph) = waiting.pop().and_then(|place| self.embedded(place)) {
+            for &index in &graph.nodes {
+                if let Some(row) = self.at(index) {
+                    owners.extend(self.owners_of(index, row));
+                    waiting.extend(row.detail.embedded());
+                }
+            }
         }
         owners
     }
 
     /// Everything that nodes and graph use of pooled memory.
     pub(crate) fn allocations(&self) -> impl Iterator<Item = &Arc<Allocation>> {
-        let owners = self.rows.iter().flatten().flat_map(|row| &row.owners).chain(&self.kept);
+        let graphs = self.embedded.iter().flatten().map(|graph| &graph.about).chain([&self.about]);
+        let kept = graphs.flat_map(|about| &about.kept).chain(self.kept.values().flatten());
+        let owners = self.rows.iter().flatten().flat_map(|row| &row.owners).chain(kept);
         owners.filter_map(|owner| match owner {
             Owner::Allocation(allocation) => Some(allocation),
             _ => None,
         })
+    }
+
+    /// Marks a graph as lent: what its nodes use from now on is logged.
+    pub(crate) fn lend(&mut self, place: Place, lent: Arc<Lent>) {
+        if let Some(about) = self.about_mut(place) {
+            about.lent = Some(lent);
+            self.lending = true;
+        }
+    }
+
+    /// The graphs in a node that are lent.
+    pub(crate) fn lent_within(&self, node: NodeId) -> Vec<(CUgraph, Place)> {
+        let mut lent = Vec::new();
+        let mut waiting: Vec<Place> = self.row(node).and_then(|row| row.detail.embedded()).into_iter().collect();
+        while let Some(place) = waiting.pop() {
+            let Some(graph) = self.embedded(place) else { continue };
+            if graph.about.lent.is_some() {
+                lent.push((graph.raw.0, place));
+            }
+            waiting.extend(graph.nodes.iter().filter_map(|index| self.at(*index)?.detail.embedded()));
+        }
+        lent
+    }
+
+    /// Says all there is to know of a graph that is new.
+    pub(crate) fn describe(&mut self, place: Place, about: About) {
+        self.lending |= about.lent.is_some();
+        about.kept.iter().for_each(|owner| self.log(place, [owner.clone()]));
+        if let Some(known) = self.about_mut(place) {
+            *known = about;
+        }
+    }
+
+    /// Logs what the rows that were touched use, for the graphs that are lent. To be called before the lock is given back.
+    #[inline]
+    pub(crate) fn log_touched(&mut self) {
+        if !self.touched.is_empty() {
+            self.log_all_touched();
+        }
+    }
+
+    #[cold]
+    fn log_all_touched(&mut self) {
+        for index in core::mem::take(&mut self.touched) {
+            if let Some(row) = self.at(index) {
+                self.log(row.within, self.owners_of(index, row));
+            }
+        }
+    }
+
+    /// Logs owners for a graph and those that it is embedded in, as far as they are lent.
+    fn log(&self, place: Place, owners: impl IntoIterator<Item = Owner>) {
+        if !self.lending {
+            return;
+        }
+        let lent: SmallVec<[&Arc<Lent>; 2]> =
+            self.outwards(place).filter_map(|place| self.about(place)?.lent.as_ref()).collect();
+        for owner in owners {
+            lent.iter().for_each(|lent| lent.log(&owner));
+        }
+    }
+
+    /// Takes everything out, since the root graph was moved elsewhere.
+    pub(crate) fn leave(&mut self) -> Self {
+        core::mem::replace(self, Self { gone: true, ..Self::default() })
+    }
+
+    /// Whether the root graph was moved elsewhere.
+    #[inline]
+    pub(crate) fn is_gone(&self) -> bool {
+        self.gone
+    }
+}
+
+impl About {
+    /// What goes with the graph.
+    fn into_owners(self) -> impl Iterator<Item = Owner> {
+        // An owner of nobody else's: dropped with the others, after the lock.
+        let lent = self.lent.map(|lent| Owner::Other(lent));
+        self.kept.into_iter().chain(lent)
     }
 }
 
@@ -330,7 +556,7 @@ mod tests {
         let held = Arc::new(());
         let other = || Owner::Other(held.clone());
         table.insert(Place::ROOT, raw(16), Detail::Empty, Owners::from_iter([other(), other()]));
-        table.kept.push(other());
+        assert!(table.keep(Place::ROOT, &other()));
         assert_eq!(table.owners().len(), 3);
         assert_eq!(Arc::strong_count(&held), 4);
     }
@@ -349,12 +575,13 @@ mod tests {
         let deepest = insert_in(&mut table, deep, 64);
         let lonely = insert_in(&mut table, deep, 80);
         assert_eq!(table.take(lonely).len(), 1);
-        assert!(table.has(place) && table.has(deep) && table.has(Place::ROOT));
+        let has = |table: &Table, place| table.about(place).is_some();
+        assert!(has(&table, place) && has(&table, deep) && has(&table, Place::ROOT));
         assert_eq!(table.take(node).len(), 3);
-        assert!(!table.has(place) && !table.has(deep) && table.has(Place::ROOT));
+        assert!(!has(&table, place) && !has(&table, deep) && has(&table, Place::ROOT));
         assert!(table.row(deepest).is_none() && table.row(inner).is_none() && table.row(outside).is_some());
         let again = insert(&mut table, 32);
         let next = table.embed(graph, again);
-        assert!(table.has(next) && next != place && !table.has(place));
+        assert!(has(&table, next) && next != place && !has(&table, place));
     }
 }

@@ -6,13 +6,16 @@
 
 use core::fmt;
 use core::marker::PhantomData;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Arc;
 
 use cuda_sys::{CUgraph, CUresult, CUstreamCaptureMode, CUstreamCaptureStatus, Call};
 
+use crate::brief::Brief;
 use crate::captures;
 use crate::error::{Error, Result};
 use crate::graph::GraphHandle;
+use crate::kernel::Kernel;
+use crate::memory::Allocation;
 use crate::owner::Owner;
 use crate::process;
 use crate::reaper::Shared;
@@ -42,30 +45,50 @@ impl CaptureMode {
 }
 
 /// What the calls of each open capture use, by the capture's number.
-static KEPT: Mutex<Vec<(u64, Vec<Owner>)>> = Mutex::new(Vec::new());
+static KEPT: Brief<Vec<(u64, Vec<Owner>)>> = Brief::new(Vec::new());
 
-fn with_kept<R>(work: impl FnOnce(&mut Vec<(u64, Vec<Owner>)>) -> R) -> R {
-    work(&mut KEPT.lock().unwrap_or_else(PoisonError::into_inner))
-}
+/// Among how many of the owners kept last one is looked for, so that what is used again and again is kept once.
+const RECENT: usize = 8;
 
-fn keep(word: u64, owner: Owner) {
-    let rest = with_kept(|kept| match kept.iter_mut().find(|(other, _)| *other == word) {
-        Some((_, owners)) => {
-            owners.push(owner);
-            None
-        }
-        None => Some(owner),
-    });
-    // Of a capture that is over; not under the lock.
-    drop(rest);
+/// Lets `give` keep things for a capture that is not over.
+fn keep_for(word: u64, give: impl FnOnce(&mut Keeper<'_>)) {
+    let mut kept = KEPT.lock();
+    if let Some((_, owners)) = kept.iter_mut().find(|(other, _)| *other == word) {
+        give(&mut Keeper { owners });
+    }
 }
 
 fn take_kept(word: u64) -> Vec<Owner> {
-    with_kept(|kept| {
-        let index = kept.iter().position(|(other, _)| *other == word)?;
-        Some(kept.swap_remove(index).1)
-    })
-    .unwrap_or_default()
+    let mut kept = KEPT.lock();
+    let index = kept.iter().position(|(other, _)| *other == word);
+    index.map(|index| kept.swap_remove(index).1).unwrap_or_default()
+}
+
+/// Takes what a captured call uses; see [`Enqueue::keep_with`].
+#[derive(Debug)]
+pub struct Keeper<'k> {
+    owners: &'k mut Vec<Owner>,
+}
+
+impl Keeper<'_> {
+    /// Keeps a kernel.
+    pub fn kernel(&mut self, kernel: &Kernel) {
+        if !self.has_recently(|owner| matches!(owner, Owner::Kernel(kept) if kept == kernel)) {
+            self.owners.push(Owner::Kernel(kernel.clone()));
+        }
+    }
+
+    /// Keeps memory.
+    pub fn allocation(&mut self, allocation: &Arc<Allocation>) {
+        let is_it = |owner: &Owner| matches!(owner, Owner::Allocation(kept) if Arc::ptr_eq(kept, allocation));
+        if !self.has_recently(is_it) {
+            self.owners.push(Owner::Allocation(Arc::clone(allocation)));
+        }
+    }
+
+    fn has_recently(&self, is_it: impl FnMut(&Owner) -> bool) -> bool {
+        self.owners.iter().rev().take(RECENT).any(is_it)
+    }
 }
 
 impl Stream {
@@ -85,8 +108,8 @@ impl Stream {
             let code = unsafe { context.driver().cuStreamBeginCapture(self.as_raw(), mode.raw()) };
             context.check(Call::cuStreamBeginCapture, code)
         };
-        with_kept(|kept| kept.reserve(1));
-        let ready = |word| with_kept(|kept| kept.push((word, Vec::new())));
+        KEPT.lock().reserve(1);
+        let ready = |word| KEPT.lock().push((word, Vec::new()));
         let word = captures::begin(self.raw_stream(), ready, call)?;
         Ok(ActiveCapture { origin: self.clone(), word, _thread: PhantomData })
     }
@@ -97,11 +120,11 @@ impl Stream {
     ///
     /// # Errors
     /// The context is lost, or the process is a forked child.
-    #[inline]
+    // Inlined always: what it gives, written to memory and read back at once in other pieces, would take longer than all it does.
+    #[inline(always)]
     pub fn enqueue(&self) -> Result<Enqueue<'_>> {
         self.context().ensure_usable()?;
-        let turn = self.raw_stream().enqueue();
-        Ok(Enqueue { stream: self, word: self.raw_stream().capture(), _turn: turn })
+        Ok(Enqueue { stream: self, turn: self.raw_stream().enqueue() })
     }
 
     /// The number of the capture that the stream is in, if it is one that this library began. Numbers are never used again. One load.
@@ -115,11 +138,17 @@ impl Stream {
 /// The right to enqueue on a stream; see [`Stream::enqueue`].
 pub struct Enqueue<'s> {
     stream: &'s Stream,
-    word: u64,
-    _turn: Shared<'s>,
+    turn: Shared<'s>,
 }
 
-impl Enqueue<'_> {
+impl<'s> Enqueue<'s> {
+    /// The stream.
+    #[must_use]
+    #[inline]
+    pub fn stream(&self) -> &'s Stream {
+        self.stream
+    }
+
     /// Whether a call made now is captured. No driver call unless the stream is adopted or was reached by a capture of somebody else.
     ///
     /// Stands on `cuStreamIsCapturing`, CUDA 10.0, for such streams.
@@ -128,10 +157,7 @@ impl Enqueue<'_> {
     /// What the driver answers.
     #[inline]
     pub fn is_captured(&self) -> Result<bool> {
-        if self.word == 0 && !self.stream.raw_stream().is_foreign() {
-            return Ok(false);
-        }
-        self.stream.raw_stream().is_capturing()
+        if self.turn.signs() == 0 { Ok(false) } else { self.stream.raw_stream().is_capturing() }
     }
 
     /// Gives the capture an owner of something that the call uses: it lives as long as the graph that comes of it and what is made of that.
@@ -143,14 +169,30 @@ impl Enqueue<'_> {
     /// For a capture of somebody else, what the driver answers.
     #[doc(alias = "cuStreamGetCaptureInfo")]
     pub fn keep(&self, owner: impl Into<Owner>) -> Result<()> {
-        if self.word != 0 {
-            keep(self.word, owner.into());
+        let owner = owner.into();
+        match self.stream.capture_id() {
+            Some(word) => keep_for(word, |keeper| keeper.owners.push(owner)),
+            None if self.is_captured()? => self.keep_foreign(owner)?,
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// As [`keep`](Self::keep) for several things at once: `give` hands them over, and makes no other call of this library.
+    ///
+    /// # Errors
+    /// As [`keep`](Self::keep).
+    pub fn keep_with(&self, give: impl FnOnce(&mut Keeper<'_>)) -> Result<()> {
+        if let Some(word) = self.stream.capture_id() {
+            keep_for(word, give);
             return Ok(());
         }
-        match self.is_captured()? {
-            true => self.keep_foreign(owner.into()),
-            false => Ok(()),
+        if !self.is_captured()? {
+            return Ok(());
         }
+        let mut owners = Vec::new();
+        give(&mut Keeper { owners: &mut owners });
+        owners.into_iter().try_for_each(|owner| self.keep_foreign(owner))
     }
 
     fn keep_foreign(&self, owner: Owner) -> Result<()> {
@@ -164,7 +206,11 @@ impl Enqueue<'_> {
 
 impl fmt::Debug for Enqueue<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Enqueue").field("stream", self.stream).field("capture", &self.word).finish()
+        formatter
+            .debug_struct("Enqueue")
+            .field("stream", self.stream)
+            .field("capture", &self.stream.capture_id())
+            .finish()
     }
 }
 
@@ -230,7 +276,8 @@ impl ActiveCapture {
 
     /// Lets the graph own something more.
     pub fn keep(&self, owner: impl Into<Owner>) {
-        keep(self.word, owner.into());
+        let owner = owner.into();
+        keep_for(self.word, |keeper| keeper.owners.push(owner));
     }
 
     /// Ends it. Whatever the driver answers, no stream is in the capture afterwards, and all of them can be used.

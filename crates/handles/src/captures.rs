@@ -10,21 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::reaper::RawStream;
-
-/// Where an event was recorded last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Recorded {
-    /// Nobody here knows: the event is not ours.
-    Unknown,
-    /// Nowhere.
-    Never,
-    /// In the work of a stream.
-    Plain,
-    /// In the capture of this number.
-    Captured(u64),
-    /// In a capture that somebody else began.
-    Foreign,
-}
+use crate::recorded::Recorded;
 
 struct Open {
     word: u64,

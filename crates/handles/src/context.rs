@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock, OnceLock};
 
 use cuda_sys::{CUcontext, CUctx_st, CUresult, Call, Driver};
 
+use crate::callback;
 use crate::device::{Device, checked};
 use crate::error::{Cause, Error, Result};
 use crate::limits::Limits;
@@ -149,13 +150,15 @@ impl Context {
         Ok(Current { driver: self.driver(), _thread: core::marker::PhantomData })
     }
 
+    /// Whether there is a context that is not lost.
+    pub(crate) fn any_is_usable() -> bool {
+        CONTEXTS.all().iter().any(|context| context.lost.get().is_none())
+    }
+
     /// An error inside a host function. The driver lets one wait there for a stream or an event, also for those that wait for the function
-    /// itself, and never returns then. It is asked for something small that it permits everywhere else.
+    /// itself, and never returns then.
     pub(crate) fn refuse_in_callback(&self) -> Result<()> {
-        let mut current = core::ptr::null_mut();
-        // SAFETY: the out pointer is valid.
-        let code = unsafe { self.driver().cuCtxGetCurrent(&raw mut current) };
-        self.check(Call::cuCtxGetCurrent, code)
+        self.check(Call::cuCtxGetCurrent, callback::ask(self.driver()))
     }
 
     /// The device's memory, (free, total) in bytes.
@@ -180,7 +183,8 @@ impl Context {
     /// [`Error::WrongContext`].
     #[inline]
     pub fn ensure_same(&self, other: &Self, what: &'static str) -> Result<()> {
-        if self.as_raw() == other.as_raw() {
+        // The same handle, mostly.
+        if self == other || self.as_raw() == other.as_raw() {
             return Ok(());
         }
         Err(Error::WrongContext { what, expected: self.0.raw.key(), found: other.0.raw.key() })

@@ -6,10 +6,10 @@ use core::marker::PhantomData;
 use cuda_sys::{CUresult, CUstream, CUstreamCaptureStatus, Call};
 
 use crate::capture_mode;
-use crate::captures::Recorded;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::event::{Event, EventOptions};
+use crate::recorded::Recorded;
 use crate::stream::Stream;
 
 /// A default stream of a context, as other code may use it: the legacy one, which waits for the context's blocking streams and they for it, or

@@ -2,17 +2,18 @@
 
 use core::fmt;
 use core::time::Duration;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, LazyLock, Weak};
 
 use cuda_sys::{CUevent, CUevent_flags, CUevent_st, CUresult, Call};
 
+use crate::brief::{Brief, Held};
 use crate::capture_mode;
-use crate::captures::Recorded;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::process;
 use crate::raw::{Raw, identity};
 use crate::reaper::{self, Object};
+use crate::recorded::Recorded;
 use crate::registry::{Registry, Sharded};
 
 static EVENTS: LazyLock<Registry<Sharded<EventBox>>> = LazyLock::new(|| Registry::with_map(Sharded::new()));
@@ -54,8 +55,8 @@ struct EventBox {
     context: Context,
     /// `None` for an event that is not ours: what it was created with is not known.
     options: Option<EventOptions>,
-    /// Where it was recorded last. Locked over the driver call that records it or waits for it, so that both agree.
-    recorded: Mutex<Recorded>,
+    /// Where it was recorded last. Held over the driver call that records it or waits for it, so that both agree.
+    recorded: Brief<Recorded>,
 }
 
 /// An event. Record it with [`Stream::record`](crate::Stream::record); it is destroyed with its last handle.
@@ -84,7 +85,7 @@ impl Context {
     #[doc(alias = "cuEventCreate")]
     pub fn event_with(&self, options: EventOptions) -> Result<Event> {
         let raw = reaper::create_event(self, options.flags()?)?;
-        let recorded = Mutex::new(Recorded::Never);
+        let recorded = Brief::new(Recorded::Never);
         let event = Arc::new(EventBox { raw, context: self.clone(), options: Some(options), recorded });
         EVENTS.register(raw.key(), Arc::downgrade(&event));
         Ok(Event(event))
@@ -104,7 +105,7 @@ impl Event {
     /// An event of another process that was opened here.
     pub(crate) fn imported(context: &Context, raw: CUevent) -> Self {
         let options = EventOptions { timing: false, blocking: false, ipc: true };
-        let recorded = Mutex::new(Recorded::Unknown);
+        let recorded = Brief::new(Recorded::Unknown);
         let event = Arc::new(EventBox {
             raw: Raw::new(raw),
             context: context.clone(),
@@ -132,7 +133,7 @@ impl Event {
             context.ensure_same(known.context(), "the event")?;
             return Ok(known);
         }
-        let recorded = Mutex::new(Recorded::Unknown);
+        let recorded = Brief::new(Recorded::Unknown);
         Ok(Self(Arc::new(EventBox { raw: Raw::new(raw), context: context.clone(), options: None, recorded })))
     }
 
@@ -143,8 +144,9 @@ impl Event {
     }
 
     /// Where it was recorded last, for reading and changing.
-    pub(crate) fn recorded(&self) -> MutexGuard<'_, Recorded> {
-        self.0.recorded.lock().unwrap_or_else(PoisonError::into_inner)
+    #[inline]
+    pub(crate) fn recorded(&self) -> Held<'_, Recorded> {
+        self.0.recorded.lock()
     }
 
     /// The driver answers such questions by invalidating the capture.

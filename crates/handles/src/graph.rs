@@ -1,6 +1,8 @@
 //! Owners of graphs and executable graphs; what is in them is cuda-graph's.
 
+use core::any::Any;
 use core::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
 use cuda_sys::{CUgraph, CUgraph_st, CUgraphExec, CUgraphExec_st, Call};
@@ -17,7 +19,10 @@ static GRAPHS: LazyLock<Registry<Sharded<GraphBox>>> = LazyLock::new(|| Registry
 struct GraphBox {
     raw: Raw<CUgraph_st>,
     context: Context,
-    owned: bool,
+    /// Whether the last handle destroys it.
+    owned: AtomicBool,
+    /// What somebody knows of the graph beyond this handle.
+    knowledge: Mutex<Option<Weak<dyn Any + Send + Sync>>>,
     /// Keeps this crate's own calls on the graph apart.
     calls: Mutex<()>,
 }
@@ -87,6 +92,38 @@ impl GraphHandle {
     pub fn context(&self) -> &Context {
         &self.0.context
     }
+
+    /// Whether the last handle destroys the graph.
+    #[must_use]
+    pub fn is_owned(&self) -> bool {
+        self.0.owned.load(Ordering::Acquire)
+    }
+
+    /// Leaves the graph to somebody else: no handle destroys it any more, and [`from_raw`](Self::from_raw) knows it no more.
+    pub fn disown(&self) {
+        if self.0.owned.swap(false, Ordering::AcqRel) {
+            GRAPHS.forget(self.0.raw.key(), &self.0);
+        }
+    }
+
+    /// Ties what its user knows of the graph to the handle, for [`knowledge`](Self::knowledge) of whoever finds the handle by the raw value. What is
+    /// tied already stays as long as it lives, and is given back then.
+    #[doc(hidden)]
+    pub fn tie(&self, knowledge: &Arc<dyn Any + Send + Sync>) -> Option<Arc<dyn Any + Send + Sync>> {
+        let mut tied = self.0.knowledge.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = tied.as_ref().and_then(Weak::upgrade);
+        if known.is_none() {
+            *tied = Some(Arc::downgrade(knowledge));
+        }
+        known
+    }
+
+    /// What [`tie`](Self::tie) tied to the handle, while it lives.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn knowledge(&self) -> Option<Arc<dyn Any + Send + Sync>> {
+        self.0.knowledge.lock().unwrap_or_else(PoisonError::into_inner).as_ref().and_then(Weak::upgrade)
+    }
 }
 
 impl GraphHandle {
@@ -117,13 +154,19 @@ impl GraphIdentity {
 
 impl GraphBox {
     fn new(context: &Context, raw: CUgraph, owned: bool) -> Arc<Self> {
-        Arc::new(Self { raw: Raw::new(raw), context: context.clone(), owned, calls: Mutex::new(()) })
+        Arc::new(Self {
+            raw: Raw::new(raw),
+            context: context.clone(),
+            owned: AtomicBool::new(owned),
+            knowledge: Mutex::new(None),
+            calls: Mutex::new(()),
+        })
     }
 }
 
 impl Drop for GraphBox {
     fn drop(&mut self) {
-        if self.owned {
+        if *self.owned.get_mut() {
             GRAPHS.forget(self.raw.key(), self);
             reaper::destroy(&self.context, Object::Graph(self.raw));
         }

@@ -2,7 +2,7 @@
 
 use core::fmt;
 use std::ffi::CString;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use cuda_sys::{
@@ -51,6 +51,7 @@ pub struct KernelAttributes {
 
 struct KernelBox {
     raw: Raw<CUkern_st>,
+    id: u64,
     function: Raw<CUfunc_st>,
     library: Library,
     name: Box<str>,
@@ -100,8 +101,10 @@ impl Library {
         let code = unsafe { context.driver().cuKernelGetFunction(&raw mut function, raw) };
         self.compiled(Call::cuKernelGetFunction, code)?;
         let attributes = attributes(context, raw)?;
+        static NEXT: AtomicU64 = AtomicU64::new(1);
         Ok(Arc::new(KernelBox {
             raw: Raw::new(raw),
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
             function: Raw::new(function),
             library: self.clone(),
             name,
@@ -173,6 +176,13 @@ impl Kernel {
     #[inline]
     pub fn as_raw(&self) -> CUkernel {
         self.0.raw.get()
+    }
+
+    /// A number, not 0, that no other kernel of this process has or gets. It is this library's, not the driver's.
+    #[must_use]
+    #[inline]
+    pub fn id(&self) -> u64 {
+        self.0.id
     }
 
     /// The kernel's function in its [context](Self::context).
@@ -372,7 +382,8 @@ fn attributes(context: &Context, kernel: CUkernel) -> Result<KernelAttributes> {
     let read =
         |attribute| read_attribute(context, kernel, attribute).map(|value| u32::try_from(value).unwrap_or(0));
     Ok(KernelAttributes {
-        max_threads_per_block: read(Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
+        max_threads_per_block: read(Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?
+            .min(context.limits().max_threads_per_block),
         static_shared_bytes: read(Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
         max_dynamic_shared_bytes: read(Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)?,
         constant_bytes: read(Attribute::CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES)?,

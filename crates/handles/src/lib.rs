@@ -4,6 +4,9 @@ pub mod capture;
 pub mod capture_mode;
 pub mod reaper;
 
+mod batch;
+mod brief;
+mod callback;
 mod captures;
 mod context;
 mod default_stream;
@@ -23,11 +26,14 @@ mod owner;
 mod primary;
 mod process;
 mod raw;
+mod recorded;
 mod registry;
+mod semaphore;
 mod stream;
 mod sync;
 mod user_object;
 
+pub use batch::{BarrierScope, Batch, BatchOperation, BatchWord, Compare};
 pub use context::Context;
 pub use default_stream::DefaultStream;
 pub use device::Device;
@@ -42,9 +48,10 @@ pub use library::Library;
 pub use limits::Limits;
 pub use linker::Linker;
 pub use memory::{
-    Allocation, Buffer, Copy2d, Copy3d, Element, HostBuffer, MemPool, MemoryKind, PoolAccess, PoolOptions,
-    PoolReuse, PoolUsage, SharedHostBuffer, Slice,
+    AddressInfo, Allocation, Buffer, Copy2d, Copy3d, CopyLayout, CopySide, Element, FillLayout, HostBuffer,
+    MemPool, MemoryKind, MemorySpace, PoolAccess, PoolOptions, PoolReuse, PoolUsage, SharedHostBuffer, Slice,
 };
 pub use owner::Owner;
+pub use semaphore::{ExternalSemaphore, SemaphoreKind};
 pub use stream::{AsStream, Stream, StreamOptions};
 pub use user_object::UserObject;

@@ -77,16 +77,41 @@ impl Linker {
             }
             Checked::Binary(bytes) => (CUjitInputType::CU_JIT_INPUT_FATBINARY, bytes.len()),
         };
+        self.add_data(name, kind, image.as_ptr(), size)
+    }
+
+    /// Adds an archive of device code, such as the device runtime's `libcudadevrt.a`, of which what is needed is taken.
+    ///
+    /// Stands on `cuLinkAddData`, CUDA 6.5.
+    ///
+    /// # Errors
+    /// It is no archive, or what the driver answers ([`Error::Jit`], with the log).
+    #[doc(alias = "CU_JIT_INPUT_LIBRARY")]
+    pub fn add_archive(&mut self, name: &str, archive: &[u8]) -> Result<&mut Self> {
+        if !archive.starts_with(b"!<arch>\n") {
+            return Err(Error::Image("it does not begin as an archive does".into()));
+        }
+        self.add_data(name, CUjitInputType::CU_JIT_INPUT_LIBRARY, archive.as_ptr().cast(), archive.len())
+    }
+
+    /// What begins at `data` is of this kind and size.
+    fn add_data(
+        &mut self,
+        name: &str,
+        kind: CUjitInputType,
+        data: *const c_void,
+        size: usize,
+    ) -> Result<&mut Self> {
         let Ok(name) = CString::new(name) else {
             return Err(Error::Image("its name has a zero byte".into()));
         };
         let _current = self.context.enter()?;
-        // SAFETY: state, image and name are alive, the sizes are theirs, and the driver copies what it keeps.
+        // SAFETY: state, data and name are alive, the size is the data's, and the driver copies what it keeps.
         let code = unsafe {
             self.context.driver().cuLinkAddData(
                 self.state.get(),
                 kind,
-                image.as_ptr().cast_mut(),
+                data.cast_mut(),
                 size,
                 name.as_ptr(),
                 0,

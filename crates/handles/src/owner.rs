@@ -7,6 +7,7 @@ use crate::context::Context;
 use crate::event::Event;
 use crate::kernel::Kernel;
 use crate::memory::{Allocation, Buffer, SharedHostBuffer, Slice};
+use crate::semaphore::ExternalSemaphore;
 use crate::stream::Stream;
 
 /// Keeps something alive that a graph or a parameter holder uses. Three words; a clone counts one reference.
@@ -23,6 +24,8 @@ pub enum Owner {
     Stream(Stream),
     /// A context.
     Context(Context),
+    /// A semaphore of another interface.
+    ExternalSemaphore(ExternalSemaphore),
     /// Anything else; see [`Owner::other`].
     Other(Arc<dyn Any + Send + Sync>),
 }
@@ -80,4 +83,4 @@ macro_rules! from_handle {
     )* };
 }
 
-from_handle!(Kernel, Event, Stream, Context);
+from_handle!(Kernel, Event, Stream, Context, ExternalSemaphore);

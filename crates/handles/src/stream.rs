@@ -3,19 +3,20 @@
 use core::fmt;
 use core::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 
 use cuda_sys::{CUresult, CUstream, CUstream_flags, Call};
 use smallvec::SmallVec;
 
 use crate::capture_mode;
-use crate::captures::{self, Recorded};
+use crate::captures;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::process;
 use crate::raw::{Raw, identity};
 use crate::reaper::{self, RawStream};
+use crate::recorded::Recorded;
 use crate::registry::{Registry, Sharded};
 
 static STREAMS: LazyLock<Registry<Sharded<StreamBox>>> = LazyLock::new(|| Registry::with_map(Sharded::new()));
@@ -274,18 +275,23 @@ impl Stream {
         self.context().ensure_usable()?;
         self.context().ensure_same(event.context(), "the event")?;
         let mut recorded = event.recorded();
-        let _turn = self.0.stream.enqueue();
-        let (word, foreign) = (self.0.stream.capture(), self.0.stream.is_foreign());
-        let place = match word {
-            0 if foreign && self.0.stream.ask_capturing()? => Recorded::Foreign,
-            0 => Recorded::Plain,
-            word => Recorded::Captured(word),
-        };
+        let turn = self.0.stream.enqueue();
+        let place = if turn.signs() == 0 { Recorded::Plain } else { self.place_of_record()? };
         // SAFETY: stream and event are alive.
         let code = unsafe { self.context().driver().cuEventRecord(event.as_raw(), self.as_raw()) };
         self.context().check(Call::cuEventRecord, code)?;
         *recorded = place;
         Ok(())
+    }
+
+    /// Where an event is recorded now, on a stream that may be capturing. With a turn.
+    #[cold]
+    fn place_of_record(&self) -> Result<Recorded> {
+        Ok(match self.0.stream.capture() {
+            0 if self.0.stream.is_foreign() && self.0.stream.ask_capturing()? => Recorded::Foreign,
+            0 => Recorded::Plain,
+            word => Recorded::Captured(word),
+        })
     }
 
     /// Makes work enqueued from now on wait until `event`, as recorded last, is reached. The event may be of another context; it may be
@@ -443,5 +449,20 @@ impl fmt::Debug for Stream {
             .field("id", &self.id())
             .field("raw", &Raw::new(self.as_raw()))
             .finish()
+    }
+}
+
+/// Asks after a stream without keeping it.
+#[derive(Debug)]
+pub(crate) struct WeakStream(Weak<StreamBox>);
+
+impl WeakStream {
+    pub(crate) fn of(stream: &Stream) -> Self {
+        Self(Arc::downgrade(&stream.0))
+    }
+
+    /// As [`Stream::has_synced`]; false for a stream without handles. Not under a lock: this may be the last handle for a moment.
+    pub(crate) fn has_synced(&self, ticket: u64) -> bool {
+        self.0.upgrade().is_some_and(|stream| Stream(stream).has_synced(ticket))
     }
 }

@@ -26,8 +26,8 @@ struct Check<'a> {
 impl LaunchConfig {
     /// Whether the attributes can be used. May ask the driver for attributes of device and kernel.
     #[cold]
-    pub(crate) fn check_attributes(&self, kernel: &Kernel) -> Result<()> {
-        let check = Check { kernel, config: self };
+    pub(crate) fn check_attributes(self, kernel: &Kernel) -> Result<()> {
+        let check = Check { kernel, config: &self };
         let attributes = self.attributes_set();
         if let Some(cluster) = attributes.cluster {
             check.cluster(cluster)?;
@@ -71,7 +71,7 @@ impl LaunchConfig {
 impl StreamConfig<'_> {
     /// Whether what a stream's launch has beyond that of a node can be used. Makes no driver call.
     #[cold]
-    pub(crate) fn check_programmatic(&self, kernel: &Kernel) -> Result<()> {
+    pub(crate) fn check_programmatic(self, kernel: &Kernel) -> Result<()> {
         let check = Check { kernel, config: self.config() };
         check.needs_capability("programmatic launch")?;
         if self.completion.is_some() {

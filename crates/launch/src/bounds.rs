@@ -15,9 +15,8 @@ impl LaunchConfig {
     /// [`Error::Attribute`] and [`Error::Unavailable`] say why an attribute cannot be used.
     #[inline]
     pub fn check(&self, kernel: &Kernel) -> Result<()> {
-        let bounds = Bounds::of(kernel);
-        if !self.fits(&bounds) {
-            return Err(self.refusal(kernel, &bounds));
+        if !self.fits(&Bounds::of(kernel)) {
+            return Err(self.refusal(kernel));
         }
         if self.has_attributes() { self.check_attributes(kernel) } else { Ok(()) }
     }
@@ -26,17 +25,18 @@ impl LaunchConfig {
     fn fits(&self, bounds: &Bounds<'_>) -> bool {
         self.grid().within(bounds.grid)
             && self.block().within(bounds.block)
-            && self.block().product() <= u64::from(bounds.threads())
+            && self.block().product() <= u64::from(bounds.threads)
             && self.shared() <= bounds.shared
     }
 
+    /// Takes the configuration itself: for a reference every launch would have to write it to memory.
     #[cold]
-    fn refusal(&self, kernel: &Kernel, bounds: &Bounds<'_>) -> Error {
+    fn refusal(self, kernel: &Kernel) -> Error {
         let (what, asked, limit) =
-            self.exceeded(bounds).unwrap_or(("launch configuration", self.threads(), u64::MAX));
+            self.exceeded(&Bounds::of(kernel)).unwrap_or(("launch configuration", self.threads(), u64::MAX));
         Error::Limit(Box::new(LimitExceeded {
             kernel: kernel.name().to_owned(),
-            config: *self,
+            config: self,
             what,
             asked,
             limit,
@@ -55,8 +55,8 @@ impl LaunchConfig {
         extents(GRID, self.grid(), bounds.grid)
             .or_else(|| extents(BLOCK, self.block(), bounds.block))
             .or_else(|| {
-                let (asked, limit) = (self.block().product(), u64::from(bounds.threads()));
-                let what = if bounds.kernel_threads < bounds.device_threads {
+                let (asked, limit) = (self.block().product(), u64::from(bounds.threads));
+                let what = if bounds.threads < bounds.device_threads {
                     "number of threads per block, for this kernel,"
                 } else {
                     "number of threads per block"
@@ -76,7 +76,8 @@ struct Bounds<'a> {
     grid: &'a [u32; 3],
     block: &'a [u32; 3],
     device_threads: u32,
-    kernel_threads: u32,
+    /// The kernel's, which the device's bound.
+    threads: u32,
     shared: u32,
 }
 
@@ -88,14 +89,9 @@ impl<'a> Bounds<'a> {
             grid: &limits.max_grid,
             block: &limits.max_block,
             device_threads: limits.max_threads_per_block,
-            kernel_threads: attributes.max_threads_per_block,
+            threads: attributes.max_threads_per_block,
             shared: kernel.max_dynamic_shared_bytes(),
         }
-    }
-
-    #[inline]
-    fn threads(&self) -> u32 {
-        self.device_threads.min(self.kernel_threads)
     }
 }
 
@@ -108,7 +104,7 @@ mod tests {
         grid: &[2_147_483_647, 65_535, 65_535],
         block: &[1024, 1024, 64],
         device_threads: 1024,
-        kernel_threads: 1024,
+        threads: 1024,
         shared: 49_152,
     };
 
@@ -154,7 +150,7 @@ mod tests {
 
     #[test]
     fn the_kernels_own_limit_counts() {
-        let bounds = Bounds { kernel_threads: 256, ..BOUNDS };
+        let bounds = Bounds { threads: 256, ..BOUNDS };
         let config = LaunchConfig::new(1, 512);
         assert!(!config.fits(&bounds));
         let (what, asked, limit) = config.exceeded(&bounds).unwrap();

@@ -24,6 +24,7 @@ pub struct Dim {
 impl Dim {
     /// The product of the three extents; `u64::MAX` where it is larger than that.
     #[must_use]
+    #[inline]
     pub fn product(self) -> u64 {
         (u64::from(self.x) * u64::from(self.y)).saturating_mul(u64::from(self.z))
     }
@@ -35,8 +36,10 @@ impl Dim {
     /// Whether each extent is at least one and at most its limit.
     #[inline]
     pub(crate) fn within(self, max: &[u32; 3]) -> bool {
-        // An extent of zero wraps around and is beyond every limit.
-        self.x.wrapping_sub(1) < max[0] && self.y.wrapping_sub(1) < max[1] && self.z.wrapping_sub(1) < max[2]
+        // An extent of zero wraps around and is beyond every limit. One is within all of them, which is known when a launch in fewer
+        // dimensions is compiled.
+        let fits = |extent: u32, max: u32| extent.wrapping_sub(1) < max;
+        fits(self.x, max[0]) && (self.y == 1 || fits(self.y, max[1])) && (self.z == 1 || fits(self.z, max[2]))
     }
 }
 

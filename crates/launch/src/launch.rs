@@ -4,6 +4,7 @@ use cuda_handles::capture::Enqueue;
 use cuda_handles::{AsStream, Kernel, Stream};
 use cuda_sys::Call;
 
+use crate::config::LaunchConfig;
 use crate::error::Result;
 use crate::params::Arguments;
 use crate::raw_config::raw_config;
@@ -51,7 +52,9 @@ pub trait Launch {
 }
 
 impl Launch for Kernel {
-    #[inline]
+    // Configuration and arguments are large: passed to a function that is not inlined, they would be written to memory and read back, which
+    // takes longer than all the checks.
+    #[inline(always)]
     unsafe fn launch<'e>(
         &self,
         stream: &impl AsStream,
@@ -59,12 +62,12 @@ impl Launch for Kernel {
         arguments: impl Arguments,
     ) -> Result<()> {
         // SAFETY: the caller's promise.
-        unsafe { enqueue(self, stream.as_stream(), &config.into(), &arguments) }
+        unsafe { enqueue(self, stream.as_stream(), config.into(), &arguments) }
     }
 }
 
-/// Checks and launches. Configuration and arguments are large: passed to a function that is not inlined, they would be written to memory and
-/// read back, which takes longer than all the checks.
+/// Checks and launches. What is seldom done is done elsewhere, by functions that take the configuration itself: for a reference to it every launch
+/// would have to write it to memory.
 ///
 /// # Safety
 /// As [`Launch::launch`].
@@ -72,32 +75,40 @@ impl Launch for Kernel {
 pub(crate) unsafe fn enqueue(
     kernel: &Kernel,
     stream: &Stream,
-    config: &StreamConfig<'_>,
+    config: StreamConfig<'_>,
     arguments: &impl Arguments,
 ) -> Result<()> {
     let context = stream.context();
     kernel.context().ensure_same(context, "the stream of a launch")?;
-    let launch = config.config();
-    launch.check(kernel)?;
-    if config.is_programmatic() {
-        config.check_programmatic(kernel)?;
-    }
+    config.check(kernel)?;
     arguments.check(kernel)?;
     arguments.ready_on(stream)?;
     let turn = stream.enqueue()?;
-    if turn.is_captured()? {
-        keep(&turn, kernel, config, arguments)?;
-    }
-    if !config.is_plain() {
+    if turn.is_captured()? || !config.is_plain() {
         // SAFETY: the caller's promise.
-        return unsafe { launch_with_attributes(kernel, stream, config, arguments) };
+        return unsafe { enqueue_with(turn, kernel, config, arguments) };
     }
-    let (grid, block) = (launch.grid(), launch.block());
+    // SAFETY: everything is checked; the rest is the caller's promise.
+    unsafe { call(kernel, stream, config.config(), arguments) }
+}
+
+/// The driver's plain launch.
+///
+/// # Safety
+/// As [`Launch::launch`]; everything is checked, and the stream's turn is held.
+#[inline(always)]
+unsafe fn call(
+    kernel: &Kernel,
+    stream: &Stream,
+    config: &LaunchConfig,
+    arguments: &impl Arguments,
+) -> Result<()> {
+    let (grid, block) = (config.grid(), config.block());
     let result = arguments.with_pointers(|pointers| {
         // SAFETY: function and stream are live, as their owners are; there is a pointer to a value of the right size for each
         // parameter; the rest is the caller's promise.
         unsafe {
-            context.driver().cuLaunchKernel(
+            stream.context().driver().cuLaunchKernel(
                 kernel.function(),
                 grid.x,
                 grid.y,
@@ -105,27 +116,35 @@ pub(crate) unsafe fn enqueue(
                 block.x,
                 block.y,
                 block.z,
-                launch.shared(),
+                config.shared(),
                 stream.as_raw(),
                 pointers,
                 core::ptr::null_mut(),
             )
         }
     });
-    Ok(context.check(Call::cuLaunchKernel, result)?)
+    Ok(stream.context().check(Call::cuLaunchKernel, result)?)
 }
 
-/// The launch of a configuration that has attributes.
+/// A launch that is captured or has attributes.
 ///
 /// # Safety
-/// As [`Launch::launch`]; everything is checked, and the stream's turn is held.
+/// As [`Launch::launch`]; everything is checked, and the turn is the stream's.
 #[cold]
-unsafe fn launch_with_attributes(
+unsafe fn enqueue_with(
+    turn: Enqueue<'_>,
     kernel: &Kernel,
-    stream: &Stream,
-    config: &StreamConfig<'_>,
+    config: StreamConfig<'_>,
     arguments: &impl Arguments,
 ) -> Result<()> {
+    if turn.is_captured()? {
+        keep(&turn, kernel, &config, arguments)?;
+    }
+    let stream = turn.stream();
+    if config.is_plain() {
+        // SAFETY: the caller's promise.
+        return unsafe { call(kernel, stream, config.config(), arguments) };
+    }
     let mut attributes = config.list();
     let raw = raw_config(config.config(), Some(stream), &mut attributes);
     let result = arguments.with_pointers(|pointers| {
@@ -140,7 +159,6 @@ unsafe fn launch_with_attributes(
 }
 
 /// Gives the capture what the launch uses.
-#[cold]
 fn keep(
     turn: &Enqueue<'_>,
     kernel: &Kernel,
@@ -150,12 +168,8 @@ fn keep(
     if let Some((_, what)) = config.events().next() {
         return Err(cuda_handles::Error::Capturing { what }.into());
     }
-    turn.keep(kernel)?;
-    let mut outcome = Ok(());
-    arguments.each_owner(|owner| {
-        if outcome.is_ok() {
-            outcome = turn.keep(owner);
-        }
-    });
-    Ok(outcome?)
+    Ok(turn.keep_with(|keeper| {
+        keeper.kernel(kernel);
+        arguments.each_allocation(|allocation| keeper.allocation(allocation));
+    })?)
 }

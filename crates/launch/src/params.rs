@@ -3,7 +3,8 @@
 use core::ffi::c_void;
 use core::fmt;
 use core::mem::MaybeUninit;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use cuda_handles::{Allocation, Kernel, Owner, Stream};
 use smallvec::SmallVec;
@@ -80,6 +81,46 @@ pub unsafe trait KernelArg<'a> {
     fn add_to(self, params: &mut Params<'a>);
 }
 
+/// What a holder found out at its last launch; each 0 for nothing.
+#[derive(Debug, Default)]
+struct Known {
+    /// The kernel whose layout is that of the arguments. Neither changes.
+    kernel: AtomicU64,
+    /// The stream that all allocations are ready for. They stay so: the holder keeps them, and a stream need not wait twice.
+    stream: AtomicU64,
+}
+
+impl Clone for Known {
+    fn clone(&self) -> Self {
+        let copy = |number: &AtomicU64| AtomicU64::new(number.load(Ordering::Relaxed));
+        Self { kernel: copy(&self.kernel), stream: copy(&self.stream) }
+    }
+}
+
+impl Known {
+    #[inline]
+    fn check(&self, kernel: &Kernel, places: &[Place]) -> Result<()> {
+        if self.kernel.load(Ordering::Relaxed) != kernel.id() {
+            layout::check(kernel, places)?;
+            self.kernel.store(kernel.id(), Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn ready_on<'a>(
+        &self,
+        stream: &Stream,
+        mut allocations: impl Iterator<Item = &'a Arc<Allocation>>,
+    ) -> Result<()> {
+        if self.stream.load(Ordering::Relaxed) != stream.id() {
+            allocations.try_for_each(|allocation| allocation.ready_on(stream))?;
+            self.stream.store(stream.id(), Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
 /// The parameter holder of a launch: values packed inline, buffers borrowed for `'a`.
 ///
 /// Made by [`params!`](crate::params). Up to 16 arguments of up to 8 bytes need no heap, and nothing is reference counted.
@@ -101,6 +142,7 @@ pub struct Params<'a> {
     end: usize,
     places: SmallVec<[Place; INLINE]>,
     allocations: SmallVec<[&'a Arc<Allocation>; INLINE]>,
+    known: Known,
 }
 
 impl<'a> Params<'a> {
@@ -113,6 +155,7 @@ impl<'a> Params<'a> {
             end: 0,
             places: SmallVec::new(),
             allocations: SmallVec::new(),
+            known: Known::default(),
         }
     }
 
@@ -160,7 +203,7 @@ impl<'a> Params<'a> {
                 .collect(),
             values: Values::new(self.words[..self.end.div_ceil(WORD)].to_vec(), &self.places),
             places: self.places.into_vec(),
-            checked: OnceLock::new(),
+            known: self.known,
         }
     }
 
@@ -173,6 +216,7 @@ impl<'a> Params<'a> {
             self.lengthen();
         }
         self.places.push(Place::new(offset, size));
+        self.known = Known::default();
         // SAFETY: the words reach at least to the end of these bytes.
         unsafe { self.words.as_mut_ptr().cast::<u8>().add(offset) }
     }
@@ -202,6 +246,7 @@ impl<'a> Params<'a> {
     #[inline]
     pub(crate) fn borrow(&mut self, allocation: &'a Arc<Allocation>) {
         self.allocations.push(allocation);
+        self.known = Known::default();
     }
 }
 
@@ -223,13 +268,13 @@ impl fmt::Debug for Params<'_> {
 
 /// A parameter holder that owns what it uses: made once by [`Params::into_owned`], launched many times, on any thread.
 ///
-/// It remembers the first kernel that it was checked with, and keeps it, so that a launch of the same kernel repeats no work.
+/// It remembers kernel and stream of the last launch, so that another one of the same kernel on the same stream repeats no check.
 #[derive(Debug)]
 pub struct OwnedParams {
     values: Values,
     places: Vec<Place>,
     owners: Vec<Owner>,
-    checked: OnceLock<Kernel>,
+    known: Known,
 }
 
 impl OwnedParams {
@@ -249,6 +294,14 @@ impl OwnedParams {
     #[must_use]
     pub fn owners(&self) -> &[Owner] {
         &self.owners
+    }
+
+    fn allocations(&self) -> impl Iterator<Item = &Arc<Allocation>> {
+        self.owners.iter().filter_map(|owner| match owner {
+            Owner::Allocation(allocation) => Some(allocation),
+            // Holders use memory alone.
+            _ => None,
+        })
     }
 }
 
@@ -283,9 +336,8 @@ fn pointer(base: *mut Word, place: Place) -> *mut c_void {
 }
 
 #[cold]
-fn with_many_pointers<R>(base: *mut Word, places: &[Place], call: impl FnOnce(*mut *mut c_void) -> R) -> R {
-    let mut pointers: Vec<*mut c_void> = places.iter().map(|&place| pointer(base, place)).collect();
-    call(pointers.as_mut_ptr())
+fn many_pointers(base: *mut Word, places: &[Place]) -> Vec<*mut c_void> {
+    places.iter().map(|&place| pointer(base, place)).collect()
 }
 
 pub(crate) mod sealed {
@@ -321,8 +373,14 @@ pub trait Arguments: sealed::Sealed {
     /// Calls `call` with an array of pointers to the values, valid during that call.
     fn with_pointers<R>(&self, call: impl FnOnce(*mut *mut c_void) -> R) -> R;
 
+    /// Hands each allocation that the arguments use to `each`: nothing else is in a holder.
+    fn each_allocation(&self, each: impl FnMut(&Arc<Allocation>));
+
     /// Hands an owner of each thing that the arguments use to `each`.
-    fn each_owner(&self, each: impl FnMut(Owner));
+    #[inline]
+    fn each_owner(&self, mut each: impl FnMut(Owner)) {
+        self.each_allocation(|allocation| each(Owner::Allocation(Arc::clone(allocation))));
+    }
 }
 
 impl Arguments for Params<'_> {
@@ -333,34 +391,37 @@ impl Arguments for Params<'_> {
 
     #[inline]
     fn check(&self, kernel: &Kernel) -> Result<()> {
-        layout::check(kernel, &self.places)
+        self.known.check(kernel, &self.places)
     }
 
     #[inline]
     fn ready_on(&self, stream: &Stream) -> Result<()> {
-        for allocation in &self.allocations {
-            allocation.ready_on(stream)?;
-        }
-        Ok(())
+        self.known.ready_on(stream, self.allocations.iter().copied())
     }
 
-    #[inline]
+    #[inline(always)]
     fn with_pointers<R>(&self, call: impl FnOnce(*mut *mut c_void) -> R) -> R {
         // The driver reads through these pointers and never writes.
         let base = self.words.as_ptr().cast_mut();
-        let mut pointers = [core::ptr::null_mut(); INLINE];
-        if self.places.len() > INLINE {
-            return with_many_pointers(base, &self.places, call);
+        let mut inline = [const { MaybeUninit::<*mut c_void>::uninit() }; INLINE];
+        for (to, &place) in inline.iter_mut().zip(&self.places) {
+            to.write(pointer(base, place));
         }
-        for (to, &place) in pointers.iter_mut().zip(&self.places) {
-            *to = pointer(base, place);
-        }
-        call(pointers.as_mut_ptr())
+        let mut many;
+        let pointers = if self.places.len() > INLINE {
+            many = many_pointers(base, &self.places);
+            many.as_mut_ptr()
+        } else {
+            // As many are written as there are arguments.
+            inline.as_mut_ptr().cast()
+        };
+        // In one place: a closure that is handed to one of two functions is in memory, and all that it uses.
+        call(pointers)
     }
 
     #[inline]
-    fn each_owner(&self, each: impl FnMut(Owner)) {
-        self.allocations.iter().map(|&allocation| Owner::Allocation(Arc::clone(allocation))).for_each(each);
+    fn each_allocation(&self, each: impl FnMut(&Arc<Allocation>)) {
+        self.allocations.iter().copied().for_each(each);
     }
 }
 
@@ -372,33 +433,23 @@ impl Arguments for OwnedParams {
 
     #[inline]
     fn check(&self, kernel: &Kernel) -> Result<()> {
-        // The kernel remembered is kept, so no other can take its identity.
-        if self.checked.get() == Some(kernel) {
-            return Ok(());
-        }
-        layout::check(kernel, &self.places)?;
-        self.checked.get_or_init(|| kernel.clone());
-        Ok(())
+        self.known.check(kernel, &self.places)
     }
 
     #[inline]
     fn ready_on(&self, stream: &Stream) -> Result<()> {
-        for owner in &self.owners {
-            if let Owner::Allocation(allocation) = owner {
-                allocation.ready_on(stream)?;
-            }
-        }
-        Ok(())
+        self.known.ready_on(stream, self.allocations())
     }
 
-    #[inline]
+    #[inline(always)]
     fn with_pointers<R>(&self, call: impl FnOnce(*mut *mut c_void) -> R) -> R {
         // The driver reads the array and never writes it.
         call(self.values.pointers.as_ptr().cast_mut())
     }
 
-    fn each_owner(&self, each: impl FnMut(Owner)) {
-        self.owners.iter().cloned().for_each(each);
+    #[inline]
+    fn each_allocation(&self, each: impl FnMut(&Arc<Allocation>)) {
+        self.allocations().for_each(each);
     }
 }
 
@@ -418,14 +469,14 @@ impl<A: Arguments> Arguments for &A {
         (**self).ready_on(stream)
     }
 
-    #[inline]
+    #[inline(always)]
     fn with_pointers<R>(&self, call: impl FnOnce(*mut *mut c_void) -> R) -> R {
         (**self).with_pointers(call)
     }
 
     #[inline]
-    fn each_owner(&self, each: impl FnMut(Owner)) {
-        (**self).each_owner(each);
+    fn each_allocation(&self, each: impl FnMut(&Arc<Allocation>)) {
+        (**self).each_allocation(each);
     }
 }
 

@@ -56,7 +56,7 @@ pub struct Memory<'a> {
 )]
 pub trait Parameter: sealed::Sealed + 'static {
     /// What is given for it.
-    type Value<'a>;
+    type Value<'a>: Copy;
     /// What the driver gets.
     type Packed: Copy;
     /// What conditions see.
@@ -343,7 +343,7 @@ pub struct Overlap {
 /// The parameters of a kernel: a tuple of up to 32 [`Parameter`]s.
 pub trait Signature: sealed::Sealed + 'static {
     /// What is given: a tuple of as many values.
-    type Values<'a>;
+    type Values<'a>: Copy;
 
     /// Where the values would lie in a struct, and their sizes.
     const PLACES: &'static [Place];

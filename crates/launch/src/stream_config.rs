@@ -2,11 +2,12 @@
 
 use core::fmt;
 
-use cuda_handles::Event;
+use cuda_handles::{Event, Kernel};
 use cuda_sys::CUlaunchAttributeID as Id;
 
 use crate::attribute::AttributeList;
 use crate::config::LaunchConfig;
+use crate::error::Result;
 
 /// A [`LaunchConfig`] with what makes sense on a stream alone. Every launch on a stream takes either.
 ///
@@ -95,6 +96,13 @@ impl<'e> StreamConfig<'e> {
     pub fn completion_event(mut self, event: &'e Event) -> Self {
         self.completion = Some(event);
         self
+    }
+
+    /// As [`LaunchConfig::check`], also for what a stream's launch has beyond that of a node.
+    #[inline(always)]
+    pub(crate) fn check(&self, kernel: &Kernel) -> Result<()> {
+        self.config.check(kernel)?;
+        if self.is_programmatic() { self.check_programmatic(kernel) } else { Ok(()) }
     }
 
     /// Whether the driver's plain launch says all of it.

@@ -5,7 +5,7 @@ use core::fmt;
 use core::marker::PhantomData;
 use std::sync::Arc;
 
-use cuda_handles::{AsStream, Context, Image, Kernel, Library, Owner, Stream};
+use cuda_handles::{Allocation, AsStream, Context, Image, Kernel, Library, Stream};
 
 use crate::config::LaunchConfig;
 use crate::error::{BrokenCondition, Error, OverlappingArguments, Result};
@@ -60,23 +60,9 @@ pub unsafe trait TypedKernel: Sized + Send + Sync + 'static {
         config: &LaunchConfig,
         arguments: impl ArgumentsOf<'a, Self::Signature>,
     ) -> Result<Prepared<'a, Self>> {
-        let values = arguments.values();
-        let kernel = self.kernel();
-        let context = kernel.context();
-        Self::Signature::each_memory(&values, |memory| match memory.allocation.context() {
-            // The same handle, most often; the driver's value decides.
-            same if same == context => Ok(()),
-            other => context.ensure_same(other, "the memory of an argument"),
-        })?;
-        if let Some(condition) = Self::broken(&values, config) {
-            return Err(broken::<Self>(condition, values, *config));
-        }
-        if !Self::MAY_OVERLAP
-            && let Some(overlap) = Self::Signature::overlap(&values)
-        {
-            return Err(overlapping::<Self>(overlap));
-        }
-        Ok(Prepared { kernel, values })
+        let prepared = Prepared::new(self, arguments);
+        prepared.check_declared(config)?;
+        Ok(prepared)
     }
 }
 
@@ -157,6 +143,31 @@ pub struct Prepared<'a, K: TypedKernel> {
     values: ValuesOf<'a, K>,
 }
 
+impl<'a, K: TypedKernel> Prepared<'a, K> {
+    #[inline]
+    fn new(kernel: &'a K, arguments: impl ArgumentsOf<'a, K::Signature>) -> Self {
+        Self { kernel: kernel.kernel(), values: arguments.values() }
+    }
+
+    /// See [`TypedKernel::prepare`]. It gives nothing: large results are written to memory and copied from there.
+    #[inline]
+    fn check_declared(&self, config: &LaunchConfig) -> Result<()> {
+        let context = self.kernel.context();
+        K::Signature::each_memory(&self.values, |memory| {
+            context.ensure_same(memory.allocation.context(), "the memory of an argument")
+        })?;
+        if let Some(condition) = K::broken(&self.values, config) {
+            return Err(broken::<K>(condition, self.values, *config));
+        }
+        if !K::MAY_OVERLAP
+            && let Some(overlap) = K::Signature::overlap(&self.values)
+        {
+            return Err(overlapping::<K>(overlap));
+        }
+        Ok(())
+    }
+}
+
 impl<K: TypedKernel> fmt::Debug for Prepared<'_, K> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = String::new();
@@ -189,10 +200,11 @@ impl<K: TypedKernel> Arguments for Prepared<'_, K> {
         K::Signature::with_pointers(&self.values, call)
     }
 
-    fn each_owner(&self, mut each: impl FnMut(Owner)) {
+    #[inline]
+    fn each_allocation(&self, mut each: impl FnMut(&Arc<Allocation>)) {
         let _: core::result::Result<(), core::convert::Infallible> =
             K::Signature::each_memory(&self.values, |memory| {
-                each(Owner::Allocation(Arc::clone(memory.allocation)));
+                each(memory.allocation);
                 Ok(())
             });
     }
@@ -205,7 +217,7 @@ impl<K: TypedKernel> Arguments for Prepared<'_, K> {
 ///
 /// # Errors
 /// Those of [`TypedKernel::prepare`] and of [`Launch::launch`](crate::Launch::launch).
-#[inline]
+#[inline(always)]
 pub unsafe fn launch<'a, K: TypedKernel>(
     kernel: &'a K,
     stream: &impl AsStream,
@@ -213,9 +225,10 @@ pub unsafe fn launch<'a, K: TypedKernel>(
     arguments: impl ArgumentsOf<'a, K::Signature>,
 ) -> Result<()> {
     let config = config.into();
-    let prepared = kernel.prepare(config.config(), arguments)?;
+    let prepared = Prepared::new(kernel, arguments);
+    prepared.check_declared(config.config())?;
     // SAFETY: the arguments are the kernel's by the promise of its declaration, and so is that it stays within their memory; what the
     // declaration leaves open is the caller's promise. Memory of the device is no Rust reference, so that unordered work of others
     // changes numbers and nothing else.
-    unsafe { enqueue(kernel.kernel(), stream.as_stream(), &config, &prepared) }
+    unsafe { enqueue(kernel.kernel(), stream.as_stream(), config, &prepared) }
 }

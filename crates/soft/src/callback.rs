@@ -21,6 +21,7 @@ unsafe impl Sync for Callback {}
 
 thread_local! {
     static INSIDE: Cell<bool> = const { Cell::new(false) };
+    static STREAM: Cell<u64> = const { Cell::new(0) };
 }
 
 /// A late destructor and a host function never run at the same time, host functions of several contexts do.
@@ -34,6 +35,16 @@ static THREADS: Mutex<Option<HashMap<u64, Sender<Work>>>> = Mutex::new(None);
 /// Whether this thread is inside a host function or a destructor, where calls are not permitted.
 pub(crate) fn inside() -> bool {
     INSIDE.get()
+}
+
+/// Notes the id of the stream for which this thread works from now on, 0 for none, and gives the one before.
+pub(crate) fn work_for(stream: u64) -> u64 {
+    STREAM.replace(stream)
+}
+
+/// Whether this thread is inside a host function that the work of this stream waits for.
+pub(crate) fn holds_up(stream: u64) -> bool {
+    inside() && STREAM.get() == stream
 }
 
 /// Runs `call` as the inside of a callback.
@@ -64,14 +75,17 @@ impl Callback {
     }
 }
 
-/// Runs `call` on the context's host function thread and waits for its end.
+/// Runs `call` on the context's host function thread, for the stream for which this thread works, and waits for its end.
 pub(crate) fn on_host_thread(context: u64, call: impl FnOnce() + Send + 'static) {
     let (done, wait) = channel();
+    let stream = STREAM.get();
     send(
         context,
         Box::new(move || {
             let turn = TURN.read().unwrap_or_else(PoisonError::into_inner);
+            let before = work_for(stream);
             within(call);
+            work_for(before);
             drop(turn);
             // The waiting worker may be gone with its stream; then nobody needs the news.
             let _ = done.send(());

@@ -1,16 +1,22 @@
 //! Looking into the driver and steering it, for tests.
 
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::Ordering;
+
 use cuda_sys::CUresult;
 
 use crate::fault::{self, Loss};
 use crate::graph::{store, user_object};
 use crate::memory::{self, Origin};
-use crate::{driver, entry, event, module, pool, stream};
+use crate::semaphore::SharedWord;
+use crate::{driver, entry, event, module, pool, semaphore, stream};
 
 /// How many objects of each kind live: made by the user and not yet destroyed. `bytes` kinds count bytes.
 ///
 /// The kinds: `streams`, `events`, `device allocations`, `device bytes`, `pinned allocations`, `pinned bytes`, `registered ranges`,
-/// `pools`, `libraries`, `modules`, `links`, `graphs`, `executables`, `user objects`. What belongs to another object (children, bodies, the
+/// `pools`, `libraries`, `modules`, `links`, `graphs`, `executables`, `user objects`,
+/// `external semaphores`. What belongs to another object (children, bodies, the
 /// variables of a module, the modules of a library) is not counted, nor are default streams and pools.
 ///
 /// Memory counts until its free has taken place, which for a stream-ordered one is when the stream gets there.
@@ -40,6 +46,7 @@ pub fn live_objects() -> Vec<(&'static str, usize)> {
         ("graphs", graphs),
         ("executables", execs),
         ("user objects", user_object::count()),
+        ("external semaphores", semaphore::count()),
     ]
 }
 
@@ -68,4 +75,41 @@ pub fn last_fault() -> Option<String> {
 #[must_use]
 pub fn last_fault_of(device: i32) -> Option<String> {
     fault::sentence(Some(device))
+}
+
+/// The other side of an external semaphore: what a graphics library would have made and signals.
+///
+/// The driver imports its descriptor as an opaque one, of a semaphore that is signalled (1) or not (0), or as that of a timeline.
+#[derive(Debug)]
+pub struct ExternalSemaphore {
+    word: SharedWord,
+}
+
+impl ExternalSemaphore {
+    /// A semaphore that is not signalled, or a timeline at 0.
+    ///
+    /// # Errors
+    /// The system has no room for it.
+    pub fn new() -> io::Result<Self> {
+        Ok(Self { word: SharedWord::create()? })
+    }
+
+    /// A descriptor for `cuImportExternalSemaphore`, which takes it over; each import needs its own.
+    ///
+    /// # Errors
+    /// The process has no descriptor left.
+    pub fn descriptor(&self) -> io::Result<OwnedFd> {
+        self.word.export()
+    }
+
+    /// What it is at.
+    #[must_use]
+    pub fn value(&self) -> u64 {
+        self.word.get().load(Ordering::SeqCst)
+    }
+
+    /// Sets what it is at: a signal from this side, or the take of one.
+    pub fn set_value(&self, value: u64) {
+        self.word.get().store(value, Ordering::SeqCst);
+    }
 }

@@ -8,6 +8,7 @@ use crate::{capture_mode, driver, fault};
 
 /// Writes entry points of the driver. The word before `fn` says which gate the call passes:
 /// `always` none, `init` works with a lost device, `live` not with that of the current context, `owned` not with that of its stream or event; what is `guarded` open captures may forbid.
+/// Inside callbacks only `always`, `initialised` and what ends in `in_callbacks` is permitted.
 macro_rules! entries {
     ($($gate:ident fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $body:block)*) => {
         $(
@@ -36,10 +37,15 @@ pub(crate) fn always(call: impl FnOnce() -> Answer) -> CUresult {
 
 /// A call that needs an initialised driver and is not allowed in callbacks, but works with a lost context.
 pub(crate) fn init(call: impl FnOnce() -> Answer) -> CUresult {
-    if callback::inside() {
-        return NOT_PERMITTED;
-    }
-    initialised(call)
+    initialised(|| {
+        refuse_in_callbacks()?;
+        call()
+    })
+}
+
+/// Most calls are not permitted in host functions and in destructors of user objects.
+pub(crate) fn refuse_in_callbacks() -> Answer {
+    if callback::inside() { Err(NOT_PERMITTED) } else { Ok(()) }
 }
 
 /// As [`init`], but allowed in callbacks too.
@@ -79,6 +85,15 @@ pub(crate) fn guarded(call: impl FnOnce() -> Answer) -> CUresult {
     })
 }
 
+/// As [`guarded`], but allowed in callbacks too.
+pub(crate) fn guarded_in_callbacks(call: impl FnOnce() -> Answer) -> CUresult {
+    initialised(|| {
+        fault::check()?;
+        capture_mode::check_call()?;
+        call()
+    })
+}
+
 /// As [`init`], for a call that open captures may forbid.
 pub(crate) fn guarded_init(call: impl FnOnce() -> Answer) -> CUresult {
     init(|| {
@@ -112,6 +127,16 @@ pub(crate) unsafe fn put_if<T>(out: *mut T, value: T) {
 /// Null is an invalid value.
 pub(crate) fn required<T>(pointer: *const T) -> Answer {
     if pointer.is_null() { Err(INVALID_VALUE) } else { Ok(()) }
+}
+
+/// What a pointer points to that may not be null.
+///
+/// # Safety
+/// `pointer` is null, or valid and unchanged for `'a`.
+pub(crate) unsafe fn given<'a, T>(pointer: *const T) -> Answer<&'a T> {
+    required(pointer)?;
+    // SAFETY: not null, and so valid by the caller's promise.
+    Ok(unsafe { &*pointer })
 }
 
 /// The slice of an array argument; a null array with a count is an invalid value.

@@ -21,6 +21,7 @@ pub(crate) enum Kind {
     Exec,
     UserObject,
     Link,
+    Semaphore,
 }
 
 /// Bit 62 alone makes no canonical address on any machine of today.

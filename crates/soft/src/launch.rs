@@ -11,6 +11,7 @@ use crate::code::{
     Answer, COOPERATIVE_LAUNCH_TOO_LARGE, INVALID_CLUSTER_SIZE, INVALID_VALUE, LAUNCH_OUT_OF_RESOURCES,
     NOT_SUPPORTED,
 };
+use crate::device::GREATEST_PRIORITY;
 use crate::driver;
 use crate::fault::{self, Loss};
 use crate::handle::number;
@@ -70,6 +71,13 @@ pub(crate) fn is_cooperative(attributes: &Attributes) -> bool {
     attributes.get(&COOPERATIVE).is_some_and(|value| unsafe { value.0.cooperative } != 0)
 }
 
+/// Whether a kernel node with these attributes may be updated by the device.
+pub(crate) fn is_device_updatable(attributes: &Attributes) -> bool {
+    let id = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE.0;
+    // SAFETY: the attribute of this number holds this field.
+    attributes.get(&id).is_some_and(|value| unsafe { value.0.deviceUpdatableKernelNode.deviceUpdatable } != 0)
+}
+
 /// Whether the launch may start before the kernel in front of it has ended.
 pub(crate) fn is_programmatic(attributes: &Attributes) -> bool {
     let id = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION.0;
@@ -107,6 +115,31 @@ pub(crate) fn events(attributes: &Attributes) -> Vec<LaunchEvent> {
 /// Whether kernel nodes have the attribute of this number.
 pub(crate) fn is_node_attribute(id: u32) -> bool {
     matches!(id, 1 | 2 | 4 | 5 | 8 | 9 | 10 | 13 | 14)
+}
+
+/// Whether an attribute may have a value, as far as that does not depend on the kernel; brings the value into its range where the driver
+/// does.
+pub(crate) fn check_attribute(attribute: CUlaunchAttributeID, value: &mut CUlaunchAttributeValue) -> Answer {
+    type A = CUlaunchAttributeID;
+    // SAFETY: the attribute of each number holds its field, and all bytes of the value are given.
+    let good = unsafe {
+        match attribute {
+            A::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW => {
+                (0.0..=1.0).contains(&value.accessPolicyWindow.hitRatio)
+            }
+            A::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY => (1..=4).contains(&value.syncPolicy.0),
+            A::CU_LAUNCH_ATTRIBUTE_PRIORITY => {
+                value.priority = value.priority.clamp(GREATEST_PRIORITY, 0);
+                true
+            }
+            A::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN => value.memSyncDomain.0 <= 1,
+            A::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP => {
+                value.memSyncDomainMap.default_ < 4 && value.memSyncDomainMap.remote < 4
+            }
+            _ => true,
+        }
+    };
+    if good { Ok(()) } else { Err(INVALID_VALUE) }
 }
 
 /// The cluster that the attributes ask for.
@@ -194,7 +227,9 @@ pub(crate) fn read_attributes(attrs: &[cuda_sys::CUlaunchAttribute]) -> Answer<A
         match attribute.id.0 {
             0 => {}
             1..=14 | 16..=18 => {
-                read.insert(attribute.id.0, AttributeValue(attribute.value));
+                let mut value = attribute.value;
+                check_attribute(attribute.id, &mut value)?;
+                read.insert(attribute.id.0, AttributeValue(value));
             }
             _ => return Err(INVALID_VALUE),
         }

@@ -19,12 +19,15 @@ mod graph;
 mod handle;
 mod image;
 mod launch;
+mod mem_op;
 mod memory;
 mod module;
 mod null;
+mod poll;
 mod pool;
 mod ptx;
 mod records;
+mod semaphore;
 mod share;
 mod stream;
 

@@ -289,6 +289,11 @@ impl Module {
 }
 
 impl Library {
+    /// Whether its code and variables are somewhere yet.
+    pub(crate) fn is_in_a_context(&self) -> bool {
+        !lock(&self.modules).is_empty()
+    }
+
     /// The image and its code, or why there is none.
     fn content(&self) -> Answer<(&Image, &[Arc<Code>])> {
         self.content.as_ref().map(|(image, codes)| (image, &codes[..])).map_err(|code| *code)

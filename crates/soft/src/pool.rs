@@ -1,11 +1,13 @@
 //! Memory pools: where stream-ordered allocations come from, and their attributes.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::code::{Answer, INVALID_DEVICE, INVALID_VALUE, OPERATING_SYSTEM, OUT_OF_MEMORY};
 use crate::context;
 use crate::driver;
+use crate::fault::crash;
 use crate::handle::{Kind, Slots};
 use crate::share::{Purpose, SharedFile};
 
@@ -28,6 +30,10 @@ struct Figures {
     used_high: u64,
     reserved: u64,
     reserved_high: u64,
+    /// How many allocations of it there are, imported ones included.
+    held: u64,
+    /// How many frees of it are on their way in some stream.
+    freeing: u64,
 }
 
 /// A pool.
@@ -40,6 +46,8 @@ pub(crate) struct Pool {
     file: Option<Arc<SharedFile>>,
     /// It came from another process: nothing is allocated from it.
     is_imported: bool,
+    /// It was destroyed and stays for the sake of its memory, so that its handle goes to no other pool meanwhile.
+    is_destroyed: AtomicBool,
     figures: Mutex<Figures>,
     /// What the devices other than its own may do with its memory.
     access: Mutex<HashMap<i32, u32>>,
@@ -59,9 +67,10 @@ static POOLS: Mutex<Pools> = Mutex::new(Pools { all: Slots::new(Kind::Pool), dev
 
 fn make(handle: u64, device: i32, max: u64, file: Option<Arc<SharedFile>>, is_imported: bool) -> Arc<Pool> {
     let settings = Settings { follow_events: true, opportunistic: true, internal: true, threshold: 0 };
-    let figures = Figures { settings, used: 0, used_high: 0, reserved: 0, reserved_high: 0 };
-    let figures = Mutex::new(figures);
-    Arc::new(Pool { handle, device, max, file, is_imported, figures, access: Mutex::default() })
+    let figures =
+        Figures { settings, used: 0, used_high: 0, reserved: 0, reserved_high: 0, held: 0, freeing: 0 };
+    let (figures, is_destroyed) = (Mutex::new(figures), AtomicBool::new(false));
+    Arc::new(Pool { handle, device, max, file, is_imported, is_destroyed, figures, access: Mutex::default() })
 }
 
 fn pools() -> MutexGuard<'static, Pools> {
@@ -102,7 +111,12 @@ pub(crate) fn set_current(device: i32, handle: u64) -> Answer {
 }
 
 pub(crate) fn get(handle: u64) -> Answer<Arc<Pool>> {
-    pools().all.get(handle).cloned().ok_or(INVALID_VALUE)
+    of_memory(handle).filter(|pool| !pool.is_destroyed()).ok_or(INVALID_VALUE)
+}
+
+/// The pool that memory came from, whether it was destroyed or not.
+pub(crate) fn of_memory(handle: u64) -> Option<Arc<Pool>> {
+    pools().all.get(handle).cloned()
 }
 
 pub(crate) fn create(device: i32, max: u64, shareable: bool) -> Answer<u64> {
@@ -125,30 +139,46 @@ pub(crate) fn import(descriptor: i32) -> Answer<u64> {
     Ok(pools().all.insert_with(|handle| make(handle, device, 0, Some(Arc::new(file)), true)))
 }
 
-/// Forgets a pool; its memory lives on until it is freed. A default pool stays.
+/// Destroys a pool; its memory lives on until it is freed. A default pool stays.
 pub(crate) fn destroy(handle: u64) -> Answer {
+    let pool = get(handle)?;
     let mut pools = pools();
     if pools.devices.iter().any(|(default, _)| *default == handle) {
         return Err(INVALID_VALUE);
     }
-    pools.all.remove(handle).ok_or(INVALID_VALUE)?;
+    if pool.lock().freeing != 0 {
+        crash("a pool is destroyed while frees of its memory are pending");
+    }
+    pool.is_destroyed.store(true, Ordering::Release);
     for (default, current) in &mut pools.devices {
         if *current == handle {
             *current = *default;
         }
     }
+    forget(&mut pools, &pool);
     Ok(())
+}
+
+/// Gives the handle of a destroyed pool away once it has no memory any more.
+fn forget(pools: &mut Pools, pool: &Pool) {
+    if pool.is_destroyed() && pool.lock().held == 0 {
+        pools.all.remove(pool.handle);
+    }
 }
 
 /// The pools beyond the default ones.
 pub(crate) fn count() -> usize {
     let pools = pools();
-    pools.all.len() - pools.devices.len()
+    pools.all.values().filter(|pool| !pool.is_destroyed()).count() - pools.devices.len()
 }
 
 impl Pool {
     fn lock(&self) -> MutexGuard<'_, Figures> {
         self.figures.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_destroyed(&self) -> bool {
+        self.is_destroyed.load(Ordering::Acquire)
     }
 
     pub(crate) fn settings(&self) -> Settings {
@@ -194,6 +224,7 @@ impl Pool {
         self.max
     }
 
+    /// Counts an allocation; one that was imported has no bytes here.
     pub(crate) fn take(&self, bytes: u64) -> Answer {
         let mut figures = self.lock();
         let used = figures.used + bytes;
@@ -201,15 +232,34 @@ impl Pool {
             return Err(OUT_OF_MEMORY);
         }
         figures.used = used;
+        figures.held += 1;
         figures.used_high = figures.used_high.max(used);
         figures.reserved = figures.reserved.max(used.next_multiple_of(STEP));
         figures.reserved_high = figures.reserved_high.max(figures.reserved);
         Ok(())
     }
 
+    /// Ends an allocation that [`take`](Self::take) counted.
     pub(crate) fn give_back(&self, bytes: u64) {
         let mut figures = self.lock();
         figures.used = figures.used.saturating_sub(bytes);
+        figures.held = figures.held.saturating_sub(1);
+        drop(figures);
+        if self.is_destroyed() {
+            forget(&mut pools(), self);
+        }
+    }
+
+    /// A free of its memory is on its way in some stream, until [`end_free`](Self::end_free).
+    pub(crate) fn begin_free(&self) {
+        if self.is_destroyed() {
+            crash("memory is freed in a stream's order whose pool is destroyed");
+        }
+        self.lock().freeing += 1;
+    }
+
+    pub(crate) fn end_free(&self) {
+        self.lock().freeing -= 1;
     }
 
     pub(crate) fn trim(&self, keep: u64) {

@@ -19,6 +19,7 @@ pub(crate) enum Purpose {
     Pool = 1,
     Event,
     Plain,
+    Semaphore,
 }
 
 /// What every file begins with. The bytes are the same in all processes, as they are all of this driver.

@@ -7,6 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread;
 use std::time::Duration;
 
+use crate::callback;
 use crate::code::Answer;
 use crate::context::{self, Context};
 use crate::fault::{self, Loss, crash};
@@ -193,6 +194,9 @@ pub(crate) fn synchronize_context(context: &Context) -> Answer {
 
 /// Waits for all work of all contexts and lets nobody enqueue meanwhile, as the calls do that change mappings; then does `act`.
 pub(crate) fn stalled<R>(act: impl FnOnce() -> R) -> R {
+    if callback::inside() {
+        fault::hang("a host function waits for all work, and so for itself");
+    }
     let _stall = STALL.write().unwrap_or_else(PoisonError::into_inner);
     let mut all: Vec<_> = streams().values().cloned().collect();
     all.extend(PER_THREAD.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned());
@@ -304,9 +308,11 @@ impl Stream {
                 ticket.wait();
             }
             if job.always || !fault::is_lost(self.context.device) {
+                let before = callback::work_for(self.id);
                 if let Err(loss) = (job.work)() {
                     fault::set(self.context.device, loss);
                 }
+                callback::work_for(before);
             } else {
                 drop(job.work);
             }

@@ -1,13 +1,13 @@
 //! What keeps what alive, and for how long.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use cuda_graph::{ContextExt, Graph};
-use cuda_handles::{Buffer, Context, Owner, Stream, reaper};
+use cuda_handles::{Buffer, Context, Stream, reaper};
 use cuda_launch::{params, per};
+use crate::children::{Bench, moves};
+use crate::interop::{flag, soon};
 use cuda_tests::{Gate, Kind, SOON, count, in_callback, kernel, live, no_leaks, settle, setup, until};
 
 const N: usize = 1000;
@@ -267,23 +267,14 @@ fn a_node_keeps_its_graph() {
     });
 }
 
-struct Flag(Arc<AtomicBool>);
-
-impl Drop for Flag {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::SeqCst);
-    }
-}
-
 #[test]
 fn anything_can_be_kept_by_a_graph_and_its_executables() {
     let context = setup();
     no_leaks(|| {
-        let gone = Arc::new(AtomicBool::new(false));
-        let is_gone = || gone.load(Ordering::SeqCst);
+        let (owner, is_gone) = flag();
         let graph = context.graph().unwrap();
         graph.root().empty().unwrap();
-        graph.keep(Owner::Other(Arc::new(Flag(gone.clone()))));
+        graph.keep(owner);
         let exec = graph.instantiate().unwrap();
         settle();
         assert!(!is_gone());
@@ -291,7 +282,7 @@ fn anything_can_be_kept_by_a_graph_and_its_executables() {
         settle();
         assert!(!is_gone(), "the executable keeps it");
         drop(exec);
-        assert!(until(SOON, is_gone));
+        assert!(soon(&is_gone));
     });
 }
 
@@ -329,5 +320,251 @@ fn a_graph_that_holds_the_last_handle_of_its_stream_lets_go_of_it() {
             reaper::drain();
             live().of(Kind::Stream) == before
         }));
+    });
+}
+
+#[test]
+fn what_is_kept_with_a_node_goes_with_it_but_not_from_executables_and_clones() {
+    let context = setup();
+    no_leaks(|| {
+        let graph = context.graph().unwrap();
+        let (owner, gone) = flag();
+        let node = graph.root().empty().unwrap();
+        node.keep(owner).unwrap();
+        node.remove().unwrap();
+        assert!(gone(), "nobody else had it");
+        let (refused, refused_gone) = flag();
+        assert!(matches!(node.keep(refused), Err(cuda_graph::Error::Removed { .. })));
+        assert!(refused_gone());
+
+        let (owner, gone) = flag();
+        let node = graph.root().empty().unwrap();
+        node.keep(owner).unwrap();
+        let exec = graph.instantiate().unwrap();
+        let clone = graph.clone_graph().unwrap();
+        node.remove().unwrap();
+        drop(exec);
+        settle();
+        assert!(!gone(), "the clone has it");
+        let exec = clone.instantiate().unwrap();
+        drop(clone);
+        settle();
+        assert!(!gone(), "the clone's executable has it");
+        drop(exec);
+        assert!(soon(&gone));
+    });
+}
+
+#[test]
+fn what_is_added_after_the_instantiation_is_not_the_executables() {
+    let context = setup();
+    no_leaks(|| {
+        let graph = context.graph().unwrap();
+        graph.root().empty().unwrap();
+        let exec = graph.instantiate().unwrap();
+        let (owner, gone) = flag();
+        let late = graph.root().empty().unwrap();
+        late.keep(owner).unwrap();
+        let (kept, kept_gone) = flag();
+        graph.keep(kept);
+        assert!(!gone() && !kept_gone());
+        late.remove().unwrap();
+        assert!(gone());
+        drop((graph, late));
+        // The executable keeps the graph, whose nodes are its keys.
+        assert!(!kept_gone());
+        drop(exec);
+        assert!(soon(&kept_gone));
+    });
+}
+
+#[test]
+fn an_embedded_clone_has_its_own_share_and_lets_go_of_it_node_by_node() {
+    let context = setup();
+    no_leaks(|| {
+        let home = context.stream().unwrap();
+        let source = context.graph().unwrap();
+        let graph = context.graph().unwrap();
+        let before = allocations();
+        for _ in 0..3 {
+            source.root().fill(&home.zeros::<u32>(N).unwrap(), 1).unwrap();
+        }
+        let (kept, kept_gone) = flag();
+        source.keep(kept);
+        let child = graph.root().child(&source).unwrap();
+        drop(source);
+        settle();
+        assert_eq!(allocations(), before + 3);
+        assert!(!kept_gone());
+        let inside = child.embedded().unwrap();
+        inside.nodes().unwrap()[1].remove().unwrap();
+        assert_eq!(allocations(), before + 2, "nobody else had it");
+        let exec = graph.instantiate().unwrap();
+        inside.nodes().unwrap()[0].remove().unwrap();
+        settle();
+        assert_eq!(allocations(), before + 2, "the executable has it");
+        child.remove().unwrap();
+        settle();
+        assert!(!kept_gone() && allocations() == before + 2);
+        drop(exec);
+        assert!(soon(&|| kept_gone() && allocations() == before));
+    });
+}
+
+#[test]
+fn a_removed_or_replaced_child_lets_go_of_all_that_lies_in_it_at_once() {
+    let context = setup();
+    no_leaks(|| {
+        let home = context.stream().unwrap();
+        let graph = context.graph().unwrap();
+        let before = allocations();
+        let nested = |depth: usize| {
+            let mut source = context.graph().unwrap();
+            source.root().fill(&home.zeros::<u32>(N).unwrap(), 1).unwrap();
+            for _ in 0..depth {
+                let outer = context.graph().unwrap();
+                outer.root().child(&source).unwrap();
+                source = outer;
+            }
+            source
+        };
+        let child = graph.root().child(&nested(3)).unwrap();
+        assert_eq!(allocations(), before + 1);
+        let (with_node, with_node_gone) = flag();
+        child.keep(with_node).unwrap();
+        let (with_graph, with_graph_gone) = flag();
+        child.embedded().unwrap().keep(with_graph);
+        child.set_graph(&nested(1)).unwrap();
+        assert_eq!(allocations(), before + 1);
+        assert!(with_graph_gone(), "it went with the graph");
+        assert!(!with_node_gone(), "it is the node's, whatever graph is in it");
+        child.set_graph(&context.graph().unwrap()).unwrap();
+        assert_eq!(allocations(), before);
+        child.set_graph(&nested(2)).unwrap();
+        child.remove().unwrap();
+        assert_eq!(allocations(), before);
+        assert!(with_node_gone());
+    });
+}
+
+#[test]
+fn graphs_with_children_in_flight_keep_what_they_use() {
+    let context = setup();
+    no_leaks(|| {
+        let bench = Bench::new(&context);
+        let home = context.stream().unwrap();
+        let stream = &bench.stream;
+        let out = stream.zeros::<u32>(N).unwrap();
+        stream.synchronize_blocking().unwrap();
+        let before = allocations();
+        let gate = {
+            let source = graph_with_dropped_input(&context, &home, &out, 9);
+            let graph = context.graph().unwrap();
+            let child = graph.root().child(&source).unwrap();
+            let mut exec = graph.instantiate().unwrap();
+            exec.launch(stream).unwrap();
+            right(&out, stream, 9);
+            stream.fill(&out, 0).unwrap();
+            let gate = Gate::close(stream);
+            exec.launch(stream).unwrap();
+            child.remove().unwrap();
+            gate
+        };
+        assert!(!until(Duration::from_millis(100), || allocations() <= before), "a launch is in flight");
+        let others = overwrite(&home);
+        gate.open();
+        right(&out, stream, 9);
+        drop(others);
+        assert!(soon(&|| allocations() == before));
+    });
+}
+
+#[test]
+fn handles_of_an_embedded_graph_and_its_nodes_keep_the_hierarchy() {
+    let context = setup();
+    no_leaks(|| {
+        let before = live().of(Kind::Graph);
+        let bench = Bench::new(&context);
+        let deep = {
+            let graph = context.graph().unwrap();
+            let middle = graph.root().child(&bench.chain(&context, 1)).unwrap().embedded().unwrap();
+            middle.root().child(&bench.chain(&context, 2)).unwrap().embedded().unwrap()
+        };
+        settle();
+        assert_eq!(live().of(Kind::Graph), before + 1);
+        let node = deep.nodes().unwrap().remove(1);
+        drop(deep);
+        bench.step(&node.then());
+        assert_eq!(bench.adds(&node.graph().clone_graph().unwrap()), 3);
+        let middle = node.graph().parent().unwrap().unwrap().graph().clone();
+        drop(node);
+        assert_eq!(middle.len().unwrap(), 2);
+        let root = middle.parent().unwrap().unwrap().graph().clone();
+        drop(middle);
+        assert_eq!(root.len().unwrap(), 1);
+        drop(root);
+        assert!(soon(&|| live().of(Kind::Graph) == before));
+    });
+}
+
+#[test]
+fn a_moved_graph_takes_its_owners_along() {
+    let context = setup();
+    if !moves() {
+        cuda_tests::skip!("the driver is older than 12.9");
+    }
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let out = stream.zeros::<u32>(N).unwrap();
+        let before = allocations();
+        let graphs = live().of(Kind::Graph);
+        let source = graph_with_dropped_input(&context, &stream, &out, 4);
+        let (kept, kept_gone) = flag();
+        source.keep(kept);
+        let mut earlier = source.instantiate().unwrap();
+        let graph = context.graph().unwrap();
+        let child = graph.root().child_moved(source.clone()).unwrap();
+        drop(source);
+        settle();
+        assert_eq!(live().of(Kind::Graph), graphs + 1, "the outer one alone is somebody's to destroy");
+        let mut exec = graph.instantiate().unwrap();
+        for exec in [&mut earlier, &mut exec] {
+            drop(overwrite(&stream));
+            stream.fill(&out, 0).unwrap();
+            exec.launch(&stream).unwrap();
+            right(&out, &stream, 4);
+        }
+        drop(exec);
+        child.remove().unwrap();
+        settle();
+        assert!(!kept_gone() && allocations() == before + 1, "the earlier executable has its own share");
+        drop(overwrite(&stream));
+        earlier.launch(&stream).unwrap();
+        right(&out, &stream, 4);
+        drop(earlier);
+        assert!(soon(&|| kept_gone() && allocations() == before));
+        drop(graph);
+    });
+}
+
+#[test]
+fn a_clone_has_its_own_share() {
+    let context = setup();
+    no_leaks(|| {
+        let home = context.stream().unwrap();
+        let out = home.zeros::<u32>(N).unwrap();
+        let before = allocations();
+        let graph = graph_with_dropped_input(&context, &home, &out, 6);
+        let clone = graph.clone_graph().unwrap();
+        graph.nodes().unwrap()[0].remove().unwrap();
+        drop(graph);
+        drop(overwrite(&home));
+        assert_eq!(allocations(), before + 1);
+        let mut exec = clone.instantiate().unwrap();
+        exec.launch(&home).unwrap();
+        right(&out, &home, 6);
+        clone.nodes().unwrap()[0].remove().unwrap();
+        drop(exec);
+        assert!(soon(&|| allocations() == before));
     });
 }

@@ -1,18 +1,27 @@
 //! cuda-graph: drawing graphs, running them, and what they keep alive.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // This is how a test fails.
 
+mod batch;
 mod capture;
+mod children;
+mod clones;
+mod copies;
 mod cost;
 mod drawn;
 mod edges;
 mod exec;
 mod faults;
+mod fills;
 mod flat;
+mod interop;
+mod instantiate;
 mod lifetimes;
 mod lost;
 mod model;
 mod nodes;
 mod picture;
 mod read_back;
+#[cfg(unix)]
+mod semaphores;
 mod six_states;
 mod sweep;

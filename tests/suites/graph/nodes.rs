@@ -297,7 +297,7 @@ fn a_fill_of_memory_that_is_not_aligned_to_its_value_is_refused() {
         let bytes = stream.zeros::<u8>(16).unwrap();
         let odd = bytes.sub_buffer(1..9).unwrap().cast::<[u8; 4]>().unwrap();
         let error = graph.root().fill(&odd, [1, 2, 3, 4]).unwrap_err().to_string();
-        assert!(error.contains("aligned to 4"), "{error}");
+        assert!(error.contains("values of 4 bytes"), "{error}");
         assert_eq!(graph.len().unwrap(), 0);
     });
 }

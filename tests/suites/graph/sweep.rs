@@ -1,8 +1,9 @@
 //! The fault sweep over the crate: each driver call of these scenarios fails in turn.
 
-use cuda_graph::{ContextExt, Error};
+use cuda_graph::{ContextExt, Error, RawCopy, RawFill, RawMemory};
+use cuda_handles::{BarrierScope, Batch, Compare, Copy2d, Copy3d, ExternalSemaphore, SemaphoreKind};
 use cuda_launch::{params, per};
-use cuda_tests::{kernel, setup, sweep, used_stream};
+use cuda_tests::{is_soft, kernel, setup, skip, sweep, used_stream};
 
 #[test]
 fn drawing_running_and_dropping() {
@@ -28,4 +29,171 @@ fn drawing_running_and_dropping() {
         Ok(())
     });
     assert!(cases >= 60, "{cases}");
+}
+
+#[test]
+fn copies_and_fills_of_every_shape() {
+    let context = setup();
+    let (home, other) = (used_stream(&context), used_stream(&context));
+    let host = context.host_zeros::<u32>(16).unwrap().share();
+    let cases = sweep("copies and fills", || -> Result<(), Error> {
+        let graph = context.graph()?;
+        let (from, to) = (home.zeros::<u32>(16)?, home.zeros::<u32>(16)?);
+        let flat = Copy2d {
+            source: from.as_slice(),
+            source_pitch: 4,
+            destination: to.as_slice(),
+            destination_pitch: 4,
+            width: 2,
+            height: 4,
+        };
+        let fill = graph.root().fill(&from, 1)?;
+        let part = fill.then().fill_2d(&from, 4, [2, 4], 2)?;
+        let copy = part.then().copy_2d(flat)?;
+        let back = copy.then().copy_to_host(&to, &host)?;
+        let cuboid = back.then().copy_3d(Copy3d { depth: 2, height: 2, source_rows: 2, destination_rows: 2, ..flat.layer() })?;
+        // SAFETY: the owners keep the memory.
+        unsafe {
+            let source = RawMemory::at(from.address()).keep(&from);
+            let target = RawMemory::at(to.address()).keep(&to);
+            cuboid.then().copy_raw(RawCopy::new(source, target.clone(), 64))?;
+            fill.set_raw(RawFill::new(target, 4, 3, 16))?;
+        }
+        fill.set(&to, 4)?;
+        part.set_2d(&from, 4, [4, 4], 5)?;
+        cuboid.set_2d(flat)?;
+        cuboid.set(&from, &to)?;
+        let mut exec = graph.instantiate()?;
+        exec.launch(&other)?;
+        drop((graph, fill, part, copy, back, cuboid));
+        assert_eq!(to.read_blocking(&other)?, [5; 16]);
+        assert_eq!(host.read_blocking(&other)?[..4], [5, 5, 4, 4]);
+        Ok(())
+    });
+    assert!(cases >= 60, "{cases}");
+}
+
+#[test]
+fn embedding_replacing_moving_and_cloning() {
+    let context = setup();
+    let increment = kernel(&context, "increment");
+    let home = used_stream(&context);
+    let moves = crate::children::moves();
+    let cases = sweep("embedding, replacing, moving and cloning", || -> Result<(), Error> {
+        let numbers = home.zeros::<u32>(8)?;
+        let source = context.graph()?;
+        // SAFETY: the arguments are the kernel's, and the count is the buffer's.
+        let step = unsafe { source.root().launch_untyped(&increment, per(8, 8), params![&numbers, 8_u32]) }?;
+        let outer = context.graph()?;
+        let first = outer.root().child(&source)?;
+        let graph = context.graph()?;
+        let child = graph.root().child(&outer)?;
+        let inside = child.embedded()?.children()?.remove(0).embedded()?;
+        // SAFETY: as above.
+        unsafe { inside.nodes()?[0].then().launch_untyped(&increment, per(8, 8), params![&numbers, 8_u32]) }?;
+        let other = child.then().child(&source)?;
+        other.set_graph(&inside)?;
+        other.embedded()?.nodes()?[0].remove()?;
+        first.remove()?;
+        let clone = graph.clone_graph()?;
+        clone.find_clone_of(&child)?;
+        if moves {
+            let moved = clone.root().child_moved(source)?;
+            moved.embedded()?.find_clone_of(&step)?;
+        }
+        let mut exec = graph.instantiate()?;
+        drop((graph, clone));
+        exec.launch(&home)?;
+        assert_eq!(numbers.read_blocking(&home)?, [3; 8]);
+        Ok(())
+    });
+    assert!(cases >= 100, "{cases}");
+}
+
+#[test]
+fn lending_and_adopting() {
+    use crate::interop::other;
+    let context = setup();
+    let increment = kernel(&context, "increment");
+    let home = used_stream(&context);
+    let foreign = other::graph();
+    other::empty(foreign, &[]);
+    let inner = other::graph();
+    other::empty(inner, &[other::empty(inner, &[])]);
+    other::child(foreign, inner);
+    let cases = sweep("lending and adopting", || -> Result<(), Error> {
+        let numbers = home.zeros::<u32>(8)?;
+        let graph = context.graph()?;
+        // SAFETY: the arguments are the kernel's, and the count is the buffer's.
+        unsafe { graph.root().launch_untyped(&increment, per(8, 8), params![&numbers, 8_u32]) }?;
+        let child = graph.root().child(&graph.clone_graph()?)?;
+        child.embedded()?.lend()?;
+        let raw = graph.lend()?;
+        // SAFETY: the graphs live as long as their handles.
+        let (known, adopted) = unsafe { (cuda_graph::Graph::from_raw(&context, raw)?, cuda_graph::Graph::from_raw(&context, foreign)?) };
+        assert_eq!(known, graph);
+        adopted.children()?.remove(0).embedded()?.refresh()?;
+        graph.root().child(&adopted)?;
+        graph.refresh()?;
+        drop(graph.instantiate()?);
+        Ok(())
+    });
+    assert!(cases >= 60, "{cases}");
+    other::destroy(inner);
+    other::destroy(foreign);
+}
+
+#[test]
+fn batches_of_memory_operations() {
+    let context = setup();
+    let (home, other) = (used_stream(&context), used_stream(&context));
+    let cases = sweep("batches", || -> Result<(), Error> {
+        let flags = home.zeros::<u32>(4)?;
+        let (mut first, mut second) = (Batch::new(), Batch::new());
+        first.write(&flags, 0, 1)?.wait(&flags, 0, Compare::Equal, 1)?;
+        second.write(&flags, 1, 2)?.barrier(BarrierScope::System);
+        let graph = context.graph()?;
+        let node = graph.root().batch(&first)?;
+        node.then().batch(&first)?;
+        node.set(&second)?;
+        graph.instantiate()?.launch(&other)?;
+        drop((graph, node));
+        other.batch(&second)?;
+        assert_eq!(flags.read_blocking(&other)?, [1, 2, 0, 0]);
+        Ok(())
+    });
+    assert!(cases >= 60, "{cases}");
+}
+
+#[cfg(unix)]
+#[test]
+fn semaphores_of_other_interfaces() {
+    if !is_soft() {
+        skip!("the software driver's semaphores are enough for this");
+    }
+    let context = setup();
+    let stream = used_stream(&context);
+    let outside = [(); 2].map(|()| cuda_soft::control::ExternalSemaphore::new().unwrap());
+    let cases = sweep("semaphores", || -> Result<(), Error> {
+        outside[0].set_value(1);
+        outside[1].set_value(0);
+        let import = |outside: &cuda_soft::control::ExternalSemaphore| {
+            let descriptor = outside.descriptor().unwrap();
+            // SAFETY: it is of a timeline.
+            unsafe { ExternalSemaphore::import(&context, SemaphoreKind::Timeline, descriptor) }
+        };
+        let (one, two) = (import(&outside[0])?, import(&outside[1])?);
+        let graph = context.graph()?;
+        let wait = graph.root().wait_semaphores([(&one, 1)])?;
+        let signal = wait.then().signal([(&one, 2)])?;
+        signal.set([(&two, 3)])?;
+        wait.set([(&one, 0)])?;
+        drop((one, two));
+        graph.instantiate()?.launch(&stream)?;
+        drop((graph, wait, signal));
+        stream.synchronize_blocking()?;
+        assert_eq!((outside[0].value(), outside[1].value()), (1, 3));
+        Ok(())
+    });
+    assert!(cases >= 40, "{cases}");
 }

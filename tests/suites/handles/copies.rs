@@ -1,6 +1,6 @@
 use cuda_handles::capture::CaptureMode;
 use cuda_handles::{Copy2d, Copy3d, Device, Error, MemoryKind, Stream};
-use cuda_tests::{Gate, Kind, alone, count, every_failure, is_soft, live, no_leaks, settle, setup, skip};
+use cuda_tests::{Gate, Kind, alone, count, every_failure, live, no_leaks, settle, setup, skip};
 use proptest::prelude::*;
 
 /// What a copy of boxes makes of the target.
@@ -317,11 +317,7 @@ fn memory_as_bytes_and_back() {
 
 #[test]
 fn memory_is_copied_between_devices() {
-    if is_soft() {
-        alone!("CUDA_SOFT_DEVICES" = "2");
-    } else {
-        alone!();
-    }
+    alone!("CUDA_SOFT_DEVICES" = "2");
     let context = setup();
     if Device::count().unwrap() < 2 {
         skip!("there is one device");

@@ -3,7 +3,7 @@ use std::process::{Command, Stdio};
 
 use cuda_handles::{Context, Error, Event, EventOptions, IpcBuffer, IpcEvent, MemPool, PoolOptions, Stream};
 use cuda_sys::CUresult;
-use cuda_tests::{no_leaks, setup, skip};
+use cuda_tests::{Kind, live, no_leaks, setup, skip};
 
 const PIPE: &str = "CUDA_TEST_IPC";
 
@@ -125,6 +125,9 @@ fn child() {
     assert_eq!(buffer.read_blocking(&stream).unwrap(), [41; 512]);
     stream.fill(&buffer, 42).unwrap();
     stream.synchronize_blocking().unwrap();
-    drop((buffer, again));
+    // The pool's memory is freed by the reaper, so the pool goes after it.
+    let before = live().of(Kind::Pool);
+    drop((buffer, again, pool));
     cuda_tests::settle();
+    assert_eq!(live().of(Kind::Pool), before - 1);
 }

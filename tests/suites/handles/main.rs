@@ -1,6 +1,7 @@
 //! cuda-handles: owners of driver objects, their look-up, their memory and their drops.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // This is how a test fails.
 
+mod addresses;
 mod capture;
 mod capture_state;
 mod context;
@@ -16,6 +17,7 @@ mod kernels;
 mod library;
 mod lost;
 mod memory;
+mod pool_drops;
 mod pools;
 mod process;
 mod reaper;

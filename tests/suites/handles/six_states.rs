@@ -2,15 +2,21 @@
 
 use cuda_handles::capture::CaptureMode;
 use cuda_handles::{
-    Buffer, Context, Copy2d, Device, Event, EventOptions, GraphHandle, Image, Kernel, Library, Linker,
-    LoadOptions, MemPool, PoolOptions, PoolReuse, SharedHostBuffer, Stream, StreamOptions, UserObject,
-    reaper,
+    Batch, Buffer, Compare, Context, Copy2d, Copy3d, Device, Event, EventOptions, GraphHandle, Image, Kernel,
+    Library, Linker, LoadOptions, MemPool, PoolOptions, PoolReuse, SharedHostBuffer, Stream, StreamOptions,
+    UserObject, reaper,
 };
-use cuda_sys::{CUdevice_attribute, CUfunction_attribute};
+use cuda_sys::{CUdevice_attribute, CUfunction_attribute, CUresult, Call};
 use cuda_tests::SMALL;
 use cuda_tests::states::{
-    CALLS, DEVICE, Expected, LEN, PURE, Refusal, Row, State, Things, done, drops, prepared, row,
+    CALLS, CHECKS, DEVICE, LEN, PERMITTED, PURE, Refusal, Row, Things, done, drops, prepared, row,
 };
+
+mod adopted;
+mod drain;
+#[cfg(unix)]
+mod imports;
+mod peers;
 
 cuda_tests::six_states!(rows);
 
@@ -19,6 +25,7 @@ fn rows() -> Vec<Row> {
         devices(),
         contexts(),
         streams(),
+        captures(),
         default_streams(),
         events(),
         memory(),
@@ -27,6 +34,7 @@ fn rows() -> Vec<Row> {
         exports(),
         libraries(),
         graphs(),
+        adopted::rows(),
         ends(),
     ]
     .into_iter()
@@ -49,6 +57,8 @@ fn devices() -> Vec<Row> {
             let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE;
             done(things.context.device().attribute(attribute)?)
         }),
+        // Retained before.
+        row("Device::context", PURE, |things| done(things.context.device().context()?)),
     ]
 }
 
@@ -63,6 +73,10 @@ fn contexts() -> Vec<Row> {
             // SAFETY: the context lives.
             done(unsafe { Context::from_raw(things.context.as_raw()) }?)
         }),
+        row("Context::ensure_usable", CHECKS, |things| Ok(things.context.ensure_usable()?)),
+        row("Context::check", PURE, |things| {
+            Ok(things.context.check(Call::cuCtxGetCurrent, CUresult::CUDA_SUCCESS)?)
+        }),
         row("Context::ensure_same", PURE, |things| {
             Ok(things.context.ensure_same(things.home.context(), "the stream")?)
         }),
@@ -74,6 +88,10 @@ fn contexts() -> Vec<Row> {
             let options = StreamOptions { priority: -1, blocking_with_legacy: true };
             done(things.context.stream_with(options)?)
         }),
+        row("Context::address_info", CALLS, |things| {
+            done(things.context.address_info(things.buffer.address())?)
+        }),
+        row("Context::stream_priorities", CALLS, |things| done(things.context.stream_priorities()?)),
         row("Context::event", CALLS, |things| done(things.context.event()?)),
         row("Context::event_with", CALLS, |things| {
             done(things.context.event_with(EventOptions { timing: true, ..EventOptions::default() })?)
@@ -92,22 +110,58 @@ fn streams() -> Vec<Row> {
             // SAFETY: the stream lives.
             done(unsafe { Stream::from_raw(&things.context, things.home.as_raw()) }?)
         }),
-        // The one call that the driver answers in a host function.
-        row("Stream::query", CALLS.but(State::Callback, Expected::Works), |things| {
-            done(things.home.query()?)
-        }),
+        row("Stream::query", PERMITTED, |things| done(things.home.query()?)),
         row("Stream::synchronize_blocking", CALLS, |things| Ok(things.home.synchronize_blocking()?)),
-        row("Stream::record", CALLS, |things| Ok(things.home.record(&things.event)?)),
-        row("Stream::wait", CALLS, |things| Ok(things.other.wait(&things.event)?)),
-        row("Stream::wait_for", CALLS, |things| Ok(things.other.wait_for(&things.home)?)),
+        row("Stream::record", PERMITTED, |things| Ok(things.home.record(&things.event)?)),
+        row("Stream::wait", PERMITTED, |things| Ok(things.other.wait(&things.event)?)),
+        // The first wait for a stream makes the event that it keeps for this.
+        prepared("Stream::wait_for", CALLS, never_awaited, |things, stream| {
+            Ok(things.other.wait_for(&stream)?)
+        }),
+        prepared("Stream::wait_for, once more", PERMITTED, awaited, |things, stream| {
+            Ok(things.other.wait_for(&stream)?)
+        }),
+        prepared("Stream::wait_for_uncaptured", CALLS, never_awaited, |things, stream| {
+            Ok(things.other.wait_for_uncaptured(&stream)?)
+        }),
+        prepared("Stream::wait_for_uncaptured, once more", PERMITTED, awaited, |things, stream| {
+            Ok(things.other.wait_for_uncaptured(&stream)?)
+        }),
+    ]
+}
+
+fn never_awaited(things: &Things) -> Result<Stream, Refusal> {
+    Ok(things.context.stream()?)
+}
+
+fn awaited(things: &Things) -> Result<Stream, Refusal> {
+    let stream = things.context.stream()?;
+    things.other.wait_for(&stream)?;
+    Ok(stream)
+}
+
+fn captures() -> Vec<Row> {
+    vec![
         row("Stream::capture_id", PURE, |things| done(things.home.capture_id())),
-        row("Stream::begin_capture, ActiveCapture::end", CALLS, |things| {
+        row("Stream::refuse_capture", PURE, |things| Ok(things.home.refuse_capture("nothing")?)),
+        row("Stream::enqueue, Enqueue::is_captured, keep", CHECKS, |things| {
+            let turn = things.home.enqueue()?;
+            assert!(!turn.is_captured()?);
+            Ok(turn.keep(things.buffer.allocation())?)
+        }),
+        row("Stream::begin_capture, ActiveCapture::end", PERMITTED, |things| {
             done(things.other.begin_capture(CaptureMode::ThreadLocal)?.end()?)
         }),
-        row("Stream::begin_capture, GLOBAL, and a fill", CALLS, |things| {
+        row("Stream::begin_capture, GLOBAL, and a fill", PERMITTED, |things| {
             let capture = things.home.begin_capture(CaptureMode::Global)?;
             things.home.fill(&things.buffer, 1)?;
             done(capture.end()?)
+        }),
+        row("drop of a capture", PERMITTED, |things| {
+            let capture = things.home.begin_capture(CaptureMode::Relaxed)?;
+            things.home.fill(&things.buffer, 1)?;
+            drop(capture);
+            Ok(())
         }),
     ]
 }
@@ -145,9 +199,9 @@ fn events() -> Vec<Row> {
             // SAFETY: the event lives.
             done(unsafe { Event::from_raw(&things.context, things.event.as_raw()) }?)
         }),
-        row("Event::query", CALLS, |things| done(things.event.query()?)),
+        row("Event::query", PERMITTED, |things| done(things.event.query()?)),
         row("Event::synchronize_blocking", CALLS, |things| Ok(things.event.synchronize_blocking()?)),
-        prepared("Event::elapsed_since", CALLS, timed_events, |_, (start, end)| {
+        prepared("Event::elapsed_since", PERMITTED, timed_events, |_, (start, end)| {
             done(end.elapsed_since(&start)?)
         }),
     ]
@@ -171,7 +225,7 @@ fn memory() -> Vec<Row> {
         }),
         row("Stream::zeros", CALLS, |things| done(things.home.zeros::<u32>(LEN)?)),
         row("Stream::upload", CALLS, |things| done(things.home.upload(&[1_u32; LEN])?)),
-        row("Stream::fill", CALLS, |things| Ok(things.home.fill(&things.buffer, 0)?)),
+        row("Stream::fill", PERMITTED, |things| Ok(things.home.fill(&things.buffer, 0)?)),
         row("Stream::copy", CALLS, |things| {
             let (from, to) = (things.buffer.slice(..8)?, things.buffer.slice(8..16)?);
             Ok(things.home.copy(from, to)?)
@@ -186,10 +240,36 @@ fn memory() -> Vec<Row> {
         prepared(
             "the first use of a buffer elsewhere",
             CALLS,
-            |things| Ok(things.home.zeros::<u32>(LEN)?),
+            |things| Ok(never_awaited(things)?.zeros::<u32>(LEN)?),
             |things, buffer| Ok(things.other.fill(&buffer, 1)?),
         ),
+        prepared(
+            "the first use of a buffer elsewhere, once more",
+            PERMITTED,
+            |things| Ok(awaited(things)?.zeros::<u32>(LEN)?),
+            |things, buffer| Ok(things.other.fill(&buffer, 1)?),
+        ),
+        row("Allocation::ready_on, settled", PURE, |things| {
+            Ok(things.buffer.allocation().ready_on(&things.home)?)
+        }),
+        row("Buffer::from_foreign", CHECKS, |things| done(foreign(things)?)),
+        prepared("fill of foreign memory", PERMITTED, foreign, |things, buffer| {
+            Ok(things.home.fill(&buffer, 0)?)
+        }),
     ]
+}
+
+/// A buffer over the memory of a buffer.
+fn foreign(things: &Things) -> Result<Buffer<u32>, Refusal> {
+    let (address, owner) = (things.buffer.address(), things.buffer.clone());
+    // SAFETY: the owner is a handle of the memory, whose work is done.
+    Ok(unsafe { Buffer::from_foreign(&things.context, address, LEN, owner) }?)
+}
+
+fn batch(things: &Things) -> Result<Batch, Refusal> {
+    let mut batch = Batch::new();
+    batch.write(&things.buffer, 0, 1_u32)?;
+    Ok(batch)
 }
 
 type Pinned = (SharedHostBuffer<u32>, Buffer<u32>);
@@ -219,12 +299,35 @@ fn copies() -> Vec<Row> {
         prepared("SharedHostBuffer::write_blocking", CALLS, pinned, |things, (pinned, _)| {
             Ok(pinned.write_blocking(&things.home, &[1; LEN])?)
         }),
-        row("Stream::fill_2d", CALLS, |things| Ok(things.home.fill_2d(&things.buffer, 8, [4, 8], 1)?)),
+        row("Stream::fill_2d", PERMITTED, |things| Ok(things.home.fill_2d(&things.buffer, 8, [4, 8], 1)?)),
         row("Stream::copy_2d", CALLS, |things| {
             let (source, destination) = (things.buffer.slice(..32)?, things.buffer.slice(32..)?);
             let (source_pitch, destination_pitch) = (8, 8);
             let copy = Copy2d { source, source_pitch, destination, destination_pitch, width: 4, height: 4 };
             Ok(things.home.copy_2d(copy)?)
+        }),
+        row("Batch::check", PURE, |things| Ok(batch(things)?.check(&things.context)?)),
+        row("Batch::check that asks the device", DEVICE, |things| {
+            let mut batch = Batch::new();
+            batch.wait(&things.buffer, 0, Compare::Nor, 1_u32)?;
+            Ok(batch.check(&things.context)?)
+        }),
+        row("Stream::batch", CALLS, |things| Ok(things.home.batch(&batch(things)?)?)),
+        row("Stream::copy_3d", CALLS, |things| {
+            let (source, destination) = (things.buffer.slice(..32)?, things.buffer.slice(32..)?);
+            let (source_pitch, destination_pitch) = (4, 4);
+            let (source_rows, destination_rows) = (4, 4);
+            Ok(things.home.copy_3d(Copy3d {
+                source,
+                source_pitch,
+                source_rows,
+                destination,
+                destination_pitch,
+                destination_rows,
+                width: 3,
+                height: 3,
+                depth: 2,
+            })?)
         }),
     ]
 }
@@ -270,6 +373,19 @@ fn exports() -> Vec<Row> {
         prepared("Event::export", CALLS, exported, |_, (event, ..)| done(event.export()?)),
         prepared("MemPool::export_fd", CALLS, exported, |_, (_, pool, _)| done(pool.export_fd()?)),
         prepared("Buffer::export", CALLS, exported, |_, (.., buffer)| done(buffer.export()?)),
+        // An event of this process: no driver call.
+        prepared(
+            "Context::import_event of an own one",
+            CHECKS,
+            |things| {
+                let (event, ..) = exported(things)?;
+                Ok((event.export()?, event))
+            },
+            |things, (handle, event)| {
+                assert_eq!(things.context.import_event(&handle)?, event);
+                Ok(())
+            },
+        ),
         drops("drop of what can be exported", exported),
     ]
 }
@@ -282,6 +398,11 @@ fn libraries() -> Vec<Row> {
             // SAFETY: the kernel's library is loaded.
             done(unsafe { Kernel::from_raw(kernel.as_raw()) }?)
         }),
+        row("Kernel::from_raw_in of a known one", PURE, |things| {
+            let kernel = &things.increment;
+            // SAFETY: as above.
+            done(unsafe { Kernel::from_raw_in(kernel.as_raw(), Some(kernel.library())) }?)
+        }),
         row("Library::load", CALLS, |things| done(Library::load(&things.context, Image::Ptx(SMALL))?)),
         row("Library::load_with", CALLS, |things| {
             let options = LoadOptions { max_registers: Some(64), ..LoadOptions::default() };
@@ -292,6 +413,11 @@ fn libraries() -> Vec<Row> {
             let mut linker = Linker::new(&things.context)?;
             linker.add("small", Image::Ptx(SMALL))?;
             done(linker.link()?)
+        }),
+        row("Linker::with, link_to_image", CALLS, |things| {
+            let mut linker = Linker::with(&things.context, &LoadOptions::default())?;
+            linker.add("small", Image::Ptx(SMALL))?;
+            done(linker.link_to_image()?)
         }),
         row("Kernel::attribute, set_attribute", CALLS, |things| {
             let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
@@ -310,10 +436,12 @@ fn libraries() -> Vec<Row> {
 fn graphs() -> Vec<Row> {
     vec![
         row("GraphHandle::create", CALLS, |things| done(GraphHandle::create(&things.context)?)),
-        row("UserObject::new", CALLS.but(State::Callback, Expected::EitherWay), |things| {
-            done(UserObject::new(&things.context, Box::new(()))?)
+        prepared("GraphHandle::from_raw", PURE, user_object, |things, (graph, _)| {
+            // SAFETY: the graph lives.
+            done(unsafe { GraphHandle::from_raw(&things.context, graph.as_raw()) }?)
         }),
-        prepared("UserObject::retain_on, release_from", CALLS, user_object, |_, (graph, object)| {
+        row("UserObject::new", PERMITTED, |things| done(UserObject::new(&things.context, Box::new(()))?)),
+        prepared("UserObject::retain_on, release_from", PERMITTED, user_object, |_, (graph, object)| {
             object.retain_on(&graph)?;
             Ok(object.release_from(&graph)?)
         }),
@@ -344,6 +472,12 @@ fn ends() -> Vec<Row> {
             things.other.copy_from_host(&pinned, &buffer)?;
             Ok(pinned)
         }),
+        drops("drop of foreign memory", foreign),
+        drops("drop of foreign memory in use", |things| {
+            let buffer = foreign(things)?;
+            things.other.fill(&buffer, 0)?;
+            Ok(buffer)
+        }),
         drops("drop of managed memory", |things| Ok(things.context.managed_zeros::<u32>(LEN)?)),
         drops("drop of a pool", pool),
         drops("drop of a pool with a buffer of it", |things| {
@@ -363,9 +497,7 @@ fn ends() -> Vec<Row> {
             Ok(())
         }),
         row("reaper::pending", PURE, |_| done(reaper::pending())),
-        row("reaper::drain", PURE, |_| {
-            reaper::drain();
-            Ok(())
-        }),
+        // Inside a host function it does nothing; see the tests of it.
+        row("reaper::drain", PURE, |_| done(reaper::drain())),
     ]
 }

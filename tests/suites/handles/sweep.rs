@@ -146,12 +146,27 @@ fn pools() {
         pool.set_reuse(PoolReuse::Opportunistic, false)?;
         assert!(!pool.reuses(PoolReuse::Opportunistic)?);
         let buffer = home.zeros_from::<u32>(&pool, 16)?;
-        // What it says is for the tests of pools: here frees of a pool before may still be pending, for whose wait the call failed.
-        pool.usage()?;
+        assert!(pool.usage()?.used >= 64);
         drop(buffer);
         home.synchronize_blocking()?;
         pool.trim(0)?;
         pool.reset_high_water()
+    });
+    assert!(cases >= 40, "{cases}");
+}
+
+#[test]
+fn pools_dropped_behind_their_buffers() {
+    let context = setup();
+    let (home, other) = (used_stream(&context), used_stream(&context));
+    let cases = sweep("pools dropped behind their buffers", || -> Result<(), Error> {
+        let (pool, own) = (context.pool(PoolOptions::default())?, context.stream()?);
+        let (plain, shared) = (home.zeros_from::<u32>(&pool, 16)?, home.zeros_from::<u32>(&pool, 16)?);
+        other.fill(&shared, 1)?;
+        own.zeros_from::<u32>(&pool, 16)?;
+        drop((plain, own, pool));
+        let next = context.pool(PoolOptions::default())?;
+        home.zeros_from::<u32>(&next, 16).map(drop)
     });
     assert!(cases >= 40, "{cases}");
 }

@@ -8,7 +8,7 @@ use crate::detail::Detail;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::kind::NodeKind;
-use crate::table::{NodeId, Row, Taken};
+use crate::table::{NodeId, Owners, Row};
 
 /// A node of a graph, of any type.
 ///
@@ -55,6 +55,14 @@ impl Node {
         given.unwrap_or_else(|| self.default_name())
     }
 
+    /// What the node does, in one line for people, as in `copy 4096 B device -> pinned`; empty for a node whose [kind](Self::kind) says all.
+    ///
+    /// # Errors
+    /// The node was removed.
+    pub fn describe(&self) -> Result<String> {
+        self.detail().map(|detail| detail.summary())
+    }
+
     /// The same node with a name for people: it stands in errors and pictures. Names need not be unique.
     pub fn named(self, name: impl Into<String>) -> Self {
         self.set_name(name.into());
@@ -79,27 +87,28 @@ impl Node {
         self.graph.look().is_ok_and(|locked| locked.row(self.id).is_none())
     }
 
-    /// Removes the node and its edges from the graph and lets go of what it used.
+    /// Gives the node other parameters of its kind by one driver call, and its row what goes with them. All that can fail comes before the
+    /// call. If it fails, the node is as it was.
     ///
-    /// Executables made before keep the node and what it uses.
-    ///
-    /// Stands on `cuGraphDestroyNode`, CUDA 10.0.
-    ///
-    /// # Errors
-    /// It is removed already, or what the driver answers.
-    #[doc(alias = "cuGraphDestroyNode")]
-    pub fn remove(&self) -> Result<()> {
-        // The rows with their owners come out of the lock before they are dropped.
-        self.take_out().map(drop)
-    }
-
-    fn take_out(&self) -> Result<Taken> {
+    /// Stands on `cuGraphNodeSetParams`, CUDA 12.2.
+    pub(crate) fn replace(
+        &self,
+        mut detail: Detail,
+        mut owners: Owners,
+        params: &mut CUgraphNodeParams,
+    ) -> Result<()> {
+        // As arguments, `detail` and `owners` are dropped after the lock on every way out: the new ones, or those that they took the place of.
         let mut locked = self.graph.enter()?;
         let raw = locked.row(self.id).ok_or_else(|| self.removed())?.raw.0;
-        // SAFETY: the table says that the node is live and of this graph, whose lock is held. Nobody sees the table before the row is gone.
-        let result = unsafe { locked.driver().cuGraphDestroyNode(raw) };
-        locked.answer(Call::cuGraphDestroyNode, result)?;
-        Ok(locked.take(self.id))
+        // SAFETY: the table says that the node is live and of this graph, whose lock is held; the parameters are complete for its type, and
+        // what they point to outlives the call.
+        let result = unsafe { locked.driver().cuGraphNodeSetParams(raw, params) };
+        locked.answer(Call::cuGraphNodeSetParams, result)?;
+        if let Some(row) = locked.row_mut(self.id) {
+            core::mem::swap(&mut row.detail, &mut detail);
+            core::mem::swap(&mut row.owners, &mut owners);
+        }
+        Ok(())
     }
 
     /// The error of using the node after its removal.

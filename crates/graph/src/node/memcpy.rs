@@ -1,27 +1,50 @@
 //! Nodes that copy memory.
 
-use cuda_handles::Slice;
-use cuda_handles::{Element, Error as HandleError};
-use cuda_sys::{CUcontext, CUdeviceptr, CUgraphNodeParams, CUgraphNodeType, CUmemorytype};
+use std::sync::Arc;
+
+use cuda_handles::{
+    Allocation, Context, Copy2d, Copy3d, CopyLayout, Element, MemorySpace, Owner, SharedHostBuffer, Slice,
+};
+use cuda_sys::{CUdeviceptr, CUgraphNodeParams, CUgraphNodeType};
 
 use super::handle::{blank, typed};
+use super::raw::RawCopy;
 use crate::detail::Detail;
-use crate::error::Result;
-use crate::frontier::{Frontier, owners_of};
+use crate::error::{Error, Result};
+use crate::frontier::Frontier;
+use crate::table::Owners;
 
 typed! {
-    /// A node that copies bytes from one place in device memory to another.
+    /// A node that copies memory: a row of bytes, a rectangle or a box, between any two of device memory, pinned and managed memory.
     MemcpyNode, Memcpy
 }
 
+/// A copy, checked, with what it keeps alive.
+pub(crate) struct Prepared {
+    pub(crate) layout: CopyLayout,
+    pub(crate) owners: Owners,
+}
+
 impl MemcpyNode {
-    /// The address copied from.
+    /// What is copied from where to where, and where the memory lies.
     ///
     /// # Errors
     /// The node was removed.
     #[doc(alias = "cuGraphMemcpyNodeGetParams")]
+    pub fn layout(&self) -> Result<CopyLayout> {
+        match self.detail()? {
+            Detail::Memcpy(layout) => Ok(layout),
+            // The handle is made for rows of its kind only, and a row keeps its kind.
+            _ => Err(self.removed()),
+        }
+    }
+
+    /// The address copied from.
+    ///
+    /// # Errors
+    /// The node was removed.
     pub fn source(&self) -> Result<CUdeviceptr> {
-        self.copy().map(|(source, _, _)| source)
+        self.layout().map(|layout| layout.source.address)
     }
 
     /// The address copied to.
@@ -29,7 +52,7 @@ impl MemcpyNode {
     /// # Errors
     /// The node was removed.
     pub fn destination(&self) -> Result<CUdeviceptr> {
-        self.copy().map(|(_, destination, _)| destination)
+        self.layout().map(|layout| layout.destination.address)
     }
 
     /// The number of bytes copied.
@@ -37,26 +60,80 @@ impl MemcpyNode {
     /// # Errors
     /// The node was removed.
     pub fn bytes(&self) -> Result<usize> {
-        self.copy().map(|(_, _, bytes)| bytes)
+        self.layout().map(|layout| layout.bytes())
     }
 
-    fn copy(&self) -> Result<(CUdeviceptr, CUdeviceptr, usize)> {
-        match self.detail()? {
-            Detail::Memcpy { source, destination, bytes } => Ok((source, destination, bytes)),
-            // The handle is made for rows of its kind only, and a row keeps its kind.
-            _ => Err(self.removed()),
-        }
+    /// Copies `source` to `destination` from now on, in place of what it was made for; also where that was of another kind or dimension.
+    /// Executables made before go on as they are.
+    ///
+    /// Stands on `cuGraphNodeSetParams`, CUDA 12.2.
+    ///
+    /// # Errors
+    /// As [`Frontier::copy`]; the node is as it was then.
+    #[doc(alias = "cuGraphMemcpyNodeSetParams")]
+    #[doc(alias = "cuGraphNodeSetParams")]
+    pub fn set<'a, 'b, T: Element>(
+        &self,
+        source: impl Into<Slice<'a, T>>,
+        destination: impl Into<Slice<'b, T>>,
+    ) -> Result<()> {
+        self.replace_by(linear(self.graph().context(), source.into(), destination.into())?)
+    }
+
+    /// Copies a rectangle from now on; see [`set`](Self::set).
+    ///
+    /// # Errors
+    /// As [`Frontier::copy_2d`].
+    pub fn set_2d<T: Element>(&self, copy: Copy2d<'_, T>) -> Result<()> {
+        self.set_3d(copy.layer())
+    }
+
+    /// Copies a box from now on; see [`set`](Self::set).
+    ///
+    /// # Errors
+    /// As [`Frontier::copy_3d`].
+    pub fn set_3d<T: Element>(&self, copy: Copy3d<'_, T>) -> Result<()> {
+        self.replace_by(boxed(self.graph().context(), copy)?)
+    }
+
+    /// Copies between devices from now on; see [`set`](Self::set).
+    ///
+    /// # Errors
+    /// As [`Frontier::copy_peer`].
+    pub fn set_peer<'a, 'b, T: Element>(
+        &self,
+        source: impl Into<Slice<'a, T>>,
+        destination: impl Into<Slice<'b, T>>,
+    ) -> Result<()> {
+        self.replace_by(peer(self.graph().context(), source.into(), destination.into())?)
+    }
+
+    /// Copies between addresses from now on; see [`set`](Self::set).
+    ///
+    /// # Safety
+    /// As [`Frontier::copy_raw`].
+    ///
+    /// # Errors
+    /// As [`Frontier::copy_raw`].
+    pub unsafe fn set_raw(&self, copy: RawCopy) -> Result<()> {
+        self.replace_by(copy.prepare(self.graph().context())?)
+    }
+
+    fn replace_by(&self, Prepared { layout, owners }: Prepared) -> Result<()> {
+        let mut params = params(self.graph().context(), &layout);
+        self.replace(Detail::Memcpy(layout), owners, &mut params)
     }
 }
 
 impl Frontier<'_> {
-    /// Adds a node that copies `source` to `destination`, which has as many elements and does not overlap it.
+    /// Adds a node that copies `source` to `destination`, which has as many elements and does not overlap it: device memory, pinned or managed
+    /// memory, of whichever [kinds](cuda_handles::MemoryKind).
     ///
     /// Stands on `cuGraphAddNode`, CUDA 12.2.
     ///
     /// # Errors
-    /// Different lengths, overlapping slices, no elements, memory of another context; a node of the frontier was removed; or what the
-    /// driver answers.
+    /// Different lengths, overlapping slices, no elements, memory of another context (see [`copy_peer`](Self::copy_peer)); a node of the
+    /// frontier was removed; or what the driver answers.
     #[doc(alias = "cuGraphAddMemcpyNode")]
     #[doc(alias = "cuGraphAddNode")]
     pub fn copy<'a, 'b, T: Element>(
@@ -64,75 +141,183 @@ impl Frontier<'_> {
         source: impl Into<Slice<'a, T>>,
         destination: impl Into<Slice<'b, T>>,
     ) -> Result<MemcpyNode> {
-        let (from, to) = (source.into(), destination.into());
-        let what = "the destination of a copy";
-        if from.len() != to.len() {
-            return Err(HandleError::Length { what, expected: from.len(), found: to.len() }.into());
-        }
-        self.usable("the source of a copy", "memcpy", &from)?;
-        self.usable(what, "memcpy", &to)?;
-        let (source, destination, bytes) = (from.address(), to.address(), from.size_bytes());
-        if let Some(bytes) = overlap(source, destination, bytes) {
-            return Err(HandleError::Overlap { bytes }.into());
-        }
-        let context = self.graph().context().as_raw();
-        let mut params = params(context, source, destination, bytes);
-        let detail = Detail::Memcpy { source, destination, bytes };
-        self.add(detail, owners_of([from.allocation(), to.allocation()]), &mut params).map(MemcpyNode::wrap)
+        self.add_copy(linear(self.graph().context(), source.into(), destination.into())?)
+    }
+
+    /// Adds a node that copies device memory to pinned or managed memory of the same length. The host can look at it once graph and executables
+    /// are gone: [`SharedHostBuffer::try_unique`]; until then it reads by copies in a stream's order.
+    ///
+    /// Memory that the host holds as a slice is not taken, so that no reference of the host's points to what a graph writes:
+    ///
+    /// ```compile_fail,E0308
+    /// # fn example(
+    /// #     context: &cuda_handles::Context, graph: &cuda_graph::Graph, buffer: &cuda_handles::Buffer<u32>
+    /// # ) -> Result<(), Box<dyn std::error::Error>> {
+    /// let host = context.host_zeros::<u32>(8)?;
+    /// graph.root().copy_to_host(buffer, &host)?; // not shared: host.share() is
+    /// println!("{}", host[0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// ```compile_fail,E0277
+    /// # fn example(graph: &cuda_graph::Graph, buffer: &cuda_handles::Buffer<u32>) -> cuda_graph::Result<()> {
+    /// let host = vec![0_u32; 8];
+    /// graph.root().copy(&host, buffer)?; // pageable: Frontier::copy_raw takes it by address
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Stands on `cuGraphAddNode`, CUDA 12.2.
+    ///
+    /// # Errors
+    /// As [`copy`](Self::copy).
+    pub fn copy_to_host<'a, T: Element>(
+        &self,
+        source: impl Into<Slice<'a, T>>,
+        destination: &SharedHostBuffer<T>,
+    ) -> Result<MemcpyNode> {
+        self.copy(source, destination)
+    }
+
+    /// Adds a node that copies pinned or managed memory to device memory of the same length. What is copied is what the memory holds when the
+    /// node runs, at every launch.
+    ///
+    /// Stands on `cuGraphAddNode`, CUDA 12.2.
+    ///
+    /// # Errors
+    /// As [`copy`](Self::copy).
+    pub fn copy_from_host<'a, T: Element>(
+        &self,
+        source: &SharedHostBuffer<T>,
+        destination: impl Into<Slice<'a, T>>,
+    ) -> Result<MemcpyNode> {
+        self.copy(source, destination)
+    }
+
+    /// Adds a node that copies a rectangle.
+    ///
+    /// Stands on `cuGraphAddNode`, CUDA 12.2.
+    ///
+    /// # Errors
+    /// No elements; a pitch below the width; the rectangle leaves a slice, or overlaps itself; memory of another context; a node of the frontier
+    /// was removed; or what the driver answers, which has a limit for pitches (`CU_DEVICE_ATTRIBUTE_MAX_PITCH`).
+    #[doc(alias = "cuGraphAddMemcpyNode")]
+    pub fn copy_2d<T: Element>(&self, copy: Copy2d<'_, T>) -> Result<MemcpyNode> {
+        self.copy_3d(copy.layer())
+    }
+
+    /// Adds a node that copies a box.
+    ///
+    /// Stands on `cuGraphAddNode`, CUDA 12.2.
+    ///
+    /// # Errors
+    /// No elements; a pitch below the width, or fewer rows than the height; the box leaves a slice, or overlaps itself; memory of another
+    /// context; a node of the frontier was removed; or what the driver answers, which has a limit for pitches
+    /// (`CU_DEVICE_ATTRIBUTE_MAX_PITCH`).
+    #[doc(alias = "cuGraphAddMemcpyNode")]
+    pub fn copy_3d<T: Element>(&self, copy: Copy3d<'_, T>) -> Result<MemcpyNode> {
+        self.add_copy(boxed(self.graph().context(), copy)?)
+    }
+
+    /// Adds a node that copies memory of one context to memory of another, of the same length. One of the two is the graph's. The other one's
+    /// streams have to wait for the stream of the launch before they use the memory.
+    ///
+    /// Stands on `cuGraphAddNode`, CUDA 12.2.
+    ///
+    /// # Errors
+    /// Different lengths, no elements, memory of two other contexts; a node of the frontier was removed; or what the driver answers.
+    #[doc(alias = "cuMemcpyPeerAsync")]
+    pub fn copy_peer<'a, 'b, T: Element>(
+        &self,
+        source: impl Into<Slice<'a, T>>,
+        destination: impl Into<Slice<'b, T>>,
+    ) -> Result<MemcpyNode> {
+        self.add_copy(peer(self.graph().context(), source.into(), destination.into())?)
+    }
+
+    /// Adds a node that copies between addresses. The driver is asked what memory they are of, one call for each, and
+    /// [`MemcpyNode::layout`] tells. Pageable memory of the host is refused unless [`RawMemory::pageable`](crate::RawMemory::pageable)
+    /// says that it is meant.
+    ///
+    /// Stands on `cuGraphAddNode`, CUDA 12.2, and `cuPointerGetAttributes`, CUDA 7.0.
+    ///
+    /// # Safety
+    /// At every launch of an executable of the graph:
+    /// - The memory is there, the source readable and the destination writable, over all the rows that the description names. The owners given are
+    ///   kept as long as the node, and as long as an executable made of it meanwhile can run.
+    /// - The host has no references into memory of its own that is written, and none but shared ones into what is read.
+    /// - Pageable memory of the host is read during the call of the launch, and written before that call returns; other memory, when the node runs.
+    ///
+    /// # Errors
+    /// No bytes; an address that the driver knows no memory at; more bytes than are left there; a pitch below the width, or fewer rows than the
+    /// height; an overlap; a node of the frontier was removed; or what the driver answers.
+    #[doc(alias = "cuGraphAddMemcpyNode")]
+    pub unsafe fn copy_raw(&self, copy: RawCopy) -> Result<MemcpyNode> {
+        self.add_copy(copy.prepare(self.graph().context())?)
+    }
+
+    fn add_copy(&self, Prepared { layout, owners }: Prepared) -> Result<MemcpyNode> {
+        let mut params = params(self.graph().context(), &layout);
+        self.add(Detail::Memcpy(layout), owners, &mut params).map(MemcpyNode::wrap)
     }
 }
 
-/// The driver's form of a one-dimensional copy between device addresses.
-pub(crate) fn params(
-    context: CUcontext,
-    source: CUdeviceptr,
-    destination: CUdeviceptr,
-    bytes: usize,
-) -> CUgraphNodeParams {
+const SOURCE: &str = "the source of a copy";
+const DESTINATION: &str = "the destination of a copy";
+
+fn linear<T>(context: &Context, source: Slice<'_, T>, destination: Slice<'_, T>) -> Result<Prepared> {
+    let layout = CopyLayout::linear(source, destination)?;
+    prepared(context, source.allocation(), destination.allocation(), layout)
+}
+
+fn boxed<T>(context: &Context, copy: Copy3d<'_, T>) -> Result<Prepared> {
+    let (source, destination) = (copy.source.allocation(), copy.destination.allocation());
+    prepared(context, source, destination, copy.layout()?)
+}
+
+fn prepared(
+    context: &Context,
+    source: &Arc<Allocation>,
+    destination: &Arc<Allocation>,
+    layout: Option<CopyLayout>,
+) -> Result<Prepared> {
+    let layout = layout.ok_or(Error::NoElements { what: "memcpy" })?;
+    context.ensure_same(source.context(), SOURCE)?;
+    context.ensure_same(destination.context(), DESTINATION)?;
+    Ok(Prepared { layout, owners: owners(source, destination) })
+}
+
+fn peer<T>(context: &Context, source: Slice<'_, T>, destination: Slice<'_, T>) -> Result<Prepared> {
+    let (from, to) = (source.allocation(), destination.allocation());
+    let mut layout =
+        CopyLayout::linear(source, destination)?.ok_or(Error::NoElements { what: "memcpy" })?;
+    let is_elsewhere = |memory: &Allocation| context.ensure_same(memory.context(), "").is_err();
+    if is_elsewhere(from) {
+        context.ensure_same(to.context(), "the memory on either side of a copy between devices")?;
+    }
+    for (side, memory) in [(&mut layout.source, from), (&mut layout.destination, to)] {
+        if is_elsewhere(memory) && side.space == MemorySpace::Device {
+            side.space = MemorySpace::Peer;
+        }
+    }
+    Ok(Prepared { layout, owners: owners(from, to) })
+}
+
+fn owners(source: &Arc<Allocation>, destination: &Arc<Allocation>) -> Owners {
+    let mut owners = Owners::new();
+    owners.push(Owner::from(source));
+    if !Arc::ptr_eq(source, destination) {
+        owners.push(Owner::from(destination));
+    }
+    owners
+}
+
+/// The driver's form of a copy.
+pub(crate) fn params(context: &Context, layout: &CopyLayout) -> CUgraphNodeParams {
     let mut params = blank(CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY);
-    // Field by field, so that padding stays zero.
-    let to = &mut params.__bindgen_anon_1;
-    to.memcpy.copyCtx = context;
-    to.memcpy.copyParams.srcMemoryType = CUmemorytype::CU_MEMORYTYPE_DEVICE;
-    to.memcpy.copyParams.srcDevice = source;
-    to.memcpy.copyParams.srcPitch = bytes;
-    to.memcpy.copyParams.srcHeight = 1;
-    to.memcpy.copyParams.dstMemoryType = CUmemorytype::CU_MEMORYTYPE_DEVICE;
-    to.memcpy.copyParams.dstDevice = destination;
-    to.memcpy.copyParams.dstPitch = bytes;
-    to.memcpy.copyParams.dstHeight = 1;
-    to.memcpy.copyParams.WidthInBytes = bytes;
-    to.memcpy.copyParams.Height = 1;
-    to.memcpy.copyParams.Depth = 1;
+    params.__bindgen_anon_1.memcpy.copyCtx = context.as_raw();
+    // SAFETY: the union is zeroed as a whole, which is a value of this part of it.
+    layout.write_to(unsafe { &mut params.__bindgen_anon_1.memcpy.copyParams });
     params
-}
-
-/// By how many bytes two ranges of `bytes` bytes overlap.
-fn overlap(one: u64, other: u64, bytes: usize) -> Option<usize> {
-    let distance = one.abs_diff(other);
-    (bytes as u64).checked_sub(distance).filter(|&common| common > 0).map(|common| common as usize)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bytes_without_meaning_are_zero() {
-        let params = params(core::ptr::without_provenance_mut(64), 0x1000, 0x2000, 32);
-        // SAFETY: the union was zeroed as a whole before the fields were set, so that each byte has a value.
-        let (bytes, memcpy) = unsafe { (params.__bindgen_anon_1.asBytes, params.__bindgen_anon_1.memcpy) };
-        assert_eq!((memcpy.flags, memcpy.reserved), (0, 0));
-        let used = size_of::<cuda_sys::CUDA_MEMCPY_NODE_PARAMS>();
-        assert!(bytes[used..].iter().all(|byte| *byte == 0), "the driver refuses anything else");
-    }
-
-    #[test]
-    fn overlap_is_counted() {
-        assert_eq!(overlap(100, 100, 8), Some(8));
-        assert_eq!(overlap(100, 104, 8), Some(4));
-        assert_eq!(overlap(104, 100, 8), Some(4));
-        assert_eq!(overlap(100, 108, 8), None);
-        assert_eq!(overlap(0, u64::MAX, 8), None);
-    }
 }

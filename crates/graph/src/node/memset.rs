@@ -1,34 +1,46 @@
 //! Nodes that fill memory.
 
-use cuda_handles::{Element, Error as HandleError, Slice};
-use cuda_sys::{CUcontext, CUdeviceptr, CUgraphNodeParams, CUgraphNodeType};
+use cuda_handles::{Context, Element, FillLayout, Owner, Slice};
+use cuda_sys::{CUdeviceptr, CUgraphNodeParams, CUgraphNodeType};
 
 use super::handle::{blank, typed};
+use super::raw::RawFill;
 use crate::detail::Detail;
-use crate::error::Result;
-use crate::frontier::{Frontier, owners_of};
+use crate::error::{Error, Result};
+use crate::frontier::Frontier;
+use crate::table::Owners;
 
 typed! {
-    /// A node that sets each element of a range of device memory to one value.
+    /// A node that sets each element of a range or a rectangle of memory to one value: device memory, pinned or managed memory.
     MemsetNode, Memset
 }
 
-/// What a memset node does.
-pub(crate) struct Fill {
-    pub(crate) address: CUdeviceptr,
-    pub(crate) value: u32,
-    pub(crate) width: u8,
-    pub(crate) count: usize,
+/// A fill, checked, with what it keeps alive.
+pub(crate) struct Prepared {
+    pub(crate) layout: FillLayout,
+    pub(crate) owners: Owners,
 }
 
 impl MemsetNode {
-    /// The address of the first element.
+    /// What is filled with what, and where the memory lies.
     ///
     /// # Errors
     /// The node was removed.
     #[doc(alias = "cuGraphMemsetNodeGetParams")]
+    pub fn layout(&self) -> Result<FillLayout> {
+        match self.detail()? {
+            Detail::Memset(layout) => Ok(layout),
+            // The handle is made for rows of its kind only, and a row keeps its kind.
+            _ => Err(self.removed()),
+        }
+    }
+
+    /// The address of the first element.
+    ///
+    /// # Errors
+    /// The node was removed.
     pub fn address(&self) -> Result<CUdeviceptr> {
-        self.fill().map(|fill| fill.address)
+        self.layout().map(|layout| layout.address)
     }
 
     /// The bits of the value, in the lowest bytes.
@@ -36,7 +48,7 @@ impl MemsetNode {
     /// # Errors
     /// The node was removed.
     pub fn value(&self) -> Result<u32> {
-        self.fill().map(|fill| fill.value)
+        self.layout().map(|layout| layout.value)
     }
 
     /// The size of an element in bytes: 1, 2 or 4.
@@ -44,23 +56,57 @@ impl MemsetNode {
     /// # Errors
     /// The node was removed.
     pub fn element_width(&self) -> Result<usize> {
-        self.fill().map(|fill| usize::from(fill.width))
+        self.layout().map(|layout| usize::from(layout.element))
     }
 
-    /// The number of elements.
+    /// The number of elements, those of all rows.
     ///
     /// # Errors
     /// The node was removed.
     pub fn count(&self) -> Result<usize> {
-        self.fill().map(|fill| fill.count)
+        self.layout().map(|layout| layout.width * layout.height)
     }
 
-    fn fill(&self) -> Result<Fill> {
-        match self.detail()? {
-            Detail::Memset { address, value, width, count } => Ok(Fill { address, value, width, count }),
-            // The handle is made for rows of its kind only, and a row keeps its kind.
-            _ => Err(self.removed()),
-        }
+    /// Fills `target` with `value` from now on, in place of what it was made for. Executables made before go on as they are.
+    ///
+    /// Stands on `cuGraphNodeSetParams`, CUDA 12.2.
+    ///
+    /// # Errors
+    /// As [`Frontier::fill`]; the node is as it was then.
+    #[doc(alias = "cuGraphMemsetNodeSetParams")]
+    #[doc(alias = "cuGraphNodeSetParams")]
+    pub fn set<'a, T: Element>(&self, target: impl Into<Slice<'a, T>>, value: T) -> Result<()> {
+        self.replace_by(linear(self.graph().context(), target.into(), value)?)
+    }
+
+    /// Fills a rectangle from now on; see [`set`](Self::set).
+    ///
+    /// # Errors
+    /// As [`Frontier::fill_2d`].
+    pub fn set_2d<'a, T: Element>(
+        &self,
+        target: impl Into<Slice<'a, T>>,
+        pitch: usize,
+        extent: [usize; 2],
+        value: T,
+    ) -> Result<()> {
+        self.replace_by(rectangle(self.graph().context(), target.into(), pitch, extent, value)?)
+    }
+
+    /// Fills memory at an address from now on; see [`set`](Self::set).
+    ///
+    /// # Safety
+    /// As [`Frontier::fill_raw`].
+    ///
+    /// # Errors
+    /// As [`Frontier::fill_raw`].
+    pub unsafe fn set_raw(&self, fill: RawFill) -> Result<()> {
+        self.replace_by(fill.prepare(self.graph().context())?)
+    }
+
+    fn replace_by(&self, Prepared { layout, owners }: Prepared) -> Result<()> {
+        let mut params = params(self.graph().context(), &layout);
+        self.replace(Detail::Memset(layout), owners, &mut params)
     }
 }
 
@@ -70,64 +116,82 @@ impl Frontier<'_> {
     /// Stands on `cuGraphAddNode`, CUDA 12.2.
     ///
     /// # Errors
-    /// A value of another size, no elements, memory of another context; a node of the frontier was removed; or what the driver answers.
+    /// A value of another size, memory that is not aligned to that size, no elements, memory of another context; a node of the frontier was
+    /// removed; or what the driver answers.
     #[doc(alias = "cuGraphAddMemsetNode")]
     #[doc(alias = "cuGraphAddNode")]
     pub fn fill<'a, T: Element>(&self, target: impl Into<Slice<'a, T>>, value: T) -> Result<MemsetNode> {
-        let target = target.into();
-        self.usable("the memory of a memset node", "memset", &target)?;
-        let fill = fill_of(&target, value)?;
-        let mut params = params(self.graph().context().as_raw(), &fill);
-        let detail =
-            Detail::Memset { address: fill.address, value: fill.value, width: fill.width, count: fill.count };
-        self.add(detail, owners_of([target.allocation()]), &mut params).map(MemsetNode::wrap)
+        self.add_fill(linear(self.graph().context(), target.into(), value)?)
+    }
+
+    /// Adds a node that sets each element of a rectangle to `value`, of a type of 1, 2 or 4 bytes: `height` rows of `width` elements, one `pitch`
+    /// elements behind the other, from the start of `target` on.
+    ///
+    /// Stands on `cuGraphAddNode`, CUDA 12.2.
+    ///
+    /// # Errors
+    /// As [`fill`](Self::fill); a pitch below the width, or a rectangle that leaves the slice.
+    #[doc(alias = "cuGraphAddMemsetNode")]
+    pub fn fill_2d<'a, T: Element>(
+        &self,
+        target: impl Into<Slice<'a, T>>,
+        pitch: usize,
+        [width, height]: [usize; 2],
+        value: T,
+    ) -> Result<MemsetNode> {
+        self.add_fill(rectangle(self.graph().context(), target.into(), pitch, [width, height], value)?)
+    }
+
+    /// Adds a node that fills memory at an address. The driver is asked what memory it is of, and [`MemsetNode::layout`] tells.
+    ///
+    /// Stands on `cuGraphAddNode`, CUDA 12.2, and `cuPointerGetAttributes`, CUDA 7.0.
+    ///
+    /// # Safety
+    /// At every launch of an executable of the graph, the memory is there and writable over all the rows that the description names, and the host
+    /// has no references into it. The owner given is kept as long as the node, and as long as an executable made of it meanwhile can run.
+    ///
+    /// # Errors
+    /// No elements, or ones of other than 1, 2 or 4 bytes; memory that is not aligned to that size; an address that the driver knows no memory
+    /// at; more bytes than are left there; a pitch below the width; a node of the frontier was removed; or what the driver answers.
+    #[doc(alias = "cuGraphAddMemsetNode")]
+    pub unsafe fn fill_raw(&self, fill: RawFill) -> Result<MemsetNode> {
+        self.add_fill(fill.prepare(self.graph().context())?)
+    }
+
+    fn add_fill(&self, Prepared { layout, owners }: Prepared) -> Result<MemsetNode> {
+        let mut params = params(self.graph().context(), &layout);
+        self.add(Detail::Memset(layout), owners, &mut params).map(MemsetNode::wrap)
     }
 }
 
-/// The driver's form of a one-dimensional fill.
-pub(crate) fn params(context: CUcontext, fill: &Fill) -> CUgraphNodeParams {
+fn linear<T: Element>(context: &Context, target: Slice<'_, T>, value: T) -> Result<Prepared> {
+    rectangle(context, target, target.len(), [target.len(), 1], value)
+}
+
+fn rectangle<T: Element>(
+    context: &Context,
+    target: Slice<'_, T>,
+    pitch: usize,
+    extent: [usize; 2],
+    value: T,
+) -> Result<Prepared> {
+    let layout = FillLayout::rectangle(target, pitch, extent, value)?;
+    let layout = layout.ok_or(Error::NoElements { what: "memset" })?;
+    context.ensure_same(target.allocation().context(), "the memory of a memset node")?;
+    Ok(Prepared { layout, owners: [Owner::from(target.allocation())].into_iter().collect() })
+}
+
+/// The driver's form of a fill.
+pub(crate) fn params(context: &Context, layout: &FillLayout) -> CUgraphNodeParams {
     let mut params = blank(CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMSET);
     let to = &mut params.__bindgen_anon_1;
-    to.memset.dst = fill.address;
-    // Of no meaning for one row, but it may not be less than the row.
-    to.memset.pitch = fill.count * usize::from(fill.width);
-    to.memset.value = fill.value;
-    to.memset.elementSize = u32::from(fill.width);
-    to.memset.width = fill.count;
-    to.memset.height = 1;
-    to.memset.ctx = context;
+    to.memset.dst = layout.address;
+    // Of no meaning for one row, but it may not be less than the row, and it is not.
+    to.memset.pitch = layout.pitch;
+    to.memset.value = layout.value;
+    to.memset.elementSize = u32::from(layout.element);
+    to.memset.width = layout.width;
+    to.memset.height = layout.height;
+    to.memset.ctx = context.as_raw();
     params
-}
-
-fn fill_of<T: Element>(target: &Slice<'_, T>, value: T) -> Result<Fill> {
-    let bytes = bytemuck::bytes_of(&value);
-    let value = match *bytes {
-        [a] => u32::from(a),
-        [a, b] => u32::from(u16::from_ne_bytes([a, b])),
-        [a, b, c, d] => u32::from_ne_bytes([a, b, c, d]),
-        _ => return Err(HandleError::FillSize { bytes: bytes.len() }.into()),
-    };
-    let (address, size) = (target.address(), bytes.len());
-    // A type whose alignment is less than its size may lie where the driver does not fill.
-    if !address.is_multiple_of(size as u64) {
-        return Err(HandleError::Cast { bytes: target.size_bytes(), address, size, align: size }.into());
-    }
-    Ok(Fill { address, value, width: size as u8, count: target.len() })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bytes_without_meaning_are_zero() {
-        let fill = Fill { address: 0x1000, value: 7, width: 4, count: 8 };
-        let params = params(core::ptr::without_provenance_mut(64), &fill);
-        assert_eq!((params.reserved0, params.reserved2), ([0; 3], 0));
-        // SAFETY: the union was zeroed as a whole before the fields were set, so that each byte has a value.
-        let bytes = unsafe { params.__bindgen_anon_1.asBytes };
-        let used = size_of::<cuda_sys::CUDA_MEMSET_NODE_PARAMS_v2>();
-        assert!(bytes[..used].iter().any(|byte| *byte != 0));
-        assert!(bytes[used..].iter().all(|byte| *byte == 0), "the driver refuses anything else");
-    }
 }

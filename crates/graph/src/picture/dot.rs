@@ -1,107 +1,96 @@
-//! The graph as text for Graphviz.
+//! A drawing as text for Graphviz.
 
 use core::fmt::{self, Write};
 
-use crate::detail::Detail;
-use crate::error::Result;
-use crate::graph::{Graph, Locked};
-use crate::kind::NodeKind;
-use crate::order::Index;
+use crate::picture::drawing::{Drawing, DrawnEdgeKind, DrawnNode, Family};
+use crate::picture::style::{box_style, edge_style};
 
-impl Graph {
-    /// The graph as DOT text: a box for each node with its name and what it does, and its edges.
-    ///
-    /// ```no_run
-    /// # fn example(graph: &cuda_graph::Graph) -> Result<(), Box<dyn std::error::Error>> {
-    /// std::fs::write("graph.dot", graph.to_dot()?)?; // then: dot -Tsvg graph.dot -o graph.svg
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// What the driver answers.
-    #[doc(alias = "cuGraphDebugDotPrint")]
-    pub fn to_dot(&self) -> Result<String> {
-        let picture = Picture::of(&mut self.enter()?)?;
-        Ok(picture.to_string())
-    }
-}
+/// A drawing as DOT text: a box for each node, a cluster for each node with graphs in it, styles for kinds of edges.
+pub(crate) struct Dot<'a>(pub(crate) &'a Drawing);
 
-/// What is drawn, taken in one look at the graph.
-struct Picture {
-    nodes: Vec<(u64, NodeKind, String)>,
-    edges: Vec<(u64, u64)>,
-}
-
-impl Picture {
-    fn of(locked: &mut Locked<'_>) -> Result<Self> {
-        let raw_nodes = locked.raw_nodes()?;
-        let raw_edges = locked.raw_edges()?;
-        let places = locked.indices(&raw_nodes)?;
-        let nodes = places.into_iter().filter_map(|index| drawn(locked, index)).collect();
-        let mut edges = Vec::with_capacity(raw_edges.len());
-        for (from, to) in raw_edges {
-            let (from, to) = (locked.index(from)?, locked.index(to)?);
-            edges.extend(locked.id(from).zip(locked.id(to)).map(|(from, to)| (from.number, to.number)));
-        }
-        Ok(Self { nodes, edges })
-    }
-}
-
-/// Number, kind and text of the node at a place.
-fn drawn(locked: &Locked<'_>, index: Index) -> Option<(u64, NodeKind, String)> {
-    let (id, row) = (locked.id(index)?, locked.at(index)?);
-    Some((id.number, row.detail.kind(), text(row.name.as_deref(), &row.display_name(id), &row.detail)))
-}
-
-/// The name, then what the node does if the name does not say it.
-fn text(given: Option<&str>, shown: &str, detail: &Detail) -> String {
-    let kind = detail.kind();
-    let mut text = shown.to_owned();
-    let default_name = given.is_none();
-    let facts = match detail {
-        Detail::Empty | Detail::Child { .. } | Detail::Other { .. } => String::new(),
-        // The default name has the kernel's in it.
-        Detail::Kernel { config, .. } if default_name => config.to_string(),
-        Detail::Kernel { kernel, config } => format!("{}, {config}", kernel.name()),
-        Detail::Memcpy { bytes, .. } => format!("{bytes} bytes"),
-        Detail::Memset { value, width, count, .. } => format!("{count} x {width} bytes = {value:#x}"),
-    };
-    if !default_name {
-        text.push('\n');
-        text.push_str(&kind.to_string());
-        if !facts.is_empty() {
-            text.push(' ');
-        }
-    } else if !facts.is_empty() {
-        text.push('\n');
-    }
-    text.push_str(&facts);
-    text
-}
-
-impl fmt::Display for Picture {
+impl fmt::Display for Dot<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(formatter, "digraph {{")?;
+        if !self.0.title.is_empty() {
+            writeln!(formatter, "    label={};", Quoted(&self.0.title))?;
+            writeln!(formatter, "    labelloc=t;")?;
+        }
+        writeln!(formatter, "    fontname=\"sans-serif\";")?;
         writeln!(formatter, "    node [shape=box, style=filled, fontname=\"sans-serif\"];")?;
-        for (number, kind, text) in &self.nodes {
-            let look = look(*kind);
-            writeln!(formatter, "    n{number} [label={}, {look}];", Quoted(text))?;
-        }
-        for (from, to) in &self.edges {
-            writeln!(formatter, "    n{from} -> n{to};")?;
-        }
+        writeln!(formatter, "    edge [fontname=\"sans-serif\", fontsize=10];")?;
+        body(formatter, self.0, "n", 0)?;
         writeln!(formatter, "}}")
     }
 }
 
-fn look(kind: NodeKind) -> &'static str {
-    match kind {
-        NodeKind::Empty => "shape=ellipse, fillcolor=\"#eeeeee\"",
-        NodeKind::Kernel => "fillcolor=\"#cfe8c9\"",
-        NodeKind::Memcpy => "fillcolor=\"#cbdcf2\"",
-        NodeKind::Memset => "fillcolor=\"#f5e3b8\"",
-        _ => "fillcolor=\"#ffffff\"",
+/// Nodes and edges of a drawing, with names of nodes that begin with a prefix of its own.
+fn body(out: &mut fmt::Formatter<'_>, drawing: &Drawing, prefix: &str, depth: usize) -> fmt::Result {
+    let indent = Indent(depth + 1);
+    for node in &drawing.nodes {
+        if node.children.is_empty() {
+            write_node(out, node, prefix, depth)?;
+            continue;
+        }
+        writeln!(out, "{indent}subgraph \"cluster_{prefix}{}\" {{", node.id)?;
+        let style = box_style(node.kind.family);
+        writeln!(
+            out,
+            "{indent}    label=\"\"; style=\"rounded,filled\"; color=\"{}\"; fillcolor=\"{}\";",
+            style.strong, style.fill
+        )?;
+        write_node(out, node, prefix, depth + 1)?;
+        for (number, (label, child)) in node.children.iter().enumerate() {
+            let inner = format!("{prefix}{}_{number}_", node.id);
+            writeln!(out, "{indent}    subgraph \"cluster_{inner}\" {{")?;
+            writeln!(out, "{indent}        label={}; fillcolor=\"#ffffff\";", Quoted(label))?;
+            body(out, child, &inner, depth + 2)?;
+            writeln!(out, "{indent}    }}")?;
+        }
+        writeln!(out, "{indent}}}")?;
+    }
+    for edge in &drawing.edges {
+        write!(out, "{indent}{prefix}{} -> {prefix}{}", edge.from, edge.to)?;
+        if edge.kind != DrawnEdgeKind::Full {
+            let style = edge_style(&edge.kind);
+            let label = edge.kind.to_string();
+            write!(out, " [style={}, color=\"{}\", tooltip={}", style.dot, style.colour, Quoted(&label))?;
+            if matches!(edge.kind, DrawnEdgeKind::Other(_)) {
+                write!(out, ", label={}", Quoted(&label))?;
+            }
+            write!(out, "]")?;
+        }
+        writeln!(out, ";")?;
+    }
+    Ok(())
+}
+
+fn write_node(out: &mut fmt::Formatter<'_>, node: &DrawnNode, prefix: &str, depth: usize) -> fmt::Result {
+    let style = box_style(node.kind.family);
+    let indent = Indent(depth + 1);
+    write!(out, "{indent}{prefix}{} [label={}", node.id, Quoted(&text(node)))?;
+    if node.kind.family == Family::Empty {
+        write!(out, ", shape=ellipse")?;
+    }
+    writeln!(out, ", fillcolor=\"{}\", color=\"{}\"];", style.fill, style.strong)
+}
+
+/// The name, then the kind unless the name begins with it, then what the node does.
+fn text(node: &DrawnNode) -> String {
+    let mut lines = vec![node.name.clone()];
+    let label = &node.kind.label;
+    if !node.name.starts_with(label.as_str()) {
+        lines.push(label.clone());
+    }
+    lines.extend(node.details.iter().cloned());
+    lines.extend(node.marks.iter().map(|mark| format!("[{mark}]")));
+    lines.join("\n")
+}
+
+struct Indent(usize);
+
+impl fmt::Display for Indent {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (0..self.0).try_for_each(|_| formatter.write_str("    "))
     }
 }
 
@@ -128,6 +117,12 @@ impl fmt::Display for Quoted<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::picture::drawing::{DrawnEdge, DrawnKind};
+
+    fn node(id: u32, family: Family, label: &str, name: &str) -> DrawnNode {
+        let kind = DrawnKind { family, label: label.to_owned() };
+        DrawnNode { id, kind, name: name.to_owned(), details: vec![], children: vec![], marks: vec![] }
+    }
 
     #[test]
     fn text_is_escaped() {
@@ -136,26 +131,39 @@ mod tests {
 
     #[test]
     fn a_picture_has_nodes_and_edges() {
-        let picture = Picture {
-            nodes: vec![
-                (0, NodeKind::Empty, "start".to_owned()),
-                (7, NodeKind::Memset, "memset#7".to_owned()),
-            ],
-            edges: vec![(0, 7)],
-        };
-        let dot = picture.to_string();
-        assert!(dot.starts_with("digraph {\n") && dot.ends_with("    n0 -> n7;\n}\n"), "{dot}");
+        let nodes =
+            vec![node(0, Family::Empty, "empty", "start"), node(7, Family::Fill, "memset", "memset#7")];
+        let edges = vec![
+            DrawnEdge { from: 0, to: 7, kind: DrawnEdgeKind::Full },
+            DrawnEdge { from: 7, to: 0, kind: DrawnEdgeKind::Programmatic },
+        ];
+        let dot = Dot(&Drawing { title: String::new(), nodes, edges }).to_string();
+        assert!(dot.starts_with("digraph {\n") && dot.ends_with("}\n"), "{dot}");
+        assert!(dot.contains("    n0 -> n7;\n") && dot.contains("    n7 -> n0 [style=dashed"), "{dot}");
         assert!(dot.contains("n7 [label=\"memset#7\", fillcolor="), "{dot}");
+        assert!(dot.contains("n0 [label=\"start\\nempty\", shape=ellipse"), "{dot}");
     }
 
     #[test]
-    fn a_given_name_is_followed_by_the_kind() {
-        let memset = Detail::Memset { address: 0x100, value: 255, width: 4, count: 16 };
-        assert_eq!(text(None, "memset#7", &memset), "memset#7\n16 x 4 bytes = 0xff");
-        assert_eq!(text(Some("clear"), "clear", &memset), "clear\nmemset 16 x 4 bytes = 0xff");
-        assert_eq!(text(Some("join"), "join", &Detail::Empty), "join\nempty");
-        assert_eq!(text(None, "empty#7", &Detail::Empty), "empty#7");
-        // A name may look like one that the library gives.
-        assert_eq!(text(Some("memset#7"), "memset#7", &Detail::Empty), "memset#7\nempty");
+    fn a_child_is_a_cluster_with_names_of_its_own() {
+        let mut outer = node(3, Family::Child, "child graph", "step");
+        let inner = Drawing { nodes: vec![node(3, Family::Kernel, "kernel", "inner")], ..Drawing::default() };
+        outer.children = vec![("once".to_owned(), inner)];
+        let drawing = Drawing { title: "whole".to_owned(), nodes: vec![outer], edges: vec![] };
+        let dot = Dot(&drawing).to_string();
+        assert!(dot.contains("subgraph \"cluster_n3\" {"), "{dot}");
+        assert!(dot.contains("label=\"once\"") && dot.contains("label=\"whole\""), "{dot}");
+        assert!(dot.contains("n3_0_3 [label=\"inner\\nkernel\""), "{dot}");
+        assert_eq!(dot.matches('{').count(), dot.matches('}').count());
+    }
+
+    #[test]
+    fn the_name_is_followed_by_the_kind_unless_it_says_it() {
+        let mut memset = node(1, Family::Fill, "memset", "memset#7");
+        memset.details = vec!["16 x 4 bytes = 0xff".to_owned()];
+        assert_eq!(text(&memset), "memset#7\n16 x 4 bytes = 0xff");
+        memset.name = "clear".to_owned();
+        memset.marks = vec!["disabled".to_owned()];
+        assert_eq!(text(&memset), "clear\nmemset\n16 x 4 bytes = 0xff\n[disabled]");
     }
 }

@@ -66,6 +66,9 @@ impl Allocation {
     pub(super) fn pooled(home: &Stream, pool: Option<&MemPool>, bytes: usize) -> Result<Self> {
         home.context().ensure_usable()?;
         let address = if bytes == 0 { 0 } else { allocate_on(home, pool, bytes)? };
+        if let Some(pool) = pool.filter(|_| bytes > 0) {
+            pool.expect_frees_on(home);
+        }
         let backing = Backing::Pooled { home: home.clone(), pool: pool.cloned() };
         let mut allocation = Self::with(home.context(), address, bytes, backing);
         allocation.stamp();
@@ -298,7 +301,7 @@ impl Drop for Allocation {
             return;
         }
         match (&self.backing, *self.state.get_mut() & SHARED != 0) {
-            (Backing::Pooled { home, .. }, false) if self.free_on(home) => {}
+            (Backing::Pooled { home, pool }, false) if self.free_on(home, pool.as_ref()) => {}
             (Backing::Host(HostMemory { block: Some(block), .. }), false) => reaper::give(block.clone()),
             (Backing::Foreign(_), false) => {}
             _ => self.free_later(),
@@ -308,7 +311,7 @@ impl Drop for Allocation {
 
 impl Allocation {
     /// Frees it in the order of its home. False if that has to be left to the reaper.
-    fn free_on(&self, home: &Stream) -> bool {
+    fn free_on(&self, home: &Stream, pool: Option<&MemPool>) -> bool {
         let context = &self.context;
         let mode = capture_mode::relaxed(context.driver());
         // SAFETY: the memory is ours, and only its home has used it: every use is in front of this point.
@@ -322,11 +325,17 @@ impl Allocation {
             Err(error) => reaper::report("freeing a buffer", error),
             Ok(()) => {}
         }
+        if let Some(pool) = pool {
+            pool.note_free(home);
+        }
         true
     }
 
     fn order(&self) -> Box<Node<Free>> {
-        let pool = |pool: &MemPool| Arc::new(pool.clone()) as Arc<dyn Any + Send + Sync>;
+        let pool = |pool: &MemPool| {
+            pool.expect_fenced_frees();
+            Arc::new(pool.clone()) as Arc<dyn Any + Send + Sync>
+        };
         let device = |pool| Freed::Device { address: self.address, _pool: pool };
         let what = match &self.backing {
             Backing::Pooled { pool: own, .. } => device(own.as_ref().map(pool)),

@@ -2,20 +2,23 @@
 
 use core::ffi::{c_int, c_void};
 use core::fmt;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use cuda_sys::{
     CUmemAccess_flags, CUmemAccessDesc, CUmemAllocationHandleType, CUmemAllocationType, CUmemLocation,
     CUmemLocationType, CUmemPool_attribute as Attribute, CUmemPoolHandle_st, CUmemPoolProps, CUmemoryPool,
     Call,
 };
+use smallvec::SmallVec;
 
 use crate::capture_mode;
 use crate::context::Context;
 use crate::device::Device;
 use crate::error::Result;
 use crate::raw::{Raw, identity};
-use crate::reaper::{self, Object};
+use crate::reaper::{self, Object, RawStream, UnusedPool};
+use crate::stream::{Stream, WeakStream};
 
 /// What a pool is created with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -90,14 +93,27 @@ impl PoolAccess {
 struct PoolBox {
     raw: Raw<CUmemPoolHandle_st>,
     context: Context,
+    /// Whether it is destroyed with its last handle. Of other pools no notes are taken.
     owned: bool,
+    /// The streams on which its memory is freed.
+    homes: Mutex<SmallVec<[Home; 4]>>,
+    /// Whether some of its memory was or will be freed by the reaper.
+    fenced: AtomicBool,
 }
 
-/// A pool of device memory. [`Stream::zeros_from`](crate::Stream::zeros_from) allocates from it. It is destroyed with its last handle; buffers
-/// hold their pool.
+/// A stream on which memory of a pool is freed. It is not kept: once it is gone, its frees are done.
+struct Home {
+    stream: Weak<RawStream>,
+    handle: WeakStream,
+    id: u64,
+    /// The stream's count after the last free; 0 if there was none yet.
+    freed: u64,
+}
+
+/// A pool of device memory. [`Stream::zeros_from`](crate::Stream::zeros_from) allocates from it. Buffers hold their pool.
 ///
-/// Known fault: drivers (seen: 580) crash when a pool is destroyed while frees of its memory are still pending, and a drop does not wait for these. Keep
-/// one handle until the streams on which its buffers were dropped have been waited for.
+/// It is destroyed with its last handle if all frees of its memory are known to be done, as after [`Stream::synchronize_blocking`] on the streams on
+/// which its buffers were dropped; else by the reaper once they are. The drop waits for nothing.
 #[derive(Clone)]
 pub struct MemPool(Arc<PoolBox>);
 
@@ -158,7 +174,47 @@ impl Context {
 
 impl MemPool {
     pub(crate) fn wrap(context: &Context, raw: CUmemoryPool, owned: bool) -> Self {
-        Self(Arc::new(PoolBox { raw: Raw::new(raw), context: context.clone(), owned }))
+        if owned {
+            // Now rather than in a drop: frees may have to be waited for.
+            reaper::start();
+        }
+        let (homes, fenced) = (Mutex::default(), AtomicBool::new(false));
+        Self(Arc::new(PoolBox { raw: Raw::new(raw), context: context.clone(), owned, homes, fenced }))
+    }
+
+    /// Says that memory of it was allocated on `home` and will be freed there, so that [`note_free`](Self::note_free) allocates nothing.
+    pub(super) fn expect_frees_on(&self, home: &Stream) {
+        if !self.0.owned {
+            return;
+        }
+        let mut homes = self.0.homes();
+        if homes.iter().any(|known| known.id == home.id()) {
+            return;
+        }
+        homes.retain(|known| known.stream.strong_count() > 0);
+        homes.push(Home {
+            stream: Arc::downgrade(home.raw_stream()),
+            handle: WeakStream::of(home),
+            id: home.id(),
+            freed: 0,
+        });
+    }
+
+    /// Says that memory of it has just been freed in the order of `home`.
+    #[inline]
+    pub(super) fn note_free(&self, home: &Stream) {
+        if !self.0.owned {
+            return;
+        }
+        let ticket = home.ticket();
+        if let Some(known) = self.0.homes().iter_mut().find(|known| known.id == home.id()) {
+            known.freed = known.freed.max(ticket);
+        }
+    }
+
+    /// Says that memory of it will be freed by the reaper.
+    pub(super) fn expect_fenced_frees(&self) {
+        self.0.fenced.store(true, Ordering::Release);
     }
 
     /// The driver's own handle.
@@ -342,11 +398,32 @@ impl MemPool {
     }
 }
 
+impl PoolBox {
+    fn homes(&self) -> MutexGuard<'_, SmallVec<[Home; 4]>> {
+        self.homes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Home {
+    /// The stream, if the host has not seen its frees done.
+    fn at_work(&self) -> Option<Arc<RawStream>> {
+        let is_seen = self.freed == 0 || self.handle.has_synced(self.freed);
+        if is_seen { None } else { self.stream.upgrade() }
+    }
+}
+
 impl Drop for PoolBox {
     fn drop(&mut self) {
-        if self.owned {
-            reaper::destroy(&self.context, Object::Pool(self.raw));
+        if !self.owned || !reaper::may_call(&self.context) {
+            return;
         }
+        let homes = self.homes.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let homes: Vec<_> = homes.iter().filter_map(Home::at_work).collect();
+        let fenced = *self.fenced.get_mut();
+        if homes.is_empty() && !fenced {
+            return reaper::destroy(&self.context, Object::Pool(self.raw));
+        }
+        reaper::push_pool(UnusedPool { context: self.context.clone(), raw: self.raw, homes, fenced });
     }
 }
 

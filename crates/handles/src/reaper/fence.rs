@@ -9,17 +9,17 @@ use core::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cuda_sys::{
-    CUdeviceptr, CUevent_flags, CUevent_st, CUresult, CUstream, CUstream_flags, CUstream_st, Call,
-};
+use cuda_sys::{CUdeviceptr, CUevent_st, CUresult, CUstream, CUstream_flags, CUstream_st, Call};
 
 use super::list::{List, Node};
+use super::point::{is_reached, record_new, report_unless_expected};
+use super::pools::{self, Pools};
 use super::queue::{self, Object};
-use super::raw_stream::{RawStream, create_event};
+use super::raw_stream::RawStream;
 use super::spare::{self, HostBlock};
 use crate::capture_mode;
 use crate::context::Context;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::process;
 use crate::raw::Raw;
 
@@ -81,12 +81,14 @@ pub(crate) fn close(stream: &Arc<RawStream>) {
     if !process::is_running() {
         return;
     }
-    if !stream.is_in_fence() {
-        return stream.close();
+    if stream.is_in_fence() {
+        queue::expect_one();
+        stream.close();
+        queue::wake();
+    } else {
+        stream.close();
     }
-    queue::expect_one();
-    stream.close();
-    queue::wake();
+    pools::close_home(stream);
 }
 
 /// The reaper's own stream in one context.
@@ -106,6 +108,8 @@ pub(crate) struct Fences {
     held: Vec<Held>,
     /// Owners of memory that nothing uses any more; only where destructors may run are they dropped.
     owners: Vec<Arc<dyn Any + Send + Sync>>,
+    /// Pools without handles whose memory is still being freed.
+    pools: Pools,
 }
 
 /// What is let go when an event in a lane was reached.
@@ -118,12 +122,18 @@ struct Held {
 
 impl Fences {
     pub(crate) const fn new() -> Self {
-        Self { lanes: Vec::new(), postponed: Vec::new(), held: Vec::new(), owners: Vec::new() }
+        Self {
+            lanes: Vec::new(),
+            postponed: Vec::new(),
+            held: Vec::new(),
+            owners: Vec::new(),
+            pools: Pools::new(),
+        }
     }
 
     /// Whether something waits for a later try.
     pub(crate) fn has_postponed(&self) -> bool {
-        !(self.postponed.is_empty() && self.held.is_empty())
+        !(self.postponed.is_empty() && self.held.is_empty() && self.pools.is_empty())
             || members().iter().any(|member| member.gate().closed)
     }
 
@@ -137,7 +147,7 @@ impl Fences {
         core::mem::take(&mut self.owners)
     }
 
-    /// Frees what waits, and lets go of streams without handles. Returns how much was done. Runs nobody's destructors.
+    /// Frees what waits, and lets go of streams and pools without handles. Returns how much was done. Runs nobody's destructors.
     pub(crate) fn work(&mut self) -> usize {
         let mut done = self.look();
         let mut frees = core::mem::take(&mut self.postponed);
@@ -164,7 +174,10 @@ impl Fences {
             done +=
                 self.work_in(&context, mine, &before, closed.iter().filter(of_context).cloned().collect());
         }
-        done
+        let lanes = &self.lanes;
+        let lane = |context: &Context| lanes.iter().find(|lane| same(&lane.context, context));
+        // Last, as the frees above may have let go of pools.
+        done + self.pools.work(|context| lane(context).map(|lane| lane.stream.get()))
     }
 
     fn work_in(
@@ -236,7 +249,7 @@ impl Fences {
     fn look(&mut self) -> usize {
         let mut done = 0;
         for held in core::mem::take(&mut self.held) {
-            if held.is_reached() {
+            if is_reached(&held.context, held.event, "asking whether host memory is free") {
                 queue::destroy(&held.context, Object::Event(held.event));
                 done += self.release(held.frees);
             } else {
@@ -298,42 +311,6 @@ impl Fences {
     }
 }
 
-impl Held {
-    /// Whether the host may let go: the event was reached, or the context is lost and nothing runs in it any more.
-    fn is_reached(&self) -> bool {
-        if !queue::may_call(&self.context) {
-            return true;
-        }
-        let _mode = capture_mode::relaxed(self.context.driver());
-        // SAFETY: the event is ours and alive.
-        let code = unsafe { self.context.driver().cuEventQuery(self.event.get()) };
-        match code {
-            CUresult::CUDA_SUCCESS => true,
-            CUresult::CUDA_ERROR_NOT_READY => false,
-            code => match self.context.check(Call::cuEventQuery, code) {
-                Err(Error::ContextLost(_)) => true,
-                Err(error) => {
-                    report_unless_expected("asking whether host memory is free", error);
-                    false
-                }
-                Ok(()) => true,
-            },
-        }
-    }
-}
-
-/// A new event, recorded in the lane.
-fn record_new(context: &Context, lane: CUstream) -> Result<Raw<CUevent_st>> {
-    let event = create_event(context, CUevent_flags::CU_EVENT_DISABLE_TIMING.0)?;
-    // SAFETY: event and stream are alive.
-    let code = unsafe { context.driver().cuEventRecord(event.get(), lane) };
-    let recorded = context.check(Call::cuEventRecord, code);
-    if recorded.is_err() {
-        queue::destroy(context, Object::Event(event));
-    }
-    recorded.map(|()| event)
-}
-
 /// Whether both are one context of the driver; an adopted one may have several handles that differ.
 fn same(one: &Context, other: &Context) -> bool {
     one.as_raw() == other.as_raw()
@@ -364,22 +341,4 @@ fn leave(closed: Vec<Arc<RawStream>>) -> usize {
     drop(members);
     left.iter().for_each(|_| queue::one_done());
     left.len()
-}
-
-/// A capture going on, or a call that is not permitted on this thread, passes by itself.
-fn report_unless_expected(what: &'static str, error: Error) {
-    match error {
-        Error::Capturing { .. } | Error::Driver { code: CUresult::CUDA_ERROR_NOT_PERMITTED, .. } => {}
-        Error::Driver { code, .. } if is_of_capture(code) => {}
-        error => queue::report(what, error),
-    }
-}
-
-/// Codes of a capture that began meanwhile: trying later makes sense.
-fn is_of_capture(code: CUresult) -> bool {
-    let (first, last) = (
-        CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED.0,
-        CUresult::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD.0,
-    );
-    (first..=last).contains(&code.0)
 }

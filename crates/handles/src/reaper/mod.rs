@@ -10,14 +10,20 @@
 //! - What a user object owns is dropped by the reaper, never by the driver's thread.
 //! - Pinned and managed memory goes to a free list once the work that used it is done, and the next who asks gets it; foreign memory is given
 //!   back to its owner then. Plain device memory goes the way of buffers that other streams used.
+//! - A pool is destroyed at once if the host has seen all frees of its memory done, else by the reaper once it has: drivers crash otherwise.
 //! - Libraries are unloaded, and the free list is freed, by [`drain`] alone, since both make the launches of every thread wait.
 //! - After its context was lost, in a forked child and while the process exits, a drop makes no driver call.
 //!
 //! The reaper is a thread, started when something first waits for it, and a second one for destructors of other code, which may be slow. It keeps one stream per context. The end of the process stops it in
 //! bounded time.
 
+mod barrier;
+mod blocks;
 mod fence;
 mod list;
+mod own_block;
+mod point;
+mod pools;
 mod queue;
 mod raw_stream;
 mod spare;
@@ -29,6 +35,7 @@ pub use worker::drain;
 
 pub(crate) use fence::{Free, Freed, close, expect_across, join, push_free};
 pub(crate) use list::Node;
+pub(crate) use pools::{UnusedPool, push_pool};
 pub(crate) use queue::{
     Object, Payload, Unused, destroy, may_call, push_library, push_payload, report, set_starter, start,
 };

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::thread::Thread;
 
 use cuda_sys::{
-    CUevent_st, CUgraph_st, CUgraphExec_st, CUlib_st, CUmemPoolHandle_st, CUresult, CUstream_st,
-    CUuserObject_st, Call, Driver,
+    CUevent_st, CUextSemaphore_st, CUgraph_st, CUgraphExec_st, CUlib_st, CUmemPoolHandle_st, CUresult,
+    CUstream_st, CUuserObject_st, Call, Driver,
 };
 
 use super::list::{List, Node};
@@ -26,10 +26,12 @@ pub(crate) enum Object {
     Event(Raw<CUevent_st>),
     Graph(Raw<CUgraph_st>),
     GraphExec(Raw<CUgraphExec_st>),
-    /// A pool. Memory that came from it and is still in use stays.
+    /// A pool whose memory is free, or was never freed: pending frees crash the driver.
     Pool(Raw<CUmemPoolHandle_st>),
     /// A reference to a user object.
     Share(Raw<CUuserObject_st>),
+    /// A semaphore of another interface.
+    Semaphore(Raw<CUextSemaphore_st>),
 }
 
 /// An object whose destruction the driver refused where it was tried.
@@ -201,6 +203,10 @@ fn call_destroy(driver: &'static Driver, object: Object) -> (Call, CUresult) {
                 (Call::cuMemPoolDestroy, driver.cuMemPoolDestroy(raw.get()))
             }
             Object::Share(raw) => (Call::cuUserObjectRelease, driver.cuUserObjectRelease(raw.get(), 1)),
+            Object::Semaphore(raw) => {
+                let _mode = capture_mode::relaxed(driver);
+                (Call::cuDestroyExternalSemaphore, driver.cuDestroyExternalSemaphore(raw.get()))
+            }
         }
     }
 }
@@ -213,6 +219,7 @@ fn what(object: Object) -> &'static str {
         Object::GraphExec(_) => "destroying an executable graph",
         Object::Pool(_) => "destroying a memory pool",
         Object::Share(_) => "releasing a user object",
+        Object::Semaphore(_) => "destroying an external semaphore",
     }
 }
 

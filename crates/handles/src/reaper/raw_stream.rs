@@ -7,8 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use cuda_sys::{CUevent_flags, CUevent_st, CUresult, CUstream, CUstream_st, CUstreamCaptureStatus, Call};
 
+use super::own_block::{BLOCKS, own_block};
 use super::queue::{self, Object};
-use super::turns::{Alone, Shared, Turns};
+use super::turns::{Alone, CAPTURED, FOREIGN, Shared, Turns};
+use crate::brief::patiently;
 use crate::capture_mode;
 use crate::context::{Context, is_sticky};
 use crate::error::{Error, Result};
@@ -30,10 +32,9 @@ pub(crate) struct RawStream {
     /// The capture that the stream is in, 0 for none. Written with `turn` held exclusively.
     capture: AtomicU64,
     /// Shared by those who enqueue, from reading `capture` to the driver's answer; alone for what lets the stream enter or leave a capture. So
-    /// what is captured is always known to be.
+    /// what is captured is always known to be. Of its signs one says that `capture` is not 0, and the other one that somebody else may let the
+    /// stream enter a capture, so that the driver has to be asked.
     turn: Turns,
-    /// Whether somebody else may let the stream enter a capture, so that the driver has to be asked.
-    foreign: AtomicBool,
     /// Whether memory was allocated here, whose free may have to wait for this stream.
     is_home: AtomicBool,
     /// Whether the marker was recorded since [`is_idle_soon`](Self::is_idle_soon) last asked.
@@ -54,17 +55,21 @@ pub(crate) struct Gate {
 impl RawStream {
     pub(crate) fn new(context: &Context, raw: CUstream, owned: bool) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        let turn = Turns::new(id);
+        if !owned {
+            turn.set(FOREIGN);
+        }
         Self {
             raw: Raw::new(raw),
-            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            id,
             owned,
             context: context.clone(),
             marker: OnceLock::new(),
             gate: Mutex::new(Gate::default()),
             in_fence: AtomicBool::new(false),
             capture: AtomicU64::new(0),
-            turn: Turns::default(),
-            foreign: AtomicBool::new(!owned),
+            turn,
             is_home: AtomicBool::new(false),
             marked: AtomicBool::new(false),
         }
@@ -120,7 +125,7 @@ impl RawStream {
     /// While this is held the stream enters and leaves no capture of this library. Not twice on one thread.
     #[inline]
     pub(crate) fn enqueue(&self) -> Shared<'_> {
-        self.turn.share()
+        self.turn.share(own_block())
     }
 
     /// For entering or leaving a capture: nobody enqueues meanwhile. It waits for those who do, and for whoever waits for the stream, without
@@ -135,23 +140,27 @@ impl RawStream {
     }
 
     fn try_exclude(&self) -> Option<Alone<'_>> {
-        self.turn.try_alone()
+        self.turn.try_alone(&BLOCKS)
     }
 
     /// Under [`exclude`](Self::exclude).
     pub(crate) fn set_capture(&self, word: u64) {
         self.capture.store(word, Ordering::Release);
+        match word {
+            0 => self.turn.clear(CAPTURED),
+            _ => self.turn.set(CAPTURED),
+        }
     }
 
     /// From now on the driver is asked: somebody else's capture may reach this stream.
     pub(crate) fn set_foreign(&self) {
-        self.foreign.store(true, Ordering::Release);
+        self.turn.set(FOREIGN);
     }
 
     /// Whether somebody else may have let the stream enter a capture.
     #[inline]
     pub(crate) fn is_foreign(&self) -> bool {
-        self.foreign.load(Ordering::Acquire)
+        self.turn.signs() & FOREIGN != 0
     }
 
     fn capture_status(&self) -> (CUresult, bool) {
@@ -180,15 +189,14 @@ impl RawStream {
     /// report: that call is the one that was asked for.
     #[inline]
     pub(crate) fn refuse_capture(&self, what: &'static str) -> Result<()> {
-        match (self.capture(), self.is_foreign()) {
-            (0, false) => Ok(()),
-            (0, true) => self.refuse_foreign_capture(what),
-            _ => Err(Error::Capturing { what }),
-        }
+        if self.turn.signs() == 0 { Ok(()) } else { self.refuse_signed(what) }
     }
 
     #[cold]
-    fn refuse_foreign_capture(&self, what: &'static str) -> Result<()> {
+    fn refuse_signed(&self, what: &'static str) -> Result<()> {
+        if self.capture() != 0 {
+            return Err(Error::Capturing { what });
+        }
         match self.capture_status() {
             (CUresult::CUDA_SUCCESS, true) => Err(Error::Capturing { what }),
             (code, _) if is_sticky(code) => Ok(()),
@@ -342,22 +350,6 @@ impl RawStream {
         }
         let made = create_event(&self.context, CUevent_flags::CU_EVENT_DISABLE_TIMING.0)?;
         Ok(*self.marker.get_or_init(|| made))
-    }
-}
-
-/// Tries until it works.
-fn patiently<R>(mut attempt: impl FnMut() -> Option<R>) -> R {
-    let mut tries = 0_u32;
-    loop {
-        if let Some(result) = attempt() {
-            return result;
-        }
-        tries = tries.saturating_add(1);
-        if tries < 100 {
-            std::thread::yield_now();
-        } else {
-            std::thread::sleep(Duration::from_micros(50));
-        }
     }
 }
 

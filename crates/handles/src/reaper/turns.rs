@@ -1,18 +1,48 @@
-//! Many who use something, or one who changes it. Two atomic operations for a use: std's lock takes twice the time.
+//! Many who use something, or one who changes it. Using is cheap, changing need not be.
+//!
+//! Who uses writes the thing's number into a slot of the own thread ([`Block`]), passes the light half of a [barrier], and looks for a mark.
+//! Who changes sets the mark, passes the heavy half, and looks through the slots of all threads. Each has stored before it looks, so at least one
+//! of the two sees the other: a user that sees the mark takes its slot back and waits, a changer that sees a slot gives up and takes the mark back.
+//! So nobody waits while it stands in somebody's way, and no locked instruction is needed for a use.
+//!
+//! A thread without a block or with all slots full counts itself on the thing, where the mark is, by an atomic operation that takes the place of
+//! both store and look.
+//!
+//! What one has done the next one sees: users leave by a release store to the slot or the count, which the changer reads by an acquire load; the
+//! changer takes the mark back by a release, which users read by an acquire.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use super::barrier;
+use super::blocks::{Block, Blocks, Slot};
+use crate::sync::{AtomicU32, Ordering, spin_loop, yield_now};
 
-/// Set while somebody changes; below it those who use are counted.
+/// Set while somebody changes.
 const CHANGING: u32 = 1 << 31;
+/// Two signs that stand in the same word, so that who uses reads them along.
+pub(crate) const CAPTURED: u32 = 1 << 30;
+pub(crate) const FOREIGN: u32 = 1 << 29;
+const SIGNS: u32 = CAPTURED | FOREIGN;
+// Below them those are counted who use without a slot.
+
+/// How often a changer looks, some microseconds altogether: uses that are mostly over soon it outlasts, so that many short ones after another do
+/// not keep it off for ever.
+const LOOKS: u32 = if cfg!(loom) { 1 } else { 64 };
 
 /// Who has a turn.
-#[derive(Debug, Default)]
-pub(crate) struct Turns(AtomicU32);
+#[derive(Debug)]
+pub(crate) struct Turns {
+    number: u64,
+    state: AtomicU32,
+}
 
 /// One of those who use.
 #[derive(Debug)]
 #[must_use]
-pub(crate) struct Shared<'t>(&'t Turns);
+pub(crate) struct Shared<'t> {
+    turns: &'t Turns,
+    /// Where the turn is written down; else it is counted.
+    slot: Option<&'t Slot>,
+    signs: u32,
+}
 
 /// The one who changes.
 #[derive(Debug)]
@@ -20,98 +50,279 @@ pub(crate) struct Shared<'t>(&'t Turns);
 pub(crate) struct Alone<'t>(&'t Turns);
 
 impl Turns {
-    /// A turn to use. It waits while somebody changes, never for one who only wants to.
+    /// Of a thing whose number, not 0, is no other's.
+    pub(crate) fn new(number: u64) -> Self {
+        Self { number, state: AtomicU32::new(0) }
+    }
+
+    /// A turn to use, with the calling thread's block. It waits while somebody changes, never for one who only wants to.
     #[inline]
-    pub(crate) fn share(&self) -> Shared<'_> {
-        if self.0.fetch_add(1, Ordering::Acquire) & CHANGING != 0 {
-            self.share_later();
+    pub(crate) fn share<'t>(&'t self, block: Option<&'t Block>) -> Shared<'t> {
+        let slot = block.and_then(Block::slot);
+        let mut state = self.enter(slot);
+        if state & CHANGING != 0 {
+            state = self.enter_later(slot);
         }
-        Shared(self)
+        // Put together in one place, of values in registers.
+        Shared { turns: self, slot, signs: state & SIGNS }
+    }
+
+    /// As [`share`](Self::share); `None` while somebody changes.
+    #[cfg(loom)]
+    pub(crate) fn try_share<'t>(&'t self, block: Option<&'t Block>) -> Option<Shared<'t>> {
+        let slot = block.and_then(Block::slot);
+        let state = self.enter(slot);
+        let turn = Shared { turns: self, slot, signs: state & SIGNS };
+        // Else it is dropped.
+        (state & CHANGING == 0).then_some(turn)
+    }
+
+    /// Writes a use down, and gives the word read after that.
+    #[inline]
+    fn enter(&self, slot: Option<&Slot>) -> u32 {
+        let Some(slot) = slot else { return self.count() };
+        slot.fill(self.number);
+        barrier::light();
+        self.state.load(Ordering::Acquire)
     }
 
     #[cold]
-    fn share_later(&self) {
+    fn count(&self) -> u32 {
+        self.state.fetch_add(1, Ordering::Acquire)
+    }
+
+    #[inline]
+    fn leave(&self, slot: Option<&Slot>) {
+        match slot {
+            Some(slot) => slot.empty(),
+            None => self.uncount(),
+        }
+    }
+
+    #[cold]
+    fn uncount(&self) {
+        self.state.fetch_sub(1, Ordering::Release);
+    }
+
+    /// When the mark was found: takes the use back and begins again when the mark is gone.
+    #[cold]
+    fn enter_later(&self, slot: Option<&Slot>) -> u32 {
         loop {
-            self.0.fetch_sub(1, Ordering::Relaxed);
-            while self.0.load(Ordering::Relaxed) & CHANGING != 0 {
-                std::thread::yield_now();
+            self.leave(slot);
+            while self.state.load(Ordering::Relaxed) & CHANGING != 0 {
+                yield_now();
             }
-            if self.0.fetch_add(1, Ordering::Acquire) & CHANGING == 0 {
-                return;
+            let state = self.enter(slot);
+            if state & CHANGING == 0 {
+                return state;
             }
         }
     }
 
-    /// A turn to change, if nobody has any.
-    pub(crate) fn try_alone(&self) -> Option<Alone<'_>> {
-        let free = self.0.compare_exchange(0, CHANGING, Ordering::Acquire, Ordering::Relaxed);
-        free.ok().map(|_| Alone(self))
+    /// Which of the two signs stand.
+    #[inline]
+    pub(crate) fn signs(&self) -> u32 {
+        self.state.load(Ordering::Acquire) & SIGNS
+    }
+
+    /// Sets a sign. Users that have their turn already do not see it.
+    pub(crate) fn set(&self, sign: u32) {
+        self.state.fetch_or(sign & SIGNS, Ordering::AcqRel);
+    }
+
+    /// Takes a sign back.
+    pub(crate) fn clear(&self, sign: u32) {
+        self.state.fetch_and(!(sign & SIGNS), Ordering::AcqRel);
+    }
+
+    /// A turn to change, if nobody has any. `blocks` are those of all threads.
+    pub(crate) fn try_alone(&self, blocks: &Blocks) -> Option<Alone<'_>> {
+        if self.state.fetch_or(CHANGING, Ordering::AcqRel) & CHANGING != 0 {
+            return None;
+        }
+        let alone = Alone(self);
+        barrier::heavy();
+        let free = || self.state.load(Ordering::Acquire) & !SIGNS == CHANGING && !blocks.have(self.number);
+        let mut looks = 1;
+        while !free() {
+            if looks == LOOKS {
+                return None;
+            }
+            looks += 1;
+            spin_loop();
+        }
+        Some(alone)
+    }
+}
+
+impl Shared<'_> {
+    /// Which of the two signs stood at the beginning of the turn.
+    #[inline]
+    pub(crate) fn signs(&self) -> u32 {
+        self.signs
     }
 }
 
 impl Drop for Shared<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.0.0.fetch_sub(1, Ordering::Release);
+        self.turns.leave(self.slot);
     }
 }
 
 impl Drop for Alone<'_> {
     fn drop(&mut self) {
         // Others may have counted themselves in for a moment.
-        self.0.0.fetch_and(!CHANGING, Ordering::Release);
+        self.0.state.fetch_and(!CHANGING, Ordering::Release);
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
+    use super::super::own_block::{BLOCKS, own_block};
     use super::*;
+    use std::sync::atomic::AtomicU64;
+
+    /// Numbers that no stream of these tests has.
+    fn turns() -> Turns {
+        static NEXT: AtomicU64 = AtomicU64::new(1 << 40);
+        Turns::new(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// The two ways to share.
+    type Block = Option<&'static super::Block>;
+    const WAYS: [fn() -> Block; 2] = [own_block, || None];
 
     #[test]
     fn users_and_changers_exclude_each_other() {
-        let turns = Turns::default();
-        let (one, two) = (turns.share(), turns.share());
-        assert!(turns.try_alone().is_none());
-        drop((one, two));
-        let alone = turns.try_alone();
-        assert!(alone.is_some() && turns.try_alone().is_none());
-        drop(alone);
-        drop(turns.share());
-        assert!(turns.try_alone().is_some());
+        for way in WAYS {
+            let turns = turns();
+            let (one, two) = (turns.share(way()), turns.share(way()));
+            assert!(turns.try_alone(&BLOCKS).is_none());
+            drop(one);
+            assert!(turns.try_alone(&BLOCKS).is_none());
+            drop(two);
+            let alone = turns.try_alone(&BLOCKS);
+            assert!(alone.is_some() && turns.try_alone(&BLOCKS).is_none());
+            drop(alone);
+            drop(turns.share(way()));
+            assert!(turns.try_alone(&BLOCKS).is_some());
+        }
+    }
+
+    #[test]
+    fn uses_of_one_thing_do_not_keep_another_from_being_changed() {
+        let (one, other) = (turns(), turns());
+        let _turn = one.share(own_block());
+        assert!(other.try_alone(&BLOCKS).is_some());
+    }
+
+    #[test]
+    fn a_thread_can_use_any_number_of_things_and_leave_them_in_any_order() {
+        let things: Vec<_> = (0..20).map(|_| turns()).collect();
+        let mut held: Vec<_> = things.iter().map(|turns| turns.share(own_block())).collect();
+        let free = || things.iter().filter(|turns| turns.try_alone(&BLOCKS).is_some()).count();
+        for left in (0..20).rev() {
+            assert_eq!(free(), 19 - left);
+            drop(held.swap_remove(left / 2));
+        }
+        assert_eq!(free(), 20);
+    }
+
+    #[test]
+    fn a_turn_taken_on_one_thread_can_be_left_on_another() {
+        let turns = turns();
+        std::thread::scope(|scope| {
+            let turn = scope.spawn(|| turns.share(own_block())).join().expect("it does not panic");
+            // The thread has ended, and its block may be another's.
+            assert!(turns.try_alone(&BLOCKS).is_none());
+            scope.spawn(move || drop(turn));
+        });
+        assert!(turns.try_alone(&BLOCKS).is_some());
+    }
+
+    #[test]
+    fn a_destructor_that_runs_while_its_thread_ends_can_share() {
+        struct Shares(std::sync::Arc<Turns>);
+        impl Drop for Shares {
+            fn drop(&mut self) {
+                let _turn = self.0.share(own_block());
+                assert!(self.0.try_alone(&BLOCKS).is_none());
+            }
+        }
+        thread_local!(static LATE: core::cell::RefCell<Option<Shares>> = const { core::cell::RefCell::new(None) });
+        let turns = std::sync::Arc::new(turns());
+        for before in [false, true] {
+            let shares = Shares(std::sync::Arc::clone(&turns));
+            let thread = std::thread::spawn(move || {
+                if before {
+                    let _ = own_block();
+                }
+                LATE.set(Some(shares));
+                let _ = own_block();
+            });
+            thread.join().expect("it does not panic");
+            assert!(turns.try_alone(&BLOCKS).is_some());
+        }
+    }
+
+    #[test]
+    fn threads_that_have_ended_leave_their_blocks_to_others() {
+        let address = || std::thread::spawn(|| own_block().map(|block| core::ptr::from_ref(block).addr()));
+        let mut blocks: Vec<_> = (0..200).map(|_| address().join().expect("it does not panic")).collect();
+        blocks.sort_unstable();
+        blocks.dedup();
+        // Other tests have threads of their own.
+        assert!(blocks.len() < 100, "{} blocks for 200 threads", blocks.len());
+    }
+
+    struct Count(core::cell::UnsafeCell<u64>);
+    // SAFETY: it is read and written with a turn alone, or read with a shared one.
+    unsafe impl Sync for Count {}
+
+    impl Count {
+        fn add(&self, _alone: Alone<'_>) {
+            // SAFETY: alone.
+            unsafe { *self.0.get() += 1 };
+        }
+
+        fn read(&self, _turn: &Shared<'_>) -> u64 {
+            // SAFETY: nobody changes it meanwhile.
+            unsafe { *self.0.get() }
+        }
+    }
+
+    fn patiently(turns: &Turns) -> Alone<'_> {
+        loop {
+            match turns.try_alone(&BLOCKS) {
+                Some(alone) => return alone,
+                None => yield_now(),
+            }
+        }
     }
 
     #[test]
     fn nothing_is_lost_under_contention() {
-        struct Count(core::cell::UnsafeCell<u64>);
-        // SAFETY: it is read and written with a turn alone, or read with a shared one.
-        unsafe impl Sync for Count {}
-        let (turns, count) = (Turns::default(), Count(core::cell::UnsafeCell::new(0)));
-        std::thread::scope(|scope| {
-            for _ in 0..2 {
-                scope.spawn(|| {
-                    let shared = &count;
-                    for _ in 0..2_000 {
-                        let alone = loop {
-                            match turns.try_alone() {
-                                Some(alone) => break alone,
-                                None => std::thread::yield_now(),
-                            }
-                        };
-                        // SAFETY: alone.
-                        unsafe { *shared.0.get() += 1 };
-                        drop(alone);
-                    }
-                });
-                scope.spawn(|| {
-                    let shared = &count;
-                    for _ in 0..2_000 {
-                        let _turn = turns.share();
-                        // SAFETY: nobody changes it meanwhile.
-                        assert!(unsafe { *shared.0.get() } <= 4_000);
-                    }
-                });
-            }
-        });
-        assert_eq!(count.0.into_inner(), 4_000);
+        const CHANGES: u64 = 500;
+        for ways in [[WAYS[0], WAYS[0]], [WAYS[1], WAYS[1]], WAYS] {
+            let (turns, count) = (turns(), Count(core::cell::UnsafeCell::new(0)));
+            std::thread::scope(|scope| {
+                for way in ways {
+                    scope.spawn(|| (0..CHANGES).for_each(|_| count.add(patiently(&turns))));
+                    let (turns, count) = (&turns, &count);
+                    // Users that never pause keep nobody off.
+                    scope.spawn(move || {
+                        let mut seen = 0;
+                        while seen < 2 * CHANGES {
+                            let turn = turns.share(way());
+                            let now = count.read(&turn);
+                            assert!(now >= seen && now == count.read(&turn));
+                            seen = now;
+                        }
+                    });
+                }
+            });
+            assert_eq!(count.0.into_inner(), 2 * CHANGES);
+        }
     }
 }

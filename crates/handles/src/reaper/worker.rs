@@ -15,7 +15,9 @@ use super::list::Node;
 use super::queue::{self, LIBRARIES, OBJECTS, PAYLOADS, Unused};
 use super::raw_stream::RawStream;
 use super::spare;
+use crate::callback;
 use crate::capture_mode;
+use crate::context::Context;
 use crate::process;
 
 /// Whose turn it is to do the work: the reaper's thread, or one that drains.
@@ -41,15 +43,19 @@ const PATIENCE: Duration = Duration::from_millis(500);
 ///
 /// This is the only place where libraries are unloaded and pinned and managed memory is freed. The driver waits for all running work of the device
 /// in these calls, and while it does, launches of other threads wait as well: drain where that is no matter. Nothing else here waits
-/// for the device; memory is freed in stream order. What the driver forbids at the moment (a stream whose work has to be waited for is capturing; this is a host function) stays
+/// for the device; memory is freed in stream order. What the driver forbids at the moment (a stream whose work has to be waited for is capturing) stays
 /// [`pending`](super::pending).
 ///
 /// Callable from any thread. From a destructor that the reaper runs it does nothing and returns 0. Do not hold a lock that such a destructor
 /// takes.
+///
+/// Inside a host function, and in a destructor that the driver runs, it does nothing and returns 0 as well: the driver permits some of the calls
+/// there, and they would wait for the work that waits for the function itself.
 #[doc(alias = "cuLibraryUnload")]
 #[doc(alias = "cuMemFreeHost")]
 pub fn drain() -> usize {
-    if WORKING.get() || !process::is_running() {
+    // Asked before the turn, which somebody may hold who waits for this function. Where every context is lost, nothing waits any more.
+    if WORKING.get() || !process::is_running() || Context::any_is_usable() && callback::is_inside() {
         return 0;
     }
     as_worker(|| rounds(true))

@@ -9,10 +9,10 @@ use cuda_sys::{
 };
 
 use super::Entries;
+use super::graph_add::read_nodes;
 use crate::code::{Answer, INVALID_VALUE};
-use crate::gate::{put, put_if, required, slice};
+use crate::gate::{put, put_if, required};
 use crate::graph::capture::{self, Info};
-use crate::graph::edge;
 use crate::graph::edge_data::Edge;
 use crate::graph::store::graphs;
 use crate::handle::{number, to_raw};
@@ -78,24 +78,6 @@ unsafe fn write_info(stream: &Arc<Stream>, out: &InfoOut) -> Answer {
     }
 }
 
-/// # Safety
-/// The arrays are null or valid for `count` elements.
-unsafe fn read_nodes(
-    nodes: *const CUgraphNode,
-    edges: *const CUgraphEdgeData,
-    count: usize,
-) -> Answer<Vec<(u64, Edge)>> {
-    // SAFETY: the caller's promise.
-    let nodes = unsafe { slice(nodes, count)? };
-    let mut read = Vec::with_capacity(count);
-    for (index, node) in nodes.iter().enumerate() {
-        // SAFETY: the caller's promise.
-        let data = if edges.is_null() { None } else { Some(unsafe { &*edges.add(index) }) };
-        read.push((number(*node), edge::parse(data)?));
-    }
-    Ok(read)
-}
-
 fn update(h_stream: CUstream, nodes: &[(u64, Edge)], flags: c_uint) -> Answer {
     const REPLACE: c_uint = 1;
     let stream = stream::get(number(h_stream))?;
@@ -106,11 +88,11 @@ fn update(h_stream: CUstream, nodes: &[(u64, Edge)], flags: c_uint) -> Answer {
 }
 
 entries! {
-    owned fn cuStreamBeginCapture(h_stream: CUstream, mode: CUstreamCaptureMode) {
+    owned_in_callbacks fn cuStreamBeginCapture(h_stream: CUstream, mode: CUstreamCaptureMode) {
         capture::begin(&*stream::get(number(h_stream))?, mode, None)
     }
 
-    owned fn cuStreamBeginCaptureToGraph(
+    owned_in_callbacks fn cuStreamBeginCaptureToGraph(
         h_stream: CUstream,
         graph: CUgraph,
         dependencies: *const CUgraphNode,
@@ -121,19 +103,14 @@ entries! {
         let stream = stream::get(number(h_stream))?;
         let nodes = read_nodes(dependencies, data, count)?;
         let plain = nodes.iter().all(|(_, edge)| edge.is_plain());
-        let handles: Vec<u64> = nodes.iter().map(|(node, _)| *node).collect();
-        {
-            let all = graphs();
-            all.graph(number(graph))?;
-            all.check_dependencies(number(graph), &handles)?;
-        }
+        graphs().check_dependencies(number(graph), &nodes)?;
         if !plain {
             return Err(INVALID_VALUE);
         }
         capture::begin(&stream, mode, Some((number(graph), nodes)))
     }
 
-    owned fn cuStreamEndCapture(h_stream: CUstream, graph: *mut CUgraph) {
+    owned_in_callbacks fn cuStreamEndCapture(h_stream: CUstream, graph: *mut CUgraph) {
         put_if(graph, core::ptr::null_mut());
         let ended = capture::end(&*stream::get(number(h_stream))?)?;
         put_if(graph, to_raw(ended));
@@ -146,7 +123,7 @@ entries! {
         write_info(&stream, &out)
     }
 
-    owned fn cuStreamGetCaptureInfo(
+    owned_in_callbacks fn cuStreamGetCaptureInfo(
         h_stream: CUstream,
         status: *mut Status,
         id: *mut cuuint64_t,
@@ -158,7 +135,7 @@ entries! {
         write_info(&stream, &InfoOut { status, id, graph, nodes, edges: core::ptr::null_mut(), count })
     }
 
-    owned fn cuStreamGetCaptureInfo_v12030(
+    owned_in_callbacks fn cuStreamGetCaptureInfo_v12030(
         h_stream: CUstream,
         status: *mut Status,
         id: *mut cuuint64_t,

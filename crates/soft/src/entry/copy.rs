@@ -12,7 +12,7 @@ use crate::copy::{self, Copy3, Fill, Place, Promised};
 use crate::fault;
 use crate::gate::required;
 use crate::graph::capture;
-use crate::graph::payload::{CopyNode, FillNode, Payload};
+use crate::graph::task::{CopyNode, FillNode, Task};
 use crate::handle::number;
 use crate::stream::{self, Stream};
 
@@ -57,8 +57,8 @@ unsafe fn enqueue(copy: Copy3, stream: &Arc<Stream>, wait: bool) -> Answer {
     }
     if capture::is_captured(stream)? {
         let context = stream.context.handle;
-        return capture::add(stream, Payload::Copy(CopyNode { raw: copy.describe(), copy, context }), false)
-            .map(drop);
+        let node = CopyNode { raw: copy.describe(), copy, context };
+        return capture::add(stream, Task::Copy(Arc::new(node)), false).map(drop);
     }
     // SAFETY: the caller's promise.
     let staged = unsafe { copy.stage() };
@@ -135,7 +135,7 @@ fn fill(fill: Fill, stream: Option<CUstream>) -> Answer {
             return Err(INVALID_VALUE);
         }
         let context = on.context.handle;
-        return capture::add(&on, Payload::Fill(FillNode { fill, context }), false).map(drop);
+        return capture::add(&on, Task::Fill(FillNode { fill, context }), false).map(drop);
     }
     fill.check(Promised::No)?;
     let ticket = on.push(move || fill.run(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS));
@@ -210,7 +210,7 @@ entries! {
         fill(row(dst, value.into(), 1, n), None)
     }
 
-    owned fn cuMemsetD8Async(dst: CUdeviceptr, value: c_uchar, n: usize, h_stream: CUstream) {
+    owned_in_callbacks fn cuMemsetD8Async(dst: CUdeviceptr, value: c_uchar, n: usize, h_stream: CUstream) {
         fill(row(dst, value.into(), 1, n), Some(h_stream))
     }
 
@@ -218,7 +218,7 @@ entries! {
         fill(row(dst, value.into(), 2, n), None)
     }
 
-    owned fn cuMemsetD16Async(dst: CUdeviceptr, value: c_ushort, n: usize, h_stream: CUstream) {
+    owned_in_callbacks fn cuMemsetD16Async(dst: CUdeviceptr, value: c_ushort, n: usize, h_stream: CUstream) {
         fill(row(dst, value.into(), 2, n), Some(h_stream))
     }
 
@@ -226,7 +226,7 @@ entries! {
         fill(row(dst, value, 4, n), None)
     }
 
-    owned fn cuMemsetD32Async(dst: CUdeviceptr, value: c_uint, n: usize, h_stream: CUstream) {
+    owned_in_callbacks fn cuMemsetD32Async(dst: CUdeviceptr, value: c_uint, n: usize, h_stream: CUstream) {
         fill(row(dst, value, 4, n), Some(h_stream))
     }
 
@@ -234,7 +234,7 @@ entries! {
         fill(Fill { pitch, height, ..row(dst, value.into(), 1, width) }, None)
     }
 
-    owned fn cuMemsetD2D8Async(
+    owned_in_callbacks fn cuMemsetD2D8Async(
         dst: CUdeviceptr,
         pitch: usize,
         value: c_uchar,
@@ -249,7 +249,7 @@ entries! {
         fill(Fill { pitch, height, ..row(dst, value.into(), 2, width) }, None)
     }
 
-    owned fn cuMemsetD2D16Async(
+    owned_in_callbacks fn cuMemsetD2D16Async(
         dst: CUdeviceptr,
         pitch: usize,
         value: c_ushort,
@@ -264,7 +264,7 @@ entries! {
         fill(Fill { pitch, height, ..row(dst, value, 4, width) }, None)
     }
 
-    owned fn cuMemsetD2D32Async(
+    owned_in_callbacks fn cuMemsetD2D32Async(
         dst: CUdeviceptr,
         pitch: usize,
         value: c_uint,

@@ -9,7 +9,7 @@ use crate::code::{Answer, INVALID_HANDLE, INVALID_VALUE, NOT_READY, OPERATING_SY
 use crate::context::current;
 use crate::gate::{put, required};
 use crate::graph::capture;
-use crate::graph::payload::Payload;
+use crate::graph::task::Task;
 use crate::handle::{number, to_raw};
 use crate::records::Records;
 use crate::{capture_mode, event, fault, stream};
@@ -42,7 +42,7 @@ fn record(h_event: CUevent, h_stream: CUstream, external: bool) -> Answer {
         capture::forget_event(number(h_event));
         event.record(&stream);
     } else if external {
-        capture::add(&stream, Payload::EventRecord(number(h_event)), false)?;
+        capture::add(&stream, Task::EventRecord(number(h_event)), false)?;
     } else {
         capture::record(&stream, number(h_event));
     }
@@ -71,18 +71,18 @@ entries! {
         Ok(())
     }
 
-    owned fn cuEventRecord(h_event: CUevent, h_stream: CUstream) {
+    owned_in_callbacks fn cuEventRecord(h_event: CUevent, h_stream: CUstream) {
         record(h_event, h_stream, false)
     }
 
-    owned fn cuEventRecordWithFlags(h_event: CUevent, h_stream: CUstream, flags: c_uint) {
+    owned_in_callbacks fn cuEventRecordWithFlags(h_event: CUevent, h_stream: CUstream, flags: c_uint) {
         if flags > 1 {
             return Err(INVALID_VALUE);
         }
         record(h_event, h_stream, flags == 1)
     }
 
-    owned fn cuEventQuery(h_event: CUevent) {
+    owned_in_callbacks fn cuEventQuery(h_event: CUevent) {
         let event = event::get(number(h_event))?;
         capture::check_event(number(h_event), true)?;
         capture_mode::check_call()?;
@@ -91,7 +91,7 @@ entries! {
         if done { Ok(()) } else { Err(NOT_READY) }
     }
 
-    owned fn cuEventSynchronize(h_event: CUevent) {
+    owned_in_callbacks fn cuEventSynchronize(h_event: CUevent) {
         let event = event::get(number(h_event))?;
         capture::check_event(number(h_event), true)?;
         capture_mode::check_call()?;
@@ -101,7 +101,7 @@ entries! {
         fault::check_device(event.context.device)
     }
 
-    owned fn cuEventElapsedTime(milliseconds: *mut f32, h_start: CUevent, h_end: CUevent) {
+    owned_in_callbacks fn cuEventElapsedTime(milliseconds: *mut f32, h_start: CUevent, h_end: CUevent) {
         required(milliseconds)?;
         let (start, end) = (event::get(number(h_start))?, event::get(number(h_end))?);
         capture::check_event(number(h_start), false)?;

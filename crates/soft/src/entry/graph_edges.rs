@@ -7,7 +7,8 @@ use crate::code::{Answer, INVALID_VALUE, LOSSY_QUERY};
 use crate::gate::{required, slice};
 use crate::graph::edge;
 use crate::graph::edge_data::Edge;
-use crate::graph::store::graphs;
+use crate::graph::ordered::Ordered;
+use crate::graph::store::{Graphs, Node, graphs};
 use crate::handle::{number, to_raw};
 
 pub(super) const fn add(entries: Entries) -> Entries {
@@ -37,7 +38,7 @@ unsafe fn each_edge(
     from: *const CUgraphNode,
     to: *const CUgraphNode,
     count: usize,
-    act: impl Fn(&mut crate::graph::store::Graphs, usize, u64, u64) -> Answer,
+    act: impl Fn(&mut Graphs, usize, u64, u64) -> Answer,
 ) -> Answer {
     let mut all = graphs();
     all.graph(number(graph))?;
@@ -113,13 +114,14 @@ unsafe fn write_data(edges: &[Edge], out: *mut CUgraphEdgeData, room: usize) -> 
 /// # Safety
 /// The buffers are null or valid for `*count` elements.
 unsafe fn write_neighbours(
-    list: Vec<(u64, Edge)>,
+    node: CUgraphNode,
+    which: fn(&Node) -> &Ordered<Edge>,
     out: *mut CUgraphNode,
     data: *mut CUgraphEdgeData,
     count: *mut usize,
 ) -> Answer {
     required(count)?;
-    let (nodes, edges): (Vec<u64>, Vec<Edge>) = list.into_iter().unzip();
+    let (nodes, edges): (Vec<u64>, Vec<Edge>) = which(graphs().node(number(node))?).iter().unzip();
     if !out.is_null() {
         // SAFETY: the caller's promise.
         unsafe { write_data(&edges, data, count.read())? };
@@ -219,8 +221,7 @@ entries! {
     }
 
     init fn cuGraphNodeGetDependencies(node: CUgraphNode, out: *mut CUgraphNode, count: *mut usize) {
-        let list = graphs().dependencies(number(node))?;
-        write_neighbours(list, out, core::ptr::null_mut(), count)
+        write_neighbours(node, |node| &node.dependencies, out, core::ptr::null_mut(), count)
     }
 
     init fn cuGraphNodeGetDependencies_v12030(
@@ -229,13 +230,11 @@ entries! {
         data: *mut CUgraphEdgeData,
         count: *mut usize,
     ) {
-        let list = graphs().dependencies(number(node))?;
-        write_neighbours(list, out, data, count)
+        write_neighbours(node, |node| &node.dependencies, out, data, count)
     }
 
     init fn cuGraphNodeGetDependentNodes(node: CUgraphNode, out: *mut CUgraphNode, count: *mut usize) {
-        let list = graphs().dependents(number(node))?;
-        write_neighbours(list, out, core::ptr::null_mut(), count)
+        write_neighbours(node, |node| &node.dependents, out, core::ptr::null_mut(), count)
     }
 
     init fn cuGraphNodeGetDependentNodes_v12030(
@@ -244,7 +243,6 @@ entries! {
         data: *mut CUgraphEdgeData,
         count: *mut usize,
     ) {
-        let list = graphs().dependents(number(node))?;
-        write_neighbours(list, out, data, count)
+        write_neighbours(node, |node| &node.dependents, out, data, count)
     }
 }

@@ -3,6 +3,7 @@
 use core::ffi::{c_uint, c_ulonglong, c_void};
 
 use cuda_sys::{
+    CUDA_BATCH_MEM_OP_NODE_PARAMS, CUDA_EXT_SEM_SIGNAL_NODE_PARAMS, CUDA_EXT_SEM_WAIT_NODE_PARAMS,
     CUDA_GRAPH_INSTANTIATE_PARAMS, CUDA_HOST_NODE_PARAMS_v1, CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEMCPY3D_v2,
     CUDA_MEMSET_NODE_PARAMS_v1, CUcontext, CUdevice, CUevent, CUgraph, CUgraphExec, CUgraphExecUpdateResult,
     CUgraphExecUpdateResultInfo, CUgraphInstantiateResult, CUgraphMem_attribute, CUgraphNode,
@@ -10,15 +11,16 @@ use cuda_sys::{
 };
 
 use super::Entries;
-use super::graph_build::with_context;
 use crate::code::{Answer, INVALID_VALUE, NOT_SUPPORTED};
 use crate::context::check_device;
-use crate::gate::{put, put_if, required};
-use crate::graph::build::{self, Wanted, given};
+use crate::gate::{given, put, put_if, required};
 use crate::graph::check::{AUTO_FREE, DEVICE_LAUNCH, Refused, UPLOAD};
+use crate::graph::generic::{self, Wanted};
 use crate::graph::memory_node::with_figures;
-use crate::graph::payload::{KernelNode, Payload};
+use crate::graph::read;
+use crate::graph::read_back::with_context;
 use crate::graph::store::graphs;
+use crate::graph::task::Task;
 use crate::graph::{capture, exec, update};
 use crate::handle::{number, to_raw};
 use crate::launch::Attributes;
@@ -40,6 +42,9 @@ pub(super) const fn add(entries: Entries) -> Entries {
         cuGraphExecHostNodeSetParams,
         cuGraphExecEventRecordNodeSetEvent,
         cuGraphExecEventWaitNodeSetEvent,
+        cuGraphExecBatchMemOpNodeSetParams,
+        cuGraphExecExternalSemaphoresSignalNodeSetParams,
+        cuGraphExecExternalSemaphoresWaitNodeSetParams,
         cuGraphExecChildGraphNodeSetParams,
         cuGraphNodeSetEnabled,
         cuGraphNodeGetEnabled,
@@ -54,17 +59,10 @@ fn instantiate(graph: CUgraph, flags: u64) -> Result<u64, Refused> {
     graphs().instantiate(number(graph), flags)
 }
 
-/// # Safety
-/// The parameters are as the interface demands.
-unsafe fn kernel_payload(raw: &CUDA_KERNEL_NODE_PARAMS_v2) -> Answer<Payload> {
-    // SAFETY: the caller's promise.
-    let spec = unsafe { build::kernel_spec(raw, Attributes::new())? };
-    Ok(Payload::Kernel(KernelNode::new(spec)))
-}
-
-/// The executable and the node exist before anything is said of the parameters.
-fn known(exec: CUgraphExec, node: CUgraphNode) -> Answer {
-    graphs().step_of(number(exec), number(node)).map(drop)
+/// New parameters for a node of an executable; both exist before anything is said of the parameters.
+fn set(exec: CUgraphExec, node: CUgraphNode, task: impl FnOnce() -> Answer<Task>) -> Answer {
+    graphs().step_of(number(exec), number(node))?;
+    exec::set_params(number(exec), number(node), task()?)
 }
 
 entries! {
@@ -86,13 +84,21 @@ entries! {
         let params = &mut *params;
         params.hErrNode_out = core::ptr::null_mut();
         params.result_out = CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_SUCCESS;
+        let upload = match params.flags & UPLOAD {
+            0 => None,
+            _ => {
+                let stream = stream::get(number(params.hUploadStream))?;
+                capture::refuse_on(&stream)?;
+                Some(stream)
+            }
+        };
         let handle = instantiate(graph, params.flags).map_err(|refused| {
             params.result_out = refused.outcome;
             params.hErrNode_out = to_raw(refused.node);
             refused.code
         })?;
-        if params.flags & UPLOAD != 0 {
-            exec::upload(handle, &stream::get(number(params.hUploadStream))?)?;
+        if let Some(stream) = upload {
+            exec::upload(handle, &stream)?;
         }
         put(out, to_raw(handle))
     }
@@ -105,14 +111,14 @@ entries! {
         put(flags, graphs().exec(number(exec))?.flags & (AUTO_FREE | DEVICE_LAUNCH))
     }
 
-    owned fn cuGraphLaunch(exec: CUgraphExec, h_stream: CUstream) {
+    owned_in_callbacks fn cuGraphLaunch(exec: CUgraphExec, h_stream: CUstream) {
         graphs().exec(number(exec))?;
         let stream = stream::get(number(h_stream))?;
         capture::refuse_on(&stream)?;
         exec::launch(number(exec), &stream)
     }
 
-    owned fn cuGraphUpload(exec: CUgraphExec, h_stream: CUstream) {
+    owned_in_callbacks fn cuGraphUpload(exec: CUgraphExec, h_stream: CUstream) {
         graphs().exec(number(exec))?;
         let stream = stream::get(number(h_stream))?;
         capture::refuse_on(&stream)?;
@@ -141,11 +147,10 @@ entries! {
 
     init fn cuGraphExecNodeSetParams(exec: CUgraphExec, node: CUgraphNode, params: *mut CUgraphNodeParams) {
         required(params)?;
-        known(exec, node)?;
-        match build::wanted(&mut *params)? {
-            Wanted::Free(_) | Wanted::Conditional(_) => Err(NOT_SUPPORTED),
-            Wanted::Plain(payload) if matches!(*payload, Payload::Alloc(_)) => Err(NOT_SUPPORTED),
-            Wanted::Plain(payload) => exec::set_params(number(exec), number(node), &payload),
+        graphs().step_of(number(exec), number(node))?;
+        match generic::wanted(&mut *params)? {
+            Wanted::Free(_) | Wanted::Conditional(_) | Wanted::Task(Task::Alloc(_)) => Err(NOT_SUPPORTED),
+            Wanted::Task(task) => exec::set_params(number(exec), number(node), task),
             Wanted::Child { graph, .. } => update::set_child(number(exec), number(node), graph),
         }
     }
@@ -155,8 +160,7 @@ entries! {
         node: CUgraphNode,
         params: *const CUDA_KERNEL_NODE_PARAMS_v2,
     ) {
-        known(exec, node)?;
-        exec::set_params(number(exec), number(node), &kernel_payload(given(params)?)?)
+        set(exec, node, || Ok(Task::Kernel(read::kernel_spec(given(params)?, Attributes::new())?)))
     }
 
     init fn cuGraphExecMemcpyNodeSetParams(
@@ -165,9 +169,7 @@ entries! {
         params: *const CUDA_MEMCPY3D_v2,
         ctx: CUcontext,
     ) {
-        known(exec, node)?;
-        let payload = Payload::Copy(build::copy_node(given(params)?, number(ctx))?);
-        exec::set_params(number(exec), number(node), &payload)
+        set(exec, node, || Ok(Task::Copy(read::copy_node(given(params)?, number(ctx))?)))
     }
 
     init fn cuGraphExecMemsetNodeSetParams(
@@ -176,9 +178,7 @@ entries! {
         params: *const CUDA_MEMSET_NODE_PARAMS_v1,
         ctx: CUcontext,
     ) {
-        known(exec, node)?;
-        let payload = Payload::Fill(build::fill_node(&with_context(given(params)?, ctx))?);
-        exec::set_params(number(exec), number(node), &payload)
+        set(exec, node, || Ok(Task::Fill(read::fill_node(&with_context(given(params)?, ctx))?)))
     }
 
     init fn cuGraphExecHostNodeSetParams(
@@ -186,18 +186,39 @@ entries! {
         node: CUgraphNode,
         params: *const CUDA_HOST_NODE_PARAMS_v1,
     ) {
-        known(exec, node)?;
-        exec::set_params(number(exec), number(node), &Payload::Host(build::host_node(given(params)?)?))
+        set(exec, node, || Ok(Task::Host(read::host_node(given(params)?)?)))
     }
 
     init fn cuGraphExecEventRecordNodeSetEvent(exec: CUgraphExec, node: CUgraphNode, event: CUevent) {
-        known(exec, node)?;
-        exec::set_params(number(exec), number(node), &Payload::EventRecord(build::event_node(event)?))
+        set(exec, node, || Ok(Task::EventRecord(read::event_node(event)?)))
     }
 
     init fn cuGraphExecEventWaitNodeSetEvent(exec: CUgraphExec, node: CUgraphNode, event: CUevent) {
-        known(exec, node)?;
-        exec::set_params(number(exec), number(node), &Payload::EventWait(build::event_node(event)?))
+        set(exec, node, || Ok(Task::EventWait(read::event_node(event)?)))
+    }
+
+    init fn cuGraphExecBatchMemOpNodeSetParams(
+        exec: CUgraphExec,
+        node: CUgraphNode,
+        params: *const CUDA_BATCH_MEM_OP_NODE_PARAMS,
+    ) {
+        set(exec, node, || Ok(Task::Batch(read::batch_node(given(params)?)?)))
+    }
+
+    init fn cuGraphExecExternalSemaphoresSignalNodeSetParams(
+        exec: CUgraphExec,
+        node: CUgraphNode,
+        params: *const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS,
+    ) {
+        set(exec, node, || read::signal_node(given(params)?, core::ptr::null_mut()))
+    }
+
+    init fn cuGraphExecExternalSemaphoresWaitNodeSetParams(
+        exec: CUgraphExec,
+        node: CUgraphNode,
+        params: *const CUDA_EXT_SEM_WAIT_NODE_PARAMS,
+    ) {
+        set(exec, node, || read::wait_node(given(params)?, core::ptr::null_mut()))
     }
 
     init fn cuGraphExecChildGraphNodeSetParams(exec: CUgraphExec, node: CUgraphNode, child: CUgraph) {

@@ -1,27 +1,23 @@
-//! The parameters of nodes, read back and set, and kernel node attributes.
-
-use core::ffi::{c_uint, c_ulonglong};
+//! The parameters of nodes, read back and set.
 
 use cuda_sys::{
-    CUDA_CONDITIONAL_NODE_PARAMS, CUDA_HOST_NODE_PARAMS_v1, CUDA_HOST_NODE_PARAMS_v2,
-    CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEM_ALLOC_NODE_PARAMS_v2,
-    CUDA_MEMCPY_NODE_PARAMS, CUDA_MEMCPY3D_v2, CUDA_MEMSET_NODE_PARAMS_v1, CUdeviceptr, CUevent, CUgraph,
-    CUgraphConditionalNodeType, CUgraphNode, CUgraphNodeParams, CUgraphNodeType, CUlaunchAttributeID,
-    CUlaunchAttributeValue, CUmemAllocationType, CUmemLocationType, CUmemPoolProps,
+    CUDA_BATCH_MEM_OP_NODE_PARAMS, CUDA_EXT_SEM_SIGNAL_NODE_PARAMS, CUDA_EXT_SEM_WAIT_NODE_PARAMS,
+    CUDA_HOST_NODE_PARAMS_v1, CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEMCPY3D_v2,
+    CUDA_MEMSET_NODE_PARAMS_v1, CUdeviceptr, CUevent, CUgraph, CUgraphNode, CUgraphNodeParams,
+    CUgraphNodeType,
 };
 
 use super::Entries;
-use super::graph_build::with_context;
 use crate::code::{Answer, INVALID_VALUE, NOT_SUPPORTED};
-use crate::copy::Fill;
-use crate::device::GREATEST_PRIORITY;
-use crate::fault;
-use crate::gate::{put, required};
-use crate::graph::build::{self, Wanted, given};
-use crate::graph::payload::{AllocNode, CopyNode, FillNode, KernelNode, Payload};
-use crate::graph::store::{Graphs, Owner, graphs};
+use crate::gate::{given, put, required};
+use crate::graph::generic::{self, Wanted};
+use crate::graph::payload::Payload;
+use crate::graph::read;
+use crate::graph::read_back::{alloc_params, batch_params, fill_params, handles, host_params, with_context};
+use crate::graph::store::graphs;
+use crate::graph::task::{KernelSpec, Task};
 use crate::handle::{number, to_raw};
-use crate::launch::{self, AttributeValue, Attributes, PRIORITY};
+use crate::launch::{self, Attributes};
 
 pub(super) const fn add(entries: Entries) -> Entries {
     Entries {
@@ -42,218 +38,67 @@ pub(super) const fn add(entries: Entries) -> Entries {
         cuGraphEventRecordNodeSetEvent,
         cuGraphEventWaitNodeGetEvent,
         cuGraphEventWaitNodeSetEvent,
+        cuGraphBatchMemOpNodeGetParams,
+        cuGraphBatchMemOpNodeSetParams,
+        cuGraphExternalSemaphoresSignalNodeGetParams,
+        cuGraphExternalSemaphoresSignalNodeSetParams,
+        cuGraphExternalSemaphoresWaitNodeGetParams,
+        cuGraphExternalSemaphoresWaitNodeSetParams,
         cuGraphMemAllocNodeGetParams,
         cuGraphMemFreeNodeGetParams,
-        cuGraphKernelNodeGetAttribute,
-        cuGraphKernelNodeSetAttribute,
-        cuGraphKernelNodeCopyAttributes,
-        cuGraphNodeGetContainingGraph,
-        cuGraphNodeGetLocalId,
-        cuGraphNodeGetToolsId,
-        cuGraphGetId,
         ..entries
     }
 }
 
-fn kernel_params(kernel: &KernelNode) -> CUDA_KERNEL_NODE_PARAMS_v2 {
-    let (spec, (values, extra)) = (&kernel.spec, kernel.block.raw());
-    let ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]) = (spec.sizes.grid, spec.sizes.block);
-    CUDA_KERNEL_NODE_PARAMS_v2 {
-        func: to_raw(spec.function.handle),
-        gridDimX: grid_x,
-        gridDimY: grid_y,
-        gridDimZ: grid_z,
-        blockDimX: block_x,
-        blockDimY: block_y,
-        blockDimZ: block_z,
-        sharedMemBytes: spec.sizes.shared,
-        kernelParams: values,
-        extra,
-        kern: to_raw(spec.function.kernel),
-        ctx: to_raw(spec.function.module.context.handle),
-    }
-}
-
-fn fill_params(fill: &Fill) -> CUDA_MEMSET_NODE_PARAMS_v1 {
-    CUDA_MEMSET_NODE_PARAMS_v1 {
-        dst: fill.address,
-        pitch: fill.pitch,
-        value: fill.value,
-        elementSize: fill.element,
-        width: fill.width,
-        height: fill.height,
-    }
-}
-
-/// The pool's part of an allocation node's parameters.
-fn pool_props(alloc: &AllocNode) -> CUmemPoolProps {
-    let mut props = CUmemPoolProps { maxSize: alloc.max, ..CUmemPoolProps::default() };
-    props.allocType = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
-    props.location.type_ = CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
-    props.location.__bindgen_anon_1.id = alloc.memory.device;
-    props
-}
-
-/// The parameters of any node, as the generic call has them.
-fn generic_params(payload: &mut Payload) -> CUgraphNodeParams {
-    let mut params = CUgraphNodeParams { type_: payload.kind(), ..CUgraphNodeParams::default() };
-    let fields = &mut params.__bindgen_anon_1;
-    match payload {
-        Payload::Kernel(kernel) => fields.kernel = build::as_v3(&kernel_params(kernel)),
-        Payload::Copy(node) => {
-            let params = CUDA_MEMCPY_NODE_PARAMS {
-                copyCtx: to_raw(node.context),
-                copyParams: node.raw,
-                ..Default::default()
-            };
-            fields.memcpy = params;
+/// Another task of the same type for a node of a graph; the attributes of a kernel are the node's and stay.
+fn set_task(node: u64, task: Task) -> Answer {
+    let replaced = {
+        let mut all = graphs();
+        let own = all.node(node)?;
+        if own.payload.kind() != task.kind() {
+            return Err(INVALID_VALUE);
         }
-        Payload::Fill(node) => fields.memset = with_context(&fill_params(&node.fill), to_raw(node.context)),
-        Payload::Host(callback) => {
-            fields.host = CUDA_HOST_NODE_PARAMS_v2 {
-                fn_: Some(callback.function),
-                userData: callback.data,
-                ..Default::default()
-            };
-        }
-        Payload::Child(child) => fields.graph.graph = to_raw(*child),
-        Payload::Empty => {}
-        Payload::EventWait(event) => fields.eventWait.event = to_raw(*event),
-        Payload::EventRecord(event) => fields.eventRecord.event = to_raw(*event),
-        Payload::Alloc(alloc) => {
-            fields.alloc = CUDA_MEM_ALLOC_NODE_PARAMS_v2 {
-                poolProps: pool_props(alloc),
-                bytesize: alloc.memory.len,
-                dptr: alloc.memory.start,
-                ..Default::default()
-            };
-        }
-        Payload::Free(address) => fields.free.dptr = *address,
-        Payload::Conditional(node) => {
-            fields.conditional = CUDA_CONDITIONAL_NODE_PARAMS {
-                handle: node.handle,
-                type_: CUgraphConditionalNodeType(node.condition as c_uint),
-                size: c_uint::try_from(node.bodies.len()).unwrap_or(c_uint::MAX),
-                phGraph_out: node.bodies.as_mut_ptr().cast(),
-                ctx: to_raw(node.context),
-            };
-        }
-    }
-    params
-}
-
-fn kernel(all: &mut Graphs, node: u64) -> Answer<&mut KernelNode> {
-    match &mut all.node_mut(node)?.payload {
-        Payload::Kernel(kernel) => Ok(kernel),
-        _ => Err(INVALID_VALUE),
-    }
-}
-
-fn copy(all: &mut Graphs, node: u64) -> Answer<&mut CopyNode> {
-    match &mut all.node_mut(node)?.payload {
-        Payload::Copy(copy) => Ok(copy),
-        _ => Err(INVALID_VALUE),
-    }
-}
-
-fn fill(all: &mut Graphs, node: u64) -> Answer<&mut FillNode> {
-    match &mut all.node_mut(node)?.payload {
-        Payload::Fill(fill) => Ok(fill),
-        _ => Err(INVALID_VALUE),
-    }
-}
-
-fn event(all: &mut Graphs, node: u64, record: bool) -> Answer<&mut u64> {
-    match &mut all.node_mut(node)?.payload {
-        Payload::EventRecord(event) if record => Ok(event),
-        Payload::EventWait(event) if !record => Ok(event),
-        _ => Err(INVALID_VALUE),
-    }
-}
-
-/// # Safety
-/// The parameters are as the interface demands.
-unsafe fn set_kernel(node: u64, raw: &CUDA_KERNEL_NODE_PARAMS_v2) -> Answer {
-    let attributes = kernel(&mut graphs(), node)?.spec.attributes.clone();
-    // SAFETY: the caller's promise.
-    let spec = unsafe { build::kernel_spec(raw, attributes)? };
-    kernel(&mut graphs(), node)?.set(spec);
+        let task = match (own.payload.kernel(), task) {
+            (Some(old), Task::Kernel(new)) => {
+                let spec = KernelSpec { attributes: old.attributes.clone(), ..KernelSpec::clone(&new) };
+                launch::check(&spec.function.code, &spec.sizes, &spec.attributes)?;
+                Task::Kernel(spec.into())
+            }
+            (_, Task::Alloc(_) | Task::Free(_)) => return Err(NOT_SUPPORTED),
+            (_, task) => task,
+        };
+        all.replace(node, Payload::Task(task))?
+    };
+    replaced.end();
     Ok(())
 }
 
-/// Sets the parameters of the generic call in a node of a graph.
-///
-/// # Safety
-/// The parameters are as the interface demands.
-unsafe fn set_params(node: u64, params: &mut CUgraphNodeParams) -> Answer {
-    let kind = graphs().node(node)?.payload.kind();
-    if kind != params.type_ {
+/// Reads from the task of a node; `None` stands for one of another type.
+fn of_task<R>(node: CUgraphNode, read: impl FnOnce(&Task) -> Option<R>) -> Answer<R> {
+    match &graphs().node(number(node))?.payload {
+        Payload::Task(task) => read(task).ok_or(INVALID_VALUE),
+        _ => Err(INVALID_VALUE),
+    }
+}
+
+/// A new task for a node of which the type is checked before anything is said of the parameters.
+fn set_checked(node: CUgraphNode, kind: CUgraphNodeType, task: impl FnOnce() -> Answer<Task>) -> Answer {
+    if graphs().node(number(node))?.payload.kind() != kind {
         return Err(INVALID_VALUE);
     }
-    match kind {
-        CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL => {
-            build::check_padding(params)?;
-            // SAFETY: the type of the parameters says which field counts.
-            return unsafe { set_kernel(node, &build::as_v2(&params.__bindgen_anon_1.kernel)) };
-        }
-        CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_ALLOC
-        | CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_FREE
-        | CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL => return Err(NOT_SUPPORTED),
-        _ => {}
-    }
-    // SAFETY: the caller's promise.
-    match unsafe { build::wanted(params)? } {
-        Wanted::Plain(payload) => {
-            graphs().node_mut(node)?.payload = *payload;
-            Ok(())
-        }
-        Wanted::Child { graph, by_move } => replace_child(node, graph, by_move),
-        Wanted::Free(_) | Wanted::Conditional(_) => Err(NOT_SUPPORTED),
-    }
+    set_task(number(node), task()?)
 }
 
-/// Another graph for a child node; the old embedded graph ends.
-fn replace_child(node: u64, child: u64, by_move: bool) -> Answer {
-    let destructors = {
-        let mut all = graphs();
-        all.graph(child)?;
-        let graph = all.node(node)?.graph;
-        if all.is_inside(graph, child) {
-            drop(all);
-            fault::crash("a graph is embedded in itself or in a part of itself");
-        }
-        if all.holds_conditionals(child) || all.holds_memory_nodes(child) {
-            return Err(NOT_SUPPORTED);
-        }
-        let embedded = if by_move { child } else { all.duplicate(child, Owner::User)? };
-        all.graph_mut(embedded)?.owner = Owner::Child { node, moved: by_move };
-        match std::mem::replace(&mut all.node_mut(node)?.payload, Payload::Child(embedded)) {
-            Payload::Child(old) => all.discard(old),
-            _ => Vec::new(),
-        }
-    };
-    destructors.into_iter().for_each(|destructor| destructor.call());
-    Ok(())
+/// The context of a fill or copy node, which its typed set-params call does not give.
+fn context_of(node: CUgraphNode) -> Answer<u64> {
+    of_task(node, |task| match task {
+        Task::Copy(node) => Some(node.context),
+        Task::Fill(node) => Some(node.context),
+        _ => None,
+    })
 }
 
-/// An attribute's value where none was set.
-fn default_attribute(attribute: CUlaunchAttributeID) -> CUlaunchAttributeValue {
-    let mut value = CUlaunchAttributeValue { pad: [0; 64] };
-    if attribute == CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP {
-        value.memSyncDomainMap.remote = 1;
-    }
-    if attribute == CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT {
-        value.sharedMemCarveout = u32::MAX;
-    }
-    value
-}
-
-fn set_attributes(all: &mut Graphs, node: u64, attributes: Attributes) -> Answer {
-    let kernel = kernel(all, node)?;
-    launch::check(&kernel.spec.function.code, &kernel.spec.sizes, &attributes)?;
-    kernel.spec.attributes = attributes;
-    Ok(())
-}
+type T = CUgraphNodeType;
 
 entries! {
     init fn cuGraphNodeGetType(node: CUgraphNode, kind: *mut CUgraphNodeType) {
@@ -261,66 +106,70 @@ entries! {
     }
 
     init fn cuGraphNodeGetParams(node: CUgraphNode, params: *mut CUgraphNodeParams) {
-        let mut all = graphs();
-        put(params, generic_params(&mut all.node_mut(number(node))?.payload))
+        required(params)?;
+        put(params, graphs().node_mut(number(node))?.generic_params()?)
     }
 
     init fn cuGraphNodeSetParams(node: CUgraphNode, params: *mut CUgraphNodeParams) {
         required(params)?;
-        set_params(number(node), &mut *params)
+        let params = &mut *params;
+        let kind = graphs().node(number(node))?.payload.kind();
+        if kind != params.type_ {
+            return Err(INVALID_VALUE);
+        }
+        if [T::CU_GRAPH_NODE_TYPE_MEM_ALLOC, T::CU_GRAPH_NODE_TYPE_MEM_FREE, T::CU_GRAPH_NODE_TYPE_CONDITIONAL]
+            .contains(&kind)
+        {
+            return Err(NOT_SUPPORTED);
+        }
+        match generic::wanted(params)? {
+            Wanted::Task(task) => set_task(number(node), task),
+            Wanted::Child { graph, by_move } => {
+                let replaced = graphs().replace_child(number(node), graph, by_move)?;
+                replaced.end();
+                Ok(())
+            }
+            Wanted::Free(_) | Wanted::Conditional(_) => Err(NOT_SUPPORTED),
+        }
     }
 
     init fn cuGraphKernelNodeGetParams(node: CUgraphNode, params: *mut CUDA_KERNEL_NODE_PARAMS_v2) {
-        let mut all = graphs();
-        let kernel = kernel(&mut all, number(node))?;
-        put(params, kernel_params(kernel))
+        required(params)?;
+        put(params, graphs().node_mut(number(node))?.kernel_params()?)
     }
 
     live fn cuGraphKernelNodeSetParams(node: CUgraphNode, params: *const CUDA_KERNEL_NODE_PARAMS_v2) {
-        set_kernel(number(node), given(params)?)
+        set_checked(node, T::CU_GRAPH_NODE_TYPE_KERNEL, || {
+            Ok(Task::Kernel(read::kernel_spec(given(params)?, Attributes::new())?))
+        })
     }
 
     init fn cuGraphMemcpyNodeGetParams(node: CUgraphNode, params: *mut CUDA_MEMCPY3D_v2) {
-        put(params, copy(&mut graphs(), number(node))?.raw)
+        put(params, of_task(node, |task| if let Task::Copy(node) = task { Some(node.raw) } else { None })?)
     }
 
     init fn cuGraphMemcpyNodeSetParams(node: CUgraphNode, params: *const CUDA_MEMCPY3D_v2) {
-        let mut all = graphs();
-        let own = copy(&mut all, number(node))?;
-        *own = build::copy_node(given(params)?, own.context)?;
-        Ok(())
+        set_checked(node, T::CU_GRAPH_NODE_TYPE_MEMCPY, || {
+            Ok(Task::Copy(read::copy_node(given(params)?, context_of(node)?)?))
+        })
     }
 
     init fn cuGraphMemsetNodeGetParams(node: CUgraphNode, params: *mut CUDA_MEMSET_NODE_PARAMS_v1) {
-        let fill = fill(&mut graphs(), number(node))?.fill;
-        put(params, fill_params(&fill))
+        put(params, of_task(node, |task| if let Task::Fill(node) = task { Some(fill_params(&node.fill)) } else { None })?)
     }
 
     init fn cuGraphMemsetNodeSetParams(node: CUgraphNode, params: *const CUDA_MEMSET_NODE_PARAMS_v1) {
-        let mut all = graphs();
-        let own = fill(&mut all, number(node))?;
-        *own = build::fill_node(&with_context(given(params)?, to_raw(own.context)))?;
-        Ok(())
+        set_checked(node, T::CU_GRAPH_NODE_TYPE_MEMSET, || {
+            Ok(Task::Fill(read::fill_node(&with_context(given(params)?, to_raw(context_of(node)?)))?))
+        })
     }
 
     init fn cuGraphHostNodeGetParams(node: CUgraphNode, params: *mut CUDA_HOST_NODE_PARAMS_v1) {
-        match &graphs().node(number(node))?.payload {
-            Payload::Host(callback) => {
-                put(params, CUDA_HOST_NODE_PARAMS_v1 { fn_: Some(callback.function), userData: callback.data })
-            }
-            _ => Err(INVALID_VALUE),
-        }
+        put(params, of_task(node, |task| if let Task::Host(callback) = task { Some(host_params(callback)) } else { None })?)
     }
 
     init fn cuGraphHostNodeSetParams(node: CUgraphNode, params: *const CUDA_HOST_NODE_PARAMS_v1) {
-        let callback = build::host_node(given(params)?)?;
-        match &mut graphs().node_mut(number(node))?.payload {
-            Payload::Host(own) => {
-                *own = callback;
-                Ok(())
-            }
-            _ => Err(INVALID_VALUE),
-        }
+        set_checked(node, T::CU_GRAPH_NODE_TYPE_HOST, || Ok(Task::Host(read::host_node(given(params)?)?)))
     }
 
     init fn cuGraphChildGraphNodeGetGraph(node: CUgraphNode, graph: *mut CUgraph) {
@@ -331,97 +180,80 @@ entries! {
     }
 
     init fn cuGraphEventRecordNodeGetEvent(node: CUgraphNode, out: *mut CUevent) {
-        put(out, to_raw(*event(&mut graphs(), number(node), true)?))
+        put(out, to_raw(of_task(node, |task| if let Task::EventRecord(event) = task { Some(*event) } else { None })?))
     }
 
-    init fn cuGraphEventRecordNodeSetEvent(node: CUgraphNode, new: CUevent) {
-        let new = build::event_node(new)?;
-        *event(&mut graphs(), number(node), true)? = new;
-        Ok(())
+    init fn cuGraphEventRecordNodeSetEvent(node: CUgraphNode, event: CUevent) {
+        set_checked(node, T::CU_GRAPH_NODE_TYPE_EVENT_RECORD, || Ok(Task::EventRecord(read::event_node(event)?)))
     }
 
     init fn cuGraphEventWaitNodeGetEvent(node: CUgraphNode, out: *mut CUevent) {
-        put(out, to_raw(*event(&mut graphs(), number(node), false)?))
+        put(out, to_raw(of_task(node, |task| if let Task::EventWait(event) = task { Some(*event) } else { None })?))
     }
 
-    init fn cuGraphEventWaitNodeSetEvent(node: CUgraphNode, new: CUevent) {
-        let new = build::event_node(new)?;
-        *event(&mut graphs(), number(node), false)? = new;
-        Ok(())
+    init fn cuGraphEventWaitNodeSetEvent(node: CUgraphNode, event: CUevent) {
+        set_checked(node, T::CU_GRAPH_NODE_TYPE_WAIT_EVENT, || Ok(Task::EventWait(read::event_node(event)?)))
     }
 
-    init fn cuGraphMemAllocNodeGetParams(node: CUgraphNode, out: *mut CUDA_MEM_ALLOC_NODE_PARAMS) {
-        let all = graphs();
-        let Payload::Alloc(alloc) = &all.node(number(node))?.payload else { return Err(INVALID_VALUE) };
-        put(out, CUDA_MEM_ALLOC_NODE_PARAMS {
-            poolProps: pool_props(alloc),
-            bytesize: alloc.memory.len,
-            dptr: alloc.memory.start,
-            ..Default::default()
+    init fn cuGraphBatchMemOpNodeGetParams(node: CUgraphNode, params: *mut CUDA_BATCH_MEM_OP_NODE_PARAMS) {
+        put(params, of_task(node, |task| if let Task::Batch(node) = task { Some(batch_params(node)) } else { None })?)
+    }
+
+    init fn cuGraphBatchMemOpNodeSetParams(node: CUgraphNode, params: *const CUDA_BATCH_MEM_OP_NODE_PARAMS) {
+        set_checked(node, T::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, || Ok(Task::Batch(read::batch_node(given(params)?)?)))
+    }
+
+    init fn cuGraphExternalSemaphoresSignalNodeGetParams(
+        node: CUgraphNode,
+        out: *mut CUDA_EXT_SEM_SIGNAL_NODE_PARAMS,
+    ) {
+        put(out, of_task(node, |task| {
+            let Task::Signal(node) = task else { return None };
+            Some(CUDA_EXT_SEM_SIGNAL_NODE_PARAMS {
+                extSemArray: handles(node),
+                paramsArray: node.params.as_ptr().cast(),
+                numExtSems: node.params.len() as u32,
+            })
+        })?)
+    }
+
+    init fn cuGraphExternalSemaphoresSignalNodeSetParams(
+        node: CUgraphNode,
+        params: *const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS,
+    ) {
+        set_checked(node, T::CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL, || {
+            read::signal_node(given(params)?, core::ptr::null_mut())
         })
     }
 
+    init fn cuGraphExternalSemaphoresWaitNodeGetParams(
+        node: CUgraphNode,
+        out: *mut CUDA_EXT_SEM_WAIT_NODE_PARAMS,
+    ) {
+        put(out, of_task(node, |task| {
+            let Task::Wait(node) = task else { return None };
+            Some(CUDA_EXT_SEM_WAIT_NODE_PARAMS {
+                extSemArray: handles(node),
+                paramsArray: node.params.as_ptr().cast(),
+                numExtSems: node.params.len() as u32,
+            })
+        })?)
+    }
+
+    init fn cuGraphExternalSemaphoresWaitNodeSetParams(
+        node: CUgraphNode,
+        params: *const CUDA_EXT_SEM_WAIT_NODE_PARAMS,
+    ) {
+        set_checked(node, T::CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT, || {
+            read::wait_node(given(params)?, core::ptr::null_mut())
+        })
+    }
+
+    init fn cuGraphMemAllocNodeGetParams(node: CUgraphNode, out: *mut CUDA_MEM_ALLOC_NODE_PARAMS) {
+        put(out, of_task(node, |task| if let Task::Alloc(alloc) = task { Some(alloc_params(alloc)) } else { None })?)
+    }
+
     init fn cuGraphMemFreeNodeGetParams(node: CUgraphNode, out: *mut CUdeviceptr) {
-        match &graphs().node(number(node))?.payload {
-            Payload::Free(address) => put(out, *address),
-            _ => Err(INVALID_VALUE),
-        }
-    }
-
-    init fn cuGraphKernelNodeGetAttribute(
-        node: CUgraphNode,
-        attribute: CUlaunchAttributeID,
-        value: *mut CUlaunchAttributeValue,
-    ) {
-        let mut all = graphs();
-        let kernel = kernel(&mut all, number(node))?;
-        if !launch::is_node_attribute(attribute.0) {
-            return Err(INVALID_VALUE);
-        }
-        let known = kernel.spec.attributes.get(&attribute.0).map(|known| known.0);
-        put(value, known.unwrap_or_else(|| default_attribute(attribute)))
-    }
-
-    init fn cuGraphKernelNodeSetAttribute(
-        node: CUgraphNode,
-        attribute: CUlaunchAttributeID,
-        value: *const CUlaunchAttributeValue,
-    ) {
-        let mut value = *given(value)?;
-        let mut all = graphs();
-        let mut attributes = kernel(&mut all, number(node))?.spec.attributes.clone();
-        if !launch::is_node_attribute(attribute.0) {
-            return Err(INVALID_VALUE);
-        }
-        if attribute.0 == PRIORITY {
-            value.priority = value.priority.clamp(GREATEST_PRIORITY, 0);
-        }
-        attributes.insert(attribute.0, AttributeValue(value));
-        set_attributes(&mut all, number(node), attributes)
-    }
-
-    init fn cuGraphKernelNodeCopyAttributes(dst: CUgraphNode, src: CUgraphNode) {
-        let mut all = graphs();
-        let attributes = kernel(&mut all, number(src))?.spec.attributes.clone();
-        set_attributes(&mut all, number(dst), attributes)
-    }
-
-    init fn cuGraphNodeGetContainingGraph(node: CUgraphNode, graph: *mut CUgraph) {
-        put(graph, to_raw(graphs().node(number(node))?.graph))
-    }
-
-    init fn cuGraphNodeGetLocalId(node: CUgraphNode, id: *mut c_uint) {
-        let all = graphs();
-        let node = all.node(number(node))?;
-        let before = all.graph(node.graph)?.order.range(..node.seq).count();
-        put(id, c_uint::try_from(before).unwrap_or(c_uint::MAX))
-    }
-
-    init fn cuGraphNodeGetToolsId(node: CUgraphNode, id: *mut c_ulonglong) {
-        put(id, graphs().node(number(node))?.uid)
-    }
-
-    init fn cuGraphGetId(graph: CUgraph, id: *mut c_uint) {
-        put(id, graphs().graph(number(graph))?.uid as c_uint)
+        put(out, of_task(node, |task| if let Task::Free(memory) = task { Some(memory.start) } else { None })?)
     }
 }

@@ -13,7 +13,7 @@ use crate::event;
 use crate::gate::{required, slice};
 use crate::graph::capture;
 use crate::graph::edge_data::Edge;
-use crate::graph::payload::{KernelNode, KernelSpec, Payload};
+use crate::graph::task::{KernelSpec, Task};
 use crate::handle::number;
 use crate::launch::{
     self, AttributeValue, Attributes, COOPERATIVE, LaunchEvent, PACKED_TOO_LARGE, PRIORITY, Sizes,
@@ -64,7 +64,7 @@ unsafe fn enqueue(
             attributes.entry(PRIORITY).or_insert(AttributeValue(priority));
         }
         let spec = KernelSpec { function, sizes, arguments, attributes };
-        let node = capture::add(&stream, Payload::Kernel(KernelNode::new(spec)), programmatic)?;
+        let node = capture::add(&stream, Task::Kernel(Arc::new(spec)), programmatic)?;
         for wanted in &events {
             let edge = Edge { from_port: wanted.edge.0, kind: wanted.edge.1 };
             capture::record_node(&stream, wanted.event, node, edge);
@@ -101,24 +101,40 @@ fn check_event(wanted: &LaunchEvent, stream: &Stream) -> Answer {
     }
 }
 
-entries! {
-    owned fn cuLaunchKernel(
-        f: CUfunction,
-        grid_x: c_uint,
-        grid_y: c_uint,
-        grid_z: c_uint,
-        block_x: c_uint,
-        block_y: c_uint,
-        block_z: c_uint,
-        shared: c_uint,
-        h_stream: CUstream,
-        params: *mut *mut c_void,
-        extra: *mut *mut c_void,
-    ) {
-        let sizes = Sizes { grid: [grid_x, grid_y, grid_z], block: [block_x, block_y, block_z], shared };
-        enqueue(f, sizes, &Attributes::new(), h_stream, params, extra)
-    }
+/// The calls that give the sizes one by one; behind the colon the attributes and what stands for `extra`.
+macro_rules! sized {
+    ($(fn $name:ident($($extra:ident: $ty:ty)?): $attributes:expr, $given:expr;)*) => {
+        entries! {
+            $(owned fn $name(
+                f: CUfunction,
+                grid_x: c_uint,
+                grid_y: c_uint,
+                grid_z: c_uint,
+                block_x: c_uint,
+                block_y: c_uint,
+                block_z: c_uint,
+                shared: c_uint,
+                h_stream: CUstream,
+                params: *mut *mut c_void,
+                $($extra: $ty)?
+            ) {
+                let sizes = Sizes { grid: [grid_x, grid_y, grid_z], block: [block_x, block_y, block_z], shared };
+                enqueue(f, sizes, &$attributes, h_stream, params, $given)
+            })*
+        }
+    };
+}
 
+sized! {
+    fn cuLaunchKernel(extra: *mut *mut c_void): Attributes::new(), extra;
+    fn cuLaunchCooperativeKernel(): cooperative(), core::ptr::null_mut();
+}
+
+fn cooperative() -> Attributes {
+    Attributes::from([(COOPERATIVE, AttributeValue(CUlaunchAttributeValue { cooperative: 1 }))])
+}
+
+entries! {
     owned fn cuLaunchKernelEx(
         config: *const CUlaunchConfig,
         f: CUfunction,
@@ -134,23 +150,5 @@ entries! {
             shared: config.sharedMemBytes,
         };
         enqueue(f, sizes, &attributes, config.hStream, params, extra)
-    }
-
-    owned fn cuLaunchCooperativeKernel(
-        f: CUfunction,
-        grid_x: c_uint,
-        grid_y: c_uint,
-        grid_z: c_uint,
-        block_x: c_uint,
-        block_y: c_uint,
-        block_z: c_uint,
-        shared: c_uint,
-        h_stream: CUstream,
-        params: *mut *mut c_void,
-    ) {
-        let sizes = Sizes { grid: [grid_x, grid_y, grid_z], block: [block_x, block_y, block_z], shared };
-        let cooperative = AttributeValue(CUlaunchAttributeValue { cooperative: 1 });
-        let attributes = Attributes::from([(COOPERATIVE, cooperative)]);
-        enqueue(f, sizes, &attributes, h_stream, params, core::ptr::null_mut())
     }
 }

@@ -15,7 +15,7 @@ use crate::code::{
 use crate::context::{Context, current};
 use crate::copy::Place;
 use crate::gate::{put, put_if, required};
-use crate::graph::payload::{AllocNode, Payload};
+use crate::graph::task::{AllocNode, Task};
 use crate::graph::{capture, memory_node};
 use crate::handle::{number, to_raw};
 use crate::memory::{self, Allocation, Origin, Request};
@@ -66,7 +66,7 @@ unsafe fn allocate_from(dptr: *mut CUdeviceptr, len: usize, pool: &Pool, stream:
     if capture::is_captured(stream)? {
         let reservation = memory_node::reserve(len, pool.device);
         let start = reservation.start;
-        capture::add(stream, Payload::Alloc(AllocNode { memory: reservation, max: 0 }), false)?;
+        capture::add(stream, Task::Alloc(AllocNode { memory: reservation, max: 0 }), false)?;
         // SAFETY: as above.
         return unsafe { put(dptr, start) };
     }
@@ -95,11 +95,9 @@ fn is_freed_by_calls(allocation: &Allocation) -> bool {
 
 /// What ends with an allocation besides its memory.
 fn give_back(allocation: &Allocation) {
-    if allocation.origin == Origin::Imported {
-        return;
-    }
-    if let Ok(pool) = pool::get(allocation.pool) {
-        pool.give_back(allocation.len as u64);
+    if let Some(pool) = pool::of_memory(allocation.pool) {
+        let is_imported = allocation.origin == Origin::Imported;
+        pool.give_back(if is_imported { 0 } else { allocation.len as u64 });
     }
 }
 
@@ -230,9 +228,16 @@ entries! {
         if matches!(found.origin, Origin::Variable | Origin::Managed) || !graph::may_free(&found) || !found.queue_free() {
             return Err(INVALID_VALUE);
         }
+        let pool = pool::of_memory(found.pool);
+        if let Some(pool) = &pool {
+            pool.begin_free();
+        }
         stream.push(move || {
             give_back(&found);
             memory::remove(&found, "cuMemFreeAsync");
+            if let Some(pool) = pool {
+                pool.end_free();
+            }
             Ok(())
         });
         Ok(())
@@ -246,7 +251,7 @@ entries! {
         allocate_host(pp, len, flags)
     }
 
-    guarded fn cuMemFreeHost(p: *mut c_void) {
+    guarded_in_callbacks fn cuMemFreeHost(p: *mut c_void) {
         let found = memory::find_start(number(p)).filter(|found| found.origin == Origin::Pinned).ok_or(INVALID_VALUE)?;
         stream::stalled(|| memory::remove(&found, "cuMemFreeHost"));
         Ok(())

@@ -10,6 +10,7 @@ use cuda_sys::{
 
 use super::Entries;
 use super::jit::Logs;
+use crate::callback;
 use crate::code::{Answer, FILE_NOT_FOUND, INVALID_HANDLE, INVALID_VALUE};
 use crate::context::{check_device, current};
 use crate::driver;
@@ -273,9 +274,11 @@ entries! {
         put(out, to_raw(module::load_library(finish_parse(&read_file(path)?, &logs))))
     }
 
-    guarded fn cuLibraryUnload(library: CUlibrary) {
-        module::library(number(library))?;
-        stream::stalled(|| module::unload_library(number(library)))
+    guarded_in_callbacks fn cuLibraryUnload(library: CUlibrary) {
+        let unload = || module::unload_library(number(library));
+        // Seen in a host function: a library that is in no context yet goes without a wait.
+        let waits = module::library(number(library))?.is_in_a_context() || !callback::inside();
+        if waits { stream::stalled(unload) } else { unload() }
     }
 
     live fn cuLibraryGetKernel(out: *mut CUkernel, library: CUlibrary, name: *const c_char) {

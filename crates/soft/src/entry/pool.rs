@@ -228,7 +228,9 @@ entries! {
             pool: pool.handle,
             flags: 0,
         };
-        put(out, memory::import(file.ok_or(INVALID_VALUE)?, exported.offset, request)?.start)
+        let imported = memory::import(file.ok_or(INVALID_VALUE)?, exported.offset, request)?;
+        pool.take(0)?;
+        put(out, imported.start)
     }
 
     guarded fn cuMemPoolTrimTo(pool: CUmemoryPool, keep: usize) {

@@ -7,12 +7,12 @@ use cuda_sys::{CUcontext, CUdevice, CUevent, CUgreenCtx, CUhostFn, CUstream, CUs
 
 use super::Entries;
 use crate::callback::{self, Callback};
-use crate::code::{Answer, INVALID_HANDLE, INVALID_VALUE, NOT_PERMITTED, NOT_READY};
+use crate::code::{Answer, INVALID_HANDLE, INVALID_VALUE, NOT_READY};
 use crate::context::current;
 use crate::device::GREATEST_PRIORITY;
-use crate::gate::{put, put_if, required};
+use crate::gate::{put, put_if, refuse_in_callbacks, required};
 use crate::graph::capture::{self, Wait};
-use crate::graph::payload::Payload;
+use crate::graph::task::Task;
 use crate::handle::{number, to_raw};
 use crate::stream::{self, Manner, Stream};
 use crate::{capture_mode, event, fault};
@@ -68,7 +68,7 @@ fn launch_host_func(h_stream: CUstream, function: CUhostFn, data: *mut c_void) -
     let stream = stream::get(number(h_stream))?;
     let (callback, context) = (Callback { function, data }, stream.context.handle);
     if capture::is_captured(&stream)? {
-        return capture::add(&stream, Payload::Host(callback), false).map(drop);
+        return capture::add(&stream, Task::Host(callback), false).map(drop);
     }
     stream.push(move || {
         callback::on_host_thread(context, move || callback.call());
@@ -90,15 +90,17 @@ entries! {
         if number(h_stream) <= 2 {
             return Err(INVALID_HANDLE);
         }
-        if callback::inside() {
-            return Err(NOT_PERMITTED);
-        }
+        refuse_in_callbacks()?;
         capture::forget_stream(&*stream::get(number(h_stream))?);
         stream::destroy(number(h_stream)).map(drop).ok_or(INVALID_HANDLE)
     }
 
-    owned fn cuStreamSynchronize(h_stream: CUstream) {
-        question(h_stream)?.synchronize()
+    owned_in_callbacks fn cuStreamSynchronize(h_stream: CUstream) {
+        let stream = question(h_stream)?;
+        if callback::holds_up(stream.id) {
+            fault::hang("a host function waits for the stream that runs it");
+        }
+        stream.synchronize()
     }
 
     owned_in_callbacks fn cuStreamQuery(h_stream: CUstream) {
@@ -108,14 +110,14 @@ entries! {
         if idle { Ok(()) } else { Err(NOT_READY) }
     }
 
-    owned fn cuStreamWaitEvent(h_stream: CUstream, h_event: CUevent, flags: c_uint) {
+    owned_in_callbacks fn cuStreamWaitEvent(h_stream: CUstream, h_event: CUevent, flags: c_uint) {
         if flags > 1 {
             return Err(INVALID_VALUE);
         }
         let event = event::get(number(h_event))?;
         let stream = stream::get(number(h_stream))?;
         if flags == EXTERNAL && capture::is_captured(&stream)? {
-            return capture::add(&stream, Payload::EventWait(number(h_event)), false).map(drop);
+            return capture::add(&stream, Task::EventWait(number(h_event)), false).map(drop);
         }
         match capture::wait(&stream, number(h_event), event.last().is_some())? {
             Wait::Captured => {}

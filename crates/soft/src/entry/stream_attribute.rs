@@ -6,10 +6,9 @@ use cuda_sys::{CUlaunchAttributeValue, CUstream, CUstreamAttrID, CUstreamAttrVal
 
 use super::Entries;
 use crate::code::{Answer, INVALID_VALUE};
-use crate::device::GREATEST_PRIORITY;
 use crate::gate::{put, required};
 use crate::handle::number;
-use crate::launch::AttributeValue;
+use crate::launch::{self, AttributeValue};
 use crate::stream::{self, Stream};
 
 pub(super) const fn add(entries: Entries) -> Entries {
@@ -34,28 +33,16 @@ fn value_of(stream: &Stream, attribute: A) -> Answer<CUlaunchAttributeValue> {
     Ok(value)
 }
 
-/// # Safety
-/// The value is the attribute's.
-unsafe fn check(attribute: A, value: &mut CUlaunchAttributeValue) -> Answer {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let good = match attribute {
-            A::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW => {
-                (0.0..=1.0).contains(&value.accessPolicyWindow.hitRatio)
-            }
-            A::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY => (1..=4).contains(&value.syncPolicy.0),
-            A::CU_LAUNCH_ATTRIBUTE_PRIORITY => {
-                value.priority = value.priority.clamp(GREATEST_PRIORITY, 0);
-                true
-            }
-            A::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN => value.memSyncDomain.0 <= 1,
-            A::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP => {
-                value.memSyncDomainMap.default_ < 4 && value.memSyncDomainMap.remote < 4
-            }
-            _ => false,
-        };
-        if good { Ok(()) } else { Err(INVALID_VALUE) }
-    }
+/// Whether streams have the attribute.
+fn is_stream_attribute(attribute: A) -> bool {
+    matches!(
+        attribute,
+        A::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW
+            | A::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY
+            | A::CU_LAUNCH_ATTRIBUTE_PRIORITY
+            | A::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN
+            | A::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP
+    )
 }
 
 entries! {
@@ -67,8 +54,11 @@ entries! {
     owned fn cuStreamSetAttribute(h_stream: CUstream, attr: CUstreamAttrID, param: *const CUstreamAttrValue) {
         let stream = stream::get(number(h_stream))?;
         required(param)?;
+        if !is_stream_attribute(attr) {
+            return Err(INVALID_VALUE);
+        }
         let mut value = *param;
-        check(attr, &mut value)?;
+        launch::check_attribute(attr, &mut value)?;
         stream.attributes.lock().unwrap_or_else(PoisonError::into_inner).insert(attr.0, AttributeValue(value));
         Ok(())
     }

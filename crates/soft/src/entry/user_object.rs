@@ -43,7 +43,7 @@ entries! {
         put(out, to_raw(user_object::create(Callback { function, data: ptr }, count)))
     }
 
-    init fn cuUserObjectRetain(object: CUuserObject, count: c_uint) {
+    initialised fn cuUserObjectRetain(object: CUuserObject, count: c_uint) {
         if object.is_null() || count == 0 || count > MOST {
             return Err(INVALID_VALUE);
         }
@@ -51,7 +51,7 @@ entries! {
         Ok(())
     }
 
-    init fn cuUserObjectRelease(object: CUuserObject, count: c_uint) {
+    initialised fn cuUserObjectRelease(object: CUuserObject, count: c_uint) {
         if object.is_null() || count == 0 || count > MOST {
             return Err(INVALID_VALUE);
         }
@@ -61,7 +61,7 @@ entries! {
         Ok(())
     }
 
-    init fn cuGraphRetainUserObject(graph: CUgraph, object: CUuserObject, count: c_uint, flags: c_uint) {
+    initialised fn cuGraphRetainUserObject(graph: CUgraph, object: CUuserObject, count: c_uint, flags: c_uint) {
         if object.is_null() || count == 0 || count > MOST || flags & !MOVE != 0 {
             return Err(INVALID_VALUE);
         }
@@ -76,7 +76,7 @@ entries! {
         Ok(())
     }
 
-    init fn cuGraphReleaseUserObject(graph: CUgraph, object: CUuserObject, count: c_uint) {
+    initialised fn cuGraphReleaseUserObject(graph: CUgraph, object: CUuserObject, count: c_uint) {
         if object.is_null() || count == 0 || count > MOST {
             return Err(INVALID_VALUE);
         }

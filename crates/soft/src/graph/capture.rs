@@ -6,9 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use cuda_sys::{CUgraphEdgeData, CUgraphNode, CUresult, CUstreamCaptureMode};
 
 use super::edge_data::Edge;
-use super::payload::Payload;
 use super::store::{Graphs, Owner, graphs};
-use crate::callback::Callback;
+use super::task::Task;
 use crate::capture_mode;
 use crate::code::{
     Answer, CAPTURED_EVENT, ILLEGAL_STATE, INVALID_VALUE, LOSSY_QUERY, STREAM_CAPTURE_IMPLICIT,
@@ -117,17 +116,17 @@ pub(crate) fn invalidate(stream: &Stream) {
 }
 
 /// Adds a node for work on a capturing stream. `programmatic` makes edges from kernels programmatic.
-pub(crate) fn add(stream: &Stream, payload: Payload, programmatic: bool) -> Answer<u64> {
+pub(crate) fn add(stream: &Stream, task: Task, programmatic: bool) -> Answer<u64> {
     add_with(stream, |all, graph, dependencies| {
         let mut dependencies = dependencies.to_vec();
         if programmatic {
             for (node, edge) in &mut dependencies {
-                if matches!(all.node(*node)?.payload, Payload::Kernel(_)) {
+                if all.node(*node)?.payload.kernel().is_some() {
                     *edge = Edge { from_port: 1, kind: 1 };
                 }
             }
         }
-        all.add_plain(graph, &dependencies, payload)
+        all.add_task(graph, &dependencies, task)
     })
 }
 
@@ -215,9 +214,7 @@ impl State {
         let mut open: Vec<u64> = ends.map(|(node, _)| *node).collect();
         while let Some(node) = open.pop() {
             if reached.insert(node) {
-                let dependencies =
-                    all.node(node).map(|node| node.dependencies.as_slice()).unwrap_or_default();
-                open.extend(dependencies.iter().map(|(node, _)| *node));
+                open.extend(all.node(node).into_iter().flat_map(|node| node.dependencies.keys()));
             }
         }
         let forks = self.places.values().filter(|place| place.capture == capture);
@@ -226,8 +223,8 @@ impl State {
 }
 
 fn discard(graph: u64) {
-    let destructors: Vec<Callback> = graphs().discard(graph);
-    destructors.into_iter().for_each(Callback::call);
+    let leftovers = graphs().discard(graph);
+    leftovers.end();
 }
 
 /// Ends the capture of its origin: the graph. Any failure discards it.

@@ -1,11 +1,12 @@
 //! What is checked before an executable is made.
 
-use cuda_sys::{CUgraphInstantiateResult as Outcome, CUgraphNodeType, CUresult};
+use cuda_sys::{CUgraphInstantiateResult as Outcome, CUresult};
 
 use super::payload::Payload;
 use super::store::{Graphs, Owner};
+use super::task::Task;
 use crate::code::{INVALID_CONTEXT, INVALID_VALUE, NOT_SUPPORTED};
-use crate::copy::{Place, Promised};
+use crate::copy::{Copy3, Place, Promised};
 use crate::event;
 use crate::fault::crash;
 
@@ -38,11 +39,6 @@ impl From<CUresult> for Refused {
 const UNSUPPORTED: Outcome = Outcome::CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED;
 
 impl Graphs {
-    /// Whether the graph or anything in it allocates or frees memory.
-    pub(crate) fn holds_memory_nodes(&self, graph: u64) -> bool {
-        self.any_node(graph, |payload| matches!(payload, Payload::Alloc(_) | Payload::Free(_)))
-    }
-
     /// All checks but the one for cycles.
     pub(crate) fn check_instantiable(&self, graph: u64, flags: u64) -> Result<(), Refused> {
         let own = self.graph(graph)?;
@@ -57,7 +53,7 @@ impl Graphs {
             Owner::Child { .. } | Owner::User if own.is_lost => return Err(NOT_SUPPORTED.into()),
             Owner::Child { .. } | Owner::User => {}
         }
-        if own.live_execs > 0 && (self.holds_memory_nodes(graph) || self.holds_conditionals(graph)) {
+        if own.live_execs > 0 && (self.is_unique(graph) || self.holds_conditionals(graph)) {
             return Err(NOT_SUPPORTED.into());
         }
         let unused = own.conditions.values().any(|condition| condition.node.is_none());
@@ -91,46 +87,50 @@ impl Graphs {
     }
 
     fn check_node(&self, handle: u64, in_body: bool) -> Result<(), Refused> {
-        let payload = &self.node(handle)?.payload;
-        match payload {
-            Payload::Kernel(kernel) if !kernel.spec.function.module.is_alive() => {
+        let Payload::Task(task) = &self.node(handle)?.payload else { return Ok(()) };
+        match task {
+            Task::Kernel(spec) if !spec.function.module.is_alive() => {
                 crash("a graph is instantiated whose kernel's module or library is unloaded")
             }
-            Payload::EventWait(event) | Payload::EventRecord(event) if !event::exists(*event) => {
+            Task::EventWait(event) | Task::EventRecord(event) if !event::exists(*event) => {
                 crash("a graph is instantiated whose event is destroyed")
             }
-            Payload::Fill(fill) if fill.fill.check(Promised::Yes).is_err() => Err(INVALID_VALUE.into()),
-            Payload::Host(_) | Payload::EventWait(_) | Payload::Free(_) if in_body => {
-                Err(Refused::new(INVALID_VALUE, UNSUPPORTED, handle))
-            }
-            Payload::Copy(copy)
-                if in_body && [copy.copy.src.place, copy.copy.dst.place].contains(&Place::Pageable) =>
-            {
+            Task::Signal(node) if !node.is_alive() => crash(SEMAPHORE_GONE),
+            Task::Wait(node) if !node.is_alive() => crash(SEMAPHORE_GONE),
+            Task::Fill(fill) if fill.fill.check(Promised::Yes).is_err() => Err(INVALID_VALUE.into()),
+            Task::Kernel(_) | Task::Fill(_) | Task::Empty => Ok(()),
+            Task::Copy(copy) if in_body && is_pageable(&copy.copy) => {
                 let outcome = Outcome::CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED;
                 Err(Refused::new(INVALID_VALUE, outcome, handle))
             }
+            Task::Copy(_) => Ok(()),
+            _ if in_body => Err(Refused::new(INVALID_VALUE, UNSUPPORTED, handle)),
             _ => Ok(()),
         }
     }
 
     fn check_device_launch(&self, graph: u64, flags: u64) -> Result<(), Refused> {
-        let nodes = self.nodes_of(graph)?;
-        if nodes.is_empty() || flags & AUTO_FREE != 0 {
+        if self.graph(graph)?.order.is_empty() || flags & AUTO_FREE != 0 {
             return Err(INVALID_VALUE.into());
         }
-        for handle in nodes {
-            type T = CUgraphNodeType;
-            match self.node(handle)?.payload.kind() {
-                T::CU_GRAPH_NODE_TYPE_KERNEL
-                | T::CU_GRAPH_NODE_TYPE_MEMCPY
-                | T::CU_GRAPH_NODE_TYPE_MEMSET
-                | T::CU_GRAPH_NODE_TYPE_GRAPH => {}
-                T::CU_GRAPH_NODE_TYPE_HOST | T::CU_GRAPH_NODE_TYPE_MEM_ALLOC => {
-                    return Err(Refused::new(INVALID_VALUE, UNSUPPORTED, handle));
-                }
-                _ => return Err(Refused::new(INVALID_VALUE, UNSUPPORTED, 0)),
+        for part in self.tree(graph) {
+            for handle in self.nodes_of(part)? {
+                let node = match &self.node(handle)?.payload {
+                    Payload::Task(Task::Kernel(_) | Task::Fill(_)) | Payload::Child(_) => continue,
+                    Payload::Task(Task::Copy(copy)) if !is_pageable(&copy.copy) => continue,
+                    // Of these the driver does not say which.
+                    Payload::Task(Task::Empty) | Payload::Conditional(_) => 0,
+                    Payload::Task(_) => handle,
+                };
+                return Err(Refused::new(INVALID_VALUE, UNSUPPORTED, node));
             }
         }
         Ok(())
     }
+}
+
+const SEMAPHORE_GONE: &str = "a graph is instantiated whose semaphore is destroyed";
+
+fn is_pageable(copy: &Copy3) -> bool {
+    [copy.src.place, copy.dst.place].contains(&Place::Pageable)
 }

@@ -2,9 +2,12 @@
 
 use std::collections::HashMap;
 
-use super::payload::{KernelNode, Payload};
+use super::edge_data::Edge;
+use super::ordered::Ordered;
+use super::payload::Payload;
 use super::store::{Graphs, Owner};
-use crate::code::{Answer, INVALID_VALUE};
+use super::task::Task;
+use crate::code::{Answer, INVALID_VALUE, NOT_SUPPORTED};
 use crate::fault::crash;
 
 impl Graphs {
@@ -27,40 +30,28 @@ impl Graphs {
         }
         // A cycle is cloned too, so the edges come when all nodes are there.
         for node in &nodes {
-            let (dependencies, dependents) = {
-                let node = self.node(*node)?;
-                (node.dependencies.clone(), node.dependents.clone())
+            let own = self.node(*node)?;
+            let of = |node: u64| twin.get(&node).copied().ok_or(INVALID_VALUE);
+            let copy = |list: &Ordered<Edge>| -> Answer<Ordered<Edge>> {
+                list.iter().map(|(node, edge)| Ok((of(node)?, edge))).collect()
             };
-            let of = |node: &u64| twin.get(node).copied().ok_or(INVALID_VALUE);
-            let mut copied_dependencies = Vec::with_capacity(dependencies.len());
-            for (dependency, edge) in &dependencies {
-                copied_dependencies.push((of(dependency)?, *edge));
-            }
-            let copied_dependents: Answer<Vec<u64>> = dependents.iter().map(of).collect();
-            let copied = self.node_mut(of(node)?)?;
-            copied.dependencies = copied_dependencies;
-            copied.dependents = copied_dependents?;
+            let (dependencies, dependents) = (copy(&own.dependencies)?, copy(&own.dependents)?);
+            let copied = self.node_mut(of(*node)?)?;
+            copied.dependencies = dependencies;
+            copied.dependents = dependents;
         }
         Ok(clone)
     }
 
     fn duplicate_payload(&mut self, node: u64) -> Answer<Payload> {
-        Ok(match &self.node(node)?.payload {
-            Payload::Kernel(kernel) => Payload::Kernel(KernelNode::new(kernel.spec.clone())),
-            Payload::Copy(copy) => Payload::Copy(*copy),
-            Payload::Fill(fill) => Payload::Fill(*fill),
-            Payload::Host(callback) => Payload::Host(*callback),
+        match &self.node(node)?.payload {
+            Payload::Task(Task::Alloc(_) | Task::Free(_)) | Payload::Conditional(_) => Err(NOT_SUPPORTED),
+            Payload::Task(task) => Ok(Payload::Task(task.clone())),
             Payload::Child(child) => {
                 let child = *child;
-                Payload::Child(self.duplicate(child, Owner::User)?)
+                Ok(Payload::Child(self.duplicate(child, Owner::User)?))
             }
-            Payload::Empty => Payload::Empty,
-            Payload::EventWait(event) => Payload::EventWait(*event),
-            Payload::EventRecord(event) => Payload::EventRecord(*event),
-            Payload::Alloc(_) | Payload::Free(_) | Payload::Conditional(_) => {
-                return Err(crate::code::NOT_SUPPORTED);
-            }
-        })
+        }
     }
 
     /// The node of a clone that stands for a node of the original.

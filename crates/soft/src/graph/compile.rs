@@ -3,11 +3,9 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::memory_node;
 use super::payload::Payload;
 use super::program::{Level, Program, Step, Work};
 use super::store::Graphs;
-use crate::code::{Answer, INVALID_VALUE};
 use crate::driver;
 
 /// A graph whose edges go round, and a node on the way.
@@ -58,7 +56,7 @@ impl Graphs {
             let node = self.node(*handle).map_err(|_| Failure::Gone)?;
             let of = |dependency: &u64| index_of.get(dependency).copied();
             let dependencies =
-                node.dependencies.iter().filter_map(|(from, edge)| Some((of(from)?, *edge))).collect();
+                node.dependencies.iter().filter_map(|(from, edge)| Some((of(&from)?, edge))).collect();
             if let Some(step) = of(handle).and_then(|index| steps.get_mut(index)) {
                 step.dependencies = dependencies;
             }
@@ -80,25 +78,9 @@ impl Graphs {
                     .map(|body| self.level(*body, steps))
                     .collect::<Result<_, _>>()?,
             },
-            payload => plain_work(payload).map_err(|_| Failure::Gone)?,
+            Payload::Task(task) => Work::Task(task.clone()),
         })
     }
-}
-
-/// The work of a node without graphs in it.
-pub(crate) fn plain_work(payload: &Payload) -> Answer<Work> {
-    Ok(match payload {
-        Payload::Kernel(kernel) => Work::Kernel(Arc::new(kernel.spec.clone())),
-        Payload::Copy(copy) => Work::Copy(Box::new(*copy)),
-        Payload::Fill(fill) => Work::Fill(*fill),
-        Payload::Host(callback) => Work::Host(*callback),
-        Payload::Empty => Work::Empty,
-        Payload::EventWait(event) => Work::EventWait(*event),
-        Payload::EventRecord(event) => Work::EventRecord(*event),
-        Payload::Alloc(alloc) => Work::Alloc(alloc.clone()),
-        Payload::Free(address) => Work::Free(memory_node::find(*address).ok_or(INVALID_VALUE)?),
-        Payload::Child(_) | Payload::Conditional(_) => return Err(INVALID_VALUE),
-    })
 }
 
 /// A number that looks drawn at random.

@@ -2,13 +2,28 @@
 
 use std::fmt::Write as _;
 
+use cuda_sys::CUgraphDebugDot_flags as Flag;
+
+use super::edge_data::Edge;
 use super::payload::Payload;
-use super::store::Graphs;
+use super::store::{Graphs, Node};
+use super::task::{KernelSpec, Task};
 use crate::code::Answer;
 
+/// What the text is to tell.
+#[derive(Debug, Clone, Copy)]
+struct Details(u32);
+
+impl Details {
+    fn want(self, flag: Flag) -> bool {
+        self.0 & (flag.0 | Flag::CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE.0) != 0
+    }
+}
+
 impl Graphs {
-    /// The DOT text of a graph with its children and bodies.
-    pub(crate) fn dot(&self, graph: u64) -> Answer<String> {
+    /// The DOT text of a graph with its children and bodies; `flags` are those of the call.
+    pub(crate) fn dot(&self, graph: u64, flags: u32) -> Answer<String> {
+        let details = Details(flags);
         self.graph(graph)?;
         let mut text = String::from("digraph dot {\n");
         for part in self.tree(graph) {
@@ -18,11 +33,14 @@ impl Graphs {
                 writeln!(text, "subgraph cluster_{uid} {{\nlabel=\"graph_{uid}\" graph[style=\"dashed\"];");
             for handle in self.nodes_of(part)? {
                 let node = self.node(handle)?;
-                let _ = writeln!(text, "\"node_{}\"[label=\"{}\"];", node.uid, label(&node.payload));
+                let name = format!("graph_{uid}_node_{}", node.local);
+                let label = label(handle, node, details);
+                let _ = writeln!(text, "\"{name}\"[style=\"solid\" shape=\"rectangle\" label=\"{label}\"];");
             }
-            for (from, to, _) in self.edges(part)? {
-                let _ =
-                    writeln!(text, "\"node_{}\" -> \"node_{}\";", self.node(from)?.uid, self.node(to)?.uid);
+            for (from, to, edge) in self.edges(part)? {
+                let (from, to) = (self.node(from)?.local, self.node(to)?.local);
+                let data = edge_label(edge, details);
+                let _ = writeln!(text, "\"graph_{uid}_node_{from}\" -> \"graph_{uid}_node_{to}\"{data};");
             }
             text.push_str("}\n");
         }
@@ -31,21 +49,107 @@ impl Graphs {
     }
 }
 
-fn label(payload: &Payload) -> String {
-    match payload {
-        Payload::Kernel(kernel) => {
-            let sizes = &kernel.spec.sizes;
-            format!("{}\\n{:?} x {:?}", kernel.spec.function.code.kernel.name(), sizes.grid, sizes.block)
-        }
-        Payload::Copy(node) => format!("MEMCPY {:?}", node.copy.extent),
-        Payload::Fill(node) => format!("MEMSET {} x {}", node.fill.width, node.fill.height),
-        Payload::Host(_) => "HOST".to_owned(),
-        Payload::Child(_) => "GRAPH".to_owned(),
-        Payload::Empty => "EMPTY".to_owned(),
-        Payload::EventWait(_) => "EVENT_WAIT".to_owned(),
-        Payload::EventRecord(_) => "EVENT_RECORD".to_owned(),
-        Payload::Alloc(node) => format!("MEM_ALLOC {}", node.memory.len),
-        Payload::Free(_) => "MEM_FREE".to_owned(),
-        Payload::Conditional(node) => format!("CONDITIONAL {:?}", node.condition),
+fn edge_label(edge: Edge, details: Details) -> String {
+    if edge.is_plain() || !details.want(Flag::CU_GRAPH_DEBUG_DOT_FLAGS_EXTRA_TOPO_INFO) {
+        return String::new();
     }
+    format!("[label=\"from port {}, type {}\"]", edge.from_port, edge.kind)
+}
+
+/// The words of a node: its number and type, then what is wanted of its parameters.
+fn label(handle: u64, node: &Node, details: Details) -> String {
+    let mut lines = vec![node.local.to_string()];
+    match &node.payload {
+        Payload::Task(task) => task_lines(task, details, &mut lines),
+        Payload::Child(child) => {
+            lines.push("GRAPH".to_owned());
+            if details.want(Flag::CU_GRAPH_DEBUG_DOT_FLAGS_HANDLES) {
+                lines.push(format!("graph {child:#x}"));
+            }
+        }
+        Payload::Conditional(node) => {
+            lines.push("CONDITIONAL".to_owned());
+            if details.want(Flag::CU_GRAPH_DEBUG_DOT_FLAGS_CONDITIONAL_NODE_PARAMS) {
+                lines.push(format!(
+                    "{:?}, handle {}, {} bodies",
+                    node.condition,
+                    node.handle,
+                    node.bodies.len()
+                ));
+            }
+        }
+    }
+    if details.want(Flag::CU_GRAPH_DEBUG_DOT_FLAGS_EXTRA_TOPO_INFO) {
+        lines.push(format!("{} in, {} out", node.dependencies.len(), node.dependents.len()));
+    }
+    if details.want(Flag::CU_GRAPH_DEBUG_DOT_FLAGS_HANDLES) {
+        lines.push(format!("node {handle:#x}"));
+    }
+    lines.join("\\n")
+}
+
+fn task_lines(task: &Task, details: Details, lines: &mut Vec<String>) {
+    let mut push = |name: &str, flag: Flag, parameters: &dyn Fn() -> String| {
+        lines.push(name.to_owned());
+        if details.want(flag) {
+            lines.push(parameters());
+        }
+    };
+    match task {
+        Task::Kernel(spec) => {
+            let flag = Flag::CU_GRAPH_DEBUG_DOT_FLAGS_KERNEL_NODE_PARAMS;
+            push(spec.function.code.kernel.name(), flag, &|| sizes(spec));
+            if details.want(Flag::CU_GRAPH_DEBUG_DOT_FLAGS_KERNEL_NODE_ATTRIBUTES) {
+                lines.extend(spec.attributes.keys().map(|id| format!("attribute {id}")));
+            }
+        }
+        Task::Copy(node) => push("MEMCPY", Flag::CU_GRAPH_DEBUG_DOT_FLAGS_MEMCPY_NODE_PARAMS, &|| {
+            let copy = &node.copy;
+            format!("{:#x} to {:#x}, {:?} bytes", copy.src.address, copy.dst.address, copy.extent)
+        }),
+        Task::Fill(node) => push("MEMSET", Flag::CU_GRAPH_DEBUG_DOT_FLAGS_MEMSET_NODE_PARAMS, &|| {
+            let fill = &node.fill;
+            format!("{:#x}, {} x {} of {} bytes", fill.address, fill.width, fill.height, fill.element)
+        }),
+        Task::Host(callback) => push("HOST", Flag::CU_GRAPH_DEBUG_DOT_FLAGS_HOST_NODE_PARAMS, &|| {
+            format!("{:p}({:p})", callback.function as *const (), callback.data)
+        }),
+        Task::Empty => lines.push("EMPTY".to_owned()),
+        Task::EventWait(event) => {
+            push("EVENT_WAIT", Flag::CU_GRAPH_DEBUG_DOT_FLAGS_EVENT_NODE_PARAMS, &|| {
+                format!("event {event:#x}")
+            })
+        }
+        Task::EventRecord(event) => {
+            push("EVENT_RECORD", Flag::CU_GRAPH_DEBUG_DOT_FLAGS_EVENT_NODE_PARAMS, &|| {
+                format!("event {event:#x}")
+            });
+        }
+        Task::Alloc(node) => push("MEM_ALLOC", Flag::CU_GRAPH_DEBUG_DOT_FLAGS_MEM_ALLOC_NODE_PARAMS, &|| {
+            format!("{} bytes at {:#x}", node.memory.len, node.memory.start)
+        }),
+        Task::Free(memory) => push("MEM_FREE", Flag::CU_GRAPH_DEBUG_DOT_FLAGS_MEM_FREE_NODE_PARAMS, &|| {
+            format!("{:#x}", memory.start)
+        }),
+        Task::Batch(node) => {
+            push("BATCH_MEM_OP", Flag::CU_GRAPH_DEBUG_DOT_FLAGS_BATCH_MEM_OP_NODE_PARAMS, &|| {
+                format!("{:?}", node.ops)
+            });
+        }
+        Task::Signal(node) => {
+            push("EXT_SEMAS_SIGNAL", Flag::CU_GRAPH_DEBUG_DOT_FLAGS_EXT_SEMAS_SIGNAL_NODE_PARAMS, &|| {
+                format!("{:?}", node.params)
+            });
+        }
+        Task::Wait(node) => {
+            push("EXT_SEMAS_WAIT", Flag::CU_GRAPH_DEBUG_DOT_FLAGS_EXT_SEMAS_WAIT_NODE_PARAMS, &|| {
+                format!("{:?}", node.params)
+            });
+        }
+    }
+}
+
+fn sizes(spec: &KernelSpec) -> String {
+    let ([gx, gy, gz], [bx, by, bz]) = (spec.sizes.grid, spec.sizes.block);
+    format!("<<<({gx}, {gy}, {gz}), ({bx}, {by}, {bz}), {}>>>", spec.sizes.shared)
 }

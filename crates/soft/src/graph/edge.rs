@@ -31,12 +31,12 @@ impl Graphs {
         if source.graph != graph || target.graph != graph || from == to {
             return Err(INVALID_VALUE);
         }
-        if target.dependencies.iter().any(|(dependency, _)| *dependency == from) {
+        if target.dependencies.contains(from) {
             return Err(INVALID_VALUE);
         }
         check_kinds(edge, source.payload.kind(), target.payload.kind())?;
-        self.node_mut(to)?.dependencies.push((from, edge));
-        self.node_mut(from)?.dependents.push(to);
+        self.node_mut(to)?.dependencies.push(from, edge);
+        self.node_mut(from)?.dependents.push(to, edge);
         Ok(())
     }
 
@@ -46,14 +46,14 @@ impl Graphs {
         if source.graph != graph || target.graph != graph {
             return Err(INVALID_VALUE);
         }
-        if !target.dependencies.iter().any(|(dependency, _)| *dependency == from) {
+        if !target.dependencies.contains(from) {
             return Err(INVALID_VALUE);
         }
         if self.holds_memory_nodes(graph) {
             return Err(NOT_SUPPORTED);
         }
-        self.node_mut(to)?.dependencies.retain(|(dependency, _)| *dependency != from);
-        self.node_mut(from)?.dependents.retain(|dependent| *dependent != to);
+        self.node_mut(to)?.dependencies.remove(from);
+        self.node_mut(from)?.dependents.remove(to);
         Ok(())
     }
 
@@ -61,24 +61,8 @@ impl Graphs {
     pub(crate) fn edges(&self, graph: u64) -> Answer<Vec<(u64, u64, Edge)>> {
         let mut edges = Vec::new();
         for to in self.nodes_of(graph)? {
-            edges.extend(self.node(to)?.dependencies.iter().map(|(from, edge)| (*from, to, *edge)));
+            edges.extend(self.node(to)?.dependencies.iter().map(|(from, edge)| (from, to, edge)));
         }
         Ok(edges)
-    }
-
-    /// What a node depends on.
-    pub(crate) fn dependencies(&self, node: u64) -> Answer<Vec<(u64, Edge)>> {
-        Ok(self.node(node)?.dependencies.clone())
-    }
-
-    /// What depends on a node.
-    pub(crate) fn dependents(&self, node: u64) -> Answer<Vec<(u64, Edge)>> {
-        let mut found = Vec::new();
-        for dependent in &self.node(node)?.dependents {
-            let edges = &self.node(*dependent)?.dependencies;
-            let edge = edges.iter().find(|(dependency, _)| *dependency == node).map(|(_, edge)| *edge);
-            found.push((*dependent, edge.unwrap_or_default()));
-        }
-        Ok(found)
     }
 }

@@ -5,21 +5,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use cuda_sys::{CUgraphInstantiateResult as Outcome, CUgraphNodeType};
 
+use super::change::{batch_may_become, copy_may_be_set, fill_may_become};
 use super::check::{AUTO_FREE, Refused};
-use super::compile::{Failure, plain_work};
+use super::compile::Failure;
 use super::executable::Exec;
 use super::memory_node::{self, Reservation};
 use super::payload::Payload;
 use super::program::{Program, Work};
 use super::run::{EventWork, Run};
-use super::store::{Graphs, graphs};
+use super::store::{Graphs, graphs, new_uid};
+use super::task::{KernelSpec, Task};
 use super::user_object::{Holdings, Shares};
 use crate::code::{Answer, INVALID_VALUE};
 use crate::context;
-use crate::copy::{Copy3, Place};
+use crate::copy::Place;
 use crate::event;
 use crate::fault::{self, crash, hang};
-use crate::memory::{self, Origin};
 use crate::stream::{Stream, Ticket};
 
 impl Graphs {
@@ -66,6 +67,7 @@ impl Graphs {
         own.live_execs += 1;
         let source = (graph, own.uid);
         Ok(self.execs.insert(Exec {
+            uid: new_uid(),
             program: Arc::new(program),
             keys,
             shares,
@@ -86,7 +88,7 @@ impl Graphs {
     }
 
     /// An executable less for its source.
-    pub(crate) fn uncount(&mut self, source: (u64, u64)) {
+    pub(crate) fn release_source(&mut self, source: (u64, u64)) {
         if let Some(graph) = self.graphs.get_mut(source.0).filter(|graph| graph.uid == source.1) {
             graph.live_execs = graph.live_execs.saturating_sub(1);
         }
@@ -105,7 +107,7 @@ pub(crate) fn destroy(handle: u64) -> Answer {
     let removed = {
         let mut all = graphs();
         let exec = all.execs.remove(handle).ok_or(INVALID_VALUE)?;
-        all.uncount(exec.source);
+        all.release_source(exec.source);
         exec
     };
     if !removed.context.is_alive() && !fault::is_lost(removed.context.device) {
@@ -121,8 +123,8 @@ fn memory_steps(program: &Program) -> (Vec<Arc<Reservation>>, Vec<Arc<Reservatio
     let (mut allocs, mut frees) = (Vec::new(), Vec::new());
     for step in &program.steps {
         match &step.work {
-            Work::Alloc(node) => allocs.push(Arc::clone(&node.memory)),
-            Work::Free(memory) => frees.push(Arc::clone(memory)),
+            Work::Task(Task::Alloc(node)) => allocs.push(Arc::clone(&node.memory)),
+            Work::Task(Task::Free(memory)) => frees.push(Arc::clone(memory)),
             _ => {}
         }
     }
@@ -134,12 +136,12 @@ fn event_work(program: &Program, order: &[usize], events: &mut HashMap<usize, Ev
     for index in order {
         let Some(step) = program.steps.get(*index) else { continue };
         match &step.work {
-            Work::EventRecord(handle) => {
+            Work::Task(Task::EventRecord(handle)) => {
                 if let Ok(event) = event::get(*handle) {
                     events.insert(*index, EventWork::Record(event.renew()));
                 }
             }
-            Work::EventWait(handle) => match event::get(*handle) {
+            Work::Task(Task::EventWait(handle)) => match event::get(*handle) {
                 Ok(event) => {
                     if let Some(marker) = event.last() {
                         events.insert(*index, EventWork::Wait(marker));
@@ -151,7 +153,7 @@ fn event_work(program: &Program, order: &[usize], events: &mut HashMap<usize, Ev
             Work::Conditional { bodies, .. } => {
                 bodies.iter().for_each(|body| event_work(program, &body.order, events));
             }
-            _ => {}
+            Work::Task(_) => {}
         }
     }
 }
@@ -165,11 +167,14 @@ pub(crate) fn launch(handle: u64, stream: &Arc<Stream>) -> Answer {
         let mut staged = HashMap::new();
         let mut waits = false;
         for (index, step) in program.steps.iter().enumerate().filter(|(_, step)| step.enabled) {
-            match &step.work {
-                Work::Kernel(spec) if !spec.function.module.is_alive() => {
+            let Work::Task(task) = &step.work else { continue };
+            match task {
+                Task::Kernel(spec) if !spec.function.module.is_alive() => {
                     crash("an executable is launched whose kernel's module or library is unloaded")
                 }
-                Work::Copy(node) => {
+                Task::Signal(node) if !node.is_alive() => crash(SEMAPHORE_GONE),
+                Task::Wait(node) if !node.is_alive() => crash(SEMAPHORE_GONE),
+                Task::Copy(node) => {
                     // SAFETY: the interface demands that pageable memory of a node is valid at each launch.
                     if let Some(bytes) = unsafe { node.copy.stage() } {
                         staged.insert(index, bytes);
@@ -240,11 +245,11 @@ impl Exec {
         self.shares.iter().for_each(|(_, shares)| shares.mark_used());
     }
 
-    /// New work for a step.
-    pub(crate) fn set_work(&mut self, step: usize, work: Work) {
-        if let Some(step) = Arc::make_mut(&mut self.program).steps.get_mut(step) {
-            step.work = work;
-        }
+    /// New work for a step; the old one, to be dropped without the lock.
+    #[must_use]
+    pub(crate) fn set_work(&mut self, step: usize, work: Work) -> Option<Work> {
+        let step = Arc::make_mut(&mut self.program).steps.get_mut(step)?;
+        Some(std::mem::replace(&mut step.work, work))
     }
 
     pub(crate) fn work(&self, step: usize) -> Answer<&Work> {
@@ -275,76 +280,44 @@ impl Exec {
     }
 }
 
-/// The kinds of memory that an update of a copy cannot exchange.
-fn class(address: u64, place: Place) -> u8 {
-    if place.is_host() {
-        return 0;
-    }
-    match memory::find(address).map(|found| found.origin) {
-        Some(Origin::Pool) => 2,
-        _ => 1,
-    }
-}
-
-/// Whether an executable's copy may become another one.
-pub(crate) fn copy_may_become(old: &Copy3, new: &Copy3) -> bool {
-    let same = |old: &crate::copy::Side, new: &crate::copy::Side| old.place.is_host() == new.place.is_host();
-    let shape = if old.is_linear() && new.is_linear() {
-        true
-    } else {
-        old.extent == new.extent && old.src.pitch == new.src.pitch && old.dst.pitch == new.dst.pitch
-    };
-    shape && same(&old.src, &new.src) && same(&old.dst, &new.dst)
-}
-
-/// The stricter rule of the set-params call for copies: pooled and plain memory are not exchanged either.
-pub(crate) fn copy_may_be_set(old: &Copy3, new: &Copy3) -> bool {
-    let kept = |old: &crate::copy::Side, new: &crate::copy::Side| {
-        let (was, is) = (class(old.address, old.place), class(new.address, new.place));
-        was == is
-    };
-    copy_may_become(old, new) && kept(&old.src, &new.src) && kept(&old.dst, &new.dst)
-}
-
 /// New parameters for a step of an executable, as the set-params calls have them.
-pub(crate) fn set_params(exec: u64, node: u64, payload: &Payload) -> Answer {
-    let mut all = graphs();
-    let step = all.step_of(exec, node)?;
-    let exec = all.exec_mut(exec)?;
-    let new = plain_work(payload)?;
-    let may = match (exec.work(step)?, &new) {
-        (Work::Kernel(old), Work::Kernel(new)) => {
-            old.function.module.context.handle == new.function.module.context.handle
-        }
-        (Work::Copy(old), Work::Copy(new)) => copy_may_be_set(&old.copy, &new.copy),
-        (Work::Fill(old), Work::Fill(new)) => fill_may_become(&old.fill, &new.fill),
-        (Work::Host(_), Work::Host(_))
-        | (Work::Empty, Work::Empty)
-        | (Work::EventRecord(_), Work::EventRecord(_))
-        | (Work::EventWait(_), Work::EventWait(_)) => true,
-        _ => false,
+pub(crate) fn set_params(exec: u64, node: u64, new: Task) -> Answer {
+    let replaced = {
+        let mut all = graphs();
+        let step = all.step_of(exec, node)?;
+        let exec = all.exec_mut(exec)?;
+        let Work::Task(old) = exec.work(step)? else { return Err(INVALID_VALUE) };
+        let new = may_be_set(old, new)?;
+        exec.set_work(step, Work::Task(new))
     };
-    if !may {
-        return Err(INVALID_VALUE);
-    }
-    let new = match (exec.work(step)?, new) {
-        // The attributes are the node's, not the parameters'.
-        (Work::Kernel(old), Work::Kernel(new)) => {
-            let mut spec = (*new).clone();
-            spec.attributes.clone_from(&old.attributes);
-            crate::launch::check(&spec.function.code, &spec.sizes, &spec.attributes)?;
-            Work::Kernel(Arc::new(spec))
-        }
-        (_, new) => new,
-    };
-    exec.set_work(step, new);
+    drop(replaced);
     Ok(())
 }
 
-/// Whether an executable's fill may become another one: of several rows only the value may change.
-pub(crate) fn fill_may_become(old: &crate::copy::Fill, new: &crate::copy::Fill) -> bool {
-    if old.height == 1 && new.height == 1 {
-        return true;
-    }
-    crate::copy::Fill { value: new.value, ..*old } == *new
+/// Whether an executable's task may become another one by a set-params call: what it becomes.
+fn may_be_set(old: &Task, new: Task) -> Answer<Task> {
+    let may = match (old, &new) {
+        (Task::Kernel(old), Task::Kernel(spec)) => {
+            if old.function.module.context.handle != spec.function.module.context.handle {
+                return Err(INVALID_VALUE);
+            }
+            // The attributes are the node's, not the parameters'.
+            let spec = KernelSpec { attributes: old.attributes.clone(), ..KernelSpec::clone(spec) };
+            crate::launch::check(&spec.function.code, &spec.sizes, &spec.attributes)?;
+            return Ok(Task::Kernel(Arc::new(spec)));
+        }
+        (Task::Copy(old), Task::Copy(new)) => copy_may_be_set(&old.copy, &new.copy),
+        (Task::Fill(old), Task::Fill(new)) => fill_may_become(&old.fill, &new.fill),
+        (Task::Batch(old), Task::Batch(new)) => batch_may_become(old, new),
+        (Task::Signal(old), Task::Signal(new)) => old.params.len() == new.params.len(),
+        (Task::Wait(old), Task::Wait(new)) => old.params.len() == new.params.len(),
+        (Task::Host(_), Task::Host(_))
+        | (Task::Empty, Task::Empty)
+        | (Task::EventRecord(_), Task::EventRecord(_))
+        | (Task::EventWait(_), Task::EventWait(_)) => true,
+        _ => false,
+    };
+    if may { Ok(new) } else { Err(INVALID_VALUE) }
 }
+
+const SEMAPHORE_GONE: &str = "an executable is launched whose semaphore is destroyed";

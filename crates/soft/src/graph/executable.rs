@@ -11,6 +11,8 @@ use crate::stream::Ticket;
 /// An executable.
 #[derive(Debug)]
 pub(crate) struct Exec {
+    /// Never reused.
+    pub(crate) uid: u64,
     pub(crate) program: Arc<Program>,
     /// The step of each node that it was made from, by the node's uid. Updates do not change the keys.
     pub(crate) keys: HashMap<u64, usize>,

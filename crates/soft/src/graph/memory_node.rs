@@ -1,7 +1,7 @@
 //! Memory that graphs allocate: an address for each allocation node, and whether memory lives there.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use crate::code::{Answer, INVALID_VALUE, OUT_OF_MEMORY};
 use crate::driver;
@@ -21,11 +21,20 @@ pub(crate) struct Reservation {
 struct State {
     /// Memory lives here, in the order of the calls.
     live: bool,
+    /// The graph that the allocation node was added to: its handle and uid.
+    home: (u64, u64),
     /// The free node of the graph itself or of another graph, by the uid of the root graph.
     freed_in: Vec<u64>,
 }
 
 static RESERVED: Mutex<BTreeMap<u64, Weak<Reservation>>> = Mutex::new(BTreeMap::new());
+
+/// The reservations whose memory lives: it outlives their graphs and executables.
+static LIVING: Mutex<BTreeMap<u64, Arc<Reservation>>> = Mutex::new(BTreeMap::new());
+
+fn living() -> MutexGuard<'static, BTreeMap<u64, Arc<Reservation>>> {
+    LIVING.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// What graphs use of each device and have reserved, each with its highest value.
 static FIGURES: Mutex<BTreeMap<i32, Figures>> = Mutex::new(BTreeMap::new());
@@ -72,15 +81,41 @@ pub(crate) fn may_free(allocation: &Allocation) -> bool {
         return true;
     }
     match find(allocation.start) {
-        Some(reservation) => std::mem::take(&mut reservation.lock().live),
+        Some(reservation) => reservation.set_live(false),
         // The graph and its executables are gone, the memory is not.
         None => true,
     }
 }
 
 impl Reservation {
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes whether memory lives here; what was noted before.
+    fn set_live(self: &Arc<Self>, live: bool) -> bool {
+        let was_live = std::mem::replace(&mut self.lock().live, live);
+        if live {
+            living().insert(self.start, Arc::clone(self));
+        } else {
+            let gone = living().remove(&self.start);
+            // It may be the last one, which takes other locks as it goes.
+            drop(gone);
+        }
+        was_live
+    }
+
+    pub(crate) fn home(&self) -> (u64, u64) {
+        self.lock().home
+    }
+
+    pub(crate) fn set_home(&self, home: (u64, u64)) {
+        self.lock().home = home;
+    }
+
+    /// The free node of a root graph is gone.
+    pub(crate) fn remove_free(&self, graph: u64) {
+        self.lock().freed_in.retain(|own| *own != graph);
     }
 
     /// Notes the free node of a root graph. A graph has at most one for an address, and only its own if it has one there.
@@ -128,7 +163,7 @@ impl Reservation {
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     /// Allocated and freed in the launch itself.
-    pub(crate) inside: Vec<u64>,
+    pub(crate) inside: HashSet<u64>,
 }
 
 /// Checks and notes at the launch call what the launch does: `allocs` and `frees` are its nodes.
@@ -142,16 +177,13 @@ pub(crate) fn begin(
     if total > driver::config().memory {
         return Err(OUT_OF_MEMORY);
     }
-    let is_in = |list: &[Arc<Reservation>], start| list.iter().any(|other| other.start == start);
-    for alloc in allocs {
-        if alloc.lock().live && !auto_free {
-            return Err(INVALID_VALUE);
-        }
+    let starts = |list: &[Arc<Reservation>]| list.iter().map(|own| own.start).collect::<HashSet<u64>>();
+    let (allocated, freed) = (starts(allocs), starts(frees));
+    if !auto_free && allocs.iter().any(|alloc| alloc.lock().live) {
+        return Err(INVALID_VALUE);
     }
-    for free in frees {
-        if !is_in(allocs, free.start) && !free.lock().live {
-            return Err(INVALID_VALUE);
-        }
+    if frees.iter().any(|free| !allocated.contains(&free.start) && !free.lock().live) {
+        return Err(INVALID_VALUE);
     }
     let mut plan = Plan::default();
     for alloc in allocs {
@@ -161,18 +193,18 @@ pub(crate) fn begin(
             figures.reserved = figures.reserved.max(figures.used);
             figures.reserved_high = figures.reserved_high.max(figures.reserved);
         });
-        if is_in(frees, alloc.start) {
-            plan.inside.push(alloc.start);
-            alloc.lock().live = false;
+        if freed.contains(&alloc.start) {
+            plan.inside.insert(alloc.start);
+            alloc.set_live(false);
         } else {
-            let was_live = std::mem::replace(&mut alloc.lock().live, true);
+            let was_live = alloc.set_live(true);
             if !(was_live && memory::find_start(alloc.start).is_some()) {
                 memory::allocate_at(Some(alloc.start), alloc.request(context))?;
             }
         }
     }
     for free in frees {
-        free.lock().live = false;
+        free.set_live(false);
     }
     Ok(plan)
 }

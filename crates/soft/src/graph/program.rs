@@ -5,46 +5,23 @@ use std::sync::Arc;
 use cuda_sys::CUgraphNodeType;
 
 use super::edge_data::Edge;
-use super::memory_node::Reservation;
-use super::payload::{AllocNode, Condition, CopyNode, FillNode, KernelSpec};
+use super::payload::Condition;
+use super::task::Task;
 use super::values::Values;
-use crate::callback::Callback;
 
-/// What a step does. Cheap to clone.
+/// What a step does. Cheap to clone, but for the order of the steps in it.
 #[derive(Debug, Clone)]
 pub(crate) enum Work {
-    Kernel(Arc<KernelSpec>),
-    Copy(Box<CopyNode>),
-    Fill(FillNode),
-    Host(Callback),
+    Task(Task),
     Child(Level),
-    Empty,
-    /// The event.
-    EventWait(u64),
-    /// The event.
-    EventRecord(u64),
-    Alloc(AllocNode),
-    Free(Arc<Reservation>),
-    Conditional {
-        handle: u64,
-        condition: Condition,
-        bodies: Vec<Level>,
-    },
+    Conditional { handle: u64, condition: Condition, bodies: Vec<Level> },
 }
 
 impl Work {
     pub(crate) fn kind(&self) -> CUgraphNodeType {
         match self {
-            Self::Kernel(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL,
-            Self::Copy(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY,
-            Self::Fill(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMSET,
-            Self::Host(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_HOST,
+            Self::Task(task) => task.kind(),
             Self::Child(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH,
-            Self::Empty => CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY,
-            Self::EventWait(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_WAIT_EVENT,
-            Self::EventRecord(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_EVENT_RECORD,
-            Self::Alloc(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_ALLOC,
-            Self::Free(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_FREE,
             Self::Conditional { .. } => CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL,
         }
     }

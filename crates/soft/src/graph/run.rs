@@ -8,10 +8,12 @@ use cuda_sys::CUresult;
 use super::memory_node::{Plan, Reservation};
 use super::payload::Condition;
 use super::program::{Level, Program, Work};
+use super::task::Task;
 use crate::callback;
 use crate::event::Marker;
 use crate::fault::{self, Loss};
 use crate::launch::{self, Conditions};
+use crate::mem_op;
 
 /// What an event node does in this launch, by its step.
 #[derive(Debug)]
@@ -62,24 +64,31 @@ impl Run {
     fn step(&self, index: usize) -> Result<(), Loss> {
         let Some(step) = self.program.steps.get(index).filter(|step| step.enabled) else { return Ok(()) };
         match &step.work {
-            Work::Kernel(spec) => {
+            Work::Task(task) => self.task(index, task),
+            Work::Child(level) => self.level(level),
+            Work::Conditional { handle, condition, bodies } => self.conditional(*handle, *condition, bodies),
+        }
+    }
+
+    fn task(&self, index: usize, task: &Task) -> Result<(), Loss> {
+        match task {
+            Task::Kernel(spec) => {
                 let values: &dyn Conditions = &*self.program.values;
                 launch::run(&spec.function, &spec.sizes, &spec.arguments.bytes, Some(values))
             }
-            Work::Copy(node) => {
+            Task::Copy(node) => {
                 let staged = self.staged.get(&index).map(Vec::as_slice);
                 // SAFETY: pageable sources were read at the launch, pageable destinations are kept by the launch call, which waits.
                 unsafe { node.copy.run(staged) }
             }
-            Work::Fill(node) => node.fill.run(CUresult::CUDA_ERROR_LAUNCH_FAILED),
-            Work::Host(callback) => {
+            Task::Fill(node) => node.fill.run(CUresult::CUDA_ERROR_LAUNCH_FAILED),
+            Task::Host(callback) => {
                 let callback = *callback;
                 callback::on_host_thread(self.context, move || callback.call());
                 Ok(())
             }
-            Work::Child(level) => self.level(level),
-            Work::Empty => Ok(()),
-            Work::EventRecord(_) | Work::EventWait(_) => {
+            Task::Empty => Ok(()),
+            Task::EventRecord(_) | Task::EventWait(_) => {
                 match self.events.get(&index) {
                     Some(EventWork::Record(marker)) => marker.reach(),
                     Some(EventWork::Wait(marker)) => marker.wait(),
@@ -87,12 +96,17 @@ impl Run {
                 }
                 Ok(())
             }
-            Work::Alloc(node) => self.allocate(&node.memory),
-            Work::Free(memory) => {
+            Task::Alloc(node) => self.allocate(&node.memory),
+            Task::Free(memory) => {
                 memory.free_now();
                 Ok(())
             }
-            Work::Conditional { handle, condition, bodies } => self.conditional(*handle, *condition, bodies),
+            Task::Batch(node) => mem_op::run_all(&node.ops, self.device),
+            Task::Signal(node) => {
+                node.signal();
+                Ok(())
+            }
+            Task::Wait(node) => node.wait(self.device),
         }
     }
 

@@ -6,9 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cuda_sys::CUgraphNodeType;
 
+use super::census::Census;
 use super::edge_data::Edge;
 use super::executable::Exec;
+use super::ordered::Ordered;
+use super::param_block::ParamBlock;
 use super::payload::Payload;
+use super::task::Task;
 use super::user_object::Holdings;
 use super::values::Values;
 use crate::callback::Callback;
@@ -41,8 +45,10 @@ pub(crate) struct Graph {
     /// Never reused.
     pub(crate) uid: u64,
     pub(crate) owner: Owner,
-    /// The nodes in the order of creation.
-    pub(crate) order: BTreeMap<u64, u64>,
+    /// The nodes in the order of creation, by their numbers in the graph.
+    pub(crate) order: BTreeMap<u32, u64>,
+    next_local: u32,
+    pub(crate) census: Census,
     pub(crate) objects: Holdings,
     /// In a clone: the node here and its uid, for the uid of each node of the original.
     pub(crate) from_original: HashMap<u64, (u64, u64)>,
@@ -61,13 +67,16 @@ pub(crate) struct Graph {
 pub(crate) struct Node {
     /// Never reused, unlike the handle.
     pub(crate) uid: u64,
-    pub(crate) seq: u64,
+    /// Its number in its graph, counting up and never reused.
+    pub(crate) local: u32,
     pub(crate) graph: u64,
     pub(crate) payload: Payload,
+    /// What a read-back of kernel parameters points into, once there was one.
+    pub(crate) block: Option<ParamBlock>,
     /// What it depends on, in the order added.
-    pub(crate) dependencies: Vec<(u64, Edge)>,
+    pub(crate) dependencies: Ordered<Edge>,
     /// What depends on it, in the order added.
-    pub(crate) dependents: Vec<u64>,
+    pub(crate) dependents: Ordered<Edge>,
 }
 
 /// Everything.
@@ -109,6 +118,8 @@ impl Graphs {
             uid: new_uid(),
             owner,
             order: BTreeMap::new(),
+            next_local: 0,
+            census: Census::default(),
             objects: Holdings::default(),
             from_original: HashMap::new(),
             conditions: BTreeMap::new(),
@@ -199,19 +210,13 @@ impl Graphs {
         all
     }
 
-    /// Whether any node of the graph or in it is wanted.
-    pub(crate) fn any_node(&self, graph: u64, wanted: impl Fn(&Payload) -> bool) -> bool {
-        self.tree(graph).into_iter().any(|graph| {
-            let nodes = self.nodes_of(graph).unwrap_or_default();
-            nodes.into_iter().any(|node| self.node(node).is_ok_and(|node| wanted(&node.payload)))
-        })
-    }
-
-    /// The dependencies of an add, checked.
-    pub(crate) fn check_dependencies(&self, graph: u64, dependencies: &[u64]) -> Answer {
-        let mut seen = HashSet::with_capacity(dependencies.len());
-        for dependency in dependencies {
-            if self.node(*dependency)?.graph != graph || !seen.insert(*dependency) {
+    /// The dependencies of an add: nodes of the graph, none of them twice.
+    pub(crate) fn check_dependencies(&self, graph: u64, dependencies: &[(u64, Edge)]) -> Answer {
+        self.graph(graph)?;
+        let mut seen = HashSet::new();
+        for (dependency, _) in dependencies {
+            let is_new = dependencies.len() == 1 || seen.insert(*dependency);
+            if self.node(*dependency)?.graph != graph || !is_new {
                 return Err(INVALID_VALUE);
             }
         }
@@ -226,73 +231,129 @@ impl Graphs {
         payload: Payload,
     ) -> Answer<u64> {
         let uid = new_uid();
-        self.graph(graph)?;
+        let census = self.census_of(&payload);
+        let own = self.graph_mut(graph)?;
+        let local = own.next_local;
+        own.next_local += 1;
         let handle = self.nodes.insert(Node {
             uid,
-            seq: uid,
+            local,
             graph,
             payload,
-            dependencies: dependencies.to_vec(),
-            dependents: Vec::new(),
+            block: None,
+            dependencies: dependencies.iter().copied().collect(),
+            dependents: Ordered::default(),
         });
         self.graves.remove(&handle);
-        self.graph_mut(graph)?.order.insert(uid, handle);
-        for (dependency, _) in dependencies {
-            self.node_mut(*dependency)?.dependents.push(handle);
+        self.graph_mut(graph)?.order.insert(local, handle);
+        self.count_in(graph, census);
+        for (dependency, edge) in dependencies {
+            self.node_mut(*dependency)?.dependents.push(handle, *edge);
         }
         Ok(handle)
     }
 
-    /// Removes a node with its edges and everything in it. The destructors of user objects to call without the lock, and what has to
-    /// be dropped without it.
-    pub(crate) fn remove(&mut self, handle: u64) -> Vec<Callback> {
-        let Some(node) = self.nodes.remove(handle) else { return Vec::new() };
+    /// Another payload for a node. What has to be called and dropped without the lock.
+    pub(crate) fn replace(&mut self, handle: u64, payload: Payload) -> Answer<Leftovers> {
+        let (old, new) = (self.census_of(&self.node(handle)?.payload), self.census_of(&payload));
+        let node = self.node_mut(handle)?;
+        let graph = node.graph;
+        let replaced = std::mem::replace(&mut node.payload, payload);
+        if let (Some(spec), Some(block)) = (node.payload.kernel(), node.block.take()) {
+            node.block = Some(block.renewed(spec));
+        }
+        self.count_out(graph, old);
+        self.count_in(graph, new);
+        Ok(self.end_payload(graph, replaced))
+    }
+
+    /// Removes a node with its edges and everything in it.
+    pub(crate) fn remove(&mut self, handle: u64) -> Leftovers {
+        let Some(node) = self.nodes.remove(handle) else { return Leftovers::default() };
         self.graves.insert(handle, node.payload.kind());
-        for (dependency, _) in &node.dependencies {
-            if let Ok(dependency) = self.node_mut(*dependency) {
-                dependency.dependents.retain(|dependent| *dependent != handle);
+        for dependency in node.dependencies.keys() {
+            if let Ok(dependency) = self.node_mut(dependency) {
+                dependency.dependents.remove(handle);
             }
         }
-        for dependent in &node.dependents {
-            if let Ok(dependent) = self.node_mut(*dependent) {
-                dependent.dependencies.retain(|(dependency, _)| *dependency != handle);
+        for dependent in node.dependents.keys() {
+            if let Ok(dependent) = self.node_mut(dependent) {
+                dependent.dependencies.remove(handle);
             }
         }
-        let root = self.root(node.graph);
+        let census = self.census_of(&node.payload);
+        self.count_out(node.graph, census);
         if let Ok(graph) = self.graph_mut(node.graph) {
-            graph.order.remove(&node.seq);
+            graph.order.remove(&node.local);
         }
-        match node.payload {
+        self.end_payload(node.graph, node.payload)
+    }
+
+    /// What was in a node of a graph ends.
+    fn end_payload(&mut self, graph: u64, payload: Payload) -> Leftovers {
+        match payload {
             Payload::Child(child) => self.discard(child),
             Payload::Conditional(conditional) => {
+                let root = self.root(graph);
                 if let Ok(root) = self.graph_mut(root)
                     && let Some(condition) = root.conditions.get_mut(&conditional.handle)
                 {
                     condition.node = None;
                 }
-                conditional.bodies.iter().flat_map(|body| self.discard(*body)).collect()
+                let mut leftovers = Leftovers::default();
+                for body in &conditional.bodies {
+                    leftovers.take(self.discard(*body));
+                }
+                leftovers
             }
-            _ => Vec::new(),
+            Payload::Task(task) => {
+                if let Task::Free(memory) = &task {
+                    let root = self.root(graph);
+                    if let Ok(root) = self.graph(root) {
+                        memory.remove_free(root.uid);
+                    }
+                }
+                Leftovers { tasks: vec![task], ..Leftovers::default() }
+            }
         }
     }
 
-    /// Removes a graph with everything in it; as [`remove`](Self::remove).
-    pub(crate) fn discard(&mut self, handle: u64) -> Vec<Callback> {
-        let mut callbacks = Vec::new();
+    /// Removes a graph with everything in it.
+    pub(crate) fn discard(&mut self, handle: u64) -> Leftovers {
+        let mut leftovers = Leftovers::default();
         let nodes = self.nodes_of(handle).unwrap_or_default();
-        // The edges go with the nodes: taking each off its neighbours would take long for wide graphs.
+        // The edges go with the nodes, none has to be taken off its other end.
         for node in &nodes {
             if let Ok(node) = self.node_mut(*node) {
-                node.dependencies.clear();
-                node.dependents.clear();
+                (node.dependencies, node.dependents) = (Ordered::default(), Ordered::default());
             }
         }
         for node in nodes {
-            callbacks.extend(self.remove(node));
+            leftovers.take(self.remove(node));
         }
         if let Some(mut graph) = self.graphs.remove(handle) {
-            callbacks.extend(graph.objects.release_all());
+            leftovers.destructors.extend(graph.objects.release_all());
         }
-        callbacks
+        leftovers
+    }
+}
+
+/// What is left of removed nodes and graphs: to be ended without the lock.
+#[derive(Debug, Default)]
+#[must_use]
+pub(crate) struct Leftovers {
+    destructors: Vec<Callback>,
+    tasks: Vec<Task>,
+}
+
+impl Leftovers {
+    fn take(&mut self, other: Self) {
+        self.destructors.extend(other.destructors);
+        self.tasks.extend(other.tasks);
+    }
+
+    /// Calls the destructors of user objects and drops the rest.
+    pub(crate) fn end(self) {
+        self.destructors.into_iter().for_each(Callback::call);
     }
 }

@@ -1,17 +1,16 @@
 //! Updating a whole executable from another graph: which node stands for which, and what may change.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use cuda_sys::{CUgraphExecUpdateResult as Outcome, CUresult};
 
-use super::exec::{copy_may_become, fill_may_become};
-use super::program::{Level, Program, Step, Work};
-use super::store::{Graphs, graphs};
-use super::user_object::Shares;
+use super::change::may_become;
+use super::executable::Exec;
+use super::program::{Level, Step, Work};
+use super::store::graphs;
 use crate::code::{Answer, GRAPH_EXEC_UPDATE_FAILURE, INVALID_VALUE, NOT_SUPPORTED};
 use crate::fault;
-use crate::launch::is_cooperative;
 
 /// Why an update was refused.
 #[derive(Debug, Clone, Copy)]
@@ -36,11 +35,7 @@ impl Refused {
 }
 
 const TOPOLOGY: Outcome = Outcome::CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
-const TYPE: Outcome = Outcome::CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
-const PARAMETERS: Outcome = Outcome::CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
 const UNSUPPORTED: Outcome = Outcome::CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED;
-const FUNCTION: Outcome = Outcome::CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE;
-const ATTRIBUTES: Outcome = Outcome::CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED;
 
 /// Pairs the steps of an executable with those of a new program.
 struct Pairing<'a> {
@@ -148,45 +143,31 @@ impl<'a> Pairing<'a> {
     }
 }
 
-/// Whether the work of one step may take the place of another's.
-fn may_become(old: &Work, new: &Work) -> Result<(), Outcome> {
-    if old.kind() != new.kind() {
-        return Err(TYPE);
-    }
-    match (old, new) {
-        (Work::Kernel(old), Work::Kernel(new)) => {
-            if old.function.module.context.handle != new.function.module.context.handle {
-                return Err(FUNCTION);
-            }
-            let same = is_cooperative(&old.attributes) == is_cooperative(&new.attributes);
-            if same { Ok(()) } else { Err(ATTRIBUTES) }
-        }
-        (Work::Copy(old), Work::Copy(new)) if !copy_may_become(&old.copy, &new.copy) => Err(PARAMETERS),
-        (Work::Fill(old), Work::Fill(new)) => {
-            let allowed = (old.fill.height == 1 && new.fill.height == 1)
-                || (old.fill.height == new.fill.height && fill_may_become(&old.fill, &new.fill));
-            if allowed { Ok(()) } else { Err(PARAMETERS) }
-        }
-        _ => Ok(()),
-    }
-}
-
-/// The pairs of a child of an executable with another graph, if that has the same shape.
-pub(crate) fn pair_child(all: &Graphs, exec: u64, step: usize, new: &Program) -> Option<Vec<(usize, usize)>> {
-    let exec = all.exec(exec).ok()?;
-    let Work::Child(level) = exec.work(step).ok()? else { return None };
-    let mut pairing = Pairing::new(&exec.program.steps, &new.steps);
-    pairing.levels(level, &new.top).ok()?;
-    Some(pairing.pairs().filter(|(_, new_index)| is_plain(&new.steps, *new_index)).collect())
-}
-
-fn is_plain(steps: &[Step], index: usize) -> bool {
-    steps.get(index).is_some_and(|step| !matches!(step.work, Work::Child(_) | Work::Conditional { .. }))
-}
-
 impl Pairing<'_> {
-    fn pairs(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
-        self.partner.iter().enumerate().filter_map(|(old, new)| Some((old, (*new)?)))
+    fn pairs(&self) -> Vec<(usize, usize)> {
+        self.partner.iter().enumerate().filter_map(|(old, new)| Some((old, (*new)?))).collect()
+    }
+
+    /// For the uid of each new step that of the old one it stands for.
+    fn keys(&self) -> HashMap<u64, u64> {
+        let uid_of = |steps: &[Step], index: usize| steps.get(index).map_or(0, |step| step.uid);
+        let uids = |(old, new): (usize, usize)| (uid_of(self.new, new), uid_of(self.old, old));
+        self.pairs().into_iter().map(uids).collect()
+    }
+}
+
+impl Exec {
+    /// Takes the tasks of new steps for old ones; the old tasks, to be dropped without the lock.
+    fn set_works(&mut self, pairs: &[(usize, usize)], new: &[Step]) -> Vec<Work> {
+        let steps = &mut Arc::make_mut(&mut self.program).steps;
+        let mut replaced = Vec::new();
+        for (old, new_index) in pairs {
+            let (Some(step), Some(from)) = (steps.get_mut(*old), new.get(*new_index)) else { continue };
+            if matches!(from.work, Work::Task(_)) {
+                replaced.push(std::mem::replace(&mut step.work, from.work.clone()));
+            }
+        }
+        replaced
     }
 }
 
@@ -205,6 +186,9 @@ pub(crate) fn update(exec: u64, graph: u64) -> Answer<Result<(), Refused>> {
             return Err(INVALID_VALUE);
         }
         let memory = all.holds_memory_nodes(graph);
+        if all.holds_updatable(graph) {
+            return Ok(Err(Refused::new(Outcome::CU_GRAPH_EXEC_UPDATE_SUCCESS, 0)));
+        }
         if memory && live > 0 && all.exec(exec)?.source.1 != uid {
             return Ok(Err(Refused::new(Outcome::CU_GRAPH_EXEC_UPDATE_SUCCESS, 0)));
         }
@@ -214,40 +198,26 @@ pub(crate) fn update(exec: u64, graph: u64) -> Answer<Result<(), Refused>> {
         if let Err(refused) = pairing.levels(&own.program.top, &new.top) {
             return Ok(Err(refused));
         }
-        let pairs: Vec<_> = pairing.pairs().collect();
-        let uid_of = |steps: &[Step], index: usize| steps.get(index).map_or(0, |step| step.uid);
-        let uids = |(old, new_index): &(usize, usize)| {
-            (uid_of(&new.steps, *new_index), uid_of(&own.program.steps, *old))
-        };
-        let old_uids: HashMap<u64, u64> = pairs.iter().map(uids).collect();
+        let (pairs, keys) = (pairing.pairs(), pairing.keys());
         let (used, old_source) = (own.used, own.source);
         let mut shares = all.shares(graph, used, device);
         // The keys stay those of the first graph.
         for (key, _) in &mut shares {
-            if let Some(old) = old_uids.get(&key.0) {
-                key.0 = *old;
-            }
+            key.0 = keys.get(&key.0).copied().unwrap_or(key.0);
         }
         if memory {
-            all.uncount(old_source);
+            all.release_source(old_source);
             all.graph_mut(graph)?.live_execs += 1;
         }
         let own = all.exec_mut(exec)?;
         if memory {
             own.source = (graph, uid);
         }
+        let works = own.set_works(&pairs, &new.steps);
         let program = Arc::make_mut(&mut own.program);
-        for (old, new_index) in pairs {
-            if !is_plain(&new.steps, new_index) {
-                continue;
-            }
-            if let (Some(step), Some(from)) = (program.steps.get_mut(old), new.steps.get(new_index)) {
-                step.work = from.work.clone();
-            }
-        }
         program.conditions = new.conditions;
         program.values = new.values;
-        std::mem::replace(&mut own.shares, shares)
+        (works, std::mem::replace(&mut own.shares, shares))
     };
     // Destructors may run now, so the lock must be free.
     drop(dropped);
@@ -260,33 +230,29 @@ pub(crate) fn set_child(exec: u64, node: u64, child: u64) -> Answer {
         let mut all = graphs();
         let step = all.step_of(exec, node)?;
         let uid = all.node(node)?.uid;
-        if !matches!(all.exec(exec)?.work(step)?, Work::Child(_)) {
-            return Err(INVALID_VALUE);
-        }
-        all.graph(child)?;
         let own = all.exec(exec)?;
-        let (used, device) = (own.used, own.device());
+        let Work::Child(level) = own.work(step)? else { return Err(INVALID_VALUE) };
+        all.graph(child)?;
         let program = all.program(child).map_err(|_| GRAPH_EXEC_UPDATE_FAILURE)?;
-        let plan = pair_child(&all, exec, step, &program).ok_or(GRAPH_EXEC_UPDATE_FAILURE)?;
-        let mut shares = all.shares(child, used, device);
+        let mut pairing = Pairing::new(&own.program.steps, &program.steps);
+        pairing.levels(level, &program.top).map_err(|_| GRAPH_EXEC_UPDATE_FAILURE)?;
+        let (pairs, mut keys) = (pairing.pairs(), pairing.keys());
+        let mut shares = all.shares(child, own.used, own.device());
+        // The child itself, and what is in it: the keys stay those of the first graph.
+        keys.insert(0, uid);
         for (key, _) in &mut shares {
-            if *key == (0, 0) {
-                *key = (uid, 0);
-            }
+            key.0 = keys.get(&key.0).copied().unwrap_or(key.0);
         }
-        let exec = all.exec_mut(exec)?;
-        for (old, new) in plan {
-            if let Some(work) = program.steps.get(new).map(|step| step.work.clone()) {
-                exec.set_work(old, work);
-            }
-        }
-        let (kept, dropped) =
-            std::mem::take(&mut exec.shares).into_iter().partition(|(key, _)| *key != (uid, 0));
-        exec.shares = kept;
-        exec.shares.extend(shares);
-        let dropped: Vec<((u64, usize), Arc<Shares>)> = dropped;
-        dropped
+        let replaced: HashSet<u64> = keys.into_values().collect();
+        let own = all.exec_mut(exec)?;
+        let works = own.set_works(&pairs, &program.steps);
+        let (dropped, mut kept): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut own.shares).into_iter().partition(|(key, _)| replaced.contains(&key.0));
+        kept.extend(shares);
+        own.shares = kept;
+        (works, dropped)
     };
+    // Destructors may run now, so the lock must be free.
     drop(dropped);
     Ok(())
 }

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::ordered::Ordered;
 use crate::callback::Callback;
 use crate::fault::{self, crash};
 use crate::handle::{Kind, Slots};
@@ -61,32 +62,31 @@ pub(crate) fn release(handle: u64, count: u32) -> Option<Callback> {
 /// References to user objects that a graph or executable holds, in the order of retaining.
 #[derive(Debug, Default)]
 pub(crate) struct Holdings {
-    held: Vec<(u64, u32)>,
+    held: Ordered<u32>,
 }
 
 impl Holdings {
     /// Counts references that the holder has been given.
     pub(crate) fn add(&mut self, object: u64, count: u32) {
-        match self.held.iter_mut().find(|(held, _)| *held == object) {
-            Some((_, held)) => *held = held.saturating_add(count),
-            None => self.held.push((object, count)),
+        match self.held.get_mut(object) {
+            Some(held) => *held = held.saturating_add(count),
+            None => self.held.push(object, count),
         }
     }
 
     /// Takes references off the books, as far as they are on them.
     pub(crate) fn remove(&mut self, object: u64, count: u32) {
-        for (held, own) in &mut self.held {
-            if *held == object {
-                *own = own.saturating_sub(count);
-            }
+        let Some(own) = self.held.get_mut(object) else { return };
+        *own = own.saturating_sub(count);
+        if *own == 0 {
+            self.held.remove(object);
         }
-        self.held.retain(|(_, own)| *own > 0);
     }
 
     /// The same references once more.
     pub(crate) fn duplicate(&self) -> Self {
-        for (object, count) in &self.held {
-            retain(*object, *count);
+        for (object, count) in self.held.iter() {
+            retain(object, count);
         }
         Self { held: self.held.clone() }
     }
@@ -94,7 +94,8 @@ impl Holdings {
     /// Gives all up; the destructors to call.
     #[must_use]
     pub(crate) fn release_all(&mut self) -> Vec<Callback> {
-        self.held.drain(..).filter_map(|(object, count)| release(object, count)).collect()
+        let held = std::mem::take(&mut self.held);
+        held.iter().filter_map(|(object, count)| release(object, count)).collect()
     }
 }
 

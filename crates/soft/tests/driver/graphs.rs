@@ -6,18 +6,6 @@ use std::ptr::{null, null_mut};
 use crate::common::*;
 use cuda_sys::*;
 
-fn nodes(driver: &Driver, graph: CUgraph) -> Vec<CUgraphNode> {
-    let mut count = 0;
-    unsafe {
-        assert_eq!(driver.cuGraphGetNodes(graph, null_mut(), &mut count), OK);
-        let mut nodes = vec![null_mut(); count];
-        if count > 0 {
-            assert_eq!(driver.cuGraphGetNodes(graph, nodes.as_mut_ptr(), &mut count), OK);
-        }
-        nodes
-    }
-}
-
 fn edge_count(driver: &Driver, graph: CUgraph) -> usize {
     let mut count = 0;
     assert_eq!(unsafe { driver.cuGraphGetEdges(graph, null_mut(), null_mut(), &mut count) }, OK);

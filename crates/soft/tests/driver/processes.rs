@@ -190,6 +190,7 @@ fn what_cannot_be_shared_is_refused() {
         assert_eq!(driver.cuMemPoolExportPointer(&mut data, address), OK);
         assert_eq!(driver.cuMemPoolImportPointer(&mut found, imported, &mut data), IV);
         assert_eq!(driver.cuMemFreeAsync(address, stream), OK);
+        assert_eq!(driver.cuStreamSynchronize(stream), OK);
         for pool in [one, two, imported] {
             assert_eq!(driver.cuMemPoolDestroy(pool), OK);
         }

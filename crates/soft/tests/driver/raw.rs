@@ -245,41 +245,6 @@ fn events_order_streams_and_measure_time() {
 }
 
 #[test]
-fn host_functions_may_not_call_the_driver() {
-    let driver = &session();
-    let stream = stream(driver);
-    unsafe extern "C" fn call(out: *mut c_void) {
-        let driver = cuda_sys::driver().unwrap();
-        let Asked { stream, out } = unsafe { &mut *out.cast::<Asked>() };
-        let (mut count, mut address) = (0, 0);
-        unsafe {
-            out[0] = driver.cuDeviceGetCount(&mut count);
-            out[1] = driver.cuMemAlloc(&mut address, 4);
-            out[2] = driver.cuGraphDestroy(null_mut());
-            let mut version = 0;
-            out[3] = driver.cuDriverGetVersion(&mut version);
-            let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
-            out[4] = driver.cuThreadExchangeStreamCaptureMode(&mut mode);
-            let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE;
-            out[5] = driver.cuStreamIsCapturing(*stream, &mut status);
-            out[6] = driver.cuStreamDestroy(null_mut());
-            out[7] = driver.cuStreamDestroy(*stream);
-        }
-    }
-    struct Asked {
-        stream: CUstream,
-        out: [CUresult; 8],
-    }
-    let mut asked = Asked { stream, out: [OK; 8] };
-    unsafe {
-        assert_eq!(driver.cuLaunchHostFunc(stream, Some(call), (&raw mut asked).cast()), OK);
-        assert_eq!(driver.cuStreamSynchronize(stream), OK);
-    }
-    let (denied, none) = (CUresult::CUDA_ERROR_NOT_PERMITTED, CUresult::CUDA_ERROR_INVALID_HANDLE);
-    assert_eq!(asked.out, [denied, denied, denied, OK, OK, OK, none, denied]);
-}
-
-#[test]
 fn the_legacy_stream_waits_for_blocking_streams_only() {
     let driver = &session();
     let (mut blocking, free) = (null_mut(), stream(driver));

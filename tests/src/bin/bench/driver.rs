@@ -4,7 +4,7 @@ use core::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use cuda_sys::{CUkernel, CUresult, Driver, Loader};
+use cuda_sys::{CUgraph, CUkernel, CUresult, CUstream, Driver, Loader};
 
 use crate::Outcome;
 use crate::measure::Effort;
@@ -54,9 +54,12 @@ impl fmt::Display for Choice {
 /// Installs the driver asked for.
 pub(crate) fn install(choice: &Choice) -> Outcome<&'static Driver> {
     let loader = match choice {
-        // SAFETY: `saxpy_layout` keeps to the interface of the call.
+        // SAFETY: the functions keep to the interfaces of the calls.
         Choice::Null => unsafe {
-            cuda_soft::null_loader().wrap(|table| table.cuKernelGetParamInfo = Some(saxpy_layout))
+            cuda_soft::null_loader().wrap(|table| {
+                table.cuKernelGetParamInfo = Some(saxpy_layout);
+                table.cuStreamEndCapture = end_capture;
+            })
         },
         Choice::Soft => cuda_soft::loader(cuda_soft::Config::from_environment()?),
         Choice::System => Loader::system(),
@@ -84,5 +87,12 @@ unsafe extern "C" fn saxpy_layout(
     if let Some(size) = unsafe { size.as_mut() } {
         *size = bytes;
     }
+    CUresult::CUDA_SUCCESS
+}
+
+/// A capture ends with a graph, or else it was lost.
+unsafe extern "C" fn end_capture(_: CUstream, graph: *mut CUgraph) -> CUresult {
+    // SAFETY: by the interface of the call, valid for a write.
+    unsafe { *graph = core::ptr::without_provenance_mut(64) };
     CUresult::CUDA_SUCCESS
 }

@@ -41,10 +41,11 @@ fn add_node(bench: &Bench) -> Outcome<Pair<'_>> {
     let ours = move |count| {
         let graph = bench.context.graph()?;
         timed(count, || {
-            let (kernel, config) = black_box((&bench.saxpy, per(N as usize, N)));
+            let kernel = black_box(&bench.saxpy);
             let (n, a) = black_box((N, 2.0_f32));
+            let arguments = params![n, a, &bench.x, &bench.y];
             // SAFETY: the graph is never launched.
-            unsafe { graph.root().launch_untyped(kernel, config, params![n, a, &bench.x, &bench.y]) }?;
+            unsafe { graph.root().launch_untyped(kernel, per(n as usize, N), arguments) }?;
             Ok(())
         })
     };
@@ -62,12 +63,13 @@ fn add_node(bench: &Bench) -> Outcome<Pair<'_>> {
 
 #[inline]
 fn raw_node(bench: &Bench, graph: CUgraph) -> Outcome<()> {
-    let mut arguments = black_box(RawArguments::new(bench));
+    let (n, a) = black_box((N, 2.0_f32));
+    let mut arguments = RawArguments::new(bench, n, a);
     let mut pointers = arguments.pointers();
     let type_ = CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL;
     let mut params = CUgraphNodeParams { type_, ..CUgraphNodeParams::default() };
     let to = &mut params.__bindgen_anon_1;
-    to.kernel.gridDimX = 1;
+    to.kernel.gridDimX = n.div_ceil(N);
     to.kernel.gridDimY = 1;
     to.kernel.gridDimZ = 1;
     to.kernel.blockDimX = N;

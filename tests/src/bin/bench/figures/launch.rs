@@ -5,8 +5,9 @@ use core::hint::black_box;
 use core::ptr;
 
 use cuda_handles::Image;
-use cuda_launch::{Arguments, Launch, kernel, params, per};
-use cuda_sys::CUresult;
+use cuda_handles::capture::CaptureMode;
+use cuda_launch::{Arguments, Launch, LaunchConfig, kernel, params, per};
+use cuda_sys::{CUresult, CUstreamCaptureMode};
 
 use super::{Bench, IMAGE, N, RawArguments, Row, ok};
 use crate::Outcome;
@@ -18,15 +19,16 @@ pub(super) const FIGURES: &[Row] = &[
     ("launch, reused owning holder", owning_holder),
     ("launch, built per call, not at home", elsewhere),
     ("launch of a typed kernel", typed),
+    ("captured launch, kept arguments", captured),
 ];
 
 fn built_per_call(bench: &Bench) -> Outcome<Pair<'_>> {
     let ours = move |count| {
         let time = timed(count, || {
-            let (kernel, stream, config) = black_box((&bench.saxpy, &bench.stream, per(N as usize, N)));
+            let (kernel, stream) = black_box((&bench.saxpy, &bench.stream));
             let (n, a) = black_box((N, 2.0_f32));
             // SAFETY: the arguments are the kernel's, and both buffers have `N` elements.
-            unsafe { kernel.launch(stream, config, params![n, a, &bench.x, &bench.y]) }?;
+            unsafe { kernel.launch(stream, per(n as usize, N), params![n, a, &bench.x, &bench.y]) }?;
             Ok(())
         })?;
         bench.settle(time)
@@ -38,10 +40,10 @@ fn elsewhere(bench: &Bench) -> Outcome<Pair<'_>> {
     let other = bench.context.stream()?;
     let ours = move |count| {
         let time = timed(count, || {
-            let (kernel, stream, config) = black_box((&bench.saxpy, &other, per(N as usize, N)));
+            let (kernel, stream) = black_box((&bench.saxpy, &other));
             let (n, a) = black_box((N, 2.0_f32));
             // SAFETY: the arguments are the kernel's, both buffers have `N` elements, and nothing else runs.
-            unsafe { kernel.launch(stream, config, params![n, a, &bench.x, &bench.y]) }?;
+            unsafe { kernel.launch(stream, per(n as usize, N), params![n, a, &bench.x, &bench.y]) }?;
             Ok(())
         })?;
         other.synchronize_blocking()?;
@@ -61,7 +63,8 @@ fn owning_holder(bench: &Bench) -> Outcome<Pair<'_>> {
 fn reused<'a>(bench: &'a Bench, holder: impl Arguments + 'a) -> Outcome<Pair<'a>> {
     let ours = move |count| {
         let time = timed(count, || {
-            let (kernel, stream, config) = black_box((&bench.saxpy, &bench.stream, per(N as usize, N)));
+            let (kernel, stream) = black_box((&bench.saxpy, &bench.stream));
+            let config = LaunchConfig::new(black_box(1), N);
             // SAFETY: the arguments are the kernel's, and both buffers have `N` elements.
             unsafe { kernel.launch(stream, config, black_box(&holder)) }?;
             Ok(())
@@ -83,21 +86,57 @@ fn typed(bench: &Bench) -> Outcome<Pair<'_>> {
     let kernel = saxpy::load(&bench.context)?;
     let ours = move |count| {
         let time = timed(count, || {
-            let (kernel, stream, config) = black_box((&kernel, &bench.stream, per(N as usize, N)));
+            let (kernel, stream) = black_box((&kernel, &bench.stream));
             let (n, a) = black_box((N, 2.0_f32));
-            Ok(kernel.launch(stream, config, (n, a, &bench.x, &bench.y))?)
+            Ok(kernel.launch(stream, per(n as usize, N), (n, a, &bench.x, &bench.y))?)
         })?;
         bench.settle(time)
     };
     Ok(Pair { ours: Box::new(ours), raw: raw_built_per_call(bench) })
 }
 
-/// Values and pointers are written anew for each call.
+/// Beginning and end of the capture do not count, nor does giving up what it kept.
+fn captured(bench: &Bench) -> Outcome<Pair<'_>> {
+    let ours = move |count| {
+        let capture = bench.stream.begin_capture(CaptureMode::ThreadLocal)?;
+        let time = timed(count, || {
+            let (kernel, stream) = black_box((&bench.saxpy, &bench.stream));
+            let (n, a) = black_box((N, 2.0_f32));
+            // SAFETY: what is captured never runs.
+            unsafe { kernel.launch(stream, per(n as usize, N), params![n, a, &bench.x, &bench.y]) }?;
+            Ok(())
+        })?;
+        capture.end()?;
+        Ok(time)
+    };
+    let raw = move |count| {
+        let (driver, stream) = (bench.driver(), bench.stream.as_raw());
+        let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+        // SAFETY: the stream lives.
+        ok(unsafe { driver.cuStreamBeginCapture(stream, mode) })?;
+        let time = timed(count, || {
+            let (n, a) = black_box((N, 2.0_f32));
+            let mut arguments = RawArguments::new(bench, n, a);
+            ok(launch(bench, n.div_ceil(N), &mut arguments.pointers()))
+        })?;
+        let mut graph = ptr::null_mut();
+        // SAFETY: the out pointer is valid, and the graph is ours.
+        ok(unsafe { driver.cuStreamEndCapture(stream, &raw mut graph) })?;
+        // SAFETY: as above.
+        ok(unsafe { driver.cuGraphDestroy(graph) })?;
+        Ok(time)
+    };
+    Ok(Pair { ours: Box::new(ours), raw: Box::new(raw) })
+}
+
+/// Values and pointers are written anew for each call. The block is known when this is compiled, the number of elements is not, as on the other
+/// side: a configuration that went through memory as a whole would cost more than the launch.
 fn raw_built_per_call(bench: &Bench) -> Side<'_> {
     Box::new(move |count| {
         let time = timed(count, || {
-            let mut arguments = black_box(RawArguments::new(bench));
-            ok(launch(bench, &mut arguments.pointers()))
+            let (n, a) = black_box((N, 2.0_f32));
+            let mut arguments = RawArguments::new(bench, n, a);
+            ok(launch(bench, n.div_ceil(N), &mut arguments.pointers()))
         })?;
         bench.settle(time)
     })
@@ -105,21 +144,21 @@ fn raw_built_per_call(bench: &Bench) -> Side<'_> {
 
 fn raw_reused(bench: &Bench) -> Side<'_> {
     Box::new(move |count| {
-        let mut arguments = RawArguments::new(bench);
+        let mut arguments = RawArguments::new(bench, N, 2.0);
         let mut pointers = arguments.pointers();
-        let time = timed(count, || ok(launch(bench, black_box(&mut pointers))))?;
+        let time = timed(count, || ok(launch(bench, black_box(1), black_box(&mut pointers))))?;
         bench.settle(time)
     })
 }
 
 #[inline]
-fn launch(bench: &Bench, pointers: &mut [*mut c_void; 4]) -> CUresult {
+fn launch(bench: &Bench, grid: u32, pointers: &mut [*mut c_void; 4]) -> CUresult {
     let (function, stream) = black_box((bench.saxpy.function(), bench.stream.as_raw()));
     // SAFETY: function and stream live; the pointers are those of the kernel's four arguments.
     unsafe {
         bench.driver().cuLaunchKernel(
             function,
-            1,
+            grid,
             1,
             1,
             N,

@@ -94,8 +94,8 @@ struct RawArguments {
 
 impl RawArguments {
     #[inline]
-    fn new(bench: &Bench) -> Self {
-        Self { n: N, a: 2.0, x: bench.x.address(), y: bench.y.address() }
+    fn new(bench: &Bench, n: u32, a: f32) -> Self {
+        Self { n, a, x: bench.x.address(), y: bench.y.address() }
     }
 
     #[inline]

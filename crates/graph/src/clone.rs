@@ -1,0 +1,68 @@
+//! Clones of graphs, and their nodes.
+
+use cuda_handles::GraphHandle;
+use cuda_sys::Call;
+
+use crate::error::{Error, Result};
+use crate::graph::Graph;
+use crate::node::Node;
+use crate::table::{Place, Table};
+
+impl Graph {
+    /// A graph of its own with the same nodes, edges and names, which keeps the same things alive. (`clone()` is another handle of the same
+    /// graph.) Of a graph that is embedded in a node it makes one that can be instantiated, moved and embedded.
+    ///
+    /// Stands on `cuGraphClone`, CUDA 10.0, and asks the driver for the clone's nodes: one call of `cuGraphNodeFindInClone` each and, for each
+    /// embedded graph, `cuGraphChildGraphNodeGetGraph`.
+    ///
+    /// # Errors
+    /// What the driver answers.
+    #[doc(alias = "cuGraphClone")]
+    pub fn clone_graph(&self) -> Result<Self> {
+        let mut locked = self.enter()?;
+        let copied = locked.copy(self.place())?;
+        let mut raw = core::ptr::null_mut();
+        // SAFETY: the graph is live and locked, and the out pointer is valid.
+        let result = unsafe { locked.driver().cuGraphClone(&raw mut raw, locked.raw()) };
+        locked.answer(Call::cuGraphClone, result)?;
+        // SAFETY: the driver has just made it, of work of this context, and nobody else knows it.
+        let handle = unsafe { GraphHandle::from_raw_owned(self.context(), raw) };
+        let twins = locked.pair(&copied, raw)?;
+        let mut table = Table::default();
+        table.paste(copied, &twins, Place::ROOT, false);
+        drop(locked);
+        Ok(Self::of(handle, table))
+    }
+
+    /// The node of this graph that stands for `node` of another one: this is a clone of that one, embedded as a clone of it, or what it became
+    /// when it was moved into a node. Through clones of clones as well, up to eight of them.
+    ///
+    /// Nodes of embedded graphs are found in the embedded graphs of the clone. No driver call.
+    ///
+    /// # Errors
+    /// `node` was removed, or the one that stands for it ([`Error::Removed`]); or this is no clone of its graph, or it was added later
+    /// ([`Error::NotCloned`]).
+    #[doc(alias = "cuGraphNodeFindInClone")]
+    pub fn find_clone_of(&self, node: &Node) -> Result<Node> {
+        // One lock after the other. The nodes of a graph that was moved are all here.
+        match node.graph().look() {
+            Ok(locked) => {
+                locked.row(node.id()).ok_or_else(|| node.removed())?;
+            }
+            Err(Error::GraphMoved) => {}
+            Err(error) => return Err(error),
+        }
+        let source = node.graph().number();
+        let found = {
+            let locked = self.look()?;
+            let about = locked.about(self.place()).ok_or(Error::GraphRemoved)?;
+            let id = about.lineage.find(source, node.id().number);
+            id.map(|id| (id, locked.row(id).map(|row| row.detail.kind())))
+        };
+        match found {
+            Some((id, Some(kind))) => Ok(Node::new(self.clone(), id, kind)),
+            Some((id, None)) => Err(Error::Removed { node: format!("{}#{}", node.kind(), id.number).into() }),
+            None => Err(Error::NotCloned { node: node.name().into() }),
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! What a table says of a graph and those embedded in it, copied for the driver's clone of it.
+
+use std::collections::HashMap;
+
+use cuda_handles::Owner;
+use cuda_sys::{CUgraph, CUgraphNode, CUgraphNodeType, CUresult, Call};
+
+use crate::detail::Detail;
+use crate::error::{Error, Result};
+use crate::graph::Locked;
+use crate::lineage::Lineage;
+use crate::table::{About, Owners, Place, Table};
+
+/// A graph and those embedded in it.
+pub(crate) struct Copied {
+    /// The number of the hierarchy that they were copied from.
+    source: u64,
+    /// The outer before the inner; the first is the graph itself.
+    graphs: Vec<CopiedGraph>,
+}
+
+struct CopiedGraph {
+    raw: CUgraph,
+    about: About,
+    nodes: Vec<CopiedNode>,
+}
+
+struct CopiedNode {
+    raw: CUgraphNode,
+    number: u64,
+    label: u64,
+    detail: Detail,
+    owners: Owners,
+    kept: Vec<Owner>,
+    name: Option<Box<str>>,
+    /// Which of the graphs is embedded in it.
+    inner: Option<usize>,
+}
+
+/// The driver's objects for a copy: for each graph its raw value and its nodes.
+pub(crate) struct Twins(Vec<(CUgraph, Vec<CUgraphNode>)>);
+
+impl Locked<'_> {
+    /// Copies what is known of a graph of the hierarchy.
+    pub(crate) fn copy(&mut self, place: Place) -> Result<Copied> {
+        let mut places = vec![place];
+        let mut graphs = Vec::new();
+        while let Some(&place) = places.get(graphs.len()) {
+            let raw = self.graph_at(place)?;
+            let about = self.about(place).cloned().unwrap_or_default();
+            let mut nodes = Vec::new();
+            let raws = self.raw_nodes_of(raw)?;
+            // First of all, since nodes of other code that get rows change the order of the others.
+            let indices = raws.iter().map(|&raw| self.index_in(place, raw)).collect::<Result<Vec<_>>>()?;
+            for (raw, index) in raws.into_iter().zip(indices) {
+                let kept = self.kept_with(index).to_vec();
+                let (Some(id), Some(row)) = (self.id(index), self.at(index)) else {
+                    return Err(Error::UnknownNode { raw: raw.addr() });
+                };
+                let inner = row.detail.embedded().map(|inner| {
+                    places.push(inner);
+                    places.len() - 1
+                });
+                nodes.push(CopiedNode {
+                    raw,
+                    number: id.number,
+                    label: row.label,
+                    detail: row.detail.clone(),
+                    owners: row.owners.clone(),
+                    kept,
+                    name: row.name.clone(),
+                    inner,
+                });
+            }
+            graphs.push(CopiedGraph { raw, about, nodes });
+        }
+        Ok(Copied { source: self.number(), graphs })
+    }
+
+    /// Finds the nodes of `clone`, which the driver has made of the graph that was copied.
+    ///
+    /// Stands on `cuGraphNodeFindInClone` for each node, and on `cuGraphChildGraphNodeGetGraph` for each embedded graph, CUDA 10.0.
+    pub(crate) fn pair(&self, copied: &Copied, clone: CUgraph) -> Result<Twins> {
+        let mut raws = vec![core::ptr::null_mut(); copied.graphs.len()];
+        raws[0] = clone;
+        let mut twins = Vec::with_capacity(raws.len());
+        for (index, graph) in copied.graphs.iter().enumerate() {
+            let clone = raws[index];
+            let nodes = match self.find_in_clone(graph, clone)? {
+                Some(nodes) => nodes,
+                None => self.pair_in_order(graph, clone)?,
+            };
+            for (node, &raw) in graph.nodes.iter().zip(&nodes) {
+                if let Some(inner) = node.inner {
+                    raws[inner] = self.raw_embedded(raw)?;
+                }
+            }
+            twins.push((clone, nodes));
+        }
+        Ok(Twins(twins))
+    }
+
+    /// The nodes of a clone, by asking for each; `None` if the driver does not know the graph as a clone.
+    fn find_in_clone(&self, graph: &CopiedGraph, clone: CUgraph) -> Result<Option<Vec<CUgraphNode>>> {
+        let mut nodes = Vec::with_capacity(graph.nodes.len());
+        for node in &graph.nodes {
+            let mut found = core::ptr::null_mut();
+            // SAFETY: the node has just been listed under the lock that is still held, the clone is live, and the out pointer is valid.
+            let result = unsafe { self.driver().cuGraphNodeFindInClone(&raw mut found, node.raw, clone) };
+            if result == CUresult::CUDA_ERROR_INVALID_VALUE && nodes.is_empty() {
+                return Ok(None);
+            }
+            self.answer(Call::cuGraphNodeFindInClone, result)?;
+            nodes.push(found);
+        }
+        Ok(Some(nodes))
+    }
+
+    /// The nodes of a clone in the order of creation, which a clone keeps; the types are compared.
+    fn pair_in_order(&self, graph: &CopiedGraph, clone: CUgraph) -> Result<Vec<CUgraphNode>> {
+        let nodes = self.raw_nodes_of(clone)?;
+        let mut fits = nodes.len() == graph.nodes.len();
+        for (node, &twin) in graph.nodes.iter().zip(&nodes) {
+            fits = fits && self.raw_type(node.raw)? == self.raw_type(twin)?;
+        }
+        match fits {
+            true => Ok(nodes),
+            false => Err(Error::UnknownNode { raw: nodes.first().map_or(0, |node| node.addr()) }),
+        }
+    }
+
+    /// The type of a live node.
+    pub(crate) fn raw_type(&self, node: CUgraphNode) -> Result<CUgraphNodeType> {
+        let mut kind = CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY;
+        // SAFETY: the node is live and the out pointer valid.
+        let result = unsafe { self.driver().cuGraphNodeGetType(node, &raw mut kind) };
+        self.answer(Call::cuGraphNodeGetType, result)?;
+        Ok(kind)
+    }
+
+    /// The graph embedded in a live child graph node.
+    pub(crate) fn raw_embedded(&self, node: CUgraphNode) -> Result<CUgraph> {
+        let mut graph = core::ptr::null_mut();
+        // SAFETY: the node is live and the out pointer valid.
+        let result = unsafe { self.driver().cuGraphChildGraphNodeGetGraph(node, &raw mut graph) };
+        self.answer(Call::cuGraphChildGraphNodeGetGraph, result)?;
+        Ok(graph)
+    }
+}
+
+impl Copied {
+    /// The graphs and nodes that were copied themselves, for a graph that is moved.
+    pub(crate) fn themselves(&self) -> Twins {
+        let graph = |graph: &CopiedGraph| (graph.raw, graph.nodes.iter().map(|node| node.raw).collect());
+        Twins(self.graphs.iter().map(graph).collect())
+    }
+
+    /// Whether one of the graphs is lent.
+    pub(crate) fn lent(&self) -> bool {
+        self.graphs.iter().any(|graph| graph.about.lent.is_some())
+    }
+
+    /// How many nodes there are in all.
+    pub(crate) fn len(&self) -> usize {
+        self.graphs.iter().map(|graph| graph.nodes.len()).sum()
+    }
+
+    /// All that the graphs keep alive.
+    pub(crate) fn into_owners(self) -> Owners {
+        let mut owners = Owners::new();
+        for graph in self.graphs {
+            owners.extend(graph.about.kept);
+            for node in graph.nodes {
+                owners.extend(node.detail.owner());
+                owners.extend(node.owners);
+                owners.extend(node.kept);
+            }
+        }
+        owners
+    }
+}
+
+impl Twins {
+    /// The raw value of the graph itself.
+    pub(crate) fn graph(&self) -> CUgraph {
+        self.0.first().map_or(core::ptr::null_mut(), |(raw, _)| *raw)
+    }
+}
+
+impl Table {
+    /// Enters a copy at a place without rows. What was `moved` is what it was, with what was lent of it; a clone is another one.
+    pub(crate) fn paste(&mut self, copied: Copied, twins: &Twins, place: Place, moved: bool) {
+        let mut places = vec![Place::ROOT; copied.graphs.len()];
+        places[0] = place;
+        let mut highest = 0;
+        for (index, (graph, (_, raws))) in copied.graphs.into_iter().zip(&twins.0).enumerate() {
+            let place = places[index];
+            let mut lineage = HashMap::with_capacity(graph.nodes.len());
+            self.reserve_many(place, graph.nodes.len());
+            for (node, &raw) in graph.nodes.into_iter().zip(raws) {
+                let id = self.insert(place, raw, node.detail, node.owners);
+                lineage.insert(node.number, id);
+                highest = highest.max(node.label);
+                let inner = node.inner.and_then(|inner| Some((inner, twins.0.get(inner)?.0)));
+                let inner = inner.map(|(inner, raw)| {
+                    places[inner] = self.embed(raw, id);
+                    places[inner]
+                });
+                if let Some(row) = self.row_mut(id) {
+                    row.label = node.label;
+                    row.name = node.name;
+                    if let Some(inner) = inner {
+                        row.detail.set_embedded(inner);
+                    }
+                }
+                for owner in &node.kept {
+                    self.keep_with(id, owner);
+                }
+            }
+            let lineage = Lineage::new(copied.source, lineage, &graph.about.lineage);
+            self.describe(
+                place,
+                About {
+                    kept: graph.about.kept,
+                    lineage,
+                    lent: graph.about.lent.filter(|_| moved),
+                    // What lies in a clone was cloned with it.
+                    moved: moved && (index == 0 || graph.about.moved),
+                },
+            );
+        }
+        self.continue_after(highest);
+    }
+}

@@ -1,0 +1,241 @@
+//! Making executable graphs.
+
+use std::sync::Arc;
+
+use cuda_handles::capture_mode::relaxed;
+use cuda_handles::{Error as HandleError, GraphExecHandle, Stream, UserObject};
+use cuda_sys::{
+    CUDA_GRAPH_INSTANTIATE_PARAMS, CUgraphExec, CUgraphInstantiate_flags as Flags, CUgraphNode, CUresult,
+    Call,
+};
+
+use crate::error::{Error, InstantiateError, Result};
+use crate::exec::{GraphExec, uncaptured};
+use crate::graph::{Graph, Locked};
+use crate::kind::NodeKind;
+
+/// How an executable is made; see [`Graph::instantiate_with`].
+///
+/// ```no_run
+/// # use cuda_graph::InstantiateOptions;
+/// # fn example(graph: &cuda_graph::Graph, stream: &cuda_handles::Stream) -> cuda_graph::Result<()> {
+/// let exec = graph.instantiate_with(InstantiateOptions::new().node_priorities().upload_on(stream))?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Default)]
+#[must_use = "options do nothing by themselves"]
+pub struct InstantiateOptions {
+    auto_free: bool,
+    node_priorities: bool,
+    device_launch: bool,
+    upload: Option<Stream>,
+}
+
+impl InstantiateOptions {
+    /// Those of [`Graph::instantiate`].
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Memory that the graph allocates and that is not freed by the next launch is freed at its beginning. Without this such a launch is an error.
+    #[doc(alias = "CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH")]
+    pub fn auto_free(mut self) -> Self {
+        self.auto_free = true;
+        self
+    }
+
+    /// Kernel nodes run at the priority in their own launch configuration; without this all run at that of the stream of the launch.
+    #[doc(alias = "CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY")]
+    pub fn node_priorities(mut self) -> Self {
+        self.node_priorities = true;
+        self
+    }
+
+    /// Kernels may launch the executable, too. Only kernels, copies and fills of device or pinned memory, and child graphs of these can be in it.
+    ///
+    /// A kernel can launch it once it was [uploaded](GraphExec::upload) or launched from the host.
+    #[doc(alias = "CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH")]
+    pub fn device_launch(mut self) -> Self {
+        self.device_launch = true;
+        self
+    }
+
+    /// Sends the executable to the device right away, enqueued on `stream`, as [`GraphExec::upload`] does.
+    #[doc(alias = "CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD")]
+    pub fn upload_on(mut self, stream: &Stream) -> Self {
+        self.upload = Some(stream.clone());
+        self
+    }
+
+    /// Whether what the graph allocates is freed at the next launch.
+    #[must_use]
+    pub fn is_auto_free(&self) -> bool {
+        self.auto_free
+    }
+
+    /// Whether kernel nodes run at priorities of their own.
+    #[must_use]
+    pub fn has_node_priorities(&self) -> bool {
+        self.node_priorities
+    }
+
+    /// Whether kernels may launch the executable.
+    #[must_use]
+    pub fn is_for_device_launch(&self) -> bool {
+        self.device_launch
+    }
+
+    /// The stream for the upload.
+    #[must_use]
+    pub fn upload_stream(&self) -> Option<&Stream> {
+        self.upload.as_ref()
+    }
+
+    fn flags(&self) -> u64 {
+        let flag = |set: bool, flag: Flags| if set { u64::from(flag.0) } else { 0 };
+        flag(self.auto_free, Flags::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH)
+            | flag(self.node_priorities, Flags::CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY)
+            | flag(self.device_launch, Flags::CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH)
+            | flag(self.upload.is_some(), Flags::CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD)
+    }
+}
+
+impl Graph {
+    /// Makes an executable of the graph as it is now.
+    ///
+    /// The executable gets its own share of all owners. Of the driver's objects for that, one user object, nothing stays on the graph.
+    ///
+    /// Stands on `cuGraphInstantiateWithParams`, CUDA 12.0, and on user objects, CUDA 11.3.
+    ///
+    /// # Errors
+    /// [`Error::Instantiate`] with the reason in words and the node by its name, where the driver tells them. Should the driver refuse to take
+    /// the user object off the graph again, there is no executable, and what the nodes use now lives as long as the graph.
+    #[doc(alias = "cuGraphInstantiate")]
+    #[doc(alias = "cuGraphInstantiateWithParams")]
+    #[doc(alias = "cuUserObjectCreate")]
+    pub fn instantiate(&self) -> Result<GraphExec> {
+        self.instantiate_with(InstantiateOptions::new())
+    }
+
+    /// Makes an executable of the graph as it is now, with options.
+    ///
+    /// Stands on `cuGraphInstantiateWithParams`, CUDA 12.0, and on user objects, CUDA 11.3.
+    ///
+    /// # Errors
+    /// As [`instantiate`](Self::instantiate); a stream for the upload that is of another context or capturing; for launches by kernels:
+    /// [`Error::DeviceLaunch`] with the node that cannot be in such a graph.
+    #[doc(alias = "cuGraphInstantiateWithParams")]
+    pub fn instantiate_with(&self, options: InstantiateOptions) -> Result<GraphExec> {
+        // Declared before the lock, so that nothing is dropped under it where a call fails.
+        let shared;
+        if !self.place().is_root() {
+            return Err(Error::Embedded { what: "instantiated" });
+        }
+        let context = self.context();
+        let turn = options.upload.as_ref().map(|stream| self.upload_turn(stream)).transpose()?;
+        let mut locked = self.enter()?;
+        if options.device_launch {
+            locked.fit_for_device_launch(&options)?;
+        }
+        let homes = unsettled_homes(&locked);
+        shared = Arc::new(locked.owners());
+        let owners = UserObject::new(context, Box::new(Arc::clone(&shared)))?;
+        owners.retain_on(self.handle())?;
+        let outcome = {
+            let _relaxed = relaxed(context.driver());
+            context.with_current(|| instantiate(&locked, &options))
+        };
+        // The executable has its own reference now; the graph gives its one back whatever came of it.
+        let released = owners.release_from(self.handle());
+        let raw = outcome?.map_err(|failure| locked.explain(&failure))?;
+        // SAFETY: the driver has just made it, in this context, and nobody else knows it.
+        let handle = unsafe { GraphExecHandle::from_raw_owned(context, raw) };
+        drop(locked);
+        drop(turn);
+        released?;
+        Ok(GraphExec::new(handle, owners, self.clone(), homes, options))
+    }
+
+    /// The right to enqueue an upload.
+    fn upload_turn<'s>(&self, stream: &'s Stream) -> Result<cuda_handles::capture::Enqueue<'s>> {
+        self.context().ensure_same(stream.context(), "the stream of an upload")?;
+        uncaptured(stream, "uploading an executable graph")
+    }
+}
+
+/// What the driver reported of a failed instantiation.
+struct Failure {
+    code: CUresult,
+    params: CUDA_GRAPH_INSTANTIATE_PARAMS,
+}
+
+fn instantiate(locked: &Locked<'_>, options: &InstantiateOptions) -> Result<CUgraphExec, Failure> {
+    let mut params = CUDA_GRAPH_INSTANTIATE_PARAMS { flags: options.flags(), ..Default::default() };
+    if let Some(stream) = &options.upload {
+        params.hUploadStream = stream.as_raw();
+    }
+    let mut raw = core::ptr::null_mut();
+    // SAFETY: the graph is live and locked, both structures are valid for the call, and the stream, if any, is alive.
+    let code =
+        unsafe { locked.driver().cuGraphInstantiateWithParams(&raw mut raw, locked.raw(), &raw mut params) };
+    // The result first: with a failure the handle means nothing.
+    if code.is_success() { Ok(raw) } else { Err(Failure { code, params }) }
+}
+
+impl Locked<'_> {
+    /// What the driver would refuse in a graph for launches by kernels, told before and in words.
+    fn fit_for_device_launch(&self, options: &InstantiateOptions) -> Result<()> {
+        let refused = |node, why| Err(Error::DeviceLaunch { node, why });
+        if options.auto_free {
+            return refused(None, "it cannot free memory at a launch");
+        }
+        let mut empty = true;
+        for (id, row) in self.rows() {
+            empty = false;
+            let fits = matches!(
+                row.detail.kind(),
+                NodeKind::Kernel | NodeKind::Memcpy | NodeKind::Memset | NodeKind::ChildGraph
+            );
+            if !fits {
+                let why = "only kernels, copies, fills and child graphs of these can be in it";
+                return refused(Some(row.display_name(id).into()), why);
+            }
+        }
+        if empty { refused(None, "it needs at least one node") } else { Ok(()) }
+    }
+
+    /// A failed instantiation in words.
+    #[cold]
+    fn explain(&mut self, &Failure { code, params }: &Failure) -> Error {
+        match self.answer(Call::cuGraphInstantiateWithParams, code) {
+            Err(Error::Handles(HandleError::Driver { .. })) | Ok(()) => {
+                let node = self.node_name(params.hErrNode_out);
+                Error::Instantiate(Box::new(InstantiateError { code, result: params.result_out, node }))
+            }
+            // A lost context is that, not a fault of the graph.
+            Err(other) => other,
+        }
+    }
+
+    fn node_name(&mut self, raw: CUgraphNode) -> Option<String> {
+        if raw.is_null() {
+            return None;
+        }
+        let index = self.find(raw)?;
+        let id = self.id(index)?;
+        self.row(id).map(|row| row.display_name(id))
+    }
+}
+
+/// The home streams of memory that may not be allocated yet, each once.
+fn unsettled_homes(locked: &Locked<'_>) -> Vec<Stream> {
+    let mut homes: Vec<Stream> = Vec::new();
+    let unsettled = locked.allocations().filter(|allocation| !allocation.is_settled());
+    for home in unsettled.filter_map(|allocation| allocation.home()) {
+        if !homes.contains(home) {
+            homes.push(home.clone());
+        }
+    }
+    homes
+}

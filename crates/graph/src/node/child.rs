@@ -1,0 +1,256 @@
+//! Nodes that run a graph of their own.
+
+use cuda_sys::{CUgraph, CUgraphChildGraphNodeOwnership, CUgraphNode, CUgraphNodeParams, CUgraphNodeType, Call};
+
+use super::handle::{Node, blank, typed};
+use crate::copy::{Copied, Twins};
+use crate::detail::Detail;
+use crate::error::{Error, Result};
+use crate::frontier::Frontier;
+use crate::graph::{Graph, Locked, Two, enter_two};
+use crate::kind::NodeKind;
+use crate::shared::share_embedded;
+use crate::table::{NodeId, Owners, Place, Taken};
+
+typed! {
+    /// A node that runs a graph of its own, the [embedded](Self::embedded) one.
+    ChildGraphNode, ChildGraph
+}
+
+impl ChildGraphNode {
+    /// The graph in the node. It is used as any other: its nodes are listed, added, changed and removed there.
+    ///
+    /// It goes with its node: once that is removed, or has [another graph](Self::set_graph), using it is [`Error::GraphRemoved`]. It cannot be
+    /// instantiated or moved by itself; a [clone](Graph::clone_graph) of it can.
+    ///
+    /// No driver call.
+    ///
+    /// # Errors
+    /// The node was removed.
+    #[doc(alias = "cuGraphChildGraphNodeGetGraph")]
+    pub fn embedded(&self) -> Result<Graph> {
+        match self.detail()? {
+            Detail::Child { graph } => Ok(self.graph().at(graph)),
+            // The handle is made for rows of its kind only, and a row keeps its kind.
+            _ => Err(self.removed()),
+        }
+    }
+
+    /// Puts a clone of `graph`, as it is now, in place of the embedded graph, which may have other nodes. What that one used is let go of;
+    /// executables made before keep what they were.
+    ///
+    /// Stands on `cuGraphNodeSetParams`, CUDA 12.2, and on what [`Frontier::child`] asks about the clone.
+    ///
+    /// # Errors
+    /// As for [`Frontier::child`]; or `graph` lies in the embedded one ([`Error::ReplacesItself`]). The node is as it was then, except for
+    /// [`Error::ReplacedUnread`].
+    #[doc(alias = "cuGraphNodeSetParams")]
+    pub fn set_graph(&self, graph: &Graph) -> Result<()> {
+        self.graph().context().ensure_same(graph.context(), CHILD)?;
+        // What the old graph used comes out of the locks before it is dropped.
+        self.replace_graph(graph).map(drop)
+    }
+
+    fn replace_graph(&self, graph: &Graph) -> Result<(Taken, Vec<cuda_handles::Owner>, Owners)> {
+        let mut two = enter_two(self.graph(), graph)?;
+        let row = two.first.row(self.id()).ok_or_else(|| self.removed())?;
+        let (raw, name, before) = (row.raw.0, row.display_name(self.id()), row.detail.embedded());
+        let copied = copy_for(&mut two, self.graph().place(), before, &name)?;
+        two.first.reserve_many(self.graph().place(), copied.len());
+        let mut params = params(two.second_raw()?, CLONED);
+        // SAFETY: both graphs are live and locked, as their tables say, and neither lies in the other; so is the node, and its parameters are
+        // complete.
+        let result = unsafe { two.first.driver().cuGraphNodeSetParams(raw, &raw mut params) };
+        two.first.answer(Call::cuGraphNodeSetParams, result)?;
+        // The old graph is gone, whatever comes now.
+        let locked = &mut two.first;
+        let (taken, kept) = before.map(|place| locked.take_inside(place)).unwrap_or_default();
+        match read(locked, &copied, raw) {
+            Ok(twins) => {
+                let owners = locked.row_mut(self.id()).map(|row| core::mem::take(&mut row.owners));
+                enter(locked, self.id(), copied, &twins, false);
+                Ok((taken, kept, owners.unwrap_or_default()))
+            }
+            Err(cause) => {
+                if let Some(row) = locked.row_mut(self.id()) {
+                    row.owners.extend(copied.into_owners());
+                }
+                drop(two);
+                Err(Error::ReplacedUnread { node: name.into(), cause: Box::new(cause) })
+            }
+        }
+    }
+}
+
+impl Graph {
+    /// The nodes that have a graph of their own in them, in the order of their creation.
+    ///
+    /// Stands on `cuGraphGetNodes`, CUDA 10.0.
+    ///
+    /// # Errors
+    /// What the driver answers.
+    #[doc(alias = "cuGraphGetNodes")]
+    pub fn children(&self) -> Result<Vec<ChildGraphNode>> {
+        Ok(self.nodes()?.into_iter().filter_map(|node| ChildGraphNode::try_from(node).ok()).collect())
+    }
+
+    /// The node that the graph is embedded in; `None` for a graph of its own. No driver call.
+    ///
+    /// # Errors
+    /// The graph is gone with its node, or was moved.
+    pub fn parent(&self) -> Result<Option<Node>> {
+        let locked = self.look()?;
+        if self.place().is_root() {
+            return Ok(None);
+        }
+        let node = locked.embedded(self.place()).ok_or(Error::GraphRemoved)?.node;
+        let row = locked.row(node).ok_or(Error::GraphRemoved)?;
+        let (place, kind) = (row.within, row.detail.kind());
+        drop(locked);
+        Ok(Some(Node::new(self.at(place), node, kind)))
+    }
+}
+
+impl Frontier<'_> {
+    /// Adds a node that runs a clone of `graph`, as it is now. Names, and what the nodes use, are those of the original; its nodes are found in
+    /// the [embedded graph](ChildGraphNode::embedded) by [`find_clone_of`](Graph::find_clone_of).
+    ///
+    /// Stands on `cuGraphAddNode`, CUDA 12.2, and asks the driver for the clone's nodes: one call of `cuGraphNodeFindInClone` each and, for each
+    /// embedded graph, `cuGraphChildGraphNodeGetGraph`.
+    ///
+    /// # Errors
+    /// The frontier is in `graph` or in a graph embedded in it ([`Error::EmbedsItself`]): the driver would crash. A graph of another context, or
+    /// one that was itself moved into a node ([`Error::Embedded`]); a node of the frontier was removed; or what the driver answers.
+    #[doc(alias = "cuGraphAddChildGraphNode")]
+    #[doc(alias = "cuGraphAddNode")]
+    pub fn child(&self, graph: &Graph) -> Result<ChildGraphNode> {
+        self.of_this_context(CHILD, graph.context())?;
+        let mut two = enter_two(self.graph(), graph)?;
+        let copied = copy_for(&mut two, self.graph().place(), None, "")?;
+        let mut params = params(two.second_raw()?, CLONED);
+        two.first.reserve_many(self.graph().place(), copied.len() + 1);
+        let raw = self.add_raw(&mut two.first, NodeKind::ChildGraph, &mut params)?;
+        let locked = &mut two.first;
+        match self.join(locked, raw).and_then(|()| read(locked, &copied, raw)) {
+            Ok(twins) => Ok(self.commit(locked, raw, copied, &twins, false)),
+            Err(error) => {
+                if !locked.undo(raw) {
+                    // It stays in the graph, so what it uses stays alive.
+                    let kind = CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH;
+                    let owners = copied.into_owners();
+                    locked.insert(self.graph().place(), raw, Detail::Other { kind }, owners);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Adds a node that runs `graph` itself, which becomes the [embedded](ChildGraphNode::embedded) one.
+    ///
+    /// Other handles of it, and of its nodes and embedded graphs, lead nowhere from then on ([`Error::GraphMoved`]); its nodes are found in
+    /// the embedded graph by [`find_clone_of`](Graph::find_clone_of). Executables made of it before live on. A graph that was moved cannot be
+    /// moved or embedded again, but cloned.
+    ///
+    /// Stands on `cuGraphAddNode`, CUDA 12.9.
+    ///
+    /// # Errors
+    /// The frontier is in `graph` or in a graph embedded in it ([`Error::EmbedsItself`]); a graph that is embedded in a node
+    /// ([`Error::Embedded`]) or belongs to other code ([`Error::NotOwned`]); a graph of another context; a node of the frontier was removed; an
+    /// older driver ([`Error::CannotMove`]); or what the driver answers. `graph` is as it was then, if there is another handle of it.
+    #[doc(alias = "CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE")]
+    #[doc(alias = "cuGraphAddNode")]
+    pub fn child_moved(&self, graph: Graph) -> Result<ChildGraphNode> {
+        self.of_this_context(CHILD, graph.context())?;
+        let found = graph.context().driver().version();
+        if found < Error::MOVES {
+            return Err(Error::CannotMove { found });
+        }
+        // What is left of the table comes out of the locks before it is dropped.
+        let left;
+        let mut two = enter_two(self.graph(), &graph)?;
+        if two.are_beside() && graph.place().is_root() {
+            return Err(Error::EmbedsItself);
+        }
+        if !graph.place().is_root() {
+            return Err(Error::Embedded { what: "moved into another one" });
+        }
+        if !graph.handle().is_owned() {
+            return Err(Error::NotOwned);
+        }
+        let copied = { two.second().0.copy(Place::ROOT)? };
+        let twins = copied.themselves();
+        let mut params = params(two.second_raw()?, MOVED);
+        two.first.reserve_many(self.graph().place(), copied.len() + 1);
+        let raw = self.add_raw(&mut two.first, NodeKind::ChildGraph, &mut params)?;
+        graph.handle().disown();
+        left = two.second().0.leave();
+        let lent = copied.lent();
+        let node = self.commit(&mut two.first, raw, copied, &twins, true);
+        let lent = if lent { two.first.lent_within(node.id()) } else { Vec::new() };
+        drop(two);
+        drop(left);
+        // Their raw values come back from other code.
+        lent.into_iter().for_each(|(raw, place)| share_embedded(raw, &self.graph().at(place)));
+        Ok(node)
+    }
+
+    /// Enters a node that was added, with the graph in it.
+    fn commit(
+        &self,
+        locked: &mut Locked<'_>,
+        raw: CUgraphNode,
+        copied: Copied,
+        twins: &Twins,
+        moved: bool,
+    ) -> ChildGraphNode {
+        // Its graph's place is known once the row is.
+        let detail = Detail::Child { graph: Place::ROOT };
+        let id = locked.insert(self.graph().place(), raw, detail, Owners::new());
+        enter(locked, id, copied, twins, moved);
+        ChildGraphNode::wrap(Node::new(self.graph().clone(), id, NodeKind::ChildGraph))
+    }
+}
+
+const CHILD: &str = "the graph to embed";
+const CLONED: CUgraphChildGraphNodeOwnership =
+    CUgraphChildGraphNodeOwnership::CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE;
+const MOVED: CUgraphChildGraphNodeOwnership =
+    CUgraphChildGraphNodeOwnership::CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE;
+
+/// Copies what is known of the second graph, if a clone of it can be put into the graph at `into`, in place of the one at `instead`.
+fn copy_for(two: &mut Two<'_>, into: Place, instead: Option<Place>, node: &str) -> Result<Copied> {
+    let beside = two.are_beside();
+    let (source, place) = two.second();
+    if beside && source.outwards(into).any(|outer| outer == place) {
+        return Err(Error::EmbedsItself);
+    }
+    if beside && source.outwards(place).any(|outer| Some(outer) == instead) {
+        return Err(Error::ReplacesItself { node: node.into() });
+    }
+    if source.about(place).is_some_and(|about| about.moved) {
+        return Err(Error::Embedded { what: "embedded in another one if it was moved there" });
+    }
+    source.copy(place)
+}
+
+/// The nodes of the graph that the driver has put into a node.
+fn read(locked: &Locked<'_>, copied: &Copied, node: CUgraphNode) -> Result<Twins> {
+    locked.pair(copied, locked.raw_embedded(node)?)
+}
+
+/// Enters the graph that is in a node now.
+fn enter(locked: &mut Locked<'_>, node: NodeId, copied: Copied, twins: &Twins, moved: bool) {
+    let inner = locked.embed(twins.graph(), node);
+    if let Some(row) = locked.row_mut(node) {
+        row.detail.set_embedded(inner);
+    }
+    locked.paste(copied, twins, inner, moved);
+}
+
+/// The driver's form of a child graph node.
+fn params(graph: CUgraph, ownership: CUgraphChildGraphNodeOwnership) -> CUgraphNodeParams {
+    let mut params = blank(CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH);
+    params.__bindgen_anon_1.graph.graph = graph;
+    params.__bindgen_anon_1.graph.ownership = ownership;
+    params
+}

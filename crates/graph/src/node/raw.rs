@@ -1,0 +1,180 @@
+//! Memory given by its address, for copies and fills: what it is of, the driver says.
+
+use core::ffi::c_void;
+
+use cuda_handles::{Context, CopyLayout, CopySide, Error as HandleError, FillLayout, MemorySpace, Owner};
+use cuda_sys::CUdeviceptr;
+
+use super::{memcpy, memset};
+use crate::error::{Error, Result};
+use crate::table::Owners;
+
+/// Memory at an address, for [`RawCopy`] and [`RawFill`].
+#[derive(Clone, Debug)]
+pub struct RawMemory {
+    address: CUdeviceptr,
+    steps: Option<[usize; 2]>,
+    owner: Option<Owner>,
+    is_pageable: bool,
+}
+
+impl RawMemory {
+    /// Memory at an address: of the device, pinned, registered or managed.
+    #[must_use]
+    pub fn at(address: CUdeviceptr) -> Self {
+        Self { address, steps: None, owner: None, is_pageable: false }
+    }
+
+    /// Memory at a pointer of the host's, which is an address as any other. Its provenance is exposed.
+    #[must_use]
+    pub fn at_host<T: ?Sized>(pointer: *const T) -> Self {
+        Self::at(pointer.cast::<c_void>().expose_provenance() as CUdeviceptr)
+    }
+
+    /// Rows lie `pitch` bytes apart, and layers `rows` rows. Without this, they lie one right behind the other.
+    #[must_use]
+    pub fn steps(self, pitch: usize, rows: usize) -> Self {
+        Self { steps: Some([pitch, rows]), ..self }
+    }
+
+    /// Lets the node keep an owner of the memory.
+    #[must_use]
+    pub fn keep(self, owner: impl Into<Owner>) -> Self {
+        Self { owner: Some(owner.into()), ..self }
+    }
+
+    /// It may be memory of the host that is neither pinned nor registered. A copy from there is read during each call of a launch, and one to there
+    /// makes that call wait until it is done.
+    #[must_use]
+    pub fn pageable(self) -> Self {
+        Self { is_pageable: true, ..self }
+    }
+
+    fn pitch(&self, width: usize) -> usize {
+        self.steps.map_or(width, |[pitch, _]| pitch)
+    }
+
+    fn side(&self, width: usize, height: usize) -> CopySide {
+        let [pitch, rows] = self.steps.unwrap_or([width, height]);
+        CopySide { address: self.address, space: MemorySpace::Found, pitch, rows }
+    }
+
+    /// Asks the driver where the memory lies, of which `bytes` from the address on are needed.
+    fn classify(&self, context: &Context, what: &'static str, bytes: Option<usize>) -> Result<MemorySpace> {
+        let address = self.address;
+        let bytes = bytes.filter(|&bytes| address.checked_add(bytes as u64).is_some());
+        let need = bytes.unwrap_or(usize::MAX);
+        let info = context.address_info(address)?;
+        if info.space == MemorySpace::Pageable {
+            return match self.is_pageable && address != 0 && bytes.is_some() {
+                true => Ok(MemorySpace::Pageable),
+                false => Err(Error::UnknownMemory { what, address }),
+            };
+        }
+        match info.room_at(address) {
+            Some(room) if room < need => Err(Error::PastEnd { what, address, need, room }),
+            // The driver does not know the end of it, but this is past any.
+            None if bytes.is_none() => Err(Error::UnknownMemory { what, address }),
+            _ => Ok(info.space),
+        }
+    }
+}
+
+/// A copy between addresses, counted in bytes: one row, or a [box](Self::extent).
+#[derive(Clone, Debug)]
+pub struct RawCopy {
+    source: RawMemory,
+    destination: RawMemory,
+    extent: [usize; 3],
+}
+
+impl RawCopy {
+    /// Copies `bytes` bytes.
+    #[must_use]
+    pub fn new(source: RawMemory, destination: RawMemory, bytes: usize) -> Self {
+        Self { source, destination, extent: [bytes, 1, 1] }
+    }
+
+    /// Copies `depth` layers of `height` rows of `width` bytes instead; see [`RawMemory::steps`].
+    #[must_use]
+    pub fn extent(self, width: usize, height: usize, depth: usize) -> Self {
+        Self { extent: [width, height, depth], ..self }
+    }
+
+    pub(crate) fn prepare(self, context: &Context) -> Result<memcpy::Prepared> {
+        const SOURCE: &str = "the source of a copy";
+        const DESTINATION: &str = "the destination of a copy";
+        let Self { source, destination, extent: [width, height, depth] } = self;
+        if [width, height, depth].contains(&0) {
+            return Err(Error::NoElements { what: "memcpy" });
+        }
+        let (from, to) = (source.side(width, height), destination.side(width, height));
+        let mut layout = CopyLayout { source: from, destination: to, width, height, depth };
+        let reaches = [layout.reach(SOURCE, &from)?, layout.reach(DESTINATION, &to)?];
+        layout.source.space = source.classify(context, SOURCE, reaches[0])?;
+        layout.destination.space = destination.classify(context, DESTINATION, reaches[1])?;
+        let layout = layout.plain();
+        match layout.overlap() {
+            0 => {}
+            bytes => return Err(HandleError::Overlap { bytes }.into()),
+        }
+        let owners = [source.owner, destination.owner].into_iter().flatten().collect();
+        Ok(memcpy::Prepared { layout, owners })
+    }
+}
+
+/// A fill of memory at an address: one row of elements, or a [rectangle](Self::extent).
+#[derive(Clone, Debug)]
+pub struct RawFill {
+    target: RawMemory,
+    value: u32,
+    element: u8,
+    extent: [usize; 2],
+}
+
+impl RawFill {
+    /// Sets `count` elements of `element` bytes, 1, 2 or 4, to the lowest bytes of `value`.
+    #[must_use]
+    pub fn new(target: RawMemory, element: u8, value: u32, count: usize) -> Self {
+        Self { target, value, element, extent: [count, 1] }
+    }
+
+    /// Sets `height` rows of `width` elements instead; see [`RawMemory::steps`], of which the second has no meaning here.
+    #[must_use]
+    pub fn extent(self, width: usize, height: usize) -> Self {
+        Self { extent: [width, height], ..self }
+    }
+
+    pub(crate) fn prepare(self, context: &Context) -> Result<memset::Prepared> {
+        const WHAT: &str = "the memory of a fill";
+        let Self { target, value, element, extent: [width, height] } = self;
+        if width == 0 || height == 0 {
+            return Err(Error::NoElements { what: "memset" });
+        }
+        let size = usize::from(element);
+        if !matches!(size, 1 | 2 | 4) {
+            return Err(HandleError::FillSize { bytes: size }.into());
+        }
+        let address = target.address;
+        let align = u64::from(element);
+        let row = width.saturating_mul(size);
+        let pitch = if height == 1 { row } else { target.pitch(row) };
+        if pitch < row {
+            return Err(HandleError::Pitch { what: WHAT, need: row, found: pitch }.into());
+        }
+        let second = if height == 1 { address } else { address.wrapping_add(pitch as u64) };
+        for start in [address, second] {
+            if !start.is_multiple_of(align) {
+                return Err(HandleError::Unaligned { address: start, align }.into());
+            }
+        }
+        let reach = pitch.checked_mul(height - 1).and_then(|rows| rows.checked_add(row));
+        let space = target.classify(context, WHAT, reach)?;
+        if space == MemorySpace::Pageable {
+            return Err(Error::UnknownMemory { what: WHAT, address });
+        }
+        let value = value & (u32::MAX >> (32 - 8 * u32::from(element)));
+        let layout = FillLayout { address, space, element, value, pitch, width, height };
+        Ok(memset::Prepared { layout, owners: target.owner.into_iter().collect::<Owners>() })
+    }
+}

@@ -1,0 +1,100 @@
+//! From a graph to its drawing.
+
+use crate::detail::Detail;
+use crate::edge::EdgeKind;
+use crate::error::Result;
+use crate::graph::Locked;
+use crate::kind::NodeKind;
+use crate::order::Index;
+use crate::picture::drawing::{Drawing, DrawnEdge, DrawnEdgeKind, DrawnKind, DrawnNode, Family};
+use crate::table::Place;
+
+/// Graphs in graphs deeper than this are said to be there, not drawn: who writes pictures goes down by recursion.
+const DEEPEST: usize = 32;
+
+/// The drawing of the locked graph, taken in one look at it.
+pub(crate) fn collect(locked: &mut Locked<'_>) -> Result<Drawing> {
+    let place = locked.place();
+    let node = locked.embedded(place).map(|graph| graph.node);
+    let title = match node {
+        Some(node) => locked.name(node).to_string(),
+        None => "CUDA graph".to_owned(),
+    };
+    drawing(locked, place, title, 0)
+}
+
+fn drawing(locked: &mut Locked<'_>, place: Place, title: String, depth: usize) -> Result<Drawing> {
+    let raw = locked.graph_at(place)?;
+    let mut nodes = Vec::new();
+    for raw in locked.raw_nodes_of(raw)? {
+        let index = locked.index_in(place, raw)?;
+        nodes.extend(node(locked, index, depth)?);
+    }
+    let mut edges = Vec::new();
+    for (from, to, kind) in locked.raw_edges_of(raw)? {
+        let (from, to) = (locked.index_in(place, from)?, locked.index_in(place, to)?);
+        edges.push(DrawnEdge { from, to, kind: edge_kind(kind) });
+    }
+    Ok(Drawing { title, nodes, edges })
+}
+
+fn node(locked: &mut Locked<'_>, index: Index, depth: usize) -> Result<Option<DrawnNode>> {
+    let Some((id, row)) = locked.id(index).zip(locked.at(index)) else { return Ok(None) };
+    let embedded = row.detail.embedded();
+    let mut node = DrawnNode {
+        id: index,
+        kind: kind(row.detail.kind()),
+        name: row.display_name(id),
+        details: details(&row.detail, row.name.is_some()),
+        children: Vec::new(),
+        marks: Vec::new(),
+    };
+    if let Some(place) = embedded {
+        if locked.about(place).is_some_and(|about| about.lent.is_some()) {
+            node.marks.push("lent".to_owned());
+        }
+        if depth < DEEPEST {
+            node.children.push((String::new(), drawing(locked, place, node.name.clone(), depth + 1)?));
+        } else {
+            node.marks.push("more inside".to_owned());
+        }
+    }
+    Ok(Some(node))
+}
+
+fn kind(kind: NodeKind) -> DrawnKind {
+    let known = if let NodeKind::Other(raw) = kind { NodeKind::of(raw) } else { kind };
+    let family = match known {
+        NodeKind::Empty => Family::Empty,
+        NodeKind::Kernel => Family::Kernel,
+        NodeKind::Memcpy => Family::Copy,
+        NodeKind::Memset => Family::Fill,
+        NodeKind::ChildGraph => Family::Child,
+        NodeKind::HostCallback => Family::Host,
+        NodeKind::EventRecord | NodeKind::EventWait => Family::Signal,
+        NodeKind::SemaphoreSignal | NodeKind::SemaphoreWait => Family::Signal,
+        NodeKind::Batch => Family::Batch,
+        NodeKind::Other(_) => Family::Other,
+    };
+    DrawnKind { family, label: kind.to_string() }
+}
+
+fn edge_kind(kind: EdgeKind) -> DrawnEdgeKind {
+    match kind {
+        EdgeKind::Full => DrawnEdgeKind::Full,
+        EdgeKind::Programmatic => DrawnEdgeKind::Programmatic,
+        EdgeKind::LaunchOrder => DrawnEdgeKind::LaunchOrder,
+        EdgeKind::ProgrammaticLaunchOrder => DrawnEdgeKind::ProgrammaticLaunchOrder,
+        EdgeKind::Other { .. } => DrawnEdgeKind::Other(kind.to_string()),
+    }
+}
+
+/// What the name does not say: the default name of a kernel node has the kernel's in it.
+fn details(detail: &Detail, is_named: bool) -> Vec<String> {
+    let lines = match detail {
+        Detail::Kernel { kernel, config } if is_named => vec![kernel.name().to_string(), config.to_string()],
+        Detail::Kernel { config, .. } => vec![config.to_string()],
+        other => vec![other.summary()],
+    };
+    lines.into_iter().filter(|line| !line.is_empty()).collect()
+}

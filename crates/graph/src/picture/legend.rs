@@ -1,0 +1,106 @@
+//! What the boxes and lines of a picture mean, as far as they occur in it.
+
+use std::collections::BTreeMap;
+
+use crate::picture::drawing::{DrawnEdgeKind, DrawnKind, Drawing};
+use crate::picture::layout::Sheet;
+use crate::picture::text::{shortened, width};
+
+pub(crate) const LEGEND_SIZE: f64 = 11.0;
+/// Of the sample before the words.
+pub(crate) const SAMPLE_WIDTH: f64 = 30.0;
+pub(crate) const SAMPLE_HEIGHT: f64 = 14.0;
+const SAMPLE_GAP: f64 = 8.0;
+const ITEM_GAP: f64 = 26.0;
+const ROW: f64 = 24.0;
+const LONGEST: usize = 44;
+
+/// What is explained.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Sample {
+    Kind(DrawnKind),
+    Edge(DrawnEdgeKind),
+    /// Around alike branches.
+    Frame,
+}
+
+/// A sample with its words.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Item {
+    pub(crate) sample: Sample,
+    pub(crate) words: String,
+    /// The sample's left and top, from those of the legend.
+    pub(crate) x: f64,
+    pub(crate) y: f64,
+}
+
+impl Item {
+    /// Where the words begin.
+    pub(crate) fn words_x(&self) -> f64 {
+        self.x + SAMPLE_WIDTH + SAMPLE_GAP
+    }
+}
+
+/// The legend of a picture.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct Legend {
+    pub(crate) items: Vec<Item>,
+    pub(crate) width: f64,
+    pub(crate) height: f64,
+}
+
+/// What occurs in a drawing and those in it.
+#[derive(Default)]
+struct Counts {
+    kinds: BTreeMap<DrawnKind, usize>,
+    edges: BTreeMap<DrawnEdgeKind, usize>,
+    has_frames: bool,
+}
+
+impl Counts {
+    fn add(&mut self, drawing: &Drawing, sheet: &Sheet) {
+        self.has_frames |= !sheet.frames.is_empty();
+        for route in &sheet.routes {
+            *self.edges.entry(route.kind.clone()).or_default() += route.count;
+        }
+        for node_box in &sheet.boxes {
+            let node = &drawing.nodes[node_box.node];
+            *self.kinds.entry(node.kind.clone()).or_default() += 1;
+            for child in &node_box.children {
+                self.add(&node.children[child.number].1, &child.sheet);
+            }
+        }
+    }
+}
+
+impl Legend {
+    /// In rows no wider than `widest`, if the items allow it.
+    pub(crate) fn of(drawing: &Drawing, sheet: &Sheet, widest: f64) -> Self {
+        let mut counts = Counts::default();
+        counts.add(drawing, sheet);
+        let kinds = counts.kinds.into_iter().map(|(kind, count)| {
+            let words = format!("{} × {count}", kind.label);
+            (Sample::Kind(kind), words)
+        });
+        let edges = counts.edges.into_iter().map(|(kind, count)| {
+            let plural = if count == 1 { "edge" } else { "edges" };
+            let words = format!("{kind} {plural} × {count}");
+            (Sample::Edge(kind), words)
+        });
+        let frame = counts.has_frames.then(|| (Sample::Frame, "an edge here stands for one per branch".to_owned()));
+        let mut legend = Self::default();
+        let (mut x, mut y) = (0.0, 0.0);
+        for (sample, words) in kinds.chain(edges).chain(frame) {
+            let words = shortened(&words, LONGEST);
+            let item_width = SAMPLE_WIDTH + SAMPLE_GAP + width(&words, LEGEND_SIZE);
+            if x > 0.0 && x + item_width > widest {
+                (x, y) = (0.0, y + ROW);
+            }
+            legend.items.push(Item { sample, words, x, y });
+            legend.width = legend.width.max(x + item_width);
+            legend.height = y + ROW;
+            x += item_width + ITEM_GAP;
+        }
+        legend
+    }
+}

@@ -1,0 +1,125 @@
+//! The call of the layout library: boxes and edges in, places and routes out.
+
+use graphlay::{
+    BranchStyle, CrossPlacement, Direction, Effort, Graph, GraphBuilder, Layout, LayoutOptions, Limits, NodeId,
+    PortSides, Size,
+};
+
+/// Between boxes of a row.
+pub(crate) const GAP: f64 = 26.0;
+/// Width by height that pictures are brought to, where there is a choice.
+pub(crate) const ASPECT: f64 = 1.5;
+/// Wider than this, a picture is better laid out from left to right.
+const WIDE: f64 = 3000.0;
+const MOST_NODES: usize = 20_000;
+const MOST_EDGES: usize = 40_000;
+
+/// What the library spends on a layout.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Care {
+    Fine,
+    /// Without the repair of routes, whose time grows with the square of the edges at a node.
+    Swift,
+    /// Without all that is slow on dense graphs.
+    Rough,
+}
+
+/// Boxes by their sizes and edges by the positions of their ends.
+pub(crate) struct Input {
+    pub(crate) sizes: Vec<(f64, f64)>,
+    pub(crate) edges: Vec<(usize, usize)>,
+}
+
+/// Lays out from the top down or, where that gets much too wide, from left to right; `None` if there is too much of it.
+pub(crate) fn place(input: &Input) -> Option<Layout> {
+    let graph = input.graph();
+    let down = input.place(&graph, Direction::TopBottom)?;
+    let (width, height) = (down.bounds.width(), down.bounds.height());
+    if width < WIDE || width < 2.0 * ASPECT * height {
+        return Some(down);
+    }
+    let right = input.place(&graph, Direction::LeftRight)?;
+    let longer = |layout: &Layout| layout.bounds.width().max(layout.bounds.height() * ASPECT);
+    Some(if longer(&right) < longer(&down) { right } else { down })
+}
+
+impl Input {
+    fn graph(&self) -> Graph {
+        let mut builder = GraphBuilder::new();
+        for &(width, height) in &self.sizes {
+            builder.add_box(Size::new(width, height));
+        }
+        for &(from, to) in &self.edges {
+            builder.connect(NodeId(from as u32), NodeId(to as u32));
+        }
+        builder.build()
+    }
+
+    /// With the most care that takes well under a second for this input. How long it takes depends above all on how many layers edges pass, which
+    /// the library finds out first.
+    fn place(&self, graph: &Graph, direction: Direction) -> Option<Layout> {
+        let boxes = self.sizes.len();
+        let cares = [(Care::Fine, 600), (Care::Swift, boxes.max(1000)), (Care::Rough, 60_000)];
+        let is_large = boxes > 400 || self.most_neighbours() > 48;
+        cares.into_iter().filter(|(care, _)| !(is_large && *care == Care::Fine)).find_map(|(care, most)| {
+            let mut options = self.options(care, direction);
+            options.limits =
+                Limits { max_nodes: Some(MOST_NODES), max_edges: Some(MOST_EDGES), max_dummies: Some(most) };
+            graphlay::layout(graph, &options).ok()
+        })
+    }
+
+    fn most_neighbours(&self) -> usize {
+        let mut neighbours = vec![0_usize; self.sizes.len()];
+        self.edges.iter().flat_map(|(from, to)| [*from, *to]).for_each(|end| neighbours[end] += 1);
+        neighbours.into_iter().max().unwrap_or(0)
+    }
+
+    fn options(&self, care: Care, direction: Direction) -> LayoutOptions {
+        let mut options = LayoutOptions::layered_default();
+        options.direction = direction;
+        options.spacing.layer_gap = 44.0;
+        options.spacing.node_gap = GAP;
+        options.spacing.dummy_gap = 18.0;
+        options.spacing.port_gap = 14.0;
+        options.spacing.isolated_gap = GAP / 2.0;
+        options.spacing.isolated_max_columns = self.columns_of_isolated();
+        // The last stretch of an edge is as long as the head of its arrow.
+        options.routing.lane_gap = 10.0;
+        options.routing.port_sides = PortSides::FacingOnly;
+        options.coords.branch_style = BranchStyle::Free;
+        options.wrap.viewport_aspect = ASPECT;
+        options.tuning.wrap.max_rows = 40;
+        options.tuning.wrap.max_cut_edges = 16;
+        let tuning = &mut options.tuning;
+        if self.sizes.len() > 120 {
+            tuning.order.kick_rounds = 0;
+        }
+        if care != Care::Fine {
+            options.effort = Effort::Fast;
+            options.coords.branch_bands = false;
+            tuning.routing.overlap_repair_rounds = 0;
+            tuning.routing.port_relax_rounds = 0;
+        }
+        if care == Care::Rough {
+            options.coords.placement = CrossPlacement::BrandesKoepf;
+            tuning.routing.step_flatten = 0.0;
+            tuning.order.chain_lane_rounds = 0;
+            tuning.order.balance_rounds = 0;
+            tuning.order.sifting_max_work = 1000;
+            tuning.coords.flatten_room = 0;
+            tuning.coords.main_path_room = 0;
+        }
+        options
+    }
+
+    /// Boxes without edges are put in a grid.
+    fn columns_of_isolated(&self) -> usize {
+        let mut is_isolated = vec![true; self.sizes.len()];
+        self.edges.iter().flat_map(|(from, to)| [*from, *to]).for_each(|end| is_isolated[end] = false);
+        let isolated = || self.sizes.iter().zip(&is_isolated).filter(|(_, is)| **is).map(|(size, _)| size);
+        let area: f64 = isolated().map(|(width, height)| (width + GAP) * (height + GAP)).sum();
+        let widest = isolated().map(|(width, _)| width + GAP).fold(GAP, f64::max);
+        ((area * ASPECT).sqrt() / widest).ceil().max(1.0) as usize
+    }
+}

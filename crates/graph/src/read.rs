@@ -1,0 +1,154 @@
+//! What a node of other code does, as the driver tells.
+
+use cuda_handles::{CopyLayout, CopySide, FillLayout, Kernel, Library, MemorySpace};
+use cuda_launch::LaunchConfig;
+use cuda_sys::{
+    CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEMCPY3D_v2, CUDA_MEMSET_NODE_PARAMS_v1, CUdeviceptr, CUgraphNode,
+    CUgraphNodeType, CUkernel, CUlaunchAttributeID, CUlaunchAttributeValue, CUmemorytype, Call,
+};
+
+use crate::detail::Detail;
+use crate::error::Result;
+use crate::graph::Locked;
+
+impl Locked<'_> {
+    /// What a live node does. Nothing is kept for it but its kernel.
+    pub(crate) fn read(&self, kind: CUgraphNodeType, raw: CUgraphNode) -> Result<Detail> {
+        let known = match kind {
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY => Some(Detail::Empty),
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL => self.read_kernel(raw)?,
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY => self.read_copy(raw)?,
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMSET => self.read_fill(raw)?,
+            _ => None,
+        };
+        Ok(known.unwrap_or(Detail::Other { kind }))
+    }
+
+    /// `None` where there is no kernel for it: one of another context, of a library that the driver does not name (before 12.5), or of a module.
+    fn read_kernel(&self, raw: CUgraphNode) -> Result<Option<Detail>> {
+        let mut params = CUDA_KERNEL_NODE_PARAMS_v2::default();
+        // SAFETY: a live kernel node, and the out pointer is valid.
+        let result = unsafe { self.driver().cuGraphKernelNodeGetParams(raw, &raw mut params) };
+        self.answer(Call::cuGraphKernelNodeGetParams, result)?;
+        if params.kern.is_null() || params.ctx != self.context().as_raw() {
+            return Ok(None);
+        }
+        let Some(kernel) = self.kernel(params.kern) else { return Ok(None) };
+        let grid = (params.gridDimX, params.gridDimY, params.gridDimZ);
+        let block = (params.blockDimX, params.blockDimY, params.blockDimZ);
+        let config = LaunchConfig::new(grid, block).shared_bytes(params.sharedMemBytes);
+        Ok(Some(Detail::Kernel { kernel, config: self.with_attributes(config, raw)? }))
+    }
+
+    /// The kernel of a raw value. One of a library that nobody here knows does not own that.
+    fn kernel(&self, raw: CUkernel) -> Option<Kernel> {
+        // SAFETY: a node uses the kernel, so that its library is loaded.
+        if let Ok(kernel) = unsafe { Kernel::from_raw(raw) } {
+            return Some(kernel);
+        }
+        let mut library = core::ptr::null_mut();
+        // SAFETY: as above, and the out pointer is valid.
+        let result = unsafe { self.driver().cuKernelGetLibrary(&raw mut library, raw) }.ok()?;
+        if !result.is_success() || library.is_null() {
+            return None;
+        }
+        // SAFETY: who adopts or changes a graph promises that what its nodes use lives as long as they do.
+        unsafe {
+            let library = Library::from_raw(self.context(), library);
+            Kernel::from_raw_in(raw, Some(&library)).ok()
+        }
+    }
+
+    /// The configuration with what a node's attributes say of clusters, cooperation and priority.
+    fn with_attributes(&self, config: LaunchConfig, raw: CUgraphNode) -> Result<LaunchConfig> {
+        let cluster = self.attribute(raw, CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)?;
+        let cooperative = self.attribute(raw, CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE)?;
+        let priority = self.attribute(raw, CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PRIORITY)?;
+        // SAFETY: each value is of the attribute that was asked for; numbers all, so that any bits are a value.
+        let (cluster, cooperative, priority) = unsafe {
+            let dim = cluster.clusterDim;
+            ((dim.x, dim.y, dim.z), cooperative.cooperative != 0, priority.priority)
+        };
+        let config = if cluster.0 > 0 { config.cluster(cluster) } else { config };
+        let config = if cooperative { config.cooperative() } else { config };
+        Ok(if priority == 0 { config } else { config.priority(priority) })
+    }
+
+    fn attribute(&self, raw: CUgraphNode, id: CUlaunchAttributeID) -> Result<CUlaunchAttributeValue> {
+        let mut value = CUlaunchAttributeValue::default();
+        // SAFETY: a live kernel node, and the out pointer is valid.
+        let result = unsafe { self.driver().cuGraphKernelNodeGetAttribute(raw, id, &raw mut value) };
+        self.answer(Call::cuGraphKernelNodeGetAttribute, result)?;
+        Ok(value)
+    }
+
+    /// `None` for a copy of arrays.
+    fn read_copy(&self, raw: CUgraphNode) -> Result<Option<Detail>> {
+        let mut params = CUDA_MEMCPY3D_v2::default();
+        // SAFETY: a live memcpy node, and the out pointer is valid.
+        let result = unsafe { self.driver().cuGraphMemcpyNodeGetParams(raw, &raw mut params) };
+        self.answer(Call::cuGraphMemcpyNodeGetParams, result)?;
+        let source = Side {
+            kind: params.srcMemoryType,
+            host: params.srcHost.addr(),
+            device: params.srcDevice,
+            offset: [params.srcXInBytes, params.srcY, params.srcZ],
+            steps: [params.srcPitch, params.srcHeight],
+        };
+        let destination = Side {
+            kind: params.dstMemoryType,
+            host: params.dstHost.addr(),
+            device: params.dstDevice,
+            offset: [params.dstXInBytes, params.dstY, params.dstZ],
+            steps: [params.dstPitch, params.dstHeight],
+        };
+        let (Some(source), Some(destination)) = (self.side(&source), self.side(&destination)) else {
+            return Ok(None);
+        };
+        let (width, height, depth) = (params.WidthInBytes, params.Height, params.Depth);
+        Ok(Some(Detail::Memcpy(CopyLayout { source, destination, width, height, depth }.plain())))
+    }
+
+    fn side(&self, side: &Side) -> Option<CopySide> {
+        let (address, space) = match side.kind {
+            CUmemorytype::CU_MEMORYTYPE_DEVICE => (side.device, MemorySpace::Device),
+            CUmemorytype::CU_MEMORYTYPE_UNIFIED => (side.device, MemorySpace::Found),
+            CUmemorytype::CU_MEMORYTYPE_HOST => {
+                let address = side.host as CUdeviceptr;
+                let found = self.context().address_info(address).map_or(MemorySpace::Pageable, |info| info.space);
+                // Memory of a device has an address of the host's as well, if it is managed.
+                let is_pinned = matches!(found, MemorySpace::Pinned | MemorySpace::Managed);
+                (address, if is_pinned { MemorySpace::Pinned } else { MemorySpace::Pageable })
+            }
+            _ => return None,
+        };
+        let ([x, y, z], [pitch, rows]) = (side.offset, side.steps);
+        let offset = z.wrapping_mul(rows).wrapping_add(y).wrapping_mul(pitch).wrapping_add(x);
+        Some(CopySide { address: address.wrapping_add(offset as u64), space, pitch, rows })
+    }
+
+    /// `None` for elements of a size that there is not.
+    fn read_fill(&self, raw: CUgraphNode) -> Result<Option<Detail>> {
+        let mut params = CUDA_MEMSET_NODE_PARAMS_v1::default();
+        // SAFETY: a live memset node, and the out pointer is valid.
+        let result = unsafe { self.driver().cuGraphMemsetNodeGetParams(raw, &raw mut params) };
+        self.answer(Call::cuGraphMemsetNodeGetParams, result)?;
+        let (width, height) = (params.width, params.height.max(1));
+        let Ok(element @ (1 | 2 | 4)) = u8::try_from(params.elementSize) else { return Ok(None) };
+        // The driver reads back a value that is wider than the element as it was given, though it fills with the lowest bytes.
+        let value = params.value & (u32::MAX >> (32 - 8 * u32::from(element)));
+        // Of one row, the pitch means nothing.
+        let pitch = if height == 1 { width * usize::from(element) } else { params.pitch };
+        let (address, space) = (params.dst, MemorySpace::Found);
+        Ok(Some(Detail::Memset(FillLayout { address, space, element, value, pitch, width, height })))
+    }
+}
+
+/// One side of a copy as the driver describes it.
+struct Side {
+    kind: CUmemorytype,
+    host: usize,
+    device: CUdeviceptr,
+    offset: [usize; 3],
+    steps: [usize; 2],
+}

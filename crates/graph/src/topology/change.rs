@@ -1,0 +1,188 @@
+//! Taking edges away and adding others, as one change that is made or not.
+//!
+//! The driver goes through a list of edges one by one and stops at the first bad one, so that all are checked before. It closes cycles without a
+//! word; what it does check here is left to it where only one edge is concerned. Edges are taken away first, since a graph with memory nodes
+//! refuses that: so nothing has changed then.
+
+use cuda_sys::{CUgraphEdgeData, CUgraphNode, Call, Driver};
+use smallvec::SmallVec;
+
+use super::known::Ends;
+use crate::edge::EdgeKind;
+use crate::error::{Error, HalfDone, Result};
+use crate::graph::Locked;
+use crate::kind::NodeKind;
+use crate::table::NodeId;
+
+/// An edge between nodes that are there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Link {
+    pub(crate) from: NodeId,
+    pub(crate) to: NodeId,
+    pub(crate) kind: EdgeKind,
+}
+
+impl Link {
+    pub(super) fn ends(&self) -> Ends {
+        (self.from, self.to)
+    }
+}
+
+/// Edges in the driver's form.
+struct RawLinks {
+    from: SmallVec<[CUgraphNode; 4]>,
+    to: SmallVec<[CUgraphNode; 4]>,
+    /// Empty if all are full ones.
+    data: Vec<CUgraphEdgeData>,
+}
+
+impl Locked<'_> {
+    /// Takes edges away that are there, and adds others that are not there otherwise. At most one driver call for each, and queries only where
+    /// edges go against the order.
+    ///
+    /// # Errors
+    /// Ends that an edge of its kind cannot have, a cycle, or what the driver answers. Nothing has changed then, but for [`Error::HalfDone`].
+    pub(super) fn change(&mut self, remove: &[Link], add: &[Link]) -> Result<()> {
+        add.iter().try_for_each(|link| self.ensure_possible(link))?;
+        let labels = self.plan(remove, add)?;
+        if let Err(error) = self.unlink(remove) {
+            // One edge alone is there or not.
+            return Err(if remove.len() > 1 { self.put_right(error, remove, &[]) } else { error });
+        }
+        if let Err(error) = self.link(add) {
+            let as_before = remove.is_empty() && add.len() == 1;
+            return Err(if as_before { error } else { self.put_right(error, remove, add) });
+        }
+        self.relabel(labels);
+        Ok(())
+    }
+
+    /// Refuses an edge of a kind that its ends or the driver cannot have.
+    fn ensure_possible(&self, link: &Link) -> Result<()> {
+        if link.kind == EdgeKind::Full {
+            return Ok(());
+        }
+        let is_kernel =
+            |id| self.row(id).is_none_or(|row| matches!(row.detail.kind(), NodeKind::Kernel));
+        if !is_kernel(link.from) || !is_kernel(link.to) {
+            return Err(Error::EdgeKind { kind: link.kind, from: self.name(link.from) });
+        }
+        ensure_kinds(self.driver())
+    }
+
+    /// Adds edges. One driver call, or none for no edges.
+    pub(crate) fn link(&self, links: &[Link]) -> Result<()> {
+        if links.is_empty() {
+            return Ok(());
+        }
+        let RawLinks { from, to, data } = self.raw_links(links)?;
+        self.call_link(&from, &to, &data)
+    }
+
+    /// Adds edges between raw nodes, of these kinds or, with none, full ones.
+    pub(crate) fn call_link(
+        &self,
+        from: &[CUgraphNode],
+        to: &[CUgraphNode],
+        data: &[CUgraphEdgeData],
+    ) -> Result<()> {
+        let (driver, count) = (self.driver(), from.len().min(to.len()));
+        let (from, to) = (from.as_ptr(), to.as_ptr());
+        if data.is_empty() {
+            // SAFETY: the nodes are live and of this graph, as the table says, and its lock is held.
+            let result = unsafe { driver.cuGraphAddDependencies(self.raw(), from, to, count) };
+            return self.answer(Call::cuGraphAddDependencies, result);
+        }
+        // SAFETY: as above; there are as many kinds.
+        let result =
+            unsafe { driver.cuGraphAddDependencies_v12030(self.raw(), from, to, data.as_ptr(), count) };
+        self.answer(Call::cuGraphAddDependencies_v12030, result.map_err(cuda_handles::Error::from)?)
+    }
+
+    /// Takes edges away. One driver call, or none for no edges.
+    pub(crate) fn unlink(&self, links: &[Link]) -> Result<()> {
+        if links.is_empty() {
+            return Ok(());
+        }
+        let RawLinks { from, to, data } = self.raw_links(links)?;
+        let (driver, count) = (self.driver(), links.len());
+        if data.is_empty() {
+            // SAFETY: as for adding.
+            let result = unsafe {
+                driver.cuGraphRemoveDependencies(self.raw(), from.as_ptr(), to.as_ptr(), count)
+            };
+            return self.answer(Call::cuGraphRemoveDependencies, result);
+        }
+        // SAFETY: as for adding.
+        let result = unsafe {
+            driver.cuGraphRemoveDependencies_v12030(
+                self.raw(),
+                from.as_ptr(),
+                to.as_ptr(),
+                data.as_ptr(),
+                count,
+            )
+        };
+        self.answer(Call::cuGraphRemoveDependencies_v12030, result.map_err(cuda_handles::Error::from)?)
+    }
+
+    fn raw_links(&self, links: &[Link]) -> Result<RawLinks> {
+        let mut raw = RawLinks { from: SmallVec::new(), to: SmallVec::new(), data: Vec::new() };
+        for link in links {
+            raw.from.push(self.raw_of(link.from)?);
+            raw.to.push(self.raw_of(link.to)?);
+        }
+        if links.iter().any(|link| link.kind != EdgeKind::Full) {
+            raw.data.extend(links.iter().map(|link| link.kind.data()));
+        }
+        Ok(raw)
+    }
+
+    /// Makes the edges what they were before a change that failed on its way, and says what is left of it, if something is.
+    #[cold]
+    pub(crate) fn put_right(&self, cause: Error, removed: &[Link], added: &[Link]) -> Error {
+        // A lost context has no graphs to put right.
+        if self.context().ensure_usable().is_err() {
+            return cause;
+        }
+        let right = self.left_of(removed, added).and_then(|(gone, there)| {
+            self.unlink(&there)?;
+            self.link(&gone)
+        });
+        let Err(undo) = right else { return cause };
+        // What cannot be asked any more may be so.
+        let (gone, there) =
+            self.left_of(removed, added).unwrap_or_else(|_| (removed.to_vec(), added.to_vec()));
+        let told = |links: &[Link], what: &str| -> Vec<String> {
+            let told = |link: &Link| {
+                format!("the edge from `{}` to `{}` is {what}", self.name(link.from), self.name(link.to))
+            };
+            links.iter().map(told).collect()
+        };
+        let left: Vec<String> = told(&gone, "gone").into_iter().chain(told(&there, "there")).collect();
+        HalfDone::error(cause, Some(undo), left)
+    }
+
+    /// Which of the edges taken away are gone, and which of those added are there.
+    fn left_of(&self, removed: &[Link], added: &[Link]) -> Result<(Vec<Link>, Vec<Link>)> {
+        let ends: Vec<Ends> = removed.iter().chain(added).map(Link::ends).collect();
+        // An edge that gets another kind is both.
+        let mut once = ends.clone();
+        once.sort_unstable_by_key(|(from, to)| (from.number, to.number));
+        once.dedup();
+        let kinds: std::collections::HashMap<Ends, Option<EdgeKind>> =
+            once.iter().copied().zip(self.kinds_of(&once)?).collect();
+        let now = |link: &Link| kinds.get(&link.ends()).copied().flatten();
+        let gone = removed.iter().filter(|link| now(link) != Some(link.kind));
+        let there = added.iter().filter(|link| now(link) == Some(link.kind));
+        Ok((gone.copied().collect(), there.copied().collect()))
+    }
+}
+
+/// Refuses kinds of edges where the driver has none.
+pub(crate) fn ensure_kinds(driver: &Driver) -> Result<()> {
+    match driver.table().cuGraphAddDependencies_v12030 {
+        Some(_) => Ok(()),
+        None => Err(cuda_handles::Error::from(driver.missing(Call::cuGraphAddDependencies_v12030)).into()),
+    }
+}

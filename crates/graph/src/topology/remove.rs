@@ -1,0 +1,131 @@
+//! Removing nodes.
+
+use std::collections::HashSet;
+
+use cuda_sys::Call;
+
+use super::change::Link;
+use super::known::Ends;
+use super::query::Way;
+use crate::edge::EdgeKind;
+use crate::error::{HalfDone, Result};
+use crate::graph::{Graph, Locked};
+use crate::node::Node;
+use crate::table::{NodeId, Taken};
+
+impl Graph {
+    /// Removes nodes with their edges and lets go of what they used; see [`Node::remove`]. A node given twice counts once.
+    ///
+    /// All are checked before the first is removed. One driver call each.
+    ///
+    /// Stands on `cuGraphDestroyNode`, CUDA 10.0.
+    ///
+    /// # Errors
+    /// A node of another graph or a removed one; or what the driver answers, which removes no nodes of a graph with memory nodes. The graph is
+    /// unchanged then, unless some were removed before one failed: then [`Error::HalfDone`] names them.
+    #[doc(alias = "cuGraphDestroyNode")]
+    pub fn remove_nodes(&self, nodes: &[&Node]) -> Result<()> {
+        nodes.iter().try_for_each(|node| self.own(node))?;
+        // The rows with their owners come out of the lock before they are dropped.
+        let mut taken = Vec::with_capacity(nodes.len());
+        let mut locked = self.enter()?;
+        let (mut seen, mut ids) = (HashSet::with_capacity(nodes.len()), Vec::with_capacity(nodes.len()));
+        for node in nodes {
+            let id = locked.there(node)?;
+            if seen.insert(id) {
+                ids.push(id);
+            }
+        }
+        for (place, &id) in ids.iter().enumerate() {
+            match locked.destroy(id) {
+                Ok(rows) => taken.push(rows),
+                Err(error) if place == 0 => return Err(error),
+                Err(error) => {
+                    let own = ids[..place].iter().zip(&taken).filter_map(|(id, rows)| Some((id, rows.first()?)));
+                    let removed = own.map(|(id, row)| format!("node `{}` is removed", row.display_name(*id)));
+                    return Err(HalfDone::error(error, None, removed.collect()));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Node {
+    /// Removes the node and its edges from the graph and lets go of what it used.
+    ///
+    /// Executables made before keep the node and what it uses.
+    ///
+    /// Stands on `cuGraphDestroyNode`, CUDA 10.0.
+    ///
+    /// # Errors
+    /// It is removed already, or what the driver answers, which removes no nodes of a graph with memory nodes.
+    #[doc(alias = "cuGraphDestroyNode")]
+    pub fn remove(&self) -> Result<()> {
+        // The rows with their owners come out of the lock before they are dropped.
+        let taken = self.graph().enter().and_then(|mut locked| {
+            let id = locked.there(self)?;
+            locked.destroy(id)
+        });
+        taken.map(drop)
+    }
+
+    /// Removes the node, and lets the nodes that waited for it wait for those that it waited for, by full edges: the order of the others stays.
+    ///
+    /// Stands on `cuGraphRemoveDependencies`, `cuGraphAddDependencies` and `cuGraphDestroyNode`, CUDA 10.0, each called once, after queries of
+    /// the node's edges and of those of its successors.
+    ///
+    /// # Errors
+    /// It is removed already, or what the driver answers, which removes neither edges nor nodes of a graph with memory nodes. The graph is
+    /// unchanged then, but for [`Error::HalfDone`]. (If edges had to be taken away and added again meanwhile, their order may be another.)
+    #[doc(alias = "cuGraphDestroyNode")]
+    pub fn remove_bridging(&self) -> Result<()> {
+        // The rows with their owners come out of the lock before they are dropped.
+        let taken = self.graph().enter().and_then(|mut locked| locked.bridge(self));
+        taken.map(drop)
+    }
+}
+
+impl Locked<'_> {
+    fn bridge(&mut self, node: &Node) -> Result<Taken> {
+        let id = self.there(node)?;
+        let entering = self.links_of(id, Way::In)?;
+        let leaving = self.links_of(id, Way::Out)?;
+        if entering.is_empty() || leaving.is_empty() {
+            return self.destroy(id);
+        }
+        let bridges: Vec<Ends> = leaving
+            .iter()
+            .flat_map(|after| entering.iter().map(|before| (before.from, after.to)))
+            .collect();
+        let there = self.kinds_of(&bridges)?;
+        let new = bridges.iter().zip(there).filter(|(_, kind)| kind.is_none());
+        let link = |(from, to)| Link { from, to, kind: EdgeKind::Full };
+        let new: Vec<Link> = new.map(|(ends, _)| link(*ends)).collect();
+        // Edges first: where the driver refuses that, as in a graph with memory nodes, nothing has been done.
+        self.change(&entering, &new)?;
+        self.destroy(id).map_err(|error| self.put_right(error, &entering, &new))
+    }
+
+    /// A node's edges.
+    fn links_of(&mut self, id: NodeId, way: Way) -> Result<Vec<Link>> {
+        let mut links = Vec::new();
+        for (raw, kind) in self.neighbours(self.raw_of(id)?, way)? {
+            let (other, _) = self.known(raw)?;
+            links.push(match way {
+                Way::In => Link { from: other, to: id, kind },
+                Way::Out => Link { from: id, to: other, kind },
+            });
+        }
+        Ok(links)
+    }
+
+    /// Destroys a node that is there; gives its row, and those of the graph in it, which are to be dropped after the lock.
+    fn destroy(&mut self, id: NodeId) -> Result<Taken> {
+        let raw = self.raw_of(id)?;
+        // SAFETY: the table says that the node is live and of this graph, whose lock is held. Nobody sees the table before the row is gone.
+        let result = unsafe { self.driver().cuGraphDestroyNode(raw) };
+        self.answer(Call::cuGraphDestroyNode, result)?;
+        Ok(self.take(id))
+    }
+}

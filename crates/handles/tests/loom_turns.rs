@@ -1,0 +1,161 @@
+//! The turns of those who use and those who change under every interleaving:
+//! `RUSTFLAGS="--cfg loom" cargo test -p cuda-handles --release --test loom_turns`.
+#![cfg(loom)]
+
+#[path = "../src/reaper/blocks.rs"]
+#[allow(dead_code)]
+mod blocks;
+#[path = "../src/reaper/turns.rs"]
+#[allow(dead_code)]
+mod turns;
+
+mod sync {
+    pub(crate) use loom::hint::spin_loop;
+    pub(crate) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+    pub(crate) use loom::thread::yield_now;
+}
+
+/// Two full barriers, which the unequal ones stand for.
+mod barrier {
+    use loom::sync::atomic::{Ordering, fence};
+
+    pub(crate) fn light() {
+        fence(Ordering::SeqCst);
+    }
+
+    pub(crate) fn heavy() {
+        fence(Ordering::SeqCst);
+    }
+}
+
+use blocks::{Block, Blocks};
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+use loom::sync::atomic::AtomicPtr;
+use loom::thread;
+use turns::{Shared, Turns};
+
+/// What is changed with a turn alone and read with a shared one; loom checks that these exclude each other and see each other's work.
+struct World {
+    turns: Turns,
+    blocks: Blocks,
+    thing: UnsafeCell<u32>,
+}
+
+// SAFETY: that the cell is used rightly is what loom checks here.
+unsafe impl Sync for World {}
+// SAFETY: as above.
+unsafe impl Send for World {}
+
+impl World {
+    fn new() -> Arc<Self> {
+        let blocks = Blocks::starting_with(AtomicPtr::new(core::ptr::null_mut()));
+        Arc::new(Self { turns: Turns::new(7), blocks, thing: UnsafeCell::new(0) })
+    }
+
+    fn read(&self, _turn: Shared<'_>) -> u32 {
+        // SAFETY: with a turn.
+        self.thing.with(|thing| unsafe { *thing })
+    }
+
+    fn use_it(&self, block: Option<&'static Block>) -> u32 {
+        self.read(self.turns.share(block))
+    }
+
+    /// Without waiting: of two who wait, loom lets now one and now the other go on looking, and the one waited for never.
+    fn try_to_use(&self, block: Option<&'static Block>) {
+        self.turns.try_share(block).map(|turn| self.read(turn));
+    }
+
+    /// Tries twice to change it, and says how often that worked.
+    fn try_to_change(&self) -> u32 {
+        let change = || {
+            let _alone = self.turns.try_alone(&self.blocks)?;
+            // SAFETY: alone.
+            self.thing.with_mut(|thing| unsafe { *thing += 1 });
+            Some(())
+        };
+        (0..2).map(|_| u32::from(change().is_some())).sum()
+    }
+
+    /// When all threads have ended: nothing stands in the way, and no change was lost.
+    fn check(&self, changes: u32) {
+        assert!(self.turns.try_alone(&self.blocks).is_some());
+        // SAFETY: nobody else is there.
+        assert_eq!(self.thing.with(|thing| unsafe { *thing }), changes);
+    }
+}
+
+fn spawn<R: 'static>(world: &Arc<World>, work: impl FnOnce(&World) -> R + 'static) -> thread::JoinHandle<R> {
+    let world = Arc::clone(world);
+    thread::spawn(move || work(&world))
+}
+
+fn model(bound: usize, run: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(bound);
+    builder.check(run);
+}
+
+#[test]
+fn a_user_and_a_changer_exclude_each_other() {
+    for with in [true, false] {
+        model(6, move || {
+            let world = World::new();
+            let block = with.then(|| world.blocks.take());
+            let user = spawn(&world, move |world| {
+                let first = world.use_it(block);
+                assert!(world.use_it(block) >= first);
+            });
+            let changes = world.try_to_change();
+            user.join().unwrap();
+            world.check(changes);
+        });
+    }
+}
+
+#[test]
+fn so_do_two_users_with_blocks_or_without() {
+    for with in [[true, true], [true, false], [false, false]] {
+        model(4, move || {
+            let world = World::new();
+            let users = with.map(|with| {
+                let block = with.then(|| world.blocks.take());
+                spawn(&world, move |world| world.try_to_use(block))
+            });
+            let changes = world.try_to_change();
+            users.into_iter().for_each(|user| user.join().unwrap());
+            world.check(changes);
+        });
+    }
+}
+
+#[test]
+fn so_do_two_changers() {
+    model(2, || {
+        let world = World::new();
+        let block = Some(world.blocks.take());
+        let changer = spawn(&world, World::try_to_change);
+        let user = spawn(&world, move |world| world.use_it(block));
+        let changes = world.try_to_change();
+        user.join().unwrap();
+        world.check(changes + changer.join().unwrap());
+    });
+}
+
+#[test]
+fn blocks_made_and_given_on_meanwhile_are_seen() {
+    model(4, || {
+        let world = World::new();
+        let users = [(); 2].map(|()| {
+            spawn(&world, |world| {
+                let block = world.blocks.take();
+                world.try_to_use(Some(block));
+                block.give_back();
+            })
+        });
+        let changes = world.try_to_change();
+        users.into_iter().for_each(|user| user.join().unwrap());
+        world.check(changes);
+    });
+}

@@ -1,0 +1,203 @@
+//! Adding nodes to graphs.
+
+use cuda_sys::{
+    CUDA_BATCH_MEM_OP_NODE_PARAMS, CUDA_EXT_SEM_SIGNAL_NODE_PARAMS, CUDA_EXT_SEM_WAIT_NODE_PARAMS,
+    CUDA_HOST_NODE_PARAMS_v1, CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEMCPY3D_v2,
+    CUDA_MEMSET_NODE_PARAMS_v1, CUcontext, CUdeviceptr, CUevent, CUgraph, CUgraphEdgeData, CUgraphNode,
+    CUgraphNodeParams, CUgraphNodeType,
+};
+
+use super::Entries;
+use crate::code::Answer;
+use crate::gate::{given, put, refuse_in_callbacks, required, slice};
+use crate::graph::build::Place;
+use crate::graph::edge;
+use crate::graph::edge_data::Edge;
+use crate::graph::generic::{self, Wanted};
+use crate::graph::read;
+use crate::graph::read_back::with_context;
+use crate::graph::store::graphs;
+use crate::graph::task::Task;
+use crate::handle::{number, to_raw};
+use crate::launch::Attributes;
+
+pub(super) const fn add(entries: Entries) -> Entries {
+    Entries {
+        cuGraphAddNode,
+        cuGraphAddNode_v12030,
+        cuGraphAddNode_v13040: cuGraphAddNode_v12030,
+        cuGraphAddKernelNode,
+        cuGraphAddMemcpyNode,
+        cuGraphAddMemsetNode,
+        cuGraphAddHostNode,
+        cuGraphAddChildGraphNode,
+        cuGraphAddEmptyNode,
+        cuGraphAddEventRecordNode,
+        cuGraphAddEventWaitNode,
+        cuGraphAddBatchMemOpNode,
+        cuGraphAddExternalSemaphoresSignalNode,
+        cuGraphAddExternalSemaphoresWaitNode,
+        cuGraphAddMemAllocNode,
+        cuGraphAddMemFreeNode,
+        ..entries
+    }
+}
+
+/// Reads nodes and the data of the edges from them; without an array of it they are plain.
+///
+/// # Safety
+/// The arrays are null or valid for `count` elements.
+pub(super) unsafe fn read_nodes(
+    nodes: *const CUgraphNode,
+    edges: *const CUgraphEdgeData,
+    count: usize,
+) -> Answer<Vec<(u64, Edge)>> {
+    // SAFETY: the caller's promise.
+    let nodes = unsafe { slice(nodes, count)? };
+    let mut read = Vec::with_capacity(count);
+    for (index, node) in nodes.iter().enumerate() {
+        // SAFETY: the caller's promise.
+        let data = if edges.is_null() { None } else { Some(unsafe { &*edges.add(index) }) };
+        read.push((number(*node), edge::parse(data)?));
+    }
+    Ok(read)
+}
+
+/// Adds the node that `wanted` reads the parameters of.
+///
+/// # Safety
+/// `out` is null or valid for a write, the arrays are null or valid for `count` elements.
+unsafe fn add_node(
+    out: *mut CUgraphNode,
+    graph: CUgraph,
+    (dependencies, edges, count): (*const CUgraphNode, *const CUgraphEdgeData, usize),
+    wanted: impl FnOnce() -> Answer<Wanted>,
+) -> Answer<u64> {
+    required(out)?;
+    graphs().graph(number(graph))?;
+    // SAFETY: the caller's promise.
+    let dependencies = unsafe { read_nodes(dependencies, edges, count)? };
+    let place = Place { graph: number(graph), dependencies };
+    let wanted = wanted()?;
+    let node = graphs().add(&place, wanted)?;
+    // SAFETY: the caller's promise.
+    unsafe { put(out, to_raw(node))? };
+    Ok(node)
+}
+
+/// # Safety
+/// The arguments are as the interface demands.
+unsafe fn add_any(
+    out: *mut CUgraphNode,
+    graph: CUgraph,
+    dependencies: (*const CUgraphNode, *const CUgraphEdgeData, usize),
+    params: *mut CUgraphNodeParams,
+) -> Answer {
+    required(params)?;
+    // SAFETY: not null, and so valid by the caller's promise.
+    let params = unsafe { &mut *params };
+    if params.type_ != CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY {
+        refuse_in_callbacks()?;
+    }
+    // SAFETY: the caller's promise.
+    let node = unsafe { add_node(out, graph, dependencies, || generic::wanted(params))? };
+    if let Ok(bodies) = graphs().body_array(node) {
+        params.__bindgen_anon_1.conditional.phGraph_out = bodies;
+    }
+    Ok(())
+}
+
+/// The typed calls: each adds after plain edges what its own arguments describe.
+macro_rules! adders {
+    ($($gate:ident fn $name:ident($($arg:ident: $ty:ty),*) $make:block)*) => {
+        entries! {
+            $($gate fn $name(
+                out: *mut CUgraphNode,
+                graph: CUgraph,
+                dependencies: *const CUgraphNode,
+                count: usize,
+                $($arg: $ty),*
+            ) {
+                add_node(out, graph, (dependencies, core::ptr::null(), count), || Ok($make)).map(drop)
+            })*
+        }
+    };
+}
+
+adders! {
+    live fn cuGraphAddKernelNode(params: *const CUDA_KERNEL_NODE_PARAMS_v2) {
+        Wanted::Task(Task::Kernel(read::kernel_spec(given(params)?, Attributes::new())?))
+    }
+
+    init fn cuGraphAddMemcpyNode(params: *const CUDA_MEMCPY3D_v2, ctx: CUcontext) {
+        Wanted::Task(Task::Copy(read::copy_node(given(params)?, number(ctx))?))
+    }
+
+    init fn cuGraphAddMemsetNode(params: *const CUDA_MEMSET_NODE_PARAMS_v1, ctx: CUcontext) {
+        Wanted::Task(Task::Fill(read::fill_node(&with_context(given(params)?, ctx))?))
+    }
+
+    init fn cuGraphAddHostNode(params: *const CUDA_HOST_NODE_PARAMS_v1) {
+        Wanted::Task(Task::Host(read::host_node(given(params)?)?))
+    }
+
+    init fn cuGraphAddChildGraphNode(child: CUgraph) {
+        Wanted::Child { graph: number(child), by_move: false }
+    }
+
+    initialised fn cuGraphAddEmptyNode() {
+        Wanted::Task(Task::Empty)
+    }
+
+    init fn cuGraphAddEventRecordNode(event: CUevent) {
+        Wanted::Task(Task::EventRecord(read::event_node(event)?))
+    }
+
+    init fn cuGraphAddEventWaitNode(event: CUevent) {
+        Wanted::Task(Task::EventWait(read::event_node(event)?))
+    }
+
+    init fn cuGraphAddBatchMemOpNode(params: *const CUDA_BATCH_MEM_OP_NODE_PARAMS) {
+        Wanted::Task(Task::Batch(read::batch_node(given(params)?)?))
+    }
+
+    init fn cuGraphAddExternalSemaphoresSignalNode(params: *const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS) {
+        Wanted::Task(read::signal_node(given(params)?, core::ptr::null_mut())?)
+    }
+
+    init fn cuGraphAddExternalSemaphoresWaitNode(params: *const CUDA_EXT_SEM_WAIT_NODE_PARAMS) {
+        Wanted::Task(read::wait_node(given(params)?, core::ptr::null_mut())?)
+    }
+
+    init fn cuGraphAddMemAllocNode(params: *mut CUDA_MEM_ALLOC_NODE_PARAMS) {
+        required(params)?;
+        Wanted::Task(Task::Alloc(read::typed_alloc(&mut *params)?))
+    }
+
+    init fn cuGraphAddMemFreeNode(dptr: CUdeviceptr) {
+        Wanted::Free(dptr)
+    }
+}
+
+entries! {
+    initialised fn cuGraphAddNode(
+        out: *mut CUgraphNode,
+        graph: CUgraph,
+        dependencies: *const CUgraphNode,
+        count: usize,
+        params: *mut CUgraphNodeParams,
+    ) {
+        add_any(out, graph, (dependencies, core::ptr::null(), count), params)
+    }
+
+    initialised fn cuGraphAddNode_v12030(
+        out: *mut CUgraphNode,
+        graph: CUgraph,
+        dependencies: *const CUgraphNode,
+        edges: *const CUgraphEdgeData,
+        count: usize,
+        params: *mut CUgraphNodeParams,
+    ) {
+        add_any(out, graph, (dependencies, edges, count), params)
+    }
+}

@@ -1,0 +1,99 @@
+//! How many nodes of the kinds that forbid something a graph has, counted with all graphs in it.
+
+use super::payload::Payload;
+use super::store::{Graphs, Owner};
+use super::task::{KernelSpec, Task};
+use crate::launch;
+
+/// The counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Census {
+    /// Allocation and free nodes.
+    pub(crate) memory: usize,
+    pub(crate) conditional: usize,
+    /// Kernels that the device may update.
+    pub(crate) updatable: usize,
+}
+
+impl Census {
+    fn plus(&mut self, other: Self) {
+        self.memory += other.memory;
+        self.conditional += other.conditional;
+        self.updatable += other.updatable;
+    }
+
+    fn minus(&mut self, other: Self) {
+        self.memory = self.memory.saturating_sub(other.memory);
+        self.conditional = self.conditional.saturating_sub(other.conditional);
+        self.updatable = self.updatable.saturating_sub(other.updatable);
+    }
+
+    /// That of one kernel.
+    pub(crate) fn of_kernel(spec: &KernelSpec) -> Self {
+        Self { updatable: usize::from(launch::is_device_updatable(&spec.attributes)), ..Self::default() }
+    }
+}
+
+impl Graphs {
+    /// The counts of a graph, with all in it.
+    pub(crate) fn census(&self, graph: u64) -> Census {
+        self.graph(graph).map(|graph| graph.census).unwrap_or_default()
+    }
+
+    /// What a node adds to the counts of its graph.
+    pub(crate) fn census_of(&self, payload: &Payload) -> Census {
+        let mut census = Census::default();
+        match payload {
+            Payload::Task(Task::Kernel(spec)) => census = Census::of_kernel(spec),
+            Payload::Task(Task::Alloc(_) | Task::Free(_)) => census.memory = 1,
+            Payload::Task(_) => {}
+            Payload::Child(child) => census = self.census(*child),
+            Payload::Conditional(conditional) => {
+                census.conditional = 1;
+                conditional.bodies.iter().for_each(|body| census.plus(self.census(*body)));
+            }
+        }
+        census
+    }
+
+    /// Counts a node of a graph, there and in all graphs that it lies in.
+    pub(crate) fn count_in(&mut self, graph: u64, census: Census) {
+        self.each_around(graph, census, Census::plus);
+    }
+
+    /// Counts a node of a graph no more.
+    pub(crate) fn count_out(&mut self, graph: u64, census: Census) {
+        self.each_around(graph, census, Census::minus);
+    }
+
+    fn each_around(&mut self, mut graph: u64, census: Census, change: fn(&mut Census, Census)) {
+        if census == Census::default() {
+            return;
+        }
+        while let Ok(own) = self.graph_mut(graph) {
+            change(&mut own.census, census);
+            match own.owner {
+                Owner::User => return,
+                Owner::Child { node, .. } | Owner::Body { node } => match self.node(node) {
+                    Ok(node) => graph = node.graph,
+                    Err(_) => return,
+                },
+            }
+        }
+    }
+
+    /// Whether the graph or anything in it allocates or frees memory.
+    pub(crate) fn holds_memory_nodes(&self, graph: u64) -> bool {
+        self.census(graph).memory > 0
+    }
+
+    /// Whether the graph has a conditional node in it or a condition that no node uses.
+    pub(crate) fn holds_conditionals(&self, graph: u64) -> bool {
+        self.graph(graph).is_ok_and(|graph| graph.census.conditional > 0 || !graph.conditions.is_empty())
+    }
+
+    /// Whether a kernel in the graph may be updated by the device.
+    pub(crate) fn holds_updatable(&self, graph: u64) -> bool {
+        self.census(graph).updatable > 0
+    }
+}

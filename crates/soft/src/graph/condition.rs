@@ -1,0 +1,75 @@
+//! Conditions and the conditional nodes that look at them.
+
+use cuda_sys::{CUDA_CONDITIONAL_NODE_PARAMS, CUgraphConditionalNodeType, Version};
+
+use super::edge_data::Edge;
+use super::payload::{Condition, ConditionalNode, Payload};
+use super::store::{ConditionHandle, Graphs, Owner};
+use crate::code::{Answer, INVALID_CONTEXT, INVALID_VALUE};
+use crate::context;
+use crate::driver;
+use crate::handle::number;
+
+fn condition(raw: &CUDA_CONDITIONAL_NODE_PARAMS) -> Answer<Condition> {
+    let newer = driver::version() >= Version::new(12, 8);
+    match (raw.type_, raw.size) {
+        (CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_IF, 1) => Ok(Condition::If),
+        (CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_IF, 2) if newer => Ok(Condition::If),
+        (CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_WHILE, 1) => Ok(Condition::While),
+        (CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_SWITCH, 1..) if newer => Ok(Condition::Switch),
+        _ => Err(INVALID_VALUE),
+    }
+}
+
+impl Graphs {
+    /// Makes a condition of the root of a graph.
+    pub(crate) fn create_condition(&mut self, graph: u64, context: u64, default: Option<u32>) -> Answer<u64> {
+        if context == 0 || context::get(context).is_err() {
+            return Err(INVALID_CONTEXT);
+        }
+        self.graph(graph)?;
+        let root = self.root(graph);
+        let root = self.graph_mut(root)?;
+        let handle = root.next_condition;
+        root.next_condition += 1;
+        root.conditions.insert(handle, ConditionHandle { default, context, node: None });
+        root.values.add(handle);
+        Ok(handle)
+    }
+
+    /// Adds a conditional node with empty bodies.
+    pub(crate) fn add_conditional(
+        &mut self,
+        graph: u64,
+        dependencies: &[(u64, Edge)],
+        raw: &CUDA_CONDITIONAL_NODE_PARAMS,
+    ) -> Answer<u64> {
+        let condition = condition(raw)?;
+        self.graph(graph)?;
+        let root = self.root(graph);
+        let known = self.graph(root)?.conditions.get(&raw.handle).copied().ok_or(INVALID_VALUE)?;
+        let context = number(raw.ctx);
+        if known.node.is_some() || (context != 0 && context != known.context) {
+            return Err(INVALID_VALUE);
+        }
+        let bodies: Box<[u64]> = (0..raw.size).map(|_| self.create(Owner::User)).collect();
+        let payload =
+            ConditionalNode { handle: raw.handle, condition, bodies: bodies.clone(), context: known.context };
+        let node = self.insert(graph, dependencies, Payload::Conditional(payload))?;
+        for body in bodies {
+            self.graph_mut(body)?.owner = Owner::Body { node };
+        }
+        if let Some(condition) = self.graph_mut(root)?.conditions.get_mut(&raw.handle) {
+            condition.node = Some(node);
+        }
+        Ok(node)
+    }
+
+    /// The driver's array of a conditional node's bodies.
+    pub(crate) fn body_array(&mut self, node: u64) -> Answer<*mut cuda_sys::CUgraph> {
+        match &mut self.node_mut(node)?.payload {
+            Payload::Conditional(conditional) => Ok(conditional.bodies.as_mut_ptr().cast()),
+            _ => Err(INVALID_VALUE),
+        }
+    }
+}
