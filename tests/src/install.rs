@@ -54,7 +54,8 @@ pub fn chosen() -> Loader {
 /// There is no such driver.
 pub fn install(loader: Loader) -> &'static Driver {
     // SAFETY: the wrappers keep to the interface of their calls.
-    let loader = unsafe { loader.wrap(user_object::wrap).wrap(created::wrap).wrap(moved::wrap) }.observe(&WATCH);
+    let loader =
+        unsafe { loader.wrap(user_object::wrap).wrap(created::wrap).wrap(moved::wrap) }.observe(&WATCH);
     loader.install().unwrap_or_else(|error| panic!("the driver under test: {error}"))
 }
 

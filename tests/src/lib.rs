@@ -27,6 +27,7 @@ mod moved;
 mod poll;
 pub mod raw;
 mod readme;
+mod scale;
 pub mod states;
 mod sweep;
 mod user_object;
@@ -46,6 +47,7 @@ pub use kernels::{SMALL, UNKNOWN_INSTRUCTION, kernel};
 pub use leaks::{every_failure, no_leaks, settle};
 pub use live::{Kind, Live, live};
 pub use poll::{SOON, until};
+pub use scale::{Scale, scale};
 pub use sweep::{sweep, used_stream};
 pub use user_object::allocations_in_destructors;
 #[cfg(unix)]

@@ -3,8 +3,8 @@
 use std::sync::OnceLock;
 
 use cuda_sys::{
-    CUgraph, CUgraphChildGraphNodeOwnership, CUgraphEdgeData, CUgraphNode, CUgraphNodeParams, CUgraphNodeType,
-    CUresult, Table,
+    CUgraph, CUgraphChildGraphNodeOwnership, CUgraphEdgeData, CUgraphNode, CUgraphNodeParams,
+    CUgraphNodeType, CUresult, Table,
 };
 
 use crate::live::{Kind, change_by};

@@ -76,9 +76,8 @@ pub fn edges_with_data(graph: CUgraph) -> Vec<(usize, usize, (u8, u8))> {
     let places: HashMap<CUgraphNode, usize> = nodes(graph).into_iter().zip(0..).collect();
     let place = |node: &CUgraphNode| *places.get(node).expect("the edge's node is listed");
     let ends = from.iter().zip(&to).zip(&data);
-    let mut edges: Vec<_> = ends
-        .map(|((from, to), data)| (place(from), place(to), (data.from_port, data.type_)))
-        .collect();
+    let mut edges: Vec<_> =
+        ends.map(|((from, to), data)| (place(from), place(to), (data.from_port, data.type_))).collect();
     edges.sort_unstable();
     edges
 }

@@ -121,6 +121,8 @@ pub struct Things {
     pub other: Stream,
     /// 64 zeros, allocated and settled.
     pub buffer: Buffer<u32>,
+    /// As many zeros in plain memory.
+    pub plain: Buffer<u32>,
     /// `increment(u32 *values, u32 n)`.
     pub increment: Kernel,
     /// Recorded on `home` and reached, before `event`.
@@ -136,7 +138,8 @@ impl Things {
     fn new(context: &Context) -> Result<Self, Error> {
         let (home, other) = (context.stream()?, context.stream()?);
         let (start, event) = (context.event()?, context.event()?);
-        let buffer = home.zeros(LEN)?;
+        let (buffer, plain) = (home.zeros(LEN)?, context.alloc_blocking(LEN)?);
+        home.fill(&plain, 0)?;
         home.record(&start)?;
         home.record(&event)?;
         home.synchronize_blocking()?;
@@ -145,6 +148,7 @@ impl Things {
             home,
             other,
             buffer,
+            plain,
             increment: kernel(context, "increment"),
             start,
             event,

@@ -3,20 +3,16 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use cuda_handles::Owner;
-use cuda_sys::{CUgraph, CUgraphNode, CUgraphNodeType, Call};
+use cuda_sys::{CUgraphNode, CUgraphNodeType};
 
 use crate::detail::Detail;
+use crate::edge::EdgeKind;
 use crate::error::{Error, Result};
 use crate::graph::Locked;
 use crate::order::Index;
 use crate::table::{NodeId, Owners, Place, Taken};
 
 impl Locked<'_> {
-    /// Where the rows of raw nodes are.
-    pub(crate) fn indices(&mut self, nodes: &[CUgraphNode]) -> Result<Vec<Index>> {
-        nodes.iter().map(|&raw| self.index(raw)).collect()
-    }
-
     /// Where the row of a raw node of the graph is. If other code added it, it gets one now, like all others that have none.
     #[inline]
     pub(crate) fn index(&mut self, raw: CUgraphNode) -> Result<Index> {
@@ -53,7 +49,7 @@ impl Locked<'_> {
                 known.push(index);
                 places.extend(self.at(index).and_then(|row| row.detail.embedded()));
             }
-            let edges = self.edges_of(graph)?;
+            let edges = self.raw_edges_of(graph)?;
             self.put_in_order(&known, &edges);
         }
         Ok(())
@@ -66,8 +62,7 @@ impl Locked<'_> {
         let mut places = vec![place];
         while let Some(place) = places.pop() {
             let graph = self.graph_at(place)?;
-            let there: HashSet<usize> =
-                self.raw_nodes_of(graph)?.into_iter().map(|raw| raw.addr()).collect();
+            let there: HashSet<usize> = self.raw_nodes_of(graph)?.into_iter().map(|raw| raw.addr()).collect();
             for id in self.rows_within(place) {
                 let Some(row) = self.row(id) else { continue };
                 let (raw, inner) = (row.raw.0, row.detail.embedded());
@@ -125,31 +120,16 @@ impl Locked<'_> {
         Ok(id.index)
     }
 
-    fn edges_of(&self, graph: CUgraph) -> Result<Vec<(CUgraphNode, CUgraphNode)>> {
-        let mut count = 0;
-        let null = core::ptr::null_mut();
-        let call = Call::cuGraphGetEdges;
-        // SAFETY: the graph is live and locked; without buffers the call counts.
-        let result = unsafe { self.driver().cuGraphGetEdges(graph, null, null, &raw mut count) };
-        self.answer(call, result)?;
-        let mut from: Vec<CUgraphNode> = vec![core::ptr::null_mut(); count];
-        let mut to = from.clone();
-        if count > 0 {
-            // SAFETY: as above; both buffers are as large as the count.
-            let result = unsafe {
-                self.driver().cuGraphGetEdges(graph, from.as_mut_ptr(), to.as_mut_ptr(), &raw mut count)
-            };
-            self.answer(call, result)?;
-        }
-        Ok(from.into_iter().zip(to).take(count).collect())
-    }
-
     /// Gives labels that all edges go along; nodes of a cycle come last.
-    fn put_in_order(&mut self, nodes: &[Index], edges: &[(CUgraphNode, CUgraphNode)]) {
-        let ends: Vec<(Index, Index)> =
-            edges.iter().filter_map(|&(from, to)| Some((self.find(from)?, self.find(to)?))).collect();
+    fn put_in_order(&mut self, nodes: &[Index], edges: &[(CUgraphNode, CUgraphNode, EdgeKind)]) {
+        let ends = edges.iter().filter_map(|&(from, to, _)| Some((self.find(from)?, self.find(to)?)));
+        let ends: Vec<(Index, Index)> = ends.collect();
         let mut labels: Vec<u64> = nodes.iter().filter_map(|&index| Some(self.at(index)?.label)).collect();
         labels.sort_unstable();
+        // Nodes without a way between them may have had the same.
+        for place in 1..labels.len() {
+            labels[place] = labels[place].max(labels[place - 1] + 1);
+        }
         self.relabel(in_order(nodes, &ends).into_iter().zip(labels).collect());
     }
 }

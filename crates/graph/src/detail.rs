@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use cuda_handles::{BatchOperation, CopyLayout, FillLayout, Kernel, Owner};
+use cuda_handles::{BatchOperation, CopyLayout, Event, FillLayout, Kernel, Owner};
 use cuda_launch::LaunchConfig;
 use cuda_sys::CUgraphNodeType;
 
 use crate::kind::NodeKind;
-use crate::node::Semaphores;
+use crate::node::{Host, Semaphores};
 use crate::table::Place;
 
 /// What a node does.
@@ -20,6 +20,9 @@ pub(crate) enum Detail {
     },
     Memcpy(CopyLayout),
     Memset(FillLayout),
+    Host(Host),
+    EventRecord(Event),
+    EventWait(Event),
     Batch(Arc<[BatchOperation]>),
     SignalSemaphores(Semaphores),
     WaitSemaphores(Semaphores),
@@ -39,6 +42,9 @@ impl Detail {
             Self::Kernel { .. } => NodeKind::Kernel,
             Self::Memcpy(_) => NodeKind::Memcpy,
             Self::Memset(_) => NodeKind::Memset,
+            Self::Host(_) => NodeKind::HostCallback,
+            Self::EventRecord(_) => NodeKind::EventRecord,
+            Self::EventWait(_) => NodeKind::EventWait,
             Self::Batch(_) => NodeKind::Batch,
             Self::SignalSemaphores(_) => NodeKind::SemaphoreSignal,
             Self::WaitSemaphores(_) => NodeKind::SemaphoreWait,
@@ -52,6 +58,7 @@ impl Detail {
     pub(crate) fn owner(&self) -> Option<Owner> {
         match self {
             Self::Kernel { kernel, .. } => Some(Owner::Kernel(kernel.clone())),
+            Self::EventRecord(event) | Self::EventWait(event) => Some(Owner::Event(event.clone())),
             _ => None,
         }
     }

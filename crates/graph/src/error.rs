@@ -104,25 +104,36 @@ pub enum Error {
     )]
     GraphMoved,
     /// A graph was to be embedded in itself, or in a graph that is embedded in it.
-    #[error("a graph cannot be embedded in itself or in a graph that lies in it; embed a clone of it (Graph::clone_graph)")]
+    #[error(
+        "a graph cannot be embedded in itself or in a graph that lies in it; embed a clone of it (Graph::clone_graph)"
+    )]
     EmbedsItself,
     /// A node's graph was to be replaced by one that lies in it and would go with it.
-    #[error("the graph of node `{node}` cannot be replaced by one that lies in it; take a clone of that (Graph::clone_graph)")]
+    #[error(
+        "the graph of node `{node}` cannot be replaced by one that lies in it; take a clone of that (Graph::clone_graph)"
+    )]
     ReplacesItself {
         /// The node's name.
         node: Box<str>,
     },
     /// Something was asked of an embedded graph that only a graph of its own can do.
-    #[error("a graph that is embedded in a node cannot be {what}; make a graph of its own of it first (Graph::clone_graph)")]
+    #[error(
+        "a graph that is embedded in a node cannot be {what}; make a graph of its own of it first (Graph::clone_graph)"
+    )]
     Embedded {
         /// What was asked, as in `instantiated`.
         what: &'static str,
     },
     /// A graph was to be moved that is not this library's.
-    #[error("a graph of other code cannot be moved into a node, as that code would still destroy it; embed a clone of it (Frontier::child)")]
+    #[error(
+        "a graph of other code cannot be moved into a node, as that code would still destroy it; embed a clone of it (Frontier::child)"
+    )]
     NotOwned,
     /// A graph was to be moved by a driver that can only clone.
-    #[error("moving a graph into a node needs a CUDA driver of version {} or newer; this one is {found}. Embed a clone of it (Frontier::child)", Self::MOVES)]
+    #[error(
+        "moving a graph into a node needs a CUDA driver of version {} or newer; this one is {found}. Embed a clone of it (Frontier::child)",
+        Self::MOVES
+    )]
     CannotMove {
         /// The version of the driver that runs.
         found: cuda_sys::Version,
@@ -195,6 +206,12 @@ pub enum Error {
         nodes: usize,
         /// Its edges.
         edges: usize,
+    },
+    /// A file was to be written at a path that no system call takes.
+    #[error("the path {path:?} has a NUL byte in it")]
+    PathWithNul {
+        /// The path.
+        path: Box<str>,
     },
 }
 

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use cuda_handles::capture::Enqueue;
-use cuda_handles::{AsStream, Context, Error as HandleError, GraphExecHandle, Stream, UserObject};
+use cuda_handles::{AsStream, Context, Error as HandleError, Event, GraphExecHandle, Stream, UserObject};
 use cuda_sys::{CUgraphExec, CUgraphInstantiate_flags as Flags, Call};
 
 use crate::error::Result;
@@ -26,6 +26,8 @@ pub struct GraphExec {
     graph: Graph,
     /// Where memory comes from that was perhaps not yet allocated when the executable was made: the first launch waits for these.
     homes: Vec<Stream>,
+    /// Those that each launch records.
+    events: Vec<Event>,
     options: InstantiateOptions,
 }
 
@@ -35,9 +37,10 @@ impl GraphExec {
         owners: UserObject,
         graph: Graph,
         homes: Vec<Stream>,
+        events: Vec<Event>,
         options: InstantiateOptions,
     ) -> Self {
-        Self { handle, _owners: owners, graph, homes, options }
+        Self { handle, _owners: owners, graph, homes, events, options }
     }
 
     /// Enqueues a run of the whole graph on `stream`, behind all that was enqueued there. One driver call.
@@ -79,7 +82,6 @@ impl GraphExec {
     }
 
     /// How it was made.
-    #[must_use]
     pub fn options(&self) -> &InstantiateOptions {
         &self.options
     }
@@ -137,7 +139,10 @@ impl GraphExec {
         let _turn = uncaptured(stream, "launching an executable graph")?;
         // SAFETY: executable and stream are live; `&mut self` keeps other calls on the executable away; it owns what its nodes use.
         let result = unsafe { context.driver().cuGraphLaunch(self.handle.as_raw(), stream.as_raw()) };
-        Ok(context.check(Call::cuGraphLaunch, result)?)
+        context.check(Call::cuGraphLaunch, result)?;
+        // In no capture any more, if that is where they were recorded before.
+        self.events.iter().for_each(Event::note_recorded);
+        Ok(())
     }
 
     /// Once a launch has waited for the homes, later ones need not, on whatever stream: an executable does not overlap itself.

@@ -1,6 +1,8 @@
 //! Putting a new node before nodes that are there, and into an edge.
 
-use cuda_sys::{CUgraphChildGraphNodeOwnership, CUgraphEdgeData, CUgraphNode, CUgraphNodeParams, CUgraphNodeType};
+use cuda_sys::{
+    CUgraphChildGraphNodeOwnership, CUgraphEdgeData, CUgraphNode, CUgraphNodeParams, CUgraphNodeType,
+};
 
 use crate::edge::EdgeKind;
 use crate::error::{Error, Result};
@@ -51,10 +53,9 @@ impl Locked<'_> {
             Some((from, to)) => self.kind_of(from, to)?.map(|kind| Link { from, to, kind }),
             None => None,
         };
-        let (labels, label) =
-            self.plan_new(after, before.nodes.iter().map(|(id, _)| *id), cut.as_slice())?;
+        let (labels, label) = self.plan_new(after, before.nodes.iter().map(|(id, _)| *id), cut.as_slice())?;
         self.unlink(cut.as_slice())?;
-        // They fit with or without the node: what comes before another one did so before, at least by way of the node.
+        // They fit without the node, too, and with the edge.
         self.relabel(labels);
         Ok(Entering { label, cut: cut.map(|Link { from, to, kind }| (from, to, kind)) })
     }
@@ -79,11 +80,10 @@ impl Locked<'_> {
             return Ok(());
         }
         let from = vec![raw; to.len()];
-        let data: Vec<CUgraphEdgeData> =
-            match before.nodes.iter().all(|(_, kind)| *kind == EdgeKind::Full) {
-                true => Vec::new(),
-                false => before.nodes.iter().map(|(_, kind)| kind.data()).collect(),
-            };
+        let data: Vec<CUgraphEdgeData> = match before.nodes.iter().all(|(_, kind)| *kind == EdgeKind::Full) {
+            true => Vec::new(),
+            false => before.nodes.iter().map(|(_, kind)| kind.data()).collect(),
+        };
         self.call_link(&from, &to, &data)
     }
 

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use cuda_handles::capture_mode::relaxed;
-use cuda_handles::{Error as HandleError, GraphExecHandle, Stream, UserObject};
+use cuda_handles::{Error as HandleError, Event, GraphExecHandle, Stream, UserObject};
 use cuda_sys::{
     CUDA_GRAPH_INSTANTIATE_PARAMS, CUgraphExec, CUgraphInstantiate_flags as Flags, CUgraphNode, CUresult,
     Call,
 };
 
+use crate::detail::Detail;
 use crate::error::{Error, InstantiateError, Result};
 use crate::exec::{GraphExec, uncaptured};
 use crate::graph::{Graph, Locked};
@@ -139,6 +140,7 @@ impl Graph {
             locked.fit_for_device_launch(&options)?;
         }
         let homes = unsettled_homes(&locked);
+        let events = recorded_events(&locked);
         shared = Arc::new(locked.owners());
         let owners = UserObject::new(context, Box::new(Arc::clone(&shared)))?;
         owners.retain_on(self.handle())?;
@@ -154,7 +156,7 @@ impl Graph {
         drop(locked);
         drop(turn);
         released?;
-        Ok(GraphExec::new(handle, owners, self.clone(), homes, options))
+        Ok(GraphExec::new(handle, owners, self.clone(), homes, events, options))
     }
 
     /// The right to enqueue an upload.
@@ -226,6 +228,15 @@ impl Locked<'_> {
         let id = self.id(index)?;
         self.row(id).map(|row| row.display_name(id))
     }
+}
+
+/// The events that nodes record.
+fn recorded_events(locked: &Locked<'_>) -> Vec<Event> {
+    let recorded = |detail: &Detail| match detail {
+        Detail::EventRecord(event) => Some(event.clone()),
+        _ => None,
+    };
+    locked.rows().filter_map(|(_, row)| recorded(&row.detail)).collect()
 }
 
 /// The home streams of memory that may not be allocated yet, each once.

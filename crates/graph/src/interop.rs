@@ -69,7 +69,7 @@ impl Graph {
     /// The graph behind a raw value: the one that this library knows, if it made, adopted or lent it, or else one that does not own it.
     ///
     /// Of a graph that is not known each node becomes a [`Node`] of its type, as far as the driver tells what it does, and else of the kind
-    /// [`Other`](crate::NodeKind::Other). What the nodes use is not kept, except for kernels of libraries that this library loaded; see
+    /// [`Other`](crate::NodeKind::Other). What the nodes use is not kept, except for kernels and events that this library has; see
     /// [`from_raw_with`](Self::from_raw_with).
     ///
     /// # Safety

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod adopt;
+mod callback;
 mod clone;
 mod copy;
 mod detail;
@@ -24,6 +25,7 @@ mod summary;
 mod table;
 mod topology;
 
+pub use callback::{CallbackPanic, set_panic_hook};
 pub use edge::EdgeKind;
 pub use error::{Error, HalfDone, InstantiateError, Result};
 pub use exec::GraphExec;
@@ -31,5 +33,10 @@ pub use frontier::Frontier;
 pub use graph::{ContextExt, Graph};
 pub use instantiate::InstantiateOptions;
 pub use kind::NodeKind;
-pub use node::{BatchNode, ChildGraphNode, EmptyNode, KernelNode, MemcpyNode, MemsetNode, Node, RawCopy, RawFill, RawMemory, SemaphoreSignalNode, SemaphoreWaitNode};
+pub use node::{
+    BatchNode, ChildGraphNode, EmptyNode, EventRecordNode, EventWaitNode, HostCallbackNode, HostFunction,
+    KernelNode, MemcpyNode, MemsetNode, Node, RawCopy, RawFill, RawMemory, SemaphoreSignalNode,
+    SemaphoreWaitNode,
+};
+pub use picture::DebugDotFlags;
 pub use topology::Edge;

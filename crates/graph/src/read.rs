@@ -1,24 +1,43 @@
 //! What a node of other code does, as the driver tells.
 
-use cuda_handles::{CopyLayout, CopySide, FillLayout, Kernel, Library, MemorySpace};
+use cuda_handles::{CopyLayout, CopySide, Event, FillLayout, Kernel, Library, MemorySpace};
 use cuda_launch::LaunchConfig;
 use cuda_sys::{
-    CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEMCPY3D_v2, CUDA_MEMSET_NODE_PARAMS_v1, CUdeviceptr, CUgraphNode,
-    CUgraphNodeType, CUkernel, CUlaunchAttributeID, CUlaunchAttributeValue, CUmemorytype, Call,
+    CUDA_HOST_NODE_PARAMS_v1, CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEMCPY3D_v2, CUDA_MEMSET_NODE_PARAMS_v1,
+    CUdeviceptr, CUevent, CUgraphNode, CUgraphNodeType, CUkernel, CUlaunchAttributeID,
+    CUlaunchAttributeValue, CUmemorytype, Call,
 };
 
 use crate::detail::Detail;
 use crate::error::Result;
 use crate::graph::Locked;
+use crate::node::Host;
 
 impl Locked<'_> {
-    /// What a live node does. Nothing is kept for it but its kernel.
+    /// What a live node does. Nothing is kept for it but its kernel or event, where this library owns that.
     pub(crate) fn read(&self, kind: CUgraphNodeType, raw: CUgraphNode) -> Result<Detail> {
         let known = match kind {
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY => Some(Detail::Empty),
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL => self.read_kernel(raw)?,
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY => self.read_copy(raw)?,
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMSET => self.read_fill(raw)?,
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_HOST => self.read_host(raw)?,
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_EVENT_RECORD => {
+                let (result, event) = out(|event| {
+                    // SAFETY: a live event record node, and the out pointer is valid.
+                    unsafe { self.driver().cuGraphEventRecordNodeGetEvent(raw, event) }
+                });
+                self.answer(Call::cuGraphEventRecordNodeGetEvent, result)?;
+                self.event(event).map(Detail::EventRecord)
+            }
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_WAIT_EVENT => {
+                let (result, event) = out(|event| {
+                    // SAFETY: a live event wait node, and the out pointer is valid.
+                    unsafe { self.driver().cuGraphEventWaitNodeGetEvent(raw, event) }
+                });
+                self.answer(Call::cuGraphEventWaitNodeGetEvent, result)?;
+                self.event(event).map(Detail::EventWait)
+            }
             _ => None,
         };
         Ok(known.unwrap_or(Detail::Other { kind }))
@@ -82,6 +101,20 @@ impl Locked<'_> {
         Ok(value)
     }
 
+    fn read_host(&self, raw: CUgraphNode) -> Result<Option<Detail>> {
+        let mut params = CUDA_HOST_NODE_PARAMS_v1::default();
+        // SAFETY: a live host node, and the out pointer is valid.
+        let result = unsafe { self.driver().cuGraphHostNodeGetParams(raw, &raw mut params) };
+        self.answer(Call::cuGraphHostNodeGetParams, result)?;
+        Ok(params.fn_.map(|function| Detail::Host(Host::raw(function, params.userData))))
+    }
+
+    /// The event of a raw value. One that nobody here knows is not owned; `None` for one that is known to be of another context.
+    fn event(&self, raw: CUevent) -> Option<Event> {
+        // SAFETY: a node uses the event; who adopts or changes a graph promises that what its nodes use lives as long as they do.
+        unsafe { Event::from_raw(self.context(), raw) }.ok()
+    }
+
     /// `None` for a copy of arrays.
     fn read_copy(&self, raw: CUgraphNode) -> Result<Option<Detail>> {
         let mut params = CUDA_MEMCPY3D_v2::default();
@@ -115,7 +148,8 @@ impl Locked<'_> {
             CUmemorytype::CU_MEMORYTYPE_UNIFIED => (side.device, MemorySpace::Found),
             CUmemorytype::CU_MEMORYTYPE_HOST => {
                 let address = side.host as CUdeviceptr;
-                let found = self.context().address_info(address).map_or(MemorySpace::Pageable, |info| info.space);
+                let found =
+                    self.context().address_info(address).map_or(MemorySpace::Pageable, |info| info.space);
                 // Memory of a device has an address of the host's as well, if it is managed.
                 let is_pinned = matches!(found, MemorySpace::Pinned | MemorySpace::Managed);
                 (address, if is_pinned { MemorySpace::Pinned } else { MemorySpace::Pageable })
@@ -142,6 +176,13 @@ impl Locked<'_> {
         let (address, space) = (params.dst, MemorySpace::Found);
         Ok(Some(Detail::Memset(FillLayout { address, space, element, value, pitch, width, height })))
     }
+}
+
+/// What a call puts into its out pointer.
+fn out<R>(call: impl FnOnce(*mut CUevent) -> R) -> (R, CUevent) {
+    let mut event = core::ptr::null_mut();
+    let result = call(&raw mut event);
+    (result, event)
 }
 
 /// One side of a copy as the driver describes it.

@@ -5,6 +5,7 @@ use core::fmt;
 use cuda_handles::{BatchOperation, CopyLayout, FillLayout};
 
 use crate::detail::Detail;
+use crate::node::Host;
 
 impl Detail {
     /// What the node does, in one line; empty where its kind says all.
@@ -14,6 +15,9 @@ impl Detail {
             Self::Kernel { kernel, config } => format!("{}, {config}", kernel.name()),
             Self::Memcpy(layout) => Copy(layout).to_string(),
             Self::Memset(layout) => Fill(layout).to_string(),
+            Self::Host(host) => Called(host).to_string(),
+            Self::EventRecord(event) => format!("record {:?}", event.as_raw()),
+            Self::EventWait(event) => format!("wait for {:?}", event.as_raw()),
             Self::Batch(operations) => Operations(operations).to_string(),
             Self::SignalSemaphores(semaphores) => counted("signal", semaphores.len()),
             Self::WaitSemaphores(semaphores) => counted("wait for", semaphores.len()),
@@ -52,6 +56,20 @@ impl fmt::Display for Fill<'_> {
             write!(formatter, " x {height}")?;
         }
         write!(formatter, " x {element} B = {value:#x}")
+    }
+}
+
+/// Such as `call app::step::{{closure}}` and `call 0x5581c0de0000`.
+struct Called<'a>(&'a Host);
+
+impl fmt::Display for Called<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Host::Closure(name) => write!(formatter, "call {name}"),
+            Host::Function(function) | Host::Raw(function, _) => {
+                write!(formatter, "call {:#x}", *function as usize)
+            }
+        }
     }
 }
 
@@ -101,9 +119,14 @@ mod tests {
 
     #[test]
     fn batches_read_as_text() {
-        let write = BatchOperation::Write { address: 8, value: 7, wide: false, barrier: true };
-        let wait =
-            BatchOperation::Wait { address: 8, value: 1, wide: true, compare: Compare::AtLeast, flush: false };
+        let write = BatchOperation::Write { address: 8, value: 7, wide: false };
+        let wait = BatchOperation::Wait {
+            address: 8,
+            value: 1,
+            wide: true,
+            compare: Compare::AtLeast,
+            flush: false,
+        };
         let barrier = BatchOperation::Barrier { scope: BarrierScope::System };
         let text = |operations: &[BatchOperation]| Detail::Batch(operations.into()).summary();
         assert_eq!(text(&[write, wait, barrier]), "write 7, wait >= 1, barrier");

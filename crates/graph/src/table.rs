@@ -440,7 +440,8 @@ impl Table {
     /// The graphs in a node that are lent.
     pub(crate) fn lent_within(&self, node: NodeId) -> Vec<(CUgraph, Place)> {
         let mut lent = Vec::new();
-        let mut waiting: Vec<Place> = self.row(node).and_then(|row| row.detail.embedded()).into_iter().collect();
+        let mut waiting: Vec<Place> =
+            self.row(node).and_then(|row| row.detail.embedded()).into_iter().collect();
         while let Some(place) = waiting.pop() {
             let Some(graph) = self.embedded(place) else { continue };
             if graph.about.lent.is_some() {

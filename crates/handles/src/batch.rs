@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use cuda_sys::{
     CUdevice_attribute as Attribute, CUdeviceptr, CUstreamBatchMemOpParams, CUstreamBatchMemOpType as Kind,
-    CUstreamMemoryBarrier_flags, CUstreamWaitValue_flags, CUstreamWriteValue_flags, Call,
+    CUstreamMemoryBarrier_flags, CUstreamWaitValue_flags, Call,
 };
 use smallvec::SmallVec;
 
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::memory::{Allocation, Element, Slice};
+use crate::memory::{Allocation, Element, MemoryKind, Slice};
 use crate::stream::Stream;
 
 /// What a wait compares the number in memory with the number given for.
@@ -85,8 +85,6 @@ pub enum BatchOperation {
         value: u64,
         /// Whether it has 64 bits, not 32.
         wide: bool,
-        /// Whether all writes before it are made visible to everybody first.
-        barrier: bool,
     },
     /// Waits for a number.
     Wait {
@@ -110,7 +108,8 @@ pub enum BatchOperation {
     Flush,
 }
 
-/// A list of memory operations, done one after the other: for [`Stream::batch`] and for batch nodes of graphs. It keeps the memory.
+/// A list of memory operations, done one after the other: for [`Stream::batch`] and for batch nodes of graphs. It keeps the memory,
+/// which has to be plain or pinned: pooled and managed memory the driver does not take.
 ///
 /// ```no_run
 /// # fn main() -> cuda_handles::Result<()> {
@@ -118,7 +117,8 @@ pub enum BatchOperation {
 /// # let (stream, other) = (context.stream()?, context.stream()?);
 /// use cuda_handles::{Batch, Compare};
 ///
-/// let flags = stream.zeros::<u32>(2)?;
+/// let flags = context.alloc_blocking::<u32>(2)?;
+/// stream.fill(&flags, 0)?;
 /// let mut batch = Batch::new();
 /// batch.wait(&flags, 0, Compare::AtLeast, 1)?.write(&flags, 1, 7)?;
 /// stream.batch(&batch)?; // goes on once somebody writes 1 to the first number
@@ -154,21 +154,9 @@ impl Batch {
         index: usize,
         value: W,
     ) -> Result<&mut Self> {
-        self.push_write(memory.into(), index, value, true)
-    }
-
-    /// As [`write`](Self::write), without the order: others may see the number before what was written in front of it.
-    ///
-    /// # Errors
-    /// There is no such element.
-    #[doc(alias = "CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER")]
-    pub fn write_unordered<'a, W: BatchWord>(
-        &mut self,
-        memory: impl Into<Slice<'a, W>>,
-        index: usize,
-        value: W,
-    ) -> Result<&mut Self> {
-        self.push_write(memory.into(), index, value, false)
+        let (address, value) = (self.keep(memory.into(), index)?, value.into());
+        self.operations.push(BatchOperation::Write { address, value, wide: W::WIDE });
+        Ok(self)
     }
 
     /// Waits until the element at `index` compares with `value`.
@@ -214,18 +202,6 @@ impl Batch {
     pub fn flush(&mut self) -> &mut Self {
         self.operations.push(BatchOperation::Flush);
         self
-    }
-
-    fn push_write<W: BatchWord>(
-        &mut self,
-        memory: Slice<'_, W>,
-        index: usize,
-        value: W,
-        barrier: bool,
-    ) -> Result<&mut Self> {
-        let (address, value) = (self.keep(memory, index)?, value.into());
-        self.operations.push(BatchOperation::Write { address, value, wide: W::WIDE, barrier });
-        Ok(self)
     }
 
     fn push_wait<W: BatchWord>(
@@ -280,15 +256,19 @@ impl Batch {
     /// Stands on `cuDeviceGetAttribute`, CUDA 2.0, for what not every device can.
     ///
     /// # Errors
-    /// Memory of another context; more than [`LIMIT`](Self::LIMIT) operations; the device lacks something.
+    /// Memory of another context, or neither plain nor pinned; more than [`LIMIT`](Self::LIMIT) operations; the device lacks something.
     pub fn check(&self, context: &Context) -> Result<()> {
         let (asked, limit) = (self.len() as u64, Self::LIMIT as u64);
         if asked > limit {
             return Err(Error::Limit { what: "operations of a batch", asked, limit });
         }
-        self.memory
-            .iter()
-            .try_for_each(|memory| context.ensure_same(memory.context(), "the memory of a batch"))?;
+        self.memory.iter().try_for_each(|memory| {
+            context.ensure_same(memory.context(), "the memory of a batch")?;
+            match memory.kind() {
+                MemoryKind::Plain | MemoryKind::Pinned | MemoryKind::Foreign => Ok(()),
+                kind => Err(Error::BatchMemory { kind }),
+            }
+        })?;
         for (need, attribute, what) in NEEDS {
             if self.operations.iter().any(need) && context.device().attribute(attribute)? == 0 {
                 return Err(Error::Unsupported { what });
@@ -345,17 +325,12 @@ impl BatchOperation {
     fn params(&self) -> CUstreamBatchMemOpParams {
         let mut params = CUstreamBatchMemOpParams::default();
         match *self {
-            Self::Write { address, value, wide, barrier } => {
+            Self::Write { address, value, wide } => {
                 let kind = [Kind::CU_STREAM_MEM_OP_WRITE_VALUE_32, Kind::CU_STREAM_MEM_OP_WRITE_VALUE_64];
-                let flags = match barrier {
-                    true => CUstreamWriteValue_flags::CU_STREAM_WRITE_VALUE_DEFAULT,
-                    false => CUstreamWriteValue_flags::CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER,
-                };
                 params.writeValue.operation = kind[usize::from(wide)];
                 params.writeValue.address = address;
                 // The low half of it is the number of 32 bits.
                 params.writeValue.__bindgen_anon_1.value64 = value;
-                params.writeValue.flags = flags.0;
             }
             Self::Wait { address, value, wide, compare, flush } => {
                 let kind = [Kind::CU_STREAM_MEM_OP_WAIT_VALUE_32, Kind::CU_STREAM_MEM_OP_WAIT_VALUE_64];
@@ -445,8 +420,8 @@ mod tests {
 
     #[test]
     fn bytes_without_meaning_are_zero() {
-        let write = BatchOperation::Write { address: 0x1000, value: 7, wide: false, barrier: false };
-        assert_eq!(bytes(write), [2, 0x1000, 7, 1, 0, 0]);
+        let write = BatchOperation::Write { address: 0x1000, value: 7, wide: false };
+        assert_eq!(bytes(write), [2, 0x1000, 7, 0, 0, 0]);
         let wait = BatchOperation::Wait {
             address: 8,
             value: u64::MAX,

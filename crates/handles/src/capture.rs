@@ -18,7 +18,7 @@ use crate::kernel::Kernel;
 use crate::memory::Allocation;
 use crate::owner::Owner;
 use crate::process;
-use crate::reaper::Shared;
+use crate::reaper::{CAPTURED, Shared};
 use crate::stream::{AsStream, Stream};
 use crate::user_object::UserObject;
 
@@ -51,6 +51,7 @@ static KEPT: Brief<Vec<(u64, Vec<Owner>)>> = Brief::new(Vec::new());
 const RECENT: usize = 8;
 
 /// Lets `give` keep things for a capture that is not over.
+#[inline]
 fn keep_for(word: u64, give: impl FnOnce(&mut Keeper<'_>)) {
     let mut kept = KEPT.lock();
     if let Some((_, owners)) = kept.iter_mut().find(|(other, _)| *other == word) {
@@ -72,6 +73,7 @@ pub struct Keeper<'k> {
 
 impl Keeper<'_> {
     /// Keeps a kernel.
+    #[inline]
     pub fn kernel(&mut self, kernel: &Kernel) {
         if !self.has_recently(|owner| matches!(owner, Owner::Kernel(kept) if kept == kernel)) {
             self.owners.push(Owner::Kernel(kernel.clone()));
@@ -79,6 +81,7 @@ impl Keeper<'_> {
     }
 
     /// Keeps memory.
+    #[inline]
     pub fn allocation(&mut self, allocation: &Arc<Allocation>) {
         let is_it = |owner: &Owner| matches!(owner, Owner::Allocation(kept) if Arc::ptr_eq(kept, allocation));
         if !self.has_recently(is_it) {
@@ -86,6 +89,7 @@ impl Keeper<'_> {
         }
     }
 
+    #[inline]
     fn has_recently(&self, is_it: impl FnMut(&Owner) -> bool) -> bool {
         self.owners.iter().rev().take(RECENT).any(is_it)
     }
@@ -157,7 +161,11 @@ impl<'s> Enqueue<'s> {
     /// What the driver answers.
     #[inline]
     pub fn is_captured(&self) -> Result<bool> {
-        if self.turn.signs() == 0 { Ok(false) } else { self.stream.raw_stream().is_capturing() }
+        match self.turn.signs() {
+            0 => Ok(false),
+            signs if signs & CAPTURED != 0 => Ok(true),
+            _ => self.stream.raw_stream().is_capturing(),
+        }
     }
 
     /// Gives the capture an owner of something that the call uses: it lives as long as the graph that comes of it and what is made of that.
@@ -182,14 +190,17 @@ impl<'s> Enqueue<'s> {
     ///
     /// # Errors
     /// As [`keep`](Self::keep).
+    #[inline]
     pub fn keep_with(&self, give: impl FnOnce(&mut Keeper<'_>)) -> Result<()> {
-        if let Some(word) = self.stream.capture_id() {
-            keep_for(word, give);
-            return Ok(());
+        match self.stream.capture_id() {
+            Some(word) => keep_for(word, give),
+            None if self.is_captured()? => return self.keep_with_foreign(give),
+            None => {}
         }
-        if !self.is_captured()? {
-            return Ok(());
-        }
+        Ok(())
+    }
+
+    fn keep_with_foreign(&self, give: impl FnOnce(&mut Keeper<'_>)) -> Result<()> {
         let mut owners = Vec::new();
         give(&mut Keeper { owners: &mut owners });
         owners.into_iter().try_for_each(|owner| self.keep_foreign(owner))

@@ -4,6 +4,8 @@ use core::fmt;
 
 use cuda_sys::{CUresult, Call, LoadError, Missing};
 
+use crate::memory::kind::MemoryKind;
+
 /// The result of this crate's operations.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
 
@@ -192,6 +194,14 @@ pub enum Error {
     Unsupported {
         /// What is missing.
         what: &'static str,
+    },
+    /// A batch was given memory whose numbers the driver neither writes nor waits for in batches; of nodes it says so only at the launch.
+    #[error(
+        "batches work on plain device memory (`Context::alloc_blocking`) and pinned memory; this is {kind} memory"
+    )]
+    BatchMemory {
+        /// What it is.
+        kind: MemoryKind,
     },
     /// More elements than an address space can hold.
     #[error("{len} elements of {size} bytes are more than can be addressed")]

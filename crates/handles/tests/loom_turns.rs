@@ -100,7 +100,7 @@ fn model(bound: usize, run: impl Fn() + Sync + Send + 'static) {
 #[test]
 fn a_user_and_a_changer_exclude_each_other() {
     for with in [true, false] {
-        model(6, move || {
+        model(5, move || {
             let world = World::new();
             let block = with.then(|| world.blocks.take());
             let user = spawn(&world, move |world| {
@@ -128,6 +128,22 @@ fn so_do_two_users_with_blocks_or_without() {
             world.check(changes);
         });
     }
+}
+
+#[test]
+fn a_slot_that_stands_for_another_thing_by_now_tells_of_the_turn_before() {
+    model(4, || {
+        let world = World::new();
+        let block = Some(world.blocks.take());
+        let user = spawn(&world, move |world| {
+            world.try_to_use(block);
+            let other = Turns::new(8);
+            drop(other.share(block));
+        });
+        let changes = world.try_to_change();
+        user.join().unwrap();
+        world.check(changes);
+    });
 }
 
 #[test]

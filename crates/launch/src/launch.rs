@@ -83,10 +83,14 @@ pub(crate) unsafe fn enqueue(
     config.check(kernel)?;
     arguments.check(kernel)?;
     arguments.ready_on(stream)?;
-    let turn = stream.enqueue()?;
-    if turn.is_captured()? || !config.is_plain() {
+    let mut turn = stream.enqueue()?;
+    if turn.is_captured()? {
+        config.refuse_events()?;
+        turn = keep(turn, kernel, arguments)?;
+    }
+    if !config.is_plain() {
         // SAFETY: the caller's promise.
-        return unsafe { enqueue_with(turn, kernel, config, arguments) };
+        return unsafe { enqueue_with_attributes(turn, kernel, config, arguments) };
     }
     // SAFETY: everything is checked; the rest is the caller's promise.
     unsafe { call(kernel, stream, config.config(), arguments) }
@@ -126,25 +130,18 @@ unsafe fn call(
     Ok(stream.context().check(Call::cuLaunchKernel, result)?)
 }
 
-/// A launch that is captured or has attributes.
+/// The launch of a configuration that has attributes.
 ///
 /// # Safety
 /// As [`Launch::launch`]; everything is checked, and the turn is the stream's.
 #[cold]
-unsafe fn enqueue_with(
+unsafe fn enqueue_with_attributes(
     turn: Enqueue<'_>,
     kernel: &Kernel,
     config: StreamConfig<'_>,
     arguments: &impl Arguments,
 ) -> Result<()> {
-    if turn.is_captured()? {
-        keep(&turn, kernel, &config, arguments)?;
-    }
     let stream = turn.stream();
-    if config.is_plain() {
-        // SAFETY: the caller's promise.
-        return unsafe { call(kernel, stream, config.config(), arguments) };
-    }
     let mut attributes = config.list();
     let raw = raw_config(config.config(), Some(stream), &mut attributes);
     let result = arguments.with_pointers(|pointers| {
@@ -158,18 +155,12 @@ unsafe fn enqueue_with(
     Ok(stream.context().check(Call::cuLaunchKernelEx, result)?)
 }
 
-/// Gives the capture what the launch uses.
-fn keep(
-    turn: &Enqueue<'_>,
-    kernel: &Kernel,
-    config: &StreamConfig<'_>,
-    arguments: &impl Arguments,
-) -> Result<()> {
-    if let Some((_, what)) = config.events().next() {
-        return Err(cuda_handles::Error::Capturing { what }.into());
-    }
-    Ok(turn.keep_with(|keeper| {
+/// Gives the capture what the launch uses. The turn is passed through: for a reference to it every launch would have to write it to memory.
+#[cold]
+fn keep<'s>(turn: Enqueue<'s>, kernel: &Kernel, arguments: &impl Arguments) -> Result<Enqueue<'s>> {
+    turn.keep_with(|keeper| {
         keeper.kernel(kernel);
         arguments.each_allocation(|allocation| keeper.allocation(allocation));
-    })?)
+    })?;
+    Ok(turn)
 }

@@ -7,7 +7,7 @@ use cuda_sys::CUlaunchAttributeID as Id;
 
 use crate::attribute::AttributeList;
 use crate::config::LaunchConfig;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// A [`LaunchConfig`] with what makes sense on a stream alone. Every launch on a stream takes either.
 ///
@@ -123,6 +123,18 @@ impl<'e> StreamConfig<'e> {
         programmatic
             .into_iter()
             .chain(self.completion.map(|event| (event, "the completion event of a launch")))
+    }
+
+    /// An error if there are events: they cannot be captured.
+    #[inline(always)]
+    pub(crate) fn refuse_events(&self) -> Result<()> {
+        if self.programmatic.is_some() || self.completion.is_some() { Err(self.uncaptured()) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn uncaptured(self) -> Error {
+        let what = self.events().next().map_or("the event of a launch", |(_, what)| what);
+        cuda_handles::Error::Capturing { what }.into()
     }
 
     /// All attributes in the driver's form.

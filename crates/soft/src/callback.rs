@@ -21,6 +21,8 @@ unsafe impl Sync for Callback {}
 
 thread_local! {
     static INSIDE: Cell<bool> = const { Cell::new(false) };
+    /// Whether this thread may do everything, also inside.
+    static LIFTED: Cell<bool> = const { Cell::new(false) };
     static STREAM: Cell<u64> = const { Cell::new(0) };
 }
 
@@ -34,7 +36,7 @@ static THREADS: Mutex<Option<HashMap<u64, Sender<Work>>>> = Mutex::new(None);
 
 /// Whether this thread is inside a host function or a destructor, where calls are not permitted.
 pub(crate) fn inside() -> bool {
-    INSIDE.get()
+    INSIDE.get() && !LIFTED.get()
 }
 
 /// Notes the id of the stream for which this thread works from now on, 0 for none, and gives the one before.
@@ -44,7 +46,7 @@ pub(crate) fn work_for(stream: u64) -> u64 {
 
 /// Whether this thread is inside a host function that the work of this stream waits for.
 pub(crate) fn holds_up(stream: u64) -> bool {
-    inside() && STREAM.get() == stream
+    INSIDE.get() && STREAM.get() == stream
 }
 
 /// Runs `call` as the inside of a callback.
@@ -61,6 +63,16 @@ impl Callback {
             // SAFETY: the user gave the driver this function to be called with this argument.
             unsafe { (self.function)(self.data) };
         });
+    }
+
+    /// Calls the function, a destructor, on this thread. As on a GPU, one that runs inside a host function lifts for good what is not permitted
+    /// on the thread.
+    pub(crate) fn destruct(self) {
+        let inside = INSIDE.get();
+        self.call();
+        if inside {
+            LIFTED.set(true);
+        }
     }
 
     /// Calls the function on the thread of late destructors, some time.

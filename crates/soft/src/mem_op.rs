@@ -10,7 +10,7 @@ use cuda_sys::{
 use crate::code::{Answer, INVALID_VALUE, NOT_SUPPORTED};
 use crate::driver;
 use crate::fault::Loss;
-use crate::memory;
+use crate::memory::{self, Origin};
 use crate::poll::poll;
 
 /// The most operations of one batch.
@@ -106,7 +106,8 @@ impl MemOp {
                 // SAFETY: as above.
                 let (params, value) =
                     unsafe { (raw.writeValue, value(raw.writeValue.__bindgen_anon_1.value64, wide)) };
-                if params.flags > 1 {
+                // The header knows a write without a barrier (1); a GPU's driver refuses it.
+                if params.flags != 0 {
                     return Err(INVALID_VALUE);
                 }
                 Ok(Act::Write { address: params.address, value, wide })
@@ -135,25 +136,34 @@ impl MemOp {
         }
     }
 
-    /// Carries the operation out. A wait ends when the value is there or the device is lost.
-    fn run(&self, device: i32) -> Result<(), Loss> {
-        match self.act() {
-            Ok(Act::Wait { address, value, wide, how }) => wait(address, value, wide, how, device),
+    /// Carries the operation out if it can be now; not so a wait for a value that is not there yet.
+    fn try_run(&self) -> Result<bool, Loss> {
+        let (done, verb) = match self.act() {
+            Ok(Act::Wait { address, value, wide, how }) => {
+                let found = with_word(address, wide, false, |word| word.load());
+                (found.map(|found| is_met(found, value, wide, how)), "waits for")
+            }
             Ok(Act::Write { address, value, wide }) => {
-                with_word(address, wide, true, |word| word.store(value))
-                    .map_err(|sentence| lost("writes", &sentence))
+                (with_word(address, wide, true, |word| word.store(value)).map(|()| true), "writes")
             }
             Ok(Act::Reduce { address, value, wide, how }) => {
-                with_word(address, wide, true, |word| word.reduce(value, how))
-                    .map_err(|sentence| lost("changes", &sentence))
+                (with_word(address, wide, true, |word| word.reduce(value, how)).map(|()| true), "changes")
             }
             Ok(Act::Barrier) => {
                 fence(Ordering::SeqCst);
-                Ok(())
+                (Ok(true), "")
             }
             // It was checked when it was made.
-            Err(_) => Ok(()),
-        }
+            Err(_) => (Ok(true), ""),
+        };
+        done.map_err(|sentence| {
+            let text = format!("a memory operation {verb} a value: {sentence}");
+            Loss::new(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS, text)
+        })
+    }
+
+    pub(crate) fn waits(&self) -> bool {
+        matches!(self.kind(), T::CU_STREAM_MEM_OP_WAIT_VALUE_32 | T::CU_STREAM_MEM_OP_WAIT_VALUE_64)
     }
 }
 
@@ -162,13 +172,36 @@ fn value(given: u64, wide: bool) -> u64 {
     if wide { given } else { given & u64::from(u32::MAX) }
 }
 
-/// Carries operations out one after the other.
-pub(crate) fn run_all(ops: &[MemOp], device: i32) -> Result<(), Loss> {
-    ops.iter().try_for_each(|op| op.run(device))
+/// A GPU's driver takes plain and pinned memory; of a node it says so only at the launch.
+pub(crate) fn ensure_reachable(ops: &[MemOp]) -> Answer {
+    let refused = |op: &MemOp| {
+        let (Ok(Act::Wait { address, .. })
+        | Ok(Act::Write { address, .. })
+        | Ok(Act::Reduce { address, .. })) = op.act()
+        else {
+            return false;
+        };
+        memory::find(address)
+            .is_some_and(|found| matches!(found.origin, Origin::Pool | Origin::Managed | Origin::Imported))
+    };
+    if ops.iter().any(refused) { Err(INVALID_VALUE) } else { Ok(()) }
 }
 
-fn lost(verb: &str, sentence: &str) -> Loss {
-    Loss::new(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS, format!("a memory operation {verb} a value: {sentence}"))
+/// Carries operations out one after the other, from the one with number `next` on and as far as they go now; whether that was to the end.
+pub(crate) fn advance(ops: &[MemOp], next: &mut usize) -> Result<bool, Loss> {
+    while let Some(op) = ops.get(*next) {
+        if !op.try_run()? {
+            return Ok(false);
+        }
+        *next += 1;
+    }
+    Ok(true)
+}
+
+/// Carries operations out one after the other, or until the device is lost.
+pub(crate) fn run_all(ops: &[MemOp], device: i32) -> Result<(), Loss> {
+    let mut next = 0;
+    poll(device, || advance(ops, &mut next))
 }
 
 /// A word of memory.
@@ -251,13 +284,6 @@ fn is_met(found: u64, value: u64, wide: bool, how: u32) -> bool {
         _ if wide => !(found | value) != 0,
         _ => !(found as u32 | value as u32) != 0,
     }
-}
-
-fn wait(address: u64, value: u64, wide: bool, how: u32, device: i32) -> Result<(), Loss> {
-    poll(device, || {
-        let found = with_word(address, wide, false, |word| word.load());
-        found.map(|found| is_met(found, value, wide, how)).map_err(|sentence| lost("waits for", &sentence))
-    })
 }
 
 #[cfg(test)]

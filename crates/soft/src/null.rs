@@ -6,11 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use cuda_sys::{
-    CUDA_GRAPH_INSTANTIATE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v2, CUcontext, CUdevice, CUdevice_attribute,
-    CUdeviceptr, CUdriverProcAddressQueryResult as Query, CUevent, CUfunction, CUfunction_attribute, CUgraph,
-    CUgraphEdgeData, CUgraphExec, CUgraphInstantiateResult, CUgraphNode, CUgraphNodeParams, CUhostFn,
-    CUjit_option, CUkernel, CUlibrary, CUlibraryOption, CUmemoryPool, CUmodule, CUresult, CUstream,
-    CUstreamCaptureStatus, CUuserObject, CUuuid, Version, cuuint64_t,
+    CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUdriverProcAddressQueryResult as Query, CUevent,
+    CUfunction, CUfunction_attribute, CUgraph, CUgraphEdgeData, CUgraphNode, CUhostFn, CUjit_option,
+    CUkernel, CUlibrary, CUlibraryOption, CUmemoryPool, CUmodule, CUresult, CUstream, CUstreamCaptureStatus,
+    CUuserObject, CUuuid, Version, cuuint64_t,
 };
 
 use crate::code::INVALID_VALUE;
@@ -126,6 +125,8 @@ macro_rules! bare {
         )*
     };
 }
+
+mod graph;
 
 const CONTEXT: usize = (1 << 62) + 64;
 
@@ -273,49 +274,6 @@ bare! {
     fn cuFuncGetParamInfo(function: CUfunction, index: usize, offset: *mut usize, size: *mut usize) {
         param_info(function.addr(), index, offset, size)
     }
-    fn cuGraphCreate(out: *mut CUgraph, _f: c_uint) { make(out) }
-    fn cuGraphClone(out: *mut CUgraph, _g: CUgraph) { make(out) }
-    fn cuGraphAddNode(
-        out: *mut CUgraphNode,
-        _g: CUgraph,
-        _d: *const CUgraphNode,
-        _n: usize,
-        _p: *mut CUgraphNodeParams,
-    ) {
-        make(out)
-    }
-    fn cuGraphAddNode_v12030(
-        out: *mut CUgraphNode,
-        _g: CUgraph,
-        _d: *const CUgraphNode,
-        _e: *const CUgraphEdgeData,
-        _n: usize,
-        _p: *mut CUgraphNodeParams,
-    ) {
-        make(out)
-    }
-    fn cuGraphAddKernelNode(
-        out: *mut CUgraphNode,
-        _g: CUgraph,
-        _d: *const CUgraphNode,
-        _n: usize,
-        _p: *const CUDA_KERNEL_NODE_PARAMS_v2,
-    ) {
-        make(out)
-    }
-    fn cuGraphAddEmptyNode(out: *mut CUgraphNode, _g: CUgraph, _d: *const CUgraphNode, _n: usize) { make(out) }
-    fn cuGraphInstantiateWithFlags(out: *mut CUgraphExec, _g: CUgraph, _f: u64) { make(out) }
-    fn cuGraphInstantiateWithParams(
-        out: *mut CUgraphExec,
-        _g: CUgraph,
-        params: *mut CUDA_GRAPH_INSTANTIATE_PARAMS,
-    ) {
-        if let Some(params) = params.as_mut() {
-            params.hErrNode_out = core::ptr::null_mut();
-            params.result_out = CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_SUCCESS;
-        }
-        make(out)
-    }
     fn cuUserObjectCreate(out: *mut CUuserObject, _p: *mut c_void, _d: CUhostFn, _n: c_uint, _f: c_uint) { make(out) }
 
     fn cuGetProcAddress(
@@ -403,15 +361,6 @@ static ENTRIES: Entries = Entries {
     cuFuncGetAttribute,
     cuKernelGetParamInfo,
     cuFuncGetParamInfo,
-    cuGraphCreate,
-    cuGraphClone,
-    cuGraphAddNode,
-    cuGraphAddNode_v12030,
-    cuGraphAddNode_v13040: cuGraphAddNode_v12030,
-    cuGraphAddKernelNode,
-    cuGraphAddEmptyNode,
-    cuGraphInstantiateWithFlags,
-    cuGraphInstantiateWithParams,
     cuUserObjectCreate,
-    ..Entries::NOTHING
+    ..graph::add(Entries::NOTHING)
 };

@@ -10,9 +10,7 @@ use cuda_sys::{
 };
 
 use crate::code::{Answer, INVALID_HANDLE, INVALID_VALUE, NOT_SUPPORTED, OPERATING_SYSTEM};
-use crate::fault::Loss;
 use crate::handle::{Kind, Slots};
-use crate::poll::poll;
 use crate::share::{Mapping, PAGE, Purpose, SharedFile};
 
 /// Where the word lies in the file.
@@ -158,14 +156,12 @@ impl Semaphore {
         self.word.get().store(value, Ordering::SeqCst);
     }
 
-    /// Waits until it is signalled, or the device is lost.
-    pub(crate) fn wait(&self, params: &WaitParams, device: i32) -> Result<(), Loss> {
+    /// Whether it is signalled; a flag is taken with that.
+    pub(crate) fn try_wait(&self, params: &WaitParams) -> bool {
         let word = self.word.get();
-        poll(device, || {
-            Ok(match self.manner {
-                Manner::Binary => word.compare_exchange(1, 0, Ordering::SeqCst, Ordering::SeqCst).is_ok(),
-                Manner::Timeline => word.load(Ordering::SeqCst) >= params.value(),
-            })
-        })
+        match self.manner {
+            Manner::Binary => word.compare_exchange(1, 0, Ordering::SeqCst, Ordering::SeqCst).is_ok(),
+            Manner::Timeline => word.load(Ordering::SeqCst) >= params.value(),
+        }
     }
 }

@@ -2,13 +2,21 @@
 
 use cuda_graph::{BatchNode, ContextExt, Error, NodeKind};
 use cuda_handles::capture::CaptureMode;
-use cuda_handles::{BarrierScope, Batch, BatchOperation, Buffer, Compare, Context, Error as HandleError};
-use cuda_sys::{CUDA_BATCH_MEM_OP_NODE_PARAMS, CUdevice_attribute as Attribute, CUresult, Call};
-use cuda_tests::{
-    Gate, Kind, SOON, count, fail, is_soft, live, no_leaks, raw, settle, setup, until,
+use cuda_handles::{
+    BarrierScope, Batch, BatchOperation, Buffer, Compare, Context, Element, Error as HandleError, MemoryKind,
+    Stream,
 };
+use cuda_sys::{CUDA_BATCH_MEM_OP_NODE_PARAMS, CUdevice_attribute as Attribute, CUresult, Call};
+use cuda_tests::{Gate, Kind, SOON, count, fail, is_soft, live, no_leaks, raw, settle, setup, until};
 
 use crate::drawn::Drawn;
+
+/// Zeros in memory that batches take.
+fn plain<T: Element + Default>(stream: &Stream, len: usize) -> Buffer<T> {
+    let buffer = stream.context().alloc_blocking::<T>(len).unwrap();
+    buffer.write_blocking(stream, &vec![T::default(); len]).unwrap();
+    buffer
+}
 
 /// Whether the device has what a batch may ask for.
 fn has(context: &Context, attribute: Attribute) -> bool {
@@ -52,9 +60,9 @@ fn numbers_are_written_in_order() {
     let context = setup();
     no_leaks(|| {
         let stream = context.stream().unwrap();
-        let (narrow, wide) = (stream.zeros::<u32>(4).unwrap(), stream.zeros::<u64>(4).unwrap());
+        let (narrow, wide) = (plain::<u32>(&stream, 4), plain::<u64>(&stream, 4));
         let mut batch = Batch::new();
-        batch.write(&narrow, 1, 7).unwrap().write_unordered(&narrow, 2, u32::MAX).unwrap();
+        batch.write(&narrow, 1, 7).unwrap().write(&narrow, 2, u32::MAX).unwrap();
         batch.barrier(BarrierScope::System).barrier(BarrierScope::Device).write(&narrow, 1, 8).unwrap();
         if can_wide(&context) {
             batch.write(&wide, 3, u64::MAX - 1).unwrap();
@@ -84,7 +92,7 @@ fn numbers_are_written_in_order() {
 /// A graph that waits and then writes to `out`, launched on one stream and released from another by writing `value`.
 fn releases(context: &Context, compare: Compare, given: u32, held: u32, released: u32) {
     let (stream, other) = (context.stream().unwrap(), context.stream().unwrap());
-    let (flags, out) = (stream.zeros::<u32>(2).unwrap(), stream.zeros::<u32>(1).unwrap());
+    let (flags, out) = (plain::<u32>(&stream, 2), stream.zeros::<u32>(1).unwrap());
     stream.fill(&flags, held).unwrap();
     stream.synchronize_blocking().unwrap();
     let mut batch = Batch::new();
@@ -146,7 +154,7 @@ fn what_the_driver_or_the_device_would_refuse_is_refused_before_in_words() {
     let context = setup();
     no_leaks(|| {
         let stream = context.stream().unwrap();
-        let (narrow, wide) = (stream.zeros::<u32>(4).unwrap(), stream.zeros::<u64>(4).unwrap());
+        let (narrow, wide) = (plain::<u32>(&stream, 4), plain::<u64>(&stream, 4));
         let graph = Drawn::new(&context);
         let (empty, cost) = count(|| graph.root().batch(&Batch::new()).unwrap_err());
         cost.assert_calls(&[]);
@@ -180,7 +188,12 @@ fn what_the_driver_or_the_device_would_refuse_is_refused_before_in_words() {
             }),
             (Attribute::CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES, {
                 let mut batch = Batch::new();
-                batch.write(&narrow, 0, 1).unwrap().wait_and_flush(&narrow, 0, Compare::Equal, 1).unwrap().flush();
+                batch
+                    .write(&narrow, 0, 1)
+                    .unwrap()
+                    .wait_and_flush(&narrow, 0, Compare::Equal, 1)
+                    .unwrap()
+                    .flush();
                 batch
             }),
         ];
@@ -203,11 +216,32 @@ fn what_the_driver_or_the_device_would_refuse_is_refused_before_in_words() {
 }
 
 #[test]
+fn memory_that_the_driver_does_not_take_is_refused_before_the_launch() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let graph = context.graph().unwrap();
+        let (pooled, managed) =
+            (stream.zeros::<u32>(1).unwrap(), context.managed_zeros::<u32>(1).unwrap().share());
+        let (mut of_pool, mut of_both) = (Batch::new(), Batch::new());
+        of_pool.write(&pooled, 0, 1).unwrap();
+        of_both.wait(&managed, 0, Compare::Equal, 0).unwrap();
+        for (batch, kind) in [(&of_pool, MemoryKind::Pooled), (&of_both, MemoryKind::Managed)] {
+            let error = graph.root().batch(batch).unwrap_err();
+            assert_eq!(error, Error::Handles(HandleError::BatchMemory { kind }));
+            assert!(error.to_string().contains(&format!("this is {kind} memory")), "{error}");
+            assert_eq!(stream.batch(batch).unwrap_err(), HandleError::BatchMemory { kind });
+        }
+        assert!(graph.is_empty().unwrap());
+    });
+}
+
+#[test]
 fn a_node_can_be_set_to_another_batch_and_lets_go_of_what_it_used() {
     let context = setup();
     no_leaks(|| {
         let stream = context.stream().unwrap();
-        let (first, second): (Buffer<u32>, Buffer<u32>) = (stream.zeros(4).unwrap(), stream.zeros(4).unwrap());
+        let (first, second): (Buffer<u32>, Buffer<u32>) = (plain(&stream, 4), plain(&stream, 4));
         let (mut one, mut two) = (Batch::new(), Batch::new());
         one.write(&first, 0, 1).unwrap();
         two.write(&second, 2, 3).unwrap().barrier(BarrierScope::System);
@@ -240,7 +274,7 @@ fn a_batch_keeps_its_memory_on_streams_and_in_captures() {
     let context = setup();
     no_leaks(|| {
         let (stream, other) = (context.stream().unwrap(), context.stream().unwrap());
-        let flags = stream.upload(&[0_u32]).unwrap();
+        let flags = plain::<u32>(&stream, 1);
         let mut batch = Batch::new();
         batch.write(&flags, 0, 4).unwrap();
         drop(flags);
@@ -268,7 +302,7 @@ fn operations_that_the_device_has_cost_one_question_each() {
     let context = setup();
     no_leaks(|| {
         let stream = context.stream().unwrap();
-        let (narrow, wide) = (stream.zeros::<u32>(1).unwrap(), stream.zeros::<u64>(1).unwrap());
+        let (narrow, wide) = (plain::<u32>(&stream, 1), plain::<u64>(&stream, 1));
         let mut batch = Batch::new();
         batch.write(&narrow, 0, 1).unwrap();
         let (sent, cost) = count(|| stream.batch(&batch));

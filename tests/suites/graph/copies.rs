@@ -7,9 +7,7 @@ use cuda_handles::{
     Buffer, Context, Copy2d, Copy3d, CopyLayout, Device, Error as HandleError, MemorySpace, Owner, Stream,
 };
 use cuda_sys::{CUDA_MEMCPY3D_v2, CUmemorytype, CUresult, Call};
-use cuda_tests::{
-    Gate, Kind, SOON, alone, count, fail, live, no_leaks, raw, settle, setup, skip, until,
-};
+use cuda_tests::{Gate, Kind, SOON, alone, count, fail, live, no_leaks, raw, settle, setup, skip, until};
 use proptest::prelude::*;
 
 use crate::drawn::Drawn;
@@ -38,14 +36,20 @@ fn numbers(from: u32) -> Vec<u32> {
 #[track_caller]
 fn agree(layout: &CopyLayout, seen: &CUDA_MEMCPY3D_v2) {
     assert_eq!((seen.WidthInBytes, seen.Height, seen.Depth), (layout.width, layout.height, layout.depth));
-    let address = |kind, host: *const core::ffi::c_void, device: u64, [x, y, z]: [usize; 3], [pitch, rows]: [usize; 2]| {
+    let address = |kind,
+                   host: *const core::ffi::c_void,
+                   device: u64,
+                   [x, y, z]: [usize; 3],
+                   [pitch, rows]: [usize; 2]| {
         let start = if kind == CUmemorytype::CU_MEMORYTYPE_HOST { host.addr() as u64 } else { device };
         start + ((z * rows + y) * pitch + x) as u64
     };
     let from = [seen.srcXInBytes, seen.srcY, seen.srcZ];
     let to = [seen.dstXInBytes, seen.dstY, seen.dstZ];
-    let source = address(seen.srcMemoryType, seen.srcHost, seen.srcDevice, from, [seen.srcPitch, seen.srcHeight]);
-    let target = address(seen.dstMemoryType, seen.dstHost, seen.dstDevice, to, [seen.dstPitch, seen.dstHeight]);
+    let source =
+        address(seen.srcMemoryType, seen.srcHost, seen.srcDevice, from, [seen.srcPitch, seen.srcHeight]);
+    let target =
+        address(seen.dstMemoryType, seen.dstHost, seen.dstDevice, to, [seen.dstPitch, seen.dstHeight]);
     assert_eq!((source, target), (layout.source.address, layout.destination.address));
     let kinds = (layout.source.space.memory_type(), layout.destination.space.memory_type());
     assert_eq!((seen.srcMemoryType, seen.dstMemoryType), kinds);
@@ -148,6 +152,7 @@ proptest! {
         pinned in prop::array::uniform2(any::<bool>()),
     ) {
         let context = setup();
+        no_leaks(|| -> Result<(), TestCaseError> {
         let stream = context.stream().unwrap();
         let memory = |pinned, first: u32| -> Buffer<u32> {
             let memory = match pinned {
@@ -191,6 +196,8 @@ proptest! {
             other => prop_assert!(false, "{:?}", other),
         }
         prop_assert_eq!(by_node.read_blocking(&stream).unwrap(), by_stream.read_blocking(&stream).unwrap());
+        Ok(())
+        })?;
     }
 }
 
@@ -234,7 +241,8 @@ fn what_the_driver_would_refuse_is_refused_before_in_words() {
             assert!(!text.contains("CUDA_ERROR"), "{index}: {text}");
         }
         let node = root.copy(&a, &b).unwrap();
-        let (refused, cost) = count(|| [node.set(a.slice(..8).unwrap(), b.slice(..9).unwrap()), node.set(&a, &a)]);
+        let (refused, cost) =
+            count(|| [node.set(a.slice(..8).unwrap(), b.slice(..9).unwrap()), node.set(&a, &a)]);
         cost.assert_calls(&[]);
         assert!(refused.iter().all(Result::is_err));
         assert_eq!(node.destination().unwrap(), b.address());
@@ -362,7 +370,8 @@ fn each_copy_is_one_call_and_what_it_costs_beyond_is_the_table() {
             ("copy_3d", &|| first.then().copy_3d(flat.layer()).unwrap()),
         ];
         for (name, add) in adds {
-            let most = (0..8).map(|_| count(add).1).inspect(|cost| assert_eq!(cost.total(), 1, "{name}: {cost}"));
+            let most =
+                (0..8).map(|_| count(add).1).inspect(|cost| assert_eq!(cost.total(), 1, "{name}: {cost}"));
             let least = most.map(|cost| cost.heap_allocations()).min();
             assert_eq!(least, Some(0), "{name}");
         }

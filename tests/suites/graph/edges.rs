@@ -532,3 +532,35 @@ fn five_thousand_neighbours_are_complete() {
         assert!(hub.predecessors().unwrap().iter().eq(after.iter().map(|node| &**node)));
     });
 }
+
+/// An edge is found wherever the driver is asked: at the end with fewer edges.
+#[test]
+fn edges_between_nodes_of_many_edges_are_found() {
+    let context = setup();
+    no_leaks(|| {
+        for (entering, leaving) in [(300, 2), (300, 20), (300, 400), (20, 400), (2, 400)] {
+            let graph = Drawn::new(&context);
+            let (from, to) = (graph.root().empty().unwrap(), graph.root().empty().unwrap());
+            let lonely = graph.root().empty().unwrap();
+            for _ in 0..entering {
+                graph.root().before([&*to]).unwrap().empty().unwrap();
+            }
+            for _ in 0..leaving {
+                from.then().empty().unwrap();
+            }
+            assert_eq!(graph.edge_kind(&from, &to), Ok(None));
+            graph.add_edge(&from, &to).unwrap();
+            let (kind, cost) = count(|| graph.edge_kind(&from, &to));
+            assert_eq!(kind, Ok(Some(Full)));
+            assert!(cost.total() <= 5, "{cost}");
+            assert_eq!(graph.edge_kind(&to, &from), Ok(None));
+            assert_eq!(graph.edge_kind(&from, &lonely), Ok(None));
+            let error = graph.add_edge(&from, &to).unwrap_err();
+            assert!(matches!(error, Error::DuplicateEdge { .. }), "{error:?}");
+            let error = graph.add_edges(&[(&lonely, &to, Full), (&from, &to, Full)]).unwrap_err();
+            assert!(matches!(error, Error::DuplicateEdge { .. }), "{error:?}");
+            graph.remove_edges(&[(&from, &to)]).unwrap();
+            assert_eq!(graph.view().edges.len(), entering + leaving);
+        }
+    });
+}

@@ -56,7 +56,10 @@ fn memory_of_each_kind_is_filled() {
             assert_eq!((layout.space, layout.element, layout.value), (expected_space, 2, 3));
             agree(&layout, &raw::memset(raw::nodes(graph.raw)[0]));
             graph.instantiate().unwrap().launch(&stream).unwrap();
-            assert_eq!(memory.read_blocking(&stream).unwrap()[..6], [0x3_0003, 0x3_0003, 0x3_0003, 0x3_0003, 0, 0]);
+            assert_eq!(
+                memory.read_blocking(&stream).unwrap()[..6],
+                [0x3_0003, 0x3_0003, 0x3_0003, 0x3_0003, 0, 0]
+            );
         }
     });
 }
@@ -82,7 +85,9 @@ fn elements_have_one_two_or_four_bytes() {
         assert_eq!(nodes[2].describe().unwrap(), "fill 64 x 4 B = 0x3fc00000");
         graph.instantiate().unwrap().launch(&stream).unwrap();
         let bytes = bytes.read_blocking(&stream).unwrap();
-        assert!(bytes.iter().enumerate().all(|(at, &byte)| byte == if (3..10).contains(&at) { 0xAB } else { 0 }));
+        assert!(
+            bytes.iter().enumerate().all(|(at, &byte)| byte == if (3..10).contains(&at) { 0xAB } else { 0 })
+        );
         assert_eq!(halves.read_blocking(&stream).unwrap()[..3], [0, -2, -2]);
         assert_eq!(words.read_blocking(&stream).unwrap(), [1.5; N]);
         assert_eq!(quads.read_blocking(&stream).unwrap(), [[1, 2, 3, 4]; N]);
@@ -101,6 +106,7 @@ proptest! {
         value in any::<u16>(),
     ) {
         let context = setup();
+        no_leaks(|| -> Result<(), TestCaseError> {
         let stream = context.stream().unwrap();
         let (by_node, by_stream) = (stream.zeros::<u16>(100).unwrap(), stream.zeros::<u16>(100).unwrap());
         let graph = Drawn::new(&context);
@@ -120,6 +126,8 @@ proptest! {
             other => prop_assert!(false, "{:?}", other),
         }
         prop_assert_eq!(by_node.read_blocking(&stream).unwrap(), by_stream.read_blocking(&stream).unwrap());
+        Ok(())
+        })?;
     }
 }
 
@@ -179,7 +187,7 @@ fn addresses_that_cannot_be_filled_are_refused_in_words() {
         assert!(matches!(error, Error::PastEnd { .. }), "{error:?}");
         let error = fill(RawFill::new(at(0), 4, 1, usize::MAX));
         assert!(matches!(error, Error::PastEnd { need: usize::MAX, .. }), "{error:?}");
-        let host = vec![0_u32; 4];
+        let host = [0_u32; 4];
         let error = fill(RawFill::new(RawMemory::at_host(host.as_ptr()).pageable(), 4, 1, 4));
         assert!(error.to_string().contains("pin it"), "{error}");
         assert!(graph.view().nodes.is_empty());
@@ -236,7 +244,8 @@ fn each_fill_is_one_call_and_what_it_costs_beyond_is_the_table() {
             ("fill_2d", &|| first.then().fill_2d(&words, 8, [4, 8], 1).unwrap()),
         ];
         for (name, add) in adds {
-            let costs = (0..8).map(|_| count(add).1).inspect(|cost| assert_eq!(cost.total(), 1, "{name}: {cost}"));
+            let costs =
+                (0..8).map(|_| count(add).1).inspect(|cost| assert_eq!(cost.total(), 1, "{name}: {cost}"));
             assert_eq!(costs.map(|cost| cost.heap_allocations()).min(), Some(0), "{name}");
         }
     });

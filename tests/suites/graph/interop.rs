@@ -8,8 +8,8 @@ use cuda_graph::{ContextExt, EmptyNode, Error, Graph, KernelNode, MemcpyNode, Me
 use cuda_handles::{Context, FillLayout, Kernel, Owner, Stream};
 use cuda_launch::{params, per};
 use cuda_sys::{
-    CUDA_GRAPH_INSTANTIATE_PARAMS, CUDA_HOST_NODE_PARAMS_v1, CUDA_KERNEL_NODE_PARAMS_v2, CUgraph, CUgraphExec,
-    CUgraphNode, CUresult, Call,
+    CUDA_GRAPH_INSTANTIATE_PARAMS, CUDA_HOST_NODE_PARAMS_v1, CUDA_KERNEL_NODE_PARAMS_v2, CUgraph,
+    CUgraphExec, CUgraphNode, CUresult, Call,
 };
 use cuda_tests::{Kind, SMALL, SOON, count, fail, kernel, live, no_leaks, raw, settle, setup, until};
 
@@ -100,9 +100,7 @@ pub(crate) mod other {
     pub(crate) fn child(graph: CUgraph, of: CUgraph) -> CUgraphNode {
         let mut node = ptr::null_mut();
         // SAFETY: both graphs live, and the out pointer is valid.
-        raw::ok(unsafe {
-            raw::driver().cuGraphAddChildGraphNode(&raw mut node, graph, ptr::null(), 0, of)
-        });
+        raw::ok(unsafe { raw::driver().cuGraphAddChildGraphNode(&raw mut node, graph, ptr::null(), 0, of) });
         node
     }
 
@@ -118,11 +116,19 @@ pub(crate) mod other {
         node
     }
 
+    pub(crate) fn record(graph: CUgraph, event: &cuda_handles::Event) -> CUgraphNode {
+        let mut node = ptr::null_mut();
+        let event = event.as_raw();
+        // SAFETY: graph and event live, and the out pointer is valid.
+        raw::ok(unsafe {
+            raw::driver().cuGraphAddEventRecordNode(&raw mut node, graph, ptr::null(), 0, event)
+        });
+        node
+    }
+
     pub(crate) fn connect(graph: CUgraph, from: CUgraphNode, to: CUgraphNode) {
         // SAFETY: graph and nodes live.
-        raw::ok(unsafe {
-            raw::driver().cuGraphAddDependencies(graph, &raw const from, &raw const to, 1)
-        });
+        raw::ok(unsafe { raw::driver().cuGraphAddDependencies(graph, &raw const from, &raw const to, 1) });
     }
 
     pub(crate) fn remove(node: CUgraphNode) {
@@ -166,7 +172,8 @@ fn counter(graph: &Graph, increment: &Kernel, home: &Stream, out: &cuda_handles:
     let own = home.zeros::<u32>(N).unwrap();
     home.synchronize_blocking().unwrap();
     // SAFETY: the arguments are the kernel's, and the count is the buffer's.
-    let step = unsafe { graph.root().launch_untyped(increment, per(N, 64), params![&own, N as u32]) }.unwrap();
+    let step =
+        unsafe { graph.root().launch_untyped(increment, per(N, 64), params![&own, N as u32]) }.unwrap();
     step.then().copy(&own, out).unwrap().into()
 }
 
@@ -324,7 +331,7 @@ fn lending_costs_one_user_object_and_not_lending_none() {
         let (_, cost) = count(|| bench.step(&graph.root()));
         cost.assert_calls(&[("cuGraphAddNode", 1)]);
         let ((), cost) = count(|| drop(graph));
-        cost.assert_calls(&[("cuGraphDestroy", 1), ("cuUserObjectRelease", 1)]);
+        cost.assert_calls(&[("cuCtxGetCurrent", 2), ("cuGraphDestroy", 1), ("cuUserObjectRelease", 1)]);
     });
 }
 
@@ -379,11 +386,20 @@ fn a_foreign_graph_is_adopted_with_its_nodes() {
         other::child(foreign, inner);
         other::destroy(inner);
         other::host(foreign);
+        let event = context.event().unwrap();
+        other::record(foreign, &event);
         {
             // SAFETY: the graph lives longer than the handles, and so does what its nodes use.
             let graph = unsafe { Graph::from_raw(&context, foreign) }.unwrap();
             let nodes = graph.nodes().unwrap();
-            assert_eq!(kinds_of(&graph)[..3], [NodeKind::Empty, NodeKind::Kernel, NodeKind::ChildGraph]);
+            let kinds = [
+                NodeKind::Empty,
+                NodeKind::Kernel,
+                NodeKind::ChildGraph,
+                NodeKind::HostCallback,
+                NodeKind::EventRecord,
+            ];
+            assert_eq!(kinds_of(&graph), kinds);
             assert_eq!(nodes[1].as_raw().unwrap(), second);
             assert!(EmptyNode::try_from(nodes[0].clone()).is_ok());
             let launch = KernelNode::try_from(nodes[1].clone()).unwrap();
@@ -410,7 +426,7 @@ fn a_foreign_graph_is_adopted_with_its_nodes() {
                 assert!(matches!(outer.root().child_moved(graph.clone()), Err(Error::NotOwned)));
             }
         }
-        assert_eq!(raw::nodes(foreign).len(), 4, "it is not destroyed");
+        assert_eq!(raw::nodes(foreign).len(), 5, "it is not destroyed");
         // SAFETY: as above.
         let again = unsafe { Graph::from_raw(&context, foreign) }.unwrap();
         assert_eq!(bench.adds(&again), 2);
@@ -533,7 +549,7 @@ fn a_foreign_graph_is_taken_over() {
         // SAFETY: the graph lives.
         assert_eq!(unsafe { Graph::from_raw(&context, foreign) }.unwrap(), graph);
         let ((), cost) = count(|| drop(graph));
-        cost.assert_calls(&[("cuGraphDestroy", 1)]);
+        cost.assert_calls(&[("cuCtxGetCurrent", 1), ("cuGraphDestroy", 1)]);
     });
 }
 
@@ -611,7 +627,8 @@ fn graphs_that_other_code_puts_into_nodes_are_seen_after_a_look() {
         let bench = Bench::new(&context);
         let graph = context.graph().unwrap();
         let child = graph.root().child(&bench.chain(&context, 1)).unwrap();
-        let (inside, node) = (child.embedded().unwrap(), child.embedded().unwrap().nodes().unwrap().remove(0));
+        let (inside, node) =
+            (child.embedded().unwrap(), child.embedded().unwrap().nodes().unwrap().remove(0));
         let raw_graph = graph.lend().unwrap();
         let source = other::graph();
         let empty = other::empty(source, &[]);

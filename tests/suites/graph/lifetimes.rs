@@ -3,11 +3,11 @@
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
+use crate::children::{Bench, moves};
+use crate::interop::{flag, soon};
 use cuda_graph::{ContextExt, Graph};
 use cuda_handles::{Buffer, Context, Stream, reaper};
 use cuda_launch::{params, per};
-use crate::children::{Bench, moves};
-use crate::interop::{flag, soon};
 use cuda_tests::{Gate, Kind, SOON, count, in_callback, kernel, live, no_leaks, settle, setup, until};
 
 const N: usize = 1000;

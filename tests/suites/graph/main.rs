@@ -1,6 +1,7 @@
 //! cuda-graph: drawing graphs, running them, and what they keep alive.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // This is how a test fails.
 
+mod all_or_nothing;
 mod batch;
 mod capture;
 mod children;
@@ -13,14 +14,18 @@ mod exec;
 mod faults;
 mod fills;
 mod flat;
-mod interop;
+mod insertion;
 mod instantiate;
+mod interop;
 mod lifetimes;
 mod lost;
 mod model;
+mod neighbours;
 mod nodes;
 mod picture;
 mod read_back;
+mod removal;
+mod scale;
 #[cfg(unix)]
 mod semaphores;
 mod six_states;

@@ -2,7 +2,7 @@
 
 use cuda_graph::EdgeKind::Full;
 use cuda_graph::{ContextExt, EdgeKind, EmptyNode, Error, Graph, Node};
-use cuda_tests::{Kind, count, live, no_leaks, setup};
+use cuda_tests::{Kind, count, live, no_leaks, scale, setup};
 
 const NODES: usize = 100_000;
 
@@ -54,8 +54,7 @@ fn a_hundred_thousand_nodes_are_built_asked_for_changed_and_dropped() {
             ("cuGraphRemoveDependencies", 1),
         ]);
         // And one by one.
-        let ((), cost) =
-            count(|| along.iter().for_each(|(from, to, _)| graph.add_edge(from, to).unwrap()));
+        let ((), cost) = count(|| along.iter().for_each(|(from, to, _)| graph.add_edge(from, to).unwrap()));
         cost.assert_calls(&[("cuGraphAddDependencies", NODES as u64 - 1)]);
         // A cycle through all of it.
         let (cycle, cost) = count(|| graph.add_edge(&nodes[NODES - 1], &nodes[0]));
@@ -68,13 +67,13 @@ fn a_hundred_thousand_nodes_are_built_asked_for_changed_and_dropped() {
         let (removed, cost) = count(|| graph.remove_nodes(&half));
         removed.unwrap();
         cost.assert_calls(&[("cuGraphDestroyNode", NODES as u64 / 2)]);
-        let ((), cost) =
-            count(|| nodes[NODES / 4..NODES / 2].iter().for_each(|node| node.remove().unwrap()));
+        let ((), cost) = count(|| nodes[NODES / 4..NODES / 2].iter().for_each(|node| node.remove().unwrap()));
         cost.assert_calls(&[("cuGraphDestroyNode", NODES as u64 / 4)]);
         assert_eq!(graph.len(), Ok(NODES / 4));
         drop((along, away, half));
         let ((), cost) = count(|| drop((nodes, graph)));
-        cost.assert_calls(&[("cuGraphDestroy", 1)]);
+        assert_eq!(cost.calls("cuGraphDestroy"), 1, "{cost}");
+        assert!(cost.total() <= 3, "{cost}");
         assert_eq!(live().since(&before).of(Kind::Graph), 0);
     });
 }
@@ -102,6 +101,18 @@ fn a_long_chain_in_reverse_is_linear() {
             assert_eq!(graph.edges().unwrap().len(), LONG - 1);
             let closed = graph.add_edge(&nodes[0], &nodes[LONG - 1]);
             assert!(matches!(closed, Err(Error::Cycle { path }) if path.len() == LONG));
+        }
+    });
+}
+
+/// Prints what a node costs in graphs of 1 000, 10 000 and 100 000; to be asked for, in a build with optimisation.
+#[test]
+#[ignore = "a measurement"]
+fn times_for_each_node() {
+    let context = setup();
+    no_leaks(|| {
+        for nodes in [1_000, 1_000, 10_000, NODES] {
+            println!("{}", scale(&context, nodes).unwrap());
         }
     });
 }

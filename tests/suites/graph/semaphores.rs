@@ -16,7 +16,7 @@ use crate::drawn::Drawn;
 /// The other side of a semaphore.
 enum Outside {
     Soft(control::ExternalSemaphore),
-    Vulkan(VulkanSemaphore),
+    Vulkan(Box<VulkanSemaphore>),
 }
 
 impl Outside {
@@ -25,7 +25,7 @@ impl Outside {
             return Ok(Self::Soft(control::ExternalSemaphore::new().unwrap()));
         }
         let uuid = context.device().uuid().unwrap();
-        VulkanSemaphore::new(uuid, kind == SemaphoreKind::Timeline).map(Self::Vulkan)
+        VulkanSemaphore::new(uuid, kind == SemaphoreKind::Timeline).map(|made| Self::Vulkan(Box::new(made)))
     }
 
     fn import(&self, context: &Context, kind: SemaphoreKind) -> ExternalSemaphore {
@@ -73,7 +73,9 @@ fn seen(raw_node: cuda_sys::CUgraphNode, kind: NodeKind) -> Vec<(CUexternalSemap
     if kind == NodeKind::SemaphoreSignal {
         let mut params = CUDA_EXT_SEM_SIGNAL_NODE_PARAMS::default();
         // SAFETY: a live node of that type.
-        raw::ok(unsafe { raw::driver().cuGraphExternalSemaphoresSignalNodeGetParams(raw_node, &raw mut params) });
+        raw::ok(unsafe {
+            raw::driver().cuGraphExternalSemaphoresSignalNodeGetParams(raw_node, &raw mut params)
+        });
         let count = params.numExtSems as usize;
         // SAFETY: the node's own arrays of that length.
         let (semaphores, params) = unsafe {
@@ -82,7 +84,11 @@ fn seen(raw_node: cuda_sys::CUgraphNode, kind: NodeKind) -> Vec<(CUexternalSemap
                 core::slice::from_raw_parts(params.paramsArray, count),
             )
         };
-        return semaphores.iter().zip(params).map(|(raw, params)| (*raw, params.params.fence.value)).collect();
+        return semaphores
+            .iter()
+            .zip(params)
+            .map(|(raw, params)| (*raw, params.params.fence.value))
+            .collect();
     }
     let mut params = CUDA_EXT_SEM_WAIT_NODE_PARAMS::default();
     // SAFETY: as above.
@@ -246,10 +252,12 @@ fn what_is_no_semaphore_is_not_imported() {
     no_leaks(|| {
         let file = std::fs::File::open("/dev/null").unwrap();
         // SAFETY: the driver refuses it.
-        let imported =
-            unsafe { ExternalSemaphore::import(&context, SemaphoreKind::Timeline, file.into()) };
+        let imported = unsafe { ExternalSemaphore::import(&context, SemaphoreKind::Timeline, file.into()) };
         let error = imported.unwrap_err();
-        assert!(matches!(error, HandleError::Driver { call: Call::cuImportExternalSemaphore, .. }), "{error:?}");
+        assert!(
+            matches!(error, HandleError::Driver { call: Call::cuImportExternalSemaphore, .. }),
+            "{error:?}"
+        );
     });
 }
 

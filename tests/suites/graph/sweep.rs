@@ -51,7 +51,13 @@ fn copies_and_fills_of_every_shape() {
         let part = fill.then().fill_2d(&from, 4, [2, 4], 2)?;
         let copy = part.then().copy_2d(flat)?;
         let back = copy.then().copy_to_host(&to, &host)?;
-        let cuboid = back.then().copy_3d(Copy3d { depth: 2, height: 2, source_rows: 2, destination_rows: 2, ..flat.layer() })?;
+        let cuboid = back.then().copy_3d(Copy3d {
+            depth: 2,
+            height: 2,
+            source_rows: 2,
+            destination_rows: 2,
+            ..flat.layer()
+        })?;
         // SAFETY: the owners keep the memory.
         unsafe {
             let source = RawMemory::at(from.address()).keep(&from);
@@ -130,7 +136,9 @@ fn lending_and_adopting() {
         child.embedded()?.lend()?;
         let raw = graph.lend()?;
         // SAFETY: the graphs live as long as their handles.
-        let (known, adopted) = unsafe { (cuda_graph::Graph::from_raw(&context, raw)?, cuda_graph::Graph::from_raw(&context, foreign)?) };
+        let (known, adopted) = unsafe {
+            (cuda_graph::Graph::from_raw(&context, raw)?, cuda_graph::Graph::from_raw(&context, foreign)?)
+        };
         assert_eq!(known, graph);
         adopted.children()?.remove(0).embedded()?.refresh()?;
         graph.root().child(&adopted)?;
@@ -148,11 +156,13 @@ fn batches_of_memory_operations() {
     let context = setup();
     let (home, other) = (used_stream(&context), used_stream(&context));
     let cases = sweep("batches", || -> Result<(), Error> {
-        let flags = home.zeros::<u32>(4)?;
+        let flags = context.alloc_blocking::<u32>(4)?;
+        home.fill(&flags, 0)?;
         let (mut first, mut second) = (Batch::new(), Batch::new());
         first.write(&flags, 0, 1)?.wait(&flags, 0, Compare::Equal, 1)?;
         second.write(&flags, 1, 2)?.barrier(BarrierScope::System);
         let graph = context.graph()?;
+        other.wait_for(&home)?;
         let node = graph.root().batch(&first)?;
         node.then().batch(&first)?;
         node.set(&second)?;
@@ -196,4 +206,35 @@ fn semaphores_of_other_interfaces() {
         Ok(())
     });
     assert!(cases >= 40, "{cases}");
+}
+
+#[test]
+fn changing_nodes_and_edges() {
+    let context = setup();
+    let increment = kernel(&context, "increment");
+    let stream = used_stream(&context);
+    let cases = sweep("changing nodes and edges", || -> Result<(), Error> {
+        use cuda_graph::EdgeKind::{Full, Programmatic};
+        let graph = context.graph()?;
+        let buffer = stream.zeros::<u32>(8)?;
+        let launch = |frontier: cuda_graph::Frontier<'_>| {
+            // SAFETY: the arguments are the kernel's, and the count is the buffer's.
+            unsafe { frontier.launch_untyped(&increment, per(8, 8).priority(-1), params![&buffer, 8_u32]) }
+        };
+        let [a, b, c] = [launch(graph.root())?, launch(graph.root())?, launch(graph.root())?];
+        // Against the order of the nodes.
+        graph.add_edges(&[(&c, &b, Full), (&b, &a, Programmatic)])?;
+        let between = launch(graph.between(&c, &b)?)?;
+        let first = launch(graph.root().before([&*c])?)?;
+        graph.set_edge_kind(&c, &between, Programmatic)?;
+        a.set_predecessors(&[&c, &between])?;
+        b.set_out_edges(&[(&a, Programmatic)])?;
+        assert_eq!((graph.edges()?.len(), a.in_edges()?.len(), c.successors()?.len()), (6, 3, 2));
+        between.remove_bridging()?;
+        graph.remove_edges(&[(&first, &c), (&c, &a)])?;
+        graph.remove_nodes(&[&a, &b])?;
+        assert_eq!(graph.len()?, 2);
+        Ok(())
+    });
+    assert!(cases >= 60, "{cases}");
 }

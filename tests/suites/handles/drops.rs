@@ -2,7 +2,7 @@ use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use cuda_handles::{Buffer, Context, Stream, reaper};
+use cuda_handles::{Buffer, Context, GraphHandle, Stream, UserObject, reaper};
 use cuda_sys::{CUresult, Call};
 use cuda_tests::{
     Gate, Kind, SOON, alone, count, fail, in_callback, kernel, live, no_leaks, raw, settle, setup, until,
@@ -264,5 +264,61 @@ fn libraries_are_unloaded_by_drain_alone() {
         assert!(done >= 1);
         assert_eq!(cost.calls_anywhere("cuLibraryUnload"), 1, "{cost}");
         assert_eq!(live().of(Kind::Library), before - 1);
+    });
+}
+
+unsafe extern "C" fn nothing(_: *mut core::ffi::c_void) {}
+
+/// What a small call that host functions may not make answers in one.
+fn inside(stream: &Stream, work: impl FnOnce() + Send + 'static) -> [CUresult; 2] {
+    let ask = || {
+        let mut current = core::ptr::null_mut();
+        // SAFETY: the out pointer is valid.
+        unsafe { raw::driver().cuCtxGetCurrent(&raw mut current) }
+    };
+    let (answer, answered) = channel();
+    in_callback(stream, move || {
+        let before = ask();
+        work();
+        let _ = answer.send([before, ask()]);
+    });
+    answered.recv_timeout(SOON).unwrap()
+}
+
+#[test]
+fn a_destructor_that_runs_in_a_host_function_lifts_what_is_not_permitted() {
+    alone!();
+    let context = setup();
+    let stream = context.stream().unwrap();
+    let mut object = core::ptr::null_mut();
+    // SAFETY: the out pointer is valid and the destructor touches nothing.
+    raw::ok(unsafe {
+        raw::driver().cuUserObjectCreate(&raw mut object, core::ptr::null_mut(), Some(nothing), 1, 1)
+    });
+    let object = object.expose_provenance();
+    let answers = inside(&stream, move || {
+        // SAFETY: the one reference there is.
+        raw::ok(unsafe {
+            raw::driver().cuUserObjectRelease(core::ptr::with_exposed_provenance_mut(object), 1)
+        });
+    });
+    assert_eq!(answers, [CUresult::CUDA_ERROR_NOT_PERMITTED, CUresult::CUDA_SUCCESS]);
+    assert_eq!(inside(&stream, || ()), [CUresult::CUDA_SUCCESS; 2], "for good");
+}
+
+#[test]
+fn what_may_run_destructors_is_not_ended_in_a_host_function() {
+    alone!();
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let object = UserObject::new(&context, Box::new(())).unwrap();
+        let (lone, graph) =
+            (UserObject::new(&context, Box::new(())).unwrap(), GraphHandle::create(&context).unwrap());
+        object.retain_on(&graph).unwrap();
+        drop(object);
+        let answers = inside(&stream, move || drop((lone, graph)));
+        assert_eq!(answers, [CUresult::CUDA_ERROR_NOT_PERMITTED; 2]);
+        assert!(until(SOON, || reaper::pending() == 0), "the reaper ends them");
     });
 }

@@ -268,7 +268,7 @@ fn foreign(things: &Things) -> Result<Buffer<u32>, Refusal> {
 
 fn batch(things: &Things) -> Result<Batch, Refusal> {
     let mut batch = Batch::new();
-    batch.write(&things.buffer, 0, 1_u32)?;
+    batch.write(&things.plain, 0, 1_u32)?;
     Ok(batch)
 }
 
@@ -309,7 +309,7 @@ fn copies() -> Vec<Row> {
         row("Batch::check", PURE, |things| Ok(batch(things)?.check(&things.context)?)),
         row("Batch::check that asks the device", DEVICE, |things| {
             let mut batch = Batch::new();
-            batch.wait(&things.buffer, 0, Compare::Nor, 1_u32)?;
+            batch.wait(&things.plain, 0, Compare::Nor, 1_u32)?;
             Ok(batch.check(&things.context)?)
         }),
         row("Stream::batch", CALLS, |things| Ok(things.home.batch(&batch(things)?)?)),

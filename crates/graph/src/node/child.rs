@@ -1,6 +1,8 @@
 //! Nodes that run a graph of their own.
 
-use cuda_sys::{CUgraph, CUgraphChildGraphNodeOwnership, CUgraphNode, CUgraphNodeParams, CUgraphNodeType, Call};
+use cuda_sys::{
+    CUgraph, CUgraphChildGraphNodeOwnership, CUgraphNode, CUgraphNodeParams, CUgraphNodeType, Call,
+};
 
 use super::handle::{Node, blank, typed};
 use crate::copy::{Copied, Twins};

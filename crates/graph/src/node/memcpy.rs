@@ -220,8 +220,10 @@ impl Frontier<'_> {
         self.add_copy(boxed(self.graph().context(), copy)?)
     }
 
-    /// Adds a node that copies memory of one context to memory of another, of the same length. One of the two is the graph's. The other one's
-    /// streams have to wait for the stream of the launch before they use the memory.
+    /// Adds a node that copies memory of one context to memory of another, of the same length. One of the two is the graph's. What the other
+    /// one's streams do with the memory before and after a launch has to be put in order with it, by [`Stream::wait_for`].
+    ///
+    /// [`Stream::wait_for`]: cuda_handles::Stream::wait_for
     ///
     /// Stands on `cuGraphAddNode`, CUDA 12.2.
     ///
@@ -290,8 +292,7 @@ fn prepared(
 
 fn peer<T>(context: &Context, source: Slice<'_, T>, destination: Slice<'_, T>) -> Result<Prepared> {
     let (from, to) = (source.allocation(), destination.allocation());
-    let mut layout =
-        CopyLayout::linear(source, destination)?.ok_or(Error::NoElements { what: "memcpy" })?;
+    let mut layout = CopyLayout::linear(source, destination)?.ok_or(Error::NoElements { what: "memcpy" })?;
     let is_elsewhere = |memory: &Allocation| context.ensure_same(memory.context(), "").is_err();
     if is_elsewhere(from) {
         context.ensure_same(to.context(), "the memory on either side of a copy between devices")?;

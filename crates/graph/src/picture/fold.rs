@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::picture::drawing::{DrawnEdgeKind, Drawing};
+use crate::picture::drawing::{Drawing, DrawnEdgeKind};
 
 /// Fewer branches than this stay as they are, however wide.
 const FEWEST: usize = 6;
@@ -94,7 +94,9 @@ impl<'d> Neighbours<'d> {
     /// The longest chains; a closed one is none.
     fn chains(&self) -> Vec<Vec<usize>> {
         let heads = (0..self.out.len()).filter(|node| !self.is_in_chain(*node));
-        heads.map(|head| core::iter::successors(Some(head), |node| self.next_in_chain(*node)).collect()).collect()
+        heads
+            .map(|head| core::iter::successors(Some(head), |node| self.next_in_chain(*node)).collect())
+            .collect()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Where everything of a drawing goes.
 
-use crate::picture::drawing::{DrawnEdgeKind, DrawnNode, Drawing};
+use crate::picture::drawing::{Drawing, DrawnEdgeKind, DrawnNode};
 use crate::picture::face::{BAR, Face, PAD};
 use crate::picture::fold::{Block, Folded, Unit, fold};
 use crate::picture::place::{ASPECT, GAP, Input, place};
@@ -116,7 +116,8 @@ pub(crate) fn lay_out(drawing: &Drawing) -> Result<Sheet, TooLarge> {
         };
         piece.put(corner, &mut sheet, &mut rects);
     }
-    sheet.boxes = boxes.into_iter().zip(rects).filter_map(|(node, rect)| Some(node.moved_to(rect?))).collect();
+    sheet.boxes =
+        boxes.into_iter().zip(rects).filter_map(|(node, rect)| Some(node.moved_to(rect?))).collect();
     for (edge, route) in folded.edges.into_iter().zip(laid.edges) {
         let points = route.points.iter().map(|point| Point { x: point.x - left, y: point.y - top }).collect();
         sheet.routes.push(Route { points, kind: edge.kind, ends: edge.ends, count: edge.count });
@@ -149,26 +150,29 @@ impl Piece {
     /// Branches in rows from left to right.
     fn of_block(block: &Block, boxes: &[NodeBox], folded: &Folded) -> Self {
         let rect = |node: &usize| boxes[*node].rect;
-        let widths: Vec<f64> =
-            block.branches.iter().map(|branch| branch.iter().map(|node| rect(node).width).fold(0.0, f64::max)).collect();
+        let widths: Vec<f64> = block
+            .branches
+            .iter()
+            .map(|branch| branch.iter().map(|node| rect(node).width).fold(0.0, f64::max))
+            .collect();
         let heights: Vec<f64> = block
             .branches
             .iter()
             .map(|branch| branch.iter().map(|node| rect(node).height + STEP).sum::<f64>() - STEP)
             .collect();
-        let area: f64 = widths.iter().zip(&heights).map(|(width, height)| (width + GAP) * (height + GAP)).sum();
+        let area: f64 =
+            widths.iter().zip(&heights).map(|(width, height)| (width + GAP) * (height + GAP)).sum();
         let target = (area * ASPECT).sqrt();
         let mean = widths.iter().map(|width| width + GAP).sum::<f64>() / widths.len() as f64;
         let per_row = ((target / mean).round() as usize).clamp(1, widths.len());
         // The last row is not to be much shorter than the others.
         let per_row = widths.len().div_ceil(widths.len().div_ceil(per_row));
-        let column = |place: usize| {
-            widths.iter().skip(place).step_by(per_row).copied().fold(0.0, f64::max)
-        };
+        let column = |place: usize| widths.iter().skip(place).step_by(per_row).copied().fold(0.0, f64::max);
         let columns: Vec<f64> = (0..per_row).map(column).collect();
         let are_single = block.branches.iter().all(|branch| branch.len() == 1);
         let (kind, row_gap) = if are_single { ("nodes", GAP) } else { ("branches", ROW_GAP) };
-        let caption = block.is_tied.then(|| format!("{} {kind}, each between the same nodes", block.branches.len()));
+        let caption =
+            block.is_tied.then(|| format!("{} {kind}, each between the same nodes", block.branches.len()));
         let (pad, head) = if block.is_tied { (FRAME_PAD, CAPTION) } else { (0.0, 0.0) };
 
         let mut piece = Self { width: 0.0, height: 0.0, inside: Vec::new(), routes: Vec::new(), caption };
@@ -236,7 +240,8 @@ impl Sheet {
 impl NodeBox {
     fn moved_to(mut self, rect: Rect) -> Self {
         for child in &mut self.children {
-            for (x, y) in [(&mut child.rect.x, &mut child.rect.y), (&mut child.origin.x, &mut child.origin.y)] {
+            for (x, y) in [(&mut child.rect.x, &mut child.rect.y), (&mut child.origin.x, &mut child.origin.y)]
+            {
                 *x += rect.x;
                 *y += rect.y;
             }

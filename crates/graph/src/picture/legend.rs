@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::picture::drawing::{DrawnEdgeKind, DrawnKind, Drawing};
+use crate::picture::drawing::{Drawing, DrawnEdgeKind, DrawnKind};
 use crate::picture::layout::Sheet;
 use crate::picture::text::{shortened, width};
 
@@ -87,7 +87,8 @@ impl Legend {
             let words = format!("{kind} {plural} × {count}");
             (Sample::Edge(kind), words)
         });
-        let frame = counts.has_frames.then(|| (Sample::Frame, "an edge here stands for one per branch".to_owned()));
+        let frame =
+            counts.has_frames.then(|| (Sample::Frame, "an edge here stands for one per branch".to_owned()));
         let mut legend = Self::default();
         let (mut x, mut y) = (0.0, 0.0);
         for (sample, words) in kinds.chain(edges).chain(frame) {

@@ -3,6 +3,7 @@
 mod collect;
 mod dot;
 mod drawing;
+mod dump;
 mod style;
 
 #[cfg(feature = "svg")]
@@ -22,6 +23,12 @@ mod text;
 #[cfg(feature = "svg")]
 mod xml;
 
+#[cfg(feature = "svg")]
+#[cfg(test)]
+mod tests;
+
+pub use dump::DebugDotFlags;
+
 use crate::error::Result;
 use crate::graph::Graph;
 
@@ -39,7 +46,6 @@ impl Graph {
     ///
     /// # Errors
     /// What the driver answers.
-    #[doc(alias = "cuGraphDebugDotPrint")]
     pub fn to_dot(&self) -> Result<String> {
         let drawing = collect::collect(&mut self.enter()?)?;
         Ok(dot::Dot(&drawing).to_string())
@@ -68,10 +74,10 @@ impl Graph {
     /// [`Error::PictureTooLarge`](crate::Error::PictureTooLarge) above 20 000 boxes, 40 000 edges, or 60 000 crossings of rows by edges, in one graph
     /// of the hierarchy; and what the driver answers.
     #[cfg(feature = "svg")]
-    #[doc(alias = "cuGraphDebugDotPrint")]
     pub fn to_svg(&self) -> Result<String> {
         // The lock is given back before the layout.
         let drawing = collect::collect(&mut self.enter()?)?;
-        svg::svg(&drawing).map_err(|layout::TooLarge { nodes, edges }| crate::Error::PictureTooLarge { nodes, edges })
+        svg::svg(&drawing)
+            .map_err(|layout::TooLarge { nodes, edges }| crate::Error::PictureTooLarge { nodes, edges })
     }
 }

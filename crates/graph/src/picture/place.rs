@@ -1,12 +1,14 @@
 //! The call of the layout library: boxes and edges in, places and routes out.
 
 use graphlay::{
-    BranchStyle, CrossPlacement, Direction, Effort, Graph, GraphBuilder, Layout, LayoutOptions, Limits, NodeId,
-    PortSides, Size,
+    BranchStyle, CrossPlacement, Direction, Effort, Graph, GraphBuilder, Layout, LayoutOptions, Limits,
+    NodeId, PortSides, Size,
 };
 
 /// Between boxes of a row.
 pub(crate) const GAP: f64 = 26.0;
+/// Between parallel stretches of edges, and so the least length of their ends.
+pub(crate) const LANE: f64 = 8.0;
 /// Width by height that pictures are brought to, where there is a choice.
 pub(crate) const ASPECT: f64 = 1.5;
 /// Wider than this, a picture is better laid out from left to right.
@@ -84,8 +86,7 @@ impl Input {
         options.spacing.port_gap = 14.0;
         options.spacing.isolated_gap = GAP / 2.0;
         options.spacing.isolated_max_columns = self.columns_of_isolated();
-        // The last stretch of an edge is as long as the head of its arrow.
-        options.routing.lane_gap = 10.0;
+        options.routing.lane_gap = LANE;
         options.routing.port_sides = PortSides::FacingOnly;
         options.coords.branch_style = BranchStyle::Free;
         options.wrap.viewport_aspect = ASPECT;

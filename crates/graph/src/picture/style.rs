@@ -46,7 +46,9 @@ pub(crate) fn edge_style(kind: &DrawnEdgeKind) -> EdgeStyle {
         DrawnEdgeKind::Full => ("full", "#333333", "", "solid"),
         DrawnEdgeKind::Programmatic => ("programmatic", "#d55e00", "8 4", "dashed"),
         DrawnEdgeKind::LaunchOrder => ("launch-order", "#0072b2", "2 4", "dotted"),
-        DrawnEdgeKind::ProgrammaticLaunchOrder => ("programmatic-launch-order", "#8a4f7d", "9 3 2 3", "dashed"),
+        DrawnEdgeKind::ProgrammaticLaunchOrder => {
+            ("programmatic-launch-order", "#8a4f7d", "9 3 2 3", "dashed")
+        }
         DrawnEdgeKind::Other(_) => ("other", "#7a7a00", "14 4", "dashed"),
     };
     EdgeStyle { class, colour, dashes, dot }

@@ -3,10 +3,13 @@
 use core::fmt::{self, Write};
 use std::collections::BTreeMap;
 
-use crate::picture::drawing::{DrawnEdgeKind, DrawnNode, Drawing};
+use crate::picture::drawing::{Drawing, DrawnEdgeKind, DrawnNode};
 use crate::picture::face::{BAR, Line, MARK_PAD};
-use crate::picture::layout::{CAPTION_SIZE, FRAME_PAD, NodeBox, Point, Rect, Route, Sheet, TooLarge, lay_out};
+use crate::picture::layout::{
+    CAPTION_SIZE, FRAME_PAD, NodeBox, Point, Rect, Route, Sheet, TooLarge, lay_out,
+};
 use crate::picture::legend::{Item, LEGEND_SIZE, Legend, SAMPLE_HEIGHT, SAMPLE_WIDTH, Sample};
+use crate::picture::place::LANE;
 use crate::picture::style::{box_style, edge_style};
 use crate::picture::text::{shortened, width};
 use crate::picture::xml::{Escaped, Number};
@@ -60,11 +63,7 @@ impl Picture<'_> {
     fn write(&self, out: &mut String) -> fmt::Result {
         let Self { drawing, sheet } = *self;
         let title = shortened(&drawing.title, LONGEST_TITLE);
-        let subtitle = format!(
-            "{}, {}",
-            counted(drawing.nodes.len(), "node"),
-            counted(sheet.routes.iter().map(|route| route.count).sum(), "edge")
-        );
+        let subtitle = subtitle(sheet);
         // In a large picture, which is seen from afar, title and legend are larger.
         let scale = (sheet.width.max(sheet.height) / MIDDLING).clamp(1.0, 2.5);
         let content = sheet.width.max(width(&title, TITLE_SIZE) * scale).max(NARROWEST);
@@ -76,13 +75,16 @@ impl Picture<'_> {
         let (w, h) = (Number(full_width.ceil()), Number(full_height.ceil()));
 
         writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
-        write!(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {w} {h}\" width=\"{w}\" height=\"{h}\" role=\"img\"")?;
+        write!(
+            out,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {w} {h}\" width=\"{w}\" height=\"{h}\" role=\"img\""
+        )?;
         writeln!(
             out,
             " font-family=\"ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, 'Liberation Mono', monospace\">"
         )?;
         writeln!(out, "<title>{}</title>", Escaped(&drawing.title))?;
-        writeln!(out, "<desc>A graph of {}.</desc>", Escaped(&subtitle))?;
+        writeln!(out, "<desc>{}</desc>", Escaped(&subtitle))?;
         writeln!(out, "<style>\n{SHEET_STYLE}</style>")?;
         self.write_arrows(out)?;
         writeln!(out, "<rect width=\"{w}\" height=\"{h}\" fill=\"#fff\"/>")?;
@@ -110,11 +112,30 @@ impl Picture<'_> {
         writeln!(out, "<defs>")?;
         for (class, colour) in styles {
             write!(out, "<marker id=\"cuda-graph-{class}\" viewBox=\"0 0 10 10\" refX=\"10\" refY=\"5\"")?;
-            write!(out, " markerWidth=\"8\" markerHeight=\"8\" markerUnits=\"userSpaceOnUse\" orient=\"auto\">")?;
+            write!(
+                out,
+                " markerWidth=\"{LANE}\" markerHeight=\"{LANE}\" markerUnits=\"userSpaceOnUse\" orient=\"auto\">"
+            )?;
             writeln!(out, "<path d=\"M0 1 10 5 0 9z\" fill=\"{colour}\"/></marker>")?;
         }
         writeln!(out, "</defs>")
     }
+}
+
+/// How much there is to see.
+fn subtitle(sheet: &Sheet) -> String {
+    let edges = sheet.routes.iter().map(|route| route.count).sum();
+    let mut text = format!("{}, {}", counted(sheet.boxes.len(), "node"), counted(edges, "edge"));
+    let all = nodes_in(sheet);
+    if all > sheet.boxes.len() {
+        text.push_str(&format!("; {}, with those inside of others", counted(all, "node")));
+    }
+    text
+}
+
+fn nodes_in(sheet: &Sheet) -> usize {
+    let inside = |node: &NodeBox| node.children.iter().map(|child| nodes_in(&child.sheet)).sum::<usize>();
+    sheet.boxes.iter().map(|node| 1 + inside(node)).sum()
 }
 
 fn counted(count: usize, what: &str) -> String {
@@ -155,7 +176,13 @@ fn write_caption(out: &mut String, caption: &str, corner: Point) -> fmt::Result 
 }
 
 fn write_route(out: &mut String, route: &Route, from: &str, to: &str) -> fmt::Result {
-    write!(out, "<g class=\"edge\"><title>{} → {}: {}", Escaped(from), Escaped(to), Escaped(&route.kind.to_string()))?;
+    write!(
+        out,
+        "<g class=\"edge\"><title>{} → {}: {}",
+        Escaped(from),
+        Escaped(to),
+        Escaped(&route.kind.to_string())
+    )?;
     if route.count > 1 {
         write!(out, " (one of {})", route.count)?;
     }
@@ -169,11 +196,22 @@ fn write_route(out: &mut String, route: &Route, from: &str, to: &str) -> fmt::Re
 fn write_path(out: &mut String, points: &[Point]) -> fmt::Result {
     let Some(first) = points.first() else { return Ok(()) };
     write!(out, "M{} {}", Number(first.x), Number(first.y))?;
-    for window in points.windows(3) {
+    for (number, window) in points.windows(3).enumerate() {
         if let &[before, corner, after] = window {
-            let (enter, leave) = (towards(corner, before), towards(corner, after));
+            let is_last = number + 3 == points.len();
+            // The head of the arrow has a straight line before it.
+            let room = if is_last { distance(corner, after) - LANE } else { distance(corner, after) / 2.0 };
+            let radius = CORNER.min(distance(before, corner) / 2.0).min(room).max(0.0);
+            let (enter, leave) = (towards(corner, before, radius), towards(corner, after, radius));
             write!(out, "L{} {}", Number(enter.x), Number(enter.y))?;
-            write!(out, "Q{} {} {} {}", Number(corner.x), Number(corner.y), Number(leave.x), Number(leave.y))?;
+            write!(
+                out,
+                "Q{} {} {} {}",
+                Number(corner.x),
+                Number(corner.y),
+                Number(leave.x),
+                Number(leave.y)
+            )?;
         }
     }
     match points {
@@ -182,12 +220,14 @@ fn write_path(out: &mut String, points: &[Point]) -> fmt::Result {
     }
 }
 
-/// From a corner towards another point, as far as it is rounded: at most half the way.
-fn towards(corner: Point, other: Point) -> Point {
-    let (dx, dy) = (other.x - corner.x, other.y - corner.y);
-    let length = dx.hypot(dy);
-    let part = if length > 0.0 { CORNER.min(length / 2.0) / length } else { 0.0 };
-    Point { x: corner.x + dx * part, y: corner.y + dy * part }
+fn distance(a: Point, b: Point) -> f64 {
+    (a.x - b.x).hypot(a.y - b.y)
+}
+
+/// The point at some distance from a corner, on the way to another point.
+fn towards(corner: Point, other: Point, radius: f64) -> Point {
+    let part = if radius > 0.0 { radius / distance(corner, other) } else { 0.0 };
+    Point { x: corner.x + (other.x - corner.x) * part, y: corner.y + (other.y - corner.y) * part }
 }
 
 fn write_box(out: &mut String, node: &DrawnNode, node_box: &NodeBox) -> fmt::Result {
@@ -195,10 +235,16 @@ fn write_box(out: &mut String, node: &DrawnNode, node_box: &NodeBox) -> fmt::Res
     let style = box_style(node.kind.family);
     writeln!(out, "<g class=\"node\"><title>{}</title>", Escaped(&tooltip(node)))?;
     let (fill, strong) = (style.fill, style.strong);
-    writeln!(out, "<rect class=\"box\" {} rx=\"4\" fill=\"{fill}\" stroke=\"{strong}\"/>", Placed(node_box.rect))?;
+    writeln!(
+        out,
+        "<rect class=\"box\" {} rx=\"4\" fill=\"{fill}\" stroke=\"{strong}\"/>",
+        Placed(node_box.rect)
+    )?;
     let bar = Rect { width: BAR, height, x, y };
     writeln!(out, "<rect {} rx=\"2\" fill=\"{strong}\"/>", Placed(bar))?;
-    for (line, class) in node_box.face.lines().iter().zip(["kind", "name"].into_iter().chain(core::iter::repeat("detail"))) {
+    for (line, class) in
+        node_box.face.lines().iter().zip(["kind", "name"].into_iter().chain(core::iter::repeat("detail")))
+    {
         write_line(out, line, class, x, y)?;
     }
     for mark in node_box.face.marks() {
@@ -245,7 +291,11 @@ fn write_legend(out: &mut String, legend: &Legend, origin: Point, scale: f64) ->
     for item in &legend.items {
         write_sample(out, item)?;
         let (x, y) = (Number(item.words_x()), Number(item.y + LEGEND_SIZE));
-        writeln!(out, "<text x=\"{x}\" y=\"{y}\" font-size=\"{LEGEND_SIZE}\">{}</text>", Escaped(&item.words))?;
+        writeln!(
+            out,
+            "<text x=\"{x}\" y=\"{y}\" font-size=\"{LEGEND_SIZE}\">{}</text>",
+            Escaped(&item.words)
+        )?;
     }
     writeln!(out, "</g>")
 }
@@ -255,13 +305,28 @@ fn write_sample(out: &mut String, item: &Item) -> fmt::Result {
     match &item.sample {
         Sample::Kind(kind) => {
             let style = box_style(kind.family);
-            writeln!(out, "<rect class=\"box\" {} rx=\"3\" fill=\"{}\" stroke=\"{}\"/>", Placed(rect), style.fill, style.strong)?;
-            writeln!(out, "<rect {} rx=\"2\" fill=\"{}\"/>", Placed(Rect { width: BAR, ..rect }), style.strong)
+            writeln!(
+                out,
+                "<rect class=\"box\" {} rx=\"3\" fill=\"{}\" stroke=\"{}\"/>",
+                Placed(rect),
+                style.fill,
+                style.strong
+            )?;
+            writeln!(
+                out,
+                "<rect {} rx=\"2\" fill=\"{}\"/>",
+                Placed(Rect { width: BAR, ..rect }),
+                style.strong
+            )
         }
         Sample::Edge(kind) => {
             let middle = Number(item.y + SAMPLE_HEIGHT / 2.0);
             let (left, right) = (Number(item.x), Number(item.x + SAMPLE_WIDTH));
-            writeln!(out, "<g class=\"edge\"><path d=\"M{left} {middle}L{right} {middle}\" {}/></g>", Stroke(kind))
+            writeln!(
+                out,
+                "<g class=\"edge\"><path d=\"M{left} {middle}L{right} {middle}\" {}/></g>",
+                Stroke(kind)
+            )
         }
         Sample::Frame => writeln!(out, "<rect class=\"frame\" {} rx=\"4\"/>", Placed(rect)),
     }

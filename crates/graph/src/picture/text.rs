@@ -34,7 +34,8 @@ pub(crate) fn width(line: &str, font_size: f64) -> f64 {
 /// The text in one line of at most `most` columns: without what would break lines or turn the direction of text, and if it is longer, without
 /// its middle.
 pub(crate) fn shortened(text: &str, most: usize) -> String {
-    let clean: String = text.chars().map(|character| if is_plain(character) { character } else { ' ' }).collect();
+    let clean: String =
+        text.chars().map(|character| if is_plain(character) { character } else { ' ' }).collect();
     let clean = clean.trim();
     if columns(clean) <= most {
         return clean.to_owned();

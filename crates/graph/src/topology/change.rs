@@ -62,8 +62,7 @@ impl Locked<'_> {
         if link.kind == EdgeKind::Full {
             return Ok(());
         }
-        let is_kernel =
-            |id| self.row(id).is_none_or(|row| matches!(row.detail.kind(), NodeKind::Kernel));
+        let is_kernel = |id| self.row(id).is_none_or(|row| matches!(row.detail.kind(), NodeKind::Kernel));
         if !is_kernel(link.from) || !is_kernel(link.to) {
             return Err(Error::EdgeKind { kind: link.kind, from: self.name(link.from) });
         }
@@ -108,9 +107,8 @@ impl Locked<'_> {
         let (driver, count) = (self.driver(), links.len());
         if data.is_empty() {
             // SAFETY: as for adding.
-            let result = unsafe {
-                driver.cuGraphRemoveDependencies(self.raw(), from.as_ptr(), to.as_ptr(), count)
-            };
+            let result =
+                unsafe { driver.cuGraphRemoveDependencies(self.raw(), from.as_ptr(), to.as_ptr(), count) };
             return self.answer(Call::cuGraphRemoveDependencies, result);
         }
         // SAFETY: as for adding.
@@ -140,7 +138,7 @@ impl Locked<'_> {
 
     /// Makes the edges what they were before a change that failed on its way, and says what is left of it, if something is.
     #[cold]
-    pub(crate) fn put_right(&self, cause: Error, removed: &[Link], added: &[Link]) -> Error {
+    pub(crate) fn put_right(&mut self, cause: Error, removed: &[Link], added: &[Link]) -> Error {
         // A lost context has no graphs to put right.
         if self.context().ensure_usable().is_err() {
             return cause;
@@ -150,6 +148,8 @@ impl Locked<'_> {
             self.link(&gone)
         });
         let Err(undo) = right else { return cause };
+        // The labels are those of the edges before.
+        let _ = self.adopt(self.place());
         // What cannot be asked any more may be so.
         let (gone, there) =
             self.left_of(removed, added).unwrap_or_else(|_| (removed.to_vec(), added.to_vec()));

@@ -128,9 +128,7 @@ impl Node {
             let mut locked = self.graph().enter()?;
             let id = locked.there(self)?;
             let raws = locked.neighbours(locked.raw_of(id)?, way)?;
-            raws.into_iter()
-                .map(|(raw, kind)| Ok((locked.known(raw)?, kind)))
-                .collect::<Result<Vec<_>>>()?
+            raws.into_iter().map(|(raw, kind)| Ok((locked.known(raw)?, kind))).collect::<Result<Vec<_>>>()?
         };
         Ok(known.into_iter().map(|(known, kind)| (self.graph().node(known), kind)).collect())
     }
@@ -141,11 +139,6 @@ impl Locked<'_> {
         let index = self.index(raw)?;
         let known = self.at(index).and_then(|row| Some((self.id(index)?, row.detail.kind())));
         known.ok_or(Error::UnknownNode { raw: raw.addr() })
-    }
-
-    /// The edges of the graph without their kinds.
-    pub(crate) fn raw_edges(&self) -> Result<Vec<(CUgraphNode, CUgraphNode)>> {
-        Ok(self.raw_edges_of(self.raw())?.into_iter().map(|(from, to, _)| (from, to)).collect())
     }
 
     /// The edges of a graph of the hierarchy, or of one that nobody else knows; live.

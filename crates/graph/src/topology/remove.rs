@@ -22,7 +22,7 @@ impl Graph {
     ///
     /// # Errors
     /// A node of another graph or a removed one; or what the driver answers, which removes no nodes of a graph with memory nodes. The graph is
-    /// unchanged then, unless some were removed before one failed: then [`Error::HalfDone`] names them.
+    /// unchanged then, unless some were removed before one failed: then [`Error::HalfDone`](crate::Error::HalfDone) names them.
     #[doc(alias = "cuGraphDestroyNode")]
     pub fn remove_nodes(&self, nodes: &[&Node]) -> Result<()> {
         nodes.iter().try_for_each(|node| self.own(node))?;
@@ -41,7 +41,8 @@ impl Graph {
                 Ok(rows) => taken.push(rows),
                 Err(error) if place == 0 => return Err(error),
                 Err(error) => {
-                    let own = ids[..place].iter().zip(&taken).filter_map(|(id, rows)| Some((id, rows.first()?)));
+                    let own =
+                        ids[..place].iter().zip(&taken).filter_map(|(id, rows)| Some((id, rows.first()?)));
                     let removed = own.map(|(id, row)| format!("node `{}` is removed", row.display_name(*id)));
                     return Err(HalfDone::error(error, None, removed.collect()));
                 }
@@ -77,7 +78,7 @@ impl Node {
     ///
     /// # Errors
     /// It is removed already, or what the driver answers, which removes neither edges nor nodes of a graph with memory nodes. The graph is
-    /// unchanged then, but for [`Error::HalfDone`]. (If edges had to be taken away and added again meanwhile, their order may be another.)
+    /// unchanged then, but for [`Error::HalfDone`](crate::Error::HalfDone). (If edges had to be taken away and added again meanwhile, their order may be another.)
     #[doc(alias = "cuGraphDestroyNode")]
     pub fn remove_bridging(&self) -> Result<()> {
         // The rows with their owners come out of the lock before they are dropped.
@@ -94,17 +95,18 @@ impl Locked<'_> {
         if entering.is_empty() || leaving.is_empty() {
             return self.destroy(id);
         }
-        let bridges: Vec<Ends> = leaving
-            .iter()
-            .flat_map(|after| entering.iter().map(|before| (before.from, after.to)))
-            .collect();
+        let bridges: Vec<Ends> =
+            leaving.iter().flat_map(|after| entering.iter().map(|before| (before.from, after.to))).collect();
         let there = self.kinds_of(&bridges)?;
         let new = bridges.iter().zip(there).filter(|(_, kind)| kind.is_none());
         let link = |(from, to)| Link { from, to, kind: EdgeKind::Full };
         let new: Vec<Link> = new.map(|(ends, _)| link(*ends)).collect();
         // Edges first: where the driver refuses that, as in a graph with memory nodes, nothing has been done.
         self.change(&entering, &new)?;
-        self.destroy(id).map_err(|error| self.put_right(error, &entering, &new))
+        match self.destroy(id) {
+            Ok(taken) => Ok(taken),
+            Err(error) => Err(self.put_right(error, &entering, &new)),
+        }
     }
 
     /// A node's edges.

@@ -19,6 +19,19 @@ pub enum MemoryKind {
     Imported,
 }
 
+impl core::fmt::Display for MemoryKind {
+    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        formatter.write_str(match self {
+            Self::Pooled => "pooled",
+            Self::Plain => "plain",
+            Self::Pinned => "pinned",
+            Self::Managed => "managed",
+            Self::Foreign => "foreign",
+            Self::Imported => "imported",
+        })
+    }
+}
+
 impl MemoryKind {
     /// Whether the driver's copy calls take its address for one of the device whatever they are told.
     pub(super) fn is_of_device(self) -> bool {

@@ -7,7 +7,7 @@ mod element;
 mod fill;
 mod foreign;
 mod host;
-mod kind;
+pub(crate) mod kind;
 mod layout;
 mod peer;
 mod pitched;

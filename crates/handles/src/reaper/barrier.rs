@@ -60,6 +60,7 @@ mod system {
 
 #[cfg(windows)]
 mod system {
+    // The signature is that of the system.
     #[link(name = "kernel32")]
     unsafe extern "system" {
         safe fn FlushProcessWriteBuffers();

@@ -41,5 +41,5 @@ pub(crate) use queue::{
 };
 pub(crate) use raw_stream::{RawStream, create_event};
 pub(crate) use spare::{HostBlock, HostKind, give, kept, take};
-pub(crate) use turns::Shared;
+pub(crate) use turns::{CAPTURED, Shared};
 pub(crate) use worker::{free_pending, start as start_thread, wait_for_frees};

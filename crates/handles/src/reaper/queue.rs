@@ -13,6 +13,7 @@ use cuda_sys::{
 };
 
 use super::list::{List, Node};
+use crate::callback;
 use crate::capture_mode;
 use crate::context::Context;
 use crate::error::Error;
@@ -177,7 +178,10 @@ pub(crate) fn try_destroy(doomed: Doomed) -> Result<(), Doomed> {
     if !may_call(context) {
         return Ok(());
     }
-    let (call, code) = call_destroy(context.driver(), doomed.object);
+    let (call, code) = match doomed.object.may_run_destructors() && callback::is_inside() {
+        true => return Err(doomed),
+        false => call_destroy(context.driver(), doomed.object),
+    };
     if code == CUresult::CUDA_ERROR_NOT_PERMITTED {
         return Err(doomed);
     }
@@ -185,6 +189,14 @@ pub(crate) fn try_destroy(doomed: Doomed) -> Result<(), Doomed> {
         report(what(doomed.object), error);
     }
     Ok(())
+}
+
+impl Object {
+    /// Whether its end can be that of user objects. The driver permits it inside a host function, but once it has run a destructor there, it
+    /// permits everything on that thread for good, calls that wait for ever included.
+    fn may_run_destructors(&self) -> bool {
+        matches!(self, Self::Graph(_) | Self::GraphExec(_) | Self::Share(_))
+    }
 }
 
 fn call_destroy(driver: &'static Driver, object: Object) -> (Call, CUresult) {

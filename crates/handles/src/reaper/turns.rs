@@ -276,19 +276,22 @@ mod tests {
         assert!(blocks.len() < 100, "{} blocks for 200 threads", blocks.len());
     }
 
-    struct Count(core::cell::UnsafeCell<u64>);
-    // SAFETY: it is read and written with a turn alone, or read with a shared one.
-    unsafe impl Sync for Count {}
+    /// Two numbers that are equal whenever nobody has a turn to change. Atomics, so that a failure is one of the test alone; relaxed, so that all
+    /// order is that of the turns.
+    #[derive(Default)]
+    struct Twins([AtomicU64; 2]);
 
-    impl Count {
-        fn add(&self, _alone: Alone<'_>) {
-            // SAFETY: alone.
-            unsafe { *self.0.get() += 1 };
+    impl Twins {
+        fn get(&self) -> [u64; 2] {
+            [0, 1].map(|index| self.0[index].load(Ordering::Relaxed))
         }
 
-        fn read(&self, _turn: &Shared<'_>) -> u64 {
-            // SAFETY: nobody changes it meanwhile.
-            unsafe { *self.0.get() }
+        /// Takes a moment, so that a user who is there at the same time notices.
+        fn add_one(&self, _alone: Alone<'_>) {
+            let [before, _] = self.get();
+            self.0[0].store(before + 1, Ordering::Relaxed);
+            (0..8).for_each(|_| spin_loop());
+            self.0[1].store(before + 1, Ordering::Relaxed);
         }
     }
 
@@ -305,24 +308,25 @@ mod tests {
     fn nothing_is_lost_under_contention() {
         const CHANGES: u64 = 500;
         for ways in [[WAYS[0], WAYS[0]], [WAYS[1], WAYS[1]], WAYS] {
-            let (turns, count) = (turns(), Count(core::cell::UnsafeCell::new(0)));
+            let (turns, twins) = (turns(), Twins::default());
             std::thread::scope(|scope| {
                 for way in ways {
-                    scope.spawn(|| (0..CHANGES).for_each(|_| count.add(patiently(&turns))));
-                    let (turns, count) = (&turns, &count);
+                    scope.spawn(|| (0..CHANGES).for_each(|_| twins.add_one(patiently(&turns))));
+                    let (turns, twins) = (&turns, &twins);
                     // Users that never pause keep nobody off.
                     scope.spawn(move || {
                         let mut seen = 0;
                         while seen < 2 * CHANGES {
-                            let turn = turns.share(way());
-                            let now = count.read(&turn);
-                            assert!(now >= seen && now == count.read(&turn));
-                            seen = now;
+                            let _turn = turns.share(way());
+                            let [first, second] = twins.get();
+                            assert!(first == second && first >= seen, "{first} and {second} after {seen}");
+                            assert_eq!(twins.get(), [first, second]);
+                            seen = first;
                         }
                     });
                 }
             });
-            assert_eq!(count.0.into_inner(), 2 * CHANGES);
+            assert_eq!(twins.get(), [2 * CHANGES; 2]);
         }
     }
 }

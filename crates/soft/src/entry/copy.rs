@@ -116,7 +116,10 @@ pub(super) unsafe fn shaped(raw: &CUDA_MEMCPY3D_v2, stream: Option<CUstream>) ->
         Some(raw) => stream::get(number(raw))?,
         None => stream::get(0)?,
     };
-    let copy = copy::parse(raw, Promised::No)?;
+    // Captured, memory counts that the graph will have; a copy of nothing is the same nothing anywhere.
+    let nothing = [raw.WidthInBytes, raw.Height, raw.Depth].contains(&0);
+    let promised = if !nothing && capture::is_captured(&on)? { Promised::Yes } else { Promised::No };
+    let copy = copy::parse(raw, promised)?;
     // SAFETY: the caller's promise.
     unsafe { enqueue(copy, &on, stream.is_none()) }
 }

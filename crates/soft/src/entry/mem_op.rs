@@ -33,6 +33,7 @@ fn enqueue(h_stream: CUstream, ops: impl FnOnce() -> Answer<Box<[MemOp]>>) -> An
         let node = BatchNode { ops, context: stream.context.handle };
         return capture::add(&stream, Task::Batch(node.into()), false).map(drop);
     }
+    mem_op::ensure_reachable(&ops)?;
     let device = stream.context.device;
     stream.push(move || mem_op::run_all(&ops, device));
     Ok(())

@@ -56,7 +56,7 @@ entries! {
             return Err(INVALID_VALUE);
         }
         if let Some(destructor) = user_object::release(number(object), count) {
-            destructor.call();
+            destructor.destruct();
         }
         Ok(())
     }
@@ -86,7 +86,7 @@ entries! {
             user_object::release(number(object), count)
         };
         if let Some(destructor) = destructor {
-            destructor.call();
+            destructor.destruct();
         }
         Ok(())
     }

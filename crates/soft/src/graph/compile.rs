@@ -37,9 +37,10 @@ impl Graphs {
     fn level(&self, graph: u64, steps: &mut Vec<Step>) -> Result<Level, Failure> {
         let nodes = self.nodes_of(graph).map_err(|_| Failure::Gone)?;
         let mut index_of = HashMap::with_capacity(nodes.len());
-        let mut level = Level { created: Vec::with_capacity(nodes.len()), order: Vec::new() };
+        let mut level = Level { created: Vec::with_capacity(nodes.len()), ..Level::default() };
         for handle in &nodes {
             let work = self.work(*handle, steps)?;
+            level.waits |= work.waits();
             let node = self.node(*handle).map_err(|_| Failure::Gone)?;
             index_of.insert(*handle, steps.len());
             level.created.push(steps.len());

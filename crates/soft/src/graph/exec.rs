@@ -21,6 +21,7 @@ use crate::context;
 use crate::copy::Place;
 use crate::event;
 use crate::fault::{self, crash, hang};
+use crate::mem_op;
 use crate::stream::{Stream, Ticket};
 
 impl Graphs {
@@ -174,6 +175,7 @@ pub(crate) fn launch(handle: u64, stream: &Arc<Stream>) -> Answer {
                 }
                 Task::Signal(node) if !node.is_alive() => crash(SEMAPHORE_GONE),
                 Task::Wait(node) if !node.is_alive() => crash(SEMAPHORE_GONE),
+                Task::Batch(node) => mem_op::ensure_reachable(&node.ops)?,
                 Task::Copy(node) => {
                     // SAFETY: the interface demands that pageable memory of a node is valid at each launch.
                     if let Some(bytes) = unsafe { node.copy.stage() } {

@@ -18,6 +18,15 @@ pub(crate) enum Work {
 }
 
 impl Work {
+    /// Whether something in it may wait for what another branch or stream does.
+    pub(crate) fn waits(&self) -> bool {
+        match self {
+            Self::Task(task) => task.waits(),
+            Self::Child(level) => level.waits,
+            Self::Conditional { .. } => false,
+        }
+    }
+
     pub(crate) fn kind(&self) -> CUgraphNodeType {
         match self {
             Self::Task(task) => task.kind(),
@@ -49,6 +58,8 @@ pub(crate) struct Level {
     pub(crate) created: Vec<usize>,
     /// In an order that the edges allow.
     pub(crate) order: Vec<usize>,
+    /// Something in it may wait for what another branch does.
+    pub(crate) waits: bool,
 }
 
 /// Everything that an executable runs.

@@ -1,6 +1,6 @@
 //! One launch of an executable: its nodes one after the other, in an order that their edges allow.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use cuda_sys::CUresult;
@@ -14,6 +14,7 @@ use crate::event::Marker;
 use crate::fault::{self, Loss};
 use crate::launch::{self, Conditions};
 use crate::mem_op;
+use crate::poll::poll;
 
 /// What an event node does in this launch, by its step.
 #[derive(Debug)]
@@ -58,7 +59,65 @@ impl Run {
     }
 
     fn level(&self, level: &Level) -> Result<(), Loss> {
-        level.order.iter().try_for_each(|index| self.step(*index))
+        if level.waits {
+            self.waiting_level(level)
+        } else {
+            level.order.iter().try_for_each(|index| self.step(*index))
+        }
+    }
+
+    /// Runs a level in which steps wait: the other branches go on meanwhile, as what they do may end the wait.
+    fn waiting_level(&self, level: &Level) -> Result<(), Loss> {
+        // Each step with how far it is, in the order of the level.
+        let mut open: Vec<(usize, usize)> = level.order.iter().map(|index| (*index, 0)).collect();
+        let mut done = HashSet::with_capacity(open.len());
+        poll(self.device, || {
+            loop {
+                let before = done.len();
+                self.pass(&mut open, &mut done)?;
+                if open.is_empty() || done.len() == before {
+                    return Ok(open.is_empty());
+                }
+            }
+        })
+    }
+
+    /// Runs what can be run of the steps that are left. A child that may wait is for when nothing else is.
+    fn pass(&self, open: &mut Vec<(usize, usize)>, done: &mut HashSet<usize>) -> Result<(), Loss> {
+        let before = done.len();
+        let (mut left, mut child) = (Vec::new(), None);
+        for (index, mut progress) in open.drain(..) {
+            let Some(step) = self.program.steps.get(index) else { continue };
+            let is_ready = step.dependencies.iter().all(|(before, _)| done.contains(before));
+            let is_done = match &step.work {
+                _ if !is_ready => false,
+                Work::Task(Task::Batch(node)) => mem_op::advance(&node.ops, &mut progress)?,
+                Work::Task(Task::Wait(node)) => node.advance(&mut progress),
+                Work::Child(level) if level.waits => {
+                    child = child.or(Some(index));
+                    false
+                }
+                _ => {
+                    self.step(index)?;
+                    true
+                }
+            };
+            if is_done {
+                done.insert(index);
+            } else {
+                left.push((index, progress));
+            }
+        }
+        *open = left;
+        match child {
+            Some(index) if done.len() == before => {
+                self.step(index)?;
+                done.insert(index);
+                open.retain(|(other, _)| *other != index);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
     }
 
     fn step(&self, index: usize) -> Result<(), Loss> {

@@ -11,6 +11,7 @@ use crate::fault::Loss;
 use crate::launch::{Arguments, Attributes, Sizes};
 use crate::mem_op::MemOp;
 use crate::module::Function;
+use crate::poll::poll;
 use crate::semaphore::{Semaphore, SignalParams, WaitParams};
 
 /// The task of a node. Cheap to clone.
@@ -48,6 +49,17 @@ impl Task {
             Self::Batch(_) => T::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
             Self::Signal(_) => T::CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL,
             Self::Wait(_) => T::CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT,
+        }
+    }
+}
+
+impl Task {
+    /// Whether it may wait for what another branch or stream does.
+    pub(crate) fn waits(&self) -> bool {
+        match self {
+            Self::Batch(node) => node.ops.iter().any(MemOp::waits),
+            Self::Wait(_) => true,
+            _ => false,
         }
     }
 }
@@ -115,12 +127,21 @@ impl SemaphoreNode<SignalParams> {
 }
 
 impl SemaphoreNode<WaitParams> {
+    /// Waits for one semaphore after the other, from that with number `next` on and as far as they are signalled; whether all were.
+    pub(crate) fn advance(&self, next: &mut usize) -> bool {
+        while let Some((semaphore, params)) = self.semaphores.get(*next).zip(self.params.get(*next)) {
+            if !semaphore.try_wait(params) {
+                return false;
+            }
+            *next += 1;
+        }
+        true
+    }
+
     /// Waits for one semaphore after the other, or until the device is lost.
     pub(crate) fn wait(&self, device: i32) -> Result<(), Loss> {
-        self.semaphores
-            .iter()
-            .zip(&self.params)
-            .try_for_each(|(semaphore, params)| semaphore.wait(params, device))
+        let mut next = 0;
+        poll(device, || Ok(self.advance(&mut next)))
     }
 }
 

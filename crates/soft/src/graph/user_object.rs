@@ -124,7 +124,7 @@ impl Drop for Shares {
     fn drop(&mut self) {
         let later = self.used.load(Ordering::Acquire) && !fault::is_lost(self.device);
         for callback in self.holdings.release_all() {
-            if later { callback.call_later() } else { callback.call() }
+            if later { callback.call_later() } else { callback.destruct() }
         }
     }
 }

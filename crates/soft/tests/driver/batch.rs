@@ -64,7 +64,7 @@ fn what_a_node_takes() {
         type Change<'a> = &'a dyn Fn(CUDA_BATCH_MEM_OP_NODE_PARAMS) -> CUDA_BATCH_MEM_OP_NODE_PARAMS;
         let rows: Vec<(&str, Vec<CUstreamBatchMemOpParams>, Change<'_>, CUresult)> = vec![
             ("a write", vec![op(WRITE, address, 1, 0)], &same, OK),
-            ("a write without a barrier", vec![op(WRITE, address, 1, 1)], &same, OK),
+            ("a write without a barrier", vec![op(WRITE, address, 1, 1)], &same, IV),
             (
                 "all kinds",
                 vec![
@@ -226,7 +226,7 @@ fn waits_compare_and_hold_their_stream_up() {
                         assert_eq!(driver.cuGraphLaunch(exec, waiting), OK);
                     } else {
                         assert_eq!(driver.cuStreamWaitValue32(waiting, address, value, flags), OK);
-                        assert_eq!(driver.cuStreamWriteValue32(waiting, address + 4, 1, 1), OK);
+                        assert_eq!(driver.cuStreamWriteValue32(waiting, address + 4, 1, 0), OK);
                     }
                     // Another stream gets on with its work, and the wait does not end by it.
                     assert_eq!(driver.cuStreamWriteValue32(writing, address + 8, 1, 0), OK);
@@ -285,6 +285,7 @@ fn stream_calls_check_and_are_captured() {
                 ("unaligned, wide", driver.cuStreamWriteValue64(stream, address + 4, 1, 0)),
                 ("unaligned wait", driver.cuStreamWaitValue64(stream, address + 4, 1, 0)),
                 ("unknown comparison", driver.cuStreamWaitValue32(stream, address, 1, 4)),
+                ("a write without a barrier", driver.cuStreamWriteValue32(stream, address, 1, 1)),
                 ("unknown flag", driver.cuStreamWriteValue32(stream, address, 1, 2)),
                 ("flags of the batch", driver.cuStreamBatchMemOp(stream, 3, ops.as_mut_ptr(), 1)),
                 ("a null array", driver.cuStreamBatchMemOp(stream, 3, null_mut(), 0)),
@@ -380,6 +381,69 @@ fn a_wait_ends_with_its_device() {
             assert_eq!(driver.cuStreamQuery(stream), CUresult::CUDA_ERROR_NOT_READY);
             control::lose_context(CUresult::CUDA_ERROR_LAUNCH_FAILED);
             assert_eq!(driver.cuStreamSynchronize(stream), CUresult::CUDA_ERROR_LAUNCH_FAILED);
+        }
+    });
+}
+
+#[test]
+fn pool_and_managed_memory_is_refused_when_it_is_to_run() {
+    leaves_nothing("batch::pool_and_managed_memory_is_refused_when_it_is_to_run", || {
+        let driver = &session();
+        let (stream, mut pooled, mut managed) = (stream(driver), 0, 0);
+        unsafe {
+            assert_eq!(driver.cuMemAllocAsync(&mut pooled, 16, stream), OK);
+            assert_eq!(driver.cuMemAllocManaged(&mut managed, 16, 1), OK);
+            for address in [pooled, managed] {
+                let own = graph(driver);
+                batch_node(driver, own, &[], &mut [barrier(), op(WRITE, address, 1, 0)]);
+                let exec = instantiate(driver, own);
+                assert_eq!(driver.cuGraphLaunch(exec, stream), IV);
+                assert_eq!(driver.cuStreamWriteValue32(stream, address, 1, 0), IV);
+                assert_eq!(driver.cuStreamWaitValue32(stream, address, 1, 0), IV);
+                assert_eq!(driver.cuStreamSynchronize(stream), OK);
+                assert_eq!(driver.cuGraphExecDestroy(exec), OK);
+                assert_eq!(driver.cuGraphDestroy(own), OK);
+            }
+            assert_eq!(driver.cuMemFreeAsync(pooled, stream), OK);
+            assert_eq!(driver.cuStreamSynchronize(stream), OK);
+            assert_eq!(driver.cuMemFree(managed), OK);
+            assert_eq!(driver.cuStreamDestroy(stream), OK);
+        }
+    });
+}
+
+#[test]
+fn a_branch_ends_the_wait_of_another() {
+    leaves_nothing("batch::a_branch_ends_the_wait_of_another", || {
+        let driver = &session();
+        let (own, inner, address, stream) = (graph(driver), graph(driver), words(driver, 4), stream(driver));
+        // Two branches, made first what waits: each goes on by what the other has done.
+        let first =
+            batch_node(driver, own, &[], &mut [op(WAIT, address, 1, 1), op(WRITE, address + 4, 1, 0)]);
+        let second = batch_node(driver, own, &[], &mut [op(WRITE, address, 1, 0)]);
+        let third = batch_node(driver, own, &[second], &mut [op(WAIT, address + 4, 1, 1)]);
+        // A child in which somebody waits for somebody outside.
+        batch_node(driver, inner, &[], &mut [op(WAIT, address + 8, 1, 1), op(WRITE, address + 12, 7, 0)]);
+        let mut child = null_mut();
+        unsafe {
+            assert_eq!(driver.cuGraphAddChildGraphNode(&mut child, own, null(), 0, inner), OK);
+            let last = batch_node(driver, own, &[first, third], &mut [op(WRITE, address + 8, 1, 0)]);
+            batch_node(
+                driver,
+                own,
+                &[last, child],
+                &mut [op(WRITE, address, 0, 0), op(WRITE, address + 4, 0, 0)],
+            );
+            let exec = instantiate(driver, own);
+            for _ in 0..3 {
+                run(driver, exec, stream);
+                assert_eq!(read(driver, address, 4), [0, 0, 1, 7]);
+            }
+            assert_eq!(driver.cuGraphExecDestroy(exec), OK);
+            assert_eq!(driver.cuGraphDestroy(own), OK);
+            assert_eq!(driver.cuGraphDestroy(inner), OK);
+            assert_eq!(driver.cuMemFree(address), OK);
+            assert_eq!(driver.cuStreamDestroy(stream), OK);
         }
     });
 }

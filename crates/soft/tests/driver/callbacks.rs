@@ -297,7 +297,8 @@ impl Things {
                 (Call::cuUserObjectRetain, driver.cuUserObjectRetain(object, 1).code()),
                 (Call::cuGraphRetainUserObject, driver.cuGraphRetainUserObject(graph, object, 1, 0).code()),
                 (Call::cuGraphReleaseUserObject, driver.cuGraphReleaseUserObject(graph, object, 1).code()),
-                (Call::cuUserObjectRelease, driver.cuUserObjectRelease(object, 2).code()),
+                // Not the last one: a destructor in here changes what is permitted.
+                (Call::cuUserObjectRelease, driver.cuUserObjectRelease(object, 1).code()),
                 // One that is in no context; others are waited for.
                 (Call::cuLibraryUnload, driver.cuLibraryUnload(self.library).code()),
             ]

@@ -260,6 +260,16 @@ pub(crate) fn generic(kind: CUgraphNodeType) -> CUgraphNodeParams {
     CUgraphNodeParams { type_: kind, ..Default::default() }
 }
 
+/// As [`generic`], filled in by `fill`.
+pub(crate) fn with(
+    kind: CUgraphNodeType,
+    fill: impl FnOnce(&mut CUgraphNodeParams_st__bindgen_ty_1),
+) -> CUgraphNodeParams {
+    let mut params = generic(kind);
+    fill(&mut params.__bindgen_anon_1);
+    params
+}
+
 /// Adds a node by the generic call: what it answers, and the node.
 pub(crate) fn add(
     driver: &Driver,

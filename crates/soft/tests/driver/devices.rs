@@ -179,3 +179,55 @@ fn memory_goes_between_devices() {
         }
     });
 }
+
+#[test]
+fn nodes_of_one_graph_may_be_of_several_devices() {
+    leaves_nothing("devices::nodes_of_one_graph_may_be_of_several_devices", || {
+        let driver = &session_with(Config::new().devices(2));
+        let other = enter(driver, 1);
+        let there = words(driver, 4);
+        let mine = enter(driver, 0);
+        let (here, own, stream) = (words(driver, 4), graph(driver), stream(driver));
+        let fill = CUDA_MEMSET_NODE_PARAMS_v1 {
+            dst: there,
+            elementSize: 4,
+            width: 4,
+            height: 1,
+            value: 6,
+            pitch: 0,
+        };
+        let copy = CUDA_MEMCPY3D_v2 {
+            srcMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
+            srcDevice: there,
+            dstMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
+            dstDevice: here,
+            WidthInBytes: 16,
+            Height: 1,
+            Depth: 1,
+            ..Default::default()
+        };
+        let (mut first, mut second) = (null_mut(), null_mut());
+        unsafe {
+            assert_eq!(driver.cuGraphAddMemsetNode(&mut first, own, null_mut(), 0, &fill, other), OK);
+            assert_eq!(driver.cuGraphAddMemcpyNode(&mut second, own, &first, 1, &copy, mine), OK);
+            let exec = instantiate(driver, own);
+            run(driver, exec, stream);
+            assert_eq!(read(driver, here, 4), [6; 4]);
+            // The same by capture.
+            let (mut captured, mode) = (null_mut(), CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED);
+            assert_eq!(driver.cuStreamBeginCapture(stream, mode), OK);
+            assert_eq!(driver.cuMemcpyPeerAsync(there, other, here, mine, 16, stream), OK);
+            assert_eq!(driver.cuStreamEndCapture(stream, &mut captured), OK);
+            let mut kind = CUgraphNodeType(99);
+            assert_eq!(driver.cuGraphNodeGetType(nodes(driver, captured)[0], &mut kind), OK);
+            assert_eq!(kind, CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY);
+            assert_eq!(driver.cuGraphExecDestroy(exec), OK);
+            for graph in [own, captured] {
+                assert_eq!(driver.cuGraphDestroy(graph), OK);
+            }
+            assert_eq!(driver.cuMemFree(here), OK);
+            assert_eq!(driver.cuMemFree(there), OK);
+            assert_eq!(driver.cuStreamDestroy(stream), OK);
+        }
+    });
+}

@@ -243,6 +243,37 @@ fn an_update_exchanges_the_user_objects() {
 }
 
 #[test]
+fn user_objects_end_in_the_order_of_retaining() {
+    let driver = &session();
+    let own = graph(driver);
+    let (said, news) = std::sync::mpsc::channel::<usize>();
+    unsafe extern "C" fn say(data: *mut c_void) {
+        let (said, number) =
+            *unsafe { Box::from_raw(data.cast::<(std::sync::mpsc::Sender<usize>, usize)>()) };
+        said.send(number).unwrap();
+    }
+    let mut objects = [null_mut(); 40];
+    unsafe {
+        for (number, object) in objects.iter_mut().enumerate() {
+            let data = Box::into_raw(Box::new((said.clone(), number)));
+            assert_eq!(driver.cuUserObjectCreate(object, data.cast(), Some(say), 2, 1), OK);
+            assert_eq!(driver.cuGraphRetainUserObject(own, *object, 1, 1), OK);
+        }
+        // Once more does not change its place; once less, and once more again does.
+        assert_eq!(driver.cuGraphRetainUserObject(own, objects[3], 1, 1), OK);
+        assert_eq!(driver.cuGraphReleaseUserObject(own, objects[0], 1), OK);
+        assert_eq!(driver.cuGraphRetainUserObject(own, objects[0], 1, 1), OK);
+        for object in objects.iter().skip(4).chain([&objects[1], &objects[2]]) {
+            assert_eq!(driver.cuUserObjectRelease(*object, 1), OK);
+        }
+        assert!(news.try_recv().is_err());
+        assert_eq!(driver.cuGraphDestroy(own), OK);
+    }
+    let expected: Vec<usize> = (1..40).chain([0]).collect();
+    assert_eq!(news.try_iter().collect::<Vec<_>>(), expected);
+}
+
+#[test]
 fn user_object_calls_check_their_arguments() {
     let driver = &session();
     let (object, ended) = user_object(driver, 2);

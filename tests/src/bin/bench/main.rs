@@ -37,6 +37,7 @@ fn figures(driver: &driver::Choice, json: bool, filter: Option<&str>) -> Outcome
     if !json {
         report::header(driver)?;
     }
+    keep_memory();
     let bench = figures::Bench::new()?;
     let effort = driver.effort();
     for figure in figures::all().filter(|figure| filter.is_none_or(|text| figure.name.contains(text))) {
@@ -48,4 +49,15 @@ fn figures(driver: &driver::Choice, json: bool, filter: Option<&str>) -> Outcome
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Lets the allocator keep what is freed. Else it gives the tables of each batch back to the system and gets them anew, page by page, if they
+/// happen to be larger than some threshold, and that takes longer than what is measured.
+fn keep_memory() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: the calls change settings of the allocator.
+    unsafe {
+        libc::mallopt(libc::M_TRIM_THRESHOLD, libc::c_int::MAX);
+        libc::mallopt(libc::M_MMAP_THRESHOLD, 1 << 24);
+    }
 }

@@ -87,7 +87,8 @@ fn frontiers() -> Vec<Row> {
             PURE,
             empty,
             |_, (graph, first, second)| {
-                graph.root().and(&first, EdgeKind::Full)?.before([&*second])?.before_all([&*second])?;
+                let _ =
+                    graph.root().and(&first, EdgeKind::Full)?.before([&*second])?.before_all([&*second])?;
                 done(graph.root().before_edges([(&*second, EdgeKind::Full)])?)
             },
         ),

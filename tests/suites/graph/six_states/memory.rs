@@ -51,7 +51,7 @@ fn raw_fill(things: &Things) -> Result<RawFill, Refusal> {
 
 fn batch(things: &Things) -> Result<Batch, Refusal> {
     let mut batch = Batch::new();
-    batch.write(&things.buffer, 0, 1_u32)?;
+    batch.write(&things.plain, 0, 1_u32)?;
     Ok(batch)
 }
 

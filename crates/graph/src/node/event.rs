@@ -1,0 +1,124 @@
+//! Nodes that record events, and wait for them.
+
+use cuda_handles::Event;
+use cuda_sys::{CUevent, CUgraphNodeParams, CUgraphNodeType};
+
+use super::handle::{blank, typed};
+use crate::detail::Detail;
+use crate::error::Result;
+use crate::frontier::Frontier;
+use crate::table::Owners;
+
+typed! {
+    /// A node that records an [event](Event), so that streams, other graphs and the host can wait for the point where it stands.
+    EventRecordNode, EventRecord
+}
+
+typed! {
+    /// A node that waits for an [event](Event).
+    EventWaitNode, EventWait
+}
+
+impl EventRecordNode {
+    /// The event.
+    ///
+    /// # Errors
+    /// The node was removed.
+    #[doc(alias = "cuGraphEventRecordNodeGetEvent")]
+    pub fn event(&self) -> Result<Event> {
+        match self.detail()? {
+            Detail::EventRecord(event) => Ok(event),
+            // The handle is made for rows of its kind only, and a row keeps its kind.
+            _ => Err(self.removed()),
+        }
+    }
+
+    /// Records another event from now on. Executables made before go on with the one before.
+    ///
+    /// Stands on `cuGraphNodeSetParams`, CUDA 12.2.
+    ///
+    /// # Errors
+    /// As [`Frontier::record`]; the node is as it was then.
+    #[doc(alias = "cuGraphEventRecordNodeSetEvent")]
+    #[doc(alias = "cuGraphNodeSetParams")]
+    pub fn set_event(&self, event: &Event) -> Result<()> {
+        self.graph().context().ensure_same(event.context(), RECORDED)?;
+        self.replace(Detail::EventRecord(event.clone()), Owners::new(), &mut record(event.as_raw()))
+    }
+}
+
+impl EventWaitNode {
+    /// The event.
+    ///
+    /// # Errors
+    /// The node was removed.
+    #[doc(alias = "cuGraphEventWaitNodeGetEvent")]
+    pub fn event(&self) -> Result<Event> {
+        match self.detail()? {
+            Detail::EventWait(event) => Ok(event),
+            _ => Err(self.removed()),
+        }
+    }
+
+    /// Waits for another event from now on. Executables made before go on with the one before.
+    ///
+    /// Stands on `cuGraphNodeSetParams`, CUDA 12.2.
+    ///
+    /// # Errors
+    /// As [`Frontier::wait`]; the node is as it was then.
+    #[doc(alias = "cuGraphEventWaitNodeSetEvent")]
+    #[doc(alias = "cuGraphNodeSetParams")]
+    pub fn set_event(&self, event: &Event) -> Result<()> {
+        self.replace(Detail::EventWait(event.clone()), Owners::new(), &mut wait(event.as_raw()))
+    }
+}
+
+impl Frontier<'_> {
+    /// Adds a node that records `event` when all before it is done. Each launch records it anew.
+    ///
+    /// With events that keep the time, [`Event::elapsed_since`] measures across nodes, once the launch is done.
+    ///
+    /// Stands on `cuGraphAddNode`, CUDA 12.2.
+    ///
+    /// # Errors
+    /// An event of another context; a node of the frontier was removed; or what the driver answers.
+    #[doc(alias = "cuGraphAddEventRecordNode")]
+    #[doc(alias = "cuGraphAddNode")]
+    pub fn record(&self, event: &Event) -> Result<EventRecordNode> {
+        self.of_this_context(RECORDED, event.context())?;
+        let detail = Detail::EventRecord(event.clone());
+        self.add(detail, Owners::new(), &mut record(event.as_raw())).map(EventRecordNode::wrap)
+    }
+
+    /// Adds a node that waits for `event` as it was recorded last when the graph is launched; at once if it never was. The event may be of another
+    /// context.
+    ///
+    /// Stands on `cuGraphAddNode`, CUDA 12.2.
+    ///
+    /// # Errors
+    /// A node of the frontier was removed, or what the driver answers.
+    #[doc(alias = "cuGraphAddEventWaitNode")]
+    #[doc(alias = "cuGraphAddNode")]
+    pub fn wait(&self, event: &Event) -> Result<EventWaitNode> {
+        let detail = Detail::EventWait(event.clone());
+        self.add(detail, Owners::new(), &mut wait(event.as_raw())).map(EventWaitNode::wrap)
+    }
+}
+
+const RECORDED: &str = "the event of a node that records it";
+
+/// The driver's form of a node that records an event.
+fn record(event: CUevent) -> CUgraphNodeParams {
+    let mut params = blank(CUgraphNodeType::CU_GRAPH_NODE_TYPE_EVENT_RECORD);
+    let to = &mut params.__bindgen_anon_1;
+    to.eventRecord.event = event;
+    params
+}
+
+/// The driver's form of a node that waits for an event.
+fn wait(event: CUevent) -> CUgraphNodeParams {
+    let mut params = blank(CUgraphNodeType::CU_GRAPH_NODE_TYPE_WAIT_EVENT);
+    let to = &mut params.__bindgen_anon_1;
+    to.eventWait.event = event;
+    params
+}

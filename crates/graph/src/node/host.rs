@@ -1,0 +1,293 @@
+//! Nodes that call a function on the host.
+
+use core::ffi::c_void;
+
+use cuda_handles::Owner;
+use cuda_sys::{CUgraphNodeParams, CUgraphNodeType};
+
+use super::handle::{blank, typed};
+use crate::callback::{self, Callable};
+use crate::detail::Detail;
+use crate::error::Result;
+use crate::frontier::Frontier;
+use crate::table::Owners;
+
+typed! {
+    /// A node that calls a function of the host, on a thread of the driver's.
+    HostCallbackNode, HostCallback
+}
+
+/// A function that the driver can call.
+pub type HostFunction = unsafe extern "C" fn(*mut c_void);
+
+/// The function of a node, as far as people want to know of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Host {
+    /// A closure of this name.
+    Closure(&'static str),
+    /// A C function with data that the node has.
+    Function(HostFunction),
+    /// A C function and its pointer.
+    Raw(HostFunction, Data),
+}
+
+impl Host {
+    /// A C function of other code's.
+    pub(crate) fn raw(function: HostFunction, data: *mut c_void) -> Self {
+        Self::Raw(function, Data(data))
+    }
+}
+
+/// A pointer that goes to a C function, and is not followed here.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Data(pub(crate) *mut c_void);
+
+// SAFETY: nothing here follows the pointer; who gave it promised that the function can be called on any thread.
+unsafe impl Send for Data {}
+// SAFETY: as above.
+unsafe impl Sync for Data {}
+
+/// A call, with what it keeps alive.
+struct Prepared {
+    host: Host,
+    owner: Owner,
+    function: HostFunction,
+    data: *mut c_void,
+}
+
+impl HostCallbackNode {
+    /// The C function; `None` for a closure.
+    ///
+    /// # Errors
+    /// The node was removed.
+    #[doc(alias = "cuGraphHostNodeGetParams")]
+    pub fn function(&self) -> Result<Option<HostFunction>> {
+        Ok(match self.host()? {
+            Host::Closure(_) => None,
+            Host::Function(function) | Host::Raw(function, _) => Some(function),
+        })
+    }
+
+    /// The pointer that goes to the function, where it was given as one ([`Frontier::host_raw`]).
+    ///
+    /// # Errors
+    /// The node was removed.
+    #[doc(alias = "cuGraphHostNodeGetParams")]
+    pub fn data(&self) -> Result<Option<*mut c_void>> {
+        Ok(match self.host()? {
+            Host::Raw(_, data) => Some(data.0),
+            _ => None,
+        })
+    }
+
+    /// Calls another closure from now on. The node lets go of what it called before; executables made before go on with it.
+    ///
+    /// Stands on `cuGraphNodeSetParams`, CUDA 12.2.
+    ///
+    /// # Errors
+    /// The node was removed, or what the driver answers; the node is as it was then.
+    #[doc(alias = "cuGraphHostNodeSetParams")]
+    #[doc(alias = "cuGraphNodeSetParams")]
+    pub fn set<F: Fn() + Send + Sync + 'static>(&self, call: F) -> Result<()> {
+        self.replace_by(closure(call))
+    }
+
+    /// Calls a C function with data that the node keeps from now on; see [`set`](Self::set).
+    ///
+    /// # Safety
+    /// As [`Frontier::host_function`].
+    ///
+    /// # Errors
+    /// As [`set`](Self::set).
+    pub unsafe fn set_function<T: Send + Sync + 'static>(
+        &self,
+        function: HostFunction,
+        data: T,
+    ) -> Result<()> {
+        // SAFETY: the caller's promise.
+        self.replace_by(unsafe { with_data(function, data) })
+    }
+
+    /// Calls a C function with a pointer from now on; see [`set`](Self::set).
+    ///
+    /// # Safety
+    /// As [`Frontier::host_raw`].
+    ///
+    /// # Errors
+    /// As [`set`](Self::set).
+    pub unsafe fn set_raw(
+        &self,
+        function: HostFunction,
+        data: *mut c_void,
+        owner: impl Into<Owner>,
+    ) -> Result<()> {
+        self.replace_by(raw(function, data, owner.into()))
+    }
+
+    fn host(&self) -> Result<Host> {
+        match self.detail()? {
+            Detail::Host(host) => Ok(host),
+            // The handle is made for rows of its kind only, and a row keeps its kind.
+            _ => Err(self.removed()),
+        }
+    }
+
+    fn replace_by(&self, Prepared { host, owner, function, data }: Prepared) -> Result<()> {
+        let mut params = params(function, data);
+        self.replace(Detail::Host(host), Owners::from_iter([owner]), &mut params)
+    }
+}
+
+impl Frontier<'_> {
+    /// Adds a node that calls a closure at each launch, on a thread of the driver's. What comes after the node waits until it has returned.
+    ///
+    /// The node and each executable made of it own the closure. Two executables may call it at the same time.
+    ///
+    /// No driver call is permitted in there, not even a small one: it gets an error that says so. Buffers, executables and all else may be dropped.
+    /// A panic is caught, reported to the hook of [`set_panic_hook`](crate::set_panic_hook), and the graph goes on.
+    ///
+    /// ```no_run
+    /// # fn example(graph: &cuda_graph::Graph, step: &cuda_graph::Node) -> cuda_graph::Result<()> {
+    /// let (ready, done) = std::sync::mpsc::channel();
+    /// let tell = step.then().host(move || drop(ready.send(())))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// A closure that keeps a handle of its own graph, or of one of its nodes, keeps the graph from ever ending.
+    ///
+    /// It may be called more than once, and by several threads, so it cannot change what it has without a lock or atomics:
+    ///
+    /// ```compile_fail,E0594
+    /// # fn example(graph: &cuda_graph::Graph) -> cuda_graph::Result<()> {
+    /// let mut count = 0;
+    /// graph.root().host(move || count += 1)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    /// ```compile_fail,E0525
+    /// # fn example(graph: &cuda_graph::Graph) -> cuda_graph::Result<()> {
+    /// let text = String::from("once");
+    /// graph.root().host(move || drop(text))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    /// ```compile_fail,E0277
+    /// # fn example(graph: &cuda_graph::Graph) -> cuda_graph::Result<()> {
+    /// let count = std::rc::Rc::new(0);
+    /// graph.root().host(move || println!("{count}"))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    /// ```compile_fail,E0277
+    /// # fn example(graph: &cuda_graph::Graph) -> cuda_graph::Result<()> {
+    /// let count = std::cell::Cell::new(0);
+    /// graph.root().host(move || count.set(1))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// It cannot borrow what may end before the graph does:
+    ///
+    /// ```compile_fail,E0373
+    /// # fn example(graph: &cuda_graph::Graph) -> cuda_graph::Result<()> {
+    /// let count = std::sync::atomic::AtomicU32::new(0);
+    /// graph.root().host(|| drop(count.load(std::sync::atomic::Ordering::Relaxed)))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Stands on `cuGraphAddNode`, CUDA 12.2.
+    ///
+    /// # Errors
+    /// A node of the frontier was removed, or what the driver answers.
+    #[doc(alias = "cuGraphAddHostNode")]
+    #[doc(alias = "cuGraphAddNode")]
+    pub fn host<F: Fn() + Send + Sync + 'static>(&self, call: F) -> Result<HostCallbackNode> {
+        self.add_call(closure(call))
+    }
+
+    /// Adds a node that calls a C function with a pointer to `data`, which the node and each executable made of it own. Its address stays the same.
+    ///
+    /// For data of a size that only running code knows, see [`host_raw`](Self::host_raw).
+    ///
+    /// Stands on `cuGraphAddNode`, CUDA 12.2.
+    ///
+    /// # Safety
+    /// - The function can be called with a pointer to a `T` on any thread, several times, and by several threads at once.
+    /// - It writes to the data only where that can be done behind a shared reference, and does not use the pointer after it has returned.
+    /// - It neither unwinds nor ends the thread.
+    ///
+    /// # Errors
+    /// As [`host`](Self::host).
+    #[doc(alias = "cuGraphAddHostNode")]
+    #[doc(alias = "cuGraphAddNode")]
+    pub unsafe fn host_function<T: Send + Sync + 'static>(
+        &self,
+        function: HostFunction,
+        data: T,
+    ) -> Result<HostCallbackNode> {
+        // SAFETY: the caller's promise.
+        self.add_call(unsafe { with_data(function, data) })
+    }
+
+    /// Adds a node that calls a C function with a pointer. The node and each executable made of it own `owner`.
+    ///
+    /// The driver gets function and pointer as they are.
+    ///
+    /// Stands on `cuGraphAddNode`, CUDA 12.2.
+    ///
+    /// # Safety
+    /// - The function can be called with this pointer on any thread, as often as executables of the graph are launched, and by several threads at
+    ///   once, as long as `owner` lives. After a context was lost, which lets the owners go, that includes a call that is running then.
+    /// - It neither unwinds nor ends the thread.
+    ///
+    /// # Errors
+    /// As [`host`](Self::host).
+    #[doc(alias = "cuGraphAddHostNode")]
+    #[doc(alias = "cuGraphAddNode")]
+    pub unsafe fn host_raw(
+        &self,
+        function: HostFunction,
+        data: *mut c_void,
+        owner: impl Into<Owner>,
+    ) -> Result<HostCallbackNode> {
+        self.add_call(raw(function, data, owner.into()))
+    }
+
+    fn add_call(&self, Prepared { host, owner, function, data }: Prepared) -> Result<HostCallbackNode> {
+        let mut params = params(function, data);
+        self.add(Detail::Host(host), Owners::from_iter([owner]), &mut params).map(HostCallbackNode::wrap)
+    }
+}
+
+fn closure<F: Fn() + Send + Sync + 'static>(call: F) -> Prepared {
+    let Callable { data, name, owner } = Callable::new(call);
+    Prepared { host: Host::Closure(name), owner, function: callback::call, data }
+}
+
+/// The data is part of a closure, so that it lives through a call as well.
+///
+/// # Safety
+/// As [`Frontier::host_function`].
+unsafe fn with_data<T: Send + Sync + 'static>(function: HostFunction, data: T) -> Prepared {
+    let call = move || {
+        let data: *const T = &raw const data;
+        // SAFETY: the data lives as long as the closure does; the rest is the caller's promise.
+        unsafe { function(data.cast_mut().cast()) }
+    };
+    Prepared { host: Host::Function(function), ..closure(call) }
+}
+
+fn raw(function: HostFunction, data: *mut c_void, owner: Owner) -> Prepared {
+    Prepared { host: Host::raw(function, data), owner, function, data }
+}
+
+/// The driver's form of a host node.
+fn params(function: HostFunction, data: *mut c_void) -> CUgraphNodeParams {
+    let mut params = blank(CUgraphNodeType::CU_GRAPH_NODE_TYPE_HOST);
+    let to = &mut params.__bindgen_anon_1;
+    to.host.fn_ = Some(function);
+    to.host.userData = data;
+    params
+}
