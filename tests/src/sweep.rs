@@ -181,7 +181,7 @@ fn is_an_end(call: &[u8]) -> bool {
 }
 
 /// Calls that only help: to stay out of the way of captures, to say more in an error, to put back what was current.
-const SPARE: [&[u8]; 9] = [
+const SPARE: [&[u8]; 8] = [
     // Asked to hear whether this is a host function; another answer than that it is one says nothing.
     b"cuCtxGetCurrent",
     b"cuThreadExchangeStreamCaptureMode",
@@ -192,8 +192,6 @@ const SPARE: [&[u8]; 9] = [
     b"cuStreamIsCapturing",
     // What a graph was not given back stays with it, and is given back later.
     b"cuGraphReleaseUserObject",
-    // Where the driver does not know a clone, the order of creation tells which node is which.
-    b"cuGraphNodeFindInClone",
 ];
 
 /// The codes that a call may well answer, none of which ends the context.

@@ -57,8 +57,7 @@ impl Locked<'_> {
 
     /// Takes out the rows of nodes of a graph, and of those embedded in it, that other code has removed. What they kept is the caller's to drop,
     /// after the lock.
-    pub(crate) fn take_vanished(&mut self, place: Place) -> Result<(Taken, Vec<Owner>)> {
-        let mut vanished = (Taken::new(), Vec::new());
+    pub(crate) fn take_vanished(&mut self, place: Place, vanished: &mut (Taken, Vec<Owner>)) -> Result<()> {
         let mut places = vec![place];
         while let Some(place) = places.pop() {
             let graph = self.graph_at(place)?;
@@ -69,11 +68,11 @@ impl Locked<'_> {
                 if !there.contains(&raw.addr()) {
                     vanished.0.extend(self.take(id));
                 } else if let Some(inner) = inner {
-                    places.push(self.renewed(id, raw, inner, &mut vanished)?);
+                    places.push(self.renewed(id, raw, inner, vanished)?);
                 }
             }
         }
-        Ok(vanished)
+        Ok(())
     }
 
     /// The place of the graph that is in a node now: a new one, if other code has replaced the graph.

@@ -143,6 +143,37 @@ mod tests {
     }
 
     #[test]
+    fn a_closure_can_be_called_by_two_threads_at_once() {
+        let both = Arc::new(std::sync::Barrier::new(2));
+        let Callable { data, owner, .. } = Callable::new(move || {
+            both.wait();
+        });
+        let number = data.addr();
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                // SAFETY: the function takes any number.
+                scope.spawn(move || unsafe { call(core::ptr::without_provenance_mut(number)) });
+            }
+        });
+        drop(owner);
+    }
+
+    #[test]
+    fn a_closure_that_loses_its_owners_while_it_runs_lives_until_it_returns() {
+        let held: Arc<Mutex<Option<Owner>>> = Arc::default();
+        let (inside, value) = (Arc::clone(&held), Arc::new(()));
+        let weak = Arc::downgrade(&value);
+        let Callable { data, owner, .. } = Callable::new(move || {
+            drop(inside.lock().unwrap().take());
+            assert_eq!(Arc::strong_count(&value), 1);
+        });
+        *held.lock().unwrap() = Some(owner);
+        // SAFETY: the function takes any number.
+        unsafe { call(data) };
+        assert!(weak.upgrade().is_none() && held.lock().unwrap().is_none());
+    }
+
+    #[test]
     fn panics_stay_inside_even_those_of_drops() {
         struct Bomb;
         impl Drop for Bomb {

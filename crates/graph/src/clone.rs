@@ -1,6 +1,6 @@
 //! Clones of graphs, and their nodes.
 
-use cuda_handles::GraphHandle;
+use cuda_handles::{GraphHandle, clones};
 use cuda_sys::Call;
 
 use crate::error::{Error, Result};
@@ -10,20 +10,27 @@ use crate::table::{Place, Table};
 
 impl Graph {
     /// A graph of its own with the same nodes, edges and names, which keeps the same things alive. (`clone()` is another handle of the same
-    /// graph.) Of a graph that is embedded in a node it makes one that can be instantiated, moved and embedded.
+    /// graph.) Of a graph that is embedded in a node it makes one that can be instantiated, moved and embedded, unless it has child graph nodes.
     ///
-    /// Stands on `cuGraphClone`, CUDA 10.0, and asks the driver for the clone's nodes: one call of `cuGraphNodeFindInClone` each and, for each
-    /// embedded graph, `cuGraphChildGraphNodeGetGraph`.
+    /// Stands on `cuGraphClone`, CUDA 10.0, and asks the driver for the clone's nodes: `cuGraphGetNodes` for each graph and
+    /// `cuGraphChildGraphNodeGetGraph` for each embedded one.
     ///
     /// # Errors
-    /// What the driver answers.
+    /// The graph is embedded in a node and has child graph nodes itself ([`Error::HoldsChildren`]), which the driver refuses; or what the driver
+    /// answers.
     #[doc(alias = "cuGraphClone")]
     pub fn clone_graph(&self) -> Result<Self> {
         let mut locked = self.enter()?;
         let copied = locked.copy(self.place())?;
+        if !self.place().is_root() && copied.holds_children() {
+            return Err(Error::HoldsChildren);
+        }
         let mut raw = core::ptr::null_mut();
-        // SAFETY: the graph is live and locked, and the out pointer is valid.
-        let result = unsafe { locked.driver().cuGraphClone(&raw mut raw, locked.raw()) };
+        let result = {
+            let _alone = clones::alone();
+            // SAFETY: the graph is live and locked, and the out pointer is valid.
+            unsafe { locked.driver().cuGraphClone(&raw mut raw, locked.raw()) }
+        };
         locked.answer(Call::cuGraphClone, result)?;
         // SAFETY: the driver has just made it, of work of this context, and nobody else knows it.
         let handle = unsafe { GraphHandle::from_raw_owned(self.context(), raw) };

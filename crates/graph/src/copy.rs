@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use cuda_handles::Owner;
-use cuda_sys::{CUgraph, CUgraphNode, CUgraphNodeType, CUresult, Call};
+use cuda_sys::{CUgraph, CUgraphNode, CUgraphNodeType, Call};
 
 use crate::detail::Detail;
 use crate::error::{Error, Result};
@@ -79,17 +79,14 @@ impl Locked<'_> {
 
     /// Finds the nodes of `clone`, which the driver has made of the graph that was copied.
     ///
-    /// Stands on `cuGraphNodeFindInClone` for each node, and on `cuGraphChildGraphNodeGetGraph` for each embedded graph, CUDA 10.0.
+    /// Stands on `cuGraphGetNodes` for each graph and on `cuGraphChildGraphNodeGetGraph` for each embedded one, CUDA 10.0.
     pub(crate) fn pair(&self, copied: &Copied, clone: CUgraph) -> Result<Twins> {
         let mut raws = vec![core::ptr::null_mut(); copied.graphs.len()];
         raws[0] = clone;
         let mut twins = Vec::with_capacity(raws.len());
         for (index, graph) in copied.graphs.iter().enumerate() {
             let clone = raws[index];
-            let nodes = match self.find_in_clone(graph, clone)? {
-                Some(nodes) => nodes,
-                None => self.pair_in_order(graph, clone)?,
-            };
+            let nodes = self.pair_one(graph, clone)?;
             for (node, &raw) in graph.nodes.iter().zip(&nodes) {
                 if let Some(inner) = node.inner {
                     raws[inner] = self.raw_embedded(raw)?;
@@ -100,33 +97,14 @@ impl Locked<'_> {
         Ok(Twins(twins))
     }
 
-    /// The nodes of a clone, by asking for each; `None` if the driver does not know the graph as a clone.
-    fn find_in_clone(&self, graph: &CopiedGraph, clone: CUgraph) -> Result<Option<Vec<CUgraphNode>>> {
-        let mut nodes = Vec::with_capacity(graph.nodes.len());
-        for node in &graph.nodes {
-            let mut found = core::ptr::null_mut();
-            // SAFETY: the node has just been listed under the lock that is still held, the clone is live, and the out pointer is valid.
-            let result = unsafe { self.driver().cuGraphNodeFindInClone(&raw mut found, node.raw, clone) };
-            if result == CUresult::CUDA_ERROR_INVALID_VALUE && nodes.is_empty() {
-                return Ok(None);
-            }
-            self.answer(Call::cuGraphNodeFindInClone, result)?;
-            nodes.push(found);
-        }
-        Ok(Some(nodes))
-    }
-
-    /// The nodes of a clone in the order of creation, which a clone keeps; the types are compared.
-    fn pair_in_order(&self, graph: &CopiedGraph, clone: CUgraph) -> Result<Vec<CUgraphNode>> {
+    /// The nodes of the clone of one graph. The driver gives a clone its nodes in the order of the original's. It is not asked which stands for which
+    /// (`cuGraphNodeFindInClone`): that look-up crashes where an original was destroyed, and a source may itself be a clone of any graph.
+    fn pair_one(&self, graph: &CopiedGraph, clone: CUgraph) -> Result<Vec<CUgraphNode>> {
         let nodes = self.raw_nodes_of(clone)?;
-        let mut fits = nodes.len() == graph.nodes.len();
-        for (node, &twin) in graph.nodes.iter().zip(&nodes) {
-            fits = fits && self.raw_type(node.raw)? == self.raw_type(twin)?;
+        if nodes.len() != graph.nodes.len() {
+            return Err(Error::UnknownNode { raw: nodes.last().map_or(0, |node| node.addr()) });
         }
-        match fits {
-            true => Ok(nodes),
-            false => Err(Error::UnknownNode { raw: nodes.first().map_or(0, |node| node.addr()) }),
-        }
+        Ok(nodes)
     }
 
     /// The type of a live node.
@@ -153,6 +131,11 @@ impl Copied {
     pub(crate) fn themselves(&self) -> Twins {
         let graph = |graph: &CopiedGraph| (graph.raw, graph.nodes.iter().map(|node| node.raw).collect());
         Twins(self.graphs.iter().map(graph).collect())
+    }
+
+    /// Whether there are graphs embedded in it.
+    pub(crate) fn holds_children(&self) -> bool {
+        self.graphs.len() > 1
     }
 
     /// Whether one of the graphs is lent.

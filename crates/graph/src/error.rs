@@ -124,6 +124,12 @@ pub enum Error {
         /// What was asked, as in `instantiated`.
         what: &'static str,
     },
+    /// A graph that is embedded in a node and has child graph nodes was to be cloned by itself.
+    #[error(
+        "a graph that is embedded in a node and has child graph nodes itself cannot be cloned alone, as the driver refuses it; clone the \
+         whole (Graph::clone_graph of the graph that it lies in), or remove those nodes first"
+    )]
+    HoldsChildren,
     /// A graph was to be moved that is not this library's.
     #[error(
         "a graph of other code cannot be moved into a node, as that code would still destroy it; embed a clone of it (Frontier::child)"
@@ -197,6 +203,20 @@ pub enum Error {
     /// The driver failed on the way, and not everything that was done before could be taken back.
     #[error(transparent)]
     HalfDone(Box<HalfDone>),
+    /// An attribute of a kernel node was to be changed by itself that its kernel may rely on.
+    #[error(
+        "{what} can be changed with the whole launch only (KernelNode::set), as the kernel may rely on it"
+    )]
+    FixedAttribute {
+        /// The attribute, in words.
+        what: &'static str,
+    },
+    /// A window for the cache that a kernel node cannot have.
+    #[error("the access policy window of a kernel node is not possible: {why}")]
+    AccessPolicyWindow {
+        /// Why.
+        why: &'static str,
+    },
     /// A picture was asked for of a graph with too much in it to be laid out.
     #[error(
         "a graph with {nodes} nodes and {edges} edges is too large for a picture; take one of an embedded graph, or Graph::to_dot for other tools"

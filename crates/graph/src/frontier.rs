@@ -192,7 +192,7 @@ impl<'g> Frontier<'g> {
     /// # }
     /// ```
     ///
-    /// Each add is then another call of `cuGraphAddDependencies`, CUDA 10.0, after queries among the nodes whose order is concerned.
+    /// Each add is then a call of `cuGraphAddDependencies` for each kind of edge that occurs, CUDA 10.0, after queries among the nodes whose order is concerned.
     ///
     /// # Errors
     /// A node of another graph, or one that was removed. At the add, a cycle is an error as it is for [`Graph::add_edges`], and so is moving a graph

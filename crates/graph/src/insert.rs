@@ -1,8 +1,7 @@
 //! Putting a new node before nodes that are there, and into an edge.
 
-use cuda_sys::{
-    CUgraphChildGraphNodeOwnership, CUgraphEdgeData, CUgraphNode, CUgraphNodeParams, CUgraphNodeType,
-};
+use cuda_handles::clones;
+use cuda_sys::{CUgraphChildGraphNodeOwnership, CUgraphNode, CUgraphNodeParams, CUgraphNodeType};
 
 use crate::edge::EdgeKind;
 use crate::error::{Error, Result};
@@ -69,22 +68,14 @@ impl Locked<'_> {
         }
     }
 
-    /// Lets nodes wait for one that was added just now. One driver call.
+    /// Lets nodes wait for one that was added just now. One driver call for each kind of edge that occurs.
     #[cold]
     pub(crate) fn join_before(&self, raw: CUgraphNode, before: &Before) -> Result<()> {
-        let mut to = Vec::with_capacity(before.nodes.len());
-        for &(id, _) in &before.nodes {
-            to.push(self.row(id).ok_or_else(|| removed(id))?.raw.0);
+        let mut edges = Vec::with_capacity(before.nodes.len());
+        for &(id, kind) in &before.nodes {
+            edges.push((raw, self.row(id).ok_or_else(|| removed(id))?.raw.0, kind));
         }
-        if to.is_empty() {
-            return Ok(());
-        }
-        let from = vec![raw; to.len()];
-        let data: Vec<CUgraphEdgeData> = match before.nodes.iter().all(|(_, kind)| *kind == EdgeKind::Full) {
-            true => Vec::new(),
-            false => before.nodes.iter().map(|(_, kind)| kind.data()).collect(),
-        };
-        self.call_link(&from, &to, &data)
+        self.link_raw(edges.into_iter())
     }
 
     /// Takes out a node that was added just now and that nobody knows, and puts the edge back that it took the place of. False if the node had to
@@ -97,6 +88,7 @@ impl Locked<'_> {
         {
             return false;
         }
+        let _alone = clones::alone();
         // SAFETY: the node is live, and nobody knows it.
         let gone = unsafe { self.driver().cuGraphDestroyNode(raw) }.is_success();
         if gone {

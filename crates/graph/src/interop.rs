@@ -24,7 +24,7 @@ impl Graph {
         Ok(self.enter()?.raw())
     }
 
-    /// The driver's own graph, for other code that clones it, makes executables of it, embeds it, or adds nodes and edges.
+    /// The driver's own graph, for other code that clones it, makes executables of it, embeds clones of it, or adds nodes and edges.
     ///
     /// From now on the graph also retains everything that its nodes use, by one user object of the driver. So what other code makes of it
     /// keeps that, and runs when every handle here is gone. Since nobody knows what was made of it when, **what a node uses stays alive from
@@ -35,7 +35,7 @@ impl Graph {
     /// - Its calls on the graph do not overlap with others on it or on one that it is embedded in, this library's among them.
     /// - It destroys neither the graph nor nodes that were added through this library. What its own nodes use lives as long as any executable made
     ///   of the graph, by this library too. Such nodes are found by [`nodes`](Self::nodes) and all other queries; after it has removed some, or
-    ///   added edges, [`refresh`](Self::refresh) looks anew.
+    ///   added edges, [`refresh`](Self::refresh) looks anew, before the graph is used here again.
     /// - What it makes of the graph runs in the order of the streams on which the memory was allocated, which an executable of this library
     ///   waits for by itself.
     ///
@@ -74,9 +74,11 @@ impl Graph {
     ///
     /// # Safety
     /// - `raw` is a graph whose work is of `context`, and not a body of a conditional node. If it is embedded in a node of a graph that this library
-    ///   knows, it was lent by itself.
+    ///   knows, it was lent by itself; and no graph embedded in it is known here already.
     /// - It is destroyed only after every handle of it, of its nodes and of the graphs embedded in it is gone. What its nodes use lives as long
     ///   as they do, and as any executable or clone made of it.
+    /// - What is added to it through this library is kept while a handle of it lives, or from a [`lend`](Self::lend) on: without that neither the graph nor
+    ///   what is made of it runs once the last handle is gone.
     /// - Other code's calls on it do not overlap with this library's, and it removes no nodes that were seen here without a
     ///   [`refresh`](Self::refresh) before the next use.
     ///
@@ -131,9 +133,9 @@ impl Graph {
     #[doc(alias = "cuGraphGetNodes")]
     pub fn refresh(&self) -> Result<()> {
         // Declared before the lock, so that nothing is dropped under it.
-        let _vanished;
+        let mut vanished = Default::default();
         let mut locked = self.enter()?;
-        _vanished = locked.take_vanished(self.place())?;
+        locked.take_vanished(self.place(), &mut vanished)?;
         locked.adopt(self.place())
     }
 

@@ -34,9 +34,9 @@ pub use graph::{ContextExt, Graph};
 pub use instantiate::InstantiateOptions;
 pub use kind::NodeKind;
 pub use node::{
-    BatchNode, ChildGraphNode, EmptyNode, EventRecordNode, EventWaitNode, HostCallbackNode, HostFunction,
-    KernelNode, MemcpyNode, MemsetNode, Node, RawCopy, RawFill, RawMemory, SemaphoreSignalNode,
-    SemaphoreWaitNode,
+    AccessPolicyWindow, BatchNode, CacheUse, ChildGraphNode, ClusterScheduling, EmptyNode, EventRecordNode,
+    EventWaitNode, HostCallbackNode, HostFunction, KernelNode, MemcpyNode, MemsetNode, Node, NodeAttribute,
+    NodeAttributeKind, RawCopy, RawFill, RawMemory, SemaphoreSignalNode, SemaphoreWaitNode,
 };
 pub use picture::DebugDotFlags;
 pub use topology::Edge;

@@ -106,6 +106,8 @@ impl DefaultStream {
     /// The event is of another context; as [`synchronize_blocking`](Self::synchronize_blocking).
     #[doc(alias = "cuEventRecord")]
     pub fn record(&self, event: &Event) -> Result<()> {
+        // First: in a forked child the event may be locked for ever.
+        self.context.ensure_usable()?;
         self.context.ensure_same(event.context(), "the event")?;
         let mut recorded = event.recorded();
         self.call("recording an event in a default stream", Call::cuEventRecord, || {
@@ -124,6 +126,7 @@ impl DefaultStream {
     /// The event was last recorded in a capture; as [`synchronize_blocking`](Self::synchronize_blocking).
     #[doc(alias = "cuStreamWaitEvent")]
     pub fn wait(&self, event: &Event) -> Result<()> {
+        self.context.ensure_usable()?;
         let recorded = event.recorded();
         if matches!(*recorded, Recorded::Captured(_) | Recorded::Foreign) {
             return Err(Error::CapturedEvent);

@@ -2,6 +2,7 @@
 
 pub mod capture;
 pub mod capture_mode;
+pub mod clones;
 pub mod reaper;
 
 mod batch;

@@ -19,7 +19,9 @@ pub enum MemorySyncDomain {
 }
 
 impl MemorySyncDomain {
-    pub(crate) fn raw(self) -> CUlaunchMemSyncDomain {
+    /// The driver's number for it.
+    #[must_use]
+    pub fn raw(self) -> CUlaunchMemSyncDomain {
         match self {
             Self::Default => CUlaunchMemSyncDomain::CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT,
             Self::Remote => CUlaunchMemSyncDomain::CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE,

@@ -102,6 +102,40 @@ impl LaunchConfig {
         self.with(|attributes| attributes.carveout = Some(percent))
     }
 
+    /// The same without a carve-out of its own: that of the kernel counts.
+    #[must_use]
+    pub fn default_shared_carveout(mut self) -> Self {
+        self.attributes.carveout = None;
+        self.extended = self.attributes != Attributes::default();
+        self
+    }
+
+    /// The same grid, block and shared memory with all attributes of another configuration, in place of its own.
+    #[doc(alias = "cuGraphKernelNodeCopyAttributes")]
+    #[must_use]
+    pub fn attributes_of(mut self, other: &Self) -> Self {
+        self.attributes = other.attributes;
+        self.extended = other.extended;
+        self
+    }
+
+    /// The same with all attributes that another configuration has as well, and with its values where both have one.
+    #[must_use]
+    pub fn attributes_also_of(mut self, other: &Self) -> Self {
+        let (own, new) = (&mut self.attributes, &other.attributes);
+        *own = Attributes {
+            cluster: new.cluster.or(own.cluster),
+            preferred_cluster: new.preferred_cluster.or(own.preferred_cluster),
+            cooperative: new.cooperative || own.cooperative,
+            priority: new.priority.or(own.priority),
+            domain: new.domain.or(own.domain),
+            domain_map: new.domain_map.or(own.domain_map),
+            carveout: new.carveout.or(own.carveout),
+        };
+        self.extended |= other.extended;
+        self
+    }
+
     fn with(mut self, set: impl FnOnce(&mut Attributes)) -> Self {
         set(&mut self.attributes);
         self.extended = true;

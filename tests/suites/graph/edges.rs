@@ -244,7 +244,7 @@ fn every_query_tells_kinds_as_the_driver_does() {
 }
 
 #[test]
-fn many_edges_of_any_kind_are_added_and_removed_in_one_call_each() {
+fn many_edges_are_added_in_one_call_for_each_kind_and_removed_in_one() {
     let context = setup();
     needs_kinds!();
     no_leaks(|| {
@@ -255,7 +255,7 @@ fn many_edges_of_any_kind_are_added_and_removed_in_one_call_each() {
         });
         added.unwrap();
         // One look at each of the three nodes that edges enter.
-        cost.assert_calls(&[("cuGraphNodeGetDependencies", 3), ("cuGraphAddDependencies", 1)]);
+        cost.assert_calls(&[("cuGraphNodeGetDependencies", 3), ("cuGraphAddDependencies", 3)]);
         let all = raw::edges_with_data(graph.raw);
         assert_eq!(all, [(0, 1, (1, 1)), (0, 2, (0, 0)), (0, 3, (0, 0)), (2, 3, (2, 0))]);
         let (removed, cost) = count(|| graph.remove_edges(&[(&c, &d), (&a, &b), (&a, &c)]));
@@ -268,6 +268,57 @@ fn many_edges_of_any_kind_are_added_and_removed_in_one_call_each() {
     });
 }
 
+/// Whichever kind the driver refuses, those before it do not stay.
+#[test]
+fn a_batch_of_kinds_is_added_or_not() {
+    let context = setup();
+    needs_kinds!();
+    no_leaks(|| {
+        let graph = Drawn::new(&context);
+        let nodes: [KernelNode; 5] = kernels(&context, &graph);
+        graph.add_edge(&nodes[0], &nodes[1]).unwrap();
+        let before = raw::edges_with_data(graph.raw);
+        for turn in 0..KINDS.len() {
+            let mut kinds = KINDS;
+            kinds.rotate_left(turn);
+            let batch: Vec<(&Node, &Node, EdgeKind)> = (1..5)
+                .zip(kinds)
+                .map(|(to, (kind, _))| (&*nodes[to - 1], &*nodes[to], kind))
+                .skip(1)
+                .collect();
+            for nth in 1..=batch.len() {
+                let mut left = nth;
+                // The plain call is another one than that with kinds.
+                let full = batch.iter().position(|(.., kind)| *kind == Full).map(|place| place + 1);
+                let call = match full {
+                    Some(place) if place == nth => {
+                        left = 1;
+                        Call::cuGraphAddDependencies
+                    }
+                    Some(place) if place < nth => {
+                        left -= 1;
+                        Call::cuGraphAddDependencies_v12030
+                    }
+                    _ => Call::cuGraphAddDependencies_v12030,
+                };
+                let failure = fail(call, u64::try_from(left).unwrap(), CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+                let (result, cost) = count(|| graph.add_edges(&batch));
+                assert!(failure.hit(), "{turn}, {nth}");
+                assert!(matches!(result, Err(Error::Handles(_))), "{turn}, {nth}: {result:?}");
+                assert_eq!(cost.calls("cuGraphRemoveDependencies"), u64::from(nth > 1), "{cost}");
+                assert_eq!(raw::edges_with_data(graph.raw), before, "{turn}, {nth}");
+            }
+            graph.add_edges(&batch).unwrap();
+            for (from, to, kind) in &batch {
+                assert_eq!(graph.edge_kind(from, to), Ok(Some(*kind)));
+            }
+            let ends: Vec<(&Node, &Node)> = batch.iter().map(|(from, to, _)| (*from, *to)).collect();
+            graph.remove_edges(&ends).unwrap();
+            assert_eq!(raw::edges_with_data(graph.raw), before);
+        }
+    });
+}
+
 #[test]
 fn an_edge_of_a_kind_is_removed_like_a_full_one() {
     let context = setup();
@@ -277,20 +328,16 @@ fn an_edge_of_a_kind_is_removed_like_a_full_one() {
         let [a, b] = kernels(&context, &graph);
         for (kind, _) in KINDS {
             graph.add_edges(&[(&a, &b, kind)]).unwrap();
-            // A driver that wants to be told the kind refuses the first try.
-            let strict = fail(Call::cuGraphRemoveDependencies, 1, CUresult::CUDA_ERROR_INVALID_VALUE);
-            let removed = graph.remove_edge(&a, &b);
-            drop(strict);
-            match kind {
-                Full => assert!(removed.unwrap_err().to_string().contains("cuGraphRemoveDependencies")),
-                _ => removed.unwrap(),
-            }
-            assert_eq!(raw::edges(graph.raw).len(), usize::from(kind == Full));
-            if kind != Full {
-                graph.add_edges(&[(&a, &b, kind)]).unwrap();
-            }
-            graph.remove_edge(&a, &b).unwrap();
-            assert!(raw::edges(graph.raw).is_empty());
+            let before = raw::edges_with_data(graph.raw);
+            let failure = fail(Call::cuGraphRemoveDependencies, 1, CUresult::CUDA_ERROR_INVALID_VALUE);
+            let error = graph.remove_edge(&a, &b).unwrap_err();
+            assert!(failure.hit() && error.to_string().contains("cuGraphRemoveDependencies"), "{error}");
+            drop(failure);
+            assert_eq!(raw::edges_with_data(graph.raw), before);
+            let (removed, cost) = count(|| graph.remove_edge(&a, &b));
+            removed.unwrap();
+            cost.assert_calls(&[("cuGraphRemoveDependencies", 1)]);
+            assert!(raw::edges_with_data(graph.raw).is_empty());
         }
     });
 }

@@ -157,7 +157,7 @@ fn an_insertion_that_fails_changes_nothing() {
             unsafe { graph.between(&a, &b).unwrap().launch_untyped(&spread, config, params![]) }
         };
         for (call, code) in [
-            (Call::cuGraphRemoveDependencies_v12030, CUresult::CUDA_ERROR_NOT_SUPPORTED),
+            (Call::cuGraphRemoveDependencies, CUresult::CUDA_ERROR_NOT_SUPPORTED),
             (Call::cuGraphAddNode, CUresult::CUDA_ERROR_OUT_OF_MEMORY),
             (Call::cuGraphKernelNodeSetAttribute, CUresult::CUDA_ERROR_INVALID_VALUE),
             (Call::cuGraphAddDependencies, CUresult::CUDA_ERROR_OUT_OF_MEMORY),

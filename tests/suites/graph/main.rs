@@ -3,6 +3,7 @@
 
 mod all_or_nothing;
 mod batch;
+mod callbacks;
 mod capture;
 mod children;
 mod clones;
@@ -10,6 +11,7 @@ mod copies;
 mod cost;
 mod drawn;
 mod edges;
+mod event_nodes;
 mod exec;
 mod faults;
 mod fills;
@@ -17,6 +19,7 @@ mod flat;
 mod insertion;
 mod instantiate;
 mod interop;
+mod kernel_nodes;
 mod lifetimes;
 mod lost;
 mod model;

@@ -12,6 +12,12 @@ fn refs(nodes: &[EmptyNode]) -> Vec<&Node> {
     nodes.iter().map(|node| &**node).collect()
 }
 
+fn sorted(nodes: &[Node]) -> Vec<String> {
+    let mut names = names(nodes);
+    names.sort();
+    names
+}
+
 #[test]
 fn predecessors_and_successors_are_replaced() {
     let context = setup();
@@ -26,11 +32,13 @@ fn predecessors_and_successors_are_replaced() {
             ("cuGraphRemoveDependencies", 1),
             ("cuGraphAddDependencies", 1),
         ]);
-        assert_eq!(names(&hub.predecessors().unwrap()), ["1", "2", "3"]);
+        // A driver may put the last edge in the place of one that is removed.
+        assert_eq!(sorted(&hub.predecessors().unwrap()), ["1", "2", "3"]);
         let (same, cost) = count(|| hub.set_predecessors(&[&nodes[3], &nodes[2], &nodes[1]]));
         same.unwrap();
         cost.assert_calls(&[("cuGraphNodeGetDependencies", 1)]);
-        assert_eq!(names(&hub.predecessors().unwrap()), ["1", "2", "3"]);
+        // A driver may put the last edge in the place of one that is removed.
+        assert_eq!(sorted(&hub.predecessors().unwrap()), ["1", "2", "3"]);
         let (only, cost) = count(|| hub.set_predecessors(&[&nodes[1]]));
         only.unwrap();
         cost.assert_calls(&[("cuGraphNodeGetDependencies", 1), ("cuGraphRemoveDependencies", 1)]);
@@ -148,7 +156,8 @@ fn kinds_stay_or_are_set() {
         cost.assert_calls(&[
             ("cuGraphNodeGetDependencies", 1),
             ("cuGraphRemoveDependencies", 1),
-            ("cuGraphAddDependencies", 1),
+            // One for each kind.
+            ("cuGraphAddDependencies", 2),
         ]);
         assert_eq!(seen(), [(0, 3, (0, 0)), (1, 3, (1, 1)), (2, 3, (0, 0))]);
         a.set_out_edges(&[(&b, Programmatic)]).unwrap();
@@ -166,7 +175,7 @@ fn a_replacement_that_fails_is_taken_back() {
         let [a, b, c, d] = kernels(&context, &graph);
         d.set_in_edges(&[(&a, Programmatic), (&b, Full)]).unwrap();
         let before = raw::edges_with_data(graph.raw);
-        for call in [Call::cuGraphAddDependencies, Call::cuGraphRemoveDependencies_v12030] {
+        for call in [Call::cuGraphAddDependencies, Call::cuGraphRemoveDependencies] {
             let failure = fail(call, 1, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
             let error = d.set_predecessors(&[&c]).unwrap_err();
             assert!(failure.hit(), "{call:?}");

@@ -106,8 +106,7 @@ fn a_removal_that_fails_is_taken_back() {
         let [a, b, c, d] = kernels(&context, &graph);
         graph.add_edges(&[(&a, &b, Programmatic), (&b, &c, Full), (&b, &d, Programmatic)]).unwrap();
         let before = (graph.view(), raw::edges_with_data(graph.raw));
-        for call in
-            [Call::cuGraphRemoveDependencies_v12030, Call::cuGraphAddDependencies, Call::cuGraphDestroyNode]
+        for call in [Call::cuGraphRemoveDependencies, Call::cuGraphAddDependencies, Call::cuGraphDestroyNode]
         {
             let failure = fail(call, 1, CUresult::CUDA_ERROR_NOT_SUPPORTED);
             let error = b.remove_bridging().unwrap_err();
@@ -177,7 +176,7 @@ fn a_graph_with_memory_nodes_keeps_what_it_has() {
     });
 }
 
-/// The driver looks at the kinds of edges one by one: those before one that it does not know are there.
+/// Each kind is a call of its own: the edges of those before one that the driver does not know are there.
 #[test]
 fn edges_that_a_driver_added_before_a_bad_one_are_taken_back_or_told() {
     let context = setup();
@@ -193,7 +192,7 @@ fn edges_that_a_driver_added_before_a_bad_one_are_taken_back_or_told() {
         assert!(error.to_string().contains("CUDA_ERROR_INVALID_VALUE"), "{error}");
         assert_eq!(cost.calls("cuGraphRemoveDependencies"), 1, "{cost}");
         assert_eq!(graph.view().edges, [(0, 1)]);
-        let failure = fail(Call::cuGraphRemoveDependencies_v12030, 1, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+        let failure = fail(Call::cuGraphRemoveDependencies, 1, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
         let error = graph.add_edges(&batch).unwrap_err();
         assert!(failure.hit());
         drop(failure);

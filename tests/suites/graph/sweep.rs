@@ -1,6 +1,9 @@
 //! The fault sweep over the crate: each driver call of these scenarios fails in turn.
 
-use cuda_graph::{ContextExt, Error, RawCopy, RawFill, RawMemory};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use cuda_graph::{ContextExt, Error, NodeAttribute, NodeAttributeKind, RawCopy, RawFill, RawMemory};
 use cuda_handles::{BarrierScope, Batch, Compare, Copy2d, Copy3d, ExternalSemaphore, SemaphoreKind};
 use cuda_launch::{params, per};
 use cuda_tests::{is_soft, kernel, setup, skip, sweep, used_stream};
@@ -98,7 +101,7 @@ fn embedding_replacing_moving_and_cloning() {
         // SAFETY: as above.
         unsafe { inside.nodes()?[0].then().launch_untyped(&increment, per(8, 8), params![&numbers, 8_u32]) }?;
         let other = child.then().child(&source)?;
-        other.set_graph(&inside)?;
+        other.set_graph(&inside.clone_graph()?)?;
         other.embedded()?.nodes()?[0].remove()?;
         first.remove()?;
         let clone = graph.clone_graph()?;
@@ -234,6 +237,57 @@ fn changing_nodes_and_edges() {
         graph.remove_edges(&[(&first, &c), (&c, &a)])?;
         graph.remove_nodes(&[&a, &b])?;
         assert_eq!(graph.len()?, 2);
+        Ok(())
+    });
+    assert!(cases >= 60, "{cases}");
+}
+
+#[test]
+fn callbacks_events_and_launches_set() {
+    let context = setup();
+    let increment = kernel(&context, "increment");
+    let stream = used_stream(&context);
+    let (first, second) = (context.event().unwrap(), context.event().unwrap());
+    let cases = sweep("callbacks, events and launches set", || -> Result<(), Error> {
+        let graph = context.graph()?;
+        let (buffer, other) = (stream.zeros::<u32>(8)?, stream.zeros::<u32>(8)?);
+        let called = Arc::new(AtomicU32::new(0));
+        let call = |by: u32| {
+            let called = Arc::clone(&called);
+            move || {
+                called.fetch_add(by, Ordering::Relaxed);
+            }
+        };
+        let record = graph.root().record(&first)?;
+        let host = record.then().host(call(1))?;
+        let wait = host.then().wait(&second)?;
+        // SAFETY: the arguments are the kernel's, and the count is the buffer's.
+        let launch = unsafe {
+            let config = per(8, 8).priority(-1).cooperative();
+            wait.then().launch_untyped(&increment, config, params![&buffer, 8_u32])
+        }?;
+        let twin = graph.root().empty()?;
+        host.set(call(10))?;
+        record.set_event(&second)?;
+        wait.set_event(&first)?;
+        let before = launch.config()?;
+        // SAFETY: as above.
+        let set = unsafe { launch.set_untyped(&increment, per(8, 4).priority(0), params![&other, 8_u32]) };
+        // Where the driver does not tell the sizes of the arguments, there is no way back from a new launch.
+        if matches!(&set, Err(error) if !matches!(error, Error::HalfDone(_))) {
+            assert_eq!(launch.config()?, before);
+        }
+        set?;
+        launch.set_attribute(NodeAttribute::Priority(-2))?;
+        launch.attribute(NodeAttributeKind::Priority)?;
+        // SAFETY: a copy of its own attributes.
+        unsafe { launch.copy_attributes_from(&launch) }?;
+        twin.remove()?;
+        let mut exec = graph.instantiate()?;
+        exec.launch(&stream)?;
+        drop((graph, record, host, wait, launch));
+        assert_eq!(other.read_blocking(&stream)?, [1; 8]);
+        assert_eq!(called.load(Ordering::Relaxed), 10);
         Ok(())
     });
     assert!(cases >= 60, "{cases}");

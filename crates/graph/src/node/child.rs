@@ -1,5 +1,6 @@
 //! Nodes that run a graph of their own.
 
+use cuda_handles::clones;
 use cuda_sys::{
     CUgraph, CUgraphChildGraphNodeOwnership, CUgraphNode, CUgraphNodeParams, CUgraphNodeType, Call,
 };
@@ -23,7 +24,7 @@ impl ChildGraphNode {
     /// The graph in the node. It is used as any other: its nodes are listed, added, changed and removed there.
     ///
     /// It goes with its node: once that is removed, or has [another graph](Self::set_graph), using it is [`Error::GraphRemoved`]. It cannot be
-    /// instantiated or moved by itself; a [clone](Graph::clone_graph) of it can.
+    /// instantiated, moved or embedded by itself; a [clone](Graph::clone_graph) of it can.
     ///
     /// No driver call.
     ///
@@ -60,9 +61,12 @@ impl ChildGraphNode {
         let copied = copy_for(&mut two, self.graph().place(), before, &name)?;
         two.first.reserve_many(self.graph().place(), copied.len());
         let mut params = params(two.second_raw()?, CLONED);
-        // SAFETY: both graphs are live and locked, as their tables say, and neither lies in the other; so is the node, and its parameters are
-        // complete.
-        let result = unsafe { two.first.driver().cuGraphNodeSetParams(raw, &raw mut params) };
+        let result = {
+            let _alone = clones::alone();
+            // SAFETY: both graphs are live and locked, as their tables say, and neither lies in the other; so is the node, and its
+            // parameters are complete.
+            unsafe { two.first.driver().cuGraphNodeSetParams(raw, &raw mut params) }
+        };
         two.first.answer(Call::cuGraphNodeSetParams, result)?;
         // The old graph is gone, whatever comes now.
         let locked = &mut two.first;
@@ -117,12 +121,13 @@ impl Frontier<'_> {
     /// Adds a node that runs a clone of `graph`, as it is now. Names, and what the nodes use, are those of the original; its nodes are found in
     /// the [embedded graph](ChildGraphNode::embedded) by [`find_clone_of`](Graph::find_clone_of).
     ///
-    /// Stands on `cuGraphAddNode`, CUDA 12.2, and asks the driver for the clone's nodes: one call of `cuGraphNodeFindInClone` each and, for each
-    /// embedded graph, `cuGraphChildGraphNodeGetGraph`.
+    /// Stands on `cuGraphAddNode`, CUDA 12.2, and asks the driver for the clone's nodes: `cuGraphGetNodes` for each graph and
+    /// `cuGraphChildGraphNodeGetGraph` for each embedded one.
     ///
     /// # Errors
     /// The frontier is in `graph` or in a graph embedded in it ([`Error::EmbedsItself`]): the driver would crash. A graph of another context, or
-    /// one that was itself moved into a node ([`Error::Embedded`]); a node of the frontier was removed; or what the driver answers.
+    /// one that is itself embedded in a node ([`Error::Embedded`]), which the driver refuses: embed a [clone](Graph::clone_graph) of it. A node of
+    /// the frontier was removed; or what the driver answers.
     #[doc(alias = "cuGraphAddChildGraphNode")]
     #[doc(alias = "cuGraphAddNode")]
     pub fn child(&self, graph: &Graph) -> Result<ChildGraphNode> {
@@ -131,7 +136,10 @@ impl Frontier<'_> {
         let copied = copy_for(&mut two, self.graph().place(), None, "")?;
         let mut params = params(two.second_raw()?, CLONED);
         two.first.reserve_many(self.graph().place(), copied.len() + 1);
-        let raw = self.add_raw(&mut two.first, NodeKind::ChildGraph, &mut params)?;
+        let raw = {
+            let _alone = clones::alone();
+            self.add_raw(&mut two.first, NodeKind::ChildGraph, &mut params)?
+        };
         let locked = &mut two.first;
         match self.join(locked, raw).and_then(|()| read(locked, &copied, raw)) {
             Ok(twins) => Ok(self.commit(locked, raw, copied, &twins, false)),
@@ -183,7 +191,10 @@ impl Frontier<'_> {
         let twins = copied.themselves();
         let mut params = params(two.second_raw()?, MOVED);
         two.first.reserve_many(self.graph().place(), copied.len() + 1);
-        let raw = self.add_raw(&mut two.first, NodeKind::ChildGraph, &mut params)?;
+        let raw = {
+            let _alone = clones::alone();
+            self.add_raw(&mut two.first, NodeKind::ChildGraph, &mut params)?
+        };
         graph.handle().disown();
         left = two.second().0.leave();
         let lent = copied.lent();
@@ -229,8 +240,8 @@ fn copy_for(two: &mut Two<'_>, into: Place, instead: Option<Place>, node: &str) 
     if beside && source.outwards(place).any(|outer| Some(outer) == instead) {
         return Err(Error::ReplacesItself { node: node.into() });
     }
-    if source.about(place).is_some_and(|about| about.moved) {
-        return Err(Error::Embedded { what: "embedded in another one if it was moved there" });
+    if !place.is_root() {
+        return Err(Error::Embedded { what: "embedded in another one" });
     }
     source.copy(place)
 }

@@ -89,6 +89,8 @@ impl HostCallbackNode {
     #[doc(alias = "cuGraphHostNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
     pub fn set<F: Fn() + Send + Sync + 'static>(&self, call: F) -> Result<()> {
+        // Before the table of closures is touched, whose lock a forked child may find held.
+        self.graph().context().ensure_usable()?;
         self.replace_by(closure(call))
     }
 
@@ -204,6 +206,8 @@ impl Frontier<'_> {
     #[doc(alias = "cuGraphAddHostNode")]
     #[doc(alias = "cuGraphAddNode")]
     pub fn host<F: Fn() + Send + Sync + 'static>(&self, call: F) -> Result<HostCallbackNode> {
+        // As in `HostCallbackNode::set`.
+        self.graph().context().ensure_usable()?;
         self.add_call(closure(call))
     }
 

@@ -1,19 +1,28 @@
 //! Nodes that launch kernels.
 
-use cuda_handles::Kernel;
-use cuda_launch::{Arguments, ArgumentsOf, LaunchConfig, SafeKernel};
-use cuda_sys::{CUgraphNode, CUgraphNodeParams, CUgraphNodeType, CUlaunchAttribute, Call};
+use cuda_handles::{Kernel, Owner};
+use cuda_launch::{Arguments, ArgumentsOf, AttributeList, LaunchConfig, SafeKernel};
+use cuda_sys::{CUgraphNodeParams, CUgraphNodeType};
 
+use super::attribute::set_all;
 use super::handle::{blank, typed};
+use super::relaunch::Relaunch;
 use crate::detail::Detail;
 use crate::error::Result;
 use crate::frontier::Frontier;
-use crate::graph::Locked;
+use crate::graph::Graph;
 use crate::table::Owners;
 
 typed! {
-    /// A node that launches a kernel, with the arguments packed when it was added.
+    /// A node that launches a kernel, with the arguments packed when it was added or last set.
     KernelNode, Kernel
+}
+
+/// A launch, checked, with what it keeps alive besides its kernel.
+struct Prepared {
+    detail: Detail,
+    owners: Owners,
+    attributes: AttributeList,
 }
 
 impl KernelNode {
@@ -23,23 +32,73 @@ impl KernelNode {
     /// The node was removed.
     #[doc(alias = "cuGraphKernelNodeGetParams")]
     pub fn kernel(&self) -> Result<Kernel> {
-        self.launch().map(|(kernel, _)| kernel)
+        self.current().map(|(kernel, _)| kernel)
     }
 
-    /// Grid, block and shared memory.
+    /// Grid, block, shared memory, and the attributes that a [`LaunchConfig`] has.
     ///
     /// # Errors
     /// The node was removed.
     pub fn config(&self) -> Result<LaunchConfig> {
-        self.launch().map(|(_, config)| config)
+        self.current().map(|(_, config)| config)
     }
 
-    fn launch(&self) -> Result<(Kernel, LaunchConfig)> {
+    pub(crate) fn current(&self) -> Result<(Kernel, LaunchConfig)> {
         match self.detail()? {
             Detail::Kernel { kernel, config } => Ok((kernel, config)),
             // The handle is made for rows of its kind only, and a row keeps its kind.
             _ => Err(self.removed()),
         }
+    }
+
+    /// Launches a typed kernel, the same or another one, from now on. The node lets go of what it used before; executables made before go on as
+    /// they are.
+    ///
+    /// Attributes are those of the configuration; what it does not set gets the driver's default. Those that a [`LaunchConfig`] does not have,
+    /// set by [`set_attribute`](Self::set_attribute), are left to the driver.
+    ///
+    /// Stands on `cuGraphNodeSetParams`, CUDA 12.2; with attributes before or after also on `cuGraphKernelNodeSetAttribute`, CUDA 11.0, and
+    /// `cuGraphKernelNodeGetParams`, CUDA 12.0.
+    ///
+    /// # Errors
+    /// As [`Frontier::launch`]; the node is as it was then. Should the driver refuse both an attribute and the way back, that is
+    /// [`Error::HalfDone`](crate::Error::HalfDone).
+    #[doc(alias = "cuGraphKernelNodeSetParams")]
+    #[doc(alias = "cuGraphNodeSetParams")]
+    pub fn set<'a, K: SafeKernel>(
+        &self,
+        kernel: &'a K,
+        config: LaunchConfig,
+        arguments: impl ArgumentsOf<'a, K::Signature>,
+    ) -> Result<()> {
+        let prepared = kernel.prepare(&config, arguments)?;
+        // SAFETY: as in `Frontier::launch`.
+        unsafe { self.set_untyped(kernel.kernel(), config, prepared) }
+    }
+
+    /// Launches a kernel, the same or another one, from now on; see [`set`](Self::set).
+    ///
+    /// # Safety
+    /// As [`Frontier::launch_untyped`].
+    ///
+    /// # Errors
+    /// As [`Frontier::launch_untyped`], and as [`set`](Self::set).
+    #[doc(alias = "cuGraphKernelNodeSetParams")]
+    #[doc(alias = "cuGraphNodeSetParams")]
+    pub unsafe fn set_untyped(
+        &self,
+        kernel: &Kernel,
+        config: LaunchConfig,
+        arguments: impl Arguments,
+    ) -> Result<()> {
+        let Prepared { detail, owners, attributes } = prepare(self.graph(), kernel, config, &arguments)?;
+        arguments.with_pointers(|pointers| {
+            let mut params = params(kernel, config, pointers);
+            match attributes.is_empty() && !self.config()?.has_attributes() {
+                true => self.replace(detail, owners, &mut params),
+                false => Relaunch { detail, owners, attributes }.apply(self, &mut params),
+            }
+        })
     }
 }
 
@@ -103,27 +162,37 @@ impl Frontier<'_> {
         config: LaunchConfig,
         arguments: impl Arguments,
     ) -> Result<KernelNode> {
-        self.of_this_context("the kernel of a node", kernel.context())?;
-        config.check(kernel)?;
-        arguments.check(kernel)?;
-        let attributes = match config.has_attributes() {
-            true => Some(config.node_attributes(kernel)?),
-            false => None,
-        };
-        let mut owners = Owners::new();
-        arguments.each_owner(|owner| owners.push(owner));
-        let detail = Detail::Kernel { kernel: kernel.clone(), config };
+        let Prepared { detail, owners, attributes } = prepare(self.graph(), kernel, config, &arguments)?;
         arguments.with_pointers(|pointers| {
             let mut params = params(kernel, config, pointers);
-            let node = match &attributes {
-                None => self.add(detail, owners, &mut params),
-                Some(list) => {
-                    self.add_with(detail, owners, &mut params, |locked, raw| set_all(locked, raw, list))
-                }
+            let node = match attributes.is_empty() {
+                true => self.add(detail, owners, &mut params),
+                false => self.add_with(detail, owners, &mut params, |locked, raw| {
+                    set_all(locked, raw, attributes.iter())
+                }),
             };
             node.map(KernelNode::wrap)
         })
     }
+}
+
+#[inline]
+fn prepare(
+    graph: &Graph,
+    kernel: &Kernel,
+    config: LaunchConfig,
+    arguments: &impl Arguments,
+) -> Result<Prepared> {
+    graph.context().ensure_same(kernel.context(), "the kernel of a node")?;
+    config.check(kernel)?;
+    arguments.check(kernel)?;
+    let attributes = match config.has_attributes() {
+        true => config.node_attributes(kernel)?,
+        false => AttributeList::default(),
+    };
+    let mut owners = Owners::new();
+    arguments.each_owner(|owner: Owner| owners.push(owner));
+    Ok(Prepared { detail: Detail::Kernel { kernel: kernel.clone(), config }, owners, attributes })
 }
 
 /// The driver's form of a kernel node. The kernel is always given by itself and its context: by function, the driver crashes where no
@@ -149,15 +218,4 @@ pub(crate) fn params(
     to.kernel.kern = kernel.as_raw();
     to.kernel.ctx = kernel.context().as_raw();
     params
-}
-
-/// Sets attributes of a node.
-fn set_all(locked: &Locked<'_>, raw: CUgraphNode, attributes: &[CUlaunchAttribute]) -> Result<()> {
-    attributes.iter().try_for_each(|attribute| {
-        // SAFETY: the node is live and its graph locked; the value is of the attribute's kind.
-        let result = unsafe {
-            locked.driver().cuGraphKernelNodeSetAttribute(raw, attribute.id, &raw const attribute.value)
-        };
-        locked.answer(Call::cuGraphKernelNodeSetAttribute, result)
-    })
 }

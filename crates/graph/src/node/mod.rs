@@ -1,5 +1,6 @@
 //! The nodes: small handles that keep their graph alive.
 
+mod attribute;
 mod batch;
 mod child;
 mod empty;
@@ -11,8 +12,10 @@ mod kernel;
 mod memcpy;
 mod memset;
 mod raw;
+mod relaunch;
 mod semaphore;
 
+pub use attribute::{AccessPolicyWindow, CacheUse, ClusterScheduling, NodeAttribute, NodeAttributeKind};
 pub use batch::BatchNode;
 pub use child::ChildGraphNode;
 pub use empty::EmptyNode;

@@ -4,7 +4,7 @@
 //! word; what it does check here is left to it where only one edge is concerned. Edges are taken away first, since a graph with memory nodes
 //! refuses that: so nothing has changed then.
 
-use cuda_sys::{CUgraphEdgeData, CUgraphNode, Call, Driver};
+use cuda_sys::{CUgraphNode, Call, Driver};
 use smallvec::SmallVec;
 
 use super::known::Ends;
@@ -28,17 +28,36 @@ impl Link {
     }
 }
 
-/// Edges in the driver's form.
-struct RawLinks {
+/// Edges of one kind in the driver's form.
+struct OfOneKind {
+    kind: EdgeKind,
     from: SmallVec<[CUgraphNode; 4]>,
     to: SmallVec<[CUgraphNode; 4]>,
-    /// Empty if all are full ones.
-    data: Vec<CUgraphEdgeData>,
+}
+
+/// One group for each kind that occurs, in the order in which the kinds come.
+fn by_kind(edges: impl Iterator<Item = (CUgraphNode, CUgraphNode, EdgeKind)>) -> SmallVec<[OfOneKind; 1]> {
+    let mut groups: SmallVec<[OfOneKind; 1]> = SmallVec::new();
+    for (from, to, kind) in edges {
+        let kind = kind.plain();
+        match groups.iter_mut().find(|group| group.kind == kind) {
+            Some(group) => {
+                group.from.push(from);
+                group.to.push(to);
+            }
+            None => groups.push(OfOneKind {
+                kind,
+                from: SmallVec::from_slice(&[from]),
+                to: SmallVec::from_slice(&[to]),
+            }),
+        }
+    }
+    groups
 }
 
 impl Locked<'_> {
-    /// Takes edges away that are there, and adds others that are not there otherwise. At most one driver call for each, and queries only where
-    /// edges go against the order.
+    /// Takes edges away that are there, and adds others that are not there otherwise. At most one driver call to take away and
+    /// one for each kind of edge to add, and queries only where edges go against the order.
     ///
     /// # Errors
     /// Ends that an edge of its kind cannot have, a cycle, or what the driver answers. Nothing has changed then, but for [`Error::HalfDone`].
@@ -69,71 +88,57 @@ impl Locked<'_> {
         ensure_kinds(self.driver())
     }
 
-    /// Adds edges. One driver call, or none for no edges.
+    /// Adds edges. One driver call for each kind of edge that occurs; those of the kinds before one that fails are there then.
     pub(crate) fn link(&self, links: &[Link]) -> Result<()> {
-        if links.is_empty() {
-            return Ok(());
+        let mut edges = SmallVec::<[_; 4]>::with_capacity(links.len());
+        for link in links {
+            edges.push((self.raw_of(link.from)?, self.raw_of(link.to)?, link.kind));
         }
-        let RawLinks { from, to, data } = self.raw_links(links)?;
-        self.call_link(&from, &to, &data)
+        self.link_raw(edges.into_iter())
     }
 
-    /// Adds edges between raw nodes, of these kinds or, with none, full ones.
-    pub(crate) fn call_link(
+    /// Adds edges between raw nodes, as [`link`](Self::link).
+    pub(crate) fn link_raw(
         &self,
-        from: &[CUgraphNode],
-        to: &[CUgraphNode],
-        data: &[CUgraphEdgeData],
+        edges: impl Iterator<Item = (CUgraphNode, CUgraphNode, EdgeKind)>,
     ) -> Result<()> {
-        let (driver, count) = (self.driver(), from.len().min(to.len()));
+        // A driver may give all edges of a call the kind of the first.
+        by_kind(edges).iter().try_for_each(|group| self.call_link(group))
+    }
+
+    /// Adds edges of one kind. One driver call.
+    fn call_link(&self, OfOneKind { kind, from, to }: &OfOneKind) -> Result<()> {
+        let (driver, count) = (self.driver(), from.len());
         let (from, to) = (from.as_ptr(), to.as_ptr());
-        if data.is_empty() {
+        if *kind == EdgeKind::Full {
             // SAFETY: the nodes are live and of this graph, as the table says, and its lock is held.
             let result = unsafe { driver.cuGraphAddDependencies(self.raw(), from, to, count) };
             return self.answer(Call::cuGraphAddDependencies, result);
         }
+        let data = vec![kind.data(); count];
         // SAFETY: as above; there are as many kinds.
         let result =
             unsafe { driver.cuGraphAddDependencies_v12030(self.raw(), from, to, data.as_ptr(), count) };
         self.answer(Call::cuGraphAddDependencies_v12030, result.map_err(cuda_handles::Error::from)?)
     }
 
-    /// Takes edges away. One driver call, or none for no edges.
+    /// Takes edges away, of whatever kinds. One driver call, or none for no edges.
     pub(crate) fn unlink(&self, links: &[Link]) -> Result<()> {
         if links.is_empty() {
             return Ok(());
         }
-        let RawLinks { from, to, data } = self.raw_links(links)?;
-        let (driver, count) = (self.driver(), links.len());
-        if data.is_empty() {
-            // SAFETY: as for adding.
-            let result =
-                unsafe { driver.cuGraphRemoveDependencies(self.raw(), from.as_ptr(), to.as_ptr(), count) };
-            return self.answer(Call::cuGraphRemoveDependencies, result);
+        let mut from = SmallVec::<[CUgraphNode; 4]>::with_capacity(links.len());
+        let mut to = SmallVec::<[CUgraphNode; 4]>::with_capacity(links.len());
+        for link in links {
+            from.push(self.raw_of(link.from)?);
+            to.push(self.raw_of(link.to)?);
         }
+        // A driver may refuse edges of several kinds if it is told these; without, it takes away any.
         // SAFETY: as for adding.
         let result = unsafe {
-            driver.cuGraphRemoveDependencies_v12030(
-                self.raw(),
-                from.as_ptr(),
-                to.as_ptr(),
-                data.as_ptr(),
-                count,
-            )
+            self.driver().cuGraphRemoveDependencies(self.raw(), from.as_ptr(), to.as_ptr(), links.len())
         };
-        self.answer(Call::cuGraphRemoveDependencies_v12030, result.map_err(cuda_handles::Error::from)?)
-    }
-
-    fn raw_links(&self, links: &[Link]) -> Result<RawLinks> {
-        let mut raw = RawLinks { from: SmallVec::new(), to: SmallVec::new(), data: Vec::new() };
-        for link in links {
-            raw.from.push(self.raw_of(link.from)?);
-            raw.to.push(self.raw_of(link.to)?);
-        }
-        if links.iter().any(|link| link.kind != EdgeKind::Full) {
-            raw.data.extend(links.iter().map(|link| link.kind.data()));
-        }
-        Ok(raw)
+        self.answer(Call::cuGraphRemoveDependencies, result)
     }
 
     /// Makes the edges what they were before a change that failed on its way, and says what is left of it, if something is.

@@ -29,8 +29,8 @@ impl Graph {
 
     /// Adds edges: each second node waits for the first as far as the kind says.
     ///
-    /// All are checked before anything is done, then added by one driver call. Checks of more than one edge ask for the edges of each node that
-    /// one of them enters. Cycles are looked for once for all: edges in any number and order, the whole graph in reverse, too, cost no more than the
+    /// All are checked before anything is done, then added by one driver call for each kind of edge that occurs, kind by kind in the order in which
+    /// these come. Checks of more than one edge ask for the edges of each node that one of them enters. Cycles are looked for once for all: edges in any number and order, the whole graph in reverse, too, cost no more than the
     /// nodes and edges there are.
     ///
     /// ```no_run
@@ -74,7 +74,7 @@ impl Graph {
     /// Removes edges, of whatever kind. All are checked before anything is done, then removed by one driver call. The checks of more than one edge
     /// ask for the edges of each node that one of them enters.
     ///
-    /// Stands on `cuGraphRemoveDependencies`, CUDA 10.0 (12.3 for other edges than full ones).
+    /// Stands on `cuGraphRemoveDependencies`, CUDA 10.0.
     ///
     /// # Errors
     /// As for [`remove_edge`](Self::remove_edge), or an edge is given twice. If the driver fails half-way and does not take back what it did
@@ -96,7 +96,8 @@ impl Graph {
     /// Gives an edge another kind. It is taken away and added again, so that it comes last in the order of the edges of both nodes; if it has the
     /// kind already, nothing is done.
     ///
-    /// Stands on `cuGraphRemoveDependencies` and `cuGraphAddDependencies`, CUDA 10.0 (12.3 for other edges than full ones), after a query.
+    /// Stands on `cuGraphRemoveDependencies` and `cuGraphAddDependencies`, CUDA 10.0 (12.3 for other edges than full ones), each called once, after
+    /// a query.
     ///
     /// # Errors
     /// No such edge; otherwise as for [`add_edges`](Self::add_edges) and [`remove_edge`](Self::remove_edge).
@@ -151,8 +152,6 @@ impl Locked<'_> {
             }
             return match self.kind_of(from, to) {
                 Ok(None) => Err(self.no_edge((from, to))),
-                // A driver may want to be told the kind.
-                Ok(Some(kind)) if kind != EdgeKind::Full => self.change(&[Link { kind, ..link }], &[]),
                 _ => done,
             };
         }

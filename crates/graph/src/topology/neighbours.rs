@@ -43,7 +43,8 @@ impl Node {
 
     /// Makes these the edges that enter the node: those from other nodes go, and an edge of another kind is given this one.
     ///
-    /// Otherwise as [`set_predecessors`](Self::set_predecessors); CUDA 12.3 for other edges than full ones.
+    /// Otherwise as [`set_predecessors`](Self::set_predecessors), but for one driver call to add for each kind of edge that is new; CUDA 12.3 for
+    /// other edges than full ones.
     ///
     /// # Errors
     /// A node given with two kinds of edges; otherwise as for [`set_predecessors`](Self::set_predecessors).

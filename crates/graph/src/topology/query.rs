@@ -77,7 +77,7 @@ impl Graph {
 }
 
 impl Node {
-    /// The nodes that this one waits for, in the order in which the edges were added.
+    /// The nodes that this one waits for, in the order in which the edges were added; once some were removed, in any order.
     ///
     /// Stands on `cuGraphNodeGetDependencies`, CUDA 10.0 (12.3 for other edges than full ones).
     ///
@@ -88,7 +88,7 @@ impl Node {
         Ok(self.around(Way::In)?.into_iter().map(|(node, _)| node).collect())
     }
 
-    /// The nodes that wait for this one, in the order in which the edges were added.
+    /// The nodes that wait for this one, in the order in which the edges were added; once some were removed, in any order.
     ///
     /// Stands on `cuGraphNodeGetDependentNodes`, CUDA 10.0 (12.3 for other edges than full ones).
     ///
@@ -99,7 +99,7 @@ impl Node {
         Ok(self.around(Way::Out)?.into_iter().map(|(node, _)| node).collect())
     }
 
-    /// The edges that enter the node, in the order in which they were added.
+    /// The edges that enter the node, in the order in which they were added; once some were removed, in any order.
     ///
     /// Stands on `cuGraphNodeGetDependencies`, CUDA 10.0 (12.3 for other edges than full ones).
     ///
@@ -111,7 +111,7 @@ impl Node {
         Ok(self.around(Way::In)?.into_iter().map(edge).collect())
     }
 
-    /// The edges that leave the node, in the order in which they were added.
+    /// The edges that leave the node, in the order in which they were added; once some were removed, in any order.
     ///
     /// Stands on `cuGraphNodeGetDependentNodes`, CUDA 10.0 (12.3 for other edges than full ones).
     ///

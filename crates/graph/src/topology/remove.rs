@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use cuda_handles::clones;
 use cuda_sys::Call;
 
 use super::change::Link;
@@ -125,8 +126,12 @@ impl Locked<'_> {
     /// Destroys a node that is there; gives its row, and those of the graph in it, which are to be dropped after the lock.
     fn destroy(&mut self, id: NodeId) -> Result<Taken> {
         let raw = self.raw_of(id)?;
-        // SAFETY: the table says that the node is live and of this graph, whose lock is held. Nobody sees the table before the row is gone.
-        let result = unsafe { self.driver().cuGraphDestroyNode(raw) };
+        let result = {
+            let _alone = clones::alone();
+            // SAFETY: the table says that the node is live and of this graph, whose lock is held. Nobody sees the table before the row is
+            // gone.
+            unsafe { self.driver().cuGraphDestroyNode(raw) }
+        };
         self.answer(Call::cuGraphDestroyNode, result)?;
         Ok(self.take(id))
     }

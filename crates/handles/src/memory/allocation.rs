@@ -321,7 +321,7 @@ impl Allocation {
             return false;
         }
         match context.check(Call::cuMemFreeAsync, code) {
-            Err(Error::Driver { .. }) if home.is_capturing() => return false,
+            Err(Error::Driver { code, .. }) if home.is_capturing() || is_of_capture(code) => return false,
             Err(error) => reaper::report("freeing a buffer", error),
             Ok(()) => {}
         }
@@ -352,6 +352,14 @@ impl Allocation {
         let order = self.order.take().unwrap_or_else(|| self.order());
         reaper::push_free(order);
     }
+}
+
+/// Whether a free may have been refused with this because its stream was capturing then, whether or not it still is: a capture can end, or
+/// begin anew, before anybody asks.
+fn is_of_capture(code: CUresult) -> bool {
+    matches!(code, CUresult::CUDA_ERROR_INVALID_VALUE | CUresult::CUDA_ERROR_ILLEGAL_STATE)
+        || (CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED.0..=CUresult::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD.0)
+            .contains(&code.0)
 }
 
 impl fmt::Debug for Allocation {

@@ -244,7 +244,7 @@ fn overlap(distance: usize, from: Shape, to: Shape) -> usize {
     let near = |distance: usize, step: usize, count: usize| {
         let steps = distance.checked_div(step).unwrap_or(0);
         let one = (steps < count).then(|| distance - steps * step);
-        let next = (steps + 1 < count).then(|| (steps + 1) * step - distance);
+        let next = (steps + 1 < count).then(|| (steps + 1).saturating_mul(step) - distance);
         [one, next].into_iter().flatten()
     };
     let layers = near(distance, layer, depth);
@@ -283,6 +283,14 @@ mod tests {
                 assert_eq!(found, really(distance, shape), "{shape:?} {distance}");
             }
         }
+    }
+
+    #[test]
+    fn steps_at_the_end_of_the_address_space_are_counted() {
+        let shape = Shape { pitch: 1 << 63, rows: 4, extent: [1, 4, 1] };
+        assert_eq!(overlap(1 << 63, shape, shape), 1);
+        assert_eq!(overlap((1 << 63) + 5, shape, shape), 0);
+        assert_eq!(overlap(usize::MAX - 1, Shape { pitch: usize::MAX, ..shape }, Shape { pitch: usize::MAX, ..shape }), 0);
     }
 
     #[test]

@@ -15,6 +15,7 @@ use cuda_sys::{
 use super::list::{List, Node};
 use crate::callback;
 use crate::capture_mode;
+use crate::clones;
 use crate::context::Context;
 use crate::error::Error;
 use crate::process;
@@ -205,7 +206,10 @@ fn call_destroy(driver: &'static Driver, object: Object) -> (Call, CUresult) {
         match object {
             Object::Stream(raw) => (Call::cuStreamDestroy, driver.cuStreamDestroy(raw.get())),
             Object::Event(raw) => (Call::cuEventDestroy, driver.cuEventDestroy(raw.get())),
-            Object::Graph(raw) => (Call::cuGraphDestroy, driver.cuGraphDestroy(raw.get())),
+            Object::Graph(raw) => {
+                let _alone = clones::alone();
+                (Call::cuGraphDestroy, driver.cuGraphDestroy(raw.get()))
+            }
             Object::GraphExec(raw) => {
                 let _mode = capture_mode::relaxed(driver);
                 (Call::cuGraphExecDestroy, driver.cuGraphExecDestroy(raw.get()))

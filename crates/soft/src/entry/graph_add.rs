@@ -96,7 +96,9 @@ unsafe fn add_any(
     required(params)?;
     // SAFETY: not null, and so valid by the caller's promise.
     let params = unsafe { &mut *params };
-    if params.type_ != CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY {
+    let permitted =
+        [CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY, CUgraphNodeType::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP];
+    if !permitted.contains(&params.type_) {
         refuse_in_callbacks()?;
     }
     // SAFETY: the caller's promise.

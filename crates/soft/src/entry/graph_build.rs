@@ -52,13 +52,7 @@ entries! {
 
     init fn cuGraphClone(out: *mut CUgraph, original: CUgraph) {
         required(out)?;
-        let mut all = graphs();
-        let graph = number(original);
-        let owner = all.graph(graph)?.owner;
-        if matches!(owner, Owner::Body { .. }) || all.is_unique(graph) || all.holds_conditionals(graph) {
-            return Err(NOT_SUPPORTED);
-        }
-        put(out, to_raw(all.duplicate(graph, Owner::User)?))
+        put(out, to_raw(graphs().clone_alone(number(original))?))
     }
 
     init fn cuGraphNodeFindInClone(out: *mut CUgraphNode, original: CUgraphNode, clone: CUgraph) {

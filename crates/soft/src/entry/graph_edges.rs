@@ -38,18 +38,29 @@ unsafe fn each_edge(
     from: *const CUgraphNode,
     to: *const CUgraphNode,
     count: usize,
-    act: impl Fn(&mut Graphs, usize, u64, u64) -> Answer,
+    act: impl Fn(&mut Graphs, u64, u64) -> Answer,
 ) -> Answer {
     let mut all = graphs();
     all.graph(number(graph))?;
     // SAFETY: the caller's promise.
     let (from, to) = unsafe { (slice(from, count)?, slice(to, count)?) };
-    for (index, (from, to)) in from.iter().zip(to).enumerate() {
-        act(&mut all, index, number(*from), number(*to))?;
-    }
-    Ok(())
+    from.iter().zip(to).try_for_each(|(from, to)| act(&mut all, number(*from), number(*to)))
 }
 
+/// The data of edges that are given in one call; without any, they are plain ones.
+///
+/// # Safety
+/// The data is null or valid for `count` elements.
+unsafe fn parse_all(data: *const CUgraphEdgeData, count: usize) -> Answer<Vec<Edge>> {
+    if data.is_null() {
+        return Ok(Vec::new());
+    }
+    // SAFETY: the caller's promise.
+    unsafe { slice(data, count)? }.iter().map(|raw| edge::parse(Some(raw))).collect()
+}
+
+/// All edges of a call get the data of the first.
+///
 /// # Safety
 /// As [`each_edge`]; the edge data too.
 unsafe fn add_edges(
@@ -61,12 +72,35 @@ unsafe fn add_edges(
 ) -> Answer {
     // SAFETY: the caller's promise.
     unsafe {
-        each_edge(graph, from, to, count, |all, index, from, to| {
-            // SAFETY: as above.
-            let raw = if data.is_null() { None } else { Some(&*data.add(index)) };
-            all.add_edge(number(graph), from, to, edge::parse(raw)?)
-        })
+        let edge = parse_all(data, count)?.first().copied().unwrap_or_default();
+        each_edge(graph, from, to, count, |all, from, to| all.add_edge(number(graph), from, to, edge))
     }
+}
+
+/// The data does not have to be that of the edges, but the same for all.
+///
+/// # Safety
+/// As [`add_edges`].
+unsafe fn remove_edges(
+    graph: CUgraph,
+    from: *const CUgraphNode,
+    to: *const CUgraphNode,
+    data: *const CUgraphEdgeData,
+    count: usize,
+) -> Answer {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let differs = !data.is_null() && slice(data, count)?.windows(2).any(|pair| !same(&pair[0], &pair[1]));
+        if differs {
+            return Err(INVALID_VALUE);
+        }
+        each_edge(graph, from, to, count, |all, from, to| all.remove_edge(number(graph), from, to))
+    }
+}
+
+fn same(one: &CUgraphEdgeData, other: &CUgraphEdgeData) -> bool {
+    let fields = |data: &CUgraphEdgeData| (data.from_port, data.to_port, data.type_);
+    fields(one) == fields(other)
 }
 
 /// Writes a list as the queries do: without a buffer its length, with one as much as fits, the rest null.
@@ -161,11 +195,11 @@ unsafe fn write_edges(
 }
 
 entries! {
-    init fn cuGraphAddDependencies(graph: CUgraph, from: *const CUgraphNode, to: *const CUgraphNode, count: usize) {
+    initialised fn cuGraphAddDependencies(graph: CUgraph, from: *const CUgraphNode, to: *const CUgraphNode, count: usize) {
         add_edges(graph, from, to, core::ptr::null(), count)
     }
 
-    init fn cuGraphAddDependencies_v12030(
+    initialised fn cuGraphAddDependencies_v12030(
         graph: CUgraph,
         from: *const CUgraphNode,
         to: *const CUgraphNode,
@@ -175,20 +209,18 @@ entries! {
         add_edges(graph, from, to, data, count)
     }
 
-    init fn cuGraphRemoveDependencies(graph: CUgraph, from: *const CUgraphNode, to: *const CUgraphNode, count: usize) {
-        each_edge(graph, from, to, count, |all, _, from, to| all.remove_edge(number(graph), from, to))
+    initialised fn cuGraphRemoveDependencies(graph: CUgraph, from: *const CUgraphNode, to: *const CUgraphNode, count: usize) {
+        remove_edges(graph, from, to, core::ptr::null(), count)
     }
 
-    init fn cuGraphRemoveDependencies_v12030(
+    initialised fn cuGraphRemoveDependencies_v12030(
         graph: CUgraph,
         from: *const CUgraphNode,
         to: *const CUgraphNode,
         data: *const CUgraphEdgeData,
         count: usize,
     ) {
-        // The data does not have to be the edge's.
-        let _ = data;
-        each_edge(graph, from, to, count, |all, _, from, to| all.remove_edge(number(graph), from, to))
+        remove_edges(graph, from, to, data, count)
     }
 
     init fn cuGraphGetNodes(graph: CUgraph, nodes: *mut CUgraphNode, count: *mut usize) {

@@ -9,7 +9,7 @@ use cuda_sys::{
 
 use super::Entries;
 use crate::code::{Answer, INVALID_VALUE, NOT_SUPPORTED};
-use crate::gate::{given, put, required};
+use crate::gate::{given, put, refuse_in_callbacks, required};
 use crate::graph::generic::{self, Wanted};
 use crate::graph::payload::Payload;
 use crate::graph::read;
@@ -110,9 +110,12 @@ entries! {
         put(params, graphs().node_mut(number(node))?.generic_params()?)
     }
 
-    init fn cuGraphNodeSetParams(node: CUgraphNode, params: *mut CUgraphNodeParams) {
+    initialised fn cuGraphNodeSetParams(node: CUgraphNode, params: *mut CUgraphNodeParams) {
         required(params)?;
         let params = &mut *params;
+        if params.type_ != T::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP {
+            refuse_in_callbacks()?;
+        }
         let kind = graphs().node(number(node))?.payload.kind();
         if kind != params.type_ {
             return Err(INVALID_VALUE);

@@ -60,7 +60,7 @@ entries! {
         enqueue(h_stream, || one(MemOp::write(address, value, true, flags)))
     }
 
-    owned fn cuStreamBatchMemOp(
+    owned_in_callbacks fn cuStreamBatchMemOp(
         h_stream: CUstream,
         count: c_uint,
         params: *mut CUstreamBatchMemOpParams,

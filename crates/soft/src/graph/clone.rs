@@ -11,6 +11,26 @@ use crate::code::{Answer, INVALID_VALUE, NOT_SUPPORTED};
 use crate::fault::crash;
 
 impl Graphs {
+    /// A clone of a graph by itself, for the user.
+    pub(crate) fn clone_alone(&mut self, graph: u64) -> Answer<u64> {
+        let owner = self.graph(graph)?.owner;
+        if matches!(owner, Owner::Body { .. }) || self.is_unique(graph) || self.holds_conditionals(graph) {
+            return Err(NOT_SUPPORTED);
+        }
+        // Of one that was moved it was not seen.
+        if matches!(owner, Owner::Child { moved: false, .. }) && self.holds_children(graph)? {
+            return Err(INVALID_VALUE);
+        }
+        self.duplicate(graph, Owner::User)
+    }
+
+    fn holds_children(&self, graph: u64) -> Answer<bool> {
+        let nodes = self.nodes_of(graph)?;
+        Ok(nodes
+            .iter()
+            .any(|node| self.node(*node).is_ok_and(|node| matches!(node.payload, Payload::Child(_)))))
+    }
+
     /// A clone of a graph, for the given owner. The graph holds nothing that forbids it.
     pub(crate) fn duplicate(&mut self, graph: u64, owner: Owner) -> Answer<u64> {
         let nodes = self.nodes_of(graph)?;

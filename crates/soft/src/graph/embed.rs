@@ -49,9 +49,8 @@ impl Graphs {
             return Ok(self.create(Owner::User));
         }
         match owner {
-            Owner::Body { .. } | Owner::Child { moved: true, .. } => return Err(NOT_SUPPORTED),
-            Owner::Child { .. } if by_move => return Err(NOT_SUPPORTED),
-            Owner::Child { .. } | Owner::User => {}
+            Owner::Body { .. } | Owner::Child { .. } => return Err(NOT_SUPPORTED),
+            Owner::User => {}
         }
         if self.holds_conditionals(child) {
             return Err(NOT_SUPPORTED);

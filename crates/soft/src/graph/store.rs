@@ -354,6 +354,6 @@ impl Leftovers {
 
     /// Calls the destructors of user objects and drops the rest.
     pub(crate) fn end(self) {
-        self.destructors.into_iter().for_each(Callback::call);
+        self.destructors.into_iter().for_each(Callback::destruct);
     }
 }

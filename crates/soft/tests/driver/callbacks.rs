@@ -58,8 +58,17 @@ const PERMITTED: [Call; 33] = [
 ];
 
 /// Other layouts of these, and what takes more than one driver to try: not refused at the door either.
-const LIKEWISE: [Call; 3] =
-    [Call::cuGraphAddNode_v13040, Call::cuStreamBeginCaptureToGraph, Call::cuStreamGetCaptureInfo_v12030];
+const LIKEWISE: [Call; 9] = [
+    Call::cuGraphAddDependencies,
+    Call::cuGraphAddDependencies_v12030,
+    Call::cuGraphAddNode_v13040,
+    Call::cuGraphNodeSetParams,
+    Call::cuGraphRemoveDependencies,
+    Call::cuGraphRemoveDependencies_v12030,
+    Call::cuStreamBatchMemOp,
+    Call::cuStreamBeginCaptureToGraph,
+    Call::cuStreamGetCaptureInfo_v12030,
+];
 
 /// What says first that its argument is no object, or waits for ever.
 const APART: [Call; 2] = [Call::cuStreamDestroy, Call::cuMemFreeHost];
@@ -262,7 +271,7 @@ impl Things {
         host.__bindgen_anon_1.host.fn_ = Some(nothing);
         unsafe {
             let refused = driver.cuGraphAddNode(&mut node, graph, null_mut(), 0, &mut host);
-            assert_eq!(refused, DENIED, "only empty nodes");
+            assert_eq!(refused, DENIED, "only empty and batch nodes");
             vec![
                 (
                     Call::cuGraphAddEmptyNode,

@@ -174,8 +174,13 @@ fn the_graph_of_a_cloned_child() {
         assert_eq!((answer, nodes(driver, whole).len()), (OK, 1));
         let (_, clone) = clone_of(driver, inside);
         let other = graph(driver);
-        assert_eq!(embed(driver, other, inside, CLONE).0, OK);
-        assert_eq!(embed(driver, other, inside, MOVE).0, NS);
+        for ownership in [CLONE, MOVE] {
+            assert_eq!(embed(driver, other, inside, ownership).0, NS);
+            assert_eq!(embed(driver, outer, inside, ownership).0, NS);
+        }
+        let mut by_name = null_mut();
+        let answer = unsafe { driver.cuGraphAddChildGraphNode(&mut by_name, other, null(), 0, inside) };
+        assert_eq!((answer, nodes(driver, other).len()), (NS, 0));
         // It takes a conditional, and then the outer graph counts as one with conditionals.
         let (answer, _, body) = branch(driver, outer, inside);
         assert_eq!(answer, OK);
@@ -199,6 +204,41 @@ fn the_graph_of_a_cloned_child() {
             assert_eq!(driver.cuLibraryUnload(library), OK);
             assert_eq!(driver.cuStreamDestroy(stream), OK);
         }
+    });
+}
+
+#[test]
+fn graphs_nested_in_the_graph_of_a_child() {
+    leaves_nothing("children::graphs_nested_in_the_graph_of_a_child", || {
+        let driver = &session();
+        let (outer, inner, other) = (graph(driver), graph(driver), graph(driver));
+        empty(driver, inner, &[]);
+        let (_, node) = embed(driver, outer, inner, CLONE);
+        let inside = embedded(driver, node);
+        let (answer, second) = embed(driver, inside, inner, CLONE);
+        assert_eq!(answer, OK);
+        let deep = embedded(driver, second);
+        let (answer, third) = embed(driver, deep, inner, CLONE);
+        assert_eq!(answer, OK);
+        let (_, elsewhere) = embed(driver, other, inner, CLONE);
+        // Those that hold others, and the one that holds none.
+        for (source, alone) in [(inside, IV), (deep, IV), (embedded(driver, third), OK)] {
+            assert_eq!(embed(driver, other, source, CLONE).0, NS);
+            assert_eq!(embed(driver, outer, source, CLONE).0, NS);
+            let mut params = child_params(source, CLONE);
+            assert_eq!(unsafe { driver.cuGraphNodeSetParams(elsewhere, &mut params) }, NS);
+            let (answer, clone) = clone_of(driver, source);
+            assert_eq!(answer, alone);
+            if alone == OK {
+                destroy(driver, &[clone]);
+            }
+        }
+        // The whole can be cloned, and embedded as well.
+        let (answer, whole) = clone_of(driver, outer);
+        assert_eq!((answer, nodes(driver, whole).len()), (OK, 1));
+        assert_eq!(embed(driver, other, outer, CLONE).0, OK);
+        assert_eq!(embed(driver, inside, other, CLONE).0, OK);
+        destroy(driver, &[outer, inner, other, whole]);
     });
 }
 
@@ -289,8 +329,8 @@ fn another_graph_for_a_child_node() {
             assert_eq!(nodes(driver, second).len(), 2);
             assert_eq!(find(driver, deep, second).0, OK);
             // Its own graph, once more.
-            assert_eq!(driver.cuGraphNodeSetParams(node, &mut child_params(second, CLONE)), OK);
-            assert_ne!(embedded(driver, node), second);
+            assert_eq!(driver.cuGraphNodeSetParams(node, &mut child_params(second, CLONE)), NS);
+            assert_eq!(embedded(driver, node), second);
             assert_eq!(driver.cuGraphNodeSetParams(node, &mut child_params(last, MOVE)), OK);
             assert_eq!(embedded(driver, node), last);
             assert_eq!(driver.cuGraphDestroy(last), IV);

@@ -123,9 +123,10 @@ fn several_at_once_stop_at_the_bad_one() {
         let plain = data(0, 0);
         assert_eq!(connect(driver, own, &[(a, b), (b, c), (a, a), (c, d)], &[]), IV);
         assert_eq!(edges(driver, own), [(a, b, plain), (b, c, plain)]);
-        // Data that is wrong stops it too.
-        assert_eq!(connect(driver, own, &[(c, d), (a, d), (a, c)], &[plain, data(1, 1), plain]), IV);
-        assert_eq!(edges(driver, own), [(a, b, plain), (b, c, plain), (c, d, plain)]);
+        // Data that is wrong is seen before any edge is added.
+        assert_eq!(connect(driver, own, &[(c, d), (a, d), (a, c)], &[plain, data(1, 0), plain]), IV);
+        assert_eq!(edges(driver, own), [(a, b, plain), (b, c, plain)]);
+        assert_eq!(connect(driver, own, &[(c, d)], &[plain]), OK);
         assert_eq!(disconnect(driver, own, &[(c, d), (a, d), (a, b)], &[]), IV);
         assert_eq!(edges(driver, own), [(a, b, plain), (b, c, plain)]);
         assert_eq!(unsafe { driver.cuGraphDestroy(own) }, OK);
@@ -181,6 +182,50 @@ fn programmatic_edges_connect_kernels() {
                     assert_eq!(unsafe { driver.cuGraphDestroyNode(node) }, OK);
                 }
             }
+        }
+        unsafe {
+            assert_eq!(driver.cuGraphDestroy(own), OK);
+            assert_eq!(driver.cuLibraryUnload(library), OK);
+        }
+    });
+}
+
+#[test]
+fn all_edges_of_a_call_get_the_data_of_the_first() {
+    leaves_nothing("edges::all_edges_of_a_call_get_the_data_of_the_first", || {
+        let driver = &session();
+        let library = library(driver);
+        let function = function(driver, library, "nothing");
+        let own = graph(driver);
+        let [a, b, c, d, e] = [(); 5].map(|()| behind(driver, own, &[], function).1);
+        // Not in the order of the nodes.
+        let pairs = [(c, e), (a, e), (d, e), (b, e)];
+        let mut kinds = [data(0, 0), data(1, 1), data(2, 0), data(2, 1)];
+        for _ in 0..4 {
+            assert_eq!(connect(driver, own, &pairs, &kinds), OK);
+            let listed = edges(driver, own);
+            assert_eq!(listed, pairs.map(|(from, to)| (from, to, kinds[0])));
+            // One by one, each gets its own.
+            assert_eq!(disconnect(driver, own, &pairs, &[]), OK);
+            for (pair, kind) in pairs.iter().zip(kinds) {
+                assert_eq!(connect(driver, own, &[*pair], &[kind]), OK);
+            }
+            let listed = edges(driver, own);
+            assert!(pairs.iter().zip(kinds).all(|((from, to), kind)| listed.contains(&(*from, *to, kind))));
+            // By the add of a node, too.
+            let after: Vec<_> = pairs.iter().zip(kinds).map(|((from, _), kind)| (*from, kind)).collect();
+            let (answer, node) = behind(driver, own, &after, function);
+            assert_eq!(answer, OK);
+            let entering = edges(driver, own).into_iter().filter(|edge| edge.1 == node);
+            assert!(entering.map(|(from, _, kind)| (from, kind)).eq(after));
+            assert_eq!(unsafe { driver.cuGraphDestroyNode(node) }, OK);
+            // Data that differs is refused where edges are removed, that of the edges, too.
+            let before = edges(driver, own);
+            assert_eq!(disconnect(driver, own, &pairs, &kinds), IV);
+            assert_eq!(edges(driver, own), before);
+            assert_eq!(disconnect(driver, own, &pairs, &[]), OK);
+            assert!(edges(driver, own).is_empty());
+            kinds.rotate_left(1);
         }
         unsafe {
             assert_eq!(driver.cuGraphDestroy(own), OK);

@@ -2,7 +2,7 @@
 
 use cuda_graph::{ContextExt, EdgeKind, EmptyNode, Frontier, Graph, KernelNode};
 use cuda_launch::{params, per};
-use cuda_tests::states::{CALLS, LEN, PURE, Refusal, Row, Things, done, prepared};
+use cuda_tests::states::{CALLS, LEN, PERMITTED, PURE, Refusal, Row, Things, done, prepared};
 
 use super::{N, empty};
 
@@ -34,7 +34,7 @@ pub(super) fn rows() -> Vec<Row> {
 
 fn edges() -> Vec<Row> {
     vec![
-        prepared("Graph::add_edges", CALLS, chain, |_, (graph, [first, _, third])| {
+        prepared("Graph::add_edges", PERMITTED, chain, |_, (graph, [first, _, third])| {
             Ok(graph.add_edges(&[(&first, &third, EdgeKind::Full)])?)
         }),
         prepared("Graph::remove_edges", CALLS, chain, |_, (graph, [first, second, third])| {
@@ -65,16 +65,16 @@ fn neighbours() -> Vec<Row> {
         prepared("Node::set_out_edges", CALLS, chain, |_, (_, [first, _, third])| {
             Ok(first.set_out_edges(&[(&third, EdgeKind::Full)])?)
         }),
-        prepared("Node::add_predecessors", CALLS, chain, |_, (_, [first, _, third])| {
+        prepared("Node::add_predecessors", PERMITTED, chain, |_, (_, [first, _, third])| {
             Ok(third.add_predecessors(&[&first])?)
         }),
-        prepared("Node::add_successors", CALLS, chain, |_, (_, [first, _, third])| {
+        prepared("Node::add_successors", PERMITTED, chain, |_, (_, [first, _, third])| {
             Ok(first.add_successors(&[&third])?)
         }),
-        prepared("Node::remove_predecessors", CALLS, chain, |_, (_, [first, second, _])| {
+        prepared("Node::remove_predecessors", PERMITTED, chain, |_, (_, [first, second, _])| {
             Ok(second.remove_predecessors(&[&first])?)
         }),
-        prepared("Node::remove_successors", CALLS, chain, |_, (_, [first, second, _])| {
+        prepared("Node::remove_successors", PERMITTED, chain, |_, (_, [first, second, _])| {
             Ok(first.remove_successors(&[&second])?)
         }),
     ]
@@ -96,7 +96,7 @@ fn frontiers() -> Vec<Row> {
             done(graph.between(&first, &second)?)
         }),
         // The node itself is permitted inside a host function, its edges are not.
-        prepared("add at a frontier with nodes before it", CALLS, empty, |_, (_, first, second)| {
+        prepared("add at a frontier with nodes before it", PERMITTED, empty, |_, (_, first, second)| {
             done(first.then().before([&*second])?.empty()?)
         }),
     ]

@@ -1,0 +1,171 @@
+//! Giving a kernel node another launch where attributes are concerned: several driver calls, all or none.
+
+use core::ffi::c_void;
+use core::mem::MaybeUninit;
+
+use cuda_handles::Kernel;
+use cuda_launch::{AttributeList, LaunchConfig};
+use cuda_sys::{CUDA_KERNEL_NODE_PARAMS_v2, CUgraphNode, CUgraphNodeParams, CUlaunchAttribute, Call};
+
+use super::attribute::{is_structural, neutral, set_all};
+use super::kernel::{KernelNode, params};
+use crate::detail::Detail;
+use crate::error::{Error, HalfDone, Result};
+use crate::graph::Locked;
+use crate::table::Owners;
+
+/// The launch that a node is to have.
+pub(super) struct Relaunch {
+    pub(super) detail: Detail,
+    pub(super) owners: Owners,
+    pub(super) attributes: AttributeList,
+}
+
+/// The bytes of each argument.
+type Values = Vec<Box<[MaybeUninit<u8>]>>;
+
+/// What the node has, so that it can be given back.
+struct Before {
+    kernel: Kernel,
+    config: LaunchConfig,
+    attributes: AttributeList,
+    /// `None` where they cannot be read.
+    arguments: Option<Values>,
+}
+
+impl Relaunch {
+    /// Cluster and cooperation go first, as the driver compares them with the sizes at every call; then come the parameters, then all attributes.
+    #[cold]
+    pub(super) fn apply(self, node: &KernelNode, params: &mut CUgraphNodeParams) -> Result<()> {
+        // Taken apart before the lock, so that they are dropped after it.
+        let Self { mut detail, mut owners, attributes } = self;
+        let before;
+        let mut locked = node.graph().enter()?;
+        let row = locked.row(node.id()).ok_or_else(|| node.removed())?;
+        let (raw, name) = (row.raw.0, row.display_name(node.id()));
+        let Detail::Kernel { kernel, config } = row.detail.clone() else { return Err(node.removed()) };
+        before = Before {
+            arguments: locked.arguments(raw, &kernel)?,
+            attributes: config.attributes(),
+            kernel,
+            config,
+        };
+        match before.give_way(&locked, raw, &attributes, params) {
+            Ok(()) => {
+                if let Some(row) = locked.row_mut(node.id()) {
+                    core::mem::swap(&mut row.detail, &mut detail);
+                    core::mem::swap(&mut row.owners, &mut owners);
+                }
+                Ok(())
+            }
+            Err(Failure { cause, undo: Undo::Done }) => Err(cause),
+            Err(Failure { cause, undo: Undo::Not(why) }) => {
+                // It has parts of both launches, so what both use stays alive, and the next one resets the attributes of both.
+                if let Some(row) = locked.row_mut(node.id()) {
+                    if let (Detail::Kernel { config, .. }, Detail::Kernel { config: new, .. }) =
+                        (&mut row.detail, &detail)
+                    {
+                        *config = config.attributes_also_of(new);
+                    }
+                    row.owners.extend(detail.owner());
+                    row.owners.append(&mut owners);
+                }
+                let left =
+                    format!("node `{name}` has a part of its new launch, and what both use stays alive");
+                Err(HalfDone::error(cause, why, vec![left]))
+            }
+        }
+    }
+}
+
+/// Why the new launch was not set, and what came of the old one.
+struct Failure {
+    cause: Error,
+    undo: Undo,
+}
+
+enum Undo {
+    Done,
+    /// With the driver's refusal, if it was asked.
+    Not(Option<Error>),
+}
+
+impl From<Result<()>> for Undo {
+    fn from(result: Result<()>) -> Self {
+        result.map_or_else(|error| Self::Not(Some(error)), |()| Self::Done)
+    }
+}
+
+impl Before {
+    fn give_way(
+        &self,
+        locked: &Locked<'_>,
+        raw: CUgraphNode,
+        new: &AttributeList,
+        params: &mut CUgraphNodeParams,
+    ) -> Result<(), Failure> {
+        let old = &self.attributes;
+        let relaxed = set_all(locked, raw, relax(old).iter());
+        relaxed.and_then(|()| locked.set_launch(raw, params)).map_err(|cause| {
+            let structural = old.iter().filter(|one| is_structural(one.id));
+            Failure { cause, undo: set_all(locked, raw, structural).into() }
+        })?;
+        set_all(locked, raw, transition(old, new).iter())
+            .map_err(|cause| Failure { cause, undo: self.restore(locked, raw, new) })
+    }
+
+    /// After the parameters are the new ones and some of the new attributes are set.
+    fn restore(&self, locked: &Locked<'_>, raw: CUgraphNode, new: &AttributeList) -> Undo {
+        let Some(arguments) = &self.arguments else { return Undo::Not(None) };
+        let mut pointers: Vec<*mut c_void> =
+            arguments.iter().map(|bytes| bytes.as_ptr().cast_mut().cast()).collect();
+        let mut params = params(&self.kernel, self.config, pointers.as_mut_ptr());
+        let relaxed = set_all(locked, raw, relax(new).iter());
+        let set = relaxed.and_then(|()| locked.set_launch(raw, &mut params));
+        set.and_then(|()| set_all(locked, raw, transition(new, &self.attributes).iter())).into()
+    }
+}
+
+impl Locked<'_> {
+    fn set_launch(&self, raw: CUgraphNode, params: &mut CUgraphNodeParams) -> Result<()> {
+        // SAFETY: a live kernel node of this graph, whose lock is held; the parameters are complete, and what they point to outlives the call.
+        let result = unsafe { self.driver().cuGraphNodeSetParams(raw, params) };
+        self.answer(Call::cuGraphNodeSetParams, result)
+    }
+
+    /// A copy of a kernel node's arguments; `None` where their sizes are not known (before CUDA 12.4), or where they are packed.
+    fn arguments(&self, raw: CUgraphNode, kernel: &Kernel) -> Result<Option<Values>> {
+        let Some(parameters) = kernel.parameters() else { return Ok(None) };
+        let mut found = CUDA_KERNEL_NODE_PARAMS_v2::default();
+        // SAFETY: a live kernel node, and the out pointer is valid.
+        let result = unsafe { self.driver().cuGraphKernelNodeGetParams(raw, &raw mut found) };
+        self.answer(Call::cuGraphKernelNodeGetParams, result)?;
+        if parameters.is_empty() {
+            return Ok(Some(Vec::new()));
+        }
+        if found.kernelParams.is_null() {
+            return Ok(None);
+        }
+        let copy = |(at, size): (usize, usize)| {
+            // SAFETY: the driver gives a pointer to each parameter of the kernel, to as many bytes as it has, in the node's own block; nobody
+            // changes that while the lock is held.
+            let bytes = unsafe {
+                let value: *const MaybeUninit<u8> = (*found.kernelParams.add(at)).cast();
+                core::slice::from_raw_parts(value, size)
+            };
+            bytes.into()
+        };
+        Ok(Some(parameters.iter().map(|parameter| parameter.size).enumerate().map(copy).collect()))
+    }
+}
+
+/// Those of a list that the driver compares with the sizes, with the values that fit all sizes.
+fn relax(list: &AttributeList) -> Vec<CUlaunchAttribute> {
+    list.iter().filter(|one| is_structural(one.id)).map(|one| neutral(one.id)).collect()
+}
+
+/// What leads from some attributes to others.
+fn transition(from: &AttributeList, to: &AttributeList) -> Vec<CUlaunchAttribute> {
+    let gone = from.iter().filter(|old| to.iter().all(|new| new.id != old.id)).map(|old| neutral(old.id));
+    gone.chain(to.iter().copied()).collect()
+}

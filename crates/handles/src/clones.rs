@@ -1,0 +1,17 @@
+//! One at a time: calls that make and end clones of graphs.
+//!
+//! The driver links a clone, and what is embedded in a child node is one, with its original, and does not guard the link: a clone that ended on one
+//! thread while another one was made of the same graph crashed it (seen: driver 580), though both graphs were used by one thread at a time.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// Held over each such call: cloning a graph, embedding it or replacing what is embedded, removing nodes, destroying graphs. Whoever makes such calls with raw
+/// handles beside this library takes it too.
+///
+/// No other lock of this library is taken while it is held.
+#[doc(alias = "cuGraphClone")]
+pub fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
