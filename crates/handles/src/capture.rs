@@ -279,15 +279,19 @@ impl ActiveCapture {
         self.word
     }
 
-    /// How many streams take part, the first one included.
+    /// How many streams take part, the first one included; 0 in a forked child, where nothing is captured.
     #[must_use]
     pub fn streams(&self) -> usize {
-        captures::size(self.word)
+        // The table may be locked for ever there.
+        if process::is_forked() { 0 } else { captures::size(self.word) }
     }
 
-    /// Lets the graph own something more.
+    /// Lets the graph own something more. In a forked child, where there will be no graph, it is dropped.
     pub fn keep(&self, owner: impl Into<Owner>) {
         let owner = owner.into();
+        if process::is_forked() {
+            return;
+        }
         keep_for(self.word, |keeper| keeper.owners.push(owner));
     }
 

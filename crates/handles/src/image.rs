@@ -65,6 +65,43 @@ fn check_binary(bytes: &[u8]) -> Result<()> {
     }
 }
 
+const ARCHIVE: &[u8] = b"!<arch>\n";
+/// A member's header: a name of 16 bytes; at 48 the size in decimal, of 10 bytes; at 58 its end.
+const MEMBER: usize = 60;
+
+/// Whether an archive's members, and the images among them, lie within it to their ends.
+pub(crate) fn check_archive(archive: &[u8]) -> Result<()> {
+    let Some(mut rest) = archive.strip_prefix(ARCHIVE) else {
+        return refuse("it does not begin as an archive does".to_owned());
+    };
+    while !rest.is_empty() {
+        let at = archive.len() - rest.len();
+        let Some((header, behind)) =
+            rest.split_at_checked(MEMBER).filter(|(header, _)| header.ends_with(b"`\n"))
+        else {
+            return refuse(format!("the archive has no header of a member at byte {at}"));
+        };
+        let Some((member, behind)) = decimal(&header[48..58]).and_then(|size| behind.split_at_checked(size))
+        else {
+            return refuse(format!("the archive's member at byte {at} has no size, or goes beyond its end"));
+        };
+        // A long name of BSD's kind is in front of what the member holds.
+        let name = header[..16].strip_prefix(b"#1/").and_then(decimal).unwrap_or(0);
+        let held = member.get(name..).unwrap_or_default();
+        if held.starts_with(&ELF) || held.starts_with(&FATBIN.to_le_bytes()) {
+            check_binary(held)?;
+        }
+        // Members begin at even places.
+        rest = behind.get(member.len() % 2..).unwrap_or_default();
+    }
+    Ok(())
+}
+
+/// A number with spaces behind it.
+fn decimal(field: &[u8]) -> Option<usize> {
+    core::str::from_utf8(field).ok()?.trim_end().parse().ok()
+}
+
 /// Header size and the size of what follows, as the fatbin's header gives them.
 fn fatbin_size(bytes: &[u8]) -> Option<u64> {
     let header = u16::from_le_bytes(read(bytes, 6)?);
@@ -158,6 +195,39 @@ mod tests {
         assert!(refusal(Image::Binary(&elf(1, 1 << 40))).contains("but 144 were given"));
         assert!(refusal(Image::Binary(&elf(1, 16)[..100])).contains("says that it has 144 bytes, but 100"));
         assert!(refusal(Image::Binary(&elf(1, 16)[..50])).contains("end within its header"));
+    }
+
+    fn member(name: &str, size: usize, held: &[u8]) -> Vec<u8> {
+        let mut bytes = format!("{name:<16}{:<32}{size:<10}`\n", 0).into_bytes();
+        bytes.extend(held);
+        bytes
+    }
+
+    fn archive(members: &[Vec<u8>]) -> Vec<u8> {
+        [ARCHIVE.to_vec(), members.concat()].concat()
+    }
+
+    #[test]
+    fn archives_are_whole() {
+        let (text, object) = (member("note/", 3, b"abc\n"), member("object.o/", 144, &elf(1, 16)));
+        assert_eq!(check_archive(&archive(&[])), Ok(()));
+        let whole =
+            archive(&[text.clone(), object.clone(), member("#1/4", 20, &[b"long", &fatbin(0)[..]].concat())]);
+        assert_eq!(check_archive(&whole), Ok(()));
+        // The padding may be missing at the end.
+        assert_eq!(check_archive(&archive(&[object.clone(), text.clone()])[..8 + 204 + 63]), Ok(()));
+        let reason = |bytes: &[u8]| check_archive(bytes).unwrap_err().to_string();
+        assert!(reason(&whole[1..]).contains("does not begin"));
+        let ends = [8, 72, 276, 356];
+        for cut in (0..whole.len()).filter(|cut| !ends.contains(cut) && *cut != 71) {
+            assert!(check_archive(&whole[..cut]).is_err(), "cut off at {cut}");
+        }
+        assert!(reason(&archive(&[member("a/", 999_999_999, &ELF)])).contains("goes beyond its end"));
+        assert!(reason(&archive(&[member("a/", 144, &elf(1, 1 << 40))])).contains("but 144 were given"));
+        assert!(
+            reason(&archive(&[member("#1/4", 20, &[b"long", &fatbin(9)[..]].concat())])).contains("25 bytes")
+        );
+        assert!(reason(&archive(&[text, b"behind".to_vec()])).contains("no header of a member at byte 72"));
     }
 
     #[test]

@@ -133,6 +133,9 @@ impl Event {
 impl Context {
     /// The event that another process exported. It keeps no times. Importing it again gives the same.
     ///
+    /// Where it was recorded last is not known here: a wait for it on a capturing stream goes to the driver, which invalidates the capture unless
+    /// the event was recorded in it.
+    ///
     /// Stands on `cuIpcOpenEventHandle`, CUDA 4.1.
     ///
     /// # Errors

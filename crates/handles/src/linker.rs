@@ -3,17 +3,17 @@
 use core::ffi::c_void;
 use core::fmt;
 use std::ffi::CString;
+use std::sync::Arc;
 
 use cuda_sys::{CUjitInputType, CUlinkState, CUlinkState_st, Call};
 
-use crate::capture_mode;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::image::{Checked, Image};
+use crate::image::{Checked, Image, check_archive};
 use crate::jit::{Jit, LoadOptions};
 use crate::library::Library;
 use crate::raw::Raw;
-use crate::reaper;
+use crate::reaper::{self, Object};
 
 /// The driver's linker: PTX texts and binaries that use each other's functions and variables become one library.
 ///
@@ -31,7 +31,7 @@ pub struct Linker {
     state: Raw<CUlinkState_st>,
     context: Context,
     /// Lives as long as the state.
-    jit: Jit,
+    jit: Arc<Jit>,
 }
 
 impl Linker {
@@ -58,7 +58,7 @@ impl Linker {
         // SAFETY: the context is current, the options live as long as the state, and the out pointer is valid.
         let code = unsafe { context.driver().cuLinkCreate(count, names, values, &raw mut state) };
         jit.check(context, Call::cuLinkCreate, code)?;
-        Ok(Self { state: Raw::new(state), context: context.clone(), jit })
+        Ok(Self { state: Raw::new(state), context: context.clone(), jit: Arc::new(jit) })
     }
 
     /// Adds an image; `name` stands for it in the log.
@@ -85,12 +85,10 @@ impl Linker {
     /// Stands on `cuLinkAddData`, CUDA 6.5.
     ///
     /// # Errors
-    /// It is no archive, or what the driver answers ([`Error::Jit`], with the log).
+    /// It is no archive, a member or an image in one is cut off, or what the driver answers ([`Error::Jit`], with the log).
     #[doc(alias = "CU_JIT_INPUT_LIBRARY")]
     pub fn add_archive(&mut self, name: &str, archive: &[u8]) -> Result<&mut Self> {
-        if !archive.starts_with(b"!<arch>\n") {
-            return Err(Error::Image("it does not begin as an archive does".into()));
-        }
+        check_archive(archive)?;
         self.add_data(name, CUjitInputType::CU_JIT_INPUT_LIBRARY, archive.as_ptr().cast(), archive.len())
     }
 
@@ -128,7 +126,7 @@ impl Linker {
     /// Stands on `cuLinkComplete`, CUDA 5.5, and `cuLibraryLoadData`, CUDA 12.0.
     ///
     /// # Errors
-    /// Something is missing or there twice ([`Error::Jit`], with the log), or what the driver answers.
+    /// Nothing was added; something is missing or there twice ([`Error::Jit`], with the log); or what the driver answers.
     #[doc(alias = "cuLinkComplete")]
     pub fn link(self) -> Result<Library> {
         let image = self.complete()?;
@@ -152,8 +150,8 @@ impl Linker {
         let code =
             unsafe { self.context.driver().cuLinkComplete(self.state.get(), &raw mut image, &raw mut size) };
         self.jit.check(&self.context, Call::cuLinkComplete, code)?;
-        if image.is_null() {
-            return Ok(Vec::new());
+        if image.is_null() || size == 0 {
+            return Err(Error::Image("the linker has made nothing of what was added".into()));
         }
         // SAFETY: the driver's image has that size and lives as long as the state.
         Ok(unsafe { core::slice::from_raw_parts(image.cast::<u8>(), size) }.to_vec())
@@ -162,15 +160,7 @@ impl Linker {
 
 impl Drop for Linker {
     fn drop(&mut self) {
-        if !reaper::may_call(&self.context) {
-            return;
-        }
-        let _mode = capture_mode::relaxed(self.context.driver());
-        // SAFETY: the state is ours, and this is its last use.
-        let code = unsafe { self.context.driver().cuLinkDestroy(self.state.get()) };
-        if let Err(error) = self.context.check(Call::cuLinkDestroy, code) {
-            reaper::report("destroying a linker", error);
-        }
+        reaper::destroy_with(&self.context, Object::Link(self.state), &self.jit);
     }
 }
 

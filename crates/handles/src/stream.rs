@@ -251,16 +251,12 @@ impl Stream {
         self.context().ensure_usable()?;
         let _turn = self.0.stream.enqueue();
         self.0.stream.refuse_capture("querying a stream")?;
-        let issued = self.issued();
         let _mode = capture_mode::relaxed(self.context().driver());
         // SAFETY: the stream is alive.
         match unsafe { self.context().driver().cuStreamQuery(self.as_raw()) } {
             CUresult::CUDA_ERROR_NOT_READY => Ok(false),
-            code => {
-                self.context().check(Call::cuStreamQuery, code)?;
-                self.set_synced(issued);
-                Ok(true)
-            }
+            // Not noted as a wait is: the driver has yet to look after frees.
+            code => self.context().check(Call::cuStreamQuery, code).map(|()| true),
         }
     }
 

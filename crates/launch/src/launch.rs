@@ -152,7 +152,11 @@ unsafe fn enqueue_with_attributes(
             driver.cuLaunchKernelEx(&raw const raw, kernel.function(), pointers, core::ptr::null_mut())
         }
     });
-    Ok(stream.context().check(Call::cuLaunchKernelEx, result)?)
+    // Nobody may wait for a lock of an event while he holds a turn: others take them in the other order.
+    drop(turn);
+    stream.context().check(Call::cuLaunchKernelEx, result)?;
+    config.events().for_each(|(event, _)| event.note_recorded());
+    Ok(())
 }
 
 /// Gives the capture what the launch uses. The turn is passed through: for a reference to it every launch would have to write it to memory.

@@ -1,6 +1,7 @@
 use cuda_handles::capture::CaptureMode;
 use cuda_handles::{Copy2d, Copy3d, Device, Error, MemoryKind, Stream};
-use cuda_tests::{Gate, Kind, alone, count, every_failure, live, no_leaks, settle, setup, skip};
+use cuda_sys::{CUresult, Call};
+use cuda_tests::{Gate, Kind, alone, count, every_failure, fail, live, no_leaks, settle, setup, skip};
 use proptest::prelude::*;
 
 /// What a copy of boxes makes of the target.
@@ -344,5 +345,24 @@ fn memory_is_copied_between_devices() {
         let third = context.stream().unwrap();
         third.copy_peer(&from, &third.upload(&[0_u32; 3]).unwrap()).unwrap();
         let _ = context.device().can_access(second.device()).unwrap();
+    });
+}
+
+#[test]
+fn a_read_on_a_lent_stream_gives_the_memory_back_when_the_copy_is_done_though_the_wait_failed() {
+    alone!();
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let buffer = stream.upload(&[7_u32; 16]).unwrap();
+        let _ = stream.lend();
+        let refusal = fail(Call::cuStreamSynchronize, 1, CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+        let mut elements = [0_u32; 16];
+        let (outcome, cost) = count(|| buffer.read_into_blocking(&stream, &mut elements));
+        assert!(refusal.hit());
+        assert_eq!((outcome, elements), (Ok(()), [7; 16]));
+        assert_eq!(cost.calls("cuEventSynchronize"), 1, "{cost}");
+        buffer.write_blocking(&stream, &[8; 16]).unwrap();
+        assert_eq!(buffer.read_blocking(&stream).unwrap(), [8; 16]);
     });
 }

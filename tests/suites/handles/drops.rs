@@ -2,10 +2,11 @@ use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use cuda_handles::{Buffer, Context, GraphHandle, Stream, UserObject, reaper};
+use cuda_handles::{Buffer, Context, Error, GraphHandle, Linker, Stream, UserObject, reaper};
 use cuda_sys::{CUresult, Call};
 use cuda_tests::{
-    Gate, Kind, SOON, alone, count, fail, in_callback, kernel, live, no_leaks, raw, settle, setup, until,
+    Gate, Kind, SOON, alone, count, fail, fail_any, in_callback, kernel, live, no_leaks, raw, settle, setup,
+    until,
 };
 
 /// Looks at the flag at most so often: some seconds.
@@ -321,4 +322,44 @@ fn what_may_run_destructors_is_not_ended_in_a_host_function() {
         assert_eq!(answers, [CUresult::CUDA_ERROR_NOT_PERMITTED; 2]);
         assert!(until(SOON, || reaper::pending() == 0), "the reaper ends them");
     });
+}
+
+#[test]
+fn a_free_that_a_capture_over_by_now_refused_is_made_later() {
+    let context = setup();
+    no_leaks(|| {
+        let home = context.stream().unwrap();
+        for code in [
+            CUresult::CUDA_ERROR_INVALID_VALUE,
+            CUresult::CUDA_ERROR_ILLEGAL_STATE,
+            CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+            CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
+            CUresult::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD,
+        ] {
+            let buffer = home.zeros::<u32>(100).unwrap();
+            // Asking for the mode of captures comes first.
+            let refusal = fail_any(2, code);
+            drop(buffer);
+            assert_eq!(refusal.hit_call(), Some(Call::cuMemFreeAsync), "{code:?}");
+        }
+    });
+}
+
+#[test]
+fn a_linker_dropped_in_a_host_function_is_destroyed_later() {
+    alone!();
+    let context = setup();
+    let linker = match Linker::new(&context) {
+        Err(Error::Driver { code: CUresult::CUDA_ERROR_NOT_SUPPORTED, .. }) => {
+            cuda_tests::skip!("the driver under test does not link yet");
+        }
+        linker => linker.unwrap(),
+    };
+    let stream = context.stream().unwrap();
+    let ((), cost) = count(|| {
+        in_callback(&stream, move || drop(linker));
+        stream.synchronize_blocking().unwrap();
+        settle();
+    });
+    assert_eq!(cost.calls_anywhere("cuLinkDestroy"), 2, "one is refused, one is made: {cost}");
 }

@@ -215,3 +215,20 @@ fn several_images_are_linked_to_one_library() {
         assert!(broken.add("cut.cubin", Image::Binary(b"\x7fELF")).is_err());
     });
 }
+
+#[test]
+fn a_linker_takes_whole_archives_only() {
+    let context = setup();
+    no_leaks(|| {
+        let linker = || Linker::new(&context);
+        if let Err(Error::Driver { code: CUresult::CUDA_ERROR_NOT_SUPPORTED, .. }) = linker() {
+            cuda_tests::skip!("the driver under test does not link yet");
+        }
+        let header = format!("!<arch>\n{:<48}{:<10}`\n", "member/", 999_999_999);
+        let cut = [header.as_bytes(), b"\x7fELF"].concat();
+        let mut broken = linker().unwrap();
+        let (outcome, cost) = count(|| broken.add_archive("cut.a", &cut).map(drop));
+        assert!(matches!(outcome, Err(Error::Image(_))), "{outcome:?}");
+        cost.assert_calls(&[]);
+    });
+}

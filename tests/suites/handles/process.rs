@@ -1,6 +1,8 @@
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use cuda_handles::capture::CaptureMode;
 use cuda_handles::{Buffer, Error, Event, Kernel, Stream};
 use cuda_tests::{Gate, alone, count, in_forked_child, kernel, setup, until};
 
@@ -65,4 +67,41 @@ fn a_forked_child_drops_without_calling_the_driver() {
     let code = unsafe { in_forked_child(in_child) };
     assert_eq!(code, 0, "1: drops called the driver, 2: a call was not refused, 4: as 1, for streams");
     assert_eq!(plain.read_blocking(&home).unwrap(), [1; 8], "the parent goes on");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_forked_child_waits_for_no_lock_of_events_and_captures() {
+    alone!();
+    let context = setup();
+    let (recording, capturing) = (context.stream().unwrap(), context.stream().unwrap());
+    let event = context.event().unwrap();
+    let legacy = context.legacy_stream();
+    let capture = capturing.begin_capture(CaptureMode::Relaxed).unwrap();
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        // Holds the event's lock most of the time.
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                recording.record(&event).unwrap();
+            }
+        });
+        let in_child = || {
+            let recorded = matches!(legacy.record(&event), Err(Error::Forked));
+            let waited = matches!(legacy.wait(&event), Err(Error::Forked));
+            capture.keep(capturing.clone());
+            u8::from(!recorded) + 2 * u8::from(!waited) + 4 * u8::from(capture.streams() != 0)
+        };
+        let codes = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| {
+            // SAFETY: what other threads may have locked is not used there.
+            [(); 20].map(|()| unsafe { in_forked_child(in_child) })
+        }));
+        over.store(true, Ordering::Relaxed);
+        let codes = codes.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        assert_eq!(
+            codes, [0; 20],
+            "1: a record was not refused, 2: a wait, 4: streams take part in a capture"
+        );
+    });
+    capture.end().unwrap();
 }

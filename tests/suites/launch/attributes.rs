@@ -220,6 +220,37 @@ fn kernels_can_overlap_and_record_events_on_their_way() {
 }
 
 #[test]
+fn a_launch_records_its_events_outside_of_captures() {
+    let context = setup();
+    needs_capability_9!(context);
+    no_leaks(|| {
+        let (empty, stream) = (kernel(&context, "empty"), context.stream().unwrap());
+        let untimed = EventOptions { timing: false, ..EventOptions::default() };
+        let plain = per(64, 32);
+        for completion in [false, true] {
+            if completion && raw::driver().version() < Version::new(12, 3) {
+                continue;
+            }
+            let event = context.event_with(untimed).unwrap();
+            let capture = stream.begin_capture(CaptureMode::Relaxed).unwrap();
+            stream.record(&event).unwrap();
+            drop(capture);
+            let config = match completion {
+                true => plain.completion_event(&event),
+                false => plain.programmatic_event(&event, Trigger::Kernel),
+            };
+            launch(&empty, &stream, config).unwrap();
+            event.synchronize_blocking().unwrap();
+            assert!(event.query().unwrap());
+            let other = context.stream().unwrap();
+            let capture = other.begin_capture(CaptureMode::Relaxed).unwrap();
+            assert!(other.wait(&event).is_err(), "it was recorded elsewhere");
+            capture.end().unwrap();
+        }
+    });
+}
+
+#[test]
 fn a_captured_launch_keeps_attributes_and_arguments_but_has_no_events() {
     let context = setup();
     needs_capability_9!(context);

@@ -357,9 +357,10 @@ impl Allocation {
 /// Whether a free may have been refused with this because its stream was capturing then, whether or not it still is: a capture can end, or
 /// begin anew, before anybody asks.
 fn is_of_capture(code: CUresult) -> bool {
+    let first = CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED.0;
+    let last = CUresult::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD.0;
     matches!(code, CUresult::CUDA_ERROR_INVALID_VALUE | CUresult::CUDA_ERROR_ILLEGAL_STATE)
-        || (CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED.0..=CUresult::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD.0)
-            .contains(&code.0)
+        || (first..=last).contains(&code.0)
 }
 
 impl fmt::Debug for Allocation {

@@ -290,7 +290,14 @@ mod tests {
         let shape = Shape { pitch: 1 << 63, rows: 4, extent: [1, 4, 1] };
         assert_eq!(overlap(1 << 63, shape, shape), 1);
         assert_eq!(overlap((1 << 63) + 5, shape, shape), 0);
-        assert_eq!(overlap(usize::MAX - 1, Shape { pitch: usize::MAX, ..shape }, Shape { pitch: usize::MAX, ..shape }), 0);
+        assert_eq!(
+            overlap(
+                usize::MAX - 1,
+                Shape { pitch: usize::MAX, ..shape },
+                Shape { pitch: usize::MAX, ..shape }
+            ),
+            0
+        );
     }
 
     #[test]

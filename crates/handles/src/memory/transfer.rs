@@ -15,6 +15,7 @@ use super::range::bytes_of;
 use super::slice::Slice;
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::event::{Event, EventOptions};
 use crate::stream::Stream;
 
 impl Context {
@@ -299,6 +300,12 @@ impl<T: Element> Slice<'_, T> {
         let (address, bytes, other) =
             (self.address(), self.size_bytes(), elements.expose_provenance() as u64);
         let of_device = self.allocation().kind().is_of_device();
+        let behind = match stream.raw_stream().is_foreign() {
+            true => {
+                Some(stream.context().event_with(EventOptions { timing: false, ..EventOptions::default() })?)
+            }
+            false => None,
+        };
         let turn = stream.raw_stream().enqueue();
         stream.refuse_capture(what)?;
         // SAFETY: the range lies in memory that lives until the wait below is over; the host's range is the caller's promise.
@@ -316,9 +323,30 @@ impl<T: Element> Slice<'_, T> {
         };
         stream.context().check(call, code)?;
         // With the turn: a capture that began now would make the wait fail while the copy is still running.
-        let waited = stream.wait_until_done();
+        let waited = match &behind {
+            None => stream.wait_until_done(),
+            Some(event) => wait_behind(stream, what, event),
+        };
         drop(turn);
         waited
+    }
+}
+
+/// Waits for a copy on a stream that others may let enter a capture, and so make the wait fail: the host's memory is not given back while the
+/// copy may be running. `event` is recorded behind the copy and waited for then. Should it have been captured, and the copy with it, the driver
+/// refuses that wait by invalidating the capture: the copy never runs.
+fn wait_behind(stream: &Stream, what: &'static str, event: &Event) -> Result<()> {
+    let context = stream.context();
+    // SAFETY: stream and event are alive.
+    let code = unsafe { context.driver().cuEventRecord(event.as_raw(), stream.as_raw()) };
+    if context.check(Call::cuEventRecord, code).is_err() {
+        return stream.wait_until_done();
+    }
+    match stream.refuse_capture(what).and_then(|()| stream.wait_until_done()) {
+        Err(error) if !matches!(error, Error::ContextLost(_)) => {
+            event.synchronize_blocking().map_err(|_captured| error)
+        }
+        waited => waited,
     }
 }
 

@@ -5,7 +5,7 @@
 //! - A buffer that only its home stream used is freed in that stream's order, with the thread's capture mode relaxed around the call.
 //! - A buffer that other streams used is freed by the reaper behind a fence over all streams that ever used memory of another home: the
 //!   reaper's own stream waits for them and then frees in stream order.
-//! - Streams, events, graphs, executables and user objects are destroyed at once. Streams that are part of the fence are left to the reaper.
+//! - Streams, events, graphs, executables, user objects and linkers are destroyed at once. Streams that are part of the fence are left to the reaper.
 //! - Where the driver does not permit a call (inside a host function, or a free while the home stream is capturing), the reaper makes it.
 //! - What a user object owns is dropped by the reaper, never by the driver's thread.
 //! - Pinned and managed memory goes to a free list once the work that used it is done, and the next who asks gets it; foreign memory is given
@@ -37,7 +37,8 @@ pub(crate) use fence::{Free, Freed, close, expect_across, join, push_free};
 pub(crate) use list::Node;
 pub(crate) use pools::{UnusedPool, push_pool};
 pub(crate) use queue::{
-    Object, Payload, Unused, destroy, may_call, push_library, push_payload, report, set_starter, start,
+    Object, Payload, Unused, destroy, destroy_with, may_call, push_library, push_payload, report,
+    set_starter, start,
 };
 pub(crate) use raw_stream::{RawStream, create_event};
 pub(crate) use spare::{HostBlock, HostKind, give, kept, take};

@@ -103,7 +103,8 @@ impl Waiting {
         if queue::may_call(&context) && !self.is_free(lane(&context)) {
             return Err(self);
         }
-        queue::try_destroy(Doomed { context, object: Object::Pool(self.pool.raw) }).map_err(|_doomed| self)
+        queue::try_destroy(Doomed { context, object: Object::Pool(self.pool.raw), _keep: None })
+            .map_err(|_doomed| self)
     }
 
     /// Whether all its memory is seen to be free.
@@ -136,6 +137,7 @@ impl Waiting {
         events.retain(|event| {
             let reached = is_reached(&pool.context, *event, ASKING);
             if reached {
+                point::settle(&pool.context, *event);
                 queue::destroy(&pool.context, Object::Event(*event));
             }
             !reached
@@ -155,12 +157,8 @@ enum Point {
 }
 
 fn point_behind(stream: &RawStream) -> Result<Point> {
-    if stream.is_idle() {
-        return Ok(Point::Reached);
-    }
-    // Not in vain.
     if !is_open(stream)? {
-        return Ok(Point::End);
+        return Ok(if stream.is_idle() { Point::Reached } else { Point::End });
     }
     let mut open = false;
     let event = point::new(stream.context(), |event| {

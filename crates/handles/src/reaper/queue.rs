@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::thread::Thread;
 
 use cuda_sys::{
-    CUevent_st, CUextSemaphore_st, CUgraph_st, CUgraphExec_st, CUlib_st, CUmemPoolHandle_st, CUresult,
-    CUstream_st, CUuserObject_st, Call, Driver,
+    CUevent_st, CUextSemaphore_st, CUgraph_st, CUgraphExec_st, CUlib_st, CUlinkState_st, CUmemPoolHandle_st,
+    CUresult, CUstream_st, CUuserObject_st, Call, Driver,
 };
 
 use super::list::{List, Node};
@@ -34,6 +34,8 @@ pub(crate) enum Object {
     Share(Raw<CUuserObject_st>),
     /// A semaphore of another interface.
     Semaphore(Raw<CUextSemaphore_st>),
+    /// A linker, with options that live as long.
+    Link(Raw<CUlinkState_st>),
 }
 
 /// An object whose destruction the driver refused where it was tried.
@@ -41,6 +43,8 @@ pub(crate) enum Object {
 pub(crate) struct Doomed {
     pub(crate) context: Context,
     pub(crate) object: Object,
+    /// What the object uses until its end.
+    pub(crate) _keep: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 /// What a user object of the driver owns, until its destructor or its last handle gives it up.
@@ -166,7 +170,17 @@ pub(crate) fn may_call(context: &Context) -> bool {
 
 /// Destroys an object: now, or on the reaper's thread where the driver does not permit it here.
 pub(crate) fn destroy(context: &Context, object: Object) {
-    if let Err(doomed) = try_destroy(Doomed { context: context.clone(), object }) {
+    destroy_soon(Doomed { context: context.clone(), object, _keep: None });
+}
+
+/// As [`destroy`], for an object that uses something until its end.
+pub(crate) fn destroy_with(context: &Context, object: Object, keep: &Arc<impl Any + Send + Sync>) {
+    let keep: Arc<dyn Any + Send + Sync> = Arc::clone(keep) as _;
+    destroy_soon(Doomed { context: context.clone(), object, _keep: Some(keep) });
+}
+
+fn destroy_soon(doomed: Doomed) {
+    if let Err(doomed) = try_destroy(doomed) {
         expect_one();
         OBJECTS.push(Node::new(doomed));
         wake();
@@ -223,6 +237,10 @@ fn call_destroy(driver: &'static Driver, object: Object) -> (Call, CUresult) {
                 let _mode = capture_mode::relaxed(driver);
                 (Call::cuDestroyExternalSemaphore, driver.cuDestroyExternalSemaphore(raw.get()))
             }
+            Object::Link(raw) => {
+                let _mode = capture_mode::relaxed(driver);
+                (Call::cuLinkDestroy, driver.cuLinkDestroy(raw.get()))
+            }
         }
     }
 }
@@ -236,6 +254,7 @@ fn what(object: Object) -> &'static str {
         Object::Pool(_) => "destroying a memory pool",
         Object::Share(_) => "releasing a user object",
         Object::Semaphore(_) => "destroying an external semaphore",
+        Object::Link(_) => "destroying a linker",
     }
 }
 

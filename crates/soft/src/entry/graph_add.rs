@@ -85,6 +85,17 @@ unsafe fn add_node(
     Ok(node)
 }
 
+/// Whether nodes of this type, empty ones aside, are added and set inside host functions.
+pub(super) fn is_light(kind: CUgraphNodeType) -> bool {
+    matches!(
+        kind,
+        CUgraphNodeType::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP
+            | CUgraphNodeType::CU_GRAPH_NODE_TYPE_HOST
+            | CUgraphNodeType::CU_GRAPH_NODE_TYPE_EVENT_RECORD
+            | CUgraphNodeType::CU_GRAPH_NODE_TYPE_WAIT_EVENT
+    )
+}
+
 /// # Safety
 /// The arguments are as the interface demands.
 unsafe fn add_any(
@@ -96,9 +107,7 @@ unsafe fn add_any(
     required(params)?;
     // SAFETY: not null, and so valid by the caller's promise.
     let params = unsafe { &mut *params };
-    let permitted =
-        [CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY, CUgraphNodeType::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP];
-    if !permitted.contains(&params.type_) {
+    if params.type_ != CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY && !is_light(params.type_) {
         refuse_in_callbacks()?;
     }
     // SAFETY: the caller's promise.

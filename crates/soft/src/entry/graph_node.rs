@@ -8,6 +8,7 @@ use cuda_sys::{
 };
 
 use super::Entries;
+use super::graph_add::is_light;
 use crate::code::{Answer, INVALID_VALUE, NOT_SUPPORTED};
 use crate::gate::{given, put, refuse_in_callbacks, required};
 use crate::graph::generic::{self, Wanted};
@@ -113,7 +114,7 @@ entries! {
     initialised fn cuGraphNodeSetParams(node: CUgraphNode, params: *mut CUgraphNodeParams) {
         required(params)?;
         let params = &mut *params;
-        if params.type_ != T::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP {
+        if !is_light(params.type_) {
             refuse_in_callbacks()?;
         }
         let kind = graphs().node(number(node))?.payload.kind();

@@ -265,13 +265,11 @@ impl Things {
         let mut node = null_mut();
         let mut plain =
             CUgraphNodeParams { type_: CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY, ..Default::default() };
-        let mut host =
-            CUgraphNodeParams { type_: CUgraphNodeType::CU_GRAPH_NODE_TYPE_HOST, ..Default::default() };
-        unsafe extern "C" fn nothing(_: *mut c_void) {}
-        host.__bindgen_anon_1.host.fn_ = Some(nothing);
+        let mut fill =
+            CUgraphNodeParams { type_: CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMSET, ..Default::default() };
         unsafe {
-            let refused = driver.cuGraphAddNode(&mut node, graph, null_mut(), 0, &mut host);
-            assert_eq!(refused, DENIED, "only empty and batch nodes");
+            let refused = driver.cuGraphAddNode(&mut node, graph, null_mut(), 0, &mut fill);
+            assert_eq!(refused, DENIED, "no fills");
             vec![
                 (
                     Call::cuGraphAddEmptyNode,

@@ -27,22 +27,22 @@ fn kernel_node(things: &Things) -> Result<KernelNode, Refusal> {
 
 pub(super) fn rows() -> Vec<Row> {
     vec![
-        prepared("Frontier::host", CALLS, calls, |_, (graph, ..)| done(graph.root().host(|| ())?)),
-        prepared("Frontier::host_function, host_raw", CALLS, calls, |_, (graph, ..)| {
+        prepared("Frontier::host", PERMITTED, calls, |_, (graph, ..)| done(graph.root().host(|| ())?)),
+        prepared("Frontier::host_function, host_raw", PERMITTED, calls, |_, (graph, ..)| {
             // SAFETY: the function does nothing.
             unsafe {
                 graph.root().host_function(nothing, 1_u32)?;
                 done(graph.root().host_raw(nothing, core::ptr::null_mut(), Owner::other(()))?)
             }
         }),
-        prepared("Frontier::record", CALLS, calls, |things, (graph, ..)| {
+        prepared("Frontier::record", PERMITTED, calls, |things, (graph, ..)| {
             done(graph.root().record(&things.event)?)
         }),
-        prepared("Frontier::wait", CALLS, calls, |things, (graph, ..)| {
+        prepared("Frontier::wait", PERMITTED, calls, |things, (graph, ..)| {
             done(graph.root().wait(&things.event)?)
         }),
-        prepared("HostCallbackNode::set", CALLS, calls, |_, (_, host, ..)| Ok(host.set(|| ())?)),
-        prepared("HostCallbackNode::set_function, set_raw", CALLS, calls, |_, (_, host, ..)| {
+        prepared("HostCallbackNode::set", PERMITTED, calls, |_, (_, host, ..)| Ok(host.set(|| ())?)),
+        prepared("HostCallbackNode::set_function, set_raw", PERMITTED, calls, |_, (_, host, ..)| {
             // SAFETY: the function does nothing.
             unsafe {
                 host.set_function(nothing, 1_u32)?;
@@ -52,10 +52,10 @@ pub(super) fn rows() -> Vec<Row> {
         prepared("HostCallbackNode::function, data", PURE, calls, |_, (_, host, ..)| {
             done((host.function()?, host.data()?))
         }),
-        prepared("EventRecordNode::set_event", CALLS, calls, |things, (_, _, record, _)| {
+        prepared("EventRecordNode::set_event", PERMITTED, calls, |things, (_, _, record, _)| {
             Ok(record.set_event(&things.event)?)
         }),
-        prepared("EventWaitNode::set_event", CALLS, calls, |things, (.., wait)| {
+        prepared("EventWaitNode::set_event", PERMITTED, calls, |things, (.., wait)| {
             Ok(wait.set_event(&things.event)?)
         }),
         prepared("EventRecordNode::event, EventWaitNode::event", PURE, calls, |_, (_, _, record, wait)| {
