@@ -122,6 +122,9 @@ impl Event {
 
     /// The event behind a raw handle: the owner that this library has for it, or else a handle that does not own it.
     ///
+    /// Where an event that is not this library's was recorded last is not known here: a wait for it on a capturing stream goes to the driver, which
+    /// invalidates the capture unless the event was recorded in it.
+    ///
     /// # Safety
     /// `raw` is an event of `context`, and it lives until every use of the result is over.
     ///

@@ -179,6 +179,9 @@ impl Stream {
 
     /// The driver's own handle, to let other code capture the stream or make others wait for its events: from now on the driver is asked before
     /// every call whether the stream is capturing, as for an adopted one. For other calls [`as_raw`](Self::as_raw) will do.
+    ///
+    /// Whoever begins or ends a capture of it by other means does so while nobody enqueues on it through this handle or its clones: a blocking copy to
+    /// or from host memory, caught by such a capture, would run again when that memory is gone.
     #[must_use]
     pub fn lend(&self) -> CUstream {
         self.0.stream.set_foreign();

@@ -69,12 +69,15 @@ fn streams() -> Vec<Row> {
         prepared("Enqueue::keep in a capture of other code", PERMITTED, captured, |things, stream| {
             let kept = keep(things, &stream);
             let mut graph = ptr::null_mut();
-            // SAFETY: the stream lives and the out pointer is valid; the graph that comes of it is ours.
-            unsafe {
-                let ended = driver().cuStreamEndCapture(stream.as_raw(), &raw mut graph);
-                if ended.is_success() {
-                    let _ = driver().cuGraphDestroy(graph);
-                }
+            // SAFETY: the stream lives and the out pointer is valid.
+            if unsafe { driver().cuStreamEndCapture(stream.as_raw(), &raw mut graph) }.is_success() {
+                let graph = graph.expose_provenance();
+                // On another thread: a destructor that ran inside a host function would lift what is not permitted there.
+                let destroy = std::thread::spawn(move || {
+                    // SAFETY: the graph is ours, and this is its only use.
+                    let _ = unsafe { driver().cuGraphDestroy(ptr::with_exposed_provenance_mut(graph)) };
+                });
+                let _ = destroy.join();
             }
             kept
         }),
