@@ -203,13 +203,7 @@ impl Table {
             let lineage = Lineage::new(copied.source, lineage, &graph.about.lineage);
             self.describe(
                 place,
-                About {
-                    kept: graph.about.kept,
-                    lineage,
-                    lent: graph.about.lent.filter(|_| moved),
-                    // What lies in a clone was cloned with it.
-                    moved: moved && (index == 0 || graph.about.moved),
-                },
+                About { kept: graph.about.kept, lineage, lent: graph.about.lent.filter(|_| moved) },
             );
         }
         self.continue_after(highest);

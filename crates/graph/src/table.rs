@@ -75,8 +75,6 @@ pub(crate) struct About {
     pub(crate) lineage: Lineage,
     /// Set once its raw value was lent.
     pub(crate) lent: Option<Arc<Lent>>,
-    /// Whether it was moved into its node, not cloned.
-    pub(crate) moved: bool,
 }
 
 /// A node of one root graph or of a graph embedded in it, for good: its place is given to others once it is removed, its number never.

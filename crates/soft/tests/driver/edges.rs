@@ -12,17 +12,26 @@ fn data(from_port: u8, type_: u8) -> CUgraphEdgeData {
     CUgraphEdgeData { from_port, type_, ..Default::default() }
 }
 
+/// Calls `call` with the two ends of the edges and their data, which may be none.
+fn with_edges(
+    pairs: &[(CUgraphNode, CUgraphNode)],
+    with: &[CUgraphEdgeData],
+    call: impl FnOnce(*const CUgraphNode, *const CUgraphNode, *const CUgraphEdgeData, usize) -> CUresult,
+) -> CUresult {
+    let (from, to): (Vec<_>, Vec<_>) = pairs.iter().copied().unzip();
+    let with = if with.is_empty() { null() } else { with.as_ptr() };
+    call(from.as_ptr(), to.as_ptr(), with, pairs.len())
+}
+
 fn connect(
     driver: &Driver,
     graph: CUgraph,
     pairs: &[(CUgraphNode, CUgraphNode)],
     with: &[CUgraphEdgeData],
 ) -> CUresult {
-    let (from, to): (Vec<_>, Vec<_>) = pairs.iter().copied().unzip();
-    let with = if with.is_empty() { null() } else { with.as_ptr() };
-    unsafe {
-        driver.cuGraphAddDependencies_v12030(graph, from.as_ptr(), to.as_ptr(), with, pairs.len()).unwrap()
-    }
+    with_edges(pairs, with, |from, to, data, count| unsafe {
+        driver.cuGraphAddDependencies_v12030(graph, from, to, data, count).unwrap()
+    })
 }
 
 fn disconnect(
@@ -31,11 +40,9 @@ fn disconnect(
     pairs: &[(CUgraphNode, CUgraphNode)],
     with: &[CUgraphEdgeData],
 ) -> CUresult {
-    let (from, to): (Vec<_>, Vec<_>) = pairs.iter().copied().unzip();
-    let with = if with.is_empty() { null() } else { with.as_ptr() };
-    unsafe {
-        driver.cuGraphRemoveDependencies_v12030(graph, from.as_ptr(), to.as_ptr(), with, pairs.len()).unwrap()
-    }
+    with_edges(pairs, with, |from, to, data, count| unsafe {
+        driver.cuGraphRemoveDependencies_v12030(graph, from, to, data, count).unwrap()
+    })
 }
 
 /// Adds a kernel node by the generic call with edge data.
