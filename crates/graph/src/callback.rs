@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 
-use cuda_handles::Owner;
+use cuda_handles::{Owner, panics};
 
 type Call = dyn Fn() + Send + Sync;
 
@@ -86,7 +86,7 @@ impl<F: ?Sized> Drop for Callback<F> {
 /// What the driver calls, with the number of a closure. The closure lives until it returns.
 pub(crate) unsafe extern "C" fn call(data: *mut c_void) {
     // Also the drop of the closure, should this be the last who has it.
-    guarded(|| {
+    panics::contain(|| {
         let found = callbacks().get(&data.addr()).and_then(Weak::upgrade);
         if let Some(callback) = found
             && let Err(payload) = catch_unwind(AssertUnwindSafe(&callback.call))
@@ -97,18 +97,10 @@ pub(crate) unsafe extern "C" fn call(data: *mut c_void) {
     });
 }
 
-/// Runs code of others, whose panic must not get into the driver.
-fn guarded(run: impl FnOnce()) {
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(run)) {
-        // The drop of a payload can panic as well.
-        core::mem::forget(payload);
-    }
-}
-
 fn report(callback: &'static str, message: String) {
     let hook = *HOOK.read().unwrap_or_else(PoisonError::into_inner);
     if let Some(hook) = hook {
-        guarded(|| hook(&CallbackPanic { callback, message }));
+        panics::contain(|| hook(&CallbackPanic { callback, message }));
     }
 }
 

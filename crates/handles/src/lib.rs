@@ -3,6 +3,7 @@
 pub mod capture;
 pub mod capture_mode;
 pub mod clones;
+pub mod panics;
 pub mod reaper;
 
 mod batch;

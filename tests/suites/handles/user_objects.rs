@@ -101,3 +101,26 @@ fn a_graph_handle_is_created_and_destroyed_by_one_call() {
         assert_eq!(cost.calls_anywhere("cuGraphDestroy"), 1, "{cost}");
     });
 }
+
+/// Panics when it is dropped, with a value that panics when it is dropped, and so on.
+struct Bomb(usize, Arc<AtomicUsize>);
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        self.1.fetch_add(1, Ordering::SeqCst);
+        if let Some(rest) = self.0.checked_sub(1) {
+            std::panic::panic_any(Self(rest, self.1.clone()));
+        }
+    }
+}
+
+#[test]
+fn an_owner_that_panics_in_its_drop_ends_nothing() {
+    let context = setup();
+    let (drops, dropped) = (Arc::new(AtomicUsize::new(0)), Arc::new(Dropped::default()));
+    drop(UserObject::new(&context, Box::new(Bomb(3, drops.clone()))).unwrap());
+    assert!(until(SOON, || drops.load(Ordering::SeqCst) == 4));
+    drop(UserObject::new(&context, Box::new(Payload(dropped.clone()))).unwrap());
+    assert!(until(SOON, || dropped.times.load(Ordering::SeqCst) == 1), "the reaper goes on");
+    settle();
+}

@@ -2,7 +2,6 @@
 
 use core::any::Any;
 use core::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::thread::Thread;
@@ -18,6 +17,7 @@ use crate::capture_mode;
 use crate::clones;
 use crate::context::Context;
 use crate::error::Error;
+use crate::panics;
 use crate::process;
 use crate::raw::Raw;
 
@@ -108,7 +108,7 @@ pub(crate) fn report(what: &'static str, error: Error) {
     }
     let hook = *HOOK.read().unwrap_or_else(PoisonError::into_inner);
     let failure = DropFailure { what, error };
-    let _ = catch_unwind(AssertUnwindSafe(|| hook.unwrap_or(default_hook)(&failure)));
+    panics::contain(|| hook.unwrap_or(default_hook)(&failure));
 }
 
 /// The hook where none is set.
@@ -266,7 +266,7 @@ impl Payload {
     /// Drops the value, unless that has happened. A panic in its drop is caught.
     pub(crate) fn release(&self) {
         let value = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(value)));
+        panics::contain(|| drop(value));
     }
 }
 

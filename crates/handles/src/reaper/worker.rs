@@ -2,7 +2,6 @@
 
 use core::any::Any;
 use core::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, TryLockError};
 use std::thread::{self, Thread};
@@ -18,6 +17,7 @@ use super::spare;
 use crate::callback;
 use crate::capture_mode;
 use crate::context::Context;
+use crate::panics;
 use crate::process;
 
 /// Whose turn it is to do the work: the reaper's thread, or one that drains.
@@ -187,7 +187,7 @@ fn payloads() -> usize {
 
 fn drop_owners(owners: Vec<Arc<dyn Any + Send + Sync>>) -> usize {
     let dropped = owners.into_iter().map(|owner| {
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(owner)));
+        panics::contain(|| drop(owner));
         queue::one_done();
     });
     dropped.count()

@@ -2,6 +2,7 @@
 
 use core::ptr;
 use std::ffi::CString;
+use std::sync::{Mutex, PoisonError};
 
 use cuda_handles::{Context, Event, GraphHandle, Kernel, Library, Stream};
 use cuda_sys::CUstreamCaptureMode;
@@ -34,7 +35,7 @@ fn makers() -> Vec<Row> {
         prepared("Stream::from_raw, adopting", PURE, raw_stream, |things, raw| {
             // SAFETY: the stream is never destroyed, nobody captures it, and the handle is never dropped.
             let stream = unsafe { Stream::from_raw(&things.context, raw.get()) }?;
-            core::mem::forget(stream);
+            keep_forever(stream);
             Ok(())
         }),
         prepared("Event::from_raw, adopting", PURE, event, |things, raw| {
@@ -108,12 +109,18 @@ fn raw_stream(things: &Things) -> Result<Raw<cuda_sys::CUstream_st>, Refusal> {
     Ok(Raw(raw))
 }
 
-/// An adopted stream with a handle that is never dropped: the last one must not be dropped inside a host function.
+/// Keeps a handle to the end of the process, where the search for leaks can see it: the last one must not be dropped inside a host function.
+fn keep_forever(stream: Stream) {
+    static KEPT: Mutex<Vec<Stream>> = Mutex::new(Vec::new());
+    KEPT.lock().unwrap_or_else(PoisonError::into_inner).push(stream);
+}
+
+/// An adopted stream with a handle that is never dropped.
 fn stream(things: &Things) -> Result<Stream, Refusal> {
     let raw = raw_stream(things)?;
     // SAFETY: the stream is never destroyed.
     let stream = unsafe { Stream::from_raw(&things.context, raw.get()) }?;
-    core::mem::forget(stream.clone());
+    keep_forever(stream.clone());
     Ok(stream)
 }
 

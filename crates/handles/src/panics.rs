@@ -1,0 +1,55 @@
+//! Code of others, run where a panic of it must not get any further: in the driver's threads, in drops and in the reaper.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// How often what a panic carries may panic in its own drop before it is leaked.
+const PATIENCE: usize = 8;
+
+/// Runs `run`. A panic ends it and nothing else; so does one in the drop of what the panic carries, and in what that one carries. What does not come
+/// to an end like this is leaked after a few times.
+pub fn contain(run: impl FnOnce()) {
+    let mut caught = catch_unwind(AssertUnwindSafe(run)).err();
+    for _ in 0..PATIENCE {
+        let Some(payload) = caught else { return };
+        caught = catch_unwind(AssertUnwindSafe(|| drop(payload))).err();
+    }
+    core::mem::forget(caught);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::sync::atomic::{AtomicUsize, Ordering};
+    use std::panic::panic_any;
+
+    #[test]
+    fn what_a_panic_carries_is_dropped_even_if_that_panics() {
+        static DROPS: AtomicUsize = AtomicUsize::new(0);
+        struct Bomb(usize);
+        impl Drop for Bomb {
+            fn drop(&mut self) {
+                DROPS.fetch_add(1, Ordering::Relaxed);
+                if self.0 > 0 {
+                    panic_any(Self(self.0 - 1));
+                }
+            }
+        }
+        contain(|| panic_any(Bomb(3)));
+        assert_eq!(DROPS.load(Ordering::Relaxed), 4);
+    }
+
+    #[test]
+    fn what_never_ends_is_left_alone() {
+        static DROPS: AtomicUsize = AtomicUsize::new(0);
+        struct Endless;
+        impl Drop for Endless {
+            fn drop(&mut self) {
+                DROPS.fetch_add(1, Ordering::Relaxed);
+                // No allocation, hence nothing that the search for leaks would find.
+                panic_any(Self);
+            }
+        }
+        contain(|| panic_any(Endless));
+        assert_eq!(DROPS.load(Ordering::Relaxed), PATIENCE);
+    }
+}
