@@ -24,6 +24,7 @@ mod limits;
 mod linker;
 mod memory;
 mod owner;
+mod patience;
 mod primary;
 mod process;
 mod raw;
