@@ -47,11 +47,17 @@ impl Locked<'_> {
         let mut graphs = Vec::new();
         while let Some(&place) = places.get(graphs.len()) {
             let raw = self.graph_at(place)?;
-            let about = self.about(place).cloned().unwrap_or_default();
+            let mut about = self.about(place).cloned().unwrap_or_default();
+            if graphs.is_empty() {
+                about.kept.extend_from_slice(self.given());
+            }
             let mut nodes = Vec::new();
             let raws = self.raw_nodes_of(raw)?;
             // First of all, since nodes of other code that get rows change the order of the others.
             let indices = raws.iter().map(|&raw| self.index_in(place, raw)).collect::<Result<Vec<_>>>()?;
+            if indices.iter().any(|&index| self.is_unread(index)) {
+                self.adopt(place)?;
+            }
             for (raw, index) in raws.into_iter().zip(indices) {
                 let kept = self.kept_with(index).to_vec();
                 let (Some(id), Some(row)) = (self.id(index), self.at(index)) else {
@@ -138,11 +144,6 @@ impl Copied {
         self.graphs.len() > 1
     }
 
-    /// Whether one of the graphs is lent.
-    pub(crate) fn lent(&self) -> bool {
-        self.graphs.iter().any(|graph| graph.about.lent.is_some())
-    }
-
     /// How many nodes there are in all.
     pub(crate) fn len(&self) -> usize {
         self.graphs.iter().map(|graph| graph.nodes.len()).sum()
@@ -171,8 +172,9 @@ impl Twins {
 }
 
 impl Table {
-    /// Enters a copy at a place without rows. What was `moved` is what it was, with what was lent of it; a clone is another one.
-    pub(crate) fn paste(&mut self, copied: Copied, twins: &Twins, place: Place, moved: bool) {
+    /// Enters a copy at a place without rows. What was `moved` is what it was, with what was lent of it; a clone is another one. The places of the
+    /// graphs.
+    pub(crate) fn paste(&mut self, copied: Copied, twins: &Twins, place: Place, moved: bool) -> Vec<Place> {
         let mut places = vec![Place::ROOT; copied.graphs.len()];
         places[0] = place;
         let mut highest = 0;
@@ -207,5 +209,6 @@ impl Table {
             );
         }
         self.continue_after(highest);
+        places
     }
 }

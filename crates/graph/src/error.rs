@@ -97,6 +97,24 @@ pub enum Error {
         /// The raw node.
         raw: usize,
     },
+    /// A graph that lies in a node was met there, and is known as a graph of its own: it was adopted before the graph that it lies in.
+    #[error(
+        "graph {raw:#x} lies in a node, and is known as a graph of its own, since it was adopted first; drop all handles of it, of its nodes and of \
+         its executables, adopt the graph that it lies in, and take it from there (ChildGraphNode::embedded)"
+    )]
+    AdoptedAlone {
+        /// The raw graph.
+        raw: usize,
+    },
+    /// A graph was to be taken over that is known already.
+    #[error(
+        "graph {raw:#x} cannot be taken over, since it is known here already: by handles that do not own it, as one of this library's own, or as \
+         one that lies in a node; only a graph of which there is no handle can"
+    )]
+    KnownAlready {
+        /// The raw graph.
+        raw: usize,
+    },
     /// A graph was used that has been moved into a node of another graph.
     #[error(
         "the graph has been moved into a node of another graph, and this handle leads nowhere now; use the node's embedded graph \
@@ -153,9 +171,9 @@ pub enum Error {
         node: Box<str>,
     },
     /// The driver replaced the graph of a node, but then did not tell what is in it. The node has its new graph and keeps all that it uses; the
-    /// embedded graph can be reached once [`Graph::refresh`](crate::Graph::refresh) has looked again.
+    /// driver is asked again by the next use of the embedded graph. Its nodes have no names of their own then, and are found as no clones of others.
     #[error(
-        "the graph of node `{node}` was replaced, but the driver did not tell what is in the new one (Graph::refresh asks again): {cause}"
+        "the graph of node `{node}` was replaced, but the driver did not tell what is in the new one (it is asked again by the next use): {cause}"
     )]
     ReplacedUnread {
         /// The node's name.

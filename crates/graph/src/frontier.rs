@@ -293,6 +293,7 @@ impl<'g> Frontier<'g> {
             }
         }
         locked.reserve(self.graph.place());
+        locked.retain_if_adopted()?;
         match &self.before {
             None => self.call_add(locked, kind, &after, params),
             Some(before) => {

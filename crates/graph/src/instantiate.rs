@@ -105,7 +105,8 @@ impl InstantiateOptions {
 impl Graph {
     /// Makes an executable of the graph as it is now.
     ///
-    /// The executable gets its own share of all owners. Of the driver's objects for that, one user object, nothing stays on the graph.
+    /// The executable gets its own share of all owners. Of the driver's objects for that, one user object, nothing stays on the graph. A graph that was
+    /// [lent](Self::lend) or [adopted](Self::from_raw) is looked at first, for nodes that other code has added.
     ///
     /// Stands on `cuGraphInstantiateWithParams`, CUDA 12.0, and on user objects, CUDA 11.3.
     ///
@@ -136,6 +137,7 @@ impl Graph {
         let context = self.context();
         let turn = options.upload.as_ref().map(|stream| self.upload_turn(stream)).transpose()?;
         let mut locked = self.enter()?;
+        locked.meet()?;
         if options.device_launch {
             locked.fit_for_device_launch(&options)?;
         }

@@ -52,6 +52,24 @@ impl NodeKind {
             other => Self::Other(other),
         }
     }
+
+    /// The driver's type.
+    pub(crate) fn raw(self) -> CUgraphNodeType {
+        match self {
+            Self::Empty => CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY,
+            Self::Kernel => CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL,
+            Self::Memcpy => CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY,
+            Self::Memset => CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMSET,
+            Self::ChildGraph => CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH,
+            Self::HostCallback => CUgraphNodeType::CU_GRAPH_NODE_TYPE_HOST,
+            Self::EventRecord => CUgraphNodeType::CU_GRAPH_NODE_TYPE_EVENT_RECORD,
+            Self::EventWait => CUgraphNodeType::CU_GRAPH_NODE_TYPE_WAIT_EVENT,
+            Self::Batch => CUgraphNodeType::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
+            Self::SemaphoreSignal => CUgraphNodeType::CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL,
+            Self::SemaphoreWait => CUgraphNodeType::CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT,
+            Self::Other(kind) => kind,
+        }
+    }
 }
 
 impl fmt::Display for NodeKind {

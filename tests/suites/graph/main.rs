@@ -1,6 +1,7 @@
 //! cuda-graph: drawing graphs, running them, and what they keep alive.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // This is how a test fails.
 
+mod adopted;
 mod all_or_nothing;
 mod batch;
 mod callbacks;
@@ -33,3 +34,5 @@ mod scale;
 mod semaphores;
 mod six_states;
 mod sweep;
+mod taken_back;
+mod vanished;

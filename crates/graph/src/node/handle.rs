@@ -100,6 +100,7 @@ impl Node {
         // As arguments, `detail` and `owners` are dropped after the lock on every way out: the new ones, or those that they took the place of.
         let mut locked = self.graph.enter()?;
         let raw = locked.row(self.id).ok_or_else(|| self.removed())?.raw.0;
+        locked.retain_if_adopted()?;
         // SAFETY: the table says that the node is live and of this graph, whose lock is held; the parameters are complete for its type, and
         // what they point to outlives the call.
         let result = unsafe { locked.driver().cuGraphNodeSetParams(raw, params) };

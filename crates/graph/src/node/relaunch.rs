@@ -44,6 +44,7 @@ impl Relaunch {
         let row = locked.row(node.id()).ok_or_else(|| node.removed())?;
         let (raw, name) = (row.raw.0, row.display_name(node.id()));
         let Detail::Kernel { kernel, config } = row.detail.clone() else { return Err(node.removed()) };
+        locked.retain_if_adopted()?;
         before = Before {
             arguments: locked.arguments(raw, &kernel)?,
             attributes: config.attributes(),

@@ -5,9 +5,8 @@ use crate::edge::EdgeKind;
 use crate::error::Result;
 use crate::graph::Locked;
 use crate::kind::NodeKind;
-use crate::order::Index;
 use crate::picture::drawing::{Drawing, DrawnEdge, DrawnEdgeKind, DrawnKind, DrawnNode, Family};
-use crate::table::Place;
+use crate::table::{NodeId, Place};
 
 /// Graphs in graphs deeper than this are said to be there, not drawn: who writes pictures goes down by recursion.
 const DEEPEST: usize = 32;
@@ -28,7 +27,9 @@ fn drawing(locked: &mut Locked<'_>, place: Place, title: String, depth: usize) -
     let mut nodes = Vec::new();
     for raw in locked.raw_nodes_of(raw)? {
         let index = locked.index_in(place, raw)?;
-        nodes.extend(node(locked, index, depth)?);
+        if let Some(id) = locked.id(index) {
+            nodes.extend(node(locked, id, depth)?);
+        }
     }
     let mut edges = Vec::new();
     for (from, to, kind) in locked.raw_edges_of(raw)? {
@@ -38,11 +39,11 @@ fn drawing(locked: &mut Locked<'_>, place: Place, title: String, depth: usize) -
     Ok(Drawing { title, nodes, edges })
 }
 
-fn node(locked: &mut Locked<'_>, index: Index, depth: usize) -> Result<Option<DrawnNode>> {
-    let Some((id, row)) = locked.id(index).zip(locked.at(index)) else { return Ok(None) };
-    let embedded = row.detail.embedded();
+fn node(locked: &mut Locked<'_>, id: NodeId, depth: usize) -> Result<Option<DrawnNode>> {
+    let embedded = locked.inside(id)?;
+    let Some(row) = locked.row(id) else { return Ok(None) };
     let mut node = DrawnNode {
-        id: index,
+        id: id.index,
         kind: kind(row.detail.kind()),
         name: row.display_name(id),
         details: details(&row.detail, row.name.is_some()),
