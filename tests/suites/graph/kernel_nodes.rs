@@ -367,3 +367,63 @@ fn a_launch_that_fails_on_its_way_changes_nothing_or_says_what_stayed() {
         }));
     });
 }
+
+#[test]
+fn threads_that_set_one_node_leave_what_one_of_them_set() {
+    const ROUNDS: usize = 1500;
+    let context = setup();
+    needs_capability_9!(context);
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let buffer = stream.zeros::<u32>(256).unwrap();
+        let increment = kernel(&context, "increment");
+        let graph = Drawn::new(&context);
+        let node = add(&graph, plain(), &buffer);
+        let (bare, clustered) = (plain(), LaunchConfig::new(9, 32).cluster(3));
+        // Whoever comes last, the node has the attributes of its configuration, and no others.
+        let expected = [bare, clustered, bare.priority(-1), clustered.priority(-1)].map(|config| {
+            let other = Drawn::new(&context);
+            (config, all(&add(&other, config, &buffer)))
+        });
+        let turn = std::sync::Barrier::new(3);
+        std::thread::scope(|scope| {
+            let setting = [bare, clustered].map(|config| {
+                let (node, turn, increment, buffer) = (&node, &turn, &increment, &buffer);
+                scope.spawn(move || {
+                    let round = |_| {
+                        turn.wait();
+                        // SAFETY: the arguments are the kernel's, and the count is the buffer's.
+                        let set = unsafe { node.set_untyped(increment, config, params![buffer, N]) };
+                        turn.wait();
+                        usize::from(set.is_err())
+                    };
+                    (0..ROUNDS).map(round).sum::<usize>()
+                })
+            });
+            let mut wrong = 0;
+            for round in 0..ROUNDS {
+                turn.wait();
+                let set = (round % 2 == 0).then(|| node.set_attribute(NodeAttribute::Priority(-1)));
+                turn.wait();
+                let config = node.config().unwrap();
+                let as_made = expected.iter().any(|known| *known == (config, all(&node)));
+                wrong += usize::from(!as_made || set.is_some_and(|set| set.is_err()));
+            }
+            let refused = setting.map(|thread| thread.join().unwrap());
+            assert_eq!(
+                (wrong, refused),
+                (0, [0, 0]),
+                "rounds of {ROUNDS}: with parts of two launches, refused"
+            );
+        });
+        runs_grid(&context, &graph, &buffer);
+    });
+}
+
+/// As [`runs`], whatever of the buffer the grid covers.
+fn runs_grid(context: &Context, graph: &Drawn, buffer: &Buffer<u32>) {
+    let stream = context.stream().unwrap();
+    stream.fill(buffer, 0).unwrap();
+    graph.instantiate().unwrap().launch(&stream).unwrap();
+    assert_eq!(buffer.read_blocking(&stream).unwrap()[..N as usize], [1; N as usize]);
+}
