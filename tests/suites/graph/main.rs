@@ -24,6 +24,7 @@ mod lifetimes;
 mod lost;
 mod model;
 mod neighbours;
+mod nesting;
 mod nodes;
 mod picture;
 mod read_back;
