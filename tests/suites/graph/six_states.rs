@@ -14,7 +14,9 @@ use cuda_tests::states::{
 mod adopted;
 mod calls;
 mod edges;
+mod hierarchy;
 mod memory;
+mod options;
 
 cuda_tests::six_states!(rows);
 
@@ -72,6 +74,8 @@ fn rows() -> Vec<Row> {
         memory::rows(),
         nesting(),
         adopted::rows(),
+        hierarchy::rows(),
+        options::rows(),
         reading(),
         running(),
     ]
