@@ -9,6 +9,7 @@ use cuda_sys::{CUdevice_attribute, CUresult, Call};
 use cuda_tests::{Kind, SMALL, SOON, count, fail, kernel, live, no_leaks, raw, settle, setup, skip, until};
 
 use crate::drawn::Drawn;
+use crate::outcome::launched;
 
 const N: u32 = 256;
 
@@ -74,8 +75,7 @@ fn plain() -> LaunchConfig {
 fn runs(context: &Context, graph: &Drawn, buffer: &Buffer<u32>) {
     let stream = context.stream().unwrap();
     stream.fill(buffer, 0).unwrap();
-    graph.instantiate().unwrap().launch(&stream).unwrap();
-    assert_eq!(buffer.read_blocking(&stream).unwrap(), [1; N as usize]);
+    assert_eq!(launched(graph, &stream, buffer).unwrap(), [1; N as usize]);
 }
 
 #[test]
@@ -418,16 +418,8 @@ fn threads_that_set_one_node_leave_what_one_of_them_set() {
                 "rounds of {ROUNDS}: with parts of two launches, refused"
             );
         });
-        runs_grid(&context, &graph, &buffer);
+        runs(&context, &graph, &buffer);
     });
-}
-
-/// As [`runs`], whatever of the buffer the grid covers.
-fn runs_grid(context: &Context, graph: &Drawn, buffer: &Buffer<u32>) {
-    let stream = context.stream().unwrap();
-    stream.fill(buffer, 0).unwrap();
-    graph.instantiate().unwrap().launch(&stream).unwrap();
-    assert_eq!(buffer.read_blocking(&stream).unwrap()[..N as usize], [1; N as usize]);
 }
 
 #[test]

@@ -26,6 +26,7 @@ mod model;
 mod neighbours;
 mod nesting;
 mod nodes;
+mod outcome;
 mod picture;
 mod read_back;
 mod removal;

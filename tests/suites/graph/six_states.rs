@@ -17,6 +17,8 @@ mod edges;
 mod hierarchy;
 mod memory;
 mod options;
+#[cfg(unix)]
+mod semaphores;
 
 cuda_tests::six_states!(rows);
 
@@ -76,6 +78,8 @@ fn rows() -> Vec<Row> {
         adopted::rows(),
         hierarchy::rows(),
         options::rows(),
+        #[cfg(unix)]
+        semaphores::rows(),
         reading(),
         running(),
     ]
