@@ -120,7 +120,9 @@ fn a_forked_child_waits_for_no_lock_of_callbacks_and_graphs() {
         scope.spawn(|| {
             until_over(&|| {
                 cuda_graph::set_panic_hook(|_| ());
-                drop(unsafe { graphs[2].root().host_function(nothing, 1_u32) }.unwrap().remove());
+                // SAFETY: the function takes anything.
+                let node = unsafe { graphs[2].root().host_function(nothing, 1_u32) }.unwrap();
+                node.remove().unwrap();
             });
         });
         let codes = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| {
