@@ -23,6 +23,20 @@ pub(crate) enum EventWork {
     Wait(Arc<Marker>),
 }
 
+/// A level some of whose steps wait.
+struct Waiting {
+    /// Its steps with how far each is, in the order of the level.
+    left: Vec<(usize, usize)>,
+    done: HashSet<usize>,
+}
+
+impl Waiting {
+    fn of(level: &Level) -> Self {
+        let left: Vec<_> = level.order.iter().map(|index| (*index, 0)).collect();
+        Self { done: HashSet::with_capacity(left.len()), left }
+    }
+}
+
 /// A launch.
 #[derive(Debug)]
 pub(crate) struct Run {
@@ -59,31 +73,49 @@ impl Run {
     }
 
     fn level(&self, level: &Level) -> Result<(), Loss> {
-        if level.waits {
-            self.waiting_level(level)
-        } else {
-            level.order.iter().try_for_each(|index| self.step(*index))
-        }
+        if level.waits { self.waiting_level(level) } else { self.plain_level(level) }
     }
 
-    /// Runs a level in which steps wait: the other branches go on meanwhile, as what they do may end the wait.
+    /// Runs a level in which no step waits, and so none in it, with a stack of its own: they may be nested deeper than the thread's is.
+    fn plain_level(&self, level: &Level) -> Result<(), Loss> {
+        let mut open = vec![level.order.iter()];
+        while let Some(steps) = open.last_mut() {
+            match steps.next() {
+                None => {
+                    open.pop();
+                }
+                Some(&index) => match self.enabled(index) {
+                    Some(Work::Child(level)) => open.push(level.order.iter()),
+                    Some(work) => self.work(index, work)?,
+                    None => {}
+                },
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs a level in which steps wait: the other branches go on meanwhile, as what they do may end the wait. With a stack, as above.
     fn waiting_level(&self, level: &Level) -> Result<(), Loss> {
-        // Each step with how far it is, in the order of the level.
-        let mut open: Vec<(usize, usize)> = level.order.iter().map(|index| (*index, 0)).collect();
-        let mut done = HashSet::with_capacity(open.len());
+        let mut open = vec![Waiting::of(level)];
         poll(self.device, || {
-            loop {
-                let before = done.len();
-                self.pass(&mut open, &mut done)?;
-                if open.is_empty() || done.len() == before {
-                    return Ok(open.is_empty());
+            while let Some(waiting) = open.last_mut() {
+                let before = waiting.done.len();
+                match self.pass(waiting)? {
+                    Some(child) => open.push(child),
+                    None if waiting.left.is_empty() => {
+                        open.pop();
+                    }
+                    None if waiting.done.len() == before => return Ok(false),
+                    None => {}
                 }
             }
+            Ok(true)
         })
     }
 
-    /// Runs what can be run of the steps that are left. A child that may wait is for when nothing else is.
-    fn pass(&self, open: &mut Vec<(usize, usize)>, done: &mut HashSet<usize>) -> Result<(), Loss> {
+    /// Runs what can be run of the steps that are left. A child that may wait is for when nothing else is: it is given back to be run to its end, and
+    /// counts as done.
+    fn pass(&self, Waiting { left: open, done }: &mut Waiting) -> Result<Option<Waiting>, Loss> {
         let before = done.len();
         let (mut left, mut child) = (Vec::new(), None);
         for (index, mut progress) in open.drain(..) {
@@ -94,11 +126,17 @@ impl Run {
                 Work::Task(Task::Batch(node)) => mem_op::advance(&node.ops, &mut progress)?,
                 Work::Task(Task::Wait(node)) => node.advance(&mut progress),
                 Work::Child(level) if level.waits => {
-                    child = child.or(Some(index));
+                    child = child.or(Some((index, level)));
                     false
                 }
-                _ => {
-                    self.step(index)?;
+                Work::Child(level) => {
+                    self.plain_level(level)?;
+                    true
+                }
+                work => {
+                    if step.enabled {
+                        self.work(index, work)?;
+                    }
                     true
                 }
             };
@@ -110,19 +148,22 @@ impl Run {
         }
         *open = left;
         match child {
-            Some(index) if done.len() == before => {
-                self.step(index)?;
+            Some((index, level)) if done.len() == before => {
                 done.insert(index);
                 open.retain(|(other, _)| *other != index);
-                Ok(())
+                Ok(Some(Waiting::of(level)))
             }
-            _ => Ok(()),
+            _ => Ok(None),
         }
     }
 
-    fn step(&self, index: usize) -> Result<(), Loss> {
-        let Some(step) = self.program.steps.get(index).filter(|step| step.enabled) else { return Ok(()) };
-        match &step.work {
+    /// The work of a step, unless it is disabled.
+    fn enabled(&self, index: usize) -> Option<&Work> {
+        self.program.steps.get(index).filter(|step| step.enabled).map(|step| &step.work)
+    }
+
+    fn work(&self, index: usize, work: &Work) -> Result<(), Loss> {
+        match work {
             Work::Task(task) => self.task(index, task),
             Work::Child(level) => self.level(level),
             Work::Conditional { handle, condition, bodies } => self.conditional(*handle, *condition, bodies),
