@@ -91,7 +91,8 @@ impl Locked<'_> {
             for raw in self.raw_nodes_of(self.graph_at(place)?)? {
                 match self.find(raw) {
                     Some(index) if self.is_in(index, place) && !self.is_unread(index) => {
-                        places.extend(self.at(index).and_then(|row| row.detail.embedded()));
+                        let row = self.at(index).into_iter();
+                        places.extend(row.flat_map(|row| row.detail.inside().iter().copied()));
                     }
                     _ => return self.adopt(self.place()),
                 }
@@ -125,10 +126,10 @@ impl Locked<'_> {
                 let met = self.met(at, raw, whole)?;
                 if let Some(graph) = met.graph {
                     waiting.push((Whereabouts::In(survey.graphs.len(), nodes.len()), graph));
-                } else if let Some(row) = met.row.as_ref().ok().and_then(|id| self.row(*id))
-                    && let Some(inner) = row.detail.embedded()
-                {
-                    waiting.push((Whereabouts::Known(inner), self.graph_at(inner)?));
+                } else if let Some(row) = met.row.as_ref().ok().and_then(|id| self.row(*id)) {
+                    for &inner in row.detail.inside() {
+                        waiting.push((Whereabouts::Known(inner), self.graph_at(inner)?));
+                    }
                 }
                 nodes.push(met);
             }

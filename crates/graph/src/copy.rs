@@ -43,6 +43,9 @@ pub(crate) struct Twins(Vec<(CUgraph, Vec<CUgraphNode>)>);
 impl Locked<'_> {
     /// Copies what is known of a graph of the hierarchy.
     pub(crate) fn copy(&mut self, place: Place) -> Result<Copied> {
+        if place.is_root() && !self.conditions.is_empty() {
+            return Err(Error::HasConditions { what: "cloned, embedded or moved" });
+        }
         let mut places = vec![place];
         let mut graphs = Vec::new();
         while let Some(&place) = places.get(graphs.len()) {
@@ -63,6 +66,9 @@ impl Locked<'_> {
                 let (Some(id), Some(row)) = (self.id(index), self.at(index)) else {
                     return Err(Error::UnknownNode { raw: raw.addr() });
                 };
+                if let Detail::Conditional(_) = row.detail {
+                    return Err(Error::HasConditions { what: "cloned, embedded or moved" });
+                }
                 let inner = row.detail.embedded().map(|inner| {
                     places.push(inner);
                     places.len() - 1
@@ -142,6 +148,11 @@ impl Copied {
     /// Whether there are graphs embedded in it.
     pub(crate) fn holds_children(&self) -> bool {
         self.graphs.len() > 1
+    }
+
+    /// What the nodes do.
+    pub(crate) fn details(&self) -> impl Iterator<Item = &Detail> {
+        self.graphs.iter().flat_map(|graph| graph.nodes.iter().map(|node| &node.detail))
     }
 
     /// How many nodes there are in all.

@@ -245,6 +245,79 @@ pub enum Error {
         /// Its edges.
         edges: usize,
     },
+    /// A kernel or a conditional node was given a condition of another graph, or one whose graph was moved away.
+    #[error(
+        "node `{node}` was given a condition of another graph; a condition goes by the graph that it was made on (Graph::condition)"
+    )]
+    ForeignCondition {
+        /// The name of the node, or of its kernel.
+        node: Box<str>,
+    },
+    /// A condition was given to a second conditional node.
+    #[error(
+        "condition {number} is that of node `{node}` already; each conditional node needs one of its own (Graph::condition)"
+    )]
+    ConditionInUse {
+        /// The condition's number.
+        number: u64,
+        /// The node that goes by it.
+        node: Box<str>,
+    },
+    /// A graph was to be instantiated that has a condition which no conditional node uses: the driver refuses that.
+    #[error(
+        "condition {number} ({}) is used by no conditional node{}; the driver makes no executable of such a graph: add the node, or use the condition for \
+         another one (a new condition with the same default takes its place once its handles are gone)",
+        Default(*default), Setters(setters)
+    )]
+    UnusedCondition {
+        /// The condition's number.
+        number: u64,
+        /// Its default.
+        default: Option<u32>,
+        /// The kernel nodes that set it, by name.
+        setters: Vec<String>,
+    },
+    /// A node was to be added to a body, or to a graph embedded in one, that cannot be in there.
+    #[error(
+        "a {kind} node cannot be in a body, here of node `{conditional}`: there can be kernels, copies and fills of device and pinned memory, empty nodes, \
+         conditional nodes, and child graphs of all these"
+    )]
+    NotInBody {
+        /// What was to be added.
+        kind: crate::kind::NodeKind,
+        /// The conditional node, by name.
+        conditional: Box<str>,
+    },
+    /// A graph with a conditional node, or with a condition that waits for one, was to be copied.
+    #[error(
+        "a graph with conditions cannot be {what}: the driver refuses it; build it a second time, or build it where it is to be (a body can hold conditional nodes, and \
+         so can a graph that is embedded already)"
+    )]
+    HasConditions {
+        /// What was asked, as in `cloned`.
+        what: &'static str,
+    },
+    /// A second executable was to be made of a graph that can have one at a time.
+    #[error(
+        "a graph with conditional nodes has one executable at a time, and there is one; drop it first (Graph::into_exec makes it in place of the graph)"
+    )]
+    OneExecutable,
+    /// The driver is too old for something in a graph.
+    #[error("{what} needs a CUDA driver of version {needs} or newer; this one is {found}")]
+    TooOld {
+        /// What was asked.
+        what: &'static str,
+        /// The version that has it.
+        needs: cuda_sys::Version,
+        /// The version of the driver that runs.
+        found: cuda_sys::Version,
+    },
+    /// A switch was asked for with a number of branches that the driver does not take.
+    #[error("a switch has 1 to {} branches, not {branches}", Self::MOST_BRANCHES)]
+    Branches {
+        /// What was asked.
+        branches: usize,
+    },
     /// A file was to be written at a path that no system call takes.
     #[error("the path {path:?} has a NUL byte in it")]
     PathWithNul {
@@ -287,6 +360,8 @@ impl fmt::Display for Undo<'_> {
 impl Error {
     /// The first version that can move graphs into nodes.
     pub(crate) const MOVES: cuda_sys::Version = cuda_sys::Version::new(12, 9);
+    /// The most branches of a switch.
+    pub(crate) const MOST_BRANCHES: usize = 1000;
 }
 
 /// Why the driver could not make an executable of a graph.
@@ -318,6 +393,28 @@ fn reason(result: CUgraphInstantiateResult) -> &'static str {
             "a condition was made for which there is no conditional node"
         }
         _ => "the driver gives no closer reason",
+    }
+}
+
+struct Default(Option<u32>);
+
+impl fmt::Display for Default {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(value) => write!(formatter, "default {value}"),
+            None => formatter.write_str("without default"),
+        }
+    }
+}
+
+struct Setters<'a>(&'a [String]);
+
+impl fmt::Display for Setters<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            [] => Ok(()),
+            setters => write!(formatter, ", though set by {}", setters.join(", ")),
+        }
     }
 }
 

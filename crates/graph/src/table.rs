@@ -7,6 +7,7 @@ use cuda_handles::{Allocation, Owner};
 use cuda_sys::{CUgraph, CUgraphNode};
 use smallvec::SmallVec;
 
+use crate::condition::Conditions;
 use crate::detail::Detail;
 use crate::edge::EdgeKind;
 use crate::lent::Lent;
@@ -64,6 +65,8 @@ pub(crate) struct Embedded {
     number: u64,
     /// The node that it is embedded in.
     pub(crate) node: NodeId,
+    /// Whether it is a body of a conditional.
+    pub(crate) is_body: bool,
     /// Its rows.
     nodes: HashSet<Index>,
     pub(crate) about: About,
@@ -147,6 +150,11 @@ pub(crate) struct Table {
     about: About,
     /// What nodes keep besides what they use, whatever parameters they get.
     kept: HashMap<Index, Vec<Owner>>,
+    /// The conditions whose handles kernels have, by number.
+    pub(crate) handles: HashMap<Index, SmallVec<[u64; 1]>>,
+    pub(crate) conditions: Conditions,
+    /// Of the executable, where only one may live.
+    pub(crate) executable: Weak<()>,
     /// Whether a graph of the hierarchy was lent.
     lending: bool,
     /// Whether the root graph is other code's.
@@ -258,13 +266,28 @@ impl Table {
         let number = self.latest;
         let about = About::default();
         let (nodes, there) = (HashSet::new(), Arc::new(()));
-        let graph = Some(Embedded { raw: RawGraph(raw), number, node, nodes, about, there });
+        let graph = Some(Embedded { raw: RawGraph(raw), number, node, is_body: false, nodes, about, there });
         let index = self.free_embedded.pop().unwrap_or_else(|| {
             self.embedded.push(None);
             (self.embedded.len() - 1) as u32
         });
         self.embedded[index as usize] = graph;
         Place { index: index + 1, number }
+    }
+
+    /// A place for a body of a conditional node that has its row.
+    pub(crate) fn embed_body(&mut self, raw: CUgraph, node: NodeId) -> Place {
+        let place = self.embed(raw, node);
+        if let Some(graph) = self.embedded_mut(place) {
+            graph.is_body = true;
+        }
+        place
+    }
+
+    /// The conditional node in whose body a graph lies, be it in a graph embedded there.
+    pub(crate) fn body_around(&self, place: Place) -> Option<NodeId> {
+        let graphs = self.outwards(place).filter_map(|place| self.embedded(place));
+        graphs.into_iter().find(|graph| graph.is_body).map(|graph| graph.node)
     }
 
     /// Says which node an embedded graph is in.
@@ -300,9 +323,12 @@ impl Table {
             }
             self.free.push(index);
             row.owners.extend(self.kept.remove(&index).into_iter().flatten());
-            if let Some(graph) = row.detail.embedded().and_then(|place| self.take_embedded(place)) {
-                row.owners.extend(graph.about.into_owners());
-                waiting.extend(graph.nodes);
+            self.handles.remove(&index);
+            for &place in row.detail.inside() {
+                if let Some(graph) = self.take_embedded(place) {
+                    row.owners.extend(graph.about.into_owners());
+                    waiting.extend(graph.nodes);
+                }
             }
             if let Some(graph) = self.embedded_mut(row.within) {
                 graph.nodes.remove(&index);
@@ -443,8 +469,8 @@ impl Table {
     /// All that a row keeps alive.
     fn owners_of<'t>(&'t self, index: Index, row: &'t Row) -> impl Iterator<Item = Owner> + 't {
         let kept = self.kept_with(index).iter().chain(&row.owners).cloned();
-        let inner = row.detail.embedded().and_then(|place| self.embedded(place));
-        let inner = inner.into_iter().flat_map(|graph| graph.about.kept.iter().cloned());
+        let inner = row.detail.inside().iter().filter_map(|place| self.embedded(*place));
+        let inner = inner.flat_map(|graph| graph.about.kept.iter().cloned());
         kept.chain(row.detail.owner()).chain(inner)
     }
 
@@ -491,7 +517,7 @@ impl Table {
             for &index in &graph.nodes {
                 if let Some(row) = self.at(index) {
                     owners.extend(self.owners_of(index, row));
-                    waiting.extend(row.detail.embedded());
+                    waiting.extend(row.detail.inside());
                 }
             }
         }

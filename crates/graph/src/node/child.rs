@@ -65,6 +65,7 @@ impl ChildGraphNode {
         let (raw, name, before) = (row.raw.0, row.display_name(self.id()), row.detail.embedded());
         two.first.retain_if_adopted()?;
         let copied = copy_for(&mut two, self.graph().place(), before, &name)?;
+        two.first.ensure_may_hold_all(self.graph().place(), &copied)?;
         two.first.reserve_many(self.graph().place(), copied.len());
         let mut params = params(two.second_raw()?, CLONED);
         let result = {
@@ -140,6 +141,7 @@ impl Frontier<'_> {
         self.of_this_context(CHILD, graph.context())?;
         let mut two = enter_two(self.graph(), graph)?;
         let copied = copy_for(&mut two, self.graph().place(), None, "")?;
+        two.first.ensure_may_hold_all(self.graph().place(), &copied)?;
         let mut params = params(two.second_raw()?, CLONED);
         two.first.reserve_many(self.graph().place(), copied.len() + 1);
         let raw = {
@@ -193,6 +195,7 @@ impl Frontier<'_> {
             return Err(Error::NotOwned);
         }
         let copied = { two.second().0.copy(Place::ROOT)? };
+        two.first.ensure_may_hold_all(self.graph().place(), &copied)?;
         let twins = copied.themselves();
         let mut params = params(two.second_raw()?, MOVED);
         two.first.reserve_many(self.graph().place(), copied.len() + 1);

@@ -40,7 +40,7 @@ fn drawing(locked: &mut Locked<'_>, place: Place, title: String, depth: usize) -
 }
 
 fn node(locked: &mut Locked<'_>, id: NodeId, depth: usize) -> Result<Option<DrawnNode>> {
-    let embedded = locked.inside(id)?;
+    locked.inside(id)?;
     let Some(row) = locked.row(id) else { return Ok(None) };
     let mut node = DrawnNode {
         id: id.index,
@@ -50,17 +50,26 @@ fn node(locked: &mut Locked<'_>, id: NodeId, depth: usize) -> Result<Option<Draw
         children: Vec::new(),
         marks: Vec::new(),
     };
-    if let Some(place) = embedded {
+    for (label, place) in labelled(&row.detail) {
         if locked.about(place).is_some_and(|about| about.lent.is_some()) {
             node.marks.push("lent".to_owned());
         }
         if depth < DEEPEST {
-            node.children.push((String::new(), drawing(locked, place, node.name.clone(), depth + 1)?));
+            node.children.push((label, drawing(locked, place, node.name.clone(), depth + 1)?));
         } else {
             node.marks.push("more inside".to_owned());
         }
     }
     Ok(Some(node))
+}
+
+/// The graphs in a node, and what they are called there.
+fn labelled(detail: &Detail) -> Vec<(String, Place)> {
+    let label = |index| match detail {
+        Detail::Conditional(conditional) => conditional.class.body_name(index),
+        _ => String::new(),
+    };
+    detail.inside().iter().enumerate().map(|(index, place)| (label(index), *place)).collect()
 }
 
 fn kind(kind: NodeKind) -> DrawnKind {
@@ -75,6 +84,7 @@ fn kind(kind: NodeKind) -> DrawnKind {
         NodeKind::EventRecord | NodeKind::EventWait => Family::Signal,
         NodeKind::SemaphoreSignal | NodeKind::SemaphoreWait => Family::Signal,
         NodeKind::Batch => Family::Batch,
+        NodeKind::If | NodeKind::IfElse | NodeKind::While | NodeKind::Switch => Family::Conditional,
         NodeKind::Other(_) => Family::Other,
     };
     DrawnKind { family, label: kind.to_string() }
