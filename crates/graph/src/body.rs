@@ -1,8 +1,10 @@
 //! What bodies of conditional nodes may hold, and what is done in them that the driver does not do.
 
+use core::ops::Range;
+
 use cuda_handles::{MemorySpace, clones};
 use cuda_launch::per;
-use cuda_sys::{CUgraph, CUgraphNode, CUgraphNodeParams, Call};
+use cuda_sys::{CUgraph, CUgraphNode, CUgraphNodeParams, Call, Version};
 
 use crate::copy::Copied;
 use crate::detail::{Conditional, Detail};
@@ -13,7 +15,10 @@ use crate::graph::{Graph, Locked};
 use crate::kind::NodeKind;
 use crate::node::kernel_params;
 use crate::setter::Setter;
-use crate::table::{NodeId, Owners, Place};
+use crate::table::{NodeId, Owners, Place, Row};
+
+/// Drivers on which a node with two bodies misbehaves if both hold child graphs.
+const MIXED_UP: Range<Version> = Version::new(12, 8)..Version::new(13, 0);
 
 impl Detail {
     /// Whether the driver runs it in a body; else it would fail at instantiation.
@@ -47,7 +52,29 @@ impl Locked<'_> {
 
     /// Refuses the nodes of a graph that is to be embedded.
     pub(crate) fn ensure_may_hold_all(&self, place: Place, copied: &Copied) -> Result<()> {
-        copied.details().try_for_each(|detail| self.ensure_may_hold(place, detail))
+        copied.details().try_for_each(|detail| self.ensure_may_hold(place, detail))?;
+        if place.is_root() { Ok(()) } else { self.ensure_children_in_one_body(place) }
+    }
+
+    /// Refuses child graphs in both bodies of one node, where the driver mixes them up.
+    #[cold]
+    fn ensure_children_in_one_body(&self, place: Place) -> Result<()> {
+        if !MIXED_UP.contains(&self.driver().version()) {
+            return Ok(());
+        }
+        let around: Vec<Place> = self.outwards(place).collect();
+        for graph in around.iter().filter_map(|place| self.embedded(*place)).filter(|graph| graph.is_body) {
+            let bodies = self.row(graph.node).map_or(&[][..], |row| row.detail.inside());
+            let is_other = |place: &Place| bodies.contains(place) && !around.contains(place);
+            let holds_child = |row: &Row| {
+                row.detail.kind() == NodeKind::ChildGraph
+                    && self.outwards(row.within).any(|place| is_other(&place))
+            };
+            if bodies.len() == 2 && self.rows().any(|(_, row)| holds_child(row)) {
+                return Err(Error::ChildrenInBothBodies { conditional: self.name(graph.node) });
+            }
+        }
+        Ok(())
     }
 
     #[cold]

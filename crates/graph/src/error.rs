@@ -288,6 +288,15 @@ pub enum Error {
         /// The conditional node, by name.
         conditional: Box<str>,
     },
+    /// A child graph was to be added to one body of a node whose other body has one, on a driver that mixes them up.
+    #[error(
+        "both bodies of node `{conditional}` would have child graphs, which CUDA drivers of versions 12.8 and 12.9 mix up; add the nodes of one of these graphs to \
+         the body itself, or use a newer driver"
+    )]
+    ChildrenInBothBodies {
+        /// The conditional node, by name.
+        conditional: Box<str>,
+    },
     /// A graph with a conditional node, or with a condition that waits for one, was to be copied.
     #[error(
         "a graph with conditions cannot be {what}: the driver refuses it; build it a second time, or build it where it is to be (a body can hold conditional nodes, and \

@@ -7,7 +7,7 @@ use cuda_graph::{
 use cuda_handles::{Buffer, Context, Stream};
 use cuda_launch::{TypedKernel, kernel, params, per};
 use cuda_sys::{CUresult, Call};
-use cuda_tests::{count, fail, no_leaks, raw, setup};
+use cuda_tests::{alone, count, fail, no_leaks, raw, setup};
 
 kernel! {
     // SAFETY: the kernels in the file have these parameters, and each touches the first element alone.
@@ -58,6 +58,26 @@ impl Kernels {
     /// Adds a node that counts its runs, each as `amount`.
     pub(crate) fn count(&self, at: &Frontier<'_>, amount: u32) -> KernelNode {
         at.launch(&self.increment_by, per(1, 1), (amount, &self.runs)).unwrap()
+    }
+
+    /// Adds a node that counts down and sets the condition to what is left.
+    pub(crate) fn decide(
+        &self,
+        at: &Frontier<'_>,
+        counter: &Buffer<u32>,
+        condition: &Condition,
+    ) -> Result<KernelNode, Error> {
+        at.launch(&self.count_down, per(1, 1), (counter, condition))
+    }
+
+    /// Gives such a node its launch anew.
+    pub(crate) fn redecide(
+        &self,
+        node: &KernelNode,
+        counter: &Buffer<u32>,
+        condition: &Condition,
+    ) -> Result<(), Error> {
+        node.set(&self.count_down, per(1, 1), (counter, condition))
     }
 
     /// What was counted since the last look.
@@ -455,5 +475,97 @@ fn a_failing_driver_leaves_the_graph_as_it_was() {
         assert_eq!(kernels.run(&graph, 1), 11);
         branch.remove().unwrap();
         assert_eq!(body.len().unwrap(), 1, "the node that sets the default goes with it");
+    });
+}
+
+#[test]
+fn a_driver_without_conditional_nodes_says_so() {
+    alone!("CUDA_SOFT_VERSION" = "12.2", "CUDA_TEST_DRIVER" = "soft");
+    let context = setup();
+    no_leaks(|| {
+        let graph = context.graph().unwrap();
+        let text = graph.condition().unwrap_err().to_string();
+        assert!(text.contains("cuGraphConditionalHandleCreate") && text.contains("12.3"), "{text}");
+        assert!(graph.is_empty().unwrap());
+    });
+}
+
+#[test]
+fn older_drivers_have_loops_and_single_branches_and_no_empty_bodies() {
+    alone!("CUDA_SOFT_VERSION" = "12.4", "CUDA_TEST_DRIVER" = "soft");
+    let context = setup();
+    no_leaks(|| {
+        let kernels = Kernels::new(&context);
+        let graph = context.graph().unwrap();
+        let go_on = graph.condition_with_default(1).unwrap();
+        let too_old = |outcome: Result<(), Error>| {
+            let error = outcome.unwrap_err();
+            assert!(matches!(error, Error::TooOld { .. }) && error.to_string().contains("12.8"), "{error}");
+        };
+        too_old(graph.root().if_else_node(&go_on).map(drop));
+        too_old(graph.root().switch_node(&go_on, 2).map(drop));
+        assert!(graph.is_empty().unwrap());
+        let body = graph.root().if_node(&go_on).unwrap().body().unwrap();
+        let filler = body.nodes().unwrap();
+        assert_eq!((filler.len(), filler[0].kind()), (1, NodeKind::Empty), "an empty body hangs there");
+        assert!(filler[0].name().contains("empty body"), "{}", filler[0].name());
+        assert_eq!(kernels.run(&graph, 1), 0);
+        kernels.count(&body.root(), 1);
+        assert_eq!(kernels.run(&graph, 1), 1);
+        // Should the empty node fail, the conditional goes again.
+        let other = graph.condition_with_default(1).unwrap();
+        let failing = fail(Call::cuGraphAddNode, 2, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+        assert!(graph.root().while_node(&other).is_err());
+        drop(failing);
+        assert_eq!(graph.len().unwrap(), 1);
+        graph.root().while_node(&other).unwrap().remove().unwrap();
+    });
+}
+
+#[test]
+fn child_graphs_in_both_bodies_are_refused_where_the_driver_mixes_them_up() {
+    alone!("CUDA_SOFT_VERSION" = "12.9", "CUDA_TEST_DRIVER" = "soft");
+    let context = setup();
+    no_leaks(|| {
+        let (graph, child) = (context.graph().unwrap(), context.graph().unwrap());
+        child.root().empty().unwrap();
+        let condition = graph.condition_with_default(1).unwrap();
+        let node = graph.root().if_else_node(&condition).unwrap().named("branch");
+        let (then, other) = (node.then_body().unwrap(), node.else_body().unwrap());
+        let first = then.root().child(&child).unwrap();
+        then.root().child(&child).unwrap();
+        let inside = first.embedded().unwrap();
+        inside.root().child(&child).unwrap();
+        let refused = |outcome: Result<(), Error>| {
+            let error = outcome.unwrap_err();
+            assert!(matches!(error, Error::ChildrenInBothBodies { .. }), "{error}");
+            assert!(error.to_string().contains("`branch`"), "{error}");
+        };
+        refused(other.root().child(&child).map(drop));
+        refused(other.root().child_moved(child.clone()).map(drop));
+        assert!(other.is_empty().unwrap());
+        then.remove_nodes(&then.nodes().unwrap().iter().collect::<Vec<_>>()).unwrap();
+        other.root().child(&child).unwrap();
+        refused(then.root().child(&child).map(drop));
+        graph.root().child(&child).unwrap();
+    });
+}
+
+#[test]
+fn pictures_show_the_bodies_under_their_names() {
+    let context = setup();
+    no_leaks(|| {
+        let kernels = Kernels::new(&context);
+        let graph = context.graph().unwrap();
+        let [first, second, third] = core::array::from_fn(|_| graph.condition_with_default(1).unwrap());
+        let node = graph.root().if_else_node(&first).unwrap();
+        kernels.count(&node.then_body().unwrap().root(), 1).named("inside");
+        let rounds = node.then().while_node(&second).unwrap();
+        rounds.body().unwrap().root().empty().unwrap();
+        rounds.then().switch_node(&third, 2).unwrap();
+        let dot = graph.to_dot().unwrap();
+        for part in ["if-else", "then", "else", "while", "switch", "branch 1", "inside", "by condition 2"] {
+            assert!(dot.contains(part), "{part} in {dot}");
+        }
     });
 }
