@@ -18,6 +18,7 @@ mod lent;
 mod lineage;
 mod node;
 mod order;
+mod owners;
 mod picture;
 mod read;
 mod shared;

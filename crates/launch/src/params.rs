@@ -374,7 +374,7 @@ pub trait Arguments: sealed::Sealed {
     fn with_pointers<R>(&self, call: impl FnOnce(*mut *mut c_void) -> R) -> R;
 
     /// Hands each allocation that the arguments use to `each`: nothing else is in a holder.
-    fn each_allocation(&self, each: impl FnMut(&Arc<Allocation>));
+    fn each_allocation<'s>(&'s self, each: impl FnMut(&'s Arc<Allocation>));
 
     /// Hands an owner of each thing that the arguments use to `each`.
     #[inline]
@@ -420,7 +420,7 @@ impl Arguments for Params<'_> {
     }
 
     #[inline]
-    fn each_allocation(&self, each: impl FnMut(&Arc<Allocation>)) {
+    fn each_allocation<'s>(&'s self, each: impl FnMut(&'s Arc<Allocation>)) {
         self.allocations.iter().copied().for_each(each);
     }
 }
@@ -448,7 +448,7 @@ impl Arguments for OwnedParams {
     }
 
     #[inline]
-    fn each_allocation(&self, each: impl FnMut(&Arc<Allocation>)) {
+    fn each_allocation<'s>(&'s self, each: impl FnMut(&'s Arc<Allocation>)) {
         self.allocations().for_each(each);
     }
 }
@@ -475,7 +475,7 @@ impl<A: Arguments> Arguments for &A {
     }
 
     #[inline]
-    fn each_allocation(&self, each: impl FnMut(&Arc<Allocation>)) {
+    fn each_allocation<'s>(&'s self, each: impl FnMut(&'s Arc<Allocation>)) {
         (**self).each_allocation(each);
     }
 }

@@ -106,8 +106,8 @@ impl Node {
         locked.answer(Call::cuGraphNodeSetParams, result)?;
         if let Some(row) = locked.row_mut(self.id) {
             core::mem::swap(&mut row.detail, &mut detail);
-            core::mem::swap(&mut row.owners, &mut owners);
         }
+        locked.swap_owners(self.id, &mut owners);
         Ok(())
     }
 
@@ -160,6 +160,7 @@ macro_rules! typed {
         pub struct $name(crate::node::Node);
 
         impl $name {
+            #[inline]
             pub(crate) fn wrap(node: crate::node::Node) -> Self {
                 Self(node)
             }

@@ -54,8 +54,8 @@ impl Relaunch {
             Ok(()) => {
                 if let Some(row) = locked.row_mut(node.id()) {
                     core::mem::swap(&mut row.detail, &mut detail);
-                    core::mem::swap(&mut row.owners, &mut owners);
                 }
+                locked.swap_owners(node.id(), &mut owners);
                 Ok(())
             }
             Err(Failure { cause, undo: Undo::Done }) => Err(cause),
@@ -67,9 +67,9 @@ impl Relaunch {
                     {
                         *config = config.attributes_also_of(new);
                     }
-                    row.owners.extend(detail.owner());
-                    row.owners.append(&mut owners);
                 }
+                owners.extend(detail.owner());
+                locked.add_owners(node.id(), &mut owners);
                 let left =
                     format!("node `{name}` has a part of its new launch, and what both use stays alive");
                 Err(HalfDone::error(cause, why, vec![left]))
