@@ -61,12 +61,11 @@ impl Relaunch {
             Err(Failure { cause, undo: Undo::Done }) => Err(cause),
             Err(Failure { cause, undo: Undo::Not(why) }) => {
                 // It has parts of both launches, so what both use stays alive, and the next one resets the attributes of both.
-                if let Some(row) = locked.row_mut(node.id()) {
-                    if let (Detail::Kernel { config, .. }, Detail::Kernel { config: new, .. }) =
+                if let Some(row) = locked.row_mut(node.id())
+                    && let (Detail::Kernel { config, .. }, Detail::Kernel { config: new, .. }) =
                         (&mut row.detail, &detail)
-                    {
-                        *config = config.attributes_also_of(new);
-                    }
+                {
+                    *config = config.attributes_also_of(new);
                 }
                 owners.extend(detail.owner());
                 locked.add_owners(node.id(), &mut owners);
