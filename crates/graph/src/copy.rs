@@ -78,7 +78,7 @@ impl Locked<'_> {
                     number: id.number,
                     label: row.label,
                     detail: row.detail.clone(),
-                    owners: row.owners.clone(),
+                    owners: self.used_by(row).cloned().collect(),
                     kept,
                     name: row.name.clone(),
                     inner,

@@ -1,5 +1,9 @@
 //! The frontier: where the next nodes are added, and the one way in which they are.
 
+use std::sync::Arc;
+
+use cuda_handles::{Allocation, Kernel};
+use cuda_launch::LaunchConfig;
 use cuda_sys::{CUgraphEdgeData, CUgraphNode, CUgraphNodeParams, Call};
 use smallvec::SmallVec;
 
@@ -10,6 +14,7 @@ use crate::graph::{Graph, Locked};
 use crate::insert::Before;
 use crate::kind::NodeKind;
 use crate::node::Node;
+use crate::owners::Uses;
 use crate::table::{NodeId, Owners};
 
 /// A point of a graph at which nodes are added: each starts when all nodes of the frontier have ended, or as far as the
@@ -31,6 +36,7 @@ pub struct Frontier<'g> {
 
 impl Graph {
     /// The frontier of nodes that wait for nothing.
+    #[inline]
     pub fn root(&self) -> Frontier<'_> {
         Frontier { graph: self, after: SmallVec::new(), full: true, before: None }
     }
@@ -168,6 +174,7 @@ impl Node {
 
 impl<'g> Frontier<'g> {
     /// The graph.
+    #[inline]
     #[must_use]
     pub fn graph(&self) -> &'g Graph {
         self.graph
@@ -266,6 +273,36 @@ impl<'g> Frontier<'g> {
         self.add_with(detail, owners, params, |_, _| Ok(()))
     }
 
+    /// Adds a launch of a kernel with memory that the caller holds. What is to be done besides the one driver call is [`add_with`](Self::add_with)'s.
+    pub(crate) fn add_launch(
+        &self,
+        kernel: &Kernel,
+        config: &LaunchConfig,
+        used: &[&Arc<Allocation>],
+        params: &mut CUgraphNodeParams,
+    ) -> Result<NodeId> {
+        debug_assert!(self.before.is_none());
+        let mut uses = Uses::new();
+        uses.reserve(used.len());
+        // As `enter` does, but its result would go through memory, which takes longer than the lock.
+        self.graph.context().ensure_usable()?;
+        let mut locked = self.graph.lock();
+        locked.locate()?;
+        locked.store_mut().reserve(used.len());
+        let raw = self.add_raw(&mut locked, NodeKind::Kernel, params)?;
+        for allocation in used {
+            uses.push(locked.store_mut().keep_allocation(allocation));
+        }
+        let detail = Detail::Kernel { kernel: kernel.clone(), config: *config };
+        Ok(locked.insert_using(self.graph.place(), raw, detail, uses))
+    }
+
+    /// Whether the frontier lies before nodes that are there.
+    #[inline]
+    pub(crate) fn is_before_some(&self) -> bool {
+        self.before.is_some()
+    }
+
     /// Adds a node and finishes it by further calls. If one of these fails, the node is taken out again.
     pub(crate) fn add_with(
         &self,
@@ -278,6 +315,7 @@ impl<'g> Frontier<'g> {
         let kind = detail.kind();
         let mut locked = self.graph.enter()?;
         locked.ensure_may_hold(self.graph.place(), &detail)?;
+        locked.store_mut().reserve(owners.len());
         let raw = self.add_raw(&mut locked, kind, params)?;
         if let Err(error) = finish(&locked, raw).and_then(|()| self.join(&locked, raw)) {
             if locked.undo(raw) {
@@ -295,6 +333,7 @@ impl<'g> Frontier<'g> {
 
     /// The driver call that adds a node. There is room for its row afterwards, which is the next one to be inserted; or else the node is
     /// [undone](Locked::undo). Before its row comes [`join`](Self::join).
+    #[inline]
     pub(crate) fn add_raw(
         &self,
         locked: &mut Locked<'_>,

@@ -123,6 +123,7 @@ impl Graph {
     }
 
     /// The context whose kernels and memory the nodes use.
+    #[inline]
     #[must_use]
     pub fn context(&self) -> &Context {
         self.root.handle.context()
@@ -167,11 +168,10 @@ impl Graph {
 
     /// Takes the lock for work on the driver's graph; refused where the driver cannot be called any more, and where the graph is gone with the
     /// node that it was embedded in, or was moved.
-    #[inline]
     pub(crate) fn enter(&self) -> Result<Locked<'_>> {
         self.context().ensure_usable()?;
         let mut locked = self.lock();
-        locked.raw = locked.graph_at(self.place)?;
+        locked.locate()?;
         Ok(locked)
     }
 
@@ -187,8 +187,10 @@ impl Graph {
         }
     }
 
-    /// Takes the lock of the root graph. It is held for driver calls on this graph, and nothing is dropped under it.
-    fn lock(&self) -> Locked<'_> {
+    /// Takes the lock of the root graph. It is held for driver calls on this graph, and nothing is dropped under it. Whoever does not
+    /// [`enter`](Self::enter) asks first whether the driver can be called, and then [where](Locked::locate) the graph is.
+    #[inline(always)]
+    pub(crate) fn lock(&self) -> Locked<'_> {
         // What runs under the lock does not panic; a table that saw one anyway is consistent between calls.
         let table = self.root.table.lock().unwrap_or_else(PoisonError::into_inner);
         let raw = self.root.handle.as_raw();
@@ -257,6 +259,13 @@ impl Locked<'_> {
     #[inline]
     pub(crate) fn place(&self) -> Place {
         self.place
+    }
+
+    /// Finds the driver's graph.
+    #[inline]
+    pub(crate) fn locate(&mut self) -> Result<()> {
+        self.raw = self.graph_at(self.place)?;
+        Ok(())
     }
 
     pub(crate) fn driver(&self) -> &'static Driver {

@@ -21,6 +21,7 @@ mod lent;
 mod lineage;
 mod node;
 mod order;
+mod owners;
 mod picture;
 mod read;
 mod setter;

@@ -13,9 +13,8 @@ use crate::edge::EdgeKind;
 use crate::lent::Lent;
 use crate::lineage::Lineage;
 use crate::order::{self, Index};
-
-/// What one node keeps alive besides its kernel; up to five buffers need no heap.
-pub(crate) type Owners = SmallVec<[Owner; 5]>;
+pub(crate) use crate::owners::Owners;
+use crate::owners::{Store, Uses};
 
 /// A raw node that may lie in a table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -106,7 +105,8 @@ pub(crate) struct Row {
     /// See [`crate::order`].
     pub(crate) label: u64,
     pub(crate) detail: Detail,
-    pub(crate) owners: Owners,
+    /// In the table's store.
+    uses: Uses,
     pub(crate) name: Option<Box<str>>,
 }
 
@@ -119,12 +119,19 @@ pub(crate) struct Entering {
 }
 
 /// Rows taken out of a table.
-pub(crate) type Taken = SmallVec<[Row; 1]>;
+pub(crate) type Taken = SmallVec<[TakenRow; 1]>;
+
+/// A row taken out of a table, with the owners that no other row uses.
+#[derive(Debug)]
+pub(crate) struct TakenRow {
+    pub(crate) row: Row,
+    _owners: Owners,
+}
 
 /// What nodes that other code removed have kept, until the lock is given back.
 #[derive(Debug, Default)]
 pub(crate) struct Leaving {
-    rows: Vec<Row>,
+    rows: Vec<TakenRow>,
     owners: Vec<Owner>,
 }
 
@@ -133,6 +140,8 @@ pub(crate) struct Leaving {
 pub(crate) struct Table {
     rows: Vec<Option<Row>>,
     free: Vec<Index>,
+    /// What rows use.
+    store: Store,
     /// The graphs embedded in nodes.
     embedded: Vec<Option<Embedded>>,
     free_embedded: Vec<u32>,
@@ -195,14 +204,32 @@ impl Table {
         }
     }
 
-    /// A row for a new node of a graph that is there.
+    /// What rows use.
     #[inline]
+    pub(crate) fn store_mut(&mut self) -> &mut Store {
+        &mut self.store
+    }
+
+    /// A row for a new node of a graph that is there.
     pub(crate) fn insert(
         &mut self,
         within: Place,
         raw: CUgraphNode,
         detail: Detail,
         owners: Owners,
+    ) -> NodeId {
+        let uses = self.keep_all(owners);
+        self.insert_using(within, raw, detail, uses)
+    }
+
+    /// The same for a node that uses what is in the store already.
+    #[inline]
+    pub(crate) fn insert_using(
+        &mut self,
+        within: Place,
+        raw: CUgraphNode,
+        detail: Detail,
+        uses: Uses,
     ) -> NodeId {
         if self.lending {
             self.lose_stale(raw);
@@ -214,7 +241,9 @@ impl Table {
             None => order::fresh(self.newest),
             Some(entering) => entering.label,
         };
-        let row = Some(Row { raw, number, within, label, detail, owners, name: None });
+        // What is large is written where it is to be: copied there with all the rest it would take longer.
+        let (empty, none) = (Detail::Empty, Uses::new());
+        let row = Some(Row { raw, number, within, label, detail: empty, uses: none, name: None });
         let index = match self.free.pop() {
             Some(index) => {
                 self.rows[index as usize] = row;
@@ -226,6 +255,10 @@ impl Table {
                 (self.rows.len() - 1) as Index
             }
         };
+        if let Some(Some(row)) = self.rows.get_mut(index as usize) {
+            row.detail = detail;
+            row.uses = uses;
+        }
         if let Some(by_raw) = &mut self.by_raw {
             by_raw.insert(raw.key(), index);
         }
@@ -318,22 +351,23 @@ impl Table {
         let mut waiting: SmallVec<[Index; 1]> = self.row(id).map(|_| id.index).into_iter().collect();
         while let Some(index) = waiting.pop() {
             let Some(mut row) = self.rows.get_mut(index as usize).and_then(Option::take) else { continue };
+            let mut owners = self.release(core::mem::take(&mut row.uses));
             if let Some(by_raw) = &mut self.by_raw {
                 by_raw.remove(&row.raw.key());
             }
             self.free.push(index);
-            row.owners.extend(self.kept.remove(&index).into_iter().flatten());
+            owners.extend(self.kept.remove(&index).into_iter().flatten());
             self.handles.remove(&index);
             for &place in row.detail.inside() {
                 if let Some(graph) = self.take_embedded(place) {
-                    row.owners.extend(graph.about.into_owners());
+                    owners.extend(graph.about.into_owners());
                     waiting.extend(graph.nodes);
                 }
             }
             if let Some(graph) = self.embedded_mut(row.within) {
                 graph.nodes.remove(&index);
             }
-            taken.push(row);
+            taken.push(TakenRow { row, _owners: owners });
         }
         taken
     }
@@ -349,6 +383,42 @@ impl Table {
             }
         }
         (taken, graph.about.into_owners().collect())
+    }
+
+    /// Ends uses; the owners that are not used any more.
+    fn release(&mut self, uses: Uses) -> Owners {
+        uses.into_iter().filter_map(|one| self.store.release(one)).collect()
+    }
+
+    /// Lets a row use other owners. What it used before and no other row uses takes their place, or they stay there if it is gone: it is the
+    /// caller's to drop, after the lock.
+    pub(crate) fn swap_owners(&mut self, id: NodeId, owners: &mut Owners) {
+        let Some(row) = self.row_mut(id) else { return };
+        let mut uses = core::mem::take(&mut row.uses);
+        self.store.swap(&mut uses, owners);
+        if let Some(Some(row)) = self.rows.get_mut(id.index as usize) {
+            row.uses = uses;
+        }
+    }
+
+    /// Lets a row use more owners. If it is gone, they stay where they are.
+    pub(crate) fn add_owners(&mut self, id: NodeId, owners: &mut Owners) {
+        if self.row(id).is_none() {
+            return;
+        }
+        let uses = self.keep_all(core::mem::take(owners));
+        if let Some(row) = self.row_mut(id) {
+            row.uses.extend(uses);
+        }
+    }
+
+    fn keep_all(&mut self, owners: Owners) -> Uses {
+        owners.into_iter().map(|owner| self.store.keep(owner)).collect()
+    }
+
+    /// What a row uses besides its kernel.
+    pub(crate) fn used_by<'t>(&'t self, row: &'t Row) -> impl Iterator<Item = &'t Owner> {
+        row.uses.iter().filter_map(|&one| self.store.get(one))
     }
 
     fn take_embedded(&mut self, place: Place) -> Option<Embedded> {
@@ -468,7 +538,7 @@ impl Table {
 
     /// All that a row keeps alive.
     fn owners_of<'t>(&'t self, index: Index, row: &'t Row) -> impl Iterator<Item = Owner> + 't {
-        let kept = self.kept_with(index).iter().chain(&row.owners).cloned();
+        let kept = self.kept_with(index).iter().chain(self.used_by(row)).cloned();
         let inner = row.detail.inside().iter().filter_map(|place| self.embedded(*place));
         let inner = inner.flat_map(|graph| graph.about.kept.iter().cloned());
         kept.chain(row.detail.owner()).chain(inner)
@@ -493,15 +563,11 @@ impl Table {
 
     /// The same but for what was given with the graph.
     fn owners_of_root(&self) -> Vec<Owner> {
-        let rows = || self.rows.iter().flatten();
-        let count = self.about.kept.len() + rows().map(|row| row.owners.len() + 1).sum::<usize>();
-        let mut owners = Vec::with_capacity(count);
-        owners.extend(self.about.kept.iter().cloned());
-        for (index, row) in (0..).zip(&self.rows) {
-            if let Some(row) = row {
-                owners.extend(self.owners_of(index, row));
-            }
-        }
+        let rows = self.rows.iter().flatten();
+        let graphs = self.embedded.iter().flatten().map(|graph| &graph.about).chain([&self.about]);
+        let kept = graphs.flat_map(|about| &about.kept).chain(self.kept.values().flatten());
+        let mut owners: Vec<Owner> = self.store.iter().chain(kept).cloned().collect();
+        owners.extend(rows.filter_map(|row| row.detail.owner()));
         owners
     }
 
@@ -513,7 +579,9 @@ impl Table {
         }
         let mut owners = self.about(place).map(|about| about.kept.clone()).unwrap_or_default();
         let mut waiting = vec![place];
-        while let Some(graph) = waiting.pop().and_then(|place| self.embedded(place)) {
+        while let Some(place) = waiting.pop() {
+            // What the driver has not told of yet is nowhere.
+            let Some(graph) = self.embedded(place) else { continue };
             for &index in &graph.nodes {
                 if let Some(row) = self.at(index) {
                     owners.extend(self.owners_of(index, row));
@@ -527,9 +595,8 @@ impl Table {
     /// Everything that nodes and graph use of pooled memory.
     pub(crate) fn allocations(&self) -> impl Iterator<Item = &Arc<Allocation>> {
         let graphs = self.embedded.iter().flatten().map(|graph| &graph.about).chain([&self.about]);
-        let kept =
-            graphs.flat_map(|about| &about.kept).chain(self.kept.values().flatten()).chain(&self.given);
-        let owners = self.rows.iter().flatten().flat_map(|row| &row.owners).chain(kept);
+        let kept = graphs.flat_map(|about| &about.kept).chain(self.kept.values().flatten());
+        let owners = self.store.iter().chain(kept);
         owners.filter_map(|owner| match owner {
             Owner::Allocation(allocation) => Some(allocation),
             _ => None,
@@ -670,6 +737,34 @@ mod tests {
         assert!(table.keep(Place::ROOT, &other()));
         assert_eq!(table.owners().len(), 3);
         assert_eq!(Arc::strong_count(&held), 4);
+    }
+
+    #[test]
+    fn owners_come_out_with_the_last_row_that_uses_them() {
+        let mut table = Table::default();
+        let (first, second) = (Arc::new(()), Arc::new(()));
+        let other = |held: &Arc<()>| Owner::Other(held.clone());
+        let id = table.insert(Place::ROOT, raw(16), Detail::Empty, Owners::from_iter([other(&first)]));
+        let mut owners = Owners::from_iter([other(&second)]);
+        table.swap_owners(id, &mut owners);
+        assert_eq!((Arc::strong_count(&first), Arc::strong_count(&second)), (2, 2));
+        // What came out is the caller's.
+        drop(owners);
+        assert_eq!(Arc::strong_count(&first), 1);
+        let mut more = Owners::from_iter([other(&first)]);
+        table.add_owners(id, &mut more);
+        assert!(more.is_empty());
+        assert_eq!(table.row(id).map(|row| table.used_by(row).count()), Some(2));
+        let taken = table.take(id);
+        assert_eq!((Arc::strong_count(&first), Arc::strong_count(&second)), (2, 2));
+        assert!(table.owners().is_empty());
+        drop(taken);
+        assert_eq!((Arc::strong_count(&first), Arc::strong_count(&second)), (1, 1));
+        // Of a row that is gone, owners stay with the caller.
+        let mut late = Owners::from_iter([other(&first)]);
+        table.add_owners(id, &mut late);
+        table.swap_owners(id, &mut late);
+        assert_eq!(late.len(), 1);
     }
 
     #[test]

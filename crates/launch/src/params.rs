@@ -387,7 +387,7 @@ pub trait Arguments: sealed::Sealed {
     fn with_pointers<R>(&self, call: impl FnOnce(*mut *mut c_void) -> R) -> R;
 
     /// Hands each allocation that the arguments use to `each`: nothing else is in a holder.
-    fn each_allocation(&self, each: impl FnMut(&Arc<Allocation>));
+    fn each_allocation<'s>(&'s self, each: impl FnMut(&'s Arc<Allocation>));
 
     /// The handles of conditions among the arguments, in their order; empty but for kernels that can only be nodes of a graph.
     #[inline]
@@ -445,7 +445,7 @@ impl Arguments for Params<'_> {
     }
 
     #[inline]
-    fn each_allocation(&self, each: impl FnMut(&Arc<Allocation>)) {
+    fn each_allocation<'s>(&'s self, each: impl FnMut(&'s Arc<Allocation>)) {
         self.allocations.iter().copied().for_each(each);
     }
 
@@ -482,7 +482,7 @@ impl Arguments for OwnedParams {
     }
 
     #[inline]
-    fn each_allocation(&self, each: impl FnMut(&Arc<Allocation>)) {
+    fn each_allocation<'s>(&'s self, each: impl FnMut(&'s Arc<Allocation>)) {
         self.allocations().for_each(each);
     }
 
@@ -518,7 +518,7 @@ impl<A: Arguments> Arguments for &A {
     }
 
     #[inline]
-    fn each_allocation(&self, each: impl FnMut(&Arc<Allocation>)) {
+    fn each_allocation<'s>(&'s self, each: impl FnMut(&'s Arc<Allocation>)) {
         (**self).each_allocation(each);
     }
 

@@ -203,7 +203,7 @@ impl<K: TypedKernel> Arguments for Prepared<'_, K> {
     }
 
     #[inline]
-    fn each_allocation(&self, mut each: impl FnMut(&Arc<Allocation>)) {
+    fn each_allocation<'s>(&'s self, mut each: impl FnMut(&'s Arc<Allocation>)) {
         let _: core::result::Result<(), core::convert::Infallible> =
             K::Signature::each_memory(&self.values, |memory| {
                 each(memory.allocation);

@@ -568,3 +568,81 @@ fn a_clone_has_its_own_share() {
         assert!(soon(&|| allocations() == before));
     });
 }
+
+/// Memory that several nodes use is held once; it goes with the last of them, however they let go of it, and each executable has its own share.
+#[test]
+fn memory_used_by_several_nodes_goes_with_the_last_of_them() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let offset_copy = kernel(&context, "offset_copy");
+        let (out, spare) = (stream.zeros::<u32>(N).unwrap(), stream.zeros::<u32>(N).unwrap());
+        let before = allocations();
+        let graph = context.graph().unwrap();
+        let shared = input(&stream);
+        let add = |add: u32| {
+            let arguments = params![&shared, &out, add, N as u32];
+            // SAFETY: the arguments are the kernel's, and both buffers have N elements.
+            unsafe { graph.root().launch_untyped(&offset_copy, per(N, 128), arguments) }.unwrap()
+        };
+        let nodes: Vec<_> = (0..5).map(add).collect();
+        // A node of the same memory that is not a kernel's.
+        let copied = graph.root().copy(&shared, &spare).unwrap();
+        let clone = graph.clone_graph().unwrap();
+        drop(shared);
+        settle();
+        assert_eq!(allocations(), before + 1);
+        let still = |what: &str| {
+            settle();
+            assert_eq!(allocations(), before + 1, "{what}");
+        };
+        nodes[0].remove().unwrap();
+        graph.remove_nodes(&[&nodes[1], &copied]).unwrap();
+        still("three nodes use it");
+        for node in &nodes[2..4] {
+            // SAFETY: the arguments are the kernel's, and both buffers have N elements.
+            unsafe { node.set_untyped(&offset_copy, per(N, 128), params![&spare, &out, 1_u32, N as u32]) }
+                .unwrap();
+        }
+        still("one node uses it");
+        let exec = graph.instantiate().unwrap();
+        nodes[4].remove().unwrap();
+        still("the executable and the clone use it");
+        drop(exec);
+        still("the clone uses it");
+        drop(clone);
+        assert!(until(SOON, || allocations() == before));
+        // What the nodes use now is there.
+        graph.instantiate().unwrap().launch(&stream).unwrap();
+        assert_eq!(out.read_blocking(&stream).unwrap(), [1; N]);
+    });
+}
+
+/// More memory than the table remembers where it has it.
+#[test]
+fn many_buffers_of_many_nodes_are_freed_once_each() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let increment = kernel(&context, "increment");
+        let before = allocations();
+        let graph = context.graph().unwrap();
+        let buffers: Vec<_> = (0..300).map(|_| stream.zeros::<u32>(8).unwrap()).collect();
+        for turn in 0..3 {
+            for buffer in &buffers {
+                // SAFETY: the arguments are the kernel's, and the count is the buffer's.
+                let node =
+                    unsafe { graph.root().launch_untyped(&increment, per(8, 8), params![buffer, 8_u32]) };
+                let node = node.unwrap();
+                if turn == 1 {
+                    node.remove().unwrap();
+                }
+            }
+        }
+        drop(buffers);
+        settle();
+        assert_eq!(allocations(), before + 300);
+        drop(graph);
+        assert!(until(SOON, || allocations() == before));
+    });
+}

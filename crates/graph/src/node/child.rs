@@ -80,15 +80,16 @@ impl ChildGraphNode {
         let (taken, kept) = before.map(|place| locked.take_inside(place)).unwrap_or_default();
         match read(locked, &copied, raw) {
             Ok(twins) => {
-                let owners = locked.row_mut(self.id()).map(|row| core::mem::take(&mut row.owners));
+                let mut owners = Owners::new();
+                locked.swap_owners(self.id(), &mut owners);
                 enter(locked, self.id(), copied, &twins, false);
-                Ok((taken, kept, owners.unwrap_or_default()))
+                Ok((taken, kept, owners))
             }
             Err(cause) => {
-                if let Some(row) = locked.row_mut(self.id()) {
-                    row.owners.extend(copied.into_owners());
-                }
+                let mut owners = copied.into_owners();
+                locked.add_owners(self.id(), &mut owners);
                 drop(two);
+                drop(owners);
                 Err(Error::ReplacedUnread { node: name.into(), cause: Box::new(cause) })
             }
         }

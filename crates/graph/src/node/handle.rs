@@ -121,8 +121,8 @@ impl Node {
         locked.answer(Call::cuGraphNodeSetParams, result)?;
         if let Some(row) = locked.row_mut(self.id) {
             core::mem::swap(&mut row.detail, detail);
-            core::mem::swap(&mut row.owners, owners);
         }
+        locked.swap_owners(self.id, owners);
         Ok(())
     }
 
@@ -175,6 +175,7 @@ macro_rules! typed {
         pub struct $name(crate::node::Node);
 
         impl $name {
+            #[inline]
             pub(crate) fn wrap(node: crate::node::Node) -> Self {
                 Self(node)
             }

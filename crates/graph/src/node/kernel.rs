@@ -1,16 +1,20 @@
 //! Nodes that launch kernels.
 
-use cuda_handles::{Kernel, Owner};
+use std::sync::Arc;
+
+use cuda_handles::{Allocation, Kernel, Owner};
 use cuda_launch::{Arguments, ArgumentsOf, AttributeList, LaunchConfig, SafeKernel};
 use cuda_sys::{CUgraphNodeParams, CUgraphNodeType};
+use smallvec::SmallVec;
 
 use super::attribute::set_all;
-use super::handle::{blank, typed};
+use super::handle::{Node, blank, typed};
 use super::relaunch::Relaunch;
 use crate::detail::Detail;
 use crate::error::Result;
 use crate::frontier::Frontier;
-use crate::graph::Graph;
+use crate::graph::{Graph, Locked};
+use crate::kind::NodeKind;
 use crate::table::Owners;
 
 typed! {
@@ -91,7 +95,8 @@ impl KernelNode {
         config: LaunchConfig,
         arguments: impl Arguments,
     ) -> Result<()> {
-        let Prepared { detail, owners, attributes } = prepare(self.graph(), kernel, config, &arguments)?;
+        check(self.graph(), kernel, &config, &arguments)?;
+        let Prepared { detail, owners, attributes } = prepare(kernel, config, &arguments)?;
         arguments.with_pointers(|pointers| {
             let mut params = params(kernel, config, pointers);
             Relaunch { detail, owners, attributes, handles: arguments.handles() }.apply(self, &mut params)
@@ -153,27 +158,42 @@ impl Frontier<'_> {
     /// the driver answers.
     #[doc(alias = "cuGraphAddKernelNode")]
     #[doc(alias = "cuGraphAddNode")]
+    // As for a launch on a stream: configuration and arguments are large, and passing them on takes longer than what is done with them.
+    #[inline(always)]
     pub unsafe fn launch_untyped(
         &self,
         kernel: &Kernel,
         config: LaunchConfig,
         arguments: impl Arguments,
     ) -> Result<KernelNode> {
-        let Prepared { detail, owners, attributes } = prepare(self.graph(), kernel, config, &arguments)?;
+        check(self.graph(), kernel, &config, &arguments)?;
+        if config.has_attributes() || arguments.has_handles() || self.is_before_some() {
+            return self.launch_in_steps(kernel, config, &arguments);
+        }
+        let mut used = SmallVec::<[&Arc<Allocation>; 16]>::new();
+        arguments.each_allocation(|allocation| used.push(allocation));
         arguments.with_pointers(|pointers| {
             let mut params = params(kernel, config, pointers);
-            if arguments.has_handles() {
-                let node =
-                    self.add_deciding(detail, owners, &mut params, arguments.handles(), |locked, raw| {
-                        set_all(locked, raw, attributes.iter())
-                    });
-                return node.map(KernelNode::wrap);
-            }
-            let node = match attributes.is_empty() {
-                true => self.add(detail, owners, &mut params),
-                false => self.add_with(detail, owners, &mut params, |locked, raw| {
-                    set_all(locked, raw, attributes.iter())
-                }),
+            let id = self.add_launch(kernel, &config, &used, &mut params)?;
+            Ok(KernelNode::wrap(Node::new(self.graph().clone(), id, NodeKind::Kernel)))
+        })
+    }
+
+    /// Adds a launch that takes more than one driver call; everything is checked but attributes.
+    #[cold]
+    fn launch_in_steps(
+        &self,
+        kernel: &Kernel,
+        config: LaunchConfig,
+        arguments: &impl Arguments,
+    ) -> Result<KernelNode> {
+        let Prepared { detail, owners, attributes } = prepare(kernel, config, arguments)?;
+        arguments.with_pointers(|pointers| {
+            let mut params = params(kernel, config, pointers);
+            let finish = |locked: &Locked<'_>, raw| set_all(locked, raw, attributes.iter());
+            let node = match arguments.has_handles() {
+                true => self.add_deciding(detail, owners, &mut params, arguments.handles(), finish),
+                false => self.add_with(detail, owners, &mut params, finish),
             };
             node.map(KernelNode::wrap)
         })
@@ -181,15 +201,14 @@ impl Frontier<'_> {
 }
 
 #[inline]
-fn prepare(
-    graph: &Graph,
-    kernel: &Kernel,
-    config: LaunchConfig,
-    arguments: &impl Arguments,
-) -> Result<Prepared> {
+fn check(graph: &Graph, kernel: &Kernel, config: &LaunchConfig, arguments: &impl Arguments) -> Result<()> {
     graph.context().ensure_same(kernel.context(), "the kernel of a node")?;
     config.check(kernel)?;
-    arguments.check(kernel)?;
+    Ok(arguments.check(kernel)?)
+}
+
+/// What a checked launch consists of.
+fn prepare(kernel: &Kernel, config: LaunchConfig, arguments: &impl Arguments) -> Result<Prepared> {
     let attributes = match config.has_attributes() {
         true => config.node_attributes(kernel)?,
         false => AttributeList::default(),

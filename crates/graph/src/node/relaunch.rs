@@ -84,22 +84,21 @@ impl Relaunch {
             Ok(()) => {
                 if let Some(row) = locked.row_mut(node.id()) {
                     core::mem::swap(&mut row.detail, detail);
-                    core::mem::swap(&mut row.owners, owners);
                 }
+                locked.swap_owners(node.id(), owners);
                 Ok(())
             }
             Err(Failure { cause, undo: Undo::Done }) => Err(cause),
             Err(Failure { cause, undo: Undo::Not(why) }) => {
                 // It has parts of both launches, so what both use stays alive, and the next one resets the attributes of both.
-                if let Some(row) = locked.row_mut(node.id()) {
-                    if let (Detail::Kernel { config, .. }, Detail::Kernel { config: new, .. }) =
+                if let Some(row) = locked.row_mut(node.id())
+                    && let (Detail::Kernel { config, .. }, Detail::Kernel { config: new, .. }) =
                         (&mut row.detail, &*detail)
-                    {
-                        *config = config.attributes_also_of(new);
-                    }
-                    row.owners.extend(detail.owner());
-                    row.owners.append(owners);
+                {
+                    *config = config.attributes_also_of(new);
                 }
+                owners.extend(detail.owner());
+                locked.add_owners(node.id(), owners);
                 let left =
                     format!("node `{name}` has a part of its new launch, and what both use stays alive");
                 Err(HalfDone::error(cause, why, vec![left]))

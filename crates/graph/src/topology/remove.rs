@@ -43,8 +43,10 @@ impl Graph {
                 Ok(rows) => taken.push(rows),
                 Err(error) if place == 0 => return Err(error),
                 Err(error) => {
-                    let own =
-                        ids[..place].iter().zip(&taken).filter_map(|(id, rows)| Some((id, rows.first()?)));
+                    let own = ids[..place]
+                        .iter()
+                        .zip(&taken)
+                        .filter_map(|(id, rows)| Some((id, &rows.first()?.row)));
                     let removed = own.map(|(id, row)| format!("node `{}` is removed", row.display_name(*id)));
                     return Err(HalfDone::error(error, None, removed.collect()));
                 }

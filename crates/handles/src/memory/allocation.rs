@@ -38,15 +38,21 @@ pub struct Allocation {
     /// The home's count when the memory had been allocated and first written.
     ticket: u64,
     state: AtomicU64,
-    context: Context,
+    belongs: Belongs,
     backing: Backing,
     /// The reaper's order to free it, made when it is first shared: the drop allocates nothing then.
     order: OnceLock<Box<Node<Free>>>,
 }
 
+/// What it belongs to. A home has the context; to hold that as well would be one count of references more for every buffer.
+enum Belongs {
+    Home(Stream),
+    Context(Context),
+}
+
 /// What is behind it.
 enum Backing {
-    Pooled { home: Stream, pool: Option<MemPool> },
+    Pooled(Option<MemPool>),
     Plain,
     Host(HostMemory),
     Foreign(Arc<dyn Any + Send + Sync>),
@@ -69,8 +75,8 @@ impl Allocation {
         if let Some(pool) = pool.filter(|_| bytes > 0) {
             pool.expect_frees_on(home);
         }
-        let backing = Backing::Pooled { home: home.clone(), pool: pool.cloned() };
-        let mut allocation = Self::with(home.context(), address, bytes, backing);
+        let backing = Backing::Pooled(pool.cloned());
+        let mut allocation = Self::with(Belongs::Home(home.clone()), address, bytes, backing);
         allocation.stamp();
         Ok(allocation)
     }
@@ -79,14 +85,14 @@ impl Allocation {
     pub(super) fn plain(context: &Context, bytes: usize) -> Result<Self> {
         context.ensure_usable()?;
         let address = if bytes == 0 { 0 } else { allocate_plain(context, bytes)? };
-        Ok(Self::with(context, address, bytes, Backing::Plain))
+        Ok(Self::with(Belongs::Context(context.clone()), address, bytes, Backing::Plain))
     }
 
     /// Wraps host memory that is nobody else's.
     pub(super) fn host(context: &Context, kind: HostKind, block: Option<HostBlock>, bytes: usize) -> Self {
         let address = block.as_ref().map_or(0, |block| block.start.get().expose_provenance() as CUdeviceptr);
         let memory = HostMemory { block, kind, users: Mutex::default() };
-        Self::with(context, address, bytes, Backing::Host(memory))
+        Self::with(Belongs::Context(context.clone()), address, bytes, Backing::Host(memory))
     }
 
     /// Wraps somebody else's memory.
@@ -96,18 +102,19 @@ impl Allocation {
         bytes: usize,
         owner: Arc<dyn Any + Send + Sync>,
     ) -> Self {
-        Self::with(context, address, bytes, Backing::Foreign(owner))
+        Self::with(Belongs::Context(context.clone()), address, bytes, Backing::Foreign(owner))
     }
 
     /// Wraps memory that was imported from another process into `pool`.
     pub(crate) fn imported(pool: &MemPool, address: CUdeviceptr, bytes: usize) -> Self {
-        Self::with(pool.context(), address, bytes, Backing::Imported(pool.clone()))
+        let context = pool.context().clone();
+        Self::with(Belongs::Context(context), address, bytes, Backing::Imported(pool.clone()))
     }
 
-    fn with(context: &Context, address: CUdeviceptr, bytes: usize, backing: Backing) -> Self {
-        let (home_id, state) = match &backing {
-            Backing::Pooled { home, .. } => (home.id(), 0),
-            _ => (0, SETTLED),
+    fn with(belongs: Belongs, address: CUdeviceptr, bytes: usize, backing: Backing) -> Self {
+        let (home_id, state) = match &belongs {
+            Belongs::Home(home) => (home.id(), 0),
+            Belongs::Context(_) => (0, SETTLED),
         };
         Self {
             address,
@@ -115,7 +122,7 @@ impl Allocation {
             home_id,
             ticket: 0,
             state: AtomicU64::new(state),
-            context: context.clone(),
+            belongs,
             backing,
             order: OnceLock::new(),
         }
@@ -123,8 +130,8 @@ impl Allocation {
 
     /// Counts what was enqueued on the home just now as part of the allocation.
     pub(super) fn stamp(&mut self) {
-        match &self.backing {
-            Backing::Pooled { home, .. } if self.bytes > 0 => self.ticket = home.ticket(),
+        match &self.belongs {
+            Belongs::Home(home) if self.bytes > 0 => self.ticket = home.ticket(),
             _ => *self.state.get_mut() = SETTLED,
         }
     }
@@ -147,7 +154,7 @@ impl Allocation {
     #[must_use]
     pub fn kind(&self) -> MemoryKind {
         match &self.backing {
-            Backing::Pooled { .. } => MemoryKind::Pooled,
+            Backing::Pooled(_) => MemoryKind::Pooled,
             Backing::Plain => MemoryKind::Plain,
             Backing::Host(HostMemory { kind: HostKind::Pinned, .. }) => MemoryKind::Pinned,
             Backing::Host(HostMemory { kind: HostKind::Managed, .. }) => MemoryKind::Managed,
@@ -160,16 +167,19 @@ impl Allocation {
     #[must_use]
     #[inline]
     pub fn context(&self) -> &Context {
-        &self.context
+        match &self.belongs {
+            Belongs::Home(home) => home.context(),
+            Belongs::Context(context) => context,
+        }
     }
 
     /// The stream in whose order it was allocated and will be freed; pooled memory has one.
     #[must_use]
     #[inline]
     pub fn home(&self) -> Option<&Stream> {
-        match &self.backing {
-            Backing::Pooled { home, .. } => Some(home),
-            _ => None,
+        match &self.belongs {
+            Belongs::Home(home) => Some(home),
+            Belongs::Context(_) => None,
         }
     }
 
@@ -177,7 +187,7 @@ impl Allocation {
     #[must_use]
     pub fn pool(&self) -> Option<&MemPool> {
         match &self.backing {
-            Backing::Pooled { pool, .. } => pool.as_ref(),
+            Backing::Pooled(pool) => pool.as_ref(),
             Backing::Imported(pool) => Some(pool),
             _ => None,
         }
@@ -216,16 +226,16 @@ impl Allocation {
 
     /// As [`ready_on`](Self::ready_on), for a copy between devices: `stream` may be of another context.
     pub(super) fn ready_across(&self, stream: &Stream) -> Result<()> {
-        if self.context.ensure_same(stream.context(), "").is_ok() {
+        if self.context().ensure_same(stream.context(), "").is_ok() {
             return self.ready_on(stream);
         }
-        self.context.ensure_usable()?;
+        self.context().ensure_usable()?;
         reaper::expect_across();
         self.use_on(stream, self.state.load(Ordering::Acquire))
     }
 
     fn share_with(&self, stream: &Stream, state: u64) -> Result<()> {
-        self.context.ensure_same(stream.context(), "the stream")?;
+        self.context().ensure_same(stream.context(), "the stream")?;
         self.use_on(stream, state)
     }
 
@@ -265,9 +275,10 @@ impl Allocation {
 
     /// Makes host memory unshared again if no work can be using it: every stream that was made ready for it is idle.
     pub(super) fn unshare(&mut self) -> bool {
+        let is_usable = self.context().ensure_usable().is_ok();
         let Backing::Host(memory) = &mut self.backing else { return false };
         let users = memory.users.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if self.context.ensure_usable().is_err() || !users.iter().all(|stream| stream.is_idle_soon()) {
+        if !is_usable || !users.iter().all(|stream| stream.is_idle_soon()) {
             return false;
         }
         users.clear();
@@ -295,11 +306,11 @@ impl HostMemory {
 
 impl Drop for Allocation {
     fn drop(&mut self) {
-        if self.bytes == 0 || !reaper::may_call(&self.context) {
+        if self.bytes == 0 || !reaper::may_call(self.context()) {
             return;
         }
         match (&self.backing, *self.state.get_mut() & SHARED != 0) {
-            (Backing::Pooled { home, pool }, false) if self.free_on(home, pool.as_ref()) => {}
+            (Backing::Pooled(pool), false) if self.free_at_home(pool.as_ref()) => {}
             (Backing::Host(HostMemory { block: Some(block), .. }), false) => reaper::give(block.clone()),
             (Backing::Foreign(_), false) => {}
             _ => self.free_later(),
@@ -309,8 +320,9 @@ impl Drop for Allocation {
 
 impl Allocation {
     /// Frees it in the order of its home. False if that has to be left to the reaper.
-    fn free_on(&self, home: &Stream, pool: Option<&MemPool>) -> bool {
-        let context = &self.context;
+    fn free_at_home(&self, pool: Option<&MemPool>) -> bool {
+        let Some(home) = self.home() else { return false };
+        let context = home.context();
         let mode = capture_mode::relaxed(context.driver());
         // SAFETY: the memory is ours, and only its home has used it: every use is in front of this point.
         let code = unsafe { context.driver().cuMemFreeAsync(self.address, home.as_raw()) };
@@ -336,14 +348,14 @@ impl Allocation {
         };
         let device = |pool| Freed::Device { address: self.address, _pool: pool };
         let what = match &self.backing {
-            Backing::Pooled { pool: own, .. } => device(own.as_ref().map(pool)),
+            Backing::Pooled(own) => device(own.as_ref().map(pool)),
             Backing::Imported(own) => device(Some(pool(own))),
             Backing::Host(HostMemory { block: Some(block), .. }) => Freed::Host(block.clone()),
             Backing::Foreign(owner) => Freed::Owned(Arc::clone(owner)),
             Backing::Plain | Backing::Host(_) => device(None),
         };
         let home = self.home().map(|home| Arc::clone(home.raw_stream()));
-        Node::new(Free { context: self.context.clone(), home, what })
+        Node::new(Free { context: self.context().clone(), home, what })
     }
 
     fn free_later(&mut self) {

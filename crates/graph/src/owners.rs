@@ -1,0 +1,200 @@
+//! What the nodes of a hierarchy keep alive. Nodes mostly use the same memory again and again, so it is held once and counted by the table itself:
+//! a count of references that threads share costs more than all else about a row.
+
+use std::sync::Arc;
+
+use cuda_handles::{Allocation, Owner};
+use smallvec::SmallVec;
+
+/// What one node keeps alive besides its kernel, outside of a table; up to five buffers need no heap.
+pub(crate) type Owners = SmallVec<[Owner; 5]>;
+
+/// What one node keeps alive besides its kernel, by their numbers in the [`Store`] of its table.
+pub(crate) type Uses = SmallVec<[Use; 6]>;
+
+/// A use of an owner in a store; given back by [`Store::release`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Use(u32);
+
+/// Owners with the number of their uses.
+#[derive(Debug, Default)]
+pub(crate) struct Store {
+    slots: Vec<Slot>,
+    /// The number of the first free slot; each leads to the next one.
+    free: Option<u32>,
+    recent: Recent,
+}
+
+#[derive(Debug)]
+enum Slot {
+    Held { owner: Owner, uses: u64 },
+    Free { next: Option<u32> },
+}
+
+/// Where memory was found last, by a hash of its address. It may be forgotten or gone: then it is held once more.
+#[derive(Debug, Default)]
+struct Recent([[u32; 2]; 1 << Recent::BITS]);
+
+impl Recent {
+    const BITS: u32 = 5;
+
+    #[inline]
+    fn of(&mut self, allocation: &Arc<Allocation>) -> &mut [u32; 2] {
+        // Fibonacci hashing: the highest bits depend on all bits of the address.
+        const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
+        let hash = (Arc::as_ptr(allocation).addr() as u64).wrapping_mul(FACTOR) >> (u64::BITS - Self::BITS);
+        &mut self.0[hash as usize]
+    }
+}
+
+impl Store {
+    /// Makes room for some owners.
+    #[inline]
+    pub(crate) fn reserve(&mut self, owners: usize) {
+        self.slots.reserve(owners);
+    }
+
+    /// Keeps what the caller holds as well.
+    #[inline]
+    pub(crate) fn keep_allocation(&mut self, allocation: &Arc<Allocation>) -> Use {
+        for &mut number in self.recent.of(allocation) {
+            if let Some(Slot::Held { owner: Owner::Allocation(known), uses }) =
+                self.slots.get_mut(number as usize)
+                && Arc::ptr_eq(known, allocation)
+            {
+                *uses += 1;
+                return Use(number);
+            }
+        }
+        self.keep_anew(allocation)
+    }
+
+    #[inline(never)]
+    fn keep_anew(&mut self, allocation: &Arc<Allocation>) -> Use {
+        let kept = self.keep(Owner::Allocation(Arc::clone(allocation)));
+        let recent = self.recent.of(allocation);
+        *recent = [kept.0, recent[0]];
+        kept
+    }
+
+    /// Keeps an owner by itself.
+    pub(crate) fn keep(&mut self, owner: Owner) -> Use {
+        let held = Slot::Held { owner, uses: 1 };
+        if let Some(number) = self.free
+            && let Some(slot) = self.slots.get_mut(number as usize)
+            && let Slot::Free { next } = *slot
+        {
+            self.free = next;
+            *slot = held;
+            return Use(number);
+        }
+        self.slots.push(held);
+        // There is no memory for more than fit.
+        Use((self.slots.len() - 1) as u32)
+    }
+
+    /// Ends a use. The owner, if it was the last one.
+    pub(crate) fn release(&mut self, Use(number): Use) -> Option<Owner> {
+        let slot = self.slots.get_mut(number as usize)?;
+        match slot {
+            Slot::Held { uses: 1, .. } => {}
+            Slot::Held { uses, .. } => {
+                *uses -= 1;
+                return None;
+            }
+            Slot::Free { .. } => return None,
+        }
+        let free = Slot::Free { next: self.free.replace(number) };
+        match core::mem::replace(slot, free) {
+            Slot::Held { owner, .. } => Some(owner),
+            Slot::Free { .. } => None,
+        }
+    }
+
+    /// Makes uses those of other owners. What is not used any more takes the place of these.
+    pub(crate) fn swap(&mut self, uses: &mut Uses, owners: &mut Owners) {
+        let mut gone = Owners::new();
+        let count = owners.len();
+        for (place, owner) in owners.drain(..).enumerate() {
+            match uses.get_mut(place) {
+                Some(one) => gone.extend(self.exchange(one, owner)),
+                None => uses.push(self.keep(owner)),
+            }
+        }
+        while uses.len() > count
+            && let Some(one) = uses.pop()
+        {
+            gone.extend(self.release(one));
+        }
+        *owners = gone;
+    }
+
+    /// Makes a use that of another owner, in the same slot if it is the only one.
+    fn exchange(&mut self, one: &mut Use, new: Owner) -> Option<Owner> {
+        if let Some(Slot::Held { owner, uses: 1 }) = self.slots.get_mut(one.0 as usize) {
+            return Some(core::mem::replace(owner, new));
+        }
+        let before = core::mem::replace(one, self.keep(new));
+        self.release(before)
+    }
+
+    /// The owner of a use.
+    pub(crate) fn get(&self, Use(number): Use) -> Option<&Owner> {
+        match self.slots.get(number as usize)? {
+            Slot::Held { owner, .. } => Some(owner),
+            Slot::Free { .. } => None,
+        }
+    }
+
+    /// All owners.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Owner> {
+        self.slots.iter().filter_map(|slot| match slot {
+            Slot::Held { owner, .. } => Some(owner),
+            Slot::Free { .. } => None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn other(held: &Arc<()>) -> Owner {
+        Owner::Other(held.clone())
+    }
+
+    #[test]
+    fn an_owner_comes_out_with_its_last_use() {
+        let (mut store, held) = (Store::default(), Arc::new(()));
+        let (first, second) = (store.keep(other(&held)), store.keep(other(&held)));
+        assert_eq!((Arc::strong_count(&held), store.iter().count()), (3, 2));
+        assert!(store.release(first).is_some());
+        assert!(store.get(first).is_none() && store.get(second).is_some());
+        // The place is given to the next one.
+        let third = store.keep(other(&held));
+        assert_eq!(third.0, first.0);
+        assert!(store.release(second).is_some() && store.release(third).is_some());
+        assert_eq!((Arc::strong_count(&held), store.iter().count()), (1, 0));
+    }
+
+    #[test]
+    fn shared_owners_stay_with_the_other_uses() {
+        let (mut store, first, second) = (Store::default(), Arc::new(()), Arc::new(()));
+        let shared = store.keep(other(&first));
+        // As if the same memory had been used twice.
+        if let Some(Slot::Held { uses, .. }) = store.slots.get_mut(shared.0 as usize) {
+            *uses += 1;
+        }
+        let mut uses = Uses::from_slice(&[shared]);
+        let mut owners = Owners::from_iter([other(&second), other(&second)]);
+        store.swap(&mut uses, &mut owners);
+        assert!(owners.is_empty() && uses.len() == 2 && store.iter().count() == 3);
+        let mut owners = Owners::from_iter([other(&second)]);
+        store.swap(&mut uses, &mut owners);
+        assert_eq!((owners.len(), uses.len(), store.iter().count()), (2, 1, 2));
+        drop(owners);
+        assert_eq!((Arc::strong_count(&first), Arc::strong_count(&second)), (2, 2));
+        assert!(store.release(shared).is_some() && store.release(shared).is_none());
+        assert_eq!((Arc::strong_count(&first), store.keep(other(&first)).0), (1, shared.0));
+    }
+}
