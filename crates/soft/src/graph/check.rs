@@ -56,7 +56,7 @@ impl Graphs {
         if own.live_execs > 0 && (self.is_unique(graph) || self.holds_conditionals(graph)) {
             return Err(NOT_SUPPORTED.into());
         }
-        let unused = own.conditions.values().any(|condition| condition.node.is_none());
+        let unused = own.conditions.values().any(|condition| !self.is_used(condition));
         if unused {
             let outcome = Outcome::CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED;
             return Err(Refused::new(INVALID_VALUE, outcome, 0));

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use cuda_sys::CUresult;
 
-use super::memory_node::{Plan, Reservation};
+use super::memory_node::Plan;
 use super::payload::Condition;
 use super::program::{Level, Program, Work};
+use super::quirk;
 use super::task::Task;
 use crate::callback;
 use crate::event::Marker;
@@ -47,6 +48,11 @@ impl Drop for Run {
     }
 }
 
+/// The loss with the node that caused it.
+fn in_node(loss: Loss, node: u64) -> Loss {
+    Loss::new(loss.code, format!("{}; in the graph node {node:#x}", loss.sentence))
+}
+
 impl Run {
     /// Runs all nodes.
     pub(crate) fn run(&self) -> Result<(), Loss> {
@@ -55,6 +61,7 @@ impl Run {
                 self.program.values.set(*handle, *default);
             }
         }
+        self.memory.start();
         self.level(&self.program.top)
     }
 
@@ -123,13 +130,16 @@ impl Run {
     fn step(&self, index: usize) -> Result<(), Loss> {
         let Some(step) = self.program.steps.get(index).filter(|step| step.enabled) else { return Ok(()) };
         match &step.work {
-            Work::Task(task) => self.task(index, task),
+            Work::Task(task) => self.task(index, step.node, task).map_err(|loss| in_node(loss, step.node)),
             Work::Child(level) => self.level(level),
-            Work::Conditional { handle, condition, bodies } => self.conditional(*handle, *condition, bodies),
+            Work::Conditional { handle, condition, bodies } => {
+                quirk::check(&self.program, step.node, *condition, bodies)?;
+                self.conditional(*handle, *condition, bodies)
+            }
         }
     }
 
-    fn task(&self, index: usize, task: &Task) -> Result<(), Loss> {
+    fn task(&self, index: usize, node: u64, task: &Task) -> Result<(), Loss> {
         match task {
             Task::Kernel(spec) => {
                 let values: &dyn Conditions = &*self.program.values;
@@ -155,11 +165,8 @@ impl Run {
                 }
                 Ok(())
             }
-            Task::Alloc(node) => self.allocate(&node.memory),
-            Task::Free(memory) => {
-                memory.free_now();
-                Ok(())
-            }
+            Task::Alloc(alloc) => self.memory.allocate(&alloc.memory, self.context),
+            Task::Free(memory) => self.memory.free(memory, node),
             Task::Batch(node) => mem_op::run_all(&node.ops, self.device),
             Task::Signal(node) => {
                 node.signal();
@@ -167,14 +174,6 @@ impl Run {
             }
             Task::Wait(node) => node.wait(self.device),
         }
-    }
-
-    fn allocate(&self, memory: &Reservation) -> Result<(), Loss> {
-        if self.memory.inside.contains(&memory.start) {
-            return memory.allocate_now(self.context);
-        }
-        memory.reach_now();
-        Ok(())
     }
 
     fn conditional(&self, handle: u64, condition: Condition, bodies: &[Level]) -> Result<(), Loss> {

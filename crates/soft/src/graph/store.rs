@@ -9,6 +9,7 @@ use cuda_sys::CUgraphNodeType;
 use super::census::Census;
 use super::edge_data::Edge;
 use super::executable::Exec;
+use super::memory_node::Slot;
 use super::ordered::Ordered;
 use super::param_block::ParamBlock;
 use super::payload::Payload;
@@ -35,8 +36,8 @@ pub(crate) enum Owner {
 pub(crate) struct ConditionHandle {
     pub(crate) default: Option<u32>,
     pub(crate) context: u64,
-    /// The node that uses it.
-    pub(crate) node: Option<u64>,
+    /// The node that uses it, and its uid: it may be gone.
+    pub(crate) node: Option<(u64, u64)>,
 }
 
 /// A graph.
@@ -56,6 +57,8 @@ pub(crate) struct Graph {
     pub(crate) conditions: BTreeMap<u64, ConditionHandle>,
     pub(crate) next_condition: u64,
     pub(crate) values: Arc<Values>,
+    /// Addresses of memory that the graph frees, with the free nodes: for allocation nodes that come after these.
+    pub(crate) freed: Vec<(u64, Arc<Slot>)>,
     /// Executables that live, counted where only one may.
     pub(crate) live_execs: usize,
     /// Moved into itself or into its own part: lost for good.
@@ -125,6 +128,7 @@ impl Graphs {
             conditions: BTreeMap::new(),
             next_condition: 1,
             values: Arc::default(),
+            freed: Vec::new(),
             live_execs: 0,
             is_lost: false,
         })
@@ -264,7 +268,7 @@ impl Graphs {
         }
         self.count_out(graph, old);
         self.count_in(graph, new);
-        Ok(self.end_payload(graph, replaced))
+        Ok(self.end_payload(replaced))
     }
 
     /// Removes a node with its edges and everything in it.
@@ -286,35 +290,21 @@ impl Graphs {
         if let Ok(graph) = self.graph_mut(node.graph) {
             graph.order.remove(&node.local);
         }
-        self.end_payload(node.graph, node.payload)
+        self.end_payload(node.payload)
     }
 
-    /// What was in a node of a graph ends.
-    fn end_payload(&mut self, graph: u64, payload: Payload) -> Leftovers {
+    /// What was in a node ends.
+    fn end_payload(&mut self, payload: Payload) -> Leftovers {
         match payload {
             Payload::Child(child) => self.discard(child),
             Payload::Conditional(conditional) => {
-                let root = self.root(graph);
-                if let Ok(root) = self.graph_mut(root)
-                    && let Some(condition) = root.conditions.get_mut(&conditional.handle)
-                {
-                    condition.node = None;
-                }
                 let mut leftovers = Leftovers::default();
                 for body in &conditional.bodies {
                     leftovers.take(self.discard(*body));
                 }
                 leftovers
             }
-            Payload::Task(task) => {
-                if let Task::Free(memory) = &task {
-                    let root = self.root(graph);
-                    if let Ok(root) = self.graph(root) {
-                        memory.remove_free(root.uid);
-                    }
-                }
-                Leftovers { tasks: vec![task], ..Leftovers::default() }
-            }
+            Payload::Task(task) => Leftovers { tasks: vec![task], ..Leftovers::default() },
         }
     }
 
