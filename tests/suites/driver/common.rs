@@ -337,12 +337,7 @@ pub(crate) fn fill_params(address: CUdeviceptr, value: u32) -> CUDA_MEMSET_NODE_
     CUDA_MEMSET_NODE_PARAMS_v1 { dst: address, value, elementSize: 4, width: 1, height: 1, pitch: 0 }
 }
 
-pub(crate) fn conditional_params(
-    ctx: CUcontext,
-    handle: u64,
-    type_: Kind,
-    size: u32,
-) -> CUgraphNodeParams {
+pub(crate) fn conditional_params(ctx: CUcontext, handle: u64, type_: Kind, size: u32) -> CUgraphNodeParams {
     let mut params =
         CUgraphNodeParams { type_: CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL, ..Default::default() };
     params.__bindgen_anon_1.conditional =

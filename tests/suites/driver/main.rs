@@ -8,5 +8,4 @@ mod conditionals;
 mod graph_memory;
 mod loops;
 mod memory_nodes;
-mod refusals;
 mod updates;

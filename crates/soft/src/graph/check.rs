@@ -64,6 +64,7 @@ impl Graphs {
         if flags & DEVICE_LAUNCH != 0 {
             self.check_device_launch(graph, flags)?;
         }
+        self.ensure_whole(self.nodes_of(graph)?, "a graph is instantiated");
         for part in self.tree(graph) {
             let in_body = self.is_in_body(part);
             for node in self.nodes_of(part)? {

@@ -18,6 +18,7 @@ use super::user_object::Holdings;
 use super::values::Values;
 use crate::callback::Callback;
 use crate::code::{Answer, INVALID_VALUE};
+use crate::fault::crash;
 use crate::handle::{Kind, Slots};
 
 /// What a graph is part of.
@@ -212,6 +213,32 @@ impl Graphs {
             at += 1;
         }
         all
+    }
+
+    /// Whether every child and body in these nodes is there: one into which a capture failed is gone, and its node is not.
+    fn are_whole(&self, mut nodes: Vec<u64>) -> bool {
+        while let Some(node) = nodes.pop() {
+            let parts = match self.node(node).map(|node| &node.payload) {
+                Ok(Payload::Child(child)) => vec![*child],
+                Ok(Payload::Conditional(conditional)) => conditional.bodies.to_vec(),
+                _ => continue,
+            };
+            for part in parts {
+                match self.graph(part).map(|part| part.owner) {
+                    Ok(Owner::Child { node: own, .. } | Owner::Body { node: own }) if own == node => {}
+                    _ => return false,
+                }
+                nodes.extend(self.nodes_of(part).unwrap_or_default());
+            }
+        }
+        true
+    }
+
+    /// With nodes that are not whole nothing can be done any more.
+    pub(crate) fn ensure_whole(&self, nodes: Vec<u64>, what: &str) {
+        if !self.are_whole(nodes) {
+            crash(&format!("{what}, and a capture into a body or child in it has failed"));
+        }
     }
 
     /// The dependencies of an add: nodes of the graph, none of them twice.
