@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 
-use cuda_handles::{Owner, panics};
+use cuda_handles::{Owner, is_forked, panics};
 
 type Call = dyn Fn() + Send + Sync;
 
@@ -44,10 +44,14 @@ impl fmt::Display for CallbackPanic {
 impl core::error::Error for CallbackPanic {}
 
 /// Gives panics in the closures of [host callbacks](crate::Frontier::host) to `hook`, in place of the hook before. It runs on the driver's
-/// thread, where no driver call is permitted; a panic in it is caught and lost.
+/// thread, where no driver call is permitted; a panic in it is caught and lost. In a forked child, where nothing is called, it does nothing.
 ///
 /// Whether there is a hook or not, Rust has told of the panic on the way as of any other (`std::panic::set_hook`), and the graph goes on.
 pub fn set_panic_hook(hook: fn(&CallbackPanic)) {
+    // The lock may be held for ever there.
+    if is_forked() {
+        return;
+    }
     *HOOK.write().unwrap_or_else(PoisonError::into_inner) = Some(hook);
 }
 
@@ -59,6 +63,7 @@ pub(crate) struct Callable {
 }
 
 impl Callable {
+    /// Not in a forked child, which is the caller's to ask: the table of closures may be locked for ever there.
     pub(crate) fn new<F: Fn() + Send + Sync + 'static>(call: F) -> Self {
         static NUMBERS: AtomicUsize = AtomicUsize::new(1);
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
@@ -79,7 +84,10 @@ fn callbacks() -> MutexGuard<'static, HashMap<usize, Weak<Callback<Call>>>> {
 
 impl<F: ?Sized> Drop for Callback<F> {
     fn drop(&mut self) {
-        let _gone = callbacks().remove(&self.number);
+        // The driver calls nothing in a forked child, and there the lock may be held by a thread that is not there.
+        if !is_forked() {
+            let _gone = callbacks().remove(&self.number);
+        }
     }
 }
 

@@ -53,6 +53,10 @@ const RECENT: usize = 8;
 /// Lets `give` keep things for a capture that is not over.
 #[inline]
 fn keep_for(word: u64, give: impl FnOnce(&mut Keeper<'_>)) {
+    // There the table may be locked for ever.
+    if process::is_forked() {
+        return;
+    }
     let mut kept = KEPT.lock();
     if let Some((_, owners)) = kept.iter_mut().find(|(other, _)| *other == word) {
         give(&mut Keeper { owners });
@@ -289,9 +293,6 @@ impl ActiveCapture {
     /// Lets the graph own something more. In a forked child, where there will be no graph, it is dropped.
     pub fn keep(&self, owner: impl Into<Owner>) {
         let owner = owner.into();
-        if process::is_forked() {
-            return;
-        }
         keep_for(self.word, |keeper| keeper.owners.push(owner));
     }
 

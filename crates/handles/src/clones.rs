@@ -5,13 +5,23 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::process;
+
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// Held over each such call: cloning a graph, embedding it or replacing what is embedded, removing nodes, destroying graphs. Whoever makes such calls with raw
 /// handles beside this library takes it too.
 ///
-/// No other lock of this library is taken while it is held.
+/// No other lock of this library is taken while it is held. In a forked child, where no such call can be made, it holds nothing and waits for nobody.
 #[doc(alias = "cuGraphClone")]
-pub fn alone() -> MutexGuard<'static, ()> {
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+pub fn alone() -> Alone {
+    let held = (!process::is_forked()).then(|| ALONE.lock().unwrap_or_else(PoisonError::into_inner));
+    Alone { _held: held }
+}
+
+/// Nobody else makes or ends clones of graphs; see [`alone`].
+#[derive(Debug)]
+#[must_use = "dropping it lets others make and end clones"]
+pub struct Alone {
+    _held: Option<MutexGuard<'static, ()>>,
 }

@@ -59,7 +59,10 @@ impl GraphHandle {
     #[doc(alias = "cuGraphDestroy")]
     pub unsafe fn from_raw_owned(context: &Context, raw: CUgraph) -> Self {
         let graph = GraphBox::new(context, raw, true);
-        GRAPHS.register(raw.addr(), Arc::downgrade(&graph));
+        // In a forked child the registry may be locked for ever.
+        if !process::is_forked() {
+            GRAPHS.register(raw.addr(), Arc::downgrade(&graph));
+        }
         Self(graph)
     }
 

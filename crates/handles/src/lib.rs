@@ -54,6 +54,7 @@ pub use memory::{
     MemPool, MemoryKind, MemorySpace, PoolAccess, PoolOptions, PoolReuse, PoolUsage, SharedHostBuffer, Slice,
 };
 pub use owner::Owner;
+pub use process::is_forked;
 pub use semaphore::{ExternalSemaphore, SemaphoreKind};
 pub use stream::{AsStream, Stream, StreamOptions};
 pub use user_object::UserObject;

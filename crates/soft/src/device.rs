@@ -16,6 +16,11 @@ pub(crate) const NAME: &str = "cuda-soft software device";
 /// The greatest stream priority; the least is 0.
 pub(crate) const GREATEST_PRIORITY: i32 = -5;
 
+/// The most bytes of an access policy window, which devices before 8.0 do not have.
+pub(crate) fn most_window() -> usize {
+    if driver::config().capability >= (8, 0) { (128 << 20) - (4 << 10) } else { 0 }
+}
+
 /// An attribute of a device.
 pub(crate) fn attribute(attribute: Attribute, device: i32) -> Answer<i32> {
     type A = Attribute;
@@ -75,6 +80,10 @@ pub(crate) fn attribute(attribute: Attribute, device: i32) -> Answer<i32> {
         A::CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES => 1,
         A::CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED => 1,
         A::CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT => 4,
+        A::CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE => {
+            i32::try_from(most_window()).unwrap_or(i32::MAX)
+        }
+        A::CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE if most_window() > 0 => (1 << 20) / 8 * 5,
         // What this driver does not do: textures, surfaces, virtual memory management.
         Attribute(1..=LAST) => 0,
         _ => return Err(INVALID_VALUE),

@@ -5,13 +5,15 @@ use std::ffi::c_void;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cuda_sys::{CUlaunchAttributeID, CUlaunchAttributeValue, CUresult};
+use cuda_sys::{
+    CUaccessPolicyWindow, CUaccessProperty, CUlaunchAttributeID, CUlaunchAttributeValue, CUresult,
+};
 
 use crate::code::{
     Answer, COOPERATIVE_LAUNCH_TOO_LARGE, INVALID_CLUSTER_SIZE, INVALID_VALUE, LAUNCH_OUT_OF_RESOURCES,
     NOT_SUPPORTED,
 };
-use crate::device::GREATEST_PRIORITY;
+use crate::device::{GREATEST_PRIORITY, most_window};
 use crate::driver;
 use crate::fault::{self, Loss};
 use crate::handle::number;
@@ -124,9 +126,7 @@ pub(crate) fn check_attribute(attribute: CUlaunchAttributeID, value: &mut CUlaun
     // SAFETY: the attribute of each number holds its field, and all bytes of the value are given.
     let good = unsafe {
         match attribute {
-            A::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW => {
-                (0.0..=1.0).contains(&value.accessPolicyWindow.hitRatio)
-            }
+            A::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW => is_window(&value.accessPolicyWindow),
             A::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY => (1..=4).contains(&value.syncPolicy.0),
             A::CU_LAUNCH_ATTRIBUTE_PRIORITY => {
                 value.priority = value.priority.clamp(GREATEST_PRIORITY, 0);
@@ -140,6 +140,22 @@ pub(crate) fn check_attribute(attribute: CUlaunchAttributeID, value: &mut CUlaun
         }
     };
     if good { Ok(()) } else { Err(INVALID_VALUE) }
+}
+
+/// Whether an access policy window is one: a share of hits, what hits and misses are for, no more bytes than a device has, and where they start. What lies
+/// there is never looked at.
+fn is_window(window: &CUaccessPolicyWindow) -> bool {
+    type Property = CUaccessProperty;
+    let hit = [
+        Property::CU_ACCESS_PROPERTY_NORMAL,
+        Property::CU_ACCESS_PROPERTY_STREAMING,
+        Property::CU_ACCESS_PROPERTY_PERSISTING,
+    ];
+    let fits = window.num_bytes == 0 || (window.num_bytes <= most_window() && !window.base_ptr.is_null());
+    // Only hits can be persisting.
+    fits && (0.0..=1.0).contains(&window.hitRatio)
+        && hit.contains(&window.hitProp)
+        && hit[..2].contains(&window.missProp)
 }
 
 /// The cluster that the attributes ask for.

@@ -11,6 +11,7 @@ use cuda_tests::{Gate, Kind, SOON, alone, count, fail, live, no_leaks, raw, sett
 use proptest::prelude::*;
 
 use crate::drawn::Drawn;
+use crate::outcome::{Pair, launched};
 
 const N: usize = 64;
 
@@ -80,8 +81,7 @@ fn memory_of_each_kind_is_copied_to_memory_of_each_kind() {
                 assert_eq!((layout.bytes(), node.bytes().unwrap()), (4 * N, 4 * N));
                 assert_eq!(node.describe().unwrap(), format!("copy {} B {from} -> {to}", 4 * N));
                 agree(&layout, &raw::memcpy(raw::nodes(graph.raw)[0]));
-                graph.instantiate().unwrap().launch(&stream).unwrap();
-                assert_eq!(target.read_blocking(&stream).unwrap(), values, "{from} to {to}");
+                assert_eq!(launched(&graph, &stream, target).unwrap(), values, "{from} to {to}");
             }
         }
     });
@@ -184,18 +184,12 @@ proptest! {
             true => (graph.root().copy_2d(of(&by_node)), stream.copy_2d(of(&by_stream))),
             false => (graph.root().copy_3d(box_of(&by_node)), stream.copy_3d(box_of(&by_stream))),
         };
-        match (added, copied) {
-            (Ok(node), Ok(())) => {
-                let layout = node.layout().unwrap();
-                agree(&layout, &raw::memcpy(raw::nodes(graph.raw)[0]));
-                prop_assert_eq!(layout.bytes(), 4 * width * height * if flat { 1 } else { depth });
-                graph.instantiate().unwrap().launch(&stream).unwrap();
-            }
-            (Err(Error::NoElements { .. }), Ok(())) => prop_assert!(extent.contains(&0)),
-            (Err(Error::Handles(node)), Err(stream)) => prop_assert_eq!(node, stream),
-            other => prop_assert!(false, "{:?}", other),
+        let pair = Pair { by_node: &by_node, by_stream: &by_stream, is_empty: extent.contains(&0) };
+        if let Some(node) = pair.agrees(&graph, &stream, added, copied)? {
+            let layout = node.layout().unwrap();
+            agree(&layout, &raw::memcpy(raw::nodes(graph.raw)[0]));
+            prop_assert_eq!(layout.bytes(), 4 * width * height * if flat { 1 } else { depth });
         }
-        prop_assert_eq!(by_node.read_blocking(&stream).unwrap(), by_stream.read_blocking(&stream).unwrap());
         Ok(())
         })?;
     }
@@ -286,12 +280,10 @@ fn a_node_can_be_set_to_another_direction_and_shape_and_lets_go_of_what_it_used(
         agree(&node.layout().unwrap(), &raw::memcpy(raw::nodes(graph.raw)[0]));
         drop(new);
         assert!(until(SOON, || live().of(Kind::Allocation) == before - 2));
-        graph.instantiate().unwrap().launch(&stream).unwrap();
-        assert_eq!(out.read_blocking(&stream).unwrap(), numbers(900));
+        assert_eq!(launched(&graph, &stream, &out).unwrap(), numbers(900));
         stream.fill(&out, 3).unwrap();
         node.set(&out, &host).unwrap();
-        graph.instantiate().unwrap().launch(&stream).unwrap();
-        assert_eq!(host.read_blocking(&stream).unwrap(), [3; N]);
+        assert_eq!(launched(&graph, &stream, &host).unwrap(), [3; N]);
         let flat = Copy2d {
             source: out.as_slice(),
             source_pitch: 8,
@@ -334,8 +326,7 @@ fn a_node_that_the_driver_will_not_set_is_as_it_was() {
         drop((other, a));
         settle();
         assert_eq!(live().of(Kind::Allocation), before, "the node keeps the old one, and not the new one");
-        graph.instantiate().unwrap().launch(&stream).unwrap();
-        assert_eq!(b.read_blocking(&stream).unwrap(), numbers(1));
+        assert_eq!(launched(&graph, &stream, &b).unwrap(), numbers(1));
         node.remove().unwrap();
         assert!(matches!(node.set(&b, &b.clone()), Err(Error::Handles(HandleError::Overlap { .. }))));
         let error = node.set(b.slice(..8).unwrap(), b.slice(8..16).unwrap()).unwrap_err();
@@ -408,8 +399,7 @@ fn addresses_are_classified_by_asking_the_driver() {
             assert_eq!((layout.source.space, layout.destination.space), (expected, MemorySpace::Device));
             agree(&layout, &raw::memcpy(raw::nodes(graph.raw)[0]));
             assert_eq!(kept.strong_count(), 1, "the node keeps it");
-            graph.instantiate().unwrap().launch(&stream).unwrap();
-            assert_eq!(out.read_blocking(&stream).unwrap(), values, "{space}");
+            assert_eq!(launched(&graph, &stream, &out).unwrap(), values, "{space}");
             // SAFETY: refused.
             let error = unsafe {
                 let copy = RawCopy::new(RawMemory::at(end - 8), RawMemory::at(out.address()), 1 << 40);
@@ -499,8 +489,7 @@ fn rows_of_addresses_are_copied() {
         // SAFETY: the owners keep the memory.
         let node = unsafe { graph.root().copy_raw(copy.extent(8, 2, 2)) }.unwrap();
         agree(&node.layout().unwrap(), &raw::memcpy(raw::nodes(graph.raw)[0]));
-        graph.instantiate().unwrap().launch(&stream).unwrap();
-        assert_eq!(b.read_blocking(&stream).unwrap()[..9], [0, 1, 4, 5, 32, 33, 36, 37, 0]);
+        assert_eq!(launched(&graph, &stream, &b).unwrap()[..9], [0, 1, 4, 5, 32, 33, 36, 37, 0]);
     });
 }
 

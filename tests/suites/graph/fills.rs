@@ -7,6 +7,7 @@ use cuda_tests::{Kind, SOON, count, fail, live, no_leaks, raw, settle, setup, un
 use proptest::prelude::*;
 
 use crate::drawn::Drawn;
+use crate::outcome::{Pair, launched};
 
 const N: usize = 64;
 
@@ -55,9 +56,8 @@ fn memory_of_each_kind_is_filled() {
             let layout = node.layout().unwrap();
             assert_eq!((layout.space, layout.element, layout.value), (expected_space, 2, 3));
             agree(&layout, &raw::memset(raw::nodes(graph.raw)[0]));
-            graph.instantiate().unwrap().launch(&stream).unwrap();
             assert_eq!(
-                memory.read_blocking(&stream).unwrap()[..6],
+                launched(&graph, &stream, &memory).unwrap()[..6],
                 [0x3_0003, 0x3_0003, 0x3_0003, 0x3_0003, 0, 0]
             );
         }
@@ -111,21 +111,16 @@ proptest! {
         let (by_node, by_stream) = (stream.zeros::<u16>(100).unwrap(), stream.zeros::<u16>(100).unwrap());
         let graph = Drawn::new(&context);
         let added = graph.root().fill_2d(by_node.slice(start..).unwrap(), pitch, extent, value);
-        match (added, stream.fill_2d(by_stream.slice(start..).unwrap(), pitch, extent, value)) {
-            (Ok(node), Ok(())) => {
-                let layout = node.layout().unwrap();
-                agree(&layout, &raw::memset(raw::nodes(graph.raw)[0]));
-                prop_assert_eq!(node.count().unwrap(), extent[0] * extent[1]);
-                graph.instantiate().unwrap().launch(&stream).unwrap();
-                // Another value in the same place, by the setter.
-                node.set_2d(by_node.slice(start..).unwrap(), pitch, extent, value).unwrap();
-                prop_assert_eq!(node.layout().unwrap(), layout);
-            }
-            (Err(Error::NoElements { .. }), Ok(())) => prop_assert!(extent.contains(&0)),
-            (Err(Error::Handles(node)), Err(stream)) => prop_assert_eq!(node, stream),
-            other => prop_assert!(false, "{:?}", other),
+        let called = stream.fill_2d(by_stream.slice(start..).unwrap(), pitch, extent, value);
+        let pair = Pair { by_node: &by_node, by_stream: &by_stream, is_empty: extent.contains(&0) };
+        if let Some(node) = pair.agrees(&graph, &stream, added, called)? {
+            let layout = node.layout().unwrap();
+            agree(&layout, &raw::memset(raw::nodes(graph.raw)[0]));
+            prop_assert_eq!(node.count().unwrap(), extent[0] * extent[1]);
+            // The same in the same place, by the setter.
+            node.set_2d(by_node.slice(start..).unwrap(), pitch, extent, value).unwrap();
+            prop_assert_eq!(node.layout().unwrap(), layout);
         }
-        prop_assert_eq!(by_node.read_blocking(&stream).unwrap(), by_stream.read_blocking(&stream).unwrap());
         Ok(())
         })?;
     }
@@ -218,8 +213,7 @@ fn a_node_can_be_set_and_lets_go_of_what_it_used() {
         assert_eq!(cost.heap_allocations(), 0, "{cost}");
         assert!(until(SOON, || live().of(Kind::Allocation) == before - 1));
         agree(&node.layout().unwrap(), &raw::memset(raw::nodes(graph.raw)[0]));
-        graph.instantiate().unwrap().launch(&stream).unwrap();
-        assert_eq!(second.read_blocking(&stream).unwrap(), [9; N]);
+        assert_eq!(launched(&graph, &stream, &second).unwrap(), [9; N]);
         node.set_2d(&second, 16, [2, 4], 1).unwrap();
         assert_eq!(node.describe().unwrap(), "fill 2 x 4 x 1 B = 0x1");
         agree(&node.layout().unwrap(), &raw::memset(raw::nodes(graph.raw)[0]));

@@ -9,6 +9,7 @@ use cuda_sys::{CUdevice_attribute, CUresult, Call};
 use cuda_tests::{Kind, SMALL, SOON, count, fail, kernel, live, no_leaks, raw, settle, setup, skip, until};
 
 use crate::drawn::Drawn;
+use crate::outcome::launched;
 
 const N: u32 = 256;
 
@@ -74,8 +75,7 @@ fn plain() -> LaunchConfig {
 fn runs(context: &Context, graph: &Drawn, buffer: &Buffer<u32>) {
     let stream = context.stream().unwrap();
     stream.fill(buffer, 0).unwrap();
-    graph.instantiate().unwrap().launch(&stream).unwrap();
-    assert_eq!(buffer.read_blocking(&stream).unwrap(), [1; N as usize]);
+    assert_eq!(launched(graph, &stream, buffer).unwrap(), [1; N as usize]);
 }
 
 #[test]
@@ -365,5 +365,112 @@ fn a_launch_that_fails_on_its_way_changes_nothing_or_says_what_stayed() {
             settle();
             live().of(Kind::Allocation) == before - 1
         }));
+    });
+}
+
+#[test]
+fn threads_that_set_one_node_leave_what_one_of_them_set() {
+    const ROUNDS: usize = 200;
+    const SETS: usize = 50;
+    let context = setup();
+    needs_capability_9!(context);
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let buffer = stream.zeros::<u32>(256).unwrap();
+        let increment = kernel(&context, "increment");
+        let graph = Drawn::new(&context);
+        let node = add(&graph, plain(), &buffer);
+        let (bare, clustered) = (plain(), LaunchConfig::new(9, 32).cluster(3));
+        // Whoever comes last, the node has the attributes of its configuration, and no others.
+        let expected = [bare, clustered, bare.priority(-1), clustered.priority(-1)].map(|config| {
+            let other = Drawn::new(&context);
+            (config, all(&add(&other, config, &buffer)))
+        });
+        let turn = std::sync::Barrier::new(3);
+        std::thread::scope(|scope| {
+            let setting = [bare, clustered].map(|config| {
+                let (node, turn, increment, buffer) = (&node, &turn, &increment, &buffer);
+                scope.spawn(move || {
+                    let round = |_| {
+                        turn.wait();
+                        // SAFETY: the arguments are the kernel's, and the count is the buffer's.
+                        let set = || unsafe { node.set_untyped(increment, config, params![buffer, N]) };
+                        let refused = (0..SETS).filter(|_| set().is_err()).count();
+                        turn.wait();
+                        refused
+                    };
+                    (0..ROUNDS).map(round).sum::<usize>()
+                })
+            });
+            let mut wrong = 0;
+            for round in 0..ROUNDS {
+                turn.wait();
+                let set = (round % 2 == 0).then(|| node.set_attribute(NodeAttribute::Priority(-1)));
+                turn.wait();
+                let config = node.config().unwrap();
+                let as_made = expected.iter().any(|known| *known == (config, all(&node)));
+                wrong += usize::from(!as_made || set.is_some_and(|set| set.is_err()));
+            }
+            let refused = setting.map(|thread| thread.join().unwrap());
+            assert_eq!(
+                (wrong, refused),
+                (0, [0, 0]),
+                "rounds of {ROUNDS}: with parts of two launches, refused"
+            );
+        });
+        runs(&context, &graph, &buffer);
+    });
+}
+
+#[test]
+fn access_policy_windows_are_set_read_copied_and_taken_off() {
+    let context = setup();
+    needs_capability_9!(context);
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let buffer = stream.zeros::<u32>(256).unwrap();
+        let graph = Drawn::new(&context);
+        let (node, other) = (add(&graph, plain(), &buffer), add(&graph, plain(), &buffer));
+        let most = most_window(&context);
+        assert!(most >= 4096, "a device of capability 9.0 has windows");
+        let kind = NodeAttributeKind::AccessPolicyWindow;
+        let none = node.attribute(kind).unwrap();
+        let whole = AccessPolicyWindow::of(&buffer, CacheUse::Persisting);
+        let windows = [
+            whole,
+            AccessPolicyWindow { hit_ratio: 0.5, miss: CacheUse::Streaming, ..whole },
+            AccessPolicyWindow { hit_ratio: 0.0, hit: CacheUse::Streaming, ..whole },
+            // Nothing is accessed, so that it may reach past the memory.
+            AccessPolicyWindow { bytes: most, hit: CacheUse::Normal, ..whole },
+        ];
+        for window in windows.map(NodeAttribute::AccessPolicyWindow) {
+            node.set_attribute(window).unwrap();
+            assert_eq!(node.attribute(kind).unwrap(), window);
+            // SAFETY: the kernel has no clusters.
+            unsafe { other.copy_attributes_from(&node) }.unwrap();
+            assert_eq!(other.attribute(kind).unwrap(), window);
+            let clone = graph.clone_graph().unwrap();
+            let twin = clone.find_clone_of(&node).unwrap();
+            assert_eq!(KernelNode::try_from(twin).unwrap().attribute(kind).unwrap(), window);
+            // A launch that says nothing of windows leaves them.
+            set(&node, plain().priority(-1), &buffer).unwrap();
+            assert_eq!(node.attribute(kind).unwrap(), window);
+        }
+        let refused = [
+            AccessPolicyWindow { bytes: most + 1, ..whole },
+            AccessPolicyWindow { hit_ratio: -0.1, ..whole },
+            AccessPolicyWindow { miss: CacheUse::Persisting, ..whole },
+        ];
+        let before = node.attribute(kind).unwrap();
+        for window in refused {
+            let error = node.set_attribute(NodeAttribute::AccessPolicyWindow(window)).unwrap_err();
+            assert!(matches!(error, Error::AccessPolicyWindow { .. }), "{window:?}: {error}");
+            assert_eq!(node.attribute(kind).unwrap(), before);
+        }
+        other.remove().unwrap();
+        runs(&context, &graph, &buffer);
+        node.set_attribute(NodeAttribute::AccessPolicyWindow(AccessPolicyWindow::default())).unwrap();
+        assert_eq!(node.attribute(kind).unwrap(), none);
+        runs(&context, &graph, &buffer);
     });
 }

@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use cuda_graph::{ContextExt, Error};
 use cuda_launch::{LaunchConfig, params};
@@ -96,4 +97,80 @@ fn a_forked_child_is_refused_and_never_waits_for_a_graph() {
         "1: a call was not refused, 2: the node counts as removed, 4: the name was looked up"
     );
     assert_eq!(node.name(), "start", "the parent goes on");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_forked_child_waits_for_no_lock_of_callbacks_and_graphs() {
+    const FORKS: usize = 60;
+    unsafe extern "C" fn nothing(_: *mut core::ffi::c_void) {}
+    let context = setup();
+    let graphs = [(); 3].map(|()| context.graph().unwrap());
+    let over = AtomicBool::new(false);
+    let until_over = |work: &dyn Fn()| {
+        while !over.load(Ordering::Relaxed) {
+            work();
+        }
+    };
+    let called = graphs[0].root().host(|| ()).unwrap();
+    std::thread::scope(|scope| {
+        // Between them they hold the locks of closures, graphs and clones most of the time.
+        scope.spawn(|| until_over(&|| called.set(|| ()).unwrap()));
+        scope.spawn(|| until_over(&|| drop(graphs[1].clone_graph().unwrap())));
+        scope.spawn(|| {
+            until_over(&|| {
+                cuda_graph::set_panic_hook(|_| ());
+                // SAFETY: the function takes anything.
+                let node = unsafe { graphs[2].root().host_function(nothing, 1_u32) }.unwrap();
+                node.remove().unwrap();
+            });
+        });
+        let codes = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| {
+            [(); FORKS].map(|()| {
+                let graph = context.graph().unwrap();
+                let node = graph.root().host(|| ()).unwrap();
+                let things = (graph.instantiate().unwrap(), graph.clone_graph().unwrap());
+                let in_child = || {
+                    let forked = |refused: Option<cuda_graph::Error>| {
+                        use cuda_graph::Error::Handles;
+                        matches!(refused, Some(Handles(cuda_handles::Error::Forked)))
+                    };
+                    let others = graphs.iter().all(|graph| {
+                        // SAFETY: the function takes anything.
+                        let data = unsafe { graph.root().host_function(nothing, 1_u32) };
+                        // SAFETY: as above.
+                        let raw = unsafe {
+                            graph.root().host_raw(
+                                nothing,
+                                core::ptr::null_mut(),
+                                cuda_handles::Owner::other(1_u32),
+                            )
+                        };
+                        forked(graph.root().host(|| ()).err())
+                            && forked(data.err())
+                            && forked(raw.err())
+                            && forked(graph.clone_graph().err())
+                            && forked(graph.to_svg().err())
+                            && forked(graph.edges().err())
+                            && forked(graph.lend().err())
+                            && forked(graph.refresh().err())
+                            && forked(graph.instantiate().err())
+                            && forked(graph.root().child(&graphs[0]).err())
+                    });
+                    cuda_graph::set_panic_hook(|_| ());
+                    drop(cuda_handles::clones::alone());
+                    // SAFETY: as above.
+                    let set = unsafe { called.set_function(nothing, 1_u32) };
+                    let set = forked(called.set(|| ()).err()) && forked(set.err());
+                    let ((), cost) = count(|| drop((node, graph, things)));
+                    u8::from(!others) + 2 * u8::from(!set) + 4 * u8::from(cost.total_anywhere() != 0)
+                };
+                // SAFETY: what other threads may have locked is not waited for: that is what is tried.
+                unsafe { cuda_tests::in_forked_child(in_child) }
+            })
+        }));
+        over.store(true, Ordering::Relaxed);
+        let codes = codes.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        assert_eq!(codes, [0; FORKS], "1: a call was not refused, 2: a set, 4: drops called the driver");
+    });
 }

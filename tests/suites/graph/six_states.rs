@@ -14,7 +14,11 @@ use cuda_tests::states::{
 mod adopted;
 mod calls;
 mod edges;
+mod hierarchy;
 mod memory;
+mod options;
+#[cfg(unix)]
+mod semaphores;
 
 cuda_tests::six_states!(rows);
 
@@ -72,6 +76,10 @@ fn rows() -> Vec<Row> {
         memory::rows(),
         nesting(),
         adopted::rows(),
+        hierarchy::rows(),
+        options::rows(),
+        #[cfg(unix)]
+        semaphores::rows(),
         reading(),
         running(),
     ]

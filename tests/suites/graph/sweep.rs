@@ -8,6 +8,8 @@ use cuda_handles::{BarrierScope, Batch, Compare, Copy2d, Copy3d, ExternalSemapho
 use cuda_launch::{params, per};
 use cuda_tests::{is_soft, kernel, setup, skip, sweep, used_stream};
 
+use crate::outcome::launched;
+
 #[test]
 fn drawing_running_and_dropping() {
     let context = setup();
@@ -169,7 +171,7 @@ fn batches_of_memory_operations() {
         let node = graph.root().batch(&first)?;
         node.then().batch(&first)?;
         node.set(&second)?;
-        graph.instantiate()?.launch(&other)?;
+        assert_eq!(launched(&graph, &other, &flags)?, [1, 2, 0, 0]);
         drop((graph, node));
         other.batch(&second)?;
         assert_eq!(flags.read_blocking(&other)?, [1, 2, 0, 0]);

@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use cuda_handles::capture::CaptureMode;
-use cuda_handles::{Buffer, Error, Event, Kernel, Stream};
+use cuda_handles::{Buffer, Device, Error, Event, GraphHandle, Kernel, Stream, UserObject};
 use cuda_tests::{Gate, alone, count, in_forked_child, kernel, setup, until};
 
 type Things = (Stream, Event, Buffer<u32>, Buffer<u32>, Kernel);
@@ -104,4 +104,73 @@ fn a_forked_child_waits_for_no_lock_of_events_and_captures() {
         );
     });
     capture.end().unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn a_forked_child_waits_for_no_lock_of_memory_graphs_and_hooks() {
+    const FORKS: usize = 60;
+    alone!();
+    let context = setup();
+    let streams = [(); 3].map(|()| context.stream().unwrap());
+    let pinned = context.host_zeros::<u32>(64).unwrap().share();
+    let device = streams[0].zeros::<u32>(64).unwrap();
+    let over = AtomicBool::new(false);
+    let until_over = |work: &dyn Fn()| {
+        while !over.load(Ordering::Relaxed) {
+            work();
+        }
+    };
+    std::thread::scope(|scope| {
+        // Between them they hold the locks of users of memory, of graphs, of clones, of spare memory and of the hook most of the time.
+        scope.spawn(|| {
+            until_over(&|| {
+                // In turns: a stream that used it last need not look.
+                for stream in &streams[..2] {
+                    stream.copy(&pinned, &device).unwrap();
+                    stream.synchronize_blocking().unwrap();
+                }
+            });
+        });
+        scope.spawn(|| {
+            until_over(&|| {
+                cuda_handles::reaper::set_hook(|_| ());
+                drop(GraphHandle::create(&context).unwrap());
+                drop(context.host_zeros::<u32>(8).unwrap());
+            });
+        });
+        let codes = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| {
+            [(); FORKS].map(|()| {
+                let object = UserObject::new(&context, Box::new(1_u32)).unwrap();
+                let graph = GraphHandle::create(&context).unwrap();
+                let in_child = || {
+                    let forked = |refused: Option<Error>| matches!(refused, Some(Error::Forked));
+                    let copied = forked(streams[2].copy(&pinned, &device).err())
+                        && forked(streams[1].copy(&device, &pinned).err())
+                        && forked(streams[2].wait_for(&streams[1]).err())
+                        && forked(context.synchronize_blocking().err());
+                    let made = forked(context.host_zeros::<u32>(8).err())
+                        && forked(object.retain_on(&graph).err())
+                        && forked(Device::new(0).and_then(Device::context).err());
+                    cuda_handles::reaper::set_hook(|_| ());
+                    let thread = cuda_handles::reaper::manual();
+                    drop(cuda_handles::clones::alone());
+                    // SAFETY: nothing is done with it, and the child destroys nothing.
+                    let again = unsafe { GraphHandle::from_raw_owned(&context, graph.as_raw()) };
+                    let ((), cost) = count(|| drop((again, graph, object)));
+                    let drained = cuda_handles::reaper::drain();
+                    let quiet = cost.total_anywhere() == 0 && drained == 0;
+                    u8::from(!copied) + 2 * u8::from(!made) + 4 * u8::from(!thread) + 8 * u8::from(!quiet)
+                };
+                // SAFETY: what other threads may have locked is not waited for: that is what is tried.
+                unsafe { in_forked_child(in_child) }
+            })
+        }));
+        over.store(true, Ordering::Relaxed);
+        let codes = codes.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        assert_eq!(
+            codes, [0; FORKS],
+            "1: a use of memory was not refused, 2: a call, 4: a thread, 8: a drop"
+        );
+    });
 }

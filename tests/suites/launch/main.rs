@@ -14,3 +14,4 @@ mod results;
 mod six_states;
 mod sweep;
 mod typed;
+mod windows;

@@ -320,16 +320,16 @@ impl KernelNode {
     /// answers. The node is as it was then.
     #[doc(alias = "cuGraphKernelNodeSetAttribute")]
     pub fn set_attribute(&self, attribute: NodeAttribute) -> Result<()> {
-        let (kernel, config) = self.current()?;
-        let checked = attribute.put_into(config, &kernel)?;
-        checked.check(&kernel)?;
-        checked.node_attributes(&kernel)?;
+        // The launch that it is checked for is that of the call: another thread may set the node meanwhile.
         let mut locked = self.graph().enter()?;
-        let raw = locked.row(self.id()).ok_or_else(|| self.removed())?.raw.0;
-        set_all(&locked, raw, [attribute.raw()].iter())?;
+        let row = locked.row(self.id()).ok_or_else(|| self.removed())?;
+        let Detail::Kernel { kernel, config } = &row.detail else { return Err(self.removed()) };
+        let checked = attribute.put_into(*config, kernel)?;
+        checked.check(kernel)?;
+        checked.node_attributes(kernel)?;
+        set_all(&locked, row.raw.0, [attribute.raw()].iter())?;
         if let Some(Detail::Kernel { config, .. }) = locked.row_mut(self.id()).map(|row| &mut row.detail) {
-            // The rest of it may have changed since.
-            *config = attribute.put_into(*config, &kernel).unwrap_or(checked);
+            *config = checked;
         }
         Ok(())
     }

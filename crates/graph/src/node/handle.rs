@@ -6,7 +6,7 @@ use cuda_sys::{CUgraphNodeParams, CUgraphNodeType, Call};
 
 use crate::detail::Detail;
 use crate::error::{Error, Result};
-use crate::graph::Graph;
+use crate::graph::{Graph, Locked};
 use crate::kind::NodeKind;
 use crate::table::{NodeId, Owners, Row};
 
@@ -99,14 +99,27 @@ impl Node {
     ) -> Result<()> {
         // As arguments, `detail` and `owners` are dropped after the lock on every way out: the new ones, or those that they took the place of.
         let mut locked = self.graph.enter()?;
+        self.replace_under(&mut locked, &mut detail, &mut owners, params)
+    }
+
+    /// [`replace`](Self::replace) for who has the graph's lock, since what to do depends on the row. After success detail and owners are those
+    /// before; they are the caller's to drop, after the lock.
+    #[inline]
+    pub(super) fn replace_under(
+        &self,
+        locked: &mut Locked<'_>,
+        detail: &mut Detail,
+        owners: &mut Owners,
+        params: &mut CUgraphNodeParams,
+    ) -> Result<()> {
         let raw = locked.row(self.id).ok_or_else(|| self.removed())?.raw.0;
         // SAFETY: the table says that the node is live and of this graph, whose lock is held; the parameters are complete for its type, and
         // what they point to outlives the call.
         let result = unsafe { locked.driver().cuGraphNodeSetParams(raw, params) };
         locked.answer(Call::cuGraphNodeSetParams, result)?;
         if let Some(row) = locked.row_mut(self.id) {
-            core::mem::swap(&mut row.detail, &mut detail);
-            core::mem::swap(&mut row.owners, &mut owners);
+            core::mem::swap(&mut row.detail, detail);
+            core::mem::swap(&mut row.owners, owners);
         }
         Ok(())
     }

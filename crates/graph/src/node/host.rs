@@ -10,6 +10,7 @@ use crate::callback::{self, Callable};
 use crate::detail::Detail;
 use crate::error::Result;
 use crate::frontier::Frontier;
+use crate::graph::Graph;
 use crate::table::Owners;
 
 typed! {
@@ -89,9 +90,7 @@ impl HostCallbackNode {
     #[doc(alias = "cuGraphHostNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
     pub fn set<F: Fn() + Send + Sync + 'static>(&self, call: F) -> Result<()> {
-        // Before the table of closures is touched, whose lock a forked child may find held.
-        self.graph().context().ensure_usable()?;
-        self.replace_by(closure(call))
+        self.replace_by(closure(self.graph(), call)?)
     }
 
     /// Calls a C function with data that the node keeps from now on; see [`set`](Self::set).
@@ -107,7 +106,7 @@ impl HostCallbackNode {
         data: T,
     ) -> Result<()> {
         // SAFETY: the caller's promise.
-        self.replace_by(unsafe { with_data(function, data) })
+        self.replace_by(unsafe { with_data(self.graph(), function, data) }?)
     }
 
     /// Calls a C function with a pointer from now on; see [`set`](Self::set).
@@ -206,9 +205,7 @@ impl Frontier<'_> {
     #[doc(alias = "cuGraphAddHostNode")]
     #[doc(alias = "cuGraphAddNode")]
     pub fn host<F: Fn() + Send + Sync + 'static>(&self, call: F) -> Result<HostCallbackNode> {
-        // As in `HostCallbackNode::set`.
-        self.graph().context().ensure_usable()?;
-        self.add_call(closure(call))
+        self.add_call(closure(self.graph(), call)?)
     }
 
     /// Adds a node that calls a C function with a pointer to `data`, which the node and each executable made of it own. Its address stays the same.
@@ -232,7 +229,7 @@ impl Frontier<'_> {
         data: T,
     ) -> Result<HostCallbackNode> {
         // SAFETY: the caller's promise.
-        self.add_call(unsafe { with_data(function, data) })
+        self.add_call(unsafe { with_data(self.graph(), function, data) }?)
     }
 
     /// Adds a node that calls a C function with a pointer. The node and each executable made of it own `owner`.
@@ -265,22 +262,28 @@ impl Frontier<'_> {
     }
 }
 
-fn closure<F: Fn() + Send + Sync + 'static>(call: F) -> Prepared {
+fn closure<F: Fn() + Send + Sync + 'static>(graph: &Graph, call: F) -> Result<Prepared> {
+    // Before the table of closures is touched, whose lock a forked child may find held.
+    graph.context().ensure_usable()?;
     let Callable { data, name, owner } = Callable::new(call);
-    Prepared { host: Host::Closure(name), owner, function: callback::call, data }
+    Ok(Prepared { host: Host::Closure(name), owner, function: callback::call, data })
 }
 
 /// The data is part of a closure, so that it lives through a call as well.
 ///
 /// # Safety
 /// As [`Frontier::host_function`].
-unsafe fn with_data<T: Send + Sync + 'static>(function: HostFunction, data: T) -> Prepared {
+unsafe fn with_data<T: Send + Sync + 'static>(
+    graph: &Graph,
+    function: HostFunction,
+    data: T,
+) -> Result<Prepared> {
     let call = move || {
         let data: *const T = &raw const data;
         // SAFETY: the data lives as long as the closure does; the rest is the caller's promise.
         unsafe { function(data.cast_mut().cast()) }
     };
-    Prepared { host: Host::Function(function), ..closure(call) }
+    Ok(Prepared { host: Host::Function(function), ..closure(graph, call)? })
 }
 
 fn raw(function: HostFunction, data: *mut c_void, owner: Owner) -> Prepared {

@@ -94,10 +94,7 @@ impl KernelNode {
         let Prepared { detail, owners, attributes } = prepare(self.graph(), kernel, config, &arguments)?;
         arguments.with_pointers(|pointers| {
             let mut params = params(kernel, config, pointers);
-            match attributes.is_empty() && !self.config()?.has_attributes() {
-                true => self.replace(detail, owners, &mut params),
-                false => Relaunch { detail, owners, attributes }.apply(self, &mut params),
-            }
+            Relaunch { detail, owners, attributes }.apply(self, &mut params)
         })
     }
 }

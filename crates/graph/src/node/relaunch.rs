@@ -34,27 +34,38 @@ struct Before {
 }
 
 impl Relaunch {
-    /// Cluster and cooperation go first, as the driver compares them with the sizes at every call; then come the parameters, then all attributes.
-    #[cold]
-    pub(super) fn apply(self, node: &KernelNode, params: &mut CUgraphNodeParams) -> Result<()> {
-        // Taken apart before the lock, so that they are dropped after it.
-        let Self { mut detail, mut owners, attributes } = self;
+    /// By one call where neither the launch before nor this one has attributes. Which it is, is found out under the lock of the call: another thread
+    /// may set the node meanwhile.
+    pub(super) fn apply(mut self, node: &KernelNode, params: &mut CUgraphNodeParams) -> Result<()> {
+        // What goes, and what the node had before, is dropped after the lock.
         let before;
         let mut locked = node.graph().enter()?;
         let row = locked.row(node.id()).ok_or_else(|| node.removed())?;
+        let Detail::Kernel { kernel, config } = &row.detail else { return Err(node.removed()) };
+        if self.attributes.is_empty() && !config.has_attributes() {
+            return node.replace_under(&mut locked, &mut self.detail, &mut self.owners, params);
+        }
+        before = Before::read(&locked, row.raw.0, kernel, *config)?;
+        self.apply_after(&before, &mut locked, node, params)
+    }
+
+    /// Cluster and cooperation go first, as the driver compares them with the sizes at every call; then come the parameters, then all attributes.
+    #[cold]
+    fn apply_after(
+        &mut self,
+        before: &Before,
+        locked: &mut Locked<'_>,
+        node: &KernelNode,
+        params: &mut CUgraphNodeParams,
+    ) -> Result<()> {
+        let Self { detail, owners, attributes } = self;
+        let row = locked.row(node.id()).ok_or_else(|| node.removed())?;
         let (raw, name) = (row.raw.0, row.display_name(node.id()));
-        let Detail::Kernel { kernel, config } = row.detail.clone() else { return Err(node.removed()) };
-        before = Before {
-            arguments: locked.arguments(raw, &kernel)?,
-            attributes: config.attributes(),
-            kernel,
-            config,
-        };
-        match before.give_way(&locked, raw, &attributes, params) {
+        match before.give_way(locked, raw, attributes, params) {
             Ok(()) => {
                 if let Some(row) = locked.row_mut(node.id()) {
-                    core::mem::swap(&mut row.detail, &mut detail);
-                    core::mem::swap(&mut row.owners, &mut owners);
+                    core::mem::swap(&mut row.detail, detail);
+                    core::mem::swap(&mut row.owners, owners);
                 }
                 Ok(())
             }
@@ -63,12 +74,12 @@ impl Relaunch {
                 // It has parts of both launches, so what both use stays alive, and the next one resets the attributes of both.
                 if let Some(row) = locked.row_mut(node.id()) {
                     if let (Detail::Kernel { config, .. }, Detail::Kernel { config: new, .. }) =
-                        (&mut row.detail, &detail)
+                        (&mut row.detail, &*detail)
                     {
                         *config = config.attributes_also_of(new);
                     }
                     row.owners.extend(detail.owner());
-                    row.owners.append(&mut owners);
+                    row.owners.append(owners);
                 }
                 let left =
                     format!("node `{name}` has a part of its new launch, and what both use stays alive");
@@ -97,6 +108,16 @@ impl From<Result<()>> for Undo {
 }
 
 impl Before {
+    #[cold]
+    fn read(locked: &Locked<'_>, raw: CUgraphNode, kernel: &Kernel, config: LaunchConfig) -> Result<Self> {
+        Ok(Self {
+            arguments: locked.arguments(raw, kernel)?,
+            attributes: config.attributes(),
+            kernel: kernel.clone(),
+            config,
+        })
+    }
+
     fn give_way(
         &self,
         locked: &Locked<'_>,

@@ -234,12 +234,13 @@ impl Allocation {
         if self.bytes == 0 {
             return Ok(());
         }
+        // Before the users of host memory are locked.
+        stream.context().ensure_usable()?;
         match &self.backing {
             Backing::Host(memory) => memory.add(stream.raw_stream()),
             _ if state & BOTH == BOTH && stream.raw_stream().is_in_fence() => return Ok(()),
             _ => {}
         }
-        stream.context().ensure_usable()?;
         reaper::join(stream.raw_stream());
         self.order.get_or_init(|| self.order());
         let settled = self.is_settled();

@@ -97,7 +97,12 @@ pub fn pending() -> usize {
 /// Gives failures of drops to `hook`, in place of the hook before. It runs on whatever thread dropped, the reaper's included; a panic in it
 /// is caught and lost. Without a hook, failures are silent; with the feature `tracing` they are warnings of the target
 /// `cuda_handles::reaper`.
+///
+/// In a forked child it does nothing, as drops do nothing there.
 pub fn set_hook(hook: fn(&DropFailure)) {
+    if process::is_forked() {
+        return;
+    }
     *HOOK.write().unwrap_or_else(PoisonError::into_inner) = Some(hook);
 }
 
@@ -146,7 +151,8 @@ pub(crate) fn start() -> Option<&'static Thread> {
 /// time to time. To be called before the library is used; says whether there is no thread now. Once one runs it is too late.
 #[must_use]
 pub fn manual() -> bool {
-    THREAD.get_or_init(|| None).is_none()
+    // A thread that is not there may have been about to start the reaper's, which is not there either.
+    process::is_forked() || THREAD.get_or_init(|| None).is_none()
 }
 
 /// Lets the reaper look at what waits.

@@ -1,5 +1,7 @@
 //! What is checked before an executable is made.
 
+use std::collections::HashMap;
+
 use cuda_sys::{CUgraphInstantiateResult as Outcome, CUresult};
 
 use super::payload::Payload;
@@ -65,8 +67,18 @@ impl Graphs {
             self.check_device_launch(graph, flags)?;
         }
         self.ensure_whole(self.nodes_of(graph)?, "a graph is instantiated");
+        // Whether each part is in a body is known from the part around it: they may be nested deep.
+        let mut bodies: HashMap<u64, bool> = HashMap::new();
         for part in self.tree(graph) {
-            let in_body = self.is_in_body(part);
+            let in_body = match self.graph(part)?.owner {
+                Owner::Body { .. } => true,
+                Owner::Child { node, .. } => match bodies.get(&self.node(node)?.graph) {
+                    Some(in_body) => *in_body,
+                    None => self.is_in_body(part),
+                },
+                Owner::User => false,
+            };
+            bodies.insert(part, in_body);
             for node in self.nodes_of(part)? {
                 self.check_node(node, in_body)?;
             }

@@ -33,13 +33,23 @@ impl Graphs {
 
     /// A clone of a graph, for the given owner. The graph holds nothing that forbids it.
     pub(crate) fn duplicate(&mut self, graph: u64, owner: Owner) -> Answer<u64> {
+        let clone = self.create(owner);
+        // One after the other: they may be nested deeper than a stack is.
+        let mut waiting = vec![(graph, clone)];
+        while let Some((graph, clone)) = waiting.pop() {
+            self.duplicate_into(graph, clone, &mut waiting)?;
+        }
+        Ok(clone)
+    }
+
+    /// Fills a clone with all that is in a graph, but for what is in the graphs in its nodes: these wait for their turn.
+    fn duplicate_into(&mut self, graph: u64, clone: u64, waiting: &mut Vec<(u64, u64)>) -> Answer {
         let nodes = self.nodes_of(graph)?;
         let objects = self.graph(graph)?.objects.duplicate();
-        let clone = self.create(owner);
         self.graph_mut(clone)?.objects = objects;
         let mut twin = HashMap::with_capacity(nodes.len());
         for node in &nodes {
-            let payload = self.duplicate_payload(*node)?;
+            let payload = self.duplicate_payload(*node, waiting)?;
             let copied = self.insert(clone, &[], payload)?;
             if let Payload::Child(child) = self.node(copied)?.payload {
                 self.graph_mut(child)?.owner = Owner::Child { node: copied, moved: false };
@@ -60,16 +70,18 @@ impl Graphs {
             copied.dependencies = dependencies;
             copied.dependents = dependents;
         }
-        Ok(clone)
+        Ok(())
     }
 
-    fn duplicate_payload(&mut self, node: u64) -> Answer<Payload> {
+    fn duplicate_payload(&mut self, node: u64, waiting: &mut Vec<(u64, u64)>) -> Answer<Payload> {
         match &self.node(node)?.payload {
             Payload::Task(Task::Alloc(_) | Task::Free(_)) | Payload::Conditional(_) => Err(NOT_SUPPORTED),
             Payload::Task(task) => Ok(Payload::Task(task.clone())),
             Payload::Child(child) => {
                 let child = *child;
-                Ok(Payload::Child(self.duplicate(child, Owner::User)?))
+                let clone = self.create(Owner::User);
+                waiting.push((child, clone));
+                Ok(Payload::Child(clone))
             }
         }
     }

@@ -26,7 +26,7 @@ impl Graphs {
     /// The program of a graph.
     pub(crate) fn program(&self, graph: u64) -> Result<Program, Failure> {
         let mut program = Program::default();
-        program.top = self.level(graph, &mut program.steps)?;
+        program.top = self.levels(graph, &mut program.steps)?;
         let root = self.graph(self.root(graph)).map_err(|_| Failure::Gone)?;
         program.conditions =
             root.conditions.iter().map(|(number, handle)| (*number, handle.default)).collect();
@@ -34,18 +34,30 @@ impl Graphs {
         Ok(program)
     }
 
-    fn level(&self, graph: u64, steps: &mut Vec<Step>) -> Result<Level, Failure> {
-        let nodes = self.nodes_of(graph).map_err(|_| Failure::Gone)?;
-        let mut index_of = HashMap::with_capacity(nodes.len());
-        let mut level = Level { created: Vec::with_capacity(nodes.len()), ..Level::default() };
-        for handle in &nodes {
-            let work = self.work(*handle, steps)?;
-            level.waits |= work.waits();
-            let node = self.node(*handle).map_err(|_| Failure::Gone)?;
-            index_of.insert(*handle, steps.len());
-            level.created.push(steps.len());
+    /// The steps of a graph and of all in it, the inner before the node that they are in. With a stack of its own, as they may be nested deeper
+    /// than the thread's is.
+    fn levels(&self, graph: u64, steps: &mut Vec<Step>) -> Result<Level, Failure> {
+        let mut open = vec![self.open(graph)?];
+        loop {
+            let Some(top) = open.last_mut() else { return Err(Failure::Gone) };
+            let Some(handle) = top.nodes.get(top.level.created.len()).copied() else {
+                let level = self.close(open.pop().ok_or(Failure::Gone)?, steps)?;
+                let Some(around) = open.last_mut() else { return Ok(level) };
+                around.inside.push(level);
+                continue;
+            };
+            let node = self.node(handle).map_err(|_| Failure::Gone)?;
+            if let Some(next) = node.payload.graphs().get(top.inside.len()).copied() {
+                let next = self.open(next)?;
+                open.push(next);
+                continue;
+            }
+            let work = work(&node.payload, std::mem::take(&mut top.inside)).ok_or(Failure::Gone)?;
+            top.level.waits |= work.waits();
+            top.index_of.insert(handle, steps.len());
+            top.level.created.push(steps.len());
             steps.push(Step {
-                node: *handle,
+                node: handle,
                 uid: node.uid,
                 enabled: true,
                 work,
@@ -53,6 +65,18 @@ impl Graphs {
                 dependents: node.dependents.len(),
             });
         }
+    }
+
+    fn open(&self, graph: u64) -> Result<Open, Failure> {
+        let nodes = self.nodes_of(graph).map_err(|_| Failure::Gone)?;
+        let index_of = HashMap::with_capacity(nodes.len());
+        let level = Level { created: Vec::with_capacity(nodes.len()), ..Level::default() };
+        Ok(Open { nodes, index_of, level, inside: Vec::new() })
+    }
+
+    /// The edges and the order of a level whose steps are there.
+    fn close(&self, open: Open, steps: &mut [Step]) -> Result<Level, Failure> {
+        let Open { nodes, index_of, mut level, .. } = open;
         for handle in &nodes {
             let node = self.node(*handle).map_err(|_| Failure::Gone)?;
             let of = |dependency: &u64| index_of.get(dependency).copied();
@@ -65,23 +89,26 @@ impl Graphs {
         level.order = order(&level.created, steps, driver::config().branch_seed).map_err(Failure::Cycle)?;
         Ok(level)
     }
+}
 
-    fn work(&self, handle: u64, steps: &mut Vec<Step>) -> Result<Work, Failure> {
-        let node = self.node(handle).map_err(|_| Failure::Gone)?;
-        Ok(match &node.payload {
-            Payload::Child(child) => Work::Child(self.level(*child, steps)?),
-            Payload::Conditional(conditional) => Work::Conditional {
-                handle: conditional.handle,
-                condition: conditional.condition,
-                bodies: conditional
-                    .bodies
-                    .iter()
-                    .map(|body| self.level(*body, steps))
-                    .collect::<Result<_, _>>()?,
-            },
-            Payload::Task(task) => Work::Task(task.clone()),
-        })
-    }
+/// A level of which not all steps are there.
+struct Open {
+    nodes: Vec<u64>,
+    index_of: HashMap<u64, usize>,
+    level: Level,
+    /// The finished levels of the graphs in the next node.
+    inside: Vec<Level>,
+}
+
+/// The work of a node, with the levels of the graphs in it.
+fn work(payload: &Payload, mut inside: Vec<Level>) -> Option<Work> {
+    Some(match payload {
+        Payload::Child(_) => Work::Child(inside.pop()?),
+        Payload::Conditional(conditional) => {
+            Work::Conditional { handle: conditional.handle, condition: conditional.condition, bodies: inside }
+        }
+        Payload::Task(task) => Work::Task(task.clone()),
+    })
 }
 
 /// A number that looks drawn at random.

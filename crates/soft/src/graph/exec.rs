@@ -134,30 +134,34 @@ fn memory_steps(program: &Program) -> (Vec<Arc<Reservation>>, Vec<Arc<Reservatio
 }
 
 /// What the event nodes do in a launch that starts now.
-fn event_work(program: &Program, order: &[usize], events: &mut HashMap<usize, EventWork>) {
-    for index in order {
-        let Some(step) = program.steps.get(*index) else { continue };
+fn event_work(program: &Program) -> HashMap<usize, EventWork> {
+    let mut events = HashMap::new();
+    // What is to come, the next one last.
+    let mut waiting: Vec<usize> = program.top.order.iter().rev().copied().collect();
+    while let Some(index) = waiting.pop() {
+        let Some(step) = program.steps.get(index) else { continue };
         match &step.work {
             Work::Task(Task::EventRecord(handle)) => {
                 if let Ok(event) = event::get(*handle) {
-                    events.insert(*index, EventWork::Record(event.renew()));
+                    events.insert(index, EventWork::Record(event.renew()));
                 }
             }
             Work::Task(Task::EventWait(handle)) => match event::get(*handle) {
                 Ok(event) => {
                     if let Some(marker) = event.last() {
-                        events.insert(*index, EventWork::Wait(marker));
+                        events.insert(index, EventWork::Wait(marker));
                     }
                 }
                 Err(_) => crash("an executable waits for an event that is destroyed"),
             },
-            Work::Child(level) => event_work(program, &level.order, events),
+            Work::Child(level) => waiting.extend(level.order.iter().rev()),
             Work::Conditional { bodies, .. } => {
-                bodies.iter().for_each(|body| event_work(program, &body.order, events));
+                waiting.extend(bodies.iter().rev().flat_map(|body| body.order.iter().rev()));
             }
             Work::Task(_) => {}
         }
     }
+    events
 }
 
 /// `cuGraphLaunch`.
@@ -190,8 +194,7 @@ pub(crate) fn launch(handle: u64, stream: &Arc<Stream>) -> Answer {
         let (allocs, frees) = memory_steps(&program);
         let context = stream.context.handle;
         let memory = memory_node::begin(&allocs, &frees, exec.flags & AUTO_FREE != 0, context)?;
-        let mut events = HashMap::new();
-        event_work(&program, &program.top.order, &mut events);
+        let events = event_work(&program);
         exec.mark_used();
         let device = stream.context.device;
         let run = Run { program, staged, events, memory, context, device };

@@ -24,6 +24,15 @@ impl Payload {
         }
     }
 
+    /// The graphs in it.
+    pub(crate) fn graphs(&self) -> &[u64] {
+        match self {
+            Self::Task(_) => &[],
+            Self::Child(child) => core::slice::from_ref(child),
+            Self::Conditional(conditional) => &conditional.bodies,
+        }
+    }
+
     pub(crate) fn kernel(&self) -> Option<&Arc<KernelSpec>> {
         match self {
             Self::Task(Task::Kernel(spec)) => Some(spec),

@@ -24,6 +24,29 @@ pub(crate) enum EventWork {
     Wait(Arc<Marker>),
 }
 
+/// A level that runs.
+struct Open<'a> {
+    order: &'a [usize],
+    /// Which of its steps comes next.
+    next: usize,
+    /// The condition by which it runs again, of the body of a loop.
+    again: Option<u64>,
+}
+
+/// A level some of whose steps wait.
+struct Waiting {
+    /// Its steps with how far each is, in the order of the level.
+    left: Vec<(usize, usize)>,
+    done: HashSet<usize>,
+}
+
+impl Waiting {
+    fn of(level: &Level) -> Self {
+        let left: Vec<_> = level.order.iter().map(|index| (*index, 0)).collect();
+        Self { done: HashSet::with_capacity(left.len()), left }
+    }
+}
+
 /// A launch.
 #[derive(Debug)]
 pub(crate) struct Run {
@@ -62,35 +85,60 @@ impl Run {
             }
         }
         self.memory.start();
-        self.level(&self.program.top)
+        let top = &self.program.top;
+        if top.waits { self.waiting_level(top) } else { self.steps(&top.order) }
     }
 
-    fn level(&self, level: &Level) -> Result<(), Loss> {
-        if level.waits {
-            self.waiting_level(level)
-        } else {
-            level.order.iter().try_for_each(|index| self.step(*index))
-        }
-    }
-
-    /// Runs a level in which steps wait: the other branches go on meanwhile, as what they do may end the wait.
-    fn waiting_level(&self, level: &Level) -> Result<(), Loss> {
-        // Each step with how far it is, in the order of the level.
-        let mut open: Vec<(usize, usize)> = level.order.iter().map(|index| (*index, 0)).collect();
-        let mut done = HashSet::with_capacity(open.len());
-        poll(self.device, || {
-            loop {
-                let before = done.len();
-                self.pass(&mut open, &mut done)?;
-                if open.is_empty() || done.len() == before {
-                    return Ok(open.is_empty());
+    /// Runs steps of which none waits, nor anything in them, with a stack of its own: they may be nested deeper than the thread's is.
+    fn steps<'a>(&'a self, order: &'a [usize]) -> Result<(), Loss> {
+        let mut open = vec![Open { order, next: 0, again: None }];
+        while let Some(level) = open.last_mut() {
+            let Some(index) = level.order.get(level.next) else {
+                if level.again.is_some_and(|handle| self.goes_on(handle)) {
+                    level.next = 0;
+                } else {
+                    open.pop();
+                }
+                continue;
+            };
+            level.next += 1;
+            let Some(step) = self.program.steps.get(*index).filter(|step| step.enabled) else { continue };
+            match &step.work {
+                Work::Task(task) => {
+                    self.task(*index, step.node, task).map_err(|loss| in_node(loss, step.node))?;
+                }
+                Work::Child(level) => open.push(Open { order: &level.order, next: 0, again: None }),
+                Work::Conditional { handle, condition, bodies } => {
+                    quirk::check(&self.program, step.node, *condition, bodies)?;
+                    open.extend(self.chosen(*handle, *condition, bodies));
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Runs a level in which steps wait: the other branches go on meanwhile, as what they do may end the wait. With a stack, as above.
+    fn waiting_level(&self, level: &Level) -> Result<(), Loss> {
+        let mut open = vec![Waiting::of(level)];
+        poll(self.device, || {
+            while let Some(waiting) = open.last_mut() {
+                let before = waiting.done.len();
+                match self.pass(waiting)? {
+                    Some(child) => open.push(child),
+                    None if waiting.left.is_empty() => {
+                        open.pop();
+                    }
+                    None if waiting.done.len() == before => return Ok(false),
+                    None => {}
+                }
+            }
+            Ok(true)
         })
     }
 
-    /// Runs what can be run of the steps that are left. A child that may wait is for when nothing else is.
-    fn pass(&self, open: &mut Vec<(usize, usize)>, done: &mut HashSet<usize>) -> Result<(), Loss> {
+    /// Runs what can be run of the steps that are left. A child that may wait is for when nothing else is: it is given back to be run to its end, and
+    /// counts as done.
+    fn pass(&self, Waiting { left: open, done }: &mut Waiting) -> Result<Option<Waiting>, Loss> {
         let before = done.len();
         let (mut left, mut child) = (Vec::new(), None);
         for (index, mut progress) in open.drain(..) {
@@ -101,11 +149,11 @@ impl Run {
                 Work::Task(Task::Batch(node)) => mem_op::advance(&node.ops, &mut progress)?,
                 Work::Task(Task::Wait(node)) => node.advance(&mut progress),
                 Work::Child(level) if level.waits => {
-                    child = child.or(Some(index));
+                    child = child.or(Some((index, level)));
                     false
                 }
                 _ => {
-                    self.step(index)?;
+                    self.steps(&[index])?;
                     true
                 }
             };
@@ -117,25 +165,12 @@ impl Run {
         }
         *open = left;
         match child {
-            Some(index) if done.len() == before => {
-                self.step(index)?;
+            Some((index, level)) if done.len() == before => {
                 done.insert(index);
                 open.retain(|(other, _)| *other != index);
-                Ok(())
+                Ok(Some(Waiting::of(level)))
             }
-            _ => Ok(()),
-        }
-    }
-
-    fn step(&self, index: usize) -> Result<(), Loss> {
-        let Some(step) = self.program.steps.get(index).filter(|step| step.enabled) else { return Ok(()) };
-        match &step.work {
-            Work::Task(task) => self.task(index, step.node, task).map_err(|loss| in_node(loss, step.node)),
-            Work::Child(level) => self.level(level),
-            Work::Conditional { handle, condition, bodies } => {
-                quirk::check(&self.program, step.node, *condition, bodies)?;
-                self.conditional(*handle, *condition, bodies)
-            }
+            _ => Ok(None),
         }
     }
 
@@ -176,18 +211,20 @@ impl Run {
         }
     }
 
-    fn conditional(&self, handle: u64, condition: Condition, bodies: &[Level]) -> Result<(), Loss> {
-        let value = || self.program.values.get(handle);
-        let run = |index: usize| bodies.get(index).map_or(Ok(()), |body| self.level(body));
-        match condition {
-            Condition::If => run(usize::from(value() == 0)),
-            Condition::Switch => run(value() as usize),
-            Condition::While => {
-                while value() != 0 && !fault::is_lost(self.device) {
-                    run(0)?;
-                }
-                Ok(())
-            }
-        }
+    /// The body of a conditional node that the value chooses.
+    fn chosen<'a>(&self, handle: u64, condition: Condition, bodies: &'a [Level]) -> Option<Open<'a>> {
+        let value = self.program.values.get(handle);
+        let (number, again) = match condition {
+            Condition::If => (usize::from(value == 0), None),
+            Condition::Switch => (value as usize, None),
+            Condition::While if value != 0 => (0, Some(handle)),
+            Condition::While => return None,
+        };
+        bodies.get(number).map(|body| Open { order: &body.order, next: 0, again })
+    }
+
+    /// Whether a loop takes another round.
+    fn goes_on(&self, handle: u64) -> bool {
+        self.program.values.get(handle) != 0 && !fault::is_lost(self.device)
     }
 }

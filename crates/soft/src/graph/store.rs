@@ -204,11 +204,7 @@ impl Graphs {
         let mut at = 0;
         while let Some(graph) = all.get(at).copied() {
             for node in self.nodes_of(graph).unwrap_or_default() {
-                match self.node(node).map(|node| &node.payload) {
-                    Ok(Payload::Child(child)) => all.push(*child),
-                    Ok(Payload::Conditional(conditional)) => all.extend(conditional.bodies.iter().copied()),
-                    _ => {}
-                }
+                all.extend(self.node(node).map(|node| node.payload.graphs()).unwrap_or_default());
             }
             at += 1;
         }
@@ -295,12 +291,23 @@ impl Graphs {
         }
         self.count_out(graph, old);
         self.count_in(graph, new);
-        Ok(self.end_payload(replaced))
+        let mut leftovers = Leftovers::default();
+        let inside = self.end_payload(replaced, &mut leftovers);
+        self.discard_all(inside, &mut leftovers);
+        Ok(leftovers)
     }
 
     /// Removes a node with its edges and everything in it.
     pub(crate) fn remove(&mut self, handle: u64) -> Leftovers {
-        let Some(node) = self.nodes.remove(handle) else { return Leftovers::default() };
+        let mut leftovers = Leftovers::default();
+        let inside = self.remove_one(handle, &mut leftovers);
+        self.discard_all(inside, &mut leftovers);
+        leftovers
+    }
+
+    /// Removes a node with its edges; the graphs in it are the caller's to discard.
+    fn remove_one(&mut self, handle: u64, leftovers: &mut Leftovers) -> Vec<u64> {
+        let Some(node) = self.nodes.remove(handle) else { return Vec::new() };
         self.graves.insert(handle, node.payload.kind());
         for dependency in node.dependencies.keys() {
             if let Ok(dependency) = self.node_mut(dependency) {
@@ -317,27 +324,39 @@ impl Graphs {
         if let Ok(graph) = self.graph_mut(node.graph) {
             graph.order.remove(&node.local);
         }
-        self.end_payload(node.payload)
+        self.end_payload(node.payload, leftovers)
     }
 
-    /// What was in a node ends.
-    fn end_payload(&mut self, payload: Payload) -> Leftovers {
+    /// What was in a node ends; the graphs in it are the caller's to discard.
+    fn end_payload(&mut self, payload: Payload, leftovers: &mut Leftovers) -> Vec<u64> {
         match payload {
-            Payload::Child(child) => self.discard(child),
-            Payload::Conditional(conditional) => {
-                let mut leftovers = Leftovers::default();
-                for body in &conditional.bodies {
-                    leftovers.take(self.discard(*body));
-                }
-                leftovers
+            Payload::Child(child) => vec![child],
+            Payload::Conditional(conditional) => conditional.bodies.into_vec(),
+            Payload::Task(task) => {
+                leftovers.tasks.push(task);
+                Vec::new()
             }
-            Payload::Task(task) => Leftovers { tasks: vec![task], ..Leftovers::default() },
         }
     }
 
     /// Removes a graph with everything in it.
     pub(crate) fn discard(&mut self, handle: u64) -> Leftovers {
         let mut leftovers = Leftovers::default();
+        self.discard_all(vec![handle], &mut leftovers);
+        leftovers
+    }
+
+    /// Removes graphs with everything in them, one after the other: they may be nested deeper than a stack is.
+    fn discard_all(&mut self, mut graphs: Vec<u64>, leftovers: &mut Leftovers) {
+        while let Some(graph) = graphs.pop() {
+            let inside = self.discard_one(graph, leftovers);
+            graphs.extend(inside);
+        }
+    }
+
+    /// Removes a graph; those in its nodes are the caller's to discard.
+    fn discard_one(&mut self, handle: u64, leftovers: &mut Leftovers) -> Vec<u64> {
+        let mut inside = Vec::new();
         let nodes = self.nodes_of(handle).unwrap_or_default();
         // The edges go with the nodes, none has to be taken off its other end.
         for node in &nodes {
@@ -346,12 +365,12 @@ impl Graphs {
             }
         }
         for node in nodes {
-            leftovers.take(self.remove(node));
+            inside.extend(self.remove_one(node, leftovers));
         }
         if let Some(mut graph) = self.graphs.remove(handle) {
             leftovers.destructors.extend(graph.objects.release_all());
         }
-        leftovers
+        inside
     }
 }
 
@@ -364,11 +383,6 @@ pub(crate) struct Leftovers {
 }
 
 impl Leftovers {
-    fn take(&mut self, other: Self) {
-        self.destructors.extend(other.destructors);
-        self.tasks.extend(other.tasks);
-    }
-
     /// Calls the destructors of user objects and drops the rest.
     pub(crate) fn end(self) {
         self.destructors.into_iter().for_each(Callback::destruct);

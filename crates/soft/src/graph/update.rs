@@ -44,18 +44,28 @@ struct Pairing<'a> {
     /// The new step for each old one.
     partner: Vec<Option<usize>>,
     taken: Vec<bool>,
+    /// Levels in steps that were paired; they may be nested deeper than a stack is.
+    inside: Vec<(&'a Level, &'a Level)>,
 }
 
 impl<'a> Pairing<'a> {
     fn new(old: &'a [Step], new: &'a [Step]) -> Self {
-        Self { old, new, partner: vec![None; old.len()], taken: vec![false; new.len()] }
+        Self { old, new, partner: vec![None; old.len()], taken: vec![false; new.len()], inside: Vec::new() }
     }
 
     fn new_node(&self, index: usize) -> u64 {
         self.new.get(index).map_or(0, |step| step.node)
     }
 
-    fn levels(&mut self, old: &Level, new: &Level) -> Result<(), Refused> {
+    fn levels(&mut self, old: &'a Level, new: &'a Level) -> Result<(), Refused> {
+        self.inside = vec![(old, new)];
+        while let Some((old, new)) = self.inside.pop() {
+            self.level(old, new)?;
+        }
+        Ok(())
+    }
+
+    fn level(&mut self, old: &Level, new: &Level) -> Result<(), Refused> {
         if old.created.len() != new.created.len() {
             return Err(Refused::new(TOPOLOGY, 0));
         }
@@ -128,7 +138,10 @@ impl<'a> Pairing<'a> {
         }
         let (Some(old), Some(new)) = (self.old.get(old), self.new.get(new)) else { return Ok(()) };
         match (&old.work, &new.work) {
-            (Work::Child(old), Work::Child(new)) => self.levels(old, new),
+            (Work::Child(old), Work::Child(new)) => {
+                self.inside.push((old, new));
+                Ok(())
+            }
             (
                 Work::Conditional { handle: old_handle, condition: old_kind, bodies: old_bodies },
                 Work::Conditional { handle: new_handle, condition: new_kind, bodies: new_bodies },
@@ -136,7 +149,8 @@ impl<'a> Pairing<'a> {
                 if old_handle != new_handle || old_kind != new_kind || old_bodies.len() != new_bodies.len() {
                     return Err(Refused::new(UNSUPPORTED, node));
                 }
-                old_bodies.iter().zip(new_bodies).try_for_each(|(old, new)| self.levels(old, new))
+                self.inside.extend(old_bodies.iter().zip(new_bodies).rev());
+                Ok(())
             }
             (old, new) => may_become(old, new).map_err(|outcome| Refused::new(outcome, node)),
         }

@@ -189,3 +189,28 @@ fn a_driver_13_0_takes_children_in_two_bodies() {
         children_of_two_bodies((13, 0), 1);
     });
 }
+
+#[test]
+fn conditions_lie_thousands_deep_in_each_other() {
+    alone("conditional_poses::conditions_lie_thousands_deep_in_each_other", || {
+        let driver = &posing(13, 0);
+        let (own, address) = (graph(driver), words(driver, 1));
+        let add = function(driver, library(driver), "add");
+        let mut place = own;
+        for _ in 0..5000 {
+            let (answer, _, bodies) = conditional(driver, place, handle(driver, own, 1), (IF, 1));
+            assert_eq!(answer, OK);
+            place = bodies[0];
+        }
+        word_node(driver, place, &[], add, address, 1);
+        let (exec, stream) = (instantiate(driver, own), stream(driver));
+        run(driver, exec, stream);
+        assert_eq!(unsafe { driver.cuGraphExecUpdate(exec, own, null_mut()) }, OK);
+        run(driver, exec, stream);
+        assert_eq!(read(driver, address, 1), [2]);
+        unsafe {
+            assert_eq!(driver.cuGraphExecDestroy(exec), OK);
+            assert_eq!(driver.cuGraphDestroy(own), OK);
+        }
+    });
+}
