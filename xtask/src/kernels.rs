@@ -1,4 +1,4 @@
-//! `cargo xtask kernels`: the tests' CUDA C++ to PTX, which is checked in.
+//! `cargo xtask kernels`: CUDA C++ of the tests and of the graph crate to PTX, which is checked in.
 
 use std::path::{Path, PathBuf};
 
@@ -15,22 +15,32 @@ const LIBRARY: &str = "nvidia/cuda_nvrtc/lib/libnvrtc.so.12";
 /// image.
 const OPTIONS: [&str; 2] = ["--gpu-architecture=compute_70", "--std=c++03"];
 
+/// Where there are kernels.
+const FOLDERS: [&str; 2] = ["tests/kernels", "crates/graph/kernels"];
+
 /// Writes each kernel's PTX beside it, or with `check` compares it with what is checked in.
 pub(crate) fn run(root: &Path, check: bool) -> Result<()> {
-    let folder = root.join("tests/kernels");
     let compiler = Nvrtc::load(&COMPILER.unpacked(&root.join("target"))?.join(LIBRARY))?;
-    let sources = files(&folder, "cu")?;
-    for source in &sources {
-        let ptx = compile(&compiler, source)?;
-        write(&source.with_extension("ptx"), &ptx, check)?;
-    }
-    for image in files(&folder, "ptx")? {
-        ensure!(image.with_extension("cu").exists(), "{} has no source", image.display());
+    let mut compiled = 0;
+    for folder in FOLDERS {
+        compiled += compile_all(&compiler, &root.join(folder), check)?;
     }
     if check {
-        println!("the PTX of {} files is what the compiler gives", sources.len());
+        println!("the PTX of {compiled} files is what the compiler gives");
     }
     Ok(())
+}
+
+fn compile_all(compiler: &Nvrtc, folder: &Path, check: bool) -> Result<usize> {
+    let sources = files(folder, "cu")?;
+    for source in &sources {
+        let ptx = compile(compiler, source)?;
+        write(&source.with_extension("ptx"), &ptx, check)?;
+    }
+    for image in files(folder, "ptx")? {
+        ensure!(image.with_extension("cu").exists(), "{} has no source", image.display());
+    }
+    Ok(sources.len())
 }
 
 fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {

@@ -1,16 +1,46 @@
-//! Rows for nodes that other code added.
+//! Rows for nodes that other code added, and none for those that it removed.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use cuda_handles::Owner;
-use cuda_sys::{CUgraphNode, CUgraphNodeType};
+use cuda_sys::{CUgraph, CUgraphNode, CUgraphNodeType};
 
 use crate::detail::Detail;
 use crate::edge::EdgeKind;
 use crate::error::{Error, Result};
 use crate::graph::Locked;
 use crate::order::Index;
-use crate::table::{NodeId, Owners, Place, Taken};
+use crate::table::{NodeId, Owners, Place};
+
+/// What the driver says of graphs: asked for as a whole before anything is changed here.
+struct Survey {
+    /// Whether what is known was asked for as well.
+    whole: bool,
+    /// The outer before the inner.
+    graphs: Vec<Surveyed>,
+}
+
+struct Surveyed {
+    graph: Whereabouts,
+    nodes: Vec<Met>,
+    edges: Vec<(CUgraphNode, CUgraphNode, EdgeKind)>,
+}
+
+/// Where a graph is.
+#[derive(Clone, Copy)]
+enum Whereabouts {
+    Known(Place),
+    /// In a node of a graph of the survey, both by number; it gets its place with that.
+    In(usize, usize),
+}
+
+/// A node that is there.
+struct Met {
+    raw: CUgraphNode,
+    /// Its row, or else what it does.
+    row: Result<NodeId, Detail>,
+    /// The graph embedded in it, if that has no place yet.
+    graph: Option<CUgraph>,
+}
 
 impl Locked<'_> {
     /// Where the row of a raw node of the graph is. If other code added it, it gets one now, like all others that have none.
@@ -23,9 +53,15 @@ impl Locked<'_> {
     #[inline]
     pub(crate) fn index_in(&mut self, place: Place, raw: CUgraphNode) -> Result<Index> {
         match self.find(raw) {
-            Some(index) => Ok(index),
-            None => self.adopted(place, raw),
+            Some(index) if self.is_in(index, place) => Ok(index),
+            _ => self.adopted(place, raw),
         }
+    }
+
+    /// Whether a row is of a node of this graph: one that other code removed may have had the address in another one.
+    #[inline]
+    fn is_in(&self, index: Index, place: Place) -> bool {
+        self.at(index).is_some_and(|row| row.within == place)
     }
 
     #[cold]
@@ -34,93 +70,179 @@ impl Locked<'_> {
         self.find(raw).ok_or(Error::UnknownNode { raw: raw.addr() })
     }
 
-    /// Gives rows to the nodes of a graph, and of those embedded in it, that have none, and an order to all of them that their edges go along.
+    /// Gives rows to the nodes of a graph, and of those embedded in it, that have none, and an order to all of them that their edges go along. If that
+    /// fails, nothing has changed.
     pub(crate) fn adopt(&mut self, place: Place) -> Result<()> {
-        let mut places = vec![place];
-        while let Some(place) = places.pop() {
-            let graph = self.graph_at(place)?;
-            let nodes = self.raw_nodes_of(graph)?;
-            let mut known = Vec::with_capacity(nodes.len());
-            for raw in nodes {
-                let index = match self.find(raw) {
-                    Some(index) => index,
-                    None => self.adopt_node(place, raw)?,
-                };
-                known.push(index);
-                places.extend(self.at(index).and_then(|row| row.detail.embedded()));
-            }
-            let edges = self.raw_edges_of(graph)?;
-            self.put_in_order(&known, &edges);
-        }
-        Ok(())
+        let survey = self.survey(place, false)?;
+        self.enter_survey(survey)
     }
 
-    /// Takes out the rows of nodes of a graph, and of those embedded in it, that other code has removed. What they kept is the caller's to drop,
-    /// after the lock.
-    pub(crate) fn take_vanished(&mut self, place: Place, vanished: &mut (Taken, Vec<Owner>)) -> Result<()> {
-        let mut places = vec![place];
+    /// [`adopt`](Self::adopt) that also takes out the rows of nodes that other code removed, or put others in place of.
+    pub(crate) fn renew(&mut self, place: Place) -> Result<()> {
+        let survey = self.survey(place, true)?;
+        self.enter_survey(survey)
+    }
+
+    /// Gives rows to nodes of the graph that are not known, if there are any: other code may have added some.
+    pub(crate) fn meet(&mut self) -> Result<()> {
+        let is_known = !self.is_shared() && self.rows().all(|(id, _)| !self.is_unread(id.index));
+        let mut places = if is_known { Vec::new() } else { vec![self.place()] };
         while let Some(place) = places.pop() {
-            let graph = self.graph_at(place)?;
-            let there: HashSet<usize> = self.raw_nodes_of(graph)?.into_iter().map(|raw| raw.addr()).collect();
-            for id in self.rows_within(place) {
-                let Some(row) = self.row(id) else { continue };
-                let (raw, inner) = (row.raw.0, row.detail.embedded());
-                if !there.contains(&raw.addr()) {
-                    vanished.0.extend(self.take(id));
-                } else if let Some(inner) = inner {
-                    places.push(self.renewed(id, raw, inner, vanished)?);
+            for raw in self.raw_nodes_of(self.graph_at(place)?)? {
+                match self.find(raw) {
+                    Some(index) if self.is_in(index, place) && !self.is_unread(index) => {
+                        let row = self.at(index).into_iter();
+                        places.extend(row.flat_map(|row| row.detail.inside().iter().copied()));
+                    }
+                    _ => return self.adopt(self.place()),
                 }
             }
         }
         Ok(())
     }
 
-    /// The place of the graph that is in a node now: a new one, if other code has replaced the graph.
-    fn renewed(
-        &mut self,
-        node: NodeId,
-        raw: CUgraphNode,
-        place: Place,
-        vanished: &mut (Taken, Vec<Owner>),
-    ) -> Result<Place> {
-        let graph = self.raw_embedded(raw)?;
-        if self.embedded(place).is_some_and(|embedded| embedded.raw.0 == graph) {
-            return Ok(place);
-        }
-        let (taken, kept) = self.take_inside(place);
-        vanished.0.extend(taken);
-        vanished.1.extend(kept);
-        let place = self.embed(graph, node);
-        if let Some(row) = self.row_mut(node) {
-            row.detail.set_embedded(place);
-        }
-        Ok(place)
+    /// Whether the driver has not told yet what graph is in a node.
+    pub(crate) fn is_unread(&self, index: Index) -> bool {
+        let place = self.at(index).and_then(|row| row.detail.embedded());
+        place.is_some_and(|place| self.embedded(place).is_none())
     }
 
-    fn adopt_node(&mut self, place: Place, raw: CUgraphNode) -> Result<Index> {
-        let kind = self.raw_type(raw)?;
-        let inner = match kind {
-            CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH => Some(self.raw_embedded(raw)?),
-            _ => None,
-        };
-        let detail = match inner {
-            // Its place is known once the row is.
-            Some(_) => Detail::Child { graph: place },
-            None => self.read(kind, raw)?,
-        };
-        self.reserve(place);
-        let id = self.insert(place, raw, detail, Owners::new());
-        if let Some(inner) = inner {
-            let inner = self.embed(inner, id);
-            if let Some(row) = self.row_mut(id) {
-                row.detail.set_embedded(inner);
+    /// The graph embedded in a child graph node; `None` if it is no such node. If the driver has not told what is in there, it is asked again.
+    pub(crate) fn inside(&mut self, node: NodeId) -> Result<Option<Place>> {
+        if self.is_unread(node.index)
+            && let Some(within) = self.row(node).map(|row| row.within)
+        {
+            self.adopt(within)?;
+        }
+        Ok(self.row(node).and_then(|row| row.detail.embedded()))
+    }
+
+    fn survey(&mut self, place: Place, whole: bool) -> Result<Survey> {
+        let mut survey = Survey { whole, graphs: Vec::new() };
+        let mut waiting = vec![(Whereabouts::Known(place), self.graph_at(place)?)];
+        while let Some((at, raw)) = waiting.pop() {
+            let mut nodes = Vec::new();
+            for raw in self.raw_nodes_of(raw)? {
+                let met = self.met(at, raw, whole)?;
+                if let Some(graph) = met.graph {
+                    waiting.push((Whereabouts::In(survey.graphs.len(), nodes.len()), graph));
+                } else if let Some(row) = met.row.as_ref().ok().and_then(|id| self.row(*id)) {
+                    for &inner in row.detail.inside() {
+                        waiting.push((Whereabouts::Known(inner), self.graph_at(inner)?));
+                    }
+                }
+                nodes.push(met);
+            }
+            survey.graphs.push(Surveyed { graph: at, nodes, edges: self.raw_edges_of(raw)? });
+        }
+        Ok(survey)
+    }
+
+    /// A node that is in a graph. A row with its address is of another one that is gone, if it is of another graph or type.
+    fn met(&mut self, at: Whereabouts, raw: CUgraphNode, whole: bool) -> Result<Met> {
+        let found = self.find(raw);
+        let found = found.and_then(|index| Some((self.id(index)?, self.at(index)?)));
+        let here = found.filter(|(_, row)| matches!(at, Whereabouts::Known(place) if place == row.within));
+        let Some((id, row)) = here else { return self.new_node(raw, self.raw_type(raw)?) };
+        let place = row.detail.embedded();
+        if whole {
+            let (kind, before) = (self.raw_type(raw)?, row.detail.kind().raw());
+            if kind != before {
+                return self.new_node(raw, kind);
             }
         }
-        Ok(id.index)
+        let Some(place) = place else { return Ok(Met { raw, row: Ok(id), graph: None }) };
+        let before = self.embedded(place).map(|graph| graph.raw.0);
+        let graph = if whole || before.is_none() { Some(self.raw_embedded(raw)?) } else { None };
+        Ok(Met { raw, row: Ok(id), graph: graph.filter(|graph| Some(*graph) != before) })
+    }
+
+    fn new_node(&self, raw: CUgraphNode, kind: CUgraphNodeType) -> Result<Met> {
+        Ok(match kind {
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH => {
+                let row = Err(Detail::Child { graph: Place::UNREAD });
+                Met { raw, row, graph: Some(self.raw_embedded(raw)?) }
+            }
+            _ => Met { raw, row: Err(self.read(kind, raw)?), graph: None },
+        })
+    }
+
+    /// Enters what was found. No driver calls.
+    fn enter_survey(&mut self, survey: Survey) -> Result<()> {
+        let places = self.give_places(&survey)?;
+        for (number, graph) in survey.graphs.into_iter().enumerate() {
+            let place = match graph.graph {
+                Whereabouts::Known(place) => place,
+                Whereabouts::In(graph, node) => {
+                    places.get(&(graph, node)).copied().ok_or(Error::GraphRemoved)?
+                }
+            };
+            if survey.whole {
+                self.lose_others(place, &graph.nodes);
+            }
+            self.reserve_many(place, graph.nodes.len());
+            let mut ids = Vec::with_capacity(graph.nodes.len());
+            for (node, met) in graph.nodes.into_iter().enumerate() {
+                ids.push(self.enter_node(place, met, places.get(&(number, node)).copied()));
+            }
+            self.put_in_order(&ids, &graph.edges);
+        }
+        Ok(())
+    }
+
+    /// Gives places to the graphs that have none, and lets them be found by their raw values: all or, if one was adopted by itself, none.
+    fn give_places(&mut self, survey: &Survey) -> Result<HashMap<(usize, usize), Place>> {
+        let mut places = HashMap::new();
+        for (number, graph) in survey.graphs.iter().enumerate() {
+            for (node, met) in graph.nodes.iter().enumerate() {
+                if let Some(raw) = met.graph {
+                    places.insert((number, node), self.embed(raw, NodeId::NONE));
+                }
+            }
+        }
+        let new: Vec<Place> = places.values().copied().collect();
+        match self.share_met(&new) {
+            None => Ok(places),
+            Some(alone) => {
+                // They have no rows and keep nothing yet.
+                new.into_iter().for_each(|place| drop(self.take_inside(place)));
+                Err(Error::AdoptedAlone { raw: alone.addr() })
+            }
+        }
+    }
+
+    /// Takes out the rows of a graph that are of none of these nodes.
+    fn lose_others(&mut self, place: Place, nodes: &[Met]) {
+        let there: HashSet<NodeId> =
+            nodes.iter().filter_map(|node| node.row.as_ref().ok().copied()).collect();
+        for id in self.rows_within(place) {
+            if !there.contains(&id) {
+                self.lose(id);
+            }
+        }
+    }
+
+    /// Enters a node with the graph in it, if that is new.
+    fn enter_node(&mut self, place: Place, node: Met, inner: Option<Place>) -> NodeId {
+        let id = match node.row {
+            Ok(id) => id,
+            Err(detail) => {
+                self.lose_stale(node.raw);
+                self.insert(place, node.raw, detail, Owners::new())
+            }
+        };
+        if let Some(inner) = inner {
+            if let Some(before) = self.row(id).and_then(|row| row.detail.embedded()) {
+                self.lose_inside(before);
+            }
+            self.put_in(inner, id);
+        }
+        id
     }
 
     /// Gives labels that all edges go along; nodes of a cycle come last.
-    fn put_in_order(&mut self, nodes: &[Index], edges: &[(CUgraphNode, CUgraphNode, EdgeKind)]) {
+    fn put_in_order(&mut self, nodes: &[NodeId], edges: &[(CUgraphNode, CUgraphNode, EdgeKind)]) {
+        let nodes: Vec<Index> = nodes.iter().map(|id| id.index).collect();
         let ends = edges.iter().filter_map(|&(from, to, _)| Some((self.find(from)?, self.find(to)?)));
         let ends: Vec<(Index, Index)> = ends.collect();
         let mut labels: Vec<u64> = nodes.iter().filter_map(|&index| Some(self.at(index)?.label)).collect();
@@ -129,7 +251,7 @@ impl Locked<'_> {
         for place in 1..labels.len() {
             labels[place] = labels[place].max(labels[place - 1] + 1);
         }
-        self.relabel(in_order(nodes, &ends).into_iter().zip(labels).collect());
+        self.relabel(in_order(&nodes, &ends).into_iter().zip(labels).collect());
     }
 }
 

@@ -36,9 +36,11 @@ impl Graph {
         let handle = unsafe { GraphHandle::from_raw_owned(self.context(), raw) };
         let twins = locked.pair(&copied, raw)?;
         let mut table = Table::default();
-        table.paste(copied, &twins, Place::ROOT, false);
+        let places = table.paste(copied, &twins, Place::ROOT, false);
         drop(locked);
-        Ok(Self::of(handle, table))
+        let clone = Self::of(handle, table);
+        clone.look()?.share(&places);
+        Ok(clone)
     }
 
     /// The node of this graph that stands for `node` of another one: this is a clone of that one, embedded as a clone of it, or what it became

@@ -43,20 +43,32 @@ pub(crate) struct Twins(Vec<(CUgraph, Vec<CUgraphNode>)>);
 impl Locked<'_> {
     /// Copies what is known of a graph of the hierarchy.
     pub(crate) fn copy(&mut self, place: Place) -> Result<Copied> {
+        if place.is_root() && !self.conditions.is_empty() {
+            return Err(Error::HasConditions { what: "cloned, embedded or moved" });
+        }
         let mut places = vec![place];
         let mut graphs = Vec::new();
         while let Some(&place) = places.get(graphs.len()) {
             let raw = self.graph_at(place)?;
-            let about = self.about(place).cloned().unwrap_or_default();
+            let mut about = self.about(place).cloned().unwrap_or_default();
+            if graphs.is_empty() {
+                about.kept.extend_from_slice(self.given());
+            }
             let mut nodes = Vec::new();
             let raws = self.raw_nodes_of(raw)?;
             // First of all, since nodes of other code that get rows change the order of the others.
             let indices = raws.iter().map(|&raw| self.index_in(place, raw)).collect::<Result<Vec<_>>>()?;
+            if indices.iter().any(|&index| self.is_unread(index)) {
+                self.adopt(place)?;
+            }
             for (raw, index) in raws.into_iter().zip(indices) {
                 let kept = self.kept_with(index).to_vec();
                 let (Some(id), Some(row)) = (self.id(index), self.at(index)) else {
                     return Err(Error::UnknownNode { raw: raw.addr() });
                 };
+                if let Detail::Conditional(_) = row.detail {
+                    return Err(Error::HasConditions { what: "cloned, embedded or moved" });
+                }
                 let inner = row.detail.embedded().map(|inner| {
                     places.push(inner);
                     places.len() - 1
@@ -138,9 +150,9 @@ impl Copied {
         self.graphs.len() > 1
     }
 
-    /// Whether one of the graphs is lent.
-    pub(crate) fn lent(&self) -> bool {
-        self.graphs.iter().any(|graph| graph.about.lent.is_some())
+    /// What the nodes do.
+    pub(crate) fn details(&self) -> impl Iterator<Item = &Detail> {
+        self.graphs.iter().flat_map(|graph| graph.nodes.iter().map(|node| &node.detail))
     }
 
     /// How many nodes there are in all.
@@ -171,8 +183,9 @@ impl Twins {
 }
 
 impl Table {
-    /// Enters a copy at a place without rows. What was `moved` is what it was, with what was lent of it; a clone is another one.
-    pub(crate) fn paste(&mut self, copied: Copied, twins: &Twins, place: Place, moved: bool) {
+    /// Enters a copy at a place without rows. What was `moved` is what it was, with what was lent of it; a clone is another one. The places of the
+    /// graphs.
+    pub(crate) fn paste(&mut self, copied: Copied, twins: &Twins, place: Place, moved: bool) -> Vec<Place> {
         let mut places = vec![Place::ROOT; copied.graphs.len()];
         places[0] = place;
         let mut highest = 0;
@@ -207,5 +220,6 @@ impl Table {
             );
         }
         self.continue_after(highest);
+        places
     }
 }

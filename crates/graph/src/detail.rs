@@ -8,6 +8,7 @@ use cuda_sys::CUgraphNodeType;
 
 use crate::kind::NodeKind;
 use crate::node::{Host, Semaphores};
+use crate::table::NodeId;
 use crate::table::Place;
 
 /// What a node does.
@@ -29,10 +30,52 @@ pub(crate) enum Detail {
     Child {
         graph: Place,
     },
+    Conditional(Conditional),
     /// A node of a graph that other code made, of which nothing but the type is known.
     Other {
         kind: CUgraphNodeType,
     },
+}
+
+/// What a conditional node does.
+#[derive(Clone, Debug)]
+pub(crate) struct Conditional {
+    pub(crate) class: Class,
+    /// The number of its condition.
+    pub(crate) condition: u64,
+    pub(crate) bodies: Box<[Place]>,
+    /// The node in the same graph that gives the condition its default.
+    pub(crate) default: Option<NodeId>,
+}
+
+/// The classes of conditional nodes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Class {
+    If,
+    IfElse,
+    While,
+    Switch,
+}
+
+impl Class {
+    pub(crate) fn kind(self) -> NodeKind {
+        match self {
+            Self::If => NodeKind::If,
+            Self::IfElse => NodeKind::IfElse,
+            Self::While => NodeKind::While,
+            Self::Switch => NodeKind::Switch,
+        }
+    }
+
+    /// What a body is called in words.
+    pub(crate) fn body_name(self, index: usize) -> String {
+        match (self, index) {
+            (Self::If | Self::IfElse, 0) => "then".to_owned(),
+            (Self::IfElse, _) => "else".to_owned(),
+            (Self::While, _) => "body".to_owned(),
+            _ => format!("branch {index}"),
+        }
+    }
 }
 
 impl Detail {
@@ -49,6 +92,7 @@ impl Detail {
             Self::SignalSemaphores(_) => NodeKind::SemaphoreSignal,
             Self::WaitSemaphores(_) => NodeKind::SemaphoreWait,
             Self::Child { .. } => NodeKind::ChildGraph,
+            Self::Conditional(conditional) => conditional.class.kind(),
             // Also where there is a type for it: the handles of that promise more than is known here.
             Self::Other { kind } => NodeKind::Other(*kind),
         }
@@ -70,11 +114,20 @@ impl Detail {
         }
     }
 
-    /// The graph embedded in the node.
+    /// The graph embedded in a child graph node.
     pub(crate) fn embedded(&self) -> Option<Place> {
         match self {
             Self::Child { graph } => Some(*graph),
             _ => None,
+        }
+    }
+
+    /// The graphs that are in the node: the embedded one, or its bodies.
+    pub(crate) fn inside(&self) -> &[Place] {
+        match self {
+            Self::Child { graph } => core::slice::from_ref(graph),
+            Self::Conditional(conditional) => &conditional.bodies,
+            _ => &[],
         }
     }
 }

@@ -97,6 +97,24 @@ pub enum Error {
         /// The raw node.
         raw: usize,
     },
+    /// A graph that lies in a node was met there, and is known as a graph of its own: it was adopted before the graph that it lies in.
+    #[error(
+        "graph {raw:#x} lies in a node, and is known as a graph of its own, since it was adopted first; drop all handles of it, of its nodes and of \
+         its executables, adopt the graph that it lies in, and take it from there (ChildGraphNode::embedded)"
+    )]
+    AdoptedAlone {
+        /// The raw graph.
+        raw: usize,
+    },
+    /// A graph was to be taken over that is known already.
+    #[error(
+        "graph {raw:#x} cannot be taken over, since it is known here already: by handles that do not own it, as one of this library's own, or as \
+         one that lies in a node; only a graph of which there is no handle can"
+    )]
+    KnownAlready {
+        /// The raw graph.
+        raw: usize,
+    },
     /// A graph was used that has been moved into a node of another graph.
     #[error(
         "the graph has been moved into a node of another graph, and this handle leads nowhere now; use the node's embedded graph \
@@ -153,9 +171,9 @@ pub enum Error {
         node: Box<str>,
     },
     /// The driver replaced the graph of a node, but then did not tell what is in it. The node has its new graph and keeps all that it uses; the
-    /// embedded graph can be reached once [`Graph::refresh`](crate::Graph::refresh) has looked again.
+    /// driver is asked again by the next use of the embedded graph. Its nodes have no names of their own then, and are found as no clones of others.
     #[error(
-        "the graph of node `{node}` was replaced, but the driver did not tell what is in the new one (Graph::refresh asks again): {cause}"
+        "the graph of node `{node}` was replaced, but the driver did not tell what is in the new one (it is asked again by the next use): {cause}"
     )]
     ReplacedUnread {
         /// The node's name.
@@ -227,6 +245,88 @@ pub enum Error {
         /// Its edges.
         edges: usize,
     },
+    /// A kernel or a conditional node was given a condition of another graph, or one whose graph was moved away.
+    #[error(
+        "node `{node}` was given a condition of another graph; a condition goes by the graph that it was made on (Graph::condition)"
+    )]
+    ForeignCondition {
+        /// The name of the node, or of its kernel.
+        node: Box<str>,
+    },
+    /// A condition was given to a second conditional node.
+    #[error(
+        "condition {number} is that of node `{node}` already; each conditional node needs one of its own (Graph::condition)"
+    )]
+    ConditionInUse {
+        /// The condition's number.
+        number: u64,
+        /// The node that goes by it.
+        node: Box<str>,
+    },
+    /// A graph was to be instantiated that has a condition which no conditional node uses: the driver refuses that.
+    #[error(
+        "condition {number} ({}) is used by no conditional node{}; the driver makes no executable of such a graph: add the node, or use the condition for \
+         another one (a new condition with the same default takes its place once its handles are gone)",
+        Default(*default), Setters(setters)
+    )]
+    UnusedCondition {
+        /// The condition's number.
+        number: u64,
+        /// Its default.
+        default: Option<u32>,
+        /// The kernel nodes that set it, by name.
+        setters: Vec<String>,
+    },
+    /// A node was to be added to a body, or to a graph embedded in one, that cannot be in there.
+    #[error(
+        "a {kind} node cannot be in a body, here of node `{conditional}`: there can be kernels, copies and fills of device and pinned memory, empty nodes, \
+         conditional nodes, and child graphs of all these"
+    )]
+    NotInBody {
+        /// What was to be added.
+        kind: crate::kind::NodeKind,
+        /// The conditional node, by name.
+        conditional: Box<str>,
+    },
+    /// A child graph was to be added to one body of a node whose other body has one, on a driver that mixes them up.
+    #[error(
+        "both bodies of node `{conditional}` would have child graphs, which CUDA drivers of versions 12.8 and 12.9 mix up; add the nodes of one of these graphs to \
+         the body itself, or use a newer driver"
+    )]
+    ChildrenInBothBodies {
+        /// The conditional node, by name.
+        conditional: Box<str>,
+    },
+    /// A graph with a conditional node, or with a condition that waits for one, was to be copied.
+    #[error(
+        "a graph with conditions cannot be {what}: the driver refuses it; build it a second time, or build it where it is to be (a body can hold conditional nodes, and \
+         so can a graph that is embedded already)"
+    )]
+    HasConditions {
+        /// What was asked, as in `cloned`.
+        what: &'static str,
+    },
+    /// A second executable was to be made of a graph that can have one at a time.
+    #[error(
+        "a graph with conditional nodes has one executable at a time, and there is one; drop it first (Graph::into_exec makes it in place of the graph)"
+    )]
+    OneExecutable,
+    /// The driver is too old for something in a graph.
+    #[error("{what} needs a CUDA driver of version {needs} or newer; this one is {found}")]
+    TooOld {
+        /// What was asked.
+        what: &'static str,
+        /// The version that has it.
+        needs: cuda_sys::Version,
+        /// The version of the driver that runs.
+        found: cuda_sys::Version,
+    },
+    /// A switch was asked for with a number of branches that the driver does not take.
+    #[error("a switch has 1 to {} branches, not {branches}", Self::MOST_BRANCHES)]
+    Branches {
+        /// What was asked.
+        branches: usize,
+    },
     /// A file was to be written at a path that no system call takes.
     #[error("the path {path:?} has a NUL byte in it")]
     PathWithNul {
@@ -269,6 +369,8 @@ impl fmt::Display for Undo<'_> {
 impl Error {
     /// The first version that can move graphs into nodes.
     pub(crate) const MOVES: cuda_sys::Version = cuda_sys::Version::new(12, 9);
+    /// The most branches of a switch.
+    pub(crate) const MOST_BRANCHES: usize = 1000;
 }
 
 /// Why the driver could not make an executable of a graph.
@@ -300,6 +402,28 @@ fn reason(result: CUgraphInstantiateResult) -> &'static str {
             "a condition was made for which there is no conditional node"
         }
         _ => "the driver gives no closer reason",
+    }
+}
+
+struct Default(Option<u32>);
+
+impl fmt::Display for Default {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(value) => write!(formatter, "default {value}"),
+            None => formatter.write_str("without default"),
+        }
+    }
+}
+
+struct Setters<'a>(&'a [String]);
+
+impl fmt::Display for Setters<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            [] => Ok(()),
+            setters => write!(formatter, ", though set by {}", setters.join(", ")),
+        }
     }
 }
 

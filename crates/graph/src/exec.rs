@@ -1,6 +1,7 @@
 //! Executable graphs: launched on streams, owners of all they use.
 
 use core::fmt;
+use std::sync::Arc;
 
 use cuda_handles::capture::Enqueue;
 use cuda_handles::{AsStream, Context, Error as HandleError, Event, GraphExecHandle, Stream, UserObject};
@@ -29,6 +30,8 @@ pub struct GraphExec {
     /// Those that each launch records.
     events: Vec<Event>,
     options: InstantiateOptions,
+    /// Lives as long as the executable, where its graph can have no other. After the handle.
+    _single: Option<Arc<()>>,
 }
 
 impl GraphExec {
@@ -39,8 +42,9 @@ impl GraphExec {
         homes: Vec<Stream>,
         events: Vec<Event>,
         options: InstantiateOptions,
+        single: Option<Arc<()>>,
     ) -> Self {
-        Self { handle, _owners: owners, graph, homes, events, options }
+        Self { handle, _owners: owners, graph, homes, events, options, _single: single }
     }
 
     /// Enqueues a run of the whole graph on `stream`, behind all that was enqueued there. One driver call.

@@ -230,6 +230,21 @@ impl<'g> Frontier<'g> {
         Ok(self)
     }
 
+    /// The frontier of nodes that come before nodes of the graph, and after none.
+    pub(crate) fn before_ids(graph: &'g Graph, nodes: Vec<(NodeId, EdgeKind)>) -> Self {
+        let before = Some(nodes).filter(|nodes| !nodes.is_empty());
+        let before = before.map(|nodes| Box::new(Before { nodes, cut: None }));
+        Frontier { graph, after: SmallVec::new(), full: true, before }
+    }
+
+    /// The frontier of nodes that also wait for one of the graph.
+    pub(crate) fn and_id(mut self, id: NodeId) -> Self {
+        if !self.after.iter().any(|(known, _)| *known == id) {
+            self.after.push((id, EdgeKind::Full));
+        }
+        self
+    }
+
     fn wait_for(&mut self, seen: &mut Seen, node: &Node, kind: EdgeKind) -> Result<()> {
         let kind = kind.plain();
         self.graph.usable_end(node, kind)?;
@@ -262,6 +277,7 @@ impl<'g> Frontier<'g> {
         // As arguments, `detail` and `owners` are dropped after the lock on every way out.
         let kind = detail.kind();
         let mut locked = self.graph.enter()?;
+        locked.ensure_may_hold(self.graph.place(), &detail)?;
         let raw = self.add_raw(&mut locked, kind, params)?;
         if let Err(error) = finish(&locked, raw).and_then(|()| self.join(&locked, raw)) {
             if locked.undo(raw) {
@@ -293,6 +309,7 @@ impl<'g> Frontier<'g> {
             }
         }
         locked.reserve(self.graph.place());
+        locked.retain_if_adopted()?;
         match &self.before {
             None => self.call_add(locked, kind, &after, params),
             Some(before) => {

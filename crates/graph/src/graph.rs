@@ -10,7 +10,7 @@ use cuda_handles::{Context, Error as HandleError, GraphHandle, Owner};
 use cuda_sys::{CUgraph, CUgraphNode, CUresult, Call, Driver};
 
 use crate::error::{Error, Result};
-use crate::table::{Place, Table};
+use crate::table::{Leaving, Place, Table};
 
 /// A CUDA graph: work with an order, to be drawn once and run many times.
 ///
@@ -33,6 +33,12 @@ pub(crate) struct Root {
     table: Mutex<Table>,
     /// Which hierarchy it is; never given twice.
     number: u64,
+}
+
+impl Root {
+    pub(crate) fn handle(&self) -> &GraphHandle {
+        &self.handle
+    }
 }
 
 /// Graphs of a context.
@@ -83,6 +89,11 @@ impl Graph {
         Some(Self { root, place: Place::ROOT })
     }
 
+    /// Whether the graph is where it was.
+    pub(crate) fn is_there(&self) -> bool {
+        self.look().is_ok_and(|locked| locked.about(self.place).is_some())
+    }
+
     pub(crate) fn from_root(root: Arc<Root>, place: Place) -> Self {
         Self { root, place }
     }
@@ -121,7 +132,8 @@ impl Graph {
     ///
     /// For what the nodes reach in ways that the library cannot see, such as addresses inside structs. See also
     /// [`Node::keep`](crate::Node::keep). A graph that is gone, because it was moved or the node that it was embedded in was removed, keeps
-    /// nothing, and neither does a forked child, which can use no graph.
+    /// nothing, and neither does a forked child, which can use no graph. One that was [adopted](Self::from_raw) keeps it while a handle of it lives, and
+    /// by itself from the first node on that is added here.
     pub fn keep(&self, owner: impl Into<Owner>) {
         // Declared before the lock, so that what is not kept is dropped after it.
         let owner = owner.into();
@@ -179,7 +191,8 @@ impl Graph {
     fn lock(&self) -> Locked<'_> {
         // What runs under the lock does not panic; a table that saw one anyway is consistent between calls.
         let table = self.root.table.lock().unwrap_or_else(PoisonError::into_inner);
-        Locked { root: &self.root, place: self.place, raw: self.root.handle.as_raw(), table }
+        let raw = self.root.handle.as_raw();
+        Locked { root: &self.root, place: self.place, raw, table, _after: None }
     }
 }
 
@@ -211,11 +224,13 @@ impl fmt::Debug for Graph {
 
 /// A graph whose lock is held: the table of its hierarchy, and the driver's graph.
 pub(crate) struct Locked<'g> {
-    root: &'g Root,
+    root: &'g Arc<Root>,
     place: Place,
     /// Of the place.
     raw: CUgraph,
     table: MutexGuard<'g, Table>,
+    /// Below the guard, so that it is dropped after the lock is given back.
+    _after: Option<Box<Leaving>>,
 }
 
 impl Deref for Locked<'_> {
@@ -266,6 +281,10 @@ impl Locked<'_> {
             true => Ok(self.root.handle.as_raw()),
             false => self.embedded(place).map(|graph| graph.raw.0).ok_or(Error::GraphRemoved),
         }
+    }
+
+    pub(crate) fn hierarchy(&self) -> &Arc<Root> {
+        self.root
     }
 
     /// The number of the hierarchy.
@@ -325,6 +344,7 @@ impl Locked<'_> {
 impl Drop for Locked<'_> {
     fn drop(&mut self) {
         self.table.log_touched();
+        self._after = self.table.leaving.take();
     }
 }
 
@@ -334,6 +354,15 @@ pub(crate) struct Two<'g> {
     second: Option<Locked<'g>>,
     /// Of the second graph.
     place: Place,
+    /// Below the locks, so that it is dropped after both are given back.
+    _after: [Option<Box<Leaving>>; 2],
+}
+
+impl Drop for Two<'_> {
+    fn drop(&mut self) {
+        let second = self.second.as_mut().and_then(|locked| locked.leaving.take());
+        self._after = [self.first.leaving.take(), second];
+    }
 }
 
 /// Takes the locks of two graphs, in the order of their addresses, so that no two threads wait for each other. Nobody holds two locks but by this.
@@ -342,7 +371,7 @@ pub(crate) fn enter_two<'g>(first: &'g Graph, second: &'g Graph) -> Result<Two<'
     if first.is_beside(second) {
         let locked = first.enter()?;
         locked.graph_at(place)?;
-        return Ok(Two { first: locked, second: None, place });
+        return Ok(Two { first: locked, second: None, place, _after: [None, None] });
     }
     let (locked, other);
     if Arc::as_ptr(&first.root) < Arc::as_ptr(&second.root) {
@@ -352,7 +381,7 @@ pub(crate) fn enter_two<'g>(first: &'g Graph, second: &'g Graph) -> Result<Two<'
         other = second.enter()?;
         locked = first.enter()?;
     }
-    Ok(Two { first: locked, second: Some(other), place })
+    Ok(Two { first: locked, second: Some(other), place, _after: [None, None] })
 }
 
 impl<'g> Two<'g> {

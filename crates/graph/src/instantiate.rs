@@ -105,7 +105,8 @@ impl InstantiateOptions {
 impl Graph {
     /// Makes an executable of the graph as it is now.
     ///
-    /// The executable gets its own share of all owners. Of the driver's objects for that, one user object, nothing stays on the graph.
+    /// The executable gets its own share of all owners. Of the driver's objects for that, one user object, nothing stays on the graph. A graph that was
+    /// [lent](Self::lend) or [adopted](Self::from_raw) is looked at first, for nodes that other code has added.
     ///
     /// Stands on `cuGraphInstantiateWithParams`, CUDA 12.0, and on user objects, CUDA 11.3.
     ///
@@ -117,6 +118,17 @@ impl Graph {
     #[doc(alias = "cuUserObjectCreate")]
     pub fn instantiate(&self) -> Result<GraphExec> {
         self.instantiate_with(InstantiateOptions::new())
+    }
+
+    /// Makes the executable of a graph that can have one only, as one with conditional nodes, and gives this handle of the graph up.
+    ///
+    /// Stands on what [`instantiate`](Self::instantiate) stands on.
+    ///
+    /// # Errors
+    /// As [`instantiate`](Self::instantiate).
+    #[doc(alias = "cuGraphInstantiate")]
+    pub fn into_exec(self) -> Result<GraphExec> {
+        self.instantiate()
     }
 
     /// Makes an executable of the graph as it is now, with options.
@@ -136,9 +148,12 @@ impl Graph {
         let context = self.context();
         let turn = options.upload.as_ref().map(|stream| self.upload_turn(stream)).transpose()?;
         let mut locked = self.enter()?;
+        locked.meet()?;
         if options.device_launch {
             locked.fit_for_device_launch(&options)?;
         }
+        locked.ensure_conditions_used()?;
+        let single = locked.single()?;
         let homes = unsettled_homes(&locked);
         let events = recorded_events(&locked);
         shared = Arc::new(locked.owners());
@@ -153,16 +168,29 @@ impl Graph {
         let raw = outcome?.map_err(|failure| locked.explain(&failure))?;
         // SAFETY: the driver has just made it, in this context, and nobody else knows it.
         let handle = unsafe { GraphExecHandle::from_raw_owned(context, raw) };
+        if let Some(single) = &single {
+            locked.executable = Arc::downgrade(single);
+        }
         drop(locked);
         drop(turn);
         released?;
-        Ok(GraphExec::new(handle, owners, self.clone(), homes, events, options))
+        Ok(GraphExec::new(handle, owners, self.clone(), homes, events, options, single))
     }
 
     /// The right to enqueue an upload.
     fn upload_turn<'s>(&self, stream: &'s Stream) -> Result<cuda_handles::capture::Enqueue<'s>> {
         self.context().ensure_same(stream.context(), "the stream of an upload")?;
         uncaptured(stream, "uploading an executable graph")
+    }
+}
+
+impl Locked<'_> {
+    /// What stands for the executable to be, if the graph can have one only; an error if there is one.
+    fn single(&self) -> Result<Option<Arc<()>>> {
+        if self.conditions.is_empty() {
+            return Ok(None);
+        }
+        if self.executable.strong_count() > 0 { Err(Error::OneExecutable) } else { Ok(Some(Arc::default())) }
     }
 }
 

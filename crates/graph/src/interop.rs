@@ -5,12 +5,12 @@ use std::sync::Arc;
 use cuda_handles::{Context, GraphHandle, Owner};
 use cuda_sys::{CUgraph, CUgraphNode};
 
-use crate::error::Result;
-use crate::graph::Graph;
+use crate::error::{Error, Result};
+use crate::graph::{Graph, Locked};
 use crate::lent::Lent;
 use crate::node::Node;
-use crate::shared::{known, share, share_embedded};
-use crate::table::Table;
+use crate::shared::{known, share};
+use crate::table::{Place, Table};
 
 impl Graph {
     /// The driver's own graph, for calls that only read it.
@@ -29,15 +29,22 @@ impl Graph {
     /// From now on the graph also retains everything that its nodes use, by one user object of the driver. So what other code makes of it
     /// keeps that, and runs when every handle here is gone. Since nobody knows what was made of it when, **what a node uses stays alive from
     /// now on as long as the graph or anything made of it does**, also once the node is removed or has other parameters. Of a graph that is
-    /// embedded in this one, other code makes clones only after that graph was lent by itself.
+    /// embedded in this one, other code makes clones only after that graph was lent by itself. (Drivers embed no clone of a graph that is
+    /// itself embedded in a node.)
     ///
     /// What other code has to see to:
     /// - Its calls on the graph do not overlap with others on it or on one that it is embedded in, this library's among them.
-    /// - It destroys neither the graph nor nodes that were added through this library. What its own nodes use lives as long as any executable made
-    ///   of the graph, by this library too. Such nodes are found by [`nodes`](Self::nodes) and all other queries; after it has removed some, or
-    ///   added edges, [`refresh`](Self::refresh) looks anew, before the graph is used here again.
-    /// - What it makes of the graph runs in the order of the streams on which the memory was allocated, which an executable of this library
-    ///   waits for by itself.
+    /// - It neither destroys the graph nor moves it into a node, and it destroys no nodes that were added through this library. What its own nodes use
+    ///   lives as long as any executable made of the graph, by this library too.
+    ///
+    /// Nodes that it added are found by [`nodes`](Self::nodes) and all other queries. After it has removed nodes, added edges, or put other graphs into
+    /// nodes, [`refresh`](Self::refresh) looks anew, before the graph is used here again. Until then handles of the removed nodes stand for nodes that
+    /// are not there, of which a driver may make anything. A driver gives the address of a removed node to a new one: if that one is added through this
+    /// library, the removed one is recognised as such at once; if other code adds it, by the refresh, provided that it is of another type. **One of the same
+    /// type cannot be told from the removed one**, so that handles and names of the old node become those of the new one: refresh between the two.
+    ///
+    /// What other code makes of it runs in the order of the streams on which the memory was allocated, which an executable of this library
+    /// waits for by itself.
     ///
     /// Lending again gives the same value. Stands on `cuUserObjectCreate` and `cuGraphRetainUserObject`, CUDA 11.3.
     ///
@@ -45,52 +52,45 @@ impl Graph {
     /// What the driver answers; the graph is not lent then.
     #[doc(alias = "cuGraphRetainUserObject")]
     pub fn lend(&self) -> Result<CUgraph> {
-        // Declared before the lock, so that nothing is dropped under it.
-        let lent;
         let mut locked = self.enter()?;
-        let raw = locked.raw();
-        if locked.about(self.place()).is_some_and(|about| about.lent.is_some()) {
-            return Ok(raw);
-        }
-        let handle = match self.place().is_root() {
-            true => self.handle().clone(),
-            // SAFETY: the embedded graph lives as long as the lock is held, and the handle is not kept.
-            false => unsafe { GraphHandle::from_raw(self.context(), raw) }?,
-        };
-        lent = Arc::new(Lent::new(self.context(), &handle, locked.owners_within(self.place()))?);
-        locked.lend(self.place(), Arc::clone(&lent));
-        drop(locked);
-        if !self.place().is_root() {
-            share_embedded(raw, self);
-        }
-        Ok(raw)
+        locked.retain(self.place())?;
+        Ok(locked.raw())
     }
 
-    /// The graph behind a raw value: the one that this library knows, if it made, adopted or lent it, or else one that does not own it.
+    /// The graph behind a raw value: the one that this library knows, if it made, adopted or lent it or has it in a node, or else one that does not
+    /// own it.
     ///
     /// Of a graph that is not known each node becomes a [`Node`] of its type, as far as the driver tells what it does, and else of the kind
     /// [`Other`](crate::NodeKind::Other). What the nodes use is not kept, except for kernels and events that this library has; see
     /// [`from_raw_with`](Self::from_raw_with).
     ///
+    /// The first time that a node is added through this library, or given other parameters or more to [keep](Node::keep), the graph is
+    /// [lent](Self::lend): from then on it retains what such nodes use itself, also when no handle is left, and lets go of nothing of that before its end.
+    /// That takes two driver calls more.
+    ///
+    /// A driver does not tell whether a graph is embedded in a node. If it is, and the graph that it lies in is known here with that node, then the result
+    /// is the [embedded](crate::ChildGraphNode::embedded) one. So the outer graph comes first; if it is known already, a
+    /// [`refresh`](Self::refresh) shows it the node. Otherwise the result passes for a graph of its own: [`parent`](Self::parent) says `None`, what drivers
+    /// refuse for embedded graphs is left to them to refuse, and the graph that it lies in is an error ([`Error::AdoptedAlone`]) until every handle of this
+    /// one, of its nodes and of its executables is gone.
+    ///
     /// # Safety
-    /// - `raw` is a graph whose work is of `context`, and not a body of a conditional node. If it is embedded in a node of a graph that this library
-    ///   knows, it was lent by itself; and no graph embedded in it is known here already.
+    /// - `raw` is a graph whose work is of `context`, and not a body of a conditional node.
     /// - It is destroyed only after every handle of it, of its nodes and of the graphs embedded in it is gone. What its nodes use lives as long
     ///   as they do, and as any executable or clone made of it.
-    /// - What is added to it through this library is kept while a handle of it lives, or from a [`lend`](Self::lend) on: without that neither the graph nor
-    ///   what is made of it runs once the last handle is gone.
     /// - Other code's calls on it do not overlap with this library's, and it removes no nodes that were seen here without a
-    ///   [`refresh`](Self::refresh) before the next use.
+    ///   [`refresh`](Self::refresh) before the next use; see [`lend`](Self::lend). If it lies in a graph that is not known here, that goes for calls on all
+    ///   graphs in there.
     ///
     /// # Errors
-    /// The graph is known and of another context, or what the driver answers.
+    /// The graph is known and of another context; a graph that lies in it was adopted before ([`Error::AdoptedAlone`]); or what the driver answers.
     pub unsafe fn from_raw(context: &Context, raw: CUgraph) -> Result<Self> {
         // SAFETY: as the caller promises.
         unsafe { Self::adopted(context, raw, None) }
     }
 
     /// The same as [`from_raw`](Self::from_raw), with an owner of the graph and of what its nodes use: it is kept as long as any handle of the graph,
-    /// and by every executable and clone.
+    /// and by every executable and clone that this library makes. The graph itself does not retain it, lent or not: it may own the graph.
     ///
     /// # Safety
     /// As for [`from_raw`](Self::from_raw), while `keep` is kept.
@@ -109,10 +109,16 @@ impl Graph {
     /// - What its nodes use lives as long as they do, and as any executable or clone made of it.
     ///
     /// # Errors
-    /// What the driver answers; the graph is not taken over then.
+    /// There are handles of the graph here ([`Error::KnownAlready`]); a graph that lies in it was adopted before ([`Error::AdoptedAlone`]); or what the
+    /// driver answers. The graph is not taken over then.
     #[doc(alias = "cuGraphDestroy")]
     pub unsafe fn from_raw_owned(context: &Context, raw: CUgraph) -> Result<Self> {
         context.ensure_usable()?;
+        // SAFETY: as the caller promises.
+        let there = unsafe { GraphHandle::from_raw(context, raw) }?;
+        if there.is_owned() || known(&there).is_some() {
+            return Err(Error::KnownAlready { raw: raw.addr() });
+        }
         // SAFETY: as the caller promises.
         let handle = unsafe { GraphHandle::from_raw_owned(context, raw) };
         let graph = Self::of(handle, Table::default());
@@ -124,19 +130,15 @@ impl Graph {
     }
 
     /// Looks at what other code has changed in a graph that was [lent](Self::lend) or [adopted](Self::from_raw): its nodes are seen here, and those
-    /// that it removed are removed here, too. Embedded graphs are looked at as well.
+    /// that it removed are removed here, too. Embedded graphs are looked at as well. If that fails, all is as it was.
     ///
-    /// Stands on `cuGraphGetNodes` and `cuGraphGetEdges`, CUDA 10.0.
+    /// Stands on `cuGraphGetNodes`, `cuGraphGetEdges`, and `cuGraphNodeGetType` for each node, CUDA 10.0.
     ///
     /// # Errors
-    /// What the driver answers.
+    /// A graph that lies in this one was adopted before ([`Error::AdoptedAlone`]); or what the driver answers.
     #[doc(alias = "cuGraphGetNodes")]
     pub fn refresh(&self) -> Result<()> {
-        // Declared before the lock, so that nothing is dropped under it.
-        let mut vanished = Default::default();
-        let mut locked = self.enter()?;
-        locked.take_vanished(self.place(), &mut vanished)?;
-        locked.adopt(self.place())
+        self.enter()?.renew(self.place())
     }
 
     /// # Safety
@@ -147,21 +149,52 @@ impl Graph {
         let handle = unsafe { GraphHandle::from_raw(context, raw) }?;
         if let Some(known) = known(&handle) {
             context.ensure_same(known.context(), "the graph")?;
-            keep.into_iter().for_each(|owner| known.keep(owner));
+            known.keep_given(keep);
             return Ok(known);
         }
-        let owned = handle.is_owned();
-        let mut graph = Self::of(handle, Table::default());
-        if !owned {
-            graph = share(raw, graph);
-        }
-        keep.into_iter().for_each(|owner| graph.keep(owner));
+        let graph = match handle.is_owned() {
+            true => Self::of(handle, Table::default()),
+            false => share(raw, Self::of(handle, Table::adopted())),
+        };
+        graph.keep_given(keep);
         graph.adopt()?;
         Ok(graph)
     }
 
+    fn keep_given(&self, owner: Option<Owner>) {
+        if let Some(owner) = owner
+            && let Ok(mut locked) = self.look()
+        {
+            locked.keep_given(owner);
+        }
+    }
+
     fn adopt(&self) -> Result<()> {
         self.enter()?.adopt(self.place())
+    }
+}
+
+impl Locked<'_> {
+    /// Lets a graph of the hierarchy retain what its nodes use, unless it does so already.
+    fn retain(&mut self, place: Place) -> Result<()> {
+        if self.about(place).is_some_and(|about| about.lent.is_some()) {
+            return Ok(());
+        }
+        let raw = self.graph_at(place)?;
+        let handle = match place.is_root() {
+            true => self.hierarchy().handle().clone(),
+            // SAFETY: the embedded graph lives as long as the lock is held, and the handle is not kept.
+            false => unsafe { GraphHandle::from_raw(self.context(), raw) }?,
+        };
+        let lent = Lent::new(self.context(), &handle, self.owners_within(place))?;
+        self.lend(place, Arc::new(lent));
+        Ok(())
+    }
+
+    /// To be called before nodes get owners: a graph of other code may outlive the table that keeps these.
+    #[inline]
+    pub(crate) fn retain_if_adopted(&mut self) -> Result<()> {
+        if self.is_to_be_lent() { self.retain(Place::ROOT) } else { Ok(()) }
     }
 }
 

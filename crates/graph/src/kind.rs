@@ -18,6 +18,14 @@ pub enum NodeKind {
     Memset,
     /// Runs a graph of its own.
     ChildGraph,
+    /// Runs its body if a condition holds.
+    If,
+    /// Runs one of two bodies.
+    IfElse,
+    /// Runs its body as long as a condition holds.
+    While,
+    /// Runs one of many bodies.
+    Switch,
     /// Calls a function on the host.
     HostCallback,
     /// Records an event.
@@ -52,6 +60,27 @@ impl NodeKind {
             other => Self::Other(other),
         }
     }
+
+    /// The driver's type.
+    pub(crate) fn raw(self) -> CUgraphNodeType {
+        match self {
+            Self::Empty => CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY,
+            Self::Kernel => CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL,
+            Self::Memcpy => CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY,
+            Self::Memset => CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMSET,
+            Self::ChildGraph => CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH,
+            Self::If | Self::IfElse | Self::While | Self::Switch => {
+                CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL
+            }
+            Self::HostCallback => CUgraphNodeType::CU_GRAPH_NODE_TYPE_HOST,
+            Self::EventRecord => CUgraphNodeType::CU_GRAPH_NODE_TYPE_EVENT_RECORD,
+            Self::EventWait => CUgraphNodeType::CU_GRAPH_NODE_TYPE_WAIT_EVENT,
+            Self::Batch => CUgraphNodeType::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
+            Self::SemaphoreSignal => CUgraphNodeType::CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL,
+            Self::SemaphoreWait => CUgraphNodeType::CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT,
+            Self::Other(kind) => kind,
+        }
+    }
 }
 
 impl fmt::Display for NodeKind {
@@ -62,6 +91,10 @@ impl fmt::Display for NodeKind {
             Self::Memcpy => "memcpy",
             Self::Memset => "memset",
             Self::ChildGraph => "child graph",
+            Self::If => "if",
+            Self::IfElse => "if-else",
+            Self::While => "while",
+            Self::Switch => "switch",
             Self::HostCallback => "host callback",
             Self::EventRecord => "event record",
             Self::EventWait => "event wait",
@@ -69,6 +102,7 @@ impl fmt::Display for NodeKind {
             Self::SemaphoreSignal => "semaphore signal",
             Self::SemaphoreWait => "semaphore wait",
             Self::Other(kind) => match Self::of(*kind) {
+                Self::Other(CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL) => "foreign conditional",
                 Self::Other(_) => return write!(formatter, "type {}", kind.0),
                 known => return write!(formatter, "foreign {known}"),
             },

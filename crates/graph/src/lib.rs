@@ -1,9 +1,12 @@
 #![doc = include_str!("../README.md")]
 
 mod adopt;
+mod body;
 mod callback;
 mod clone;
+mod condition;
 mod copy;
+mod deciding;
 mod detail;
 mod edge;
 mod error;
@@ -20,12 +23,14 @@ mod node;
 mod order;
 mod picture;
 mod read;
+mod setter;
 mod shared;
 mod summary;
 mod table;
 mod topology;
 
 pub use callback::{CallbackPanic, set_panic_hook};
+pub use condition::Condition;
 pub use edge::EdgeKind;
 pub use error::{Error, HalfDone, InstantiateError, Result};
 pub use exec::GraphExec;
@@ -35,8 +40,9 @@ pub use instantiate::InstantiateOptions;
 pub use kind::NodeKind;
 pub use node::{
     AccessPolicyWindow, BatchNode, CacheUse, ChildGraphNode, ClusterScheduling, EmptyNode, EventRecordNode,
-    EventWaitNode, HostCallbackNode, HostFunction, KernelNode, MemcpyNode, MemsetNode, Node, NodeAttribute,
-    NodeAttributeKind, RawCopy, RawFill, RawMemory, SemaphoreSignalNode, SemaphoreWaitNode,
+    EventWaitNode, HostCallbackNode, HostFunction, IfElseNode, IfNode, KernelNode, MemcpyNode, MemsetNode,
+    Node, NodeAttribute, NodeAttributeKind, RawCopy, RawFill, RawMemory, SemaphoreSignalNode,
+    SemaphoreWaitNode, SwitchNode, WhileNode,
 };
 pub use picture::DebugDotFlags;
 pub use topology::Edge;

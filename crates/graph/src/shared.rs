@@ -1,49 +1,119 @@
 //! Which graph a raw value that comes back from other code stands for.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
 use cuda_handles::GraphHandle;
 use cuda_sys::CUgraph;
 
-use crate::graph::{Graph, Root};
-use crate::table::Place;
+use crate::graph::{Graph, Locked, Root};
+use crate::table::{Place, Table};
 
-/// The graphs that other code may give back by a raw value that no handle owns: those adopted, and embedded ones that were lent.
-static SHARED: Mutex<Option<HashMap<usize, Shared>>> = Mutex::new(None);
+/// The graphs that this library knows and that no handle owns: those adopted, and all embedded ones.
+static SHARED: LazyLock<Mutex<Shared>> = LazyLock::new(Mutex::default);
 
+#[derive(Default)]
 struct Shared {
+    by_raw: HashMap<usize, Entry>,
+    /// With this many entries it is time to look for those that are over.
+    full: usize,
+}
+
+struct Entry {
     root: Weak<Root>,
     place: Place,
+    /// Of an embedded graph: it is in its node as long as this lives.
+    there: Option<Weak<()>>,
 }
 
-impl Shared {
-    fn of(graph: &Graph) -> Self {
-        Self { root: Arc::downgrade(graph.hierarchy()), place: graph.place() }
+impl Entry {
+    fn is_of(&self, graph: &Graph) -> bool {
+        core::ptr::eq(self.root.as_ptr(), Arc::as_ptr(graph.hierarchy())) && self.place == graph.place()
     }
 
-    fn graph(&self) -> Option<Graph> {
-        Some(Graph::from_root(self.root.upgrade()?, self.place))
+    fn is_over(&self) -> bool {
+        self.root.strong_count() == 0 || self.there.as_ref().is_some_and(|there| there.strong_count() == 0)
     }
 }
 
-fn shared() -> Guard {
-    Guard(SHARED.lock().unwrap_or_else(PoisonError::into_inner))
+/// The shared graphs, under their lock. It is the last to be taken: under it no other is, and nothing is dropped that may take one. So a graph that
+/// is found comes out of it.
+struct Open(MutexGuard<'static, Shared>);
+
+/// Takes the lock of the shared graphs.
+fn open() -> Open {
+    Open(SHARED.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// The shared graphs, under their lock, in which nothing is dropped and no other lock taken.
-struct Guard(MutexGuard<'static, Option<HashMap<usize, Shared>>>);
-
-impl Guard {
-    fn find(&self, raw: usize) -> Option<Graph> {
-        self.0.as_ref()?.get(&raw)?.graph()
+impl Open {
+    fn find(&self, raw: CUgraph) -> Option<Graph> {
+        let entry = self.0.by_raw.get(&raw.addr())?;
+        Some(Graph::from_root(entry.root.upgrade()?, entry.place))
     }
 
-    fn insert(&mut self, raw: usize, graph: Shared) {
-        let all = self.0.get_or_insert_default();
-        // Weak references to graphs that are gone: nothing is dropped with them.
-        all.retain(|_, shared| shared.root.strong_count() > 0);
-        all.insert(raw, graph);
+    fn insert(&mut self, raw: CUgraph, entry: Entry) {
+        const FEW: usize = 64;
+        let shared = &mut *self.0;
+        if shared.by_raw.len() >= shared.full {
+            // Weak references: nothing is dropped with them.
+            shared.by_raw.retain(|_, entry| !entry.is_over());
+            shared.full = FEW.max(2 * shared.by_raw.len());
+        }
+        shared.by_raw.insert(raw.addr(), entry);
+    }
+
+    /// Enters an adopted graph, unless there is one: then that is the result, if it is still there.
+    fn claim(&mut self, raw: CUgraph, graph: &Graph) -> Option<Graph> {
+        let known = self.find(raw);
+        if known.is_none() {
+            let root = Arc::downgrade(graph.hierarchy());
+            self.insert(raw, Entry { root, place: graph.place(), there: None });
+        }
+        known
+    }
+
+    fn give_up(&mut self, raw: CUgraph, graph: &Graph) {
+        if self.0.by_raw.get(&raw.addr()).is_some_and(|entry| entry.is_of(graph)) {
+            self.0.by_raw.remove(&raw.addr());
+        }
+    }
+
+    /// Whether a graph is known as one of its own that was adopted.
+    fn is_adopted(&self, raw: CUgraph) -> bool {
+        self.0.by_raw.get(&raw.addr()).is_some_and(|entry| entry.place.is_root() && !entry.is_over())
+    }
+
+    /// Enters graphs that are embedded in nodes.
+    fn enter(&mut self, root: &Arc<Root>, table: &Table, places: &[Place]) {
+        for &place in places {
+            if let Some(graph) = table.embedded(place) {
+                let entry = Entry { root: Arc::downgrade(root), place, there: Some(graph.there()) };
+                self.insert(graph.raw.0, entry);
+            }
+        }
+    }
+}
+
+impl Locked<'_> {
+    /// Lets graphs that are embedded in nodes be found by their raw values.
+    pub(crate) fn share(&self, places: &[Place]) {
+        if places.iter().any(|place| !place.is_root()) {
+            open().enter(self.hierarchy(), self, places);
+        }
+    }
+
+    /// The same for graphs that other code put into nodes, unless one of them was adopted by itself: that is the result then, and none is entered.
+    pub(crate) fn share_met(&self, places: &[Place]) -> Option<CUgraph> {
+        if places.is_empty() {
+            return None;
+        }
+        let mut shared = open();
+        let mut raws = places.iter().filter_map(|place| Some(self.embedded(*place)?.raw.0));
+        let alone = raws.find(|raw| shared.is_adopted(*raw));
+        if alone.is_none() {
+            shared.enter(self.hierarchy(), self, places);
+        }
+        alone
     }
 }
 
@@ -52,26 +122,24 @@ pub(crate) fn known(handle: &GraphHandle) -> Option<Graph> {
     if let Some(graph) = Graph::tied_to(handle) {
         return Some(graph);
     }
-    let found = shared().find(handle.as_raw().addr())?;
-    // An embedded graph may have gone, and its raw value been given to another.
-    let is_there = found.look().is_ok_and(|locked| locked.about(found.place()).is_some());
-    is_there.then_some(found)
-}
-
-/// Enters an adopted graph, unless another thread was faster: then that one's is the result.
-pub(crate) fn share(raw: CUgraph, graph: Graph) -> Graph {
-    let known = {
-        let mut shared = shared();
-        let known = shared.find(raw.addr()).filter(|known| known.place().is_root());
-        if known.is_none() {
-            shared.insert(raw.addr(), Shared::of(&graph));
+    loop {
+        let found = open().find(handle.as_raw())?;
+        if found.is_there() {
+            return Some(found);
         }
-        known
-    };
-    known.unwrap_or(graph)
+        // An embedded graph that has gone, and its raw value may have been given to another; or it was moved, and has another entry by now.
+        open().give_up(handle.as_raw(), &found);
+    }
 }
 
-/// Enters an embedded graph that was lent.
-pub(crate) fn share_embedded(raw: CUgraph, graph: &Graph) {
-    shared().insert(raw.addr(), Shared::of(graph));
+/// Enters an adopted graph, unless another thread was faster or the graph has come into a node of one that is known: then that one is the result.
+pub(crate) fn share(raw: CUgraph, graph: Graph) -> Graph {
+    loop {
+        let known = open().claim(raw, &graph);
+        match known {
+            None => return graph,
+            Some(known) if known.is_there() => return known,
+            Some(known) => open().give_up(raw, &known),
+        }
+    }
 }

@@ -12,6 +12,7 @@ impl Detail {
     pub(crate) fn summary(&self) -> String {
         match self {
             Self::Empty | Self::Child { .. } | Self::Other { .. } => String::new(),
+            Self::Conditional(conditional) => format!("by condition {}", conditional.condition),
             Self::Kernel { kernel, config } => format!("{}, {config}", kernel.name()),
             Self::Memcpy(layout) => Copy(layout).to_string(),
             Self::Memset(layout) => Fill(layout).to_string(),

@@ -1,12 +1,13 @@
 //! The table of a root graph: a row for each node of it and of the graphs embedded in it, with what the node uses.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use cuda_handles::{Allocation, Owner};
 use cuda_sys::{CUgraph, CUgraphNode};
 use smallvec::SmallVec;
 
+use crate::condition::Conditions;
 use crate::detail::Detail;
 use crate::edge::EdgeKind;
 use crate::lent::Lent;
@@ -49,6 +50,9 @@ impl Place {
     /// The root graph itself.
     pub(crate) const ROOT: Self = Self { index: 0, number: 0 };
 
+    /// In the row of a child graph node of whose graph nothing is known yet; no place of a graph.
+    pub(crate) const UNREAD: Self = Self { index: u32::MAX, number: 0 };
+
     pub(crate) fn is_root(self) -> bool {
         self.index == 0
     }
@@ -61,9 +65,13 @@ pub(crate) struct Embedded {
     number: u64,
     /// The node that it is embedded in.
     pub(crate) node: NodeId,
+    /// Whether it is a body of a conditional.
+    pub(crate) is_body: bool,
     /// Its rows.
     nodes: HashSet<Index>,
     pub(crate) about: About,
+    /// Goes with the entry, for who knows of the graph elsewhere.
+    there: Arc<()>,
 }
 
 /// What there is to know of any graph of a hierarchy.
@@ -82,6 +90,11 @@ pub(crate) struct About {
 pub(crate) struct NodeId {
     pub(crate) index: Index,
     pub(crate) number: u64,
+}
+
+impl NodeId {
+    /// Of no node.
+    pub(crate) const NONE: Self = Self { index: Index::MAX, number: u64::MAX };
 }
 
 #[derive(Debug)]
@@ -108,6 +121,13 @@ pub(crate) struct Entering {
 /// Rows taken out of a table.
 pub(crate) type Taken = SmallVec<[Row; 1]>;
 
+/// What nodes that other code removed have kept, until the lock is given back.
+#[derive(Debug, Default)]
+pub(crate) struct Leaving {
+    rows: Vec<Row>,
+    owners: Vec<Owner>,
+}
+
 /// Rows in use have a `Some`; the others are listed as free.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
@@ -130,8 +150,19 @@ pub(crate) struct Table {
     about: About,
     /// What nodes keep besides what they use, whatever parameters they get.
     kept: HashMap<Index, Vec<Owner>>,
+    /// The conditions whose handles kernels have, by number.
+    pub(crate) handles: HashMap<Index, SmallVec<[u64; 1]>>,
+    pub(crate) conditions: Conditions,
+    /// Of the executable, where only one may live.
+    pub(crate) executable: Weak<()>,
     /// Whether a graph of the hierarchy was lent.
     lending: bool,
+    /// Whether the root graph is other code's.
+    adopted: bool,
+    /// Given with the root graph. They may own it, so it must not retain them.
+    given: Vec<Owner>,
+    /// To be dropped once the lock is given back.
+    pub(crate) leaving: Option<Box<Leaving>>,
     /// Rows that may have got other owners since the lock was taken; only where a graph was lent.
     touched: Vec<Index>,
     /// Whether the root graph was moved into a node of another hierarchy, with everything that was here.
@@ -139,6 +170,11 @@ pub(crate) struct Table {
 }
 
 impl Table {
+    /// That of a graph of other code.
+    pub(crate) fn adopted() -> Self {
+        Self { adopted: true, ..Self::default() }
+    }
+
     /// Makes room for one row in a graph, so that [`insert`](Self::insert) cannot fail.
     #[inline]
     pub(crate) fn reserve(&mut self, within: Place) {
@@ -168,6 +204,9 @@ impl Table {
         detail: Detail,
         owners: Owners,
     ) -> NodeId {
+        if self.lending {
+            self.lose_stale(raw);
+        }
         let (raw, number) = (RawNode(raw), self.next);
         self.next += 1;
         self.newest += 1;
@@ -199,18 +238,66 @@ impl Table {
         NodeId { index, number }
     }
 
+    /// Takes out the row of a node that other code removed without a word: the driver has given its address to a new one.
+    #[cold]
+    pub(crate) fn lose_stale(&mut self, raw: CUgraphNode) {
+        if let Some(id) = self.find(raw).and_then(|index| self.id(index)) {
+            self.lose(id);
+        }
+    }
+
+    /// Takes out the row of a node that other code removed. What it kept goes with the lock.
+    pub(crate) fn lose(&mut self, id: NodeId) {
+        let taken = self.take(id);
+        self.leaving.get_or_insert_default().rows.extend(taken);
+    }
+
+    /// Takes out the graph embedded in a node, in place of which other code put another. What it kept goes with the lock.
+    pub(crate) fn lose_inside(&mut self, place: Place) {
+        let (taken, kept) = self.take_inside(place);
+        let leaving = self.leaving.get_or_insert_default();
+        leaving.rows.extend(taken);
+        leaving.owners.extend(kept);
+    }
+
     /// A place for the graph embedded in a node.
     pub(crate) fn embed(&mut self, raw: CUgraph, node: NodeId) -> Place {
         self.latest += 1;
         let number = self.latest;
         let about = About::default();
-        let graph = Some(Embedded { raw: RawGraph(raw), number, node, nodes: HashSet::new(), about });
+        let (nodes, there) = (HashSet::new(), Arc::new(()));
+        let graph = Some(Embedded { raw: RawGraph(raw), number, node, is_body: false, nodes, about, there });
         let index = self.free_embedded.pop().unwrap_or_else(|| {
             self.embedded.push(None);
             (self.embedded.len() - 1) as u32
         });
         self.embedded[index as usize] = graph;
         Place { index: index + 1, number }
+    }
+
+    /// A place for a body of a conditional node that has its row.
+    pub(crate) fn embed_body(&mut self, raw: CUgraph, node: NodeId) -> Place {
+        let place = self.embed(raw, node);
+        if let Some(graph) = self.embedded_mut(place) {
+            graph.is_body = true;
+        }
+        place
+    }
+
+    /// The conditional node in whose body a graph lies, be it in a graph embedded there.
+    pub(crate) fn body_around(&self, place: Place) -> Option<NodeId> {
+        let graphs = self.outwards(place).filter_map(|place| self.embedded(place));
+        graphs.into_iter().find(|graph| graph.is_body).map(|graph| graph.node)
+    }
+
+    /// Says which node an embedded graph is in.
+    pub(crate) fn put_in(&mut self, place: Place, node: NodeId) {
+        if let Some(graph) = self.embedded_mut(place) {
+            graph.node = node;
+        }
+        if let Some(row) = self.row_mut(node) {
+            row.detail.set_embedded(place);
+        }
     }
 
     /// An embedded graph; `None` for the root, and once the node that it was embedded in is gone.
@@ -236,9 +323,12 @@ impl Table {
             }
             self.free.push(index);
             row.owners.extend(self.kept.remove(&index).into_iter().flatten());
-            if let Some(graph) = row.detail.embedded().and_then(|place| self.take_embedded(place)) {
-                row.owners.extend(graph.about.into_owners());
-                waiting.extend(graph.nodes);
+            self.handles.remove(&index);
+            for &place in row.detail.inside() {
+                if let Some(graph) = self.take_embedded(place) {
+                    row.owners.extend(graph.about.into_owners());
+                    waiting.extend(graph.nodes);
+                }
             }
             if let Some(graph) = self.embedded_mut(row.within) {
                 graph.nodes.remove(&index);
@@ -379,13 +469,30 @@ impl Table {
     /// All that a row keeps alive.
     fn owners_of<'t>(&'t self, index: Index, row: &'t Row) -> impl Iterator<Item = Owner> + 't {
         let kept = self.kept_with(index).iter().chain(&row.owners).cloned();
-        let inner = row.detail.embedded().and_then(|place| self.embedded(place));
-        let inner = inner.into_iter().flat_map(|graph| graph.about.kept.iter().cloned());
+        let inner = row.detail.inside().iter().filter_map(|place| self.embedded(*place));
+        let inner = inner.flat_map(|graph| graph.about.kept.iter().cloned());
         kept.chain(row.detail.owner()).chain(inner)
+    }
+
+    /// Keeps an owner that was given with the root graph.
+    pub(crate) fn keep_given(&mut self, owner: Owner) {
+        self.given.push(owner);
+    }
+
+    /// What was given with the root graph.
+    pub(crate) fn given(&self) -> &[Owner] {
+        &self.given
     }
 
     /// A copy of everything that nodes and graph keep alive.
     pub(crate) fn owners(&self) -> Vec<Owner> {
+        let mut owners = self.owners_within(Place::ROOT);
+        owners.extend(self.given.iter().cloned());
+        owners
+    }
+
+    /// The same but for what was given with the graph.
+    fn owners_of_root(&self) -> Vec<Owner> {
         let rows = || self.rows.iter().flatten();
         let count = self.about.kept.len() + rows().map(|row| row.owners.len() + 1).sum::<usize>();
         let mut owners = Vec::with_capacity(count);
@@ -398,10 +505,11 @@ impl Table {
         owners
     }
 
-    /// A copy of everything that the nodes of a graph, those of the graphs embedded in it and the graph itself keep alive.
+    /// A copy of everything that the nodes of a graph, those of the graphs embedded in it and the graph itself keep alive, but for what was given with
+    /// the root graph.
     pub(crate) fn owners_within(&self, place: Place) -> Vec<Owner> {
         if place.is_root() {
-            return self.owners();
+            return self.owners_of_root();
         }
         let mut owners = self.about(place).map(|about| about.kept.clone()).unwrap_or_default();
         let mut waiting = vec![place];
@@ -409,7 +517,7 @@ impl Table {
             for &index in &graph.nodes {
                 if let Some(row) = self.at(index) {
                     owners.extend(self.owners_of(index, row));
-                    waiting.extend(row.detail.embedded());
+                    waiting.extend(row.detail.inside());
                 }
             }
         }
@@ -419,7 +527,8 @@ impl Table {
     /// Everything that nodes and graph use of pooled memory.
     pub(crate) fn allocations(&self) -> impl Iterator<Item = &Arc<Allocation>> {
         let graphs = self.embedded.iter().flatten().map(|graph| &graph.about).chain([&self.about]);
-        let kept = graphs.flat_map(|about| &about.kept).chain(self.kept.values().flatten());
+        let kept =
+            graphs.flat_map(|about| &about.kept).chain(self.kept.values().flatten()).chain(&self.given);
         let owners = self.rows.iter().flatten().flat_map(|row| &row.owners).chain(kept);
         owners.filter_map(|owner| match owner {
             Owner::Allocation(allocation) => Some(allocation),
@@ -435,19 +544,15 @@ impl Table {
         }
     }
 
-    /// The graphs in a node that are lent.
-    pub(crate) fn lent_within(&self, node: NodeId) -> Vec<(CUgraph, Place)> {
-        let mut lent = Vec::new();
-        let mut waiting: Vec<Place> =
-            self.row(node).and_then(|row| row.detail.embedded()).into_iter().collect();
-        while let Some(place) = waiting.pop() {
-            let Some(graph) = self.embedded(place) else { continue };
-            if graph.about.lent.is_some() {
-                lent.push((graph.raw.0, place));
-            }
-            waiting.extend(graph.nodes.iter().filter_map(|index| self.at(*index)?.detail.embedded()));
-        }
-        lent
+    /// Whether other code may change graphs of the hierarchy.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.lending || self.adopted
+    }
+
+    /// Whether the root graph is other code's and does not retain yet what nodes added here use.
+    #[inline]
+    pub(crate) fn is_to_be_lent(&self) -> bool {
+        self.adopted && self.about.lent.is_none()
     }
 
     /// Says all there is to know of a graph that is new.
@@ -497,6 +602,13 @@ impl Table {
     #[inline]
     pub(crate) fn is_gone(&self) -> bool {
         self.gone
+    }
+}
+
+impl Embedded {
+    /// Whether the graph is still in its node, for who has no lock.
+    pub(crate) fn there(&self) -> Weak<()> {
+        Arc::downgrade(&self.there)
     }
 }
 

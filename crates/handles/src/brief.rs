@@ -3,8 +3,9 @@
 use core::cell::UnsafeCell;
 use core::fmt;
 use core::ops::{Deref, DerefMut};
-use core::time::Duration;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::patience::patiently;
 
 /// A value behind such a lock. Who panics with it leaves it as it is.
 pub(crate) struct Brief<T> {
@@ -23,10 +24,13 @@ impl<T> Brief<T> {
     /// The value, once nobody else has it. Not twice on one thread.
     #[inline]
     pub(crate) fn lock(&self) -> Held<'_, T> {
-        if self.held.swap(true, Ordering::Acquire) {
-            patiently(|| (!self.held.swap(true, Ordering::Acquire)).then_some(()));
-        }
-        Held(self)
+        self.try_lock().unwrap_or_else(|| patiently(|| self.try_lock()))
+    }
+
+    /// The value, if nobody else has it.
+    #[inline]
+    pub(crate) fn try_lock(&self) -> Option<Held<'_, T>> {
+        (!self.held.swap(true, Ordering::Acquire)).then(|| Held(self))
     }
 }
 
@@ -66,23 +70,6 @@ impl<T> Drop for Held<'_, T> {
     #[inline]
     fn drop(&mut self) {
         self.0.held.store(false, Ordering::Release);
-    }
-}
-
-/// Tries until it works, without keeping a processor busy for long.
-#[cold]
-pub(crate) fn patiently<R>(mut attempt: impl FnMut() -> Option<R>) -> R {
-    let mut tries = 0_u32;
-    loop {
-        if let Some(result) = attempt() {
-            return result;
-        }
-        tries = tries.saturating_add(1);
-        if tries < 100 {
-            std::thread::yield_now();
-        } else {
-            std::thread::sleep(Duration::from_micros(50));
-        }
     }
 }
 

@@ -103,10 +103,13 @@ impl Stream {
     /// Begins to capture what is enqueued on this stream, by whomever and through whichever clone, and on streams that wait for events of
     /// the capture. It ends with [`ActiveCapture::end`]; dropping the result ends it and throws away what was captured.
     ///
+    /// It begins once nobody waits for the stream any more; waits that would begin meanwhile let it go first.
+    ///
     /// Stands on `cuStreamBeginCapture`, CUDA 10.1.
     ///
     /// # Errors
-    /// The stream is capturing already, or what the driver answers.
+    /// The stream is capturing already; or this is a host function and somebody uses the stream (`NOT_PERMITTED`), who may be waiting for that very
+    /// function; or what the driver answers.
     #[doc(alias = "cuStreamBeginCapture")]
     pub fn begin_capture(&self, mode: CaptureMode) -> Result<ActiveCapture> {
         let context = self.context();

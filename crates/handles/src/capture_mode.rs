@@ -18,8 +18,8 @@ pub struct Relaxed {
     _thread: PhantomData<*mut ()>,
 }
 
-/// Puts the calling thread into RELAXED mode. Where the driver does not allow even that (in a host function), nothing changes and the calls
-/// that follow give their own answers.
+/// Puts the calling thread into RELAXED mode, inside a host function too. Where the driver refuses that, nothing changes and the calls that follow
+/// give their own answers.
 ///
 /// Stands on `cuThreadExchangeStreamCaptureMode`, CUDA 10.1.
 #[doc(alias = "cuThreadExchangeStreamCaptureMode")]

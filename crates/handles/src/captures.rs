@@ -42,7 +42,7 @@ pub(crate) fn begin(
     call: impl FnOnce() -> Result<()>,
 ) -> Result<u64> {
     static NEXT: AtomicU64 = AtomicU64::new(1);
-    let _alone = stream.exclude();
+    let _entering = stream.insist(|| stream.try_enter())?;
     stream.refuse_capture("beginning another capture")?;
     let word = NEXT.fetch_add(1, Ordering::Relaxed);
     let mut open = open();
@@ -57,11 +57,14 @@ pub(crate) fn begin(
 
 /// Lets `call` make the stream wait for an event; an event of a capture draws the stream into it. What the driver would answer by
 /// invalidating a capture is refused.
+///
+/// `None` if others are using a stream that would be drawn in, perhaps for long: nothing has happened, and the caller tries again once it has let
+/// go of what it holds ([`RawStream::insist`]).
 pub(crate) fn wait(
     stream: &Arc<RawStream>,
     recorded: Recorded,
     call: impl FnOnce() -> Result<()>,
-) -> Result<()> {
+) -> Result<Option<()>> {
     let Recorded::Captured(word) = recorded else {
         let _turn = stream.enqueue();
         if stream.capture() != 0 && matches!(recorded, Recorded::Plain | Recorded::Foreign) {
@@ -74,22 +77,26 @@ pub(crate) fn wait(
         {
             stream.set_foreign();
         }
-        return Ok(());
+        return Ok(Some(()));
     };
     {
         let _turn = stream.enqueue();
         if stream.capture() == word {
-            return call();
+            return call().map(Some);
         }
     }
-    join(stream, word, call)
+    try_join(stream, word, call)
 }
 
-fn join(stream: &Arc<RawStream>, word: u64, call: impl FnOnce() -> Result<()>) -> Result<()> {
-    let _alone = stream.exclude();
+fn try_join(stream: &Arc<RawStream>, word: u64, call: impl FnOnce() -> Result<()>) -> Result<Option<()>> {
+    // Nobody need wait for the stream to hear this.
+    if size(word) == 0 {
+        return Err(Error::CapturedEvent);
+    }
+    let Some(_entering) = stream.try_enter() else { return Ok(None) };
     match stream.capture() {
         0 => {}
-        same if same == word => return call(),
+        same if same == word => return call().map(Some),
         _ => return Err(Error::Merge),
     }
     // Held over the call: the capture does not end in between.
@@ -99,7 +106,7 @@ fn join(stream: &Arc<RawStream>, word: u64, call: impl FnOnce() -> Result<()>) -
     call()?;
     capture.members.push(Arc::clone(stream));
     stream.set_capture(word);
-    Ok(())
+    Ok(Some(()))
 }
 
 /// Ends a capture: `call` ends it in the driver, and whatever that answers, the streams are in none of ours afterwards; if it also says that
@@ -110,7 +117,7 @@ pub(crate) fn end<R>(word: u64, call: impl FnOnce() -> (R, bool), over: impl FnO
         let index = open.iter().position(|capture| capture.word == word)?;
         open.swap_remove(index)
     };
-    let alone = RawStream::exclude_all(&capture.members);
+    let alone = RawStream::leave_all(&capture.members);
     let (result, still_capturing) = call();
     for member in &capture.members {
         if still_capturing {

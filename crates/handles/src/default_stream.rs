@@ -9,6 +9,7 @@ use crate::capture_mode;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::event::{Event, EventOptions};
+use crate::reaper;
 use crate::recorded::Recorded;
 use crate::stream::Stream;
 
@@ -64,13 +65,20 @@ impl DefaultStream {
 
     /// Waits until all work enqueued so far is done; on the legacy stream that of the context's blocking streams too.
     ///
-    /// Stands on `cuStreamSynchronize`, CUDA 2.0.
+    /// Stands on `cuStreamSynchronize`, CUDA 2.0; for the legacy stream on an event that is recorded there and waited for.
     ///
     /// # Errors
     /// The stream is capturing, or a blocking one that it would wait for is; or what the driver answers.
     #[doc(alias = "cuStreamSynchronize")]
     pub fn synchronize_blocking(&self) -> Result<()> {
-        self.call("waiting for a default stream", Call::cuStreamSynchronize, || {
+        const WHAT: &str = "waiting for a default stream";
+        if self.kind == Kind::Legacy {
+            // Not in one call: no blocking stream could begin a capture as long as it lasts.
+            let event = passing_event(&self.context)?;
+            self.record_as(WHAT, &event)?;
+            return event.synchronize_blocking();
+        }
+        self.call(WHAT, Call::cuStreamSynchronize, || {
             // SAFETY: the context is current, in which the stream always is.
             unsafe { self.context.driver().cuStreamSynchronize(self.as_raw()) }
         })
@@ -106,11 +114,15 @@ impl DefaultStream {
     /// The event is of another context; as [`synchronize_blocking`](Self::synchronize_blocking).
     #[doc(alias = "cuEventRecord")]
     pub fn record(&self, event: &Event) -> Result<()> {
+        self.record_as("recording an event in a default stream", event)
+    }
+
+    fn record_as(&self, what: &'static str, event: &Event) -> Result<()> {
         // First: in a forked child the event may be locked for ever.
         self.context.ensure_usable()?;
         self.context.ensure_same(event.context(), "the event")?;
-        let mut recorded = event.recorded();
-        self.call("recording an event in a default stream", Call::cuEventRecord, || {
+        let mut recorded = event.recorded()?;
+        self.call(what, Call::cuEventRecord, || {
             // SAFETY: the context is current and the event alive.
             unsafe { self.context.driver().cuEventRecord(event.as_raw(), self.as_raw()) }
         })?;
@@ -127,7 +139,7 @@ impl DefaultStream {
     #[doc(alias = "cuStreamWaitEvent")]
     pub fn wait(&self, event: &Event) -> Result<()> {
         self.context.ensure_usable()?;
-        let recorded = event.recorded();
+        let recorded = event.recorded()?;
         if matches!(*recorded, Recorded::Captured(_) | Recorded::Foreign) {
             return Err(Error::CapturedEvent);
         }
@@ -148,9 +160,10 @@ impl DefaultStream {
         self.wait(&event)
     }
 
-    /// Makes a call with the context current, unless something captures that it would harm.
+    /// Makes a call with the context current, unless something captures that it would harm. On the legacy stream it is one that waits for nothing.
     fn call(&self, what: &'static str, call: Call, work: impl FnOnce() -> CUresult) -> Result<()> {
         let _current = self.context.enter()?;
+        let _turn = (self.kind == Kind::Legacy).then(reaper::share_legacy);
         let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
         // SAFETY: the context is current and the out pointer valid.
         let code = unsafe { self.context.driver().cuStreamIsCapturing(self.as_raw(), &raw mut status) };

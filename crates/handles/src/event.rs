@@ -10,6 +10,7 @@ use crate::brief::{Brief, Held};
 use crate::capture_mode;
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::patience::unless_inside;
 use crate::process;
 use crate::raw::{Raw, identity};
 use crate::reaper::{self, Object};
@@ -143,18 +144,19 @@ impl Event {
     /// Takes note that a call of another crate has recorded it, outside of any capture.
     #[doc(hidden)]
     pub fn note_recorded(&self) {
-        *self.recorded() = Recorded::Plain;
+        *self.0.recorded.lock() = Recorded::Plain;
     }
 
-    /// Where it was recorded last, for reading and changing.
+    /// Where it was recorded last, for reading and changing. Who has it may be recording the event, which takes as long as other calls let the driver
+    /// wait for everything; inside a host function, which such a call may be waiting for, it is refused then.
     #[inline]
-    pub(crate) fn recorded(&self) -> Held<'_, Recorded> {
-        self.0.recorded.lock()
+    pub(crate) fn recorded(&self) -> Result<Held<'_, Recorded>> {
+        unless_inside(&self.0.context, || self.0.recorded.try_lock())
     }
 
     /// The driver answers such questions by invalidating the capture.
     fn refuse_captured(&self) -> Result<()> {
-        match *self.recorded() {
+        match *self.recorded()? {
             Recorded::Captured(_) | Recorded::Foreign => Err(Error::CapturedEvent),
             _ => Ok(()),
         }

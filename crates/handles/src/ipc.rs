@@ -7,7 +7,7 @@ use core::fmt;
 use std::collections::HashMap;
 #[cfg(unix)]
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use cuda_sys::{CUipcEventHandle, CUmemAllocationHandleType, CUmemPoolPtrExportData, Call};
 
@@ -16,6 +16,7 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::event::{Event, WeakEvent};
 use crate::memory::{Allocation, Buffer, Element, MemPool, PoolAccess};
+use crate::patience::lock_unless_inside;
 
 /// An event as another process can import it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -74,13 +75,15 @@ static ALLOCATIONS: Known<(usize, [u8; 64]), Weak<Allocation>> = Mutex::new(None
 
 /// The owner of an imported handle, or one that `import` makes; nobody else looks it up meanwhile.
 fn find_or_import<K: Eq + core::hash::Hash, W, O>(
+    context: &Context,
     known: &Known<K, W>,
     key: K,
     upgrade: impl Fn(&W) -> Option<O>,
     import: impl FnOnce() -> Result<(W, O)>,
 ) -> Result<O> {
     let mut found = Vec::new();
-    let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+    // The driver may be mapping memory for who has it.
+    let mut known = lock_unless_inside(context, known)?;
     let table = known.get_or_insert_default();
     if let Some(owner) = table.get(&key).and_then(&upgrade) {
         return Ok(owner);
@@ -125,7 +128,7 @@ impl Event {
         let handle = IpcEvent(bytemuck::cast(handle.reserved));
         // Whoever imports it in this process gets this event.
         let weak = || Ok((self.downgrade(), self.clone()));
-        find_or_import(&EVENTS, (context.as_raw().addr(), handle), WeakEvent::upgrade, weak)?;
+        find_or_import(context, &EVENTS, (context.as_raw().addr(), handle), WeakEvent::upgrade, weak)?;
         Ok(handle)
     }
 }
@@ -143,7 +146,7 @@ impl Context {
     #[doc(alias = "cuIpcOpenEventHandle")]
     pub fn import_event(&self, handle: &IpcEvent) -> Result<Event> {
         self.ensure_usable()?;
-        find_or_import(&EVENTS, (self.as_raw().addr(), *handle), WeakEvent::upgrade, || {
+        find_or_import(self, &EVENTS, (self.as_raw().addr(), *handle), WeakEvent::upgrade, || {
             let event = self.open_event(handle)?;
             Ok((event.downgrade(), event))
         })
@@ -238,8 +241,12 @@ impl MemPool {
         let context = self.context();
         context.ensure_usable()?;
         let number = |word: u64| usize::try_from(word).unwrap_or(usize::MAX);
-        let allocation =
-            find_or_import(&ALLOCATIONS, (context.as_raw().addr(), handle.data), Weak::upgrade, || {
+        let allocation = find_or_import(
+            context,
+            &ALLOCATIONS,
+            (context.as_raw().addr(), handle.data),
+            Weak::upgrade,
+            || {
                 let mut address = 0;
                 let mut data = CUmemPoolPtrExportData { reserved: handle.data };
                 let _current = context.enter()?;
@@ -252,7 +259,8 @@ impl MemPool {
                 context.check(Call::cuMemPoolImportPointer, code)?;
                 let allocation = Arc::new(Allocation::imported(self, address, number(handle.bytes)));
                 Ok((Arc::downgrade(&allocation), allocation))
-            })?;
+            },
+        )?;
         let part = number(handle.offset)..number(handle.offset.saturating_add(handle.part));
         Buffer::<u8>::of(allocation).sub_buffer(part)?.cast()
     }

@@ -25,6 +25,7 @@ mod limits;
 mod linker;
 mod memory;
 mod owner;
+mod patience;
 mod primary;
 mod process;
 mod raw;

@@ -102,7 +102,7 @@ impl Context {
             unsafe { self.driver().cuStreamCreateWithPriority(&raw mut raw, flags.0, options.priority) };
         drop(current);
         self.check(Call::cuStreamCreateWithPriority, code)?;
-        let stream = Stream::wrap(RawStream::new(self, raw, true), Some(options));
+        let stream = Stream::wrap(RawStream::created(self, raw, options.blocking_with_legacy), Some(options));
         STREAMS.register(raw.addr(), Arc::downgrade(&stream.0));
         Ok(stream)
     }
@@ -174,7 +174,7 @@ impl Stream {
             context.ensure_same(known.context(), "the stream")?;
             return Ok(known);
         }
-        Ok(Self::wrap(RawStream::new(context, raw, false), None))
+        Ok(Self::wrap(RawStream::adopted(context, raw), None))
     }
 
     /// The driver's own handle, to let other code capture the stream or make others wait for its events: from now on the driver is asked before
@@ -217,7 +217,8 @@ impl Stream {
         self.0.stream.id()
     }
 
-    /// Waits until all work enqueued so far is done. A capture of this stream can begin only afterwards.
+    /// Waits until all work enqueued so far is done. A capture of this stream can begin only afterwards. Where one is to begin already, or to draw this
+    /// stream in, it goes first, for which this waits a second at most.
     ///
     /// Stands on `cuStreamSynchronize`, CUDA 2.0.
     ///
@@ -226,6 +227,7 @@ impl Stream {
     #[doc(alias = "cuStreamSynchronize")]
     pub fn synchronize_blocking(&self) -> Result<()> {
         self.context().ensure_usable()?;
+        self.0.stream.step_aside();
         let _turn = self.0.stream.enqueue();
         self.0.stream.refuse_capture("waiting for a stream")?;
         self.wait_until_done()
@@ -273,7 +275,7 @@ impl Stream {
     pub fn record(&self, event: &Event) -> Result<()> {
         self.context().ensure_usable()?;
         self.context().ensure_same(event.context(), "the event")?;
-        let mut recorded = event.recorded();
+        let mut recorded = event.recorded()?;
         let turn = self.0.stream.enqueue();
         let place = if turn.signs() == 0 { Recorded::Plain } else { self.place_of_record()? };
         // SAFETY: stream and event are alive.
@@ -294,22 +296,27 @@ impl Stream {
     }
 
     /// Makes work enqueued from now on wait until `event`, as recorded last, is reached. The event may be of another context; it may be
-    /// dropped or recorded anew right afterwards. An event that was recorded in a capture going on draws this stream into it.
+    /// dropped or recorded anew right afterwards. An event that was recorded in a capture going on draws this stream into it, once nobody waits for this
+    /// stream any more.
     ///
     /// Stands on `cuStreamWaitEvent`, CUDA 3.2.
     ///
     /// # Errors
-    /// The stream is capturing and the event was not recorded in the same capture, the event is of a capture that is over, or what the driver
-    /// answers.
+    /// The stream is capturing and the event was not recorded in the same capture; the event is of a capture that is over; this is a host function
+    /// and somebody uses the stream that would be drawn in (`NOT_PERMITTED`); or what the driver answers.
     #[doc(alias = "cuStreamWaitEvent")]
     pub fn wait(&self, event: &Event) -> Result<()> {
         self.context().ensure_usable()?;
-        let recorded = event.recorded();
-        captures::wait(&self.0.stream, *recorded, || {
+        let call = || {
             // SAFETY: stream and event are alive.
             let code = unsafe { self.context().driver().cuStreamWaitEvent(self.as_raw(), event.as_raw(), 0) };
             self.context().check(Call::cuStreamWaitEvent, code)
-        })
+        };
+        let attempt = || {
+            let recorded = event.recorded()?;
+            captures::wait(&self.0.stream, *recorded, call)
+        };
+        self.0.stream.insist(|| attempt().transpose())?
     }
 
     /// Makes work enqueued here from now on wait for all that is enqueued on `other` so far. If `other` is capturing, this stream is drawn
@@ -318,24 +325,32 @@ impl Stream {
     /// Stands on `cuEventRecord` and `cuStreamWaitEvent`, one call each, with an event that `other` keeps for this.
     ///
     /// # Errors
-    /// This stream is in a capture that `other` is not in, or what the driver answers.
+    /// This stream is in a capture that `other` is not in; this is a host function and somebody uses the stream that would be drawn in
+    /// (`NOT_PERMITTED`); or what the driver answers.
     pub fn wait_for(&self, other: &Self) -> Result<()> {
         self.context().ensure_usable()?;
         if self.id() == other.id() {
             return Ok(());
         }
         let issued = other.issued();
-        let foreign = other.0.stream.is_foreign() && other.0.stream.ask_capturing()?;
         let mut plain = false;
-        other.0.stream.order_before(|marker, word| {
-            let recorded = match word {
-                0 if foreign => Recorded::Foreign,
-                0 => Recorded::Plain,
-                word => Recorded::Captured(word),
-            };
-            plain = recorded == Recorded::Plain;
-            captures::wait(&self.0.stream, recorded, || self.0.stream.wait_marker(marker))
-        })?;
+        let mut attempt = || {
+            let foreign = other.0.stream.is_foreign() && other.0.stream.ask_capturing()?;
+            other.0.stream.order_before(|marker, word| {
+                let recorded = match word {
+                    0 if foreign => Recorded::Foreign,
+                    0 => Recorded::Plain,
+                    word => Recorded::Captured(word),
+                };
+                plain = recorded == Recorded::Plain;
+                match captures::wait(&self.0.stream, recorded, || self.0.stream.wait_marker(marker)) {
+                    // The capture has just ended: `other` is in none soon.
+                    Err(Error::CapturedEvent) => Ok(None),
+                    waits => waits,
+                }
+            })
+        };
+        self.0.stream.insist(|| attempt().transpose())??;
         if plain {
             self.remember_wait(other.id(), issued);
         }

@@ -39,6 +39,13 @@ pub enum Error {
     /// The driver that runs is too old for an attribute of the launch.
     #[error(transparent)]
     Unavailable(Unavailable),
+    /// An argument is the handle of a condition, which a kernel may have only as a node of the condition's graph: set outside of a launch of that, it costs
+    /// the device its context.
+    #[error("kernel `{kernel}` takes the handle of a condition: add it as a node of the condition's graph")]
+    OutsideGraph {
+        /// The kernel's name.
+        kernel: Box<str>,
+    },
     /// The shape of a tensor map breaks a rule of the hardware, or does not fit its memory.
     #[error("the tensor map is not possible: {0}")]
     TensorMap(Box<str>),

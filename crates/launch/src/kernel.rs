@@ -43,7 +43,8 @@
 ///
 /// # Parameters
 /// Numbers of exact width, arrays of them, [`Struct<T>`](crate::Struct) for structs by value, and memory as [`In<T>`](crate::In),
-/// [`Out<T>`](crate::Out) or [`InOut<T>`](crate::InOut), also of a [`Tensor<T>`](crate::Tensor); these names need not be imported. Memory that is written must not overlap that of
+/// [`Out<T>`](crate::Out) or [`InOut<T>`](crate::InOut), also of a [`Tensor<T>`](crate::Tensor); [`ConditionalHandle`](crate::ConditionalHandle) for the
+/// handle of a condition, which the kernel may only set. These names need not be imported. Memory that is written must not overlap that of
 /// other arguments, unless the signature is followed by `allow overlap`. A name that differs in the image, as in C++ without
 /// `extern "C"`, is given as `named "_Z5saxpyjfPKfPf"` behind that.
 ///
@@ -208,7 +209,7 @@ macro_rules! __kernel {
                 &'a self,
                 stream: &impl $crate::__private::AsStream,
                 config: impl ::core::convert::Into<$crate::StreamConfig<'a>>,
-                arguments: impl $crate::ArgumentsOf<'a, <Self as $crate::TypedKernel>::Signature>,
+                arguments: impl $crate::PlainArgumentsOf<'a, <Self as $crate::TypedKernel>::Signature>,
             ) -> $crate::Result<()> {
                 // SAFETY: the promise made with `unsafe in`, and the caller's for a kernel declared as `unsafe fn`.
                 unsafe { $crate::__private::launch(self, stream, config, arguments) }
@@ -217,7 +218,7 @@ macro_rules! __kernel {
 
         const _: () = {
             #[allow(unused_imports)]
-            use $crate::{In, InOut, Out, Struct, Tensor};
+            use $crate::{ConditionalHandle, In, InOut, Out, Struct, Tensor};
 
             // SAFETY: the promise made with `unsafe in`.
             unsafe impl $crate::TypedKernel for $kernel {

@@ -5,7 +5,7 @@ use cuda_handles::{AsStream, Kernel, Stream};
 use cuda_sys::Call;
 
 use crate::config::LaunchConfig;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::params::Arguments;
 use crate::raw_config::raw_config;
 use crate::stream_config::StreamConfig;
@@ -82,6 +82,9 @@ pub(crate) unsafe fn enqueue(
     kernel.context().ensure_same(context, "the stream of a launch")?;
     config.check(kernel)?;
     arguments.check(kernel)?;
+    if arguments.has_handles() {
+        return Err(outside(kernel));
+    }
     arguments.ready_on(stream)?;
     let mut turn = stream.enqueue()?;
     if turn.is_captured()? {
@@ -94,6 +97,11 @@ pub(crate) unsafe fn enqueue(
     }
     // SAFETY: everything is checked; the rest is the caller's promise.
     unsafe { call(kernel, stream, config.config(), arguments) }
+}
+
+#[cold]
+fn outside(kernel: &Kernel) -> Error {
+    Error::OutsideGraph { kernel: kernel.name().into() }
 }
 
 /// The driver's plain launch.

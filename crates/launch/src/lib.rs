@@ -5,6 +5,7 @@ mod attribute;
 mod attribute_check;
 mod bounds;
 pub mod condition;
+mod conditional;
 mod config;
 mod dim;
 mod error;
@@ -22,6 +23,7 @@ mod typed;
 
 pub use arg::{ParamBytes, Scalar};
 pub use attribute::{AttributeList, MemorySyncDomain};
+pub use conditional::ConditionalHandle;
 pub use config::{LaunchConfig, per, per_2d};
 pub use dim::Dim;
 pub use error::{
@@ -32,8 +34,8 @@ pub use occupancy::{BestBlock, Occupancy};
 pub use params::{Arguments, KernelArg, OwnedParams, Params};
 pub use place::Place;
 pub use signature::{
-    Argument, ArgumentsOf, In, InOut, Memory, Out, Overlap, Parameter, ReadOnly, Signature, Struct, Tensor,
-    read_only,
+    Argument, ArgumentsOf, In, InOut, Memory, Out, Overlap, Parameter, PlainArgumentsOf, PlainParameter,
+    PlainSignature, ReadOnly, Signature, Struct, Tensor, read_only,
 };
 pub use stream_config::{StreamConfig, Trigger};
 pub use tensor_map::{L2Promotion, Swizzle, TensorElement, TensorMap, Tiled};

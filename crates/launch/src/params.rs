@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cuda_handles::{Allocation, Kernel, Owner, Stream};
 use smallvec::SmallVec;
 
+use crate::conditional::ConditionalHandle;
 use crate::error::Result;
 use crate::layout;
 use crate::place::Place;
@@ -142,6 +143,8 @@ pub struct Params<'a> {
     end: usize,
     places: SmallVec<[Place; INLINE]>,
     allocations: SmallVec<[&'a Arc<Allocation>; INLINE]>,
+    /// The handles of conditions among the arguments; hardly any launch has one.
+    handles: Option<Box<[ConditionalHandle]>>,
     known: Known,
 }
 
@@ -155,6 +158,7 @@ impl<'a> Params<'a> {
             end: 0,
             places: SmallVec::new(),
             allocations: SmallVec::new(),
+            handles: None,
             known: Known::default(),
         }
     }
@@ -203,6 +207,7 @@ impl<'a> Params<'a> {
                 .collect(),
             values: Values::new(self.words[..self.end.div_ceil(WORD)].to_vec(), &self.places),
             places: self.places.into_vec(),
+            handles: self.handles.map(Vec::from).unwrap_or_default(),
             known: self.known,
         }
     }
@@ -233,6 +238,13 @@ impl<'a> Params<'a> {
         let place = self.grow(size_of::<T>(), align_of::<T>());
         // SAFETY: there is room for a `T`; the words may be aligned to less than `T` is.
         unsafe { place.cast::<T>().write_unaligned(value) }
+    }
+
+    /// Packs the handle of a condition as an argument.
+    pub(crate) fn push_handle(&mut self, handle: ConditionalHandle) {
+        self.push_value(handle.as_raw());
+        let before = self.handles.take().map(Vec::from).unwrap_or_default();
+        self.handles = Some(before.into_iter().chain([handle]).collect());
     }
 
     /// Packs bytes as one argument.
@@ -274,6 +286,7 @@ pub struct OwnedParams {
     values: Values,
     places: Vec<Place>,
     owners: Vec<Owner>,
+    handles: Vec<ConditionalHandle>,
     known: Known,
 }
 
@@ -376,6 +389,18 @@ pub trait Arguments: sealed::Sealed {
     /// Hands each allocation that the arguments use to `each`: nothing else is in a holder.
     fn each_allocation(&self, each: impl FnMut(&Arc<Allocation>));
 
+    /// The handles of conditions among the arguments, in their order; empty but for kernels that can only be nodes of a graph.
+    #[inline]
+    fn handles(&self) -> SmallVec<[ConditionalHandle; 1]> {
+        SmallVec::new()
+    }
+
+    /// Whether there are handles of conditions among the arguments.
+    #[inline]
+    fn has_handles(&self) -> bool {
+        false
+    }
+
     /// Hands an owner of each thing that the arguments use to `each`.
     #[inline]
     fn each_owner(&self, mut each: impl FnMut(Owner)) {
@@ -423,6 +448,15 @@ impl Arguments for Params<'_> {
     fn each_allocation(&self, each: impl FnMut(&Arc<Allocation>)) {
         self.allocations.iter().copied().for_each(each);
     }
+
+    fn handles(&self) -> SmallVec<[ConditionalHandle; 1]> {
+        self.handles.iter().flat_map(|handles| handles.iter().copied()).collect()
+    }
+
+    #[inline]
+    fn has_handles(&self) -> bool {
+        self.handles.is_some()
+    }
 }
 
 impl Arguments for OwnedParams {
@@ -451,6 +485,15 @@ impl Arguments for OwnedParams {
     fn each_allocation(&self, each: impl FnMut(&Arc<Allocation>)) {
         self.allocations().for_each(each);
     }
+
+    fn handles(&self) -> SmallVec<[ConditionalHandle; 1]> {
+        self.handles.iter().copied().collect()
+    }
+
+    #[inline]
+    fn has_handles(&self) -> bool {
+        !self.handles.is_empty()
+    }
 }
 
 impl<A: Arguments> Arguments for &A {
@@ -477,6 +520,16 @@ impl<A: Arguments> Arguments for &A {
     #[inline]
     fn each_allocation(&self, each: impl FnMut(&Arc<Allocation>)) {
         (**self).each_allocation(each);
+    }
+
+    #[inline]
+    fn handles(&self) -> SmallVec<[ConditionalHandle; 1]> {
+        (**self).handles()
+    }
+
+    #[inline]
+    fn has_handles(&self) -> bool {
+        (**self).has_handles()
     }
 }
 

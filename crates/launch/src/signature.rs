@@ -10,10 +10,11 @@ use cuda_sys::CUtensorMap;
 
 use crate::arg::Scalar;
 use crate::condition::{Int, Length, Scope};
+use crate::conditional::ConditionalHandle;
 use crate::place::Place;
 use crate::tensor_map::{TensorElement, TensorMap};
 
-mod sealed {
+pub(crate) mod sealed {
     pub trait Sealed {}
 }
 
@@ -47,12 +48,12 @@ pub struct Memory<'a> {
     pub written: bool,
 }
 
-/// A type that [`kernel!`](crate::kernel!) takes for a parameter: a number of exact width, an array of them, [`Struct`], and memory as
-/// [`In`], [`Out`] or [`InOut`].
+/// A type that [`kernel!`](crate::kernel!) takes for a parameter: a number of exact width, an array of them, [`Struct`], memory as
+/// [`In`], [`Out`] or [`InOut`], and the [`ConditionalHandle`] of a graph's condition.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the type of a kernel's parameter",
     label = "not a parameter type",
-    note = "there are `u8` to `u64`, `i8` to `i64`, `f32`, `f64`, arrays of them, `Struct<T>`, `In<T>`, `Out<T>` and `InOut<T>`"
+    note = "there are `u8` to `u64`, `i8` to `i64`, `f32`, `f64`, arrays of them, `Struct<T>`, `In<T>`, `Out<T>`, `InOut<T>` and `ConditionalHandle`"
 )]
 pub trait Parameter: sealed::Sealed + 'static {
     /// What is given for it.
@@ -62,12 +63,20 @@ pub trait Parameter: sealed::Sealed + 'static {
     /// What conditions see.
     type Known<'s>;
 
+    /// Whether what is given is the handle of a condition.
+    const IS_HANDLE: bool = false;
+
     /// What the driver gets for a value.
     fn packed(value: &Self::Value<'_>) -> Self::Packed;
     /// What conditions see of a value.
     fn known<'s>(value: &Self::Value<'_>, scope: &'s Scope) -> Self::Known<'s>;
     /// The memory that a value leads to.
     fn memory<'a>(value: &Self::Value<'a>) -> Option<Memory<'a>>;
+    /// The handle of a condition that a value is.
+    #[inline]
+    fn handle(_value: &Self::Value<'_>) -> Option<ConditionalHandle> {
+        None
+    }
     /// Tells a value in an error.
     ///
     /// # Errors
@@ -89,6 +98,7 @@ pub trait Argument<'a, P: Parameter> {
 macro_rules! scalars {
     ($known:ty, $number:expr => $($type:ty),*) => {$(
         impl sealed::Sealed for $type {}
+        impl PlainParameter for $type {}
 
         impl Parameter for $type {
             type Value<'a> = Self;
@@ -132,6 +142,7 @@ scalars!(f64, |value, _| value => f64);
 scalars!(f64, |value, _| f64::from(value) => half::f16, half::bf16);
 
 impl<T: Scalar, const N: usize> sealed::Sealed for [T; N] {}
+impl<T: Scalar + fmt::Debug + 'static, const N: usize> PlainParameter for [T; N] {}
 
 impl<T: Scalar + fmt::Debug + 'static, const N: usize> Parameter for [T; N] {
     type Value<'a> = Self;
@@ -166,6 +177,7 @@ impl<T: Scalar + fmt::Debug + 'static, const N: usize> Argument<'_, [T; N]> for 
 }
 
 impl<T> sealed::Sealed for Struct<T> {}
+impl<T: Copy + Send + Sync + 'static> PlainParameter for Struct<T> {}
 
 impl<T: Copy + Send + Sync + 'static> Parameter for Struct<T> {
     type Value<'a> = T;
@@ -227,6 +239,7 @@ impl<'a, T: Element> Argument<'a, In<T>> for ReadOnly<'a, T> {
 macro_rules! memory {
     ($($access:ident $written:literal),*) => {$(
         impl<T> sealed::Sealed for $access<T> {}
+        impl<T: Element> PlainParameter for $access<T> {}
 
         impl<T: Element> Parameter for $access<T> {
             type Value<'a> = Slice<'a, T>;
@@ -292,6 +305,8 @@ pub struct Tensor<T>(PhantomData<fn() -> T>);
 
 macro_rules! tensors {
     ($($access:ident $written:literal),*) => {$(
+        impl<T: TensorElement> PlainParameter for $access<Tensor<T>> {}
+
         impl<T: TensorElement> Parameter for $access<Tensor<T>> {
             type Value<'a> = &'a TensorMap<T>;
             type Packed = CUtensorMap;
@@ -348,6 +363,9 @@ pub trait Signature: sealed::Sealed + 'static {
     /// Where the values would lie in a struct, and their sizes.
     const PLACES: &'static [Place];
 
+    /// Whether there is a [`ConditionalHandle`] among them: such a kernel can only be a node of a graph.
+    const HAS_HANDLES: bool;
+
     /// Calls `call` with an array of pointers to what the driver gets, valid during that call.
     fn with_pointers<R>(values: &Self::Values<'_>, call: impl FnOnce(*mut *mut c_void) -> R) -> R;
 
@@ -359,6 +377,9 @@ pub trait Signature: sealed::Sealed + 'static {
         values: &Self::Values<'a>,
         each: impl FnMut(Memory<'a>) -> Result<(), E>,
     ) -> Result<(), E>;
+
+    /// Hands the handles of conditions among the values, in their order, to `each`.
+    fn each_handle(values: &Self::Values<'_>, each: impl FnMut(ConditionalHandle));
 
     /// Two values that share memory of which one is written.
     fn overlap(values: &Self::Values<'_>) -> Option<Overlap>;
@@ -380,6 +401,22 @@ pub trait ArgumentsOf<'a, S: Signature> {
     /// The values.
     fn values(self) -> S::Values<'a>;
 }
+
+/// A parameter of kernels that may be launched on a stream: any but a [`ConditionalHandle`].
+#[diagnostic::on_unimplemented(
+    message = "a kernel that takes the handle of a condition can only be a node of the condition's graph",
+    label = "this kernel cannot be launched on a stream",
+    note = "set outside of a launch of its graph, the handle costs the device its context; add the kernel to the graph"
+)]
+pub trait PlainParameter: Parameter {}
+
+/// A signature all of whose parameters are [`PlainParameter`]s.
+pub trait PlainSignature: Signature {}
+
+/// Arguments for a launch on a stream: [`ArgumentsOf`] a [`PlainSignature`].
+pub trait PlainArgumentsOf<'a, S: Signature>: ArgumentsOf<'a, S> {}
+
+impl<'a, S: PlainSignature, A: ArgumentsOf<'a, S>> PlainArgumentsOf<'a, S> for A {}
 
 #[derive(Clone, Copy)]
 struct Range {
@@ -432,6 +469,7 @@ const fn places<const N: usize>(layouts: [(usize, usize); N]) -> [Place; N] {
 macro_rules! signature {
     ($count:tt: $($parameter:ident $argument:ident $index:tt),*) => {
         impl<$($parameter: Parameter),*> sealed::Sealed for ($($parameter,)*) {}
+        impl<$($parameter: PlainParameter),*> PlainSignature for ($($parameter,)*) {}
 
         #[allow(unused_variables, unused_mut, clippy::unused_unit)] // Where there are no parameters.
         impl<$($parameter: Parameter),*> Signature for ($($parameter,)*) {
@@ -440,6 +478,8 @@ macro_rules! signature {
             const PLACES: &'static [Place] = &const {
                 places::<$count>([$((size_of::<$parameter::Packed>(), align_of::<$parameter::Packed>())),*])
             };
+
+            const HAS_HANDLES: bool = false $(|| $parameter::IS_HANDLE)*;
 
             #[inline]
             fn with_pointers<R>(values: &Self::Values<'_>, call: impl FnOnce(*mut *mut c_void) -> R) -> R {
@@ -459,6 +499,11 @@ macro_rules! signature {
                     each(memory)?;
                 })*
                 Ok(())
+            }
+
+            #[inline]
+            fn each_handle(values: &Self::Values<'_>, mut each: impl FnMut(ConditionalHandle)) {
+                $($parameter::handle(&values.$index).into_iter().for_each(&mut each);)*
             }
 
             #[inline]

@@ -6,14 +6,16 @@ use core::marker::PhantomData;
 use std::sync::Arc;
 
 use cuda_handles::{Allocation, AsStream, Context, Image, Kernel, Library, Stream};
+use smallvec::SmallVec;
 
+use crate::conditional::ConditionalHandle;
 use crate::config::LaunchConfig;
 use crate::error::{BrokenCondition, Error, OverlappingArguments, Result};
 use crate::launch::enqueue;
 use crate::layout;
 use crate::params::{Arguments, sealed};
 use crate::place::Place;
-use crate::signature::{ArgumentsOf, Overlap, Signature};
+use crate::signature::{ArgumentsOf, Overlap, PlainArgumentsOf, Signature};
 use crate::stream_config::StreamConfig;
 
 type ValuesOf<'a, K> = <<K as TypedKernel>::Signature as Signature>::Values<'a>;
@@ -208,6 +210,18 @@ impl<K: TypedKernel> Arguments for Prepared<'_, K> {
                 Ok(())
             });
     }
+
+    #[inline]
+    fn handles(&self) -> SmallVec<[ConditionalHandle; 1]> {
+        let mut handles = SmallVec::new();
+        K::Signature::each_handle(&self.values, |handle| handles.push(handle));
+        handles
+    }
+
+    #[inline]
+    fn has_handles(&self) -> bool {
+        K::Signature::HAS_HANDLES
+    }
 }
 
 /// Launches a typed kernel on a stream.
@@ -222,7 +236,7 @@ pub unsafe fn launch<'a, K: TypedKernel>(
     kernel: &'a K,
     stream: &impl AsStream,
     config: impl Into<StreamConfig<'a>>,
-    arguments: impl ArgumentsOf<'a, K::Signature>,
+    arguments: impl PlainArgumentsOf<'a, K::Signature>,
 ) -> Result<()> {
     let config = config.into();
     let prepared = Prepared::new(kernel, arguments);

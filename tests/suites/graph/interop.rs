@@ -159,16 +159,21 @@ pub(crate) fn soon(is_gone: &impl Fn() -> bool) -> bool {
     })
 }
 
-fn kinds_of(graph: &Graph) -> Vec<NodeKind> {
+pub(crate) fn kinds_of(graph: &Graph) -> Vec<NodeKind> {
     graph.nodes().unwrap().iter().map(|node| node.kind()).collect()
 }
 
-fn allocations() -> i64 {
+pub(crate) fn allocations() -> i64 {
     live().of(Kind::Allocation)
 }
 
 /// A node that adds 1 to each of 64 numbers in a buffer of which nobody else has a handle, and copies them to `out`.
-fn counter(graph: &Graph, increment: &Kernel, home: &Stream, out: &cuda_handles::Buffer<u32>) -> Node {
+pub(crate) fn counter(
+    graph: &Graph,
+    increment: &Kernel,
+    home: &Stream,
+    out: &cuda_handles::Buffer<u32>,
+) -> Node {
     let own = home.zeros::<u32>(N).unwrap();
     home.synchronize_blocking().unwrap();
     // SAFETY: the arguments are the kernel's, and the count is the buffer's.

@@ -1,12 +1,14 @@
 //! cuda-graph: drawing graphs, running them, and what they keep alive.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // This is how a test fails.
 
+mod adopted;
 mod all_or_nothing;
 mod batch;
 mod callbacks;
 mod capture;
 mod children;
 mod clones;
+mod conditionals;
 mod copies;
 mod cost;
 mod drawn;
@@ -35,3 +37,5 @@ mod scale;
 mod semaphores;
 mod six_states;
 mod sweep;
+mod taken_back;
+mod vanished;

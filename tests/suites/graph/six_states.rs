@@ -13,6 +13,7 @@ use cuda_tests::states::{
 
 mod adopted;
 mod calls;
+mod conditionals;
 mod edges;
 mod hierarchy;
 mod memory;
@@ -78,6 +79,7 @@ fn rows() -> Vec<Row> {
         adopted::rows(),
         hierarchy::rows(),
         options::rows(),
+        conditionals::rows(),
         #[cfg(unix)]
         semaphores::rows(),
         reading(),

@@ -8,6 +8,7 @@ use cuda_handles::{BarrierScope, Batch, Compare, Copy2d, Copy3d, ExternalSemapho
 use cuda_launch::{params, per};
 use cuda_tests::{is_soft, kernel, setup, skip, sweep, used_stream};
 
+use crate::conditionals::Kernels;
 use crate::outcome::launched;
 
 #[test]
@@ -290,6 +291,35 @@ fn callbacks_events_and_launches_set() {
         drop((graph, record, host, wait, launch));
         assert_eq!(other.read_blocking(&stream)?, [1; 8]);
         assert_eq!(called.load(Ordering::Relaxed), 10);
+        Ok(())
+    });
+    assert!(cases >= 60, "{cases}");
+}
+
+#[test]
+fn conditions_loops_and_branches() {
+    let context = setup();
+    let kernels = Kernels::new(&context);
+    let home = used_stream(&context);
+    let cases = sweep("conditions, loops and branches", || -> Result<(), Error> {
+        let graph = context.graph()?;
+        let counter = home.zeros::<u32>(1)?;
+        let start = graph.root().fill(&counter, 2)?;
+        let go_on = graph.condition_with_default(1)?;
+        let rounds = start.then().while_node(&go_on)?;
+        let body = rounds.body()?;
+        let inner = graph.condition_with_default(1)?;
+        let branch = body.root().if_else_node(&inner)?;
+        branch.else_body()?.root().fill(&counter, 9)?;
+        let decide = kernels.decide(&branch.then(), &counter, &go_on)?;
+        kernels.redecide(&decide, &counter, &go_on)?;
+        let left = graph.condition()?;
+        let switch = rounds.then().switch_node(&left, 2)?;
+        switch.remove()?;
+        rounds.then().if_node(&left)?;
+        let mut exec = graph.into_exec()?;
+        exec.launch(&home)?;
+        assert_eq!(counter.read_blocking(&home)?, [0]);
         Ok(())
     });
     assert!(cases >= 60, "{cases}");

@@ -1,8 +1,8 @@
 //! Kernels from raw handles, their attributes, the compiler's options, the linker.
 
 use cuda_handles::{Error, Image, Kernel, Library, Linker, LoadOptions};
-use cuda_sys::{CUfunction_attribute as Attribute, CUresult, Version};
-use cuda_tests::{SMALL, UNKNOWN_INSTRUCTION, alone, count, kernel, no_leaks, raw, setup};
+use cuda_sys::{CUfunction_attribute as Attribute, CUresult, Call, Version};
+use cuda_tests::{SMALL, UNKNOWN_INSTRUCTION, alone, count, fail, kernel, no_leaks, raw, setup};
 
 #[test]
 fn a_known_kernel_gives_its_owner_and_another_library_is_refused() {
@@ -230,5 +230,28 @@ fn a_linker_takes_whole_archives_only() {
         let (outcome, cost) = count(|| broken.add_archive("cut.a", &cut).map(drop));
         assert!(matches!(outcome, Err(Error::Image(_))), "{outcome:?}");
         cost.assert_calls(&[]);
+    });
+}
+
+/// A driver can succeed and give nothing, which must not be looked at.
+#[test]
+fn a_linker_that_makes_nothing_is_an_error() {
+    let context = setup();
+    no_leaks(|| {
+        let linker = || Linker::new(&context);
+        if let Err(Error::Driver { code: CUresult::CUDA_ERROR_NOT_SUPPORTED, .. }) = linker() {
+            cuda_tests::skip!("the driver under test does not link yet");
+        }
+        let outcomes: [fn(Linker) -> Result<(), Error>; 2] =
+            [|linker| linker.link().map(drop), |linker| linker.link_to_image().map(drop)];
+        for outcome in outcomes {
+            let made = linker().unwrap();
+            // The driver is not called and writes no image.
+            let injection = fail(Call::cuLinkComplete, 1, CUresult::CUDA_SUCCESS);
+            let (found, cost) = count(|| outcome(made));
+            assert!(injection.hit());
+            assert!(matches!(found, Err(Error::Image(_))), "{found:?}");
+            assert_eq!(cost.calls("cuLibraryLoadData"), 0, "{cost}");
+        }
     });
 }

@@ -26,3 +26,4 @@ mod six_states;
 mod streams;
 mod sweep;
 mod user_objects;
+mod waits;

@@ -5,6 +5,7 @@ mod across;
 mod arguments;
 mod attributes;
 mod compiled;
+mod conditional;
 mod cost;
 mod limits;
 mod occupancy;

@@ -8,11 +8,10 @@ use cuda_sys::{
 use super::handle::{Node, blank, typed};
 use crate::copy::{Copied, Twins};
 use crate::detail::Detail;
-use crate::error::{Error, Result};
+use crate::error::{Error, HalfDone, Result};
 use crate::frontier::Frontier;
 use crate::graph::{Graph, Locked, Two, enter_two};
 use crate::kind::NodeKind;
-use crate::shared::share_embedded;
 use crate::table::{NodeId, Owners, Place, Taken};
 
 typed! {
@@ -26,17 +25,23 @@ impl ChildGraphNode {
     /// It goes with its node: once that is removed, or has [another graph](Self::set_graph), using it is [`Error::GraphRemoved`]. It cannot be
     /// instantiated, moved or embedded by itself; a [clone](Graph::clone_graph) of it can.
     ///
-    /// No driver call.
+    /// No driver call, but after an [`Error::ReplacedUnread`].
     ///
     /// # Errors
-    /// The node was removed.
+    /// The node was removed; or what the driver answers where it is called.
     #[doc(alias = "cuGraphChildGraphNodeGetGraph")]
     pub fn embedded(&self) -> Result<Graph> {
-        match self.detail()? {
-            Detail::Child { graph } => Ok(self.graph().at(graph)),
-            // The handle is made for rows of its kind only, and a row keeps its kind.
-            _ => Err(self.removed()),
-        }
+        let is_unread = {
+            let locked = self.graph().look()?;
+            locked.row(self.id()).ok_or_else(|| self.removed())?;
+            locked.is_unread(self.id().index)
+        };
+        let place = match is_unread {
+            true => self.graph().enter()?.inside(self.id())?,
+            false => self.detail()?.embedded(),
+        };
+        // The handle is made for rows of its kind only, and a row keeps its kind.
+        place.map(|place| self.graph().at(place)).ok_or_else(|| self.removed())
     }
 
     /// Puts a clone of `graph`, as it is now, in place of the embedded graph, which may have other nodes. What that one used is let go of;
@@ -58,7 +63,9 @@ impl ChildGraphNode {
         let mut two = enter_two(self.graph(), graph)?;
         let row = two.first.row(self.id()).ok_or_else(|| self.removed())?;
         let (raw, name, before) = (row.raw.0, row.display_name(self.id()), row.detail.embedded());
+        two.first.retain_if_adopted()?;
         let copied = copy_for(&mut two, self.graph().place(), before, &name)?;
+        two.first.ensure_may_hold_all(self.graph().place(), &copied)?;
         two.first.reserve_many(self.graph().place(), copied.len());
         let mut params = params(two.second_raw()?, CLONED);
         let result = {
@@ -127,13 +134,14 @@ impl Frontier<'_> {
     /// # Errors
     /// The frontier is in `graph` or in a graph embedded in it ([`Error::EmbedsItself`]): the driver would crash. A graph of another context, or
     /// one that is itself embedded in a node ([`Error::Embedded`]), which the driver refuses: embed a [clone](Graph::clone_graph) of it. A node of
-    /// the frontier was removed; or what the driver answers.
+    /// the frontier was removed; or what the driver answers. The graph is as it was then, but for [`Error::HalfDone`].
     #[doc(alias = "cuGraphAddChildGraphNode")]
     #[doc(alias = "cuGraphAddNode")]
     pub fn child(&self, graph: &Graph) -> Result<ChildGraphNode> {
         self.of_this_context(CHILD, graph.context())?;
         let mut two = enter_two(self.graph(), graph)?;
         let copied = copy_for(&mut two, self.graph().place(), None, "")?;
+        two.first.ensure_may_hold_all(self.graph().place(), &copied)?;
         let mut params = params(two.second_raw()?, CLONED);
         two.first.reserve_many(self.graph().place(), copied.len() + 1);
         let raw = {
@@ -143,14 +151,13 @@ impl Frontier<'_> {
         let locked = &mut two.first;
         match self.join(locked, raw).and_then(|()| read(locked, &copied, raw)) {
             Ok(twins) => Ok(self.commit(locked, raw, copied, &twins, false)),
+            Err(error) if locked.undo(raw) => Err(error),
             Err(error) => {
-                if !locked.undo(raw) {
-                    // It stays in the graph, so what it uses stays alive.
-                    let kind = CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH;
-                    let owners = copied.into_owners();
-                    locked.insert(self.graph().place(), raw, Detail::Other { kind }, owners);
-                }
-                Err(error)
+                // It stays in the graph, so what it uses stays alive. What is in it is asked for when it is used.
+                let (detail, owners) = (Detail::Child { graph: Place::UNREAD }, copied.into_owners());
+                let id = locked.insert(self.graph().place(), raw, detail, owners);
+                let left = format!("node `{}` is in the graph", locked.name(id));
+                Err(HalfDone::error(error, None, vec![left]))
             }
         }
     }
@@ -188,6 +195,7 @@ impl Frontier<'_> {
             return Err(Error::NotOwned);
         }
         let copied = { two.second().0.copy(Place::ROOT)? };
+        two.first.ensure_may_hold_all(self.graph().place(), &copied)?;
         let twins = copied.themselves();
         let mut params = params(two.second_raw()?, MOVED);
         two.first.reserve_many(self.graph().place(), copied.len() + 1);
@@ -195,15 +203,12 @@ impl Frontier<'_> {
             let _alone = clones::alone();
             self.add_raw(&mut two.first, NodeKind::ChildGraph, &mut params)?
         };
-        graph.handle().disown();
         left = two.second().0.leave();
-        let lent = copied.lent();
         let node = self.commit(&mut two.first, raw, copied, &twins, true);
-        let lent = if lent { two.first.lent_within(node.id()) } else { Vec::new() };
+        // Last, and under both locks: whoever does not find the handle any more by the raw value finds the embedded graph, and waits for it.
+        graph.handle().disown();
         drop(two);
         drop(left);
-        // Their raw values come back from other code.
-        lent.into_iter().for_each(|(raw, place)| share_embedded(raw, &self.graph().at(place)));
         Ok(node)
     }
 
@@ -257,7 +262,8 @@ fn enter(locked: &mut Locked<'_>, node: NodeId, copied: Copied, twins: &Twins, m
     if let Some(row) = locked.row_mut(node) {
         row.detail.set_embedded(inner);
     }
-    locked.paste(copied, twins, inner, moved);
+    let places = locked.paste(copied, twins, inner, moved);
+    locked.share(&places);
 }
 
 /// The driver's form of a child graph node.

@@ -94,7 +94,7 @@ impl KernelNode {
         let Prepared { detail, owners, attributes } = prepare(self.graph(), kernel, config, &arguments)?;
         arguments.with_pointers(|pointers| {
             let mut params = params(kernel, config, pointers);
-            Relaunch { detail, owners, attributes }.apply(self, &mut params)
+            Relaunch { detail, owners, attributes, handles: arguments.handles() }.apply(self, &mut params)
         })
     }
 }
@@ -162,6 +162,13 @@ impl Frontier<'_> {
         let Prepared { detail, owners, attributes } = prepare(self.graph(), kernel, config, &arguments)?;
         arguments.with_pointers(|pointers| {
             let mut params = params(kernel, config, pointers);
+            if arguments.has_handles() {
+                let node =
+                    self.add_deciding(detail, owners, &mut params, arguments.handles(), |locked, raw| {
+                        set_all(locked, raw, attributes.iter())
+                    });
+                return node.map(KernelNode::wrap);
+            }
             let node = match attributes.is_empty() {
                 true => self.add(detail, owners, &mut params),
                 false => self.add_with(detail, owners, &mut params, |locked, raw| {

@@ -9,6 +9,7 @@ use cuda_sys::{CUDA_KERNEL_NODE_PARAMS_v2, CUgraphNode, CUgraphNodeParams, CUlau
 
 use super::attribute::{is_structural, neutral, set_all};
 use super::kernel::{KernelNode, params};
+use crate::deciding::Handles;
 use crate::detail::Detail;
 use crate::error::{Error, HalfDone, Result};
 use crate::graph::Locked;
@@ -19,6 +20,8 @@ pub(super) struct Relaunch {
     pub(super) detail: Detail,
     pub(super) owners: Owners,
     pub(super) attributes: AttributeList,
+    /// Of conditions, among the arguments.
+    pub(super) handles: Handles,
 }
 
 /// The bytes of each argument.
@@ -34,19 +37,35 @@ struct Before {
 }
 
 impl Relaunch {
-    /// By one call where neither the launch before nor this one has attributes. Which it is, is found out under the lock of the call: another thread
-    /// may set the node meanwhile.
+    /// All under one lock: another thread may set the node meanwhile.
     pub(super) fn apply(mut self, node: &KernelNode, params: &mut CUgraphNodeParams) -> Result<()> {
         // What goes, and what the node had before, is dropped after the lock.
-        let before;
+        let mut before = None;
         let mut locked = node.graph().enter()?;
+        if self.handles.is_empty() && !locked.is_deciding(node.id()) {
+            return self.set(&mut before, &mut locked, node, params);
+        }
+        let new = locked.let_decide(node.id(), &self.handles, &self.detail)?;
+        let outcome = self.set(&mut before, &mut locked, node, params);
+        locked.decided(node.id(), &self.handles, &new, outcome)
+    }
+
+    /// By one call where neither the launch before nor this one has attributes.
+    fn set(
+        &mut self,
+        before: &mut Option<Before>,
+        locked: &mut Locked<'_>,
+        node: &KernelNode,
+        params: &mut CUgraphNodeParams,
+    ) -> Result<()> {
         let row = locked.row(node.id()).ok_or_else(|| node.removed())?;
         let Detail::Kernel { kernel, config } = &row.detail else { return Err(node.removed()) };
         if self.attributes.is_empty() && !config.has_attributes() {
-            return node.replace_under(&mut locked, &mut self.detail, &mut self.owners, params);
+            return node.replace_under(locked, &mut self.detail, &mut self.owners, params);
         }
-        before = Before::read(&locked, row.raw.0, kernel, *config)?;
-        self.apply_after(&before, &mut locked, node, params)
+        let before = before.insert(Before::read(locked, row.raw.0, kernel, *config)?);
+        locked.retain_if_adopted()?;
+        self.apply_after(before, locked, node, params)
     }
 
     /// Cluster and cooperation go first, as the driver compares them with the sizes at every call; then come the parameters, then all attributes.
@@ -58,7 +77,7 @@ impl Relaunch {
         node: &KernelNode,
         params: &mut CUgraphNodeParams,
     ) -> Result<()> {
-        let Self { detail, owners, attributes } = self;
+        let Self { detail, owners, attributes, .. } = self;
         let row = locked.row(node.id()).ok_or_else(|| node.removed())?;
         let (raw, name) = (row.raw.0, row.display_name(node.id()));
         match before.give_way(locked, raw, attributes, params) {

@@ -5,9 +5,8 @@ use crate::edge::EdgeKind;
 use crate::error::Result;
 use crate::graph::Locked;
 use crate::kind::NodeKind;
-use crate::order::Index;
 use crate::picture::drawing::{Drawing, DrawnEdge, DrawnEdgeKind, DrawnKind, DrawnNode, Family};
-use crate::table::Place;
+use crate::table::{NodeId, Place};
 
 /// Graphs in graphs deeper than this are said to be there, not drawn: who writes pictures goes down by recursion.
 const DEEPEST: usize = 32;
@@ -28,7 +27,9 @@ fn drawing(locked: &mut Locked<'_>, place: Place, title: String, depth: usize) -
     let mut nodes = Vec::new();
     for raw in locked.raw_nodes_of(raw)? {
         let index = locked.index_in(place, raw)?;
-        nodes.extend(node(locked, index, depth)?);
+        if let Some(id) = locked.id(index) {
+            nodes.extend(node(locked, id, depth)?);
+        }
     }
     let mut edges = Vec::new();
     for (from, to, kind) in locked.raw_edges_of(raw)? {
@@ -38,28 +39,37 @@ fn drawing(locked: &mut Locked<'_>, place: Place, title: String, depth: usize) -
     Ok(Drawing { title, nodes, edges })
 }
 
-fn node(locked: &mut Locked<'_>, index: Index, depth: usize) -> Result<Option<DrawnNode>> {
-    let Some((id, row)) = locked.id(index).zip(locked.at(index)) else { return Ok(None) };
-    let embedded = row.detail.embedded();
+fn node(locked: &mut Locked<'_>, id: NodeId, depth: usize) -> Result<Option<DrawnNode>> {
+    locked.inside(id)?;
+    let Some(row) = locked.row(id) else { return Ok(None) };
     let mut node = DrawnNode {
-        id: index,
+        id: id.index,
         kind: kind(row.detail.kind()),
         name: row.display_name(id),
         details: details(&row.detail, row.name.is_some()),
         children: Vec::new(),
         marks: Vec::new(),
     };
-    if let Some(place) = embedded {
+    for (label, place) in labelled(&row.detail) {
         if locked.about(place).is_some_and(|about| about.lent.is_some()) {
             node.marks.push("lent".to_owned());
         }
         if depth < DEEPEST {
-            node.children.push((String::new(), drawing(locked, place, node.name.clone(), depth + 1)?));
+            node.children.push((label, drawing(locked, place, node.name.clone(), depth + 1)?));
         } else {
             node.marks.push("more inside".to_owned());
         }
     }
     Ok(Some(node))
+}
+
+/// The graphs in a node, and what they are called there.
+fn labelled(detail: &Detail) -> Vec<(String, Place)> {
+    let label = |index| match detail {
+        Detail::Conditional(conditional) => conditional.class.body_name(index),
+        _ => String::new(),
+    };
+    detail.inside().iter().enumerate().map(|(index, place)| (label(index), *place)).collect()
 }
 
 fn kind(kind: NodeKind) -> DrawnKind {
@@ -74,6 +84,7 @@ fn kind(kind: NodeKind) -> DrawnKind {
         NodeKind::EventRecord | NodeKind::EventWait => Family::Signal,
         NodeKind::SemaphoreSignal | NodeKind::SemaphoreWait => Family::Signal,
         NodeKind::Batch => Family::Batch,
+        NodeKind::If | NodeKind::IfElse | NodeKind::While | NodeKind::Switch => Family::Conditional,
         NodeKind::Other(_) => Family::Other,
     };
     DrawnKind { family, label: kind.to_string() }

@@ -46,6 +46,8 @@ pub(crate) enum Family {
     Signal,
     Batch,
     Child,
+    /// Branches and loops.
+    Conditional,
     Empty,
     Other,
 }

@@ -23,6 +23,7 @@ pub(crate) fn box_style(family: Family) -> BoxStyle {
         Family::Signal => ("#f9ebf3", "#cc79a7"),
         Family::Batch => ("#fbf9d6", "#b3a700"),
         Family::Child => ("#f6f6f6", "#4d4d4d"),
+        Family::Conditional => ("#efe9f7", "#6a3d9a"),
         Family::Empty => ("#f2f2f2", "#8c8c8c"),
         Family::Other => ("#fbe6da", "#d55e00"),
     };

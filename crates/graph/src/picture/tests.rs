@@ -277,6 +277,7 @@ fn drawings() -> impl Strategy<Value = Drawing> {
         Family::Signal,
         Family::Batch,
         Family::Child,
+        Family::Conditional,
         Family::Empty,
         Family::Other,
     ];

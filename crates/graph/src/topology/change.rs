@@ -61,7 +61,7 @@ impl Locked<'_> {
     ///
     /// # Errors
     /// Ends that an edge of its kind cannot have, a cycle, or what the driver answers. Nothing has changed then, but for [`Error::HalfDone`].
-    pub(super) fn change(&mut self, remove: &[Link], add: &[Link]) -> Result<()> {
+    pub(crate) fn change(&mut self, remove: &[Link], add: &[Link]) -> Result<()> {
         add.iter().try_for_each(|link| self.ensure_possible(link))?;
         let labels = self.plan(remove, add)?;
         if let Err(error) = self.unlink(remove) {

@@ -8,6 +8,7 @@ use cuda_sys::Call;
 use super::change::Link;
 use super::known::Ends;
 use super::query::Way;
+use crate::detail::Detail;
 use crate::edge::EdgeKind;
 use crate::error::{HalfDone, Result};
 use crate::graph::{Graph, Locked};
@@ -133,6 +134,13 @@ impl Locked<'_> {
             unsafe { self.driver().cuGraphDestroyNode(raw) }
         };
         self.answer(Call::cuGraphDestroyNode, result)?;
-        Ok(self.take(id))
+        let default = match self.row(id).map(|row| &row.detail) {
+            Some(Detail::Conditional(conditional)) => conditional.default,
+            _ => None,
+        };
+        let taken = self.take(id);
+        // It is of no use without the node, and of no harm: should the driver refuse, it stays.
+        let _stays = self.remove_default(default);
+        Ok(taken)
     }
 }

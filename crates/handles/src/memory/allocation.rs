@@ -283,10 +283,7 @@ impl HostMemory {
             return;
         }
         // Streams whose handles are gone can only become idle.
-        let is_over = |user: &Arc<RawStream>| {
-            let closed = user.gate().closed;
-            closed && user.is_idle()
-        };
+        let is_over = |user: &Arc<RawStream>| user.is_closed() && user.is_idle();
         let (over, mut kept): (SmallVec<[_; 2]>, SmallVec<[_; 2]>) = users.drain(..).partition(is_over);
         kept.push(Arc::clone(stream));
         *users = kept;

@@ -306,6 +306,7 @@ impl<T: Element> Slice<'_, T> {
             }
             false => None,
         };
+        stream.raw_stream().step_aside();
         let turn = stream.raw_stream().enqueue();
         stream.refuse_capture(what)?;
         // SAFETY: the range lies in memory that lives until the wait below is over; the host's range is the caller's promise.

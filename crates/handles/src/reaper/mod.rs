@@ -19,7 +19,9 @@
 
 mod barrier;
 mod blocks;
+mod exclusion;
 mod fence;
+mod legacy;
 mod list;
 mod own_block;
 mod point;
@@ -34,6 +36,7 @@ pub use queue::{DropFailure, manual, pending, set_hook};
 pub use worker::drain;
 
 pub(crate) use fence::{Free, Freed, close, expect_across, join, push_free};
+pub(crate) use legacy::share as share_legacy;
 pub(crate) use list::Node;
 pub(crate) use pools::{UnusedPool, push_pool};
 pub(crate) use queue::{

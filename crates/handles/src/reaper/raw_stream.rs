@@ -3,17 +3,18 @@
 use core::cell::Cell;
 use core::time::Duration;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use cuda_sys::{CUevent_flags, CUevent_st, CUresult, CUstream, CUstream_st, CUstreamCaptureStatus, Call};
 
-use super::own_block::{BLOCKS, own_block};
+use super::exclusion::Exclusion;
+use super::own_block::own_block;
 use super::queue::{self, Object};
-use super::turns::{Alone, CAPTURED, FOREIGN, Shared, Turns};
-use crate::brief::patiently;
+use super::turns::{CAPTURED, FOREIGN, Shared, Turns};
 use crate::capture_mode;
 use crate::context::{Context, is_sticky};
 use crate::error::{Error, Result};
+use crate::patience::{lock_unless_inside, try_lock};
 use crate::raw::Raw;
 
 /// The driver's stream behind a handle. It outlives the handle while the reaper has yet to wait for its work.
@@ -35,6 +36,8 @@ pub(crate) struct RawStream {
     /// what is captured is always known to be. Of its signs one says that `capture` is not 0, and the other one that somebody else may let the
     /// stream enter a capture, so that the driver has to be asked.
     turn: Turns,
+    /// Who wants it alone, and what else he needs alone then.
+    exclusion: Exclusion,
     /// Whether memory was allocated here, whose free may have to wait for this stream.
     is_home: AtomicBool,
     /// Whether the marker was recorded since [`is_idle_soon`](Self::is_idle_soon) last asked.
@@ -53,13 +56,21 @@ pub(crate) struct Gate {
 }
 
 impl RawStream {
-    pub(crate) fn new(context: &Context, raw: CUstream, owned: bool) -> Self {
+    /// A stream of this library's.
+    pub(crate) fn created(context: &Context, raw: CUstream, blocking_with_legacy: bool) -> Self {
+        Self::wrap(context, raw, true, blocking_with_legacy)
+    }
+
+    /// Somebody else's, who may capture it, and of which nobody knows whether it and the legacy stream wait for each other.
+    pub(crate) fn adopted(context: &Context, raw: CUstream) -> Self {
+        let stream = Self::wrap(context, raw, false, true);
+        stream.turn.set(FOREIGN);
+        stream
+    }
+
+    fn wrap(context: &Context, raw: CUstream, owned: bool, meets_legacy: bool) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        let turn = Turns::new(id);
-        if !owned {
-            turn.set(FOREIGN);
-        }
         Self {
             raw: Raw::new(raw),
             id,
@@ -69,7 +80,8 @@ impl RawStream {
             gate: Mutex::new(Gate::default()),
             in_fence: AtomicBool::new(false),
             capture: AtomicU64::new(0),
-            turn,
+            turn: Turns::new(id),
+            exclusion: Exclusion::new(meets_legacy),
             is_home: AtomicBool::new(false),
             marked: AtomicBool::new(false),
         }
@@ -116,6 +128,17 @@ impl RawStream {
         self.gate.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// As [`gate`](Self::gate). Who has it may be enqueuing, which takes as long as other calls let the driver wait for everything: inside a host function,
+    /// which such a call may be waiting for, it is refused then.
+    fn gate_unless_inside(&self) -> Result<MutexGuard<'_, Gate>> {
+        lock_unless_inside(&self.context, &self.gate)
+    }
+
+    /// Whether no handle is left; false as well while somebody has the gate.
+    pub(crate) fn is_closed(&self) -> bool {
+        try_lock(&self.gate).is_some_and(|gate| gate.closed)
+    }
+
     /// The number of the capture begun by this library that the stream is in; 0 for none.
     #[inline]
     pub(crate) fn capture(&self) -> u64 {
@@ -128,22 +151,15 @@ impl RawStream {
         self.turn.share(own_block())
     }
 
-    /// For entering or leaving a capture: nobody enqueues meanwhile. It waits for those who do, and for whoever waits for the stream, without
-    /// holding up others who want to enqueue.
-    pub(crate) fn exclude(&self) -> Alone<'_> {
-        patiently(|| self.try_exclude())
+    pub(super) fn turn(&self) -> &Turns {
+        &self.turn
     }
 
-    /// [`exclude`](Self::exclude) for several streams: all at once or none, so that nobody waits for one while holding another.
-    pub(crate) fn exclude_all(streams: &[Arc<Self>]) -> Vec<Alone<'_>> {
-        patiently(|| streams.iter().map(|stream| stream.try_exclude()).collect())
+    pub(super) fn exclusion(&self) -> &Exclusion {
+        &self.exclusion
     }
 
-    fn try_exclude(&self) -> Option<Alone<'_>> {
-        self.turn.try_alone(&BLOCKS)
-    }
-
-    /// Under [`exclude`](Self::exclude).
+    /// With the stream [alone](super::exclusion).
     pub(crate) fn set_capture(&self, word: u64) {
         self.capture.store(word, Ordering::Release);
         match word {
@@ -225,7 +241,7 @@ impl RawStream {
 
     /// Whether all work enqueued here is done. False where that cannot be asked: while capturing, in a host function.
     pub(crate) fn is_idle(&self) -> bool {
-        let gate = self.gate();
+        let Ok(gate) = self.gate_unless_inside() else { return false };
         let driver = self.context.driver();
         let code = if gate.closed && !self.owned {
             let Some(marker) = self.marker.get().filter(|_| !gate.unmarked) else { return false };
@@ -251,9 +267,9 @@ impl RawStream {
     }
 
     /// Makes `waiter` wait for all that is enqueued here now. Two calls, the marker's creation aside. `wait` makes the waiter's call: it is
-    /// given the marker and the capture that it was recorded in, 0 for none.
-    pub(crate) fn order_before(&self, wait: impl FnOnce(Raw<CUevent_st>, u64) -> Result<()>) -> Result<()> {
-        let _gate = self.gate();
+    /// given the marker and the capture that it was recorded in, 0 for none. It waits for nobody: others need the gate.
+    pub(crate) fn order_before<R>(&self, wait: impl FnOnce(Raw<CUevent_st>, u64) -> Result<R>) -> Result<R> {
+        let _gate = self.gate_unless_inside()?;
         let (marker, word) = {
             let _turn = self.enqueue();
             (self.record_marker()?, self.capture())
@@ -288,7 +304,7 @@ impl RawStream {
         waiter: CUstream,
         what: &'static str,
     ) -> Result<()> {
-        let gate = self.gate();
+        let gate = self.gate_unless_inside()?;
         may_wait()?;
         if gate.closed && !self.owned {
             return match self.marker.get() {

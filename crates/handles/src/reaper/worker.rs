@@ -61,9 +61,10 @@ pub fn drain() -> usize {
     as_worker(|| rounds(true))
 }
 
-/// The part of [`drain`] that frees memory in stream order and runs nobody's destructors; for an allocation that failed.
+/// The part of [`drain`] that frees memory in stream order and runs nobody's destructors; for an allocation that failed. Nothing inside a host
+/// function, where the allocation is refused: somebody who drains may have the turn and be waiting for that function.
 pub(crate) fn free_pending() {
-    if WORKING.get() || !process::is_running() {
+    if !may_take_turn() {
         return;
     }
     let mut fences = turn();
@@ -72,9 +73,13 @@ pub(crate) fn free_pending() {
 
 /// Makes `stream` wait for the frees that the reaper has enqueued in its context, for an allocation that failed. A failure changes nothing.
 pub(crate) fn wait_for_frees(stream: &RawStream) {
-    if !WORKING.get() && process::is_running() {
+    if may_take_turn() {
         turn().let_wait_for_frees(stream);
     }
+}
+
+fn may_take_turn() -> bool {
+    !WORKING.get() && process::is_running() && !callback::is_inside()
 }
 
 /// Starts the thread.

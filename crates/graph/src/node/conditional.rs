@@ -1,0 +1,300 @@
+//! Nodes that run a body, or one of several, if a condition says so.
+
+use cuda_sys::{
+    CUgraph, CUgraphConditionalNodeType as RawClass, CUgraphNode, CUgraphNodeParams, CUgraphNodeType, Version,
+};
+use smallvec::SmallVec;
+
+use super::handle::{Node, blank, typed};
+use crate::body::add_default;
+use crate::condition::Condition;
+use crate::detail::{Class, Conditional, Detail};
+use crate::error::{Error, HalfDone, Result};
+use crate::frontier::Frontier;
+use crate::graph::{Graph, Locked};
+use crate::setter::Setter;
+use crate::table::{NodeId, Owners, Place};
+
+typed! {
+    /// A node that runs its body if its condition is not 0.
+    IfNode, If
+}
+
+typed! {
+    /// A node that runs the one of two bodies if its condition is not 0, else the other.
+    IfElseNode, IfElse
+}
+
+typed! {
+    /// A node that runs its body again and again as long as its condition is not 0, which may be no time.
+    WhileNode, While
+}
+
+typed! {
+    /// A node that runs the body whose number its condition is, or none if there is no such body.
+    SwitchNode, Switch
+}
+
+impl IfNode {
+    /// What runs if the condition is not 0.
+    #[doc = include_str!("body.md")]
+    pub fn body(&self) -> Result<Graph> {
+        self.nth_body(0)
+    }
+}
+
+impl IfElseNode {
+    /// What runs if the condition is not 0.
+    #[doc = include_str!("body.md")]
+    pub fn then_body(&self) -> Result<Graph> {
+        self.nth_body(0)
+    }
+
+    /// What runs if the condition is 0.
+    #[doc = include_str!("body.md")]
+    pub fn else_body(&self) -> Result<Graph> {
+        self.nth_body(1)
+    }
+}
+
+impl WhileNode {
+    /// What runs in each round.
+    #[doc = include_str!("body.md")]
+    pub fn body(&self) -> Result<Graph> {
+        self.nth_body(0)
+    }
+}
+
+impl SwitchNode {
+    /// What runs for each value of the condition, from 0 on.
+    #[doc = include_str!("body.md")]
+    pub fn bodies(&self) -> Result<Vec<Graph>> {
+        self.all_bodies()
+    }
+}
+
+impl Node {
+    /// The bodies of a conditional node of any class, in the order of the values that choose them, but that [`IfElseNode`] has first what runs for any value but 0; none of other nodes.
+    #[doc = include_str!("body.md")]
+    pub fn all_bodies(&self) -> Result<Vec<Graph>> {
+        match self.detail()? {
+            Detail::Conditional(Conditional { bodies, .. }) => {
+                Ok(bodies.iter().map(|body| self.graph().at(*body)).collect())
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    fn nth_body(&self, index: usize) -> Result<Graph> {
+        // The handle is made for rows of its kind only, and a row keeps its kind.
+        self.all_bodies()?.into_iter().nth(index).ok_or_else(|| self.removed())
+    }
+}
+
+impl Frontier<'_> {
+    /// Adds a node that runs its body if the condition is not 0.
+    ///
+    /// Stands on `cuGraphAddNode` with a conditional node, CUDA 12.3. In a body, a condition with a default costs another node that sets it; see
+    /// [`Graph::condition_with_default`].
+    ///
+    /// # Errors
+    /// A condition of another graph ([`Error::ForeignCondition`]) or of another node ([`Error::ConditionInUse`]); a node of the frontier was removed; or what
+    /// the driver answers.
+    #[doc(alias = "cuGraphAddNode")]
+    #[doc(alias = "CU_GRAPH_COND_TYPE_IF")]
+    pub fn if_node(&self, condition: &Condition) -> Result<IfNode> {
+        self.conditional(Class::If, condition, 1).map(IfNode::wrap)
+    }
+
+    /// Adds a node that runs the first of two bodies if the condition is not 0, else the second.
+    ///
+    /// Stands on `cuGraphAddNode` with a conditional node, CUDA 12.8.
+    ///
+    /// # Errors
+    /// As for [`if_node`](Self::if_node); an older driver ([`Error::TooOld`]).
+    #[doc(alias = "cuGraphAddNode")]
+    #[doc(alias = "CU_GRAPH_COND_TYPE_IF")]
+    pub fn if_else_node(&self, condition: &Condition) -> Result<IfElseNode> {
+        self.conditional(Class::IfElse, condition, 2).map(IfElseNode::wrap)
+    }
+
+    /// Adds a node that runs its body as long as the condition is not 0; it is looked at before each round. With a default of 0 and nobody who sets the condition before, no
+    /// round is run; with another default, the first is, and the body has to set the condition to 0 some time.
+    ///
+    /// Stands on `cuGraphAddNode` with a conditional node, CUDA 12.3.
+    ///
+    /// # Errors
+    /// As for [`if_node`](Self::if_node).
+    #[doc(alias = "cuGraphAddNode")]
+    #[doc(alias = "CU_GRAPH_COND_TYPE_WHILE")]
+    pub fn while_node(&self, condition: &Condition) -> Result<WhileNode> {
+        self.conditional(Class::While, condition, 1).map(WhileNode::wrap)
+    }
+
+    /// Adds a node that runs the one of `branches` bodies whose number the condition is, from 0 on; none if there is no such body.
+    ///
+    /// Stands on `cuGraphAddNode` with a conditional node, CUDA 12.8.
+    ///
+    /// # Errors
+    /// As for [`if_node`](Self::if_node); a number of branches below 1 or above 1000 ([`Error::Branches`]); an older driver ([`Error::TooOld`]).
+    #[doc(alias = "cuGraphAddNode")]
+    #[doc(alias = "CU_GRAPH_COND_TYPE_SWITCH")]
+    pub fn switch_node(&self, condition: &Condition, branches: usize) -> Result<SwitchNode> {
+        if !(1..=Error::MOST_BRANCHES).contains(&branches) {
+            return Err(Error::Branches { branches });
+        }
+        self.conditional(Class::Switch, condition, branches).map(SwitchNode::wrap)
+    }
+
+    fn conditional(&self, class: Class, condition: &Condition, bodies: usize) -> Result<Node> {
+        ensure_version(class, self.graph().context().driver().version())?;
+        let kind = class.kind();
+        if !condition.graph().is_beside(self.graph()) {
+            return Err(Error::ForeignCondition { node: kind.to_string().into() });
+        }
+        let setter = match condition.default_value() {
+            Some(default) if !self.graph().place().is_root() => {
+                Some(Setter::load(self.graph().context(), condition.handle().as_raw(), default)?)
+            }
+            _ => None,
+        };
+        let mut params = params(self.graph(), class, condition, bodies);
+        let mut locked = self.graph().enter()?;
+        locked.ensure_unused(condition)?;
+        locked.reserve_many(self.graph().place(), 2);
+        let add = |setter| add_default(self.graph(), &mut locked, condition.number(), setter);
+        let default = setter.map(add).transpose()?;
+        let added = match default {
+            None => self.add_raw(&mut locked, kind, &mut params),
+            Some(id) => self.clone().and_id(id).add_raw(&mut locked, kind, &mut params),
+        };
+        let undone = |locked: &mut Locked<'_>, error| locked.take_default_back(default, error);
+        let raw = match added {
+            Ok(raw) => raw,
+            Err(error) => return Err(undone(&mut locked, error)),
+        };
+        let joined = self.join(&locked, raw);
+        if let Err(error) = joined {
+            if locked.undo(raw) {
+                return Err(undone(&mut locked, error));
+            }
+            let id = self.commit_conditional(&mut locked, raw, class, condition, default, &params);
+            let left = format!("node `{}` is in the graph", locked.name(id));
+            return Err(HalfDone::error(error, None, vec![left]));
+        }
+        let id = self.commit_conditional(&mut locked, raw, class, condition, default, &params);
+        let filled = locked.fill_bodies(id);
+        drop(locked);
+        let node = Node::new(self.graph().clone(), id, kind);
+        match filled {
+            Ok(()) => Ok(node),
+            Err(error) => match node.remove() {
+                Ok(()) => Err(error),
+                Err(undo) => {
+                    let left = vec![format!("node `{}` is in the graph", node.name())];
+                    Err(HalfDone::error(error, Some(undo), left))
+                }
+            },
+        }
+    }
+
+    /// Enters a node that was added, with its bodies.
+    fn commit_conditional(
+        &self,
+        locked: &mut Locked<'_>,
+        raw: CUgraphNode,
+        class: Class,
+        condition: &Condition,
+        default: Option<NodeId>,
+        params: &CUgraphNodeParams,
+    ) -> NodeId {
+        let bodies = raw_bodies(params);
+        let row = |bodies| {
+            Detail::Conditional(Conditional { class, condition: condition.number(), bodies, default })
+        };
+        let id = locked.insert(self.graph().place(), raw, row(Box::default()), Owners::new());
+        let places: Box<[Place]> = bodies.into_iter().map(|body| locked.embed_body(body, id)).collect();
+        if let Some(inserted) = locked.row_mut(id) {
+            inserted.detail = row(places);
+        }
+        if let Some(entry) = locked.conditions.find_mut(condition.number()) {
+            entry.node = Some(id);
+        }
+        id
+    }
+}
+
+impl Locked<'_> {
+    /// Refuses a condition that has its node already.
+    fn ensure_unused(&self, condition: &Condition) -> Result<()> {
+        let number = condition.number();
+        let entry = self
+            .conditions
+            .find(number)
+            .ok_or_else(|| Error::ForeignCondition { node: "conditional".into() })?;
+        match self.node_of(entry) {
+            Some(id) => Err(Error::ConditionInUse { number, node: self.name(id) }),
+            None => Ok(()),
+        }
+    }
+
+    /// Puts an empty node into each body, where the driver would hang with an empty one.
+    fn fill_bodies(&mut self, id: NodeId) -> Result<()> {
+        if self.driver().version() >= EMPTY_BODIES {
+            return Ok(());
+        }
+        let bodies: SmallVec<[Place; 2]> =
+            self.row(id).into_iter().flat_map(|row| row.detail.inside().iter().copied()).collect();
+        for place in bodies {
+            let graph = self.graph_at(place)?;
+            self.reserve(place);
+            let mut params = blank(CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY);
+            let raw = self.add_alone(graph, &mut params)?;
+            let id = self.insert(place, raw, Detail::Empty, Owners::new());
+            if let Some(row) = self.row_mut(id) {
+                row.name = Some("for drivers that hang with an empty body".into());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The first driver that has bodies without nodes.
+const EMPTY_BODIES: Version = Version::new(12, 8);
+
+fn ensure_version(class: Class, found: Version) -> Result<()> {
+    let (what, needs) = match class {
+        Class::If | Class::While => ("a conditional node", Version::new(12, 3)),
+        Class::IfElse => ("a conditional node with two bodies", Version::new(12, 8)),
+        Class::Switch => ("a switch", Version::new(12, 8)),
+    };
+    if found < needs { Err(Error::TooOld { what, needs, found }) } else { Ok(()) }
+}
+
+/// The driver's form of a conditional node.
+fn params(graph: &Graph, class: Class, condition: &Condition, bodies: usize) -> CUgraphNodeParams {
+    let mut params = blank(CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL);
+    let to = &mut params.__bindgen_anon_1;
+    to.conditional.handle = condition.handle().as_raw();
+    to.conditional.type_ = match class {
+        Class::If | Class::IfElse => RawClass::CU_GRAPH_COND_TYPE_IF,
+        Class::While => RawClass::CU_GRAPH_COND_TYPE_WHILE,
+        Class::Switch => RawClass::CU_GRAPH_COND_TYPE_SWITCH,
+    };
+    // At most a thousand.
+    to.conditional.size = bodies as u32;
+    to.conditional.ctx = graph.context().as_raw();
+    params
+}
+
+/// The bodies that the driver has told of with the node.
+fn raw_bodies(params: &CUgraphNodeParams) -> SmallVec<[CUgraph; 2]> {
+    // SAFETY: these are the parameters of a conditional node that was added: the driver has put its own array there, as long as was asked for.
+    unsafe {
+        let conditional = params.__bindgen_anon_1.conditional;
+        core::slice::from_raw_parts(conditional.phGraph_out, conditional.size as usize)
+            .iter()
+            .copied()
+            .collect()
+    }
+}

@@ -1,0 +1,27 @@
+//! The turn of the legacy default streams.
+//!
+//! A call on a legacy stream invalidates the captures of all blocking streams of its context. So whoever makes one asks first whether any
+//! captures, and shares this turn from the question to the driver's answer; whoever lets a blocking stream enter a capture has it alone. A capture that
+//! ends in between does no harm.
+//!
+//! One turn serves all contexts: it is held for moments, by calls that wait for nothing.
+
+use std::sync::LazyLock;
+
+use super::own_block::{BLOCKS, own_block};
+use super::turns::{Alone, Shared, Turns};
+
+/// No stream's number ever gets there.
+const NUMBER: u64 = u64::MAX;
+
+static TURN: LazyLock<Turns> = LazyLock::new(|| Turns::new(NUMBER));
+
+/// While this is held no blocking stream enters a capture of this library. No call that waits is made with it.
+pub(crate) fn share() -> Shared<'static> {
+    TURN.share(own_block())
+}
+
+/// While this is held nobody is calling a legacy stream.
+pub(super) fn try_alone() -> Option<Alone<'static>> {
+    TURN.try_alone(&BLOCKS)
+}

@@ -1,0 +1,167 @@
+//! What an adopted graph keeps of what is added to it here.
+
+use cuda_graph::{ContextExt, Graph, MemsetNode};
+use cuda_handles::Owner;
+use cuda_launch::{params, per};
+use cuda_sys::{CUgraph, CUresult, Call};
+use cuda_tests::{count, fail, no_leaks, raw, settle, setup};
+
+use crate::children::Bench;
+use crate::interop::{allocations, counter, flag, other, soon};
+
+const N: usize = 64;
+
+/// Destroys a graph of other code when it goes.
+struct Destroys(usize);
+
+impl Drop for Destroys {
+    fn drop(&mut self) {
+        other::destroy(core::ptr::with_exposed_provenance_mut(self.0));
+    }
+}
+
+#[test]
+fn what_is_added_to_an_adopted_graph_lives_as_long_as_that_and_all_that_is_made_of_it() {
+    let context = setup();
+    no_leaks(|| {
+        let bench = Bench::new(&context);
+        let stream = &bench.stream;
+        let out = stream.zeros::<u32>(N).unwrap();
+        let before = allocations();
+        let foreign = other::graph();
+        let exec = {
+            // SAFETY: the graph lives longer than the handles.
+            let graph = unsafe { Graph::from_raw(&context, foreign) }.unwrap();
+            counter(&graph, &bench.increment, stream, &out);
+            other::instantiate(&context, foreign)
+        };
+        settle();
+        assert_eq!(allocations(), before + 1);
+        drop((0..16).map(|_| stream.zeros::<u32>(N).unwrap()).collect::<Vec<_>>());
+        // SAFETY: as above.
+        let again = unsafe { Graph::from_raw(&context, foreign) }.unwrap();
+        let mut of_again = again.instantiate().unwrap();
+        drop(again);
+        for expected in [1, 3] {
+            other::launch(exec, stream);
+            assert_eq!(out.read_blocking(stream).unwrap(), [expected; N]);
+            of_again.launch(stream).unwrap();
+            assert_eq!(out.read_blocking(stream).unwrap(), [expected + 1; N]);
+        }
+        other::destroy(foreign);
+        drop(of_again);
+        settle();
+        assert_eq!(allocations(), before + 1, "an executable of other code has it");
+        other::destroy_exec(exec);
+        assert!(soon(&|| allocations() == before));
+    });
+}
+
+#[test]
+fn each_way_of_giving_a_node_of_an_adopted_graph_something_keeps_it() {
+    let context = setup();
+    no_leaks(|| {
+        let bench = Bench::new(&context);
+        let stream = &bench.stream;
+        let mine = context.graph().unwrap();
+        mine.root().fill(&stream.zeros::<u32>(N).unwrap(), 7).unwrap();
+        mine.root().child(&context.graph().unwrap()).unwrap();
+        bench.step(&mine.root());
+        let ways: [fn(&Bench, &Graph, &cuda_handles::Buffer<u32>); 5] = [
+            |_, graph, buffer| drop(graph.root().fill(buffer, 3).unwrap()),
+            |_, graph, buffer| {
+                MemsetNode::try_from(graph.nodes().unwrap().remove(0)).unwrap().set(buffer, 4).unwrap();
+            },
+            |bench, graph, buffer| {
+                let source = graph.context().graph().unwrap();
+                source.root().fill(buffer, 5).unwrap();
+                let child = graph.children().unwrap().remove(0);
+                child.set_graph(&source).unwrap();
+                let _ = bench;
+            },
+            |bench, graph, buffer| {
+                let node = cuda_graph::KernelNode::try_from(graph.nodes().unwrap().remove(2)).unwrap();
+                let config = per(N, 64).priority(-1);
+                // SAFETY: the arguments are the kernel's, and the count is the buffer's.
+                unsafe { node.set_untyped(&bench.increment, config, params![buffer, N as u32]) }.unwrap();
+            },
+            |_, graph, buffer| graph.nodes().unwrap()[0].keep(buffer).unwrap(),
+        ];
+        for (number, give) in ways.into_iter().enumerate() {
+            let foreign = other::clone(mine.as_raw().unwrap());
+            let before = allocations();
+            {
+                // SAFETY: the graph lives longer than the handles, and what its nodes use as long.
+                let graph = unsafe { Graph::from_raw(&context, foreign) }.unwrap();
+                let buffer = stream.zeros::<u32>(N).unwrap();
+                stream.synchronize_blocking().unwrap();
+                give(&bench, &graph, &buffer);
+            }
+            settle();
+            assert_eq!(allocations(), before + 1, "way {number}");
+            other::destroy(foreign);
+            assert!(soon(&|| allocations() == before), "way {number}");
+        }
+    });
+}
+
+#[test]
+fn reading_an_adopted_graph_costs_no_user_object_and_adding_the_first_node_one() {
+    let context = setup();
+    no_leaks(|| {
+        let foreign = other::graph();
+        other::empty(foreign, &[]);
+        let retains = [("cuUserObjectCreate", 1), ("cuGraphRetainUserObject", 1)];
+        {
+            // SAFETY: the graph lives longer than the handles.
+            let (graph, cost) = count(|| unsafe { Graph::from_raw(&context, foreign) }.unwrap());
+            retains.iter().for_each(|(call, _)| assert_eq!(cost.calls(call), 0, "{cost}"));
+            let (_, cost) = count(|| (graph.nodes().unwrap(), graph.clone_graph().unwrap()));
+            retains.iter().for_each(|(call, _)| assert_eq!(cost.calls(call), 0, "{cost}"));
+            for call in [Call::cuUserObjectCreate, Call::cuGraphRetainUserObject] {
+                let injected = fail(call, 1, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+                assert!(graph.root().empty().unwrap_err().to_string().contains(call.name()));
+                drop(injected);
+                assert_eq!(graph.len().unwrap(), 1);
+            }
+            let (_, cost) = count(|| graph.root().empty().unwrap());
+            cost.assert_calls(&[retains[0], retains[1], ("cuGraphAddNode", 1)]);
+            let (_, cost) = count(|| graph.root().empty().unwrap());
+            cost.assert_calls(&[("cuGraphAddNode", 1)]);
+            let (lent, cost) = count(|| graph.lend().unwrap());
+            cost.assert_calls(&[]);
+            assert_eq!(lent, foreign);
+        }
+        other::destroy(foreign);
+    });
+}
+
+#[test]
+fn an_adopted_graph_does_not_retain_who_owns_it() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let adopt = |raw: CUgraph, keep: Owner| {
+            // SAFETY: the graph lives as long as one of its owners here.
+            unsafe { Graph::from_raw_with(&context, raw, keep) }.unwrap()
+        };
+        let before = allocations();
+        let foreign = other::graph();
+        let graph = adopt(foreign, Owner::other(Destroys(foreign.expose_provenance())));
+        let fill = graph.root().fill(&stream.zeros::<u32>(N).unwrap(), 1).unwrap();
+        graph.lend().unwrap();
+        let (second, second_gone) = flag();
+        assert_eq!(adopt(foreign, second), graph);
+        let exec = graph.instantiate().unwrap();
+        let clone = graph.clone_graph().unwrap();
+        drop((graph, fill));
+        settle();
+        assert!(!second_gone());
+        drop(exec);
+        settle();
+        assert_eq!(raw::nodes(foreign).len(), 1, "the clone keeps it");
+        assert!(!second_gone());
+        drop(clone);
+        assert!(soon(&second_gone) && soon(&|| allocations() == before));
+    });
+}
