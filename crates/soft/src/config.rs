@@ -57,7 +57,8 @@ impl Config {
         Self::default()
     }
 
-    /// Poses as a driver of this version: calls newer than it are not found, and older layouts are served.
+    /// Poses as a driver of this version: calls newer than it are not found, and older layouts are served. What such a driver gets wrong
+    /// about conditional nodes (an empty body before 12.8, children in an IF with two bodies in 12.8 and 12.9) loses the context.
     #[must_use]
     pub fn version(mut self, version: Version) -> Self {
         self.version = version;

@@ -48,7 +48,8 @@ pub(crate) enum Promised {
 
 impl Promised {
     fn is_there(self, address: u64, len: usize) -> bool {
-        memory::find_range(address, len).is_some() || (self == Self::Yes && memory::is_promised(address, len))
+        memory::find_range(address, len).is_some_and(|found| found.is_visible())
+            || (self == Self::Yes && memory::is_promised(address, len))
     }
 }
 

@@ -4,6 +4,7 @@
 //! Memory that both sides reach has its host address on both.
 
 use std::alloc::Layout;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
@@ -78,6 +79,8 @@ impl Origin {
 const PENDING: u8 = 0;
 const LIVE: u8 = 1;
 const GONE: u8 = 2;
+/// Memory of a graph that was freed, at an address where a later node of the same launch, or a later launch, allocates again.
+const RETIRED: u8 = 3;
 
 /// Where the bytes of an allocation come from.
 #[derive(Debug)]
@@ -115,6 +118,9 @@ pub(crate) struct Allocation {
     state: AtomicU8,
     /// A free is on its way in some stream.
     free_queued: AtomicBool,
+    /// Of memory of a graph: the node that allocates it, and the one that freed it last (0 if none did), for messages.
+    allocated_by: AtomicU64,
+    freed_by: AtomicU64,
 }
 
 // SAFETY: the bytes behind `host` are only accessed by relaxed atomics, or by the user under the rules of the interface.
@@ -164,6 +170,70 @@ impl Allocation {
         !self.free_queued.swap(true, Ordering::AcqRel)
     }
 
+    /// The allocation node that will make the memory.
+    pub(crate) fn await_node(&self, node: u64) {
+        self.allocated_by.store(node, Ordering::Relaxed);
+    }
+
+    /// An allocation node makes the memory, for the first time or again: what was in it is gone.
+    pub(crate) fn renew(&self, node: u64) {
+        self.await_node(node);
+        if self.state.load(Ordering::Acquire) != PENDING {
+            self.forget_bytes();
+        }
+        self.state.store(LIVE, Ordering::Release);
+    }
+
+    /// Memory of a graph ends here, to be made again by an allocation node; `free` is the free node that ended it, if one did.
+    pub(crate) fn retire(&self, free: u64) {
+        self.freed_by.store(free, Ordering::Relaxed);
+        self.state.store(RETIRED, Ordering::Release);
+        EPOCH.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Overwrites all bytes; work that still uses them may run meanwhile.
+    fn forget_bytes(&self) {
+        const WORD: u64 = u64::from_ne_bytes([UNWRITTEN; 8]);
+        let words = self.len / 8;
+        for word in 0..words {
+            // SAFETY: inside the allocation, which is aligned for words, and whose bytes are only accessed by atomics.
+            unsafe { AtomicU64::from_ptr(self.host.cast::<u64>().add(word)).store(WORD, Ordering::Relaxed) };
+        }
+        for at in words * 8..self.len {
+            // SAFETY: as above.
+            unsafe { AtomicU8::from_ptr(self.host.add(at)).store(UNWRITTEN, Ordering::Relaxed) };
+        }
+    }
+
+    /// The free that was on its way is one of an earlier life of the memory.
+    pub(crate) fn unqueue_free(&self) {
+        self.free_queued.store(false, Ordering::Release);
+    }
+
+    /// Whether calls see it: memory of a graph is gone for them as soon as a call frees it.
+    pub(crate) fn is_visible(&self) -> bool {
+        self.origin != Origin::GraphNode || !self.free_queued.load(Ordering::Acquire)
+    }
+
+    /// Why memory that is there may not be used now.
+    fn trouble(&self, state: u8) -> String {
+        let sentence = self.sentence();
+        if self.origin != Origin::GraphNode {
+            return format!(
+                "{sentence} is used before its allocation point is reached: the stream of the use does not wait for the stream of the allocation"
+            );
+        }
+        let (node, free) = (self.allocated_by.load(Ordering::Relaxed), self.freed_by.load(Ordering::Relaxed));
+        match (state, free) {
+            (RETIRED, 1..) => format!(
+                "{sentence} was freed by free node {free:#x}, and allocation node {node:#x} has not been reached since: the use comes after the free"
+            ),
+            _ => format!(
+                "{sentence} is used before its allocation node {node:#x} is reached: the use is not ordered after that node"
+            ),
+        }
+    }
+
     fn sentence(&self) -> String {
         format!("the {}-byte {} at {:#x}", self.len, self.origin.words(), self.start)
     }
@@ -175,7 +245,7 @@ struct Freed {
     start: u64,
     len: usize,
     origin: Origin,
-    how: &'static str,
+    how: Cow<'static, str>,
 }
 
 #[derive(Debug)]
@@ -230,14 +300,35 @@ pub(crate) fn allocate(request: Request) -> Answer<Arc<Allocation>> {
     allocate_at(None, request)
 }
 
-/// Addresses that graphs have promised to allocation nodes, with their lengths.
-static PROMISED: RwLock<BTreeMap<u64, usize>> = RwLock::new(BTreeMap::new());
+/// An address that a graph has promised to allocation nodes.
+#[derive(Debug)]
+struct Promise {
+    len: usize,
+    /// Those nodes, for messages.
+    nodes: Vec<u64>,
+}
 
-/// An address for memory that a graph will allocate.
+static PROMISED: RwLock<BTreeMap<u64, Promise>> = RwLock::new(BTreeMap::new());
+
+/// An address for memory that a graph will allocate. Small ones lie [`GRAIN`] apart, as those of the real driver do.
 pub(crate) fn promise(len: usize) -> u64 {
-    let address = new_address(len);
-    PROMISED.write().unwrap_or_else(PoisonError::into_inner).insert(address, len);
+    let span = (len as u64 + 1).next_multiple_of(GRAIN);
+    let address = with_shared(|shared| {
+        let start = shared.addresses.next;
+        shared.addresses.next += span;
+        start
+    });
+    let promise = Promise { len, nodes: Vec::new() };
+    PROMISED.write().unwrap_or_else(PoisonError::into_inner).insert(address, promise);
     address
+}
+
+/// Notes a node that allocates at a promised address.
+pub(crate) fn promise_to(address: u64, node: u64) {
+    let mut promised = PROMISED.write().unwrap_or_else(PoisonError::into_inner);
+    if let Some(promise) = promised.get_mut(&address) {
+        promise.nodes.push(node);
+    }
 }
 
 /// Takes a promise back.
@@ -249,7 +340,22 @@ pub(crate) fn unpromise(address: u64) {
 pub(crate) fn is_promised(address: u64, len: usize) -> bool {
     let promised = PROMISED.read().unwrap_or_else(PoisonError::into_inner);
     let found = promised.range(..=address).next_back();
-    found.is_some_and(|(start, room)| address.saturating_add(len as u64) <= start + *room as u64)
+    found.is_some_and(|(start, room)| address.saturating_add(len as u64) <= start + room.len as u64)
+}
+
+/// What is said of an address that a graph has promised and that holds nothing now.
+fn describe_promised(address: u64) -> Option<String> {
+    let promised = PROMISED.read().unwrap_or_else(PoisonError::into_inner);
+    let (start, promise) = promised.range(..=address).next_back()?;
+    if address >= start + promise.len as u64 {
+        return None;
+    }
+    let nodes: Vec<String> = promise.nodes.iter().map(|node| format!("{node:#x}")).collect();
+    Some(format!(
+        "the {} bytes at {start:#x} are those of allocation node {}, which has not been reached: the use is not ordered after that node",
+        promise.len,
+        nodes.join(" or ")
+    ))
 }
 
 /// Makes an allocation at an address that was promised, or at a new one.
@@ -339,8 +445,14 @@ fn insert(request: Request, start: u64, host: *mut u8, backing: Backing, state: 
         writable: AtomicBool::new(true),
         state: AtomicU8::new(state),
         free_queued: AtomicBool::new(false),
+        allocated_by: AtomicU64::new(0),
+        freed_by: AtomicU64::new(0),
     });
-    MAP.write().unwrap_or_else(PoisonError::into_inner).insert(start, Arc::clone(&allocation));
+    let displaced =
+        MAP.write().unwrap_or_else(PoisonError::into_inner).insert(start, Arc::clone(&allocation));
+    if let Some(displaced) = displaced {
+        finish(&displaced, "a later allocation at its address".into());
+    }
     allocation
 }
 
@@ -383,7 +495,7 @@ pub(crate) fn used(device: i32) -> u64 {
 }
 
 /// Ends an allocation; `how` names the call for messages. The bytes go when the last holder lets go.
-pub(crate) fn remove(allocation: &Arc<Allocation>, how: &'static str) {
+pub(crate) fn remove(allocation: &Arc<Allocation>, how: impl Into<Cow<'static, str>>) {
     let removed = {
         let mut map = MAP.write().unwrap_or_else(PoisonError::into_inner);
         match map.get(&allocation.start) {
@@ -391,7 +503,13 @@ pub(crate) fn remove(allocation: &Arc<Allocation>, how: &'static str) {
             _ => None,
         }
     };
-    let Some(removed) = removed else { return };
+    if let Some(removed) = removed {
+        finish(&removed, how.into());
+    }
+}
+
+/// What follows from the end of an allocation.
+fn finish(removed: &Allocation, how: Cow<'static, str>) {
     removed.state.store(GONE, Ordering::Release);
     EPOCH.fetch_add(1, Ordering::AcqRel);
     let Allocation { start, len, origin, device, .. } = *removed;
@@ -459,10 +577,7 @@ pub(crate) fn access(address: u64, len: usize, write: bool) -> Result<Arc<Alloca
     match found.state.load(Ordering::Acquire) {
         LIVE if write && !found.is_writable() => Err(format!("{} may not be written", found.sentence())),
         LIVE => Ok(found),
-        PENDING => Err(format!(
-            "{} is used before its allocation point is reached: the stream of the use does not wait for the stream of the allocation",
-            found.sentence()
-        )),
+        state @ (PENDING | RETIRED) => Err(found.trouble(state)),
         _ => Err(format!("{} has been freed", found.sentence())),
     }
 }
@@ -485,8 +600,12 @@ pub(crate) fn describe(address: u64, len: usize) -> String {
             )
         })
     });
-    if let Some(sentence) = freed {
-        return sentence;
+    match (freed, describe_promised(address)) {
+        (Some(freed), None) => return freed,
+        (None, Some(promised)) => return promised,
+        // Which of the two it is depends on what else the launch does.
+        (Some(freed), Some(promised)) => return format!("{freed}; or {promised}"),
+        (None, None) => {}
     }
     let map = MAP.read().unwrap_or_else(PoisonError::into_inner);
     let below = map.range(..=address).next_back().map(|(_, found)| (address - found.end(), found));

@@ -107,12 +107,17 @@ unsafe fn add_any(
     required(params)?;
     // SAFETY: not null, and so valid by the caller's promise.
     let params = unsafe { &mut *params };
+    let is_alloc = params.type_ == CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_ALLOC;
     if params.type_ != CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY && !is_light(params.type_) {
         refuse_in_callbacks()?;
     }
     // SAFETY: the caller's promise.
     let node = unsafe { add_node(out, graph, dependencies, || generic::wanted(params))? };
-    if let Ok(bodies) = graphs().body_array(node) {
+    let mut all = graphs();
+    if is_alloc {
+        params.__bindgen_anon_1.alloc.dptr = all.address_of(node)?;
+    }
+    if let Ok(bodies) = all.body_array(node) {
         params.__bindgen_anon_1.conditional.phGraph_out = bodies;
     }
     Ok(())
@@ -180,17 +185,28 @@ adders! {
         Wanted::Task(read::wait_node(given(params)?, core::ptr::null_mut())?)
     }
 
-    init fn cuGraphAddMemAllocNode(params: *mut CUDA_MEM_ALLOC_NODE_PARAMS) {
-        required(params)?;
-        Wanted::Task(Task::Alloc(read::typed_alloc(&mut *params)?))
-    }
-
     init fn cuGraphAddMemFreeNode(dptr: CUdeviceptr) {
         Wanted::Free(dptr)
     }
 }
 
 entries! {
+    init fn cuGraphAddMemAllocNode(
+        out: *mut CUgraphNode,
+        graph: CUgraph,
+        dependencies: *const CUgraphNode,
+        count: usize,
+        params: *mut CUDA_MEM_ALLOC_NODE_PARAMS,
+    ) {
+        required(params)?;
+        let params = &mut *params;
+        let node = add_node(out, graph, (dependencies, core::ptr::null(), count), || {
+            Ok(Wanted::Alloc(read::typed_new_memory(params)?))
+        })?;
+        params.dptr = graphs().address_of(node)?;
+        Ok(())
+    }
+
     initialised fn cuGraphAddNode(
         out: *mut CUgraphNode,
         graph: CUgraph,

@@ -44,6 +44,7 @@ entries! {
             if own.owner != Owner::User || own.is_lost {
                 return Err(INVALID_VALUE);
             }
+            all.ensure_whole(all.nodes_of(number(graph))?, "a graph is destroyed");
             all.discard(number(graph))
         };
         leftovers.end();
@@ -90,6 +91,7 @@ entries! {
             if all.holds_memory_nodes(own.graph) || all.census_of(&own.payload).updatable > 0 {
                 return Err(NOT_SUPPORTED);
             }
+            all.ensure_whole(vec![number(node)], "a node is destroyed");
             all.remove(number(node))
         };
         leftovers.end();

@@ -16,7 +16,7 @@ use crate::context::check_device;
 use crate::gate::{given, put, put_if, required};
 use crate::graph::check::{AUTO_FREE, DEVICE_LAUNCH, Refused, UPLOAD};
 use crate::graph::generic::{self, Wanted};
-use crate::graph::memory_node::with_figures;
+use crate::graph::graph_memory;
 use crate::graph::read;
 use crate::graph::read_back::with_context;
 use crate::graph::store::graphs;
@@ -146,10 +146,16 @@ entries! {
     }
 
     init fn cuGraphExecNodeSetParams(exec: CUgraphExec, node: CUgraphNode, params: *mut CUgraphNodeParams) {
-        required(params)?;
-        graphs().step_of(number(exec), number(node))?;
-        match generic::wanted(&mut *params)? {
-            Wanted::Free(_) | Wanted::Conditional(_) | Wanted::Task(Task::Alloc(_)) => Err(NOT_SUPPORTED),
+        let params = given(params)?;
+        {
+            let all = graphs();
+            let step = all.step_of(number(exec), number(node))?;
+            if all.exec(number(exec))?.work(step)?.kind() != params.type_ {
+                return Err(INVALID_VALUE);
+            }
+        }
+        match generic::wanted(params)? {
+            Wanted::Free(_) | Wanted::Conditional(_) | Wanted::Alloc(_) => Err(NOT_SUPPORTED),
             Wanted::Task(task) => exec::set_params(number(exec), number(node), task),
             Wanted::Child { graph, .. } => update::set_child(number(exec), number(node), graph),
         }
@@ -239,11 +245,11 @@ entries! {
 
     live fn cuDeviceGetGraphMemAttribute(dev: CUdevice, attribute: CUgraphMem_attribute, value: *mut c_void) {
         check_device(dev)?;
-        let figures = with_figures(dev, |figures| *figures);
+        let figures = graph_memory::figures(dev);
         let bytes = match attribute {
-            CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT => figures.used,
+            CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT
+            | CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT => figures.current,
             CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_USED_MEM_HIGH => figures.used_high,
-            CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT => figures.reserved,
             CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH => figures.reserved_high,
             _ => return Err(INVALID_VALUE),
         };
@@ -256,22 +262,17 @@ entries! {
         if value.cast::<cuuint64_t>().read() != 0 {
             return Err(INVALID_VALUE);
         }
-        with_figures(dev, |figures| match attribute {
-            CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_USED_MEM_HIGH => {
-                figures.used_high = figures.used;
-                Ok(())
-            }
-            CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH => {
-                figures.reserved_high = figures.reserved;
-                Ok(())
-            }
-            _ => Err(INVALID_VALUE),
-        })
+        match attribute {
+            CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_USED_MEM_HIGH => graph_memory::reset_used_high(dev),
+            CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH => graph_memory::reset_reserved_high(dev),
+            _ => return Err(INVALID_VALUE),
+        }
+        Ok(())
     }
 
     live fn cuDeviceGraphMemTrim(dev: CUdevice) {
         check_device(dev)?;
-        with_figures(dev, |figures| (figures.used, figures.reserved) = (0, 0));
+        graph_memory::trim(dev);
         Ok(())
     }
 }

@@ -113,7 +113,7 @@ entries! {
 
     initialised fn cuGraphNodeSetParams(node: CUgraphNode, params: *mut CUgraphNodeParams) {
         required(params)?;
-        let params = &mut *params;
+        let params = &*params;
         if !is_light(params.type_) {
             refuse_in_callbacks()?;
         }
@@ -133,7 +133,7 @@ entries! {
                 replaced.end();
                 Ok(())
             }
-            Wanted::Free(_) | Wanted::Conditional(_) => Err(NOT_SUPPORTED),
+            Wanted::Free(_) | Wanted::Alloc(_) | Wanted::Conditional(_) => Err(NOT_SUPPORTED),
         }
     }
 

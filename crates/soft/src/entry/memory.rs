@@ -15,13 +15,13 @@ use crate::code::{
 use crate::context::{Context, current};
 use crate::copy::Place;
 use crate::gate::{put, put_if, required};
-use crate::graph::task::{AllocNode, Task};
+use crate::graph::generic::NewMemory;
 use crate::graph::{capture, memory_node};
 use crate::handle::{number, to_raw};
 use crate::memory::{self, Allocation, Origin, Request};
 use crate::pool::{self, Pool};
 use crate::stream::{self, Stream};
-use crate::{capture_mode, driver, graph};
+use crate::{capture_mode, driver};
 
 pub(super) const fn add(entries: Entries) -> Entries {
     Entries {
@@ -64,11 +64,17 @@ unsafe fn allocate_from(dptr: *mut CUdeviceptr, len: usize, pool: &Pool, stream:
         return unsafe { put(dptr, 0) };
     }
     if capture::is_captured(stream)? {
-        let reservation = memory_node::reserve(len, pool.device);
-        let start = reservation.start;
-        capture::add(stream, Task::Alloc(AllocNode { memory: reservation, max: 0 }), false)?;
-        // SAFETY: as above.
-        return unsafe { put(dptr, start) };
+        let wanted = NewMemory { len, device: pool.device, max: 0 };
+        // Another thread may end the capture just now; then the allocation is an ordinary one.
+        let made = capture::add_where_captured(stream, |all, graph, after| {
+            let node = all.add_alloc(graph, after, wanted)?;
+            // SAFETY: as above.
+            unsafe { put(dptr, all.address_of(node)?)? };
+            Ok(node)
+        })?;
+        if made.is_some() {
+            return Ok(());
+        }
     }
     capture_mode::check_call()?;
     pool.take(len as u64)?;
@@ -116,7 +122,7 @@ unsafe fn allocate_host(pp: *mut *mut c_void, len: usize, flags: c_uint) -> Answ
 /// # Safety
 /// `data` is valid for a write of the attribute's type.
 unsafe fn write_attribute(data: *mut c_void, attribute: CUpointer_attribute, pointer: CUdeviceptr) -> Answer {
-    let found = memory::find(pointer).ok_or(INVALID_VALUE)?;
+    let found = memory::find(pointer).filter(|found| found.is_visible()).ok_or(INVALID_VALUE)?;
     // SAFETY: the caller's promise about the attribute's type.
     let int = |value: i32| unsafe { put(data.cast::<c_int>(), value) };
     // SAFETY: as above.
@@ -190,7 +196,12 @@ entries! {
             return Ok(());
         }
         let found = memory::find_start(dptr).filter(|found| is_freed_by_calls(found)).ok_or(INVALID_VALUE)?;
-        if found.origin == Origin::Variable || !graph::may_free(&found) || !found.queue_free() {
+        if found.origin == Origin::GraphNode {
+            let freeing = memory_node::announce_free(dptr).ok_or(INVALID_VALUE)?;
+            stream::stalled(|| freeing.carry_out(0, "cuMemFree"));
+            return Ok(());
+        }
+        if found.origin == Origin::Variable || !found.queue_free() {
             return Err(INVALID_VALUE);
         }
         stream::stalled(|| {
@@ -225,7 +236,15 @@ entries! {
         }
         capture_mode::check_call()?;
         let found = memory::find_start(dptr).filter(|found| is_freed_by_calls(found)).ok_or(INVALID_VALUE)?;
-        if matches!(found.origin, Origin::Variable | Origin::Managed) || !graph::may_free(&found) || !found.queue_free() {
+        if found.origin == Origin::GraphNode {
+            let freeing = memory_node::announce_free(dptr).ok_or(INVALID_VALUE)?;
+            stream.push(move || {
+                freeing.carry_out(0, "cuMemFreeAsync");
+                Ok(())
+            });
+            return Ok(());
+        }
+        if matches!(found.origin, Origin::Variable | Origin::Managed) || !found.queue_free() {
             return Err(INVALID_VALUE);
         }
         let pool = pool::of_memory(found.pool);
@@ -299,7 +318,8 @@ entries! {
     }
 
     live fn cuMemGetAddressRange(base: *mut CUdeviceptr, size: *mut usize, dptr: CUdeviceptr) {
-        let found = memory::find(dptr).ok_or(cuda_sys::CUresult::CUDA_ERROR_NOT_FOUND)?;
+        let found = memory::find(dptr).filter(|found| found.is_visible());
+        let found = found.ok_or(cuda_sys::CUresult::CUDA_ERROR_NOT_FOUND)?;
         put_if(base, found.start);
         put_if(size, found.len);
         Ok(())

@@ -14,6 +14,7 @@ use crate::code::{
     STREAM_CAPTURE_INVALIDATED, STREAM_CAPTURE_ISOLATION, STREAM_CAPTURE_MERGE, STREAM_CAPTURE_UNJOINED,
     STREAM_CAPTURE_UNMATCHED, STREAM_CAPTURE_UNSUPPORTED, STREAM_CAPTURE_WRONG_THREAD,
 };
+use crate::fault::crash;
 use crate::handle::to_raw;
 use crate::stream::{Manner, Stream};
 
@@ -36,7 +37,19 @@ unsafe impl Send for Place {}
 #[derive(Debug)]
 struct Capture {
     graph: u64,
+    /// The graph's, as it may be destroyed meanwhile with one that it is part of.
+    uid: u64,
     origin: u64,
+}
+
+impl Capture {
+    /// The graph, which has to be there still.
+    fn living(&self, all: &Graphs) -> u64 {
+        if all.graph(self.graph).map(|graph| graph.uid) != Ok(self.uid) {
+            crash("a capture goes on or ends whose graph was destroyed with the graph that it is part of");
+        }
+        self.graph
+    }
 }
 
 /// An event recorded in a capture: the capture and the nodes it stands for.
@@ -146,8 +159,9 @@ pub(crate) fn add_where_captured(
     let mut state = state();
     let state = state.get();
     let Some(place) = state.places.get_mut(&stream.id) else { return Ok(None) };
-    let graph = state.captures.get(&place.capture).ok_or(ILLEGAL_STATE)?.graph;
-    let node = make(&mut graphs(), graph, &place.dependencies)?;
+    let mut all = graphs();
+    let graph = state.captures.get(&place.capture).ok_or(ILLEGAL_STATE)?.living(&all);
+    let node = make(&mut all, graph, &place.dependencies)?;
     place.dependencies = vec![(node, Edge::default())];
     Ok(Some(node))
 }
@@ -178,8 +192,9 @@ pub(crate) fn begin(
         }
         None => (graphs().create(Owner::User), Vec::new()),
     };
+    let uid = graphs().graph(graph)?.uid;
     let capture = capture_mode::begin(mode);
-    state.captures.insert(capture, Capture { graph, origin: stream.id });
+    state.captures.insert(capture, Capture { graph, uid, origin: stream.id });
     state.enter(stream, capture, dependencies);
     Ok(())
 }
@@ -223,7 +238,11 @@ impl State {
 }
 
 fn discard(graph: u64) {
-    let leftovers = graphs().discard(graph);
+    let leftovers = {
+        let mut all = graphs();
+        all.ensure_whole(all.nodes_of(graph).unwrap_or_default(), "the capture of a graph fails");
+        all.discard(graph)
+    };
     leftovers.end();
 }
 
@@ -233,7 +252,9 @@ pub(crate) fn end(stream: &Stream) -> Answer<u64> {
         let mut state = state();
         let state = state.get();
         let capture = state.places.get(&stream.id).ok_or(ILLEGAL_STATE)?.capture;
-        let origin = state.captures.get(&capture).ok_or(ILLEGAL_STATE)?.origin;
+        let own = state.captures.get(&capture).ok_or(ILLEGAL_STATE)?;
+        let origin = own.origin;
+        own.living(&graphs());
         if origin != stream.id {
             capture_mode::invalidate(capture);
             return Err(STREAM_CAPTURE_UNMATCHED);
@@ -264,8 +285,9 @@ pub(crate) fn forget_stream(stream: &Stream) {
         let mut state = state();
         let state = state.get();
         let Some(capture) = state.places.get(&stream.id).map(|place| place.capture) else { return };
-        if state.captures.get(&capture).is_none_or(|capture| capture.origin != stream.id) {
-            return;
+        let Some(own) = state.captures.get(&capture).filter(|own| own.origin == stream.id) else { return };
+        if matches!(graphs().graph(own.graph).map(|graph| graph.owner), Ok(Owner::Body { .. })) {
+            crash("a stream is destroyed that captures the body of a conditional node");
         }
         state.close(capture)
     };

@@ -58,7 +58,7 @@ impl Graphs {
         if own.live_execs > 0 && (self.is_unique(graph) || self.holds_conditionals(graph)) {
             return Err(NOT_SUPPORTED.into());
         }
-        let unused = own.conditions.values().any(|condition| condition.node.is_none());
+        let unused = own.conditions.values().any(|condition| !self.is_used(condition));
         if unused {
             let outcome = Outcome::CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED;
             return Err(Refused::new(INVALID_VALUE, outcome, 0));
@@ -66,6 +66,7 @@ impl Graphs {
         if flags & DEVICE_LAUNCH != 0 {
             self.check_device_launch(graph, flags)?;
         }
+        self.ensure_whole(self.nodes_of(graph)?, "a graph is instantiated");
         // Whether each part is in a body is known from the part around it: they may be nested deep.
         let mut bodies: HashMap<u64, bool> = HashMap::new();
         for part in self.tree(graph) {

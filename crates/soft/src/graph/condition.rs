@@ -10,13 +10,18 @@ use crate::context;
 use crate::driver;
 use crate::handle::number;
 
+/// More bodies were not tried on a real driver.
+const MOST_BODIES: u32 = 1000;
+
 fn condition(raw: &CUDA_CONDITIONAL_NODE_PARAMS) -> Answer<Condition> {
     let newer = driver::version() >= Version::new(12, 8);
     match (raw.type_, raw.size) {
         (CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_IF, 1) => Ok(Condition::If),
         (CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_IF, 2) if newer => Ok(Condition::If),
         (CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_WHILE, 1) => Ok(Condition::While),
-        (CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_SWITCH, 1..) if newer => Ok(Condition::Switch),
+        (CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_SWITCH, 1..=MOST_BODIES) if newer => {
+            Ok(Condition::Switch)
+        }
         _ => Err(INVALID_VALUE),
     }
 }
@@ -44,12 +49,15 @@ impl Graphs {
         dependencies: &[(u64, Edge)],
         raw: &CUDA_CONDITIONAL_NODE_PARAMS,
     ) -> Answer<u64> {
+        // Older drivers know no such type of node.
+        if driver::version() < Version::new(12, 3) {
+            return Err(INVALID_VALUE);
+        }
         let condition = condition(raw)?;
         self.graph(graph)?;
         let root = self.root(graph);
         let known = self.graph(root)?.conditions.get(&raw.handle).copied().ok_or(INVALID_VALUE)?;
-        let context = number(raw.ctx);
-        if known.node.is_some() || (context != 0 && context != known.context) {
+        if self.is_used(&known) || number(raw.ctx) != known.context {
             return Err(INVALID_VALUE);
         }
         let bodies: Box<[u64]> = (0..raw.size).map(|_| self.create(Owner::User)).collect();
@@ -59,10 +67,16 @@ impl Graphs {
         for body in bodies {
             self.graph_mut(body)?.owner = Owner::Body { node };
         }
+        let uid = self.node(node)?.uid;
         if let Some(condition) = self.graph_mut(root)?.conditions.get_mut(&raw.handle) {
-            condition.node = Some(node);
+            condition.node = Some((node, uid));
         }
         Ok(node)
+    }
+
+    /// Whether a node uses the condition. A destroyed one, in whatever body it was, lets it go.
+    pub(crate) fn is_used(&self, condition: &ConditionHandle) -> bool {
+        condition.node.is_some_and(|(node, uid)| self.node(node).is_ok_and(|node| node.uid == uid))
     }
 
     /// The driver's array of a conditional node's bodies.

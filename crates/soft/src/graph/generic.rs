@@ -47,6 +47,15 @@ pub(crate) fn check_padding(raw: &CUgraphNodeParams) -> Answer {
     if clean && raw.reserved0 == [0; 3] && raw.reserved2 == 0 { Ok(()) } else { Err(INVALID_VALUE) }
 }
 
+/// Memory that an allocation node is to allocate.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NewMemory {
+    pub(crate) len: usize,
+    pub(crate) device: i32,
+    /// The pool's largest size as it was given.
+    pub(crate) max: usize,
+}
+
 /// What a node is to be: a task, or something that needs the graph itself.
 #[derive(Debug)]
 pub(crate) enum Wanted {
@@ -56,6 +65,7 @@ pub(crate) enum Wanted {
         by_move: bool,
     },
     Conditional(CUDA_CONDITIONAL_NODE_PARAMS),
+    Alloc(NewMemory),
     /// The address.
     Free(u64),
 }
@@ -66,6 +76,7 @@ impl Wanted {
             Self::Task(task) => task.kind(),
             Self::Child { .. } => CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH,
             Self::Conditional(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL,
+            Self::Alloc(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_ALLOC,
             Self::Free(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_FREE,
         }
     }
@@ -75,10 +86,10 @@ impl Wanted {
 ///
 /// # Safety
 /// The parameters are as the interface demands.
-pub(crate) unsafe fn wanted(raw: &mut CUgraphNodeParams) -> Answer<Wanted> {
+pub(crate) unsafe fn wanted(raw: &CUgraphNodeParams) -> Answer<Wanted> {
     type T = CUgraphNodeType;
     check_padding(raw)?;
-    let fields = &mut raw.__bindgen_anon_1;
+    let fields = &raw.__bindgen_anon_1;
     // SAFETY (of all blocks): the type of the parameters says which of the fields counts; the caller's promise.
     Ok(Wanted::Task(match raw.type_ {
         T::CU_GRAPH_NODE_TYPE_KERNEL => {
@@ -151,9 +162,7 @@ pub(crate) unsafe fn wanted(raw: &mut CUgraphNodeParams) -> Answer<Wanted> {
         }
         T::CU_GRAPH_NODE_TYPE_MEM_ALLOC => {
             // SAFETY: as above.
-            let node = unsafe { read::alloc_node(&fields.alloc)? };
-            fields.alloc.dptr = node.memory.start;
-            Task::Alloc(node)
+            return Ok(Wanted::Alloc(unsafe { read::new_memory(&fields.alloc)? }));
         }
         // SAFETY: as above.
         T::CU_GRAPH_NODE_TYPE_MEM_FREE => return Ok(Wanted::Free(unsafe { fields.free.dptr })),

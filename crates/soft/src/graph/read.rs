@@ -10,8 +10,8 @@ use cuda_sys::{
     CUmemLocation, CUmemLocationType,
 };
 
-use super::memory_node;
-use super::task::{AllocNode, BatchNode, CopyNode, FillNode, KernelSpec, SemaphoreNode, Task};
+use super::generic::NewMemory;
+use super::task::{BatchNode, CopyNode, FillNode, KernelSpec, SemaphoreNode, Task};
 use crate::callback::Callback;
 use crate::code::{Answer, INVALID_DEVICE, INVALID_HANDLE, INVALID_VALUE, NOT_SUPPORTED, OUT_OF_MEMORY};
 use crate::context::{self, check_device, current};
@@ -172,11 +172,11 @@ fn device_of(location: &CUmemLocation) -> Option<i32> {
     Some(unsafe { location.__bindgen_anon_1.id })
 }
 
-/// Reads the parameters of an allocation node and takes an address for it.
+/// Reads the parameters of an allocation node.
 ///
 /// # Safety
 /// The access descriptions are valid for their count.
-pub(crate) unsafe fn alloc_node(raw: &CUDA_MEM_ALLOC_NODE_PARAMS_v2) -> Answer<AllocNode> {
+pub(crate) unsafe fn new_memory(raw: &CUDA_MEM_ALLOC_NODE_PARAMS_v2) -> Answer<NewMemory> {
     if raw.bytesize == 0 || raw.poolProps.allocType != CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED {
         return Err(INVALID_VALUE);
     }
@@ -204,14 +204,14 @@ pub(crate) unsafe fn alloc_node(raw: &CUDA_MEM_ALLOC_NODE_PARAMS_v2) -> Answer<A
     if raw.bytesize as u64 >= 1 << 40 {
         return Err(OUT_OF_MEMORY);
     }
-    Ok(AllocNode { memory: memory_node::reserve(raw.bytesize, device), max: raw.poolProps.maxSize })
+    Ok(NewMemory { len: raw.bytesize, device, max: raw.poolProps.maxSize })
 }
 
-/// An allocation node of the typed call.
+/// As [`new_memory`], for the typed call.
 ///
 /// # Safety
 /// The access descriptions are valid for their count.
-pub(crate) unsafe fn typed_alloc(raw: &mut cuda_sys::CUDA_MEM_ALLOC_NODE_PARAMS) -> Answer<AllocNode> {
+pub(crate) unsafe fn typed_new_memory(raw: &cuda_sys::CUDA_MEM_ALLOC_NODE_PARAMS) -> Answer<NewMemory> {
     let params = CUDA_MEM_ALLOC_NODE_PARAMS_v2 {
         poolProps: raw.poolProps,
         accessDescs: raw.accessDescs,
@@ -220,7 +220,5 @@ pub(crate) unsafe fn typed_alloc(raw: &mut cuda_sys::CUDA_MEM_ALLOC_NODE_PARAMS)
         dptr: raw.dptr,
     };
     // SAFETY: the caller's promise.
-    let node = unsafe { alloc_node(&params)? };
-    raw.dptr = node.memory.start;
-    Ok(node)
+    unsafe { new_memory(&params) }
 }

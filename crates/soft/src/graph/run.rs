@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use cuda_sys::CUresult;
 
-use super::memory_node::{Plan, Reservation};
+use super::memory_node::Plan;
 use super::payload::Condition;
 use super::program::{Level, Program, Work};
+use super::quirk;
 use super::task::Task;
 use crate::callback;
 use crate::event::Marker;
@@ -21,6 +22,15 @@ use crate::poll::poll;
 pub(crate) enum EventWork {
     Record(Arc<Marker>),
     Wait(Arc<Marker>),
+}
+
+/// A level that runs.
+struct Open<'a> {
+    order: &'a [usize],
+    /// Which of its steps comes next.
+    next: usize,
+    /// The condition by which it runs again, of the body of a loop.
+    again: Option<u64>,
 }
 
 /// A level some of whose steps wait.
@@ -61,6 +71,11 @@ impl Drop for Run {
     }
 }
 
+/// The loss with the node that caused it.
+fn in_node(loss: Loss, node: u64) -> Loss {
+    Loss::new(loss.code, format!("{}; in the graph node {node:#x}", loss.sentence))
+}
+
 impl Run {
     /// Runs all nodes.
     pub(crate) fn run(&self) -> Result<(), Loss> {
@@ -69,26 +84,34 @@ impl Run {
                 self.program.values.set(*handle, *default);
             }
         }
-        self.level(&self.program.top)
+        self.memory.start();
+        let top = &self.program.top;
+        if top.waits { self.waiting_level(top) } else { self.steps(&top.order) }
     }
 
-    fn level(&self, level: &Level) -> Result<(), Loss> {
-        if level.waits { self.waiting_level(level) } else { self.plain_level(level) }
-    }
-
-    /// Runs a level in which no step waits, and so none in it, with a stack of its own: they may be nested deeper than the thread's is.
-    fn plain_level(&self, level: &Level) -> Result<(), Loss> {
-        let mut open = vec![level.order.iter()];
-        while let Some(steps) = open.last_mut() {
-            match steps.next() {
-                None => {
+    /// Runs steps of which none waits, nor anything in them, with a stack of its own: they may be nested deeper than the thread's is.
+    fn steps<'a>(&'a self, order: &'a [usize]) -> Result<(), Loss> {
+        let mut open = vec![Open { order, next: 0, again: None }];
+        while let Some(level) = open.last_mut() {
+            let Some(index) = level.order.get(level.next) else {
+                if level.again.is_some_and(|handle| self.goes_on(handle)) {
+                    level.next = 0;
+                } else {
                     open.pop();
                 }
-                Some(&index) => match self.enabled(index) {
-                    Some(Work::Child(level)) => open.push(level.order.iter()),
-                    Some(work) => self.work(index, work)?,
-                    None => {}
-                },
+                continue;
+            };
+            level.next += 1;
+            let Some(step) = self.program.steps.get(*index).filter(|step| step.enabled) else { continue };
+            match &step.work {
+                Work::Task(task) => {
+                    self.task(*index, step.node, task).map_err(|loss| in_node(loss, step.node))?;
+                }
+                Work::Child(level) => open.push(Open { order: &level.order, next: 0, again: None }),
+                Work::Conditional { handle, condition, bodies } => {
+                    quirk::check(&self.program, step.node, *condition, bodies)?;
+                    open.extend(self.chosen(*handle, *condition, bodies));
+                }
             }
         }
         Ok(())
@@ -129,14 +152,8 @@ impl Run {
                     child = child.or(Some((index, level)));
                     false
                 }
-                Work::Child(level) => {
-                    self.plain_level(level)?;
-                    true
-                }
-                work => {
-                    if step.enabled {
-                        self.work(index, work)?;
-                    }
+                _ => {
+                    self.steps(&[index])?;
                     true
                 }
             };
@@ -157,20 +174,7 @@ impl Run {
         }
     }
 
-    /// The work of a step, unless it is disabled.
-    fn enabled(&self, index: usize) -> Option<&Work> {
-        self.program.steps.get(index).filter(|step| step.enabled).map(|step| &step.work)
-    }
-
-    fn work(&self, index: usize, work: &Work) -> Result<(), Loss> {
-        match work {
-            Work::Task(task) => self.task(index, task),
-            Work::Child(level) => self.level(level),
-            Work::Conditional { handle, condition, bodies } => self.conditional(*handle, *condition, bodies),
-        }
-    }
-
-    fn task(&self, index: usize, task: &Task) -> Result<(), Loss> {
+    fn task(&self, index: usize, node: u64, task: &Task) -> Result<(), Loss> {
         match task {
             Task::Kernel(spec) => {
                 let values: &dyn Conditions = &*self.program.values;
@@ -196,11 +200,8 @@ impl Run {
                 }
                 Ok(())
             }
-            Task::Alloc(node) => self.allocate(&node.memory),
-            Task::Free(memory) => {
-                memory.free_now();
-                Ok(())
-            }
+            Task::Alloc(alloc) => self.memory.allocate(&alloc.memory, self.context),
+            Task::Free(memory) => self.memory.free(memory, node),
             Task::Batch(node) => mem_op::run_all(&node.ops, self.device),
             Task::Signal(node) => {
                 node.signal();
@@ -210,26 +211,20 @@ impl Run {
         }
     }
 
-    fn allocate(&self, memory: &Reservation) -> Result<(), Loss> {
-        if self.memory.inside.contains(&memory.start) {
-            return memory.allocate_now(self.context);
-        }
-        memory.reach_now();
-        Ok(())
+    /// The body of a conditional node that the value chooses.
+    fn chosen<'a>(&self, handle: u64, condition: Condition, bodies: &'a [Level]) -> Option<Open<'a>> {
+        let value = self.program.values.get(handle);
+        let (number, again) = match condition {
+            Condition::If => (usize::from(value == 0), None),
+            Condition::Switch => (value as usize, None),
+            Condition::While if value != 0 => (0, Some(handle)),
+            Condition::While => return None,
+        };
+        bodies.get(number).map(|body| Open { order: &body.order, next: 0, again })
     }
 
-    fn conditional(&self, handle: u64, condition: Condition, bodies: &[Level]) -> Result<(), Loss> {
-        let value = || self.program.values.get(handle);
-        let run = |index: usize| bodies.get(index).map_or(Ok(()), |body| self.level(body));
-        match condition {
-            Condition::If => run(usize::from(value() == 0)),
-            Condition::Switch => run(value() as usize),
-            Condition::While => {
-                while value() != 0 && !fault::is_lost(self.device) {
-                    run(0)?;
-                }
-                Ok(())
-            }
-        }
+    /// Whether a loop takes another round.
+    fn goes_on(&self, handle: u64) -> bool {
+        self.program.values.get(handle) != 0 && !fault::is_lost(self.device)
     }
 }

@@ -9,6 +9,7 @@ use cuda_sys::CUgraphNodeType;
 use super::census::Census;
 use super::edge_data::Edge;
 use super::executable::Exec;
+use super::memory_node::Slot;
 use super::ordered::Ordered;
 use super::param_block::ParamBlock;
 use super::payload::Payload;
@@ -17,6 +18,7 @@ use super::user_object::Holdings;
 use super::values::Values;
 use crate::callback::Callback;
 use crate::code::{Answer, INVALID_VALUE};
+use crate::fault::crash;
 use crate::handle::{Kind, Slots};
 
 /// What a graph is part of.
@@ -35,8 +37,8 @@ pub(crate) enum Owner {
 pub(crate) struct ConditionHandle {
     pub(crate) default: Option<u32>,
     pub(crate) context: u64,
-    /// The node that uses it.
-    pub(crate) node: Option<u64>,
+    /// The node that uses it, and its uid: it may be gone.
+    pub(crate) node: Option<(u64, u64)>,
 }
 
 /// A graph.
@@ -56,6 +58,8 @@ pub(crate) struct Graph {
     pub(crate) conditions: BTreeMap<u64, ConditionHandle>,
     pub(crate) next_condition: u64,
     pub(crate) values: Arc<Values>,
+    /// Addresses of memory that the graph frees, with the free nodes: for allocation nodes that come after these.
+    pub(crate) freed: Vec<(u64, Arc<Slot>)>,
     /// Executables that live, counted where only one may.
     pub(crate) live_execs: usize,
     /// Moved into itself or into its own part: lost for good.
@@ -125,6 +129,7 @@ impl Graphs {
             conditions: BTreeMap::new(),
             next_condition: 1,
             values: Arc::default(),
+            freed: Vec::new(),
             live_execs: 0,
             is_lost: false,
         })
@@ -206,6 +211,32 @@ impl Graphs {
         all
     }
 
+    /// Whether every child and body in these nodes is there: one into which a capture failed is gone, and its node is not.
+    fn are_whole(&self, mut nodes: Vec<u64>) -> bool {
+        while let Some(node) = nodes.pop() {
+            let parts = match self.node(node).map(|node| &node.payload) {
+                Ok(Payload::Child(child)) => vec![*child],
+                Ok(Payload::Conditional(conditional)) => conditional.bodies.to_vec(),
+                _ => continue,
+            };
+            for part in parts {
+                match self.graph(part).map(|part| part.owner) {
+                    Ok(Owner::Child { node: own, .. } | Owner::Body { node: own }) if own == node => {}
+                    _ => return false,
+                }
+                nodes.extend(self.nodes_of(part).unwrap_or_default());
+            }
+        }
+        true
+    }
+
+    /// With nodes that are not whole nothing can be done any more.
+    pub(crate) fn ensure_whole(&self, nodes: Vec<u64>, what: &str) {
+        if !self.are_whole(nodes) {
+            crash(&format!("{what}, and a capture into a body or child in it has failed"));
+        }
+    }
+
     /// The dependencies of an add: nodes of the graph, none of them twice.
     pub(crate) fn check_dependencies(&self, graph: u64, dependencies: &[(u64, Edge)]) -> Answer {
         self.graph(graph)?;
@@ -261,7 +292,7 @@ impl Graphs {
         self.count_out(graph, old);
         self.count_in(graph, new);
         let mut leftovers = Leftovers::default();
-        let inside = self.end_payload(graph, replaced, &mut leftovers);
+        let inside = self.end_payload(replaced, &mut leftovers);
         self.discard_all(inside, &mut leftovers);
         Ok(leftovers)
     }
@@ -293,29 +324,15 @@ impl Graphs {
         if let Ok(graph) = self.graph_mut(node.graph) {
             graph.order.remove(&node.local);
         }
-        self.end_payload(node.graph, node.payload, leftovers)
+        self.end_payload(node.payload, leftovers)
     }
 
-    /// What was in a node of a graph ends; the graphs in it are the caller's to discard.
-    fn end_payload(&mut self, graph: u64, payload: Payload, leftovers: &mut Leftovers) -> Vec<u64> {
+    /// What was in a node ends; the graphs in it are the caller's to discard.
+    fn end_payload(&mut self, payload: Payload, leftovers: &mut Leftovers) -> Vec<u64> {
         match payload {
             Payload::Child(child) => vec![child],
-            Payload::Conditional(conditional) => {
-                let root = self.root(graph);
-                if let Ok(root) = self.graph_mut(root)
-                    && let Some(condition) = root.conditions.get_mut(&conditional.handle)
-                {
-                    condition.node = None;
-                }
-                conditional.bodies.into_vec()
-            }
+            Payload::Conditional(conditional) => conditional.bodies.into_vec(),
             Payload::Task(task) => {
-                if let Task::Free(memory) = &task {
-                    let root = self.root(graph);
-                    if let Ok(root) = self.graph(root) {
-                        memory.remove_free(root.uid);
-                    }
-                }
                 leftovers.tasks.push(task);
                 Vec::new()
             }

@@ -3,16 +3,19 @@
 
 mod attributes;
 mod batch;
+mod body_captures;
 mod branches;
 mod callbacks;
 mod captures;
 mod children;
 mod common;
+mod conditional_poses;
 mod conditionals;
 mod copies;
 mod devices;
 mod edges;
 mod execs;
+mod graph_memory;
 mod graphs;
 mod instantiating;
 mod links;

@@ -1,0 +1,11 @@
+//! The raw calls of the driver, of the software driver as of a GPU's: what the library above is built on.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // This is how a test fails.
+#![allow(clippy::undocumented_unsafe_blocks)] // Every call is given what lives in the test that makes it.
+
+mod bodies;
+mod common;
+mod conditionals;
+mod graph_memory;
+mod loops;
+mod memory_nodes;
+mod updates;
