@@ -15,9 +15,9 @@ use crate::graph::{Graph, Locked};
 use crate::kind::NodeKind;
 use crate::node::kernel_params;
 use crate::setter::Setter;
-use crate::table::{NodeId, Owners, Place, Row};
+use crate::table::{NodeId, Owners, Place};
 
-/// Drivers on which a node with two bodies misbehaves if both hold child graphs.
+/// Drivers on which a node with two bodies misbehaves if they hold child graphs.
 const MIXED_UP: Range<Version> = Version::new(12, 8)..Version::new(13, 0);
 
 impl Detail {
@@ -53,25 +53,20 @@ impl Locked<'_> {
     /// Refuses the nodes of a graph that is to be embedded.
     pub(crate) fn ensure_may_hold_all(&self, place: Place, copied: &Copied) -> Result<()> {
         copied.details().try_for_each(|detail| self.ensure_may_hold(place, detail))?;
-        if place.is_root() { Ok(()) } else { self.ensure_children_in_one_body(place) }
+        if place.is_root() { Ok(()) } else { self.ensure_not_mixed_up(place) }
     }
 
-    /// Refuses child graphs in both bodies of one node, where the driver mixes them up.
+    /// Refuses child graphs in nodes with two bodies, where the driver mixes them up.
     #[cold]
-    fn ensure_children_in_one_body(&self, place: Place) -> Result<()> {
+    fn ensure_not_mixed_up(&self, place: Place) -> Result<()> {
         if !MIXED_UP.contains(&self.driver().version()) {
             return Ok(());
         }
-        let around: Vec<Place> = self.outwards(place).collect();
-        for graph in around.iter().filter_map(|place| self.embedded(*place)).filter(|graph| graph.is_body) {
-            let bodies = self.row(graph.node).map_or(&[][..], |row| row.detail.inside());
-            let is_other = |place: &Place| bodies.contains(place) && !around.contains(place);
-            let holds_child = |row: &Row| {
-                row.detail.kind() == NodeKind::ChildGraph
-                    && self.outwards(row.within).any(|place| is_other(&place))
-            };
-            if bodies.len() == 2 && self.rows().any(|(_, row)| holds_child(row)) {
-                return Err(Error::ChildrenInBothBodies { conditional: self.name(graph.node) });
+        let bodies =
+            self.outwards(place).filter_map(|place| self.embedded(place)).filter(|graph| graph.is_body);
+        for node in bodies.map(|body| body.node) {
+            if self.row(node).is_some_and(|row| row.detail.kind() == NodeKind::IfElse) {
+                return Err(Error::ChildInTwoBodies { conditional: self.name(node) });
             }
         }
         Ok(())

@@ -288,12 +288,12 @@ pub enum Error {
         /// The conditional node, by name.
         conditional: Box<str>,
     },
-    /// A child graph was to be added to one body of a node whose other body has one, on a driver that mixes them up.
+    /// A child graph was to be added to a body of a node with two, on a driver that mixes these up.
     #[error(
-        "both bodies of node `{conditional}` would have child graphs, which CUDA drivers of versions 12.8 and 12.9 mix up; add the nodes of one of these graphs to \
-         the body itself, or use a newer driver"
+        "node `{conditional}` has two bodies, and CUDA drivers of versions 12.8 and 12.9 mix up child graphs in these; add the nodes of the graph to the body \
+         itself, use two if nodes with a condition each, or a newer driver"
     )]
-    ChildrenInBothBodies {
+    ChildInTwoBodies {
         /// The conditional node, by name.
         conditional: Box<str>,
     },

@@ -523,31 +523,30 @@ fn older_drivers_have_loops_and_single_branches_and_no_empty_bodies() {
 }
 
 #[test]
-fn child_graphs_in_both_bodies_are_refused_where_the_driver_mixes_them_up() {
+fn child_graphs_in_two_bodies_are_refused_where_the_driver_mixes_them_up() {
     alone!("CUDA_SOFT_VERSION" = "12.9", "CUDA_TEST_DRIVER" = "soft");
     let context = setup();
     no_leaks(|| {
+        let kernels = Kernels::new(&context);
         let (graph, child) = (context.graph().unwrap(), context.graph().unwrap());
-        child.root().empty().unwrap();
-        let condition = graph.condition_with_default(1).unwrap();
-        let node = graph.root().if_else_node(&condition).unwrap().named("branch");
-        let (then, other) = (node.then_body().unwrap(), node.else_body().unwrap());
-        let first = then.root().child(&child).unwrap();
-        then.root().child(&child).unwrap();
-        let inside = first.embedded().unwrap();
-        inside.root().child(&child).unwrap();
+        kernels.count(&child.root(), 1);
+        let [first, second, third] = core::array::from_fn(|_| graph.condition_with_default(1).unwrap());
+        let node = graph.root().if_else_node(&first).unwrap().named("branch");
         let refused = |outcome: Result<(), Error>| {
             let error = outcome.unwrap_err();
-            assert!(matches!(error, Error::ChildrenInBothBodies { .. }), "{error}");
+            assert!(matches!(error, Error::ChildInTwoBodies { .. }), "{error}");
             assert!(error.to_string().contains("`branch`"), "{error}");
         };
-        refused(other.root().child(&child).map(drop));
-        refused(other.root().child_moved(child.clone()).map(drop));
-        assert!(other.is_empty().unwrap());
-        then.remove_nodes(&then.nodes().unwrap().iter().collect::<Vec<_>>()).unwrap();
-        other.root().child(&child).unwrap();
-        refused(then.root().child(&child).map(drop));
-        graph.root().child(&child).unwrap();
+        for body in node.all_bodies().unwrap() {
+            refused(body.root().child(&child).map(drop));
+            refused(body.root().child_moved(child.clone()).map(drop));
+            assert!(body.is_empty().unwrap());
+        }
+        let inner = node.then_body().unwrap().root().if_node(&second).unwrap();
+        refused(inner.body().unwrap().root().child(&child).map(drop));
+        let single = node.then().if_node(&third).unwrap();
+        single.body().unwrap().root().child(&child).unwrap();
+        assert_eq!(kernels.run(&graph, 2), 2, "one body is no matter");
     });
 }
 
