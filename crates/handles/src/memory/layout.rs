@@ -4,7 +4,6 @@ use core::ffi::c_void;
 
 use cuda_sys::{CUDA_MEMCPY3D, CUdeviceptr, CUmemorytype};
 
-use super::pitched::{Copy2d, Copy3d};
 use super::slice::Slice;
 use super::space::MemorySpace;
 use super::transfer::same_length;
@@ -68,7 +67,7 @@ impl CopyLayout {
     }
 
     /// Two shapes of the same extent, each in its slice.
-    fn of<T>(
+    pub(super) fn of<T>(
         source: Slice<'_, T>,
         from: Shape,
         destination: Slice<'_, T>,
@@ -144,37 +143,6 @@ impl CopyLayout {
         params.WidthInBytes = self.width;
         params.Height = self.height;
         params.Depth = self.depth;
-    }
-}
-
-impl<'a, T> Copy2d<'a, T> {
-    /// The same as a box of one layer.
-    #[must_use]
-    pub fn layer(self) -> Copy3d<'a, T> {
-        Copy3d {
-            source: self.source,
-            source_pitch: self.source_pitch,
-            source_rows: self.height,
-            destination: self.destination,
-            destination_pitch: self.destination_pitch,
-            destination_rows: self.height,
-            width: self.width,
-            height: self.height,
-            depth: 1,
-        }
-    }
-}
-
-impl<T> Copy3d<'_, T> {
-    /// The copy in bytes, checked; `None` if there is nothing to copy.
-    ///
-    /// # Errors
-    /// A pitch below the width, or fewer rows than the height; the box leaves a slice, or overlaps itself.
-    pub fn layout(self) -> Result<Option<CopyLayout>> {
-        let extent = [self.width, self.height, self.depth];
-        let from = Shape { pitch: self.source_pitch, rows: self.source_rows, extent };
-        let to = Shape { pitch: self.destination_pitch, rows: self.destination_rows, extent };
-        CopyLayout::of(self.source, from, self.destination, to)
     }
 }
 

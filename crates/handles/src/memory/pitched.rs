@@ -4,65 +4,10 @@ use cuda_sys::{CUDA_MEMCPY2D, CUDA_MEMCPY3D, Call};
 
 use super::element::Element;
 use super::fill::FillLayout;
+use super::rectangle::{Copy2d, Copy3d};
 use super::slice::Slice;
 use crate::error::Result;
 use crate::stream::Stream;
-
-/// A copy of a rectangle. All is counted in elements; where it starts is where the slices start.
-#[derive(Debug)]
-pub struct Copy2d<'a, T> {
-    /// From the rectangle's first element on.
-    pub source: Slice<'a, T>,
-    /// From one row of the source to the next.
-    pub source_pitch: usize,
-    /// From the rectangle's first element on.
-    pub destination: Slice<'a, T>,
-    /// From one row of the destination to the next.
-    pub destination_pitch: usize,
-    /// Elements of a row.
-    pub width: usize,
-    /// Rows.
-    pub height: usize,
-}
-
-/// A copy of a box. All is counted in elements; where it starts is where the slices start.
-#[derive(Debug)]
-pub struct Copy3d<'a, T> {
-    /// From the box's first element on.
-    pub source: Slice<'a, T>,
-    /// From one row of the source to the next.
-    pub source_pitch: usize,
-    /// From one layer of the source to the next, in rows.
-    pub source_rows: usize,
-    /// From the box's first element on.
-    pub destination: Slice<'a, T>,
-    /// From one row of the destination to the next.
-    pub destination_pitch: usize,
-    /// From one layer of the destination to the next, in rows.
-    pub destination_rows: usize,
-    /// Elements of a row.
-    pub width: usize,
-    /// Rows of a layer.
-    pub height: usize,
-    /// Layers.
-    pub depth: usize,
-}
-
-impl<T> Clone for Copy2d<'_, T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for Copy2d<'_, T> {}
-
-impl<T> Clone for Copy3d<'_, T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for Copy3d<'_, T> {}
 
 impl Stream {
     /// Copies a rectangle. Waits for nothing.

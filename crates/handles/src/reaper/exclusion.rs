@@ -5,7 +5,6 @@
 
 use core::time::Duration;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::legacy;
 use super::own_block::BLOCKS;
@@ -19,21 +18,6 @@ use crate::patience::{for_at_most, patiently, unless_inside};
 /// seldom longer for that.
 const STEPPING_ASIDE: Duration = Duration::from_secs(1);
 
-/// What a stream needs for this beside its turn.
-#[derive(Debug)]
-pub(super) struct Exclusion {
-    /// How many want the stream alone and have found others there.
-    wanted: AtomicU32,
-    /// Whether it may be one for which the legacy stream waits.
-    meets_legacy: bool,
-}
-
-impl Exclusion {
-    pub(super) fn new(meets_legacy: bool) -> Self {
-        Self { wanted: AtomicU32::new(0), meets_legacy }
-    }
-}
-
 /// A stream is let into a capture as long as this is held.
 #[derive(Debug)]
 #[must_use]
@@ -46,7 +30,7 @@ impl RawStream {
     /// The stream alone, to let it enter a capture, if nobody is there.
     pub(crate) fn try_enter(&self) -> Option<Entering<'_>> {
         let stream = self.turn().try_alone(&BLOCKS)?;
-        let legacy = match self.exclusion().meets_legacy {
+        let legacy = match self.exclusion().meets_legacy() {
             true => Some(legacy::try_alone()?),
             false => None,
         };
@@ -74,7 +58,7 @@ impl RawStream {
 
     #[cold]
     fn insist_longer<R>(&self, attempt: impl FnMut() -> Option<R>) -> Result<R> {
-        let _wanted = Wanted::by_one_more(&self.exclusion().wanted);
+        let _wanted = self.exclusion().want();
         unless_inside(self.context(), attempt)
     }
 
@@ -97,22 +81,6 @@ impl RawStream {
 
     #[inline]
     fn is_wanted(&self) -> bool {
-        self.exclusion().wanted.load(Ordering::Relaxed) != 0
-    }
-}
-
-/// Somebody wants it as long as this is held.
-struct Wanted<'w>(&'w AtomicU32);
-
-impl<'w> Wanted<'w> {
-    fn by_one_more(count: &'w AtomicU32) -> Self {
-        count.fetch_add(1, Ordering::Relaxed);
-        Self(count)
-    }
-}
-
-impl Drop for Wanted<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.exclusion().is_wanted()
     }
 }

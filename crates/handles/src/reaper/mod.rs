@@ -30,6 +30,7 @@ mod queue;
 mod raw_stream;
 mod spare;
 mod turns;
+mod wanted;
 mod worker;
 
 pub use queue::{DropFailure, manual, pending, set_hook};

@@ -7,10 +7,10 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use cuda_sys::{CUevent_flags, CUevent_st, CUresult, CUstream, CUstream_st, CUstreamCaptureStatus, Call};
 
-use super::exclusion::Exclusion;
 use super::own_block::own_block;
 use super::queue::{self, Object};
 use super::turns::{CAPTURED, FOREIGN, Shared, Turns};
+use super::wanted::Exclusion;
 use crate::capture_mode;
 use crate::context::{Context, is_sticky};
 use crate::error::{Error, Result};
