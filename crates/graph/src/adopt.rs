@@ -9,7 +9,8 @@ use crate::edge::EdgeKind;
 use crate::error::{Error, Result};
 use crate::graph::Locked;
 use crate::order::Index;
-use crate::table::{NodeId, Owners, Place};
+use crate::owners::Owners;
+use crate::place::{NodeId, Place};
 
 /// What the driver says of graphs: asked for as a whole before anything is changed here.
 struct Survey {

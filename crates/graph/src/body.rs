@@ -14,8 +14,9 @@ use crate::frontier::Frontier;
 use crate::graph::{Graph, Locked};
 use crate::kind::NodeKind;
 use crate::node::kernel_params;
+use crate::owners::Owners;
+use crate::place::{NodeId, Place};
 use crate::setter::Setter;
-use crate::table::{NodeId, Owners, Place};
 
 /// Drivers on which a node with two bodies misbehaves if they hold child graphs.
 const MIXED_UP: Range<Version> = Version::new(12, 8)..Version::new(13, 0);

@@ -6,7 +6,8 @@ use cuda_sys::Call;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::node::Node;
-use crate::table::{Place, Table};
+use crate::place::Place;
+use crate::table::Table;
 
 impl Graph {
     /// A graph of its own with the same nodes, edges and names, which keeps the same things alive. (`clone()` is another handle of the same

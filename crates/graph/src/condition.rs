@@ -2,15 +2,16 @@
 
 use core::fmt;
 use core::hash::{Hash, Hasher};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use cuda_launch::{Argument, ConditionalHandle, KernelArg, Params};
 use cuda_sys::Call;
 
+use crate::conditions::Entry;
 use crate::error::{Error, Result};
 use crate::graph::{Graph, Locked};
 use crate::node::Node;
-use crate::table::{NodeId, Place};
+use crate::place::{NodeId, Place};
 
 /// A condition of a graph: a 32-bit number, set by kernels of a launch, by which one conditional node goes.
 ///
@@ -162,51 +163,6 @@ impl Argument<'_, ConditionalHandle> for &Condition {
 unsafe impl<'a> KernelArg<'a> for &Condition {
     fn add_to(self, params: &mut Params<'a>) {
         params.push(self.handle());
-    }
-}
-
-/// The conditions of a hierarchy.
-#[derive(Debug, Default)]
-pub(crate) struct Conditions {
-    entries: Vec<Entry>,
-    latest: u64,
-}
-
-/// What the driver has for a condition, and who uses it now.
-#[derive(Debug)]
-pub(crate) struct Entry {
-    raw: u64,
-    /// Of the condition that has it now.
-    pub(crate) number: u64,
-    pub(crate) default: Option<u32>,
-    /// The conditional node, if it is still there.
-    pub(crate) node: Option<NodeId>,
-    there: Weak<()>,
-}
-
-impl Conditions {
-    /// Enters a condition; one that was left over has its entry.
-    fn insert(&mut self, raw: u64, default: Option<u32>, there: &Arc<()>) -> u64 {
-        self.latest += 1;
-        let (number, there) = (self.latest, Arc::downgrade(there));
-        let entry = Entry { raw, number, default, node: None, there };
-        match self.entries.iter_mut().find(|entry| entry.raw == raw) {
-            Some(left) => *left = entry,
-            None => self.entries.push(entry),
-        }
-        number
-    }
-
-    pub(crate) fn find(&self, number: u64) -> Option<&Entry> {
-        self.entries.iter().find(|entry| entry.number == number)
-    }
-
-    pub(crate) fn find_mut(&mut self, number: u64) -> Option<&mut Entry> {
-        self.entries.iter_mut().find(|entry| entry.number == number)
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.entries.is_empty()
     }
 }
 

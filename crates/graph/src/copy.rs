@@ -9,7 +9,9 @@ use crate::detail::Detail;
 use crate::error::{Error, Result};
 use crate::graph::Locked;
 use crate::lineage::Lineage;
-use crate::table::{About, Owners, Place, Table};
+use crate::owners::Owners;
+use crate::place::Place;
+use crate::table::{About, Table};
 
 /// A graph and those embedded in it.
 pub(crate) struct Copied {

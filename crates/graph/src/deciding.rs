@@ -11,7 +11,8 @@ use crate::frontier::Frontier;
 use crate::graph::Locked;
 use crate::node::Node;
 use crate::order::Index;
-use crate::table::{NodeId, Owners};
+use crate::owners::Owners;
+use crate::place::NodeId;
 use crate::topology::Link;
 
 /// The handles that a kernel has.

@@ -8,8 +8,7 @@ use cuda_sys::CUgraphNodeType;
 
 use crate::kind::NodeKind;
 use crate::node::{Host, Semaphores};
-use crate::table::NodeId;
-use crate::table::Place;
+use crate::place::{NodeId, Place};
 
 /// What a node does.
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@ use cuda_sys::{CUgraphExec, CUgraphInstantiate_flags as Flags, Call};
 
 use crate::error::Result;
 use crate::graph::Graph;
-use crate::instantiate::InstantiateOptions;
+use crate::options::InstantiateOptions;
 
 /// An executable graph: what a [`Graph`] was when [`instantiate`](Graph::instantiate) made it, ready to be launched.
 ///

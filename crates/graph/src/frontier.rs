@@ -14,8 +14,9 @@ use crate::graph::{Graph, Locked};
 use crate::insert::Before;
 use crate::kind::NodeKind;
 use crate::node::Node;
+use crate::owners::Owners;
 use crate::owners::Uses;
-use crate::table::{NodeId, Owners};
+use crate::place::NodeId;
 
 /// A point of a graph at which nodes are added: each starts when all nodes of the frontier have ended, or as far as the
 /// [kind of edge](EdgeKind) says.

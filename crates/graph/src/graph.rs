@@ -10,7 +10,8 @@ use cuda_handles::{Context, Error as HandleError, GraphHandle, Owner};
 use cuda_sys::{CUgraph, CUgraphNode, CUresult, Call, Driver};
 
 use crate::error::{Error, Result};
-use crate::table::{Leaving, Place, Table};
+use crate::place::Place;
+use crate::table::{Leaving, Table};
 
 /// A CUDA graph: work with an order, to be drawn once and run many times.
 ///

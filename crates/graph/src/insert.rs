@@ -7,7 +7,8 @@ use crate::edge::EdgeKind;
 use crate::error::{Error, Result};
 use crate::graph::Locked;
 use crate::kind::NodeKind;
-use crate::table::{Entering, NodeId};
+use crate::place::NodeId;
+use crate::table::Entering;
 use crate::topology::{Link, ensure_kinds};
 
 /// What the nodes added at a frontier come before.

@@ -9,8 +9,9 @@ use crate::error::{Error, Result};
 use crate::graph::{Graph, Locked};
 use crate::lent::Lent;
 use crate::node::Node;
+use crate::place::Place;
 use crate::shared::{known, share};
-use crate::table::{Place, Table};
+use crate::table::Table;
 
 impl Graph {
     /// The driver's own graph, for calls that only read it.

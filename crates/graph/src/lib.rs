@@ -5,6 +5,7 @@ mod body;
 mod callback;
 mod clone;
 mod condition;
+mod conditions;
 mod copy;
 mod deciding;
 mod detail;
@@ -20,9 +21,11 @@ mod kind;
 mod lent;
 mod lineage;
 mod node;
+mod options;
 mod order;
 mod owners;
 mod picture;
+mod place;
 mod read;
 mod setter;
 mod shared;
@@ -37,7 +40,6 @@ pub use error::{Error, HalfDone, InstantiateError, Result};
 pub use exec::GraphExec;
 pub use frontier::Frontier;
 pub use graph::{ContextExt, Graph};
-pub use instantiate::InstantiateOptions;
 pub use kind::NodeKind;
 pub use node::{
     AccessPolicyWindow, BatchNode, CacheUse, ChildGraphNode, ClusterScheduling, EmptyNode, EventRecordNode,
@@ -45,5 +47,6 @@ pub use node::{
     Node, NodeAttribute, NodeAttributeKind, RawCopy, RawFill, RawMemory, SemaphoreSignalNode,
     SemaphoreWaitNode, SwitchNode, WhileNode,
 };
+pub use options::InstantiateOptions;
 pub use picture::DebugDotFlags;
 pub use topology::Edge;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::table::NodeId;
+use crate::place::NodeId;
 
 /// How many graphs back a node is found: clones of clones share what they know, but a line of them without end does not.
 pub(crate) const GENERATIONS: usize = 8;

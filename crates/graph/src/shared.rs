@@ -7,7 +7,8 @@ use cuda_handles::GraphHandle;
 use cuda_sys::CUgraph;
 
 use crate::graph::{Graph, Locked, Root};
-use crate::table::{Place, Table};
+use crate::place::Place;
+use crate::table::Table;
 
 /// The graphs that this library knows and that no handle owns: those adopted, and all embedded ones.
 static SHARED: LazyLock<Mutex<Shared>> = LazyLock::new(Mutex::default);

@@ -7,55 +7,14 @@ use cuda_handles::{Allocation, Owner};
 use cuda_sys::{CUgraph, CUgraphNode};
 use smallvec::SmallVec;
 
-use crate::condition::Conditions;
+use crate::conditions::Conditions;
 use crate::detail::Detail;
 use crate::edge::EdgeKind;
 use crate::lent::Lent;
 use crate::lineage::Lineage;
 use crate::order::{self, Index};
-pub(crate) use crate::owners::Owners;
-use crate::owners::{Store, Uses};
-
-/// A raw node that may lie in a table.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct RawNode(pub(crate) CUgraphNode);
-
-// SAFETY: it is a name that goes to the driver and is never dereferenced here; any thread may use it, one at a time, which the lock of the
-// table sees to.
-unsafe impl Send for RawNode {}
-
-impl RawNode {
-    fn key(self) -> usize {
-        self.0.addr()
-    }
-}
-
-/// A raw graph that may lie in a table.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct RawGraph(pub(crate) CUgraph);
-
-// SAFETY: as for `RawNode`.
-unsafe impl Send for RawGraph {}
-
-/// A graph of the hierarchy under one root, for good: as for nodes, its place is given to others, its number never.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Place {
-    /// 0 for the root; above, one more than the index in the table.
-    index: u32,
-    number: u64,
-}
-
-impl Place {
-    /// The root graph itself.
-    pub(crate) const ROOT: Self = Self { index: 0, number: 0 };
-
-    /// In the row of a child graph node of whose graph nothing is known yet; no place of a graph.
-    pub(crate) const UNREAD: Self = Self { index: u32::MAX, number: 0 };
-
-    pub(crate) fn is_root(self) -> bool {
-        self.index == 0
-    }
-}
+use crate::owners::{Owners, Store, Uses};
+use crate::place::{NodeId, Place, RawGraph, RawNode};
 
 /// A graph embedded in a node.
 #[derive(Debug)]
@@ -82,18 +41,6 @@ pub(crate) struct About {
     pub(crate) lineage: Lineage,
     /// Set once its raw value was lent.
     pub(crate) lent: Option<Arc<Lent>>,
-}
-
-/// A node of one root graph or of a graph embedded in it, for good: its place is given to others once it is removed, its number never.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct NodeId {
-    pub(crate) index: Index,
-    pub(crate) number: u64,
-}
-
-impl NodeId {
-    /// Of no node.
-    pub(crate) const NONE: Self = Self { index: Index::MAX, number: u64::MAX };
 }
 
 #[derive(Debug)]
@@ -305,7 +252,7 @@ impl Table {
             (self.embedded.len() - 1) as u32
         });
         self.embedded[index as usize] = graph;
-        Place { index: index + 1, number }
+        Place::embedded(index, number)
     }
 
     /// A place for a body of a conditional node that has its row.
@@ -335,14 +282,14 @@ impl Table {
 
     /// An embedded graph; `None` for the root, and once the node that it was embedded in is gone.
     pub(crate) fn embedded(&self, place: Place) -> Option<&Embedded> {
-        let index = (place.index as usize).checked_sub(1)?;
-        self.embedded.get(index)?.as_ref().filter(|graph| graph.number == place.number)
+        let graph = self.embedded.get(place.index()? as usize)?;
+        graph.as_ref().filter(|graph| graph.number == place.number())
     }
 
     #[inline]
     fn embedded_mut(&mut self, place: Place) -> Option<&mut Embedded> {
-        let index = (place.index as usize).checked_sub(1)?;
-        self.embedded.get_mut(index)?.as_mut().filter(|graph| graph.number == place.number)
+        let graph = self.embedded.get_mut(place.index()? as usize)?;
+        graph.as_mut().filter(|graph| graph.number == place.number())
     }
 
     /// Takes a row out, and with it those of the graph embedded in its node; their owners are the caller's to drop, after the lock.
@@ -423,7 +370,7 @@ impl Table {
 
     fn take_embedded(&mut self, place: Place) -> Option<Embedded> {
         self.embedded(place)?;
-        let index = place.index.checked_sub(1)?;
+        let index = place.index()?;
         self.free_embedded.push(index);
         self.embedded.get_mut(index as usize)?.take()
     }

@@ -9,6 +9,7 @@ mod conditional;
 mod config;
 mod dim;
 mod error;
+mod handle;
 mod kernel;
 mod launch;
 mod layout;
@@ -23,12 +24,12 @@ mod typed;
 
 pub use arg::{ParamBytes, Scalar};
 pub use attribute::{AttributeList, MemorySyncDomain};
-pub use conditional::ConditionalHandle;
 pub use config::{LaunchConfig, per, per_2d};
 pub use dim::Dim;
 pub use error::{
     BrokenCondition, Error, LimitExceeded, OverlappingArguments, Refused, Result, Unavailable, WrongArguments,
 };
+pub use handle::ConditionalHandle;
 pub use launch::Launch;
 pub use occupancy::{BestBlock, Occupancy};
 pub use params::{Arguments, KernelArg, OwnedParams, Params};

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cuda_handles::{Allocation, Kernel, Owner, Stream};
 use smallvec::SmallVec;
 
-use crate::conditional::ConditionalHandle;
 use crate::error::Result;
+use crate::handle::ConditionalHandle;
 use crate::layout;
 use crate::place::Place;
 

@@ -10,7 +10,7 @@ use cuda_sys::CUtensorMap;
 
 use crate::arg::Scalar;
 use crate::condition::{Int, Length, Scope};
-use crate::conditional::ConditionalHandle;
+use crate::handle::ConditionalHandle;
 use crate::place::Place;
 use crate::tensor_map::{TensorElement, TensorMap};
 

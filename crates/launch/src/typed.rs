@@ -8,9 +8,9 @@ use std::sync::Arc;
 use cuda_handles::{Allocation, AsStream, Context, Image, Kernel, Library, Stream};
 use smallvec::SmallVec;
 
-use crate::conditional::ConditionalHandle;
 use crate::config::LaunchConfig;
 use crate::error::{BrokenCondition, Error, OverlappingArguments, Result};
+use crate::handle::ConditionalHandle;
 use crate::launch::enqueue;
 use crate::layout;
 use crate::params::{Arguments, sealed};

@@ -4,7 +4,7 @@ use cuda_sys::CUdevice_attribute_enum as Attribute;
 
 use crate::code::{Answer, INVALID_VALUE};
 use crate::driver;
-use crate::launch::{
+use crate::limits::{
     BLOCKS_PER_SM, MAX_SHARED, MAX_THREADS, REGISTERS_PER_SM, RESERVED_SHARED, SHARED_PER_SM, THREADS_PER_SM,
 };
 

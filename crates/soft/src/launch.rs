@@ -17,21 +17,13 @@ use crate::device::{GREATEST_PRIORITY, most_window};
 use crate::driver;
 use crate::fault::{self, Loss};
 use crate::handle::number;
+use crate::limits::{
+    BLOCKS_PER_SM, MAX_SHARED, MAX_THREADS, REGISTERS_PER_SM, RESERVED_SHARED, SHARED_PER_SM, THREADS_PER_SM,
+};
 use crate::memory::{self, Allocation};
 use crate::module::{Code, Function};
 use crate::ptx::{self, DeviceMemory, FaultKind, MemoryFault, Span};
 
-/// Most threads of a block.
-pub(crate) const MAX_THREADS: u32 = 1024;
-/// Most shared memory of a block that asks for it, in bytes.
-pub(crate) const MAX_SHARED: u32 = 227 << 10;
-/// Shared memory of a multiprocessor, in bytes.
-pub(crate) const SHARED_PER_SM: u32 = 228 << 10;
-/// Shared memory that the system takes of each block, in bytes.
-pub(crate) const RESERVED_SHARED: u32 = 1 << 10;
-pub(crate) const THREADS_PER_SM: u32 = 2048;
-pub(crate) const BLOCKS_PER_SM: u32 = 32;
-pub(crate) const REGISTERS_PER_SM: u32 = 65536;
 /// Most blocks of a portable cluster and of one that the kernel allows.
 const CLUSTER: u32 = 8;
 const NON_PORTABLE_CLUSTER: u32 = 16;

@@ -10,7 +10,7 @@ use crate::detail::Detail;
 use crate::error::{Error, Result};
 use crate::frontier::Frontier;
 use crate::graph::Graph;
-use crate::table::Owners;
+use crate::owners::Owners;
 
 typed! {
     /// A node that does a [`Batch`] of memory operations, one after the other.

@@ -12,7 +12,9 @@ use crate::error::{Error, HalfDone, Result};
 use crate::frontier::Frontier;
 use crate::graph::{Graph, Locked, Two, enter_two};
 use crate::kind::NodeKind;
-use crate::table::{NodeId, Owners, Place, Taken};
+use crate::owners::Owners;
+use crate::place::{NodeId, Place};
+use crate::table::Taken;
 
 typed! {
     /// A node that runs a graph of its own, the [embedded](Self::embedded) one.

@@ -12,8 +12,9 @@ use crate::detail::{Class, Conditional, Detail};
 use crate::error::{Error, HalfDone, Result};
 use crate::frontier::Frontier;
 use crate::graph::{Graph, Locked};
+use crate::owners::Owners;
+use crate::place::{NodeId, Place};
 use crate::setter::Setter;
-use crate::table::{NodeId, Owners, Place};
 
 typed! {
     /// A node that runs its body if its condition is not 0.

@@ -6,7 +6,7 @@ use super::handle::{blank, typed};
 use crate::detail::Detail;
 use crate::error::Result;
 use crate::frontier::Frontier;
-use crate::table::Owners;
+use crate::owners::Owners;
 
 typed! {
     /// A node that does nothing: one point for others to wait for, in place of an edge between any two.

@@ -7,7 +7,7 @@ use super::handle::{blank, typed};
 use crate::detail::Detail;
 use crate::error::Result;
 use crate::frontier::Frontier;
-use crate::table::Owners;
+use crate::owners::Owners;
 
 typed! {
     /// A node that records an [event](Event), so that streams, other graphs and the host can wait for the point where it stands.

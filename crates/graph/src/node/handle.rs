@@ -8,7 +8,9 @@ use crate::detail::Detail;
 use crate::error::{Error, Result};
 use crate::graph::{Graph, Locked};
 use crate::kind::NodeKind;
-use crate::table::{NodeId, Owners, Row};
+use crate::owners::Owners;
+use crate::place::NodeId;
+use crate::table::Row;
 
 /// A node of a graph, of any type.
 ///

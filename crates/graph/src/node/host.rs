@@ -11,7 +11,7 @@ use crate::detail::Detail;
 use crate::error::Result;
 use crate::frontier::Frontier;
 use crate::graph::Graph;
-use crate::table::Owners;
+use crate::owners::Owners;
 
 typed! {
     /// A node that calls a function of the host, on a thread of the driver's.

@@ -1,32 +1,16 @@
 //! Nodes that launch kernels.
 
-use std::sync::Arc;
-
-use cuda_handles::{Allocation, Kernel, Owner};
-use cuda_launch::{Arguments, ArgumentsOf, AttributeList, LaunchConfig, SafeKernel};
+use cuda_handles::Kernel;
+use cuda_launch::LaunchConfig;
 use cuda_sys::{CUgraphNodeParams, CUgraphNodeType};
-use smallvec::SmallVec;
 
-use super::attribute::set_all;
-use super::handle::{Node, blank, typed};
-use super::relaunch::Relaunch;
+use super::handle::{blank, typed};
 use crate::detail::Detail;
 use crate::error::Result;
-use crate::frontier::Frontier;
-use crate::graph::{Graph, Locked};
-use crate::kind::NodeKind;
-use crate::table::Owners;
 
 typed! {
     /// A node that launches a kernel, with the arguments packed when it was added or last set.
     KernelNode, Kernel
-}
-
-/// A launch, checked, with what it keeps alive besides its kernel.
-struct Prepared {
-    detail: Detail,
-    owners: Owners,
-    attributes: AttributeList,
 }
 
 impl KernelNode {
@@ -54,168 +38,6 @@ impl KernelNode {
             _ => Err(self.removed()),
         }
     }
-
-    /// Launches a typed kernel, the same or another one, from now on. The node lets go of what it used before; executables made before go on as
-    /// they are.
-    ///
-    /// Attributes are those of the configuration; what it does not set gets the driver's default. Those that a [`LaunchConfig`] does not have,
-    /// set by [`set_attribute`](Self::set_attribute), are left to the driver.
-    ///
-    /// Stands on `cuGraphNodeSetParams`, CUDA 12.2; with attributes before or after also on `cuGraphKernelNodeSetAttribute`, CUDA 11.0, and
-    /// `cuGraphKernelNodeGetParams`, CUDA 12.0.
-    ///
-    /// # Errors
-    /// As [`Frontier::launch`]; the node is as it was then. Should the driver refuse both an attribute and the way back, that is
-    /// [`Error::HalfDone`](crate::Error::HalfDone).
-    #[doc(alias = "cuGraphKernelNodeSetParams")]
-    #[doc(alias = "cuGraphNodeSetParams")]
-    pub fn set<'a, K: SafeKernel>(
-        &self,
-        kernel: &'a K,
-        config: LaunchConfig,
-        arguments: impl ArgumentsOf<'a, K::Signature>,
-    ) -> Result<()> {
-        let prepared = kernel.prepare(&config, arguments)?;
-        // SAFETY: as in `Frontier::launch`.
-        unsafe { self.set_untyped(kernel.kernel(), config, prepared) }
-    }
-
-    /// Launches a kernel, the same or another one, from now on; see [`set`](Self::set).
-    ///
-    /// # Safety
-    /// As [`Frontier::launch_untyped`].
-    ///
-    /// # Errors
-    /// As [`Frontier::launch_untyped`], and as [`set`](Self::set).
-    #[doc(alias = "cuGraphKernelNodeSetParams")]
-    #[doc(alias = "cuGraphNodeSetParams")]
-    pub unsafe fn set_untyped(
-        &self,
-        kernel: &Kernel,
-        config: LaunchConfig,
-        arguments: impl Arguments,
-    ) -> Result<()> {
-        check(self.graph(), kernel, &config, &arguments)?;
-        let Prepared { detail, owners, attributes } = prepare(kernel, config, &arguments)?;
-        arguments.with_pointers(|pointers| {
-            let mut params = params(kernel, config, pointers);
-            Relaunch { detail, owners, attributes, handles: arguments.handles() }.apply(self, &mut params)
-        })
-    }
-}
-
-impl Frontier<'_> {
-    /// Adds a launch of a typed kernel. Values are packed now; kernel and buffers are kept by the node.
-    ///
-    /// Stands on `cuGraphAddNode`, CUDA 12.2.
-    ///
-    /// ```no_run
-    /// # use cuda_launch::per;
-    /// # cuda_launch::kernel! {
-    /// #     unsafe in cuda_handles::Image::Ptx("");
-    /// #     fn saxpy(n: u32, a: f32, x: In<f32>, y: InOut<f32>) where x.len() >= n, y.len() >= n, grid.x * block.x >= n;
-    /// # }
-    /// # fn main() {}
-    /// # fn example(
-    /// #     graph: &cuda_graph::Graph, saxpy: &saxpy, x: &cuda_handles::Buffer<f32>, y: &cuda_handles::Buffer<f32>
-    /// # ) -> cuda_graph::Result<()> {
-    /// let step = graph.root().launch(saxpy, per(1000, 256), (1000, 2.0, x, y))?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// A condition of the kernel does not hold, memory that it writes overlaps other arguments; otherwise as
-    /// [`launch_untyped`](Self::launch_untyped).
-    #[doc(alias = "cuGraphAddKernelNode")]
-    #[doc(alias = "cuGraphAddNode")]
-    pub fn launch<'a, K: SafeKernel>(
-        &self,
-        kernel: &'a K,
-        config: LaunchConfig,
-        arguments: impl ArgumentsOf<'a, K::Signature>,
-    ) -> Result<KernelNode> {
-        let prepared = kernel.prepare(&config, arguments)?;
-        // SAFETY: the kernel's declaration promises this for arguments that meet its conditions, as these do. Memory of the device is no
-        // Rust reference, so that unordered work of others changes numbers and nothing else.
-        unsafe { self.launch_untyped(kernel.kernel(), config, prepared) }
-    }
-
-    /// Adds a launch of `kernel`. The values are packed now; kernel and buffers are kept by the node.
-    ///
-    /// Stands on `cuGraphAddNode`, CUDA 12.2, and, for each attribute of the configuration, `cuGraphKernelNodeSetAttribute`, CUDA 11.0.
-    ///
-    /// # Safety
-    /// At every launch of an executable of the graph:
-    /// - The kernel's parameters mean what the arguments are: a number where it takes a number of that kind, an address where it takes an
-    ///   address. (Number and sizes are checked.)
-    /// - With these arguments and this configuration, and whatever the buffers hold then, the kernel accesses no memory but that of the
-    ///   buffers given, within their bounds.
-    /// - No other work that may run at the same time, in this graph or elsewhere, accesses the same memory in a way that makes a data race.
-    ///
-    /// # Errors
-    /// Configuration or arguments that the kernel does not take; a kernel of another context; a node of the frontier was removed; or what
-    /// the driver answers.
-    #[doc(alias = "cuGraphAddKernelNode")]
-    #[doc(alias = "cuGraphAddNode")]
-    // As for a launch on a stream: configuration and arguments are large, and passing them on takes longer than what is done with them.
-    #[inline(always)]
-    pub unsafe fn launch_untyped(
-        &self,
-        kernel: &Kernel,
-        config: LaunchConfig,
-        arguments: impl Arguments,
-    ) -> Result<KernelNode> {
-        check(self.graph(), kernel, &config, &arguments)?;
-        if config.has_attributes() || arguments.has_handles() || self.is_before_some() {
-            return self.launch_in_steps(kernel, config, &arguments);
-        }
-        let mut used = SmallVec::<[&Arc<Allocation>; 16]>::new();
-        arguments.each_allocation(|allocation| used.push(allocation));
-        arguments.with_pointers(|pointers| {
-            let mut params = params(kernel, config, pointers);
-            let id = self.add_launch(kernel, &config, &used, &mut params)?;
-            Ok(KernelNode::wrap(Node::new(self.graph().clone(), id, NodeKind::Kernel)))
-        })
-    }
-
-    /// Adds a launch that takes more than one driver call; everything is checked but attributes.
-    #[cold]
-    fn launch_in_steps(
-        &self,
-        kernel: &Kernel,
-        config: LaunchConfig,
-        arguments: &impl Arguments,
-    ) -> Result<KernelNode> {
-        let Prepared { detail, owners, attributes } = prepare(kernel, config, arguments)?;
-        arguments.with_pointers(|pointers| {
-            let mut params = params(kernel, config, pointers);
-            let finish = |locked: &Locked<'_>, raw| set_all(locked, raw, attributes.iter());
-            let node = match arguments.has_handles() {
-                true => self.add_deciding(detail, owners, &mut params, arguments.handles(), finish),
-                false => self.add_with(detail, owners, &mut params, finish),
-            };
-            node.map(KernelNode::wrap)
-        })
-    }
-}
-
-#[inline]
-fn check(graph: &Graph, kernel: &Kernel, config: &LaunchConfig, arguments: &impl Arguments) -> Result<()> {
-    graph.context().ensure_same(kernel.context(), "the kernel of a node")?;
-    config.check(kernel)?;
-    Ok(arguments.check(kernel)?)
-}
-
-/// What a checked launch consists of.
-fn prepare(kernel: &Kernel, config: LaunchConfig, arguments: &impl Arguments) -> Result<Prepared> {
-    let attributes = match config.has_attributes() {
-        true => config.node_attributes(kernel)?,
-        false => AttributeList::default(),
-    };
-    let mut owners = Owners::new();
-    arguments.each_owner(|owner: Owner| owners.push(owner));
-    Ok(Prepared { detail: Detail::Kernel { kernel: kernel.clone(), config }, owners, attributes })
 }
 
 /// The driver's form of a kernel node. The kernel is always given by itself and its context: by function, the driver crashes where no

@@ -12,7 +12,7 @@ use super::raw::RawCopy;
 use crate::detail::Detail;
 use crate::error::{Error, Result};
 use crate::frontier::Frontier;
-use crate::table::Owners;
+use crate::owners::Owners;
 
 typed! {
     /// A node that copies memory: a row of bytes, a rectangle or a box, between any two of device memory, pinned and managed memory.
@@ -20,10 +20,7 @@ typed! {
 }
 
 /// A copy, checked, with what it keeps alive.
-pub(crate) struct Prepared {
-    pub(crate) layout: CopyLayout,
-    pub(crate) owners: Owners,
-}
+type Prepared = (CopyLayout, Owners);
 
 impl MemcpyNode {
     /// What is copied from where to where, and where the memory lies.
@@ -119,7 +116,7 @@ impl MemcpyNode {
         self.replace_by(copy.prepare(self.graph().context())?)
     }
 
-    fn replace_by(&self, Prepared { layout, owners }: Prepared) -> Result<()> {
+    fn replace_by(&self, (layout, owners): Prepared) -> Result<()> {
         let mut params = params(self.graph().context(), &layout);
         self.replace(Detail::Memcpy(layout), owners, &mut params)
     }
@@ -259,7 +256,7 @@ impl Frontier<'_> {
         self.add_copy(copy.prepare(self.graph().context())?)
     }
 
-    fn add_copy(&self, Prepared { layout, owners }: Prepared) -> Result<MemcpyNode> {
+    fn add_copy(&self, (layout, owners): Prepared) -> Result<MemcpyNode> {
         let mut params = params(self.graph().context(), &layout);
         self.add(Detail::Memcpy(layout), owners, &mut params).map(MemcpyNode::wrap)
     }
@@ -287,7 +284,7 @@ fn prepared(
     let layout = layout.ok_or(Error::NoElements { what: "memcpy" })?;
     context.ensure_same(source.context(), SOURCE)?;
     context.ensure_same(destination.context(), DESTINATION)?;
-    Ok(Prepared { layout, owners: owners(source, destination) })
+    Ok((layout, owners(source, destination)))
 }
 
 fn peer<T>(context: &Context, source: Slice<'_, T>, destination: Slice<'_, T>) -> Result<Prepared> {
@@ -302,7 +299,7 @@ fn peer<T>(context: &Context, source: Slice<'_, T>, destination: Slice<'_, T>) -
             side.space = MemorySpace::Peer;
         }
     }
-    Ok(Prepared { layout, owners: owners(from, to) })
+    Ok((layout, owners(from, to)))
 }
 
 fn owners(source: &Arc<Allocation>, destination: &Arc<Allocation>) -> Owners {

@@ -8,7 +8,7 @@ use super::raw::RawFill;
 use crate::detail::Detail;
 use crate::error::{Error, Result};
 use crate::frontier::Frontier;
-use crate::table::Owners;
+use crate::owners::Owners;
 
 typed! {
     /// A node that sets each element of a range or a rectangle of memory to one value: device memory, pinned or managed memory.
@@ -16,10 +16,7 @@ typed! {
 }
 
 /// A fill, checked, with what it keeps alive.
-pub(crate) struct Prepared {
-    pub(crate) layout: FillLayout,
-    pub(crate) owners: Owners,
-}
+type Prepared = (FillLayout, Owners);
 
 impl MemsetNode {
     /// What is filled with what, and where the memory lies.
@@ -104,7 +101,7 @@ impl MemsetNode {
         self.replace_by(fill.prepare(self.graph().context())?)
     }
 
-    fn replace_by(&self, Prepared { layout, owners }: Prepared) -> Result<()> {
+    fn replace_by(&self, (layout, owners): Prepared) -> Result<()> {
         let mut params = params(self.graph().context(), &layout);
         self.replace(Detail::Memset(layout), owners, &mut params)
     }
@@ -158,7 +155,7 @@ impl Frontier<'_> {
         self.add_fill(fill.prepare(self.graph().context())?)
     }
 
-    fn add_fill(&self, Prepared { layout, owners }: Prepared) -> Result<MemsetNode> {
+    fn add_fill(&self, (layout, owners): Prepared) -> Result<MemsetNode> {
         let mut params = params(self.graph().context(), &layout);
         self.add(Detail::Memset(layout), owners, &mut params).map(MemsetNode::wrap)
     }
@@ -178,7 +175,7 @@ fn rectangle<T: Element>(
     let layout = FillLayout::rectangle(target, pitch, extent, value)?;
     let layout = layout.ok_or(Error::NoElements { what: "memset" })?;
     context.ensure_same(target.allocation().context(), "the memory of a memset node")?;
-    Ok(Prepared { layout, owners: [Owner::from(target.allocation())].into_iter().collect() })
+    Ok((layout, [Owner::from(target.allocation())].into_iter().collect()))
 }
 
 /// The driver's form of a fill.

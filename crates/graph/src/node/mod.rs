@@ -10,6 +10,7 @@ mod handle;
 mod host;
 mod keep;
 mod kernel;
+mod launch;
 mod memcpy;
 mod memset;
 mod raw;

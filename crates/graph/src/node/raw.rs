@@ -5,9 +5,8 @@ use core::ffi::c_void;
 use cuda_handles::{Context, CopyLayout, CopySide, Error as HandleError, FillLayout, MemorySpace, Owner};
 use cuda_sys::CUdeviceptr;
 
-use super::{memcpy, memset};
 use crate::error::{Error, Result};
-use crate::table::Owners;
+use crate::owners::Owners;
 
 /// Memory at an address, for [`RawCopy`] and [`RawFill`].
 #[derive(Clone, Debug)]
@@ -101,7 +100,7 @@ impl RawCopy {
         Self { extent: [width, height, depth], ..self }
     }
 
-    pub(crate) fn prepare(self, context: &Context) -> Result<memcpy::Prepared> {
+    pub(crate) fn prepare(self, context: &Context) -> Result<(CopyLayout, Owners)> {
         const SOURCE: &str = "the source of a copy";
         const DESTINATION: &str = "the destination of a copy";
         let Self { source, destination, extent: [width, height, depth] } = self;
@@ -119,7 +118,7 @@ impl RawCopy {
             bytes => return Err(HandleError::Overlap { bytes }.into()),
         }
         let owners = [source.owner, destination.owner].into_iter().flatten().collect();
-        Ok(memcpy::Prepared { layout, owners })
+        Ok((layout, owners))
     }
 }
 
@@ -145,7 +144,7 @@ impl RawFill {
         Self { extent: [width, height], ..self }
     }
 
-    pub(crate) fn prepare(self, context: &Context) -> Result<memset::Prepared> {
+    pub(crate) fn prepare(self, context: &Context) -> Result<(FillLayout, Owners)> {
         const WHAT: &str = "the memory of a fill";
         let Self { target, value, element, extent: [width, height] } = self;
         if width == 0 || height == 0 {
@@ -175,6 +174,6 @@ impl RawFill {
         }
         let value = value & (u32::MAX >> (32 - 8 * u32::from(element)));
         let layout = FillLayout { address, space, element, value, pitch, width, height };
-        Ok(memset::Prepared { layout, owners: target.owner.into_iter().collect::<Owners>() })
+        Ok((layout, target.owner.into_iter().collect()))
     }
 }

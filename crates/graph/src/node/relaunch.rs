@@ -13,7 +13,7 @@ use crate::deciding::Handles;
 use crate::detail::Detail;
 use crate::error::{Error, HalfDone, Result};
 use crate::graph::Locked;
-use crate::table::Owners;
+use crate::owners::Owners;
 
 /// The launch that a node is to have.
 pub(super) struct Relaunch {

@@ -12,7 +12,7 @@ use super::handle::{blank, typed};
 use crate::detail::Detail;
 use crate::error::{Error, Result};
 use crate::frontier::Frontier;
-use crate::table::Owners;
+use crate::owners::Owners;
 
 typed! {
     /// A node that signals [semaphores of other interfaces](ExternalSemaphore).

@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::graph::Locked;
 use crate::kind::NodeKind;
 use crate::picture::drawing::{Drawing, DrawnEdge, DrawnEdgeKind, DrawnKind, DrawnNode, Family};
-use crate::table::{NodeId, Place};
+use crate::place::{NodeId, Place};
 
 /// Graphs in graphs deeper than this are said to be there, not drawn: who writes pictures goes down by recursion.
 const DEEPEST: usize = 32;

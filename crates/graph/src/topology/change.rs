@@ -12,7 +12,7 @@ use crate::edge::EdgeKind;
 use crate::error::{Error, HalfDone, Result};
 use crate::graph::Locked;
 use crate::kind::NodeKind;
-use crate::table::NodeId;
+use crate::place::NodeId;
 
 /// An edge between nodes that are there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -6,7 +6,7 @@ use super::query::{Neighbour, Way};
 use crate::edge::EdgeKind;
 use crate::error::{Error, Result};
 use crate::graph::Locked;
-use crate::table::NodeId;
+use crate::place::NodeId;
 
 use cuda_sys::CUgraphNode;
 

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::graph::{Graph, Locked};
 use crate::kind::NodeKind;
 use crate::node::Node;
-use crate::table::NodeId;
+use crate::place::NodeId;
 
 pub(crate) use change::{Link, ensure_kinds};
 

@@ -7,7 +7,7 @@ use super::query::Way;
 use crate::edge::EdgeKind;
 use crate::error::{Error, Result};
 use crate::node::Node;
-use crate::table::NodeId;
+use crate::place::NodeId;
 
 impl Node {
     /// Makes these the nodes that this one waits for, instead of those that it waits for now. A node given twice counts once.

@@ -7,7 +7,7 @@ use super::query::Way;
 use crate::error::{Error, Result};
 use crate::graph::Locked;
 use crate::order::{self, Index, Neighbours, Verdict};
-use crate::table::NodeId;
+use crate::place::NodeId;
 
 /// Nodes that get other labels, with these.
 pub(crate) type Labels = Vec<(Index, u64)>;

@@ -13,7 +13,8 @@ use crate::edge::EdgeKind;
 use crate::error::{HalfDone, Result};
 use crate::graph::{Graph, Locked};
 use crate::node::Node;
-use crate::table::{NodeId, Taken};
+use crate::place::NodeId;
+use crate::table::Taken;
 
 impl Graph {
     /// Removes nodes with their edges and lets go of what they used; see [`Node::remove`]. A node given twice counts once.

@@ -272,7 +272,7 @@ entries! {
 
     live fn cuDeviceGraphMemTrim(dev: CUdevice) {
         check_device(dev)?;
-        graph_memory::trim(dev);
+        graph_memory::trim(dev, crate::graph::memory_node::is_living);
         Ok(())
     }
 }

@@ -15,7 +15,7 @@ use crate::code::{
 use crate::context::{Context, current};
 use crate::copy::Place;
 use crate::gate::{put, put_if, required};
-use crate::graph::generic::NewMemory;
+use crate::graph::read::NewMemory;
 use crate::graph::{capture, memory_node};
 use crate::handle::{number, to_raw};
 use crate::memory::{self, Allocation, Origin, Request};

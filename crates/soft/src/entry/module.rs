@@ -17,7 +17,7 @@ use crate::driver;
 use crate::gate::{put, put_if, required};
 use crate::handle::{number, to_raw};
 use crate::image::{self, Refusal};
-use crate::launch::{BLOCKS_PER_SM, MAX_SHARED};
+use crate::limits::{BLOCKS_PER_SM, MAX_SHARED};
 use crate::module::{self, Code};
 use crate::ptx::Image;
 use crate::stream;

@@ -9,7 +9,8 @@ use crate::code::{Answer, INVALID_VALUE, NOT_SUPPORTED};
 use crate::driver;
 use crate::gate::{put, required, slice};
 use crate::handle::number;
-use crate::launch::{self, BLOCKS_PER_SM, MAX_SHARED, MAX_THREADS, SHARED_PER_SM, blocks_per_sm};
+use crate::launch::{self, blocks_per_sm};
+use crate::limits::{BLOCKS_PER_SM, MAX_SHARED, MAX_THREADS, SHARED_PER_SM};
 use crate::module::{self, Code};
 
 pub(super) const fn add(entries: Entries) -> Entries {

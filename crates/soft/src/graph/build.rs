@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use super::edge;
 use super::edge_data::Edge;
-use super::generic::{NewMemory, Wanted};
+use super::generic::Wanted;
 use super::memory_node::{self, Reservation, Slot};
 use super::payload::Payload;
+use super::read::NewMemory;
 use super::store::{Graphs, Owner};
 use super::task::{AllocNode, Task};
 use crate::code::{Answer, INVALID_VALUE, NOT_SUPPORTED};

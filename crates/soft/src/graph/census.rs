@@ -1,38 +1,9 @@
 //! How many nodes of the kinds that forbid something a graph has, counted with all graphs in it.
 
+use super::counts::Census;
 use super::payload::Payload;
 use super::store::{Graphs, Owner};
-use super::task::{KernelSpec, Task};
-use crate::launch;
-
-/// The counts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Census {
-    /// Allocation and free nodes.
-    pub(crate) memory: usize,
-    pub(crate) conditional: usize,
-    /// Kernels that the device may update.
-    pub(crate) updatable: usize,
-}
-
-impl Census {
-    fn plus(&mut self, other: Self) {
-        self.memory += other.memory;
-        self.conditional += other.conditional;
-        self.updatable += other.updatable;
-    }
-
-    fn minus(&mut self, other: Self) {
-        self.memory = self.memory.saturating_sub(other.memory);
-        self.conditional = self.conditional.saturating_sub(other.conditional);
-        self.updatable = self.updatable.saturating_sub(other.updatable);
-    }
-
-    /// That of one kernel.
-    pub(crate) fn of_kernel(spec: &KernelSpec) -> Self {
-        Self { updatable: usize::from(launch::is_device_updatable(&spec.attributes)), ..Self::default() }
-    }
-}
+use super::task::Task;
 
 impl Graphs {
     /// The counts of a graph, with all in it.

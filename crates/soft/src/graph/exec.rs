@@ -9,7 +9,6 @@ use super::change::{batch_may_become, copy_may_be_set, fill_may_become};
 use super::check::{AUTO_FREE, Refused};
 use super::compile::Failure;
 use super::executable::Exec;
-use super::graph_memory;
 use super::memory_node::{self, Reservation};
 use super::payload::Payload;
 use super::program::{Program, Work};
@@ -236,7 +235,7 @@ pub(crate) fn upload(handle: u64, stream: &Arc<Stream>) -> Answer {
         let exec = all.exec_mut(handle)?;
         exec.mark_used();
         let (allocs, _) = memory_steps(&exec.program);
-        graph_memory::map(&allocs);
+        allocs.iter().for_each(|alloc| alloc.map());
         Arc::clone(&exec.last)
     };
     enqueue(&last, stream, || Ok(()));

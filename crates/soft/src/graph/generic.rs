@@ -9,7 +9,7 @@ use cuda_sys::{
     CUgraphNodeParams, CUgraphNodeType, Version,
 };
 
-use super::read;
+use super::read::{self, NewMemory};
 use super::task::Task;
 use crate::code::{Answer, INVALID_VALUE};
 use crate::driver;
@@ -45,15 +45,6 @@ pub(crate) fn check_padding(raw: &CUgraphNodeParams) -> Answer {
     let bytes: [c_char; 232] = unsafe { raw.__bindgen_anon_1.asBytes };
     let clean = bytes.iter().skip(used).all(|byte| *byte == 0);
     if clean && raw.reserved0 == [0; 3] && raw.reserved2 == 0 { Ok(()) } else { Err(INVALID_VALUE) }
-}
-
-/// Memory that an allocation node is to allocate.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct NewMemory {
-    pub(crate) len: usize,
-    pub(crate) device: i32,
-    /// The pool's largest size as it was given.
-    pub(crate) max: usize,
 }
 
 /// What a node is to be: a task, or something that needs the graph itself.

@@ -1,9 +1,7 @@
 //! How much of each device graphs have mapped. It rises with launches and uploads and falls by a trim alone.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
-
-use super::memory_node::{self, Reservation};
+use std::sync::{Mutex, PoisonError};
 
 /// What graphs have mapped of a device.
 #[derive(Debug, Default)]
@@ -52,10 +50,8 @@ fn with<R>(device: i32, act: impl FnOnce(&mut Mapped) -> R) -> R {
 }
 
 /// A launch or an upload maps the memory of its allocation nodes.
-pub(crate) fn map(allocs: &[Arc<Reservation>]) {
-    for alloc in allocs {
-        with(alloc.device, |mapped| mapped.add(alloc.start, alloc.len as u64));
-    }
+pub(crate) fn map(device: i32, start: u64, len: u64) {
+    with(device, |mapped| mapped.add(start, len));
 }
 
 pub(crate) fn figures(device: i32) -> Figures {
@@ -75,9 +71,9 @@ pub(crate) fn reset_reserved_high(device: i32) {
 }
 
 /// Unmaps what does not live.
-pub(crate) fn trim(device: i32) {
+pub(crate) fn trim(device: i32, is_living: impl Fn(u64) -> bool) {
     let starts: Vec<u64> = with(device, |mapped| mapped.ranges.keys().copied().collect());
     // Whether memory lives is asked without the lock, which a launch takes while it holds that of the lives.
-    let dead: Vec<u64> = starts.into_iter().filter(|start| !memory_node::is_living(*start)).collect();
+    let dead: Vec<u64> = starts.into_iter().filter(|start| !is_living(*start)).collect();
     with(device, |mapped| dead.iter().for_each(|start| mapped.remove(*start)));
 }

@@ -94,6 +94,11 @@ pub(crate) fn find(address: u64) -> Option<Arc<Reservation>> {
 }
 
 impl Reservation {
+    /// A launch or an upload maps the memory of its allocation nodes.
+    pub(crate) fn map(&self) {
+        graph_memory::map(self.device, self.start, self.len as u64);
+    }
+
     /// The node that allocates it.
     pub(crate) fn set_node(&self, node: u64) {
         self.node.store(node, Ordering::Relaxed);
@@ -276,7 +281,7 @@ pub(crate) fn begin(
             plan.outside.insert(free.id, freeing);
         }
     }
-    graph_memory::map(allocs);
+    allocs.iter().for_each(|alloc| alloc.map());
     Ok(plan)
 }
 

@@ -8,6 +8,7 @@ pub(crate) mod check;
 pub(crate) mod clone;
 pub(crate) mod compile;
 pub(crate) mod condition;
+mod counts;
 pub(crate) mod dot;
 pub(crate) mod edge;
 pub(crate) mod edge_data;

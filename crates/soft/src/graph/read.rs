@@ -10,7 +10,6 @@ use cuda_sys::{
     CUmemLocation, CUmemLocationType,
 };
 
-use super::generic::NewMemory;
 use super::task::{BatchNode, CopyNode, FillNode, KernelSpec, SemaphoreNode, Task};
 use crate::callback::Callback;
 use crate::code::{Answer, INVALID_DEVICE, INVALID_HANDLE, INVALID_VALUE, NOT_SUPPORTED, OUT_OF_MEMORY};
@@ -170,6 +169,15 @@ fn device_of(location: &CUmemLocation) -> Option<i32> {
     }
     // SAFETY: the type of the location says which field counts.
     Some(unsafe { location.__bindgen_anon_1.id })
+}
+
+/// Memory that an allocation node is to allocate.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NewMemory {
+    pub(crate) len: usize,
+    pub(crate) device: i32,
+    /// The pool's largest size as it was given.
+    pub(crate) max: usize,
 }
 
 /// Reads the parameters of an allocation node.

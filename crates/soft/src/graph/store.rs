@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cuda_sys::CUgraphNodeType;
 
-use super::census::Census;
+use super::counts::Census;
 use super::edge_data::Edge;
 use super::executable::Exec;
 use super::memory_node::Slot;
