@@ -22,7 +22,7 @@ pub struct InstantiateOptions {
 }
 
 impl InstantiateOptions {
-    /// Those of [`Graph::instantiate`].
+    /// Those of [`Graph::instantiate`](crate::Graph::instantiate).
     pub fn new() -> Self {
         Self::default()
     }
