@@ -19,6 +19,7 @@ mod interop;
 mod kind;
 mod lent;
 mod lineage;
+mod loops;
 mod node;
 mod order;
 mod picture;
@@ -38,6 +39,7 @@ pub use frontier::Frontier;
 pub use graph::{ContextExt, Graph};
 pub use instantiate::InstantiateOptions;
 pub use kind::NodeKind;
+pub use loops::{Branch, Loop, LoopBody, Repeat, Test, Testable};
 pub use node::{
     AccessPolicyWindow, BatchNode, CacheUse, ChildGraphNode, ClusterScheduling, EmptyNode, EventRecordNode,
     EventWaitNode, HostCallbackNode, HostFunction, IfElseNode, IfNode, KernelNode, MemcpyNode, MemsetNode,

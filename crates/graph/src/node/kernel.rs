@@ -159,7 +159,24 @@ impl Frontier<'_> {
         config: LaunchConfig,
         arguments: impl Arguments,
     ) -> Result<KernelNode> {
-        let Prepared { detail, owners, attributes } = prepare(self.graph(), kernel, config, &arguments)?;
+        // SAFETY: the caller's promise.
+        unsafe { self.launch_keeping(kernel, config, arguments, None) }
+    }
+
+    /// [`launch_untyped`](Self::launch_untyped) with something more that goes with the launch.
+    ///
+    /// # Safety
+    /// As [`launch_untyped`](Self::launch_untyped).
+    #[inline]
+    pub(crate) unsafe fn launch_keeping(
+        &self,
+        kernel: &Kernel,
+        config: LaunchConfig,
+        arguments: impl Arguments,
+        more: Option<Owner>,
+    ) -> Result<KernelNode> {
+        let Prepared { detail, mut owners, attributes } = prepare(self.graph(), kernel, config, &arguments)?;
+        owners.extend(more);
         arguments.with_pointers(|pointers| {
             let mut params = params(kernel, config, pointers);
             if arguments.has_handles() {
