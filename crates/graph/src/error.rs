@@ -327,6 +327,12 @@ pub enum Error {
         /// What was asked.
         branches: usize,
     },
+    /// A loop or a branch was to go by memory without elements.
+    #[error("a test needs a number to look at, and the memory given has no elements; give it a slice of one")]
+    NothingToTest,
+    /// The closure that was to fill the body of a loop or a branch failed; its own error is lost, as what was added before could not be taken out again.
+    #[error("the closure that fills the body failed")]
+    NotFilled,
     /// A file was to be written at a path that no system call takes.
     #[error("the path {path:?} has a NUL byte in it")]
     PathWithNul {

@@ -253,6 +253,37 @@ impl<'g> Frontier<'g> {
         self
     }
 
+    /// The same frontier without the nodes that it is before: for what comes in front of a node that is added here.
+    pub(crate) fn without_before(&self) -> Self {
+        Frontier { before: None, ..self.clone() }
+    }
+
+    /// The frontier after a node that was added [in front](Self::without_before), before the same nodes as this one.
+    pub(crate) fn moved_behind(&self, node: &Node) -> Self {
+        let after = SmallVec::from_slice(&[(node.id(), EdgeKind::Full)]);
+        Frontier { graph: self.graph, after, full: true, before: self.before.clone() }
+    }
+
+    /// Refuses a frontier with other edges than full ones.
+    pub(crate) fn ensure_full(&self) -> Result<()> {
+        match self.after.iter().find(|(_, kind)| *kind != EdgeKind::Full) {
+            Some(&(from, kind)) => Err(Error::EdgeKind { kind, from: self.graph.enter()?.name(from) }),
+            None => Ok(()),
+        }
+    }
+
+    /// The edge that the next node takes the place of, if it is still there.
+    pub(crate) fn standing_cut(&self) -> Result<Option<(Node, Node, EdgeKind)>> {
+        let Some((from, to)) = self.before.as_ref().and_then(|before| before.cut) else { return Ok(None) };
+        let locked = self.graph.enter()?;
+        let kind_of = |id| locked.row(id).map(|row| row.detail.kind());
+        let (Some(first), Some(second)) = (kind_of(from), kind_of(to)) else { return Ok(None) };
+        let Some(kind) = locked.kind_of(from, to)? else { return Ok(None) };
+        drop(locked);
+        let node = |id, kind| Node::new(self.graph.clone(), id, kind);
+        Ok(Some((node(from, first), node(to, second), kind)))
+    }
+
     fn wait_for(&mut self, seen: &mut Seen, node: &Node, kind: EdgeKind) -> Result<()> {
         let kind = kind.plain();
         self.graph.usable_end(node, kind)?;

@@ -20,6 +20,7 @@ mod interop;
 mod kind;
 mod lent;
 mod lineage;
+mod loops;
 mod node;
 mod options;
 mod order;
@@ -41,6 +42,7 @@ pub use exec::GraphExec;
 pub use frontier::Frontier;
 pub use graph::{ContextExt, Graph};
 pub use kind::NodeKind;
+pub use loops::{Branch, Loop, LoopBody, Repeat, Test, Testable};
 pub use node::{
     AccessPolicyWindow, BatchNode, CacheUse, ChildGraphNode, ClusterScheduling, EmptyNode, EventRecordNode,
     EventWaitNode, HostCallbackNode, HostFunction, IfElseNode, IfNode, KernelNode, MemcpyNode, MemsetNode,

@@ -12,6 +12,8 @@ use crate::error::Result;
 #[derive(Debug)]
 pub(crate) struct Own {
     library: Library,
+    /// Those that were asked for.
+    kernels: Mutex<Vec<Kernel>>,
 }
 
 /// Those that are loaded: as long as a node, or an executable, keeps them.
@@ -26,7 +28,7 @@ impl Own {
         }
         // Without the lock: it takes a while, and two that are loaded at once are no harm.
         let library = Library::load(context, Image::Ptx(include_str!("../kernels/conditions.ptx")))?;
-        let own = Arc::new(Self { library });
+        let own = Arc::new(Self { library, kernels: Mutex::default() });
         let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
         loaded.retain(|one| one.strong_count() > 0);
         loaded.push(Arc::downgrade(&own));
@@ -44,7 +46,16 @@ impl Own {
 
     /// A kernel of the image.
     pub(crate) fn kernel(&self, name: &str) -> Result<Kernel> {
-        Ok(self.library.kernel(name)?)
+        let known = || self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = known().iter().find(|kernel| kernel.name() == name).cloned();
+        match found {
+            Some(kernel) => Ok(kernel),
+            None => {
+                let kernel = self.library.kernel(name)?;
+                known().push(kernel.clone());
+                Ok(kernel)
+            }
+        }
     }
 
     /// What a node with one of the kernels keeps, so that the image is found again.

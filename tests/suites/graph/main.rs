@@ -23,6 +23,7 @@ mod instantiate;
 mod interop;
 mod kernel_nodes;
 mod lifetimes;
+mod loops;
 mod lost;
 mod model;
 mod neighbours;

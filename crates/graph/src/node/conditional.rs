@@ -1,5 +1,6 @@
 //! Nodes that run a body, or one of several, if a condition says so.
 
+use cuda_handles::Context;
 use cuda_sys::{
     CUgraph, CUgraphConditionalNodeType as RawClass, CUgraphNode, CUgraphNodeParams, CUgraphNodeType, Version,
 };
@@ -86,7 +87,7 @@ impl Node {
         }
     }
 
-    fn nth_body(&self, index: usize) -> Result<Graph> {
+    pub(crate) fn nth_body(&self, index: usize) -> Result<Graph> {
         // The handle is made for rows of its kind only, and a row keeps its kind.
         self.all_bodies()?.into_iter().nth(index).ok_or_else(|| self.removed())
     }
@@ -147,8 +148,9 @@ impl Frontier<'_> {
         self.conditional(Class::Switch, condition, branches).map(SwitchNode::wrap)
     }
 
-    fn conditional(&self, class: Class, condition: &Condition, bodies: usize) -> Result<Node> {
-        ensure_version(class, self.graph().context().driver().version())?;
+    /// Adds a node of a class with so many bodies.
+    pub(crate) fn conditional(&self, class: Class, condition: &Condition, bodies: usize) -> Result<Node> {
+        ensure_conditionals(class, self.graph().context())?;
         let kind = class.kind();
         if !condition.graph().is_beside(self.graph()) {
             return Err(Error::ForeignCondition { node: kind.to_string().into() });
@@ -263,7 +265,9 @@ impl Locked<'_> {
 /// The first driver that has bodies without nodes.
 const EMPTY_BODIES: Version = Version::new(12, 8);
 
-fn ensure_version(class: Class, found: Version) -> Result<()> {
+/// Refuses a class of conditional nodes where the driver has none.
+pub(crate) fn ensure_conditionals(class: Class, context: &Context) -> Result<()> {
+    let found = context.driver().version();
     let (what, needs) = match class {
         Class::If | Class::While => ("a conditional node", Version::new(12, 3)),
         Class::IfElse => ("a conditional node with two bodies", Version::new(12, 8)),

@@ -138,7 +138,7 @@ impl Frontier<'_> {
     ) -> Result<KernelNode> {
         check(self.graph(), kernel, &config, &arguments)?;
         if config.has_attributes() || arguments.has_handles() || self.is_before_some() {
-            return self.launch_in_steps(kernel, config, &arguments);
+            return self.launch_in_steps(kernel, config, &arguments, None);
         }
         let mut used = SmallVec::<[&Arc<Allocation>; 16]>::new();
         arguments.each_allocation(|allocation| used.push(allocation));
@@ -149,15 +149,32 @@ impl Frontier<'_> {
         })
     }
 
-    /// Adds a launch that takes more than one driver call; everything is checked but attributes.
+    /// [`launch_untyped`](Self::launch_untyped) with something more that goes with the launch.
+    ///
+    /// # Safety
+    /// As [`launch_untyped`](Self::launch_untyped).
+    pub(crate) unsafe fn launch_keeping(
+        &self,
+        kernel: &Kernel,
+        config: LaunchConfig,
+        arguments: impl Arguments,
+        more: Option<Owner>,
+    ) -> Result<KernelNode> {
+        check(self.graph(), kernel, &config, &arguments)?;
+        self.launch_in_steps(kernel, config, &arguments, more)
+    }
+
+    /// Adds a launch that takes more than one driver call, or keeps more than its arguments; everything is checked but attributes.
     #[cold]
     fn launch_in_steps(
         &self,
         kernel: &Kernel,
         config: LaunchConfig,
         arguments: &impl Arguments,
+        more: Option<Owner>,
     ) -> Result<KernelNode> {
-        let Prepared { detail, owners, attributes } = prepare(kernel, config, arguments)?;
+        let Prepared { detail, mut owners, attributes } = prepare(kernel, config, arguments)?;
+        owners.extend(more);
         arguments.with_pointers(|pointers| {
             let mut params = params(kernel, config, pointers);
             let finish = |locked: &Locked<'_>, raw| set_all(locked, raw, attributes.iter());

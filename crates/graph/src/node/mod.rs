@@ -20,6 +20,7 @@ mod semaphore;
 pub use attribute::{AccessPolicyWindow, CacheUse, ClusterScheduling, NodeAttribute, NodeAttributeKind};
 pub use batch::BatchNode;
 pub use child::ChildGraphNode;
+pub(crate) use conditional::ensure_conditionals;
 pub use conditional::{IfElseNode, IfNode, SwitchNode, WhileNode};
 pub use empty::EmptyNode;
 pub use event::{EventRecordNode, EventWaitNode};

@@ -2,6 +2,8 @@
 //!
 //! Edges are asked for together with what they wait for, where the driver knows of that (CUDA 12.3). Before, all edges are full ones.
 
+use std::collections::HashSet;
+
 use cuda_sys::{CUgraph, CUgraphEdgeData, CUgraphNode, Call};
 use smallvec::SmallVec;
 
@@ -60,6 +62,19 @@ impl Graph {
         };
         let edge = |(from, to, kind)| Edge { from: self.node(from), to: self.node(to), kind };
         Ok(known.into_iter().map(edge).collect())
+    }
+
+    /// The nodes whose end no other node of the graph waits for. A node that others start after, but not after its end, is one.
+    pub(crate) fn loose_ends(&self) -> Result<Vec<Node>> {
+        let known = {
+            let mut locked = self.enter()?;
+            let edges = locked.raw_edges_of(locked.raw())?;
+            let full = edges.into_iter().filter(|(.., kind)| *kind == EdgeKind::Full);
+            let awaited: HashSet<CUgraphNode> = full.map(|(from, ..)| from).collect();
+            let loose = locked.raw_nodes()?.into_iter().filter(|raw| !awaited.contains(raw));
+            loose.map(|raw| locked.known(raw)).collect::<Result<Vec<_>>>()?
+        };
+        Ok(known.into_iter().map(|known| self.node(known)).collect())
     }
 
     /// What the edge from `from` to `to` waits for; `None` if there is no edge.

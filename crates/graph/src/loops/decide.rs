@@ -1,0 +1,70 @@
+//! The kernels that answer tests and set conditions accordingly.
+
+use std::sync::Arc;
+
+use cuda_handles::{Buffer, Kernel};
+use cuda_launch::{Params, per};
+
+use super::test::Test;
+use crate::condition::Condition;
+use crate::error::Result;
+use crate::frontier::Frontier;
+use crate::graph::Graph;
+use crate::node::Node;
+use crate::setter::Own;
+
+/// Where a deciding kernel stands; the numbers are those in `kernels/conditions.cu`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Stand {
+    Branch,
+    BeforeWhile,
+    BeforeDoWhile,
+    AfterRound,
+}
+
+/// The count of a loop's rounds, and how many there may be.
+#[derive(Debug)]
+pub(super) struct Rounds {
+    pub(super) count: Buffer<u64>,
+    pub(super) limit: u64,
+}
+
+/// All that deciding kernels need but the condition.
+#[derive(Debug)]
+pub(super) struct Decider<'m> {
+    own: Arc<Own>,
+    kernel: Kernel,
+    test: Test<'m>,
+    rounds: Option<Rounds>,
+}
+
+impl<'m> Decider<'m> {
+    /// For a branch.
+    pub(super) fn of(graph: &Graph, test: Test<'m>) -> Result<Self> {
+        test.check(graph.context())?;
+        let own = Own::of(graph.context())?;
+        Ok(Self { kernel: own.kernel(test.kernel())?, own, test, rounds: None })
+    }
+
+    /// For a loop.
+    pub(super) fn counting(self, rounds: Rounds) -> Self {
+        Self { rounds: Some(rounds), ..self }
+    }
+
+    /// Adds a kernel that decides.
+    pub(super) fn add(&self, at: &Frontier<'_>, condition: &Condition, stand: Stand) -> Result<Node> {
+        let mut params = Params::new();
+        params.push(condition);
+        self.test.push_to(&mut params);
+        params.push(stand as u32);
+        match &self.rounds {
+            Some(rounds) => params.push(&rounds.count),
+            None => params.push(0_u64),
+        }
+        params.push(self.rounds.as_ref().map_or(0, |rounds| rounds.limit));
+        // SAFETY: these are the arguments of the library's kernel: one thread of it reads the first element of the tested memory, which there is, and has the count, which a branch has no
+        // need of, for itself but for readers. Memory of the device is no Rust reference, so that unordered work of others changes numbers and nothing else.
+        let node = unsafe { at.launch_keeping(&self.kernel, per(1, 1), params, Some(self.own.owner())) }?;
+        Ok(node.into())
+    }
+}

@@ -1,0 +1,192 @@
+//! What a ready-made loop or branch looks at.
+
+use cuda_handles::{Context, Element, Slice};
+use cuda_launch::Params;
+
+use crate::error::{Error, Result};
+
+mod sealed {
+    use cuda_handles::Slice;
+
+    pub trait Sealed: Sized {
+        const ZERO: Self;
+
+        fn operands(found: Slice<'_, Self>, value: Self) -> super::Operands<'_>;
+    }
+}
+
+/// A number that a [`Test`] can compare: `u32`, `i32`, `u64`, `i64`, `f32` and `f64`.
+pub trait Testable: Element + sealed::Sealed {}
+
+macro_rules! testable {
+    ($($variant:ident $number:ident $kernel:literal),*) => {
+        /// The memory whose first element is compared, and with what.
+        #[doc(hidden)]
+        #[derive(Clone, Copy, Debug)]
+        pub enum Operands<'m> {
+            $($variant(Slice<'m, $number>, $number)),*
+        }
+
+        $(
+            impl sealed::Sealed for $number {
+                const ZERO: Self = 0 as $number;
+
+                fn operands(found: Slice<'_, Self>, value: Self) -> Operands<'_> {
+                    Operands::$variant(found, value)
+                }
+            }
+
+            impl Testable for $number {}
+        )*
+
+        impl<'m> Operands<'m> {
+            /// The kernel that compares such numbers.
+            fn kernel(&self) -> &'static str {
+                match self { $(Self::$variant(..) => $kernel),* }
+            }
+
+            fn is_empty(&self) -> bool {
+                match self { $(Self::$variant(found, _) => found.is_empty()),* }
+            }
+
+            fn context(&self) -> &'m Context {
+                match self { $(Self::$variant(found, _) => found.allocation().context()),* }
+            }
+
+            fn push_memory(&self, params: &mut Params<'m>) {
+                match *self { $(Self::$variant(found, _) => params.push(found)),* }
+            }
+
+            fn push_value(&self, params: &mut Params<'m>) {
+                match *self { $(Self::$variant(_, value) => params.push(value)),* }
+            }
+        }
+    };
+}
+
+testable!(
+    U32 u32 "decide_u32",
+    I32 i32 "decide_i32",
+    U64 u64 "decide_u64",
+    I64 i64 "decide_i64",
+    F32 f32 "decide_f32",
+    F64 f64 "decide_f64"
+);
+
+/// How the element is compared; the numbers are those in `kernels/conditions.cu`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Comparison {
+    Equal,
+    NotEqual,
+    Less,
+    AtMost,
+    Greater,
+    AtLeast,
+}
+
+/// A question about one number in device memory, by which a loop or a branch goes: is the first element less than a value, and so on.
+///
+/// The memory is a [`Buffer`](cuda_handles::Buffer), a [`Slice`] of one or [shared pinned memory](cuda_handles::SharedHostBuffer). It is looked at on the device each time the
+/// graph gets there, and kept alive by the nodes that do it. Floating point numbers compare as in Rust: a NaN is neither less nor greater than anything, nor equal, but
+/// not equal to everything, and not zero.
+///
+/// ```
+/// # use cuda_graph::Test;
+/// # fn example(residual: &cuda_handles::Buffer<f32>, left: cuda_handles::Slice<'_, u64>) {
+/// let not_converged = Test::greater(residual, 1e-6);
+/// let something_left = Test::nonzero(left);
+/// let something_left_but_hurry = Test::nonzero(left).limit(1000);
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug)]
+#[must_use = "a test does nothing by itself; give it to a loop or a branch"]
+pub struct Test<'m> {
+    operands: Operands<'m>,
+    comparison: Comparison,
+}
+
+impl<'m> Test<'m> {
+    fn new<T: Testable>(found: impl Into<Slice<'m, T>>, comparison: Comparison, value: T) -> Self {
+        Self { operands: T::operands(found.into(), value), comparison }
+    }
+
+    /// Is the number not 0?
+    pub fn nonzero<T: Testable>(found: impl Into<Slice<'m, T>>) -> Self {
+        Self::not_equal(found, T::ZERO)
+    }
+
+    /// Is the number 0?
+    pub fn zero<T: Testable>(found: impl Into<Slice<'m, T>>) -> Self {
+        Self::equal(found, T::ZERO)
+    }
+
+    /// Is the number `value`?
+    pub fn equal<T: Testable>(found: impl Into<Slice<'m, T>>, value: T) -> Self {
+        Self::new(found, Comparison::Equal, value)
+    }
+
+    /// Is the number another one than `value`?
+    pub fn not_equal<T: Testable>(found: impl Into<Slice<'m, T>>, value: T) -> Self {
+        Self::new(found, Comparison::NotEqual, value)
+    }
+
+    /// Is the number less than `value`?
+    pub fn less<T: Testable>(found: impl Into<Slice<'m, T>>, value: T) -> Self {
+        Self::new(found, Comparison::Less, value)
+    }
+
+    /// Is the number `value` or less?
+    pub fn at_most<T: Testable>(found: impl Into<Slice<'m, T>>, value: T) -> Self {
+        Self::new(found, Comparison::AtMost, value)
+    }
+
+    /// Is the number greater than `value`?
+    pub fn greater<T: Testable>(found: impl Into<Slice<'m, T>>, value: T) -> Self {
+        Self::new(found, Comparison::Greater, value)
+    }
+
+    /// Is the number `value` or greater?
+    pub fn at_least<T: Testable>(found: impl Into<Slice<'m, T>>, value: T) -> Self {
+        Self::new(found, Comparison::AtLeast, value)
+    }
+
+    /// As long as the answer is yes, but at most `rounds` times each time the loop is entered. With 0 there is no round, not even the first of a
+    /// [`do_while_loop`](crate::Frontier::do_while_loop).
+    pub fn limit(self, rounds: u64) -> Repeat<'m> {
+        Repeat { test: self, limit: rounds }
+    }
+
+    /// The library's kernel that answers it.
+    pub(super) fn kernel(&self) -> &'static str {
+        self.operands.kernel()
+    }
+
+    /// Refuses memory of another context, and none at all.
+    pub(super) fn check(&self, context: &Context) -> Result<()> {
+        if self.operands.is_empty() {
+            return Err(Error::NothingToTest);
+        }
+        Ok(context.ensure_same(self.operands.context(), "the memory of a test")?)
+    }
+
+    /// Adds the arguments `flag`, `test` and `value` of the kernel.
+    pub(super) fn push_to(&self, params: &mut Params<'m>) {
+        self.operands.push_memory(params);
+        params.push(self.comparison as u32);
+        self.operands.push_value(params);
+    }
+}
+
+/// How long a loop goes on: as long as a [`Test`] says yes, and perhaps only so many rounds. Made of a test, by itself or by [`Test::limit`].
+#[derive(Clone, Copy, Debug)]
+#[must_use = "this does nothing by itself; give it to a loop"]
+pub struct Repeat<'m> {
+    pub(super) test: Test<'m>,
+    pub(super) limit: u64,
+}
+
+impl<'m> From<Test<'m>> for Repeat<'m> {
+    fn from(test: Test<'m>) -> Self {
+        test.limit(u64::MAX)
+    }
+}
