@@ -15,11 +15,11 @@ use super::list::{List, Node};
 use super::point::{is_reached, record_new, report_unless_expected};
 use super::pools::{self, Pools};
 use super::queue::{self, Object};
-use super::raw_stream::RawStream;
+use super::raw_stream::{RawStream, let_wait};
 use super::spare::{self, HostBlock};
 use crate::capture_mode;
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::process;
 use crate::raw::Raw;
 
@@ -192,7 +192,14 @@ impl Fences {
         }
         let before: &[_] = if frees.is_empty() { &closed } else { members };
         let homes = frees.iter().filter_map(|free| free.home.as_ref());
-        match self.lane(context).and_then(|lane| order(before.iter().chain(homes), lane).map(|()| lane)) {
+        let ordered = self.lane(context).and_then(|lane| {
+            order(before.iter().chain(homes), lane)?;
+            if !frees.is_empty() {
+                self.order_across(context, lane)?;
+            }
+            Ok(lane)
+        });
+        match ordered {
             Ok(lane) => self.free_all(context, frees, lane) + leave(closed),
             Err(error) => {
                 report_unless_expected("fencing memory that several streams used", error);
@@ -200,6 +207,25 @@ impl Fences {
                 0
             }
         }
+    }
+
+    /// Streams without handles were waited for by the lanes of their own contexts alone. Where memory is used across contexts, a lane that is to
+    /// free some waits for the others.
+    fn order_across(&self, context: &Context, lane: CUstream) -> Result<()> {
+        if !ACROSS.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let is_other = |other: &&Lane| !same(&other.context, context) && queue::may_call(&other.context);
+        self.lanes.iter().filter(is_other).try_for_each(|other| {
+            let event = match record_new(&other.context, other.stream.get()) {
+                // Nothing runs there any more.
+                Err(Error::ContextLost(_)) => return Ok(()),
+                recorded => recorded?,
+            };
+            let waits = let_wait(context, lane, event);
+            queue::destroy(&other.context, Object::Event(event));
+            waits
+        })
     }
 
     fn free_all(&mut self, context: &Context, frees: Vec<Free>, lane: CUstream) -> usize {

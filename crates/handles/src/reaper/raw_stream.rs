@@ -370,7 +370,7 @@ impl RawStream {
 }
 
 /// Makes a stream of `context` wait for an event.
-fn let_wait(context: &Context, waiter: CUstream, marker: Raw<CUevent_st>) -> Result<()> {
+pub(super) fn let_wait(context: &Context, waiter: CUstream, marker: Raw<CUevent_st>) -> Result<()> {
     // SAFETY: the caller's stream is alive, and so is the event.
     let code = unsafe { context.driver().cuStreamWaitEvent(waiter, marker.get(), 0) };
     context.check(Call::cuStreamWaitEvent, code)
