@@ -193,7 +193,7 @@ impl Fences {
         let before: &[_] = if frees.is_empty() { &closed } else { members };
         let homes = frees.iter().filter_map(|free| free.home.as_ref());
         let ordered = self.lane(context).and_then(|lane| {
-            order(before.iter().chain(homes), lane)?;
+            order(before.iter().chain(homes), context, lane)?;
             if !frees.is_empty() {
                 self.order_across(context, lane)?;
             }
@@ -347,12 +347,16 @@ fn members() -> Vec<Arc<RawStream>> {
 }
 
 /// Makes the lane wait for each stream, once.
-fn order<'a>(streams: impl Iterator<Item = &'a Arc<RawStream>>, lane: CUstream) -> Result<()> {
+fn order<'a>(
+    streams: impl Iterator<Item = &'a Arc<RawStream>>,
+    context: &Context,
+    lane: CUstream,
+) -> Result<()> {
     let mut seen = Vec::new();
     for stream in streams {
         if !seen.contains(&stream.id()) {
             seen.push(stream.id());
-            stream.order_before_uncaptured(lane, "freeing memory that the stream used")?;
+            stream.order_before_uncaptured(context, lane, "freeing memory that the stream used")?;
         }
     }
     Ok(())

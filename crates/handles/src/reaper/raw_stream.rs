@@ -278,8 +278,13 @@ impl RawStream {
     }
 
     /// As [`order_before`](Self::order_before), but refuses while this stream is capturing: the wait would draw `waiter` into the capture.
-    pub(crate) fn order_before_uncaptured(&self, waiter: CUstream, what: &'static str) -> Result<()> {
-        self.order_if(|| Ok(()), waiter, what)
+    pub(crate) fn order_before_uncaptured(
+        &self,
+        context: &Context,
+        waiter: CUstream,
+        what: &'static str,
+    ) -> Result<()> {
+        self.order_if(|| Ok(()), context, waiter, what)
     }
 
     /// As [`order_before_uncaptured`](Self::order_before_uncaptured) for a waiter that can capture, which is refused too.
@@ -294,13 +299,14 @@ impl RawStream {
             turn.set(Some(waiter.enqueue()));
             waiter.refuse_capture(waiting)
         };
-        self.order_if(waits, waiter.raw(), what)
+        self.order_if(waits, waiter.context(), waiter.raw(), what)
     }
 
-    /// Always in this order: the gate, then turns.
+    /// `context` is the waiter's: a fault that its call meets is not this stream's. Always in this order: the gate, then turns.
     fn order_if(
         &self,
         may_wait: impl FnOnce() -> Result<()>,
+        context: &Context,
         waiter: CUstream,
         what: &'static str,
     ) -> Result<()> {
@@ -308,7 +314,7 @@ impl RawStream {
         may_wait()?;
         if gate.closed && !self.owned {
             return match self.marker.get() {
-                Some(&marker) if !gate.unmarked => let_wait(&self.context, waiter, marker),
+                Some(&marker) if !gate.unmarked => let_wait(context, waiter, marker),
                 // Nobody can say any more when its work is done.
                 _ => Err(Error::Capturing { what }),
             };
@@ -318,7 +324,7 @@ impl RawStream {
         self.refuse_capture(what)?;
         let marker = self.record_marker()?;
         self.refuse_capture(what)?;
-        let_wait(&self.context, waiter, marker)
+        let_wait(context, waiter, marker)
     }
 
     /// Says that no handle is left. A stream that is not ours may be destroyed from now on: its last point is recorded first.
