@@ -44,6 +44,8 @@ pub(crate) enum Freed {
 }
 
 pub(crate) static FREES: List<Free> = List::starting_with(AtomicPtr::new(core::ptr::null_mut()));
+/// Streams without handles that could not be closed at once.
+static CLOSINGS: List<Arc<RawStream>> = List::starting_with(AtomicPtr::new(core::ptr::null_mut()));
 static MEMBERS: Mutex<Vec<Arc<RawStream>>> = Mutex::new(Vec::new());
 /// Whether memory was used on streams of other contexts than its own: then fences go over the streams of all contexts.
 static ACROSS: AtomicBool = AtomicBool::new(false);
@@ -81,14 +83,30 @@ pub(crate) fn close(stream: &Arc<RawStream>) {
     if !process::is_running() {
         return;
     }
-    if stream.is_in_fence() {
+    let in_fence = stream.is_in_fence();
+    if in_fence {
         queue::expect_one();
-        stream.close();
-        queue::wake();
-    } else {
-        stream.close();
     }
-    pools::close_home(stream);
+    if stream.try_close() {
+        pools::close_home(stream);
+    } else {
+        queue::expect_one();
+        CLOSINGS.push(Node::new(Arc::clone(stream)));
+        queue::wake();
+    }
+    if in_fence {
+        queue::wake();
+    }
+}
+
+/// Closes the streams whose gates were taken when their last handles went.
+fn close_late() -> usize {
+    let closed = CLOSINGS.take().map(|stream| {
+        stream.close();
+        pools::close_home(&stream);
+        queue::one_done();
+    });
+    closed.count()
 }
 
 /// The reaper's own stream in one context.
@@ -133,7 +151,7 @@ impl Fences {
 
     /// Whether something waits for a later try.
     pub(crate) fn has_postponed(&self) -> bool {
-        !(self.postponed.is_empty() && self.held.is_empty() && self.pools.is_empty())
+        !(self.postponed.is_empty() && self.held.is_empty() && self.pools.is_empty() && CLOSINGS.is_empty())
             || members().iter().any(|member| member.gate().closed)
     }
 
@@ -149,7 +167,7 @@ impl Fences {
 
     /// Frees what waits, and lets go of streams and pools without handles. Returns how much was done. Runs nobody's destructors.
     pub(crate) fn work(&mut self) -> usize {
-        let mut done = self.look();
+        let mut done = close_late() + self.look();
         let mut frees = core::mem::take(&mut self.postponed);
         frees.extend(FREES.take());
         let members = members();

@@ -329,7 +329,22 @@ impl RawStream {
 
     /// Says that no handle is left. A stream that is not ours may be destroyed from now on: its last point is recorded first.
     pub(crate) fn close(&self) {
-        let mut gate = self.gate();
+        self.close_with(self.gate());
+    }
+
+    /// As [`close`](Self::close), or false if somebody has the gate of a stream of ours: he may be in the driver, held up by a call that waits for the
+    /// host function in which the handle is dropped. One that is not ours is not dropped there, and may be gone soon.
+    pub(super) fn try_close(&self) -> bool {
+        let gate = match try_lock(&self.gate) {
+            Some(gate) => gate,
+            None if self.owned => return false,
+            None => self.gate(),
+        };
+        self.close_with(gate);
+        true
+    }
+
+    fn close_with(&self, mut gate: MutexGuard<'_, Gate>) {
         let concerned = self.is_in_fence() || self.is_home.load(Ordering::Acquire);
         let failed = (!self.owned && concerned && queue::may_call(&self.context))
             .then(|| self.mark_last())
