@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use cuda_sys::{CUevent_flags, CUevent_st, CUresult, CUstream, CUstream_st, CUstreamCaptureStatus, Call};
 
 use super::own_block::own_block;
+use super::point;
 use super::queue::{self, Object};
 use super::turns::{CAPTURED, FOREIGN, Shared, Turns};
 use super::wanted::Exclusion;
@@ -264,6 +265,27 @@ impl RawStream {
             // Only to take note of a lost context.
             code => self.context.check(Call::cuStreamQuery, code).is_ok(),
         }
+    }
+
+    /// Whether a stream without handles is idle and the driver has looked after its frees: it is waited for once it is idle, see
+    /// [`settle`](point::settle).
+    pub(super) fn is_over(&self) -> bool {
+        if !self.is_idle() {
+            return false;
+        }
+        if !self.owned {
+            if let Some(&marker) = self.marker.get() {
+                point::settle(&self.context, marker);
+            }
+            return true;
+        }
+        let driver = self.context.driver();
+        let _mode = capture_mode::relaxed(driver);
+        // SAFETY: the stream is ours.
+        let code = unsafe { driver.cuStreamSynchronize(self.raw()) };
+        // A failure is that of an earlier call, and a lost context is taken note of.
+        let _ = self.context.check(Call::cuStreamSynchronize, code);
+        true
     }
 
     /// Makes `waiter` wait for all that is enqueued here now. Two calls, the marker's creation aside. `wait` makes the waiter's call: it is
