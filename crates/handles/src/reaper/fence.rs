@@ -138,6 +138,29 @@ struct Held {
     frees: Vec<Free>,
 }
 
+impl Lane {
+    /// Whether it was ended, as nothing else holds its context. What it still does is waited for.
+    fn is_ended(&self) -> bool {
+        if !self.context.is_last() {
+            return false;
+        }
+        if !queue::may_call(&self.context) {
+            return true;
+        }
+        let driver = self.context.driver();
+        let mode = capture_mode::relaxed(driver);
+        // SAFETY: the stream is the reaper's.
+        let code = unsafe { driver.cuStreamSynchronize(self.stream.get()) };
+        drop(mode);
+        let is_over =
+            matches!(self.context.check(Call::cuStreamSynchronize, code), Ok(()) | Err(Error::ContextLost(_)));
+        if is_over {
+            queue::destroy(&self.context, Object::Stream(self.stream));
+        }
+        is_over
+    }
+}
+
 impl Fences {
     pub(crate) const fn new() -> Self {
         Self {
@@ -163,6 +186,11 @@ impl Fences {
     /// The owners of foreign memory that nothing uses any more, to be dropped without the turn: that may take as long as it likes.
     pub(crate) fn take_owners(&mut self) -> Vec<Arc<dyn Any + Send + Sync>> {
         core::mem::take(&mut self.owners)
+    }
+
+    /// Ends the lanes of contexts that nothing else holds: other code may end such a context then, and the driver gives its address to the next.
+    pub(crate) fn end_lanes(&mut self) {
+        self.lanes.retain(|lane| !lane.is_ended());
     }
 
     /// Frees what waits, and lets go of streams and pools without handles. Returns how much was done. Runs nobody's destructors.
@@ -337,7 +365,7 @@ impl Fences {
         queue::destroy(context, Object::Event(event));
     }
 
-    /// The reaper's stream in a context, made when first needed and kept as long as the process.
+    /// The reaper's stream in a context, made when first needed and kept as long as the context.
     fn lane(&mut self, context: &Context) -> Result<CUstream> {
         if let Some(lane) = self.lanes.iter().find(|lane| same(&lane.context, context)) {
             return Ok(lane.stream.get());
