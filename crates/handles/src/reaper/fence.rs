@@ -152,8 +152,10 @@ impl Lane {
         // SAFETY: the stream is the reaper's.
         let code = unsafe { driver.cuStreamSynchronize(self.stream.get()) };
         drop(mode);
-        let is_over =
-            matches!(self.context.check(Call::cuStreamSynchronize, code), Ok(()) | Err(Error::ContextLost(_)));
+        let is_over = matches!(
+            self.context.check(Call::cuStreamSynchronize, code),
+            Ok(()) | Err(Error::ContextLost(_))
+        );
         if is_over {
             queue::destroy(&self.context, Object::Stream(self.stream));
         }
