@@ -52,6 +52,11 @@ impl Context {
         CONTEXTS.find(&raw.addr()).map(Self)
     }
 
+    /// Whether there is no other handle of the driver's context.
+    pub(crate) fn is_last(&self) -> bool {
+        Arc::strong_count(&self.0) == 1 && Self::find(self.as_raw()).is_none_or(|found| found == *self)
+    }
+
     /// The device.
     #[must_use]
     pub fn device(&self) -> Device {

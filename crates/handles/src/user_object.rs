@@ -17,7 +17,8 @@ use crate::reaper::{self, Node, Object, Payload};
 /// such a graph, or a launch of that in flight does.
 ///
 /// The value is dropped by the reaper some time after the last of them is gone, never on the driver's thread. If the context is lost, the drop
-/// of this handle gives the value up: nothing runs any more, and the driver is not asked.
+/// of this handle gives the value up: nothing runs any more, and the driver is not asked. A value whose handle was dropped before the loss, so that graphs or
+/// executables alone have it, stays to the end of the process then.
 pub struct UserObject {
     raw: Raw<CUuserObject_st>,
     context: Context,

@@ -1,9 +1,9 @@
 use core::ptr;
 use std::collections::HashSet;
 
-use cuda_handles::{Context, Device};
+use cuda_handles::{Context, Device, reaper};
 use cuda_sys::CUcontext;
-use cuda_tests::{Kind, alone, chosen, count, install, live, raw, setup};
+use cuda_tests::{Kind, alone, chosen, count, install, live, no_leaks, raw, settle, setup};
 
 fn current() -> CUcontext {
     let mut current = ptr::null_mut();
@@ -96,4 +96,38 @@ fn handles_go_between_threads() {
     may_travel::<cuda_handles::Library>();
     may_travel::<cuda_handles::Kernel>();
     may_travel::<cuda_handles::Buffer<f32>>();
+}
+
+/// A context of other code, current nowhere.
+fn others_context() -> CUcontext {
+    let (mut context, mut popped) = (ptr::null_mut(), ptr::null_mut());
+    // SAFETY: the out pointers are valid; what creating made current is popped.
+    unsafe {
+        raw::ok(raw::driver().cuCtxCreate(&raw mut context, ptr::null_mut(), 0, 0, 0));
+        raw::ok(raw::driver().cuCtxPopCurrent(&raw mut popped));
+    }
+    context
+}
+
+/// The driver gives addresses again: the successor of an adopted context has nothing of it.
+#[test]
+fn nothing_is_left_of_an_adopted_context_that_was_let_go_of() {
+    let _setup = setup();
+    for _ in 0..3 {
+        no_leaks(|| {
+            let theirs = others_context();
+            {
+                // SAFETY: the context lives until all is dropped and drained.
+                let adopted = unsafe { Context::from_raw(theirs) }.unwrap();
+                let (home, other) = (adopted.stream().unwrap(), adopted.stream().unwrap());
+                let buffer = home.zeros::<u32>(8).unwrap();
+                other.fill(&buffer, 1).unwrap();
+                other.synchronize_blocking().unwrap();
+            }
+            settle();
+            reaper::drain();
+            // SAFETY: the context is alive, and current nowhere.
+            raw::ok(unsafe { raw::driver().cuCtxDestroy(theirs) });
+        });
+    }
 }

@@ -1,6 +1,7 @@
 //! cuda-handles: owners of driver objects, their look-up, their memory and their drops.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // This is how a test fails.
 
+mod across;
 mod addresses;
 mod capture;
 mod capture_state;

@@ -494,3 +494,33 @@ fn threads_share_pools_and_drop_them() {
         }
     });
 }
+
+/// A query of a stream or an event says nothing about pools: the driver crashes without a wait for what was reached.
+#[test]
+fn a_pool_of_a_closed_stream_is_destroyed_after_a_wait_for_what_was_reached() {
+    let context = setup();
+    no_leaks(|| {
+        for adopts in [false, true] {
+            let theirs = states::Foreign::new(&context);
+            let home = match adopts {
+                // SAFETY: the stream lives longer than the handle.
+                true => unsafe { Stream::from_raw(&context, theirs.as_raw()) }.unwrap(),
+                false => context.stream().unwrap(),
+            };
+            let (before, pool) = (pools(), pool(&context));
+            let gate = Gate::close(&home);
+            use_on(&home, &pool);
+            let ((), steps) = cuda_tests::trace(|| {
+                drop((pool, home));
+                assert_kept(before + 1);
+                gate.open();
+                assert!(until(SOON, || pools() == before));
+                settle();
+            });
+            let at = |call| steps.iter().rposition(|step| step.call == call && step.result.is_success());
+            let wait = if adopts { Call::cuEventSynchronize } else { Call::cuStreamSynchronize };
+            let waited = at(wait).expect("there is a wait");
+            assert!(Some(waited) < at(Call::cuMemPoolDestroy), "{steps:?}");
+        }
+    });
+}

@@ -187,6 +187,50 @@ fn questions_in_a_host_function_do_not_wait_for_who_enqueues() {
     });
 }
 
+/// Other code frees pinned memory, which waits for the host function and holds up the reaper, which has the stream's gate.
+#[test]
+fn a_stream_can_be_dropped_in_a_host_function_that_the_reaper_waits_for() {
+    let context = setup();
+    if !is_soft() {
+        skip!("what a GPU's driver answers while it waits for everything is its own");
+    }
+    no_leaks(|| {
+        let [stream, used, home] = [(); 3].map(|()| context.stream().unwrap());
+        let shared = home.zeros::<u32>(1024).unwrap();
+        used.fill(&shared, 1).unwrap();
+        used.synchronize_blocking().unwrap();
+        home.synchronize_blocking().unwrap();
+        let mut pinned = core::ptr::null_mut();
+        let allocated = context.with_current(|| {
+            // SAFETY: the out pointer is valid.
+            unsafe { raw::driver().cuMemHostAlloc(&raw mut pinned, 1 << 20, 0) }
+        });
+        raw::ok(allocated.unwrap());
+        let pinned = pinned.expose_provenance();
+        let free = move || {
+            // SAFETY: nobody uses the block.
+            raw::ok(unsafe { raw::driver().cuMemFreeHost(core::ptr::with_exposed_provenance_mut(pinned)) });
+        };
+        let wait = move || {
+            let freeing = waiting(free);
+            drop(shared);
+            freeing.join().unwrap();
+        };
+        let (begin, begun) = channel::<()>();
+        let (sender, receiver) = channel();
+        in_callback(&stream, move || {
+            let _ = begun.recv_timeout(SOON);
+            drop(used);
+            let _ = sender.send(());
+        });
+        let waited = thread::spawn(wait);
+        assert!(!until(4 * HELD, || waited.is_finished()));
+        drop(begin);
+        receiver.recv_timeout(Duration::from_secs(5)).expect("the drop in the host function waits");
+        waited.join().unwrap();
+    });
+}
+
 /// A stream for which somebody waits, and others who want it to join a capture.
 struct Joining {
     gate: Gate,

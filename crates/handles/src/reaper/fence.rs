@@ -15,11 +15,11 @@ use super::list::{List, Node};
 use super::point::{is_reached, record_new, report_unless_expected};
 use super::pools::{self, Pools};
 use super::queue::{self, Object};
-use super::raw_stream::RawStream;
+use super::raw_stream::{RawStream, let_wait};
 use super::spare::{self, HostBlock};
 use crate::capture_mode;
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::process;
 use crate::raw::Raw;
 
@@ -44,6 +44,8 @@ pub(crate) enum Freed {
 }
 
 pub(crate) static FREES: List<Free> = List::starting_with(AtomicPtr::new(core::ptr::null_mut()));
+/// Streams without handles that could not be closed at once.
+static CLOSINGS: List<Arc<RawStream>> = List::starting_with(AtomicPtr::new(core::ptr::null_mut()));
 static MEMBERS: Mutex<Vec<Arc<RawStream>>> = Mutex::new(Vec::new());
 /// Whether memory was used on streams of other contexts than its own: then fences go over the streams of all contexts.
 static ACROSS: AtomicBool = AtomicBool::new(false);
@@ -81,14 +83,30 @@ pub(crate) fn close(stream: &Arc<RawStream>) {
     if !process::is_running() {
         return;
     }
-    if stream.is_in_fence() {
+    let in_fence = stream.is_in_fence();
+    if in_fence {
         queue::expect_one();
-        stream.close();
-        queue::wake();
-    } else {
-        stream.close();
     }
-    pools::close_home(stream);
+    if stream.try_close() {
+        pools::close_home(stream);
+    } else {
+        queue::expect_one();
+        CLOSINGS.push(Node::new(Arc::clone(stream)));
+        queue::wake();
+    }
+    if in_fence {
+        queue::wake();
+    }
+}
+
+/// Closes the streams whose gates were taken when their last handles went.
+fn close_late() -> usize {
+    let closed = CLOSINGS.take().map(|stream| {
+        stream.close();
+        pools::close_home(&stream);
+        queue::one_done();
+    });
+    closed.count()
 }
 
 /// The reaper's own stream in one context.
@@ -120,6 +138,31 @@ struct Held {
     frees: Vec<Free>,
 }
 
+impl Lane {
+    /// Whether it was ended, as nothing else holds its context. What it still does is waited for.
+    fn is_ended(&self) -> bool {
+        if !self.context.is_last() {
+            return false;
+        }
+        if !queue::may_call(&self.context) {
+            return true;
+        }
+        let driver = self.context.driver();
+        let mode = capture_mode::relaxed(driver);
+        // SAFETY: the stream is the reaper's.
+        let code = unsafe { driver.cuStreamSynchronize(self.stream.get()) };
+        drop(mode);
+        let is_over = matches!(
+            self.context.check(Call::cuStreamSynchronize, code),
+            Ok(()) | Err(Error::ContextLost(_))
+        );
+        if is_over {
+            queue::destroy(&self.context, Object::Stream(self.stream));
+        }
+        is_over
+    }
+}
+
 impl Fences {
     pub(crate) const fn new() -> Self {
         Self {
@@ -133,7 +176,7 @@ impl Fences {
 
     /// Whether something waits for a later try.
     pub(crate) fn has_postponed(&self) -> bool {
-        !(self.postponed.is_empty() && self.held.is_empty() && self.pools.is_empty())
+        !(self.postponed.is_empty() && self.held.is_empty() && self.pools.is_empty() && CLOSINGS.is_empty())
             || members().iter().any(|member| member.gate().closed)
     }
 
@@ -147,9 +190,14 @@ impl Fences {
         core::mem::take(&mut self.owners)
     }
 
+    /// Ends the lanes of contexts that nothing else holds: other code may end such a context then, and the driver gives its address to the next.
+    pub(crate) fn end_lanes(&mut self) {
+        self.lanes.retain(|lane| !lane.is_ended());
+    }
+
     /// Frees what waits, and lets go of streams and pools without handles. Returns how much was done. Runs nobody's destructors.
     pub(crate) fn work(&mut self) -> usize {
-        let mut done = self.look();
+        let mut done = close_late() + self.look();
         let mut frees = core::mem::take(&mut self.postponed);
         frees.extend(FREES.take());
         let members = members();
@@ -192,7 +240,14 @@ impl Fences {
         }
         let before: &[_] = if frees.is_empty() { &closed } else { members };
         let homes = frees.iter().filter_map(|free| free.home.as_ref());
-        match self.lane(context).and_then(|lane| order(before.iter().chain(homes), lane).map(|()| lane)) {
+        let ordered = self.lane(context).and_then(|lane| {
+            order(before.iter().chain(homes), context, lane)?;
+            if !frees.is_empty() {
+                self.order_across(context, lane)?;
+            }
+            Ok(lane)
+        });
+        match ordered {
             Ok(lane) => self.free_all(context, frees, lane) + leave(closed),
             Err(error) => {
                 report_unless_expected("fencing memory that several streams used", error);
@@ -200,6 +255,25 @@ impl Fences {
                 0
             }
         }
+    }
+
+    /// Streams without handles were waited for by the lanes of their own contexts alone. Where memory is used across contexts, a lane that is to
+    /// free some waits for the others.
+    fn order_across(&self, context: &Context, lane: CUstream) -> Result<()> {
+        if !ACROSS.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let is_other = |other: &&Lane| !same(&other.context, context) && queue::may_call(&other.context);
+        self.lanes.iter().filter(is_other).try_for_each(|other| {
+            let event = match record_new(&other.context, other.stream.get()) {
+                // Nothing runs there any more.
+                Err(Error::ContextLost(_)) => return Ok(()),
+                recorded => recorded?,
+            };
+            let waits = let_wait(context, lane, event);
+            queue::destroy(&other.context, Object::Event(event));
+            waits
+        })
     }
 
     fn free_all(&mut self, context: &Context, frees: Vec<Free>, lane: CUstream) -> usize {
@@ -293,7 +367,7 @@ impl Fences {
         queue::destroy(context, Object::Event(event));
     }
 
-    /// The reaper's stream in a context, made when first needed and kept as long as the process.
+    /// The reaper's stream in a context, made when first needed and kept as long as the context.
     fn lane(&mut self, context: &Context) -> Result<CUstream> {
         if let Some(lane) = self.lanes.iter().find(|lane| same(&lane.context, context)) {
             return Ok(lane.stream.get());
@@ -321,12 +395,16 @@ fn members() -> Vec<Arc<RawStream>> {
 }
 
 /// Makes the lane wait for each stream, once.
-fn order<'a>(streams: impl Iterator<Item = &'a Arc<RawStream>>, lane: CUstream) -> Result<()> {
+fn order<'a>(
+    streams: impl Iterator<Item = &'a Arc<RawStream>>,
+    context: &Context,
+    lane: CUstream,
+) -> Result<()> {
     let mut seen = Vec::new();
     for stream in streams {
         if !seen.contains(&stream.id()) {
             seen.push(stream.id());
-            stream.order_before_uncaptured(lane, "freeing memory that the stream used")?;
+            stream.order_before_uncaptured(context, lane, "freeing memory that the stream used")?;
         }
     }
     Ok(())

@@ -87,7 +87,7 @@ impl Pools {
         let mut streams = core::mem::take(&mut self.closing);
         streams.extend(CLOSING.take());
         let all = pools.len() + streams.len();
-        let is_over = |stream: &Arc<RawStream>| !queue::may_call(stream.context()) || stream.is_idle();
+        let is_over = |stream: &Arc<RawStream>| !queue::may_call(stream.context()) || stream.is_over();
         self.closing = streams.into_iter().filter(|stream| !is_over(stream)).collect();
         self.waiting = pools.into_iter().filter_map(|pool| pool.ended(&lane).err()).collect();
         let done = all - self.waiting.len() - self.closing.len();
@@ -158,7 +158,7 @@ enum Point {
 
 fn point_behind(stream: &RawStream) -> Result<Point> {
     if !is_open(stream)? {
-        return Ok(if stream.is_idle() { Point::Reached } else { Point::End });
+        return Ok(if stream.is_over() { Point::Reached } else { Point::End });
     }
     let mut open = false;
     let event = point::new(stream.context(), |event| {

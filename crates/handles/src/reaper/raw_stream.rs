@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use cuda_sys::{CUevent_flags, CUevent_st, CUresult, CUstream, CUstream_st, CUstreamCaptureStatus, Call};
 
 use super::own_block::own_block;
+use super::point;
 use super::queue::{self, Object};
 use super::turns::{CAPTURED, FOREIGN, Shared, Turns};
 use super::wanted::Exclusion;
@@ -266,6 +267,27 @@ impl RawStream {
         }
     }
 
+    /// Whether a stream without handles is idle and the driver has looked after its frees: it is waited for once it is idle, see
+    /// [`settle`](point::settle).
+    pub(super) fn is_over(&self) -> bool {
+        if !self.is_idle() {
+            return false;
+        }
+        if !self.owned {
+            if let Some(&marker) = self.marker.get() {
+                point::settle(&self.context, marker);
+            }
+            return true;
+        }
+        let driver = self.context.driver();
+        let _mode = capture_mode::relaxed(driver);
+        // SAFETY: the stream is ours.
+        let code = unsafe { driver.cuStreamSynchronize(self.raw()) };
+        // A failure is that of an earlier call, and a lost context is taken note of.
+        let _ = self.context.check(Call::cuStreamSynchronize, code);
+        true
+    }
+
     /// Makes `waiter` wait for all that is enqueued here now. Two calls, the marker's creation aside. `wait` makes the waiter's call: it is
     /// given the marker and the capture that it was recorded in, 0 for none. It waits for nobody: others need the gate.
     pub(crate) fn order_before<R>(&self, wait: impl FnOnce(Raw<CUevent_st>, u64) -> Result<R>) -> Result<R> {
@@ -278,8 +300,13 @@ impl RawStream {
     }
 
     /// As [`order_before`](Self::order_before), but refuses while this stream is capturing: the wait would draw `waiter` into the capture.
-    pub(crate) fn order_before_uncaptured(&self, waiter: CUstream, what: &'static str) -> Result<()> {
-        self.order_if(|| Ok(()), waiter, what)
+    pub(crate) fn order_before_uncaptured(
+        &self,
+        context: &Context,
+        waiter: CUstream,
+        what: &'static str,
+    ) -> Result<()> {
+        self.order_if(|| Ok(()), context, waiter, what)
     }
 
     /// As [`order_before_uncaptured`](Self::order_before_uncaptured) for a waiter that can capture, which is refused too.
@@ -294,13 +321,14 @@ impl RawStream {
             turn.set(Some(waiter.enqueue()));
             waiter.refuse_capture(waiting)
         };
-        self.order_if(waits, waiter.raw(), what)
+        self.order_if(waits, waiter.context(), waiter.raw(), what)
     }
 
-    /// Always in this order: the gate, then turns.
+    /// `context` is the waiter's: a fault that its call meets is not this stream's. Always in this order: the gate, then turns.
     fn order_if(
         &self,
         may_wait: impl FnOnce() -> Result<()>,
+        context: &Context,
         waiter: CUstream,
         what: &'static str,
     ) -> Result<()> {
@@ -308,7 +336,7 @@ impl RawStream {
         may_wait()?;
         if gate.closed && !self.owned {
             return match self.marker.get() {
-                Some(&marker) if !gate.unmarked => let_wait(&self.context, waiter, marker),
+                Some(&marker) if !gate.unmarked => let_wait(context, waiter, marker),
                 // Nobody can say any more when its work is done.
                 _ => Err(Error::Capturing { what }),
             };
@@ -318,12 +346,27 @@ impl RawStream {
         self.refuse_capture(what)?;
         let marker = self.record_marker()?;
         self.refuse_capture(what)?;
-        let_wait(&self.context, waiter, marker)
+        let_wait(context, waiter, marker)
     }
 
     /// Says that no handle is left. A stream that is not ours may be destroyed from now on: its last point is recorded first.
     pub(crate) fn close(&self) {
-        let mut gate = self.gate();
+        self.close_with(self.gate());
+    }
+
+    /// As [`close`](Self::close), or false if somebody has the gate of a stream of ours: he may be in the driver, held up by a call that waits for the
+    /// host function in which the handle is dropped. One that is not ours is not dropped there, and may be gone soon.
+    pub(super) fn try_close(&self) -> bool {
+        let gate = match try_lock(&self.gate) {
+            Some(gate) => gate,
+            None if self.owned => return false,
+            None => self.gate(),
+        };
+        self.close_with(gate);
+        true
+    }
+
+    fn close_with(&self, mut gate: MutexGuard<'_, Gate>) {
         let concerned = self.is_in_fence() || self.is_home.load(Ordering::Acquire);
         let failed = (!self.owned && concerned && queue::may_call(&self.context))
             .then(|| self.mark_last())
@@ -370,7 +413,7 @@ impl RawStream {
 }
 
 /// Makes a stream of `context` wait for an event.
-fn let_wait(context: &Context, waiter: CUstream, marker: Raw<CUevent_st>) -> Result<()> {
+pub(super) fn let_wait(context: &Context, waiter: CUstream, marker: Raw<CUevent_st>) -> Result<()> {
     // SAFETY: the caller's stream is alive, and so is the event.
     let code = unsafe { context.driver().cuStreamWaitEvent(waiter, marker.get(), 0) };
     context.check(Call::cuStreamWaitEvent, code)

@@ -44,7 +44,8 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// This is the only place where libraries are unloaded and pinned and managed memory is freed. The driver waits for all running work of the device
 /// in these calls, and while it does, launches of other threads wait as well: drain where that is no matter. Nothing else here waits
 /// for the device; memory is freed in stream order. What the driver forbids at the moment (a stream whose work has to be waited for is capturing) stays
-/// [`pending`](super::pending).
+/// [`pending`](super::pending). It also waits for what the reaper has enqueued in a context of other code of which nothing else is left, and lets go of that
+/// context.
 ///
 /// Callable from any thread. From a destructor that the reaper runs it does nothing and returns 0. Do not hold a lock that such a destructor
 /// takes.
@@ -171,6 +172,9 @@ fn round(unload: bool) -> usize {
     let mut fences = turn();
     let done = objects() + fences.work() + if unload { libraries() + spare::free_all() } else { 0 };
     let owners = fences.take_owners();
+    if unload {
+        fences.end_lanes();
+    }
     drop(fences);
     done + destructors(owners)
 }
