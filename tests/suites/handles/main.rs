@@ -25,5 +25,6 @@ mod registry;
 mod six_states;
 mod streams;
 mod sweep;
+mod unknown_captures;
 mod user_objects;
 mod waits;
