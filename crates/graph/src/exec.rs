@@ -140,12 +140,17 @@ impl GraphExec {
     #[inline]
     fn enqueue(&mut self, stream: &Stream) -> Result<()> {
         let context = stream.context();
-        let _turn = uncaptured(stream, "launching an executable graph")?;
+        // Over the call: nobody records them in a capture meanwhile, of which the note below would know nothing. Before the turn, as everywhere.
+        let recording = if self.events.is_empty() { None } else { Some(Event::recording(&self.events)?) };
+        let turn = uncaptured(stream, "launching an executable graph")?;
         // SAFETY: executable and stream are live; `&mut self` keeps other calls on the executable away; it owns what its nodes use.
         let result = unsafe { context.driver().cuGraphLaunch(self.handle.as_raw(), stream.as_raw()) };
         context.check(Call::cuGraphLaunch, result)?;
         // In no capture any more, if that is where they were recorded before.
-        self.events.iter().for_each(Event::note_recorded);
+        drop(turn);
+        if let Some(recording) = recording {
+            recording.done();
+        }
         Ok(())
     }
 

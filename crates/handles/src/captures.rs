@@ -65,19 +65,16 @@ pub(crate) fn wait(
     recorded: Recorded,
     call: impl FnOnce() -> Result<()>,
 ) -> Result<Option<()>> {
-    let Recorded::Captured(word) = recorded else {
-        let _turn = stream.enqueue();
-        if stream.capture() != 0 && matches!(recorded, Recorded::Plain | Recorded::Foreign) {
-            return Err(Error::Isolated);
+    let word = match recorded {
+        Recorded::Captured(word) => word,
+        Recorded::Unknown | Recorded::Foreign => return wait_unsure(stream, recorded, call),
+        Recorded::Never | Recorded::Plain => {
+            let _turn = stream.enqueue();
+            if recorded == Recorded::Plain && stream.is_capturing()? {
+                return Err(Error::Isolated);
+            }
+            return call().map(Some);
         }
-        call()?;
-        if matches!(recorded, Recorded::Unknown | Recorded::Foreign)
-            && !stream.is_foreign()
-            && stream.ask_capturing()?
-        {
-            stream.set_foreign();
-        }
-        return Ok(Some(()));
     };
     {
         let _turn = stream.enqueue();
@@ -88,6 +85,35 @@ pub(crate) fn wait(
     try_join(stream, word, call)
 }
 
+/// A wait that may draw the stream into a capture of somebody else. Then everyone has to know who enqueues on it next: the driver is asked from before
+/// the wait on, unless it says afterwards that nothing of the kind has happened.
+fn wait_unsure(
+    stream: &Arc<RawStream>,
+    recorded: Recorded,
+    call: impl FnOnce() -> Result<()>,
+) -> Result<Option<()>> {
+    {
+        let _turn = stream.enqueue();
+        match stream.capture() {
+            0 if stream.is_foreign() => return call().map(Some),
+            0 => {}
+            _ if recorded == Recorded::Foreign => return Err(Error::Isolated),
+            _ => return call().map(Some),
+        }
+    }
+    let Some(_entering) = stream.try_enter() else { return Ok(None) };
+    if stream.capture() != 0 {
+        // Drawn into one of ours just now.
+        return Ok(None);
+    }
+    stream.suspect();
+    call()?;
+    if let Ok(false) = stream.ask_capturing() {
+        stream.trust();
+    }
+    Ok(Some(()))
+}
+
 fn try_join(stream: &Arc<RawStream>, word: u64, call: impl FnOnce() -> Result<()>) -> Result<Option<()>> {
     // Nobody need wait for the stream to hear this.
     if size(word) == 0 {
@@ -95,6 +121,8 @@ fn try_join(stream: &Arc<RawStream>, word: u64, call: impl FnOnce() -> Result<()
     }
     let Some(_entering) = stream.try_enter() else { return Ok(None) };
     match stream.capture() {
+        // Somebody else's.
+        0 if stream.is_capturing()? => return Err(Error::Merge),
         0 => {}
         same if same == word => return call().map(Some),
         _ => return Err(Error::Merge),

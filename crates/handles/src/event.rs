@@ -2,9 +2,11 @@
 
 use core::fmt;
 use core::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Weak};
 
 use cuda_sys::{CUevent, CUevent_flags, CUevent_st, CUresult, Call};
+use smallvec::SmallVec;
 
 use crate::brief::{Brief, Held};
 use crate::capture_mode;
@@ -58,6 +60,8 @@ struct EventBox {
     options: Option<EventOptions>,
     /// Where it was recorded last. Held over the driver call that records it or waits for it, so that both agree.
     recorded: Brief<Recorded>,
+    /// Whether others may record it by its raw handle, so that nobody here knows where it was recorded last.
+    lent: AtomicBool,
 }
 
 /// An event. Record it with [`Stream::record`](crate::Stream::record); it is destroyed with its last handle.
@@ -87,7 +91,13 @@ impl Context {
     pub fn event_with(&self, options: EventOptions) -> Result<Event> {
         let raw = reaper::create_event(self, options.flags()?)?;
         let recorded = Brief::new(Recorded::Never);
-        let event = Arc::new(EventBox { raw, context: self.clone(), options: Some(options), recorded });
+        let event = Arc::new(EventBox {
+            raw,
+            context: self.clone(),
+            options: Some(options),
+            recorded,
+            lent: AtomicBool::new(false),
+        });
         EVENTS.register(raw.key(), Arc::downgrade(&event));
         Ok(Event(event))
     }
@@ -112,6 +122,7 @@ impl Event {
             context: context.clone(),
             options: Some(options),
             recorded,
+            lent: AtomicBool::new(false),
         });
         EVENTS.register(raw.addr(), Arc::downgrade(&event));
         Self(event)
@@ -123,8 +134,10 @@ impl Event {
 
     /// The event behind a raw handle: the owner that this library has for it, or else a handle that does not own it.
     ///
-    /// Where an event that is not this library's was recorded last is not known here: a wait for it on a capturing stream goes to the driver, which
-    /// invalidates the capture unless the event was recorded in it.
+    /// Where an event that is not this library's was recorded last is not known here, also after it was recorded here: its owner may have recorded it
+    /// since. A wait for it on a capturing stream goes to the driver, which invalidates the capture unless the event was recorded in it; and if its owner
+    /// has recorded it in a capture, [`query`](Self::query), [`synchronize_blocking`](Self::synchronize_blocking),
+    /// [`elapsed_since`](Self::elapsed_since) and a wait of the legacy stream invalidate that one.
     ///
     /// # Safety
     /// `raw` is an event of `context`, and it lives until every use of the result is over.
@@ -138,13 +151,26 @@ impl Event {
             return Ok(known);
         }
         let recorded = Brief::new(Recorded::Unknown);
-        Ok(Self(Arc::new(EventBox { raw: Raw::new(raw), context: context.clone(), options: None, recorded })))
+        Ok(Self(Arc::new(EventBox {
+            raw: Raw::new(raw),
+            context: context.clone(),
+            options: None,
+            recorded,
+            lent: AtomicBool::new(true),
+        })))
     }
 
-    /// Takes note that a call of another crate has recorded it, outside of any capture.
+    /// Keeps others from recording these events, or waiting for them, while a call of another crate records them. To be taken before a turn.
+    ///
+    /// # Errors
+    /// This is a host function, and somebody is using one of them.
     #[doc(hidden)]
-    pub fn note_recorded(&self) {
-        *self.0.recorded.lock() = Recorded::Plain;
+    pub fn recording<'e>(events: impl IntoIterator<Item = &'e Self>) -> Result<Recording<'e>> {
+        let mut events: SmallVec<[&Self; 4]> = events.into_iter().collect();
+        // Each once, and in one order for all, so that nobody waits for one while holding another that is waited for.
+        events.sort_unstable_by_key(|event| Arc::as_ptr(&event.0).addr());
+        events.dedup_by_key(|event| Arc::as_ptr(&event.0).addr());
+        events.into_iter().map(Self::recorded).collect::<Result<_>>().map(Recording)
     }
 
     /// Where it was recorded last, for reading and changing. Who has it may be recording the event, which takes as long as other calls let the driver
@@ -154,15 +180,31 @@ impl Event {
         unless_inside(&self.0.context, || self.0.recorded.try_lock())
     }
 
-    /// The driver answers such questions by invalidating the capture.
-    fn refuse_captured(&self) -> Result<()> {
-        match *self.recorded()? {
+    /// Where it was recorded last, as far as a wait can rely on it, of what is noted.
+    #[inline]
+    pub(crate) fn certain(&self, noted: Recorded) -> Recorded {
+        if self.0.lent.load(Ordering::Acquire) { Recorded::Unknown } else { noted }
+    }
+
+    /// The driver answers such questions by invalidating the capture. As long as the result is held, nobody records the event here.
+    fn refuse_captured(&self) -> Result<Held<'_, Recorded>> {
+        let recorded = self.recorded()?;
+        match *recorded {
             Recorded::Captured(_) | Recorded::Foreign => Err(Error::CapturedEvent),
-            _ => Ok(()),
+            _ => Ok(recorded),
         }
     }
 
-    /// The driver's own handle.
+    /// The driver's own handle, to let other code record the event: from now on, where it was recorded last counts as unknown, as for one that
+    /// came by [`from_raw`](Self::from_raw). For other calls [`as_raw`](Self::as_raw) will do.
+    #[must_use]
+    pub fn lend(&self) -> CUevent {
+        self.0.lent.store(true, Ordering::Release);
+        self.as_raw()
+    }
+
+    /// The driver's own handle. Record the event with it only after [`lend`](Self::lend): a stream that waits for an event of a capture that this
+    /// library does not know of is captured without its knowledge, and what it enqueues is not kept for the graph.
     #[must_use]
     #[inline]
     pub fn as_raw(&self) -> CUevent {
@@ -190,7 +232,8 @@ impl Event {
     #[doc(alias = "cuEventQuery")]
     pub fn query(&self) -> Result<bool> {
         self.0.context.ensure_usable()?;
-        self.refuse_captured()?;
+        // Over the call: nobody records it in a capture meanwhile.
+        let _recorded = self.refuse_captured()?;
         let _mode = capture_mode::relaxed(self.0.context.driver());
         // SAFETY: the event is alive.
         match unsafe { self.0.context.driver().cuEventQuery(self.as_raw()) } {
@@ -199,7 +242,8 @@ impl Event {
         }
     }
 
-    /// Waits until all work up to its last record is done; at once if it was never recorded.
+    /// Waits until all work up to its last record is done; at once if it was never recorded. Others may record it meanwhile, but not in a capture
+    /// while this begins: the driver would invalidate the capture.
     ///
     /// Stands on `cuEventSynchronize`, CUDA 2.0.
     ///
@@ -208,7 +252,7 @@ impl Event {
     #[doc(alias = "cuEventSynchronize")]
     pub fn synchronize_blocking(&self) -> Result<()> {
         self.0.context.ensure_usable()?;
-        self.refuse_captured()?;
+        drop(self.refuse_captured()?);
         self.0.context.refuse_in_callback()?;
         let _mode = capture_mode::relaxed(self.0.context.driver());
         // SAFETY: the event is alive.
@@ -230,8 +274,8 @@ impl Event {
         if [self, start].iter().any(|event| event.options().is_some_and(|options| !options.timing)) {
             return Err(Error::NoTiming);
         }
-        self.refuse_captured()?;
-        start.refuse_captured()?;
+        drop(self.refuse_captured()?);
+        drop(start.refuse_captured()?);
         let mut milliseconds = 0.0;
         // SAFETY: both events are alive and the out pointer is valid.
         let code = unsafe {
@@ -240,6 +284,19 @@ impl Event {
         context.check(Call::cuEventElapsedTime, code)?;
         // Events on two streams may come in the other order than asked: no time then.
         Ok(Duration::try_from_secs_f64(f64::from(milliseconds) / 1000.0).unwrap_or_default())
+    }
+}
+
+/// Events that a call is recording; see [`Event::recording`].
+#[doc(hidden)]
+#[derive(Debug)]
+#[must_use]
+pub struct Recording<'e>(SmallVec<[Held<'e, Recorded>; 4]>);
+
+impl Recording<'_> {
+    /// Takes note that the call has recorded them, outside of any capture.
+    pub fn done(mut self) {
+        self.0.iter_mut().for_each(|recorded| **recorded = Recorded::Plain);
     }
 }
 

@@ -136,8 +136,9 @@ impl Event {
 impl Context {
     /// The event that another process exported. It keeps no times. Importing it again gives the same.
     ///
-    /// Where it was recorded last is not known here: a wait for it on a capturing stream goes to the driver, which invalidates the capture unless
-    /// the event was recorded in it.
+    /// Where it was recorded last is not known until it is recorded here: a wait for it on a capturing stream goes to the driver, which invalidates the
+    /// capture unless the event was recorded in it. Should other code of this process have recorded it in a capture, by the driver's handle, then
+    /// [`Event::query`], [`Event::synchronize_blocking`], [`Event::elapsed_since`] and a wait of the legacy stream invalidate that one.
     ///
     /// Stands on `cuIpcOpenEventHandle`, CUDA 4.1.
     ///

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use cuda_sys::{CUresult, CUstream, CUstream_flags, Call};
 use smallvec::SmallVec;
@@ -38,8 +38,6 @@ struct StreamBox {
     options: Option<StreamOptions>,
     /// Counts what was enqueued that somebody may ask about later: an allocation takes the number after its own call as its ticket.
     issued: AtomicU64,
-    /// The highest number up to which the host has seen everything done.
-    synced: AtomicU64,
     /// For other streams, by their number: up to which of their tickets this one has been made to wait.
     waited: Mutex<SmallVec<[(u64, u64); 4]>>,
 }
@@ -150,7 +148,6 @@ impl Stream {
             stream: Arc::new(stream),
             options,
             issued: AtomicU64::new(0),
-            synced: AtomicU64::new(0),
             waited: Mutex::new(SmallVec::new()),
         }))
     }
@@ -159,7 +156,9 @@ impl Stream {
     ///
     /// # Safety
     /// - `raw` is a stream of `context`, neither the legacy default stream nor the per-thread one.
-    /// - It lives until every clone of the result is dropped. The last one is not dropped inside a host function, nor while the stream is capturing.
+    /// - It lives until every clone of the result is dropped. Buffers whose home it is hold clones, and so do captures and graphs that use such
+    ///   buffers; what of these was dropped may hold them until [`reaper::pending`](crate::reaper::pending) is 0. The last clone is not dropped inside a
+    ///   host function, nor while the stream is capturing.
     /// - Whoever begins or ends a capture of it by other means does so while nobody enqueues on it through the result.
     ///
     /// # Errors
@@ -230,12 +229,13 @@ impl Stream {
         self.0.stream.step_aside();
         let _turn = self.0.stream.enqueue();
         self.0.stream.refuse_capture("waiting for a stream")?;
+        self.context().refuse_in_callback()?;
         self.wait_until_done()
     }
 
-    /// The wait itself, with the turn held, and where it is known that the stream is not capturing: a capture that began now would make it fail.
+    /// The wait itself, with the turn held, not in a host function, and where it is known that the stream is not capturing: a capture that began now would
+    /// make it fail.
     pub(crate) fn wait_until_done(&self) -> Result<()> {
-        self.context().refuse_in_callback()?;
         let issued = self.issued();
         let _mode = capture_mode::relaxed(self.context().driver());
         // SAFETY: the stream is alive.
@@ -303,7 +303,7 @@ impl Stream {
     ///
     /// # Errors
     /// The stream is capturing and the event was not recorded in the same capture; the event is of a capture that is over; this is a host function
-    /// and somebody uses the stream that would be drawn in (`NOT_PERMITTED`); or what the driver answers.
+    /// and somebody uses the stream that would be, or may be, drawn in (`NOT_PERMITTED`); or what the driver answers.
     #[doc(alias = "cuStreamWaitEvent")]
     pub fn wait(&self, event: &Event) -> Result<()> {
         self.context().ensure_usable()?;
@@ -314,7 +314,7 @@ impl Stream {
         };
         let attempt = || {
             let recorded = event.recorded()?;
-            captures::wait(&self.0.stream, *recorded, call)
+            captures::wait(&self.0.stream, event.certain(*recorded), call)
         };
         self.0.stream.insist(|| attempt().transpose())?
     }
@@ -410,6 +410,7 @@ impl Stream {
     /// [`Error::Capturing`], or what the driver answers.
     #[inline]
     pub fn refuse_capture(&self, what: &'static str) -> Result<()> {
+        process::ensure_not_forked()?;
         self.0.stream.refuse_capture(what)
     }
 
@@ -431,13 +432,13 @@ impl Stream {
 
     /// All up to this count is done.
     fn set_synced(&self, up_to: u64) {
-        self.0.synced.fetch_max(up_to, Ordering::AcqRel);
+        self.0.stream.set_synced(up_to);
     }
 
     /// Whether the host has seen what has this ticket done.
     #[inline]
     pub(crate) fn has_synced(&self, ticket: u64) -> bool {
-        self.0.synced.load(Ordering::Acquire) >= ticket
+        self.0.stream.has_synced(ticket)
     }
 
     /// The driver's stream behind it.
@@ -463,20 +464,5 @@ impl fmt::Debug for Stream {
             .field("id", &self.id())
             .field("raw", &Raw::new(self.as_raw()))
             .finish()
-    }
-}
-
-/// Asks after a stream without keeping it.
-#[derive(Debug)]
-pub(crate) struct WeakStream(Weak<StreamBox>);
-
-impl WeakStream {
-    pub(crate) fn of(stream: &Stream) -> Self {
-        Self(Arc::downgrade(&stream.0))
-    }
-
-    /// As [`Stream::has_synced`]; false for a stream without handles. Not under a lock: this may be the last handle for a moment.
-    pub(crate) fn has_synced(&self, ticket: u64) -> bool {
-        self.0.upgrade().is_some_and(|stream| Stream(stream).has_synced(ticket))
     }
 }

@@ -1,7 +1,7 @@
 //! Launching a kernel on a stream.
 
 use cuda_handles::capture::Enqueue;
-use cuda_handles::{AsStream, Kernel, Stream};
+use cuda_handles::{AsStream, Event, Kernel, Stream};
 use cuda_sys::Call;
 
 use crate::config::LaunchConfig;
@@ -86,9 +86,12 @@ pub(crate) unsafe fn enqueue(
         return Err(outside(kernel));
     }
     arguments.ready_on(stream)?;
+    if config.has_events() {
+        // SAFETY: the caller's promise.
+        return unsafe { enqueue_recording(kernel, stream, config, arguments) };
+    }
     let mut turn = stream.enqueue()?;
     if turn.is_captured()? {
-        config.refuse_events()?;
         turn = keep(turn, kernel, arguments)?;
     }
     if !config.is_plain() {
@@ -160,10 +163,29 @@ unsafe fn enqueue_with_attributes(
             driver.cuLaunchKernelEx(&raw const raw, kernel.function(), pointers, core::ptr::null_mut())
         }
     });
-    // Nobody may wait for a lock of an event while he holds a turn: others take them in the other order.
-    drop(turn);
-    stream.context().check(Call::cuLaunchKernelEx, result)?;
-    config.events().for_each(|(event, _)| event.note_recorded());
+    Ok(stream.context().check(Call::cuLaunchKernelEx, result)?)
+}
+
+/// The launch of a configuration that has events.
+///
+/// # Safety
+/// As [`Launch::launch`]; everything is checked.
+#[cold]
+unsafe fn enqueue_recording(
+    kernel: &Kernel,
+    stream: &Stream,
+    config: StreamConfig<'_>,
+    arguments: &impl Arguments,
+) -> Result<()> {
+    // Over the call: nobody records them in a capture meanwhile, of which the note below would know nothing. Before the turn, as everywhere.
+    let recording = Event::recording(config.events().map(|(event, _)| event))?;
+    let turn = stream.enqueue()?;
+    if turn.is_captured()? {
+        return Err(config.uncaptured());
+    }
+    // SAFETY: the caller's promise.
+    unsafe { enqueue_with_attributes(turn, kernel, config, arguments) }?;
+    recording.done();
     Ok(())
 }
 

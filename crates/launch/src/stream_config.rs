@@ -125,14 +125,15 @@ impl<'e> StreamConfig<'e> {
             .chain(self.completion.map(|event| (event, "the completion event of a launch")))
     }
 
-    /// An error if there are events: they cannot be captured.
+    /// Whether there are events.
     #[inline(always)]
-    pub(crate) fn refuse_events(&self) -> Result<()> {
-        if self.programmatic.is_some() || self.completion.is_some() { Err(self.uncaptured()) } else { Ok(()) }
+    pub(crate) fn has_events(&self) -> bool {
+        self.programmatic.is_some() || self.completion.is_some()
     }
 
+    /// The error of a launch with events on a stream that captures.
     #[cold]
-    fn uncaptured(self) -> Error {
+    pub(crate) fn uncaptured(self) -> Error {
         let what = self.events().next().map_or("the event of a launch", |(_, what)| what);
         cuda_handles::Error::Capturing { what }.into()
     }

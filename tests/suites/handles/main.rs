@@ -26,5 +26,6 @@ mod registry;
 mod six_states;
 mod streams;
 mod sweep;
+mod unknown_captures;
 mod user_objects;
 mod waits;

@@ -11,6 +11,7 @@ mod limits;
 mod occupancy;
 mod order;
 mod owned;
+mod recording;
 mod results;
 mod six_states;
 mod sweep;

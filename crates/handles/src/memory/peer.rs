@@ -80,6 +80,6 @@ impl Stream {
         drop(turn);
         self.context().check(Call::cuMemcpyPeerAsync, code)?;
         let elsewhere = homes().filter(|home| home.context().as_raw() != self.context().as_raw());
-        elsewhere.map(|home| home.wait_for(self)).fold(Ok(()), Result::<_, Error>::and)
+        elsewhere.map(|home| home.wait_for_uncaptured(self)).fold(Ok(()), Result::<_, Error>::and)
     }
 }

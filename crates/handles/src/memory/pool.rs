@@ -18,7 +18,7 @@ use crate::device::Device;
 use crate::error::Result;
 use crate::raw::{Raw, identity};
 use crate::reaper::{self, Object, RawStream, UnusedPool};
-use crate::stream::{Stream, WeakStream};
+use crate::stream::Stream;
 
 /// What a pool is created with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -104,7 +104,6 @@ struct PoolBox {
 /// A stream on which memory of a pool is freed. It is not kept: once it is gone, its frees are done.
 struct Home {
     stream: Weak<RawStream>,
-    handle: WeakStream,
     id: u64,
     /// The stream's count after the last free; 0 if there was none yet.
     freed: u64,
@@ -192,12 +191,7 @@ impl MemPool {
             return;
         }
         homes.retain(|known| known.stream.strong_count() > 0);
-        homes.push(Home {
-            stream: Arc::downgrade(home.raw_stream()),
-            handle: WeakStream::of(home),
-            id: home.id(),
-            freed: 0,
-        });
+        homes.push(Home { stream: Arc::downgrade(home.raw_stream()), id: home.id(), freed: 0 });
     }
 
     /// Says that memory of it has just been freed in the order of `home`.
@@ -407,8 +401,8 @@ impl PoolBox {
 impl Home {
     /// The stream, if the host has not seen its frees done.
     fn at_work(&self) -> Option<Arc<RawStream>> {
-        let is_seen = self.freed == 0 || self.handle.has_synced(self.freed);
-        if is_seen { None } else { self.stream.upgrade() }
+        // Not a handle: the last one may be dropped only where its owners drop it.
+        self.stream.upgrade().filter(|stream| self.freed != 0 && !stream.has_synced(self.freed))
     }
 }
 

@@ -13,6 +13,7 @@ use super::kind::MemoryKind;
 use super::pool::MemPool;
 use super::range::bytes_of;
 use super::slice::Slice;
+use crate::capture_mode;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::event::{Event, EventOptions};
@@ -309,6 +310,8 @@ impl<T: Element> Slice<'_, T> {
         stream.raw_stream().step_aside();
         let turn = stream.raw_stream().enqueue();
         stream.refuse_capture(what)?;
+        // Behind the copy there is no way back.
+        stream.context().refuse_in_callback()?;
         // SAFETY: the range lies in memory that lives until the wait below is over; the host's range is the caller's promise.
         let (call, code) = unsafe {
             match (of_device, write) {
@@ -325,12 +328,28 @@ impl<T: Element> Slice<'_, T> {
         stream.context().check(call, code)?;
         // With the turn: a capture that began now would make the wait fail while the copy is still running.
         let waited = match &behind {
-            None => stream.wait_until_done(),
+            None => stream.wait_until_done().or_else(|error| wait_otherwise(stream, error)),
             Some(event) => wait_behind(stream, what, event),
         };
         drop(turn);
         waited
     }
+}
+
+/// Waits for a copy by another call than the one that failed: the host's memory is not given back while the copy may be running.
+#[cold]
+fn wait_otherwise(stream: &Stream, error: Error) -> Result<()> {
+    if matches!(error, Error::ContextLost(_)) {
+        return Err(error);
+    }
+    let options = EventOptions { timing: false, ..EventOptions::default() };
+    let Ok(event) = stream.context().event_with(options) else { return Err(error) };
+    let _mode = capture_mode::relaxed(stream.context().driver());
+    // SAFETY: stream and event are alive.
+    let code = unsafe { stream.context().driver().cuEventRecord(event.as_raw(), stream.as_raw()) };
+    let recorded = stream.context().check(Call::cuEventRecord, code);
+    let _ = recorded.and_then(|()| event.synchronize_blocking());
+    Err(error)
 }
 
 /// Waits for a copy on a stream that others may let enter a capture, and so make the wait fail: the host's memory is not given back while the

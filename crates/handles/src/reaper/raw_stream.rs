@@ -43,6 +43,10 @@ pub(crate) struct RawStream {
     is_home: AtomicBool,
     /// Whether the marker was recorded since [`is_idle_soon`](Self::is_idle_soon) last asked.
     marked: AtomicBool,
+    /// Whether somebody else may capture the stream at any time, for ever.
+    lent: AtomicBool,
+    /// The highest number up to which the host has seen everything done.
+    synced: AtomicU64,
 }
 
 /// How long a marker may be in a stream that is idle otherwise.
@@ -65,7 +69,7 @@ impl RawStream {
     /// Somebody else's, who may capture it, and of which nobody knows whether it and the legacy stream wait for each other.
     pub(crate) fn adopted(context: &Context, raw: CUstream) -> Self {
         let stream = Self::wrap(context, raw, false, true);
-        stream.turn.set(FOREIGN);
+        stream.set_foreign();
         stream
     }
 
@@ -85,6 +89,8 @@ impl RawStream {
             exclusion: Exclusion::new(meets_legacy),
             is_home: AtomicBool::new(false),
             marked: AtomicBool::new(false),
+            lent: AtomicBool::new(false),
+            synced: AtomicU64::new(0),
         }
     }
 
@@ -171,7 +177,33 @@ impl RawStream {
 
     /// From now on the driver is asked: somebody else's capture may reach this stream.
     pub(crate) fn set_foreign(&self) {
+        // First: who trusts the stream again meanwhile sees it.
+        self.lent.store(true, Ordering::Release);
         self.turn.set(FOREIGN);
+    }
+
+    /// The driver is asked until the stream is [trusted](Self::trust) again. With the stream [alone](super::exclusion).
+    pub(crate) fn suspect(&self) {
+        self.turn.set(FOREIGN);
+    }
+
+    /// Takes back [`suspect`](Self::suspect), still with the stream alone.
+    pub(crate) fn trust(&self) {
+        self.turn.clear(FOREIGN);
+        if self.lent.load(Ordering::Acquire) {
+            self.turn.set(FOREIGN);
+        }
+    }
+
+    /// Notes that the host has seen all up to this count done.
+    pub(crate) fn set_synced(&self, up_to: u64) {
+        self.synced.fetch_max(up_to, Ordering::AcqRel);
+    }
+
+    /// Whether the host has seen what has this ticket done.
+    #[inline]
+    pub(crate) fn has_synced(&self, ticket: u64) -> bool {
+        self.synced.load(Ordering::Acquire) >= ticket
     }
 
     /// Whether somebody else may have let the stream enter a capture.
