@@ -9,7 +9,8 @@ use crate::edge::EdgeKind;
 /// The result of this crate's functions.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
 
-/// Why an operation on a graph failed. The graph is as it was before, but for [`HalfDone`](Self::HalfDone).
+/// Why an operation on a graph failed. The graph is as it was before, but for [`HalfDone`](Self::HalfDone) and
+/// [`ReplacedUnread`](Self::ReplacedUnread); the order in which the driver lists edges may be another one.
 ///
 /// Nodes are named as in [`Node::name`](crate::Node::name).
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

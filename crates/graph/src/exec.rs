@@ -98,7 +98,7 @@ impl GraphExec {
     /// # Errors
     /// What the driver answers.
     #[doc(alias = "cuGraphExecGetFlags")]
-    pub fn driver_options(&self) -> Result<InstantiateOptions> {
+    pub fn driver_options(&mut self) -> Result<InstantiateOptions> {
         let context = self.graph.context();
         context.ensure_usable()?;
         let mut flags = 0;

@@ -1,5 +1,6 @@
 //! The frontier: where the next nodes are added, and the one way in which they are.
 
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use cuda_handles::{Allocation, Kernel};
@@ -120,29 +121,35 @@ impl Graph {
         if node.is_removed() {
             return Err(node.removed());
         }
-        match node.kind() {
-            NodeKind::Kernel => Ok(()),
-            _ if kind == EdgeKind::Full => Ok(()),
-            _ => Err(Error::EdgeKind { kind, from: node.name().into() }),
+        if kind == EdgeKind::Full || node.kind().is_kernel() {
+            return Ok(());
         }
+        Err(Error::EdgeKind { kind, from: node.name().into() })
     }
 }
 
 /// Finds nodes given twice without comparing all with all.
 #[derive(Default)]
-struct Seen(std::collections::HashSet<NodeId>);
+struct Seen(std::collections::HashMap<NodeId, EdgeKind>);
 
 impl Seen {
     const FEW: usize = 16;
 
-    fn is_new(&mut self, before: &[(NodeId, EdgeKind)], id: NodeId) -> bool {
+    /// The kind with which a node was given before. One that was not is taken to be with this kind now.
+    fn replace(&mut self, before: &[(NodeId, EdgeKind)], id: NodeId, kind: EdgeKind) -> Option<EdgeKind> {
         if before.len() < Self::FEW {
-            return !before.iter().any(|(known, _)| *known == id);
+            return before.iter().find(|(known, _)| *known == id).map(|(_, kind)| *kind);
         }
         if self.0.is_empty() {
-            self.0.extend(before.iter().map(|(known, _)| known));
+            self.0.extend(before.iter().copied());
         }
-        self.0.insert(id)
+        match self.0.entry(id) {
+            Entry::Occupied(known) => Some(*known.get()),
+            Entry::Vacant(free) => {
+                free.insert(kind);
+                None
+            }
+        }
     }
 }
 
@@ -228,10 +235,12 @@ impl<'g> Frontier<'g> {
         for (node, kind) in nodes {
             let kind = kind.plain();
             self.graph.usable_end(node, kind)?;
-            if seen.is_new(&before.nodes, node.id()) {
-                before.nodes.push((node.id(), kind));
-            } else if !before.nodes.contains(&(node.id(), kind)) {
-                return Err(Error::DuplicateEdge { from: "the new node".into(), to: node.name().into() });
+            match seen.replace(&before.nodes, node.id(), kind) {
+                None => before.nodes.push((node.id(), kind)),
+                Some(known) if known == kind => {}
+                Some(_) => {
+                    return Err(Error::DuplicateEdge { from: "the new node".into(), to: node.name().into() });
+                }
             }
         }
         self.before = Some(before);
@@ -287,11 +296,15 @@ impl<'g> Frontier<'g> {
     fn wait_for(&mut self, seen: &mut Seen, node: &Node, kind: EdgeKind) -> Result<()> {
         let kind = kind.plain();
         self.graph.usable_end(node, kind)?;
-        if seen.is_new(&self.after, node.id()) {
-            self.after.push((node.id(), kind));
-            self.full &= kind == EdgeKind::Full;
-        } else if !self.after.contains(&(node.id(), kind)) {
-            return Err(Error::DuplicateEdge { from: node.name().into(), to: "the new node".into() });
+        match seen.replace(&self.after, node.id(), kind) {
+            None => {
+                self.after.push((node.id(), kind));
+                self.full &= kind == EdgeKind::Full;
+            }
+            Some(known) if known == kind => {}
+            Some(_) => {
+                return Err(Error::DuplicateEdge { from: node.name().into(), to: "the new node".into() });
+            }
         }
         Ok(())
     }
@@ -431,7 +444,7 @@ impl<'g> Frontier<'g> {
         after: &[CUgraphNode],
         params: &mut CUgraphNodeParams,
     ) -> Result<CUgraphNode> {
-        let is_kernel = |id| locked.row(id).is_some_and(|row| row.detail.kind() == NodeKind::Kernel);
+        let is_kernel = |id| locked.row(id).is_some_and(|row| row.detail.kind().is_kernel());
         let mut special = self.after.iter().filter(|(_, kind)| *kind != EdgeKind::Full);
         if let Some(&(from, kind)) = special.find(|(from, _)| kind != NodeKind::Kernel || !is_kernel(*from)) {
             return Err(Error::EdgeKind { kind, from: locked.name(from) });
@@ -465,7 +478,7 @@ mod tests {
         let mut kept: Vec<(NodeId, EdgeKind)> = Vec::new();
         for round in 0..2 {
             for index in 0..40 {
-                let new = seen.is_new(&kept, id(index));
+                let new = seen.replace(&kept, id(index), EdgeKind::Full).is_none();
                 assert_eq!(new, round == 0);
                 if new {
                     kept.push((id(index), EdgeKind::Full));

@@ -44,7 +44,7 @@ impl Locked<'_> {
             if edge == EdgeKind::Full {
                 continue;
             }
-            if kind != NodeKind::Kernel || row.detail.kind() != NodeKind::Kernel {
+            if kind != NodeKind::Kernel || !row.detail.kind().is_kernel() {
                 return Err(Error::EdgeKind { kind: edge, from: "the new node".into() });
             }
             ensure_kinds(self.driver())?;

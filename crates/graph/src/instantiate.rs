@@ -134,8 +134,9 @@ impl Locked<'_> {
         let mut empty = true;
         for (id, row) in self.rows() {
             empty = false;
+            // Of those that other code made the driver may not tell all.
             let fits = matches!(
-                row.detail.kind(),
+                NodeKind::of(row.detail.kind().raw()),
                 NodeKind::Kernel | NodeKind::Memcpy | NodeKind::Memset | NodeKind::ChildGraph
             );
             if !fits {

@@ -61,6 +61,11 @@ impl NodeKind {
         }
     }
 
+    /// Whether the driver takes it for a kernel, also one of which it does not tell enough.
+    pub(crate) fn is_kernel(self) -> bool {
+        self.raw() == CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL
+    }
+
     /// The driver's type.
     pub(crate) fn raw(self) -> CUgraphNodeType {
         match self {

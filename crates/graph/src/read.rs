@@ -1,15 +1,17 @@
 //! What a node of other code does, as the driver tells.
 
-use cuda_handles::{CopyLayout, CopySide, Event, FillLayout, Kernel, Library, MemorySpace};
-use cuda_launch::LaunchConfig;
+use cuda_handles::{
+    CopyLayout, CopySide, Error as HandleError, Event, FillLayout, Kernel, Library, MemorySpace,
+};
+use cuda_launch::{LaunchConfig, MemorySyncDomain};
 use cuda_sys::{
     CUDA_HOST_NODE_PARAMS_v1, CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEMCPY3D_v2, CUDA_MEMSET_NODE_PARAMS_v1,
     CUdeviceptr, CUevent, CUgraphNode, CUgraphNodeType, CUkernel, CUlaunchAttributeID,
-    CUlaunchAttributeValue, CUmemorytype, Call,
+    CUlaunchAttributeValue, CUlaunchMemSyncDomain, CUmemorytype, Call,
 };
 
 use crate::detail::Detail;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::graph::Locked;
 use crate::node::Host;
 
@@ -78,7 +80,7 @@ impl Locked<'_> {
         }
     }
 
-    /// The configuration with what a node's attributes say of clusters, cooperation and priority.
+    /// The configuration with what a node's attributes say.
     fn with_attributes(&self, config: LaunchConfig, raw: CUgraphNode) -> Result<LaunchConfig> {
         let cluster = self.attribute(raw, CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)?;
         let cooperative = self.attribute(raw, CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE)?;
@@ -90,7 +92,45 @@ impl Locked<'_> {
         };
         let config = if cluster.0 > 0 { config.cluster(cluster) } else { config };
         let config = if cooperative { config.cooperative() } else { config };
-        Ok(if priority == 0 { config } else { config.priority(priority) })
+        let config = if priority == 0 { config } else { config.priority(priority) };
+        self.with_memory_attributes(config, raw)
+    }
+
+    /// The configuration with what a node's attributes say of synchronization domains and shared memory, where that is not the driver's default.
+    fn with_memory_attributes(&self, config: LaunchConfig, raw: CUgraphNode) -> Result<LaunchConfig> {
+        let map = self.attribute(raw, CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP)?;
+        let domain = self.attribute(raw, CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN)?;
+        let id = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
+        let carveout = self.attribute_if_known(raw, id)?;
+        // SAFETY: each value is of the attribute that was asked for; numbers all, so that any bits are a value.
+        let (map, domain, carveout) = unsafe {
+            let map = map.memSyncDomainMap;
+            ((map.default_, map.remote), domain.memSyncDomain, carveout.map(|value| value.sharedMemCarveout))
+        };
+        let config = match map {
+            (0, 0 | 1) => config,
+            (default, remote) => config.memory_sync_domain_map(default, remote),
+        };
+        let is_remote = domain == CUlaunchMemSyncDomain::CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE;
+        let config = if is_remote { config.memory_sync_domain(MemorySyncDomain::Remote) } else { config };
+        // The default is -1, or 0 in a node that never had one.
+        Ok(match carveout.and_then(|percent| u8::try_from(percent).ok()) {
+            Some(percent @ 1..=100) => config.shared_carveout(percent),
+            _ => config,
+        })
+    }
+
+    /// `None` of an attribute that nodes of an older driver do not have.
+    fn attribute_if_known(
+        &self,
+        raw: CUgraphNode,
+        id: CUlaunchAttributeID,
+    ) -> Result<Option<CUlaunchAttributeValue>> {
+        match self.attribute(raw, id) {
+            Ok(value) => Ok(Some(value)),
+            Err(Error::Handles(HandleError::Driver { .. })) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     fn attribute(&self, raw: CUgraphNode, id: CUlaunchAttributeID) -> Result<CUlaunchAttributeValue> {

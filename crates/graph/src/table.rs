@@ -491,9 +491,18 @@ impl Table {
         kept.chain(row.detail.owner()).chain(inner)
     }
 
-    /// Keeps an owner that was given with the root graph.
+    /// Keeps an owner that was given with the root graph, once however often it is given.
     pub(crate) fn keep_given(&mut self, owner: Owner) {
-        self.given.push(owner);
+        let same = |known: &Owner| match (known, &owner) {
+            (Owner::Allocation(known), Owner::Allocation(new)) => Arc::ptr_eq(known, new),
+            (Owner::Other(known), Owner::Other(new)) => {
+                core::ptr::addr_eq(Arc::as_ptr(known), Arc::as_ptr(new))
+            }
+            _ => false,
+        };
+        if !self.given.iter().any(same) {
+            self.given.push(owner);
+        }
     }
 
     /// What was given with the root graph.

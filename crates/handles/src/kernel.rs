@@ -1,12 +1,13 @@
 //! Kernels.
 
 use core::fmt;
+use std::collections::HashMap;
 use std::ffi::CString;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 
 use cuda_sys::{
-    CUfunc_st, CUfunction, CUfunction_attribute as Attribute, CUkern_st, CUkernel, CUresult, Call,
+    CUdevice, CUfunc_st, CUfunction, CUfunction_attribute as Attribute, CUkern_st, CUkernel, CUresult, Call,
 };
 
 use crate::context::Context;
@@ -57,11 +58,39 @@ struct KernelBox {
     name: Box<str>,
     parameters: Option<Box<[Parameter]>>,
     attributes: KernelAttributes,
+    /// What all handles of the kernel on its device have in common.
+    shared: Arc<Settings>,
+}
+
+/// What is set of a kernel on a device, once for all handles of it: those of adopted libraries are not found again, and there may be several.
+struct Settings {
     /// The dynamic shared memory that it may have now.
     max_dynamic_shared: AtomicU32,
+    /// What was last found of how many blocks fit on a multiprocessor; for the crate that asks. 0 if nothing.
+    occupancy: AtomicU64,
+}
+
+/// The settings of kernels that somebody holds, by kernel and device.
+static SETTINGS: LazyLock<Mutex<HashMap<(usize, CUdevice), Weak<Settings>>>> = LazyLock::new(Mutex::default);
+
+/// The settings of a kernel. What is known already is right, whatever was read meanwhile.
+fn settings(key: (usize, CUdevice), max_dynamic_shared: u32) -> Arc<Settings> {
+    let mut all = SETTINGS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = all.get(&key).and_then(Weak::upgrade) {
+        return known;
+    }
+    let new = Arc::new(Settings {
+        max_dynamic_shared: AtomicU32::new(max_dynamic_shared),
+        occupancy: AtomicU64::new(0),
+    });
+    all.insert(key, Arc::downgrade(&new));
+    new
 }
 
 /// A kernel, with its library, its function in the context, and what is known about it. Asking twice for a kernel gives the same one.
+///
+/// Of a library that other code owns ([`Library::from_raw`]) it gives another handle, unequal to the first. They stand for the same kernel of the
+/// driver, and have the limit of shared memory in common.
 #[derive(Clone)]
 pub struct Kernel(Arc<KernelBox>);
 
@@ -109,7 +138,7 @@ impl Library {
             library: self.clone(),
             name,
             parameters: parameters(context, raw)?,
-            max_dynamic_shared: AtomicU32::new(attributes.max_dynamic_shared_bytes),
+            shared: settings((raw.addr(), context.device().as_raw()), attributes.max_dynamic_shared_bytes),
             attributes,
         }))
     }
@@ -234,7 +263,14 @@ impl Kernel {
     #[must_use]
     #[inline]
     pub fn max_dynamic_shared_bytes(&self) -> u32 {
-        self.0.max_dynamic_shared.load(Ordering::Relaxed)
+        self.0.shared.max_dynamic_shared.load(Ordering::Relaxed)
+    }
+
+    /// What [`cuda-launch`](https://docs.rs/cuda-launch) last found of the kernel's occupancy, in its own form; 0 once an attribute is set.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn occupancy_memo(&self) -> &AtomicU64 {
+        &self.0.shared.occupancy
     }
 
     /// Lets launches add that many bytes of dynamic shared memory, up to the device's opt-in limit less what the kernel declares itself. It
@@ -287,8 +323,10 @@ impl Kernel {
             context.driver().cuKernelSetAttribute(attribute, value, self.as_raw(), device)
         };
         context.check(Call::cuKernelSetAttribute, code)?;
+        // It may depend on any of them.
+        self.0.shared.occupancy.store(0, Ordering::Relaxed);
         if attribute == Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES {
-            self.0.max_dynamic_shared.store(u32::try_from(value).unwrap_or(0), Ordering::Relaxed);
+            self.0.shared.max_dynamic_shared.store(u32::try_from(value).unwrap_or(0), Ordering::Relaxed);
         }
         Ok(())
     }
@@ -312,6 +350,11 @@ impl Kernel {
 impl Drop for KernelBox {
     fn drop(&mut self) {
         KERNELS.forget(self.raw.key(), self);
+        let mut all = SETTINGS.lock().unwrap_or_else(PoisonError::into_inner);
+        // Nobody gets another handle to them while the table is locked.
+        if Arc::strong_count(&self.shared) == 1 {
+            all.remove(&(self.raw.key(), self.library.context().device().as_raw()));
+        }
     }
 }
 

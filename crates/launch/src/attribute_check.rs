@@ -1,5 +1,7 @@
 //! Whether driver, device and kernel allow the attributes of a launch. Only launches that have some come here.
 
+use std::sync::atomic::Ordering;
+
 use cuda_handles::Kernel;
 use cuda_sys::{CUdevice_attribute, CUfunction_attribute, Call, Version};
 
@@ -7,6 +9,7 @@ use crate::attribute::{AttributeList, MemorySyncDomain};
 use crate::config::LaunchConfig;
 use crate::dim::Dim;
 use crate::error::{Error, Refused, Result, Unavailable};
+use crate::occupancy::Occupancy;
 use crate::stream_config::StreamConfig;
 
 const PREFERRED_CLUSTER: Version = Version::new(12, 8);
@@ -35,8 +38,8 @@ impl LaunchConfig {
         if let Some(preferred) = attributes.preferred_cluster {
             check.preferred_cluster(preferred, attributes.cluster)?;
         }
-        if attributes.cooperative && !kernel.context().limits().cooperative_launch {
-            return Err(check.refused("a cooperative launch", "the device cannot do it".to_owned()));
+        if attributes.cooperative {
+            check.cooperative()?;
         }
         if let Some(map) = attributes.domain_map {
             check.domains(map)?;
@@ -89,19 +92,54 @@ impl StreamConfig<'_> {
 }
 
 impl Check<'_> {
+    /// All blocks have to fit on the device at once. What was found last is remembered, so that launches in a row ask once.
+    fn cooperative(&self) -> Result<()> {
+        const WHAT: &str = "a cooperative launch";
+        if !self.kernel.context().limits().cooperative_launch {
+            return Err(self.refused(WHAT, "the device cannot do it".to_owned()));
+        }
+        let (blocks, most) = (self.config.grid().product(), self.blocks_at_once()?);
+        if blocks > most {
+            let reason = format!("it has {blocks} blocks; {most} can run at once");
+            return Err(self.refused(WHAT, reason));
+        }
+        Ok(())
+    }
+
+    fn blocks_at_once(&self) -> Result<u64> {
+        let (memo, multiprocessors) =
+            (self.kernel.occupancy_memo(), u64::from(self.kernel.context().limits().multiprocessors));
+        // A block has 11 bits of threads at most, of which there is one at least; 32 of shared memory; few blocks fit.
+        let key = (self.config.block().product() << 32 | u64::from(self.config.shared())) << 16;
+        let known = memo.load(Ordering::Relaxed);
+        if known & !0xFFFF == key {
+            return Ok((known & 0xFFFF) * multiprocessors);
+        }
+        let blocks = self.kernel.blocks_at_once(self.config)?;
+        let each = blocks / multiprocessors.max(1);
+        if each <= 0xFFFF {
+            memo.store(key | each, Ordering::Relaxed);
+        }
+        Ok(blocks)
+    }
+
     fn cluster(&self, cluster: Dim) -> Result<()> {
         const WHAT: &str = "a cluster";
         self.needs_capability(WHAT)?;
+        self.fits_as_cluster(WHAT, cluster)
+    }
+
+    fn fits_as_cluster(&self, what: &'static str, cluster: Dim) -> Result<()> {
         let (grid, blocks) = (self.config.grid(), cluster.product());
         if blocks == 0 {
-            return Err(self.refused(WHAT, format!("{cluster} has no blocks")));
+            return Err(self.refused(what, format!("{cluster} has no blocks")));
         }
         let most = if blocks > PORTABLE { self.most_blocks()? } else { PORTABLE };
         if blocks > most {
-            return Err(self.refused(WHAT, format!("{cluster} has {blocks} blocks; the limit is {most}")));
+            return Err(self.refused(what, format!("{cluster} has {blocks} blocks; the limit is {most}")));
         }
         if !divides(cluster, grid) {
-            return Err(self.refused(WHAT, format!("{cluster} does not divide the grid {grid}")));
+            return Err(self.refused(what, format!("{cluster} does not divide the grid {grid}")));
         }
         Ok(())
     }
@@ -129,7 +167,7 @@ impl Check<'_> {
             Some(cluster) if preferred.product() == 0 || !divides(cluster, preferred) => {
                 Err(self.refused(WHAT, format!("{preferred} is no multiple of the cluster {cluster}")))
             }
-            Some(_) => Ok(()),
+            Some(_) => self.fits_as_cluster(WHAT, preferred),
         }
     }
 

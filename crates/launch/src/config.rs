@@ -56,15 +56,15 @@ impl LaunchConfig {
         self.with(|attributes| attributes.cluster = Some(cluster.into()))
     }
 
-    /// Clusters of this many blocks where the device has room for them, else those of [`cluster`](Self::cluster), of which it is a multiple.
-    /// Needs CUDA 12.8. Launches on a stream have it, nodes of a graph have not.
+    /// Clusters of this many blocks where the device has room for them, else those of [`cluster`](Self::cluster), of which it is a multiple. The
+    /// grid is a multiple of it, and it has at most as many blocks as a cluster may have. Needs CUDA 12.8. Launches on a stream have it, nodes of a graph have not.
     #[doc(alias = "CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION")]
     #[must_use]
     pub fn preferred_cluster(self, cluster: impl Into<Dim>) -> Self {
         self.with(|attributes| attributes.preferred_cluster = Some(cluster.into()))
     }
 
-    /// All blocks run at the same time, so that they can wait for each other. The driver refuses grids that the device has no room for;
+    /// All blocks run at the same time, so that they can wait for each other. Grids that the device has no room for are refused;
     /// [`Occupancy::blocks_at_once`](crate::Occupancy::blocks_at_once) says how many it has.
     #[doc(alias = "CU_LAUNCH_ATTRIBUTE_COOPERATIVE")]
     #[doc(alias = "cuLaunchCooperativeKernel")]
@@ -153,6 +153,13 @@ impl LaunchConfig {
     #[must_use]
     pub fn has_attributes(&self) -> bool {
         self.extended
+    }
+
+    /// Whether all blocks are to run at the same time.
+    #[inline]
+    #[must_use]
+    pub fn is_cooperative(&self) -> bool {
+        self.attributes.cooperative
     }
 
     pub(crate) fn attributes_set(&self) -> &Attributes {

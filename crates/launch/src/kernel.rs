@@ -50,7 +50,8 @@
 ///
 /// # Conditions
 /// They follow `where`, separated by commas: Rust expressions over the parameters and over `grid`, `block`, `cluster` (with `x`, `y`, `z`
-/// and `product()`) and `shared` (bytes of dynamic shared memory). Integers are wide enough for products of all these; a number too
+/// and `product()`), `shared` (bytes of dynamic shared memory) and `cooperative` (whether all blocks run at the same time). With a
+/// [preferred cluster](crate::LaunchConfig::preferred_cluster) they must hold for that in the place of `cluster`, too. Integers are wide enough for products of all these; a number too
 /// large even for that breaks the condition. `x.len()` is an integer, a floating-point parameter an `f64`, and `n.to_f64()` compares the two.
 /// The error for a condition that does not hold has its text and all values.
 ///
@@ -60,6 +61,8 @@
 ///   [`Struct`](crate::Struct) for one with the same fields at the same offsets.
 /// - For every launch configuration and all arguments that meet the conditions, and whatever is in the memory, the kernel accesses no memory but
 ///   that of the arguments, within their lengths, reading `In`, writing `Out`, and both for `InOut`; and it ends without a fault.
+///   This includes launches with [`programmatic_serialization`](crate::StreamConfig::programmatic_serialization), which can start before the kernel in
+///   front of them in the stream has ended: what that one writes may not be in memory yet, unless the kernel waits for it.
 /// - For a kernel declared as `unsafe fn` this holds where the conditions in its documentation are met, too. A kernel that trusts
 ///   positions or addresses which it finds in memory or in numbers is of this kind.
 ///
@@ -268,7 +271,7 @@ macro_rules! __kernel {
     };
 }
 
-/// Binds `grid`, `block`, `cluster` and `shared` wherever they are named: as the user's own names, which a condition can see. Names that are
+/// Binds `grid`, `block`, `cluster`, `shared` and `cooperative` wherever they are named: as the user's own names, which a condition can see. Names that are
 /// not there are not bound.
 #[doc(hidden)]
 #[macro_export]
@@ -285,6 +288,7 @@ macro_rules! __name {
         let $name = $scope.cluster($config);
     };
     ($config:ident $scope:ident shared $name:ident) => { let $name = $scope.shared($config); };
+    ($config:ident $scope:ident cooperative $name:ident) => { let $name = $config.is_cooperative(); };
     ($config:ident $scope:ident ($($inner:tt)*) $group:tt) => { $($crate::__name!($config $scope $inner $inner);)* };
     ($config:ident $scope:ident $other:tt $same:tt) => {};
 }

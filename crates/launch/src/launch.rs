@@ -16,8 +16,10 @@ pub trait Launch {
     ///
     /// On a capturing stream the launch becomes a node of the capture's graph, which keeps kernel and arguments.
     ///
-    /// Configuration, arguments and contexts are checked first, so that a refused launch has not reached the driver and leaves a capture
-    /// intact. Then the stream is made to wait for the memory of buffers that it has not used before, where that is still needed. One
+    /// Configuration, arguments and contexts are checked first, so that a launch refused here has not reached the driver and leaves a capture
+    /// intact. What cannot be known here the driver refuses, which ends a capture: a block other than the one that the kernel insists on
+    /// (`.reqntid`), more shared memory than the kernel has been allowed since by other code, a cooperative launch in clusters for which there is
+    /// room as blocks only. Then the stream is made to wait for the memory of buffers that it has not used before, where that is still needed. One
     /// driver call, no heap allocation with up to 16 arguments.
     ///
     /// ```no_run

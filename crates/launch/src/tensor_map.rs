@@ -206,6 +206,9 @@ impl<const RANK: usize> Tiled<RANK> {
                 )
             }
         };
+        let len = self.dims.iter().try_fold(1_u64, |product, dim| product.checked_mul(*dim));
+        // Dimensions with a stride of 0 take no memory.
+        let Some(len) = len else { return refuse("it has more elements than 64 bits count".to_owned()) };
         let code = context.with_current(encode)?;
         context.check(Call::cuTensorMapEncodeTiled, code)?;
         Ok(TensorMap {
@@ -213,7 +216,7 @@ impl<const RANK: usize> Tiled<RANK> {
             allocation: Arc::clone(slice.allocation()),
             start: slice.address(),
             bytes: self.reach(&strides, size_of::<T>()).unwrap_or(0),
-            len: self.dims.iter().product(),
+            len,
             _elements: PhantomData,
         })
     }

@@ -161,6 +161,13 @@ impl<'a, K: TypedKernel> Prepared<'a, K> {
         if let Some(condition) = K::broken(&self.values, config) {
             return Err(broken::<K>(condition, self.values, *config));
         }
+        // The device may take either cluster.
+        if config.has_attributes()
+            && let Some(preferred) = config.attributes_set().preferred_cluster
+            && let Some(condition) = K::broken(&self.values, &config.cluster(preferred))
+        {
+            return Err(broken::<K>(condition, self.values, *config));
+        }
         if !K::MAY_OVERLAP
             && let Some(overlap) = K::Signature::overlap(&self.values)
         {

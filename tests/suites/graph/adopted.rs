@@ -1,10 +1,12 @@
 //! What an adopted graph keeps of what is added to it here.
 
-use cuda_graph::{ContextExt, Graph, MemsetNode};
+use cuda_graph::{
+    ContextExt, EdgeKind, Graph, InstantiateOptions, KernelNode, MemsetNode, NodeAttributeKind, NodeKind,
+};
 use cuda_handles::Owner;
-use cuda_launch::{params, per};
+use cuda_launch::{MemorySyncDomain, params, per};
 use cuda_sys::{CUgraph, CUresult, Call};
-use cuda_tests::{count, fail, no_leaks, raw, settle, setup};
+use cuda_tests::{SMALL, count, fail, kernel, no_leaks, raw, settle, setup};
 
 use crate::children::Bench;
 use crate::interop::{allocations, counter, flag, other, soon};
@@ -164,4 +166,132 @@ fn an_adopted_graph_does_not_retain_who_owns_it() {
         drop(clone);
         assert!(soon(&second_gone) && soon(&|| allocations() == before));
     });
+}
+
+/// A launch given to a node of other code's has the attributes that it was given, and no others.
+#[test]
+fn what_a_new_launch_of_an_adopted_node_does_not_set_is_the_drivers_default() {
+    let context = setup();
+    if context.limits().compute_capability < (9, 0) {
+        cuda_tests::skip!("attributes need compute capability 9.0");
+    }
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let buffer = stream.zeros::<u32>(N).unwrap();
+        let increment = kernel(&context, "increment");
+        let plain = per(N, 64);
+        let mut configs = vec![
+            plain.cluster(1),
+            plain.priority(-1),
+            plain.memory_sync_domain(MemorySyncDomain::Remote),
+            plain.memory_sync_domain_map(1, 0),
+        ];
+        if raw::driver().version() >= cuda_sys::Version::new(12, 5) {
+            configs.push(plain.shared_carveout(50));
+        }
+        let asked = [
+            NodeAttributeKind::Cluster,
+            NodeAttributeKind::Priority,
+            NodeAttributeKind::MemorySyncDomain,
+            NodeAttributeKind::MemorySyncDomainMap,
+            NodeAttributeKind::SharedCarveout,
+        ];
+        let told = |node: &KernelNode| asked.map(|kind| format!("{:?}", node.attribute(kind).unwrap()));
+        for config in configs {
+            let made = context.graph().unwrap();
+            // SAFETY: the arguments are the kernel's, and the count is the buffer's.
+            let own = unsafe { made.root().launch_untyped(&increment, config, params![&buffer, N as u32]) };
+            let foreign = other::clone(made.as_raw().unwrap());
+            {
+                // SAFETY: the graph lives longer than the handles.
+                let graph = unsafe { Graph::from_raw(&context, foreign) }.unwrap();
+                let node = KernelNode::try_from(graph.nodes().unwrap().remove(0)).unwrap();
+                assert_eq!(told(&node), told(own.as_ref().unwrap()), "{config}");
+                // SAFETY: as above.
+                unsafe { node.set_untyped(&increment, plain, params![&buffer, N as u32]) }.unwrap();
+                // SAFETY: as above.
+                unsafe { own.as_ref().unwrap().set_untyped(&increment, plain, params![&buffer, N as u32]) }
+                    .unwrap();
+                assert_eq!(told(&node), told(own.as_ref().unwrap()), "{config}");
+                assert_eq!(node.config().unwrap(), plain);
+            }
+            other::destroy(foreign);
+        }
+    });
+}
+
+/// Whoever finds a graph again and again gives its owner every time.
+#[test]
+fn an_owner_given_again_is_held_once() {
+    let context = setup();
+    let owner = std::sync::Arc::new(());
+    let foreign = other::graph();
+    let _destroys = Destroys(foreign.expose_provenance());
+    // SAFETY: the graph lives longer than the handles.
+    let adopt = || unsafe { Graph::from_raw_with(&context, foreign, Owner::Other(owner.clone())) }.unwrap();
+    let first = adopt();
+    let held = std::sync::Arc::strong_count(&owner);
+    for _ in 0..10 {
+        drop(adopt());
+    }
+    assert_eq!(std::sync::Arc::strong_count(&owner), held);
+    drop(first);
+}
+
+/// Kernels of modules have no handle here, and are kernels all the same where the driver takes them for these.
+#[test]
+fn kernels_of_modules_in_an_adopted_graph_are_taken_for_kernels() {
+    let context = setup();
+    let foreign = other::graph();
+    let _destroys = Destroys(foreign.expose_provenance());
+    let driver = raw::driver();
+    let mut module = core::ptr::null_mut();
+    context
+        .with_current(|| {
+            let text = std::ffi::CString::new(SMALL).unwrap();
+            let mut function = core::ptr::null_mut();
+            // SAFETY: the text and the names are C strings, the out pointers valid, and the kernel takes no parameters.
+            unsafe {
+                raw::ok(driver.cuModuleLoadData(&raw mut module, text.as_ptr().cast()));
+                raw::ok(driver.cuModuleGetFunction(&raw mut function, module, c"empty".as_ptr()));
+            }
+            for _ in 0..2 {
+                let params = cuda_sys::CUDA_KERNEL_NODE_PARAMS_v2 {
+                    func: function,
+                    gridDimX: 1,
+                    gridDimY: 1,
+                    gridDimZ: 1,
+                    blockDimX: 1,
+                    blockDimY: 1,
+                    blockDimZ: 1,
+                    ..Default::default()
+                };
+                let mut node = core::ptr::null_mut();
+                // SAFETY: the graph lives, and the parameters are complete.
+                raw::ok(unsafe {
+                    driver.cuGraphAddKernelNode(
+                        &raw mut node,
+                        foreign,
+                        core::ptr::null(),
+                        0,
+                        &raw const params,
+                    )
+                });
+            }
+        })
+        .unwrap();
+    // SAFETY: the graph lives longer than the handles.
+    let graph = unsafe { Graph::from_raw(&context, foreign) }.unwrap();
+    let nodes = graph.nodes().unwrap();
+    assert!(nodes.iter().all(|node| matches!(node.kind(), NodeKind::Other(_))));
+    drop(graph.instantiate_with(InstantiateOptions::new().device_launch()).unwrap());
+    graph.add_edges(&[(&nodes[0], &nodes[1], EdgeKind::Programmatic)]).unwrap();
+    let empty = kernel(&context, "empty");
+    let after = graph.after_edges([(&nodes[0], EdgeKind::Programmatic)]).unwrap();
+    let before = graph.root().before_edges([(&nodes[1], EdgeKind::Programmatic)]).unwrap();
+    // SAFETY: the kernel does nothing.
+    unsafe {
+        after.launch_untyped(&empty, per(1, 1), params![]).unwrap();
+        before.launch_untyped(&empty, per(1, 1), params![]).unwrap();
+    }
 }

@@ -19,7 +19,7 @@ fn options_are_those_that_were_asked_for() {
         let options = plain.options();
         assert!(!options.is_auto_free() && !options.is_for_device_launch() && !options.has_node_priorities());
         assert!(options.upload_stream().is_none());
-        let (exec, cost) = count(|| {
+        let (mut exec, cost) = count(|| {
             let options = InstantiateOptions::new().auto_free().node_priorities().upload_on(&stream);
             graph.instantiate_with(options).unwrap()
         });
@@ -92,7 +92,7 @@ fn kernels_can_launch_graphs_of_kernels_copies_and_fills_alone() {
         let text = refused(options());
         assert!(text.contains("because of node `middle`"), "{text}");
         middle.remove().unwrap();
-        let exec = graph.instantiate_with(options()).unwrap();
+        let mut exec = graph.instantiate_with(options()).unwrap();
         assert!(exec.driver_options().unwrap().is_for_device_launch());
         launched(exec, &context, &buffer);
     });

@@ -234,7 +234,7 @@ fn running() -> Vec<Row> {
         prepared("Graph::instantiate_with", CALLS, drawn, |_, graph| {
             done(graph.instantiate_with(InstantiateOptions::new().auto_free())?)
         }),
-        prepared("GraphExec::driver_options", CALLS, executable, |_, exec| done(exec.driver_options()?)),
+        prepared("GraphExec::driver_options", CALLS, executable, |_, mut exec| done(exec.driver_options()?)),
         prepared("GraphExec::launch", PERMITTED, executable, |things, mut exec| {
             Ok(exec.launch(&things.home)?)
         }),

@@ -155,7 +155,7 @@ fn a_refused_attribute_leaves_the_graph_as_it_was() {
         // SAFETY: the kernel does nothing.
         let added = unsafe { graph.root().launch_untyped(&empty, large, params![]) };
         let text = added.unwrap_err().to_string();
-        assert!(text.contains("COOPERATIVE_LAUNCH_TOO_LARGE"), "{text}");
+        assert!(text.contains("can run at once"), "{text}");
         // SAFETY: the kernel does nothing.
         unsafe { graph.root().launch_untyped(&empty, per(1, 1), params![]) }.unwrap();
         only_node(cuda_tests::last_graph());
@@ -365,4 +365,119 @@ fn shared_memory_beyond_the_default_is_allowed_to_a_kernel_that_asks_for_it() {
         launch(&empty, &stream, config).unwrap();
         stream.synchronize_blocking().unwrap();
     });
+}
+
+/// What the driver would refuse of attributes is refused before: a capture is still there, and nodes are not added.
+#[test]
+fn attributes_that_do_not_fit_leave_a_capture_intact() {
+    let context = setup();
+    needs_capability_9!(context);
+    let (empty, stream) = (kernel(&context, "empty"), context.stream().unwrap());
+    let many = LaunchConfig::new(64, 32).cluster(2);
+    let configs = [
+        (LaunchConfig::new(1 << 20, 1024).cooperative(), "run at once"),
+        (many.preferred_cluster(64), "the limit is 8"),
+        (LaunchConfig::new(4, 32).cluster(2).preferred_cluster(6), "does not divide the grid"),
+    ];
+    for (config, reason) in configs {
+        let capture = stream.begin_capture(CaptureMode::ThreadLocal).unwrap();
+        let refused = launch(&empty, &stream, config);
+        let told = refused.as_ref().map_err(ToString::to_string);
+        assert!(matches!(&refused, Err(Error::Attribute(_))), "{config}: {told:?}");
+        assert!(told.unwrap_err().contains(reason), "{config}");
+        capture.end().unwrap_or_else(|error| panic!("{config}: {error}"));
+    }
+    let graph = context.graph().unwrap();
+    // SAFETY: the kernel does nothing.
+    let refused = unsafe { graph.root().launch_untyped(&empty, configs[0].0, params![]) };
+    assert!(matches!(refused, Err(cuda_graph::Error::Launch(Error::Attribute(_)))), "{refused:?}");
+    let fits = LaunchConfig::new(1, 32).cooperative();
+    launch(&empty, &stream, fits).unwrap();
+    let (again, cost) = count(|| launch(&empty, &stream, fits));
+    again.unwrap();
+    assert_eq!(cost.calls("cuOccupancyMaxActiveBlocksPerMultiprocessor"), 0, "{cost}");
+}
+
+/// The driver takes a preferred cluster only where it fits, as a cluster.
+#[test]
+fn the_driver_refuses_preferred_clusters_that_do_not_fit() {
+    let context = setup();
+    needs_capability_9!(context);
+    let (empty, stream) = (kernel(&context, "empty"), context.stream().unwrap());
+    if !is_soft() {
+        cuda_tests::skip!("what a GPU answers is not known");
+    }
+    for (grid, preferred, fits) in [(8, 4, true), (4, 6, false), (64, 64, false), (6, 3, false)] {
+        let config = LaunchConfig::new(grid, 32).cluster(2).preferred_cluster(preferred);
+        let mut attributes = config.attributes();
+        let raw_config = cuda_sys::CUlaunchConfig {
+            gridDimX: grid,
+            gridDimY: 1,
+            gridDimZ: 1,
+            blockDimX: 32,
+            blockDimY: 1,
+            blockDimZ: 1,
+            hStream: stream.as_raw(),
+            attrs: attributes.as_mut_ptr(),
+            numAttrs: attributes.len() as u32,
+            ..Default::default()
+        };
+        // SAFETY: the kernel has no parameters and does nothing; the configuration outlives the call.
+        let code = unsafe {
+            raw::driver().cuLaunchKernelEx(
+                &raw const raw_config,
+                empty.function(),
+                core::ptr::null_mut(),
+                core::ptr::null_mut(),
+            )
+        };
+        assert_eq!(code.is_success(), fits, "{config}: {code}");
+    }
+}
+
+#[test]
+fn kernels_of_an_adopted_library_share_the_limit_of_shared_memory() {
+    use cuda_handles::{Image, Library};
+    let context = setup();
+    let owned = Library::load(&context, Image::Ptx(cuda_tests::SMALL)).unwrap();
+    // SAFETY: the library is loaded in this context, and outlives the handle.
+    let adopted = unsafe { Library::from_raw(&context, owned.as_raw()) };
+    let (first, second) = (adopted.kernel("increment").unwrap(), adopted.kernel("increment").unwrap());
+    assert_eq!(first.as_raw(), second.as_raw());
+    for bytes in [40 << 10, 1 << 10] {
+        first.set_max_dynamic_shared_bytes(bytes).unwrap();
+        assert_eq!(second.max_dynamic_shared_bytes(), bytes);
+        assert_eq!(adopted.kernel("increment").unwrap().max_dynamic_shared_bytes(), bytes);
+        assert_eq!(owned.kernel("increment").unwrap().max_dynamic_shared_bytes(), bytes);
+    }
+}
+
+#[test]
+fn tensor_maps_of_too_many_elements_are_refused() {
+    let context = setup();
+    let stream = context.stream().unwrap();
+    let buffer = stream.zeros::<f32>(1024).unwrap();
+    let shape = Tiled::new([16, 1 << 32, 1 << 32], [16, 1, 1]).strides([4, 0, 0]);
+    let refused = shape.encode(&buffer).map(|map| map.len());
+    assert!(matches!(refused, Err(Error::TensorMap(_))), "{refused:?}");
+}
+
+mod clustered {
+    cuda_launch::kernel! {
+        // SAFETY: the kernel does nothing, in clusters of whatever size.
+        unsafe in cuda_handles::Image::Ptx(cuda_tests::SMALL);
+        pub(crate) fn empty() where cluster.product() == 2;
+    }
+}
+
+#[test]
+fn conditions_on_the_cluster_hold_for_the_preferred_one_too() {
+    let context = setup();
+    needs_capability_9!(context);
+    let (empty, stream) = (clustered::empty::load(&context).unwrap(), context.stream().unwrap());
+    let plain = LaunchConfig::new(8, 8).cluster(2);
+    empty.launch(&stream, plain, ()).unwrap();
+    let refused = empty.launch(&stream, plain.preferred_cluster(8), ());
+    assert!(matches!(refused, Err(Error::Condition(_))), "{refused:?}");
+    empty.launch(&stream, plain.preferred_cluster(2), ()).unwrap();
 }

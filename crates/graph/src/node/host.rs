@@ -144,7 +144,8 @@ impl Frontier<'_> {
     ///
     /// The node and each executable made of it own the closure. Two executables may call it at the same time.
     ///
-    /// No driver call is permitted in there, not even a small one: it gets an error that says so. Buffers, executables and all else may be dropped.
+    /// No driver call is permitted in there, not even a small one. Most of this library's give an error that says so; those on the way of
+    /// a launch do not look, such as [`GraphExec::launch`](crate::GraphExec::launch) and the adds of nodes: keep them out. Buffers, executables and all else may be dropped.
     /// A panic is caught, reported to the hook of [`set_panic_hook`](crate::set_panic_hook), and the graph goes on.
     ///
     /// ```no_run

@@ -11,7 +11,6 @@ use super::known::Ends;
 use crate::edge::EdgeKind;
 use crate::error::{Error, HalfDone, Result};
 use crate::graph::Locked;
-use crate::kind::NodeKind;
 use crate::place::NodeId;
 
 /// An edge between nodes that are there.
@@ -81,7 +80,7 @@ impl Locked<'_> {
         if link.kind == EdgeKind::Full {
             return Ok(());
         }
-        let is_kernel = |id| self.row(id).is_none_or(|row| matches!(row.detail.kind(), NodeKind::Kernel));
+        let is_kernel = |id| self.row(id).is_none_or(|row| row.detail.kind().is_kernel());
         if !is_kernel(link.from) || !is_kernel(link.to) {
             return Err(Error::EdgeKind { kind: link.kind, from: self.name(link.from) });
         }
