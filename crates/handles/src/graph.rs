@@ -9,6 +9,7 @@ use cuda_sys::{CUgraph, CUgraph_st, CUgraphExec, CUgraphExec_st, Call};
 
 use crate::context::Context;
 use crate::error::Result;
+use crate::patience::lock_unless_inside;
 use crate::process;
 use crate::raw::{Raw, identity};
 use crate::reaper::{self, Object};
@@ -131,8 +132,8 @@ impl GraphHandle {
 
 impl GraphHandle {
     /// Keeps this crate's own calls on the graph apart; safe code reaches no others.
-    pub(crate) fn call_alone(&self) -> MutexGuard<'_, ()> {
-        self.0.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn call_alone(&self) -> Result<MutexGuard<'_, ()>> {
+        lock_unless_inside(self.context(), &self.0.calls)
     }
 
     /// This graph, without keeping it alive.
