@@ -71,6 +71,7 @@ impl GraphHandle {
     ///
     /// # Safety
     /// `raw` is a graph whose work is of `context`, and it lives as long as the result is used.
+    /// Calls with the result do not overlap with others on the graph, nor do those of [`UserObject`](crate::UserObject).
     ///
     /// # Errors
     /// The graph is known and belongs to another context.
@@ -104,6 +105,9 @@ impl GraphHandle {
     }
 
     /// Leaves the graph to somebody else: no handle destroys it any more, and [`from_raw`](Self::from_raw) knows it no more.
+    ///
+    /// For the crates above this one, which see to it that nobody finds the graph a second time while their own knowledge of it lives.
+    #[doc(hidden)]
     pub fn disown(&self) {
         if self.0.owned.swap(false, Ordering::AcqRel) {
             GRAPHS.forget(self.0.raw.key(), &self.0);
