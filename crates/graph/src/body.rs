@@ -108,7 +108,7 @@ impl Locked<'_> {
     pub(crate) fn remove_default(&mut self, default: Option<NodeId>) -> Result<()> {
         let Some((id, raw)) = default.and_then(|id| Some((id, self.row(id)?.raw.0))) else { return Ok(()) };
         let result = {
-            let _alone = clones::alone();
+            let _alone = clones::alone_unless_inside(self.context())?;
             // SAFETY: the table says that the node is live and of this hierarchy, whose lock is held.
             unsafe { self.driver().cuGraphDestroyNode(raw) }
         };

@@ -28,7 +28,7 @@ impl Graph {
         }
         let mut raw = core::ptr::null_mut();
         let result = {
-            let _alone = clones::alone();
+            let _alone = clones::alone_unless_inside(self.context())?;
             // SAFETY: the graph is live and locked, and the out pointer is valid.
             unsafe { locked.driver().cuGraphClone(&raw mut raw, locked.raw()) }
         };

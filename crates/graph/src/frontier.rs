@@ -331,7 +331,7 @@ impl<'g> Frontier<'g> {
         uses.reserve(used.len());
         // As `enter` does, but its result would go through memory, which takes longer than the lock.
         self.graph.context().ensure_usable()?;
-        let mut locked = self.graph.lock();
+        let mut locked = self.graph.lock()?;
         locked.locate()?;
         locked.store_mut().reserve(used.len());
         let raw = self.add_raw(&mut locked, NodeKind::Kernel, params)?;

@@ -4,9 +4,9 @@ use core::fmt;
 use core::ops::{Deref, DerefMut};
 use std::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
-use cuda_handles::{Context, Error as HandleError, GraphHandle, Owner};
+use cuda_handles::{Context, Error as HandleError, GraphHandle, Owner, lock_unless_inside};
 use cuda_sys::{CUgraph, CUgraphNode, CUresult, Call, Driver};
 
 use crate::error::{Error, Result};
@@ -20,7 +20,8 @@ use crate::table::{Leaving, Table};
 /// [`instantiate`](Self::instantiate), by itself.
 ///
 /// A `Graph` is a handle: clones are the same graph, and it lives until the last handle of it, of its nodes and of its executables is
-/// gone. It can be used from any thread; a lock lets one operation at a time reach the driver, which does not guard graphs itself.
+/// gone. It can be used from any thread; a lock lets one operation at a time reach the driver, which does not guard graphs itself. A host function, which
+/// the driver may be waiting for, is refused the lock (`NOT_PERMITTED`) after a moment, if another thread has it.
 #[derive(Clone)]
 pub struct Graph {
     root: Arc<Root>,
@@ -134,7 +135,7 @@ impl Graph {
     ///
     /// For what the nodes reach in ways that the library cannot see, such as addresses inside structs. See also
     /// [`Node::keep`](crate::Node::keep). A graph that is gone, because it was moved or the node that it was embedded in was removed, keeps
-    /// nothing, and neither does a forked child, which can use no graph. One that was [adopted](Self::from_raw) keeps it while a handle of it lives, and
+    /// nothing, and neither does a forked child, which can use no graph, nor a host function while another thread works on the graph. One that was [adopted](Self::from_raw) keeps it while a handle of it lives, and
     /// by itself from the first node on that is added here.
     pub fn keep(&self, owner: impl Into<Owner>) {
         // Declared before the lock, so that what is not kept is dropped after it.
@@ -171,7 +172,7 @@ impl Graph {
     /// node that it was embedded in, or was moved.
     pub(crate) fn enter(&self) -> Result<Locked<'_>> {
         self.context().ensure_usable()?;
-        let mut locked = self.lock();
+        let mut locked = self.lock()?;
         locked.locate()?;
         Ok(locked)
     }
@@ -182,20 +183,21 @@ impl Graph {
         match self.context().ensure_usable() {
             Err(error @ HandleError::Forked) => Err(error.into()),
             _ => {
-                let locked = self.lock();
+                let locked = self.lock()?;
                 if locked.is_gone() { Err(Error::GraphMoved) } else { Ok(locked) }
             }
         }
     }
 
     /// Takes the lock of the root graph. It is held for driver calls on this graph, and nothing is dropped under it. Whoever does not
-    /// [`enter`](Self::enter) asks first whether the driver can be called, and then [where](Locked::locate) the graph is.
+    /// [`enter`](Self::enter) asks first whether the driver can be called, and then [where](Locked::locate) the graph is. Some of the calls wait for the device, so a host function does not
+    /// wait for the lock: it may be what they wait for.
     #[inline(always)]
-    pub(crate) fn lock(&self) -> Locked<'_> {
+    pub(crate) fn lock(&self) -> Result<Locked<'_>> {
         // What runs under the lock does not panic; a table that saw one anyway is consistent between calls.
-        let table = self.root.table.lock().unwrap_or_else(PoisonError::into_inner);
+        let table = lock_unless_inside(self.root.handle.context(), &self.root.table)?;
         let raw = self.root.handle.as_raw();
-        Locked { root: &self.root, place: self.place, raw, table, _after: None }
+        Ok(Locked { root: &self.root, place: self.place, raw, table, _after: None })
     }
 }
 

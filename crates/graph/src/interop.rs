@@ -35,6 +35,8 @@ impl Graph {
     ///
     /// What other code has to see to:
     /// - Its calls on the graph do not overlap with others on it or on one that it is embedded in, this library's among them.
+    /// - It holds [`alone`](cuda_handles::clones::alone) over calls that clone or embed the graph, remove nodes, or destroy what was cloned from it: the driver
+    ///   does not guard what links a clone with its original, and crashes.
     /// - It neither destroys the graph nor moves it into a node, and it destroys no nodes that were added through this library. What its own nodes use
     ///   lives as long as any executable made of the graph, by this library too.
     ///
@@ -77,11 +79,13 @@ impl Graph {
     ///
     /// # Safety
     /// - `raw` is a graph whose work is of `context`, and not a body of a conditional node.
-    /// - It is destroyed only after every handle of it, of its nodes and of the graphs embedded in it is gone. What its nodes use lives as long
+    /// - It is destroyed only after every handle of it, of its nodes, of the graphs embedded in it, **and every executable that this library made of it** is
+    ///   gone: a [`GraphExec`](crate::GraphExec) has a handle of its graph. What its nodes use lives as long
     ///   as they do, and as any executable or clone made of it.
     /// - Other code's calls on it do not overlap with this library's, and it removes no nodes that were seen here without a
     ///   [`refresh`](Self::refresh) before the next use; see [`lend`](Self::lend). If it lies in a graph that is not known here, that goes for calls on all
     ///   graphs in there.
+    /// - Other code that clones it, embeds it, removes nodes of it or destroys it holds [`alone`](cuda_handles::clones::alone) over the call.
     ///
     /// # Errors
     /// The graph is known and of another context; a graph that lies in it was adopted before ([`Error::AdoptedAlone`]); or what the driver answers.
@@ -108,6 +112,7 @@ impl Graph {
     /// # Safety
     /// - `raw` is a graph whose work is of `context`. It has no other owner, now or later, and is no body and no embedded graph.
     /// - What its nodes use lives as long as they do, and as any executable or clone made of it.
+    /// - Other code that makes or ends clones of it holds [`alone`](cuda_handles::clones::alone) over the call.
     ///
     /// # Errors
     /// There are handles of the graph here ([`Error::KnownAlready`]); a graph that lies in it was adopted before ([`Error::AdoptedAlone`]); or what the
@@ -146,28 +151,30 @@ impl Graph {
     /// As for [`from_raw`](Self::from_raw).
     unsafe fn adopted(context: &Context, raw: CUgraph, keep: Option<Owner>) -> Result<Self> {
         context.ensure_usable()?;
-        // SAFETY: as the caller promises.
-        let handle = unsafe { GraphHandle::from_raw(context, raw) }?;
-        if let Some(known) = known(&handle) {
-            context.ensure_same(known.context(), "the graph")?;
-            known.keep_given(keep);
-            return Ok(known);
+        loop {
+            // SAFETY: as the caller promises.
+            let handle = unsafe { GraphHandle::from_raw(context, raw) }?;
+            let (graph, is_known) = match known(&handle) {
+                Some(known) => (known, true),
+                None if handle.is_owned() => (Self::of(handle, Table::default()), false),
+                None => (share(raw, Self::of(handle, Table::adopted())), false),
+            };
+            context.ensure_same(graph.context(), "the graph")?;
+            match graph.take_in(&keep, is_known) {
+                // It was moved, or went, since it was found: it is looked up anew, and the registry has that by now.
+                Err(Error::GraphMoved | Error::GraphRemoved) => {}
+                result => return result.map(|()| graph),
+            }
         }
-        let graph = match handle.is_owned() {
-            true => Self::of(handle, Table::default()),
-            false => share(raw, Self::of(handle, Table::adopted())),
-        };
-        graph.keep_given(keep);
-        graph.adopt()?;
-        Ok(graph)
     }
 
-    fn keep_given(&self, owner: Option<Owner>) {
-        if let Some(owner) = owner
-            && let Ok(mut locked) = self.look()
-        {
-            locked.keep_given(owner);
+    /// Keeps an owner that is given with the graph, and looks at its nodes if it is new here.
+    fn take_in(&self, keep: &Option<Owner>, is_known: bool) -> Result<()> {
+        let mut locked = self.enter()?;
+        if let Some(owner) = keep {
+            locked.keep_given(owner.clone());
         }
+        if is_known { Ok(()) } else { locked.adopt(self.place()) }
     }
 
     fn adopt(&self) -> Result<()> {

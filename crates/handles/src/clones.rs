@@ -5,6 +5,9 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::context::Context;
+use crate::error::Result;
+use crate::patience::lock_unless_inside;
 use crate::process;
 
 static ALONE: Mutex<()> = Mutex::new(());
@@ -13,10 +16,21 @@ static ALONE: Mutex<()> = Mutex::new(());
 /// handles beside this library takes it too.
 ///
 /// No other lock of this library is taken while it is held. In a forked child, where no such call can be made, it holds nothing and waits for nobody.
+///
+/// Not for host functions, where no such call is permitted: who has it may be waiting for them. [`alone_unless_inside`] refuses there.
 #[doc(alias = "cuGraphClone")]
 pub fn alone() -> Alone {
     let held = (!process::is_forked()).then(|| ALONE.lock().unwrap_or_else(PoisonError::into_inner));
     Alone { _held: held }
+}
+
+/// As [`alone`], but inside a host function it does not wait for long: one of the calls that it is held over may be waiting for that very function.
+///
+/// # Errors
+/// In a host function, while another thread has it: `NOT_PERMITTED`, as the driver answers such calls there.
+pub fn alone_unless_inside(context: &Context) -> Result<Alone> {
+    let held = (!process::is_forked()).then(|| lock_unless_inside(context, &ALONE)).transpose()?;
+    Ok(Alone { _held: held })
 }
 
 /// Nobody else makes or ends clones of graphs; see [`alone`].

@@ -9,6 +9,7 @@ use cuda_sys::{CUgraph, CUgraph_st, CUgraphExec, CUgraphExec_st, Call};
 
 use crate::context::Context;
 use crate::error::Result;
+use crate::patience::lock_unless_inside;
 use crate::process;
 use crate::raw::{Raw, identity};
 use crate::reaper::{self, Object};
@@ -70,6 +71,7 @@ impl GraphHandle {
     ///
     /// # Safety
     /// `raw` is a graph whose work is of `context`, and it lives as long as the result is used.
+    /// Calls with the result do not overlap with others on the graph, nor do those of [`UserObject`](crate::UserObject).
     ///
     /// # Errors
     /// The graph is known and belongs to another context.
@@ -103,6 +105,9 @@ impl GraphHandle {
     }
 
     /// Leaves the graph to somebody else: no handle destroys it any more, and [`from_raw`](Self::from_raw) knows it no more.
+    ///
+    /// For the crates above this one, which see to it that nobody finds the graph a second time while their own knowledge of it lives.
+    #[doc(hidden)]
     pub fn disown(&self) {
         if self.0.owned.swap(false, Ordering::AcqRel) {
             GRAPHS.forget(self.0.raw.key(), &self.0);
@@ -131,8 +136,8 @@ impl GraphHandle {
 
 impl GraphHandle {
     /// Keeps this crate's own calls on the graph apart; safe code reaches no others.
-    pub(crate) fn call_alone(&self) -> MutexGuard<'_, ()> {
-        self.0.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn call_alone(&self) -> Result<MutexGuard<'_, ()>> {
+        lock_unless_inside(self.context(), &self.0.calls)
     }
 
     /// This graph, without keeping it alive.

@@ -55,6 +55,8 @@ pub use memory::{
     MemPool, MemoryKind, MemorySpace, PoolAccess, PoolOptions, PoolReuse, PoolUsage, SharedHostBuffer, Slice,
 };
 pub use owner::Owner;
+#[doc(hidden)]
+pub use patience::lock_unless_inside;
 pub use process::is_forked;
 pub use semaphore::{ExternalSemaphore, SemaphoreKind};
 pub use stream::{AsStream, Stream, StreamOptions};

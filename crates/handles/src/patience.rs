@@ -1,7 +1,7 @@
 //! Waiting for what another thread is doing, by trying again and again.
 
 use core::time::Duration;
-use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Instant;
 
 use crate::context::Context;
@@ -47,16 +47,33 @@ pub(crate) fn unless_inside<R>(context: &Context, mut attempt: impl FnMut() -> O
 }
 
 /// The value of a lock under the same terms.
-pub(crate) fn lock_unless_inside<'m, T>(context: &Context, mutex: &'m Mutex<T>) -> Result<MutexGuard<'m, T>> {
-    unless_inside(context, || try_lock(mutex))
+///
+/// For the locks of the crates above this one, too.
+#[doc(hidden)]
+#[inline]
+pub fn lock_unless_inside<'m, T>(context: &Context, mutex: &'m Mutex<T>) -> Result<MutexGuard<'m, T>> {
+    match try_lock(mutex) {
+        Some(value) => Ok(value),
+        None => lock_later(context, mutex),
+    }
 }
 
 /// The value of a lock that nobody has. Who panics with it leaves it as it is.
+#[inline]
 pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     match mutex.try_lock() {
         Ok(value) => Some(value),
         Err(TryLockError::Poisoned(value)) => Some(value.into_inner()),
         Err(TryLockError::WouldBlock) => None,
+    }
+}
+
+/// Whoever may wait sleeps until he has it.
+#[cold]
+fn lock_later<'m, T>(context: &Context, mutex: &'m Mutex<T>) -> Result<MutexGuard<'m, T>> {
+    match context.refuse_in_callback() {
+        Ok(()) => Ok(mutex.lock().unwrap_or_else(PoisonError::into_inner)),
+        Err(refusal) => for_at_most(MOMENT, || try_lock(mutex)).ok_or(refusal),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use core::ffi::c_void;
 use core::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use cuda_sys::{CUuserObject, CUuserObject_flags, CUuserObject_st, Call};
 use smallvec::SmallVec;
@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::graph::{GraphHandle, GraphIdentity};
+use crate::patience::lock_unless_inside;
 use crate::raw::Raw;
 use crate::reaper::{self, Node, Object, Payload};
 
@@ -70,11 +71,11 @@ impl UserObject {
     pub fn retain_on(&self, graph: &GraphHandle) -> Result<()> {
         self.context.ensure_usable()?;
         self.context.ensure_same(graph.context(), "the graph")?;
-        let mut held_by = self.held_by.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held_by = lock_unless_inside(&self.context, &self.held_by)?;
         // Graphs that are gone hold nothing.
         held_by.retain(|held| !held.is_gone());
         held_by.reserve(1);
-        let _alone = graph.call_alone();
+        let _alone = graph.call_alone()?;
         // SAFETY: graph and object are alive; our own reference stays with this handle.
         let code =
             unsafe { self.context.driver().cuGraphRetainUserObject(graph.as_raw(), self.raw.get(), 1, 0) };
@@ -92,9 +93,9 @@ impl UserObject {
     #[doc(alias = "cuGraphReleaseUserObject")]
     pub fn release_from(&self, graph: &GraphHandle) -> Result<()> {
         self.context.ensure_usable()?;
-        let mut held_by = self.held_by.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held_by = lock_unless_inside(&self.context, &self.held_by)?;
         let held = held_by.iter().position(|held| held.is(graph)).ok_or(Error::NotHeld)?;
-        let _alone = graph.call_alone();
+        let _alone = graph.call_alone()?;
         // SAFETY: graph and object are alive, and the graph has the reference.
         let code =
             unsafe { self.context.driver().cuGraphReleaseUserObject(graph.as_raw(), self.raw.get(), 1) };

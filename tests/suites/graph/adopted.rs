@@ -295,3 +295,35 @@ fn kernels_of_modules_in_an_adopted_graph_are_taken_for_kernels() {
         before.launch_untyped(&empty, per(1, 1), params![]).unwrap();
     }
 }
+
+/// Who gives an owner while the graph moves into a node gets the graph where it is, and the owner is kept.
+#[test]
+fn an_owner_given_while_the_graph_moves_is_kept_where_it_goes() {
+    let context = setup();
+    no_leaks(|| {
+        for round in 0..1000 {
+            let (outer, inner) = (context.graph().unwrap(), context.graph().unwrap());
+            (0..round % 40).for_each(|_| drop(inner.root().empty().unwrap()));
+            let keep = inner.clone();
+            let value = inner.as_raw().unwrap().expose_provenance();
+            let (owner, gone) = flag();
+            let barrier = std::sync::Barrier::new(2);
+            std::thread::scope(|scope| {
+                let mover = scope.spawn(|| {
+                    barrier.wait();
+                    outer.root().child_moved(inner).unwrap()
+                });
+                barrier.wait();
+                (0..(round % 7) * 20).for_each(|_| core::hint::spin_loop());
+                let raw = core::ptr::with_exposed_provenance_mut(value);
+                // SAFETY: the graph lives in one of the two places.
+                let found = unsafe { Graph::from_raw_with(&context, raw, owner) };
+                let node = mover.join().unwrap();
+                let found = found.unwrap();
+                assert!(!gone(), "round {round}: {found:?}");
+                node.remove().unwrap();
+            });
+            drop((keep, outer));
+        }
+    });
+}

@@ -71,7 +71,7 @@ impl ChildGraphNode {
         two.first.reserve_many(self.graph().place(), copied.len());
         let mut params = params(two.second_raw()?, CLONED);
         let result = {
-            let _alone = clones::alone();
+            let _alone = clones::alone_unless_inside(self.graph().context())?;
             // SAFETY: both graphs are live and locked, as their tables say, and neither lies in the other; so is the node, and its
             // parameters are complete.
             unsafe { two.first.driver().cuGraphNodeSetParams(raw, &raw mut params) }
@@ -148,7 +148,7 @@ impl Frontier<'_> {
         let mut params = params(two.second_raw()?, CLONED);
         two.first.reserve_many(self.graph().place(), copied.len() + 1);
         let raw = {
-            let _alone = clones::alone();
+            let _alone = clones::alone_unless_inside(self.graph().context())?;
             self.add_raw(&mut two.first, NodeKind::ChildGraph, &mut params)?
         };
         let locked = &mut two.first;
@@ -203,7 +203,7 @@ impl Frontier<'_> {
         let mut params = params(two.second_raw()?, MOVED);
         two.first.reserve_many(self.graph().place(), copied.len() + 1);
         let raw = {
-            let _alone = clones::alone();
+            let _alone = clones::alone_unless_inside(self.graph().context())?;
             self.add_raw(&mut two.first, NodeKind::ChildGraph, &mut params)?
         };
         left = two.second().0.leave();

@@ -49,7 +49,7 @@ impl Node {
     }
 
     /// The name given by [`named`](Self::named); without one, kind and number in the graph, and the kernel of a kernel node, as in
-    /// `kernel#3 saxpy`.
+    /// `kernel#3 saxpy`. Kind and number also inside a host function, while another thread works on the graph.
     #[must_use]
     pub fn name(&self) -> String {
         let given =
@@ -65,7 +65,8 @@ impl Node {
         self.detail().map(|detail| detail.summary())
     }
 
-    /// The same node with a name for people: it stands in errors and pictures. Names need not be unique.
+    /// The same node with a name for people: it stands in errors and pictures. Names need not be unique. Inside a host function, while another thread
+    /// works on the graph, it stays as it was.
     pub fn named(self, name: impl Into<String>) -> Self {
         self.set_name(name.into());
         self
@@ -83,7 +84,8 @@ impl Node {
         format!("{}#{}", self.kind, self.id.number)
     }
 
-    /// Whether the node was removed from its graph. A forked child, which can use no graph, is told `false`.
+    /// Whether the node was removed from its graph. A forked child, which can use no graph, is told `false`, and so is
+    /// a host function while another thread works on the graph.
     #[must_use]
     pub fn is_removed(&self) -> bool {
         self.graph.look().is_ok_and(|locked| locked.row(self.id).is_none())

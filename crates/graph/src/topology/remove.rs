@@ -131,7 +131,7 @@ impl Locked<'_> {
     fn destroy(&mut self, id: NodeId) -> Result<Taken> {
         let raw = self.raw_of(id)?;
         let result = {
-            let _alone = clones::alone();
+            let _alone = clones::alone_unless_inside(self.context())?;
             // SAFETY: the table says that the node is live and of this graph, whose lock is held. Nobody sees the table before the row is
             // gone.
             unsafe { self.driver().cuGraphDestroyNode(raw) }
