@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use cuda_sys::{CUgraph, CUgraphNode, CUgraphNodeType};
+use cuda_sys::{CUDA_KERNEL_NODE_PARAMS_v2, CUgraph, CUgraphNode, CUgraphNodeType, Call};
 
 use crate::detail::Detail;
 use crate::edge::EdgeKind;
@@ -11,6 +11,7 @@ use crate::graph::Locked;
 use crate::order::Index;
 use crate::owners::Owners;
 use crate::place::{NodeId, Place};
+use crate::table::Row;
 
 /// What the driver says of graphs: asked for as a whole before anything is changed here.
 struct Survey {
@@ -78,7 +79,8 @@ impl Locked<'_> {
         self.enter_survey(survey)
     }
 
-    /// [`adopt`](Self::adopt) that also takes out the rows of nodes that other code removed, or put others in place of.
+    /// [`adopt`](Self::adopt) that also takes out the rows of nodes that other code removed, or put others in place of, or gave
+    /// other kernels.
     pub(crate) fn renew(&mut self, place: Place) -> Result<()> {
         let survey = self.survey(place, true)?;
         self.enter_survey(survey)
@@ -148,7 +150,7 @@ impl Locked<'_> {
         let place = row.detail.embedded();
         if whole {
             let (kind, before) = (self.raw_type(raw)?, row.detail.kind().raw());
-            if kind != before {
+            if kind != before || !self.is_kernel_of(row, raw)? {
                 return self.new_node(raw, kind);
             }
         }
@@ -156,6 +158,16 @@ impl Locked<'_> {
         let before = self.embedded(place).map(|graph| graph.raw.0);
         let graph = if whole || before.is_none() { Some(self.raw_embedded(raw)?) } else { None };
         Ok(Met { raw, row: Ok(id), graph: graph.filter(|graph| Some(*graph) != before) })
+    }
+
+    /// Whether the driver's node has the kernel that its row has, if that has one: with another one, what is known of its launch is of no use.
+    fn is_kernel_of(&self, row: &Row, raw: CUgraphNode) -> Result<bool> {
+        let Detail::Kernel { kernel, .. } = &row.detail else { return Ok(true) };
+        let mut found = CUDA_KERNEL_NODE_PARAMS_v2::default();
+        // SAFETY: a live kernel node, as the driver has just told, and the out pointer is valid.
+        let result = unsafe { self.driver().cuGraphKernelNodeGetParams(raw, &raw mut found) };
+        self.answer(Call::cuGraphKernelNodeGetParams, result)?;
+        Ok(found.kern == kernel.as_raw())
     }
 
     fn new_node(&self, raw: CUgraphNode, kind: CUgraphNodeType) -> Result<Met> {

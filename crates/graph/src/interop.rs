@@ -39,6 +39,7 @@ impl Graph {
     ///   does not guard what links a clone with its original, and crashes.
     /// - It neither destroys the graph nor moves it into a node, and it destroys no nodes that were added through this library. What its own nodes use
     ///   lives as long as any executable made of the graph, by this library too.
+    /// - It gives no node that was seen here another kernel, without a [`refresh`](Self::refresh) before the next use.
     ///
     /// Nodes that it added are found by [`nodes`](Self::nodes) and all other queries. After it has removed nodes, added edges, or put other graphs into
     /// nodes, [`refresh`](Self::refresh) looks anew, before the graph is used here again. Until then handles of the removed nodes stand for nodes that
@@ -83,7 +84,7 @@ impl Graph {
     ///   gone: a [`GraphExec`](crate::GraphExec) has a handle of its graph. What its nodes use lives as long
     ///   as they do, and as any executable or clone made of it.
     /// - Other code's calls on it do not overlap with this library's, and it removes no nodes that were seen here without a
-    ///   [`refresh`](Self::refresh) before the next use; see [`lend`](Self::lend). If it lies in a graph that is not known here, that goes for calls on all
+    ///   [`refresh`](Self::refresh) before the next use, nor gives them other kernels; see [`lend`](Self::lend). If it lies in a graph that is not known here, that goes for calls on all
     ///   graphs in there.
     /// - Other code that clones it, embeds it, removes nodes of it or destroys it holds [`alone`](cuda_handles::clones::alone) over the call.
     ///
@@ -136,9 +137,9 @@ impl Graph {
     }
 
     /// Looks at what other code has changed in a graph that was [lent](Self::lend) or [adopted](Self::from_raw): its nodes are seen here, and those
-    /// that it removed are removed here, too. Embedded graphs are looked at as well. If that fails, all is as it was.
+    /// that it removed, or gave another kernel, are removed here, too: such a node is a new one. Embedded graphs are looked at as well. If that fails, all is as it was.
     ///
-    /// Stands on `cuGraphGetNodes`, `cuGraphGetEdges`, and `cuGraphNodeGetType` for each node, CUDA 10.0.
+    /// Stands on `cuGraphGetNodes`, `cuGraphGetEdges`, and `cuGraphNodeGetType` for each node, CUDA 10.0, and on `cuGraphKernelNodeGetParams` for each kernel node, CUDA 12.0.
     ///
     /// # Errors
     /// A graph that lies in this one was adopted before ([`Error::AdoptedAlone`]); or what the driver answers.

@@ -27,6 +27,7 @@ macro_rules! needs_capability_9 {
         }
     };
 }
+pub(crate) use needs_capability_9;
 
 fn add(graph: &Drawn, config: LaunchConfig, buffer: &Buffer<u32>) -> KernelNode {
     let increment = kernel(graph.context(), "increment");
@@ -41,7 +42,7 @@ fn set(node: &KernelNode, config: LaunchConfig, buffer: &Buffer<u32>) -> Result<
 }
 
 /// All attributes as the driver has them.
-fn all(node: &KernelNode) -> Vec<NodeAttribute> {
+pub(crate) fn all(node: &KernelNode) -> Vec<NodeAttribute> {
     use NodeAttributeKind as Of;
     [
         Of::Cluster,

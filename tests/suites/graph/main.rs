@@ -18,6 +18,7 @@ mod exec;
 mod faults;
 mod fills;
 mod flat;
+mod half_done;
 mod host_functions;
 mod insertion;
 mod instantiate;

@@ -7,7 +7,7 @@ use cuda_tests::{is_soft, no_leaks, raw, setup};
 /// How deep graphs are nested here. A driver may go down by recursion, on a stack whose size is the thread's, and says nothing of a limit; on a GPU this
 /// is what was tried.
 fn deep() -> usize {
-    if is_soft() { 20_000 } else { 256 }
+    if is_soft() { 4_000 } else { 256 }
 }
 
 /// The innermost graph of graphs nested one in each.

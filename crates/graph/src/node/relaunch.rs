@@ -3,11 +3,11 @@
 use core::ffi::c_void;
 use core::mem::MaybeUninit;
 
-use cuda_handles::Kernel;
+use cuda_handles::{Kernel, Owner};
 use cuda_launch::{AttributeList, LaunchConfig};
 use cuda_sys::{CUDA_KERNEL_NODE_PARAMS_v2, CUgraphNode, CUgraphNodeParams, CUlaunchAttribute, Call};
 
-use super::attribute::{is_structural, neutral, set_all};
+use super::attribute::{attribute_of, is_structural, neutral, set_all, with_attributes};
 use super::kernel::{KernelNode, params};
 use crate::deciding::Handles;
 use crate::detail::Detail;
@@ -80,7 +80,10 @@ impl Relaunch {
         let Self { detail, owners, attributes, .. } = self;
         let row = locked.row(node.id()).ok_or_else(|| node.removed())?;
         let (raw, name) = (row.raw.0, row.display_name(node.id()));
-        match before.give_way(locked, raw, attributes, params) {
+        let Detail::Kernel { kernel, config } = &*detail else { return Err(node.removed()) };
+        let mut now = Now::of(before);
+        let new = (kernel, *config, &*attributes);
+        match before.give_way(locked, raw, &mut now, new, params) {
             Ok(()) => {
                 if let Some(row) = locked.row_mut(node.id()) {
                     core::mem::swap(&mut row.detail, detail);
@@ -88,40 +91,74 @@ impl Relaunch {
                 locked.swap_owners(node.id(), owners);
                 Ok(())
             }
-            Err(Failure { cause, undo: Undo::Done }) => Err(cause),
-            Err(Failure { cause, undo: Undo::Not(why) }) => {
-                // It has parts of both launches, so what both use stays alive, and the next one resets the attributes of both.
-                if let Some(row) = locked.row_mut(node.id())
-                    && let (Detail::Kernel { config, .. }, Detail::Kernel { config: new, .. }) =
-                        (&mut row.detail, &*detail)
-                {
-                    *config = config.attributes_also_of(new);
+            Err(Failure { cause, .. }) if now.is_as(before) => Err(cause),
+            Err(Failure { cause, undo }) => {
+                let has = match now.is_new {
+                    true => "a part of its new launch, and what both use stays alive",
+                    false => "its old launch without all of its attributes",
+                };
+                if let Some(row) = locked.row_mut(node.id()) {
+                    row.detail = now.detail();
                 }
-                owners.extend(detail.owner());
-                locked.add_owners(node.id(), owners);
-                let left =
-                    format!("node `{name}` has a part of its new launch, and what both use stays alive");
-                Err(HalfDone::error(cause, why, vec![left]))
+                if now.is_new {
+                    owners.push(Owner::Kernel(before.kernel.clone()));
+                    locked.add_owners(node.id(), owners);
+                }
+                Err(HalfDone::error(cause, undo, vec![format!("node `{name}` has {has}")]))
             }
         }
     }
 }
 
-/// Why the new launch was not set, and what came of the old one.
+/// Why the new launch was not set, and why the old one was not given back, if the driver was asked.
 struct Failure {
     cause: Error,
-    undo: Undo,
+    undo: Option<Error>,
 }
 
-enum Undo {
-    Done,
-    /// With the driver's refusal, if it was asked.
-    Not(Option<Error>),
+/// What the node has: what the driver took last.
+struct Now {
+    kernel: Kernel,
+    /// Grid, block and shared memory count.
+    config: LaunchConfig,
+    attributes: Vec<CUlaunchAttribute>,
+    /// Whether kernel and arguments are the new ones.
+    is_new: bool,
 }
 
-impl From<Result<()>> for Undo {
-    fn from(result: Result<()>) -> Self {
-        result.map_or_else(|error| Self::Not(Some(error)), |()| Self::Done)
+impl Now {
+    fn of(before: &Before) -> Self {
+        let attributes = before.attributes.to_vec();
+        Self { kernel: before.kernel.clone(), config: before.config, attributes, is_new: false }
+    }
+
+    /// Sets attributes, until one fails.
+    fn set_all<'a>(
+        &mut self,
+        locked: &Locked<'_>,
+        raw: CUgraphNode,
+        mut attributes: impl Iterator<Item = &'a CUlaunchAttribute>,
+    ) -> Result<()> {
+        attributes.try_for_each(|one| {
+            set_all(locked, raw, core::iter::once(one))?;
+            self.attributes.retain(|known| known.id != one.id);
+            self.attributes.push(*one);
+            Ok(())
+        })
+    }
+
+    fn detail(&self) -> Detail {
+        let config = with_attributes(self.config, &self.attributes);
+        Detail::Kernel { kernel: self.kernel.clone(), config }
+    }
+
+    /// Whether nothing is other than it was.
+    fn is_as(&self, before: &Before) -> bool {
+        let value = |list: &[CUlaunchAttribute], id| {
+            list.iter().find(|one| one.id == id).map_or_else(|| attribute_of(&neutral(id)), attribute_of)
+        };
+        let mut ids = self.attributes.iter().chain(before.attributes.iter()).map(|one| one.id);
+        !self.is_new && ids.all(|id| value(&self.attributes, id) == value(&before.attributes, id))
     }
 }
 
@@ -140,28 +177,37 @@ impl Before {
         &self,
         locked: &Locked<'_>,
         raw: CUgraphNode,
-        new: &AttributeList,
+        now: &mut Now,
+        (kernel, config, new): (&Kernel, LaunchConfig, &AttributeList),
         params: &mut CUgraphNodeParams,
     ) -> Result<(), Failure> {
         let old = &self.attributes;
-        let relaxed = set_all(locked, raw, relax(old).iter());
-        relaxed.and_then(|()| locked.set_launch(raw, params)).map_err(|cause| {
+        let relaxed = now.set_all(locked, raw, relax(old).iter());
+        if let Err(cause) = relaxed.and_then(|()| locked.set_launch(raw, params)) {
             let structural = old.iter().filter(|one| is_structural(one.id));
-            Failure { cause, undo: set_all(locked, raw, structural).into() }
-        })?;
-        set_all(locked, raw, transition(old, new).iter())
-            .map_err(|cause| Failure { cause, undo: self.restore(locked, raw, new) })
+            return Err(Failure { cause, undo: now.set_all(locked, raw, structural).err() });
+        }
+        (now.kernel, now.config, now.is_new) = (kernel.clone(), config, true);
+        now.set_all(locked, raw, transition(old, new).iter())
+            .map_err(|cause| Failure { cause, undo: self.restore(locked, raw, now, new).err().flatten() })
     }
 
     /// After the parameters are the new ones and some of the new attributes are set.
-    fn restore(&self, locked: &Locked<'_>, raw: CUgraphNode, new: &AttributeList) -> Undo {
-        let Some(arguments) = &self.arguments else { return Undo::Not(None) };
+    fn restore(
+        &self,
+        locked: &Locked<'_>,
+        raw: CUgraphNode,
+        now: &mut Now,
+        new: &AttributeList,
+    ) -> Result<(), Option<Error>> {
+        let Some(arguments) = &self.arguments else { return Err(None) };
         let mut pointers: Vec<*mut c_void> =
             arguments.iter().map(|bytes| bytes.as_ptr().cast_mut().cast()).collect();
         let mut params = params(&self.kernel, self.config, pointers.as_mut_ptr());
-        let relaxed = set_all(locked, raw, relax(new).iter());
-        let set = relaxed.and_then(|()| locked.set_launch(raw, &mut params));
-        set.and_then(|()| set_all(locked, raw, transition(new, &self.attributes).iter())).into()
+        now.set_all(locked, raw, relax(new).iter())?;
+        locked.set_launch(raw, &mut params)?;
+        (now.kernel, now.config, now.is_new) = (self.kernel.clone(), self.config, false);
+        Ok(now.set_all(locked, raw, transition(new, &self.attributes).iter())?)
     }
 }
 
@@ -172,13 +218,18 @@ impl Locked<'_> {
         self.answer(Call::cuGraphNodeSetParams, result)
     }
 
-    /// A copy of a kernel node's arguments; `None` where their sizes are not known (before CUDA 12.4), or where they are packed.
+    /// A copy of a kernel node's arguments; `None` where their sizes are not known (before CUDA 12.4), where they are packed, or where the node
+    /// has another kernel.
     fn arguments(&self, raw: CUgraphNode, kernel: &Kernel) -> Result<Option<Values>> {
         let Some(parameters) = kernel.parameters() else { return Ok(None) };
         let mut found = CUDA_KERNEL_NODE_PARAMS_v2::default();
         // SAFETY: a live kernel node, and the out pointer is valid.
         let result = unsafe { self.driver().cuGraphKernelNodeGetParams(raw, &raw mut found) };
         self.answer(Call::cuGraphKernelNodeGetParams, result)?;
+        // Other code may have given the node another kernel, with other parameters.
+        if found.kern != kernel.as_raw() {
+            return Ok(None);
+        }
         if parameters.is_empty() {
             return Ok(Some(Vec::new()));
         }

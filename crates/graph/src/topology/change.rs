@@ -157,6 +157,9 @@ impl Locked<'_> {
         // What cannot be asked any more may be so.
         let (gone, there) =
             self.left_of(removed, added).unwrap_or_else(|_| (removed.to_vec(), added.to_vec()));
+        if gone.is_empty() && there.is_empty() {
+            return cause;
+        }
         let told = |links: &[Link], what: &str| -> Vec<String> {
             let told = |link: &Link| {
                 format!("the edge from `{}` to `{}` is {what}", self.name(link.from), self.name(link.to))
