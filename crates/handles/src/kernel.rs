@@ -71,7 +71,10 @@ struct Settings {
 }
 
 /// The settings of kernels that somebody holds, by kernel and device.
-static SETTINGS: LazyLock<Mutex<HashMap<(usize, CUdevice), Weak<Settings>>>> = LazyLock::new(Mutex::default);
+static SETTINGS: LazyLock<Mutex<AllSettings>> = LazyLock::new(Mutex::default);
+
+/// By raw kernel and device.
+type AllSettings = HashMap<(usize, CUdevice), Weak<Settings>>;
 
 /// The settings of a kernel. What is known already is right, whatever was read meanwhile.
 fn settings(key: (usize, CUdevice), max_dynamic_shared: u32) -> Arc<Settings> {
