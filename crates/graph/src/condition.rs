@@ -31,7 +31,7 @@ use crate::table::{NodeId, Place};
 /// # ) -> cuda_graph::Result<()> {
 /// let go_on = graph.condition_with_default(1)?;
 /// let rounds = graph.root().while_node(&go_on)?;
-/// rounds.body().root().launch(step, cuda_launch::per(1000, 256), (values, &go_on))?;
+/// rounds.body()?.root().launch(step, cuda_launch::per(1000, 256), (values, &go_on))?;
 /// # Ok(())
 /// # }
 /// ```
