@@ -68,6 +68,9 @@ impl Locked<'_> {
                 let (Some(id), Some(row)) = (self.id(index), self.at(index)) else {
                     return Err(Error::UnknownNode { raw: raw.addr() });
                 };
+                if self.incomplete.contains(&index) {
+                    return Err(Error::Incomplete { node: self.name(id) });
+                }
                 if let Detail::Conditional(_) = row.detail {
                     return Err(Error::HasConditions { what: "cloned, embedded or moved" });
                 }

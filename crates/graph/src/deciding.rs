@@ -37,14 +37,18 @@ impl Frontier<'_> {
             handles.iter().filter_map(|handle| locked.default_node(handle.number(), place)).collect();
         let frontier = defaults.into_iter().fold(self.clone(), Frontier::and_id);
         let raw = frontier.add_raw(&mut locked, kind, params)?;
-        let outcome = finish(&locked, raw).and_then(|()| frontier.join(&locked, raw));
-        if let Err(error) = outcome {
+        let finished = finish(&locked, raw);
+        let is_whole = finished.is_ok();
+        if let Err(error) = finished.and_then(|()| frontier.join(&locked, raw)) {
             if locked.undo(raw) {
                 return Err(error);
             }
             // It stays in the graph, so what it uses stays alive.
             let id = locked.insert(place, raw, detail, owners);
             locked.note_handles(id.index, &handles);
+            if !is_whole {
+                locked.incomplete.insert(id.index);
+            }
             let left = format!("node `{}` is in the graph", locked.name(id));
             return Err(HalfDone::error(error, None, vec![left]));
         }

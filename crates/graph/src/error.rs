@@ -222,6 +222,15 @@ pub enum Error {
     /// The driver failed on the way, and not everything that was done before could be taken back.
     #[error(transparent)]
     HalfDone(Box<HalfDone>),
+    /// A graph was to be run, cloned, embedded or moved that has a kernel node with a part of a launch only; see [`HalfDone`](Self::HalfDone).
+    #[error(
+        "kernel node `{node}` has a part of a launch only, as a change of it failed on its way and could not be taken back; what its kernel relies on may \
+         be missing, so give it a whole launch (KernelNode::set) or remove it (Node::remove) first"
+    )]
+    Incomplete {
+        /// The node's name.
+        node: Box<str>,
+    },
     /// An attribute of a kernel node was to be changed by itself that its kernel may rely on.
     #[error(
         "{what} can be changed with the whole launch only (KernelNode::set), as the kernel may rely on it"

@@ -362,12 +362,17 @@ impl<'g> Frontier<'g> {
         locked.ensure_may_hold(self.graph.place(), &detail)?;
         locked.store_mut().reserve(owners.len());
         let raw = self.add_raw(&mut locked, kind, params)?;
-        if let Err(error) = finish(&locked, raw).and_then(|()| self.join(&locked, raw)) {
+        let finished = finish(&locked, raw);
+        let is_whole = finished.is_ok();
+        if let Err(error) = finished.and_then(|()| self.join(&locked, raw)) {
             if locked.undo(raw) {
                 return Err(error);
             }
             // It stays in the graph, so what it uses stays alive.
             let id = locked.insert(self.graph.place(), raw, detail, owners);
+            if !is_whole {
+                locked.incomplete.insert(id.index);
+            }
             let left = format!("node `{}` is in the graph", locked.name(id));
             return Err(HalfDone::error(error, None, vec![left]));
         }

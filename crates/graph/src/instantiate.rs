@@ -63,6 +63,7 @@ impl Graph {
         if options.is_for_device_launch() {
             locked.fit_for_device_launch(&options)?;
         }
+        locked.ensure_complete()?;
         locked.ensure_conditions_used()?;
         let single = locked.single()?;
         let homes = unsettled_homes(&locked);
@@ -96,6 +97,14 @@ impl Graph {
 }
 
 impl Locked<'_> {
+    /// Refuses nodes with a part of a launch only: their kernels may rely on what is missing.
+    fn ensure_complete(&self) -> Result<()> {
+        match self.incomplete.iter().filter_map(|index| self.id(*index)).next() {
+            Some(id) => Err(Error::Incomplete { node: self.name(id) }),
+            None => Ok(()),
+        }
+    }
+
     /// What stands for the executable to be, if the graph can have one only; an error if there is one.
     fn single(&self) -> Result<Option<Arc<()>>> {
         if self.conditions.is_empty() {

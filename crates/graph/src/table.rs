@@ -109,6 +109,8 @@ pub(crate) struct Table {
     /// The conditions whose handles kernels have, by number.
     pub(crate) handles: HashMap<Index, SmallVec<[u64; 1]>>,
     pub(crate) conditions: Conditions,
+    /// Kernel nodes with a part of a launch only.
+    pub(crate) incomplete: HashSet<Index>,
     /// Of the executable, where only one may live.
     pub(crate) executable: Weak<()>,
     /// Whether a graph of the hierarchy was lent.
@@ -305,6 +307,7 @@ impl Table {
             self.free.push(index);
             owners.extend(self.kept.remove(&index).into_iter().flatten());
             self.handles.remove(&index);
+            self.incomplete.remove(&index);
             for &place in row.detail.inside() {
                 if let Some(graph) = self.take_embedded(place) {
                     owners.extend(graph.about.into_owners());

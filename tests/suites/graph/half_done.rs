@@ -3,13 +3,20 @@
 use core::ptr;
 
 use cuda_graph::{ContextExt, Error, Graph, KernelNode};
-use cuda_handles::{Buffer, Context, Kernel, Stream};
-use cuda_launch::{LaunchConfig, params, per};
-use cuda_sys::{CUDA_KERNEL_NODE_PARAMS_v2, CUgraph, CUgraphNode, CUresult};
-use cuda_tests::{fail_any, kernel, no_leaks, raw, setup, skip};
+use cuda_handles::{Buffer, Context, Image, Kernel, Stream};
+use cuda_launch::{LaunchConfig, kernel, params, per};
+use cuda_sys::{CUDA_KERNEL_NODE_PARAMS_v2, CUgraph, CUgraphNode, CUresult, Call};
+use cuda_tests::{SMALL, fail, fail_any, kernel, no_leaks, raw, setup, skip};
 
 use crate::interop::other;
 use crate::kernel_nodes::{all, needs_capability_9};
+
+kernel! {
+    // SAFETY: the kernel in the image has these parameters, and each thread touches the element of its own number, if that is below `n`.
+    unsafe in Image::Ptx(SMALL);
+
+    fn increment(values: InOut<u32>, n: u32) where values.len() >= n, cluster.x == 2;
+}
 
 const CODE: CUresult = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
 
@@ -204,5 +211,67 @@ fn a_node_with_another_kernel_than_was_seen_is_read_as_what_it_is() {
             }
         }
         launches.stream.synchronize_blocking().unwrap();
+    });
+}
+
+/// The ways by which a graph's nodes come to run, or into other graphs.
+fn refused(graph: &Graph) -> Vec<Error> {
+    let other = graph.context().graph().unwrap();
+    vec![
+        graph.instantiate().map(drop).unwrap_err(),
+        graph.clone_graph().map(drop).unwrap_err(),
+        other.root().child(graph).map(drop).unwrap_err(),
+    ]
+}
+
+#[test]
+fn a_launch_without_what_its_kernel_relies_on_is_not_run() {
+    let context = setup();
+    needs_capability_9!(context);
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let buffer = stream.zeros::<u32>(64).unwrap();
+        let increment = increment::load(&context).unwrap();
+        let right = LaunchConfig::new(2, 32).cluster(2);
+        for is_removed in [false, true] {
+            // A node that is new.
+            let graph = context.graph().unwrap();
+            let fails =
+                (fail(Call::cuGraphKernelNodeSetAttribute, 1, CODE), fail(Call::cuGraphDestroyNode, 1, CODE));
+            let error = graph.root().launch(&increment, right, (&buffer, 64)).unwrap_err();
+            drop(fails);
+            assert!(matches!(error, Error::HalfDone(_)), "{error}");
+            let node = KernelNode::try_from(graph.nodes().unwrap().remove(0)).unwrap().named("lonely");
+            for error in refused(&graph) {
+                assert!(matches!(error, Error::Incomplete { .. }), "{error:?}");
+                assert!(error.to_string().contains("`lonely`"), "{error}");
+            }
+            match is_removed {
+                true => node.remove().unwrap(),
+                false => node.set(&increment, right, (&buffer, 64)).unwrap(),
+            }
+            graph.instantiate().unwrap();
+            graph.clone_graph().unwrap();
+            // A node that had a launch.
+            let graph = context.graph().unwrap();
+            let node = graph.root().launch(&increment, right, (&buffer, 64)).unwrap();
+            let fails = (
+                fail(Call::cuGraphNodeSetParams, 1, CODE),
+                // The first takes the cluster away, the second would give it back.
+                fail(Call::cuGraphKernelNodeSetAttribute, 2, CODE),
+            );
+            let error = node.set(&increment, right.priority(-1), (&buffer, 64)).unwrap_err();
+            drop(fails);
+            assert!(matches!(error, Error::HalfDone(_)), "{error}");
+            for error in refused(&graph) {
+                assert!(matches!(error, Error::Incomplete { .. }), "{error:?}");
+            }
+            match is_removed {
+                true => node.remove().unwrap(),
+                false => node.set(&increment, right, (&buffer, 64)).unwrap(),
+            }
+            graph.instantiate().unwrap();
+        }
+        stream.synchronize_blocking().unwrap();
     });
 }

@@ -42,12 +42,17 @@ impl Relaunch {
         // What goes, and what the node had before, is dropped after the lock.
         let mut before = None;
         let mut locked = node.graph().enter()?;
-        if self.handles.is_empty() && !locked.is_deciding(node.id()) {
-            return self.set(&mut before, &mut locked, node, params);
+        let outcome = if self.handles.is_empty() && !locked.is_deciding(node.id()) {
+            self.set(&mut before, &mut locked, node, params)
+        } else {
+            let new = locked.let_decide(node.id(), &self.handles, &self.detail)?;
+            let outcome = self.set(&mut before, &mut locked, node, params);
+            locked.decided(node.id(), &self.handles, &new, outcome)
+        };
+        if outcome.is_ok() {
+            locked.incomplete.remove(&node.id().index);
         }
-        let new = locked.let_decide(node.id(), &self.handles, &self.detail)?;
-        let outcome = self.set(&mut before, &mut locked, node, params);
-        locked.decided(node.id(), &self.handles, &new, outcome)
+        outcome
     }
 
     /// By one call where neither the launch before nor this one has attributes.
@@ -104,6 +109,7 @@ impl Relaunch {
                     owners.push(Owner::Kernel(before.kernel.clone()));
                     locked.add_owners(node.id(), owners);
                 }
+                locked.incomplete.insert(node.id().index);
                 Err(HalfDone::error(cause, undo, vec![format!("node `{name}` has {has}")]))
             }
         }

@@ -19,6 +19,7 @@
 
 mod barrier;
 mod blocks;
+mod create;
 mod exclusion;
 mod fence;
 mod legacy;
@@ -36,6 +37,7 @@ mod worker;
 pub use queue::{DropFailure, manual, pending, set_hook};
 pub use worker::drain;
 
+pub(crate) use create::create_event;
 pub(crate) use fence::{Free, Freed, close, expect_across, join, push_free};
 pub(crate) use legacy::share as share_legacy;
 pub(crate) use list::Node;
@@ -44,7 +46,7 @@ pub(crate) use queue::{
     Object, Payload, Unused, destroy, destroy_with, may_call, push_library, push_payload, report,
     set_starter, start,
 };
-pub(crate) use raw_stream::{RawStream, create_event};
+pub(crate) use raw_stream::RawStream;
 pub(crate) use spare::{HostBlock, HostKind, give, kept, take};
 pub(crate) use turns::{CAPTURED, Shared};
 pub(crate) use worker::{free_pending, start as start_thread, wait_for_frees};

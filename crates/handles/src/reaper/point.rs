@@ -2,8 +2,8 @@
 
 use cuda_sys::{CUevent_flags, CUevent_st, CUresult, CUstream, Call};
 
+use super::create::create_event;
 use super::queue::{self, Object};
-use super::raw_stream::create_event;
 use crate::capture_mode;
 use crate::context::Context;
 use crate::error::{Error, Result};

@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use cuda_sys::{CUevent_flags, CUevent_st, CUresult, CUstream, CUstream_st, CUstreamCaptureStatus, Call};
 
+use super::create::create_event;
 use super::own_block::own_block;
 use super::point;
 use super::queue::{self, Object};
@@ -449,16 +450,6 @@ pub(super) fn let_wait(context: &Context, waiter: CUstream, marker: Raw<CUevent_
     // SAFETY: the caller's stream is alive, and so is the event.
     let code = unsafe { context.driver().cuStreamWaitEvent(waiter, marker.get(), 0) };
     context.check(Call::cuStreamWaitEvent, code)
-}
-
-/// Creates an event in a context.
-pub(crate) fn create_event(context: &Context, flags: u32) -> Result<Raw<CUevent_st>> {
-    let _current = context.enter()?;
-    let mut raw = core::ptr::null_mut();
-    // SAFETY: the context is current and the out pointer valid.
-    let code = unsafe { context.driver().cuEventCreate(&raw mut raw, flags) };
-    context.check(Call::cuEventCreate, code)?;
-    Ok(Raw::new(raw))
 }
 
 impl Drop for RawStream {
