@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use cuda_handles::{MemorySpace, clones};
+use cuda_handles::MemorySpace;
 use cuda_launch::per;
 use cuda_sys::{CUgraph, CUgraphNode, CUgraphNodeParams, Call, Version};
 
@@ -106,14 +106,10 @@ impl Locked<'_> {
 
     /// Takes out a node that sets a default. The row's owners go with the lock.
     pub(crate) fn remove_default(&mut self, default: Option<NodeId>) -> Result<()> {
-        let Some((id, raw)) = default.and_then(|id| Some((id, self.row(id)?.raw.0))) else { return Ok(()) };
-        let result = {
-            let _alone = clones::alone_unless_inside(self.context())?;
-            // SAFETY: the table says that the node is live and of this hierarchy, whose lock is held.
-            unsafe { self.driver().cuGraphDestroyNode(raw) }
-        };
-        self.answer(Call::cuGraphDestroyNode, result)?;
-        self.lose(id);
+        if let Some(id) = default.filter(|id| self.row(*id).is_some()) {
+            self.destroy_raw(id)?;
+            self.lose(id);
+        }
         Ok(())
     }
 

@@ -1,79 +1,39 @@
 //! Kernel nodes that have handles of conditions.
 
 use cuda_launch::ConditionalHandle;
-use cuda_sys::{CUgraphNode, CUgraphNodeParams};
 use smallvec::SmallVec;
 
 use crate::detail::Detail;
 use crate::edge::EdgeKind;
 use crate::error::{Error, HalfDone, Result};
-use crate::frontier::Frontier;
 use crate::graph::Locked;
-use crate::node::Node;
 use crate::order::Index;
-use crate::owners::Owners;
-use crate::place::NodeId;
+use crate::place::{NodeId, Place};
 use crate::topology::Link;
 
 /// The handles that a kernel has.
 pub(crate) type Handles = SmallVec<[ConditionalHandle; 1]>;
 
-impl Frontier<'_> {
-    /// Adds a kernel node that has handles of conditions: they are those of this graph, and where the library sets a default, the node waits for that.
-    #[cold]
-    pub(crate) fn add_deciding(
-        &self,
-        detail: Detail,
-        owners: Owners,
-        params: &mut CUgraphNodeParams,
-        handles: Handles,
-        finish: impl FnOnce(&Locked<'_>, CUgraphNode) -> Result<()>,
-    ) -> Result<Node> {
-        // As arguments, `detail` and `owners` are dropped after the lock on every way out.
-        let (kind, place) = (detail.kind(), self.graph().place());
-        let mut locked = self.graph().enter()?;
-        locked.ensure_own_handles(&handles, &detail)?;
-        let defaults: SmallVec<[NodeId; 1]> =
-            handles.iter().filter_map(|handle| locked.default_node(handle.number(), place)).collect();
-        let frontier = defaults.into_iter().fold(self.clone(), Frontier::and_id);
-        let raw = frontier.add_raw(&mut locked, kind, params)?;
-        let finished = finish(&locked, raw);
-        let is_whole = finished.is_ok();
-        if let Err(error) = finished.and_then(|()| frontier.join(&locked, raw)) {
-            if locked.undo(raw) {
-                return Err(error);
-            }
-            // It stays in the graph, so what it uses stays alive.
-            let id = locked.insert(place, raw, detail, owners);
-            locked.note_handles(id.index, &handles);
-            if !is_whole {
-                locked.incomplete.insert(id.index);
-            }
-            let left = format!("node `{}` is in the graph", locked.name(id));
-            return Err(HalfDone::error(error, None, vec![left]));
-        }
-        let id = locked.insert(place, raw, detail, owners);
-        locked.note_handles(id.index, &handles);
-        drop(locked);
-        Ok(Node::new(self.graph().clone(), id, kind))
-    }
-}
-
 impl Locked<'_> {
-    fn ensure_own_handles(&self, handles: &Handles, detail: &Detail) -> Result<()> {
+    /// Refuses handles of conditions that are not those of this hierarchy.
+    pub(crate) fn ensure_own_handles(&self, handles: &Handles, detail: &Detail) -> Result<()> {
         let name = if let Detail::Kernel { kernel, .. } = detail { kernel.name() } else { "kernel" };
         handles.iter().try_for_each(|handle| self.ensure_own(*handle, name))
     }
 
-    fn note_handles(&mut self, index: Index, handles: &Handles) {
+    /// The nodes in a graph that give the conditions of these handles their defaults there.
+    pub(crate) fn default_nodes(&self, handles: &Handles, place: Place) -> SmallVec<[NodeId; 1]> {
+        handles.iter().filter_map(|handle| self.default_node(handle.number(), place)).collect()
+    }
+
+    /// Notes which handles a kernel has now.
+    pub(crate) fn note_handles(&mut self, index: Index, handles: &Handles) {
         match handles.is_empty() {
             true => drop(self.handles.remove(&index)),
             false => drop(self.handles.insert(index, handles.iter().map(|handle| handle.number()).collect())),
         }
     }
-}
 
-impl Locked<'_> {
     /// Whether a node is a kernel that has handles of conditions.
     #[inline]
     pub(crate) fn is_deciding(&self, node: NodeId) -> bool {
@@ -115,9 +75,7 @@ impl Locked<'_> {
             }
         }
     }
-}
 
-impl Locked<'_> {
     /// The edges that a kernel needs to come after the nodes that set the defaults of its conditions.
     fn edges_from_defaults(&mut self, node: NodeId, handles: &Handles) -> Result<Vec<Link>> {
         let within = self.row(node).map(|row| row.within).ok_or(Error::GraphRemoved)?;

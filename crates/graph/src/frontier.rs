@@ -8,6 +8,7 @@ use cuda_launch::LaunchConfig;
 use cuda_sys::{CUgraphEdgeData, CUgraphNode, CUgraphNodeParams, Call};
 use smallvec::SmallVec;
 
+use crate::deciding::Handles;
 use crate::detail::Detail;
 use crate::edge::EdgeKind;
 use crate::error::{Error, HalfDone, Result};
@@ -15,8 +16,7 @@ use crate::graph::{Graph, Locked};
 use crate::insert::Before;
 use crate::kind::NodeKind;
 use crate::node::Node;
-use crate::owners::Owners;
-use crate::owners::Uses;
+use crate::owners::{Owners, Uses};
 use crate::place::NodeId;
 
 /// A point of a graph at which nodes are added: each starts when all nodes of the frontier have ended, or as far as the
@@ -315,7 +315,7 @@ impl<'g> Frontier<'g> {
 
     /// Adds a node. All that can fail comes before the driver call, and nothing after it.
     pub(crate) fn add(&self, detail: Detail, owners: Owners, params: &mut CUgraphNodeParams) -> Result<Node> {
-        self.add_with(detail, owners, params, |_, _| Ok(()))
+        self.add_with(detail, owners, params, &Handles::new(), |_, _| Ok(()))
     }
 
     /// Adds a launch of a kernel with memory that the caller holds. What is to be done besides the one driver call is [`add_with`](Self::add_with)'s.
@@ -329,10 +329,7 @@ impl<'g> Frontier<'g> {
         debug_assert!(self.before.is_none());
         let mut uses = Uses::new();
         uses.reserve(used.len());
-        // As `enter` does, but its result would go through memory, which takes longer than the lock.
-        self.graph.context().ensure_usable()?;
-        let mut locked = self.graph.lock()?;
-        locked.locate()?;
+        let mut locked = self.graph.enter()?;
         locked.store_mut().reserve(used.len());
         let raw = self.add_raw(&mut locked, NodeKind::Kernel, params)?;
         for allocation in used {
@@ -349,34 +346,49 @@ impl<'g> Frontier<'g> {
     }
 
     /// Adds a node and finishes it by further calls. If one of these fails, the node is taken out again.
+    ///
+    /// The handles of conditions that a kernel has are those of this graph; where the library sets a default, the node waits for that.
     pub(crate) fn add_with(
         &self,
         detail: Detail,
         owners: Owners,
         params: &mut CUgraphNodeParams,
+        handles: &Handles,
         finish: impl FnOnce(&Locked<'_>, CUgraphNode) -> Result<()>,
     ) -> Result<Node> {
         // As arguments, `detail` and `owners` are dropped after the lock on every way out.
-        let kind = detail.kind();
+        let (kind, place) = (detail.kind(), self.graph.place());
         let mut locked = self.graph.enter()?;
-        locked.ensure_may_hold(self.graph.place(), &detail)?;
+        locked.ensure_may_hold(place, &detail)?;
+        locked.ensure_own_handles(handles, &detail)?;
+        let defaults = locked.default_nodes(handles, place);
+        let behind;
+        let frontier = match defaults.is_empty() {
+            true => self,
+            false => {
+                behind = defaults.into_iter().fold(self.clone(), Self::and_id);
+                &behind
+            }
+        };
         locked.store_mut().reserve(owners.len());
-        let raw = self.add_raw(&mut locked, kind, params)?;
+        let raw = frontier.add_raw(&mut locked, kind, params)?;
         let finished = finish(&locked, raw);
         let is_whole = finished.is_ok();
-        if let Err(error) = finished.and_then(|()| self.join(&locked, raw)) {
-            if locked.undo(raw) {
-                return Err(error);
-            }
-            // It stays in the graph, so what it uses stays alive.
-            let id = locked.insert(self.graph.place(), raw, detail, owners);
-            if !is_whole {
-                locked.incomplete.insert(id.index);
-            }
+        let failed = finished.and_then(|()| frontier.join(&locked, raw)).err();
+        let failed = match failed {
+            Some(error) if locked.undo(raw) => return Err(error),
+            failed => failed,
+        };
+        // One that could not be taken out stays in the graph, so what it uses stays alive.
+        let id = locked.insert(place, raw, detail, owners);
+        locked.note_handles(id.index, handles);
+        if !is_whole {
+            locked.incomplete.insert(id.index);
+        }
+        if let Some(error) = failed {
             let left = format!("node `{}` is in the graph", locked.name(id));
             return Err(HalfDone::error(error, None, vec![left]));
         }
-        let id = locked.insert(self.graph.place(), raw, detail, owners);
         drop(locked);
         Ok(Node::new(self.graph.clone(), id, kind))
     }

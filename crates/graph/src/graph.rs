@@ -193,7 +193,7 @@ impl Graph {
     /// [`enter`](Self::enter) asks first whether the driver can be called, and then [where](Locked::locate) the graph is. Some of the calls wait for the device, so a host function does not
     /// wait for the lock: it may be what they wait for.
     #[inline(always)]
-    pub(crate) fn lock(&self) -> Result<Locked<'_>> {
+    fn lock(&self) -> Result<Locked<'_>> {
         // What runs under the lock does not panic; a table that saw one anyway is consistent between calls.
         let table = lock_unless_inside(self.root.handle.context(), &self.root.table)?;
         let raw = self.root.handle.as_raw();
@@ -266,7 +266,7 @@ impl Locked<'_> {
 
     /// Finds the driver's graph.
     #[inline]
-    pub(crate) fn locate(&mut self) -> Result<()> {
+    fn locate(&mut self) -> Result<()> {
         self.raw = self.graph_at(self.place)?;
         Ok(())
     }

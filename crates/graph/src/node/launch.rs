@@ -178,10 +178,7 @@ impl Frontier<'_> {
         arguments.with_pointers(|pointers| {
             let mut params = params(kernel, config, pointers);
             let finish = |locked: &Locked<'_>, raw| set_all(locked, raw, attributes.iter());
-            let node = match arguments.has_handles() {
-                true => self.add_deciding(detail, owners, &mut params, arguments.handles(), finish),
-                false => self.add_with(detail, owners, &mut params, finish),
-            };
+            let node = self.add_with(detail, owners, &mut params, &arguments.handles(), finish);
             node.map(KernelNode::wrap)
         })
     }

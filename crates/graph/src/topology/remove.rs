@@ -129,14 +129,7 @@ impl Locked<'_> {
 
     /// Destroys a node that is there; gives its row, and those of the graph in it, which are to be dropped after the lock.
     fn destroy(&mut self, id: NodeId) -> Result<Taken> {
-        let raw = self.raw_of(id)?;
-        let result = {
-            let _alone = clones::alone_unless_inside(self.context())?;
-            // SAFETY: the table says that the node is live and of this graph, whose lock is held. Nobody sees the table before the row is
-            // gone.
-            unsafe { self.driver().cuGraphDestroyNode(raw) }
-        };
-        self.answer(Call::cuGraphDestroyNode, result)?;
+        self.destroy_raw(id)?;
         let default = match self.row(id).map(|row| &row.detail) {
             Some(Detail::Conditional(conditional)) => conditional.default,
             _ => None,
@@ -145,5 +138,17 @@ impl Locked<'_> {
         // It is of no use without the node, and of no harm: should the driver refuse, it stays.
         let _stays = self.remove_default(default);
         Ok(taken)
+    }
+
+    /// The driver call that destroys a node that is there. Its row goes right afterwards.
+    pub(crate) fn destroy_raw(&self, id: NodeId) -> Result<()> {
+        let raw = self.raw_of(id)?;
+        let result = {
+            let _alone = clones::alone_unless_inside(self.context())?;
+            // SAFETY: the table says that the node is live and of this hierarchy, whose lock is held. Nobody sees the table before the row is
+            // gone.
+            unsafe { self.driver().cuGraphDestroyNode(raw) }
+        };
+        self.answer(Call::cuGraphDestroyNode, result)
     }
 }
