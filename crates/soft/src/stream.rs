@@ -91,6 +91,8 @@ static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 static LEGACY: Mutex<Option<HashMap<u64, Arc<Stream>>>> = Mutex::new(None);
 /// The per-thread default streams.
 static PER_THREAD: Mutex<Vec<Arc<Stream>>> = Mutex::new(Vec::new());
+/// Destroyed streams whose work goes on: whoever waits for a context, or for all work, waits for it, too.
+static LEAVING: Mutex<Vec<Arc<Stream>>> = Mutex::new(Vec::new());
 /// Held for writing by the calls during which nobody can enqueue anything.
 static STALL: RwLock<()> = RwLock::new(());
 /// How long a worker without work stays.
@@ -102,6 +104,10 @@ thread_local! {
 
 fn streams() -> MutexGuard<'static, Slots<Arc<Stream>>> {
     STREAMS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn leaving() -> MutexGuard<'static, Vec<Arc<Stream>>> {
+    LEAVING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn make(handle: u64, context: Arc<Context>, manner: Manner, priority: i32) -> Arc<Stream> {
@@ -124,7 +130,13 @@ pub(crate) fn create(context: &Arc<Context>, manner: Manner, priority: i32) -> u
 
 /// Forgets the stream; its work goes on.
 pub(crate) fn destroy(handle: u64) -> Option<Arc<Stream>> {
-    streams().remove(handle)
+    let mut created = streams();
+    let stream = created.remove(handle)?;
+    let mut leaving = leaving();
+    leaving.retain(|other| !other.last().is_done());
+    leaving.push(Arc::clone(&stream));
+    drop((leaving, created));
+    Some(stream)
 }
 
 /// The number of streams that `cuStreamCreate` made and nobody destroyed.
@@ -175,8 +187,11 @@ pub(crate) fn get(handle: u64) -> Answer<Arc<Stream>> {
 
 /// All streams of a context.
 fn of_context(context: &Context) -> Vec<Arc<Stream>> {
+    let created = streams();
     let mut found: Vec<_> =
-        streams().values().filter(|stream| stream.context.id == context.id).cloned().collect();
+        created.values().filter(|stream| stream.context.id == context.id).cloned().collect();
+    found.extend(leaving().iter().filter(|stream| stream.context.id == context.id).cloned());
+    drop(created);
     let own = PER_THREAD.lock().unwrap_or_else(PoisonError::into_inner);
     found.extend(own.iter().filter(|stream| stream.context.id == context.id).cloned());
     drop(own);
@@ -198,7 +213,10 @@ pub(crate) fn stalled<R>(act: impl FnOnce() -> R) -> R {
         fault::hang("a host function waits for all work, and so for itself");
     }
     let _stall = STALL.write().unwrap_or_else(PoisonError::into_inner);
-    let mut all: Vec<_> = streams().values().cloned().collect();
+    let created = streams();
+    let mut all: Vec<_> = created.values().cloned().collect();
+    all.extend(leaving().iter().cloned());
+    drop(created);
     all.extend(PER_THREAD.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned());
     let legacy = LEGACY.lock().unwrap_or_else(PoisonError::into_inner);
     all.extend(legacy.iter().flat_map(HashMap::values).cloned());
@@ -211,12 +229,14 @@ pub(crate) fn stalled<R>(act: impl FnOnce() -> R) -> R {
 
 /// Forgets the streams of a context that has ended.
 pub(crate) fn forget_context(context: &Context) {
-    let created: Vec<u64> = of_context(context).iter().map(|stream| stream.handle).collect();
     let mut all = streams();
+    let created: Vec<u64> =
+        all.values().filter(|stream| stream.context.id == context.id).map(|stream| stream.handle).collect();
     for handle in created {
         all.remove(handle);
     }
     drop(all);
+    leaving().retain(|stream| stream.context.id != context.id);
     if let Some(legacy) = LEGACY.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
         legacy.remove(&context.id);
     }

@@ -5,6 +5,7 @@
 mod bodies;
 mod common;
 mod conditionals;
+mod destroyed_streams;
 mod graph_memory;
 mod loops;
 mod memory_nodes;

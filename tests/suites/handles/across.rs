@@ -19,6 +19,14 @@ fn two() -> Option<(Setup, Context)> {
     Some((here, second.context().unwrap()))
 }
 
+/// Memory in which it shows that the copy has come.
+fn zeroed(there: &Context) -> Buffer<u32> {
+    let (stream, memory) = (there.stream().unwrap(), there.alloc_blocking::<u32>(LEN).unwrap());
+    stream.fill(&memory, 0).unwrap();
+    stream.synchronize_blocking().unwrap();
+    memory
+}
+
 fn raw_sync(stream: &Stream) -> CUresult {
     // SAFETY: the stream lives.
     unsafe { raw::driver().cuStreamSynchronize(stream.as_raw()) }
@@ -50,7 +58,7 @@ fn brought(there: &Context, to: &Buffer<u32>, gate: &Gate) -> u32 {
 fn memory_used_by_a_closed_stream_of_another_device_stays_until_that_is_done() {
     alone!("CUDA_SOFT_DEVICES" = "2");
     let Some((here, there)) = two() else { skip!("there is one device") };
-    let to = there.alloc_blocking::<u32>(LEN).unwrap();
+    let to = zeroed(&there);
     let other = here.stream().unwrap();
     let from = here.alloc_blocking::<u32>(LEN).unwrap();
     other.fill(&from, 5).unwrap();
@@ -69,7 +77,7 @@ fn memory_used_by_a_closed_stream_of_another_device_stays_until_that_is_done() {
 fn pinned_memory_used_by_a_closed_stream_of_another_device_is_given_to_nobody_else() {
     alone!("CUDA_SOFT_DEVICES" = "2");
     let Some((here, there)) = two() else { skip!("there is one device") };
-    let to = there.alloc_blocking::<u32>(LEN).unwrap();
+    let to = zeroed(&there);
     let mut from = here.host_zeros::<u32>(LEN).unwrap();
     from.fill(5);
     let from = from.share();
@@ -92,7 +100,7 @@ fn an_owner_of_memory_used_by_a_closed_stream_of_another_device_is_dropped_after
     }
     alone!("CUDA_SOFT_DEVICES" = "2");
     let Some((here, there)) = two() else { skip!("there is one device") };
-    let to = there.alloc_blocking::<u32>(LEN).unwrap();
+    let to = zeroed(&there);
     let behind = here.alloc_blocking::<u32>(LEN).unwrap();
     let dropped = Arc::new(AtomicBool::new(false));
     let owner = Owner(Arc::clone(&dropped), behind.clone());
