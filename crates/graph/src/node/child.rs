@@ -209,7 +209,8 @@ impl Frontier<'_> {
         left = two.second().0.leave();
         let node = self.commit(&mut two.first, raw, copied, &twins, true);
         // Last, and under both locks: whoever does not find the handle any more by the raw value finds the embedded graph, and waits for it.
-        graph.handle().disown();
+        // SAFETY: as just said.
+        unsafe { graph.handle().disown() };
         drop(two);
         drop(left);
         Ok(node)
