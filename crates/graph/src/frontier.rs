@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use crate::deciding::Handles;
 use crate::detail::Detail;
 use crate::edge::EdgeKind;
-use crate::error::{Error, HalfDone, Result};
+use crate::error::{Error, Result};
 use crate::graph::{Graph, Locked};
 use crate::insert::Before;
 use crate::kind::NodeKind;
@@ -339,6 +339,11 @@ impl<'g> Frontier<'g> {
         Ok(locked.insert_using(self.graph.place(), raw, detail, uses))
     }
 
+    /// The nodes that it is before.
+    pub(crate) fn comes_before(&self) -> Option<&Before> {
+        self.before.as_deref()
+    }
+
     /// Whether the frontier lies before nodes that are there.
     #[inline]
     pub(crate) fn is_before_some(&self) -> bool {
@@ -375,9 +380,10 @@ impl<'g> Frontier<'g> {
         let finished = finish(&locked, raw);
         let is_whole = finished.is_ok();
         let failed = finished.and_then(|()| frontier.join(&locked, raw)).err();
-        let failed = match failed {
-            Some(error) if locked.undo(raw) => return Err(error),
-            failed => failed,
+        let stuck = match failed.map(|cause| locked.undo(raw, cause)) {
+            Some(Ok(cause)) => return Err(cause),
+            Some(Err(stuck)) => Some(stuck),
+            None => None,
         };
         // One that could not be taken out stays in the graph, so what it uses stays alive.
         let id = locked.insert(place, raw, detail, owners);
@@ -385,9 +391,9 @@ impl<'g> Frontier<'g> {
         if !is_whole {
             locked.incomplete.insert(id.index);
         }
-        if let Some(error) = failed {
-            let left = format!("node `{}` is in the graph", locked.name(id));
-            return Err(HalfDone::error(error, None, vec![left]));
+        if let Some(stuck) = stuck {
+            let part = (!is_whole).then(|| format!("node `{}` has a part of its launch", locked.name(id)));
+            return Err(stuck.told(&mut locked, id, frontier.comes_before(), part));
         }
         drop(locked);
         Ok(Node::new(self.graph.clone(), id, kind))
