@@ -20,6 +20,7 @@ mod fills;
 mod flat;
 mod half_done;
 mod host_functions;
+mod host_loop;
 mod insertion;
 mod instantiate;
 mod interop;
