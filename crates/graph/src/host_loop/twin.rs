@@ -26,7 +26,9 @@ impl Twin {
 
     /// One that does what a live node does, whose graph is locked. What the parameters point to is the original's, so it is added before that changes.
     pub(super) fn of(locked: &Locked<'_>, raw: CUgraphNode, id: NodeId) -> Result<Self> {
-        let kind = locked.raw_type(raw)?;
+        let Some(kind) = locked.row(id).map(|row| row.detail.raw_kind()) else {
+            return Err(Error::UnknownNode { raw: raw.addr() });
+        };
         let mut twin = Self { params: blank(kind), kernel: None };
         match kind {
             T::CU_GRAPH_NODE_TYPE_EMPTY => {}
