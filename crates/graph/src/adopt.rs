@@ -149,7 +149,7 @@ impl Locked<'_> {
         let Some((id, row)) = here else { return self.new_node(raw, self.raw_type(raw)?) };
         let place = row.detail.embedded();
         if whole {
-            let (kind, before) = (self.raw_type(raw)?, row.detail.kind().raw());
+            let (kind, before) = (self.raw_type(raw)?, row.detail.raw_kind());
             if kind != before || !self.is_kernel_of(row, raw)? {
                 return self.new_node(raw, kind);
             }

@@ -7,6 +7,7 @@ use cuda_launch::LaunchConfig;
 use cuda_sys::CUgraphNodeType;
 
 use crate::kind::NodeKind;
+use crate::loops::Ready;
 use crate::node::{Host, Semaphores};
 use crate::place::{NodeId, Place};
 
@@ -40,8 +41,10 @@ pub(crate) enum Detail {
 #[derive(Clone, Debug)]
 pub(crate) struct Conditional {
     pub(crate) class: Class,
-    /// The number of its condition.
-    pub(crate) condition: u64,
+    /// The number of its condition. `None` where the driver has no such node: an empty one has its place, and the host can decide.
+    pub(crate) condition: Option<u64>,
+    /// What a ready-made one goes by.
+    pub(crate) ready: Option<Arc<Ready>>,
     pub(crate) bodies: Box<[Place]>,
     /// The node in the same graph that gives the condition its default.
     pub(crate) default: Option<NodeId>,
@@ -94,6 +97,16 @@ impl Detail {
             Self::Conditional(conditional) => conditional.class.kind(),
             // Also where there is a type for it: the handles of that promise more than is known here.
             Self::Other { kind } => NodeKind::Other(*kind),
+        }
+    }
+
+    /// The type of the driver's node.
+    pub(crate) fn raw_kind(&self) -> CUgraphNodeType {
+        match self {
+            Self::Conditional(Conditional { condition: None, .. }) => {
+                CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY
+            }
+            other => other.kind().raw(),
         }
     }
 

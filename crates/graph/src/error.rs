@@ -331,6 +331,41 @@ pub enum Error {
         /// The version of the driver that runs.
         found: cuda_sys::Version,
     },
+    /// A graph was to be instantiated or lent in which a ready-made loop or branch stands for a conditional node that the driver does not have.
+    #[error(
+        "node `{node}` goes by a test, which needs a CUDA driver of version {needs} or newer; this one is {found}. The host can decide in its place, and wait for each \
+         test: Graph::instantiate_with_fallback with Fallback::HostLoop"
+    )]
+    NeedsHost {
+        /// The loop or branch, by name.
+        node: Box<str>,
+        /// The version that has such nodes.
+        needs: cuda_sys::Version,
+        /// The version of the driver that runs.
+        found: cuda_sys::Version,
+    },
+    /// A conditional node that goes by a condition was to be added to a body of a loop or branch about which the host decides.
+    #[error(
+        "a node of kind {kind} that goes by a condition cannot be in a body of node `{node}`, as the driver has no node for that one, so that it and all in it are for the host to \
+         decide; add a ready-made loop or branch (Frontier::while_loop, Frontier::if_then)"
+    )]
+    HostDecides {
+        /// What was to be added.
+        kind: crate::kind::NodeKind,
+        /// The loop or branch, by name.
+        node: Box<str>,
+    },
+    /// A graph was to be run by the host in which something needs the driver's own decision.
+    #[error("the host cannot run this graph because of node `{node}`: {why}")]
+    NotOnHost {
+        /// The node, by name.
+        node: Box<str>,
+        /// What is in the way.
+        why: &'static str,
+    },
+    /// A run in which the host decides failed on its way.
+    #[error(transparent)]
+    HostLoop(Box<HostLoopError>),
     /// A switch was asked for with a number of branches that the driver does not take.
     #[error("a switch has 1 to {} branches, not {branches}", Self::MOST_BRANCHES)]
     Branches {
@@ -380,6 +415,40 @@ impl HalfDone {
             cause => Box::new(Self { cause, undo, left }),
         };
         Error::HalfDone(half)
+    }
+}
+
+/// Where a run failed in which the host decides, and why. What was enqueued before has run or runs; the next run begins anew.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("the run failed {}{doing}: {cause}", Rounds(within))]
+#[non_exhaustive]
+pub struct HostLoopError {
+    /// Why.
+    pub cause: Error,
+    /// The loops and branches that it was in, from the outside in.
+    pub within: Vec<HostRound>,
+    /// What was being done, as in `launching what comes next`.
+    pub doing: Box<str>,
+}
+
+/// A loop that was being run, and how far it had come, or a branch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HostRound {
+    /// The loop or branch, by name.
+    pub node: String,
+    /// The round, from 1 on; of a branch `None`.
+    pub round: Option<u64>,
+}
+
+struct Rounds<'a>(&'a [HostRound]);
+
+impl fmt::Display for Rounds<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|HostRound { node, round }| match round {
+            Some(round) => write!(formatter, "in round {round} of `{node}`, "),
+            None => write!(formatter, "in `{node}`, "),
+        })
     }
 }
 

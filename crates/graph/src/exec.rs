@@ -139,19 +139,7 @@ impl GraphExec {
 
     #[inline]
     fn enqueue(&mut self, stream: &Stream) -> Result<()> {
-        let context = stream.context();
-        // Over the call: nobody records them in a capture meanwhile, of which the note below would know nothing. Before the turn, as everywhere.
-        let recording = if self.events.is_empty() { None } else { Some(Event::recording(&self.events)?) };
-        let turn = uncaptured(stream, "launching an executable graph")?;
-        // SAFETY: executable and stream are live; `&mut self` keeps other calls on the executable away; it owns what its nodes use.
-        let result = unsafe { context.driver().cuGraphLaunch(self.handle.as_raw(), stream.as_raw()) };
-        context.check(Call::cuGraphLaunch, result)?;
-        // In no capture any more, if that is where they were recorded before.
-        drop(turn);
-        if let Some(recording) = recording {
-            recording.done();
-        }
-        Ok(())
+        enqueue(&mut self.handle, &self.events, stream)
     }
 
     /// Once a launch has waited for the homes, later ones need not, on whatever stream: an executable does not overlap itself.
@@ -166,6 +154,24 @@ impl GraphExec {
         self.homes = Vec::new();
         Ok(())
     }
+}
+
+/// Launches an executable that nobody else uses meanwhile, and that records these events. Executable and stream are of one context, which is usable.
+#[inline]
+pub(crate) fn enqueue(handle: &mut GraphExecHandle, events: &[Event], stream: &Stream) -> Result<()> {
+    let context = stream.context();
+    // Over the call: nobody records them in a capture meanwhile, of which the note below would know nothing. Before the turn, as everywhere.
+    let recording = if events.is_empty() { None } else { Some(Event::recording(events)?) };
+    let turn = uncaptured(stream, "launching an executable graph")?;
+    // SAFETY: executable and stream are live; the exclusive reference keeps other calls on the executable away; it owns what its nodes use.
+    let result = unsafe { context.driver().cuGraphLaunch(handle.as_raw(), stream.as_raw()) };
+    context.check(Call::cuGraphLaunch, result)?;
+    // In no capture any more, if that is where they were recorded before.
+    drop(turn);
+    if let Some(recording) = recording {
+        recording.done();
+    }
+    Ok(())
 }
 
 /// The right to enqueue what cannot be captured. The driver refuses it, too, but then the capture is lost.

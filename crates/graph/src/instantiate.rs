@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cuda_handles::capture_mode::relaxed;
 use cuda_handles::{Error as HandleError, Event, GraphExecHandle, Stream, UserObject};
-use cuda_sys::{CUDA_GRAPH_INSTANTIATE_PARAMS, CUgraphExec, CUgraphNode, CUresult, Call};
+use cuda_sys::{CUDA_GRAPH_INSTANTIATE_PARAMS, CUgraph, CUgraphExec, CUgraphNode, CUresult, Call};
 
 use crate::detail::Detail;
 use crate::error::{Error, InstantiateError, Result};
@@ -64,6 +64,7 @@ impl Graph {
             locked.fit_for_device_launch(&options)?;
         }
         locked.ensure_complete()?;
+        locked.ensure_no_place_holders()?;
         locked.ensure_conditions_used()?;
         let single = locked.single()?;
         let homes = unsettled_homes(&locked);
@@ -73,7 +74,7 @@ impl Graph {
         owners.retain_on(self.handle())?;
         let outcome = {
             let _relaxed = relaxed(context.driver());
-            context.with_current(|| instantiate(&locked, &options))
+            context.with_current(|| instantiate(&locked, locked.raw(), &options))
         };
         // The executable has its own reference now; the graph gives its one back whatever came of it.
         let released = owners.release_from(self.handle());
@@ -90,7 +91,7 @@ impl Graph {
     }
 
     /// The right to enqueue an upload.
-    fn upload_turn<'s>(&self, stream: &'s Stream) -> Result<cuda_handles::capture::Enqueue<'s>> {
+    pub(crate) fn upload_turn<'s>(&self, stream: &'s Stream) -> Result<cuda_handles::capture::Enqueue<'s>> {
         self.context().ensure_same(stream.context(), "the stream of an upload")?;
         uncaptured(stream, "uploading an executable graph")
     }
@@ -98,7 +99,7 @@ impl Graph {
 
 impl Locked<'_> {
     /// Refuses nodes with a part of a launch only: their kernels may rely on what is missing.
-    fn ensure_complete(&self) -> Result<()> {
+    pub(crate) fn ensure_complete(&self) -> Result<()> {
         match self.incomplete.iter().filter_map(|index| self.id(*index)).next() {
             Some(id) => Err(Error::Incomplete { node: self.name(id) }),
             None => Ok(()),
@@ -106,8 +107,8 @@ impl Locked<'_> {
     }
 
     /// What stands for the executable to be, if the graph can have one only; an error if there is one.
-    fn single(&self) -> Result<Option<Arc<()>>> {
-        if self.conditions.is_empty() {
+    pub(crate) fn single(&self) -> Result<Option<Arc<()>>> {
+        if self.conditions.is_empty() && !self.has_place_holders() {
             return Ok(None);
         }
         if self.executable.strong_count() > 0 { Err(Error::OneExecutable) } else { Ok(Some(Arc::default())) }
@@ -115,20 +116,24 @@ impl Locked<'_> {
 }
 
 /// What the driver reported of a failed instantiation.
-struct Failure {
-    code: CUresult,
-    params: CUDA_GRAPH_INSTANTIATE_PARAMS,
+pub(crate) struct Failure {
+    pub(crate) code: CUresult,
+    pub(crate) params: CUDA_GRAPH_INSTANTIATE_PARAMS,
 }
 
-fn instantiate(locked: &Locked<'_>, options: &InstantiateOptions) -> Result<CUgraphExec, Failure> {
+/// Makes an executable of a live graph that is locked, or that nobody else knows.
+pub(crate) fn instantiate(
+    locked: &Locked<'_>,
+    graph: CUgraph,
+    options: &InstantiateOptions,
+) -> Result<CUgraphExec, Failure> {
     let mut params = CUDA_GRAPH_INSTANTIATE_PARAMS { flags: options.flags(), ..Default::default() };
     if let Some(stream) = options.upload_stream() {
         params.hUploadStream = stream.as_raw();
     }
     let mut raw = core::ptr::null_mut();
-    // SAFETY: the graph is live and locked, both structures are valid for the call, and the stream, if any, is alive.
-    let code =
-        unsafe { locked.driver().cuGraphInstantiateWithParams(&raw mut raw, locked.raw(), &raw mut params) };
+    // SAFETY: the graph is live and nobody else uses it, both structures are valid for the call, and the stream, if any, is alive.
+    let code = unsafe { locked.driver().cuGraphInstantiateWithParams(&raw mut raw, graph, &raw mut params) };
     // The result first: with a failure the handle means nothing.
     if code.is_success() { Ok(raw) } else { Err(Failure { code, params }) }
 }
@@ -158,10 +163,15 @@ impl Locked<'_> {
 
     /// A failed instantiation in words.
     #[cold]
-    fn explain(&mut self, &Failure { code, params }: &Failure) -> Error {
+    fn explain(&mut self, failure: &Failure) -> Error {
+        let node = self.node_name(failure.params.hErrNode_out);
+        self.explain_at(failure, node)
+    }
+
+    /// The same with the name of the node that was reported.
+    pub(crate) fn explain_at(&self, &Failure { code, params }: &Failure, node: Option<String>) -> Error {
         match self.answer(Call::cuGraphInstantiateWithParams, code) {
             Err(Error::Handles(HandleError::Driver { .. })) | Ok(()) => {
-                let node = self.node_name(params.hErrNode_out);
                 Error::Instantiate(Box::new(InstantiateError { code, result: params.result_out, node }))
             }
             // A lost context is that, not a fault of the graph.
@@ -189,7 +199,7 @@ fn recorded_events(locked: &Locked<'_>) -> Vec<Event> {
 }
 
 /// The home streams of memory that may not be allocated yet, each once.
-fn unsettled_homes(locked: &Locked<'_>) -> Vec<Stream> {
+pub(crate) fn unsettled_homes(locked: &Locked<'_>) -> Vec<Stream> {
     let mut homes: Vec<Stream> = Vec::new();
     let unsettled = locked.allocations().filter(|allocation| !allocation.is_settled());
     for home in unsettled.filter_map(|allocation| allocation.home()) {

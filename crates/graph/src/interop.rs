@@ -191,6 +191,7 @@ impl Locked<'_> {
         if self.about(place).is_some_and(|about| about.lent.is_some()) {
             return Ok(());
         }
+        self.ensure_no_place_holders()?;
         let raw = self.graph_at(place)?;
         let handle = match place.is_root() {
             true => self.hierarchy().handle().clone(),

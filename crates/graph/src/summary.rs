@@ -12,7 +12,10 @@ impl Detail {
     pub(crate) fn summary(&self) -> String {
         match self {
             Self::Empty | Self::Child { .. } | Self::Other { .. } => String::new(),
-            Self::Conditional(conditional) => format!("by condition {}", conditional.condition),
+            Self::Conditional(conditional) => match conditional.condition {
+                Some(condition) => format!("by condition {condition}"),
+                None => "by the host".to_owned(),
+            },
             Self::Kernel { kernel, config } => format!("{}, {config}", kernel.name()),
             Self::Memcpy(layout) => Copy(layout).to_string(),
             Self::Memset(layout) => Fill(layout).to_string(),

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
 
-use cuda_handles::{Allocation, Owner};
+use cuda_handles::{Allocation, GraphHandle, Owner};
 use cuda_sys::{CUgraph, CUgraphNode};
 use smallvec::SmallVec;
 
@@ -12,6 +12,7 @@ use crate::detail::Detail;
 use crate::edge::EdgeKind;
 use crate::lent::Lent;
 use crate::lineage::Lineage;
+use crate::loops::Decision;
 use crate::order::{self, Index};
 use crate::owners::{Owners, Store, Uses};
 use crate::place::{NodeId, Place, RawGraph, RawNode};
@@ -19,6 +20,8 @@ use crate::place::{NodeId, Place, RawGraph, RawNode};
 /// A graph embedded in a node.
 #[derive(Debug)]
 pub(crate) struct Embedded {
+    /// A body where the driver has no conditional nodes: a graph of its own for the driver. Before what its nodes use.
+    own: Option<GraphHandle>,
     pub(crate) raw: RawGraph,
     number: u64,
     /// The node that it is embedded in.
@@ -85,12 +88,12 @@ pub(crate) struct Leaving {
 /// Rows in use have a `Some`; the others are listed as free.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
+    /// The graphs embedded in nodes. First of all: those that are the driver's own graphs go before what their nodes use.
+    embedded: Vec<Option<Embedded>>,
     rows: Vec<Option<Row>>,
     free: Vec<Index>,
     /// What rows use.
     store: Store,
-    /// The graphs embedded in nodes.
-    embedded: Vec<Option<Embedded>>,
     free_embedded: Vec<u32>,
     /// The number of the next node.
     next: u64,
@@ -109,6 +112,8 @@ pub(crate) struct Table {
     /// The conditions whose handles kernels have, by number.
     pub(crate) handles: HashMap<Index, SmallVec<[u64; 1]>>,
     pub(crate) conditions: Conditions,
+    /// Nodes that decide about ready-made loops and branches.
+    pub(crate) deciding: HashMap<Index, Decision>,
     /// Kernel nodes with a part of a launch only.
     pub(crate) incomplete: HashSet<Index>,
     /// Of the executable, where only one may live.
@@ -248,7 +253,8 @@ impl Table {
         let number = self.latest;
         let about = About::default();
         let (nodes, there) = (HashSet::new(), Arc::new(()));
-        let graph = Some(Embedded { raw: RawGraph(raw), number, node, is_body: false, nodes, about, there });
+        let raw = RawGraph(raw);
+        let graph = Some(Embedded { own: None, raw, number, node, is_body: false, nodes, about, there });
         let index = self.free_embedded.pop().unwrap_or_else(|| {
             self.embedded.push(None);
             (self.embedded.len() - 1) as u32
@@ -264,6 +270,21 @@ impl Table {
             graph.is_body = true;
         }
         place
+    }
+
+    /// The same for a body that is a graph of its own for the driver.
+    pub(crate) fn embed_own(&mut self, body: GraphHandle, node: NodeId) -> Place {
+        let place = self.embed_body(body.as_raw(), node);
+        if let Some(graph) = self.embedded_mut(place) {
+            graph.own = Some(body);
+        }
+        place
+    }
+
+    /// The conditional node that the driver does not have, in whose body a graph lies, be it in a graph embedded there.
+    pub(crate) fn place_holder_around(&self, place: Place) -> Option<NodeId> {
+        let graphs = self.outwards(place).filter_map(|place| self.embedded(place));
+        graphs.into_iter().find(|graph| graph.own.is_some()).map(|graph| graph.node)
     }
 
     /// The conditional node in whose body a graph lies, be it in a graph embedded there.
@@ -308,8 +329,11 @@ impl Table {
             owners.extend(self.kept.remove(&index).into_iter().flatten());
             self.handles.remove(&index);
             self.incomplete.remove(&index);
+            owners.extend(self.deciding.remove(&index).map(Decision::into_owner));
             for &place in row.detail.inside() {
                 if let Some(graph) = self.take_embedded(place) {
+                    // The driver's graph before what its nodes use.
+                    owners.extend(graph.own.map(Owner::other));
                     owners.extend(graph.about.into_owners());
                     waiting.extend(graph.nodes);
                 }

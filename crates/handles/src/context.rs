@@ -162,7 +162,13 @@ impl Context {
 
     /// An error inside a host function. The driver lets one wait there for a stream or an event, also for those that wait for the function
     /// itself, and never returns then.
-    pub(crate) fn refuse_in_callback(&self) -> Result<()> {
+    ///
+    /// For the crates above this one, too, before work that waits on its way.
+    ///
+    /// # Errors
+    /// This is a host function, or what else the driver answers to something small.
+    #[doc(hidden)]
+    pub fn refuse_in_callback(&self) -> Result<()> {
         self.check(Call::cuCtxGetCurrent, callback::ask(self.driver()))
     }
 

@@ -22,6 +22,7 @@ mod half_decided;
 mod half_done;
 mod half_inserted;
 mod host_functions;
+mod host_loop;
 mod insertion;
 mod instantiate;
 mod interop;

@@ -80,6 +80,7 @@ fn rows() -> Vec<Row> {
         hierarchy::rows(),
         options::rows(),
         conditionals::rows(),
+        crate::host_loop::states::rows(),
         #[cfg(unix)]
         semaphores::rows(),
         reading(),

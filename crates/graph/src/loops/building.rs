@@ -1,7 +1,10 @@
 //! A conditional node with its deciding kernels in the making: all of it comes to be, or nothing.
 
+use std::sync::Arc;
+
 use super::decide::{Decider, Stand};
 use super::handle::{Deciders, name_deciders};
+use super::ready::Ready;
 use crate::condition::Condition;
 use crate::detail::Class;
 use crate::edge::EdgeKind;
@@ -27,7 +30,11 @@ impl<E> From<Error> for Failed<E> {
 /// What was added so far. Dropped before its end, as by a closure that panics, it takes that out again.
 pub(super) struct Building<'g> {
     graph: &'g Graph,
-    condition: Condition,
+    /// `None` where the host decides.
+    condition: Option<Condition>,
+    ready: Arc<Ready>,
+    /// Where the first of the deciders stands.
+    stand: Stand,
     deciders: Deciders,
     node: Option<Node>,
     /// The edge that the node took the place of.
@@ -46,12 +53,18 @@ impl<'g> Building<'g> {
         at.ensure_full()?;
         let graph = at.graph();
         let cut = at.standing_cut()?;
-        let condition = graph.condition()?;
-        let first = decider.add(&at.without_before(), &condition, stand)?;
+        let ready = decider.ready()?;
+        let condition = if decider.is_for_host() { None } else { Some(graph.condition()?) };
+        let first = decider.add(&at.without_before(), condition.as_ref(), stand)?;
         let deciders = Deciders::from_iter([first.clone()]);
-        let mut building = Self { graph, condition, deciders, node: None, cut, is_done: false };
+        let mut building = Self { graph, condition, ready, stand, deciders, node: None, cut, is_done: false };
         let bodies = if class == Class::IfElse { 2 } else { 1 };
-        match at.moved_behind(&first).conditional(class, &building.condition, bodies) {
+        let behind = at.moved_behind(&first);
+        let added = match &building.condition {
+            Some(condition) => behind.conditional(class, condition, bodies),
+            None => behind.place_holder(class, bodies),
+        };
+        match added {
             Ok(node) => building.node = Some(node),
             Err(error) => return Err(building.give_up(error)),
         }
@@ -77,7 +90,7 @@ impl<'g> Building<'g> {
     pub(super) fn decide_after(&mut self, body: &Graph, decider: &Decider<'_>) -> Result<()> {
         self.node()?;
         let ends = body.loose_ends()?;
-        let last = decider.add(&body.after_all(&ends)?, &self.condition, Stand::AfterRound)?;
+        let last = decider.add(&body.after_all(&ends)?, self.condition.as_ref(), Stand::AfterRound)?;
         self.deciders.push(last);
         Ok(())
     }
@@ -87,7 +100,7 @@ impl<'g> Building<'g> {
         mut self,
         filled: Result<R, Failed<E>>,
     ) -> Result<(Node, Deciders, R), E> {
-        match filled.and_then(|inside| Ok((self.node()?.clone(), inside))) {
+        match filled.and_then(|inside| Ok((self.finished()?, inside))) {
             Ok((node, inside)) => {
                 self.is_done = true;
                 let deciders = core::mem::take(&mut self.deciders);
@@ -105,6 +118,14 @@ impl<'g> Building<'g> {
                 Err(undo) => Err(self.left(Error::NotFilled, undo).into()),
             },
         }
+    }
+
+    /// The node, once it is noted what it goes by.
+    fn finished(&self) -> Result<Node> {
+        let node = self.node()?.clone();
+        let stands = core::iter::once(self.stand).chain(core::iter::repeat(Stand::AfterRound));
+        self.graph.look()?.make_ready(node.id(), self.deciders.iter().zip(stands), &self.ready);
+        Ok(node)
     }
 
     /// After something failed: takes out what was added.

@@ -1,10 +1,11 @@
-//! The kernels that answer tests and set conditions accordingly.
+//! The nodes that answer tests and set conditions accordingly.
 
 use std::sync::Arc;
 
 use cuda_handles::{Buffer, Kernel};
 use cuda_launch::{Params, per};
 
+use super::ready::Ready;
 use super::test::Test;
 use crate::condition::Condition;
 use crate::error::Result;
@@ -15,7 +16,7 @@ use crate::setter::Own;
 
 /// Where a deciding kernel stands; the numbers are those in `kernels/conditions.cu`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Stand {
+pub(crate) enum Stand {
     Branch,
     BeforeWhile,
     BeforeDoWhile,
@@ -29,21 +30,25 @@ pub(super) struct Rounds {
     pub(super) limit: u64,
 }
 
-/// All that deciding kernels need but the condition.
+/// What makes nodes that decide about one loop or branch.
 #[derive(Debug)]
 pub(super) struct Decider<'m> {
-    own: Arc<Own>,
-    kernel: Kernel,
+    /// `None` where the host decides.
+    kernel: Option<(Arc<Own>, Kernel)>,
     test: Test<'m>,
     rounds: Option<Rounds>,
 }
 
 impl<'m> Decider<'m> {
     /// For a branch.
-    pub(super) fn of(graph: &Graph, test: Test<'m>) -> Result<Self> {
+    pub(super) fn of(graph: &Graph, test: Test<'m>, by_host: bool) -> Result<Self> {
         test.check(graph.context())?;
-        let own = Own::of(graph.context())?;
-        Ok(Self { kernel: own.kernel(test.kernel())?, own, test, rounds: None })
+        let mut decider = Self { kernel: None, test, rounds: None };
+        if !by_host {
+            let own = Own::of(graph.context())?;
+            decider.kernel = Some((Arc::clone(&own), own.kernel(test.kernel())?));
+        }
+        Ok(decider)
     }
 
     /// For a loop.
@@ -51,8 +56,20 @@ impl<'m> Decider<'m> {
         Self { rounds: Some(rounds), ..self }
     }
 
-    /// Adds a kernel that decides.
-    pub(super) fn add(&self, at: &Frontier<'_>, condition: &Condition, stand: Stand) -> Result<Node> {
+    pub(super) fn is_for_host(&self) -> bool {
+        self.kernel.is_none()
+    }
+
+    /// What it goes by.
+    pub(super) fn ready(&self) -> Result<Arc<Ready>> {
+        Ready::new(&self.test, self.rounds.as_ref()).map(Arc::new)
+    }
+
+    /// Adds a node that decides: a kernel that sets a condition; without one, an empty node that has its place.
+    pub(super) fn add(&self, at: &Frontier<'_>, condition: Option<&Condition>, stand: Stand) -> Result<Node> {
+        let (Some((own, kernel)), Some(condition)) = (&self.kernel, condition) else {
+            return Ok(at.empty()?.into());
+        };
         let mut params = Params::new();
         params.push(condition);
         self.test.push_to(&mut params);
@@ -64,7 +81,7 @@ impl<'m> Decider<'m> {
         params.push(self.rounds.as_ref().map_or(0, |rounds| rounds.limit));
         // SAFETY: these are the arguments of the library's kernel: one thread of it reads the first element of the tested memory, which there is, and has the count, which a branch has no
         // need of, for itself but for readers. Memory of the device is no Rust reference, so that unordered work of others changes numbers and nothing else.
-        let node = unsafe { at.launch_keeping(&self.kernel, per(1, 1), params, Some(self.own.owner())) }?;
+        let node = unsafe { at.launch_keeping(kernel, per(1, 1), params, Some(own.owner())) }?;
         Ok(node.into())
     }
 }

@@ -3,20 +3,25 @@
 mod building;
 mod decide;
 mod handle;
+mod place_holder;
+mod ready;
 mod test;
+
+pub(crate) use decide::Stand;
+pub(crate) use ready::{Decision, Ready};
 
 pub use handle::{Branch, Loop, LoopBody};
 pub use test::{Repeat, Test, Testable};
 
 use building::{Building, Failed};
 use cuda_handles::Slice;
-use decide::{Decider, Rounds, Stand};
+use decide::{Decider, Rounds};
 
 use crate::detail::Class;
 use crate::error::{Error, Result};
 use crate::frontier::Frontier;
 use crate::graph::Graph;
-use crate::node::{IfElseNode, IfNode, WhileNode, ensure_conditionals};
+use crate::node::{IfElseNode, IfNode, WhileNode};
 
 impl Frontier<'_> {
     /// Adds a loop that runs its body as long as a number in memory passes a test, which may be no time. The closure fills the body.
@@ -178,8 +183,7 @@ impl Frontier<'_> {
     }
 
     fn branch(&self, class: Class, test: Test<'_>) -> Result<Building<'_>> {
-        ensure_conditionals(class, self.graph().context())?;
-        let decider = Decider::of(self.graph(), test)?;
+        let decider = Decider::of(self.graph(), test, self.needs_place_holder(class)?)?;
         Building::begin(self, class, &decider, Stand::Branch)
     }
 
@@ -189,10 +193,8 @@ impl Frontier<'_> {
         Repeat { test, limit }: Repeat<'_>,
         fill: impl FnOnce(&LoopBody) -> Result<R, E>,
     ) -> Result<Loop<R>, E> {
-        let context = self.graph().context();
-        ensure_conditionals(Class::While, context)?;
-        let decider = Decider::of(self.graph(), test)?;
-        let rounds = context.alloc_blocking::<u64>(1).map_err(Error::from)?;
+        let decider = Decider::of(self.graph(), test, self.needs_place_holder(Class::While)?)?;
+        let rounds = self.graph().context().alloc_blocking::<u64>(1).map_err(Error::from)?;
         let decider = decider.counting(Rounds { count: rounds.clone(), limit });
         let mut building = Building::begin(self, Class::While, &decider, stand)?;
         let filled = fill_loop(&mut building, &decider, &rounds, fill);

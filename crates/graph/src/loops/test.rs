@@ -1,6 +1,6 @@
 //! What a ready-made loop or branch looks at.
 
-use cuda_handles::{Context, Element, Slice};
+use cuda_handles::{Buffer, Context, Element, Slice, Stream};
 use cuda_launch::Params;
 
 use crate::error::{Error, Result};
@@ -27,6 +27,25 @@ macro_rules! testable {
             $($variant(Slice<'m, $number>, $number)),*
         }
 
+        /// The same, kept alive.
+        #[derive(Debug)]
+        enum Kept {
+            $($variant(Buffer<$number>, $number)),*
+        }
+
+        impl Kept {
+            /// Whether what is in the memory, in the order of a stream, compares so. Waits for it.
+            fn compare_blocking(&self, comparison: Comparison, stream: &Stream) -> Result<bool> {
+                Ok(match self { $(
+                    Self::$variant(memory, value) => {
+                        let mut found = [<$number as sealed::Sealed>::ZERO];
+                        memory.as_slice().read_into_blocking(stream, &mut found)?;
+                        comparison.holds(&found[0], value)
+                    }
+                )* })
+            }
+        }
+
         $(
             impl sealed::Sealed for $number {
                 const ZERO: Self = 0 as $number;
@@ -51,6 +70,12 @@ macro_rules! testable {
 
             fn context(&self) -> &'m Context {
                 match self { $(Self::$variant(found, _) => found.allocation().context()),* }
+            }
+
+            fn keep(&self) -> Result<Kept> {
+                Ok(match *self {
+                    $(Self::$variant(found, value) => Kept::$variant(found.slice(..1)?.to_buffer(), value)),*
+                })
             }
 
             fn push_memory(&self, params: &mut Params<'m>) {
@@ -82,6 +107,33 @@ enum Comparison {
     AtMost,
     Greater,
     AtLeast,
+}
+
+impl Comparison {
+    fn holds<T: PartialOrd>(self, found: &T, value: &T) -> bool {
+        match self {
+            Self::Equal => found == value,
+            Self::NotEqual => found != value,
+            Self::Less => found < value,
+            Self::AtMost => found <= value,
+            Self::Greater => found > value,
+            Self::AtLeast => found >= value,
+        }
+    }
+}
+
+/// A test with its memory kept alive, for the host to make.
+#[derive(Debug)]
+pub(super) struct Held {
+    memory: Kept,
+    comparison: Comparison,
+}
+
+impl Held {
+    /// The answer in the order of a stream. **Waits** for it.
+    pub(super) fn holds_blocking(&self, stream: &Stream) -> Result<bool> {
+        self.memory.compare_blocking(self.comparison, stream)
+    }
 }
 
 /// A question about one number in device memory, by which a loop or a branch goes: is the first element less than a value, and so on.
@@ -167,6 +219,11 @@ impl<'m> Test<'m> {
             return Err(Error::NothingToTest);
         }
         Ok(context.ensure_same(self.operands.context(), "the memory of a test")?)
+    }
+
+    /// The same with its memory kept alive.
+    pub(super) fn held(&self) -> Result<Held> {
+        Ok(Held { memory: self.operands.keep()?, comparison: self.comparison })
     }
 
     /// Adds the arguments `flag`, `test` and `value` of the kernel.

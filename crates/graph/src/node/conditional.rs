@@ -163,6 +163,7 @@ impl Frontier<'_> {
         };
         let mut params = params(self.graph(), class, condition, bodies);
         let mut locked = self.graph().enter()?;
+        locked.ensure_no_place_holder_around(self.graph().place(), kind)?;
         locked.ensure_unused(condition)?;
         locked.reserve_many(self.graph().place(), 2);
         let add = |setter| add_default(self.graph(), &mut locked, condition.number(), setter);
@@ -217,7 +218,8 @@ impl Frontier<'_> {
     ) -> NodeId {
         let bodies = raw_bodies(params);
         let row = |bodies| {
-            Detail::Conditional(Conditional { class, condition: condition.number(), bodies, default })
+            let condition = Some(condition.number());
+            Detail::Conditional(Conditional { class, condition, ready: None, bodies, default })
         };
         let id = locked.insert(self.graph().place(), raw, row(Box::default()), Owners::new());
         let places: Box<[Place]> = bodies.into_iter().map(|body| locked.embed_body(body, id)).collect();

@@ -25,6 +25,7 @@ pub use conditional::{IfElseNode, IfNode, SwitchNode, WhileNode};
 pub use empty::EmptyNode;
 pub use event::{EventRecordNode, EventWaitNode};
 pub use handle::Node;
+pub(crate) use handle::blank;
 pub(crate) use host::Host;
 pub use host::{HostCallbackNode, HostFunction};
 pub use kernel::KernelNode;

@@ -34,6 +34,11 @@ impl<T> Buffer<T> {
         Self { allocation: Arc::new(allocation), address, len, _elements: PhantomData }
     }
 
+    /// `len` elements at an address inside the allocation.
+    pub(super) fn part(allocation: &Arc<Allocation>, address: CUdeviceptr, len: usize) -> Self {
+        Self { allocation: Arc::clone(allocation), address, len, _elements: PhantomData }
+    }
+
     /// The whole allocation as bytes.
     pub(crate) fn of(allocation: Arc<Allocation>) -> Buffer<u8> {
         let (address, len) = (allocation.address(), allocation.bytes());

@@ -1,0 +1,117 @@
+//! What the host does, step by step.
+
+use std::sync::Arc;
+
+use cuda_handles::{GraphHandle, UserObject};
+
+use super::flat::{Act, Choices, Flat, Number};
+use super::stretch::Stretch;
+use crate::detail::Class;
+use crate::error::Result;
+use crate::graph::Locked;
+use crate::loops::{Ready, Stand};
+use crate::options::InstantiateOptions;
+use crate::place::Place;
+
+/// What is done with one graph: the outermost, or a body.
+pub(super) type Plan = Vec<Step>;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Step {
+    /// Launches a stretch, by its number.
+    Launch(usize),
+    /// Decides about a loop or branch.
+    Decide(Number, Stand),
+    /// Runs a loop or branch.
+    Enter(Number),
+}
+
+/// A loop or branch.
+#[derive(Debug)]
+pub(super) struct Chosen {
+    pub(super) class: Class,
+    pub(super) name: String,
+    pub(super) ready: Arc<Ready>,
+    /// The plans of the bodies, by their numbers.
+    pub(super) bodies: Vec<usize>,
+}
+
+/// All that a run needs.
+#[derive(Debug, Default)]
+pub(super) struct Program {
+    /// The first is that of the graph.
+    pub(super) plans: Vec<Plan>,
+    pub(super) stretches: Vec<Stretch>,
+    /// By their numbers; `None` for one that decides about a node that was removed.
+    pub(super) chosen: Vec<Option<Chosen>>,
+}
+
+/// What stretches are made with.
+pub(super) struct Making<'m> {
+    pub(super) options: &'m InstantiateOptions,
+    /// What each executable keeps alive.
+    pub(super) owners: &'m UserObject,
+    /// The graphs that the executables are made of, to be dropped once the lock is given back.
+    pub(super) graphs: &'m mut Vec<GraphHandle>,
+}
+
+impl Program {
+    /// Makes the executables of a root graph and of the bodies in it. With the context current.
+    pub(super) fn make(locked: &mut Locked<'_>, making: &mut Making<'_>) -> Result<Self> {
+        let mut program = Self::default();
+        let mut choices = Choices::default();
+        let mut places = vec![Place::ROOT];
+        // The number of a plan is that of its place.
+        while let Some(&place) = places.get(program.plans.len()) {
+            let flat = Flat::of(locked, place, &mut choices)?;
+            program.take_in(&choices, &mut places);
+            let plan = program.plan(locked, &flat, making)?;
+            program.plans.push(plan);
+        }
+        Ok(program)
+    }
+
+    /// Enters the loops and branches that are new.
+    fn take_in(&mut self, choices: &Choices, places: &mut Vec<Place>) {
+        for choice in choices.all.iter().skip(self.chosen.len()) {
+            self.chosen.push(choice.node.as_ref().map(|node| {
+                let first = places.len();
+                places.extend_from_slice(&node.bodies);
+                let bodies = (first..places.len()).collect();
+                Chosen {
+                    class: node.class,
+                    name: node.name.clone(),
+                    ready: Arc::clone(&choice.ready),
+                    bodies,
+                }
+            }));
+        }
+    }
+
+    fn plan(&mut self, locked: &Locked<'_>, flat: &Flat, making: &mut Making<'_>) -> Result<Plan> {
+        let order = flat.stages(locked)?;
+        let last = order.iter().map(|(_, stage)| *stage).max();
+        let mut stages = vec![(Vec::new(), Vec::new()); last.map_or(0, |last| last + 1)];
+        for (item, stage) in order {
+            match flat.items[item].act {
+                Act::Nothing | Act::Run(_) => stages[stage].0.push(item),
+                Act::Decide(number, stand) => stages[stage].1.extend(self.decide(number, stand)),
+                Act::Enter(number) => stages[stage].1.push(Step::Enter(number)),
+            }
+        }
+        let mut plan = Plan::new();
+        for (device, host) in stages {
+            if device.iter().any(|&item| matches!(flat.items[item].act, Act::Run(_))) {
+                self.stretches.push(Stretch::make(locked, flat, &device, making)?);
+                plan.push(Step::Launch(self.stretches.len() - 1));
+            }
+            plan.extend(host);
+        }
+        Ok(plan)
+    }
+
+    /// Nobody decides about a loop or branch that was removed.
+    fn decide(&self, number: Number, stand: Stand) -> Option<Step> {
+        self.chosen.get(number)?.as_ref().map(|_| Step::Decide(number, stand))
+    }
+}

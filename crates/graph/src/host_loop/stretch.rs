@@ -1,0 +1,114 @@
+//! Nodes between two things that the host does: an executable of their own.
+
+use std::collections::HashMap;
+
+use cuda_handles::{Event, GraphExecHandle, GraphHandle, Stream};
+use cuda_sys::{CUgraph, CUgraphEdgeData, CUgraphNode, CUgraphNodeParams, Call};
+
+use super::flat::{Act, Flat};
+use super::plan::Making;
+use super::twin::Twin;
+use crate::detail::Detail;
+use crate::edge::EdgeKind;
+use crate::error::Result;
+use crate::exec::enqueue;
+use crate::graph::Locked;
+use crate::instantiate::instantiate;
+use crate::place::NodeId;
+
+/// An executable of some nodes of a graph.
+#[derive(Debug)]
+pub(super) struct Stretch {
+    exec: GraphExecHandle,
+    /// Those that each launch records.
+    events: Vec<Event>,
+}
+
+impl Stretch {
+    /// Makes the executable of some items, which are in an order that all edges go along. With the context current.
+    pub(super) fn make(
+        locked: &Locked<'_>,
+        flat: &Flat,
+        items: &[usize],
+        making: &mut Making<'_>,
+    ) -> Result<Self> {
+        let graph = GraphHandle::create(locked.context())?;
+        making.graphs.push(graph.clone());
+        let twins = copy(locked, flat, items, graph.as_raw())?;
+        making.owners.retain_on(&graph)?;
+        let raw = instantiate(locked, graph.as_raw(), making.options).map_err(|failure| {
+            let id = twins.get(&failure.params.hErrNode_out.addr());
+            locked.explain_at(&failure, id.map(|id| locked.name(*id).to_string()))
+        })?;
+        // SAFETY: the driver has just made it, in this context, and nobody else knows it.
+        let exec = unsafe { GraphExecHandle::from_raw_owned(locked.context(), raw) };
+        let event = |item: &usize| match &locked.row(flat.items[*item].id)?.detail {
+            Detail::EventRecord(event) => Some(event.clone()),
+            _ => None,
+        };
+        Ok(Self { exec, events: items.iter().filter_map(event).collect() })
+    }
+
+    /// Enqueues a run.
+    pub(super) fn launch(&mut self, stream: &Stream) -> Result<()> {
+        enqueue(&mut self.exec, &self.events, stream)
+    }
+}
+
+/// Adds copies of items to a new graph; whose they are, by their addresses.
+fn copy(locked: &Locked<'_>, flat: &Flat, items: &[usize], graph: CUgraph) -> Result<HashMap<usize, NodeId>> {
+    let mut waits: HashMap<usize, Vec<(usize, EdgeKind)>> =
+        items.iter().map(|&to| (to, Vec::new())).collect();
+    for &(from, to, kind) in &flat.edges {
+        // What other stretches do comes before this one, or after it.
+        if waits.contains_key(&from)
+            && let Some(waits) = waits.get_mut(&to)
+        {
+            waits.push((from, kind));
+        }
+    }
+    let mut twins: HashMap<usize, CUgraphNode> = HashMap::with_capacity(items.len());
+    let mut names = HashMap::with_capacity(items.len());
+    for &item in items {
+        let waits = waits.remove(&item).unwrap_or_default();
+        let after = waits.iter().filter_map(|(from, kind)| Some((*twins.get(from)?, *kind)));
+        let after: Vec<(CUgraphNode, EdgeKind)> = after.collect();
+        let mut twin = match flat.items[item].act {
+            Act::Run(raw) => Twin::of(locked, raw, flat.items[item].id)?,
+            _ => Twin::empty(),
+        };
+        let new = add(locked, graph, &after, twin.params())?;
+        twin.finish(locked, new)?;
+        twins.insert(item, new);
+        names.insert(new.addr(), flat.items[item].id);
+    }
+    Ok(names)
+}
+
+/// Adds a node to a graph that nobody else knows.
+fn add(
+    locked: &Locked<'_>,
+    graph: CUgraph,
+    after: &[(CUgraphNode, EdgeKind)],
+    params: &mut CUgraphNodeParams,
+) -> Result<CUgraphNode> {
+    let nodes: Vec<CUgraphNode> = after.iter().map(|(node, _)| *node).collect();
+    let mut raw = core::ptr::null_mut();
+    if after.iter().all(|(_, kind)| *kind == EdgeKind::Full) {
+        // SAFETY: the graph is live and nobody else's, as are its nodes; the parameters are complete for their type, and what they point to is the
+        // original node's, whose graph is locked.
+        let result = unsafe {
+            locked.driver().cuGraphAddNode(&raw mut raw, graph, nodes.as_ptr(), nodes.len(), params)
+        };
+        locked.answer(Call::cuGraphAddNode, result)?;
+        return Ok(raw);
+    }
+    let kinds: Vec<CUgraphEdgeData> = after.iter().map(|(_, kind)| kind.data()).collect();
+    // SAFETY: as above; there are as many kinds as nodes.
+    let result = unsafe {
+        let (nodes, count) = (nodes.as_ptr(), nodes.len());
+        locked.driver().cuGraphAddNode_v12030(&raw mut raw, graph, nodes, kinds.as_ptr(), count, params)
+    };
+    locked.answer(Call::cuGraphAddNode_v12030, result.map_err(cuda_handles::Error::from)?)?;
+    Ok(raw)
+}

@@ -1,0 +1,91 @@
+//! Conditional nodes that the driver does not have: drawn as an empty node with graphs of their own, for the host to decide.
+
+use cuda_handles::GraphHandle;
+use cuda_sys::CUgraphNodeType;
+
+use crate::detail::{Class, Conditional, Detail};
+use crate::error::{Error, HalfDone, Result};
+use crate::frontier::Frontier;
+use crate::graph::Locked;
+use crate::kind::NodeKind;
+use crate::node::{Node, blank, ensure_conditionals};
+use crate::owners::Owners;
+use crate::place::Place;
+
+impl Frontier<'_> {
+    /// Whether a ready-made node of a class has to be a place holder here: the driver has none, or the graph is a body of a place holder, whose graph knows no conditions.
+    ///
+    /// Other code that has the graph would run a place holder as the nothing that it is for the driver: there it is refused.
+    pub(super) fn needs_place_holder(&self, class: Class) -> Result<bool> {
+        let lacks = ensure_conditionals(class, self.graph().context());
+        let locked = self.graph().look()?;
+        if lacks.is_ok() {
+            return Ok(locked.place_holder_around(self.graph().place()).is_some());
+        }
+        if locked.is_shared() { lacks.map(|()| true) } else { Ok(true) }
+    }
+
+    /// Adds the place holder of a conditional node.
+    pub(super) fn place_holder(&self, class: Class, bodies: usize) -> Result<Node> {
+        let (graph, kind) = (self.graph(), class.kind());
+        // Before the lock, so that they are dropped after it where a call fails.
+        let bodies = (0..bodies).map(|_| Ok(GraphHandle::create(graph.context())?));
+        let bodies = bodies.collect::<Result<Vec<_>>>()?;
+        let mut params = blank(CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY);
+        let mut locked = graph.enter()?;
+        let raw = self.add_raw(&mut locked, kind, &mut params)?;
+        let joined = match self.join(&locked, raw) {
+            Err(error) if locked.undo(raw) => return Err(error),
+            joined => joined,
+        };
+        let row = |bodies| {
+            Detail::Conditional(Conditional { class, condition: None, ready: None, bodies, default: None })
+        };
+        let id = locked.insert(graph.place(), raw, row(Box::default()), Owners::new());
+        let places: Box<[Place]> = bodies.into_iter().map(|body| locked.embed_own(body, id)).collect();
+        locked.share(&places);
+        if let Some(inserted) = locked.row_mut(id) {
+            inserted.detail = row(places);
+        }
+        if let Err(error) = joined {
+            let left = format!("node `{}` is in the graph", locked.name(id));
+            return Err(HalfDone::error(error, None, vec![left]));
+        }
+        drop(locked);
+        Ok(Node::new(graph.clone(), id, kind))
+    }
+}
+
+impl Locked<'_> {
+    /// Whether there are nodes that only the host can make something of.
+    pub(crate) fn has_place_holders(&self) -> bool {
+        let is_one =
+            |detail: &Detail| matches!(detail, Detail::Conditional(Conditional { condition: None, .. }));
+        self.rows().any(|(_, row)| is_one(&row.detail))
+    }
+
+    /// Refuses to give a graph with place holders to anybody who would run it as it is.
+    pub(crate) fn ensure_no_place_holders(&self) -> Result<()> {
+        // Those in a body of another one may be of a class that the driver has.
+        let lacking = self.rows().find_map(|(id, row)| match &row.detail {
+            Detail::Conditional(Conditional { class, condition: None, .. }) => {
+                ensure_conditionals(*class, self.context()).err().map(|error| (id, error))
+            }
+            _ => None,
+        });
+        match lacking {
+            Some((id, Error::TooOld { needs, found, .. })) => {
+                Err(Error::NeedsHost { node: self.name(id), needs, found })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses a node that goes by a condition in a body of a place holder.
+    pub(crate) fn ensure_no_place_holder_around(&self, place: Place, kind: NodeKind) -> Result<()> {
+        match self.place_holder_around(place) {
+            Some(around) => Err(Error::HostDecides { kind, node: self.name(around) }),
+            None => Ok(()),
+        }
+    }
+}
