@@ -147,7 +147,7 @@ pub(crate) fn add_default(
     if let (true, Err(error)) = (undone, &joined) {
         return Err(error.clone());
     }
-    let detail = Detail::Kernel { kernel: setter.kernel.clone(), config };
+    let detail = Detail::Kernel { kernel: setter.kernel.clone(), config, accesses: Setter::accesses() };
     let id = locked.insert(place, raw, detail, Owners::from_iter([setter.own.owner()]));
     if let Some(row) = locked.row_mut(id) {
         row.name = Some(format!("default of condition {condition}").into());

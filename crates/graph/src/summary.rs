@@ -13,7 +13,7 @@ impl Detail {
         match self {
             Self::Empty | Self::Child { .. } | Self::Other { .. } => String::new(),
             Self::Conditional(conditional) => format!("by condition {}", conditional.condition),
-            Self::Kernel { kernel, config } => format!("{}, {config}", kernel.name()),
+            Self::Kernel { kernel, config, .. } => format!("{}, {config}", kernel.name()),
             Self::Memcpy(layout) => Copy(layout).to_string(),
             Self::Memset(layout) => Fill(layout).to_string(),
             Self::Host(host) => Called(host).to_string(),

@@ -1,7 +1,7 @@
 //! What a ready-made loop or branch looks at.
 
 use cuda_handles::{Context, Element, Slice};
-use cuda_launch::Params;
+use cuda_launch::{Memory, Params};
 
 use crate::error::{Error, Result};
 
@@ -51,6 +51,16 @@ macro_rules! testable {
 
             fn context(&self) -> &'m Context {
                 match self { $(Self::$variant(found, _) => found.allocation().context()),* }
+            }
+
+            /// The element that is looked at.
+            fn memory(&self) -> Memory<'m> {
+                match self { $(Self::$variant(found, _) => Memory {
+                    allocation: found.allocation(),
+                    start: found.address(),
+                    bytes: size_of::<$number>() as u64,
+                    written: false,
+                }),* }
             }
 
             fn push_memory(&self, params: &mut Params<'m>) {
@@ -167,6 +177,11 @@ impl<'m> Test<'m> {
             return Err(Error::NothingToTest);
         }
         Ok(context.ensure_same(self.operands.context(), "the memory of a test")?)
+    }
+
+    /// The memory that the kernel reads.
+    pub(super) fn memory(&self) -> Memory<'m> {
+        self.operands.memory()
     }
 
     /// Adds the arguments `flag`, `test` and `value` of the kernel.
