@@ -23,7 +23,7 @@ const MIXED_UP: Range<Version> = Version::new(12, 8)..Version::new(13, 0);
 
 impl Detail {
     /// Whether the driver runs it in a body; else it would fail at instantiation.
-    fn may_be_in_body(&self) -> bool {
+    pub(crate) fn may_be_in_body(&self) -> bool {
         match self {
             Self::Memcpy(layout) => {
                 let spaces = [layout.source.space, layout.destination.space];
