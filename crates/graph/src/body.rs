@@ -23,7 +23,7 @@ const MIXED_UP: Range<Version> = Version::new(12, 8)..Version::new(13, 0);
 
 impl Detail {
     /// Whether the driver runs it in a body; else it would fail at instantiation.
-    fn may_be_in_body(&self) -> bool {
+    pub(crate) fn may_be_in_body(&self) -> bool {
         match self {
             Self::Memcpy(layout) => {
                 let spaces = [layout.source.space, layout.destination.space];
@@ -147,7 +147,7 @@ pub(crate) fn add_default(
         Err(Err(stuck)) => Some(stuck),
         Ok(()) => None,
     };
-    let detail = Detail::Kernel { kernel: setter.kernel.clone(), config };
+    let detail = Detail::Kernel { kernel: setter.kernel.clone(), config, accesses: Setter::accesses() };
     let id = locked.insert(place, raw, detail, Owners::from_iter([setter.own.owner()]));
     if let Some(row) = locked.row_mut(id) {
         row.name = Some(format!("default of condition {condition}").into());

@@ -4,7 +4,7 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use cuda_handles::{Allocation, Kernel};
-use cuda_launch::LaunchConfig;
+use cuda_launch::{Accesses, LaunchConfig};
 use cuda_sys::{CUgraphEdgeData, CUgraphNode, CUgraphNodeParams, Call};
 use smallvec::SmallVec;
 
@@ -323,6 +323,7 @@ impl<'g> Frontier<'g> {
         &self,
         kernel: &Kernel,
         config: &LaunchConfig,
+        accesses: Accesses,
         used: &[&Arc<Allocation>],
         params: &mut CUgraphNodeParams,
     ) -> Result<NodeId> {
@@ -335,7 +336,7 @@ impl<'g> Frontier<'g> {
         for allocation in used {
             uses.push(locked.store_mut().keep_allocation(allocation));
         }
-        let detail = Detail::Kernel { kernel: kernel.clone(), config: *config };
+        let detail = Detail::Kernel { kernel: kernel.clone(), config: *config, accesses };
         Ok(locked.insert_using(self.graph.place(), raw, detail, uses))
     }
 

@@ -16,7 +16,7 @@ impl Detail {
                 Some(condition) => format!("by condition {condition}"),
                 None => "by the host".to_owned(),
             },
-            Self::Kernel { kernel, config } => format!("{}, {config}", kernel.name()),
+            Self::Kernel { kernel, config, .. } => format!("{}, {config}", kernel.name()),
             Self::Memcpy(layout) => Copy(layout).to_string(),
             Self::Memset(layout) => Fill(layout).to_string(),
             Self::Host(host) => Called(host).to_string(),

@@ -4,7 +4,7 @@ use core::ffi::c_void;
 use core::mem::MaybeUninit;
 
 use cuda_handles::{Kernel, Owner};
-use cuda_launch::{AttributeList, LaunchConfig};
+use cuda_launch::{Accesses, AttributeList, LaunchConfig};
 use cuda_sys::{CUDA_KERNEL_NODE_PARAMS_v2, CUgraphNode, CUgraphNodeParams, CUlaunchAttribute, Call};
 
 use super::attribute::{attribute_of, is_structural, neutral, set_all, with_attributes};
@@ -71,7 +71,7 @@ impl Relaunch {
         params: &mut CUgraphNodeParams,
     ) -> Result<()> {
         let row = locked.row(node.id()).ok_or_else(|| node.removed())?;
-        let Detail::Kernel { kernel, config } = &row.detail else { return Err(node.removed()) };
+        let Detail::Kernel { kernel, config, .. } = &row.detail else { return Err(node.removed()) };
         if self.attributes.is_empty() && !config.has_attributes() {
             return node.replace_under(locked, &mut self.detail, &mut self.owners, params);
         }
@@ -92,7 +92,7 @@ impl Relaunch {
         let Self { detail, owners, attributes, is_given, .. } = self;
         let row = locked.row(node.id()).ok_or_else(|| node.removed())?;
         let (raw, name) = (row.raw.0, row.display_name(node.id()));
-        let Detail::Kernel { kernel, config } = &*detail else { return Err(node.removed()) };
+        let Detail::Kernel { kernel, config, .. } = &*detail else { return Err(node.removed()) };
         let mut now = Now::of(before);
         let new = (kernel, *config, &*attributes);
         match before.give_way(locked, raw, &mut now, new, params) {
@@ -163,7 +163,7 @@ impl Now {
 
     fn detail(&self) -> Detail {
         let config = with_attributes(self.config, &self.attributes);
-        Detail::Kernel { kernel: self.kernel.clone(), config }
+        Detail::Kernel { kernel: self.kernel.clone(), config, accesses: Accesses::unknown() }
     }
 
     /// Whether nothing is other than it was.
