@@ -10,6 +10,8 @@ use super::output::Output;
 
 /// How often a child is asked whether it has ended while something else still holds its output open.
 const PERIOD: Duration = Duration::from_millis(50);
+/// How long the last words of a child that has ended may take to come, on a machine that is busy with other things.
+const LAST_WORDS: Duration = Duration::from_secs(10);
 
 /// A child that has ended or was stopped.
 pub(crate) struct Ended {
@@ -36,8 +38,8 @@ pub(crate) fn run(mut command: Command, limit: Duration) -> std::io::Result<Ende
         drop(at_end);
     });
     let status = wait(&mut child, &closed, start + limit)?;
-    // What the child wrote may still be on its way; a grandchild that lives on must not hold this up.
-    let _ = closed.recv_timeout(PERIOD);
+    // What the child wrote may still be on its way; a grandchild that lives on must not hold this up for ever.
+    let _ = closed.recv_timeout(LAST_WORDS);
     let output = std::mem::take(&mut *output.lock().unwrap_or_else(PoisonError::into_inner));
     Ok(Ended { status, output: output.into_text(), time: start.elapsed() })
 }
