@@ -20,7 +20,7 @@ use crate::table::{Leaving, Table};
 /// [`instantiate`](Self::instantiate), by itself.
 ///
 /// A `Graph` is a handle: clones are the same graph, and it lives until the last handle of it, of its nodes and of its executables is
-/// gone. It can be used from any thread; a lock lets one operation at a time reach the driver, which does not guard graphs itself. A host function, which
+/// gone (executables of an [adopted](Self::from_raw) graph do without it). It can be used from any thread; a lock lets one operation at a time reach the driver, which does not guard graphs itself. A host function, which
 /// the driver may be waiting for, is refused the lock (`NOT_PERMITTED`) after a moment, if another thread has it.
 #[derive(Clone)]
 pub struct Graph {
