@@ -69,7 +69,7 @@ impl KernelNode {
         let Prepared { detail, owners, attributes } = prepare(kernel, config, &arguments)?;
         arguments.with_pointers(|pointers| {
             let mut params = params(kernel, config, pointers);
-            Relaunch::new(detail, owners, attributes, arguments.handles()).apply(self, &mut params)
+            Relaunch { detail, owners, attributes, handles: arguments.handles() }.apply(self, &mut params)
         })
     }
 }
