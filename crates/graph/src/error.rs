@@ -100,8 +100,8 @@ pub enum Error {
     },
     /// A graph that lies in a node was met there, and is known as a graph of its own: it was adopted before the graph that it lies in.
     #[error(
-        "graph {raw:#x} lies in a node, and is known as a graph of its own, since it was adopted first; drop all handles of it, of its nodes and of \
-         its executables, adopt the graph that it lies in, and take it from there (ChildGraphNode::embedded)"
+        "graph {raw:#x} lies in a node, and is known as a graph of its own, since it was adopted first; drop all handles of it and of its nodes, \
+         adopt the graph that it lies in, and take it from there (ChildGraphNode::embedded)"
     )]
     AdoptedAlone {
         /// The raw graph.

@@ -1,15 +1,16 @@
 //! Executable graphs: launched on streams, owners of all they use.
 
 use core::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use cuda_handles::capture::Enqueue;
 use cuda_handles::{AsStream, Context, Error as HandleError, Event, GraphExecHandle, Stream, UserObject};
 use cuda_sys::{CUgraphExec, CUgraphInstantiate_flags as Flags, Call};
 
 use crate::error::Result;
-use crate::graph::Graph;
+use crate::graph::{Graph, Root};
 use crate::options::InstantiateOptions;
+use crate::place::Place;
 
 /// An executable graph: what a [`Graph`] was when [`instantiate`](Graph::instantiate) made it, ready to be launched.
 ///
@@ -23,8 +24,7 @@ pub struct GraphExec {
     /// The share of the owners that the executable has. Beside the driver's own references it is held here, so that after the context was lost,
     /// where nothing is destroyed any more, the drop still lets the owners go.
     _owners: UserObject,
-    /// Keys of later updates are the nodes of this graph, which must exist then.
-    graph: Graph,
+    source: Source,
     /// Where memory comes from that was perhaps not yet allocated when the executable was made: the first launch waits for these.
     homes: Vec<Stream>,
     /// Those that each launch records.
@@ -34,17 +34,29 @@ pub struct GraphExec {
     _single: Option<Arc<()>>,
 }
 
+/// What an executable was made of.
+enum Source {
+    /// Kept: keys of later updates are the nodes of this graph, which must exist then.
+    Own(Graph),
+    /// Other code destroys its graph when no handle is left. Were it kept, the graph would be known at an address that may be another one's by then.
+    Adopted(Weak<Root>),
+}
+
 impl GraphExec {
     pub(crate) fn new(
         handle: GraphExecHandle,
         owners: UserObject,
-        graph: Graph,
+        graph: &Graph,
         homes: Vec<Stream>,
         events: Vec<Event>,
         options: InstantiateOptions,
         single: Option<Arc<()>>,
     ) -> Self {
-        Self { handle, _owners: owners, graph, homes, events, options, _single: single }
+        let source = match graph.handle().is_owned() {
+            true => Source::Own(graph.clone()),
+            false => Source::Adopted(Arc::downgrade(graph.hierarchy())),
+        };
+        Self { handle, _owners: owners, source, homes, events, options, _single: single }
     }
 
     /// Enqueues a run of the whole graph on `stream`, behind all that was enqueued there. One driver call.
@@ -99,7 +111,7 @@ impl GraphExec {
     /// What the driver answers.
     #[doc(alias = "cuGraphExecGetFlags")]
     pub fn driver_options(&mut self) -> Result<InstantiateOptions> {
-        let context = self.graph.context();
+        let context = self.handle.context();
         context.ensure_usable()?;
         let mut flags = 0;
         // SAFETY: the executable is live and the out pointer valid.
@@ -116,10 +128,14 @@ impl GraphExec {
         Ok(options)
     }
 
-    /// The graph that the executable was made of.
+    /// The graph that the executable was made of. It keeps a graph of this library's, and lets an [adopted](Graph::from_raw) one go: `None` once there is no
+    /// other handle of that.
     #[must_use]
-    pub fn graph(&self) -> &Graph {
-        &self.graph
+    pub fn graph(&self) -> Option<Graph> {
+        match &self.source {
+            Source::Own(graph) => Some(graph.clone()),
+            Source::Adopted(root) => Some(Graph::from_root(root.upgrade()?, Place::ROOT)),
+        }
     }
 
     /// The driver's own handle, for calls that this library lacks. It is destroyed with the `GraphExec`.
@@ -133,7 +149,7 @@ impl GraphExec {
     fn usable_on<'s>(&self, stream: &'s Stream) -> Result<&'s Context> {
         let context = stream.context();
         context.ensure_usable()?;
-        self.graph.context().ensure_same(context, "the stream of a graph launch")?;
+        self.handle.context().ensure_same(context, "the stream of a graph launch")?;
         Ok(context)
     }
 
@@ -186,7 +202,7 @@ impl fmt::Debug for GraphExec {
         formatter
             .debug_struct("GraphExec")
             .field("raw", &self.handle.as_raw())
-            .field("graph", &self.graph)
+            .field("graph", &self.graph())
             .finish()
     }
 }

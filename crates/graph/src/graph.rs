@@ -3,11 +3,12 @@
 use core::fmt;
 use core::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, MutexGuard};
 
 use cuda_handles::{Context, Error as HandleError, GraphHandle, Owner, lock_unless_inside};
 use cuda_sys::{CUgraph, CUgraphNode, CUresult, Call, Driver};
 
+use crate::ending::LastingTable;
 use crate::error::{Error, Result};
 use crate::place::Place;
 use crate::table::{Leaving, Table};
@@ -19,7 +20,7 @@ use crate::table::{Leaving, Table};
 /// [`instantiate`](Self::instantiate), by itself.
 ///
 /// A `Graph` is a handle: clones are the same graph, and it lives until the last handle of it, of its nodes and of its executables is
-/// gone. It can be used from any thread; a lock lets one operation at a time reach the driver, which does not guard graphs itself. A host function, which
+/// gone (executables of an [adopted](Self::from_raw) graph do without it). It can be used from any thread; a lock lets one operation at a time reach the driver, which does not guard graphs itself. A host function, which
 /// the driver may be waiting for, is refused the lock (`NOT_PERMITTED`) after a moment, if another thread has it.
 #[derive(Clone)]
 pub struct Graph {
@@ -31,7 +32,7 @@ pub struct Graph {
 pub(crate) struct Root {
     /// Before the table: the driver's graph goes first, then what its nodes used.
     handle: GraphHandle,
-    table: Mutex<Table>,
+    table: LastingTable,
     /// Which hierarchy it is; never given twice.
     number: u64,
 }
@@ -78,7 +79,7 @@ impl Graph {
     pub(crate) fn of(handle: GraphHandle, table: Table) -> Self {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
-        let root = Arc::new(Root { handle, table: Mutex::new(table), number });
+        let root = Arc::new(Root { handle, table: LastingTable::new(table), number });
         let known = root.handle.tie(&root);
         Self { root: known.unwrap_or(root), place: Place::ROOT }
     }

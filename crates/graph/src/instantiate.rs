@@ -87,7 +87,7 @@ impl Graph {
         drop(locked);
         drop(turn);
         released?;
-        Ok(GraphExec::new(handle, owners, self.clone(), homes, events, options, single))
+        Ok(GraphExec::new(handle, owners, self, homes, events, options, single))
     }
 
     /// The right to enqueue an upload.

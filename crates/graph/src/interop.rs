@@ -76,13 +76,12 @@ impl Graph {
     /// is the [embedded](crate::ChildGraphNode::embedded) one. So the outer graph comes first; if it is known already, a
     /// [`refresh`](Self::refresh) shows it the node. Otherwise the result passes for a graph of its own: [`parent`](Self::parent) says `None`, what drivers
     /// refuse for embedded graphs is left to them to refuse, and the graph that it lies in is an error ([`Error::AdoptedAlone`]) until every handle of this
-    /// one, of its nodes and of its executables is gone.
+    /// one and of its nodes is gone.
     ///
     /// # Safety
     /// - `raw` is a graph whose work is of `context`, and not a body of a conditional node.
-    /// - It is destroyed only after every handle of it, of its nodes, of the graphs embedded in it, **and every executable that this library made of it** is
-    ///   gone: a [`GraphExec`](crate::GraphExec) has a handle of its graph. What its nodes use lives as long
-    ///   as they do, and as any executable or clone made of it.
+    /// - It is destroyed only after every handle of it, of its nodes, of its conditions and of the graphs embedded in it is gone. Executables that this library made
+    ///   of it may live on. What its nodes use lives as long as they do, and as any executable or clone made of it.
     /// - Other code's calls on it do not overlap with this library's, and it removes no nodes that were seen here without a
     ///   [`refresh`](Self::refresh) before the next use, nor gives them other kernels; see [`lend`](Self::lend). If it lies in a graph that is not known here, that goes for calls on all
     ///   graphs in there.

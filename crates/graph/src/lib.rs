@@ -11,6 +11,7 @@ mod copy;
 mod deciding;
 mod detail;
 mod edge;
+mod ending;
 mod error;
 mod exec;
 mod frontier;

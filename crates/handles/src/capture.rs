@@ -130,7 +130,8 @@ impl Stream {
     /// [`Enqueue::is_captured`] and [`Enqueue::keep`]: others may want the stream for themselves and wait for ever.
     ///
     /// # Errors
-    /// The context is lost, or the process is a forked child.
+    /// The context is lost, or the process is a forked child; or this is a host function, and another thread lets the stream enter or leave a capture
+    /// (`NOT_PERMITTED`): the driver may have that thread wait for the function.
     // Inlined always: what it gives, written to memory and read back at once in other pieces, would take longer than all it does.
     #[inline(always)]
     pub fn enqueue(&self) -> Result<Enqueue<'_>> {

@@ -4,7 +4,7 @@ use core::fmt;
 
 use smallvec::SmallVec;
 
-use crate::signature::Memory;
+use crate::parameter::Memory;
 
 /// What a kernel does with the memory of an argument.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

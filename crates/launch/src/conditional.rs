@@ -4,10 +4,10 @@ use core::fmt;
 
 use crate::condition::Scope;
 use crate::handle::ConditionalHandle;
+use crate::parameter::{Argument, Memory, Parameter, sealed};
 use crate::params::{KernelArg, Params};
-use crate::signature::{Argument, Memory, Parameter};
 
-impl crate::signature::sealed::Sealed for ConditionalHandle {}
+impl sealed::Sealed for ConditionalHandle {}
 
 impl Parameter for ConditionalHandle {
     type Value<'a> = Self;

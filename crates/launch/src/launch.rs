@@ -4,9 +4,9 @@ use cuda_handles::capture::Enqueue;
 use cuda_handles::{AsStream, Event, Kernel, Stream};
 use cuda_sys::Call;
 
+use crate::arguments::Arguments;
 use crate::config::LaunchConfig;
 use crate::error::{Error, Result};
-use crate::params::Arguments;
 use crate::raw_config::raw_config;
 use crate::stream_config::StreamConfig;
 

@@ -2,6 +2,7 @@
 
 mod access;
 mod arg;
+mod arguments;
 mod attribute;
 mod attribute_check;
 mod bounds;
@@ -15,6 +16,8 @@ mod kernel;
 mod launch;
 mod layout;
 mod occupancy;
+mod owned_params;
+mod parameter;
 mod params;
 mod place;
 mod raw_config;
@@ -25,6 +28,7 @@ mod typed;
 
 pub use access::{Access, Accesses, Declaration, MemoryParameter};
 pub use arg::{ParamBytes, Scalar};
+pub use arguments::Arguments;
 pub use attribute::{AttributeList, MemorySyncDomain};
 pub use config::{LaunchConfig, per, per_2d};
 pub use dim::Dim;
@@ -34,12 +38,13 @@ pub use error::{
 pub use handle::ConditionalHandle;
 pub use launch::Launch;
 pub use occupancy::{BestBlock, Occupancy};
-pub use params::{Arguments, KernelArg, OwnedParams, Params};
-pub use place::Place;
-pub use signature::{
-    Argument, ArgumentsOf, In, InOut, Memory, Out, Overlap, Parameter, PlainArgumentsOf, PlainParameter,
-    PlainSignature, ReadOnly, Signature, Struct, Tensor, read_only,
+pub use owned_params::OwnedParams;
+pub use parameter::{
+    Argument, In, InOut, Memory, Out, Parameter, PlainParameter, ReadOnly, Struct, Tensor, read_only,
 };
+pub use params::{KernelArg, Params};
+pub use place::Place;
+pub use signature::{ArgumentsOf, Overlap, PlainArgumentsOf, PlainSignature, Signature};
 pub use stream_config::{StreamConfig, Trigger};
 pub use tensor_map::{L2Promotion, Swizzle, TensorElement, TensorMap, Tiled};
 pub use typed::{Prepared, SafeKernel, TypedKernel};

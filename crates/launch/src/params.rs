@@ -1,4 +1,4 @@
-//! The parameter holders: arguments packed for a launch, borrowing what they use or owning it.
+//! The parameter holder of a launch: arguments packed, and what they use borrowed.
 
 use core::ffi::c_void;
 use core::fmt;
@@ -6,10 +6,10 @@ use core::mem::MaybeUninit;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cuda_handles::{Allocation, Kernel, Owner, Stream};
+use cuda_handles::{Allocation, Kernel, Stream};
 use smallvec::SmallVec;
 
-use crate::access::Accesses;
+use crate::arguments::{Arguments, sealed};
 use crate::error::Result;
 use crate::handle::ConditionalHandle;
 use crate::layout;
@@ -19,8 +19,8 @@ use crate::place::Place;
 const INLINE: usize = 16;
 
 /// Values in words: possibly padding, so possibly not initialised.
-type Word = MaybeUninit<u64>;
-const WORD: usize = size_of::<Word>();
+pub(crate) type Word = MaybeUninit<u64>;
+pub(crate) const WORD: usize = size_of::<Word>();
 
 /// Makes a [`Params`] of the arguments listed, each of a type that is a [`KernelArg`].
 ///
@@ -85,7 +85,7 @@ pub unsafe trait KernelArg<'a> {
 
 /// What a holder found out at its last launch; each 0 for nothing.
 #[derive(Debug, Default)]
-struct Known {
+pub(crate) struct Known {
     /// The kernel whose layout is that of the arguments. Neither changes.
     kernel: AtomicU64,
     /// The stream that all allocations are ready for. They stay so: the holder keeps them, and a stream need not wait twice.
@@ -101,7 +101,7 @@ impl Clone for Known {
 
 impl Known {
     #[inline]
-    fn check(&self, kernel: &Kernel, places: &[Place]) -> Result<()> {
+    pub(crate) fn check(&self, kernel: &Kernel, places: &[Place]) -> Result<()> {
         if self.kernel.load(Ordering::Relaxed) != kernel.id() {
             layout::check(kernel, places)?;
             self.kernel.store(kernel.id(), Ordering::Relaxed);
@@ -110,7 +110,7 @@ impl Known {
     }
 
     #[inline]
-    fn ready_on<'a>(
+    pub(crate) fn ready_on<'a>(
         &self,
         stream: &Stream,
         mut allocations: impl Iterator<Item = &'a Arc<Allocation>>,
@@ -139,14 +139,14 @@ impl Known {
 #[derive(Clone)]
 pub struct Params<'a> {
     /// As long as there is room, so that adding an argument is a comparison and a store.
-    words: SmallVec<[Word; INLINE]>,
+    pub(crate) words: SmallVec<[Word; INLINE]>,
     /// The bytes in use.
-    end: usize,
-    places: SmallVec<[Place; INLINE]>,
-    allocations: SmallVec<[&'a Arc<Allocation>; INLINE]>,
+    pub(crate) end: usize,
+    pub(crate) places: SmallVec<[Place; INLINE]>,
+    pub(crate) allocations: SmallVec<[&'a Arc<Allocation>; INLINE]>,
     /// The handles of conditions among the arguments; hardly any launch has one.
-    handles: Option<Box<[ConditionalHandle]>>,
-    known: Known,
+    pub(crate) handles: Option<Box<[ConditionalHandle]>>,
+    pub(crate) known: Known,
 }
 
 impl<'a> Params<'a> {
@@ -195,22 +195,6 @@ impl<'a> Params<'a> {
     #[must_use]
     pub fn allocations(&self) -> &[&'a Arc<Allocation>] {
         &self.allocations
-    }
-
-    /// The same arguments in a holder that owns what it uses, for many launches.
-    #[must_use]
-    pub fn into_owned(self) -> OwnedParams {
-        OwnedParams {
-            owners: self
-                .allocations
-                .iter()
-                .map(|&allocation| Owner::Allocation(Arc::clone(allocation)))
-                .collect(),
-            values: Values::new(self.words[..self.end.div_ceil(WORD)].to_vec(), &self.places),
-            places: self.places.into_vec(),
-            handles: self.handles.map(Vec::from).unwrap_or_default(),
-            known: self.known,
-        }
     }
 
     /// Room for `size` bytes at the next multiple of `align`, as one more argument.
@@ -279,73 +263,9 @@ impl fmt::Debug for Params<'_> {
     }
 }
 
-/// A parameter holder that owns what it uses: made once by [`Params::into_owned`], launched many times, on any thread.
-///
-/// It remembers kernel and stream of the last launch, so that another one of the same kernel on the same stream repeats no check.
-#[derive(Debug)]
-pub struct OwnedParams {
-    values: Values,
-    places: Vec<Place>,
-    owners: Vec<Owner>,
-    handles: Vec<ConditionalHandle>,
-    known: Known,
-}
-
-impl OwnedParams {
-    /// The number of arguments.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.places.len()
-    }
-
-    /// Whether there are no arguments.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.places.is_empty()
-    }
-
-    /// What the holder keeps alive.
-    #[must_use]
-    pub fn owners(&self) -> &[Owner] {
-        &self.owners
-    }
-
-    fn allocations(&self) -> impl Iterator<Item = &Arc<Allocation>> {
-        self.owners.iter().filter_map(|owner| match owner {
-            Owner::Allocation(allocation) => Some(allocation),
-            // Holders use memory alone.
-            _ => None,
-        })
-    }
-}
-
-/// The values of an owning holder, with a pointer to each.
-struct Values {
-    pointers: Vec<*mut c_void>,
-    /// Pointed into; never resized.
-    _words: Vec<Word>,
-}
-
-// SAFETY: the pointers go into the words beside them, which nothing writes.
-unsafe impl Send for Values {}
-// SAFETY: as above.
-unsafe impl Sync for Values {}
-
-impl Values {
-    fn new(mut words: Vec<Word>, places: &[Place]) -> Self {
-        let base = words.as_mut_ptr();
-        Self { pointers: places.iter().map(|&place| pointer(base, place)).collect(), _words: words }
-    }
-}
-
-impl fmt::Debug for Values {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_tuple("Values").field(&self.pointers.len()).finish()
-    }
-}
-
+/// Where the value at a place lies.
 #[inline]
-fn pointer(base: *mut Word, place: Place) -> *mut c_void {
+pub(crate) fn pointer(base: *mut Word, place: Place) -> *mut c_void {
     base.cast::<u8>().wrapping_add(place.offset()).cast()
 }
 
@@ -354,66 +274,7 @@ fn many_pointers(base: *mut Word, places: &[Place]) -> Vec<*mut c_void> {
     places.iter().map(|&place| pointer(base, place)).collect()
 }
 
-pub(crate) mod sealed {
-    pub trait Sealed {}
-}
-
 impl sealed::Sealed for Params<'_> {}
-impl sealed::Sealed for OwnedParams {}
-impl<A: sealed::Sealed> sealed::Sealed for &A {}
-
-/// Either parameter holder, or a reference to one: what a launch and a kernel node take.
-pub trait Arguments: sealed::Sealed {
-    /// Where each argument lies, and its size.
-    fn places(&self) -> &[Place];
-
-    /// Whether the arguments have the number and the sizes that `kernel` takes. Makes no driver call.
-    ///
-    /// A driver below 12.4 does not tell a kernel's layout; then only a total that no kernel takes is refused.
-    ///
-    /// The kernel's layout comes from `cuKernelGetParamInfo`, CUDA 12.4.
-    ///
-    /// # Errors
-    /// [`Error::WrongArguments`](crate::Error::WrongArguments) with the kernel's name, its layout and what differs.
-    #[doc(alias = "cuKernelGetParamInfo")]
-    fn check(&self, kernel: &Kernel) -> Result<()>;
-
-    /// Makes `stream` wait until the memory of all buffers can be used on it; see [`Allocation::ready_on`].
-    ///
-    /// # Errors
-    /// Those of the driver. Buffers before the failing one stay usable on the stream.
-    fn ready_on(&self, stream: &Stream) -> Result<()>;
-
-    /// Calls `call` with an array of pointers to the values, valid during that call.
-    fn with_pointers<R>(&self, call: impl FnOnce(*mut *mut c_void) -> R) -> R;
-
-    /// Hands each allocation that the arguments use to `each`: nothing else is in a holder.
-    fn each_allocation<'s>(&'s self, each: impl FnMut(&'s Arc<Allocation>));
-
-    /// The handles of conditions among the arguments, in their order; empty but for kernels that can only be nodes of a graph.
-    #[inline]
-    fn handles(&self) -> SmallVec<[ConditionalHandle; 1]> {
-        SmallVec::new()
-    }
-
-    /// Whether there are handles of conditions among the arguments.
-    #[inline]
-    fn has_handles(&self) -> bool {
-        false
-    }
-
-    /// What is declared of the memory that the kernel accesses: known of arguments that were prepared for a typed kernel.
-    #[inline]
-    fn accesses(&self) -> Accesses {
-        Accesses::unknown()
-    }
-
-    /// Hands an owner of each thing that the arguments use to `each`.
-    #[inline]
-    fn each_owner(&self, mut each: impl FnMut(Owner)) {
-        self.each_allocation(|allocation| each(Owner::Allocation(Arc::clone(allocation))));
-    }
-}
 
 impl Arguments for Params<'_> {
     #[inline]
@@ -466,91 +327,12 @@ impl Arguments for Params<'_> {
     }
 }
 
-impl Arguments for OwnedParams {
-    #[inline]
-    fn places(&self) -> &[Place] {
-        &self.places
-    }
-
-    #[inline]
-    fn check(&self, kernel: &Kernel) -> Result<()> {
-        self.known.check(kernel, &self.places)
-    }
-
-    #[inline]
-    fn ready_on(&self, stream: &Stream) -> Result<()> {
-        self.known.ready_on(stream, self.allocations())
-    }
-
-    #[inline(always)]
-    fn with_pointers<R>(&self, call: impl FnOnce(*mut *mut c_void) -> R) -> R {
-        // The driver reads the array and never writes it.
-        call(self.values.pointers.as_ptr().cast_mut())
-    }
-
-    #[inline]
-    fn each_allocation<'s>(&'s self, each: impl FnMut(&'s Arc<Allocation>)) {
-        self.allocations().for_each(each);
-    }
-
-    fn handles(&self) -> SmallVec<[ConditionalHandle; 1]> {
-        self.handles.iter().copied().collect()
-    }
-
-    #[inline]
-    fn has_handles(&self) -> bool {
-        !self.handles.is_empty()
-    }
-}
-
-impl<A: Arguments> Arguments for &A {
-    #[inline]
-    fn places(&self) -> &[Place] {
-        (**self).places()
-    }
-
-    #[inline]
-    fn check(&self, kernel: &Kernel) -> Result<()> {
-        (**self).check(kernel)
-    }
-
-    #[inline]
-    fn ready_on(&self, stream: &Stream) -> Result<()> {
-        (**self).ready_on(stream)
-    }
-
-    #[inline(always)]
-    fn with_pointers<R>(&self, call: impl FnOnce(*mut *mut c_void) -> R) -> R {
-        (**self).with_pointers(call)
-    }
-
-    #[inline]
-    fn each_allocation<'s>(&'s self, each: impl FnMut(&'s Arc<Allocation>)) {
-        (**self).each_allocation(each);
-    }
-
-    #[inline]
-    fn handles(&self) -> SmallVec<[ConditionalHandle; 1]> {
-        (**self).handles()
-    }
-
-    #[inline]
-    fn has_handles(&self) -> bool {
-        (**self).has_handles()
-    }
-
-    #[inline]
-    fn accesses(&self) -> Accesses {
-        (**self).accesses()
-    }
-}
-
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::arg::ParamBytes;
 
-    fn bytes(params: &Params<'_>) -> Vec<Vec<u8>> {
+    pub(crate) fn bytes(params: &Params<'_>) -> Vec<Vec<u8>> {
         // SAFETY: only for arguments without padding.
         let byte = |byte: &MaybeUninit<u8>| unsafe { byte.assume_init() };
         params.values().map(|value| value.iter().map(byte).collect()).collect()
@@ -603,41 +385,5 @@ mod tests {
         assert_eq!(layout(&params), [(0, 1), (16, 16)]);
         let expected: Vec<u8> = wide.0.iter().flat_map(|value| value.to_ne_bytes()).collect();
         assert_eq!(bytes(&params)[1], expected);
-    }
-
-    fn read(arguments: impl Arguments) -> Vec<Vec<u8>> {
-        let sizes: Vec<usize> = arguments.places().iter().map(|place| place.size()).collect();
-        arguments.with_pointers(|pointers| {
-            let value = |(index, size): (usize, &usize)| {
-                // SAFETY: there is a pointer to as many bytes as the place says for each argument.
-                unsafe { core::slice::from_raw_parts((*pointers.add(index)).cast::<u8>(), *size).to_vec() }
-            };
-            sizes.iter().enumerate().map(value).collect()
-        })
-    }
-
-    #[test]
-    fn pointers_lead_to_the_values_of_both_holders() {
-        let mut params = params![1_u8, 2_u64, [3_u16; 5]];
-        (0..40_u32).for_each(|value| params.push(value));
-        let expected = bytes(&params);
-        assert_eq!(read(&params), expected);
-        let owned = params.into_owned();
-        assert_eq!(read(&owned), expected);
-        let moved = Box::new(owned);
-        assert_eq!(read(&*moved), expected);
-    }
-
-    #[test]
-    fn few_arguments_survive_becoming_owned() {
-        let owned = params![1_u8, 2_u64].into_owned();
-        assert_eq!(read(owned), [vec![1], 2_u64.to_ne_bytes().to_vec()]);
-    }
-
-    #[test]
-    fn both_holders_can_change_threads() {
-        fn send<T: Send + Sync>() {}
-        send::<Params<'static>>();
-        send::<OwnedParams>();
     }
 }

@@ -9,12 +9,12 @@ use cuda_handles::{Allocation, AsStream, Context, Image, Kernel, Library, Stream
 use smallvec::SmallVec;
 
 use crate::access::{Accesses, Declaration};
+use crate::arguments::{Arguments, sealed};
 use crate::config::LaunchConfig;
 use crate::error::{BrokenCondition, Error, OverlappingArguments, Result};
 use crate::handle::ConditionalHandle;
 use crate::launch::enqueue;
 use crate::layout;
-use crate::params::{Arguments, sealed};
 use crate::place::Place;
 use crate::signature::{ArgumentsOf, Overlap, PlainArgumentsOf, Signature};
 use crate::stream_config::StreamConfig;

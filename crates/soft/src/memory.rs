@@ -3,6 +3,9 @@
 //! Device addresses are made up and never mapped in the process, so that code which follows one crashes as it would on a GPU machine.
 //! Memory that both sides reach has its host address on both.
 
+mod allocation;
+mod promise;
+
 use std::alloc::Layout;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -12,7 +15,12 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use crate::code::{Answer, INVALID_VALUE, OUT_OF_MEMORY};
 use crate::driver;
-use crate::share::{Mapping, Purpose, SharedFile};
+use crate::share::{Purpose, SharedFile};
+
+pub(crate) use allocation::{Allocation, Origin};
+use allocation::{Backing, GONE, LIVE, PENDING, RETIRED};
+use promise::describe_promised;
+pub(crate) use promise::{is_promised, promise, promise_to, unpromise};
 
 /// The first device address. Bit 48 alone makes no canonical address with four-level page tables.
 const FIRST_ADDRESS: u64 = 1 << 48;
@@ -24,220 +32,6 @@ pub(crate) const ALIGNMENT: u64 = GRAIN;
 pub(crate) const UNWRITTEN: u8 = 0xCD;
 /// How many freed allocations are remembered for messages.
 const REMEMBERED: usize = 4096;
-
-/// Where memory comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Origin {
-    /// `cuMemAlloc`.
-    Plain,
-    /// `cuMemAllocAsync`.
-    Pool,
-    /// An allocation node of a graph.
-    GraphNode,
-    /// `cuMemHostAlloc`.
-    Pinned,
-    /// `cuMemHostRegister`.
-    Registered,
-    /// `cuMemAllocManaged`.
-    Managed,
-    /// A variable of a module.
-    Variable,
-    /// Memory of another process, or of a pool that was imported.
-    Imported,
-}
-
-impl Origin {
-    fn words(self) -> &'static str {
-        match self {
-            Self::Plain => "device allocation",
-            Self::Pool => "pool allocation",
-            Self::GraphNode => "graph allocation",
-            Self::Pinned => "pinned host allocation",
-            Self::Registered => "registered host range",
-            Self::Managed => "managed allocation",
-            Self::Variable => "module variable",
-            Self::Imported => "imported allocation",
-        }
-    }
-
-    /// Whether the address is a host pointer.
-    pub(crate) fn is_host(self) -> bool {
-        matches!(self, Self::Pinned | Self::Registered | Self::Managed)
-    }
-
-    /// Whether the memory counts as the device's.
-    pub(crate) fn is_on_device(self) -> bool {
-        !matches!(self, Self::Pinned | Self::Registered)
-    }
-
-    /// Whether it takes room on the device.
-    fn takes_room(self) -> bool {
-        self.is_on_device() && self != Self::Imported
-    }
-}
-
-const PENDING: u8 = 0;
-const LIVE: u8 = 1;
-const GONE: u8 = 2;
-/// Memory of a graph that was freed, at an address where a later node of the same launch, or a later launch, allocates again.
-const RETIRED: u8 = 3;
-
-/// Where the bytes of an allocation come from.
-#[derive(Debug)]
-enum Backing {
-    Heap(Layout),
-    /// They are the user's.
-    User,
-    /// A piece of a file; the process that made it gives it back.
-    Shared {
-        file: Arc<SharedFile>,
-        offset: u64,
-        _mapping: Mapping,
-        is_own: bool,
-    },
-}
-
-/// One allocation. Its bytes stay as long as anybody holds it, also after it was freed.
-#[derive(Debug)]
-pub(crate) struct Allocation {
-    pub(crate) start: u64,
-    pub(crate) len: usize,
-    pub(crate) origin: Origin,
-    pub(crate) device: i32,
-    /// The context it belongs to.
-    pub(crate) context: u64,
-    /// The pool, of pool memory.
-    pub(crate) pool: u64,
-    /// Flags of the call that made it.
-    pub(crate) flags: u32,
-    /// Counts up, never reused.
-    pub(crate) id: u64,
-    host: *mut u8,
-    backing: Backing,
-    writable: AtomicBool,
-    state: AtomicU8,
-    /// A free is on its way in some stream.
-    free_queued: AtomicBool,
-    /// Of memory of a graph: the node that allocates it, and the one that freed it last (0 if none did), for messages.
-    allocated_by: AtomicU64,
-    freed_by: AtomicU64,
-}
-
-// SAFETY: the bytes behind `host` are only accessed by relaxed atomics, or by the user under the rules of the interface.
-unsafe impl Send for Allocation {}
-// SAFETY: as above.
-unsafe impl Sync for Allocation {}
-
-impl Drop for Allocation {
-    fn drop(&mut self) {
-        match &self.backing {
-            // SAFETY: allocated with this layout in `allocate_at`, and nobody holds it any more.
-            Backing::Heap(layout) => unsafe { std::alloc::dealloc(self.host, *layout) },
-            Backing::Shared { file, offset, is_own: true, .. } => file.discard(*offset, self.len),
-            Backing::Shared { .. } | Backing::User => {}
-        }
-    }
-}
-
-impl Allocation {
-    pub(crate) fn end(&self) -> u64 {
-        self.start + self.len as u64
-    }
-
-    pub(crate) fn host(&self) -> *mut u8 {
-        self.host
-    }
-
-    pub(crate) fn is_writable(&self) -> bool {
-        self.writable.load(Ordering::Relaxed)
-    }
-
-    /// The file that the allocation lies in and its place there, if this process made it and others can have it.
-    pub(crate) fn shared_at(&self) -> Option<(&SharedFile, u64)> {
-        match &self.backing {
-            Backing::Shared { file, offset, is_own: true, .. } => Some((file, *offset)),
-            _ => None,
-        }
-    }
-
-    /// The allocation point of pool memory has been reached.
-    pub(crate) fn reach(&self) {
-        let _ = self.state.compare_exchange(PENDING, LIVE, Ordering::AcqRel, Ordering::Acquire);
-    }
-
-    /// Notes that a free is on its way; false if one is already.
-    pub(crate) fn queue_free(&self) -> bool {
-        !self.free_queued.swap(true, Ordering::AcqRel)
-    }
-
-    /// The allocation node that will make the memory.
-    pub(crate) fn await_node(&self, node: u64) {
-        self.allocated_by.store(node, Ordering::Relaxed);
-    }
-
-    /// An allocation node makes the memory, for the first time or again: what was in it is gone.
-    pub(crate) fn renew(&self, node: u64) {
-        self.await_node(node);
-        if self.state.load(Ordering::Acquire) != PENDING {
-            self.forget_bytes();
-        }
-        self.state.store(LIVE, Ordering::Release);
-    }
-
-    /// Memory of a graph ends here, to be made again by an allocation node; `free` is the free node that ended it, if one did.
-    pub(crate) fn retire(&self, free: u64) {
-        self.freed_by.store(free, Ordering::Relaxed);
-        self.state.store(RETIRED, Ordering::Release);
-        EPOCH.fetch_add(1, Ordering::AcqRel);
-    }
-
-    /// Overwrites all bytes; work that still uses them may run meanwhile.
-    fn forget_bytes(&self) {
-        const WORD: u64 = u64::from_ne_bytes([UNWRITTEN; 8]);
-        let words = self.len / 8;
-        for word in 0..words {
-            // SAFETY: inside the allocation, which is aligned for words, and whose bytes are only accessed by atomics.
-            unsafe { AtomicU64::from_ptr(self.host.cast::<u64>().add(word)).store(WORD, Ordering::Relaxed) };
-        }
-        for at in words * 8..self.len {
-            // SAFETY: as above.
-            unsafe { AtomicU8::from_ptr(self.host.add(at)).store(UNWRITTEN, Ordering::Relaxed) };
-        }
-    }
-
-    /// The free that was on its way is one of an earlier life of the memory.
-    pub(crate) fn unqueue_free(&self) {
-        self.free_queued.store(false, Ordering::Release);
-    }
-
-    /// Whether calls see it: memory of a graph is gone for them as soon as a call frees it.
-    pub(crate) fn is_visible(&self) -> bool {
-        self.origin != Origin::GraphNode || !self.free_queued.load(Ordering::Acquire)
-    }
-
-    /// Why memory that is there may not be used now.
-    fn trouble(&self, state: u8) -> String {
-        let sentence = self.sentence();
-        if self.origin != Origin::GraphNode {
-            return format!(
-                "{sentence} is used before its allocation point is reached: the stream of the use does not wait for the stream of the allocation"
-            );
-        }
-        let (node, free) = (self.allocated_by.load(Ordering::Relaxed), self.freed_by.load(Ordering::Relaxed));
-        match (state, free) {
-            (RETIRED, 1..) => format!(
-                "{sentence} was freed by free node {free:#x}, and allocation node {node:#x} has not been reached since: the use comes after the free"
-            ),
-            _ => format!(
-                "{sentence} is used before its allocation node {node:#x} is reached: the use is not ordered after that node"
-            ),
-        }
-    }
-
-    fn sentence(&self) -> String {
-        format!("the {}-byte {} at {:#x}", self.len, self.origin.words(), self.start)
-    }
-}
 
 /// A freed allocation, for messages.
 #[derive(Debug)]
@@ -298,64 +92,6 @@ fn span(len: usize) -> u64 {
 /// Makes an allocation; pool memory starts before its allocation point.
 pub(crate) fn allocate(request: Request) -> Answer<Arc<Allocation>> {
     allocate_at(None, request)
-}
-
-/// An address that a graph has promised to allocation nodes.
-#[derive(Debug)]
-struct Promise {
-    len: usize,
-    /// Those nodes, for messages.
-    nodes: Vec<u64>,
-}
-
-static PROMISED: RwLock<BTreeMap<u64, Promise>> = RwLock::new(BTreeMap::new());
-
-/// An address for memory that a graph will allocate. Small ones lie [`GRAIN`] apart, as those of the real driver do.
-pub(crate) fn promise(len: usize) -> u64 {
-    let span = (len as u64 + 1).next_multiple_of(GRAIN);
-    let address = with_shared(|shared| {
-        let start = shared.addresses.next;
-        shared.addresses.next += span;
-        start
-    });
-    let promise = Promise { len, nodes: Vec::new() };
-    PROMISED.write().unwrap_or_else(PoisonError::into_inner).insert(address, promise);
-    address
-}
-
-/// Notes a node that allocates at a promised address.
-pub(crate) fn promise_to(address: u64, node: u64) {
-    let mut promised = PROMISED.write().unwrap_or_else(PoisonError::into_inner);
-    if let Some(promise) = promised.get_mut(&address) {
-        promise.nodes.push(node);
-    }
-}
-
-/// Takes a promise back.
-pub(crate) fn unpromise(address: u64) {
-    PROMISED.write().unwrap_or_else(PoisonError::into_inner).remove(&address);
-}
-
-/// Whether the range lies in memory that a graph will allocate.
-pub(crate) fn is_promised(address: u64, len: usize) -> bool {
-    let promised = PROMISED.read().unwrap_or_else(PoisonError::into_inner);
-    let found = promised.range(..=address).next_back();
-    found.is_some_and(|(start, room)| address.saturating_add(len as u64) <= start + room.len as u64)
-}
-
-/// What is said of an address that a graph has promised and that holds nothing now.
-fn describe_promised(address: u64) -> Option<String> {
-    let promised = PROMISED.read().unwrap_or_else(PoisonError::into_inner);
-    let (start, promise) = promised.range(..=address).next_back()?;
-    if address >= start + promise.len as u64 {
-        return None;
-    }
-    let nodes: Vec<String> = promise.nodes.iter().map(|node| format!("{node:#x}")).collect();
-    Some(format!(
-        "the {} bytes at {start:#x} are those of allocation node {}, which has not been reached: the use is not ordered after that node",
-        promise.len,
-        nodes.join(" or ")
-    ))
 }
 
 /// Makes an allocation at an address that was promised, or at a new one.

@@ -1,17 +1,15 @@
 //! What the tests of the raw calls share.
 
-use std::ffi::{CString, c_void};
+use std::ffi::c_void;
 use std::ops::Deref;
 use std::ptr::{null, null_mut};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Duration;
 
 use cuda_sys::*;
 use cuda_tests::Setup;
 
-pub(crate) const OK: CUresult = CUresult::CUDA_SUCCESS;
-pub(crate) const IV: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
-pub(crate) const NS: CUresult = CUresult::CUDA_ERROR_NOT_SUPPORTED;
+use crate::calls;
+pub(crate) use crate::calls::{Gate, IV, NS, OK};
+
 pub(crate) const UPDATE_FAILED: CUresult = CUresult::CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
 
 pub(crate) type Kind = CUgraphConditionalNodeType;
@@ -50,25 +48,9 @@ impl Drop for Session {
 pub(crate) fn session() -> Session {
     let setup = cuda_tests::setup();
     let (driver, context) = (cuda_tests::raw::driver(), setup.as_raw());
-    let (mut stream, mut library) = (null_mut(), null_mut());
-    let text = CString::new(include_str!("../ptx/condition.ptx")).unwrap();
-    unsafe {
-        assert_eq!(driver.cuCtxSetCurrent(context), OK);
-        assert_eq!(driver.cuStreamCreate(&mut stream, 1), OK);
-        let (none, nothing) = (null_mut(), null_mut());
-        let loaded = driver.cuLibraryLoadData(
-            &mut library,
-            text.as_ptr().cast(),
-            none,
-            nothing,
-            0,
-            null_mut(),
-            null_mut(),
-            0,
-        );
-        assert_eq!(loaded, OK);
-    }
-    Session { driver, context, stream, library, setup }
+    assert_eq!(unsafe { driver.cuCtxSetCurrent(context) }, OK);
+    let library = calls::load(driver, include_str!("../ptx/condition.ptx"));
+    Session { driver, context, stream: calls::stream(driver), library, setup }
 }
 
 impl Session {
@@ -78,19 +60,11 @@ impl Session {
     }
 
     pub(crate) fn function(&self, name: &str) -> CUfunction {
-        let (mut kernel, mut function) = (null_mut(), null_mut());
-        let name = CString::new(name).unwrap();
-        unsafe {
-            assert_eq!(self.cuLibraryGetKernel(&mut kernel, self.library, name.as_ptr()), OK);
-            assert_eq!(self.cuKernelGetFunction(&mut function, kernel), OK);
-        }
-        function
+        calls::function(self, self.library, name)
     }
 
     pub(crate) fn graph(&self) -> CUgraph {
-        let mut graph = null_mut();
-        assert_eq!(unsafe { self.cuGraphCreate(&mut graph, 0) }, OK);
-        graph
+        calls::graph(self)
     }
 
     pub(crate) fn destroy(&self, graphs: &[CUgraph]) {
@@ -105,12 +79,7 @@ impl Session {
 
     /// Plain device memory of `n` words, all 0.
     pub(crate) fn words(&self, n: usize) -> CUdeviceptr {
-        let mut address = 0;
-        unsafe {
-            assert_eq!(self.cuMemAlloc(&mut address, n * 4), OK);
-            assert_eq!(self.cuMemsetD32(address, 0, n), OK);
-        }
-        address
+        calls::words(self, n)
     }
 
     pub(crate) fn free(&self, address: CUdeviceptr) {
@@ -125,9 +94,7 @@ impl Session {
     }
 
     pub(crate) fn read(&self, address: CUdeviceptr) -> u32 {
-        let mut word = 0u32;
-        assert_eq!(self.try_read(address, &mut word), OK);
-        word
+        calls::read(self, address, 1)[0]
     }
 
     pub(crate) fn try_read(&self, address: CUdeviceptr, word: &mut u32) -> CUresult {
@@ -135,10 +102,7 @@ impl Session {
     }
 
     pub(crate) fn empty(&self, graph: CUgraph, after: &[CUgraphNode]) -> CUgraphNode {
-        let mut node = null_mut();
-        let answer = unsafe { self.cuGraphAddEmptyNode(&mut node, graph, after.as_ptr(), after.len()) };
-        assert_eq!(answer, OK);
-        node
+        calls::empty(self, graph, after)
     }
 
     /// A node of one of the kernels.
@@ -151,25 +115,11 @@ impl Session {
     ) -> CUgraphNode {
         let mut node = null_mut();
         let mut pointers = pointers(&mut arguments);
-        let params = self.kernel_params(name, &mut pointers);
+        let params = calls::params(self.function(name), &mut pointers);
         let (count, after) = (after.len(), after.as_ptr());
         let answer = unsafe { self.cuGraphAddKernelNode(&mut node, graph, after, count, &params) };
         assert_eq!(answer, OK);
         node
-    }
-
-    fn kernel_params(&self, name: &str, arguments: &mut [*mut c_void; 2]) -> CUDA_KERNEL_NODE_PARAMS_v2 {
-        CUDA_KERNEL_NODE_PARAMS_v2 {
-            func: self.function(name),
-            gridDimX: 1,
-            gridDimY: 1,
-            gridDimZ: 1,
-            blockDimX: 1,
-            blockDimY: 1,
-            blockDimZ: 1,
-            kernelParams: arguments.as_mut_ptr(),
-            ..Default::default()
-        }
     }
 
     /// Other arguments for a kernel node of an executable.
@@ -181,7 +131,7 @@ impl Session {
         mut arguments: [u64; 2],
     ) -> CUresult {
         let mut pointers = pointers(&mut arguments);
-        let params = self.kernel_params(name, &mut pointers);
+        let params = calls::params(self.function(name), &mut pointers);
         unsafe { self.cuGraphExecKernelNodeSetParams(exec, node, &params) }
     }
 
@@ -234,9 +184,7 @@ impl Session {
         after: &[CUgraphNode],
         params: &mut CUgraphNodeParams,
     ) -> (CUresult, CUgraphNode) {
-        let mut node = null_mut();
-        let answer = unsafe { self.cuGraphAddNode(&mut node, graph, after.as_ptr(), after.len(), params) };
-        (answer, node)
+        calls::add(self, graph, after, params)
     }
 
     /// A condition with a default that each launch sets.
@@ -275,23 +223,16 @@ impl Session {
     }
 
     pub(crate) fn instantiate(&self, graph: CUgraph) -> CUgraphExec {
-        self.instantiate_with(graph, 0)
+        calls::instantiate(self, graph)
     }
 
     pub(crate) fn instantiate_with(&self, graph: CUgraph, flags: u64) -> CUgraphExec {
-        let mut exec = null_mut();
-        let mut params = CUDA_GRAPH_INSTANTIATE_PARAMS { flags, ..Default::default() };
-        assert_eq!(unsafe { self.cuGraphInstantiateWithParams(&mut exec, graph, &mut params) }, OK);
-        exec
+        calls::instantiate_with(self, graph, flags)
     }
 
     /// What instantiate says of a graph that it refuses: the code, the result and the node.
     pub(crate) fn refusal(&self, graph: CUgraph, flags: u64) -> (CUresult, u32, CUgraphNode) {
-        let mut exec = null_mut();
-        let mut params = CUDA_GRAPH_INSTANTIATE_PARAMS { flags, ..Default::default() };
-        let answer = unsafe { self.cuGraphInstantiateWithParams(&mut exec, graph, &mut params) };
-        assert_ne!(answer, OK);
-        (answer, params.result_out.0, params.hErrNode_out)
+        calls::refusal(self, graph, flags)
     }
 
     pub(crate) fn launch(&self, exec: CUgraphExec) -> CUresult {
@@ -304,8 +245,7 @@ impl Session {
 
     /// Runs an executable once, to its end.
     pub(crate) fn run(&self, exec: CUgraphExec) {
-        assert_eq!(self.launch(exec), OK);
-        self.wait();
+        calls::run(self, exec, self.stream);
     }
 
     /// A whole update: the code, the result and the node.
@@ -343,26 +283,4 @@ pub(crate) fn conditional_params(ctx: CUcontext, handle: u64, type_: Kind, size:
     params.__bindgen_anon_1.conditional =
         CUDA_CONDITIONAL_NODE_PARAMS { handle, type_, size, phGraph_out: null_mut(), ctx };
     params
-}
-
-/// A stream held up by a host function until it is let go.
-pub(crate) struct Gate {
-    release: Sender<()>,
-}
-
-impl Gate {
-    pub(crate) fn close(driver: &Driver, stream: CUstream) -> Self {
-        unsafe extern "C" fn hold(wait: *mut c_void) {
-            let wait = unsafe { Box::from_raw(wait.cast::<Receiver<()>>()) };
-            let _ = wait.recv_timeout(Duration::from_secs(20));
-        }
-        let (release, wait) = channel();
-        let wait: *mut Receiver<()> = Box::into_raw(Box::new(wait));
-        assert_eq!(unsafe { driver.cuLaunchHostFunc(stream, Some(hold), wait.cast()) }, OK);
-        Self { release }
-    }
-
-    pub(crate) fn open(self) {
-        self.release.send(()).unwrap();
-    }
 }

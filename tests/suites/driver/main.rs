@@ -3,6 +3,8 @@
 #![allow(clippy::undocumented_unsafe_blocks)] // Every call is given what lives in the test that makes it.
 
 mod bodies;
+#[path = "../../../crates/soft/tests/driver/calls.rs"]
+mod calls;
 mod common;
 mod conditionals;
 mod destroyed_streams;

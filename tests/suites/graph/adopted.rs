@@ -349,3 +349,35 @@ fn a_graph_is_found_beside_what_else_is_tied_to_its_handle() {
         }
     });
 }
+
+/// An executable lets go of a graph of other code, which may be destroyed then, and keeps what its nodes use.
+#[test]
+fn an_executable_outlives_the_adopted_graph_that_it_was_made_of() {
+    let context = setup();
+    no_leaks(|| {
+        let bench = Bench::new(&context);
+        let stream = &bench.stream;
+        let out = stream.zeros::<u32>(N).unwrap();
+        let foreign = other::graph();
+        // SAFETY: it lives as long as its handles.
+        let adopt = |raw: CUgraph| unsafe { Graph::from_raw(&context, raw) }.unwrap();
+        let graph = adopt(foreign);
+        graph.root().fill(&out, 7).unwrap().named("first");
+        let mut exec = graph.instantiate().unwrap();
+        assert_eq!(exec.graph(), Some(graph.clone()));
+        drop(graph);
+        assert_eq!(exec.graph(), None);
+        // Nothing is known of it that belongs to the handles that are gone.
+        let again = adopt(foreign);
+        assert_ne!(again.nodes().unwrap()[0].name(), "first");
+        assert_eq!(exec.graph(), None);
+        drop(again);
+        other::destroy(foreign);
+        let next = other::graph();
+        assert!(adopt(next).is_empty().unwrap());
+        exec.launch(stream).unwrap();
+        assert_eq!(out.read_blocking(stream).unwrap(), [7; N]);
+        drop(exec);
+        other::destroy(next);
+    });
+}

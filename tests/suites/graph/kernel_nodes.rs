@@ -73,6 +73,22 @@ fn plain() -> LaunchConfig {
     LaunchConfig::new(8, 32)
 }
 
+/// A graph with a node of the plain launch, and the buffer that it counts in.
+struct Added {
+    buffer: Buffer<u32>,
+    graph: Drawn,
+    node: KernelNode,
+}
+
+impl Added {
+    fn new(context: &Context) -> Self {
+        let buffer = context.stream().unwrap().zeros::<u32>(N as usize).unwrap();
+        let graph = Drawn::new(context);
+        let node = add(&graph, plain(), &buffer);
+        Self { buffer, graph, node }
+    }
+}
+
 fn runs(context: &Context, graph: &Drawn, buffer: &Buffer<u32>) {
     let stream = context.stream().unwrap();
     stream.fill(buffer, 0).unwrap();
@@ -180,10 +196,7 @@ fn attributes_are_those_of_the_last_launch_set() {
     let context = setup();
     needs_capability_9!(context);
     no_leaks(|| {
-        let stream = context.stream().unwrap();
-        let buffer = stream.zeros::<u32>(256).unwrap();
-        let graph = Drawn::new(&context);
-        let node = add(&graph, plain(), &buffer);
+        let Added { buffer, graph, node } = Added::new(&context);
         let default = all(&node);
         let configs = [
             plain().cluster(4).priority(-1),
@@ -210,10 +223,7 @@ fn attributes_are_set_one_by_one_and_copied() {
     let context = setup();
     needs_capability_9!(context);
     no_leaks(|| {
-        let stream = context.stream().unwrap();
-        let buffer = stream.zeros::<u32>(256).unwrap();
-        let graph = Drawn::new(&context);
-        let node = add(&graph, plain(), &buffer);
+        let Added { buffer, graph, node } = Added::new(&context);
         let mut attributes = vec![
             NodeAttribute::Priority(-1),
             NodeAttribute::MemorySyncDomain(MemorySyncDomain::Remote),
@@ -282,10 +292,7 @@ fn impossible_attributes_are_refused_before_the_driver() {
     let context = setup();
     needs_capability_9!(context);
     no_leaks(|| {
-        let stream = context.stream().unwrap();
-        let buffer = stream.zeros::<u32>(256).unwrap();
-        let graph = Drawn::new(&context);
-        let node = add(&graph, plain(), &buffer);
+        let Added { buffer, node, graph: _graph } = Added::new(&context);
         let window = AccessPolicyWindow::of(&buffer, CacheUse::Streaming);
         let windows = [
             AccessPolicyWindow { hit_ratio: 1.5, ..window },
@@ -376,11 +383,8 @@ fn threads_that_set_one_node_leave_what_one_of_them_set() {
     let context = setup();
     needs_capability_9!(context);
     no_leaks(|| {
-        let stream = context.stream().unwrap();
-        let buffer = stream.zeros::<u32>(256).unwrap();
         let increment = kernel(&context, "increment");
-        let graph = Drawn::new(&context);
-        let node = add(&graph, plain(), &buffer);
+        let Added { buffer, graph, node } = Added::new(&context);
         let (bare, clustered) = (plain(), LaunchConfig::new(9, 32).cluster(3));
         // Whoever comes last, the node has the attributes of its configuration, and no others.
         let expected = [bare, clustered, bare.priority(-1), clustered.priority(-1)].map(|config| {
@@ -428,10 +432,8 @@ fn access_policy_windows_are_set_read_copied_and_taken_off() {
     let context = setup();
     needs_capability_9!(context);
     no_leaks(|| {
-        let stream = context.stream().unwrap();
-        let buffer = stream.zeros::<u32>(256).unwrap();
-        let graph = Drawn::new(&context);
-        let (node, other) = (add(&graph, plain(), &buffer), add(&graph, plain(), &buffer));
+        let Added { buffer, graph, node } = Added::new(&context);
+        let other = add(&graph, plain(), &buffer);
         let most = most_window(&context);
         assert!(most >= 4096, "a device of capability 9.0 has windows");
         let kind = NodeAttributeKind::AccessPolicyWindow;

@@ -27,6 +27,13 @@ impl Steps {
         Self { kernels: Kernels::new(context), add: increment_by::load(context).unwrap() }
     }
 
+    /// Them with a new graph and a number, which is 0.
+    fn with_graph(context: &Context) -> (Self, Graph, Buffer<u32>) {
+        let steps = Self::new(context);
+        let number = steps.number(0);
+        (steps, context.graph().unwrap(), number)
+    }
+
     fn stream(&self) -> &Stream {
         &self.kernels.stream
     }
@@ -171,8 +178,7 @@ fn numbers_of_every_type_compare_as_here() {
 fn a_branch_runs_one_of_two_bodies() {
     let context = setup();
     no_leaks(|| {
-        let steps = Steps::new(&context);
-        let (graph, number) = (context.graph().unwrap(), steps.number(0));
+        let (steps, graph, number) = Steps::with_graph(&context);
         let runs = steps.kernels.runs.as_slice();
         let branch = graph
             .root()
@@ -228,8 +234,7 @@ fn a_limit_ends_loops_that_would_go_on() {
 fn kernels_can_read_the_number_of_the_round() {
     let context = setup();
     no_leaks(|| {
-        let steps = Steps::new(&context);
-        let (graph, number) = (context.graph().unwrap(), steps.number(0));
+        let (steps, graph, number) = Steps::with_graph(&context);
         let seen = steps.stream().zeros::<u64>(2).unwrap();
         let start = graph.root().fill(&number, 5).unwrap();
         let rounds = start
@@ -323,8 +328,7 @@ fn pinned_memory_of_the_host_can_be_tested() {
 fn loops_stand_in_edges_before_nodes_and_in_embedded_graphs() {
     let context = setup();
     no_leaks(|| {
-        let steps = Steps::new(&context);
-        let (graph, number) = (context.graph().unwrap(), steps.number(0));
+        let (steps, graph, number) = Steps::with_graph(&context);
         let start = graph.root().fill(&number, 3).unwrap();
         let last = steps.add(&start.then(), 100, steps.kernels.runs.as_slice()).unwrap();
         let fill = |body: &LoopBody| steps.round(body, number.as_slice());
@@ -364,8 +368,7 @@ impl From<Error> for Own {
 fn a_closure_that_fails_or_panics_leaves_nothing_of_the_loop() {
     let context = setup();
     no_leaks(|| {
-        let steps = Steps::new(&context);
-        let (graph, number) = (context.graph().unwrap(), steps.number(0));
+        let (steps, graph, number) = Steps::with_graph(&context);
         let (runs, number) = (steps.kernels.runs.as_slice(), number.as_slice());
         let start = graph.root().fill(number, 3).unwrap();
         let last = steps.add(&start.then(), 100, runs).unwrap();
@@ -416,8 +419,7 @@ fn a_closure_that_fails_or_panics_leaves_nothing_of_the_loop() {
 fn a_closure_may_do_what_it_likes_to_the_graph() {
     let context = setup();
     no_leaks(|| {
-        let steps = Steps::new(&context);
-        let (graph, number) = (context.graph().unwrap(), steps.number(0));
+        let (steps, graph, number) = Steps::with_graph(&context);
         let (runs, number) = (steps.kernels.runs.as_slice(), number.as_slice());
         let before = state(&graph);
         // Removing the loop, its decision, or both.
@@ -495,8 +497,7 @@ fn the_decision_waits_for_all_ends_of_the_body() {
 fn what_cannot_be_tested_is_refused_without_a_call() {
     let context = setup();
     no_leaks(|| {
-        let steps = Steps::new(&context);
-        let (graph, number) = (context.graph().unwrap(), steps.number(0));
+        let (steps, graph, number) = Steps::with_graph(&context);
         let none = number.slice(1..).unwrap();
         let step = steps.add(&graph.root(), 1, number.as_slice()).unwrap();
         let ((), cost) = count(|| {
@@ -567,8 +568,7 @@ fn loops_cost_three_nodes_and_the_image_is_loaded_once() {
 fn a_driver_that_fails_at_any_call_leaves_the_graph_as_it_was() {
     let context = setup();
     no_leaks(|| {
-        let steps = Steps::new(&context);
-        let (graph, number) = (context.graph().unwrap(), steps.number(0));
+        let (steps, graph, number) = Steps::with_graph(&context);
         let (runs, number) = (steps.kernels.runs.as_slice(), number.as_slice());
         let start = graph.root().fill(number, 3).unwrap();
         let last = steps.add(&start.then(), 100, runs).unwrap();
@@ -620,8 +620,7 @@ fn a_driver_that_fails_at_any_call_leaves_the_graph_as_it_was() {
 fn what_cannot_be_taken_back_is_told() {
     let context = setup();
     no_leaks(|| {
-        let steps = Steps::new(&context);
-        let (graph, number) = (context.graph().unwrap(), steps.number(0));
+        let (_, graph, number) = Steps::with_graph(&context);
         for (nth, left) in [(1, 2), (2, 1)] {
             let failing = fail(Call::cuGraphDestroyNode, nth, CUresult::CUDA_ERROR_INVALID_VALUE);
             let outcome: Result<Loop, Own> = graph.root().while_nonzero(&number, |_| Err(Own::Stopped(1)));

@@ -28,6 +28,7 @@ mod instantiate;
 mod interop;
 mod kernel_nodes;
 mod lifetimes;
+mod lines;
 mod loops;
 mod lost;
 mod model;

@@ -70,7 +70,7 @@ impl KernelNode {
             prepare(kernel, config, &arguments, arguments.accesses())?;
         arguments.with_pointers(|pointers| {
             let mut params = params(kernel, config, pointers);
-            Relaunch::new(detail, owners, attributes, arguments.handles()).apply(self, &mut params)
+            Relaunch { detail, owners, attributes, handles: arguments.handles() }.apply(self, &mut params)
         })
     }
 }

@@ -17,13 +17,11 @@ use crate::owners::Owners;
 
 /// The launch that a node is to have.
 pub(super) struct Relaunch {
-    detail: Detail,
-    owners: Owners,
-    attributes: AttributeList,
+    pub(super) detail: Detail,
+    pub(super) owners: Owners,
+    pub(super) attributes: AttributeList,
     /// Of conditions, among the arguments.
-    handles: Handles,
-    /// Whether the node has the kernel and the arguments, though something else failed.
-    is_given: bool,
+    pub(super) handles: Handles,
 }
 
 /// The bytes of each argument.
@@ -36,13 +34,11 @@ struct Before {
     attributes: AttributeList,
     /// `None` where they cannot be read.
     arguments: Option<Values>,
+    /// Whether the node has another kernel or other arguments now, though something else failed.
+    is_replaced: bool,
 }
 
 impl Relaunch {
-    pub(super) fn new(detail: Detail, owners: Owners, attributes: AttributeList, handles: Handles) -> Self {
-        Self { detail, owners, attributes, handles, is_given: false }
-    }
-
     /// All under one lock: another thread may set the node meanwhile.
     pub(super) fn apply(mut self, node: &KernelNode, params: &mut CUgraphNodeParams) -> Result<()> {
         // What goes, and what the node had before, is dropped after the lock.
@@ -53,7 +49,7 @@ impl Relaunch {
         } else {
             let new = locked.let_decide(node.id(), &self.handles, &self.detail)?;
             let outcome = self.set(&mut before, &mut locked, node, params);
-            let is_given = outcome.is_ok() || self.is_given;
+            let is_given = outcome.is_ok() || before.as_ref().is_some_and(|before| before.is_replaced);
             locked.decided(node.id(), &self.handles, &new, is_given, outcome)
         };
         if outcome.is_ok() {
@@ -84,12 +80,12 @@ impl Relaunch {
     #[cold]
     fn apply_after(
         &mut self,
-        before: &Before,
+        before: &mut Before,
         locked: &mut Locked<'_>,
         node: &KernelNode,
         params: &mut CUgraphNodeParams,
     ) -> Result<()> {
-        let Self { detail, owners, attributes, is_given, .. } = self;
+        let Self { detail, owners, attributes, .. } = self;
         let row = locked.row(node.id()).ok_or_else(|| node.removed())?;
         let (raw, name) = (row.raw.0, row.display_name(node.id()));
         let Detail::Kernel { kernel, config, .. } = &*detail else { return Err(node.removed()) };
@@ -112,7 +108,7 @@ impl Relaunch {
                 if let Some(row) = locked.row_mut(node.id()) {
                     row.detail = now.detail();
                 }
-                *is_given = now.is_new;
+                before.is_replaced = now.is_new;
                 if now.is_new {
                     owners.push(Owner::Kernel(before.kernel.clone()));
                     locked.add_owners(node.id(), owners);
@@ -181,6 +177,7 @@ impl Before {
     fn read(locked: &Locked<'_>, raw: CUgraphNode, kernel: &Kernel, config: LaunchConfig) -> Result<Self> {
         Ok(Self {
             arguments: locked.arguments(raw, kernel)?,
+            is_replaced: false,
             attributes: config.attributes(),
             kernel: kernel.clone(),
             config,

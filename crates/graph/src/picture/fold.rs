@@ -1,7 +1,10 @@
-//! Many alike branches as one block.
+//! Many alike branches as one block, and the inside of a long chain as another.
 //!
 //! A fan of 200 nodes in one row would be a picture of 30 000 units by 300. Branches that leave the same nodes and lead to the same nodes are
 //! put into a block instead, in rows; one edge to the block stands for an edge to each branch.
+//!
+//! The layout library takes a time that grows with the square of the boxes that come after each other. So it gets a long chain as one box; where its
+//! nodes go in there needs no thought.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,6 +12,8 @@ use crate::picture::drawing::{Drawing, DrawnEdgeKind};
 
 /// Fewer branches than this stay as they are, however wide.
 const FEWEST: usize = 6;
+/// A chain of more nodes is a run.
+const LONGEST_CHAIN: usize = 100;
 
 /// What is laid out as one box.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -16,6 +21,16 @@ pub(crate) enum Unit {
     /// A node, by its position in the drawing.
     Node(usize),
     Block(Block),
+    Run(Run),
+}
+
+/// Nodes one after the other, each with an edge to the next and no others; nodes at the ends that have others are not among them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Run {
+    /// By their positions in the drawing.
+    pub(crate) nodes: Vec<usize>,
+    /// Whether any edge leads to it or away from it.
+    pub(crate) is_tied: bool,
 }
 
 /// Branches between the same nodes.
@@ -44,7 +59,7 @@ pub(crate) struct UnitEdge {
 pub(crate) struct Folded {
     pub(crate) units: Vec<Unit>,
     pub(crate) edges: Vec<UnitEdge>,
-    /// The edges inside of branches: ends by position, and the kind.
+    /// The edges inside of branches and runs: ends by position, and the kind.
     pub(crate) inner: HashMap<(usize, usize), DrawnEdgeKind>,
 }
 
@@ -98,9 +113,21 @@ impl<'d> Neighbours<'d> {
             .map(|head| core::iter::successors(Some(head), |node| self.next_in_chain(*node)).collect())
             .collect()
     }
+
+    /// The inside of a long chain.
+    fn run(&self, chain: &[usize]) -> Option<Run> {
+        let (head, tail) = (*chain.first()?, *chain.last()?);
+        if chain.len() <= LONGEST_CHAIN {
+            return None;
+        }
+        let (has_before, has_after) = (!self.into[head].is_empty(), !self.out[tail].is_empty());
+        let nodes = chain.get(usize::from(has_before)..chain.len() - usize::from(has_after))?;
+        Some(Run { nodes: nodes.to_vec(), is_tied: has_before || has_after })
+    }
 }
 
-/// Puts branches into blocks where they would take more than `widest` beside each other. `width` tells that of a node, with the gap to the next.
+/// Puts branches into blocks where they would take more than `widest` beside each other, and other long chains into runs. `width` tells that of a node, with
+/// the gap to the next.
 pub(crate) fn fold(drawing: &Drawing, width: impl Fn(usize) -> f64, widest: f64) -> Folded {
     let neighbours = Neighbours::of(drawing);
     let mut alike: BTreeMap<_, Vec<Vec<usize>>> = BTreeMap::new();
@@ -114,10 +141,14 @@ pub(crate) fn fold(drawing: &Drawing, width: impl Fn(usize) -> f64, widest: f64)
     for ((into, out), branches) in alike {
         let wide = |branch: &Vec<usize>| branch.iter().map(|node| width(*node)).fold(0.0, f64::max);
         if branches.len() < FEWEST || branches.iter().map(wide).sum::<f64>() <= widest {
+            for run in branches.iter().filter_map(|chain| neighbours.run(chain)) {
+                run.nodes.iter().for_each(|node| block_of[*node] = Some(blocks.len()));
+                blocks.push(Some(Unit::Run(run)));
+            }
             continue;
         }
         branches.iter().flatten().for_each(|node| block_of[*node] = Some(blocks.len()));
-        blocks.push(Some(Block { branches, is_tied: !(into.is_empty() && out.is_empty()) }));
+        blocks.push(Some(Unit::Block(Block { branches, is_tied: !(into.is_empty() && out.is_empty()) })));
     }
     Folded::from_blocks(&neighbours, &block_of, blocks)
 }
@@ -127,7 +158,7 @@ impl Folded {
     fn from_blocks(
         neighbours: &Neighbours<'_>,
         block_of: &[Option<usize>],
-        mut blocks: Vec<Option<Block>>,
+        mut blocks: Vec<Option<Unit>>,
     ) -> Self {
         let mut folded = Self::default();
         let mut units_of_blocks = vec![0; blocks.len()];
@@ -140,7 +171,7 @@ impl Folded {
             };
             if let Some(first_seen) = blocks[block].take() {
                 units_of_blocks[block] = folded.units.len();
-                folded.units.push(Unit::Block(first_seen));
+                folded.units.push(first_seen);
             }
             unit_of.push(units_of_blocks[block]);
         }

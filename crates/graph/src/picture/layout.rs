@@ -2,7 +2,7 @@
 
 use crate::picture::drawing::{Drawing, DrawnEdgeKind, DrawnNode};
 use crate::picture::face::{BAR, Face, PAD};
-use crate::picture::fold::{Block, Folded, Unit, fold};
+use crate::picture::fold::{Block, Folded, Run, Unit, fold};
 use crate::picture::place::{ASPECT, GAP, Input, place};
 use crate::picture::text::{shortened, width};
 
@@ -74,11 +74,12 @@ pub(crate) struct ChildBox {
     pub(crate) sheet: Sheet,
 }
 
-/// Around alike branches.
+/// Around alike branches, or a run.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Frame {
     pub(crate) rect: Rect,
     pub(crate) caption: String,
+    pub(crate) is_run: bool,
 }
 
 /// An edge, on its way from the first node's or frame's border to the second's.
@@ -125,7 +126,8 @@ pub(crate) fn lay_out(drawing: &Drawing) -> Result<Sheet, TooLarge> {
     Ok(sheet)
 }
 
-/// What the library gets to place: a node or a block.
+/// What the library gets to place: a node, a block or a run.
+#[derive(Default)]
 struct Piece {
     width: f64,
     height: f64,
@@ -133,6 +135,7 @@ struct Piece {
     inside: Vec<(usize, Rect)>,
     routes: Vec<Route>,
     caption: Option<String>,
+    is_run: bool,
 }
 
 impl Piece {
@@ -141,10 +144,65 @@ impl Piece {
             Unit::Node(node) => {
                 let rect = boxes[*node].rect;
                 let (width, height) = (rect.width, rect.height);
-                Self { width, height, inside: vec![(*node, rect)], routes: Vec::new(), caption: None }
+                Self { width, height, inside: vec![(*node, rect)], ..Self::default() }
             }
             Unit::Block(block) => Self::of_block(block, boxes, folded),
+            Unit::Run(run) => Self::of_run(run, boxes, folded),
         }
+    }
+
+    /// From the top down in columns, so many that it comes to the shape that pictures have.
+    fn of_run(run: &Run, boxes: &[NodeBox], folded: &Folded) -> Self {
+        let rect = |node: usize| boxes[node].rect;
+        let area: f64 =
+            run.nodes.iter().map(|&node| (rect(node).width + GAP) * (rect(node).height + STEP)).sum();
+        let target = (area / ASPECT).sqrt();
+        let caption = run.is_tied.then(|| format!("{} nodes, one after the other", run.nodes.len()));
+        let (pad, head) = if run.is_tied { (FRAME_PAD, CAPTION) } else { (0.0, 0.0) };
+        let mut piece = Self { caption, is_run: true, ..Self::default() };
+        // Above the columns and below each is room for an edge to the next column.
+        let top = pad + head + STEP / 2.0;
+        let (mut left, mut start) = (pad, 0);
+        let mut before = None;
+        while start < run.nodes.len() {
+            let mut height = 0.0;
+            let fits = |&node: &usize| {
+                let is_first = height == 0.0;
+                height += rect(node).height + STEP;
+                is_first || height - STEP <= target
+            };
+            let column: Vec<usize> = run.nodes[start..].iter().copied().take_while(fits).collect();
+            start += column.len();
+            let width = column.iter().map(|&node| rect(node).width).fold(0.0, f64::max);
+            let bottom =
+                piece.put_branch(&column, Rect { x: left, y: top, width, height: 0.0 }, boxes, folded);
+            let centre = left + width / 2.0;
+            if let (Some((last, from)), Some(&first)) = (before, column.first()) {
+                piece.join_columns(
+                    (last, from),
+                    (first, Point { x: centre, y: top }),
+                    left - GAP / 2.0,
+                    folded,
+                );
+            }
+            before = column.last().map(|&last| (last, Point { x: centre, y: bottom }));
+            piece.height = piece.height.max(bottom + STEP / 2.0 + pad);
+            left += width + GAP;
+        }
+        let caption_width = piece.caption.as_deref().map_or(0.0, |caption| width(caption, CAPTION_SIZE));
+        piece.width = (left - GAP + pad).max(caption_width + 2.0 * pad);
+        piece
+    }
+
+    /// The edge from the foot of a column up to the head of the next, between both.
+    fn join_columns(&mut self, from: (usize, Point), to: (usize, Point), between: f64, folded: &Folded) {
+        let ((last, foot), (first, head)) = (from, to);
+        let Some(kind) = folded.inner.get(&(last, first)) else { return };
+        let (low, high) = (foot.y + STEP / 2.0, head.y - STEP / 2.0);
+        let turns = [(foot.x, low), (between, low), (between, high), (head.x, high)];
+        let turns = turns.map(|(x, y)| Point { x, y });
+        let points = [foot].into_iter().chain(turns).chain([head]).collect();
+        self.routes.push(Route { points, kind: kind.clone(), ends: (last, first), count: 1 });
     }
 
     /// Branches in rows from left to right.
@@ -175,7 +233,7 @@ impl Piece {
             block.is_tied.then(|| format!("{} {kind}, each between the same nodes", block.branches.len()));
         let (pad, head) = if block.is_tied { (FRAME_PAD, CAPTION) } else { (0.0, 0.0) };
 
-        let mut piece = Self { width: 0.0, height: 0.0, inside: Vec::new(), routes: Vec::new(), caption };
+        let mut piece = Self { caption, ..Self::default() };
         let mut top = pad + head;
         let rows = block.branches.chunks(per_row).zip(heights.chunks(per_row));
         for (row, heights) in rows {
@@ -193,8 +251,8 @@ impl Piece {
         piece
     }
 
-    /// A branch from the top of a column: in the middle of it, so that its edges are straight, or if it has none, at the left.
-    fn put_branch(&mut self, branch: &[usize], column: Rect, boxes: &[NodeBox], folded: &Folded) {
+    /// A branch from the top of a column: in the middle of it, so that its edges are straight, or if it has none, at the left. Gives where it ends.
+    fn put_branch(&mut self, branch: &[usize], column: Rect, boxes: &[NodeBox], folded: &Folded) -> f64 {
         let mut y = column.y;
         let centre = column.x + column.width / 2.0;
         for (number, &node) in branch.iter().enumerate() {
@@ -210,6 +268,7 @@ impl Piece {
             self.inside.push((node, Rect { x, y, width, height }));
             y += height + STEP;
         }
+        y - STEP
     }
 
     fn put(self, corner: Point, sheet: &mut Sheet, rects: &mut [Option<Rect>]) {
@@ -225,7 +284,7 @@ impl Piece {
         }
         if let Some(caption) = self.caption {
             let rect = Rect { x: corner.x, y: corner.y, width: self.width, height: self.height };
-            sheet.frames.push(Frame { rect, caption });
+            sheet.frames.push(Frame { rect, caption, is_run: self.is_run });
         }
     }
 }

@@ -20,7 +20,7 @@ const LONGEST: usize = 44;
 pub(crate) enum Sample {
     Kind(DrawnKind),
     Edge(DrawnEdgeKind),
-    /// Around alike branches.
+    /// Around alike branches, or a run.
     Frame,
 }
 
@@ -54,12 +54,15 @@ pub(crate) struct Legend {
 struct Counts {
     kinds: BTreeMap<DrawnKind, usize>,
     edges: BTreeMap<DrawnEdgeKind, usize>,
-    has_frames: bool,
+    /// Around alike branches.
+    has_branches: bool,
+    has_runs: bool,
 }
 
 impl Counts {
     fn add(&mut self, drawing: &Drawing, sheet: &Sheet) {
-        self.has_frames |= !sheet.frames.is_empty();
+        self.has_branches |= sheet.frames.iter().any(|frame| !frame.is_run);
+        self.has_runs |= sheet.frames.iter().any(|frame| frame.is_run);
         for route in &sheet.routes {
             *self.edges.entry(route.kind.clone()).or_default() += route.count;
         }
@@ -87,8 +90,13 @@ impl Legend {
             let words = format!("{kind} {plural} × {count}");
             (Sample::Edge(kind), words)
         });
-        let frame =
-            counts.has_frames.then(|| (Sample::Frame, "an edge here stands for one per branch".to_owned()));
+        let words = match (counts.has_branches, counts.has_runs) {
+            (true, false) => Some("an edge here stands for one per branch"),
+            (false, true) => Some("an edge here is one of the first or the last"),
+            (true, true) => Some("an edge here is one per branch or end"),
+            (false, false) => None,
+        };
+        let frame = words.map(|words| (Sample::Frame, words.to_owned()));
         let mut legend = Self::default();
         let (mut x, mut y) = (0.0, 0.0);
         for (sample, words) in kinds.chain(edges).chain(frame) {

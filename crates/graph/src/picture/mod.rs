@@ -55,7 +55,8 @@ impl Graph {
     /// of their nodes', kinds of nodes and edges told apart by colour and otherwise, and a legend. Needs the feature `svg`, which is off by
     /// default, since the layout library behind it is large; no other program is needed.
     ///
-    /// Many alike branches, between the same nodes, are put into one frame, and what leads to the frame leads to each of them. Long text is cut
+    /// Many alike branches, between the same nodes, are put into one frame, and what leads to the frame leads to each of them. So is the inside of a chain of
+    /// more than 100 nodes, in columns from left to right; what leads to that frame leads to the first of them. Long text is cut
     /// in its middle; the box's tooltip has all of it. The same graph gives the same picture.
     ///
     /// ```no_run
@@ -65,13 +66,13 @@ impl Graph {
     /// # }
     /// ```
     ///
-    /// Some hundred nodes take milliseconds, 5000 about a second, and longer where many edges cross many rows; the graph can be used by others
-    /// meanwhile.
+    /// Some hundred nodes take milliseconds, 5000 that are in no frame about a second, and longer where many edges cross many rows; the graph can be used by
+    /// others meanwhile.
     ///
     /// Stands on `cuGraphGetNodes` and `cuGraphGetEdges`, CUDA 10.0.
     ///
     /// # Errors
-    /// [`Error::PictureTooLarge`](crate::Error::PictureTooLarge) above 20 000 boxes, 40 000 edges, or 60 000 crossings of rows by edges, in one graph
+    /// [`Error::PictureTooLarge`](crate::Error::PictureTooLarge) above 20 000 boxes that are in no frame, 40 000 edges, or 60 000 crossings of rows by edges, in one graph
     /// of the hierarchy; and what the driver answers.
     #[cfg(feature = "svg")]
     pub fn to_svg(&self) -> Result<String> {

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::drawing::{Drawing, DrawnEdge, DrawnEdgeKind, DrawnKind, DrawnNode, Family};
+use super::fold::fold;
 use super::layout::{NodeBox, Point, Rect, Sheet, TooLarge, lay_out};
 use super::svg::svg;
 
@@ -184,6 +185,54 @@ fn a_fan_becomes_a_frame_and_a_chain_columns() {
     assert_eq!((sheet.frames.len(), sheet.routes.len()), (0, 16));
 }
 
+/// How many boxes the layout library gets, whose time grows with the square of those that come after each other.
+fn boxes(drawing: &Drawing) -> usize {
+    fold(drawing, |_| 100.0, 2400.0).units.len()
+}
+
+#[test]
+fn the_inside_of_a_long_chain_is_one_box_for_the_layout() {
+    for nodes in [101, 1000] {
+        let (sheet, _) = checked(&chain(nodes));
+        assert_eq!((sheet.frames.len(), sheet.routes.len()), (0, nodes as usize - 1));
+        assert!(sheet.width < 3.0 * sheet.height && sheet.height < 3.0 * sheet.width);
+        assert_eq!(boxes(&chain(nodes)), 1);
+    }
+    assert_eq!((boxes(&chain(100)), boxes(&chain(200_000))), (100, 1));
+    // Chains among others: their ends are boxes of their own.
+    let ends = [(0, 1), (0, 500), (499, 1000), (999, 1000)];
+    let inside = (1..499).chain(500..999).map(|id| (id, id + 1));
+    let drawing = plain(1001, ends.into_iter().chain(inside));
+    let (sheet, text) = checked(&drawing);
+    assert_eq!((sheet.frames.len(), boxes(&drawing)), (2, 2 + 2 * 3));
+    assert!(text.contains("497 nodes, one after the other") && text.contains("498 nodes, one"), "{text}");
+    assert!(text.contains("one of the first or the last") && !text.contains("per branch"), "{text}");
+    // A ring is none.
+    let ring = plain(300, (0..300).map(|id| (id, (id + 1) % 300)));
+    checked(&ring);
+    assert_eq!(boxes(&ring), 300);
+    // One with a tail back to its head has no end outside.
+    let back = plain(300, (1..300).map(|id| (id - 1, id)).chain([(299, 0), (5, 5)]));
+    checked(&back);
+}
+
+#[test]
+fn nodes_of_all_sizes_go_into_columns() {
+    let mut drawing = chain(150);
+    drawing.nodes[70].children = vec![("inner".to_owned(), chain(120))];
+    drawing.nodes[3].name = "x".repeat(200);
+    let (sheet, text) = checked(&drawing);
+    assert_eq!(sheet.routes.len(), 149);
+    assert!(text.contains("inner"));
+    // No edge goes through a node.
+    for ends in sheet.routes.iter().flat_map(|route| route.points.windows(2)) {
+        let (x, y) = (ends[0].x.min(ends[1].x), ends[0].y.min(ends[1].y));
+        let (width, height) = ((ends[0].x - ends[1].x).abs(), (ends[0].y - ends[1].y).abs());
+        let stretch = Rect { x, y, width, height };
+        assert!(sheet.boxes.iter().all(|node| are_apart(&node.rect, &stretch)), "{stretch:?}");
+    }
+}
+
 #[test]
 fn long_branches_keep_their_edges_in_the_frame() {
     let branch = |first: u32| [(0, first), (first, first + 1), (first + 1, first + 2), (first + 2, 91)];
@@ -244,7 +293,8 @@ fn the_order_of_edges_makes_no_difference() {
 
 #[test]
 fn too_large_a_graph_is_refused_at_once() {
-    assert_eq!(svg(&chain(20_001)).unwrap_err(), TooLarge { nodes: 20_001, edges: 20_000 });
+    let ladder = plain(20_001, (0..20_000).flat_map(|id| [(id, id + 1), (id, id + 2)]));
+    assert_eq!(svg(&ladder).unwrap_err(), TooLarge { nodes: 20_001, edges: 40_000 });
     // Each edge from the first node passes all rows between.
     let long = plain(1500, (1..1500).flat_map(|id| [(id - 1, id), (0, id)]));
     assert!(svg(&long).is_err());

@@ -1,6 +1,6 @@
 //! What the tests of the raw calls share.
 
-use std::ffi::{CString, c_void};
+use std::ffi::c_void;
 use std::ptr::null_mut;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -9,11 +9,9 @@ use std::time::{Duration, Instant};
 use cuda_soft::{Config, control};
 use cuda_sys::*;
 
-pub(crate) const SMALL: &str = include_str!("data/small.ptx");
+pub(crate) use crate::calls::*;
 
-pub(crate) const OK: CUresult = CUresult::CUDA_SUCCESS;
-pub(crate) const IV: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
-pub(crate) const NS: CUresult = CUresult::CUDA_ERROR_NOT_SUPPORTED;
+pub(crate) const SMALL: &str = include_str!("data/small.ptx");
 
 /// The driver for one test. Tests take turns: they hold streams up, which would hold each other's frees up.
 pub(crate) struct Session {
@@ -85,87 +83,8 @@ fn child(name: &str) -> Option<std::process::Output> {
     Some(command.output().unwrap())
 }
 
-pub(crate) fn stream(driver: &Driver) -> CUstream {
-    let mut stream = null_mut();
-    assert_eq!(unsafe { driver.cuStreamCreate(&mut stream, 1) }, OK);
-    stream
-}
-
 pub(crate) fn library(driver: &Driver) -> CUlibrary {
-    let mut library = null_mut();
-    let text = CString::new(SMALL).unwrap();
-    let answer = unsafe {
-        driver.cuLibraryLoadData(
-            &mut library,
-            text.as_ptr().cast(),
-            null_mut(),
-            null_mut(),
-            0,
-            null_mut(),
-            null_mut(),
-            0,
-        )
-    };
-    assert_eq!(answer, OK);
-    library
-}
-
-pub(crate) fn kernel(driver: &Driver, library: CUlibrary, name: &str) -> CUkernel {
-    let mut kernel = null_mut();
-    let name = CString::new(name).unwrap();
-    assert_eq!(unsafe { driver.cuLibraryGetKernel(&mut kernel, library, name.as_ptr()) }, OK);
-    kernel
-}
-
-pub(crate) fn function(driver: &Driver, library: CUlibrary, name: &str) -> CUfunction {
-    let mut function = null_mut();
-    let answer = unsafe { driver.cuKernelGetFunction(&mut function, kernel(driver, library, name)) };
-    assert_eq!(answer, OK);
-    function
-}
-
-/// Device memory of `n` words, all 0.
-pub(crate) fn words(driver: &Driver, n: usize) -> CUdeviceptr {
-    let mut address = 0;
-    unsafe {
-        assert_eq!(driver.cuMemAlloc(&mut address, n * 4), OK);
-        assert_eq!(driver.cuMemsetD32(address, 0, n), OK);
-    }
-    address
-}
-
-pub(crate) fn read(driver: &Driver, address: CUdeviceptr, n: usize) -> Vec<u32> {
-    let mut out = vec![0u32; n];
-    assert_eq!(unsafe { driver.cuMemcpyDtoH(out.as_mut_ptr().cast(), address, n * 4) }, OK);
-    out
-}
-
-pub(crate) fn graph(driver: &Driver) -> CUgraph {
-    let mut graph = null_mut();
-    assert_eq!(unsafe { driver.cuGraphCreate(&mut graph, 0) }, OK);
-    graph
-}
-
-pub(crate) fn empty(driver: &Driver, graph: CUgraph, after: &[CUgraphNode]) -> CUgraphNode {
-    let mut node = null_mut();
-    let answer = unsafe { driver.cuGraphAddEmptyNode(&mut node, graph, after.as_ptr(), after.len()) };
-    assert_eq!(answer, OK);
-    node
-}
-
-/// The parameters of a kernel of one block and thread, with the arguments that `with` gets pointers to.
-pub(crate) fn params(function: CUfunction, arguments: &mut [*mut c_void]) -> CUDA_KERNEL_NODE_PARAMS_v2 {
-    CUDA_KERNEL_NODE_PARAMS_v2 {
-        func: function,
-        gridDimX: 1,
-        gridDimY: 1,
-        gridDimZ: 1,
-        blockDimX: 1,
-        blockDimY: 1,
-        blockDimZ: 1,
-        kernelParams: arguments.as_mut_ptr(),
-        ..Default::default()
-    }
+    load(driver, SMALL)
 }
 
 /// Adds a node of one of the kernels that take an address and a value.
@@ -184,44 +103,6 @@ pub(crate) fn word_node(
         unsafe { driver.cuGraphAddKernelNode(&mut node, graph, after.as_ptr(), after.len(), &params) };
     assert_eq!(answer, OK);
     node
-}
-
-pub(crate) fn instantiate(driver: &Driver, graph: CUgraph) -> CUgraphExec {
-    let mut exec = null_mut();
-    let mut params = CUDA_GRAPH_INSTANTIATE_PARAMS::default();
-    assert_eq!(unsafe { driver.cuGraphInstantiateWithParams(&mut exec, graph, &mut params) }, OK);
-    exec
-}
-
-/// What instantiate says of a graph that it refuses.
-pub(crate) fn refusal(driver: &Driver, graph: CUgraph, flags: u64) -> (CUresult, u32, CUgraphNode) {
-    let mut exec = null_mut();
-    let mut params = CUDA_GRAPH_INSTANTIATE_PARAMS { flags, ..Default::default() };
-    let answer = unsafe { driver.cuGraphInstantiateWithParams(&mut exec, graph, &mut params) };
-    assert!(exec.is_null());
-    (answer, params.result_out.0, params.hErrNode_out)
-}
-
-/// A stream held up by a host function until it is let go.
-pub(crate) struct Gate {
-    release: Sender<()>,
-}
-
-impl Gate {
-    pub(crate) fn close(driver: &Driver, stream: CUstream) -> Self {
-        let (release, wait) = channel();
-        let wait: *mut Receiver<()> = Box::into_raw(Box::new(wait));
-        unsafe extern "C" fn hold(wait: *mut c_void) {
-            let wait = unsafe { Box::from_raw(wait.cast::<Receiver<()>>()) };
-            let _ = wait.recv_timeout(Duration::from_secs(20));
-        }
-        assert_eq!(unsafe { driver.cuLaunchHostFunc(stream, Some(hold), wait.cast()) }, OK);
-        Self { release }
-    }
-
-    pub(crate) fn open(self) {
-        self.release.send(()).unwrap();
-    }
 }
 
 /// A user object whose destructor says on which thread it ran.
@@ -270,18 +151,6 @@ pub(crate) fn with(
     params
 }
 
-/// Adds a node by the generic call: what it answers, and the node.
-pub(crate) fn add(
-    driver: &Driver,
-    graph: CUgraph,
-    after: &[CUgraphNode],
-    params: &mut CUgraphNodeParams,
-) -> (CUresult, CUgraphNode) {
-    let mut node = null_mut();
-    let answer = unsafe { driver.cuGraphAddNode(&mut node, graph, after.as_ptr(), after.len(), params) };
-    (answer, node)
-}
-
 /// The nodes of a graph.
 pub(crate) fn nodes(driver: &Driver, graph: CUgraph) -> Vec<CUgraphNode> {
     let mut count = 0;
@@ -307,13 +176,5 @@ pub(crate) fn edges(driver: &Driver, graph: CUgraph) -> Vec<(CUgraphNode, CUgrap
             assert_eq!(driver.cuGraphGetEdges_v12030(graph, from, to, data, &mut count), Ok(OK));
         }
         from.into_iter().zip(to).zip(data).map(|((from, to), data)| (from, to, data)).collect()
-    }
-}
-
-/// Runs an executable once, to its end.
-pub(crate) fn run(driver: &Driver, exec: CUgraphExec, stream: CUstream) {
-    unsafe {
-        assert_eq!(driver.cuGraphLaunch(exec, stream), OK);
-        assert_eq!(driver.cuStreamSynchronize(stream), OK);
     }
 }

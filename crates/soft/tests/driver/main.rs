@@ -6,6 +6,7 @@ mod batch;
 mod body_captures;
 mod branches;
 mod callbacks;
+mod calls;
 mod captures;
 mod children;
 mod common;

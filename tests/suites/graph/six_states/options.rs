@@ -55,7 +55,7 @@ fn executables() -> Vec<Row> {
         }),
         prepared("GraphExec::options, graph, as_raw", PURE, for_devices, |_, exec| {
             assert!(exec.options().is_for_device_launch() && !exec.as_raw().is_null());
-            done(exec.graph().clone())
+            done(exec.graph())
         }),
         drops("drop of an executable for kernels", for_devices),
     ]

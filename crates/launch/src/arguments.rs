@@ -1,0 +1,113 @@
+//! What a launch and a kernel node take: either parameter holder.
+
+use core::ffi::c_void;
+use std::sync::Arc;
+
+use cuda_handles::{Allocation, Kernel, Owner, Stream};
+use smallvec::SmallVec;
+
+use crate::access::Accesses;
+use crate::error::Result;
+use crate::handle::ConditionalHandle;
+use crate::place::Place;
+
+pub(crate) mod sealed {
+    pub trait Sealed {}
+}
+
+impl<A: sealed::Sealed> sealed::Sealed for &A {}
+
+/// Either parameter holder, or a reference to one: what a launch and a kernel node take.
+pub trait Arguments: sealed::Sealed {
+    /// Where each argument lies, and its size.
+    fn places(&self) -> &[Place];
+
+    /// Whether the arguments have the number and the sizes that `kernel` takes. Makes no driver call.
+    ///
+    /// A driver below 12.4 does not tell a kernel's layout; then only a total that no kernel takes is refused.
+    ///
+    /// The kernel's layout comes from `cuKernelGetParamInfo`, CUDA 12.4.
+    ///
+    /// # Errors
+    /// [`Error::WrongArguments`](crate::Error::WrongArguments) with the kernel's name, its layout and what differs.
+    #[doc(alias = "cuKernelGetParamInfo")]
+    fn check(&self, kernel: &Kernel) -> Result<()>;
+
+    /// Makes `stream` wait until the memory of all buffers can be used on it; see [`Allocation::ready_on`].
+    ///
+    /// # Errors
+    /// Those of the driver. Buffers before the failing one stay usable on the stream.
+    fn ready_on(&self, stream: &Stream) -> Result<()>;
+
+    /// Calls `call` with an array of pointers to the values, valid during that call.
+    fn with_pointers<R>(&self, call: impl FnOnce(*mut *mut c_void) -> R) -> R;
+
+    /// Hands each allocation that the arguments use to `each`: nothing else is in a holder.
+    fn each_allocation<'s>(&'s self, each: impl FnMut(&'s Arc<Allocation>));
+
+    /// The handles of conditions among the arguments, in their order; empty but for kernels that can only be nodes of a graph.
+    #[inline]
+    fn handles(&self) -> SmallVec<[ConditionalHandle; 1]> {
+        SmallVec::new()
+    }
+
+    /// Whether there are handles of conditions among the arguments.
+    #[inline]
+    fn has_handles(&self) -> bool {
+        false
+    }
+
+    /// What is declared of the memory that the kernel accesses: known of arguments that were prepared for a typed kernel.
+    #[inline]
+    fn accesses(&self) -> Accesses {
+        Accesses::unknown()
+    }
+
+    /// Hands an owner of each thing that the arguments use to `each`.
+    #[inline]
+    fn each_owner(&self, mut each: impl FnMut(Owner)) {
+        self.each_allocation(|allocation| each(Owner::Allocation(Arc::clone(allocation))));
+    }
+}
+
+impl<A: Arguments> Arguments for &A {
+    #[inline]
+    fn places(&self) -> &[Place] {
+        (**self).places()
+    }
+
+    #[inline]
+    fn check(&self, kernel: &Kernel) -> Result<()> {
+        (**self).check(kernel)
+    }
+
+    #[inline]
+    fn ready_on(&self, stream: &Stream) -> Result<()> {
+        (**self).ready_on(stream)
+    }
+
+    #[inline(always)]
+    fn with_pointers<R>(&self, call: impl FnOnce(*mut *mut c_void) -> R) -> R {
+        (**self).with_pointers(call)
+    }
+
+    #[inline]
+    fn each_allocation<'s>(&'s self, each: impl FnMut(&'s Arc<Allocation>)) {
+        (**self).each_allocation(each);
+    }
+
+    #[inline]
+    fn handles(&self) -> SmallVec<[ConditionalHandle; 1]> {
+        (**self).handles()
+    }
+
+    #[inline]
+    fn has_handles(&self) -> bool {
+        (**self).has_handles()
+    }
+
+    #[inline]
+    fn accesses(&self) -> Accesses {
+        (**self).accesses()
+    }
+}

@@ -1,0 +1,179 @@
+//! The parameter holder that owns what it uses.
+
+use core::ffi::c_void;
+use core::fmt;
+use std::sync::Arc;
+
+use cuda_handles::{Allocation, Kernel, Owner, Stream};
+use smallvec::SmallVec;
+
+use crate::arguments::{Arguments, sealed};
+use crate::error::Result;
+use crate::handle::ConditionalHandle;
+use crate::params::{Known, Params, WORD, Word, pointer};
+use crate::place::Place;
+
+/// A parameter holder that owns what it uses: made once by [`Params::into_owned`], launched many times, on any thread.
+///
+/// It remembers kernel and stream of the last launch, so that another one of the same kernel on the same stream repeats no check.
+#[derive(Debug)]
+pub struct OwnedParams {
+    values: Values,
+    places: Vec<Place>,
+    owners: Vec<Owner>,
+    handles: Vec<ConditionalHandle>,
+    known: Known,
+}
+
+impl OwnedParams {
+    /// The number of arguments.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Whether there are no arguments.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// What the holder keeps alive.
+    #[must_use]
+    pub fn owners(&self) -> &[Owner] {
+        &self.owners
+    }
+
+    fn allocations(&self) -> impl Iterator<Item = &Arc<Allocation>> {
+        self.owners.iter().filter_map(|owner| match owner {
+            Owner::Allocation(allocation) => Some(allocation),
+            // Holders use memory alone.
+            _ => None,
+        })
+    }
+}
+
+/// The values of an owning holder, with a pointer to each.
+struct Values {
+    pointers: Vec<*mut c_void>,
+    /// Pointed into; never resized.
+    _words: Vec<Word>,
+}
+
+// SAFETY: the pointers go into the words beside them, which nothing writes.
+unsafe impl Send for Values {}
+// SAFETY: as above.
+unsafe impl Sync for Values {}
+
+impl Values {
+    fn new(mut words: Vec<Word>, places: &[Place]) -> Self {
+        let base = words.as_mut_ptr();
+        Self { pointers: places.iter().map(|&place| pointer(base, place)).collect(), _words: words }
+    }
+}
+
+impl fmt::Debug for Values {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("Values").field(&self.pointers.len()).finish()
+    }
+}
+
+impl Params<'_> {
+    /// The same arguments in a holder that owns what it uses, for many launches.
+    #[must_use]
+    pub fn into_owned(self) -> OwnedParams {
+        OwnedParams {
+            owners: self
+                .allocations
+                .iter()
+                .map(|&allocation| Owner::Allocation(Arc::clone(allocation)))
+                .collect(),
+            values: Values::new(self.words[..self.end.div_ceil(WORD)].to_vec(), &self.places),
+            places: self.places.into_vec(),
+            handles: self.handles.map(Vec::from).unwrap_or_default(),
+            known: self.known,
+        }
+    }
+}
+
+impl sealed::Sealed for OwnedParams {}
+
+impl Arguments for OwnedParams {
+    #[inline]
+    fn places(&self) -> &[Place] {
+        &self.places
+    }
+
+    #[inline]
+    fn check(&self, kernel: &Kernel) -> Result<()> {
+        self.known.check(kernel, &self.places)
+    }
+
+    #[inline]
+    fn ready_on(&self, stream: &Stream) -> Result<()> {
+        self.known.ready_on(stream, self.allocations())
+    }
+
+    #[inline(always)]
+    fn with_pointers<R>(&self, call: impl FnOnce(*mut *mut c_void) -> R) -> R {
+        // The driver reads the array and never writes it.
+        call(self.values.pointers.as_ptr().cast_mut())
+    }
+
+    #[inline]
+    fn each_allocation<'s>(&'s self, each: impl FnMut(&'s Arc<Allocation>)) {
+        self.allocations().for_each(each);
+    }
+
+    fn handles(&self) -> SmallVec<[ConditionalHandle; 1]> {
+        self.handles.iter().copied().collect()
+    }
+
+    #[inline]
+    fn has_handles(&self) -> bool {
+        !self.handles.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params;
+    use crate::params::tests::bytes;
+
+    fn read(arguments: impl Arguments) -> Vec<Vec<u8>> {
+        let sizes: Vec<usize> = arguments.places().iter().map(|place| place.size()).collect();
+        arguments.with_pointers(|pointers| {
+            let value = |(index, size): (usize, &usize)| {
+                // SAFETY: there is a pointer to as many bytes as the place says for each argument.
+                unsafe { core::slice::from_raw_parts((*pointers.add(index)).cast::<u8>(), *size).to_vec() }
+            };
+            sizes.iter().enumerate().map(value).collect()
+        })
+    }
+
+    #[test]
+    fn pointers_lead_to_the_values_of_both_holders() {
+        let mut params = params![1_u8, 2_u64, [3_u16; 5]];
+        (0..40_u32).for_each(|value| params.push(value));
+        let expected = bytes(&params);
+        assert_eq!(read(&params), expected);
+        let owned = params.into_owned();
+        assert_eq!(read(&owned), expected);
+        let moved = Box::new(owned);
+        assert_eq!(read(&*moved), expected);
+    }
+
+    #[test]
+    fn few_arguments_survive_becoming_owned() {
+        let owned = params![1_u8, 2_u64].into_owned();
+        assert_eq!(read(owned), [vec![1], 2_u64.to_ne_bytes().to_vec()]);
+    }
+
+    #[test]
+    fn both_holders_can_change_threads() {
+        fn send<T: Send + Sync>() {}
+        send::<Params<'static>>();
+        send::<OwnedParams>();
+    }
+}

@@ -1,0 +1,54 @@
+//! Graphs that keep each other in a long line are dropped by a thread with a small stack.
+
+use std::sync::Arc;
+
+use cuda_graph::{ContextExt, Graph};
+use cuda_handles::{Context, Owner};
+use cuda_tests::{is_soft, no_leaks, setup};
+
+/// How the next graph keeps the one before.
+type Keep = fn(&Graph, Graph);
+
+fn other(graph: Graph) -> Owner {
+    Owner::Other(Arc::new(graph))
+}
+
+const WAYS: [(&str, usize, Keep); 4] = [
+    ("a graph", 60_000, |graph, before| graph.keep(other(before))),
+    ("a node", 10_000, |graph, before| {
+        graph.root().empty().unwrap().keep(other(before)).unwrap();
+    }),
+    ("a call of the host", 10_000, |graph, before| {
+        let call = move || drop(before.clone());
+        graph.root().host(call).unwrap();
+    }),
+    ("an executable", 2_000, |graph, before| {
+        let exec = before.instantiate().unwrap();
+        drop(before);
+        graph.keep(Owner::Other(Arc::new(exec)));
+    }),
+];
+
+fn line(context: &Context, len: usize, keep: Keep) -> Graph {
+    let mut last = context.graph().unwrap();
+    for _ in 0..len {
+        let next = context.graph().unwrap();
+        keep(&next, last);
+        last = next;
+    }
+    last
+}
+
+#[test]
+fn a_long_line_of_graphs_that_keep_each_other_is_dropped_on_a_small_stack() {
+    let context = setup();
+    no_leaks(|| {
+        for (what, len, keep) in WAYS {
+            let len = if is_soft() { len } else { len.min(1000) };
+            let graph = line(&context, len, keep);
+            println!("{what}: {len}");
+            let small = std::thread::Builder::new().stack_size(256 << 10);
+            small.spawn(move || drop(graph)).unwrap().join().unwrap();
+        }
+    });
+}
