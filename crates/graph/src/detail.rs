@@ -7,9 +7,9 @@ use cuda_launch::LaunchConfig;
 use cuda_sys::CUgraphNodeType;
 
 use crate::kind::NodeKind;
-use crate::loops::Ready;
 use crate::node::{Host, Semaphores};
 use crate::place::{NodeId, Place};
+use crate::ready::Ready;
 
 /// What a node does.
 #[derive(Clone, Debug)]

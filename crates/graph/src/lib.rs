@@ -29,6 +29,7 @@ mod owners;
 mod picture;
 mod place;
 mod read;
+mod ready;
 mod setter;
 mod shared;
 mod summary;

@@ -12,10 +12,10 @@ use crate::detail::Detail;
 use crate::edge::EdgeKind;
 use crate::lent::Lent;
 use crate::lineage::Lineage;
-use crate::loops::Decision;
 use crate::order::{self, Index};
 use crate::owners::{Owners, Store, Uses};
 use crate::place::{NodeId, Place, RawGraph, RawNode};
+use crate::ready::Decision;
 
 /// A graph embedded in a node.
 #[derive(Debug)]

@@ -14,6 +14,7 @@ use cuda_tests::{SOON, alone, no_leaks, setup, until};
 mod cost;
 mod drawing;
 mod failing;
+mod foreign;
 mod programs;
 pub(crate) mod states;
 

@@ -9,8 +9,8 @@ use crate::detail::{Class, Conditional, Detail};
 use crate::edge::EdgeKind;
 use crate::error::{Error, Result};
 use crate::graph::Locked;
-use crate::loops::{Ready, Stand};
 use crate::place::{NodeId, Place};
+use crate::ready::{Ready, Stand};
 
 /// Which of the loops and branches of a graph; their numbers go through all bodies.
 pub(super) type Number = usize;

@@ -9,9 +9,9 @@ use super::stretch::Stretch;
 use crate::detail::Class;
 use crate::error::Result;
 use crate::graph::Locked;
-use crate::loops::{Ready, Stand};
 use crate::options::InstantiateOptions;
 use crate::place::Place;
+use crate::ready::{Ready, Stand};
 
 /// What is done with one graph: the outermost, or a body.
 pub(super) type Plan = Vec<Step>;

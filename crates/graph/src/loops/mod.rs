@@ -7,9 +7,6 @@ mod place_holder;
 mod ready;
 mod test;
 
-pub(crate) use decide::Stand;
-pub(crate) use ready::{Decision, Ready};
-
 pub use handle::{Branch, Loop, LoopBody};
 pub use test::{Repeat, Test, Testable};
 
@@ -22,6 +19,7 @@ use crate::error::{Error, Result};
 use crate::frontier::Frontier;
 use crate::graph::Graph;
 use crate::node::{IfElseNode, IfNode, WhileNode};
+use crate::ready::Stand;
 
 impl Frontier<'_> {
     /// Adds a loop that runs its body as long as a number in memory passes a test, which may be no time. The closure fills the body.
