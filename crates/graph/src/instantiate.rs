@@ -108,7 +108,7 @@ impl Locked<'_> {
 
     /// What stands for the executable to be, if the graph can have one only; an error if there is one.
     pub(crate) fn single(&self) -> Result<Option<Arc<()>>> {
-        if self.conditions.is_empty() && !self.has_place_holders() {
+        if self.conditions.is_empty() && !self.rows().any(|(_, row)| row.detail.is_conditional()) {
             return Ok(None);
         }
         if self.executable.strong_count() > 0 { Err(Error::OneExecutable) } else { Ok(Some(Arc::default())) }

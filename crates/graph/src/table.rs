@@ -303,6 +303,18 @@ impl Table {
         }
     }
 
+    /// Says which conditional node these graphs are the bodies of.
+    pub(crate) fn put_bodies_in(&mut self, places: Box<[Place]>, node: NodeId) {
+        for &place in &places {
+            if let Some(graph) = self.embedded_mut(place) {
+                (graph.node, graph.is_body) = (node, true);
+            }
+        }
+        if let Some(row) = self.row_mut(node) {
+            row.detail.set_bodies(places);
+        }
+    }
+
     /// An embedded graph; `None` for the root, and once the node that it was embedded in is gone.
     pub(crate) fn embedded(&self, place: Place) -> Option<&Embedded> {
         let graph = self.embedded.get(place.index()? as usize)?;

@@ -88,7 +88,7 @@ impl Kernels {
         runs[0]
     }
 
-    fn run(&self, graph: &Graph, times: usize) -> u32 {
+    pub(crate) fn run(&self, graph: &Graph, times: usize) -> u32 {
         let mut exec = graph.instantiate().unwrap();
         (0..times).for_each(|_| exec.launch(&self.stream).unwrap());
         self.counted()
