@@ -65,7 +65,7 @@ impl Graph {
     /// own it.
     ///
     /// Of a graph that is not known each node becomes a [`Node`] of its type, as far as the driver tells what it does, and else of the kind
-    /// [`Other`](crate::NodeKind::Other). What the nodes use is not kept, except for kernels and events that this library has; see
+    /// [`Other`](crate::NodeKind::Other). Of conditional nodes it tells their class and bodies from CUDA 13.2 on. What the nodes use is not kept, except for kernels and events that this library has; see
     /// [`from_raw_with`](Self::from_raw_with).
     ///
     /// The first time that a node is added through this library, or given other parameters or more to [keep](Node::keep), the graph is

@@ -16,6 +16,7 @@ use crate::graph::{Graph, Locked};
 use crate::owners::Owners;
 use crate::place::{NodeId, Place};
 use crate::setter::Setter;
+use crate::topology::Link;
 
 typed! {
     /// A node that runs its body if its condition is not 0.
@@ -186,13 +187,18 @@ impl Frontier<'_> {
             let left = format!("node `{}` is in the graph", locked.name(id));
             return Err(HalfDone::error(error, None, vec![left]));
         }
+        let cut = locked.entering.as_ref().and_then(|entering| entering.cut);
         let id = self.commit_conditional(&mut locked, raw, class, condition, default, &params);
-        let filled = locked.fill_bodies(id);
+        // What is to be undone begins with the edge: while it is not there, the node stands for it.
+        let filled = locked.fill_bodies(id).map_err(|error| {
+            let link = cut.map(|(from, to, kind)| Link { from, to, kind });
+            (error, locked.link(link.as_slice()))
+        });
         drop(locked);
         let node = Node::new(self.graph().clone(), id, kind);
         match filled {
             Ok(()) => Ok(node),
-            Err(error) => match node.remove() {
+            Err((error, linked)) => match linked.and_then(|()| node.remove()) {
                 Ok(()) => Err(error),
                 Err(undo) => {
                     let left = vec![format!("node `{}` is in the graph", node.name())];
