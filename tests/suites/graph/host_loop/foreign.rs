@@ -1,7 +1,7 @@
 //! Nodes of other code, and edges, in graphs about which the host decides.
 
 use cuda_graph::{EdgeKind, Error, Fallback, Graph, InstantiateOptions, NodeAttributeKind, Test};
-use cuda_launch::{LaunchConfig, per};
+use cuda_launch::{LaunchConfig, MemorySyncDomain, per};
 use cuda_sys::CUDA_KERNEL_NODE_PARAMS_v2;
 use cuda_tests::{SMALL, no_leaks, raw, setup};
 
@@ -125,11 +125,11 @@ fn attributes_of_kernels_stay_with_them() {
     no_leaks(|| {
         let steps = Steps::new(&context, By::Host);
         let (graph, number) = (steps.graph(), steps.number(1));
-        let config = LaunchConfig::new(1, 1).priority(-1).shared_carveout(50);
+        let config = LaunchConfig::new(1, 1).priority(-1).memory_sync_domain(MemorySyncDomain::Remote);
         let kernel = graph.root().launch(&steps.add, config, (1, &steps.runs)).unwrap();
         kernel.then().if_nonzero(&number, |body| steps.count(&body.root(), 10)).unwrap();
         let attributes = || {
-            [NodeAttributeKind::Priority, NodeAttributeKind::SharedCarveout]
+            [NodeAttributeKind::Priority, NodeAttributeKind::MemorySyncDomain]
                 .map(|kind| kernel.attribute(kind).unwrap())
         };
         let before = attributes();
