@@ -22,7 +22,8 @@ impl Graph {
     /// Stands on `cuGraphInstantiateWithParams`, CUDA 12.0, and on user objects, CUDA 11.3.
     ///
     /// # Errors
-    /// [`Error::Instantiate`] with the reason in words and the node by its name, where the driver tells them. Should the driver refuse to take
+    /// [`Error::Instantiate`] with the reason in words and the node by its name, where the driver tells them; a loop or branch that the driver has no
+    /// node for ([`Error::NeedsHost`]), which [`instantiate_with_fallback`](Self::instantiate_with_fallback) takes. Should the driver refuse to take
     /// the user object off the graph again, there is no executable, and what the nodes use now lives as long as the graph.
     #[doc(alias = "cuGraphInstantiate")]
     #[doc(alias = "cuGraphInstantiateWithParams")]

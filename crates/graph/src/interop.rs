@@ -53,7 +53,7 @@ impl Graph {
     /// Lending again gives the same value. Stands on `cuUserObjectCreate` and `cuGraphRetainUserObject`, CUDA 11.3.
     ///
     /// # Errors
-    /// What the driver answers; the graph is not lent then.
+    /// What the driver answers, or there is a loop or branch that the driver has no node for ([`Error::NeedsHost`]); the graph is not lent then.
     #[doc(alias = "cuGraphRetainUserObject")]
     pub fn lend(&self) -> Result<CUgraph> {
         let mut locked = self.enter()?;
