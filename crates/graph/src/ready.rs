@@ -79,14 +79,32 @@ impl Ready {
 impl Counted {
     /// By fills, which take the number along: no memory of the host is read later.
     fn write(&self, done: u64, stream: &Stream) -> Result<()> {
-        const LOWER: u64 = u32::MAX as u64;
         if done == 0 {
             return Ok(stream.fill(&self.halves, 0)?);
         }
-        stream.fill(self.halves.slice(..1)?, (done & LOWER) as u32)?;
-        if done & LOWER == 0 {
-            stream.fill(self.halves.slice(1..)?, (done >> u32::BITS) as u32)?;
+        let (lower, upper) = halves(done);
+        stream.fill(self.halves.slice(..1)?, lower)?;
+        if let Some(upper) = upper {
+            stream.fill(self.halves.slice(1..)?, upper)?;
         }
         Ok(())
+    }
+}
+
+/// The lower half of a count, and the upper one where it is another than that of the count before.
+fn halves(done: u64) -> (u32, Option<u32>) {
+    let (lower, upper) = (done as u32, (done >> u32::BITS) as u32);
+    (lower, (lower == 0).then_some(upper))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_is_written_as_far_as_it_changes() {
+        assert_eq!((halves(1), halves(u64::from(u32::MAX))), ((1, None), (u32::MAX, None)));
+        assert_eq!((halves(1 << 32), halves((1 << 32) + 1)), ((0, Some(1)), (1, None)));
+        assert_eq!(halves(7 << 32), (0, Some(7)));
     }
 }
