@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use cuda_handles::Stream;
 
+use crate::hold::in_host_function;
 use crate::raw::{driver, ok};
 
 /// A test that forgot to open its gate must still end.
@@ -27,7 +28,7 @@ type Work = Box<dyn FnOnce() + Send>;
 unsafe extern "C" fn run(work: *mut c_void) {
     // SAFETY: `in_callback` made the pointer from a box for the one call of this function.
     let work = unsafe { Box::from_raw(work.cast::<Work>()) };
-    if catch_unwind(AssertUnwindSafe(*work)).is_err() {
+    if catch_unwind(AssertUnwindSafe(|| in_host_function(*work))).is_err() {
         std::process::abort();
     }
 }

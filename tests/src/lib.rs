@@ -18,6 +18,7 @@ mod created;
 mod fork;
 mod gate;
 mod heap;
+mod hold;
 mod inject;
 mod install;
 mod kernels;
@@ -41,6 +42,7 @@ pub use created::last_graph;
 #[cfg(unix)]
 pub use fork::in_forked_child;
 pub use gate::{Gate, in_callback};
+pub use hold::{Hold, hold};
 pub use inject::{Injection, fail, fail_any};
 pub use install::{Setup, chosen, install, is_soft, setup};
 pub use kernels::{SMALL, UNKNOWN_INSTRUCTION, kernel};

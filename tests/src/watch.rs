@@ -7,7 +7,7 @@ use std::thread::ThreadId;
 
 use cuda_sys::{CUresult, Call, Observer};
 
-use crate::{heap, inject, live};
+use crate::{heap, hold, inject, live};
 
 pub(crate) const CALLS: usize = Call::ALL.len();
 
@@ -42,6 +42,7 @@ pub(crate) struct Watch;
 
 impl Observer for Watch {
     fn before(&self, call: Call) -> Option<CUresult> {
+        hold::pass(call);
         EVERYWHERE[call as usize].fetch_add(1, Ordering::SeqCst);
         // A thread that is ending may have no counters any more.
         let _ = HERE.try_with(|here| here[call as usize].set(here[call as usize].get() + 1));

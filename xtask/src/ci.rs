@@ -98,7 +98,7 @@ struct Defaults {
 }
 
 fn test(cargo: &Cargo, asan: bool) -> Result<Ended> {
-    let options = Defaults::try_parse_from(["test", "--driver", "soft"])?.options;
+    let options = Defaults::try_parse_from(["test", "--driver", "soft", "--retries", "1"])?.options;
     let suite = Build { asan, bundle: None }.suite(cargo)?;
     judge(runner::test(&suite, &options)?)
 }
@@ -106,7 +106,7 @@ fn test(cargo: &Cargo, asan: bool) -> Result<Ended> {
 fn judge(report: runner::Report) -> Result<Ended> {
     report.print();
     anyhow::ensure!(report.is_good(), "{}", report.counts());
-    Ok(Ended::Passed(report.counts()))
+    Ok(Ended::Passed([report.counts(), report.flaky()].join(" ").trim_end().to_owned()))
 }
 
 fn examples(cargo: &Cargo) -> Result<Ended> {

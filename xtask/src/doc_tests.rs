@@ -50,6 +50,7 @@ fn row(line: &str) -> Option<Row> {
         outcome,
         seconds: 0.0,
         output: String::new(),
+        flaky: None,
     })
 }
 

@@ -23,7 +23,7 @@ const MIXED_UP: Range<Version> = Version::new(12, 8)..Version::new(13, 0);
 
 impl Detail {
     /// Whether the driver runs it in a body; else it would fail at instantiation.
-    fn may_be_in_body(&self) -> bool {
+    pub(crate) fn may_be_in_body(&self) -> bool {
         match self {
             Self::Memcpy(layout) => {
                 let spaces = [layout.source.space, layout.destination.space];
@@ -142,22 +142,16 @@ pub(crate) fn add_default(
         let mut params = kernel_params(&setter.kernel, config, pointers);
         frontier.add_raw(locked, NodeKind::Kernel, &mut params)
     })?;
-    let joined = frontier.join(locked, raw);
-    let undone = joined.is_err() && locked.undo(raw);
-    if let (true, Err(error)) = (undone, &joined) {
-        return Err(error.clone());
-    }
-    let detail = Detail::Kernel { kernel: setter.kernel.clone(), config };
+    let stuck = match frontier.join(locked, raw).map_err(|cause| locked.undo(raw, cause)) {
+        Err(Ok(cause)) => return Err(cause),
+        Err(Err(stuck)) => Some(stuck),
+        Ok(()) => None,
+    };
+    let detail = Detail::Kernel { kernel: setter.kernel.clone(), config, accesses: Setter::accesses() };
     let id = locked.insert(place, raw, detail, Owners::from_iter([setter.own.owner()]));
     if let Some(row) = locked.row_mut(id) {
         row.name = Some(format!("default of condition {condition}").into());
     }
     locked.handles.insert(id.index, [condition].into());
-    match joined {
-        Ok(()) => Ok(id),
-        Err(error) => {
-            let left = format!("node `{}` is in the graph", locked.name(id));
-            Err(HalfDone::error(error, None, vec![left]))
-        }
-    }
+    stuck.map_or(Ok(id), |stuck| Err(stuck.told(locked, id, frontier.comes_before(), None)))
 }

@@ -54,24 +54,31 @@ impl Locked<'_> {
         Ok(new)
     }
 
-    /// After the launch was given, or not: then the new edges go.
+    /// After the launch was given, be it in part: the node has the new handles. Or not: then the new edges go.
     #[cold]
     pub(crate) fn decided(
         &mut self,
         node: NodeId,
         handles: &Handles,
         new: &[Link],
+        is_given: bool,
         outcome: Result<()>,
     ) -> Result<()> {
-        let Err(error) = outcome else {
+        if is_given {
             self.note_handles(node.index, handles);
-            return Ok(());
-        };
+        }
+        let Err(error) = outcome else { return Ok(()) };
+        if is_given {
+            return Err(HalfDone::error(error, None, self.tell(new, "there")));
+        }
         match self.change(new, &[]) {
             Ok(()) => Err(error),
             Err(undo) => {
-                let left = vec![format!("node `{}` waits for the default of its condition", self.name(node))];
-                Err(HalfDone::error(error, Some(undo), left))
+                let there = self.left_of(&[], new).map_or_else(|_| new.to_vec(), |(_, there)| there);
+                match there.is_empty() {
+                    true => Err(error),
+                    false => Err(HalfDone::error(error, Some(undo.whole()), self.tell(&there, "there"))),
+                }
             }
         }
     }

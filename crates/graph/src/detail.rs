@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cuda_handles::{BatchOperation, CopyLayout, Event, FillLayout, Kernel, Owner};
-use cuda_launch::LaunchConfig;
+use cuda_launch::{Accesses, LaunchConfig};
 use cuda_sys::CUgraphNodeType;
 
 use crate::kind::NodeKind;
@@ -18,6 +18,8 @@ pub(crate) enum Detail {
     Kernel {
         kernel: Kernel,
         config: LaunchConfig,
+        /// What it declares to do with memory.
+        accesses: Accesses,
     },
     Memcpy(CopyLayout),
     Memset(FillLayout),

@@ -404,8 +404,17 @@ pub struct HalfDone {
 }
 
 impl HalfDone {
+    /// Of what failed half-done by itself, all is told in one.
     pub(crate) fn error(cause: Error, undo: Option<Error>, left: Vec<String>) -> Error {
-        Error::HalfDone(Box::new(Self { cause, undo, left }))
+        let half = match cause {
+            Error::HalfDone(mut half) => {
+                half.undo = half.undo.or(undo);
+                half.left.extend(left);
+                half
+            }
+            cause => Box::new(Self { cause, undo, left }),
+        };
+        Error::HalfDone(half)
     }
 }
 
@@ -452,6 +461,14 @@ impl fmt::Display for Undo<'_> {
 }
 
 impl Error {
+    /// Why it failed, where all that stayed of it has gone since.
+    pub(crate) fn whole(self) -> Self {
+        match self {
+            Self::HalfDone(half) => half.cause,
+            error => error,
+        }
+    }
+
     /// The first version that can move graphs into nodes.
     pub(crate) const MOVES: cuda_sys::Version = cuda_sys::Version::new(12, 9);
     /// The most branches of a switch.

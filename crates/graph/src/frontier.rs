@@ -4,14 +4,14 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use cuda_handles::{Allocation, Kernel};
-use cuda_launch::LaunchConfig;
+use cuda_launch::{Accesses, LaunchConfig};
 use cuda_sys::{CUgraphEdgeData, CUgraphNode, CUgraphNodeParams, Call};
 use smallvec::SmallVec;
 
 use crate::deciding::Handles;
 use crate::detail::Detail;
 use crate::edge::EdgeKind;
-use crate::error::{Error, HalfDone, Result};
+use crate::error::{Error, Result};
 use crate::graph::{Graph, Locked};
 use crate::insert::Before;
 use crate::kind::NodeKind;
@@ -323,6 +323,7 @@ impl<'g> Frontier<'g> {
         &self,
         kernel: &Kernel,
         config: &LaunchConfig,
+        accesses: Accesses,
         used: &[&Arc<Allocation>],
         params: &mut CUgraphNodeParams,
     ) -> Result<NodeId> {
@@ -335,8 +336,13 @@ impl<'g> Frontier<'g> {
         for allocation in used {
             uses.push(locked.store_mut().keep_allocation(allocation));
         }
-        let detail = Detail::Kernel { kernel: kernel.clone(), config: *config };
+        let detail = Detail::Kernel { kernel: kernel.clone(), config: *config, accesses };
         Ok(locked.insert_using(self.graph.place(), raw, detail, uses))
+    }
+
+    /// The nodes that it is before.
+    pub(crate) fn comes_before(&self) -> Option<&Before> {
+        self.before.as_deref()
     }
 
     /// Whether the frontier lies before nodes that are there.
@@ -375,9 +381,10 @@ impl<'g> Frontier<'g> {
         let finished = finish(&locked, raw);
         let is_whole = finished.is_ok();
         let failed = finished.and_then(|()| frontier.join(&locked, raw)).err();
-        let failed = match failed {
-            Some(error) if locked.undo(raw) => return Err(error),
-            failed => failed,
+        let stuck = match failed.map(|cause| locked.undo(raw, cause)) {
+            Some(Ok(cause)) => return Err(cause),
+            Some(Err(stuck)) => Some(stuck),
+            None => None,
         };
         // One that could not be taken out stays in the graph, so what it uses stays alive.
         let id = locked.insert(place, raw, detail, owners);
@@ -385,9 +392,9 @@ impl<'g> Frontier<'g> {
         if !is_whole {
             locked.incomplete.insert(id.index);
         }
-        if let Some(error) = failed {
-            let left = format!("node `{}` is in the graph", locked.name(id));
-            return Err(HalfDone::error(error, None, vec![left]));
+        if let Some(stuck) = stuck {
+            let part = (!is_whole).then(|| format!("node `{}` has a part of its launch", locked.name(id)));
+            return Err(stuck.told(&mut locked, id, frontier.comes_before(), part));
         }
         drop(locked);
         Ok(Node::new(self.graph.clone(), id, kind))

@@ -2,7 +2,6 @@
 
 use core::fmt;
 use core::ops::{Deref, DerefMut};
-use std::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -80,15 +79,13 @@ impl Graph {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
         let root = Arc::new(Root { handle, table: Mutex::new(table), number });
-        let known = root.handle.tie(&(Arc::clone(&root) as Arc<dyn Any + Send + Sync>));
-        let known = known.and_then(|known| known.downcast().ok());
+        let known = root.handle.tie(&root);
         Self { root: known.unwrap_or(root), place: Place::ROOT }
     }
 
     /// The root graph tied to a handle.
     pub(crate) fn tied_to(handle: &GraphHandle) -> Option<Self> {
-        let root = handle.knowledge()?.downcast().ok()?;
-        Some(Self { root, place: Place::ROOT })
+        Some(Self { root: handle.knowledge()?, place: Place::ROOT })
     }
 
     /// Whether the graph is where it was.

@@ -1,10 +1,10 @@
 //! Putting a new node before nodes that are there, and into an edge.
 
 use cuda_handles::clones;
-use cuda_sys::{CUgraphChildGraphNodeOwnership, CUgraphNode, CUgraphNodeParams, CUgraphNodeType};
+use cuda_sys::{CUgraphChildGraphNodeOwnership, CUgraphNode, CUgraphNodeParams, CUgraphNodeType, Call};
 
 use crate::edge::EdgeKind;
-use crate::error::{Error, Result};
+use crate::error::{Error, HalfDone, Result};
 use crate::graph::Locked;
 use crate::kind::NodeKind;
 use crate::place::NodeId;
@@ -79,23 +79,96 @@ impl Locked<'_> {
         self.link_raw(edges.into_iter())
     }
 
-    /// Takes out a node that was added just now and that nobody knows, and puts the edge back that it took the place of. False if the node had to
-    /// stay; then its row is to be inserted.
+    /// The edge that the node takes the place of whose row comes next.
+    pub(crate) fn cut(&self) -> Option<Link> {
+        let (from, to, kind) = self.entering.as_ref()?.cut?;
+        Some(Link { from, to, kind })
+    }
+
+    /// Takes out a node that was added just now and that nobody knows, and puts the edge back that it took the place of: then the graph is as it was, and
+    /// the cause is the result.
+    ///
+    /// # Errors
+    /// The node had to stay: its row is to be inserted, and [`told`](Stuck::told) says so.
     #[cold]
-    pub(crate) fn undo(&mut self, raw: CUgraphNode) -> bool {
+    pub(crate) fn undo(&mut self, raw: CUgraphNode, cause: Error) -> Result<Error, Box<Stuck>> {
+        let cut = self.cut();
+        match self.take_out(raw, cut) {
+            Ok(()) => {
+                self.entering = None;
+                Ok(cause)
+            }
+            Err(undo) => Err(Box::new(Stuck { cause, undo, cut })),
+        }
+    }
+
+    /// The same for a node that has its row already, which goes with the lock.
+    #[cold]
+    pub(crate) fn undo_inserted(
+        &mut self,
+        id: NodeId,
+        cut: Option<Link>,
+        cause: Error,
+    ) -> Result<Error, Box<Stuck>> {
+        match self.raw_of(id).and_then(|raw| self.take_out(raw, cut)) {
+            Ok(()) => {
+                self.lose(id);
+                Ok(cause)
+            }
+            Err(undo) => Err(Box::new(Stuck { cause, undo, cut })),
+        }
+    }
+
+    fn take_out(&self, raw: CUgraphNode, cut: Option<Link>) -> Result<()> {
         // First the edge: while it is not there, the node stands for it.
-        if let Some((from, to, kind)) = self.entering.as_ref().and_then(|entering| entering.cut)
-            && self.link(&[Link { from, to, kind }]).is_err()
-        {
-            return false;
+        self.link(cut.as_slice())?;
+        let result = {
+            let _alone = clones::alone_unless_inside(self.context())?;
+            // SAFETY: the node is live, and nobody sees its row any more, if it has one.
+            unsafe { self.driver().cuGraphDestroyNode(raw) }
+        };
+        self.answer(Call::cuGraphDestroyNode, result)
+    }
+}
+
+/// A node that was added, but not finished, and could not be taken out again.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct Stuck {
+    cause: Error,
+    undo: Error,
+    /// The edge that it took the place of.
+    cut: Option<Link>,
+}
+
+impl Stuck {
+    /// The error, once the node has its row: the driver is asked for the edges that the node should have and the one that it took the place of.
+    #[cold]
+    pub(crate) fn told(
+        self,
+        locked: &mut Locked<'_>,
+        id: NodeId,
+        before: Option<&Before>,
+        more: impl IntoIterator<Item = String>,
+    ) -> Error {
+        let Self { cause, undo, cut } = self;
+        // A lost context has no graphs in which anything could be missing.
+        if locked.context().ensure_usable().is_err() {
+            return cause;
         }
-        let _alone = clones::alone();
-        // SAFETY: the node is live, and nobody knows it.
-        let gone = unsafe { self.driver().cuGraphDestroyNode(raw) }.is_success();
-        if gone {
-            self.entering = None;
-        }
-        gone
+        let wanted = before.map_or(&[][..], |before| &before.nodes);
+        let wanted: Vec<Link> =
+            wanted.iter().map(|&(to, kind)| Link { from: id, to, kind: kind.plain() }).collect();
+        // What cannot be asked any more may be so.
+        let (gone, there) = locked
+            .left_of(cut.as_slice(), &wanted)
+            .unwrap_or_else(|_| (cut.into_iter().collect(), Vec::new()));
+        let missing: Vec<Link> = wanted.into_iter().filter(|link| !there.contains(link)).collect();
+        let mut left = locked.tell(&gone, "gone");
+        left.push(format!("node `{}` is in the graph", locked.name(id)));
+        left.extend(locked.tell(&missing, "missing"));
+        left.extend(more);
+        HalfDone::error(cause, Some(undo), left)
     }
 }
 

@@ -112,6 +112,7 @@ impl Graph {
     ///
     /// # Safety
     /// - `raw` is a graph whose work is of `context`. It has no other owner, now or later, and is no body and no embedded graph.
+    /// - No other thread asks for the graph by its raw value before this returns.
     /// - What its nodes use lives as long as they do, and as any executable or clone made of it.
     /// - Other code that makes or ends clones of it holds [`alone`](cuda_handles::clones::alone) over the call.
     ///
@@ -130,7 +131,8 @@ impl Graph {
         let handle = unsafe { GraphHandle::from_raw_owned(context, raw) };
         let graph = Self::of(handle, Table::default());
         if let Err(error) = graph.adopt() {
-            graph.handle().disown();
+            // SAFETY: the only handle is dropped unused: nobody asked for the graph by its raw value meanwhile, as the caller promises.
+            unsafe { graph.handle().disown() };
             return Err(error);
         }
         Ok(graph)

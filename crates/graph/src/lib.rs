@@ -3,6 +3,7 @@
 mod adopt;
 mod body;
 mod callback;
+mod check;
 mod clone;
 mod condition;
 mod conditions;
@@ -37,6 +38,10 @@ mod table;
 mod topology;
 
 pub use callback::{CallbackPanic, set_panic_hook};
+pub use check::{
+    CheckOptions, Finding, FoundNode, NotCompared, OpaqueNode, Opaqueness, Race, RacingAccess, RacingMemory,
+    Report, Severity, Stopped,
+};
 pub use condition::Condition;
 pub use edge::EdgeKind;
 pub use error::{Error, HalfDone, HostLoopError, HostRound, InstantiateError, Result};

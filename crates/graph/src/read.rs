@@ -3,7 +3,7 @@
 use cuda_handles::{
     CopyLayout, CopySide, Error as HandleError, Event, FillLayout, Kernel, Library, MemorySpace,
 };
-use cuda_launch::{LaunchConfig, MemorySyncDomain};
+use cuda_launch::{Accesses, LaunchConfig, MemorySyncDomain};
 use cuda_sys::{
     CUDA_HOST_NODE_PARAMS_v1, CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEMCPY3D_v2, CUDA_MEMSET_NODE_PARAMS_v1,
     CUdeviceptr, CUevent, CUgraphNode, CUgraphNodeParams, CUgraphNodeType, CUkernel, CUlaunchAttributeID,
@@ -69,7 +69,8 @@ impl Locked<'_> {
         let grid = (params.gridDimX, params.gridDimY, params.gridDimZ);
         let block = (params.blockDimX, params.blockDimY, params.blockDimZ);
         let config = LaunchConfig::new(grid, block).shared_bytes(params.sharedMemBytes);
-        Ok(Some(Detail::Kernel { kernel, config: self.with_attributes(config, raw)? }))
+        let (config, accesses) = (self.with_attributes(config, raw)?, Accesses::unknown());
+        Ok(Some(Detail::Kernel { kernel, config, accesses }))
     }
 
     /// The kernel of a raw value. One of a library that nobody here knows does not own that.

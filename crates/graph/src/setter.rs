@@ -5,6 +5,7 @@ use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use cuda_handles::{Context, Image, Kernel, Library, Owner};
+use cuda_launch::{Accesses, Declaration};
 
 use crate::error::Result;
 
@@ -76,6 +77,12 @@ impl Setter {
     pub(crate) fn load(context: &Context, handle: u64, value: u32) -> Result<Self> {
         let own = Own::of(context)?;
         Ok(Self { kernel: own.kernel("set_condition")?, own, handle, value })
+    }
+
+    /// What the kernel does with memory: nothing.
+    pub(crate) fn accesses() -> Accesses {
+        static SET: Declaration = Declaration { names: &["handle", "value"], memory: &[None, None] };
+        Accesses::new(&SET)
     }
 
     /// Calls `call` with pointers to the arguments.

@@ -18,7 +18,7 @@ use crate::kernel::Kernel;
 use crate::memory::Allocation;
 use crate::owner::Owner;
 use crate::process;
-use crate::reaper::{CAPTURED, Shared};
+use crate::reaper::{self, CAPTURED, Shared};
 use crate::stream::{AsStream, Stream};
 use crate::user_object::UserObject;
 
@@ -135,7 +135,7 @@ impl Stream {
     #[inline(always)]
     pub fn enqueue(&self) -> Result<Enqueue<'_>> {
         self.context().ensure_usable()?;
-        Ok(Enqueue { stream: self, turn: self.raw_stream().enqueue() })
+        Ok(Enqueue { stream: self, turn: self.raw_stream().enqueue()? })
     }
 
     /// The number of the capture that the stream is in, if it is one that this library began. Numbers are never used again. One load.
@@ -306,6 +306,10 @@ impl ActiveCapture {
     /// # Errors
     /// A call during the capture has invalidated it; a stream that takes part was not waited for; or what else the driver answers. What was
     /// captured is thrown away then.
+    ///
+    /// This is a host function, and another thread is enqueuing on a stream that takes part and does not return (`NOT_PERMITTED`): the driver may have
+    /// that thread wait for the function. What was captured is thrown away, and the reaper ends the capture once the streams are free. This also holds for
+    /// a drop there.
     #[doc(alias = "cuStreamEndCapture")]
     pub fn end(mut self) -> Result<Captured> {
         process::ensure_not_forked()?;
@@ -316,13 +320,33 @@ impl ActiveCapture {
         let word = core::mem::take(&mut self.word);
         let mut owners = Vec::new();
         let over = || owners = take_kept(word);
-        let ended = captures::end(word, || end_in_driver(&self.origin), over);
-        // A capture that is active is in the table.
-        let raw = ended.unwrap_or(Err(Error::Unknown { what: "capture", raw: 0 }))?;
-        // SAFETY: the driver has just handed the graph over, and nobody else knows it.
-        let graph = unsafe { GraphHandle::from_raw_owned(self.origin.context(), raw) };
-        Ok(Captured { graph, owners })
+        match captures::end(self.origin.context(), word, || end_in_driver(&self.origin), over) {
+            Ok(raw) => Ok(Captured { graph: own(&self.origin, raw?), owners }),
+            Err(refusal) => {
+                end_later(self.origin.clone(), word);
+                Err(refusal)
+            }
+        }
     }
+}
+
+/// The graph that the driver has just handed over.
+fn own(origin: &Stream, raw: CUgraph) -> GraphHandle {
+    // SAFETY: nobody else knows it.
+    unsafe { GraphHandle::from_raw_owned(origin.context(), raw) }
+}
+
+/// Lets the reaper end a capture and throw away what was captured. By the driver's rules a capture that belongs to a thread is over, too, when another
+/// thread ends it.
+fn end_later(origin: Stream, word: u64) {
+    reaper::attempt(Box::new(move || {
+        let mut owners = Vec::new();
+        let ended = captures::try_end(word, || end_in_driver(&origin), || owners = take_kept(word)).ok()?;
+        if let Ok(Ok(raw)) = ended {
+            drop(own(&origin, raw));
+        }
+        Some(Arc::new(owners) as _)
+    }));
 }
 
 impl AsStream for ActiveCapture {

@@ -163,7 +163,8 @@ impl DefaultStream {
     /// Makes a call with the context current, unless something captures that it would harm. On the legacy stream it is one that waits for nothing.
     fn call(&self, what: &'static str, call: Call, work: impl FnOnce() -> CUresult) -> Result<()> {
         let _current = self.context.enter()?;
-        let _turn = (self.kind == Kind::Legacy).then(reaper::share_legacy);
+        let is_legacy = self.kind == Kind::Legacy;
+        let _turn = is_legacy.then(|| reaper::share_legacy(&self.context)).transpose()?;
         let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
         // SAFETY: the context is current and the out pointer valid.
         let code = unsafe { self.context.driver().cuStreamIsCapturing(self.as_raw(), &raw mut status) };

@@ -1,11 +1,12 @@
 //! Owners of graphs and executable graphs; what is in them is cuda-graph's.
 
-use core::any::Any;
+use core::any::{Any, TypeId};
 use core::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
 use cuda_sys::{CUgraph, CUgraph_st, CUgraphExec, CUgraphExec_st, Call};
+use smallvec::SmallVec;
 
 use crate::context::Context;
 use crate::error::Result;
@@ -22,11 +23,14 @@ struct GraphBox {
     context: Context,
     /// Whether the last handle destroys it.
     owned: AtomicBool,
-    /// What somebody knows of the graph beyond this handle.
-    knowledge: Mutex<Option<Weak<dyn Any + Send + Sync>>>,
+    /// What others know of the graph beyond this handle; one of a type.
+    knowledge: Mutex<SmallVec<[Known; 1]>>,
     /// Keeps this crate's own calls on the graph apart.
     calls: Mutex<()>,
 }
+
+/// Knowledge of a type. It is looked up by that, and so nobody takes the place of what has a type that others cannot name.
+type Known = (TypeId, Weak<dyn Any + Send + Sync>);
 
 /// The owner of a graph of the driver. Calls on one graph must not overlap, reading ones included: that is for whoever holds it to see to.
 #[derive(Clone)]
@@ -106,32 +110,55 @@ impl GraphHandle {
 
     /// Leaves the graph to somebody else: no handle destroys it any more, and [`from_raw`](Self::from_raw) knows it no more.
     ///
-    /// For the crates above this one, which see to it that nobody finds the graph a second time while their own knowledge of it lives.
+    /// For the crates above this one.
+    ///
+    /// ```compile_fail,E0133
+    /// # fn ask(graph: cuda_handles::GraphHandle) {
+    /// graph.disown();
+    /// # }
+    /// ```
+    ///
+    /// # Safety
+    /// Whoever asks for the graph by its raw value from now on finds what is [tied](Self::tie) to the handle and still used, by other ways than the handle; or
+    /// nothing that is tied is used any more. Otherwise somebody gets a second handle, and ties to it what keeps its calls apart, but not from those of whoever
+    /// has the first.
     #[doc(hidden)]
-    pub fn disown(&self) {
+    pub unsafe fn disown(&self) {
         if self.0.owned.swap(false, Ordering::AcqRel) {
             GRAPHS.forget(self.0.raw.key(), &self.0);
         }
     }
 
-    /// Ties what its user knows of the graph to the handle, for [`knowledge`](Self::knowledge) of whoever finds the handle by the raw value. What is
-    /// tied already stays as long as it lives, and is given back then.
+    /// Ties what its user knows of the graph to the handle, for [`knowledge`](Self::knowledge) of whoever finds the handle by the raw value. What of
+    /// this type is tied already stays as long as it lives, and is given back then.
     #[doc(hidden)]
-    pub fn tie(&self, knowledge: &Arc<dyn Any + Send + Sync>) -> Option<Arc<dyn Any + Send + Sync>> {
-        let mut tied = self.0.knowledge.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = tied.as_ref().and_then(Weak::upgrade);
+    pub fn tie<K: Any + Send + Sync>(&self, knowledge: &Arc<K>) -> Option<Arc<K>> {
+        let mut tied = self.tied();
+        let known = find(&tied);
         if known.is_none() {
-            *tied = Some(Arc::downgrade(knowledge));
+            tied.retain(|(of, _)| *of != TypeId::of::<K>());
+            let weak: Weak<K> = Arc::downgrade(knowledge);
+            tied.push((TypeId::of::<K>(), weak));
         }
         known
     }
 
-    /// What [`tie`](Self::tie) tied to the handle, while it lives.
+    /// What of this type [`tie`](Self::tie) tied to the handle, while it lives.
     #[doc(hidden)]
     #[must_use]
-    pub fn knowledge(&self) -> Option<Arc<dyn Any + Send + Sync>> {
-        self.0.knowledge.lock().unwrap_or_else(PoisonError::into_inner).as_ref().and_then(Weak::upgrade)
+    pub fn knowledge<K: Any + Send + Sync>(&self) -> Option<Arc<K>> {
+        find(&self.tied())
     }
+
+    fn tied(&self) -> MutexGuard<'_, SmallVec<[Known; 1]>> {
+        self.0.knowledge.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What of a type is tied. Nothing of another type is upgraded: it would be dropped under the lock.
+fn find<K: Any + Send + Sync>(tied: &[Known]) -> Option<Arc<K>> {
+    let (_, found) = tied.iter().find(|(of, _)| *of == TypeId::of::<K>())?;
+    found.upgrade()?.downcast().ok()
 }
 
 impl GraphHandle {
@@ -166,7 +193,7 @@ impl GraphBox {
             raw: Raw::new(raw),
             context: context.clone(),
             owned: AtomicBool::new(owned),
-            knowledge: Mutex::new(None),
+            knowledge: Mutex::default(),
             calls: Mutex::new(()),
         })
     }

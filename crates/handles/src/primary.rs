@@ -1,18 +1,43 @@
 //! Getting contexts: the primary one of a device, and contexts that exist already.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use cuda_sys::{CUcontext, Call};
+use cuda_sys::{CUcontext, CUresult, Call};
 
+use crate::callback;
 use crate::context::Context;
 use crate::device::{Device, checked, initialised};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::limits::Limits;
+use crate::patience::try_lock;
 use crate::process;
 use crate::reaper;
 
 /// Retained once each, and kept until the process ends: what is in a context may be dropped at any time.
 static PRIMARY: Mutex<Vec<Context>> = Mutex::new(Vec::new());
+
+/// Held while one is retained. Not so the table, which a host function may want for which the driver waits meanwhile.
+static RETAINING: Mutex<()> = Mutex::new(());
+
+fn primary() -> MutexGuard<'static, Vec<Context>> {
+    PRIMARY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn known(device: Device) -> Option<Context> {
+    primary().iter().find(|context| context.device() == device).cloned()
+}
+
+/// Lets nobody else retain one. Refused inside a host function if somebody does, as the driver refuses it there.
+fn retain_alone() -> Result<MutexGuard<'static, ()>> {
+    match try_lock(&RETAINING) {
+        Some(alone) => Ok(alone),
+        None if callback::is_inside() => {
+            let code = CUresult::CUDA_ERROR_NOT_PERMITTED;
+            Err(Error::Driver { call: Call::cuDevicePrimaryCtxRetain, code })
+        }
+        None => Ok(RETAINING.lock().unwrap_or_else(PoisonError::into_inner)),
+    }
+}
 
 impl Device {
     /// The device's primary context, the one that other CUDA code of the process uses as well. Every call gives the same one.
@@ -24,9 +49,13 @@ impl Device {
     #[doc(alias = "cuDevicePrimaryCtxRetain")]
     pub fn context(self) -> Result<Context> {
         initialised()?;
-        let mut contexts = PRIMARY.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = contexts.iter().find(|context| context.device() == self) {
-            return Ok(known.clone());
+        if let Some(known) = known(self) {
+            return Ok(known);
+        }
+        let _alone = retain_alone()?;
+        // Another thread may have been faster.
+        if let Some(known) = known(self) {
+            return Ok(known);
         }
         let limits = Limits::of(self)?;
         let mut raw = core::ptr::null_mut();
@@ -36,7 +65,7 @@ impl Device {
         reaper::set_starter(reaper::start_thread);
         let context = Context::wrap(raw, self, limits);
         context.register();
-        contexts.push(context.clone());
+        primary().push(context.clone());
         Ok(context)
     }
 }

@@ -227,7 +227,7 @@ impl Stream {
     pub fn synchronize_blocking(&self) -> Result<()> {
         self.context().ensure_usable()?;
         self.0.stream.step_aside();
-        let _turn = self.0.stream.enqueue();
+        let _turn = self.0.stream.enqueue()?;
         self.0.stream.refuse_capture("waiting for a stream")?;
         self.context().refuse_in_callback()?;
         self.wait_until_done()
@@ -254,7 +254,7 @@ impl Stream {
     #[doc(alias = "cuStreamQuery")]
     pub fn query(&self) -> Result<bool> {
         self.context().ensure_usable()?;
-        let _turn = self.0.stream.enqueue();
+        let _turn = self.0.stream.enqueue()?;
         self.0.stream.refuse_capture("querying a stream")?;
         let _mode = capture_mode::relaxed(self.context().driver());
         // SAFETY: the stream is alive.
@@ -276,7 +276,7 @@ impl Stream {
         self.context().ensure_usable()?;
         self.context().ensure_same(event.context(), "the event")?;
         let mut recorded = event.recorded()?;
-        let turn = self.0.stream.enqueue();
+        let turn = self.0.stream.enqueue()?;
         let place = if turn.signs() == 0 { Recorded::Plain } else { self.place_of_record()? };
         // SAFETY: stream and event are alive.
         let code = unsafe { self.context().driver().cuEventRecord(event.as_raw(), self.as_raw()) };

@@ -2,4 +2,3 @@
 
 pub(crate) use std::hint::spin_loop;
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
-pub(crate) use std::thread::yield_now;

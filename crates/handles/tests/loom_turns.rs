@@ -12,7 +12,6 @@ mod turns;
 mod sync {
     pub(crate) use loom::hint::spin_loop;
     pub(crate) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
-    pub(crate) use loom::thread::yield_now;
 }
 
 /// Two full barriers, which the unequal ones stand for.
@@ -59,12 +58,19 @@ impl World {
     }
 
     fn use_it(&self, block: Option<&'static Block>) -> u32 {
-        self.read(self.turns.share(block))
+        let mut turn = self.turns.share(block);
+        loop {
+            match turn {
+                Some(turn) => return self.read(turn),
+                None => thread::yield_now(),
+            }
+            turn = self.turns.share_again(block);
+        }
     }
 
     /// Without waiting: of two who wait, loom lets now one and now the other go on looking, and the one waited for never.
     fn try_to_use(&self, block: Option<&'static Block>) {
-        self.turns.try_share(block).map(|turn| self.read(turn));
+        self.turns.share(block).map(|turn| self.read(turn));
     }
 
     /// Tries twice to change it, and says how often that worked.

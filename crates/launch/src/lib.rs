@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod access;
 mod arg;
 mod attribute;
 mod attribute_check;
@@ -22,6 +23,7 @@ mod stream_config;
 mod tensor_map;
 mod typed;
 
+pub use access::{Access, Accesses, Declaration, MemoryParameter};
 pub use arg::{ParamBytes, Scalar};
 pub use attribute::{AttributeList, MemorySyncDomain};
 pub use config::{LaunchConfig, per, per_2d};

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cuda_handles::{Allocation, Kernel, Owner, Stream};
 use smallvec::SmallVec;
 
+use crate::access::Accesses;
 use crate::error::Result;
 use crate::handle::ConditionalHandle;
 use crate::layout;
@@ -401,6 +402,12 @@ pub trait Arguments: sealed::Sealed {
         false
     }
 
+    /// What is declared of the memory that the kernel accesses: known of arguments that were prepared for a typed kernel.
+    #[inline]
+    fn accesses(&self) -> Accesses {
+        Accesses::unknown()
+    }
+
     /// Hands an owner of each thing that the arguments use to `each`.
     #[inline]
     fn each_owner(&self, mut each: impl FnMut(Owner)) {
@@ -530,6 +537,11 @@ impl<A: Arguments> Arguments for &A {
     #[inline]
     fn has_handles(&self) -> bool {
         (**self).has_handles()
+    }
+
+    #[inline]
+    fn accesses(&self) -> Accesses {
+        (**self).accesses()
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use cuda_handles::{Allocation, Buffer, Element, SharedHostBuffer, Slice};
 use cuda_sys::CUtensorMap;
 
+use crate::access::{Access, Accesses, Declaration, MemoryParameter};
 use crate::arg::Scalar;
 use crate::condition::{Int, Length, Scope};
 use crate::handle::ConditionalHandle;
@@ -65,6 +66,9 @@ pub trait Parameter: sealed::Sealed + 'static {
 
     /// Whether what is given is the handle of a condition.
     const IS_HANDLE: bool = false;
+
+    /// What the kernel does with the memory that a value leads to.
+    const MEMORY: Option<MemoryParameter> = None;
 
     /// What the driver gets for a value.
     fn packed(value: &Self::Value<'_>) -> Self::Packed;
@@ -237,7 +241,7 @@ impl<'a, T: Element> Argument<'a, In<T>> for ReadOnly<'a, T> {
 }
 
 macro_rules! memory {
-    ($($access:ident $written:literal),*) => {$(
+    ($($access:ident $mode:ident $written:literal),*) => {$(
         impl<T> sealed::Sealed for $access<T> {}
         impl<T: Element> PlainParameter for $access<T> {}
 
@@ -245,6 +249,9 @@ macro_rules! memory {
             type Value<'a> = Slice<'a, T>;
             type Packed = u64;
             type Known<'s> = Length<'s>;
+
+            const MEMORY: Option<MemoryParameter> =
+                Some(MemoryParameter { access: Access::$mode, by_address: true });
 
             #[inline]
             fn packed(value: &Slice<'_, T>) -> u64 {
@@ -297,20 +304,23 @@ macro_rules! memory {
     )*};
 }
 
-memory!(In false, Out true, InOut true);
+memory!(In Read false, Out Write true, InOut ReadWrite true);
 
 /// Declares a tensor map of elements of type `T`, as in `In<Tensor<f32>>`. Given as a `&TensorMap<T>`.
 #[derive(Debug)]
 pub struct Tensor<T>(PhantomData<fn() -> T>);
 
 macro_rules! tensors {
-    ($($access:ident $written:literal),*) => {$(
+    ($($access:ident $mode:ident $written:literal),*) => {$(
         impl<T: TensorElement> PlainParameter for $access<Tensor<T>> {}
 
         impl<T: TensorElement> Parameter for $access<Tensor<T>> {
             type Value<'a> = &'a TensorMap<T>;
             type Packed = CUtensorMap;
             type Known<'s> = Length<'s>;
+
+            const MEMORY: Option<MemoryParameter> =
+                Some(MemoryParameter { access: Access::$mode, by_address: false });
 
             #[inline]
             fn packed(value: &&TensorMap<T>) -> CUtensorMap {
@@ -342,7 +352,7 @@ macro_rules! tensors {
     )*};
 }
 
-tensors!(In false, Out true, InOut true);
+tensors!(In Read false, Out Write true, InOut ReadWrite true);
 
 /// Two arguments that share memory which the kernel writes, by their positions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -366,6 +376,9 @@ pub trait Signature: sealed::Sealed + 'static {
     /// Whether there is a [`ConditionalHandle`] among them: such a kernel can only be a node of a graph.
     const HAS_HANDLES: bool;
 
+    /// What the kernel does with the memory that each value leads to.
+    const MEMORY: &'static [Option<MemoryParameter>];
+
     /// Calls `call` with an array of pointers to what the driver gets, valid during that call.
     fn with_pointers<R>(values: &Self::Values<'_>, call: impl FnOnce(*mut *mut c_void) -> R) -> R;
 
@@ -377,6 +390,9 @@ pub trait Signature: sealed::Sealed + 'static {
         values: &Self::Values<'a>,
         each: impl FnMut(Memory<'a>) -> Result<(), E>,
     ) -> Result<(), E>;
+
+    /// The memory that a launch with the values accesses.
+    fn accesses(values: &Self::Values<'_>, declaration: &'static Declaration) -> Accesses;
 
     /// Hands the handles of conditions among the values, in their order, to `each`.
     fn each_handle(values: &Self::Values<'_>, each: impl FnMut(ConditionalHandle));
@@ -481,6 +497,8 @@ macro_rules! signature {
 
             const HAS_HANDLES: bool = false $(|| $parameter::IS_HANDLE)*;
 
+            const MEMORY: &'static [Option<MemoryParameter>] = &const { [$($parameter::MEMORY),*] };
+
             #[inline]
             fn with_pointers<R>(values: &Self::Values<'_>, call: impl FnOnce(*mut *mut c_void) -> R) -> R {
                 let packed = ($($parameter::packed(&values.$index),)*);
@@ -499,6 +517,15 @@ macro_rules! signature {
                     each(memory)?;
                 })*
                 Ok(())
+            }
+
+            #[inline]
+            fn accesses(values: &Self::Values<'_>, declaration: &'static Declaration) -> Accesses {
+                let mut accesses = Accesses::new(declaration);
+                $(if let (Some(declared), Some(memory)) = ($parameter::MEMORY, $parameter::memory(&values.$index)) {
+                    accesses.note($index, &memory, declared.by_address);
+                })*
+                accesses
             }
 
             #[inline]

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use cuda_handles::{Allocation, AsStream, Context, Image, Kernel, Library, Stream};
 use smallvec::SmallVec;
 
+use crate::access::{Accesses, Declaration};
 use crate::config::LaunchConfig;
 use crate::error::{BrokenCondition, Error, OverlappingArguments, Result};
 use crate::handle::ConditionalHandle;
@@ -35,6 +36,9 @@ pub unsafe trait TypedKernel: Sized + Send + Sync + 'static {
     const PARAMETERS: &'static [&'static str];
     /// Whether memory that the kernel writes may be part of other arguments too.
     const MAY_OVERLAP: bool;
+    /// What the kernel does with the memory of its arguments.
+    const DECLARATION: &'static Declaration =
+        &Declaration { names: Self::PARAMETERS, memory: <Self::Signature as Signature>::MEMORY };
 
     /// The image that has the kernel.
     fn image() -> Image<'static>;
@@ -228,6 +232,11 @@ impl<K: TypedKernel> Arguments for Prepared<'_, K> {
     #[inline]
     fn has_handles(&self) -> bool {
         K::Signature::HAS_HANDLES
+    }
+
+    #[inline]
+    fn accesses(&self) -> Accesses {
+        K::Signature::accesses(&self.values, K::DECLARATION)
     }
 }
 

@@ -121,7 +121,7 @@ impl Event {
     /// `cuEventRecord`.
     pub(crate) fn record(&self, stream: &Arc<Stream>) {
         let marker = self.renew();
-        stream.push_always(move || marker.reach());
+        stream.push_sign(move || marker.reach());
     }
 
     /// `cuStreamWaitEvent`; nothing for an event that was never recorded.

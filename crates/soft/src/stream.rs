@@ -31,6 +31,8 @@ struct Job {
     /// Runs with a lost context too.
     always: bool,
     work: Work,
+    /// What shows elsewhere that this is done, in the same moment as here.
+    shows: Option<Box<dyn FnOnce() + Send>>,
 }
 
 #[derive(Default)]
@@ -266,7 +268,7 @@ impl Stream {
 
     /// Adds work; with a lost context it is skipped.
     pub(crate) fn push(self: &Arc<Self>, work: impl FnOnce() -> Result<(), Loss> + Send + 'static) -> Ticket {
-        self.add(false, Box::new(work))
+        self.add(false, Box::new(work), None)
     }
 
     /// Adds work that is done with a lost context too, so that nobody waits for ever.
@@ -277,14 +279,21 @@ impl Stream {
                 work();
                 Ok(())
             }),
+            None,
         )
     }
 
-    fn add(self: &Arc<Self>, always: bool, work: Work) -> Ticket {
+    /// Adds a point which shows that the work before it is done: whoever sees that by `shows` sees the stream there, and the other way round.
+    /// `shows` runs under the lock of the queue.
+    pub(crate) fn push_sign(self: &Arc<Self>, shows: impl FnOnce() + Send + 'static) -> Ticket {
+        self.add(true, Box::new(|| Ok(())), Some(Box::new(shows)))
+    }
+
+    fn add(self: &Arc<Self>, always: bool, work: Work, shows: Option<Box<dyn FnOnce() + Send>>) -> Ticket {
         let _no_stall = STALL.read().unwrap_or_else(PoisonError::into_inner);
         let needs = self.implicit_needs();
         let mut queue = self.lock();
-        queue.jobs.push_back(Job { needs, always, work });
+        queue.jobs.push_back(Job { needs, always, work, shows });
         queue.pushed += 1;
         let number = queue.pushed;
         if queue.has_worker {
@@ -336,7 +345,12 @@ impl Stream {
             } else {
                 drop(job.work);
             }
-            self.lock().done += 1;
+            let mut queue = self.lock();
+            queue.done += 1;
+            if let Some(show) = job.shows {
+                show();
+            }
+            drop(queue);
             self.changed.notify_all();
         }
     }

@@ -9,4 +9,5 @@ mod destroyed_streams;
 mod graph_memory;
 mod loops;
 mod memory_nodes;
+mod signs;
 mod updates;

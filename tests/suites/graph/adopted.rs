@@ -3,7 +3,7 @@
 use cuda_graph::{
     ContextExt, EdgeKind, Graph, InstantiateOptions, KernelNode, MemsetNode, NodeAttributeKind, NodeKind,
 };
-use cuda_handles::Owner;
+use cuda_handles::{GraphHandle, Owner};
 use cuda_launch::{MemorySyncDomain, params, per};
 use cuda_sys::{CUgraph, CUresult, Call};
 use cuda_tests::{SMALL, count, fail, kernel, no_leaks, raw, settle, setup};
@@ -324,6 +324,28 @@ fn an_owner_given_while_the_graph_moves_is_kept_where_it_goes() {
                 node.remove().unwrap();
             });
             drop((keep, outer));
+        }
+    });
+}
+
+/// What others tie to the handle of a graph does not hide the graph from who asks for it by its raw value.
+#[test]
+fn a_graph_is_found_beside_what_else_is_tied_to_its_handle() {
+    let context = setup();
+    no_leaks(|| {
+        for first in [true, false] {
+            let handle = GraphHandle::create(&context).unwrap();
+            let other = std::sync::Arc::new(String::from("other"));
+            let tie = || assert!(handle.tie(&other).is_none_or(|known| known == other));
+            // SAFETY: the handle lives until the graph is gone.
+            let ask = || unsafe { Graph::from_raw(&context, handle.as_raw()) }.unwrap();
+            if first {
+                tie();
+            }
+            let graph = ask();
+            tie();
+            assert_eq!(ask(), graph);
+            assert_eq!(handle.knowledge::<String>(), Some(other));
         }
     });
 }

@@ -194,7 +194,12 @@ fn what_stayed_of_an_insertion_is_told() {
         assert!(first.hit() && second.hit());
         drop((first, second));
         let Error::HalfDone(half) = &error else { panic!("{error:?}") };
-        assert_eq!(half.left, ["node `empty#2` is in the graph"]);
+        let left = [
+            "the edge from `0` to `1` is gone",
+            "node `empty#2` is in the graph",
+            "the edge from `empty#2` to `1` is missing",
+        ];
+        assert_eq!(half.left, left);
         assert_eq!(graph.view().edges, [(0, 2)]);
         assert_eq!(graph.nodes().unwrap().len(), 3);
         // Neither the node nor the edge in its place is added: the edge is gone.

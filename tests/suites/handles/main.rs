@@ -13,6 +13,7 @@ mod drops;
 mod events;
 mod faults;
 mod host;
+mod host_functions;
 mod ipc;
 mod kernels;
 mod library;

@@ -21,6 +21,9 @@ pub struct TestOptions {
     /// Seconds after which a test is stopped and counts as failed
     #[arg(long, value_name = "SECONDS", default_value = "120")]
     pub timeout: u64,
+    /// Run a test that failed again, alone, up to so many times; if it passes then, it is reported as flaky
+    #[arg(long, value_name = "N", default_value = "0")]
+    pub retries: u32,
     /// Write the outcome of every test to this file, as JSON
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,

@@ -21,9 +21,18 @@ pub struct Row {
     pub outcome: Outcome,
     /// How long its process ran.
     pub seconds: f64,
-    /// What it wrote, if it failed.
+    /// What it wrote when it failed first.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub output: String,
+    /// How it failed at first, if it passed when it was run again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flaky: Option<String>,
+}
+
+impl Row {
+    pub(crate) fn has_failed(&self) -> bool {
+        matches!(self.outcome, Outcome::Failed { .. })
+    }
 }
 
 impl fmt::Display for Row {
@@ -88,8 +97,17 @@ impl Report {
     /// Prints failures with their output, skipped tests with their reasons, a line for each test binary, and the totals.
     pub fn print(&self) {
         for row in &self.rows {
-            if let Outcome::Failed { reason } = &row.outcome {
-                println!("\n---- {}::{} failed: {reason}\n{}", row.suite, row.test, row.output.trim_end());
+            let (suite, test, output) = (&row.suite, &row.test, row.output.trim_end());
+            match (&row.outcome, &row.flaky) {
+                (Outcome::Failed { reason }, _) => {
+                    println!("\n---- {suite}::{test} failed: {reason}\n{output}")
+                }
+                (_, Some(reason)) => {
+                    println!(
+                        "\n---- {suite}::{test} is flaky: it passed when run again, after this: {reason}\n{output}"
+                    );
+                }
+                _ => {}
             }
         }
         self.print_skipped();
@@ -98,6 +116,9 @@ impl Report {
             println!("\nno test has such a name");
         }
         println!("\n{}", self.counts());
+        if !self.flaky().is_empty() {
+            println!("{}", self.flaky());
+        }
     }
 
     /// `N passed, N failed, N skipped`
@@ -105,6 +126,14 @@ impl Report {
     pub fn counts(&self) -> String {
         let Totals { passed, failed, skipped, .. } = Totals::of(&self.rows);
         format!("{passed} passed, {failed} failed, {skipped} skipped")
+    }
+
+    /// Which tests passed only when they were run again; empty if there are none.
+    #[must_use]
+    pub fn flaky(&self) -> String {
+        let names = self.rows.iter().filter(|row| row.flaky.is_some());
+        let names: Vec<_> = names.map(|row| format!("{}::{}", row.suite, row.test)).collect();
+        if names.is_empty() { String::new() } else { format!("flaky: {}", names.join(", ")) }
     }
 
     fn print_skipped(&self) {

@@ -1,4 +1,4 @@
-//! Runs the tests, several at a time.
+//! Runs the tests, several at a time; then those again that failed, one at a time.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -29,7 +29,23 @@ pub(crate) fn run(tests: &[Test<'_>], options: &TestOptions) -> Vec<Row> {
     });
     progress.finish();
     rows.sort_by_key(|(index, _)| *index);
-    rows.into_iter().map(|(_, row)| row).collect()
+    let mut rows: Vec<_> = rows.into_iter().map(|(_, row)| row).collect();
+    let failed = rows.iter_mut().zip(tests).filter(|(row, _)| row.has_failed());
+    failed.for_each(|(row, test)| again(row, options.retries, || one(test, options)));
+    rows
+}
+
+/// Gives a test that failed as many more runs as it may have. What its first failure said stays with it.
+fn again(row: &mut Row, retries: u32, run: impl FnMut() -> Row) {
+    let runs = std::iter::repeat_with(run).take(retries as usize);
+    for next in runs.inspect(|row| println!("again: {row}")) {
+        if !next.has_failed() {
+            let first = core::mem::replace(row, next);
+            row.flaky = first.outcome.reason().map(str::to_owned);
+            row.output = first.output;
+            return;
+        }
+    }
 }
 
 fn take<'a>(tests: &'a [Test<'a>], next: &AtomicUsize) -> Option<(usize, &'a Test<'a>)> {
@@ -42,7 +58,7 @@ fn one(test: &Test<'_>, options: &TestOptions) -> Row {
     let name = test.name.clone();
     if test.ignored {
         let outcome = Outcome::Skipped { reason: "marked as ignored".to_owned() };
-        return Row { suite, test: name, outcome, seconds: 0.0, output: String::new() };
+        return Row { suite, test: name, outcome, seconds: 0.0, output: String::new(), flaky: None };
     }
     let mut command = Command::new(&test.binary.file);
     command
@@ -54,10 +70,52 @@ fn one(test: &Test<'_>, options: &TestOptions) -> Row {
         Ok(ended) => ended,
         Err(error) => {
             let outcome = Outcome::Failed { reason: format!("its process does not start: {error}") };
-            return Row { suite, test: name, outcome, seconds: 0.0, output: String::new() };
+            return Row { suite, test: name, outcome, seconds: 0.0, output: String::new(), flaky: None };
         }
     };
     let outcome = Outcome::of(&test.name, &ended, limit);
     let output = if matches!(outcome, Outcome::Failed { .. }) { ended.output } else { String::new() };
-    Row { suite, test: name, outcome, seconds: ended.time.as_secs_f64(), output }
+    Row { suite, test: name, outcome, seconds: ended.time.as_secs_f64(), output, flaky: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ended(outcome: Outcome, output: &str) -> Row {
+        Row {
+            suite: "a".to_owned(),
+            test: "b".to_owned(),
+            outcome,
+            seconds: 1.0,
+            output: output.to_owned(),
+            flaky: None,
+        }
+    }
+
+    fn failed(reason: &str) -> Row {
+        ended(Outcome::Failed { reason: reason.to_owned() }, reason)
+    }
+
+    #[test]
+    fn a_test_that_passes_when_run_again_is_flaky_and_keeps_its_failure() {
+        let mut row = failed("first");
+        let mut runs = vec![ended(Outcome::Passed, ""), failed("second")];
+        again(&mut row, 5, || runs.pop().unwrap_or_else(|| failed("too often")));
+        assert_eq!((row.flaky.as_deref(), row.output.as_str()), (Some("first"), "first"));
+        assert!(!row.has_failed() && runs.is_empty());
+    }
+
+    #[test]
+    fn a_test_that_fails_each_time_has_failed() {
+        let (mut row, mut count) = (failed("first"), 0);
+        again(&mut row, 2, || {
+            count += 1;
+            failed("again")
+        });
+        assert!(row.has_failed() && row.flaky.is_none());
+        assert_eq!((count, row.output.as_str()), (2, "first"));
+        again(&mut row, 0, || ended(Outcome::Passed, ""));
+        assert!(row.has_failed());
+    }
 }

@@ -107,7 +107,12 @@ impl<'g> Building<'g> {
                 name_deciders(&deciders, &node);
                 Ok((node, deciders, inside))
             }
-            Err(Failed::Here(error)) => Err(self.give_up(error).into()),
+            Err(Failed::Here(error)) => Err(match self.take_out() {
+                // What stayed in the body has gone with the node.
+                Ok(()) => error.whole(),
+                Err(undo) => self.left(error, undo),
+            }
+            .into()),
             Err(Failed::Closure(error)) => match self.take_out() {
                 Ok(()) => Err(error),
                 Err(undo) => Err(self.left(Error::NotFilled, undo).into()),
@@ -132,9 +137,16 @@ impl<'g> Building<'g> {
     }
 
     fn left(&self, cause: Error, undo: Error) -> Error {
+        let gone = self.cut.as_ref().filter(|(from, to, _)| {
+            let is_there = !from.is_removed() && !to.is_removed();
+            // What cannot be asked any more may be so.
+            is_there && !matches!(self.graph.edge_kind(from, to), Ok(Some(_)))
+        });
+        let gone =
+            gone.map(|(from, to, _)| format!("the edge from `{}` to `{}` is gone", from.name(), to.name()));
         let there = self.deciders.iter().take(1).chain(&self.node).filter(|node| !node.is_removed());
-        let left = there.map(|node| format!("node `{}` is in the graph", node.name()));
-        HalfDone::error(cause, Some(undo), left.collect())
+        let there = there.map(|node| format!("node `{}` is in the graph", node.name()));
+        HalfDone::error(cause, Some(undo), gone.into_iter().chain(there).collect())
     }
 
     /// Takes out what was added. The kernel in the body, if it got there, goes with the node.

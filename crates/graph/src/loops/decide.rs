@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cuda_handles::{Buffer, Kernel};
-use cuda_launch::{Params, per};
+use cuda_launch::{Access, Accesses, Declaration, Memory, MemoryParameter, Params, per};
 
 use super::test::Test;
 use crate::condition::Condition;
@@ -20,6 +20,28 @@ pub(super) struct Rounds {
     pub(super) count: Buffer<u64>,
     pub(super) limit: u64,
 }
+
+/// The parameters of a deciding kernel that lead to memory.
+const FLAG: usize = 1;
+const COUNT: usize = 5;
+
+/// The parameters of a deciding kernel; a branch counts nothing.
+const fn declared(counts: bool) -> Declaration {
+    const NAMES: &[&str] = &["handle", "flag", "test", "value", "stand", "count", "limit"];
+    const fn memory(access: Access) -> Option<MemoryParameter> {
+        Some(MemoryParameter { access, by_address: true })
+    }
+    const READ: Option<MemoryParameter> = memory(Access::Read);
+    const COUNTED: Option<MemoryParameter> = memory(Access::ReadWrite);
+    let memory: &[Option<MemoryParameter>] = match counts {
+        true => &[None, READ, None, None, None, COUNTED, None],
+        false => &[None, READ, None, None, None, None, None],
+    };
+    Declaration { names: NAMES, memory }
+}
+
+static BRANCH: Declaration = declared(false);
+static LOOP: Declaration = declared(true);
 
 /// What makes nodes that decide about one loop or branch.
 #[derive(Debug)]
@@ -57,6 +79,18 @@ impl<'m> Decider<'m> {
         Ready::new(Box::new(self.test.held()?), rounds).map(Arc::new)
     }
 
+    /// What the kernel does with memory.
+    fn accesses(&self) -> Accesses {
+        let mut accesses = Accesses::new(if self.rounds.is_some() { &LOOP } else { &BRANCH });
+        accesses.note(FLAG, &self.test.memory(), true);
+        if let Some(rounds) = &self.rounds {
+            let (allocation, start) = (rounds.count.allocation(), rounds.count.address());
+            let bytes = rounds.count.size_bytes() as u64;
+            accesses.note(COUNT, &Memory { allocation, start, bytes, written: true }, true);
+        }
+        accesses
+    }
+
     /// Adds a node that decides: a kernel that sets a condition; without one, an empty node that has its place.
     pub(super) fn add(&self, at: &Frontier<'_>, condition: Option<&Condition>, stand: Stand) -> Result<Node> {
         let (Some((own, kernel)), Some(condition)) = (&self.kernel, condition) else {
@@ -71,9 +105,10 @@ impl<'m> Decider<'m> {
             None => params.push(0_u64),
         }
         params.push(self.rounds.as_ref().map_or(0, |rounds| rounds.limit));
+        let accesses = self.accesses();
         // SAFETY: these are the arguments of the library's kernel: one thread of it reads the first element of the tested memory, which there is, and has the count, which a branch has no
         // need of, for itself but for readers. Memory of the device is no Rust reference, so that unordered work of others changes numbers and nothing else.
-        let node = unsafe { at.launch_keeping(kernel, per(1, 1), params, Some(own.owner())) }?;
+        let node = unsafe { at.launch_keeping(kernel, per(1, 1), params, accesses, own.owner()) }?;
         Ok(node.into())
     }
 }

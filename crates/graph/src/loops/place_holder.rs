@@ -4,7 +4,7 @@ use cuda_handles::GraphHandle;
 use cuda_sys::CUgraphNodeType;
 
 use crate::detail::{By, Class, Conditional, Detail};
-use crate::error::{Error, HalfDone, Result};
+use crate::error::{Error, Result};
 use crate::frontier::Frontier;
 use crate::graph::Locked;
 use crate::kind::NodeKind;
@@ -34,9 +34,10 @@ impl Frontier<'_> {
         let mut params = blank(CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY);
         let mut locked = graph.enter()?;
         let raw = self.add_raw(&mut locked, kind, &mut params)?;
-        let joined = match self.join(&locked, raw) {
-            Err(error) if locked.undo(raw) => return Err(error),
-            joined => joined,
+        let stuck = match self.join(&locked, raw).map_err(|cause| locked.undo(raw, cause)) {
+            Err(Ok(cause)) => return Err(cause),
+            Err(Err(stuck)) => Some(stuck),
+            Ok(()) => None,
         };
         let row = |bodies| {
             let by = By::Host;
@@ -48,9 +49,8 @@ impl Frontier<'_> {
         if let Some(inserted) = locked.row_mut(id) {
             inserted.detail = row(places);
         }
-        if let Err(error) = joined {
-            let left = format!("node `{}` is in the graph", locked.name(id));
-            return Err(HalfDone::error(error, None, vec![left]));
+        if let Some(stuck) = stuck {
+            return Err(stuck.told(&mut locked, id, self.comes_before(), None));
         }
         drop(locked);
         Ok(Node::new(graph.clone(), id, kind))

@@ -1,7 +1,7 @@
 //! What a ready-made loop or branch looks at.
 
 use cuda_handles::{Buffer, Context, Element, Slice, Stream};
-use cuda_launch::Params;
+use cuda_launch::{Memory, Params};
 
 use crate::error::{Error, Result};
 use crate::ready::Question;
@@ -77,6 +77,16 @@ macro_rules! testable {
                 Ok(match *self {
                     $(Self::$variant(found, value) => Kept::$variant(found.slice(..1)?.to_buffer(), value)),*
                 })
+            }
+
+            /// The element that is looked at.
+            fn memory(&self) -> Memory<'m> {
+                match self { $(Self::$variant(found, _) => Memory {
+                    allocation: found.allocation(),
+                    start: found.address(),
+                    bytes: size_of::<$number>() as u64,
+                    written: false,
+                }),* }
             }
 
             fn push_memory(&self, params: &mut Params<'m>) {
@@ -224,6 +234,11 @@ impl<'m> Test<'m> {
     /// The same with its memory kept alive.
     pub(super) fn held(&self) -> Result<Held> {
         Ok(Held { memory: self.operands.keep()?, comparison: self.comparison })
+    }
+
+    /// The memory that the kernel reads.
+    pub(super) fn memory(&self) -> Memory<'m> {
+        self.operands.memory()
     }
 
     /// Adds the arguments `flag`, `test` and `value` of the kernel.

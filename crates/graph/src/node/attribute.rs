@@ -323,7 +323,7 @@ impl KernelNode {
         // The launch that it is checked for is that of the call: another thread may set the node meanwhile.
         let mut locked = self.graph().enter()?;
         let row = locked.row(self.id()).ok_or_else(|| self.removed())?;
-        let Detail::Kernel { kernel, config } = &row.detail else { return Err(self.removed()) };
+        let Detail::Kernel { kernel, config, .. } = &row.detail else { return Err(self.removed()) };
         let checked = attribute.put_into(*config, kernel)?;
         checked.check(kernel)?;
         checked.node_attributes(kernel)?;
@@ -354,7 +354,7 @@ impl KernelNode {
             (row.raw.0, *config)
         };
         let row = two.first.row(self.id()).ok_or_else(|| self.removed())?;
-        let Detail::Kernel { kernel, config: own } = &row.detail else { return Err(self.removed()) };
+        let Detail::Kernel { kernel, config: own, .. } = &row.detail else { return Err(self.removed()) };
         let (raw, config) = (row.raw.0, own.attributes_of(&config));
         config.check(kernel)?;
         config.node_attributes(kernel)?;

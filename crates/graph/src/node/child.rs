@@ -8,7 +8,7 @@ use cuda_sys::{
 use super::handle::{Node, blank, typed};
 use crate::copy::{Copied, Twins};
 use crate::detail::Detail;
-use crate::error::{Error, HalfDone, Result};
+use crate::error::{Error, Result};
 use crate::frontier::Frontier;
 use crate::graph::{Graph, Locked, Two, enter_two};
 use crate::kind::NodeKind;
@@ -154,13 +154,15 @@ impl Frontier<'_> {
         let locked = &mut two.first;
         match self.join(locked, raw).and_then(|()| read(locked, &copied, raw)) {
             Ok(twins) => Ok(self.commit(locked, raw, copied, &twins, false)),
-            Err(error) if locked.undo(raw) => Err(error),
             Err(error) => {
+                let stuck = match locked.undo(raw, error) {
+                    Ok(cause) => return Err(cause),
+                    Err(stuck) => stuck,
+                };
                 // It stays in the graph, so what it uses stays alive. What is in it is asked for when it is used.
                 let (detail, owners) = (Detail::Child { graph: Place::UNREAD }, copied.into_owners());
                 let id = locked.insert(self.graph().place(), raw, detail, owners);
-                let left = format!("node `{}` is in the graph", locked.name(id));
-                Err(HalfDone::error(error, None, vec![left]))
+                Err(stuck.told(locked, id, self.comes_before(), None))
             }
         }
     }
@@ -209,7 +211,8 @@ impl Frontier<'_> {
         left = two.second().0.leave();
         let node = self.commit(&mut two.first, raw, copied, &twins, true);
         // Last, and under both locks: whoever does not find the handle any more by the raw value finds the embedded graph, and waits for it.
-        graph.handle().disown();
+        // SAFETY: as just said.
+        unsafe { graph.handle().disown() };
         drop(two);
         drop(left);
         Ok(node)

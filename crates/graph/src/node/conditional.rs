@@ -10,13 +10,12 @@ use super::handle::{Node, blank, typed};
 use crate::body::add_default;
 use crate::condition::Condition;
 use crate::detail::{By, Class, Conditional, Detail};
-use crate::error::{Error, HalfDone, Result};
+use crate::error::{Error, Result};
 use crate::frontier::Frontier;
 use crate::graph::{Graph, Locked};
 use crate::owners::Owners;
 use crate::place::{NodeId, Place};
 use crate::setter::Setter;
-use crate::topology::Link;
 
 typed! {
     /// A node that runs its body if its condition is not 0.
@@ -178,33 +177,32 @@ impl Frontier<'_> {
             Ok(raw) => raw,
             Err(error) => return Err(undone(&mut locked, error)),
         };
-        let joined = self.join(&locked, raw);
-        if let Err(error) = joined {
-            if locked.undo(raw) {
-                return Err(undone(&mut locked, error));
+        let cut = locked.cut();
+        let mut stuck = None;
+        if let Err(error) = self.join(&locked, raw) {
+            match locked.undo(raw, error) {
+                Ok(cause) => return Err(undone(&mut locked, cause)),
+                Err(told) => stuck = Some(told),
             }
-            let id = self.commit_conditional(&mut locked, raw, class, condition, default, &params);
-            let left = format!("node `{}` is in the graph", locked.name(id));
-            return Err(HalfDone::error(error, None, vec![left]));
         }
-        let cut = locked.entering.as_ref().and_then(|entering| entering.cut);
         let id = self.commit_conditional(&mut locked, raw, class, condition, default, &params);
-        // What is to be undone begins with the edge: while it is not there, the node stands for it.
-        let filled = locked.fill_bodies(id).map_err(|error| {
-            let link = cut.map(|(from, to, kind)| Link { from, to, kind });
-            (error, locked.link(link.as_slice()))
-        });
-        drop(locked);
-        let node = Node::new(self.graph().clone(), id, kind);
-        match filled {
-            Ok(()) => Ok(node),
-            Err((error, linked)) => match linked.and_then(|()| node.remove()) {
-                Ok(()) => Err(error),
-                Err(undo) => {
-                    let left = vec![format!("node `{}` is in the graph", node.name())];
-                    Err(HalfDone::error(error, Some(undo), left))
-                }
-            },
+        if stuck.is_none()
+            && let Err(error) = locked.fill_bodies(id)
+        {
+            match locked.undo_inserted(id, cut, error) {
+                Ok(cause) => return Err(undone(&mut locked, cause)),
+                Err(told) => stuck = Some(told),
+            }
+        }
+        match stuck {
+            None => {
+                drop(locked);
+                Ok(Node::new(self.graph().clone(), id, kind))
+            }
+            Some(stuck) => {
+                let default = default.map(|id| format!("node `{}` is in the graph", locked.name(id)));
+                Err(stuck.told(&mut locked, id, self.comes_before(), default))
+            }
         }
     }
 

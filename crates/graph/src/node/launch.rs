@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cuda_handles::{Allocation, Kernel, Owner};
-use cuda_launch::{Arguments, ArgumentsOf, AttributeList, LaunchConfig, SafeKernel};
+use cuda_launch::{Accesses, Arguments, ArgumentsOf, AttributeList, LaunchConfig, SafeKernel};
 use smallvec::SmallVec;
 
 use super::attribute::set_all;
@@ -66,10 +66,11 @@ impl KernelNode {
         arguments: impl Arguments,
     ) -> Result<()> {
         check(self.graph(), kernel, &config, &arguments)?;
-        let Prepared { detail, owners, attributes } = prepare(kernel, config, &arguments)?;
+        let Prepared { detail, owners, attributes } =
+            prepare(kernel, config, &arguments, arguments.accesses())?;
         arguments.with_pointers(|pointers| {
             let mut params = params(kernel, config, pointers);
-            Relaunch { detail, owners, attributes, handles: arguments.handles() }.apply(self, &mut params)
+            Relaunch::new(detail, owners, attributes, arguments.handles()).apply(self, &mut params)
         })
     }
 }
@@ -138,13 +139,14 @@ impl Frontier<'_> {
     ) -> Result<KernelNode> {
         check(self.graph(), kernel, &config, &arguments)?;
         if config.has_attributes() || arguments.has_handles() || self.is_before_some() {
-            return self.launch_in_steps(kernel, config, &arguments, None);
+            let accesses = arguments.accesses();
+            return self.launch_in_steps(kernel, config, &arguments, accesses, None);
         }
         let mut used = SmallVec::<[&Arc<Allocation>; 16]>::new();
         arguments.each_allocation(|allocation| used.push(allocation));
         arguments.with_pointers(|pointers| {
             let mut params = params(kernel, config, pointers);
-            let id = self.add_launch(kernel, &config, &used, &mut params)?;
+            let id = self.add_launch(kernel, &config, arguments.accesses(), &used, &mut params)?;
             Ok(KernelNode::wrap(Node::new(self.graph().clone(), id, NodeKind::Kernel)))
         })
     }
@@ -158,10 +160,11 @@ impl Frontier<'_> {
         kernel: &Kernel,
         config: LaunchConfig,
         arguments: impl Arguments,
-        more: Option<Owner>,
+        accesses: Accesses,
+        more: Owner,
     ) -> Result<KernelNode> {
         check(self.graph(), kernel, &config, &arguments)?;
-        self.launch_in_steps(kernel, config, &arguments, more)
+        self.launch_in_steps(kernel, config, &arguments, accesses, Some(more))
     }
 
     /// Adds a launch that takes more than one driver call, or keeps more than its arguments; everything is checked but attributes.
@@ -171,9 +174,10 @@ impl Frontier<'_> {
         kernel: &Kernel,
         config: LaunchConfig,
         arguments: &impl Arguments,
+        accesses: Accesses,
         more: Option<Owner>,
     ) -> Result<KernelNode> {
-        let Prepared { detail, mut owners, attributes } = prepare(kernel, config, arguments)?;
+        let Prepared { detail, mut owners, attributes } = prepare(kernel, config, arguments, accesses)?;
         owners.extend(more);
         arguments.with_pointers(|pointers| {
             let mut params = params(kernel, config, pointers);
@@ -192,12 +196,18 @@ fn check(graph: &Graph, kernel: &Kernel, config: &LaunchConfig, arguments: &impl
 }
 
 /// What a checked launch consists of.
-fn prepare(kernel: &Kernel, config: LaunchConfig, arguments: &impl Arguments) -> Result<Prepared> {
+fn prepare(
+    kernel: &Kernel,
+    config: LaunchConfig,
+    arguments: &impl Arguments,
+    accesses: Accesses,
+) -> Result<Prepared> {
     let attributes = match config.has_attributes() {
         true => config.node_attributes(kernel)?,
         false => AttributeList::default(),
     };
     let mut owners = Owners::new();
     arguments.each_owner(|owner: Owner| owners.push(owner));
-    Ok(Prepared { detail: Detail::Kernel { kernel: kernel.clone(), config }, owners, attributes })
+    let detail = Detail::Kernel { kernel: kernel.clone(), config, accesses };
+    Ok(Prepared { detail, owners, attributes })
 }

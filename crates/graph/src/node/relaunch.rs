@@ -4,7 +4,7 @@ use core::ffi::c_void;
 use core::mem::MaybeUninit;
 
 use cuda_handles::{Kernel, Owner};
-use cuda_launch::{AttributeList, LaunchConfig};
+use cuda_launch::{Accesses, AttributeList, LaunchConfig};
 use cuda_sys::{CUDA_KERNEL_NODE_PARAMS_v2, CUgraphNode, CUgraphNodeParams, CUlaunchAttribute, Call};
 
 use super::attribute::{attribute_of, is_structural, neutral, set_all, with_attributes};
@@ -17,11 +17,13 @@ use crate::owners::Owners;
 
 /// The launch that a node is to have.
 pub(super) struct Relaunch {
-    pub(super) detail: Detail,
-    pub(super) owners: Owners,
-    pub(super) attributes: AttributeList,
+    detail: Detail,
+    owners: Owners,
+    attributes: AttributeList,
     /// Of conditions, among the arguments.
-    pub(super) handles: Handles,
+    handles: Handles,
+    /// Whether the node has the kernel and the arguments, though something else failed.
+    is_given: bool,
 }
 
 /// The bytes of each argument.
@@ -37,6 +39,10 @@ struct Before {
 }
 
 impl Relaunch {
+    pub(super) fn new(detail: Detail, owners: Owners, attributes: AttributeList, handles: Handles) -> Self {
+        Self { detail, owners, attributes, handles, is_given: false }
+    }
+
     /// All under one lock: another thread may set the node meanwhile.
     pub(super) fn apply(mut self, node: &KernelNode, params: &mut CUgraphNodeParams) -> Result<()> {
         // What goes, and what the node had before, is dropped after the lock.
@@ -47,7 +53,8 @@ impl Relaunch {
         } else {
             let new = locked.let_decide(node.id(), &self.handles, &self.detail)?;
             let outcome = self.set(&mut before, &mut locked, node, params);
-            locked.decided(node.id(), &self.handles, &new, outcome)
+            let is_given = outcome.is_ok() || self.is_given;
+            locked.decided(node.id(), &self.handles, &new, is_given, outcome)
         };
         if outcome.is_ok() {
             locked.incomplete.remove(&node.id().index);
@@ -64,7 +71,7 @@ impl Relaunch {
         params: &mut CUgraphNodeParams,
     ) -> Result<()> {
         let row = locked.row(node.id()).ok_or_else(|| node.removed())?;
-        let Detail::Kernel { kernel, config } = &row.detail else { return Err(node.removed()) };
+        let Detail::Kernel { kernel, config, .. } = &row.detail else { return Err(node.removed()) };
         if self.attributes.is_empty() && !config.has_attributes() {
             return node.replace_under(locked, &mut self.detail, &mut self.owners, params);
         }
@@ -82,10 +89,10 @@ impl Relaunch {
         node: &KernelNode,
         params: &mut CUgraphNodeParams,
     ) -> Result<()> {
-        let Self { detail, owners, attributes, .. } = self;
+        let Self { detail, owners, attributes, is_given, .. } = self;
         let row = locked.row(node.id()).ok_or_else(|| node.removed())?;
         let (raw, name) = (row.raw.0, row.display_name(node.id()));
-        let Detail::Kernel { kernel, config } = &*detail else { return Err(node.removed()) };
+        let Detail::Kernel { kernel, config, .. } = &*detail else { return Err(node.removed()) };
         let mut now = Now::of(before);
         let new = (kernel, *config, &*attributes);
         match before.give_way(locked, raw, &mut now, new, params) {
@@ -105,6 +112,7 @@ impl Relaunch {
                 if let Some(row) = locked.row_mut(node.id()) {
                     row.detail = now.detail();
                 }
+                *is_given = now.is_new;
                 if now.is_new {
                     owners.push(Owner::Kernel(before.kernel.clone()));
                     locked.add_owners(node.id(), owners);
@@ -155,7 +163,7 @@ impl Now {
 
     fn detail(&self) -> Detail {
         let config = with_attributes(self.config, &self.attributes);
-        Detail::Kernel { kernel: self.kernel.clone(), config }
+        Detail::Kernel { kernel: self.kernel.clone(), config, accesses: Accesses::unknown() }
     }
 
     /// Whether nothing is other than it was.

@@ -160,18 +160,20 @@ impl Locked<'_> {
         if gone.is_empty() && there.is_empty() {
             return cause;
         }
-        let told = |links: &[Link], what: &str| -> Vec<String> {
-            let told = |link: &Link| {
-                format!("the edge from `{}` to `{}` is {what}", self.name(link.from), self.name(link.to))
-            };
-            links.iter().map(told).collect()
-        };
-        let left: Vec<String> = told(&gone, "gone").into_iter().chain(told(&there, "there")).collect();
+        let left = self.tell(&gone, "gone").into_iter().chain(self.tell(&there, "there")).collect();
         HalfDone::error(cause, Some(undo), left)
     }
 
+    /// What is with edges, in words.
+    pub(crate) fn tell(&self, links: &[Link], what: &str) -> Vec<String> {
+        let told = |link: &Link| {
+            format!("the edge from `{}` to `{}` is {what}", self.name(link.from), self.name(link.to))
+        };
+        links.iter().map(told).collect()
+    }
+
     /// Which of the edges taken away are gone, and which of those added are there.
-    fn left_of(&self, removed: &[Link], added: &[Link]) -> Result<(Vec<Link>, Vec<Link>)> {
+    pub(crate) fn left_of(&self, removed: &[Link], added: &[Link]) -> Result<(Vec<Link>, Vec<Link>)> {
         let ends: Vec<Ends> = removed.iter().chain(added).map(Link::ends).collect();
         // An edge that gets another kind is both.
         let mut once = ends.clone();

@@ -3,7 +3,7 @@
 use core::any::Any;
 use core::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use cuda_sys::{CUdeviceptr, CUresult, Call};
 use smallvec::SmallVec;
@@ -289,18 +289,29 @@ impl Allocation {
 
 impl HostMemory {
     fn add(&self, stream: &Arc<RawStream>) {
-        let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
-        if users.iter().any(|user| user.id() == stream.id()) {
-            return;
-        }
-        // Streams whose handles are gone can only become idle.
+        let others: SmallVec<[_; 2]> = {
+            let mut users = self.users();
+            if users.iter().any(|user| user.id() == stream.id()) {
+                return;
+            }
+            let others = users.iter().cloned().collect();
+            users.push(Arc::clone(stream));
+            others
+        };
+        // Without the lock: the driver is asked, which may be waiting for a host function that wants the lock. Streams whose handles are gone can only
+        // become idle.
         let is_over = |user: &Arc<RawStream>| user.is_closed() && user.is_idle();
-        let (over, mut kept): (SmallVec<[_; 2]>, SmallVec<[_; 2]>) = users.drain(..).partition(is_over);
-        kept.push(Arc::clone(stream));
-        *users = kept;
-        drop(users);
-        // The last reference destroys the stream: not under the lock.
+        let over: SmallVec<[_; 2]> = others.into_iter().filter(is_over).collect();
+        if !over.is_empty() {
+            self.users().retain(|user| !over.iter().any(|one| one.id() == user.id()));
+        }
+        // The last reference destroys the stream: not under the lock either.
         drop(over);
+    }
+
+    /// Under a lock that nobody holds over a driver call.
+    fn users(&self) -> MutexGuard<'_, SmallVec<[Arc<RawStream>; 2]>> {
+        self.users.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -393,7 +404,7 @@ fn allocate_on(home: &Stream, pool: Option<&MemPool>, bytes: usize) -> Result<CU
     let mut address = 0;
     // The turn is for one attempt: freeing in between needs it as well.
     let mut attempt = || -> Result<CUresult> {
-        let _turn = home.raw_stream().enqueue();
+        let _turn = home.raw_stream().enqueue()?;
         home.refuse_capture("allocating a buffer")?;
         let _mode = capture_mode::relaxed(driver);
         // SAFETY: stream and pool are alive and the out pointer valid.

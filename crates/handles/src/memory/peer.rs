@@ -63,7 +63,7 @@ impl Stream {
         from.ready_across(self)?;
         to.ready_across(self)?;
         self.context().ensure_usable()?;
-        let turn = self.raw_stream().enqueue();
+        let turn = self.raw_stream().enqueue()?;
         self.refuse_capture(WHAT)?;
         let bytes = source.size_bytes();
         // SAFETY: both ranges lie in memory of their contexts that lives until after this point of the stream.

@@ -61,7 +61,7 @@ impl Stream {
     fn zeroed<T: Element>(&self, pool: Option<&MemPool>, len: usize) -> Result<Buffer<T>> {
         let mut allocation = Allocation::pooled(self, pool, bytes_of::<T>(len)?)?;
         if allocation.bytes() > 0 {
-            let turn = self.raw_stream().enqueue();
+            let turn = self.raw_stream().enqueue()?;
             self.refuse_capture("allocating a buffer")?;
             // SAFETY: the memory was allocated on this stream and has that size.
             let code = unsafe {
@@ -308,7 +308,7 @@ impl<T: Element> Slice<'_, T> {
             false => None,
         };
         stream.raw_stream().step_aside();
-        let turn = stream.raw_stream().enqueue();
+        let turn = stream.raw_stream().enqueue()?;
         stream.refuse_capture(what)?;
         // Behind the copy there is no way back.
         stream.context().refuse_in_callback()?;

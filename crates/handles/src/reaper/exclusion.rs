@@ -12,7 +12,7 @@ use super::raw_stream::RawStream;
 use super::turns::Alone;
 use crate::callback;
 use crate::error::Result;
-use crate::patience::{for_at_most, patiently, unless_inside};
+use crate::patience::{for_at_most, unless_inside};
 
 /// How long a wait steps aside at the most. What it lets pass is mostly held up by other waits, for work that is in front of its own; so it is
 /// seldom longer for that.
@@ -39,8 +39,8 @@ impl RawStream {
 
     /// Several streams alone, to let them leave a capture: all at once or none, so that nobody waits for one while holding another. Who is there is
     /// soon gone: nobody waits for a stream that captures.
-    pub(crate) fn leave_all(streams: &[Arc<Self>]) -> Vec<Alone<'_>> {
-        patiently(|| streams.iter().map(|stream| stream.turn().try_alone(&BLOCKS)).collect())
+    pub(crate) fn try_leave(streams: &[Arc<Self>]) -> Option<Vec<Alone<'_>>> {
+        streams.iter().map(|stream| stream.turn().try_alone(&BLOCKS)).collect()
     }
 
     /// Attempts something that needs the stream alone until it works. Waits for the stream that would begin meanwhile step aside. Each attempt lets

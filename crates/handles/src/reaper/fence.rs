@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use cuda_sys::{CUdeviceptr, CUevent_st, CUresult, CUstream, CUstream_flags, CUstream_st, Call};
 
+use super::attempts;
 use super::list::{List, Node};
 use super::point::{is_reached, record_new, report_unless_expected};
 use super::pools::{self, Pools};
@@ -177,6 +178,7 @@ impl Fences {
     /// Whether something waits for a later try.
     pub(crate) fn has_postponed(&self) -> bool {
         !(self.postponed.is_empty() && self.held.is_empty() && self.pools.is_empty() && CLOSINGS.is_empty())
+            || attempts::any()
             || members().iter().any(|member| member.gate().closed)
     }
 
@@ -197,6 +199,8 @@ impl Fences {
 
     /// Frees what waits, and lets go of streams and pools without handles. Returns how much was done. Runs nobody's destructors.
     pub(crate) fn work(&mut self) -> usize {
+        // Counted when they are dropped.
+        self.owners.extend(attempts::try_all());
         let mut done = close_late() + self.look();
         let mut frees = core::mem::take(&mut self.postponed);
         frees.extend(FREES.take());
@@ -357,7 +361,7 @@ impl Fences {
         let Some(lane) = self.lanes.iter().find(|lane| same(&lane.context, context)) else { return };
         let Ok(event) = record_new(context, lane.stream.get()) else { return };
         let turn = stream.enqueue();
-        if matches!(stream.is_capturing(), Ok(false)) {
+        if turn.is_ok() && matches!(stream.is_capturing(), Ok(false)) {
             // SAFETY: stream and event are alive.
             let code = unsafe { context.driver().cuStreamWaitEvent(stream.raw(), event.get(), 0) };
             // Only to take note of a lost context: the allocation that follows has the answer that matters.

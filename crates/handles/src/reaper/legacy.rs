@@ -10,15 +10,24 @@ use std::sync::LazyLock;
 
 use super::own_block::{BLOCKS, own_block};
 use super::turns::{Alone, Shared, Turns};
+use crate::context::Context;
+use crate::error::Result;
+use crate::patience::unless_inside;
 
 /// No stream's number ever gets there.
 const NUMBER: u64 = u64::MAX;
 
 static TURN: LazyLock<Turns> = LazyLock::new(|| Turns::new(NUMBER));
 
-/// While this is held no blocking stream enters a capture of this library. No call that waits is made with it.
-pub(crate) fn share() -> Shared<'static> {
-    TURN.share(own_block())
+/// While this is held no blocking stream enters a capture of this library. No call that waits is made with it. `context` is that of the call.
+///
+/// # Errors
+/// This is a host function, and a blocking stream is entering a capture (`NOT_PERMITTED`).
+pub(crate) fn share(context: &Context) -> Result<Shared<'static>> {
+    match TURN.share(own_block()) {
+        Some(turn) => Ok(turn),
+        None => unless_inside(context, || TURN.share_again(own_block())),
+    }
 }
 
 /// While this is held nobody is calling a legacy stream.

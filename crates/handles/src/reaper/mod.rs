@@ -6,7 +6,8 @@
 //! - A buffer that other streams used is freed by the reaper behind a fence over all streams that ever used memory of another home: the
 //!   reaper's own stream waits for them and then frees in stream order.
 //! - Streams, events, graphs, executables, user objects and linkers are destroyed at once. Streams that are part of the fence are left to the reaper.
-//! - Where the driver does not permit a call (inside a host function, or a free while the home stream is capturing), the reaper makes it.
+//! - Where the driver does not permit a call (inside a host function, or a free while the home stream is capturing), the reaper makes it. A capture that
+//!   cannot be ended in a host function, as somebody uses its streams, it ends as well.
 //! - What a user object owns is dropped by the reaper, never by the driver's thread.
 //! - Pinned and managed memory goes to a free list once the work that used it is done, and the next who asks gets it; foreign memory is given
 //!   back to its owner then. Plain device memory goes the way of buffers that other streams used.
@@ -17,6 +18,7 @@
 //! The reaper is a thread, started when something first waits for it, and a second one for destructors of other code, which may be slow. It keeps one stream per context. The end of the process stops it in
 //! bounded time.
 
+mod attempts;
 mod barrier;
 mod blocks;
 mod create;
@@ -37,6 +39,7 @@ mod worker;
 pub use queue::{DropFailure, manual, pending, set_hook};
 pub use worker::drain;
 
+pub(crate) use attempts::attempt;
 pub(crate) use create::create_event;
 pub(crate) use fence::{Free, Freed, close, expect_across, join, push_free};
 pub(crate) use legacy::share as share_legacy;

@@ -167,7 +167,7 @@ fn point_behind(stream: &RawStream) -> Result<Point> {
         if !open {
             return Ok(());
         }
-        let _turn = stream.enqueue();
+        let _turn = stream.enqueue()?;
         stream.refuse_capture(WHAT)?;
         point::record(stream.context(), event, stream.raw())?;
         // Where others capture, one that began meanwhile may have caught it.

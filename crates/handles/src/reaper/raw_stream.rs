@@ -16,7 +16,7 @@ use super::wanted::Exclusion;
 use crate::capture_mode;
 use crate::context::{Context, is_sticky};
 use crate::error::{Error, Result};
-use crate::patience::{lock_unless_inside, try_lock};
+use crate::patience::{lock_unless_inside, try_lock, unless_inside};
 use crate::raw::Raw;
 
 /// The driver's stream behind a handle. It outlives the handle while the reaper has yet to wait for its work.
@@ -154,9 +154,21 @@ impl RawStream {
     }
 
     /// While this is held the stream enters and leaves no capture of this library. Not twice on one thread.
+    ///
+    /// # Errors
+    /// This is a host function, and the stream is entering or leaving a capture (`NOT_PERMITTED`): the driver call for that may be waiting for the
+    /// function.
     #[inline]
-    pub(crate) fn enqueue(&self) -> Shared<'_> {
-        self.turn.share(own_block())
+    pub(crate) fn enqueue(&self) -> Result<Shared<'_>> {
+        match self.turn.share(own_block()) {
+            Some(turn) => Ok(turn),
+            None => self.enqueue_later(),
+        }
+    }
+
+    #[cold]
+    fn enqueue_later(&self) -> Result<Shared<'_>> {
+        unless_inside(&self.context, || self.turn.share_again(own_block()))
     }
 
     pub(super) fn turn(&self) -> &Turns {
@@ -283,7 +295,7 @@ impl RawStream {
             // SAFETY: the event is ours; it was recorded behind the stream's last work.
             unsafe { driver.cuEventQuery(marker.get()) }
         } else {
-            let _turn = self.enqueue();
+            let Ok(_turn) = self.enqueue() else { return false };
             if self.is_capturing().unwrap_or(true) {
                 return false;
             }
@@ -326,7 +338,7 @@ impl RawStream {
     pub(crate) fn order_before<R>(&self, wait: impl FnOnce(Raw<CUevent_st>, u64) -> Result<R>) -> Result<R> {
         let _gate = self.gate_unless_inside()?;
         let (marker, word) = {
-            let _turn = self.enqueue();
+            let _turn = self.enqueue()?;
             (self.record_marker()?, self.capture())
         };
         wait(marker, word)
@@ -351,7 +363,7 @@ impl RawStream {
     ) -> Result<()> {
         let turn = Cell::new(None);
         let waits = || {
-            turn.set(Some(waiter.enqueue()));
+            turn.set(Some(waiter.enqueue()?));
             waiter.refuse_capture(waiting)
         };
         self.order_if(waits, waiter.context(), waiter.raw(), what)
@@ -374,7 +386,7 @@ impl RawStream {
                 _ => Err(Error::Capturing { what }),
             };
         }
-        let _turn = self.enqueue();
+        let _turn = self.enqueue()?;
         // Before the record, to leave a capture alone; and, where others capture, after it, as one that begins later cannot have caught it.
         self.refuse_capture(what)?;
         let marker = self.record_marker()?;

@@ -2,8 +2,9 @@
 //!
 //! Who uses writes the thing's number into a slot of the own thread ([`Block`]), passes the light half of a [barrier], and looks for a mark.
 //! Who changes sets the mark, passes the heavy half, and looks through the slots of all threads. Each has stored before it looks, so at least one
-//! of the two sees the other: a user that sees the mark takes its slot back and waits, a changer that sees a slot gives up and takes the mark back.
-//! So nobody waits while it stands in somebody's way, and no locked instruction is needed for a use.
+//! of the two sees the other: a user that sees the mark takes its slot back and has no turn, a changer that sees a slot gives up and takes the mark back.
+//! So nobody waits while it stands in somebody's way, and no locked instruction is needed for a use. Here nobody waits at all: who got no turn may be
+//! in a host function, for which the other one waits.
 //!
 //! A thread without a block or with all slots full counts itself on the thing, where the mark is, by an atomic operation that takes the place of
 //! both store and look.
@@ -13,7 +14,7 @@
 
 use super::barrier;
 use super::blocks::{Block, Blocks, Slot};
-use crate::sync::{AtomicU32, Ordering, spin_loop, yield_now};
+use crate::sync::{AtomicU32, Ordering, spin_loop};
 
 /// Set while somebody changes.
 const CHANGING: u32 = 1 << 31;
@@ -55,26 +56,26 @@ impl Turns {
         Self { number, state: AtomicU32::new(0) }
     }
 
-    /// A turn to use, with the calling thread's block. It waits while somebody changes, never for one who only wants to.
+    /// A turn to use, with the calling thread's block; `None` while somebody changes, never because somebody only wants to. Whether to wait is for
+    /// the caller to say: a change lasts as long as a driver call.
     #[inline]
-    pub(crate) fn share<'t>(&'t self, block: Option<&'t Block>) -> Shared<'t> {
-        let slot = block.and_then(Block::slot);
-        let mut state = self.enter(slot);
-        if state & CHANGING != 0 {
-            state = self.enter_later(slot);
-        }
-        // Put together in one place, of values in registers.
-        Shared { turns: self, slot, signs: state & SIGNS }
-    }
-
-    /// As [`share`](Self::share); `None` while somebody changes.
-    #[cfg(loom)]
-    pub(crate) fn try_share<'t>(&'t self, block: Option<&'t Block>) -> Option<Shared<'t>> {
+    pub(crate) fn share<'t>(&'t self, block: Option<&'t Block>) -> Option<Shared<'t>> {
         let slot = block.and_then(Block::slot);
         let state = self.enter(slot);
-        let turn = Shared { turns: self, slot, signs: state & SIGNS };
-        // Else it is dropped.
-        (state & CHANGING == 0).then_some(turn)
+        if state & CHANGING != 0 {
+            self.leave(slot);
+            return None;
+        }
+        // Put together in one place, of values in registers.
+        Some(Shared { turns: self, slot, signs: state & SIGNS })
+    }
+
+    /// As [`share`](Self::share), for who tries again: he stays out of the way as long as the mark stands, so that he keeps nobody from changing.
+    pub(crate) fn share_again<'t>(&'t self, block: Option<&'t Block>) -> Option<Shared<'t>> {
+        if self.state.load(Ordering::Relaxed) & CHANGING != 0 {
+            return None;
+        }
+        self.share(block)
     }
 
     /// Writes a use down, and gives the word read after that.
@@ -102,21 +103,6 @@ impl Turns {
     #[cold]
     fn uncount(&self) {
         self.state.fetch_sub(1, Ordering::Release);
-    }
-
-    /// When the mark was found: takes the use back and begins again when the mark is gone.
-    #[cold]
-    fn enter_later(&self, slot: Option<&Slot>) -> u32 {
-        loop {
-            self.leave(slot);
-            while self.state.load(Ordering::Relaxed) & CHANGING != 0 {
-                yield_now();
-            }
-            let state = self.enter(slot);
-            if state & CHANGING == 0 {
-                return state;
-            }
-        }
     }
 
     /// Which of the two signs stand.
@@ -182,11 +168,26 @@ mod tests {
     use super::super::own_block::{BLOCKS, own_block};
     use super::*;
     use std::sync::atomic::AtomicU64;
+    use std::thread::yield_now;
 
     /// Numbers that no stream of these tests has.
     fn turns() -> Turns {
         static NEXT: AtomicU64 = AtomicU64::new(1 << 40);
         Turns::new(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+
+    impl Turns {
+        /// A turn to use, once nobody changes.
+        fn wait<'t>(&'t self, block: Option<&'t super::Block>) -> Shared<'t> {
+            let mut turn = self.share(block);
+            loop {
+                match turn {
+                    Some(turn) => return turn,
+                    None => yield_now(),
+                }
+                turn = self.share_again(block);
+            }
+        }
     }
 
     /// The two ways to share.
@@ -197,15 +198,16 @@ mod tests {
     fn users_and_changers_exclude_each_other() {
         for way in WAYS {
             let turns = turns();
-            let (one, two) = (turns.share(way()), turns.share(way()));
+            let (one, two) = (turns.wait(way()), turns.wait(way()));
             assert!(turns.try_alone(&BLOCKS).is_none());
             drop(one);
             assert!(turns.try_alone(&BLOCKS).is_none());
             drop(two);
             let alone = turns.try_alone(&BLOCKS);
             assert!(alone.is_some() && turns.try_alone(&BLOCKS).is_none());
+            assert!(turns.share(way()).is_none() && turns.share_again(way()).is_none());
             drop(alone);
-            drop(turns.share(way()));
+            drop(turns.wait(way()));
             assert!(turns.try_alone(&BLOCKS).is_some());
         }
     }
@@ -213,14 +215,14 @@ mod tests {
     #[test]
     fn uses_of_one_thing_do_not_keep_another_from_being_changed() {
         let (one, other) = (turns(), turns());
-        let _turn = one.share(own_block());
+        let _turn = one.wait(own_block());
         assert!(other.try_alone(&BLOCKS).is_some());
     }
 
     #[test]
     fn a_thread_can_use_any_number_of_things_and_leave_them_in_any_order() {
         let things: Vec<_> = (0..20).map(|_| turns()).collect();
-        let mut held: Vec<_> = things.iter().map(|turns| turns.share(own_block())).collect();
+        let mut held: Vec<_> = things.iter().map(|turns| turns.wait(own_block())).collect();
         let free = || things.iter().filter(|turns| turns.try_alone(&BLOCKS).is_some()).count();
         for left in (0..20).rev() {
             assert_eq!(free(), 19 - left);
@@ -233,7 +235,7 @@ mod tests {
     fn a_turn_taken_on_one_thread_can_be_left_on_another() {
         let turns = turns();
         std::thread::scope(|scope| {
-            let turn = scope.spawn(|| turns.share(own_block())).join().expect("it does not panic");
+            let turn = scope.spawn(|| turns.wait(own_block())).join().expect("it does not panic");
             // The thread has ended, and its block may be another's.
             assert!(turns.try_alone(&BLOCKS).is_none());
             scope.spawn(move || drop(turn));
@@ -246,7 +248,7 @@ mod tests {
         struct Shares(std::sync::Arc<Turns>);
         impl Drop for Shares {
             fn drop(&mut self) {
-                let _turn = self.0.share(own_block());
+                let _turn = self.0.wait(own_block());
                 assert!(self.0.try_alone(&BLOCKS).is_none());
             }
         }
@@ -317,7 +319,7 @@ mod tests {
                     scope.spawn(move || {
                         let mut seen = 0;
                         while seen < 2 * CHANGES {
-                            let _turn = turns.share(way());
+                            let _turn = turns.wait(way());
                             let [first, second] = twins.get();
                             assert!(first == second && first >= seen, "{first} and {second} after {seen}");
                             assert_eq!(twins.get(), [first, second]);

@@ -40,7 +40,7 @@ fn figures(driver: &driver::Choice, json: bool, filter: Option<&str>) -> Outcome
     keep_memory();
     let bench = figures::Bench::new()?;
     let effort = driver.effort();
-    for figure in figures::all().filter(|figure| filter.is_none_or(|text| figure.name.contains(text))) {
+    for figure in figures::all(driver).filter(|figure| filter.is_none_or(|text| figure.name.contains(text))) {
         let measured = figure.measure(&bench, effort)?;
         if json {
             report::json(figure.name, driver, &measured);

@@ -3,6 +3,7 @@
 mod graph;
 mod handles;
 mod launch;
+mod loops;
 
 use core::ffi::c_void;
 
@@ -10,6 +11,7 @@ use cuda_handles::{Buffer, Context, Device, Image, Kernel, Library, Stream};
 use cuda_sys::{CUresult, Driver};
 
 use crate::Outcome;
+use crate::driver::Choice;
 use crate::measure::{Effort, Measured, Pair};
 
 /// One operation.
@@ -24,9 +26,10 @@ impl Figure {
     }
 }
 
-/// All figures.
-pub(crate) fn all() -> impl Iterator<Item = Figure> {
-    [launch::FIGURES, graph::FIGURES, handles::FIGURES]
+/// All figures that make sense on a driver: loops have no rounds on one that does nothing.
+pub(crate) fn all(driver: &Choice) -> impl Iterator<Item = Figure> {
+    let loops = if *driver == Choice::Null { &[] } else { loops::FIGURES };
+    [launch::FIGURES, graph::FIGURES, handles::FIGURES, loops]
         .into_iter()
         .flatten()
         .map(|&(name, pair)| Figure { name, pair })

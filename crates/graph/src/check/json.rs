@@ -1,0 +1,150 @@
+//! A report as JSON.
+
+use core::fmt::{self, Write};
+
+use super::report::{Finding, FoundNode, NotCompared, Race, RacingAccess, RacingMemory, Report, Stopped};
+
+impl Report {
+    /// The report as one line of JSON, for programs.
+    ///
+    /// An object with `clean`, `findings`, `opaque` and `stopped` (null if all was compared). Each finding has `severity`, `class`, `text`, `remedy`
+    /// and `nodes`, each of these with its `name` and what it is `within`; a data race also has `race` with the `memory`, the `bytes` by their
+    /// `start` and `end`, what `first` and `second` do, and the `edge` that would mend it.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = self.write_json(&mut text);
+        text
+    }
+
+    fn write_json(&self, out: &mut String) -> fmt::Result {
+        write!(out, "{{\"clean\":{},\"findings\":", self.is_clean())?;
+        list(out, &self.findings, finding)?;
+        out.write_str(",\"opaque\":")?;
+        list(out, &self.opaque, |out, opaque| {
+            out.write_str("{\"node\":")?;
+            node(out, &opaque.node)?;
+            write!(out, ",\"why\":{}}}", Text(opaque.why.reason()))
+        })?;
+        out.write_str(",\"stopped\":")?;
+        match &self.stopped {
+            None => out.write_str("null")?,
+            Some(stopped) => stop(out, stopped)?,
+        }
+        out.write_char('}')
+    }
+}
+
+fn finding(out: &mut String, finding: &Finding) -> fmt::Result {
+    let (severity, text) = (finding.severity().to_string(), finding.to_string());
+    let (class, remedy) = (finding.class(), finding.remedy());
+    write!(out, "{{\"severity\":{},\"class\":{},", Text(&severity), Text(class))?;
+    write!(out, "\"text\":{},\"remedy\":{},\"nodes\":", Text(&text), Text(&remedy))?;
+    list(out, &finding.nodes(), |out, found| node(out, found))?;
+    match finding {
+        Finding::Race(found) => {
+            out.write_str(",\"race\":")?;
+            race(out, found)?;
+        }
+        Finding::UnusedCondition { number, setters, .. } => {
+            write!(out, ",\"condition\":{number},\"setters\":")?;
+            list(out, setters, |out, setter| write!(out, "{}", Text(setter)))?;
+        }
+        _ => {}
+    }
+    out.write_char('}')
+}
+
+fn race(out: &mut String, race: &Race) -> fmt::Result {
+    out.write_str("{\"memory\":")?;
+    memory(out, race.memory.as_ref())?;
+    write!(out, ",\"bytes\":{{\"start\":{},\"end\":{}}}", race.bytes.start, race.bytes.end)?;
+    out.write_str(",\"first\":")?;
+    access(out, &race.first)?;
+    out.write_str(",\"second\":")?;
+    access(out, &race.second)?;
+    write!(out, ",\"more\":{},\"may_wait\":{},\"edge\":{{\"from\":", race.more, race.may_wait)?;
+    node(out, &race.edge.0)?;
+    out.write_str(",\"to\":")?;
+    node(out, &race.edge.1)?;
+    out.write_str("}}")
+}
+
+fn access(out: &mut String, access: &RacingAccess) -> fmt::Result {
+    out.write_str("{\"node\":")?;
+    node(out, &access.node)?;
+    let what = access.access.to_string();
+    write!(
+        out,
+        ",\"access\":{},\"role\":{},\"argument\":{}}}",
+        Text(&what),
+        Text(access.role),
+        access.is_argument
+    )
+}
+
+fn memory(out: &mut String, memory: Option<&RacingMemory>) -> fmt::Result {
+    match memory {
+        None => out.write_str("null"),
+        Some(RacingMemory { address, bytes, kind }) => {
+            let kind = kind.to_string();
+            write!(out, "{{\"address\":{address},\"bytes\":{bytes},\"kind\":{}}}", Text(&kind))
+        }
+    }
+}
+
+fn stop(out: &mut String, stopped: &Stopped) -> fmt::Result {
+    write!(out, "{{\"text\":{}", Text(&stopped.to_string()))?;
+    if let Stopped::Steps(NotCompared { of, ranges, first })
+    | Stopped::Races(NotCompared { of, ranges, first }) = stopped
+    {
+        write!(out, ",\"ranges\":{ranges},\"of\":{of},\"first\":")?;
+        memory(out, first.as_ref())?;
+    }
+    out.write_char('}')
+}
+
+fn node(out: &mut String, found: &FoundNode) -> fmt::Result {
+    write!(out, "{{\"name\":{},\"within\":", Text(found.name()))?;
+    list(out, found.within(), |out, name| write!(out, "{}", Text(name)))?;
+    out.write_char('}')
+}
+
+fn list<T>(out: &mut String, items: &[T], each: impl Fn(&mut String, &T) -> fmt::Result) -> fmt::Result {
+    out.write_char('[')?;
+    for (number, item) in items.iter().enumerate() {
+        if number > 0 {
+            out.write_char(',')?;
+        }
+        each(out, item)?;
+    }
+    out.write_char(']')
+}
+
+/// A string of JSON.
+struct Text<'t>(&'t str);
+
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_char('"')?;
+        for character in self.0.chars() {
+            match character {
+                '"' | '\\' => write!(formatter, "\\{character}")?,
+                control if control < ' ' => write!(formatter, "\\u{:04x}", u32::from(control))?,
+                other => formatter.write_char(other)?,
+            }
+        }
+        formatter.write_char('"')
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_are_escaped() {
+        assert_eq!(Text("a \"b\" \\ \n ä").to_string(), "\"a \\\"b\\\" \\\\ \\u000a ä\"");
+    }
+}

@@ -1,0 +1,51 @@
+//! From numbers in a subject to nodes with names.
+
+use super::report::FoundNode;
+use super::subject::Subject;
+use crate::graph::Graph;
+use crate::node::Node;
+
+/// Names the items of a subject.
+pub(crate) struct Namer<'n> {
+    pub(crate) graph: &'n Graph,
+    pub(crate) subject: &'n Subject,
+    /// The conditional node in whose body the whole subject is.
+    pub(crate) around: Option<FoundNode>,
+}
+
+impl Namer<'_> {
+    /// The node that an item is.
+    pub(crate) fn found(&self, item: u32) -> FoundNode {
+        let about = &self.subject.items[item as usize];
+        let place = self.subject.graphs[about.graph as usize].place;
+        let node = Node::new(self.graph.at(place), about.id, about.kind);
+        FoundNode { node, name: about.name.to_string(), within: self.within(item) }
+    }
+
+    fn within(&self, item: u32) -> Vec<String> {
+        let mut within: Vec<String> = self
+            .outwards(item)
+            .map(|(outer, body)| {
+                let name = &self.subject.items[outer as usize].name;
+                body.map_or_else(|| format!("`{name}`"), |body| format!("{body} of `{name}`"))
+            })
+            .collect();
+        within.reverse();
+        within
+    }
+
+    /// The items that an item is in, from the inside out, each with what the graph is called there.
+    fn outwards(&self, item: u32) -> impl Iterator<Item = (u32, Option<&str>)> {
+        let outer = |item: u32| {
+            let graph = &self.subject.graphs[self.subject.items[item as usize].graph as usize];
+            graph.outer.map(|outer| (outer, graph.body.as_deref()))
+        };
+        core::iter::successors(outer(item), move |(item, _)| outer(*item))
+    }
+
+    /// The conditional node in whose body an item is.
+    pub(crate) fn body_around(&self, item: u32) -> Option<FoundNode> {
+        let inside = self.outwards(item).find(|(_, body)| body.is_some());
+        inside.map(|(outer, _)| self.found(outer)).or_else(|| self.around.clone())
+    }
+}

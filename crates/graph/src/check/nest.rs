@@ -1,0 +1,149 @@
+//! Which nodes come before which, also across graphs in graphs.
+//!
+//! What is in a node comes before all that the node comes before. So two nodes are compared where both are, or nodes that they are in are, in one
+//! graph. If that is one node, they are in different bodies of it, of which one runs.
+
+use super::reach::{Budget, Reach, Successors};
+use super::subject::{Subject, Tie};
+
+/// How two nodes stand to each other; the first stands in front of the second in the [`Order`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Relation {
+    /// The second waits for the first's end.
+    Before,
+    /// It does if kernels wait that need not.
+    IfWaitedFor,
+    /// Only one of the two runs, or one is in the other.
+    Apart,
+    /// They may run at the same time.
+    Beside,
+}
+
+/// An order of all nodes that goes along all edges.
+#[derive(Debug)]
+pub(crate) struct Order<'s> {
+    subject: &'s Subject,
+    /// Where each item stands.
+    pub(crate) places: Vec<u32>,
+    /// The order of each graph's items, counted from its first.
+    orders: Vec<Vec<u32>>,
+    /// By graph; made when first asked for.
+    reaches: Vec<Option<Reaches>>,
+}
+
+/// Paths of one graph.
+#[derive(Debug)]
+struct Reaches {
+    full: Reach,
+    /// With the edges that order only if kernels wait.
+    any: Option<Reach>,
+}
+
+fn successors(subject: &Subject, graph: usize, with: impl Fn(Tie) -> bool) -> Successors {
+    let graph = &subject.graphs[graph];
+    let first = graph.items.start;
+    let edges = graph.edges.iter().filter(|(.., tie)| with(*tie));
+    // Cloned by reference: the edges are gone through twice.
+    let edges: Vec<(u32, u32)> = edges.map(|(from, to, _)| (from - first, to - first)).collect();
+    Successors::new(graph.items.len(), edges.iter().copied())
+}
+
+/// The items of a cycle in a graph, in its order.
+pub(crate) fn cycle(subject: &Subject, graph: usize) -> Option<Vec<u32>> {
+    let successors = successors(subject, graph, |_| true);
+    // Most graphs have none, and an order is found faster.
+    if successors.in_order().is_some() {
+        return None;
+    }
+    let first = subject.graphs[graph].items.start;
+    successors.cycle().map(|cycle| cycle.into_iter().map(|node| node + first).collect())
+}
+
+impl<'s> Order<'s> {
+    /// `None` if a graph has a cycle.
+    pub(crate) fn of(subject: &'s Subject) -> Option<Self> {
+        let graphs = 0..subject.graphs.len();
+        let orders: Vec<Vec<u32>> = graphs
+            .clone()
+            .map(|graph| successors(subject, graph, |_| true).in_order())
+            .collect::<Option<_>>()?;
+        let mut places = vec![0; subject.items.len()];
+        let mut next = 0;
+        let mut path: Vec<(usize, usize)> = if graphs.is_empty() { Vec::new() } else { vec![(0, 0)] };
+        while let Some((graph, done)) = path.last_mut() {
+            let Some(&node) = orders[*graph].get(*done) else {
+                path.pop();
+                continue;
+            };
+            *done += 1;
+            let item = subject.graphs[*graph].items.start + node;
+            places[item as usize] = next;
+            next += 1;
+            path.extend(subject.items[item as usize].inside.clone().rev().map(|inner| (inner as usize, 0)));
+        }
+        Some(Self { subject, places, orders, reaches: graphs.map(|_| None).collect() })
+    }
+
+    /// How a node stands to one that is not in front of it; `None` if the budget does not suffice.
+    pub(crate) fn relate(&mut self, first: u32, second: u32, budget: &mut Budget) -> Option<Relation> {
+        let Some((graph, first, second)) = self.meet(first, second, budget)? else {
+            return Some(Relation::Apart);
+        };
+        let base = self.subject.graphs[graph].items.start;
+        let Reaches { full, any } = self.reaches(graph);
+        if full.leads(first - base, second - base, budget)? {
+            return Some(Relation::Before);
+        }
+        let may_wait = match any {
+            Some(any) => any.leads(first - base, second - base, budget)?,
+            None => false,
+        };
+        Some(if may_wait { Relation::IfWaitedFor } else { Relation::Beside })
+    }
+
+    /// The innermost graph that both are in, and the items there that they are or are in; `None` inside if there are none, or it is one item.
+    pub(crate) fn meet(
+        &self,
+        mut first: u32,
+        mut second: u32,
+        budget: &mut Budget,
+    ) -> Option<Option<(usize, u32, u32)>> {
+        let graph = |item: u32| self.subject.items[item as usize].graph as usize;
+        let outer = |item: u32| self.subject.graphs[graph(item)].outer;
+        let depth = |item: u32| self.subject.graphs[graph(item)].depth;
+        loop {
+            if first == second {
+                return Some(None);
+            }
+            if graph(first) == graph(second) {
+                return Some(Some((graph(first), first, second)));
+            }
+            budget.step()?;
+            let (one, two) = (depth(first), depth(second));
+            if one >= two {
+                let Some(item) = outer(first) else { return Some(None) };
+                first = item;
+            }
+            if two >= one {
+                let Some(item) = outer(second) else { return Some(None) };
+                second = item;
+            }
+        }
+    }
+
+    /// The items in one graph that two items are, or are in; these themselves if there are none.
+    pub(crate) fn ends(&self, first: u32, second: u32) -> (u32, u32) {
+        let met = self.meet(first, second, &mut Budget(u64::MAX)).flatten();
+        met.map_or((first, second), |(_, first, second)| (first, second))
+    }
+
+    fn reaches(&mut self, graph: usize) -> &mut Reaches {
+        let (subject, order) = (self.subject, &self.orders[graph]);
+        self.reaches[graph].get_or_insert_with(|| {
+            let has = |wanted| subject.graphs[graph].edges.iter().any(|(.., tie)| *tie == wanted);
+            let any = has(Tie::IfWaitedFor)
+                .then(|| Reach::new(successors(subject, graph, |tie| tie != Tie::Nothing), order));
+            Reaches { full: Reach::new(successors(subject, graph, |tie| tie == Tie::Order), order), any }
+        })
+    }
+}

@@ -1,0 +1,192 @@
+//! Data races: two nodes without a path between them that touch the same bytes, one of them writing.
+
+use std::collections::HashMap;
+
+use super::history::{Compare, Entry, Fate, History, New};
+use super::nest::{Order, Relation};
+use super::reach::Budget;
+use super::region::Stretch;
+use super::subject::{Subject, Touch};
+
+/// Two accesses that nothing puts in order, by their numbers in the subject.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Pair {
+    /// Of the node that comes first in the order of the graph, if any does.
+    pub(crate) first: u32,
+    pub(crate) second: u32,
+    /// The first bytes that both touch.
+    pub(crate) overlap: Stretch,
+    /// Whether the kernels may see to it themselves.
+    pub(crate) may_wait: bool,
+    /// How many other pairs of accesses of the same nodes there are.
+    pub(crate) more: u32,
+}
+
+/// What was found, and what was not looked at.
+#[derive(Debug, Default)]
+pub(crate) struct Races {
+    pub(crate) pairs: Vec<Pair>,
+    pub(crate) left: Option<Left>,
+}
+
+/// What was not compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Left {
+    /// How many ranges of memory were to be compared.
+    pub(crate) of: usize,
+    /// How many were not, or not wholly.
+    pub(crate) ranges: usize,
+    /// An access to the first of these.
+    pub(crate) touch: u32,
+    /// Whether so many pairs were found that it was given up.
+    pub(crate) by_pairs: bool,
+}
+
+/// How much is done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Bounds {
+    pub(crate) steps: u64,
+    pub(crate) pairs: usize,
+}
+
+/// All races of a subject, those of each node with the nearest ones before it.
+pub(crate) fn races(subject: &Subject, order: &mut Order<'_>, bounds: Bounds) -> Races {
+    let places = &order.places;
+    let place = |touch: &u32| places[subject.touches[*touch as usize].item as usize];
+    let mut ranges = ranges(subject);
+    ranges.iter_mut().for_each(|range| range.sort_by_key(place));
+    let mut comparison = Comparison {
+        subject,
+        order,
+        budget: Budget(bounds.steps),
+        most: bounds.pairs,
+        new: 0,
+        known: vec![None; subject.touches.len()],
+        found: HashMap::new(),
+        pairs: Vec::new(),
+    };
+    let mut left = None;
+    for (done, range) in ranges.iter().enumerate() {
+        if comparison.range(range).is_none() {
+            let by_pairs = comparison.pairs.len() >= bounds.pairs;
+            left = Some(Left { of: ranges.len(), ranges: ranges.len() - done, touch: range[0], by_pairs });
+            break;
+        }
+    }
+    Races { pairs: comparison.pairs, left }
+}
+
+/// Touches whose bytes hang together, as far as there is something to compare.
+fn ranges(subject: &Subject) -> Vec<Vec<u32>> {
+    let touch = |number: &u32| &subject.touches[*number as usize];
+    let mut sorted: Vec<u32> = (0..subject.touches.len() as u32).collect();
+    sorted.retain(|number| !touch(number).region.is_empty());
+    sorted.sort_by_key(|number| (touch(number).space, touch(number).region.bounds()));
+    let mut ranges: Vec<Vec<u32>> = Vec::new();
+    let mut last = (0, 0);
+    for number in sorted {
+        let (space, (start, end)) = (touch(&number).space, touch(&number).region.bounds());
+        match ranges.last_mut() {
+            Some(range) if last.0 == space && start < last.1 => {
+                range.push(number);
+                last.1 = last.1.max(end);
+            }
+            _ => {
+                ranges.push(vec![number]);
+                last = (space, end);
+            }
+        }
+    }
+    let matters = |range: &Vec<u32>| {
+        let writes = range.iter().any(|number| touch(number).access.writes());
+        writes && range.iter().any(|number| touch(number).item != touch(&range[0]).item)
+    };
+    ranges.retain(matters);
+    ranges
+}
+
+struct Comparison<'c, 's> {
+    subject: &'c Subject,
+    order: &'c mut Order<'s>,
+    budget: Budget,
+    most: usize,
+    /// The access that is being entered.
+    new: u32,
+    /// With which access each was compared last, and how that ended.
+    known: Vec<Option<(u32, Relation)>>,
+    /// The pairs by their nodes.
+    found: HashMap<(u32, u32), usize>,
+    pairs: Vec<Pair>,
+}
+
+impl Comparison<'_, '_> {
+    fn range(&mut self, range: &[u32]) -> Option<()> {
+        let subject = self.subject;
+        let touch = |number: &u32| &subject.touches[*number as usize];
+        let mut history = History::new(range.iter().map(|number| touch(number).region.bounds()));
+        for number in range {
+            self.new = *number;
+            let (bounds, writes) = (touch(number).region.bounds(), touch(number).access.writes());
+            history.enter(New { entry: *number, bounds, writes }, self)?;
+        }
+        Some(())
+    }
+
+    /// How an access stands to the new one.
+    fn relation(&mut self, before: u32, one: &Touch, two: &Touch) -> Option<Relation> {
+        if let Some((new, relation)) = self.known[before as usize]
+            && new == self.new
+        {
+            return Some(relation);
+        }
+        let relation = self.order.relate(one.item, two.item, &mut self.budget)?;
+        let conflict = matches!(relation, Relation::Beside | Relation::IfWaitedFor)
+            && (one.access.writes() || two.access.writes())
+            && !(one.synchronizes && two.synchronizes);
+        if conflict && let Some(overlap) = one.region.overlap(&two.region) {
+            self.report(Pair {
+                first: before,
+                second: self.new,
+                overlap,
+                may_wait: relation == Relation::IfWaitedFor,
+                more: 0,
+            })?;
+        }
+        self.known[before as usize] = Some((self.new, relation));
+        Some(relation)
+    }
+
+    fn report(&mut self, pair: Pair) -> Option<()> {
+        let item = |touch: u32| self.subject.touches[touch as usize].item;
+        let nodes = (item(pair.first), item(pair.second));
+        match self.found.get(&nodes) {
+            Some(&at) => self.pairs[at].more += 1,
+            None if self.pairs.len() >= self.most => return None,
+            None => {
+                self.found.insert(nodes, self.pairs.len());
+                self.pairs.push(pair);
+            }
+        }
+        Some(())
+    }
+}
+
+impl Compare for Comparison<'_, '_> {
+    fn compare(&mut self, before: Entry, covers: bool) -> Option<Fate> {
+        self.budget.step()?;
+        let subject = self.subject;
+        let (one, two) = (&subject.touches[before as usize], &subject.touches[self.new as usize]);
+        if one.item == two.item {
+            // Another argument of the same node; what comes after one comes after both.
+            return Some(Fate::Stays);
+        }
+        let relation = self.relation(before, one, two)?;
+        let says_all = two.region.is_linear() || one.region == two.region;
+        // One that stays apart from others of its kind says less than any other.
+        let is_plain = !two.synchronizes || one.synchronizes;
+        match relation == Relation::Before && covers && says_all && is_plain {
+            true => Some(Fate::Covered),
+            false => Some(Fate::Stays),
+        }
+    }
+}

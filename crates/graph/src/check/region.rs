@@ -1,0 +1,203 @@
+//! The bytes that an access touches, exactly: one stretch, or rows of a rectangle or a box.
+
+use cuda_handles::{CopyLayout, CopySide, FillLayout};
+
+/// Bytes by their addresses.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Region {
+    start: u64,
+    /// Behind the last byte.
+    end: u64,
+    rows: Option<Rows>,
+}
+
+/// How rows lie between the first byte and the last one. Each begins behind the end of the one before, and so do layers.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+struct Rows {
+    width: u64,
+    pitch: u64,
+    height: u64,
+    /// From one layer to the next.
+    step: u64,
+    depth: u64,
+}
+
+/// A stretch of bytes: the first, and behind the last.
+pub(crate) type Stretch = (u64, u64);
+
+/// With more rows than this on both sides, rectangles with different steps are taken for all that lies between their first and last bytes.
+const MOST_ROWS: u64 = 1 << 16;
+
+impl Region {
+    /// One stretch. What would go beyond the last address ends there.
+    pub(crate) fn linear(start: u64, bytes: u64) -> Self {
+        Self { start, end: start.saturating_add(bytes), rows: None }
+    }
+
+    /// A box of rows, in bytes.
+    fn boxed(start: u64, [width, height, depth]: [usize; 3], pitch: usize, rows: usize) -> Self {
+        let [width, height, depth, pitch, rows] =
+            [width, height, depth, pitch, rows].map(|number| number as u64);
+        if width == 0 || height == 0 || depth == 0 {
+            return Self::linear(start, 0);
+        }
+        let step = pitch.saturating_mul(rows);
+        let is_dense =
+            (height == 1 || pitch == width) && (depth == 1 || step == pitch.saturating_mul(height));
+        let reach = (depth - 1)
+            .saturating_mul(step)
+            .saturating_add((height - 1).saturating_mul(pitch))
+            .saturating_add(width);
+        let rows = (!is_dense).then_some(Rows { width, pitch, height, step, depth });
+        Self { rows, ..Self::linear(start, reach) }
+    }
+
+    /// What a copy reads or writes.
+    pub(crate) fn of_copy(layout: &CopyLayout, side: &CopySide) -> Self {
+        let extent = [layout.width, layout.height, layout.depth];
+        Self::boxed(side.address, extent, side.pitch, side.rows)
+    }
+
+    /// What a fill writes.
+    pub(crate) fn of_fill(layout: &FillLayout) -> Self {
+        let width = layout.width.saturating_mul(usize::from(layout.element));
+        Self::boxed(layout.address, [width, layout.height, 1], layout.pitch, layout.height)
+    }
+
+    /// The stretch from the first byte to the last one.
+    pub(crate) fn bounds(&self) -> Stretch {
+        (self.start, self.end)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.start == self.end
+    }
+
+    /// Whether all bytes between the first and the last are part of it.
+    pub(crate) fn is_linear(&self) -> bool {
+        self.rows.is_none()
+    }
+
+    /// The first bytes that are part of both, as far as they lie together.
+    pub(crate) fn overlap(&self, other: &Self) -> Option<Stretch> {
+        let bounds = common(self.bounds(), other.bounds())?;
+        match (self.rows, other.rows) {
+            (None, None) => Some(bounds),
+            (Some(_), None) => self.first_in(bounds),
+            (None, Some(_)) => other.first_in(bounds),
+            (Some(one), Some(two)) => {
+                let (few, many) = if one.count() <= two.count() { (self, other) } else { (other, self) };
+                if few.rows.is_some_and(|rows| rows.count() > MOST_ROWS) {
+                    return if self == other { self.first_in(bounds) } else { Some(bounds) };
+                }
+                few.stretches().find_map(|stretch| many.first_in(common(stretch, bounds)?))
+            }
+        }
+    }
+
+    /// The first bytes in a stretch, which lies within the bounds.
+    fn first_in(&self, within: Stretch) -> Option<Stretch> {
+        let Some(rows) = self.rows else { return common(self.bounds(), within) };
+        let layer_bytes = (rows.height - 1).saturating_mul(rows.pitch).saturating_add(rows.width);
+        // The first layer that ends in the stretch or behind it, and the one after: what lies in between is no layer's.
+        let skipped = steps_before(within.0 - self.start, layer_bytes, rows.step);
+        let layers = (skipped..rows.depth.min(skipped.saturating_add(2))).filter_map(|layer| {
+            let start = self.start.saturating_add(layer.saturating_mul(rows.step));
+            let part = common((start, start.saturating_add(layer_bytes)), within)?;
+            let row = steps_before(part.0 - start, rows.width, rows.pitch);
+            (row..rows.height.min(row.saturating_add(2))).find_map(|row| {
+                let start = start.saturating_add(row.saturating_mul(rows.pitch));
+                common((start, start.saturating_add(rows.width)), part)
+            })
+        });
+        layers.min()
+    }
+
+    /// All stretches, one by one.
+    fn stretches(&self) -> impl Iterator<Item = Stretch> {
+        let whole = Rows { width: self.end - self.start, pitch: 0, height: 1, step: 0, depth: 1 };
+        let (start, rows) = (self.start, self.rows.unwrap_or(whole));
+        (0..rows.depth).flat_map(move |layer| {
+            (0..rows.height).map(move |row| {
+                let start = start + layer * rows.step + row * rows.pitch;
+                (start, start + rows.width)
+            })
+        })
+    }
+}
+
+impl Rows {
+    fn count(&self) -> u64 {
+        self.height.saturating_mul(self.depth)
+    }
+}
+
+/// How many pieces of some length, each a step behind the one before, end at a distance from the first one's start or before.
+fn steps_before(distance: u64, length: u64, step: u64) -> u64 {
+    match distance.checked_sub(length) {
+        None => 0,
+        Some(_) if step == 0 => 1,
+        Some(behind) => behind / step + 1,
+    }
+}
+
+/// What two stretches have in common, if anything.
+fn common(one: Stretch, other: Stretch) -> Option<Stretch> {
+    let (start, end) = (one.0.max(other.0), one.1.min(other.1));
+    (start < end).then_some((start, end))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn any_region() -> impl Strategy<Value = Region> {
+        let extent = [0..5_usize, 0..4, 0..3];
+        (0..30_u64, extent, 0..4_usize, 0..3_usize).prop_map(|(start, extent, gap, more)| {
+            Region::boxed(start, extent, extent[0] + gap, extent[1] + more)
+        })
+    }
+
+    fn bytes(region: &Region) -> Vec<u64> {
+        if region.is_empty() {
+            Vec::new()
+        } else {
+            region.stretches().flat_map(|(start, end)| start..end).collect()
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn overlap_is_exact(one in any_region(), other in any_region()) {
+            let (left, right) = (bytes(&one), bytes(&other));
+            let shared: Vec<u64> = left.iter().copied().filter(|byte| right.contains(byte)).collect();
+            let found = one.overlap(&other);
+            prop_assert_eq!(found.is_some(), !shared.is_empty());
+            prop_assert_eq!(found.map(|(start, _)| start), other.overlap(&one).map(|(start, _)| start));
+            if let Some((start, end)) = found {
+                prop_assert_eq!(Some(&start), shared.iter().min());
+                prop_assert!((start..end).all(|byte| shared.contains(&byte)));
+            }
+        }
+    }
+
+    #[test]
+    fn dense_boxes_are_one_stretch() {
+        assert!(Region::boxed(0, [4, 3, 2], 4, 3).is_linear());
+        assert!(!Region::boxed(0, [4, 3, 2], 5, 3).is_linear());
+        assert!(!Region::boxed(0, [4, 3, 2], 4, 4).is_linear());
+        assert!(Region::boxed(0, [4, 1, 1], 9, 9).is_linear());
+        assert_eq!(Region::boxed(8, [4, 3, 2], 4, 3).bounds(), (8, 32));
+    }
+
+    #[test]
+    fn columns_of_a_large_matrix_do_not_overlap() {
+        let column = |at: u64| Region::boxed(at, [4, 1 << 20, 1], 4096, 1 << 20);
+        assert_eq!(column(0).overlap(&Region::linear(4, 4092)), None);
+        assert_eq!(column(0).overlap(&Region::linear(4, 4093)), Some((4096, 4097)));
+        // Too many rows to look at each: they are taken for all between, unless they are the same.
+        assert_eq!(column(0).overlap(&column(0)), Some((0, 4)));
+    }
+}

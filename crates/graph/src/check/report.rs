@@ -1,0 +1,470 @@
+//! What a check found, for people.
+
+use core::fmt;
+use core::ops::Range;
+
+use cuda_handles::MemoryKind;
+use cuda_launch::Access;
+
+use super::subject::Opaqueness;
+use crate::kind::NodeKind;
+use crate::node::Node;
+
+/// What [`Graph::check`](crate::Graph::check) found.
+///
+/// For people by its `Display`, a line for each finding; for programs by [`findings`](Self::findings) and as [JSON](Self::to_json); and drawn into a
+/// picture of the graph by `Graph::to_svg_with`.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Report {
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) opaque: Vec<OpaqueNode>,
+    pub(crate) stopped: Option<Stopped>,
+}
+
+impl Report {
+    /// Whether nothing is wrong, as far as was looked: there are no findings but [notes](Severity::Note).
+    #[must_use]
+    pub fn is_clean(&self) -> bool {
+        self.findings.iter().all(|finding| finding.severity() == Severity::Note)
+    }
+
+    /// What is wrong, and what may be: the grave first, else in the order of the graph.
+    #[must_use]
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// The nodes of which it is not known what memory they touch. No data race is found for them.
+    #[must_use]
+    pub fn opaque(&self) -> &[OpaqueNode] {
+        &self.opaque
+    }
+
+    /// Why accesses were not compared, and which; `None` if all were.
+    #[must_use]
+    pub fn stopped(&self) -> Option<&Stopped> {
+        self.stopped.as_ref()
+    }
+}
+
+/// How grave a finding is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[non_exhaustive]
+pub enum Severity {
+    /// It cannot be told from here whether something is wrong.
+    Note,
+    /// It can go wrong.
+    Warning,
+    /// It is wrong.
+    Error,
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Note => "note",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        })
+    }
+}
+
+/// Something that is wrong with a graph, or may be.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Finding {
+    /// Nodes wait for each other.
+    Cycle {
+        /// Each leads to the next, and the last one to the first.
+        nodes: Vec<FoundNode>,
+    },
+    /// A node is in the body of a conditional node, where the driver does not run it.
+    NotInBody {
+        /// The node.
+        node: FoundNode,
+        /// What it is.
+        kind: NodeKind,
+        /// Whether it is a copy that would be possible of other memory: it is of pageable memory of the host.
+        pageable: bool,
+        /// The conditional node.
+        conditional: FoundNode,
+    },
+    /// A kernel in the body of a conditional node is of another context than the node.
+    MixedContexts {
+        /// The kernel node.
+        node: FoundNode,
+        /// The conditional node.
+        conditional: FoundNode,
+    },
+    /// A condition is used by no conditional node.
+    UnusedCondition {
+        /// Its number.
+        number: u64,
+        /// Its default.
+        default: Option<u32>,
+        /// The kernel nodes that set it, by name.
+        setters: Vec<String>,
+    },
+    /// A kernel node has a part of a launch only; see [`HalfDone`](crate::HalfDone).
+    Incomplete {
+        /// The node.
+        node: FoundNode,
+    },
+    /// Two nodes without a path between them touch the same bytes, and one of them writes. In a graph with edges that order only kernels that
+    /// wait for it (see [`Race::may_wait`]), a path of these makes it a note.
+    Race(Box<Race>),
+}
+
+impl Finding {
+    /// How grave it is.
+    #[must_use]
+    pub fn severity(&self) -> Severity {
+        match self {
+            Self::Race(race) if race.may_wait => Severity::Note,
+            _ => Severity::Error,
+        }
+    }
+
+    /// A word or two that name the kind of finding, the same in every form of a report.
+    #[must_use]
+    pub fn class(&self) -> &'static str {
+        match self {
+            Self::Cycle { .. } => "cycle",
+            Self::NotInBody { .. } => "not in a body",
+            Self::MixedContexts { .. } => "mixed contexts",
+            Self::UnusedCondition { .. } => "unused condition",
+            Self::Incomplete { .. } => "incomplete",
+            Self::Race(_) => "data race",
+        }
+    }
+
+    /// The nodes that it is about.
+    #[must_use]
+    pub fn nodes(&self) -> Vec<&FoundNode> {
+        match self {
+            Self::Cycle { nodes } => nodes.iter().collect(),
+            Self::NotInBody { node, conditional, .. } | Self::MixedContexts { node, conditional } => {
+                vec![node, conditional]
+            }
+            Self::UnusedCondition { .. } => Vec::new(),
+            Self::Incomplete { node } => vec![node],
+            Self::Race(race) => vec![&race.first.node, &race.second.node],
+        }
+    }
+
+    /// What would mend it, in words.
+    #[must_use]
+    pub fn remedy(&self) -> String {
+        match self {
+            Self::Cycle { .. } => "remove one of these edges (Graph::remove_edge)".to_owned(),
+            Self::NotInBody { pageable: true, .. } => {
+                "pin the memory (Context::host_zeros), or copy before or after the conditional node".to_owned()
+            }
+            Self::NotInBody { conditional, .. } => {
+                format!("move it out of there: before or after {conditional}")
+            }
+            Self::MixedContexts { .. } => {
+                "load the kernel in the context of the graph, or move it out of there".to_owned()
+            }
+            Self::UnusedCondition { .. } => "add its conditional node, or use it for another one (a new condition with the same default takes its place once \
+                 its handles are gone)"
+                .to_owned(),
+            Self::Incomplete { .. } => {
+                "give it a whole launch (KernelNode::set) or remove it (Node::remove)".to_owned()
+            }
+            Self::Race(race) => race.remedy(),
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cycle { nodes } => {
+                formatter.write_str("cycle: ")?;
+                nodes.iter().try_for_each(|node| write!(formatter, "{node} -> "))?;
+                match nodes.first() {
+                    Some(first) => write!(formatter, "{first}")?,
+                    None => formatter.write_str("?")?,
+                }
+                formatter.write_str(" wait for each other")?;
+            }
+            Self::NotInBody { node, pageable: true, conditional, .. } => write!(
+                formatter,
+                "not in a body: {node} copies pageable memory of the host, which the driver does not do in a body, here of {conditional}"
+            )?,
+            Self::NotInBody { node, kind, conditional, .. } => {
+                write!(
+                    formatter,
+                    "not in a body: a {kind} node as {node} cannot be in a body, here of {conditional}"
+                )?;
+            }
+            Self::MixedContexts { node, conditional } => write!(
+                formatter,
+                "mixed contexts: {node} launches a kernel of another context than that of {conditional}, in whose body it is; all kernels of a \
+                 body are of one context"
+            )?,
+            Self::UnusedCondition { number, default, setters } => {
+                write!(formatter, "unused condition: condition {number}")?;
+                if let Some(default) = default {
+                    write!(formatter, " with default {default}")?;
+                }
+                formatter.write_str(" is used by no conditional node")?;
+                if !setters.is_empty() {
+                    write!(formatter, " (`{}` set it)", setters.join("`, `"))?;
+                }
+                formatter.write_str(", and the driver makes no executable of such a graph")?;
+            }
+            Self::Incomplete { node } => write!(
+                formatter,
+                "incomplete: kernel node {node} has a part of a launch only, as a change of it failed on its way and could not be taken back"
+            )?,
+            Self::Race(race) => race.fmt(formatter)?,
+        }
+        write!(formatter, "; {}", self.remedy())
+    }
+}
+
+/// A node that a report is about.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FoundNode {
+    pub(crate) node: Node,
+    pub(crate) name: String,
+    pub(crate) within: Vec<String>,
+}
+
+impl FoundNode {
+    /// The node.
+    #[must_use]
+    pub fn node(&self) -> &Node {
+        &self.node
+    }
+
+    /// What it was called when the graph was checked; see [`Node::name`].
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The names of the nodes that it is in, from the outside in, each with the body if there are several.
+    #[must_use]
+    pub fn within(&self) -> &[String] {
+        &self.within
+    }
+}
+
+impl fmt::Display for FoundNode {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "`{}`", self.name)?;
+        match self.within.split_last() {
+            None => Ok(()),
+            Some((inner, outer)) => {
+                formatter.write_str(" (in ")?;
+                outer.iter().try_for_each(|name| write!(formatter, "{name} > "))?;
+                write!(formatter, "{inner})")
+            }
+        }
+    }
+}
+
+/// Two nodes that touch the same bytes in no order.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Race {
+    /// One node, and what it does.
+    pub first: RacingAccess,
+    /// The other.
+    pub second: RacingAccess,
+    /// The allocation, where it is known.
+    pub memory: Option<RacingMemory>,
+    /// The first bytes that both touch: counted from the start of the allocation, or addresses if that is not known.
+    pub bytes: Range<u64>,
+    /// How many other accesses of the two nodes race.
+    pub more: u32,
+    /// An edge that would put them in order: from the first to the second of these, which are the nodes themselves or those that they are in.
+    pub edge: Box<(FoundNode, FoundNode)>,
+    /// Whether there is a path, but over edges that do not wait for a kernel's end ([`EdgeKind::Programmatic`](crate::EdgeKind::Programmatic)
+    /// and the like): all is well if the kernels that these enter wait (`griddepcontrol.wait`) before they touch the memory.
+    pub may_wait: bool,
+}
+
+/// What one of two nodes does to the memory.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct RacingAccess {
+    /// The node.
+    pub node: FoundNode,
+    /// What it does.
+    pub access: Access,
+    /// What the memory is to the node: the name of a kernel's parameter, or as `source`.
+    pub role: &'static str,
+    /// Whether the role is the name of a kernel's parameter.
+    pub is_argument: bool,
+}
+
+/// The memory that two nodes touch.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub struct RacingMemory {
+    /// Its address.
+    pub address: u64,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// What kind of memory it is.
+    pub kind: MemoryKind,
+}
+
+impl fmt::Display for RacingMemory {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "the {} memory of {} bytes at {:#x}", self.kind, self.bytes, self.address)
+    }
+}
+
+impl fmt::Display for RacingAccess {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = if self.is_argument { "argument" } else { "its" };
+        match self.is_argument {
+            true => write!(formatter, "{} {} it ({what} `{}`)", self.node, self.access, self.role),
+            false => write!(formatter, "{} {} it ({what} {})", self.node, self.access, self.role),
+        }
+    }
+}
+
+impl Race {
+    fn remedy(&self) -> String {
+        let (from, to) = &*self.edge;
+        match self.may_wait {
+            true => {
+                format!("have the kernel wait, or make the order certain by a full edge from {from} to {to}")
+            }
+            false => format!("an edge from {from} to {to} puts them in order"),
+        }
+    }
+}
+
+impl fmt::Display for Race {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Range { start, end } = self.bytes;
+        match self.may_wait {
+            true => formatter.write_str("data race, unless kernels wait: ")?,
+            false => formatter.write_str("data race: ")?,
+        }
+        match &self.memory {
+            Some(memory) => write!(formatter, "bytes {start}..{end} of {memory}: ")?,
+            None => write!(formatter, "memory at {start:#x}..{end:#x}: ")?,
+        }
+        write!(formatter, "{}, {}", self.first, self.second)?;
+        if self.more > 0 {
+            write!(formatter, " ({} more of their accesses overlap)", self.more)?;
+        }
+        formatter.write_str(match self.may_wait {
+            true => ", and the path between them does not wait for the end of each kernel on it, unless the kernels do (griddepcontrol.wait)",
+            false => ", and there is no path between them",
+        })
+    }
+}
+
+/// A node of which it is not known what memory it touches.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct OpaqueNode {
+    /// The node.
+    pub node: FoundNode,
+    /// Why.
+    pub why: Opaqueness,
+}
+
+impl Opaqueness {
+    /// Why, in words.
+    #[must_use]
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::Kernel => "its kernel has no declaration (kernel!)",
+            Self::Changed => "its arguments are not those that it was given, as other code changed them",
+            Self::Host => "it calls a function of the host",
+            Self::Foreign => "other code made it, and the driver does not tell enough",
+        }
+    }
+}
+
+impl fmt::Display for OpaqueNode {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: {}", self.node, self.why.reason())
+    }
+}
+
+/// Why a check stopped before all accesses were compared.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Stopped {
+    /// The graph has a cycle, so that nothing can be said about order.
+    Cycle,
+    /// Comparing took as many steps as were allowed; see [`CheckOptions::steps`](super::CheckOptions::steps).
+    Steps(NotCompared),
+    /// As many races were found as were asked for; see [`CheckOptions::races`](super::CheckOptions::races).
+    Races(NotCompared),
+}
+
+/// What was not compared.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct NotCompared {
+    /// How many ranges of memory are touched by several nodes, one of them writing.
+    pub of: usize,
+    /// How many of these were not compared, or not wholly.
+    pub ranges: usize,
+    /// The memory that the first of these is in, where it is known.
+    pub first: Option<RacingMemory>,
+}
+
+impl fmt::Display for NotCompared {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "{} of {} ranges of memory were not compared, or not wholly",
+            self.ranges, self.of
+        )?;
+        match &self.first {
+            Some(memory) => write!(formatter, "; the first is in {memory}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cycle => formatter.write_str("no data races were looked for, as the graph has a cycle"),
+            Self::Steps(left) => {
+                write!(
+                    formatter,
+                    "the search for data races took as many steps as it may (CheckOptions::steps): {left}"
+                )
+            }
+            Self::Races(left) => {
+                write!(
+                    formatter,
+                    "as many data races were found as were asked for (CheckOptions::races): {left}"
+                )
+            }
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.findings.is_empty() {
+            writeln!(formatter, "nothing found")?;
+        }
+        for finding in &self.findings {
+            writeln!(formatter, "{}: {finding}", finding.severity())?;
+        }
+        if let Some(stopped) = &self.stopped {
+            writeln!(formatter, "stopped: {stopped}")?;
+        }
+        for node in &self.opaque {
+            writeln!(formatter, "not looked into: {node}")?;
+        }
+        Ok(())
+    }
+}

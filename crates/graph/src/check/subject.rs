@@ -1,0 +1,136 @@
+//! What is checked, as plain data: it knows nothing of drivers and locks, and the rules know nothing else.
+
+use cuda_handles::MemoryKind;
+use cuda_launch::Access;
+
+use super::region::Region;
+use crate::edge::EdgeKind;
+use crate::kind::NodeKind;
+use crate::place::{NodeId, Place};
+
+/// A graph with those in its nodes.
+#[derive(Debug, Default)]
+pub(crate) struct Subject {
+    /// The outer before the inner; the first is the one that is checked.
+    pub(crate) graphs: Vec<Inner>,
+    pub(crate) items: Vec<Item>,
+    pub(crate) touches: Vec<Touch>,
+    pub(crate) memories: Vec<Memory>,
+    pub(crate) conditions: Vec<Unused>,
+}
+
+/// One graph of a subject.
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) place: Place,
+    /// The item that it is in.
+    pub(crate) outer: Option<u32>,
+    /// What it is called there, if it is a body.
+    pub(crate) body: Option<String>,
+    /// How many graphs are around it.
+    pub(crate) depth: u32,
+    /// Its items, in the order of their creation.
+    pub(crate) items: core::ops::Range<u32>,
+    /// Edges by the items at their ends.
+    pub(crate) edges: Vec<(u32, u32, Tie)>,
+}
+
+/// What an edge says about the accesses of the nodes at its ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Tie {
+    /// The second comes after the first.
+    Order,
+    /// It does if the second kernel waits for that.
+    IfWaitedFor,
+    /// Nothing.
+    Nothing,
+}
+
+impl From<EdgeKind> for Tie {
+    fn from(kind: EdgeKind) -> Self {
+        match kind {
+            EdgeKind::Full => Self::Order,
+            EdgeKind::LaunchOrder => Self::Nothing,
+            EdgeKind::Programmatic | EdgeKind::ProgrammaticLaunchOrder | EdgeKind::Other { .. } => {
+                Self::IfWaitedFor
+            }
+        }
+    }
+}
+
+/// A node.
+#[derive(Debug)]
+pub(crate) struct Item {
+    /// Which graph it is in.
+    pub(crate) graph: u32,
+    pub(crate) id: NodeId,
+    pub(crate) name: Box<str>,
+    pub(crate) kind: NodeKind,
+    /// The graphs in it.
+    pub(crate) inside: core::ops::Range<u32>,
+    /// Why it is not known what memory it touches.
+    pub(crate) opaque: Option<Opaqueness>,
+    /// What is wrong with it by itself, where it is.
+    pub(crate) wrong: Option<Wrong>,
+}
+
+/// Why the accesses of a node are not known.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum Opaqueness {
+    /// A kernel without a declaration, or of other code.
+    Kernel,
+    /// A kernel whose arguments are not those that it was given here.
+    Changed,
+    /// A function of the host.
+    Host,
+    /// A node of other code of which the driver does not tell enough.
+    Foreign,
+}
+
+/// What is wrong with a node where it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Wrong {
+    /// Nodes like it cannot be in a body.
+    NotInBody,
+    /// It reads or writes pageable memory of the host, in a body.
+    PageableInBody,
+    /// A kernel of another context, in a body.
+    OtherContext,
+    /// A kernel with a part of a launch only.
+    Incomplete,
+}
+
+/// An access.
+#[derive(Clone, Debug)]
+pub(crate) struct Touch {
+    pub(crate) item: u32,
+    pub(crate) region: Region,
+    pub(crate) access: Access,
+    /// What the memory is to the node.
+    pub(crate) role: &'static str,
+    /// Whether the role is a parameter of a kernel.
+    pub(crate) is_argument: bool,
+    /// Addresses of different spaces are of different memory, whatever they are: memory of allocation nodes may have an address in turns.
+    pub(crate) space: u32,
+    /// The allocation, if it is known.
+    pub(crate) memory: Option<u32>,
+    /// Whether it is made for being concurrent with others of its kind.
+    pub(crate) synchronizes: bool,
+}
+
+/// An allocation.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Memory {
+    pub(crate) address: u64,
+    pub(crate) bytes: u64,
+    pub(crate) kind: MemoryKind,
+}
+
+/// A condition without a node.
+#[derive(Debug)]
+pub(crate) struct Unused {
+    pub(crate) number: u64,
+    pub(crate) default: Option<u32>,
+    pub(crate) setters: Vec<String>,
+}

@@ -1,0 +1,177 @@
+//! What memory a node touches.
+//!
+//! Copies, fills and batches say it themselves. Of a typed kernel, the declaration says which parameters lead to memory and what for, the row how
+//! much memory that is where it is no whole allocation, and the driver where it is: so a kernel that other code gave other arguments is found out.
+
+use std::sync::Arc;
+
+use cuda_handles::{Allocation, BatchOperation, Kernel};
+use cuda_launch::{Access, Accesses, MemoryParameter};
+use cuda_sys::{CUdeviceptr, CUgraphNode};
+
+use super::collect::kernel_params;
+use super::region::Region;
+use super::subject::{Opaqueness, Touch};
+use crate::detail::Detail;
+use crate::error::Result;
+use crate::graph::Locked;
+use crate::kind::NodeKind;
+
+/// Collects what one node touches.
+pub(super) struct Touching<'t, 'o> {
+    pub(super) item: u32,
+    /// The memory that the node keeps.
+    pub(super) used: Vec<&'t Arc<Allocation>>,
+    pub(super) touches: &'o mut Vec<Touch>,
+    /// The touches whose allocation is known.
+    pub(super) found: Vec<(usize, &'t Arc<Allocation>)>,
+}
+
+impl<'t> Touching<'t, '_> {
+    pub(super) fn node(
+        &mut self,
+        locked: &Locked<'_>,
+        raw: CUgraphNode,
+        detail: &Detail,
+    ) -> Result<Option<Opaqueness>> {
+        let now;
+        let detail = match detail {
+            // Other code may have changed it.
+            Detail::Memcpy(_) | Detail::Memset(_) if locked.is_shared() => {
+                now = locked.read(detail.kind().raw(), raw)?;
+                &now
+            }
+            known => known,
+        };
+        match detail {
+            Detail::Kernel { kernel, accesses, .. } => return self.kernel(locked, raw, kernel, accesses),
+            Detail::Memcpy(layout) => {
+                let (from, to) = (&layout.source, &layout.destination);
+                self.push(Region::of_copy(layout, from), Access::Read, "source", false);
+                self.push(Region::of_copy(layout, to), Access::Write, "destination", false);
+            }
+            Detail::Memset(layout) => self.push(Region::of_fill(layout), Access::Write, "target", false),
+            Detail::Batch(operations) => operations.iter().for_each(|operation| self.operation(operation)),
+            Detail::Host(_) => return Ok(Some(Opaqueness::Host)),
+            Detail::Other { kind } => return Ok(opaqueness_of(NodeKind::of(*kind))),
+            Detail::Empty
+            | Detail::EventRecord(_)
+            | Detail::EventWait(_)
+            | Detail::SignalSemaphores(_)
+            | Detail::WaitSemaphores(_)
+            | Detail::Child { .. }
+            | Detail::Conditional(_) => {}
+        }
+        Ok(None)
+    }
+
+    fn kernel(
+        &mut self,
+        locked: &Locked<'_>,
+        raw: CUgraphNode,
+        kernel: &Kernel,
+        accesses: &Accesses,
+    ) -> Result<Option<Opaqueness>> {
+        let Some(declaration) = accesses.declaration() else { return Ok(Some(Opaqueness::Kernel)) };
+        if declaration.each().next().is_none() {
+            return Ok(None);
+        }
+        let params = kernel_params(locked, raw)?;
+        if params.kern != kernel.as_raw() || params.kernelParams.is_null() {
+            return Ok(Some(Opaqueness::Changed));
+        }
+        let before = self.touches.len();
+        for (position, parameter) in declaration.each() {
+            // SAFETY: the driver gives a pointer to each parameter of the kernel, in the node's own block, which nobody changes while the lock is held;
+            // an address has eight bytes, as the layout of the kernel was compared with its declaration.
+            let given = || unsafe {
+                let value = *params.kernelParams.add(position);
+                value.cast::<CUdeviceptr>().read_unaligned()
+            };
+            let start = if parameter.by_address { Some(given()) } else { accesses.start(position) };
+            let name = declaration.names.get(position).copied().unwrap_or("?");
+            let is_known =
+                start.is_some_and(|start| self.argument(start, accesses.bytes(position), parameter, name));
+            if !is_known {
+                self.touches.truncate(before);
+                self.found.retain(|(touch, _)| *touch < before);
+                return Ok(Some(Opaqueness::Changed));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Enters the memory given for a parameter, of which the bytes are known if it is no whole allocation. False if it is not what was given here.
+    fn argument(
+        &mut self,
+        start: u64,
+        bytes: Option<u64>,
+        parameter: MemoryParameter,
+        name: &'static str,
+    ) -> bool {
+        let bytes = match bytes {
+            Some(0) => return true,
+            Some(bytes) => bytes,
+            None => match self.used.iter().find(|used| used.address() == start) {
+                Some(used) => used.bytes() as u64,
+                None => return false,
+            },
+        };
+        if self.allocation(start, start.saturating_add(bytes)).is_none() {
+            return false;
+        }
+        self.push(Region::linear(start, bytes), parameter.access, name, true);
+        true
+    }
+
+    fn operation(&mut self, operation: &BatchOperation) {
+        let (address, wide, access) = match *operation {
+            BatchOperation::Write { address, wide, .. } => (address, wide, Access::Write),
+            BatchOperation::Wait { address, wide, .. } => (address, wide, Access::Read),
+            _ => return,
+        };
+        self.push(Region::linear(address, if wide { 8 } else { 4 }), access, "number", false);
+        if let Some(touch) = self.touches.last_mut() {
+            touch.synchronizes = true;
+        }
+    }
+
+    fn push(&mut self, region: Region, access: Access, role: &'static str, is_argument: bool) {
+        if region.is_empty() {
+            return;
+        }
+        let (start, end) = region.bounds();
+        self.found.extend(self.allocation(start, end).map(|allocation| (self.touches.len(), allocation)));
+        let item = self.item;
+        self.touches.push(Touch {
+            item,
+            region,
+            access,
+            role,
+            is_argument,
+            space: 0,
+            memory: None,
+            synchronizes: false,
+        });
+    }
+
+    /// The memory that the node keeps which has these bytes.
+    fn allocation(&self, start: u64, end: u64) -> Option<&'t Arc<Allocation>> {
+        let has = |used: &Allocation| {
+            used.address() <= start && end <= used.address().saturating_add(used.bytes() as u64)
+        };
+        self.used.iter().copied().find(|used| has(used))
+    }
+}
+
+/// Of a node that other code made, of which nothing but the kind is known.
+fn opaqueness_of(kind: NodeKind) -> Option<Opaqueness> {
+    match kind {
+        NodeKind::Kernel => Some(Opaqueness::Kernel),
+        NodeKind::HostCallback => Some(Opaqueness::Host),
+        NodeKind::Memcpy | NodeKind::Memset | NodeKind::Batch | NodeKind::Other(_) => {
+            Some(Opaqueness::Foreign)
+        }
+        _ => None,
+    }
+}
