@@ -3,15 +3,20 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use cuda_sys::{CUDA_KERNEL_NODE_PARAMS_v2, CUgraph, CUgraphNode, CUgraphNodeType, Call};
+use smallvec::SmallVec;
 
-use crate::detail::Detail;
+use crate::detail::{By, Conditional, Detail};
 use crate::edge::EdgeKind;
 use crate::error::{Error, Result};
 use crate::graph::Locked;
+use crate::node::told;
 use crate::order::Index;
 use crate::owners::Owners;
 use crate::place::{NodeId, Place};
 use crate::table::Row;
+
+/// Of the graphs in nodes of a survey, by the numbers of graph and node.
+type Places = HashMap<(usize, usize), SmallVec<[Place; 2]>>;
 
 /// What the driver says of graphs: asked for as a whole before anything is changed here.
 struct Survey {
@@ -31,8 +36,8 @@ struct Surveyed {
 #[derive(Clone, Copy)]
 enum Whereabouts {
     Known(Place),
-    /// In a node of a graph of the survey, both by number; it gets its place with that.
-    In(usize, usize),
+    /// In a node of a graph of the survey, by the numbers of graph, node, and of the graph in the node; it gets its place with that.
+    In(usize, usize, usize),
 }
 
 /// A node that is there.
@@ -40,8 +45,20 @@ struct Met {
     raw: CUgraphNode,
     /// Its row, or else what it does.
     row: Result<NodeId, Detail>,
-    /// The graph embedded in it, if that has no place yet.
-    graph: Option<CUgraph>,
+    /// The graphs that are in it, if they have no places yet: the embedded one, or the bodies.
+    graphs: SmallVec<[CUgraph; 2]>,
+    /// The handle of the condition that a new conditional node goes by.
+    condition: Option<u64>,
+}
+
+impl Met {
+    fn known(raw: CUgraphNode, id: NodeId) -> Self {
+        Self { raw, row: Ok(id), graphs: SmallVec::new(), condition: None }
+    }
+
+    fn new(raw: CUgraphNode, detail: Detail) -> Self {
+        Self { raw, row: Err(detail), graphs: SmallVec::new(), condition: None }
+    }
 }
 
 impl Locked<'_> {
@@ -127,8 +144,9 @@ impl Locked<'_> {
             let mut nodes = Vec::new();
             for raw in self.raw_nodes_of(raw)? {
                 let met = self.met(at, raw, whole)?;
-                if let Some(graph) = met.graph {
-                    waiting.push((Whereabouts::In(survey.graphs.len(), nodes.len()), graph));
+                if !met.graphs.is_empty() {
+                    let at = |inner| Whereabouts::In(survey.graphs.len(), nodes.len(), inner);
+                    waiting.extend(met.graphs.iter().enumerate().map(|(inner, graph)| (at(inner), *graph)));
                 } else if let Some(row) = met.row.as_ref().ok().and_then(|id| self.row(*id)) {
                     for &inner in row.detail.inside() {
                         waiting.push((Whereabouts::Known(inner), self.graph_at(inner)?));
@@ -150,14 +168,29 @@ impl Locked<'_> {
         let place = row.detail.embedded();
         if whole {
             let (kind, before) = (self.raw_type(raw)?, row.detail.raw_kind());
-            if kind != before || !self.is_kernel_of(row, raw)? {
+            if kind != before || !self.is_kernel_of(row, raw)? || !self.is_conditional_of(row, raw)? {
                 return self.new_node(raw, kind);
             }
         }
-        let Some(place) = place else { return Ok(Met { raw, row: Ok(id), graph: None }) };
-        let before = self.embedded(place).map(|graph| graph.raw.0);
-        let graph = if whole || before.is_none() { Some(self.raw_embedded(raw)?) } else { None };
-        Ok(Met { raw, row: Ok(id), graph: graph.filter(|graph| Some(*graph) != before) })
+        let mut met = Met::known(raw, id);
+        if let Some(place) = place {
+            let before = self.embedded(place).map(|graph| graph.raw.0);
+            let graph = if whole || before.is_none() { Some(self.raw_embedded(raw)?) } else { None };
+            met.graphs.extend(graph.filter(|graph| Some(*graph) != before));
+        }
+        Ok(met)
+    }
+
+    /// Whether the driver's node has the bodies that its row has, if that is of a conditional node of other code, which may have put another one in its place.
+    fn is_conditional_of(&self, row: &Row, raw: CUgraphNode) -> Result<bool> {
+        let Detail::Conditional(Conditional { by: By::Foreign(_), bodies, .. }) = &row.detail else {
+            return Ok(true);
+        };
+        let Some((.., found)) = self.read_conditional(raw)?.as_ref().and_then(told) else { return Ok(true) };
+        Ok(bodies
+            .iter()
+            .map(|place| self.embedded(*place).map(|graph| graph.raw.0))
+            .eq(found.into_iter().map(Some)))
     }
 
     /// Whether the driver's node has the kernel that its row has, if that has one: with another one, what is known of its launch is of no use.
@@ -173,10 +206,21 @@ impl Locked<'_> {
     fn new_node(&self, raw: CUgraphNode, kind: CUgraphNodeType) -> Result<Met> {
         Ok(match kind {
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH => {
-                let row = Err(Detail::Child { graph: Place::UNREAD });
-                Met { raw, row, graph: Some(self.raw_embedded(raw)?) }
+                let mut met = Met::new(raw, Detail::Child { graph: Place::UNREAD });
+                met.graphs.push(self.raw_embedded(raw)?);
+                met
             }
-            _ => Met { raw, row: Err(self.read(kind, raw)?), graph: None },
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL => {
+                let Some((class, condition, graphs)) = self.read_conditional(raw)?.as_ref().and_then(told)
+                else {
+                    return Ok(Met::new(raw, Detail::Other { kind }));
+                };
+                // Its number is known, and the places of its bodies, when it is entered.
+                let (by, ready, bodies, default) = (By::Foreign(0), None, Box::default(), None);
+                let detail = Detail::Conditional(Conditional { class, by, ready, bodies, default });
+                Met { graphs, condition: Some(condition), ..Met::new(raw, detail) }
+            }
+            _ => Met::new(raw, self.read(kind, raw)?),
         })
     }
 
@@ -186,8 +230,9 @@ impl Locked<'_> {
         for (number, graph) in survey.graphs.into_iter().enumerate() {
             let place = match graph.graph {
                 Whereabouts::Known(place) => place,
-                Whereabouts::In(graph, node) => {
-                    places.get(&(graph, node)).copied().ok_or(Error::GraphRemoved)?
+                Whereabouts::In(graph, node, inner) => {
+                    let places = places.get(&(graph, node)).and_then(|places| places.get(inner));
+                    places.copied().ok_or(Error::GraphRemoved)?
                 }
             };
             if survey.whole {
@@ -196,7 +241,8 @@ impl Locked<'_> {
             self.reserve_many(place, graph.nodes.len());
             let mut ids = Vec::with_capacity(graph.nodes.len());
             for (node, met) in graph.nodes.into_iter().enumerate() {
-                ids.push(self.enter_node(place, met, places.get(&(number, node)).copied()));
+                let inside = places.get(&(number, node)).map_or(&[][..], SmallVec::as_slice);
+                ids.push(self.enter_node(place, met, inside));
             }
             self.put_in_order(&ids, &graph.edges);
         }
@@ -204,16 +250,17 @@ impl Locked<'_> {
     }
 
     /// Gives places to the graphs that have none, and lets them be found by their raw values: all or, if one was adopted by itself, none.
-    fn give_places(&mut self, survey: &Survey) -> Result<HashMap<(usize, usize), Place>> {
-        let mut places = HashMap::new();
+    fn give_places(&mut self, survey: &Survey) -> Result<Places> {
+        let mut places = Places::new();
         for (number, graph) in survey.graphs.iter().enumerate() {
             for (node, met) in graph.nodes.iter().enumerate() {
-                if let Some(raw) = met.graph {
-                    places.insert((number, node), self.embed(raw, NodeId::NONE));
+                if !met.graphs.is_empty() {
+                    let inside = met.graphs.iter().map(|raw| self.embed(*raw, NodeId::NONE));
+                    places.insert((number, node), inside.collect());
                 }
             }
         }
-        let new: Vec<Place> = places.values().copied().collect();
+        let new: Vec<Place> = places.values().flatten().copied().collect();
         match self.share_met(&new) {
             None => Ok(places),
             Some(alone) => {
@@ -235,8 +282,8 @@ impl Locked<'_> {
         }
     }
 
-    /// Enters a node with the graph in it, if that is new.
-    fn enter_node(&mut self, place: Place, node: Met, inner: Option<Place>) -> NodeId {
+    /// Enters a node with the graphs in it, if these are new.
+    fn enter_node(&mut self, place: Place, node: Met, inside: &[Place]) -> NodeId {
         let id = match node.row {
             Ok(id) => id,
             Err(detail) => {
@@ -244,13 +291,24 @@ impl Locked<'_> {
                 self.insert(place, node.raw, detail, Owners::new())
             }
         };
-        if let Some(inner) = inner {
+        if let Some(condition) = node.condition {
+            self.enter_conditional(id, condition, inside);
+        } else if let Some(&inner) = inside.first() {
             if let Some(before) = self.row(id).and_then(|row| row.detail.embedded()) {
                 self.lose_inside(before);
             }
             self.put_in(inner, id);
         }
         id
+    }
+
+    /// Enters what a new conditional node goes by, and its bodies.
+    fn enter_conditional(&mut self, id: NodeId, condition: u64, bodies: &[Place]) {
+        let met = self.conditions.meet(condition, id);
+        if let Some(Detail::Conditional(conditional)) = self.row_mut(id).map(|row| &mut row.detail) {
+            conditional.by = met;
+        }
+        self.put_bodies_in(bodies.into(), id);
     }
 
     /// Gives labels that all edges go along; nodes of a cycle come last.

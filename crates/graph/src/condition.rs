@@ -188,6 +188,7 @@ impl Locked<'_> {
     fn left_over(&self, default: Option<u32>) -> Option<u64> {
         let is_free = |entry: &&Entry| {
             entry.default == default
+                && !entry.is_foreign
                 && entry.there.strong_count() == 0
                 && self.node_of(entry).is_none()
                 && self.setters(entry.number).next().is_none()

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
+use crate::detail::By;
 use crate::place::NodeId;
 
 /// The conditions of a hierarchy.
@@ -21,6 +22,8 @@ pub(crate) struct Entry {
     /// The conditional node, if it is still there.
     pub(crate) node: Option<NodeId>,
     pub(crate) there: Weak<()>,
+    /// Other code made it: nobody here uses what the driver has for it again.
+    pub(crate) is_foreign: bool,
 }
 
 impl Conditions {
@@ -28,12 +31,24 @@ impl Conditions {
     pub(crate) fn insert(&mut self, raw: u64, default: Option<u32>, there: &Arc<()>) -> u64 {
         self.latest += 1;
         let (number, there) = (self.latest, Arc::downgrade(there));
-        let entry = Entry { raw, number, default, node: None, there };
+        let entry = Entry { raw, number, default, node: None, there, is_foreign: false };
         match self.entries.iter_mut().find(|entry| entry.raw == raw) {
             Some(left) => *left = entry,
             None => self.entries.push(entry),
         }
         number
+    }
+
+    /// The condition with this raw value, for the node that goes by it, which other code made. If it is not known, neither is its default, and other code made it as well.
+    pub(crate) fn meet(&mut self, raw: u64, node: NodeId) -> By {
+        if let Some(known) = self.entries.iter_mut().find(|entry| entry.raw == raw) {
+            known.node = Some(node);
+            return if known.is_foreign { By::Foreign(known.number) } else { By::Condition(known.number) };
+        }
+        self.latest += 1;
+        let (number, node, there) = (self.latest, Some(node), Weak::new());
+        self.entries.push(Entry { raw, number, default: None, node, there, is_foreign: true });
+        By::Foreign(number)
     }
 
     pub(crate) fn find(&self, number: u64) -> Option<&Entry> {

@@ -71,7 +71,7 @@ impl Locked<'_> {
                 if self.incomplete.contains(&index) {
                     return Err(Error::Incomplete { node: self.name(id) });
                 }
-                if let Detail::Conditional(_) = row.detail {
+                if row.detail.is_conditional() {
                     return Err(Error::HasConditions { what: "cloned, embedded or moved" });
                 }
                 let inner = row.detail.embedded().map(|inner| {

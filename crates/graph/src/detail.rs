@@ -7,9 +7,9 @@ use cuda_launch::{Accesses, LaunchConfig};
 use cuda_sys::CUgraphNodeType;
 
 use crate::kind::NodeKind;
-use crate::loops::Ready;
 use crate::node::{Host, Semaphores};
 use crate::place::{NodeId, Place};
+use crate::ready::Ready;
 
 /// What a node does.
 #[derive(Clone, Debug)]
@@ -43,13 +43,23 @@ pub(crate) enum Detail {
 #[derive(Clone, Debug)]
 pub(crate) struct Conditional {
     pub(crate) class: Class,
-    /// The number of its condition. `None` where the driver has no such node: an empty one has its place, and the host can decide.
-    pub(crate) condition: Option<u64>,
+    pub(crate) by: By,
     /// What a ready-made one goes by.
     pub(crate) ready: Option<Arc<Ready>>,
     pub(crate) bodies: Box<[Place]>,
     /// The node in the same graph that gives the condition its default.
     pub(crate) default: Option<NodeId>,
+}
+
+/// What a conditional node goes by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum By {
+    /// A condition, by its number.
+    Condition(u64),
+    /// A condition that other code made, by its number.
+    Foreign(u64),
+    /// What the host says: the driver has no such node, and an empty one has its place.
+    Host,
 }
 
 /// The classes of conditional nodes.
@@ -105,10 +115,20 @@ impl Detail {
     /// The type of the driver's node.
     pub(crate) fn raw_kind(&self) -> CUgraphNodeType {
         match self {
-            Self::Conditional(Conditional { condition: None, .. }) => {
-                CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY
-            }
+            Self::Conditional(Conditional { by: By::Host, .. }) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY,
             other => other.kind().raw(),
+        }
+    }
+
+    /// Whether it is a conditional node of any class, be it one of which that is not known, or one that is not the driver's.
+    pub(crate) fn is_conditional(&self) -> bool {
+        self.kind().raw() == CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL
+    }
+
+    /// Says where the bodies of a conditional node are.
+    pub(crate) fn set_bodies(&mut self, places: Box<[Place]>) {
+        if let Self::Conditional(conditional) = self {
+            conditional.bodies = places;
         }
     }
 

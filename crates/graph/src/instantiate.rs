@@ -22,7 +22,8 @@ impl Graph {
     /// Stands on `cuGraphInstantiateWithParams`, CUDA 12.0, and on user objects, CUDA 11.3.
     ///
     /// # Errors
-    /// [`Error::Instantiate`] with the reason in words and the node by its name, where the driver tells them. Should the driver refuse to take
+    /// [`Error::Instantiate`] with the reason in words and the node by its name, where the driver tells them; a loop or branch that the driver has no
+    /// node for ([`Error::NeedsHost`]), which [`instantiate_with_fallback`](Self::instantiate_with_fallback) takes. Should the driver refuse to take
     /// the user object off the graph again, there is no executable, and what the nodes use now lives as long as the graph.
     #[doc(alias = "cuGraphInstantiate")]
     #[doc(alias = "cuGraphInstantiateWithParams")]
@@ -108,7 +109,7 @@ impl Locked<'_> {
 
     /// What stands for the executable to be, if the graph can have one only; an error if there is one.
     pub(crate) fn single(&self) -> Result<Option<Arc<()>>> {
-        if self.conditions.is_empty() && !self.has_place_holders() {
+        if self.conditions.is_empty() && !self.rows().any(|(_, row)| row.detail.is_conditional()) {
             return Ok(None);
         }
         if self.executable.strong_count() > 0 { Err(Error::OneExecutable) } else { Ok(Some(Arc::default())) }

@@ -53,7 +53,7 @@ impl Graph {
     /// Lending again gives the same value. Stands on `cuUserObjectCreate` and `cuGraphRetainUserObject`, CUDA 11.3.
     ///
     /// # Errors
-    /// What the driver answers; the graph is not lent then.
+    /// What the driver answers, or there is a loop or branch that the driver has no node for ([`Error::NeedsHost`]); the graph is not lent then.
     #[doc(alias = "cuGraphRetainUserObject")]
     pub fn lend(&self) -> Result<CUgraph> {
         let mut locked = self.enter()?;
@@ -65,7 +65,7 @@ impl Graph {
     /// own it.
     ///
     /// Of a graph that is not known each node becomes a [`Node`] of its type, as far as the driver tells what it does, and else of the kind
-    /// [`Other`](crate::NodeKind::Other). What the nodes use is not kept, except for kernels and events that this library has; see
+    /// [`Other`](crate::NodeKind::Other). Of conditional nodes it tells their class and bodies from CUDA 13.2 on. What the nodes use is not kept, except for kernels and events that this library has; see
     /// [`from_raw_with`](Self::from_raw_with).
     ///
     /// The first time that a node is added through this library, or given other parameters or more to [keep](Node::keep), the graph is

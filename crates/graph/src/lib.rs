@@ -31,6 +31,7 @@ mod owners;
 mod picture;
 mod place;
 mod read;
+mod ready;
 mod setter;
 mod shared;
 mod summary;

@@ -6,7 +6,7 @@ use cuda_handles::{
 use cuda_launch::{Accesses, LaunchConfig, MemorySyncDomain};
 use cuda_sys::{
     CUDA_HOST_NODE_PARAMS_v1, CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEMCPY3D_v2, CUDA_MEMSET_NODE_PARAMS_v1,
-    CUdeviceptr, CUevent, CUgraphNode, CUgraphNodeType, CUkernel, CUlaunchAttributeID,
+    CUdeviceptr, CUevent, CUgraphNode, CUgraphNodeParams, CUgraphNodeType, CUkernel, CUlaunchAttributeID,
     CUlaunchAttributeValue, CUlaunchMemSyncDomain, CUmemorytype, Call,
 };
 
@@ -40,9 +40,20 @@ impl Locked<'_> {
                 self.answer(Call::cuGraphEventWaitNodeGetEvent, result)?;
                 self.event(event).map(Detail::EventWait)
             }
+            // What they go by and run is told elsewhere; see `read_conditional`.
             _ => None,
         };
         Ok(known.unwrap_or(Detail::Other { kind }))
+    }
+
+    /// What the driver tells of a live conditional node: its parameters. `None` from drivers that do not tell, before 13.2.
+    pub(crate) fn read_conditional(&self, raw: CUgraphNode) -> Result<Option<CUgraphNodeParams>> {
+        let mut params = CUgraphNodeParams::default();
+        // SAFETY: a live node, and the out pointer is valid.
+        match unsafe { self.driver().cuGraphNodeGetParams(raw, &raw mut params) } {
+            Ok(result) => self.answer(Call::cuGraphNodeGetParams, result).map(|()| Some(params)),
+            Err(_) => Ok(None),
+        }
     }
 
     /// `None` where there is no kernel for it: one of another context, of a library that the driver does not name (before 12.5), or of a module.

@@ -3,18 +3,23 @@
 use core::fmt;
 
 use cuda_handles::{BatchOperation, CopyLayout, FillLayout};
+use cuda_sys::CUgraphNodeType;
 
-use crate::detail::Detail;
+use crate::detail::{By, Detail};
 use crate::node::Host;
 
 impl Detail {
     /// What the node does, in one line; empty where its kind says all.
     pub(crate) fn summary(&self) -> String {
         match self {
+            Self::Other { kind: CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL } => {
+                "its class can be asked for from CUDA 13.2 on".to_owned()
+            }
             Self::Empty | Self::Child { .. } | Self::Other { .. } => String::new(),
-            Self::Conditional(conditional) => match conditional.condition {
-                Some(condition) => format!("by condition {condition}"),
-                None => "by the host".to_owned(),
+            Self::Conditional(conditional) => match conditional.by {
+                By::Condition(condition) => format!("by condition {condition}"),
+                By::Foreign(_) => "by a condition of other code".to_owned(),
+                By::Host => "by the host".to_owned(),
             },
             Self::Kernel { kernel, config, .. } => format!("{}, {config}", kernel.name()),
             Self::Memcpy(layout) => Copy(layout).to_string(),

@@ -12,10 +12,10 @@ use crate::detail::Detail;
 use crate::edge::EdgeKind;
 use crate::lent::Lent;
 use crate::lineage::Lineage;
-use crate::loops::Decision;
 use crate::order::{self, Index};
 use crate::owners::{Owners, Store, Uses};
 use crate::place::{NodeId, Place, RawGraph, RawNode};
+use crate::ready::Decision;
 
 /// A graph embedded in a node.
 #[derive(Debug)]
@@ -300,6 +300,18 @@ impl Table {
         }
         if let Some(row) = self.row_mut(node) {
             row.detail.set_embedded(place);
+        }
+    }
+
+    /// Says which conditional node these graphs are the bodies of.
+    pub(crate) fn put_bodies_in(&mut self, places: Box<[Place]>, node: NodeId) {
+        for &place in &places {
+            if let Some(graph) = self.embedded_mut(place) {
+                (graph.node, graph.is_body) = (node, true);
+            }
+        }
+        if let Some(row) = self.row_mut(node) {
+            row.detail.set_bodies(places);
         }
     }
 

@@ -88,7 +88,7 @@ impl Kernels {
         runs[0]
     }
 
-    fn run(&self, graph: &Graph, times: usize) -> u32 {
+    pub(crate) fn run(&self, graph: &Graph, times: usize) -> u32 {
         let mut exec = graph.instantiate().unwrap();
         (0..times).for_each(|_| exec.launch(&self.stream).unwrap());
         self.counted()
@@ -487,6 +487,50 @@ fn a_driver_without_conditional_nodes_says_so() {
         let text = graph.condition().unwrap_err().to_string();
         assert!(text.contains("cuGraphConditionalHandleCreate") && text.contains("12.3"), "{text}");
         assert!(graph.is_empty().unwrap());
+    });
+}
+
+#[test]
+fn a_branch_in_an_edge_whose_body_cannot_be_filled_gives_the_edge_back() {
+    alone!("CUDA_SOFT_VERSION" = "12.4", "CUDA_TEST_DRIVER" = "soft");
+    let context = setup();
+    no_leaks(|| {
+        let graph = context.graph().unwrap();
+        let (condition, outer) =
+            (graph.condition_with_default(1).unwrap(), graph.condition_with_default(1).unwrap());
+        let body = graph.root().if_node(&outer).unwrap().body().unwrap();
+        let in_body = body.nodes().unwrap().remove(0);
+        // In a body, the node that sets the default comes first.
+        for (graph, first, nth) in [(&graph, graph.root().empty().unwrap().into(), 2), (&body, in_body, 3)] {
+            let last = cuda_graph::Node::from(first.then().empty().unwrap());
+            let state =
+                || (graph.nodes().unwrap(), graph.edges().unwrap(), graph.edge_kind(&first, &last).unwrap());
+            let before = state();
+            let failing = fail(Call::cuGraphAddNode, nth, CUresult::CUDA_ERROR_INVALID_VALUE);
+            let outcome = graph.between(&first, &last).unwrap().if_node(&condition);
+            assert!(failing.hit());
+            drop(failing);
+            let error = outcome.unwrap_err();
+            assert!(!matches!(error, Error::HalfDone(_)), "{error}");
+            assert_eq!(state(), before, "{error}");
+            // What cannot be given back is told, and the node stands for the edge.
+            let failing = fail(Call::cuGraphAddNode, nth, CUresult::CUDA_ERROR_INVALID_VALUE);
+            // One call for the edge to the last node (where the default is set first, that takes none), the next for the one that was cut.
+            let again = fail(Call::cuGraphAddDependencies, 2, CUresult::CUDA_ERROR_INVALID_VALUE);
+            let other = fail(Call::cuGraphAddDependencies_v12030, 2, CUresult::CUDA_ERROR_INVALID_VALUE);
+            let outcome = graph.between(&first, &last).unwrap().if_node(&condition);
+            assert!(failing.hit() && (again.hit() || other.hit()));
+            drop((failing, again, other));
+            let error = outcome.unwrap_err();
+            assert!(matches!(error, Error::HalfDone(_)), "{error}");
+            let node = condition.node().unwrap().unwrap();
+            assert!(error.to_string().contains(&node.name()), "{error}");
+            assert_eq!(
+                (node.predecessors().unwrap().contains(&first), node.successors().unwrap()),
+                (true, vec![last])
+            );
+            node.remove().unwrap();
+        }
     });
 }
 

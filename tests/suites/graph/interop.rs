@@ -9,7 +9,7 @@ use cuda_handles::{Context, FillLayout, Kernel, Owner, Stream};
 use cuda_launch::{params, per};
 use cuda_sys::{
     CUDA_GRAPH_INSTANTIATE_PARAMS, CUDA_HOST_NODE_PARAMS_v1, CUDA_KERNEL_NODE_PARAMS_v2, CUgraph,
-    CUgraphExec, CUgraphNode, CUresult, Call,
+    CUgraphConditionalNodeType, CUgraphExec, CUgraphNode, CUgraphNodeParams, CUgraphNodeType, CUresult, Call,
 };
 use cuda_tests::{Kind, SMALL, SOON, count, fail, kernel, live, no_leaks, raw, settle, setup, until};
 
@@ -124,6 +124,44 @@ pub(crate) mod other {
             raw::driver().cuGraphAddEventRecordNode(&raw mut node, graph, ptr::null(), 0, event)
         });
         node
+    }
+
+    /// A handle for one conditional node.
+    pub(crate) fn condition(context: &Context, graph: CUgraph, default: u32) -> u64 {
+        let (mut handle, flags) = (0, cuda_sys::CU_GRAPH_COND_ASSIGN_DEFAULT);
+        // SAFETY: graph and context live, and the out pointer is valid.
+        let result = unsafe {
+            let context = context.as_raw();
+            raw::driver().cuGraphConditionalHandleCreate(&raw mut handle, graph, context, default, flags)
+        };
+        raw::ok(result.unwrap());
+        handle
+    }
+
+    /// A conditional node, and its bodies.
+    pub(crate) fn conditional(
+        context: &Context,
+        graph: CUgraph,
+        handle: u64,
+        class: CUgraphConditionalNodeType,
+        size: u32,
+    ) -> (CUgraphNode, Vec<CUgraph>) {
+        let mut node = ptr::null_mut();
+        let mut params = CUgraphNodeParams {
+            type_: CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL,
+            ..CUgraphNodeParams::default()
+        };
+        let to = &mut params.__bindgen_anon_1;
+        to.conditional.handle = handle;
+        to.conditional.type_ = class;
+        to.conditional.size = size;
+        to.conditional.ctx = context.as_raw();
+        // SAFETY: the graph lives, the parameters are complete, and the out pointer is valid; then the driver tells of as many bodies.
+        unsafe {
+            raw::ok(raw::driver().cuGraphAddNode(&raw mut node, graph, ptr::null(), 0, &raw mut params));
+            let bodies = params.__bindgen_anon_1.conditional.phGraph_out;
+            (node, core::slice::from_raw_parts(bodies, size as usize).to_vec())
+        }
     }
 
     pub(crate) fn connect(graph: CUgraph, from: CUgraphNode, to: CUgraphNode) {

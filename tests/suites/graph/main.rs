@@ -18,6 +18,7 @@ mod exec;
 mod faults;
 mod fills;
 mod flat;
+mod foreign_conditionals;
 mod half_decided;
 mod half_done;
 mod half_inserted;

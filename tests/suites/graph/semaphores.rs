@@ -1,6 +1,8 @@
 //! Nodes that signal semaphores of other interfaces and wait for them. Without Vulkan, a GPU has none, and the tests say so.
 
-use cuda_graph::{ContextExt, Error, NodeKind, SemaphoreSignalNode, SemaphoreWaitNode};
+use cuda_graph::{
+    ContextExt, Error, Fallback, InstantiateOptions, NodeKind, SemaphoreSignalNode, SemaphoreWaitNode,
+};
 use cuda_handles::{Context, Error as HandleError, ExternalSemaphore, SemaphoreKind};
 use cuda_soft::control;
 use cuda_sys::{
@@ -102,6 +104,25 @@ fn seen(raw_node: cuda_sys::CUgraphNode, kind: NodeKind) -> Vec<(CUexternalSemap
         )
     };
     semaphores.iter().zip(params).map(|(raw, params)| (*raw, params.params.fence.value)).collect()
+}
+
+#[test]
+fn where_the_host_decides_semaphores_are_waited_for_and_raised() {
+    let context = setup();
+    no_leaks(|| {
+        let (outside, inside) = semaphores!(context, Timeline, 2);
+        let stream = context.stream().unwrap();
+        let out = stream.zeros::<u32>(4).unwrap();
+        let graph = context.graph().unwrap();
+        let wait = graph.root().wait_semaphores([(&inside[0], 3)]).unwrap();
+        let branch = wait.then().if_nonzero(&out, |body| body.root().empty()).unwrap();
+        branch.then().fill(&out, 7).unwrap().then().signal([(&inside[1], 5)]).unwrap();
+        let options = InstantiateOptions::new();
+        let mut exec = graph.instantiate_with_fallback(Fallback::HostLoopAlways, options).unwrap();
+        outside[0].set_value(3);
+        exec.run_blocking(&stream).unwrap();
+        assert_eq!((outside[1].value(), out.read_blocking(&stream).unwrap()), (5, vec![7; 4]));
+    });
 }
 
 #[test]

@@ -9,8 +9,8 @@ use crate::detail::{Class, Conditional, Detail};
 use crate::edge::EdgeKind;
 use crate::error::{Error, Result};
 use crate::graph::Locked;
-use crate::loops::{Ready, Stand};
 use crate::place::{NodeId, Place};
+use crate::ready::{Ready, Stand};
 
 /// Which of the loops and branches of a graph; their numbers go through all bodies.
 pub(super) type Number = usize;
@@ -47,6 +47,16 @@ pub(super) struct Item {
 pub(super) struct Flat {
     pub(super) items: Vec<Item>,
     pub(super) edges: Vec<(usize, usize, EdgeKind)>,
+}
+
+/// A part of a run: the device runs its nodes, then the host does what it has to do, then comes the next one.
+#[derive(Debug, Default)]
+pub(super) struct Stage {
+    /// Nodes, in an order that all edges go along.
+    pub(super) device: Vec<usize>,
+    /// Between these. What other stages do comes before, or after.
+    pub(super) edges: Vec<(usize, usize, EdgeKind)>,
+    pub(super) host: Vec<usize>,
 }
 
 /// A loop or a branch.
@@ -190,9 +200,32 @@ fn act(locked: &Locked<'_>, id: NodeId, raw: CUgraphNode, choices: &mut Choices)
 }
 
 impl Flat {
-    /// The items in an order that all edges go along, each with its stage: the device runs the nodes of a stage, then the host does what it has to do
-    /// in it, then comes the next one.
-    pub(super) fn stages(&self, locked: &Locked<'_>) -> Result<Vec<(usize, usize)>> {
+    /// The stages, one after the other.
+    pub(super) fn stages(&self, locked: &Locked<'_>) -> Result<Vec<Stage>> {
+        let order = self.order(locked)?;
+        let mut place = vec![0; self.items.len()];
+        let mut stages: Vec<Stage> = Vec::new();
+        for (item, stage) in order {
+            place[item] = stage;
+            if stages.len() <= stage {
+                stages.resize_with(stage + 1, Stage::default);
+            }
+            match self.items[item].act.is_of_device() {
+                true => stages[stage].device.push(item),
+                false => stages[stage].host.push(item),
+            }
+        }
+        for &(from, to, kind) in &self.edges {
+            let both = [from, to].into_iter().all(|item| self.items[item].act.is_of_device());
+            if both && place[from] == place[to] {
+                stages[place[from]].edges.push((from, to, kind));
+            }
+        }
+        Ok(stages)
+    }
+
+    /// The items in an order that all edges go along, each with its stage.
+    fn order(&self, locked: &Locked<'_>) -> Result<Vec<(usize, usize)>> {
         let mut after: Vec<Vec<usize>> = vec![Vec::new(); self.items.len()];
         let mut waits_for = vec![0_usize; self.items.len()];
         for &(from, to, _) in &self.edges {

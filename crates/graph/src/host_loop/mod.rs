@@ -118,7 +118,6 @@ impl Graph {
     fn host(&self, options: &InstantiateOptions) -> Result<Hosted> {
         // Declared before the lock, so that nothing is dropped under it where a call fails.
         let (shared, owners);
-        let mut graphs = Vec::new();
         if !self.place().is_root() {
             return Err(Error::Embedded { what: "instantiated" });
         }
@@ -135,10 +134,10 @@ impl Graph {
         let homes = unsettled_homes(&locked);
         shared = Arc::new(locked.owners());
         owners = UserObject::new(context, Box::new(Arc::clone(&shared)))?;
-        let mut making = Making { options, owners: &owners, graphs: &mut graphs };
+        let making = Making { options, owners: &owners };
         let program = {
             let _relaxed = relaxed(context.driver());
-            context.with_current(|| Program::make(&mut locked, &mut making))
+            context.with_current(|| Program::make(&mut locked, &making))
         };
         let program = program??;
         if let Some(single) = &single {

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use cuda_handles::{GraphHandle, UserObject};
+use cuda_handles::UserObject;
 
-use super::flat::{Act, Choices, Flat, Number};
+use super::flat::{Act, Choices, Flat, Number, Stage};
 use super::stretch::Stretch;
 use crate::detail::Class;
 use crate::error::Result;
 use crate::graph::Locked;
-use crate::loops::{Ready, Stand};
 use crate::options::InstantiateOptions;
 use crate::place::Place;
+use crate::ready::{Ready, Stand};
 
 /// What is done with one graph: the outermost, or a body.
 pub(super) type Plan = Vec<Step>;
@@ -51,13 +51,11 @@ pub(super) struct Making<'m> {
     pub(super) options: &'m InstantiateOptions,
     /// What each executable keeps alive.
     pub(super) owners: &'m UserObject,
-    /// The graphs that the executables are made of, to be dropped once the lock is given back.
-    pub(super) graphs: &'m mut Vec<GraphHandle>,
 }
 
 impl Program {
     /// Makes the executables of a root graph and of the bodies in it. With the context current.
-    pub(super) fn make(locked: &mut Locked<'_>, making: &mut Making<'_>) -> Result<Self> {
+    pub(super) fn make(locked: &mut Locked<'_>, making: &Making<'_>) -> Result<Self> {
         let mut program = Self::default();
         let mut choices = Choices::default();
         let mut places = vec![Place::ROOT];
@@ -88,24 +86,18 @@ impl Program {
         }
     }
 
-    fn plan(&mut self, locked: &Locked<'_>, flat: &Flat, making: &mut Making<'_>) -> Result<Plan> {
-        let order = flat.stages(locked)?;
-        let last = order.iter().map(|(_, stage)| *stage).max();
-        let mut stages = vec![(Vec::new(), Vec::new()); last.map_or(0, |last| last + 1)];
-        for (item, stage) in order {
-            match flat.items[item].act {
-                Act::Nothing | Act::Run(_) => stages[stage].0.push(item),
-                Act::Decide(number, stand) => stages[stage].1.extend(self.decide(number, stand)),
-                Act::Enter(number) => stages[stage].1.push(Step::Enter(number)),
-            }
-        }
+    fn plan(&mut self, locked: &Locked<'_>, flat: &Flat, making: &Making<'_>) -> Result<Plan> {
         let mut plan = Plan::new();
-        for (device, host) in stages {
+        for Stage { device, edges, host } in flat.stages(locked)? {
             if device.iter().any(|&item| matches!(flat.items[item].act, Act::Run(_))) {
-                self.stretches.push(Stretch::make(locked, flat, &device, making)?);
+                self.stretches.push(Stretch::make(locked, flat, &device, &edges, making)?);
                 plan.push(Step::Launch(self.stretches.len() - 1));
             }
-            plan.extend(host);
+            plan.extend(host.into_iter().filter_map(|item| match flat.items[item].act {
+                Act::Nothing | Act::Run(_) => None,
+                Act::Decide(number, stand) => self.decide(number, stand),
+                Act::Enter(number) => Some(Step::Enter(number)),
+            }));
         }
         Ok(plan)
     }

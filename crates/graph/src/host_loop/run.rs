@@ -7,7 +7,7 @@ use super::flat::Number;
 use super::plan::{Program, Step};
 use crate::detail::Class;
 use crate::error::{Error, HostLoopError, HostRound, Result};
-use crate::loops::Stand;
+use crate::ready::Stand;
 
 /// What a loop or branch has come to. It stays over runs, as conditions of the driver do.
 #[derive(Clone, Copy, Debug, Default)]

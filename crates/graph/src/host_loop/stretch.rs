@@ -30,11 +30,12 @@ impl Stretch {
         locked: &Locked<'_>,
         flat: &Flat,
         items: &[usize],
-        making: &mut Making<'_>,
+        edges: &[(usize, usize, EdgeKind)],
+        making: &Making<'_>,
     ) -> Result<Self> {
+        // It goes at the end. What it keeps alive is kept by the maker as well, so that nothing of that goes under the lock.
         let graph = GraphHandle::create(locked.context())?;
-        making.graphs.push(graph.clone());
-        let twins = copy(locked, flat, items, graph.as_raw())?;
+        let twins = copy(locked, flat, items, edges, graph.as_raw())?;
         making.owners.retain_on(&graph)?;
         let raw = instantiate(locked, graph.as_raw(), making.options).map_err(|failure| {
             let id = twins.get(&failure.params.hErrNode_out.addr());
@@ -56,16 +57,16 @@ impl Stretch {
 }
 
 /// Adds copies of items to a new graph; whose they are, by their addresses.
-fn copy(locked: &Locked<'_>, flat: &Flat, items: &[usize], graph: CUgraph) -> Result<HashMap<usize, NodeId>> {
-    let mut waits: HashMap<usize, Vec<(usize, EdgeKind)>> =
-        items.iter().map(|&to| (to, Vec::new())).collect();
-    for &(from, to, kind) in &flat.edges {
-        // What other stretches do comes before this one, or after it.
-        if waits.contains_key(&from)
-            && let Some(waits) = waits.get_mut(&to)
-        {
-            waits.push((from, kind));
-        }
+fn copy(
+    locked: &Locked<'_>,
+    flat: &Flat,
+    items: &[usize],
+    edges: &[(usize, usize, EdgeKind)],
+    graph: CUgraph,
+) -> Result<HashMap<usize, NodeId>> {
+    let mut waits: HashMap<usize, Vec<(usize, EdgeKind)>> = HashMap::new();
+    for &(from, to, kind) in edges {
+        waits.entry(to).or_default().push((from, kind));
     }
     let mut twins: HashMap<usize, CUgraphNode> = HashMap::with_capacity(items.len());
     let mut names = HashMap::with_capacity(items.len());

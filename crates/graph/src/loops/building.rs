@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use super::decide::{Decider, Stand};
+use super::decide::Decider;
 use super::handle::{Deciders, name_deciders};
-use super::ready::Ready;
 use crate::condition::Condition;
 use crate::detail::Class;
 use crate::edge::EdgeKind;
@@ -12,6 +11,7 @@ use crate::error::{Error, HalfDone, Result};
 use crate::frontier::Frontier;
 use crate::graph::Graph;
 use crate::node::Node;
+use crate::ready::{Ready, Stand};
 
 /// Why a body was not filled.
 pub(super) enum Failed<E> {

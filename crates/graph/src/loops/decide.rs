@@ -5,23 +5,14 @@ use std::sync::Arc;
 use cuda_handles::{Buffer, Kernel};
 use cuda_launch::{Access, Accesses, Declaration, Memory, MemoryParameter, Params, per};
 
-use super::ready::Ready;
 use super::test::Test;
 use crate::condition::Condition;
 use crate::error::Result;
 use crate::frontier::Frontier;
 use crate::graph::Graph;
 use crate::node::Node;
+use crate::ready::{Ready, Stand};
 use crate::setter::Own;
-
-/// Where a deciding kernel stands; the numbers are those in `kernels/conditions.cu`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Stand {
-    Branch,
-    BeforeWhile,
-    BeforeDoWhile,
-    AfterRound,
-}
 
 /// The count of a loop's rounds, and how many there may be.
 #[derive(Debug)]
@@ -84,7 +75,8 @@ impl<'m> Decider<'m> {
 
     /// What it goes by.
     pub(super) fn ready(&self) -> Result<Arc<Ready>> {
-        Ready::new(&self.test, self.rounds.as_ref()).map(Arc::new)
+        let rounds = self.rounds.as_ref().map(|rounds| (&rounds.count, rounds.limit));
+        Ready::new(Box::new(self.test.held()?), rounds).map(Arc::new)
     }
 
     /// What the kernel does with memory.

@@ -18,6 +18,30 @@ pub(super) fn name_deciders(deciders: &[Node], node: &Node) {
     deciders.iter().for_each(|decider| decider.set_name(name.clone()));
 }
 
+/// What a ready-made loop and a ready-made branch have alike.
+macro_rules! ready_made {
+    ([$($parameters:tt)*] $name:ty) => {
+        impl<$($parameters)*> $name {
+            /// The same with a name for people; see [`Node::named`]. The library's own nodes then are called as what decides about that.
+            pub fn named(self, name: impl Into<String>) -> Self {
+                self.node.set_name(name.into());
+                name_deciders(&self.deciders, &self.node);
+                self
+            }
+
+            /// What the closure gave that filled the body; of a branch with two bodies, both.
+            pub fn inside(&self) -> &R {
+                &self.inside
+            }
+
+            /// [`inside`](Self::inside), with the handle given up.
+            pub fn into_inside(self) -> R {
+                self.inside
+            }
+        }
+    };
+}
+
 /// The body of a ready-made loop, to be filled: a graph, which knows the number of the round.
 ///
 /// Nodes of the body come before the library's own that decides about the next round, if they are added while the loop is built; see
@@ -53,24 +77,9 @@ pub struct Loop<R = ()> {
     pub(super) inside: R,
 }
 
+ready_made!([R] Loop<R>);
+
 impl<R> Loop<R> {
-    /// The same loop with a name for people; see [`Node::named`]. The library's own nodes then are called as what decides about that.
-    pub fn named(self, name: impl Into<String>) -> Self {
-        self.node.set_name(name.into());
-        name_deciders(&self.deciders, &self.node);
-        self
-    }
-
-    /// What the closure gave that filled the body.
-    pub fn inside(&self) -> &R {
-        &self.inside
-    }
-
-    /// [`inside`](Self::inside), with the loop's handle given up.
-    pub fn into_inside(self) -> R {
-        self.inside
-    }
-
     /// The number of rounds done since the loop was entered last, for kernels and copies to read: nodes after the loop, those of the body, or work on the stream after a launch. It
     /// is set to 0 each time the loop is entered; before the first launch, it is whatever the memory held.
     #[must_use]
@@ -105,24 +114,7 @@ pub struct Branch<N, R = ()> {
     pub(super) inside: R,
 }
 
-impl<N: Deref<Target = Node>, R> Branch<N, R> {
-    /// The same branch with a name for people; see [`Node::named`]. The library's own node then is called as what decides about that.
-    pub fn named(self, name: impl Into<String>) -> Self {
-        self.node.set_name(name.into());
-        name_deciders(&self.deciders, &self.node);
-        self
-    }
-
-    /// What the closure gave that filled the body; of a branch with two bodies, both.
-    pub fn inside(&self) -> &R {
-        &self.inside
-    }
-
-    /// [`inside`](Self::inside), with the branch's handle given up.
-    pub fn into_inside(self) -> R {
-        self.inside
-    }
-}
+ready_made!([N: Deref<Target = Node>, R] Branch<N, R>);
 
 impl<N, R> Deref for Branch<N, R> {
     type Target = N;

@@ -7,9 +7,6 @@ mod place_holder;
 mod ready;
 mod test;
 
-pub(crate) use decide::Stand;
-pub(crate) use ready::{Decision, Ready};
-
 pub use handle::{Branch, Loop, LoopBody};
 pub use test::{Repeat, Test, Testable};
 
@@ -22,6 +19,7 @@ use crate::error::{Error, Result};
 use crate::frontier::Frontier;
 use crate::graph::Graph;
 use crate::node::{IfElseNode, IfNode, WhileNode};
+use crate::ready::Stand;
 
 impl Frontier<'_> {
     /// Adds a loop that runs its body as long as a number in memory passes a test, which may be no time. The closure fills the body.
@@ -53,10 +51,12 @@ impl Frontier<'_> {
     /// [`Loop::inside`]; if it ends with adding a node, nothing more need be written. The body can be filled with [what bodies hold](crate::WhileNode::body). What is added to it after
     /// the closure has returned runs beside the decision, or after it ([`Graph::after`]), and is no part of it.
     ///
-    /// May **wait** for the device, as it allocates memory for the [count of rounds](Loop::rounds_done). Stands on `cuGraphConditionalHandleCreate` and `cuGraphAddNode`, CUDA 12.3.
+    /// May **wait** for the device, as it allocates memory for the [count of rounds](Loop::rounds_done). Stands on `cuGraphConditionalHandleCreate` and `cuGraphAddNode`, CUDA 12.3. On an older driver, the
+    /// loop is drawn all the same, with an empty node of the driver's in its place, and `cuGraphCreate` for its body: the host can
+    /// [run it](Graph::instantiate_with_fallback), and nothing else can ([`Error::NeedsHost`]).
     ///
     /// # Errors
-    /// Those of the closure; an older driver ([`Error::TooOld`]); memory without elements ([`Error::NothingToTest`]) or of another context; a frontier with other
+    /// Those of the closure; an older driver, where other code has the graph ([`Error::TooOld`]); memory without elements ([`Error::NothingToTest`]) or of another context; a frontier with other
     /// edges than full ones; the closure has removed the loop; or what the driver answers. Whatever fails, all that was added here is taken out again, also if the closure panics; what the
     /// closure has done elsewhere stays. Its condition waits for the next ready-made loop or branch of the graph: until then, the graph cannot be instantiated
     /// ([`Error::UnusedCondition`]), as the driver cannot take conditions back.
@@ -97,7 +97,8 @@ impl Frontier<'_> {
     ///
     /// The number is looked at when the graph gets there, by one kernel of the library's before the branch. What the closure returns is in [`Branch::inside`].
     ///
-    /// Stands on `cuGraphConditionalHandleCreate` and `cuGraphAddNode`, CUDA 12.3.
+    /// Stands on `cuGraphConditionalHandleCreate` and `cuGraphAddNode`, CUDA 12.3; on an older driver it is drawn for the host, as a
+    /// [loop](Self::while_loop) is.
     ///
     /// # Errors
     /// As for [`while_loop`](Self::while_loop).
@@ -127,7 +128,7 @@ impl Frontier<'_> {
     /// # }
     /// ```
     ///
-    /// Otherwise as [`if_then`](Self::if_then), but for the driver that it needs: CUDA 12.8.
+    /// Otherwise as [`if_then`](Self::if_then), but for the driver by which the device can decide: CUDA 12.8.
     ///
     /// # Errors
     /// As for [`while_loop`](Self::while_loop).

@@ -3,7 +3,7 @@
 use cuda_handles::GraphHandle;
 use cuda_sys::CUgraphNodeType;
 
-use crate::detail::{Class, Conditional, Detail};
+use crate::detail::{By, Class, Conditional, Detail};
 use crate::error::{Error, Result};
 use crate::frontier::Frontier;
 use crate::graph::Locked;
@@ -40,7 +40,8 @@ impl Frontier<'_> {
             Ok(()) => None,
         };
         let row = |bodies| {
-            Detail::Conditional(Conditional { class, condition: None, ready: None, bodies, default: None })
+            let by = By::Host;
+            Detail::Conditional(Conditional { class, by, ready: None, bodies, default: None })
         };
         let id = locked.insert(graph.place(), raw, row(Box::default()), Owners::new());
         let places: Box<[Place]> = bodies.into_iter().map(|body| locked.embed_own(body, id)).collect();
@@ -60,7 +61,7 @@ impl Locked<'_> {
     /// Whether there are nodes that only the host can make something of.
     pub(crate) fn has_place_holders(&self) -> bool {
         let is_one =
-            |detail: &Detail| matches!(detail, Detail::Conditional(Conditional { condition: None, .. }));
+            |detail: &Detail| matches!(detail, Detail::Conditional(Conditional { by: By::Host, .. }));
         self.rows().any(|(_, row)| is_one(&row.detail))
     }
 
@@ -68,7 +69,7 @@ impl Locked<'_> {
     pub(crate) fn ensure_no_place_holders(&self) -> Result<()> {
         // Those in a body of another one may be of a class that the driver has.
         let lacking = self.rows().find_map(|(id, row)| match &row.detail {
-            Detail::Conditional(Conditional { class, condition: None, .. }) => {
+            Detail::Conditional(Conditional { class, by: By::Host, .. }) => {
                 ensure_conditionals(*class, self.context()).err().map(|error| (id, error))
             }
             _ => None,

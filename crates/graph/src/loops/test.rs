@@ -4,6 +4,7 @@ use cuda_handles::{Buffer, Context, Element, Slice, Stream};
 use cuda_launch::{Memory, Params};
 
 use crate::error::{Error, Result};
+use crate::ready::Question;
 
 mod sealed {
     use cuda_handles::Slice;
@@ -139,9 +140,8 @@ pub(super) struct Held {
     comparison: Comparison,
 }
 
-impl Held {
-    /// The answer in the order of a stream. **Waits** for it.
-    pub(super) fn holds_blocking(&self, stream: &Stream) -> Result<bool> {
+impl Question for Held {
+    fn ask_blocking(&self, stream: &Stream) -> Result<bool> {
         self.memory.compare_blocking(self.comparison, stream)
     }
 }

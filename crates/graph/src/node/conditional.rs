@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use super::handle::{Node, blank, typed};
 use crate::body::add_default;
 use crate::condition::Condition;
-use crate::detail::{Class, Conditional, Detail};
+use crate::detail::{By, Class, Conditional, Detail};
 use crate::error::{Error, Result};
 use crate::frontier::Frontier;
 use crate::graph::{Graph, Locked};
@@ -218,8 +218,8 @@ impl Frontier<'_> {
     ) -> NodeId {
         let bodies = raw_bodies(params);
         let row = |bodies| {
-            let condition = Some(condition.number());
-            Detail::Conditional(Conditional { class, condition, ready: None, bodies, default })
+            let by = By::Condition(condition.number());
+            Detail::Conditional(Conditional { class, by, ready: None, bodies, default })
         };
         let id = locked.insert(self.graph().place(), raw, row(Box::default()), Owners::new());
         let places: Box<[Place]> = bodies.into_iter().map(|body| locked.embed_body(body, id)).collect();
@@ -298,9 +298,23 @@ fn params(graph: &Graph, class: Class, condition: &Condition, bodies: usize) -> 
     params
 }
 
+/// What the driver says of a conditional node: its class, the handle of its condition, and its bodies. `None` for a class that is not known here.
+pub(crate) fn told(params: &CUgraphNodeParams) -> Option<(Class, u64, SmallVec<[CUgraph; 2]>)> {
+    // SAFETY: these are the parameters of a conditional node, as the driver has written them.
+    let told = unsafe { params.__bindgen_anon_1.conditional };
+    let class = match (told.type_, told.size) {
+        (RawClass::CU_GRAPH_COND_TYPE_IF, 1) => Class::If,
+        (RawClass::CU_GRAPH_COND_TYPE_IF, 2) => Class::IfElse,
+        (RawClass::CU_GRAPH_COND_TYPE_WHILE, 1) => Class::While,
+        (RawClass::CU_GRAPH_COND_TYPE_SWITCH, 1..) => Class::Switch,
+        _ => return None,
+    };
+    if told.phGraph_out.is_null() { None } else { Some((class, told.handle, raw_bodies(params))) }
+}
+
 /// The bodies that the driver has told of with the node.
 fn raw_bodies(params: &CUgraphNodeParams) -> SmallVec<[CUgraph; 2]> {
-    // SAFETY: these are the parameters of a conditional node that was added: the driver has put its own array there, as long as was asked for.
+    // SAFETY: these are the parameters of a conditional node that was added or read: the driver has put its own array there, as long as it says, and as was asked for.
     unsafe {
         let conditional = params.__bindgen_anon_1.conditional;
         core::slice::from_raw_parts(conditional.phGraph_out, conditional.size as usize)

@@ -1,10 +1,14 @@
 //! Runs by the host that fail on their way.
 
+use std::sync::Arc;
+
 use cuda_graph::{ContextExt, Error, Fallback, HostLoopError, HostRound, InstantiateOptions, Test};
 use cuda_handles::Error as HandleError;
 use cuda_launch::{params, per};
 use cuda_sys::{CUresult, CUstreamCaptureMode, CUstreamCaptureStatus, Call};
-use cuda_tests::{alone, count, fail, kernel, no_leaks, raw, settle, setup, sweep, used_stream};
+use cuda_tests::{
+    Gate, SOON, alone, count, fail, kernel, no_leaks, raw, settle, setup, sweep, until, used_stream,
+};
 
 use super::{By, ONE_LESS, Steps};
 use crate::conditionals::increment_by;
@@ -96,6 +100,7 @@ fn a_fault_in_a_round_is_told_with_it_and_loses_the_context() {
     assert_eq!(cause.code, CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
     let lost = told.cause.clone();
     assert_eq!(exec.run_blocking(&steps.stream).unwrap_err(), lost);
+    let memory = Arc::downgrade(rounds.rounds_done().allocation());
     let fallback = Fallback::HostLoopAlways;
     drop(exec);
     let ((), cost) = count(|| {
@@ -105,6 +110,36 @@ fn a_fault_in_a_round_is_told_with_it_and_loses_the_context() {
         settle();
     });
     assert_eq!(cost.total_anywhere(), 0, "drops after the loss call nothing: {cost}");
+    assert!(until(SOON, || memory.strong_count() == 0), "nothing else owns it");
+}
+
+#[test]
+fn what_was_enqueued_before_a_failure_ends_with_all_that_it_uses() {
+    let context = setup();
+    no_leaks(|| {
+        let steps = Steps::new(&context, By::Host);
+        for nth in 1..4 {
+            let graph = steps.graph();
+            let (number, target) = (steps.number(3), steps.stream.zeros::<u32>(1 << 16).unwrap());
+            let rounds = graph.root().while_nonzero(&number, |body| {
+                let fill = body.root().fill(&target, 7)?;
+                steps.add(&fill.then(), ONE_LESS, number.as_slice())
+            });
+            drop(rounds.unwrap());
+            let mut exec = steps.exec(&graph);
+            let gate = Gate::close(&steps.stream);
+            // What comes before the failure waits behind the gate; the wait itself is not come to.
+            let failing = fail(Call::cuMemcpyDtoHAsync, nth, CUresult::CUDA_ERROR_INVALID_VALUE);
+            if nth > 1 {
+                gate.open();
+            }
+            exec.run_blocking(&steps.stream).unwrap_err();
+            assert!(failing.hit());
+            drop((exec, graph, number, target, failing));
+            gate.open();
+            steps.stream.synchronize_blocking().unwrap();
+        }
+    });
 }
 
 #[test]

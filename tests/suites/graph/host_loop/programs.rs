@@ -110,11 +110,18 @@ fn draw(
                 let test = Test::less(cell(*which)?, *value);
                 (**at.if_then_else(test, fill(then), fill(or))?).clone()
             }
-            Do::Child(inner) => {
-                let child = at.child(&steps.graph())?;
-                draw(steps, &child.embedded()?, None, inner, cells)?;
-                child.into()
-            }
+            Do::Child(inner) => match at.child(&steps.graph()) {
+                Ok(child) => {
+                    draw(steps, &child.embedded()?, None, inner, cells)?;
+                    child.into()
+                }
+                // In a body of two on a driver that mixes them up: the nodes go into the body itself.
+                Err(Error::ChildInTwoBodies { .. }) => {
+                    let start = Some(Node::from(at.empty()?));
+                    draw(steps, graph, start.clone(), inner, cells)?.or(start).ok_or(Error::GraphRemoved)?
+                }
+                Err(error) => return Err(error),
+            },
             Do::Beside(lanes) => {
                 let start: Node = at.empty()?.into();
                 let ends = lanes.iter().map(|lane| draw(steps, graph, Some(start.clone()), lane, cells));
