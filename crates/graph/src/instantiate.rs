@@ -22,7 +22,8 @@ impl Graph {
     /// Stands on `cuGraphInstantiateWithParams`, CUDA 12.0, and on user objects, CUDA 11.3.
     ///
     /// # Errors
-    /// [`Error::Instantiate`] with the reason in words and the node by its name, where the driver tells them. Should the driver refuse to take
+    /// [`Error::Instantiate`] with the reason in words and the node by its name, where the driver tells them, and with what
+    /// [`check`](Self::check) finds wrong with the structure; for a graph that was lent or adopted, that is [`Error::Unsound`], and the driver is not asked. Should the driver refuse to take
     /// the user object off the graph again, there is no executable, and what the nodes use now lives as long as the graph.
     #[doc(alias = "cuGraphInstantiate")]
     #[doc(alias = "cuGraphInstantiateWithParams")]
@@ -65,6 +66,7 @@ impl Graph {
         }
         locked.ensure_complete()?;
         locked.ensure_conditions_used()?;
+        locked.ensure_sound(self)?;
         let single = locked.single()?;
         let homes = unsettled_homes(&locked);
         let events = recorded_events(&locked);
@@ -77,7 +79,7 @@ impl Graph {
         };
         // The executable has its own reference now; the graph gives its one back whatever came of it.
         let released = owners.release_from(self.handle());
-        let raw = outcome?.map_err(|failure| locked.explain(&failure))?;
+        let raw = outcome?.map_err(|failure| locked.explain(self, &failure))?;
         // SAFETY: the driver has just made it, in this context, and nobody else knows it.
         let handle = unsafe { GraphExecHandle::from_raw_owned(context, raw) };
         if let Some(single) = &single {
@@ -103,6 +105,15 @@ impl Locked<'_> {
             Some(id) => Err(Error::Incomplete { node: self.name(id) }),
             None => Ok(()),
         }
+    }
+
+    /// Refuses a structure that no driver takes, where other code may have made one: here it cannot be made.
+    fn ensure_sound(&mut self, graph: &Graph) -> Result<()> {
+        if !self.is_shared() {
+            return Ok(());
+        }
+        let findings = self.unsound(graph)?;
+        if findings.is_empty() { Ok(()) } else { Err(Error::Unsound { findings }) }
     }
 
     /// What stands for the executable to be, if the graph can have one only; an error if there is one.
@@ -158,11 +169,13 @@ impl Locked<'_> {
 
     /// A failed instantiation in words.
     #[cold]
-    fn explain(&mut self, &Failure { code, params }: &Failure) -> Error {
+    fn explain(&mut self, graph: &Graph, &Failure { code, params }: &Failure) -> Error {
         match self.answer(Call::cuGraphInstantiateWithParams, code) {
             Err(Error::Handles(HandleError::Driver { .. })) | Ok(()) => {
                 let node = self.node_name(params.hErrNode_out);
-                Error::Instantiate(Box::new(InstantiateError { code, result: params.result_out, node }))
+                // What cannot be asked for now is not told; the driver's reason is.
+                let findings = self.unsound(graph).unwrap_or_default();
+                Error::Instantiate(Box::new(InstantiateError { code, result: params.result_out, node, findings }))
             }
             // A lost context is that, not a fault of the graph.
             Err(other) => other,

@@ -54,8 +54,9 @@ impl Graph {
     /// second kernel waits, which nobody can see from here: pairs whose order hangs on that are notes. [`EdgeKind::LaunchOrder`](crate::EdgeKind::LaunchOrder)
     /// puts nothing in order.
     ///
-    /// Of many nodes that race over the same bytes, each is told with the nearest ones: what these come after races as well. At least one node of
-    /// every racing pair is named, and if nothing is found (and the search did not [stop](Report::stopped)), there is no race between declared accesses.
+    /// Not every racing pair is told, but those that say it all: of any two nodes that race, one is the first of a pair that is told or comes before it, and the
+    /// other is the second or comes after that. So the edges that the findings propose mend all, and if nothing is found (and the search did not
+    /// [stop](Report::stopped)), there is no race between declared accesses.
     ///
     /// ```no_run
     /// # fn example(graph: &cuda_graph::Graph) -> cuda_graph::Result<()> {
@@ -99,6 +100,12 @@ impl Graph {
 }
 
 impl Locked<'_> {
+    /// What drivers refuse in the structure of the graph.
+    pub(crate) fn unsound(&mut self, graph: &Graph) -> Result<Vec<Finding>> {
+        let subject = collect(self, Depth::Structure)?;
+        Ok(structure::structure(&Namer { graph, subject: &subject, around: None }))
+    }
+
     /// The conditional node in whose body the locked graph is.
     fn body_of_subject(
         &self,

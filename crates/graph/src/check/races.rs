@@ -22,6 +22,12 @@ pub(crate) struct Pair {
     pub(crate) more: u32,
 }
 
+/// With how many partners of a node a new one is compared.
+const FEW: usize = 8;
+
+/// How much is done to tell as few pairs as say all.
+const MOST_STEPS: u64 = 10_000_000;
+
 /// What was found, and what was not looked at.
 #[derive(Debug, Default)]
 pub(crate) struct Races {
@@ -49,7 +55,8 @@ pub(crate) struct Bounds {
     pub(crate) pairs: usize,
 }
 
-/// All races of a subject, those of each node with the nearest ones before it.
+/// Races of a subject. Not all pairs are told, but those that say it all: of any two nodes that race, the one is or comes before the first of such a
+/// pair, and the other is or comes after the second. So an edge for each pair mends all, and a line of nodes beside another one is a pair.
 pub(crate) fn races(subject: &Subject, order: &mut Order<'_>, bounds: Bounds) -> Races {
     let places = &order.places;
     let place = |touch: &u32| places[subject.touches[*touch as usize].item as usize];
@@ -63,6 +70,7 @@ pub(crate) fn races(subject: &Subject, order: &mut Order<'_>, bounds: Bounds) ->
         new: 0,
         known: vec![None; subject.touches.len()],
         found: HashMap::new(),
+        partners: HashMap::new(),
         pairs: Vec::new(),
     };
     let mut left = None;
@@ -73,7 +81,7 @@ pub(crate) fn races(subject: &Subject, order: &mut Order<'_>, bounds: Bounds) ->
             break;
         }
     }
-    Races { pairs: comparison.pairs, left }
+    Races { pairs: comparison.telling(), left }
 }
 
 /// Touches whose bytes hang together, as far as there is something to compare.
@@ -116,6 +124,8 @@ struct Comparison<'c, 's> {
     known: Vec<Option<(u32, Relation)>>,
     /// The pairs by their nodes.
     found: HashMap<(u32, u32), usize>,
+    /// The pairs by their first nodes.
+    partners: HashMap<u32, Vec<usize>>,
     pairs: Vec<Pair>,
 }
 
@@ -157,17 +167,77 @@ impl Comparison<'_, '_> {
     }
 
     fn report(&mut self, pair: Pair) -> Option<()> {
+        let nodes = self.nodes(&pair);
+        if let Some(&at) = self.found.get(&nodes) {
+            self.pairs[at].more += 1;
+            // One that is certain says more.
+            self.pairs[at].may_wait &= pair.may_wait;
+            return Some(());
+        }
+        if self.is_told(&pair)? {
+            return Some(());
+        }
+        if self.pairs.len() >= self.most {
+            return None;
+        }
+        self.found.insert(nodes, self.pairs.len());
+        self.partners.entry(nodes.0).or_default().push(self.pairs.len());
+        self.pairs.push(pair);
+        Some(())
+    }
+
+    fn nodes(&self, pair: &Pair) -> (u32, u32) {
         let item = |touch: u32| self.subject.touches[touch as usize].item;
-        let nodes = (item(pair.first), item(pair.second));
-        match self.found.get(&nodes) {
-            Some(&at) => self.pairs[at].more += 1,
-            None if self.pairs.len() >= self.most => return None,
-            None => {
-                self.found.insert(nodes, self.pairs.len());
-                self.pairs.push(pair);
+        (item(pair.first), item(pair.second))
+    }
+
+    /// Whether the first node races with one that the second comes after.
+    fn is_told(&mut self, pair: &Pair) -> Option<bool> {
+        let (first, second) = self.nodes(pair);
+        let known = self.partners.get(&first).map_or(&[][..], Vec::as_slice);
+        for &at in known.iter().rev().take(FEW) {
+            let other = self.pairs[at];
+            let partner = self.subject.touches[other.second as usize].item;
+            if (pair.may_wait || !other.may_wait)
+                && self.order.relate(partner, second, &mut self.budget)? == Relation::Before
+            {
+                return Some(true);
             }
         }
-        Some(())
+        Some(false)
+    }
+
+    /// The pairs without those of which another one says all: its first node comes after the first, or its second before the second.
+    fn telling(mut self) -> Vec<Pair> {
+        let (mut firsts, mut seconds) = (HashMap::<u32, Vec<usize>>::new(), HashMap::<u32, Vec<usize>>::new());
+        for (at, pair) in self.pairs.iter().enumerate() {
+            let (first, second) = self.nodes(pair);
+            firsts.entry(first).or_default().push(at);
+            seconds.entry(second).or_default().push(at);
+        }
+        // As many steps again as were taken may be taken for this; without them, more is told.
+        let mut budget = Budget(MOST_STEPS);
+        let mut comes_before = |one, two| {
+            one != two && self.order.relate(one, two, &mut budget) == Some(Relation::Before)
+        };
+        let item = |touch: u32| self.subject.touches[touch as usize].item;
+        let mut telling = Vec::with_capacity(self.pairs.len());
+        for pair in &self.pairs {
+            let (first, second) = (item(pair.first), item(pair.second));
+            let says_more = |at: &usize| pair.may_wait || !self.pairs[*at].may_wait;
+            let told = firsts[&first]
+                .iter()
+                .filter(|at| says_more(at))
+                .any(|at| comes_before(item(self.pairs[*at].second), second))
+                || seconds[&second]
+                    .iter()
+                    .filter(|at| says_more(at))
+                    .any(|at| comes_before(first, item(self.pairs[*at].first)));
+            if !told {
+                telling.push(*pair);
+            }
+        }
+        telling
     }
 }
 

@@ -182,7 +182,12 @@ impl fmt::Display for Finding {
         match self {
             Self::Cycle { nodes } => {
                 formatter.write_str("cycle: ")?;
-                nodes.iter().try_for_each(|node| write!(formatter, "{node} -> "))?;
+                let (head, more, tail) = ends(nodes);
+                head.iter().try_for_each(|node| write!(formatter, "{node} -> "))?;
+                if more > 0 {
+                    write!(formatter, "{more} more -> ")?;
+                }
+                tail.iter().try_for_each(|node| write!(formatter, "{node} -> "))?;
                 match nodes.first() {
                     Some(first) => write!(formatter, "{first}")?,
                     None => formatter.write_str("?")?,
@@ -220,6 +225,14 @@ impl fmt::Display for Finding {
         }
         write!(formatter, "; {}", self.remedy())
     }
+}
+
+/// The first and the last of many, and how many lie between.
+fn ends<T>(all: &[T]) -> (&[T], usize, &[T]) {
+    const SHOWN: usize = 12;
+    let more = all.len().saturating_sub(SHOWN);
+    let (head, tail) = all.split_at(if more > 0 { SHOWN / 2 } else { all.len() });
+    (head, more, tail.get(more..).unwrap_or(tail))
 }
 
 /// A node that a report is about.

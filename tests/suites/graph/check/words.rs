@@ -1,0 +1,1 @@
+//! How a report reads, and what a check costs.
