@@ -55,7 +55,7 @@ impl Graph {
     /// puts nothing in order.
     ///
     /// Not every racing pair is told, but those that say it all: of any two nodes that race, one is the first of a pair that is told or comes before it, and the
-    /// other is the second or comes after that. So the edges that the findings propose mend all, and if nothing is found (and the search did not
+    /// other is the second or comes after that, by edges of any kind. So the edges that the findings propose mend all, and if nothing is found (and the search did not
     /// [stop](Report::stopped)), there is no race between declared accesses.
     ///
     /// ```no_run

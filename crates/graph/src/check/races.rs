@@ -56,7 +56,7 @@ pub(crate) struct Bounds {
 }
 
 /// Races of a subject. Not all pairs are told, but those that say it all: of any two nodes that race, the one is or comes before the first of such a
-/// pair, and the other is or comes after the second. So an edge for each pair mends all, and a line of nodes beside another one is a pair.
+/// pair, and the other is or comes after the second, by paths of any kind. So an edge for each pair mends all, and a line of nodes beside another one is a pair.
 pub(crate) fn races(subject: &Subject, order: &mut Order<'_>, bounds: Bounds) -> Races {
     let places = &order.places;
     let place = |touch: &u32| places[subject.touches[*touch as usize].item as usize];
@@ -150,10 +150,8 @@ impl Comparison<'_, '_> {
             return Some(relation);
         }
         let relation = self.order.relate(one.item, two.item, &mut self.budget)?;
-        let conflict = matches!(relation, Relation::Beside | Relation::IfWaitedFor)
-            && (one.access.writes() || two.access.writes())
-            && !(one.synchronizes && two.synchronizes);
-        if conflict && let Some(overlap) = one.region.overlap(&two.region) {
+        let is_open = matches!(relation, Relation::Beside | Relation::IfWaitedFor);
+        if is_open && are_at_odds(one, two) && let Some(overlap) = one.region.overlap(&two.region) {
             self.report(Pair {
                 first: before,
                 second: self.new,
@@ -208,7 +206,7 @@ impl Comparison<'_, '_> {
     }
 
     /// The pairs without those of which another one says all: its first node comes after the first, or its second before the second.
-    fn telling(mut self) -> Vec<Pair> {
+    fn telling(self) -> Vec<Pair> {
         let (mut firsts, mut seconds) = (HashMap::<u32, Vec<usize>>::new(), HashMap::<u32, Vec<usize>>::new());
         for (at, pair) in self.pairs.iter().enumerate() {
             let (first, second) = self.nodes(pair);
@@ -241,6 +239,11 @@ impl Comparison<'_, '_> {
     }
 }
 
+/// Whether two accesses to the same bytes need an order.
+fn are_at_odds(one: &Touch, two: &Touch) -> bool {
+    (one.access.writes() || two.access.writes()) && !(one.synchronizes && two.synchronizes)
+}
+
 impl Compare for Comparison<'_, '_> {
     fn compare(&mut self, before: Entry, covers: bool) -> Option<Fate> {
         self.budget.step()?;
@@ -254,9 +257,15 @@ impl Compare for Comparison<'_, '_> {
         let says_all = two.region.is_linear() || one.region == two.region;
         // One that stays apart from others of its kind says less than any other.
         let is_plain = !two.synchronizes || one.synchronizes;
-        match relation == Relation::Before && covers && says_all && is_plain {
-            true => Some(Fate::Covered),
-            false => Some(Fate::Stays),
-        }
+        let comes_after = match relation {
+            Relation::Before => true,
+            // It has been told of; and what may run beside the new one may run beside this one, too, if both are in one graph.
+            Relation::IfWaitedFor => {
+                let graph = |touch: &Touch| subject.items[touch.item as usize].graph;
+                are_at_odds(one, two) && graph(one) == graph(two)
+            }
+            Relation::Apart | Relation::Beside => false,
+        };
+        Some(if comes_after && covers && says_all && is_plain { Fate::Covered } else { Fate::Stays })
     }
 }

@@ -345,7 +345,7 @@ impl Race {
         let (from, to) = &*self.edge;
         match self.may_wait {
             true => format!("have the kernel wait, or make the order certain by a full edge from {from} to {to}"),
-            false => format!("an edge from {from} to {to} puts them in order"),
+            false => format!("an edge from {from} to {to}, or the other way round, puts them in order"),
         }
     }
 }
