@@ -141,9 +141,10 @@ impl Collection {
             Owner::Allocation(allocation) => Some(allocation),
             _ => None,
         });
+        let conditions = locked.handles.get(&id.index).map_or(&[][..], |numbers| numbers.as_slice());
         let mut touching =
             Touching { item, used: used.collect(), touches: &mut self.subject.touches, found: Vec::new() };
-        let opaque = touching.node(locked, raw, &row.detail)?;
+        let opaque = touching.node(locked, raw, &row.detail, conditions)?;
         let found = core::mem::take(&mut touching.found);
         for (touch, allocation) in found {
             self.subject.touches[touch].memory = Some(number_of(&mut self.memories, &mut self.subject.memories, allocation));

@@ -6,7 +6,7 @@ use super::history::{Compare, Entry, Fate, History, New};
 use super::nest::{Order, Relation};
 use super::reach::Budget;
 use super::region::Stretch;
-use super::subject::{Subject, Touch};
+use super::subject::{Space, Subject, Touch};
 
 /// Two accesses that nothing puts in order, by their numbers in the subject.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -91,7 +91,7 @@ fn ranges(subject: &Subject) -> Vec<Vec<u32>> {
     sorted.retain(|number| !touch(number).region.is_empty());
     sorted.sort_by_key(|number| (touch(number).space, touch(number).region.bounds()));
     let mut ranges: Vec<Vec<u32>> = Vec::new();
-    let mut last = (0, 0);
+    let mut last = (Space::Common, 0);
     for number in sorted {
         let (space, (start, end)) = (touch(&number).space, touch(&number).region.bounds());
         match ranges.last_mut() {
@@ -151,7 +151,11 @@ impl Comparison<'_, '_> {
         }
         let relation = self.order.relate(one.item, two.item, &mut self.budget)?;
         let is_open = matches!(relation, Relation::Beside | Relation::IfWaitedFor);
-        if is_open && are_at_odds(one, two) && let Some(overlap) = one.region.overlap(&two.region) {
+        let is_race = is_open && are_at_odds(one, two);
+        if is_race {
+            self.budget.take(one.region.effort(&two.region))?;
+        }
+        if is_race && let Some(overlap) = one.region.overlap(&two.region) {
             self.report(Pair {
                 first: before,
                 second: self.new,
@@ -168,8 +172,6 @@ impl Comparison<'_, '_> {
         let nodes = self.nodes(&pair);
         if let Some(&at) = self.found.get(&nodes) {
             self.pairs[at].more += 1;
-            // One that is certain says more.
-            self.pairs[at].may_wait &= pair.may_wait;
             return Some(());
         }
         if self.is_told(&pair)? {
@@ -194,11 +196,8 @@ impl Comparison<'_, '_> {
         let (first, second) = self.nodes(pair);
         let known = self.partners.get(&first).map_or(&[][..], Vec::as_slice);
         for &at in known.iter().rev().take(FEW) {
-            let other = self.pairs[at];
-            let partner = self.subject.touches[other.second as usize].item;
-            if (pair.may_wait || !other.may_wait)
-                && self.order.relate(partner, second, &mut self.budget)? == Relation::Before
-            {
+            let partner = self.nodes(&self.pairs[at]).1;
+            if self.order.relate(partner, second, &mut self.budget)? == Relation::Before {
                 return Some(true);
             }
         }
@@ -213,29 +212,21 @@ impl Comparison<'_, '_> {
             firsts.entry(first).or_default().push(at);
             seconds.entry(second).or_default().push(at);
         }
-        // As many steps again as were taken may be taken for this; without them, more is told.
+        // If these steps do not suffice, more is told.
         let mut budget = Budget(MOST_STEPS);
         let mut comes_before = |one, two| {
             one != two && self.order.relate(one, two, &mut budget) == Some(Relation::Before)
         };
         let item = |touch: u32| self.subject.touches[touch as usize].item;
-        let mut telling = Vec::with_capacity(self.pairs.len());
-        for pair in &self.pairs {
+        let is_telling = |pair: &&Pair| {
             let (first, second) = (item(pair.first), item(pair.second));
-            let says_more = |at: &usize| pair.may_wait || !self.pairs[*at].may_wait;
-            let told = firsts[&first]
-                .iter()
-                .filter(|at| says_more(at))
-                .any(|at| comes_before(item(self.pairs[*at].second), second))
-                || seconds[&second]
-                    .iter()
-                    .filter(|at| says_more(at))
-                    .any(|at| comes_before(first, item(self.pairs[*at].first)));
-            if !told {
-                telling.push(*pair);
+            let is_later = |at: &usize| comes_before(item(self.pairs[*at].second), second);
+            if firsts[&first].iter().any(is_later) {
+                return false;
             }
-        }
-        telling
+            !seconds[&second].iter().any(|at| comes_before(first, item(self.pairs[*at].first)))
+        };
+        self.pairs.iter().filter(is_telling).copied().collect()
     }
 }
 

@@ -13,7 +13,13 @@ impl Budget {
     /// Takes a step; `None` if there is none left.
     #[inline]
     pub(crate) fn step(&mut self) -> Option<()> {
-        self.0 = self.0.checked_sub(1)?;
+        self.take(1)
+    }
+
+    /// Takes some steps at once.
+    #[inline]
+    pub(crate) fn take(&mut self, steps: u64) -> Option<()> {
+        self.0 = self.0.checked_sub(steps)?;
         Some(())
     }
 }

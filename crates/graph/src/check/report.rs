@@ -105,6 +105,19 @@ pub enum Finding {
         /// The kernel nodes that set it, by name.
         setters: Vec<String>,
     },
+    /// A kernel that may set a condition is in no order with the node that goes by it, so that it may come too late.
+    UnorderedCondition {
+        /// The condition's number.
+        number: u64,
+        /// The kernel node.
+        setter: FoundNode,
+        /// The conditional node.
+        conditional: FoundNode,
+        /// An edge that would put them in order: from the first to the second of these, which are the nodes themselves or those that they are in.
+        edge: Box<(FoundNode, FoundNode)>,
+        /// As for [`Race::may_wait`].
+        may_wait: bool,
+    },
     /// A kernel node has a part of a launch only; see [`HalfDone`](crate::HalfDone).
     Incomplete {
         /// The node.
@@ -121,6 +134,7 @@ impl Finding {
     pub fn severity(&self) -> Severity {
         match self {
             Self::Race(race) if race.may_wait => Severity::Note,
+            Self::UnorderedCondition { may_wait: true, .. } => Severity::Note,
             _ => Severity::Error,
         }
     }
@@ -133,6 +147,7 @@ impl Finding {
             Self::NotInBody { .. } => "not in a body",
             Self::MixedContexts { .. } => "mixed contexts",
             Self::UnusedCondition { .. } => "unused condition",
+            Self::UnorderedCondition { .. } => "unordered condition",
             Self::Incomplete { .. } => "incomplete",
             Self::Race(_) => "data race",
         }
@@ -147,6 +162,7 @@ impl Finding {
                 vec![node, conditional]
             }
             Self::UnusedCondition { .. } => Vec::new(),
+            Self::UnorderedCondition { setter, conditional, .. } => vec![setter, conditional],
             Self::Incomplete { node } => vec![node],
             Self::Race(race) => vec![&race.first.node, &race.second.node],
         }
@@ -169,6 +185,10 @@ impl Finding {
             Self::UnusedCondition { .. } => "add its conditional node, or use it for another one (a new condition with the same default takes its place once \
                  its handles are gone)"
                 .to_owned(),
+            Self::UnorderedCondition { edge, .. } => {
+                let (from, to) = &**edge;
+                format!("an edge from {from} to {to} lets it come in time")
+            }
             Self::Incomplete { .. } => {
                 "give it a whole launch (KernelNode::set) or remove it (Node::remove)".to_owned()
             }
@@ -216,6 +236,15 @@ impl fmt::Display for Finding {
                     write!(formatter, " (`{}` set it)", setters.join("`, `"))?;
                 }
                 formatter.write_str(", and the driver makes no executable of such a graph")?;
+            }
+            Self::UnorderedCondition { number, setter, conditional, may_wait, .. } => {
+                write!(
+                    formatter,
+                    "unordered condition: {setter} may set condition {number}, and {conditional} goes by it, with no path between them"
+                )?;
+                if *may_wait {
+                    formatter.write_str(" but one that does not wait for the end of each kernel on it")?;
+                }
             }
             Self::Incomplete { node } => write!(
                 formatter,

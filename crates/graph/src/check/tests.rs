@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::nest::Order;
 use super::races::{Bounds, Pair, races};
 use super::region::Region;
-use super::subject::{Inner, Item, Subject, Tie, Touch};
+use super::subject::{Inner, Item, Space, Subject, Tie, Touch};
 use crate::kind::NodeKind;
 use crate::place::{NodeId, Place};
 
@@ -49,7 +49,7 @@ impl Subject {
 
     fn touch(&mut self, item: u32, region: Region, writes: bool) {
         let access = if writes { Access::Write } else { Access::Read };
-        let (role, is_argument, space, memory, synchronizes) = ("it", false, 0, None, false);
+        let (role, is_argument, space, memory, synchronizes) = ("it", false, Space::Common, None, false);
         self.touches.push(Touch { item, region, access, role, is_argument, space, memory, synchronizes });
     }
 

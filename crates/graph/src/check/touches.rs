@@ -11,7 +11,7 @@ use cuda_sys::{CUdeviceptr, CUgraphNode};
 
 use super::collect::kernel_params;
 use super::region::Region;
-use super::subject::{Opaqueness, Touch};
+use super::subject::{Opaqueness, Space, Touch};
 use crate::detail::Detail;
 use crate::error::Result;
 use crate::graph::Locked;
@@ -33,6 +33,7 @@ impl<'t> Touching<'t, '_> {
         locked: &Locked<'_>,
         raw: CUgraphNode,
         detail: &Detail,
+        conditions: &[u64],
     ) -> Result<Option<Opaqueness>> {
         let now;
         let detail = match detail {
@@ -44,7 +45,10 @@ impl<'t> Touching<'t, '_> {
             known => known,
         };
         match detail {
-            Detail::Kernel { kernel, accesses, .. } => return self.kernel(locked, raw, kernel, accesses),
+            Detail::Kernel { kernel, accesses, .. } => {
+                self.conditions(conditions);
+                return self.kernel(locked, raw, kernel, accesses);
+            }
             Detail::Memcpy(layout) => {
                 let (from, to) = (&layout.source, &layout.destination);
                 self.push(Region::of_copy(layout, from), Access::Read, "source", false);
@@ -59,10 +63,27 @@ impl<'t> Touching<'t, '_> {
             | Detail::EventWait(_)
             | Detail::SignalSemaphores(_)
             | Detail::WaitSemaphores(_)
-            | Detail::Child { .. }
-            | Detail::Conditional(_) => {}
+            | Detail::Child { .. } => {}
+            Detail::Conditional(conditional) => self.condition(conditional.condition, Access::Read),
         }
         Ok(None)
+    }
+
+    /// The conditions that a kernel may set. Several may set one at once.
+    fn conditions(&mut self, numbers: &[u64]) {
+        for &number in numbers {
+            self.condition(number, Access::Write);
+            if let Some(touch) = self.touches.last_mut() {
+                touch.synchronizes = true;
+            }
+        }
+    }
+
+    fn condition(&mut self, number: u64, access: Access) {
+        self.push(Region::linear(0, 1), access, "condition", false);
+        if let Some(touch) = self.touches.last_mut() {
+            touch.space = Space::Condition(number);
+        }
     }
 
     fn kernel(
@@ -82,8 +103,8 @@ impl<'t> Touching<'t, '_> {
         }
         let before = self.touches.len();
         for (position, parameter) in declaration.each() {
-            // SAFETY: the driver gives a pointer to each parameter of the kernel, in the node's own block, which nobody changes while the lock is held;
-            // an address has eight bytes, as the layout of the kernel was compared with its declaration.
+            // SAFETY: the driver gives a pointer to each parameter of the kernel, in the node's own block, which nobody changes while the lock is held; the
+            // declaration promises that this parameter is there and an address, of eight bytes.
             let given = || unsafe {
                 let value = *params.kernelParams.add(position);
                 value.cast::<CUdeviceptr>().read_unaligned()
@@ -144,7 +165,7 @@ impl<'t> Touching<'t, '_> {
             access,
             role,
             is_argument,
-            space: 0,
+            space: Space::Common,
             memory: None,
             synchronizes: false,
         });

@@ -69,11 +69,16 @@ impl Overlay {
             for found in nodes {
                 overlay.say(found, finding, &text);
             }
-            if let Finding::Race(race) = finding {
-                let (first, second) = &*race.edge;
+            let edge = match finding {
+                Finding::Race(race) => Some((&race.edge, race.may_wait)),
+                Finding::UnorderedCondition { edge, may_wait, .. } => Some((edge, *may_wait)),
+                _ => None,
+            };
+            if let Some((edge, may_wait)) = edge {
+                let (first, second) = &**edge;
                 if [first, second].iter().all(is_there) {
                     let [first, second] = [first, second].map(|found| found.node().id().index);
-                    overlay.pairs.push(RacingPair { first, second, is_certain: !race.may_wait, text });
+                    overlay.pairs.push(RacingPair { first, second, is_certain: !may_wait, text });
                 }
             }
         }

@@ -274,6 +274,15 @@ planted! {
         assert!(matches!(error, Error::UnusedCondition { .. }), "{error}");
         vec![("unused condition", vec!["set"])]
     };
+    a_kernel_that_sets_a_condition_too_late: |lab, graph| {
+        let condition = graph.condition_with_default(0).unwrap();
+        graph.root().launch(&lab.set_to, per(1, 1), (1, &condition)).unwrap().named("set");
+        let first = graph.root().empty().unwrap();
+        let branch = first.then().if_node(&condition).unwrap().named("branch");
+        branch.body().unwrap().root().launch(&lab.set_to, per(1, 1), (1, &condition)).unwrap();
+        branch.then().launch(&lab.set_to, per(1, 1), (1, &condition)).unwrap();
+        vec![("unordered condition", vec!["branch", "set"])]
+    };
     a_cycle_of_other_code: |_lab, graph| {
         let one = graph.root().empty().unwrap().named("one");
         let two = one.then().empty().unwrap().named("two");
