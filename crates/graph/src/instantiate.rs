@@ -175,7 +175,12 @@ impl Locked<'_> {
                 let node = self.node_name(params.hErrNode_out);
                 // What cannot be asked for now is not told; the driver's reason is.
                 let findings = self.unsound(graph).unwrap_or_default();
-                Error::Instantiate(Box::new(InstantiateError { code, result: params.result_out, node, findings }))
+                Error::Instantiate(Box::new(InstantiateError {
+                    code,
+                    result: params.result_out,
+                    node,
+                    findings,
+                }))
             }
             // A lost context is that, not a fault of the graph.
             Err(other) => other,

@@ -37,8 +37,8 @@ mod topology;
 
 pub use callback::{CallbackPanic, set_panic_hook};
 pub use check::{
-    CheckOptions, Finding, FoundNode, NotCompared, OpaqueNode, Opaqueness, Race, RacingAccess, RacingMemory, Report, Severity,
-    Stopped,
+    CheckOptions, Finding, FoundNode, NotCompared, OpaqueNode, Opaqueness, Race, RacingAccess, RacingMemory,
+    Report, Severity, Stopped,
 };
 pub use condition::Condition;
 pub use edge::EdgeKind;

@@ -75,13 +75,23 @@ impl Lab {
     }
 
     /// A kernel that writes.
-    pub(crate) fn write<'a>(&self, at: &Frontier<'_>, out: impl Into<Slice<'a, f32>>, name: &str) -> KernelNode {
+    pub(crate) fn write<'a>(
+        &self,
+        at: &Frontier<'_>,
+        out: impl Into<Slice<'a, f32>>,
+        name: &str,
+    ) -> KernelNode {
         let out = out.into();
         at.launch(&self.fill, per(N, 32), (out.len() as u32, 1.0, out)).unwrap().named(name)
     }
 
     /// A kernel that reads and writes.
-    pub(crate) fn change<'a>(&self, at: &Frontier<'_>, values: impl Into<Slice<'a, f32>>, name: &str) -> KernelNode {
+    pub(crate) fn change<'a>(
+        &self,
+        at: &Frontier<'_>,
+        values: impl Into<Slice<'a, f32>>,
+        name: &str,
+    ) -> KernelNode {
         let values = values.into();
         at.launch(&self.scale, per(N, 32), (values.len() as u32, 2.0, values)).unwrap().named(name)
     }
@@ -100,7 +110,13 @@ impl Lab {
     }
 
     /// A kernel without a declaration, of which nobody knows what it reads and writes.
-    pub(crate) fn untyped(&self, at: &Frontier<'_>, x: &Buffer<f32>, y: &Buffer<f32>, name: &str) -> KernelNode {
+    pub(crate) fn untyped(
+        &self,
+        at: &Frontier<'_>,
+        x: &Buffer<f32>,
+        y: &Buffer<f32>,
+        name: &str,
+    ) -> KernelNode {
         use cuda_launch::TypedKernel;
         // SAFETY: these are the kernel's arguments, and both buffers have as many elements.
         unsafe { at.launch_untyped(self.saxpy.kernel(), per(N, 32), params![N as u32, 2.0_f32, x, y]) }

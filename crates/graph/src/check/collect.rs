@@ -81,7 +81,8 @@ impl Collection {
         }
         self.subject.graphs[graph].items = first..self.subject.items.len() as u32;
         let edges = locked.raw_edges_of(raw)?.into_iter();
-        let edges = edges.filter_map(|(from, to, kind)| Some((*numbers.get(&from)?, *numbers.get(&to)?, kind.into())));
+        let edges = edges
+            .filter_map(|(from, to, kind)| Some((*numbers.get(&from)?, *numbers.get(&to)?, kind.into())));
         self.subject.graphs[graph].edges = edges.collect();
         Ok(())
     }
@@ -147,7 +148,8 @@ impl Collection {
         let opaque = touching.node(locked, raw, &row.detail, conditions)?;
         let found = core::mem::take(&mut touching.found);
         for (touch, allocation) in found {
-            self.subject.touches[touch].memory = Some(number_of(&mut self.memories, &mut self.subject.memories, allocation));
+            self.subject.touches[touch].memory =
+                Some(number_of(&mut self.memories, &mut self.subject.memories, allocation));
         }
         Ok(opaque)
     }

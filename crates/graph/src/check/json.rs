@@ -85,7 +85,13 @@ fn access(out: &mut String, access: &RacingAccess) -> fmt::Result {
     out.write_str("{\"node\":")?;
     node(out, &access.node)?;
     let what = access.access.to_string();
-    write!(out, ",\"access\":{},\"role\":{},\"argument\":{}}}", Text(&what), Text(access.role), access.is_argument)
+    write!(
+        out,
+        ",\"access\":{},\"role\":{},\"argument\":{}}}",
+        Text(&what),
+        Text(access.role),
+        access.is_argument
+    )
 }
 
 fn memory(out: &mut String, memory: Option<&RacingMemory>) -> fmt::Result {
@@ -100,7 +106,9 @@ fn memory(out: &mut String, memory: Option<&RacingMemory>) -> fmt::Result {
 
 fn stop(out: &mut String, stopped: &Stopped) -> fmt::Result {
     write!(out, "{{\"text\":{}", Text(&stopped.to_string()))?;
-    if let Stopped::Steps(NotCompared { of, ranges, first }) | Stopped::Races(NotCompared { of, ranges, first }) = stopped {
+    if let Stopped::Steps(NotCompared { of, ranges, first })
+    | Stopped::Races(NotCompared { of, ranges, first }) = stopped
+    {
         write!(out, ",\"ranges\":{ranges},\"of\":{of},\"first\":")?;
         memory(out, first.as_ref())?;
     }

@@ -147,7 +147,9 @@ impl Namer<'_> {
 
     fn finding(&self, order: &Order<'_>, pair: &Pair) -> Finding {
         let [first, second] = [pair.first, pair.second].map(|touch| &self.subject.touches[touch as usize]);
-        let Space::Condition(number) = first.space else { return Finding::Race(Box::new(self.race(order, pair))) };
+        let Space::Condition(number) = first.space else {
+            return Finding::Race(Box::new(self.race(order, pair)));
+        };
         let (setter, node) = if first.access.writes() { (first, second) } else { (second, first) };
         let (from, to) = order.ends(setter.item, node.item);
         Finding::UnorderedCondition {

@@ -86,7 +86,9 @@ impl<'s> Order<'s> {
 
     /// How a node stands to one that is not in front of it; `None` if the budget does not suffice.
     pub(crate) fn relate(&mut self, first: u32, second: u32, budget: &mut Budget) -> Option<Relation> {
-        let Some((graph, first, second)) = self.meet(first, second, budget)? else { return Some(Relation::Apart) };
+        let Some((graph, first, second)) = self.meet(first, second, budget)? else {
+            return Some(Relation::Apart);
+        };
         let base = self.subject.graphs[graph].items.start;
         let Reaches { full, any } = self.reaches(graph);
         if full.leads(first - base, second - base, budget)? {

@@ -206,7 +206,8 @@ impl Comparison<'_, '_> {
 
     /// The pairs without those of which another one says all: its first node comes after the first, or its second before the second.
     fn telling(self) -> Vec<Pair> {
-        let (mut firsts, mut seconds) = (HashMap::<u32, Vec<usize>>::new(), HashMap::<u32, Vec<usize>>::new());
+        let (mut firsts, mut seconds) =
+            (HashMap::<u32, Vec<usize>>::new(), HashMap::<u32, Vec<usize>>::new());
         for (at, pair) in self.pairs.iter().enumerate() {
             let (first, second) = self.nodes(pair);
             firsts.entry(first).or_default().push(at);
@@ -214,9 +215,8 @@ impl Comparison<'_, '_> {
         }
         // If these steps do not suffice, more is told.
         let mut budget = Budget(MOST_STEPS);
-        let mut comes_before = |one, two| {
-            one != two && self.order.relate(one, two, &mut budget) == Some(Relation::Before)
-        };
+        let mut comes_before =
+            |one, two| one != two && self.order.relate(one, two, &mut budget) == Some(Relation::Before);
         let item = |touch: u32| self.subject.touches[touch as usize].item;
         let is_telling = |pair: &&Pair| {
             let (first, second) = (item(pair.first), item(pair.second));

@@ -389,7 +389,8 @@ mod tests {
             assert_eq!(reach.leads(node, (node + 1) % MANY, &mut budget), Some(false));
         }
         // Lines beside each other that are joined at their ends.
-        let lines: Vec<(u32, u32)> = (0..100 * 100).map(|node| (node, if node % 100 == 99 { 10_000 } else { node + 1 })).collect();
+        let lines: Vec<(u32, u32)> =
+            (0..100 * 100).map(|node| (node, if node % 100 == 99 { 10_000 } else { node + 1 })).collect();
         let mut reach = self::reach(10_001, &lines);
         let mut budget = Budget(40_000);
         for node in 0..10_000 {

@@ -42,7 +42,8 @@ impl Region {
             return Self::linear(start, 0);
         }
         let step = pitch.saturating_mul(rows);
-        let is_dense = (height == 1 || pitch == width) && (depth == 1 || step == pitch.saturating_mul(height));
+        let is_dense =
+            (height == 1 || pitch == width) && (depth == 1 || step == pitch.saturating_mul(height));
         let reach = (depth - 1)
             .saturating_mul(step)
             .saturating_add((height - 1).saturating_mul(pitch))
@@ -169,7 +170,11 @@ mod tests {
     }
 
     fn bytes(region: &Region) -> Vec<u64> {
-        if region.is_empty() { Vec::new() } else { region.stretches().flat_map(|(start, end)| start..end).collect() }
+        if region.is_empty() {
+            Vec::new()
+        } else {
+            region.stretches().flat_map(|(start, end)| start..end).collect()
+        }
     }
 
     proptest! {

@@ -219,7 +219,10 @@ impl fmt::Display for Finding {
                 "not in a body: {node} copies pageable memory of the host, which the driver does not do in a body, here of {conditional}"
             )?,
             Self::NotInBody { node, kind, conditional, .. } => {
-                write!(formatter, "not in a body: a {kind} node as {node} cannot be in a body, here of {conditional}")?;
+                write!(
+                    formatter,
+                    "not in a body: a {kind} node as {node} cannot be in a body, here of {conditional}"
+                )?;
             }
             Self::MixedContexts { node, conditional } => write!(
                 formatter,
@@ -373,7 +376,9 @@ impl Race {
     fn remedy(&self) -> String {
         let (from, to) = &*self.edge;
         match self.may_wait {
-            true => format!("have the kernel wait, or make the order certain by a full edge from {from} to {to}"),
+            true => {
+                format!("have the kernel wait, or make the order certain by a full edge from {from} to {to}")
+            }
             false => format!("an edge from {from} to {to}, or the other way round, puts them in order"),
         }
     }
@@ -456,7 +461,11 @@ pub struct NotCompared {
 
 impl fmt::Display for NotCompared {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} of {} ranges of memory were not compared, or not wholly", self.ranges, self.of)?;
+        write!(
+            formatter,
+            "{} of {} ranges of memory were not compared, or not wholly",
+            self.ranges, self.of
+        )?;
         match &self.first {
             Some(memory) => write!(formatter, "; the first is in {memory}"),
             None => Ok(()),
@@ -469,10 +478,16 @@ impl fmt::Display for Stopped {
         match self {
             Self::Cycle => formatter.write_str("no data races were looked for, as the graph has a cycle"),
             Self::Steps(left) => {
-                write!(formatter, "the search for data races took as many steps as it may (CheckOptions::steps): {left}")
+                write!(
+                    formatter,
+                    "the search for data races took as many steps as it may (CheckOptions::steps): {left}"
+                )
             }
             Self::Races(left) => {
-                write!(formatter, "as many data races were found as were asked for (CheckOptions::races): {left}")
+                write!(
+                    formatter,
+                    "as many data races were found as were asked for (CheckOptions::races): {left}"
+                )
             }
         }
     }

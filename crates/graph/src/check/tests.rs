@@ -288,7 +288,9 @@ fn a_line_of_kernels_that_may_wait_is_a_note_each() {
         subject.touch(node, Region::linear(0, 8), true);
     }
     let found = subject.races(Bounds { steps: 100_000, pairs: 999 });
-    assert!(found.left.is_none() && found.pairs.iter().all(|pair| pair.may_wait && pair.second == pair.first + 1));
+    assert!(
+        found.left.is_none() && found.pairs.iter().all(|pair| pair.may_wait && pair.second == pair.first + 1)
+    );
 }
 
 #[test]

@@ -111,9 +111,8 @@ impl<'t> Touching<'t, '_> {
             };
             let start = if parameter.by_address { Some(given()) } else { accesses.start(position) };
             let name = declaration.names.get(position).copied().unwrap_or("?");
-            let is_known = start.is_some_and(|start| {
-                self.argument(start, accesses.bytes(position), parameter, name)
-            });
+            let is_known =
+                start.is_some_and(|start| self.argument(start, accesses.bytes(position), parameter, name));
             if !is_known {
                 self.touches.truncate(before);
                 self.found.retain(|(touch, _)| *touch < before);
@@ -124,7 +123,13 @@ impl<'t> Touching<'t, '_> {
     }
 
     /// Enters the memory given for a parameter, of which the bytes are known if it is no whole allocation. False if it is not what was given here.
-    fn argument(&mut self, start: u64, bytes: Option<u64>, parameter: MemoryParameter, name: &'static str) -> bool {
+    fn argument(
+        &mut self,
+        start: u64,
+        bytes: Option<u64>,
+        parameter: MemoryParameter,
+        name: &'static str,
+    ) -> bool {
         let bytes = match bytes {
             Some(0) => return true,
             Some(bytes) => bytes,
@@ -185,7 +190,9 @@ fn opaqueness_of(kind: NodeKind) -> Option<Opaqueness> {
     match kind {
         NodeKind::Kernel => Some(Opaqueness::Kernel),
         NodeKind::HostCallback => Some(Opaqueness::Host),
-        NodeKind::Memcpy | NodeKind::Memset | NodeKind::Batch | NodeKind::Other(_) => Some(Opaqueness::Foreign),
+        NodeKind::Memcpy | NodeKind::Memset | NodeKind::Batch | NodeKind::Other(_) => {
+            Some(Opaqueness::Foreign)
+        }
         _ => None,
     }
 }

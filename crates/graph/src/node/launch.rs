@@ -66,7 +66,8 @@ impl KernelNode {
         arguments: impl Arguments,
     ) -> Result<()> {
         check(self.graph(), kernel, &config, &arguments)?;
-        let Prepared { detail, owners, attributes } = prepare(kernel, config, &arguments, arguments.accesses())?;
+        let Prepared { detail, owners, attributes } =
+            prepare(kernel, config, &arguments, arguments.accesses())?;
         arguments.with_pointers(|pointers| {
             let mut params = params(kernel, config, pointers);
             Relaunch { detail, owners, attributes, handles: arguments.handles() }.apply(self, &mut params)

@@ -103,7 +103,9 @@ fn edge_kind(kind: EdgeKind) -> DrawnEdgeKind {
 /// What the name does not say: the default name of a kernel node has the kernel's in it.
 fn details(detail: &Detail, is_named: bool) -> Vec<String> {
     let lines = match detail {
-        Detail::Kernel { kernel, config, .. } if is_named => vec![kernel.name().to_string(), config.to_string()],
+        Detail::Kernel { kernel, config, .. } if is_named => {
+            vec![kernel.name().to_string(), config.to_string()]
+        }
         Detail::Kernel { config, .. } => vec![config.to_string()],
         other => vec![other.summary()],
     };

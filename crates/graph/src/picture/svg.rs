@@ -8,8 +8,8 @@ use crate::picture::face::{BAR, Line, MARK_PAD};
 use crate::picture::layout::{
     CAPTION_SIZE, FRAME_PAD, NodeBox, Point, Rect, Route, Sheet, TooLarge, lay_out,
 };
-use crate::picture::overlay::{AMBER, Overlay, RED, STYLE};
 use crate::picture::legend::{Item, LEGEND_SIZE, Legend, SAMPLE_HEIGHT, SAMPLE_WIDTH, Sample};
+use crate::picture::overlay::{AMBER, Overlay, RED, STYLE};
 use crate::picture::place::LANE;
 use crate::picture::style::{box_style, edge_style};
 use crate::picture::text::{shortened, width};

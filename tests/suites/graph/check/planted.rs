@@ -1,9 +1,9 @@
 //! Faults that were planted: each is found, by the names of its nodes, and nothing else is.
 
 use cuda_graph::{ChildGraphNode, ContextExt, EdgeKind, Error, Graph, RawCopy, RawMemory, Test};
+use cuda_handles::Device;
 use cuda_handles::{Batch, Copy2d, Copy3d};
 use cuda_launch::{TypedKernel, per};
-use cuda_handles::Device;
 use cuda_tests::{alone, raw, setup, skip};
 
 use super::{Lab, N, seen};
@@ -27,7 +27,10 @@ fn found(graph: &Graph, expected: Expected) {
         .collect();
     expected.sort();
     assert_eq!(seen(&report), expected, "{report}");
-    assert!(!report.is_clean() && report.stopped().is_none_or(|_| expected.iter().any(|(class, _)| *class == "cycle")));
+    assert!(
+        !report.is_clean()
+            && report.stopped().is_none_or(|_| expected.iter().any(|(class, _)| *class == "cycle"))
+    );
 }
 
 fn race<const N: usize>(pairs: [[&'static str; 2]; N]) -> Expected {

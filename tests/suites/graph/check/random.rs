@@ -30,8 +30,13 @@ fn any_work() -> impl Strategy<Value = Work> {
         range().prop_map(|(start, len)| Work::Write(start, len)),
         range().prop_map(|(start, len)| Work::Change(start, len)),
         range().prop_map(|(from, to)| Work::Add(from, from + 8 + to)),
-        (0..8_usize, 0..8_usize, 1..5_usize).prop_map(|(from, to, len)| Work::Copy(from, from + len + to, len)),
-        (0..8_usize, 1..4_usize, 1..4_usize).prop_map(|(start, width, height)| Work::Rows(start, width, height)),
+        (0..8_usize, 0..8_usize, 1..5_usize).prop_map(|(from, to, len)| Work::Copy(
+            from,
+            from + len + to,
+            len
+        )),
+        (0..8_usize, 1..4_usize, 1..4_usize)
+            .prop_map(|(start, width, height)| Work::Rows(start, width, height)),
     ]
 }
 
@@ -94,7 +99,8 @@ fn racing(steps: &[Step], edges: &[(usize, usize)]) -> HashSet<(usize, usize)> {
     for second in 0..steps.len() {
         for first in 0..second {
             let ((read, written), (reads, writes)) = (elements(steps[first].0), elements(steps[second].0));
-            let conflict = !written.is_disjoint(&reads) || !written.is_disjoint(&writes) || !read.is_disjoint(&writes);
+            let conflict =
+                !written.is_disjoint(&reads) || !written.is_disjoint(&writes) || !read.is_disjoint(&writes);
             if conflict && !reached[first][second] && !reached[second][first] {
                 racing.insert((first, second));
             }
@@ -143,7 +149,8 @@ fn a_check_tells_what_trying_every_pair_tells() {
             graph.add_edge(from, to).unwrap();
         }
         prop_assert!(told(&graph, &nodes).0.is_empty());
-        let mut mended: Vec<(usize, usize)> = edges.iter().map(|(from, to)| (at(&nodes, from), at(&nodes, to))).collect();
+        let mut mended: Vec<(usize, usize)> =
+            edges.iter().map(|(from, to)| (at(&nodes, from), at(&nodes, to))).collect();
         for (to, (_, after)) in steps.iter().enumerate() {
             mended.extend((0..to).filter(|from| after & (1 << from) != 0).map(|from| (from, to)));
         }

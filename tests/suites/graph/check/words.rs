@@ -82,7 +82,10 @@ fn a_report_is_one_line_of_json() {
     ] {
         assert!(json.contains(part), "{part} in {json}");
     }
-    assert_eq!(lab.graph().check().unwrap().to_json(), "{\"clean\":true,\"findings\":[],\"opaque\":[],\"stopped\":null}");
+    assert_eq!(
+        lab.graph().check().unwrap().to_json(),
+        "{\"clean\":true,\"findings\":[],\"opaque\":[],\"stopped\":null}"
+    );
 }
 
 #[test]
@@ -125,7 +128,10 @@ fn what_hangs_on_kernels_that_wait_is_a_note() {
     let report = graph.check().unwrap();
     assert!(report.is_clean() && seen(&report).is_empty() && report.findings().len() == 2, "{report}");
     let text = report.to_string();
-    assert!(text.starts_with("note: data race, unless kernels wait: ") && text.contains("griddepcontrol.wait"), "{text}");
+    assert!(
+        text.starts_with("note: data race, unless kernels wait: ") && text.contains("griddepcontrol.wait"),
+        "{text}"
+    );
     assert!(graph.to_svg_with(&report).unwrap().contains("class=\"box doubtful\""));
     graph.add_edge(&one, &three).unwrap();
     let notes = graph.check().unwrap().findings().len();
@@ -146,10 +152,19 @@ fn a_check_says_where_it_stopped() {
     let report = graph.check_with(CheckOptions::new().races(5)).unwrap();
     let Some(Stopped::Races(left)) = report.stopped() else { panic!("{report}") };
     assert_eq!((report.findings().len(), left.of, left.ranges), (5, 2, 2));
-    assert!(report.to_string().contains("2 of 2 ranges of memory were not compared, or not wholly; the first is in the pooled memory"), "{report}");
+    assert!(
+        report.to_string().contains(
+            "2 of 2 ranges of memory were not compared, or not wholly; the first is in the pooled memory"
+        ),
+        "{report}"
+    );
     let report = graph.check_with(CheckOptions::new().steps(20)).unwrap();
     assert!(matches!(report.stopped(), Some(Stopped::Steps(_))), "{report}");
-    assert!(report.to_json().contains("\"stopped\":{\"text\":\"the search for data races took as many steps as it may"));
+    assert!(
+        report
+            .to_json()
+            .contains("\"stopped\":{\"text\":\"the search for data races took as many steps as it may")
+    );
     assert_eq!(graph.check().unwrap().findings().len(), 2 * 45);
 }
 
@@ -173,14 +188,22 @@ fn large_graphs_are_checked_in_few_steps() {
     }
     let join = graph.after_all(ends.iter().map(|end| &**end)).unwrap();
     lab.add(&join, buffer.slice(nodes - N..).unwrap(), &lab.a, "end");
-    join.copy(buffer.slice(..nodes / 2).unwrap(), buffer.slice(nodes / 2..nodes / 2 * 2).unwrap()).unwrap().named("copy");
+    join.copy(buffer.slice(..nodes / 2).unwrap(), buffer.slice(nodes / 2..nodes / 2 * 2).unwrap())
+        .unwrap()
+        .named("copy");
     let few = CheckOptions::new().steps(20 * nodes as u64);
     let started = std::time::Instant::now();
     let (report, cost) = count(|| graph.check_with(few).unwrap());
     println!("{nodes} nodes in {:?}", started.elapsed());
     let found: Vec<_> = seen(&report);
-    assert!(report.stopped().is_none() && found == [("data race", vec!["copy".to_owned(), "end".to_owned()])], "{report}");
-    assert_eq!((cost.calls("cuGraphGetNodes"), cost.calls("cuGraphKernelNodeGetParams")), (2, graph.len().unwrap() as u64 - 1));
+    assert!(
+        report.stopped().is_none() && found == [("data race", vec!["copy".to_owned(), "end".to_owned()])],
+        "{report}"
+    );
+    assert_eq!(
+        (cost.calls("cuGraphGetNodes"), cost.calls("cuGraphKernelNodeGetParams")),
+        (2, graph.len().unwrap() as u64 - 1)
+    );
 }
 
 #[test]
@@ -194,11 +217,20 @@ fn adding_typed_kernels_costs_no_more_heap_than_untyped_ones() {
     let many = |typed: bool| {
         for _ in 0..100 {
             if typed {
-                start.then().launch(&lab.saxpy, per(N, 32), (32, 2.0, lab.a.slice(..32).unwrap(), &lab.b)).unwrap();
+                start
+                    .then()
+                    .launch(&lab.saxpy, per(N, 32), (32, 2.0, lab.a.slice(..32).unwrap(), &lab.b))
+                    .unwrap();
             } else {
                 // SAFETY: the arguments are the kernel's, and both buffers have as many elements.
-                unsafe { start.then().launch_untyped(&untyped, per(N, 32), params![N as u32, 2.0_f32, &lab.a, &lab.b]) }
-                    .unwrap();
+                unsafe {
+                    start.then().launch_untyped(
+                        &untyped,
+                        per(N, 32),
+                        params![N as u32, 2.0_f32, &lab.a, &lab.b],
+                    )
+                }
+                .unwrap();
             }
         }
     };
@@ -232,9 +264,15 @@ fn a_failed_instantiation_has_the_words_of_a_check() {
     let [Finding::Cycle { nodes }] = &reason.findings[..] else { panic!("{error}") };
     assert_eq!(nodes.len(), 2);
     let text = error.to_string();
-    assert!(text.contains("cycle: `one` -> `two` -> `one` wait for each other; remove one of these edges"), "{text}");
+    assert!(
+        text.contains("cycle: `one` -> `two` -> `one` wait for each other; remove one of these edges"),
+        "{text}"
+    );
     let report = graph.check().unwrap();
-    assert!(matches!(report.stopped(), Some(Stopped::Cycle)) && report.findings() == &reason.findings[..], "{report}");
+    assert!(
+        matches!(report.stopped(), Some(Stopped::Cycle)) && report.findings() == &reason.findings[..],
+        "{report}"
+    );
 }
 
 /// A larger picture, to be looked at.
