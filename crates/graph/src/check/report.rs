@@ -13,7 +13,7 @@ use crate::node::Node;
 /// What [`Graph::check`](crate::Graph::check) found.
 ///
 /// For people by its `Display`, a line for each finding; for programs by [`findings`](Self::findings) and as [JSON](Self::to_json); and drawn into a
-/// picture of the graph by `Graph::to_svg_with`.
+/// picture of the graph by `Graph::to_svg_with`. As handles of nodes do, it keeps the graph alive.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Report {
     pub(crate) findings: Vec<Finding>,
@@ -288,7 +288,7 @@ impl FoundNode {
         &self.name
     }
 
-    /// The names of the nodes that it is in, from the outside in, each with the body if there are several.
+    /// The names of the nodes that it is in, from the outside in, each with the body if there are several; of very many the innermost ones.
     #[must_use]
     pub fn within(&self) -> &[String] {
         &self.within
@@ -493,6 +493,9 @@ impl fmt::Display for Stopped {
     }
 }
 
+/// How many opaque nodes are told, one by one.
+const SHOWN: usize = 20;
+
 impl fmt::Display for Report {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.findings.is_empty() {
@@ -504,9 +507,12 @@ impl fmt::Display for Report {
         if let Some(stopped) = &self.stopped {
             writeln!(formatter, "stopped: {stopped}")?;
         }
-        for node in &self.opaque {
+        for node in self.opaque.iter().take(SHOWN) {
             writeln!(formatter, "not looked into: {node}")?;
         }
-        Ok(())
+        match self.opaque.len().saturating_sub(SHOWN) {
+            0 => Ok(()),
+            more => writeln!(formatter, "not looked into: {more} more nodes"),
+        }
     }
 }

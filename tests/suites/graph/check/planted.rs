@@ -321,6 +321,26 @@ planted! {
         assert!(error.to_string().contains("`call` (in then of `branch`)"), "{error}");
         vec![("not in a body", vec!["branch", "call"])]
     };
+    a_copy_of_pageable_memory_in_a_body: |lab, graph| {
+        let numbers = vec![0.0_f32; N];
+        let elsewhere = lab.graph();
+        let copy = RawCopy::new(RawMemory::at_host(numbers.as_ptr()).pageable(), RawMemory::at(lab.a.address()), 4 * N);
+        // SAFETY: the graph is never launched.
+        let copy = unsafe { elsewhere.root().copy_raw(copy) }.unwrap();
+        let params = raw::memcpy(copy.as_raw().unwrap());
+        let condition = graph.condition_with_default(1).unwrap();
+        let branch = graph.root().if_else_node(&condition).unwrap().named("branch");
+        let body = branch.else_body().unwrap();
+        let (mut node, context) = (core::ptr::null_mut(), lab.context.as_raw());
+        // SAFETY: graph and context live, and the pointers are valid.
+        raw::ok(unsafe {
+            raw::driver().cuGraphAddMemcpyNode(
+                &raw mut node, body.lend().unwrap(), core::ptr::null(), 0, &raw const params, context,
+            )
+        });
+        body.nodes().unwrap()[0].clone().named("copy");
+        vec![("not in a body", vec!["branch", "copy"])]
+    };
     an_event_in_a_child_in_a_body: |_lab, graph| {
         let condition = graph.condition_with_default(1).unwrap();
         let rounds = graph.root().while_node(&condition).unwrap().named("rounds");

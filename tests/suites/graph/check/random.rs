@@ -21,6 +21,9 @@ enum Work {
     Rows(usize, usize, usize),
 }
 
+/// Nodes by their numbers, two and two.
+type Pairs = HashSet<(usize, usize)>;
+
 /// A node, with those before it that it waits for, as a mask.
 type Step = (Work, u32);
 
@@ -77,7 +80,7 @@ fn draw(lab: &Lab, graph: &Graph, steps: &[Step]) -> Vec<Node> {
 }
 
 /// All racing pairs, by trying every pair, every element and every path.
-fn oracle(steps: &[Step]) -> HashSet<(usize, usize)> {
+fn oracle(steps: &[Step]) -> Pairs {
     let edges = |(to, (_, after)): (usize, &Step)| {
         let after = *after;
         (0..to).filter(move |from| after & (1 << from) != 0).map(move |from| (from, to))
@@ -85,7 +88,7 @@ fn oracle(steps: &[Step]) -> HashSet<(usize, usize)> {
     racing(steps, &steps.iter().enumerate().flat_map(edges).collect::<Vec<_>>())
 }
 
-fn racing(steps: &[Step], edges: &[(usize, usize)]) -> HashSet<(usize, usize)> {
+fn racing(steps: &[Step], edges: &[(usize, usize)]) -> Pairs {
     let mut reached = vec![vec![false; steps.len()]; steps.len()];
     edges.iter().for_each(|(from, to)| reached[*from][*to] = true);
     for via in 0..steps.len() {
@@ -114,7 +117,7 @@ fn at(nodes: &[Node], node: &Node) -> usize {
 }
 
 /// The racing pairs that a check tells, and the edges that it proposes.
-fn told(graph: &Graph, nodes: &[Node]) -> (HashSet<(usize, usize)>, Vec<(Node, Node)>) {
+fn told(graph: &Graph, nodes: &[Node]) -> (Pairs, Vec<(Node, Node)>) {
     let report = graph.check().unwrap();
     assert!(report.stopped().is_none() && report.opaque().is_empty());
     let (mut pairs, mut edges) = (HashSet::new(), Vec::new());
@@ -132,11 +135,11 @@ fn a_check_tells_what_trying_every_pair_tells() {
     let context = setup();
     let lab = Lab::new(&context);
     assert_eq!(N, 64);
-    let mut steps = prop::collection::vec((any_work(), any::<u32>(), any::<u32>()), 1..12)
+    let steps = prop::collection::vec((any_work(), any::<u32>(), any::<u32>()), 1..12)
         .prop_map(|steps| steps.into_iter().map(|(work, one, two)| (work, one & two)).collect::<Vec<Step>>())
         .boxed();
     let mut runner = TestRunner::new(Config { failure_persistence: None, ..Config::with_cases(150) });
-    let outcome = runner.run(&mut steps, |steps| {
+    let outcome = runner.run(&steps, |steps| {
         let graph = lab.graph();
         let nodes = draw(&lab, &graph, &steps);
         let wanted = oracle(&steps);

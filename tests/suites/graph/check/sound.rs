@@ -17,7 +17,7 @@ macro_rules! sound {
             cuda_tests::no_leaks(|| {
                 let $lab = &Lab::new(&context);
                 let $graph = &$lab.graph();
-                $draw;
+                $draw
                 silent($graph);
             });
         }
@@ -32,7 +32,9 @@ fn silent(graph: &Graph) {
 }
 
 sound! {
-    nothing: |_lab, _graph| ();
+    an_empty_node: |_lab, graph| {
+        graph.root().empty().unwrap();
+    };
     a_line: |lab, graph| {
         let mut last = lab.write(&graph.root(), &lab.a, "first");
         for _ in 0..100 {
