@@ -133,10 +133,13 @@ impl<'t> Touching<'t, '_> {
         let bytes = match bytes {
             Some(0) => return true,
             Some(bytes) => bytes,
-            None => match self.used.iter().find(|used| used.address() == start) {
-                Some(used) => used.bytes() as u64,
-                None => return false,
-            },
+            // Of two owners of the same memory, it may be either.
+            None => {
+                match self.used.iter().filter(|used| used.address() == start).map(|used| used.bytes()).max() {
+                    Some(bytes) => bytes as u64,
+                    None => return false,
+                }
+            }
         };
         if self.allocation(start, start.saturating_add(bytes)).is_none() {
             return false;

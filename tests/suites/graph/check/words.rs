@@ -2,7 +2,7 @@
 
 use cuda_graph::{CheckOptions, EdgeKind, Error, Finding, Graph, Severity, Stopped};
 use cuda_launch::{params, per};
-use cuda_tests::{count, kernel, raw, setup, skip};
+use cuda_tests::{alone, count, kernel, raw, setup, skip};
 
 use super::{Lab, N, seen};
 use crate::edges::needs_kinds;
@@ -306,4 +306,17 @@ fn a_pipeline_is_drawn_with_what_is_wrong() {
     assert_eq!(picture.matches("<g class=\"race\"><title>data race: ").count(), 4, "{report}");
     assert_eq!(picture.matches("<g class=\"race\"><title>data race, unless").count(), 1, "{report}");
     assert!(picture.contains("5 errors (data race, unused condition), 1 note (data race)"), "{report}");
+}
+
+#[test]
+fn drivers_that_tell_no_layouts_tell_enough() {
+    alone!("CUDA_SOFT_VERSION" = "12.2");
+    let context = setup();
+    let lab = Lab::new(&context);
+    let graph = lab.graph();
+    lab.add(&graph.root(), lab.a.slice(..9).unwrap(), &lab.b, "one");
+    lab.write(&graph.root(), lab.a.slice(8..).unwrap(), "two");
+    lab.write(&graph.root(), lab.c.slice(8..).unwrap(), "three");
+    let names = ["one", "two"].map(str::to_owned).to_vec();
+    assert_eq!(seen(&graph.check().unwrap()), [("data race", names)]);
 }
