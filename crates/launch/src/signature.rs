@@ -8,7 +8,7 @@ use std::sync::Arc;
 use cuda_handles::{Allocation, Buffer, Element, SharedHostBuffer, Slice};
 use cuda_sys::CUtensorMap;
 
-use crate::access::{Access, Accesses, Declaration, MemoryParameter};
+use crate::access::{Access, AccessRanges, Accesses, Declaration, MemoryParameter};
 use crate::arg::Scalar;
 use crate::condition::{Int, Length, Scope};
 use crate::handle::ConditionalHandle;
@@ -251,7 +251,7 @@ macro_rules! memory {
             type Known<'s> = Length<'s>;
 
             const MEMORY: Option<MemoryParameter> =
-                Some(MemoryParameter { access: Access::$mode, by_address: true });
+                Some(MemoryParameter { access: Access::$mode, by_address: true, element: size_of::<T>() });
 
             #[inline]
             fn packed(value: &Slice<'_, T>) -> u64 {
@@ -320,7 +320,7 @@ macro_rules! tensors {
             type Known<'s> = Length<'s>;
 
             const MEMORY: Option<MemoryParameter> =
-                Some(MemoryParameter { access: Access::$mode, by_address: false });
+                Some(MemoryParameter { access: Access::$mode, by_address: false, element: size_of::<T>() });
 
             #[inline]
             fn packed(value: &&TensorMap<T>) -> CUtensorMap {
@@ -393,6 +393,9 @@ pub trait Signature: sealed::Sealed + 'static {
 
     /// The memory that a launch with the values accesses.
     fn accesses(values: &Self::Values<'_>, declaration: &'static Declaration) -> Accesses;
+
+    /// The same range by range.
+    fn ranges(values: &Self::Values<'_>) -> AccessRanges;
 
     /// Hands the handles of conditions among the values, in their order, to `each`.
     fn each_handle(values: &Self::Values<'_>, each: impl FnMut(ConditionalHandle));
@@ -523,9 +526,17 @@ macro_rules! signature {
             fn accesses(values: &Self::Values<'_>, declaration: &'static Declaration) -> Accesses {
                 let mut accesses = Accesses::new(declaration);
                 $(if let (Some(declared), Some(memory)) = ($parameter::MEMORY, $parameter::memory(&values.$index)) {
-                    accesses.note($index, &memory, declared.by_address);
+                    accesses.note($index, &memory, declared);
                 })*
                 accesses
+            }
+
+            fn ranges(values: &Self::Values<'_>) -> AccessRanges {
+                let mut ranges = AccessRanges::default();
+                $(if let Some(memory) = $parameter::memory(&values.$index) {
+                    ranges.note($index, &memory);
+                })*
+                ranges
             }
 
             #[inline]

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use cuda_handles::{Allocation, BatchOperation, Kernel};
-use cuda_launch::{Access, Accesses, MemoryParameter};
+use cuda_launch::{Access, AccessRanges, Accesses, MemoryParameter};
 use cuda_sys::{CUdeviceptr, CUgraphNode};
 
 use super::collect::kernel_params;
@@ -22,6 +22,8 @@ pub(super) struct Touching<'t, 'o> {
     pub(super) item: u32,
     /// The memory that the node keeps.
     pub(super) used: Vec<&'t Arc<Allocation>>,
+    /// Where its arguments are, if that is not kept otherwise.
+    pub(super) ranges: Option<&'t AccessRanges>,
     pub(super) touches: &'o mut Vec<Touch>,
     /// The touches whose allocation is known.
     pub(super) found: Vec<(usize, &'t Arc<Allocation>)>,
@@ -47,7 +49,7 @@ impl<'t> Touching<'t, '_> {
         match detail {
             Detail::Kernel { kernel, accesses, .. } => {
                 self.conditions(conditions);
-                return self.kernel(locked, raw, kernel, accesses);
+                return self.kernel(locked, raw, kernel, *accesses);
             }
             Detail::Memcpy(layout) => {
                 let (from, to) = (&layout.source, &layout.destination);
@@ -91,14 +93,16 @@ impl<'t> Touching<'t, '_> {
         locked: &Locked<'_>,
         raw: CUgraphNode,
         kernel: &Kernel,
-        accesses: &Accesses,
+        accesses: Accesses,
     ) -> Result<Option<Opaqueness>> {
         let Some(declaration) = accesses.declaration() else { return Ok(Some(Opaqueness::Kernel)) };
         if declaration.each().next().is_none() {
             return Ok(None);
         }
         let params = kernel_params(locked, raw)?;
-        if params.kern != kernel.as_raw() || params.kernelParams.is_null() {
+        let ranges = if accesses.are_apart() { self.ranges } else { None };
+        let is_kept = ranges.is_some() || !accesses.are_apart();
+        if params.kern != kernel.as_raw() || params.kernelParams.is_null() || !is_kept {
             return Ok(Some(Opaqueness::Changed));
         }
         let before = self.touches.len();
@@ -109,10 +113,13 @@ impl<'t> Touching<'t, '_> {
                 let value = *params.kernelParams.add(position);
                 value.cast::<CUdeviceptr>().read_unaligned()
             };
-            let start = if parameter.by_address { Some(given()) } else { accesses.start(position) };
+            let known = ranges.and_then(|ranges| ranges.find(position));
+            let start = if parameter.by_address { Some(given()) } else { known.map(|(start, _)| start) };
+            let bytes =
+                if accesses.are_apart() { known.map(|(_, bytes)| bytes) } else { accesses.bytes(position) };
             let name = declaration.names.get(position).copied().unwrap_or("?");
-            let is_known =
-                start.is_some_and(|start| self.argument(start, accesses.bytes(position), parameter, name));
+            let is_known = known.is_none_or(|(known, _)| start == Some(known))
+                && start.is_some_and(|start| self.argument(start, bytes, parameter, name));
             if !is_known {
                 self.touches.truncate(before);
                 self.found.retain(|(touch, _)| *touch < before);

@@ -248,6 +248,21 @@ planted! {
         lab.write(&graph.root(), &lab.a, "two");
         race([["one", "two"]])
     };
+    slices_of_different_lengths: |lab, graph| {
+        let source = lab.graph();
+        let add = lab.add(&source.root(), lab.a.slice(..9).unwrap(), lab.b.slice(..20).unwrap(), "add");
+        lab.write(&source.root(), lab.a.slice(9..).unwrap(), "not that far");
+        lab.write(&source.root(), lab.b.slice(19..).unwrap(), "one too far");
+        found(&source, race([["add", "one too far"]]));
+        found(&source.clone_graph().unwrap(), race([["add", "one too far"]]));
+        add.set(&lab.saxpy, per(N, 32), (9, 2.0, lab.a.slice(..10).unwrap(), lab.b.slice(..19).unwrap())).unwrap();
+        found(&source, race([["add", "not that far"]]));
+        add.set(&lab.saxpy, per(N, 32), (9, 2.0, lab.a.slice(..9).unwrap(), lab.b.slice(..9).unwrap())).unwrap();
+        assert!(source.check().unwrap().is_clean());
+        add.set(&lab.saxpy, per(N, 32), (9, 2.0, lab.a.slice(..9).unwrap(), lab.b.slice(10..20).unwrap())).unwrap();
+        graph.root().child(&source).unwrap();
+        race([["add", "one too far"]])
+    };
     memory_by_its_address: |lab, graph| {
         let at = |buffer: &cuda_handles::Buffer<f32>, element: u64| {
             RawMemory::at(buffer.address() + 4 * element).keep(cuda_handles::Owner::from(buffer.allocation()))

@@ -219,7 +219,11 @@ fn adding_typed_kernels_costs_no_more_heap_than_untyped_ones() {
             if typed {
                 start
                     .then()
-                    .launch(&lab.saxpy, per(N, 32), (32, 2.0, lab.a.slice(..32).unwrap(), &lab.b))
+                    .launch(
+                        &lab.saxpy,
+                        per(N, 32),
+                        (32, 2.0, lab.a.slice(..32).unwrap(), lab.b.slice(32..).unwrap()),
+                    )
                     .unwrap();
             } else {
                 // SAFETY: the arguments are the kernel's, and both buffers have as many elements.
