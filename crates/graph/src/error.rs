@@ -4,6 +4,7 @@ use core::fmt;
 
 use cuda_sys::{CUgraphInstantiateResult, CUresult};
 
+use crate::check::Finding;
 use crate::edge::EdgeKind;
 
 /// The result of this crate's functions.
@@ -80,6 +81,13 @@ pub enum Error {
         node: Option<Box<str>>,
         /// What is wrong.
         why: &'static str,
+    },
+    /// A graph that other code may have changed was to be instantiated, and its structure is one that drivers refuse; see
+    /// [`Graph::check`](crate::Graph::check).
+    #[error("the graph cannot be instantiated: {}", Found(findings))]
+    Unsound {
+        /// What is wrong.
+        findings: Vec<Finding>,
     },
     /// The driver could not make an executable.
     #[error(transparent)]
@@ -477,7 +485,7 @@ impl Error {
 
 /// Why the driver could not make an executable of a graph.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("the graph cannot be instantiated{}: {}{}", At(node.as_deref()), reason(*result), Code(*code, *result))]
+#[error("the graph cannot be instantiated{}: {}{}", At(node.as_deref()), Reason(*result, findings), Code(*code, *result))]
 #[non_exhaustive]
 pub struct InstantiateError {
     /// What `cuGraphInstantiateWithParams` answered.
@@ -486,6 +494,36 @@ pub struct InstantiateError {
     pub result: CUgraphInstantiateResult,
     /// The node that it reported, by name.
     pub node: Option<String>,
+    /// What is found wrong with the structure of the graph; see [`Graph::check`](crate::Graph::check).
+    pub findings: Vec<Finding>,
+}
+
+/// What was found here, or else what the driver says.
+struct Reason<'a>(CUgraphInstantiateResult, &'a [Finding]);
+
+impl fmt::Display for Reason<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.1 {
+            [] => formatter.write_str(reason(self.0)),
+            findings => Found(findings).fmt(formatter),
+        }
+    }
+}
+
+/// The first findings, and how many more.
+struct Found<'a>(&'a [Finding]);
+
+impl fmt::Display for Found<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 3;
+        for (number, finding) in self.0.iter().take(SHOWN).enumerate() {
+            write!(formatter, "{}{finding}", if number > 0 { "; " } else { "" })?;
+        }
+        match self.0.len().saturating_sub(SHOWN) {
+            0 => Ok(()),
+            more => write!(formatter, "; and {more} more"),
+        }
+    }
 }
 
 fn reason(result: CUgraphInstantiateResult) -> &'static str {
@@ -592,6 +630,7 @@ mod tests {
             code: CUresult::CUDA_ERROR_INVALID_VALUE,
             result: CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE,
             node: Some("step".to_owned()),
+            findings: Vec::new(),
         };
         assert_eq!(
             error.to_string(),

@@ -6,6 +6,7 @@ use cuda_handles::capture_mode::relaxed;
 use cuda_handles::{Error as HandleError, Event, GraphExecHandle, Stream, UserObject};
 use cuda_sys::{CUDA_GRAPH_INSTANTIATE_PARAMS, CUgraph, CUgraphExec, CUgraphNode, CUresult, Call};
 
+use crate::check::Finding;
 use crate::detail::Detail;
 use crate::error::{Error, InstantiateError, Result};
 use crate::exec::{GraphExec, uncaptured};
@@ -22,8 +23,9 @@ impl Graph {
     /// Stands on `cuGraphInstantiateWithParams`, CUDA 12.0, and on user objects, CUDA 11.3.
     ///
     /// # Errors
-    /// [`Error::Instantiate`] with the reason in words and the node by its name, where the driver tells them; a loop or branch that the driver has no
-    /// node for ([`Error::NeedsHost`]), which [`instantiate_with_fallback`](Self::instantiate_with_fallback) takes. Should the driver refuse to take
+    /// [`Error::Instantiate`] with the reason in words and the node by its name, where the driver tells them, and with what
+    /// [`check`](Self::check) finds wrong with the structure; for a graph that was lent or adopted, that is [`Error::Unsound`], and the driver is not asked. A loop or
+    /// branch that the driver has no node for is [`Error::NeedsHost`], which [`instantiate_with_fallback`](Self::instantiate_with_fallback) takes. Should the driver refuse to take
     /// the user object off the graph again, there is no executable, and what the nodes use now lives as long as the graph.
     #[doc(alias = "cuGraphInstantiate")]
     #[doc(alias = "cuGraphInstantiateWithParams")]
@@ -67,6 +69,7 @@ impl Graph {
         locked.ensure_complete()?;
         locked.ensure_no_place_holders()?;
         locked.ensure_conditions_used()?;
+        locked.ensure_sound(self)?;
         let single = locked.single()?;
         let homes = unsettled_homes(&locked);
         let events = recorded_events(&locked);
@@ -79,7 +82,7 @@ impl Graph {
         };
         // The executable has its own reference now; the graph gives its one back whatever came of it.
         let released = owners.release_from(self.handle());
-        let raw = outcome?.map_err(|failure| locked.explain(&failure))?;
+        let raw = outcome?.map_err(|failure| locked.explain(self, &failure))?;
         // SAFETY: the driver has just made it, in this context, and nobody else knows it.
         let handle = unsafe { GraphExecHandle::from_raw_owned(context, raw) };
         if let Some(single) = &single {
@@ -105,6 +108,15 @@ impl Locked<'_> {
             Some(id) => Err(Error::Incomplete { node: self.name(id) }),
             None => Ok(()),
         }
+    }
+
+    /// Refuses a structure that no driver takes, where other code may have made one: here it cannot be made.
+    fn ensure_sound(&mut self, graph: &Graph) -> Result<()> {
+        if !self.is_shared() {
+            return Ok(());
+        }
+        let findings = self.unsound(graph)?;
+        if findings.is_empty() { Ok(()) } else { Err(Error::Unsound { findings }) }
     }
 
     /// What stands for the executable to be, if the graph can have one only; an error if there is one.
@@ -164,16 +176,28 @@ impl Locked<'_> {
 
     /// A failed instantiation in words.
     #[cold]
-    fn explain(&mut self, failure: &Failure) -> Error {
+    fn explain(&mut self, graph: &Graph, failure: &Failure) -> Error {
         let node = self.node_name(failure.params.hErrNode_out);
-        self.explain_at(failure, node)
+        // What cannot be asked for now is not told; the driver's reason is.
+        let findings = self.unsound(graph).unwrap_or_default();
+        self.explain_at(failure, node, findings)
     }
 
-    /// The same with the name of the node that was reported.
-    pub(crate) fn explain_at(&self, &Failure { code, params }: &Failure, node: Option<String>) -> Error {
+    /// The same with the name of the node that was reported, and what is wrong with the structure.
+    pub(crate) fn explain_at(
+        &self,
+        &Failure { code, params }: &Failure,
+        node: Option<String>,
+        findings: Vec<Finding>,
+    ) -> Error {
         match self.answer(Call::cuGraphInstantiateWithParams, code) {
             Err(Error::Handles(HandleError::Driver { .. })) | Ok(()) => {
-                Error::Instantiate(Box::new(InstantiateError { code, result: params.result_out, node }))
+                Error::Instantiate(Box::new(InstantiateError {
+                    code,
+                    result: params.result_out,
+                    node,
+                    findings,
+                }))
             }
             // A lost context is that, not a fault of the graph.
             Err(other) => other,

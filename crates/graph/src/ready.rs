@@ -5,6 +5,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use cuda_handles::{Buffer, Owner, Stream};
+use cuda_launch::Memory;
 
 use crate::error::Result;
 
@@ -21,6 +22,9 @@ pub(crate) enum Stand {
 pub(crate) trait Question: fmt::Debug + Send + Sync {
     /// The answer in the order of a stream. **Waits** for it.
     fn ask_blocking(&self, stream: &Stream) -> Result<bool>;
+
+    /// The memory that it looks at.
+    fn memory(&self) -> Memory<'_>;
 }
 
 /// What a loop or a branch looks at, and where a loop counts its rounds. One of each, so that its address tells which it is.
@@ -57,6 +61,18 @@ impl Ready {
             Ok(Counted { halves: count.cast()?, limit })
         };
         Ok(Self { test, rounds: rounds.map(counted).transpose()? })
+    }
+
+    /// The memory that is looked at.
+    pub(crate) fn tested(&self) -> Memory<'_> {
+        self.test.memory()
+    }
+
+    /// The memory in which rounds are counted.
+    pub(crate) fn counted(&self) -> Option<Memory<'_>> {
+        let halves = &self.rounds.as_ref()?.halves;
+        let (start, bytes) = (halves.address(), halves.size_bytes() as u64);
+        Some(Memory { allocation: halves.allocation(), start, bytes, written: true })
     }
 
     /// Decides in the order of a stream, as `decide` in `kernels/conditions.cu` does: whether to go on. Counts a loop's rounds, here and where kernels read it. **Waits** for the

@@ -2,8 +2,6 @@
 
 use core::fmt;
 
-use smallvec::SmallVec;
-
 use crate::parameter::Memory;
 
 /// What a kernel does with the memory of an argument.
@@ -42,6 +40,8 @@ pub struct MemoryParameter {
     pub access: Access,
     /// Whether the kernel gets its address; else it gets a tensor map.
     pub by_address: bool,
+    /// The bytes of an element.
+    pub element: usize,
 }
 
 /// What the kernels of a declaration access: the memory of these parameters, and no other.
@@ -62,91 +62,93 @@ impl Declaration {
 
 /// The memory that one launch accesses: a declaration, and of each parameter what the driver could not tell of it.
 ///
-/// That is short: the driver tells the addresses, and most arguments are whole allocations.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+/// That is two words, which every kernel node has: the driver tells the addresses, most arguments are whole allocations, and most slices of a launch
+/// have as many elements. Where it does not suffice, [`are_apart`](Self::are_apart), there are [`AccessRanges`] besides.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Accesses {
     declaration: Option<&'static Declaration>,
-    parts: SmallVec<[Part; 4]>,
-}
-
-/// A number with the position of the parameter that it is about, and what it is: in one word, since every kernel node has some.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Part(u64);
-
-impl Part {
-    const BITS: u32 = 56;
-    const STARTS: u64 = 1 << 63;
-
-    /// `None` for a position or a number that is not possible on any machine there is.
-    #[inline]
-    fn new(position: usize, number: u64, kind: u64) -> Option<Self> {
-        let fits = position < 64 && number >> Self::BITS == 0;
-        fits.then_some(Self(kind | (position as u64) << Self::BITS | number))
-    }
-
-    fn is(self, position: usize, kind: u64) -> bool {
-        self.0 >> Self::BITS == (kind >> Self::BITS | position as u64)
-    }
-
-    fn number(self) -> u64 {
-        self.0 & ((1 << Self::BITS) - 1)
-    }
+    /// The positions of parameters that are given no whole allocations, a bit each, and how many elements are given for all of them.
+    lengths: u64,
 }
 
 impl Accesses {
+    const POSITIONS: u32 = 16;
+    const SHIFT: u32 = u64::BITS - Self::POSITIONS;
+    const LONGEST: u64 = (1 << Self::SHIFT) - 1;
+    /// In place of lengths that are too different.
+    const APART: u64 = u64::MAX;
+
     /// Those of a launch of which nothing is known.
+    #[inline]
     #[must_use]
     pub fn unknown() -> Self {
         Self::default()
     }
 
-    /// Those of a launch with this memory for the declaration's parameters, in their order.
+    /// Those of a launch with whole allocations for the declaration's parameters.
     #[inline]
     #[must_use]
     pub fn new(declaration: &'static Declaration) -> Self {
-        Self { declaration: Some(declaration), parts: SmallVec::new() }
+        Self { declaration: Some(declaration), lengths: 0 }
     }
 
     /// Says what memory is given for a parameter.
     #[inline]
-    pub fn note(&mut self, position: usize, memory: &Memory<'_>, by_address: bool) {
+    pub fn note(&mut self, position: usize, memory: &Memory<'_>, parameter: MemoryParameter) {
         let whole = memory.allocation.bytes() as u64 == memory.bytes && memory.bytes > 0;
-        if whole && by_address && memory.allocation.address() == memory.start {
-            return;
+        if !(parameter.by_address && whole && memory.allocation.address() == memory.start) {
+            self.note_part(position, memory.bytes, parameter);
         }
-        self.note_part(position, memory, by_address);
     }
 
-    fn note_part(&mut self, position: usize, memory: &Memory<'_>, by_address: bool) {
-        let start = (!by_address).then_some((memory.start, Part::STARTS));
-        for (number, kind) in [(memory.bytes, 0)].into_iter().chain(start) {
-            match Part::new(position, number, kind) {
-                Some(part) => self.parts.push(part),
-                None => return *self = Self::unknown(),
-            }
+    #[inline]
+    fn note_part(&mut self, position: usize, bytes: u64, parameter: MemoryParameter) {
+        let len = bytes / (parameter.element as u64).max(1);
+        let is_alike = self.lengths == 0 || self.lengths & Self::LONGEST == len;
+        let is_possible = position < Self::POSITIONS as usize && len < Self::LONGEST;
+        match parameter.by_address && is_alike && is_possible {
+            true => self.lengths |= 1 << (Self::SHIFT + position as u32) | len,
+            false => self.lengths = Self::APART,
         }
     }
 
     /// The declaration; `None` if nothing is known.
     #[must_use]
-    pub fn declaration(&self) -> Option<&'static Declaration> {
+    pub fn declaration(self) -> Option<&'static Declaration> {
         self.declaration
+    }
+
+    /// Whether [`AccessRanges`] are needed besides.
+    #[inline]
+    #[must_use]
+    pub fn are_apart(self) -> bool {
+        self.lengths == Self::APART
     }
 
     /// The bytes given for a parameter; `None` where it is a whole allocation.
     #[must_use]
-    pub fn bytes(&self, position: usize) -> Option<u64> {
-        self.find(position, 0)
+    pub fn bytes(self, position: usize) -> Option<u64> {
+        let has = position < Self::POSITIONS as usize && self.lengths >> Self::SHIFT & (1 << position) != 0;
+        let parameter = self.declaration?.memory.get(position).copied().flatten()?;
+        has.then(|| (self.lengths & Self::LONGEST) * (parameter.element as u64).max(1))
+    }
+}
+
+/// The memory that is given for each parameter of a launch: what goes with [`Accesses`] that do not have it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct AccessRanges(Vec<(usize, u64, u64)>);
+
+impl AccessRanges {
+    /// Says what memory is given for a parameter.
+    pub fn note(&mut self, position: usize, memory: &Memory<'_>) {
+        self.0.push((position, memory.start, memory.bytes));
     }
 
-    /// Where the memory given for a parameter starts; `None` where the driver tells.
+    /// The address and the bytes of what is given for a parameter.
     #[must_use]
-    pub fn start(&self, position: usize) -> Option<u64> {
-        self.find(position, Part::STARTS)
-    }
-
-    fn find(&self, position: usize, kind: u64) -> Option<u64> {
-        self.parts.iter().find(|part| part.is(position, kind)).map(|part| part.number())
+    pub fn find(&self, position: usize) -> Option<(u64, u64)> {
+        let found = self.0.iter().find(|(known, ..)| *known == position);
+        found.map(|(_, start, bytes)| (*start, *bytes))
     }
 }
 
@@ -155,19 +157,40 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_come_back() {
-        let most = (1 << Part::BITS) - 1;
-        for (position, number, kind) in [(0, 0, 0), (31, most, 0), (31, most, Part::STARTS), (63, 1, 0)] {
-            let part = Part::new(position, number, kind).unwrap();
-            assert!(part.is(position, kind) && !part.is(position, kind ^ Part::STARTS));
-            assert!(!part.is(position ^ 1, kind));
-            assert_eq!(part.number(), number);
+    fn lengths_come_back() {
+        const WORDS: MemoryParameter = MemoryParameter { access: Access::Read, by_address: true, element: 4 };
+        const BYTES: MemoryParameter = MemoryParameter { element: 1, ..WORDS };
+        static MANY: Declaration = Declaration { names: &[], memory: &[Some(BYTES); 32] };
+        let most = Accesses::LONGEST - 1;
+        for (first, second) in
+            [(8, 8), (0, 0), (most, most), (8, 9), (0, 8), (8, 0), (most + 1, 8), (8, u64::MAX)]
+        {
+            for positions in [[0, 15], [3, 2], [15, 16], [31, 0]] {
+                let mut accesses = Accesses::new(&MANY);
+                for (position, bytes) in positions.into_iter().zip([first, second]) {
+                    accesses.note_part(position, bytes, BYTES);
+                }
+                let is_alike =
+                    first == second && first <= most && positions.iter().all(|position| *position < 16);
+                assert_eq!(accesses.are_apart(), !is_alike, "{first} {second} {positions:?}");
+                if is_alike {
+                    let found = positions.map(|position| accesses.bytes(position));
+                    assert_eq!((found, accesses.bytes(7)), ([Some(first), Some(second)], None));
+                }
+            }
         }
-        assert_eq!((Part::new(64, 0, 0), Part::new(0, most + 1, 0)), (None, None));
+        let mut tensor = Accesses::new(&MANY);
+        tensor.note_part(0, 8, MemoryParameter { by_address: false, ..WORDS });
+        assert!(tensor.are_apart());
+        static MIXED: Declaration = Declaration { names: &[], memory: &[Some(WORDS), Some(BYTES)] };
+        let mut mixed = Accesses::new(&MIXED);
+        mixed.note_part(0, 40, WORDS);
+        mixed.note_part(1, 10, BYTES);
+        assert_eq!((mixed.bytes(0), mixed.bytes(1), mixed.are_apart()), (Some(40), Some(10), false));
     }
 
     #[test]
-    fn known_are_few_bytes() {
-        assert!(size_of::<Accesses>() <= 56);
+    fn known_are_two_words() {
+        assert_eq!(size_of::<Accesses>(), 16);
     }
 }

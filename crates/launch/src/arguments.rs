@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cuda_handles::{Allocation, Kernel, Owner, Stream};
 use smallvec::SmallVec;
 
-use crate::access::Accesses;
+use crate::access::{AccessRanges, Accesses};
 use crate::error::Result;
 use crate::handle::ConditionalHandle;
 use crate::place::Place;
@@ -63,6 +63,11 @@ pub trait Arguments: sealed::Sealed {
         Accesses::unknown()
     }
 
+    /// What goes with the [`accesses`](Self::accesses) where they [are apart](Accesses::are_apart).
+    fn access_ranges(&self) -> AccessRanges {
+        AccessRanges::default()
+    }
+
     /// Hands an owner of each thing that the arguments use to `each`.
     #[inline]
     fn each_owner(&self, mut each: impl FnMut(Owner)) {
@@ -109,5 +114,9 @@ impl<A: Arguments> Arguments for &A {
     #[inline]
     fn accesses(&self) -> Accesses {
         (**self).accesses()
+    }
+
+    fn access_ranges(&self) -> AccessRanges {
+        (**self).access_ranges()
     }
 }

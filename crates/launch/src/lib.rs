@@ -26,7 +26,7 @@ mod stream_config;
 mod tensor_map;
 mod typed;
 
-pub use access::{Access, Accesses, Declaration, MemoryParameter};
+pub use access::{Access, AccessRanges, Accesses, Declaration, MemoryParameter};
 pub use arg::{ParamBytes, Scalar};
 pub use arguments::Arguments;
 pub use attribute::{AttributeList, MemorySyncDomain};

@@ -249,7 +249,7 @@ macro_rules! memory {
             type Known<'s> = Length<'s>;
 
             const MEMORY: Option<MemoryParameter> =
-                Some(MemoryParameter { access: Access::$mode, by_address: true });
+                Some(MemoryParameter { access: Access::$mode, by_address: true, element: size_of::<T>() });
 
             #[inline]
             fn packed(value: &Slice<'_, T>) -> u64 {
@@ -318,7 +318,7 @@ macro_rules! tensors {
             type Known<'s> = Length<'s>;
 
             const MEMORY: Option<MemoryParameter> =
-                Some(MemoryParameter { access: Access::$mode, by_address: false });
+                Some(MemoryParameter { access: Access::$mode, by_address: false, element: size_of::<T>() });
 
             #[inline]
             fn packed(value: &&TensorMap<T>) -> CUtensorMap {

@@ -3,7 +3,7 @@
 use core::ffi::c_void;
 use core::fmt;
 
-use crate::access::{Accesses, Declaration, MemoryParameter};
+use crate::access::{AccessRanges, Accesses, Declaration, MemoryParameter};
 use crate::handle::ConditionalHandle;
 use crate::parameter::{Argument, Memory, Parameter, PlainParameter, sealed};
 use crate::place::Place;
@@ -47,6 +47,9 @@ pub trait Signature: sealed::Sealed + 'static {
 
     /// The memory that a launch with the values accesses.
     fn accesses(values: &Self::Values<'_>, declaration: &'static Declaration) -> Accesses;
+
+    /// The same range by range.
+    fn ranges(values: &Self::Values<'_>) -> AccessRanges;
 
     /// Hands the handles of conditions among the values, in their order, to `each`.
     fn each_handle(values: &Self::Values<'_>, each: impl FnMut(ConditionalHandle));
@@ -169,9 +172,17 @@ macro_rules! signature {
             fn accesses(values: &Self::Values<'_>, declaration: &'static Declaration) -> Accesses {
                 let mut accesses = Accesses::new(declaration);
                 $(if let (Some(declared), Some(memory)) = ($parameter::MEMORY, $parameter::memory(&values.$index)) {
-                    accesses.note($index, &memory, declared.by_address);
+                    accesses.note($index, &memory, declared);
                 })*
                 accesses
+            }
+
+            fn ranges(values: &Self::Values<'_>) -> AccessRanges {
+                let mut ranges = AccessRanges::default();
+                $(if let Some(memory) = $parameter::memory(&values.$index) {
+                    ranges.note($index, &memory);
+                })*
+                ranges
             }
 
             #[inline]

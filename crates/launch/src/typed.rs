@@ -8,7 +8,7 @@ use std::sync::Arc;
 use cuda_handles::{Allocation, AsStream, Context, Image, Kernel, Library, Stream};
 use smallvec::SmallVec;
 
-use crate::access::{Accesses, Declaration};
+use crate::access::{AccessRanges, Accesses, Declaration};
 use crate::arguments::{Arguments, sealed};
 use crate::config::LaunchConfig;
 use crate::error::{BrokenCondition, Error, OverlappingArguments, Result};
@@ -237,6 +237,10 @@ impl<K: TypedKernel> Arguments for Prepared<'_, K> {
     #[inline]
     fn accesses(&self) -> Accesses {
         K::Signature::accesses(&self.values, K::DECLARATION)
+    }
+
+    fn access_ranges(&self) -> AccessRanges {
+        K::Signature::ranges(&self.values)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use core::ptr;
 
-use cuda_graph::{ContextExt, Error, Graph, KernelNode};
+use cuda_graph::{ContextExt, Error, Finding, Graph, KernelNode};
 use cuda_handles::{Buffer, Context, Image, Kernel, Stream};
 use cuda_launch::{LaunchConfig, kernel, params, per};
 use cuda_sys::{CUDA_KERNEL_NODE_PARAMS_v2, CUgraph, CUgraphNode, CUresult, Call};
@@ -216,6 +216,8 @@ fn a_node_with_another_kernel_than_was_seen_is_read_as_what_it_is() {
 
 /// The ways by which a graph's nodes come to run, or into other graphs.
 fn refused(graph: &Graph) -> Vec<Error> {
+    let report = graph.check().unwrap();
+    assert!(matches!(report.findings(), [Finding::Incomplete { .. }]), "{report}");
     let other = graph.context().graph().unwrap();
     vec![
         graph.instantiate().map(drop).unwrap_err(),

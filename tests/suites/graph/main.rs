@@ -6,6 +6,7 @@ mod all_or_nothing;
 mod batch;
 mod callbacks;
 mod capture;
+mod check;
 mod children;
 mod clones;
 mod conditionals;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use cuda_handles::{Allocation, Owner};
+use cuda_launch::AccessRanges;
 use cuda_sys::{CUDA_KERNEL_NODE_PARAMS_v2, CUgraphNode, CUgraphNodeType, Call};
 
 use super::subject::{Inner, Item, Memory, Opaqueness, Subject, Unused, Wrong};
@@ -138,13 +139,28 @@ impl Collection {
     ) -> Result<Option<Opaqueness>> {
         let Some(row) = locked.row(id) else { return Ok(None) };
         let known = [locked.kept_with(id.index)].into_iter().flatten().chain(locked.used_by(row));
-        let used = known.filter_map(|owner| match owner {
-            Owner::Allocation(allocation) => Some(allocation),
-            _ => None,
-        });
+        let (mut used, mut ranges) = (Vec::new(), None);
+        for owner in known {
+            match owner {
+                Owner::Allocation(allocation) => used.push(allocation),
+                Owner::Other(other) => ranges = other.downcast_ref::<AccessRanges>().or(ranges),
+                _ => {}
+            }
+        }
+        // A place holder for the host has no memory of its own.
+        let ready = locked.deciding.get(&id.index).map(|decision| &*decision.ready);
+        let ready = ready.filter(|_| matches!(row.detail, Detail::Empty));
+        if let Some(ready) = ready {
+            used.push(ready.tested().allocation);
+            used.extend(ready.counted().map(|counted| counted.allocation));
+        }
+        let conditions = locked.handles.get(&id.index).map_or(&[][..], |numbers| numbers.as_slice());
         let mut touching =
-            Touching { item, used: used.collect(), touches: &mut self.subject.touches, found: Vec::new() };
-        let opaque = touching.node(locked, raw, &row.detail)?;
+            Touching { item, used, ranges, touches: &mut self.subject.touches, found: Vec::new() };
+        let opaque = touching.node(locked, raw, &row.detail, conditions)?;
+        if let Some(ready) = ready {
+            touching.decision(ready);
+        }
         let found = core::mem::take(&mut touching.found);
         for (touch, allocation) in found {
             self.subject.touches[touch].memory =

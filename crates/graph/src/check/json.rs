@@ -51,6 +51,10 @@ fn finding(out: &mut String, finding: &Finding) -> fmt::Result {
             write!(out, ",\"condition\":{number},\"setters\":")?;
             list(out, setters, |out, setter| write!(out, "{}", Text(setter)))?;
         }
+        Finding::UnorderedCondition { number, edge: ends, may_wait, .. } => {
+            write!(out, ",\"condition\":{number},\"may_wait\":{may_wait},\"edge\":")?;
+            edge(out, ends)?;
+        }
         _ => {}
     }
     out.write_char('}')
@@ -64,11 +68,17 @@ fn race(out: &mut String, race: &Race) -> fmt::Result {
     access(out, &race.first)?;
     out.write_str(",\"second\":")?;
     access(out, &race.second)?;
-    write!(out, ",\"more\":{},\"may_wait\":{},\"edge\":{{\"from\":", race.more, race.may_wait)?;
-    node(out, &race.edge.0)?;
+    write!(out, ",\"more\":{},\"may_wait\":{},\"edge\":", race.more, race.may_wait)?;
+    edge(out, &race.edge)?;
+    out.write_char('}')
+}
+
+fn edge(out: &mut String, (from, to): &(FoundNode, FoundNode)) -> fmt::Result {
+    out.write_str("{\"from\":")?;
+    node(out, from)?;
     out.write_str(",\"to\":")?;
-    node(out, &race.edge.1)?;
-    out.write_str("}}")
+    node(out, to)?;
+    out.write_char('}')
 }
 
 fn access(out: &mut String, access: &RacingAccess) -> fmt::Result {

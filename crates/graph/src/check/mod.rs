@@ -31,6 +31,7 @@ use collect::{Depth, collect};
 use namer::Namer;
 use nest::Order;
 use races::{Bounds, Left, Pair, races};
+use subject::Space;
 
 use crate::error::Result;
 use crate::graph::{Graph, Locked};
@@ -40,7 +41,8 @@ impl Graph {
     ///
     /// - nodes that wait for each other in a cycle (other code can make one),
     /// - nodes in bodies of conditional nodes that cannot be there, and kernels of other contexts there,
-    /// - conditions that no conditional node uses, and kernel nodes with a part of a launch only,
+    /// - conditions that no conditional node uses, and kernels that set one without a path between them and its node,
+    /// - kernel nodes with a part of a launch only,
     /// - data races: two nodes without a path between them that touch the same bytes, one of them writing.
     ///
     /// What a node touches is known of copies, fills and batches of memory operations, to the byte, rectangles and boxes included, and of
@@ -54,8 +56,9 @@ impl Graph {
     /// second kernel waits, which nobody can see from here: pairs whose order hangs on that are notes. [`EdgeKind::LaunchOrder`](crate::EdgeKind::LaunchOrder)
     /// puts nothing in order.
     ///
-    /// Of many nodes that race over the same bytes, each is told with the nearest ones: what these come after races as well. At least one node of
-    /// every racing pair is named, and if nothing is found (and the search did not [stop](Report::stopped)), there is no race between declared accesses.
+    /// Not every racing pair is told, but those that say it all: of any two nodes that race, one is the first of a pair that is told or comes before it, and the
+    /// other is the second or comes after that, by edges of any kind. So the edges that the findings propose mend all, and if nothing is found (and the search did not
+    /// [stop](Report::stopped)), there is no race between declared accesses.
     ///
     /// ```no_run
     /// # fn example(graph: &cuda_graph::Graph) -> cuda_graph::Result<()> {
@@ -66,7 +69,7 @@ impl Graph {
     /// # }
     /// ```
     ///
-    /// [`instantiate`](Self::instantiate) looks for the first three by itself where they are possible, or where the driver has refused.
+    /// [`instantiate`](Self::instantiate) looks by itself for what drivers refuse: in a graph that other code may have changed, or after the driver's no.
     ///
     /// The work is bounded, see [`CheckOptions`]; a graph of 100 000 nodes without races takes a fraction of a second. The graph can be used by others
     /// while it is compared.
@@ -99,6 +102,12 @@ impl Graph {
 }
 
 impl Locked<'_> {
+    /// What drivers refuse in the structure of the graph.
+    pub(crate) fn unsound(&mut self, graph: &Graph) -> Result<Vec<Finding>> {
+        let subject = collect(self, Depth::Structure)?;
+        Ok(structure::structure(&Namer { graph, subject: &subject, around: None }))
+    }
+
     /// The conditional node in whose body the locked graph is.
     fn body_of_subject(
         &self,
@@ -119,7 +128,7 @@ impl Namer<'_> {
                 let found = races(self.subject, &mut order, bounds);
                 let mut pairs = found.pairs;
                 pairs.sort_by_key(|pair| self.place(&order, pair));
-                findings.extend(pairs.iter().map(|pair| Finding::Race(Box::new(self.race(&order, pair)))));
+                findings.extend(pairs.iter().map(|pair| self.finding(&order, pair)));
                 found.left.map(|left| self.stopped(left))
             }
         };
@@ -134,6 +143,22 @@ impl Namer<'_> {
     fn place(&self, order: &Order<'_>, pair: &Pair) -> (u32, u32) {
         let place = |touch: u32| order.places[self.subject.touches[touch as usize].item as usize];
         (place(pair.second), place(pair.first))
+    }
+
+    fn finding(&self, order: &Order<'_>, pair: &Pair) -> Finding {
+        let [first, second] = [pair.first, pair.second].map(|touch| &self.subject.touches[touch as usize]);
+        let Space::Condition(number) = first.space else {
+            return Finding::Race(Box::new(self.race(order, pair)));
+        };
+        let (setter, node) = if first.access.writes() { (first, second) } else { (second, first) };
+        let (from, to) = order.ends(setter.item, node.item);
+        Finding::UnorderedCondition {
+            number,
+            setter: self.found(setter.item),
+            conditional: self.found(node.item),
+            edge: Box::new((self.found(from), self.found(to))),
+            may_wait: pair.may_wait,
+        }
     }
 
     fn race(&self, order: &Order<'_>, pair: &Pair) -> Race {

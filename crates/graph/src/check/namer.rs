@@ -5,6 +5,9 @@ use super::subject::Subject;
 use crate::graph::Graph;
 use crate::node::Node;
 
+/// How many of the nodes that a node is in are named.
+const DEEPEST: usize = 16;
+
 /// Names the items of a subject.
 pub(crate) struct Namer<'n> {
     pub(crate) graph: &'n Graph,
@@ -22,14 +25,17 @@ impl Namer<'_> {
         FoundNode { node, name: about.name.to_string(), within: self.within(item) }
     }
 
+    /// The names of what an item is in, from the outside in, as far as they are near.
     fn within(&self, item: u32) -> Vec<String> {
-        let mut within: Vec<String> = self
-            .outwards(item)
-            .map(|(outer, body)| {
-                let name = &self.subject.items[outer as usize].name;
-                body.map_or_else(|| format!("`{name}`"), |body| format!("{body} of `{name}`"))
-            })
-            .collect();
+        let mut outwards = self.outwards(item);
+        let near = outwards.by_ref().take(DEEPEST).map(|(outer, body)| {
+            let name = &self.subject.items[outer as usize].name;
+            body.map_or_else(|| format!("`{name}`"), |body| format!("{body} of `{name}`"))
+        });
+        let mut within: Vec<String> = near.collect();
+        if outwards.next().is_some() {
+            within.push("...".to_owned());
+        }
         within.reverse();
         within
     }

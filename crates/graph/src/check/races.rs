@@ -6,7 +6,7 @@ use super::history::{Compare, Entry, Fate, History, New};
 use super::nest::{Order, Relation};
 use super::reach::Budget;
 use super::region::Stretch;
-use super::subject::{Subject, Touch};
+use super::subject::{Space, Subject, Touch};
 
 /// Two accesses that nothing puts in order, by their numbers in the subject.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,6 +21,12 @@ pub(crate) struct Pair {
     /// How many other pairs of accesses of the same nodes there are.
     pub(crate) more: u32,
 }
+
+/// With how many partners of a node a new one is compared.
+const FEW: usize = 8;
+
+/// How much is done to tell as few pairs as say all.
+const MOST_STEPS: u64 = 10_000_000;
 
 /// What was found, and what was not looked at.
 #[derive(Debug, Default)]
@@ -49,7 +55,8 @@ pub(crate) struct Bounds {
     pub(crate) pairs: usize,
 }
 
-/// All races of a subject, those of each node with the nearest ones before it.
+/// Races of a subject. Not all pairs are told, but those that say it all: of any two nodes that race, the one is or comes before the first of such a
+/// pair, and the other is or comes after the second, by paths of any kind. So an edge for each pair mends all, and a line of nodes beside another one is a pair.
 pub(crate) fn races(subject: &Subject, order: &mut Order<'_>, bounds: Bounds) -> Races {
     let places = &order.places;
     let place = |touch: &u32| places[subject.touches[*touch as usize].item as usize];
@@ -63,6 +70,7 @@ pub(crate) fn races(subject: &Subject, order: &mut Order<'_>, bounds: Bounds) ->
         new: 0,
         known: vec![None; subject.touches.len()],
         found: HashMap::new(),
+        partners: HashMap::new(),
         pairs: Vec::new(),
     };
     let mut left = None;
@@ -73,7 +81,7 @@ pub(crate) fn races(subject: &Subject, order: &mut Order<'_>, bounds: Bounds) ->
             break;
         }
     }
-    Races { pairs: comparison.pairs, left }
+    Races { pairs: comparison.telling(), left }
 }
 
 /// Touches whose bytes hang together, as far as there is something to compare.
@@ -83,7 +91,7 @@ fn ranges(subject: &Subject) -> Vec<Vec<u32>> {
     sorted.retain(|number| !touch(number).region.is_empty());
     sorted.sort_by_key(|number| (touch(number).space, touch(number).region.bounds()));
     let mut ranges: Vec<Vec<u32>> = Vec::new();
-    let mut last = (0, 0);
+    let mut last = (Space::Common, 0);
     for number in sorted {
         let (space, (start, end)) = (touch(&number).space, touch(&number).region.bounds());
         match ranges.last_mut() {
@@ -116,6 +124,8 @@ struct Comparison<'c, 's> {
     known: Vec<Option<(u32, Relation)>>,
     /// The pairs by their nodes.
     found: HashMap<(u32, u32), usize>,
+    /// The pairs by their first nodes.
+    partners: HashMap<u32, Vec<usize>>,
     pairs: Vec<Pair>,
 }
 
@@ -140,10 +150,12 @@ impl Comparison<'_, '_> {
             return Some(relation);
         }
         let relation = self.order.relate(one.item, two.item, &mut self.budget)?;
-        let conflict = matches!(relation, Relation::Beside | Relation::IfWaitedFor)
-            && (one.access.writes() || two.access.writes())
-            && !(one.synchronizes && two.synchronizes);
-        if conflict && let Some(overlap) = one.region.overlap(&two.region) {
+        let is_open = matches!(relation, Relation::Beside | Relation::IfWaitedFor);
+        let is_race = is_open && are_at_odds(one, two);
+        if is_race {
+            self.budget.take(one.region.effort(&two.region))?;
+        }
+        if is_race && let Some(overlap) = one.region.overlap(&two.region) {
             self.report(Pair {
                 first: before,
                 second: self.new,
@@ -157,18 +169,70 @@ impl Comparison<'_, '_> {
     }
 
     fn report(&mut self, pair: Pair) -> Option<()> {
-        let item = |touch: u32| self.subject.touches[touch as usize].item;
-        let nodes = (item(pair.first), item(pair.second));
-        match self.found.get(&nodes) {
-            Some(&at) => self.pairs[at].more += 1,
-            None if self.pairs.len() >= self.most => return None,
-            None => {
-                self.found.insert(nodes, self.pairs.len());
-                self.pairs.push(pair);
-            }
+        let nodes = self.nodes(&pair);
+        if let Some(&at) = self.found.get(&nodes) {
+            self.pairs[at].more += 1;
+            return Some(());
         }
+        if self.is_told(&pair)? {
+            return Some(());
+        }
+        if self.pairs.len() >= self.most {
+            return None;
+        }
+        self.found.insert(nodes, self.pairs.len());
+        self.partners.entry(nodes.0).or_default().push(self.pairs.len());
+        self.pairs.push(pair);
         Some(())
     }
+
+    fn nodes(&self, pair: &Pair) -> (u32, u32) {
+        let item = |touch: u32| self.subject.touches[touch as usize].item;
+        (item(pair.first), item(pair.second))
+    }
+
+    /// Whether the first node races with one that the second comes after.
+    fn is_told(&mut self, pair: &Pair) -> Option<bool> {
+        let (first, second) = self.nodes(pair);
+        let known = self.partners.get(&first).map_or(&[][..], Vec::as_slice);
+        for &at in known.iter().rev().take(FEW) {
+            let partner = self.nodes(&self.pairs[at]).1;
+            if self.order.relate(partner, second, &mut self.budget)? == Relation::Before {
+                return Some(true);
+            }
+        }
+        Some(false)
+    }
+
+    /// The pairs without those of which another one says all: its first node comes after the first, or its second before the second.
+    fn telling(self) -> Vec<Pair> {
+        let (mut firsts, mut seconds) =
+            (HashMap::<u32, Vec<usize>>::new(), HashMap::<u32, Vec<usize>>::new());
+        for (at, pair) in self.pairs.iter().enumerate() {
+            let (first, second) = self.nodes(pair);
+            firsts.entry(first).or_default().push(at);
+            seconds.entry(second).or_default().push(at);
+        }
+        // If these steps do not suffice, more is told.
+        let mut budget = Budget(MOST_STEPS);
+        let mut comes_before =
+            |one, two| one != two && self.order.relate(one, two, &mut budget) == Some(Relation::Before);
+        let item = |touch: u32| self.subject.touches[touch as usize].item;
+        let is_telling = |pair: &&Pair| {
+            let (first, second) = (item(pair.first), item(pair.second));
+            let is_later = |at: &usize| comes_before(item(self.pairs[*at].second), second);
+            if firsts[&first].iter().any(is_later) {
+                return false;
+            }
+            !seconds[&second].iter().any(|at| comes_before(first, item(self.pairs[*at].first)))
+        };
+        self.pairs.iter().filter(is_telling).copied().collect()
+    }
+}
+
+/// Whether two accesses to the same bytes need an order.
+fn are_at_odds(one: &Touch, two: &Touch) -> bool {
+    (one.access.writes() || two.access.writes()) && !(one.synchronizes && two.synchronizes)
 }
 
 impl Compare for Comparison<'_, '_> {
@@ -184,9 +248,15 @@ impl Compare for Comparison<'_, '_> {
         let says_all = two.region.is_linear() || one.region == two.region;
         // One that stays apart from others of its kind says less than any other.
         let is_plain = !two.synchronizes || one.synchronizes;
-        match relation == Relation::Before && covers && says_all && is_plain {
-            true => Some(Fate::Covered),
-            false => Some(Fate::Stays),
-        }
+        let comes_after = match relation {
+            Relation::Before => true,
+            // It has been told of; and what may run beside the new one may run beside this one, too, if both are in one graph.
+            Relation::IfWaitedFor => {
+                let graph = |touch: &Touch| subject.items[touch.item as usize].graph;
+                are_at_odds(one, two) && graph(one) == graph(two)
+            }
+            Relation::Apart | Relation::Beside => false,
+        };
+        Some(if comes_after && covers && says_all && is_plain { Fate::Covered } else { Fate::Stays })
     }
 }

@@ -13,7 +13,13 @@ impl Budget {
     /// Takes a step; `None` if there is none left.
     #[inline]
     pub(crate) fn step(&mut self) -> Option<()> {
-        self.0 = self.0.checked_sub(1)?;
+        self.take(1)
+    }
+
+    /// Takes some steps at once.
+    #[inline]
+    pub(crate) fn take(&mut self, steps: u64) -> Option<()> {
+        self.0 = self.0.checked_sub(steps)?;
         Some(())
     }
 }
@@ -50,8 +56,20 @@ impl Successors {
         &self.next[self.first[node as usize] as usize..self.first[node as usize + 1] as usize]
     }
 
-    /// The nodes in an order that the edges go along; `None` if there is a cycle.
+    /// The nodes in an order that the edges go along, lines one after the other as far as can be, and else as they are numbered; `None` if there
+    /// is a cycle.
     pub(crate) fn in_order(&self) -> Option<Vec<u32>> {
+        if !self.has_order() {
+            return None;
+        }
+        let mut order = vec![0; self.len()];
+        for (node, place) in self.places(false).into_iter().enumerate() {
+            order[place as usize] = node as u32;
+        }
+        Some(order)
+    }
+
+    fn has_order(&self) -> bool {
         let mut waits_for = vec![0_u32; self.len()];
         self.next.iter().for_each(|to| waits_for[*to as usize] += 1);
         let mut order: Vec<u32> =
@@ -66,7 +84,7 @@ impl Successors {
                 }
             }
         }
-        (done == self.len()).then_some(order)
+        done == self.len()
     }
 
     /// The nodes of a cycle, in its order, if there is one.

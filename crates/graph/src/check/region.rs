@@ -95,6 +95,15 @@ impl Region {
         }
     }
 
+    /// How many steps it takes to find what it has in common with another one.
+    pub(crate) fn effort(&self, other: &Self) -> u64 {
+        let rows = |region: &Self| region.rows.map_or(1, |rows| rows.count());
+        match rows(self).min(rows(other)) {
+            rows if rows > MOST_ROWS => 1,
+            rows => rows,
+        }
+    }
+
     /// The first bytes in a stretch, which lies within the bounds.
     fn first_in(&self, within: Stretch) -> Option<Stretch> {
         let Some(rows) = self.rows else { return common(self.bounds(), within) };

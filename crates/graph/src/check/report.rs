@@ -13,7 +13,7 @@ use crate::node::Node;
 /// What [`Graph::check`](crate::Graph::check) found.
 ///
 /// For people by its `Display`, a line for each finding; for programs by [`findings`](Self::findings) and as [JSON](Self::to_json); and drawn into a
-/// picture of the graph by `Graph::to_svg_with`.
+/// picture of the graph by `Graph::to_svg_with`. As handles of nodes do, it keeps the graph alive.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Report {
     pub(crate) findings: Vec<Finding>,
@@ -105,6 +105,19 @@ pub enum Finding {
         /// The kernel nodes that set it, by name.
         setters: Vec<String>,
     },
+    /// A kernel that may set a condition is in no order with the node that goes by it, so that it may come too late.
+    UnorderedCondition {
+        /// The condition's number.
+        number: u64,
+        /// The kernel node.
+        setter: FoundNode,
+        /// The conditional node.
+        conditional: FoundNode,
+        /// An edge that would put them in order: from the first to the second of these, which are the nodes themselves or those that they are in.
+        edge: Box<(FoundNode, FoundNode)>,
+        /// As for [`Race::may_wait`].
+        may_wait: bool,
+    },
     /// A kernel node has a part of a launch only; see [`HalfDone`](crate::HalfDone).
     Incomplete {
         /// The node.
@@ -121,6 +134,7 @@ impl Finding {
     pub fn severity(&self) -> Severity {
         match self {
             Self::Race(race) if race.may_wait => Severity::Note,
+            Self::UnorderedCondition { may_wait: true, .. } => Severity::Note,
             _ => Severity::Error,
         }
     }
@@ -133,6 +147,7 @@ impl Finding {
             Self::NotInBody { .. } => "not in a body",
             Self::MixedContexts { .. } => "mixed contexts",
             Self::UnusedCondition { .. } => "unused condition",
+            Self::UnorderedCondition { .. } => "unordered condition",
             Self::Incomplete { .. } => "incomplete",
             Self::Race(_) => "data race",
         }
@@ -147,6 +162,7 @@ impl Finding {
                 vec![node, conditional]
             }
             Self::UnusedCondition { .. } => Vec::new(),
+            Self::UnorderedCondition { setter, conditional, .. } => vec![setter, conditional],
             Self::Incomplete { node } => vec![node],
             Self::Race(race) => vec![&race.first.node, &race.second.node],
         }
@@ -169,6 +185,10 @@ impl Finding {
             Self::UnusedCondition { .. } => "add its conditional node, or use it for another one (a new condition with the same default takes its place once \
                  its handles are gone)"
                 .to_owned(),
+            Self::UnorderedCondition { edge, .. } => {
+                let (from, to) = &**edge;
+                format!("an edge from {from} to {to} lets it come in time")
+            }
             Self::Incomplete { .. } => {
                 "give it a whole launch (KernelNode::set) or remove it (Node::remove)".to_owned()
             }
@@ -182,7 +202,12 @@ impl fmt::Display for Finding {
         match self {
             Self::Cycle { nodes } => {
                 formatter.write_str("cycle: ")?;
-                nodes.iter().try_for_each(|node| write!(formatter, "{node} -> "))?;
+                let (head, more, tail) = ends(nodes);
+                head.iter().try_for_each(|node| write!(formatter, "{node} -> "))?;
+                if more > 0 {
+                    write!(formatter, "{more} more -> ")?;
+                }
+                tail.iter().try_for_each(|node| write!(formatter, "{node} -> "))?;
                 match nodes.first() {
                     Some(first) => write!(formatter, "{first}")?,
                     None => formatter.write_str("?")?,
@@ -215,6 +240,15 @@ impl fmt::Display for Finding {
                 }
                 formatter.write_str(", and the driver makes no executable of such a graph")?;
             }
+            Self::UnorderedCondition { number, setter, conditional, may_wait, .. } => {
+                write!(
+                    formatter,
+                    "unordered condition: {setter} may set condition {number}, and {conditional} goes by it, with no path between them"
+                )?;
+                if *may_wait {
+                    formatter.write_str(" but one that does not wait for the end of each kernel on it")?;
+                }
+            }
             Self::Incomplete { node } => write!(
                 formatter,
                 "incomplete: kernel node {node} has a part of a launch only, as a change of it failed on its way and could not be taken back"
@@ -223,6 +257,14 @@ impl fmt::Display for Finding {
         }
         write!(formatter, "; {}", self.remedy())
     }
+}
+
+/// The first and the last of many, and how many lie between.
+fn ends<T>(all: &[T]) -> (&[T], usize, &[T]) {
+    const SHOWN: usize = 12;
+    let more = all.len().saturating_sub(SHOWN);
+    let (head, tail) = all.split_at(if more > 0 { SHOWN / 2 } else { all.len() });
+    (head, more, tail.get(more..).unwrap_or(tail))
 }
 
 /// A node that a report is about.
@@ -246,7 +288,7 @@ impl FoundNode {
         &self.name
     }
 
-    /// The names of the nodes that it is in, from the outside in, each with the body if there are several.
+    /// The names of the nodes that it is in, from the outside in, each with the body if there are several; of very many the innermost ones.
     #[must_use]
     pub fn within(&self) -> &[String] {
         &self.within
@@ -337,7 +379,7 @@ impl Race {
             true => {
                 format!("have the kernel wait, or make the order certain by a full edge from {from} to {to}")
             }
-            false => format!("an edge from {from} to {to} puts them in order"),
+            false => format!("an edge from {from} to {to}, or the other way round, puts them in order"),
         }
     }
 }
@@ -451,6 +493,9 @@ impl fmt::Display for Stopped {
     }
 }
 
+/// How many opaque nodes are told, one by one.
+const SHOWN: usize = 20;
+
 impl fmt::Display for Report {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.findings.is_empty() {
@@ -462,9 +507,12 @@ impl fmt::Display for Report {
         if let Some(stopped) = &self.stopped {
             writeln!(formatter, "stopped: {stopped}")?;
         }
-        for node in &self.opaque {
+        for node in self.opaque.iter().take(SHOWN) {
             writeln!(formatter, "not looked into: {node}")?;
         }
-        Ok(())
+        match self.opaque.len().saturating_sub(SHOWN) {
+            0 => Ok(()),
+            more => writeln!(formatter, "not looked into: {more} more nodes"),
+        }
     }
 }

@@ -101,6 +101,15 @@ pub(crate) enum Wrong {
     Incomplete,
 }
 
+/// What addresses are of: those of different spaces are of different memory, whatever they are.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) enum Space {
+    /// Memory that all have in common.
+    Common,
+    /// A condition, by its number, as if it were a byte.
+    Condition(u64),
+}
+
 /// An access.
 #[derive(Clone, Debug)]
 pub(crate) struct Touch {
@@ -111,8 +120,7 @@ pub(crate) struct Touch {
     pub(crate) role: &'static str,
     /// Whether the role is a parameter of a kernel.
     pub(crate) is_argument: bool,
-    /// Addresses of different spaces are of different memory, whatever they are: memory of allocation nodes may have an address in turns.
-    pub(crate) space: u32,
+    pub(crate) space: Space,
     /// The allocation, if it is known.
     pub(crate) memory: Option<u32>,
     /// Whether it is made for being concurrent with others of its kind.

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::nest::Order;
 use super::races::{Bounds, Pair, races};
 use super::region::Region;
-use super::subject::{Inner, Item, Subject, Tie, Touch};
+use super::subject::{Inner, Item, Space, Subject, Tie, Touch};
 use crate::kind::NodeKind;
 use crate::place::{NodeId, Place};
 
@@ -28,7 +28,8 @@ impl Subject {
         let (number, first) = (self.graphs.len() as u32, self.items.len() as u32);
         let depth = outer.map_or(0, |item| {
             let inside = &mut self.items[item as usize].inside;
-            *inside = if inside.is_empty() { number..number + 1 } else { inside.start..number + 1 };
+            let first = if inside.start == inside.end { number } else { inside.start };
+            *inside = first..number + 1;
             let graph = self.items[item as usize].graph;
             self.graphs[graph as usize].depth + 1
         });
@@ -48,7 +49,7 @@ impl Subject {
 
     fn touch(&mut self, item: u32, region: Region, writes: bool) {
         let access = if writes { Access::Write } else { Access::Read };
-        let (role, is_argument, space, memory, synchronizes) = ("it", false, 0, None, false);
+        let (role, is_argument, space, memory, synchronizes) = ("it", false, Space::Common, None, false);
         self.touches.push(Touch { item, region, access, role, is_argument, space, memory, synchronizes });
     }
 
@@ -81,6 +82,14 @@ impl Subject {
         line
     }
 
+    /// Whether a path of such edges leads from one, or what it is in, to the other.
+    fn comes_before(&self, one: u32, two: u32, with: &[Tie]) -> bool {
+        let (one, two) = (self.line(one), self.line(two));
+        let Some(apart) = one.iter().zip(&two).position(|(one, two)| one != two) else { return false };
+        let (one, two) = (one[apart], two[apart]);
+        self.items[one as usize].graph == self.items[two as usize].graph && self.has_path(one, two, with)
+    }
+
     fn may_be_beside(&self, one: u32, two: u32, with: &[Tie]) -> bool {
         let (one, two) = (self.line(one), self.line(two));
         let Some(apart) = one.iter().zip(&two).position(|(one, two)| one != two) else { return false };
@@ -104,9 +113,12 @@ impl Subject {
     }
 }
 
+fn item(subject: &Subject, touch: u32) -> u32 {
+    subject.touches[touch as usize].item
+}
+
 fn nodes_of(subject: &Subject, pair: &Pair) -> (u32, u32) {
-    let item = |touch: u32| subject.touches[touch as usize].item;
-    let (one, two) = (item(pair.first), item(pair.second));
+    let (one, two) = (item(subject, pair.first), item(subject, pair.second));
     (one.min(two), one.max(two))
 }
 
@@ -165,7 +177,12 @@ fn any_subject() -> impl Strategy<Value = Subject> {
             }
         }
         for (item, region, writes, synchronizes) in touches {
-            subject.touch(item % subject.items.len() as u32, region, writes);
+            let item = item % subject.items.len() as u32;
+            // What has graphs in it touches nothing itself.
+            if !subject.items[item as usize].inside.clone().eq(0..0) {
+                continue;
+            }
+            subject.touch(item, region, writes);
             if let Some(touch) = subject.touches.last_mut() {
                 touch.synchronizes = synchronizes;
             }
@@ -189,14 +206,31 @@ proptest! {
             prop_assert!(all.contains(&nodes), "{:?}", pair);
             prop_assert_eq!(certain.contains(&nodes), !pair.may_wait, "{:?}", pair);
         }
-        // Of each pair, one is named; also among those that are certain.
+        // An edge for each pair mends all; for each that is certain, all that are.
+        let comes = |one: u32, two: u32| one == two || subject.comes_before(one, two, &[Tie::Order, Tie::IfWaitedFor]);
         for (whole, wanted) in [(&all, false), (&certain, true)] {
-            let pairs = found.pairs.iter().filter(|pair| !(wanted && pair.may_wait));
-            let named: HashSet<u32> =
-                pairs.map(|pair| nodes_of(&subject, pair)).flat_map(|(one, two)| [one, two]).collect();
-            for (one, two) in whole {
-                prop_assert!(named.contains(one) || named.contains(two), "{} {} {:?}", one, two, subject);
+            for &(one, two) in whole {
+                let says_all = |pair: &&Pair| {
+                    let (first, second) = (item(&subject, pair.first), item(&subject, pair.second));
+                    let ways = [(one, two), (two, one)];
+                    ways.into_iter().any(|(one, two)| comes(one, first) && comes(second, two))
+                };
+                let mut pairs = found.pairs.iter().filter(|pair| !(wanted && pair.may_wait));
+                prop_assert!(pairs.any(|pair| says_all(&pair)), "{} {} {:?} {:?}", one, two, found, subject);
             }
+        }
+        // And no pair says what another one says.
+        for pair in &found.pairs {
+            let (first, second) = (item(&subject, pair.first), item(&subject, pair.second));
+            let says_it = |other: &&Pair| {
+                let (one, two) = (item(&subject, other.first), item(&subject, other.second));
+                (first, second) != (one, two)
+                    && (first == one || second == two)
+                    && (pair.may_wait || !other.may_wait)
+                    && (first == one || subject.comes_before(first, one, &[Tie::Order]))
+                    && (two == second || subject.comes_before(two, second, &[Tie::Order]))
+            };
+            prop_assert!(!found.pairs.iter().any(|other| says_it(&other)), "{:?} {:?}", pair, subject);
         }
     }
 }
@@ -232,6 +266,31 @@ fn a_fan_over_slices_and_its_join_are_few_steps() {
     let found = subject.races(Bounds { steps: 1_000_000, pairs: 10 });
     let pairs: Vec<_> = found.pairs.iter().map(|pair| nodes_of(&subject, pair)).collect();
     assert_eq!(pairs, [(77, 78)]);
+}
+
+#[test]
+fn a_line_beside_a_line_is_a_pair() {
+    let line = |first: u32| (first..first + 999).map(|node| (node, node + 1, Tie::Order));
+    let mut subject = Subject::flat(2000, line(0).chain(line(1000)).collect());
+    for node in 0..2000 {
+        subject.touch(node, Region::linear(0, 8), true);
+    }
+    let found = subject.races(Bounds { steps: 100_000, pairs: 5 });
+    let pairs: Vec<_> = found.pairs.iter().map(|pair| nodes_of(&subject, pair)).collect();
+    assert!(found.left.is_none() && pairs == [(999, 1000)], "{pairs:?}");
+}
+
+#[test]
+fn a_line_of_kernels_that_may_wait_is_a_note_each() {
+    let line = (0..999).map(|node| (node, node + 1, Tie::IfWaitedFor)).collect();
+    let mut subject = Subject::flat(1000, line);
+    for node in 0..1000 {
+        subject.touch(node, Region::linear(0, 8), true);
+    }
+    let found = subject.races(Bounds { steps: 100_000, pairs: 999 });
+    assert!(
+        found.left.is_none() && found.pairs.iter().all(|pair| pair.may_wait && pair.second == pair.first + 1)
+    );
 }
 
 #[test]

@@ -6,22 +6,25 @@
 use std::sync::Arc;
 
 use cuda_handles::{Allocation, BatchOperation, Kernel};
-use cuda_launch::{Access, Accesses, MemoryParameter};
+use cuda_launch::{Access, AccessRanges, Accesses, MemoryParameter};
 use cuda_sys::{CUdeviceptr, CUgraphNode};
 
 use super::collect::kernel_params;
 use super::region::Region;
-use super::subject::{Opaqueness, Touch};
-use crate::detail::Detail;
+use super::subject::{Opaqueness, Space, Touch};
+use crate::detail::{By, Detail};
 use crate::error::Result;
 use crate::graph::Locked;
 use crate::kind::NodeKind;
+use crate::ready::Ready;
 
 /// Collects what one node touches.
 pub(super) struct Touching<'t, 'o> {
     pub(super) item: u32,
     /// The memory that the node keeps.
     pub(super) used: Vec<&'t Arc<Allocation>>,
+    /// Where its arguments are, if that is not kept otherwise.
+    pub(super) ranges: Option<&'t AccessRanges>,
     pub(super) touches: &'o mut Vec<Touch>,
     /// The touches whose allocation is known.
     pub(super) found: Vec<(usize, &'t Arc<Allocation>)>,
@@ -33,6 +36,7 @@ impl<'t> Touching<'t, '_> {
         locked: &Locked<'_>,
         raw: CUgraphNode,
         detail: &Detail,
+        conditions: &[u64],
     ) -> Result<Option<Opaqueness>> {
         let now;
         let detail = match detail {
@@ -44,7 +48,10 @@ impl<'t> Touching<'t, '_> {
             known => known,
         };
         match detail {
-            Detail::Kernel { kernel, accesses, .. } => return self.kernel(locked, raw, kernel, accesses),
+            Detail::Kernel { kernel, accesses, .. } => {
+                self.conditions(conditions);
+                return self.kernel(locked, raw, kernel, *accesses);
+            }
             Detail::Memcpy(layout) => {
                 let (from, to) = (&layout.source, &layout.destination);
                 self.push(Region::of_copy(layout, from), Access::Read, "source", false);
@@ -59,10 +66,40 @@ impl<'t> Touching<'t, '_> {
             | Detail::EventWait(_)
             | Detail::SignalSemaphores(_)
             | Detail::WaitSemaphores(_)
-            | Detail::Child { .. }
-            | Detail::Conditional(_) => {}
+            | Detail::Child { .. } => {}
+            Detail::Conditional(conditional) => match conditional.by {
+                By::Condition(number) | By::Foreign(number) => self.condition(number, Access::Read),
+                // What the host goes by is looked at by the nodes that decide.
+                By::Host => {}
+            },
         }
         Ok(None)
+    }
+
+    /// What the host looks at and writes where it decides in place of a kernel.
+    pub(super) fn decision(&mut self, ready: &Ready) {
+        let tested = ready.tested();
+        self.push(Region::linear(tested.start, tested.bytes), Access::Read, "tested number", false);
+        if let Some(counted) = ready.counted() {
+            self.push(Region::linear(counted.start, counted.bytes), Access::Write, "count of rounds", false);
+        }
+    }
+
+    /// The conditions that a kernel may set. Several may set one at once.
+    fn conditions(&mut self, numbers: &[u64]) {
+        for &number in numbers {
+            self.condition(number, Access::Write);
+            if let Some(touch) = self.touches.last_mut() {
+                touch.synchronizes = true;
+            }
+        }
+    }
+
+    fn condition(&mut self, number: u64, access: Access) {
+        self.push(Region::linear(0, 1), access, "condition", false);
+        if let Some(touch) = self.touches.last_mut() {
+            touch.space = Space::Condition(number);
+        }
     }
 
     fn kernel(
@@ -70,28 +107,33 @@ impl<'t> Touching<'t, '_> {
         locked: &Locked<'_>,
         raw: CUgraphNode,
         kernel: &Kernel,
-        accesses: &Accesses,
+        accesses: Accesses,
     ) -> Result<Option<Opaqueness>> {
         let Some(declaration) = accesses.declaration() else { return Ok(Some(Opaqueness::Kernel)) };
         if declaration.each().next().is_none() {
             return Ok(None);
         }
         let params = kernel_params(locked, raw)?;
-        if params.kern != kernel.as_raw() || params.kernelParams.is_null() {
+        let ranges = if accesses.are_apart() { self.ranges } else { None };
+        let is_kept = ranges.is_some() || !accesses.are_apart();
+        if params.kern != kernel.as_raw() || params.kernelParams.is_null() || !is_kept {
             return Ok(Some(Opaqueness::Changed));
         }
         let before = self.touches.len();
         for (position, parameter) in declaration.each() {
-            // SAFETY: the driver gives a pointer to each parameter of the kernel, in the node's own block, which nobody changes while the lock is held;
-            // an address has eight bytes, as the layout of the kernel was compared with its declaration.
+            // SAFETY: the driver gives a pointer to each parameter of the kernel, in the node's own block, which nobody changes while the lock is held; the
+            // declaration promises that this parameter is there and an address, of eight bytes.
             let given = || unsafe {
                 let value = *params.kernelParams.add(position);
                 value.cast::<CUdeviceptr>().read_unaligned()
             };
-            let start = if parameter.by_address { Some(given()) } else { accesses.start(position) };
+            let known = ranges.and_then(|ranges| ranges.find(position));
+            let start = if parameter.by_address { Some(given()) } else { known.map(|(start, _)| start) };
+            let bytes =
+                if accesses.are_apart() { known.map(|(_, bytes)| bytes) } else { accesses.bytes(position) };
             let name = declaration.names.get(position).copied().unwrap_or("?");
-            let is_known =
-                start.is_some_and(|start| self.argument(start, accesses.bytes(position), parameter, name));
+            let is_known = known.is_none_or(|(known, _)| start == Some(known))
+                && start.is_some_and(|start| self.argument(start, bytes, parameter, name));
             if !is_known {
                 self.touches.truncate(before);
                 self.found.retain(|(touch, _)| *touch < before);
@@ -112,10 +154,13 @@ impl<'t> Touching<'t, '_> {
         let bytes = match bytes {
             Some(0) => return true,
             Some(bytes) => bytes,
-            None => match self.used.iter().find(|used| used.address() == start) {
-                Some(used) => used.bytes() as u64,
-                None => return false,
-            },
+            // Of two owners of the same memory, it may be either.
+            None => {
+                match self.used.iter().filter(|used| used.address() == start).map(|used| used.bytes()).max() {
+                    Some(bytes) => bytes as u64,
+                    None => return false,
+                }
+            }
         };
         if self.allocation(start, start.saturating_add(bytes)).is_none() {
             return false;
@@ -149,7 +194,7 @@ impl<'t> Touching<'t, '_> {
             access,
             role,
             is_argument,
-            space: 0,
+            space: Space::Common,
             memory: None,
             synchronizes: false,
         });

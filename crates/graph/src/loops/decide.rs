@@ -25,17 +25,16 @@ pub(super) struct Rounds {
 const FLAG: usize = 1;
 const COUNT: usize = 5;
 
+/// What it does with the memory of the first, of any type, and of the second.
+const READ: MemoryParameter = MemoryParameter { access: Access::Read, by_address: true, element: 1 };
+const COUNTED: MemoryParameter = MemoryParameter { access: Access::ReadWrite, by_address: true, element: 8 };
+
 /// The parameters of a deciding kernel; a branch counts nothing.
 const fn declared(counts: bool) -> Declaration {
     const NAMES: &[&str] = &["handle", "flag", "test", "value", "stand", "count", "limit"];
-    const fn memory(access: Access) -> Option<MemoryParameter> {
-        Some(MemoryParameter { access, by_address: true })
-    }
-    const READ: Option<MemoryParameter> = memory(Access::Read);
-    const COUNTED: Option<MemoryParameter> = memory(Access::ReadWrite);
     let memory: &[Option<MemoryParameter>] = match counts {
-        true => &[None, READ, None, None, None, COUNTED, None],
-        false => &[None, READ, None, None, None, None, None],
+        true => &[None, Some(READ), None, None, None, Some(COUNTED), None],
+        false => &[None, Some(READ), None, None, None, None, None],
     };
     Declaration { names: NAMES, memory }
 }
@@ -82,11 +81,11 @@ impl<'m> Decider<'m> {
     /// What the kernel does with memory.
     fn accesses(&self) -> Accesses {
         let mut accesses = Accesses::new(if self.rounds.is_some() { &LOOP } else { &BRANCH });
-        accesses.note(FLAG, &self.test.memory(), true);
+        accesses.note(FLAG, &self.test.memory(), READ);
         if let Some(rounds) = &self.rounds {
             let (allocation, start) = (rounds.count.allocation(), rounds.count.address());
             let bytes = rounds.count.size_bytes() as u64;
-            accesses.note(COUNT, &Memory { allocation, start, bytes, written: true }, true);
+            accesses.note(COUNT, &Memory { allocation, start, bytes, written: true }, COUNTED);
         }
         accesses
     }

@@ -35,6 +35,15 @@ macro_rules! testable {
         }
 
         impl Kept {
+            fn memory(&self) -> Memory<'_> {
+                match self { $(Self::$variant(memory, _) => Memory {
+                    allocation: memory.allocation(),
+                    start: memory.address(),
+                    bytes: memory.size_bytes() as u64,
+                    written: false,
+                }),* }
+            }
+
             /// Whether what is in the memory, in the order of a stream, compares so. Waits for it.
             fn compare_blocking(&self, comparison: Comparison, stream: &Stream) -> Result<bool> {
                 Ok(match self { $(
@@ -143,6 +152,10 @@ pub(super) struct Held {
 impl Question for Held {
     fn ask_blocking(&self, stream: &Stream) -> Result<bool> {
         self.memory.compare_blocking(self.comparison, stream)
+    }
+
+    fn memory(&self) -> Memory<'_> {
+        self.memory.memory()
     }
 }
 

@@ -138,15 +138,16 @@ impl Frontier<'_> {
         arguments: impl Arguments,
     ) -> Result<KernelNode> {
         check(self.graph(), kernel, &config, &arguments)?;
-        if config.has_attributes() || arguments.has_handles() || self.is_before_some() {
-            let accesses = arguments.accesses();
+        let accesses = arguments.accesses();
+        if config.has_attributes() || arguments.has_handles() || self.is_before_some() || accesses.are_apart()
+        {
             return self.launch_in_steps(kernel, config, &arguments, accesses, None);
         }
         let mut used = SmallVec::<[&Arc<Allocation>; 16]>::new();
         arguments.each_allocation(|allocation| used.push(allocation));
         arguments.with_pointers(|pointers| {
             let mut params = params(kernel, config, pointers);
-            let id = self.add_launch(kernel, &config, arguments.accesses(), &used, &mut params)?;
+            let id = self.add_launch(kernel, &config, accesses, &used, &mut params)?;
             Ok(KernelNode::wrap(Node::new(self.graph().clone(), id, NodeKind::Kernel)))
         })
     }
@@ -208,6 +209,9 @@ fn prepare(
     };
     let mut owners = Owners::new();
     arguments.each_owner(|owner: Owner| owners.push(owner));
+    if accesses.are_apart() {
+        owners.push(Owner::other(arguments.access_ranges()));
+    }
     let detail = Detail::Kernel { kernel: kernel.clone(), config, accesses };
     Ok(Prepared { detail, owners, attributes })
 }

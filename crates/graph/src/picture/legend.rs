@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::picture::drawing::{Drawing, DrawnEdgeKind, DrawnKind};
 use crate::picture::layout::Sheet;
+use crate::picture::overlay::Overlay;
 use crate::picture::text::{shortened, width};
 
 pub(crate) const LEGEND_SIZE: f64 = 11.0;
@@ -20,6 +21,10 @@ const LONGEST: usize = 44;
 pub(crate) enum Sample {
     Kind(DrawnKind),
     Edge(DrawnEdgeKind),
+    /// Between nodes that race, or may.
+    Race {
+        is_certain: bool,
+    },
     /// Around alike branches, or a run.
     Frame,
 }
@@ -78,7 +83,7 @@ impl Counts {
 
 impl Legend {
     /// In rows no wider than `widest`, if the items allow it.
-    pub(crate) fn of(drawing: &Drawing, sheet: &Sheet, widest: f64) -> Self {
+    pub(crate) fn of(drawing: &Drawing, sheet: &Sheet, overlay: &Overlay, widest: f64) -> Self {
         let mut counts = Counts::default();
         counts.add(drawing, sheet);
         let kinds = counts.kinds.into_iter().map(|(kind, count)| {
@@ -99,7 +104,12 @@ impl Legend {
         let frame = words.map(|words| (Sample::Frame, words.to_owned()));
         let mut legend = Self::default();
         let (mut x, mut y) = (0.0, 0.0);
-        for (sample, words) in kinds.chain(edges).chain(frame) {
+        let race = |is_certain, words: &str| {
+            let count = overlay.pairs.iter().filter(|pair| pair.is_certain == is_certain).count();
+            (count > 0).then(|| (Sample::Race { is_certain }, format!("{words} × {count}")))
+        };
+        let races = [race(true, "data race"), race(false, "race, unless kernels wait")];
+        for (sample, words) in kinds.chain(edges).chain(frame).chain(races.into_iter().flatten()) {
             let words = shortened(&words, LONGEST);
             let item_width = SAMPLE_WIDTH + SAMPLE_GAP + width(&words, LEGEND_SIZE);
             if x > 0.0 && x + item_width > widest {

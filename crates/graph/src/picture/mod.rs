@@ -15,6 +15,8 @@ mod layout;
 #[cfg(feature = "svg")]
 mod legend;
 #[cfg(feature = "svg")]
+mod overlay;
+#[cfg(feature = "svg")]
 mod place;
 #[cfg(feature = "svg")]
 mod svg;
@@ -78,7 +80,37 @@ impl Graph {
     pub fn to_svg(&self) -> Result<String> {
         // The lock is given back before the layout.
         let drawing = collect::collect(&mut self.enter()?)?;
-        svg::svg(&drawing)
-            .map_err(|layout::TooLarge { nodes, edges }| crate::Error::PictureTooLarge { nodes, edges })
+        picture(&drawing, &overlay::Overlay::default())
     }
+
+    /// The picture of [`to_svg`](Self::to_svg) with what a [check](Self::check) found: nodes about which something is said have a red border and a mark, racing ones
+    /// are connected by a red dashed line, and the tooltips of all say what is wrong. What is a note only is amber.
+    ///
+    /// ```no_run
+    /// # fn example(graph: &cuda_graph::Graph) -> Result<(), Box<dyn std::error::Error>> {
+    /// std::fs::write("graph.svg", graph.to_svg_with(&graph.check()?)?)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Nodes that were removed since, and those of other graphs, are left out.
+    ///
+    /// # Errors
+    /// As [`to_svg`](Self::to_svg).
+    #[cfg(feature = "svg")]
+    pub fn to_svg_with(&self, report: &crate::Report) -> Result<String> {
+        let (mut drawing, overlay) = {
+            let mut locked = self.enter()?;
+            let drawing = collect::collect(&mut locked)?;
+            (drawing, overlay::Overlay::of(report, &locked))
+        };
+        overlay.mark(&mut drawing);
+        picture(&drawing, &overlay)
+    }
+}
+
+#[cfg(feature = "svg")]
+fn picture(drawing: &drawing::Drawing, overlay: &overlay::Overlay) -> Result<String> {
+    svg::svg(drawing, overlay)
+        .map_err(|layout::TooLarge { nodes, edges }| crate::Error::PictureTooLarge { nodes, edges })
 }

@@ -9,6 +9,7 @@ use crate::picture::layout::{
     CAPTION_SIZE, FRAME_PAD, NodeBox, Point, Rect, Route, Sheet, TooLarge, lay_out,
 };
 use crate::picture::legend::{Item, LEGEND_SIZE, Legend, SAMPLE_HEIGHT, SAMPLE_WIDTH, Sample};
+use crate::picture::overlay::{AMBER, Overlay, RED, STYLE};
 use crate::picture::place::LANE;
 use crate::picture::style::{box_style, edge_style};
 use crate::picture::text::{shortened, width};
@@ -46,28 +47,29 @@ text{fill:#1a1a1a;white-space:pre}
 ";
 
 /// A drawing as the text of an SVG file: self-contained, with the full text of each node as its tooltip.
-pub(crate) fn svg(drawing: &Drawing) -> Result<String, TooLarge> {
+pub(crate) fn svg(drawing: &Drawing, overlay: &Overlay) -> Result<String, TooLarge> {
     let sheet = lay_out(drawing)?;
     let mut text = String::new();
     // Writing to a string does not fail.
-    let _ = Picture { drawing, sheet: &sheet }.write(&mut text);
+    let _ = Picture { drawing, sheet: &sheet, overlay }.write(&mut text);
     Ok(text)
 }
 
 struct Picture<'p> {
     drawing: &'p Drawing,
     sheet: &'p Sheet,
+    overlay: &'p Overlay,
 }
 
 impl Picture<'_> {
     fn write(&self, out: &mut String) -> fmt::Result {
-        let Self { drawing, sheet } = *self;
+        let Self { drawing, sheet, overlay } = *self;
         let title = shortened(&drawing.title, LONGEST_TITLE);
-        let subtitle = subtitle(sheet);
+        let subtitle = subtitle(sheet, overlay);
         // In a large picture, which is seen from afar, title and legend are larger.
         let scale = (sheet.width.max(sheet.height) / MIDDLING).clamp(1.0, 2.5);
         let content = sheet.width.max(width(&title, TITLE_SIZE) * scale).max(NARROWEST);
-        let legend = Legend::of(drawing, sheet, content / scale);
+        let legend = Legend::of(drawing, sheet, overlay, content / scale);
         let full_width = content.max(legend.width * scale) + 2.0 * MARGIN;
         let top = MARGIN + TITLE_ROOM * scale;
         let legend_top = top + sheet.height + LEGEND_ROOM * scale;
@@ -85,7 +87,8 @@ impl Picture<'_> {
         )?;
         writeln!(out, "<title>{}</title>", Escaped(&drawing.title))?;
         writeln!(out, "<desc>{}</desc>", Escaped(&subtitle))?;
-        writeln!(out, "<style>\n{SHEET_STYLE}</style>")?;
+        let more = if overlay.summary.is_empty() { "" } else { STYLE };
+        writeln!(out, "<style>\n{SHEET_STYLE}{more}</style>")?;
         self.write_arrows(out)?;
         writeln!(out, "<rect width=\"{w}\" height=\"{h}\" fill=\"#fff\"/>")?;
         write_scaled(out, Point { x: MARGIN, y: MARGIN }, scale)?;
@@ -94,7 +97,7 @@ impl Picture<'_> {
         let base = TITLE_SIZE + 18.0;
         writeln!(out, "<text y=\"{base}\" font-size=\"{SUBTITLE_SIZE}\">{}</text></g>", Escaped(&subtitle))?;
         let left = MARGIN + (content - sheet.width) / 2.0;
-        write_sheet(out, drawing, sheet, Point { x: left, y: top })?;
+        write_sheet(out, drawing, sheet, overlay, Point { x: left, y: top })?;
         write_legend(out, &legend, Point { x: MARGIN, y: legend_top }, scale)?;
         writeln!(out, "</svg>")
     }
@@ -123,12 +126,15 @@ impl Picture<'_> {
 }
 
 /// How much there is to see.
-fn subtitle(sheet: &Sheet) -> String {
+fn subtitle(sheet: &Sheet, overlay: &Overlay) -> String {
     let edges = sheet.routes.iter().map(|route| route.count).sum();
     let mut text = format!("{}, {}", counted(sheet.boxes.len(), "node"), counted(edges, "edge"));
     let all = nodes_in(sheet);
     if all > sheet.boxes.len() {
         text.push_str(&format!("; {}, with those inside of others", counted(all, "node")));
+    }
+    if !overlay.summary.is_empty() {
+        text.push_str(&format!("; {}", overlay.summary));
     }
     text
 }
@@ -147,7 +153,13 @@ fn each_route(sheet: &Sheet, visit: &mut impl FnMut(&Route)) {
     sheet.boxes.iter().flat_map(|node| &node.children).for_each(|child| each_route(&child.sheet, visit));
 }
 
-fn write_sheet(out: &mut String, drawing: &Drawing, sheet: &Sheet, origin: Point) -> fmt::Result {
+fn write_sheet(
+    out: &mut String,
+    drawing: &Drawing,
+    sheet: &Sheet,
+    overlay: &Overlay,
+    origin: Point,
+) -> fmt::Result {
     writeln!(out, "<g transform=\"translate({} {})\">", Number(origin.x), Number(origin.y))?;
     if let Some(note) = &sheet.note {
         writeln!(out, "<text class=\"caption\" y=\"{CAPTION_SIZE}\">{}</text>", Escaped(note))?;
@@ -162,8 +174,9 @@ fn write_sheet(out: &mut String, drawing: &Drawing, sheet: &Sheet, origin: Point
         write_route(out, route, from, to)?;
     }
     for node in &sheet.boxes {
-        write_box(out, &drawing.nodes[node.node], node)?;
+        write_box(out, &drawing.nodes[node.node], node, overlay)?;
     }
+    overlay.write_pairs(out, drawing, sheet)?;
     writeln!(out, "</g>")
 }
 
@@ -230,14 +243,15 @@ fn towards(corner: Point, other: Point, radius: f64) -> Point {
     Point { x: corner.x + (other.x - corner.x) * part, y: corner.y + (other.y - corner.y) * part }
 }
 
-fn write_box(out: &mut String, node: &DrawnNode, node_box: &NodeBox) -> fmt::Result {
+fn write_box(out: &mut String, node: &DrawnNode, node_box: &NodeBox, overlay: &Overlay) -> fmt::Result {
     let Rect { x, y, height, .. } = node_box.rect;
     let style = box_style(node.kind.family);
-    writeln!(out, "<g class=\"node\"><title>{}</title>", Escaped(&tooltip(node)))?;
+    writeln!(out, "<g class=\"node\"><title>{}</title>", Escaped(&tooltip(node, overlay)))?;
     let (fill, strong) = (style.fill, style.strong);
     writeln!(
         out,
-        "<rect class=\"box\" {} rx=\"4\" fill=\"{fill}\" stroke=\"{strong}\"/>",
+        "<rect class=\"box{}\" {} rx=\"4\" fill=\"{fill}\" stroke=\"{strong}\"/>",
+        overlay.class(node),
         Placed(node_box.rect)
     )?;
     let bar = Rect { width: BAR, height, x, y };
@@ -261,7 +275,7 @@ fn write_box(out: &mut String, node: &DrawnNode, node_box: &NodeBox) -> fmt::Res
         writeln!(out, "<rect class=\"child\" {} rx=\"4\"/>", Placed(child.rect))?;
         write_caption(out, &child.caption, Point { x: child.rect.x, y: child.rect.y })?;
         if let Some((_, drawing)) = node.children.get(child.number) {
-            write_sheet(out, drawing, &child.sheet, child.origin)?;
+            write_sheet(out, drawing, &child.sheet, overlay, child.origin)?;
         }
     }
     writeln!(out, "</g>")
@@ -273,10 +287,11 @@ fn write_line(out: &mut String, line: &Line<'_>, class: &str, x: f64, y: f64) ->
 }
 
 /// Everything in full, a line each.
-fn tooltip(node: &DrawnNode) -> String {
+fn tooltip(node: &DrawnNode, overlay: &Overlay) -> String {
     let mut lines = vec![node.name.as_str(), node.kind.label.as_str()];
     lines.extend(node.details.iter().map(String::as_str));
     lines.extend(node.marks.iter().map(String::as_str));
+    lines.extend(overlay.lines(node).iter().map(String::as_str));
     lines.join("\n")
 }
 
@@ -326,6 +341,15 @@ fn write_sample(out: &mut String, item: &Item) -> fmt::Result {
                 out,
                 "<g class=\"edge\"><path d=\"M{left} {middle}L{right} {middle}\" {}/></g>",
                 Stroke(kind)
+            )
+        }
+        Sample::Race { is_certain } => {
+            let middle = Number(item.y + SAMPLE_HEIGHT / 2.0);
+            let (left, right) = (Number(item.x), Number(item.x + SAMPLE_WIDTH));
+            let colour = if *is_certain { RED } else { AMBER };
+            writeln!(
+                out,
+                "<g class=\"race\"><path d=\"M{left} {middle}L{right} {middle}\" stroke=\"{colour}\"/></g>"
             )
         }
         Sample::Frame => writeln!(out, "<rect class=\"frame\" {} rx=\"4\"/>", Placed(rect)),

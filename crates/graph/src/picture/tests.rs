@@ -7,10 +7,14 @@ use proptest::prelude::*;
 use super::drawing::{Drawing, DrawnEdge, DrawnEdgeKind, DrawnKind, DrawnNode, Family};
 use super::fold::fold;
 use super::layout::{NodeBox, Point, Rect, Sheet, TooLarge, lay_out};
-use super::svg::svg;
+use super::overlay::Overlay;
 
 /// Of rounding.
 const SLACK: f64 = 1e-6;
+
+fn svg(drawing: &Drawing) -> Result<String, TooLarge> {
+    super::svg::svg(drawing, &Overlay::default())
+}
 
 fn node(id: u32, family: Family, label: &str, name: &str) -> DrawnNode {
     let kind = DrawnKind { family, label: label.to_owned() };
