@@ -46,7 +46,7 @@ impl Graph {
     /// - data races: two nodes without a path between them that touch the same bytes, one of them writing.
     ///
     /// What a node touches is known of copies, fills and batches of memory operations, to the byte, rectangles and boxes included, and of
-    /// [typed kernels](cuda_launch::kernel), which declare what they do with the slices that they are given. Untyped kernels, functions of the host and
+    /// [typed kernels](cuda_launch::kernel), which declare what they do with the slices that they are given; a tensor map counts for all that lies between its first element and its last. Untyped kernels, functions of the host and
     /// most nodes of other code are listed as [opaque](Report::opaque). What is in a child graph or in a body counts for the node when it
     /// is compared with nodes outside; the bodies of one node are not compared, since one of them runs. What comes before or after a launch of the graph, by
     /// events or otherwise, is not looked at. Numbers that batches write and wait for are made for being used at the same time, so batches are not compared with each
