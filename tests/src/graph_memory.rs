@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use cuda_sys::{
-    CUDA_MEM_ALLOC_NODE_PARAMS, CUdeviceptr, CUgraph, CUgraphNode, CUgraphNodeParams, CUgraphNodeType, CUresult,
-    CUstream, Table,
+    CUDA_MEM_ALLOC_NODE_PARAMS, CUdeviceptr, CUgraph, CUgraphNode, CUgraphNodeParams, CUgraphNodeType,
+    CUresult, CUstream, Table,
 };
 
 use crate::live::{Kind, change_by};

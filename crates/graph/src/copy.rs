@@ -155,7 +155,8 @@ impl Copied {
         let is_memory = |detail: &Detail| matches!(detail, Detail::Alloc { .. } | Detail::Free { .. });
         let of_graph = |owner: &Owner| matches!(owner, Owner::Allocation(memory) if memory.graph().is_some());
         let mut nodes = self.graphs.iter().flat_map(|graph| &graph.nodes);
-        match nodes.any(|node| is_memory(&node.detail) || node.owners.iter().chain(&node.kept).any(of_graph)) {
+        match nodes.any(|node| is_memory(&node.detail) || node.owners.iter().chain(&node.kept).any(of_graph))
+        {
             true => Err(Error::HasMemory),
             false => Ok(()),
         }
@@ -165,7 +166,8 @@ impl Copied {
     pub(crate) fn let_memory_belong_to(&self, hierarchy: u64) {
         for detail in self.details() {
             if let Detail::Alloc { memory, .. } = detail {
-                graph_memory::moved(memory, hierarchy);
+                // SAFETY: its node is in that hierarchy.
+                unsafe { graph_memory::moved(memory, hierarchy) };
             }
         }
     }

@@ -2,13 +2,11 @@
 
 use core::fmt;
 use std::collections::HashMap;
-use std::sync::Arc;
 
-use cuda_handles::{Allocation, Owner};
+use cuda_handles::Owner;
 use cuda_sys::CUgraphNode;
 
 use super::order::{Wait, ends_before};
-use crate::detail::Detail;
 use crate::edge::EdgeKind;
 use crate::error::{Error, Result};
 use crate::graph::Locked;
@@ -45,14 +43,20 @@ impl fmt::Display for MemoryOrder {
         let Self { what, allocation, first, second } = self;
         match what {
             Disorder::UseBeforeAllocation => {
-                write!(formatter, "node `{second}` uses the memory of `{allocation}` and does not wait for it")
+                write!(
+                    formatter,
+                    "node `{second}` uses the memory of `{allocation}` and does not wait for it"
+                )
             }
             Disorder::UseAfterFree => write!(
                 formatter,
                 "node `{second}` frees the memory of `{allocation}` and does not wait for the end of `{first}`, which uses it"
             ),
             Disorder::FreeBeforeAllocation => {
-                write!(formatter, "node `{second}` frees the memory of `{allocation}` and does not wait for it")
+                write!(
+                    formatter,
+                    "node `{second}` frees the memory of `{allocation}` and does not wait for it"
+                )
             }
         }
     }
@@ -84,7 +88,12 @@ impl Locked<'_> {
             if let Some(free) = life.free {
                 freed.insert(life.alloc, free);
                 let (first, second) = (life.alloc, free);
-                wanted.push(Finding { what: Disorder::FreeBeforeAllocation, alloc: life.alloc, first, second });
+                wanted.push(Finding {
+                    what: Disorder::FreeBeforeAllocation,
+                    alloc: life.alloc,
+                    first,
+                    second,
+                });
             }
         }
         for Use { alloc, user } in self.memory_uses() {
@@ -101,14 +110,18 @@ impl Locked<'_> {
         }
         let mut missing = vec![false; wanted.len()];
         for (place, pairs) in within {
-            let ends: Vec<(NodeId, NodeId)> = pairs.iter().map(|(first, second, _)| (*first, *second)).collect();
+            let ends: Vec<(NodeId, NodeId)> =
+                pairs.iter().map(|(first, second, _)| (*first, *second)).collect();
             for (in_order, (.., number)) in self.are_in_order(place, &ends)?.into_iter().zip(pairs) {
                 missing[number] = !in_order;
             }
         }
-        let found = wanted.into_iter().zip(missing).filter(|(_, missing)| *missing).map(|(finding, _)| finding);
+        let found =
+            wanted.into_iter().zip(missing).filter(|(_, missing)| *missing).map(|(finding, _)| finding);
         let mut found: Vec<Finding> = found.collect();
-        found.sort_unstable_by_key(|finding| (finding.alloc.number, finding.first.number, finding.second.number));
+        found.sort_unstable_by_key(|finding| {
+            (finding.alloc.number, finding.first.number, finding.second.number)
+        });
         Ok(found)
     }
 
@@ -138,28 +151,18 @@ impl Locked<'_> {
         Err(Error::MemoryOrder { found, more })
     }
 
-    /// The nodes that use the memory of allocation nodes, free nodes left out.
+    /// The nodes that use the memory of allocation nodes.
     fn memory_uses(&self) -> Vec<Use> {
-        let mut allocs: HashMap<*const Allocation, NodeId> = HashMap::new();
-        for life in self.memory.lives() {
-            if let Some(Detail::Alloc { memory, .. }) = self.row(life.alloc).map(|row| &row.detail) {
-                allocs.insert(Arc::as_ptr(memory), life.alloc);
-            }
-        }
         let mut uses = Vec::new();
-        if allocs.is_empty() {
+        if self.memory.is_empty() {
             return uses;
         }
         for (user, row) in self.rows() {
-            if matches!(row.detail, Detail::Free { .. }) {
-                continue;
-            }
             for owner in self.used_by(row).chain(self.kept_with(user.index)) {
                 if let Owner::Allocation(memory) = owner
-                    && memory.graph().is_some()
-                    && let Some(&alloc) = allocs.get(&Arc::as_ptr(memory))
+                    && let Some(life) = self.memory.life_of(memory)
                 {
-                    uses.push(Use { alloc, user });
+                    uses.push(Use { alloc: life.alloc, user });
                 }
             }
         }

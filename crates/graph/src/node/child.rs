@@ -207,6 +207,10 @@ impl Frontier<'_> {
             self.add_raw(&mut two.first, NodeKind::ChildGraph, &mut params)?
         };
         left = two.second().0.leave();
+        if two.first.executable.strong_count() == 0 {
+            // One that lives on may be the only one that the driver makes of its nodes.
+            two.first.executable = left.executable.clone();
+        }
         copied.let_memory_belong_to(two.first.number());
         let node = self.commit(&mut two.first, raw, copied, &twins, true);
         // Last, and under both locks: whoever does not find the handle any more by the raw value finds the embedded graph, and waits for it.

@@ -329,7 +329,10 @@ pub mod graph_memory {
     }
 
     /// The node is in a hierarchy with another number now.
-    pub fn moved(memory: &Allocation, graph: u64) {
+    ///
+    /// # Safety
+    /// It is: nodes there may use the memory.
+    pub unsafe fn moved(memory: &Allocation, graph: u64) {
         if let Some(memory) = memory.graph_memory() {
             memory.graph.store(graph, Ordering::Relaxed);
         }
