@@ -1,9 +1,15 @@
 //! Memory that graphs bring by themselves: allocation and free nodes, and what launches leave.
 
-use cuda_graph::{AllocNode, ContextExt, Error, FreeNode, Graph, NodeKind};
+use cuda_graph::{AllocNode, ContextExt, FreeNode, NodeKind};
 use cuda_handles::{Context, Image, Stream};
 use cuda_launch::{kernel, per};
 use cuda_tests::{SMALL, no_leaks, setup};
+
+mod orders;
+mod outputs;
+mod read_back;
+mod refused;
+mod usage;
 
 kernel! {
     // SAFETY: the kernel in the image has these parameters, and each thread touches the element of its own number, if that is below `n`.
@@ -19,9 +25,11 @@ pub(crate) const COUNT: u32 = N as u32;
 #[track_caller]
 pub(crate) fn traceless(section: impl FnOnce(&Context, &Stream)) {
     let context = setup();
-    let stream = context.stream().unwrap();
-    no_leaks(|| section(&context, &stream));
-    stream.synchronize_blocking().unwrap();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        section(&context, &stream);
+    });
+    context.synchronize_blocking().unwrap();
     context.device().trim_graph_memory().unwrap();
     let usage = context.device().graph_memory_usage().unwrap();
     assert_eq!((usage.used, usage.reserved), (0, 0), "{usage:?}");
@@ -74,21 +82,5 @@ fn what_is_not_freed_comes_out() {
             exec.launch(stream).unwrap();
         }
         assert!(exec.launch_with_outputs(stream).unwrap().len() == 1);
-    });
-}
-
-#[test]
-fn a_use_out_of_order_is_refused() {
-    traceless(|context, stream| {
-        let graph: Graph = context.graph().unwrap();
-        let (alloc, memory) = graph.root().alloc::<u32>(N).unwrap();
-        graph.root().fill(&memory, 5).unwrap().named("early");
-        let error = graph.instantiate().unwrap_err();
-        let Error::MemoryOrder { found, more: 0 } = &error else { panic!("{error}") };
-        assert_eq!(
-            found[0].to_string(),
-            format!("node `early` uses the memory of `{}` and does not wait for it", alloc.name())
-        );
-        let _ = stream;
     });
 }

@@ -365,7 +365,7 @@ impl Drop for Allocation {
         match (&self.backing, *self.state.get_mut() & SHARED != 0) {
             (Backing::Pooled(pool), false) if self.free_at_home(pool.as_ref()) => {}
             (Backing::Graph(_), _) => {}
-            (Backing::Output(_), false) if self.free_at_home(None) => self.end_life(),
+            (Backing::Output(_), false) if self.free_output_at_home() => self.end_life(),
             (Backing::Host(HostMemory { block: Some(block), .. }), false) => reaper::give(block.clone()),
             (Backing::Foreign(_), false) => {}
             _ => self.free_later(),
@@ -394,6 +394,14 @@ impl Allocation {
             pool.note_free(home);
         }
         true
+    }
+
+    /// [`free_at_home`](Self::free_at_home) for what a launch left. While its home captures, the driver would take the free for one of the graph that comes
+    /// of that, as it does where memory of one graph is freed by another.
+    fn free_output_at_home(&self) -> bool {
+        let Some(home) = self.home() else { return false };
+        let _turn = home.raw_stream().enqueue();
+        home.refuse_capture("freeing what a launch left").is_ok() && self.free_at_home(None)
     }
 
     fn order(&self) -> Box<Node<Free>> {

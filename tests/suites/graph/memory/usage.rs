@@ -1,0 +1,44 @@
+//! What graphs have of a device.
+
+use cuda_graph::ContextExt;
+use cuda_handles::{Device, GraphMemoryUsage};
+
+use super::traceless;
+
+const STEP: u64 = 32 << 20;
+
+/// Used, reserved and the two high-water marks, in steps.
+fn steps(device: Device) -> [u64; 4] {
+    let usage: GraphMemoryUsage = device.graph_memory_usage().unwrap();
+    [usage.used, usage.reserved, usage.used_high, usage.reserved_high].map(|bytes| bytes.div_ceil(STEP))
+}
+
+#[test]
+fn memory_of_graphs_rises_by_launches_and_falls_by_a_trim() {
+    traceless(|context, stream| {
+        let device = context.device();
+        device.trim_graph_memory().unwrap();
+        device.reset_graph_memory_high_water().unwrap();
+        assert_eq!(steps(device), [0; 4]);
+        let graph = context.graph().unwrap();
+        let (_, memory) = graph.root().alloc::<u8>(40 << 20).unwrap();
+        let mut exec = graph.into_exec().unwrap();
+        assert_eq!(steps(device), [0; 4]);
+        let output = exec.launch_with_outputs(stream).unwrap().take(&memory).unwrap();
+        stream.synchronize_blocking().unwrap();
+        assert_eq!(steps(device), [2; 4]);
+        // What is in use is not given back.
+        device.trim_graph_memory().unwrap();
+        stream.fill(&output, 1).unwrap();
+        assert_eq!(output.slice(..2).unwrap().read_blocking(stream).unwrap(), [1, 1]);
+        assert_eq!(steps(device), [2; 4]);
+        drop(output);
+        stream.synchronize_blocking().unwrap();
+        device.trim_graph_memory().unwrap();
+        assert_eq!(steps(device), [0, 0, 2, 2]);
+        device.reset_graph_memory_high_water().unwrap();
+        assert_eq!(steps(device), [0; 4]);
+        // The next launch takes what it needs.
+        exec.launch(stream).unwrap();
+    });
+}
