@@ -50,6 +50,13 @@ fn devices() -> Vec<Row> {
         row("Device::name", DEVICE, |things| done(things.context.device().name()?)),
         row("Device::uuid", DEVICE, |things| done(things.context.device().uuid()?)),
         row("Device::total_memory", DEVICE, |things| done(things.context.device().total_memory()?)),
+        row("Device::graph_memory_usage", DEVICE, |things| {
+            done(things.context.device().graph_memory_usage()?)
+        }),
+        row("Device::reset_graph_memory_high_water", DEVICE, |things| {
+            Ok(things.context.device().reset_graph_memory_high_water()?)
+        }),
+        row("Device::trim_graph_memory", DEVICE, |things| Ok(things.context.device().trim_graph_memory()?)),
         row("Device::compute_capability", DEVICE, |things| {
             done(things.context.device().compute_capability()?)
         }),

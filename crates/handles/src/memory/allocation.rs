@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use cuda_sys::{CUdeviceptr, CUresult, Call};
 use smallvec::SmallVec;
 
-use super::graph::{Freeing, GraphMemory};
+use super::graph::{self, Freeing, GraphMemory};
 use super::kind::MemoryKind;
 use super::pool::MemPool;
 use super::space::MemorySpace;
@@ -387,7 +387,12 @@ impl Allocation {
         }
         match context.check(Call::cuMemFreeAsync, code) {
             Err(Error::Driver { code, .. }) if home.is_capturing() || is_of_capture(code) => return false,
-            Err(error) => reaper::report("freeing a buffer", error),
+            Err(error) => {
+                if let Backing::Output(memory) = &self.backing {
+                    graph::note_failure(memory, &error);
+                }
+                reaper::report("freeing a buffer", error);
+            }
             Ok(()) => {}
         }
         if let Some(pool) = pool {
@@ -409,7 +414,7 @@ impl Allocation {
             pool.expect_fenced_frees();
             Arc::new(pool.clone()) as Arc<dyn Any + Send + Sync>
         };
-        let device = |pool| Freed::Device { address: self.address, _pool: pool };
+        let device = |pool| Freed::Device { address: self.address, keep: pool };
         let what = match &self.backing {
             Backing::Pooled(own) => device(own.as_ref().map(pool)),
             Backing::Imported(own) => device(Some(pool(own))),

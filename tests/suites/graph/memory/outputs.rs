@@ -7,9 +7,9 @@ use cuda_handles::capture::CaptureMode;
 use cuda_handles::{Context, GraphBuffer, Owner, reaper};
 use cuda_launch::{TypedKernel, params, per};
 use cuda_sys::{CUresult, Call};
-use cuda_tests::{Gate, SOON, count, fail, in_callback, settle, setup, until};
+use cuda_tests::{Gate, Kind, SOON, count, fail, in_callback, live, settle, setup, until};
 
-use super::{COUNT, N, increment, traceless};
+use super::{COUNT, N, in_use, increment, traceless};
 
 /// A graph that leaves memory with 5 in it.
 fn leaving(context: &Context) -> (Graph, GraphBuffer<u32>) {
@@ -141,10 +141,11 @@ fn memory_that_something_keeps_is_not_launched_over() {
             fill.remove().unwrap();
             refused(&mut exec);
             drop(others);
-            settle();
-            stream.synchronize_blocking().unwrap();
-            settle();
-            exec.launch(stream).unwrap();
+            // What an executable kept goes some time after its last launch.
+            assert!(until(SOON, || {
+                reaper::drain();
+                exec.launch(stream).is_ok()
+            }));
         }
     });
 }
@@ -279,7 +280,8 @@ fn an_output_dropped_while_its_home_captures_is_freed_later() {
         let output = exec.launch_with_outputs(stream).unwrap().take(&memory).unwrap();
         let capture = stream.begin_capture(CaptureMode::ThreadLocal).unwrap();
         drop(output);
-        assert!(matches!(exec.launch(&next), Err(Error::OutputInUse { .. })));
+        let error = exec.launch(&next).unwrap_err();
+        assert!(matches!(error, Error::Handles(cuda_handles::Error::Capturing { .. })), "{error}");
         drop(capture.end().unwrap());
         exec.launch(&next).unwrap();
     });
@@ -289,6 +291,8 @@ fn an_output_dropped_while_its_home_captures_is_freed_later() {
 fn an_output_forgotten_blocks_the_executable_and_nothing_else() {
     let context = setup();
     let stream = context.stream().unwrap();
+    settle();
+    let (before, unused) = (live().of(Kind::UserObject), in_use(&context));
     let (mut exec, memory) = executable(&context);
     let output = exec.launch_with_outputs(&stream).unwrap().take(&memory).unwrap();
     let address = output.address();
@@ -297,7 +301,51 @@ fn an_output_forgotten_blocks_the_executable_and_nothing_else() {
     drop(exec);
     // SAFETY: nobody else frees it.
     cuda_tests::raw::ok(unsafe { cuda_tests::raw::driver().cuMemFreeAsync(address, stream.as_raw()) });
-    stream.synchronize_blocking().unwrap();
-    context.device().trim_graph_memory().unwrap();
-    assert_eq!(context.device().graph_memory_usage().unwrap().reserved, 0);
+    assert_eq!(in_use(&context), unused);
+    assert!(until(SOON, || live().of(Kind::UserObject) == before));
+}
+
+#[test]
+fn an_executable_dropped_where_nothing_is_permitted_makes_room_for_the_next() {
+    traceless(|context, stream| {
+        let (graph, _memory) = leaving(context);
+        let exec = graph.instantiate().unwrap();
+        let (send, receive) = mpsc::channel();
+        in_callback(stream, move || {
+            drop(exec);
+            send.send(()).unwrap();
+        });
+        receive.recv_timeout(SOON).unwrap();
+        // Whether or not the reaper's thread was faster.
+        graph.instantiate().unwrap().launch(stream).unwrap();
+    });
+}
+
+#[test]
+fn memory_that_could_not_be_freed_is_told_by_the_next_launch() {
+    for elsewhere in [false, true] {
+        let context = setup();
+        let (stream, other) = (context.stream().unwrap(), context.stream().unwrap());
+        let unused = in_use(&context);
+        let (mut exec, memory) = executable(&context);
+        let address = memory.address();
+        let code = CUresult::CUDA_ERROR_ILLEGAL_STATE;
+        let output = exec.launch_with_outputs(&stream).unwrap().take(&memory).unwrap();
+        if elsewhere {
+            other.fill(&output, 1).unwrap();
+        }
+        // At home the reaper has a second try.
+        let failing = [(); 2].map(|()| fail(Call::cuMemFreeAsync, 1, code));
+        drop(output);
+        assert!(until(SOON, || reaper::pending() == 0));
+        assert_eq!(failing.map(|failing| failing.hit()), [true, !elsewhere]);
+        for _ in 0..2 {
+            let expected = cuda_handles::Error::Driver { call: Call::cuMemFreeAsync, code };
+            assert_eq!(exec.launch(&stream).unwrap_err(), Error::Handles(expected));
+        }
+        drop(exec);
+        // SAFETY: nobody else frees it.
+        cuda_tests::raw::ok(unsafe { cuda_tests::raw::driver().cuMemFreeAsync(address, stream.as_raw()) });
+        assert_eq!(in_use(&context), unused);
+    }
 }

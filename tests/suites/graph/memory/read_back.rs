@@ -2,7 +2,7 @@
 
 use cuda_graph::{AllocNode, AllocOptions, AllocPlace, ContextExt, FreeNode, Graph, Node, NodeKind};
 use cuda_handles::{Device, PoolAccess};
-use cuda_tests::alone;
+use cuda_tests::{alone, is_soft};
 
 use super::{N, traceless};
 use crate::interop::other;
@@ -106,6 +106,8 @@ fn memory_for_another_device_is_granted_and_read_back() {
         drop(output);
         stream.synchronize_blocking().unwrap();
         other.trim_graph_memory().unwrap();
-        assert_eq!(other.graph_memory_usage().unwrap().reserved, 0);
+        if is_soft() {
+            assert_eq!(other.graph_memory_usage().unwrap().reserved, 0);
+        }
     });
 }

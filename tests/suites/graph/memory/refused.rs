@@ -221,6 +221,10 @@ fn a_second_executable_is_refused_with_the_reason() {
         exec.launch(stream).unwrap();
         drop(exec);
         graph.instantiate().unwrap().launch(stream).unwrap();
+        // One of other code.
+        let others = crate::interop::other::instantiate(context, graph.lend().unwrap());
+        assert_eq!(graph.instantiate().unwrap_err(), Error::OneExecutable { of: "allocation or free nodes" });
+        crate::interop::other::destroy_exec(others);
         let error = graph.instantiate_with(InstantiateOptions::new().device_launch()).unwrap_err();
         assert!(matches!(error, Error::DeviceLaunch { .. }), "{error}");
     });

@@ -3,6 +3,8 @@
 use cuda_graph::ContextExt;
 use cuda_handles::{Device, GraphMemoryUsage};
 
+use cuda_tests::alone;
+
 use super::traceless;
 
 const STEP: u64 = 32 << 20;
@@ -15,6 +17,8 @@ fn steps(device: Device) -> [u64; 4] {
 
 #[test]
 fn memory_of_graphs_rises_by_launches_and_falls_by_a_trim() {
+    // All graphs of a process count.
+    alone!();
     traceless(|context, stream| {
         let device = context.device();
         device.trim_graph_memory().unwrap();
