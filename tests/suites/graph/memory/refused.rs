@@ -25,14 +25,12 @@ fn memory_is_for_nodes_of_its_own_graph() {
         let copy = other.root().copy(own.slice(..32).unwrap(), own.slice(32..).unwrap()).unwrap();
         let before = other.len().unwrap();
         let at = other.root();
+        // SAFETY: nothing is launched.
+        let untyped = unsafe { at.launch_untyped(kernel.kernel(), per(N, 32), params![&memory, COUNT]) };
         let refusals = [
             (at.launch(&kernel, per(N, 32), (&memory, COUNT)).map(drop), "increment"),
             (at.launch(&kernel, special, (&memory, COUNT)).map(drop), "increment"),
-            // SAFETY: nothing is launched.
-            (
-                unsafe { at.launch_untyped(kernel.kernel(), per(N, 32), params![&memory, COUNT]) }.map(drop),
-                "increment",
-            ),
+            (untyped.map(drop), "increment"),
             (launch.set(&kernel, per(N, 32), (&memory, COUNT)), "increment"),
             (launch.set(&kernel, special, (&memory, COUNT)), "increment"),
             (at.fill(&memory, 1).map(drop), "memset"),
