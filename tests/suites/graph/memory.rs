@@ -91,3 +91,23 @@ fn what_is_not_freed_comes_out() {
         assert!(exec.launch_with_outputs(stream).unwrap().len() == 1);
     });
 }
+
+#[test]
+fn a_loop_goes_by_memory_of_its_graph() {
+    traceless(|context, stream| {
+        let out = stream.zeros::<u32>(2).unwrap();
+        let graph = context.graph().unwrap();
+        let (alloc, words) = graph.root().alloc::<u32>(2).unwrap();
+        let start = alloc.then().fill(&words, 1).unwrap();
+        let (flag, rounds) = (words.slice(..1).unwrap(), words.slice(1..).unwrap());
+        let kernel = increment::load(context).unwrap();
+        let repeat = start.then().while_nonzero(flag, |body| {
+            let step = body.root().launch(&kernel, per(1, 1), (rounds, 1))?;
+            step.then().fill(flag, 0)
+        });
+        repeat.unwrap().then().copy(&words, &out).unwrap();
+        graph.free(&words).unwrap();
+        graph.into_exec().unwrap().launch(stream).unwrap();
+        assert_eq!(out.read_blocking(stream).unwrap(), [0, 2]);
+    });
+}

@@ -7,7 +7,7 @@ use cuda_handles::capture::CaptureMode;
 use cuda_handles::{Context, GraphBuffer, Owner, reaper};
 use cuda_launch::{TypedKernel, params, per};
 use cuda_sys::{CUresult, Call};
-use cuda_tests::{Gate, Kind, SOON, count, fail, in_callback, live, settle, setup, until};
+use cuda_tests::{Gate, Kind, SOON, alone, count, fail, in_callback, live, settle, setup, until};
 
 use super::{COUNT, N, in_use, increment, traceless};
 
@@ -348,4 +348,34 @@ fn memory_that_could_not_be_freed_is_told_by_the_next_launch() {
         cuda_tests::raw::ok(unsafe { cuda_tests::raw::driver().cuMemFreeAsync(address, stream.as_raw()) });
         assert_eq!(in_use(&context), unused);
     }
+}
+
+#[test]
+fn after_a_loss_what_was_left_is_let_go_of_in_silence() {
+    alone!();
+    let context = setup();
+    let stream = context.stream().unwrap();
+    let (mut exec, memory) = executable(&context);
+    let (mut other, rest) = executable(&context);
+    let output = exec.launch_with_outputs(&stream).unwrap().take(&memory).unwrap();
+    let outputs = other.launch_with_outputs(&stream).unwrap();
+    settle();
+    // SAFETY: not at all: the kernel writes where nothing is, which ends the context and this process's use of it.
+    unsafe {
+        use cuda_launch::Launch;
+        let poke = cuda_tests::kernel(&context, "poke");
+        poke.launch(&stream, per(1, 1), &params![0x40_u64, 7_u32]).unwrap();
+    }
+    assert!(matches!(stream.synchronize_blocking(), Err(cuda_handles::Error::ContextLost(_))));
+    let ((), cost) = count(|| drop((output, outputs)));
+    assert_eq!(cost.total_anywhere(), 0, "{cost}");
+    let ((), cost) = count(|| {
+        for (exec, memory) in [(&mut exec, &memory), (&mut other, &rest)] {
+            let lost = exec.launch_with_outputs(&stream).map(|mut outputs| outputs.take(memory)).unwrap_err();
+            assert!(matches!(lost, Error::Handles(cuda_handles::Error::ContextLost(_))), "{lost}");
+        }
+        drop((exec, other, memory, rest));
+        settle();
+    });
+    assert_eq!(cost.total_anywhere(), 0, "{cost}");
 }
