@@ -66,7 +66,7 @@ fn memory_nodes_and_launches_that_leave_memory_cost_what_is_said() {
         cost.assert_calls(&[("cuMemFreeAsync", 1), ("cuThreadExchangeStreamCaptureMode", 2)]);
     });
     context.synchronize_blocking().unwrap();
-    context.device().trim_graph_memory().unwrap();
+    context.trim_graph_memory().unwrap();
 }
 
 #[test]

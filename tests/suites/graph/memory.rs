@@ -37,8 +37,8 @@ pub(crate) fn traceless(section: impl FnOnce(&Context, &Stream)) {
 pub(crate) fn in_use(context: &Context) -> (u64, u64) {
     settle();
     context.synchronize_blocking().unwrap();
-    context.device().trim_graph_memory().unwrap();
-    let usage = context.device().graph_memory_usage().unwrap();
+    context.trim_graph_memory().unwrap();
+    let usage = context.graph_memory_usage().unwrap();
     (usage.used, usage.reserved)
 }
 

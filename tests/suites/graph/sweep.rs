@@ -336,10 +336,9 @@ fn memory_of_graphs() {
         freeing.launch(&other)?;
         drop((graph, exec, freeing));
         assert_eq!(out.read_blocking(&other)?, [2; 8]);
-        let device = context.device();
-        device.trim_graph_memory()?;
-        device.reset_graph_memory_high_water()?;
-        device.graph_memory_usage()?;
+        context.trim_graph_memory()?;
+        context.reset_graph_memory_high_water()?;
+        context.graph_memory_usage()?;
         Ok(())
     });
     assert!(cases >= 200, "{cases}");

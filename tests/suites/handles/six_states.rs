@@ -50,13 +50,6 @@ fn devices() -> Vec<Row> {
         row("Device::name", DEVICE, |things| done(things.context.device().name()?)),
         row("Device::uuid", DEVICE, |things| done(things.context.device().uuid()?)),
         row("Device::total_memory", DEVICE, |things| done(things.context.device().total_memory()?)),
-        row("Device::graph_memory_usage", DEVICE, |things| {
-            done(things.context.device().graph_memory_usage()?)
-        }),
-        row("Device::reset_graph_memory_high_water", DEVICE, |things| {
-            Ok(things.context.device().reset_graph_memory_high_water()?)
-        }),
-        row("Device::trim_graph_memory", DEVICE, |things| Ok(things.context.device().trim_graph_memory()?)),
         row("Device::compute_capability", DEVICE, |things| {
             done(things.context.device().compute_capability()?)
         }),
@@ -358,6 +351,11 @@ fn pools() -> Vec<Row> {
             let allowed = pool.reuses(PoolReuse::Opportunistic)?;
             Ok(pool.set_reuse(PoolReuse::Opportunistic, allowed)?)
         }),
+        row("Context::graph_memory_usage", CALLS, |things| done(things.context.graph_memory_usage()?)),
+        row("Context::reset_graph_memory_high_water", CALLS, |things| {
+            Ok(things.context.reset_graph_memory_high_water()?)
+        }),
+        row("Context::trim_graph_memory", CALLS, |things| Ok(things.context.trim_graph_memory()?)),
         prepared("MemPool::usage, reset_high_water", CALLS, pool, |_, pool| {
             pool.usage()?;
             Ok(pool.reset_high_water()?)

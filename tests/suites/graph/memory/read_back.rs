@@ -2,7 +2,7 @@
 
 use cuda_graph::{AllocNode, AllocOptions, AllocPlace, ContextExt, FreeNode, Graph, Node, NodeKind};
 use cuda_handles::{Device, PoolAccess};
-use cuda_tests::{alone, is_soft};
+use cuda_tests::alone;
 
 use super::{N, traceless};
 use crate::interop::other;
@@ -103,11 +103,5 @@ fn memory_for_another_device_is_granted_and_read_back() {
         let mut exec = graph.into_exec().unwrap();
         let output = exec.launch_with_outputs(stream).unwrap().take(&there).unwrap();
         assert_eq!(output.read_blocking(stream).unwrap(), [5; N]);
-        drop(output);
-        stream.synchronize_blocking().unwrap();
-        other.trim_graph_memory().unwrap();
-        if is_soft() {
-            assert_eq!(other.graph_memory_usage().unwrap().reserved, 0);
-        }
     });
 }
