@@ -131,6 +131,11 @@ impl Locked<'_> {
         }
     }
 
+    /// Refuses a graph that can have one executable and has one.
+    pub(crate) fn ensure_no_executable(&self) -> Result<()> {
+        self.single().map(drop)
+    }
+
     /// What makes it that the graph can have one executable only.
     fn single_by(&self) -> Option<&'static str> {
         match (self.conditions.is_empty(), self.memory.is_empty()) {

@@ -175,7 +175,7 @@ impl Frontier<'_> {
     ///
     /// # Errors
     /// The frontier is in `graph` or in a graph embedded in it ([`Error::EmbedsItself`]); a graph that is embedded in a node
-    /// ([`Error::Embedded`]) or belongs to other code ([`Error::NotOwned`]); a graph of another context; a node of the frontier was removed; an
+    /// ([`Error::Embedded`]) or belongs to other code ([`Error::NotOwned`]); one with memory nodes that has an executable ([`Error::OneExecutable`]); a graph of another context; a node of the frontier was removed; an
     /// older driver ([`Error::CannotMove`]); or what the driver answers. `graph` is as it was then, if there is another handle of it.
     #[doc(alias = "CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE")]
     #[doc(alias = "cuGraphAddNode")]
@@ -197,6 +197,7 @@ impl Frontier<'_> {
         if !graph.handle().is_owned() {
             return Err(Error::NotOwned);
         }
+        two.second().0.ensure_no_executable()?;
         let copied = { two.second().0.copy(Place::ROOT)? };
         two.first.ensure_may_hold_all(self.graph().place(), &copied)?;
         let twins = copied.themselves();
@@ -207,10 +208,6 @@ impl Frontier<'_> {
             self.add_raw(&mut two.first, NodeKind::ChildGraph, &mut params)?
         };
         left = two.second().0.leave();
-        if two.first.executable.strong_count() == 0 {
-            // One that lives on may be the only one that the driver makes of its nodes.
-            two.first.executable = left.executable.clone();
-        }
         copied.let_memory_belong_to(two.first.number());
         let node = self.commit(&mut two.first, raw, copied, &twins, true);
         // Last, and under both locks: whoever does not find the handle any more by the raw value finds the embedded graph, and waits for it.

@@ -307,3 +307,22 @@ fn a_half_added_memory_node_is_told_to_be_there() {
         }
     });
 }
+
+#[test]
+fn a_graph_with_memory_and_an_executable_is_not_moved() {
+    traceless(|context, stream| {
+        if !crate::children::moves() {
+            skip!("children are moved since CUDA 12.9");
+        }
+        let (source, graph) = (context.graph().unwrap(), context.graph().unwrap());
+        let (_, memory) = source.root().alloc::<u32>(N).unwrap();
+        let mut before = source.instantiate().unwrap();
+        let error = graph.root().child_moved(source.clone()).unwrap_err();
+        assert_eq!(error, Error::OneExecutable { of: "allocation or free nodes" });
+        before.launch(stream).unwrap();
+        drop(before);
+        graph.root().child_moved(source).unwrap();
+        let mut exec = graph.instantiate().unwrap();
+        drop(exec.launch_with_outputs(stream).unwrap().take(&memory).unwrap());
+    });
+}
