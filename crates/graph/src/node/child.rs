@@ -197,8 +197,8 @@ impl Frontier<'_> {
         if !graph.handle().is_owned() {
             return Err(Error::NotOwned);
         }
-        two.second().0.ensure_no_executable()?;
         let copied = { two.second().0.copy(Place::ROOT)? };
+        two.second().0.ensure_no_executable()?;
         two.first.ensure_may_hold_all(self.graph().place(), &copied)?;
         let twins = copied.themselves();
         let mut params = params(two.second_raw()?, MOVED);

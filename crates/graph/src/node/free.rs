@@ -84,7 +84,7 @@ impl Frontier<'_> {
 
 impl Graph {
     /// Adds a node that frees memory of the graph once all is done with it: it waits for the allocation and for every node that uses the memory now, be it
-    /// in a graph embedded in a node.
+    /// in a graph embedded in a node. It looks through all nodes for that.
     ///
     /// Stands on `cuGraphAddNode`, CUDA 12.2.
     ///
