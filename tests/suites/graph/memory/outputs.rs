@@ -347,7 +347,8 @@ fn memory_that_could_not_be_freed_is_told_by_the_next_launch() {
             assert_eq!(exec.launch(&stream).unwrap_err(), Error::Handles(expected));
         }
         drop(exec);
-        // SAFETY: nobody else frees it.
+        context.synchronize_blocking().unwrap();
+        // SAFETY: nobody else frees it, and what used it is done.
         cuda_tests::raw::ok(unsafe { cuda_tests::raw::driver().cuMemFreeAsync(address, stream.as_raw()) });
         assert_eq!(in_use(&context), unused);
     }
