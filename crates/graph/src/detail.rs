@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use cuda_handles::{BatchOperation, CopyLayout, Event, FillLayout, Kernel, Owner};
+use cuda_handles::{Allocation, BatchOperation, CopyLayout, Event, FillLayout, Kernel, Owner};
 use cuda_launch::{Accesses, LaunchConfig};
-use cuda_sys::CUgraphNodeType;
+use cuda_sys::{CUdeviceptr, CUgraphNodeType};
 
 use crate::kind::NodeKind;
+use crate::memory::AllocOptions;
 use crate::node::{Host, Semaphores};
 use crate::place::{NodeId, Place};
 use crate::ready::Ready;
@@ -27,6 +28,15 @@ pub(crate) enum Detail {
     EventRecord(Event),
     EventWait(Event),
     Batch(Arc<[BatchOperation]>),
+    Alloc {
+        memory: Arc<Allocation>,
+        options: Arc<AllocOptions>,
+    },
+    Free {
+        address: CUdeviceptr,
+        /// `None` if other code added the node.
+        memory: Option<Arc<Allocation>>,
+    },
     SignalSemaphores(Semaphores),
     WaitSemaphores(Semaphores),
     Child {
@@ -103,6 +113,8 @@ impl Detail {
             Self::EventRecord(_) => NodeKind::EventRecord,
             Self::EventWait(_) => NodeKind::EventWait,
             Self::Batch(_) => NodeKind::Batch,
+            Self::Alloc { .. } => NodeKind::Alloc,
+            Self::Free { .. } => NodeKind::Free,
             Self::SignalSemaphores(_) => NodeKind::SemaphoreSignal,
             Self::WaitSemaphores(_) => NodeKind::SemaphoreWait,
             Self::Child { .. } => NodeKind::ChildGraph,

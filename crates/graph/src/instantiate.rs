@@ -9,9 +9,10 @@ use cuda_sys::{CUDA_GRAPH_INSTANTIATE_PARAMS, CUgraph, CUgraphExec, CUgraphNode,
 use crate::check::Finding;
 use crate::detail::Detail;
 use crate::error::{Error, InstantiateError, Result};
-use crate::exec::{GraphExec, uncaptured};
+use crate::exec::{GraphExec, Launches, uncaptured};
 use crate::graph::{Graph, Locked};
 use crate::kind::NodeKind;
+use crate::memory::Outlet;
 use crate::options::InstantiateOptions;
 
 impl Graph {
@@ -23,7 +24,8 @@ impl Graph {
     /// Stands on `cuGraphInstantiateWithParams`, CUDA 12.0, and on user objects, CUDA 11.3.
     ///
     /// # Errors
-    /// [`Error::Instantiate`] with the reason in words and the node by its name, where the driver tells them, and with what
+    /// A node uses memory of the graph that is not there yet or no more ([`Error::MemoryOrder`]); a graph that can have one executable has one
+    /// ([`Error::OneExecutable`]). [`Error::Instantiate`] with the reason in words and the node by its name, where the driver tells them, and with what
     /// [`check`](Self::check) finds wrong with the structure; for a graph that was lent or adopted, that is [`Error::Unsound`], and the driver is not asked. A loop or
     /// branch that the driver has no node for is [`Error::NeedsHost`], which [`instantiate_with_fallback`](Self::instantiate_with_fallback) takes. Should the driver refuse to take
     /// the user object off the graph again, there is no executable, and what the nodes use now lives as long as the graph.
@@ -34,7 +36,7 @@ impl Graph {
         self.instantiate_with(InstantiateOptions::new())
     }
 
-    /// Makes the executable of a graph that can have one only, as one with conditional nodes, and gives this handle of the graph up.
+    /// Makes the executable of a graph that can have one only, as one with conditional or memory nodes, and gives this handle of the graph up.
     ///
     /// Stands on what [`instantiate`](Self::instantiate) stands on.
     ///
@@ -54,6 +56,17 @@ impl Graph {
     /// [`Error::DeviceLaunch`] with the node that cannot be in such a graph.
     #[doc(alias = "cuGraphInstantiateWithParams")]
     pub fn instantiate_with(&self, options: InstantiateOptions) -> Result<GraphExec> {
+        match self.make_executable(&options) {
+            // Perhaps it was dropped where the driver did not permit its end.
+            Err(Error::OneExecutable { .. }) => {
+                GraphExecHandle::destroy_waiting(self.context())?;
+                self.make_executable(&options)
+            }
+            made => made,
+        }
+    }
+
+    fn make_executable(&self, options: &InstantiateOptions) -> Result<GraphExec> {
         // Declared before the lock, so that nothing is dropped under it where a call fails.
         let shared;
         if !self.place().is_root() {
@@ -64,34 +77,38 @@ impl Graph {
         let mut locked = self.enter()?;
         locked.meet()?;
         if options.is_for_device_launch() {
-            locked.fit_for_device_launch(&options)?;
+            locked.fit_for_device_launch(options)?;
         }
         locked.ensure_complete()?;
         locked.ensure_no_place_holders()?;
         locked.ensure_conditions_used()?;
         locked.ensure_sound(self)?;
+        locked.ensure_memory_in_order()?;
         let single = locked.single()?;
-        let homes = unsettled_homes(&locked);
-        let events = recorded_events(&locked);
+        let launches = Launches {
+            homes: unsettled_homes(&locked),
+            events: recorded_events(&locked),
+            outlet: Outlet::of(&locked, options.is_auto_free()),
+        };
         shared = Arc::new(locked.owners());
         let owners = UserObject::new(context, Box::new(Arc::clone(&shared)))?;
         owners.retain_on(self.handle())?;
         let outcome = {
             let _relaxed = relaxed(context.driver());
-            context.with_current(|| instantiate(&locked, locked.raw(), &options))
+            context.with_current(|| instantiate(&locked, locked.raw(), options))
         };
         // The executable has its own reference now; the graph gives its one back whatever came of it.
         let released = owners.release_from(self.handle());
         let raw = outcome?.map_err(|failure| locked.explain(self, &failure))?;
-        // SAFETY: the driver has just made it, in this context, and nobody else knows it.
-        let handle = unsafe { GraphExecHandle::from_raw_owned(context, raw) };
         if let Some(single) = &single {
             locked.executable = Arc::downgrade(single);
         }
+        // SAFETY: the driver has just made it, in this context, and nobody else knows it.
+        let handle = unsafe { GraphExecHandle::from_raw_owned_with(context, raw, single) };
         drop(locked);
         drop(turn);
         released?;
-        Ok(GraphExec::new(handle, owners, self, homes, events, options, single))
+        Ok(GraphExec::new(handle, owners, self, launches, options.clone()))
     }
 
     /// The right to enqueue an upload.
@@ -121,10 +138,27 @@ impl Locked<'_> {
 
     /// What stands for the executable to be, if the graph can have one only; an error if there is one.
     pub(crate) fn single(&self) -> Result<Option<Arc<()>>> {
-        if self.conditions.is_empty() && !self.rows().any(|(_, row)| row.detail.is_conditional()) {
-            return Ok(None);
+        match self.single_by() {
+            None => Ok(None),
+            Some(of) if self.executable.strong_count() > 0 => Err(Error::OneExecutable { of }),
+            Some(_) => Ok(Some(Arc::default())),
         }
-        if self.executable.strong_count() > 0 { Err(Error::OneExecutable) } else { Ok(Some(Arc::default())) }
+    }
+
+    /// Refuses a graph that can have one executable and has one.
+    pub(crate) fn ensure_no_executable(&self) -> Result<()> {
+        self.single().map(drop)
+    }
+
+    /// What makes it that the graph can have one executable only.
+    fn single_by(&self) -> Option<&'static str> {
+        let has_conditionals =
+            || !self.conditions.is_empty() || self.rows().any(|(_, row)| row.detail.is_conditional());
+        match self.memory.is_empty() {
+            _ if has_conditionals() => Some("conditional nodes"),
+            false => Some("allocation or free nodes"),
+            true => None,
+        }
     }
 }
 
@@ -192,6 +226,10 @@ impl Locked<'_> {
     ) -> Error {
         match self.answer(Call::cuGraphInstantiateWithParams, code) {
             Err(Error::Handles(HandleError::Driver { .. })) | Ok(()) => {
+                // One of other code, or one that the driver did not destroy.
+                if let (CUresult::CUDA_ERROR_NOT_SUPPORTED, Some(of)) = (code, self.single_by()) {
+                    return Error::OneExecutable { of };
+                }
                 Error::Instantiate(Box::new(InstantiateError {
                     code,
                     result: params.result_out,

@@ -24,6 +24,7 @@ mod kind;
 mod lent;
 mod lineage;
 mod loops;
+mod memory;
 mod node;
 mod options;
 mod order;
@@ -52,11 +53,12 @@ pub use graph::{ContextExt, Graph};
 pub use host_loop::{Fallback, HostCounts, HostLoopExec};
 pub use kind::NodeKind;
 pub use loops::{Branch, Loop, LoopBody, Repeat, Test, Testable};
+pub use memory::{AllocOptions, AllocPlace, Disorder, MemoryOrder, OutputBuffer, Outputs};
 pub use node::{
-    AccessPolicyWindow, BatchNode, CacheUse, ChildGraphNode, ClusterScheduling, EmptyNode, EventRecordNode,
-    EventWaitNode, HostCallbackNode, HostFunction, IfElseNode, IfNode, KernelNode, MemcpyNode, MemsetNode,
-    Node, NodeAttribute, NodeAttributeKind, RawCopy, RawFill, RawMemory, SemaphoreSignalNode,
-    SemaphoreWaitNode, SwitchNode, WhileNode,
+    AccessPolicyWindow, AllocNode, BatchNode, CacheUse, ChildGraphNode, ClusterScheduling, EmptyNode,
+    EventRecordNode, EventWaitNode, FreeNode, HostCallbackNode, HostFunction, IfElseNode, IfNode, KernelNode,
+    MemcpyNode, MemsetNode, Node, NodeAttribute, NodeAttributeKind, RawCopy, RawFill, RawMemory,
+    SemaphoreSignalNode, SemaphoreWaitNode, SwitchNode, WhileNode,
 };
 pub use options::InstantiateOptions;
 pub use picture::DebugDotFlags;

@@ -12,6 +12,7 @@ use crate::detail::Detail;
 use crate::edge::EdgeKind;
 use crate::lent::Lent;
 use crate::lineage::Lineage;
+use crate::memory::{Ledger, Noted};
 use crate::order::{self, Index};
 use crate::owners::{Owners, Store, Uses};
 use crate::place::{NodeId, Place, RawGraph, RawNode};
@@ -114,6 +115,8 @@ pub(crate) struct Table {
     pub(crate) conditions: Conditions,
     /// Nodes that decide about ready-made loops and branches.
     pub(crate) deciding: HashMap<Index, Decision>,
+    /// The memory nodes.
+    pub(crate) memory: Ledger,
     /// Kernel nodes with a part of a launch only.
     pub(crate) incomplete: HashSet<Index>,
     /// Of the executable, where only one may live.
@@ -173,7 +176,12 @@ impl Table {
         owners: Owners,
     ) -> NodeId {
         let uses = self.keep_all(owners);
-        self.insert_using(within, raw, detail, uses)
+        let noted = Noted::of(&detail);
+        let id = self.insert_using(within, raw, detail, uses);
+        if let Some(noted) = noted {
+            self.memory.note(id, noted);
+        }
+        id
     }
 
     /// The same for a node that uses what is in the store already.
@@ -342,6 +350,9 @@ impl Table {
             self.handles.remove(&index);
             self.incomplete.remove(&index);
             owners.extend(self.deciding.remove(&index).map(Decision::into_owner));
+            if let Some(noted) = Noted::of(&row.detail) {
+                self.memory.forget(NodeId { index, number: row.number }, noted);
+            }
             for &place in row.detail.inside() {
                 if let Some(graph) = self.take_embedded(place) {
                     // The driver's graph before what its nodes use.

@@ -40,7 +40,8 @@ pub use launch::Launch;
 pub use occupancy::{BestBlock, Occupancy};
 pub use owned_params::OwnedParams;
 pub use parameter::{
-    Argument, In, InOut, Memory, Out, Parameter, PlainParameter, ReadOnly, Struct, Tensor, read_only,
+    Argument, In, InOut, Memory, Out, Parameter, PlainArgument, PlainParameter, ReadOnly, Struct, Tensor,
+    read_only,
 };
 pub use params::{KernelArg, Params};
 pub use place::Place;

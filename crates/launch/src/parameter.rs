@@ -4,7 +4,9 @@ use core::fmt;
 use core::marker::PhantomData;
 use std::sync::Arc;
 
-use cuda_handles::{Allocation, Buffer, Element, SharedHostBuffer, Slice};
+use cuda_handles::{
+    Allocation, Buffer, Element, GraphBuffer, GraphSlice, NodeMemory, SharedHostBuffer, Slice,
+};
 use cuda_sys::CUtensorMap;
 
 use crate::access::{Access, MemoryParameter};
@@ -17,7 +19,7 @@ pub(crate) mod sealed {
     pub trait Sealed {}
 }
 
-/// Declares memory that the kernel only reads. Given as `&Buffer<T>` or `Slice<T>`.
+/// Declares memory that the kernel only reads. Given as `&Buffer<T>` or `Slice<T>`, to nodes also as memory of their graph: `&GraphBuffer<T>`.
 #[derive(Debug)]
 pub struct In<T>(PhantomData<fn() -> T>);
 
@@ -97,6 +99,27 @@ pub trait Argument<'a, P: Parameter> {
     fn value(self) -> P::Value<'a>;
 }
 
+/// An [`Argument`] of a launch on a stream: any but the memory of a graph, which is there for the graph's nodes alone.
+///
+/// ```compile_fail,E0277
+/// # use cuda_handles::{GraphBuffer, Image, Stream};
+/// cuda_launch::kernel! {
+///     unsafe in Image::Ptx("");
+///     fn double(numbers: InOut<f32>) where numbers.len() >= 1;
+/// }
+/// fn go(kernel: &double, stream: &Stream, memory: &GraphBuffer<f32>) {
+///     kernel.launch(stream, cuda_launch::per(1, 1), (memory,)).unwrap();
+/// }
+/// # fn main() {}
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be given for a parameter declared as `{P}` in a launch on a stream",
+    label = "not an argument for `{P}` on a stream",
+    note = "a number needs the declared type; `In<T>`, `Out<T>` and `InOut<T>` take `&Buffer<T>` and `Slice<T>` of the same `T`",
+    note = "memory of a graph (`&GraphBuffer<T>`, `GraphSlice<T>`) is an argument of the graph's nodes alone"
+)]
+pub trait PlainArgument<'a, P: Parameter>: Argument<'a, P> {}
+
 macro_rules! scalars {
     ($known:ty, $number:expr => $($type:ty),*) => {$(
         impl sealed::Sealed for $type {}
@@ -127,6 +150,8 @@ macro_rules! scalars {
                 write!(text, "{name} = {value}")
             }
         }
+
+        impl PlainArgument<'_, $type> for $type {}
 
         impl Argument<'_, $type> for $type {
             #[inline]
@@ -171,6 +196,8 @@ impl<T: Scalar + fmt::Debug + 'static, const N: usize> Parameter for [T; N] {
     }
 }
 
+impl<T: Scalar + fmt::Debug + 'static, const N: usize> PlainArgument<'_, [T; N]> for [T; N] {}
+
 impl<T: Scalar + fmt::Debug + 'static, const N: usize> Argument<'_, [T; N]> for [T; N] {
     #[inline]
     fn value(self) -> Self {
@@ -206,6 +233,8 @@ impl<T: Copy + Send + Sync + 'static> Parameter for Struct<T> {
     }
 }
 
+impl<T: Copy + Send + Sync + 'static> PlainArgument<'_, Struct<T>> for T {}
+
 impl<T: Copy + Send + Sync + 'static> Argument<'_, Struct<T>> for T {
     #[inline]
     fn value(self) -> T {
@@ -230,6 +259,8 @@ impl<T> Copy for ReadOnly<'_, T> {}
 pub fn read_only<'a, T>(slice: impl Into<Slice<'a, T>>) -> ReadOnly<'a, T> {
     ReadOnly(slice.into())
 }
+
+impl<'a, T: Element> PlainArgument<'a, In<T>> for ReadOnly<'a, T> {}
 
 impl<'a, T: Element> Argument<'a, In<T>> for ReadOnly<'a, T> {
     #[inline]
@@ -272,12 +303,16 @@ macro_rules! memory {
             }
         }
 
+        impl<'a, T: Element> PlainArgument<'a, $access<T>> for &'a Buffer<T> {}
+
         impl<'a, T: Element> Argument<'a, $access<T>> for &'a Buffer<T> {
             #[inline]
             fn value(self) -> Slice<'a, T> {
                 self.as_slice()
             }
         }
+
+        impl<'a, T: Element> PlainArgument<'a, $access<T>> for &'a SharedHostBuffer<T> {}
 
         impl<'a, T: Element> Argument<'a, $access<T>> for &'a SharedHostBuffer<T> {
             #[inline]
@@ -286,6 +321,8 @@ macro_rules! memory {
             }
         }
 
+        impl<'a, T: Element> PlainArgument<'a, $access<T>> for Slice<'a, T> {}
+
         impl<'a, T: Element> Argument<'a, $access<T>> for Slice<'a, T> {
             #[inline]
             fn value(self) -> Slice<'a, T> {
@@ -293,10 +330,26 @@ macro_rules! memory {
             }
         }
 
+        impl<'a, T: Element> PlainArgument<'a, $access<T>> for &Slice<'a, T> {}
+
         impl<'a, T: Element> Argument<'a, $access<T>> for &Slice<'a, T> {
             #[inline]
             fn value(self) -> Slice<'a, T> {
                 *self
+            }
+        }
+
+        impl<'a, T: Element> Argument<'a, $access<T>> for &'a GraphBuffer<T> {
+            #[inline]
+            fn value(self) -> Slice<'a, T> {
+                self.operand()
+            }
+        }
+
+        impl<'a, T: Element> Argument<'a, $access<T>> for GraphSlice<'a, T> {
+            #[inline]
+            fn value(self) -> Slice<'a, T> {
+                self.operand()
             }
         }
     )*};
@@ -340,6 +393,8 @@ macro_rules! tensors {
                 write!(text, "{name}.len() = {}", value.len())
             }
         }
+
+        impl<'a, T: TensorElement> PlainArgument<'a, $access<Tensor<T>>> for &'a TensorMap<T> {}
 
         impl<'a, T: TensorElement> Argument<'a, $access<Tensor<T>>> for &'a TensorMap<T> {
             #[inline]

@@ -5,7 +5,7 @@ use core::fmt;
 
 use crate::access::{AccessRanges, Accesses, Declaration, MemoryParameter};
 use crate::handle::ConditionalHandle;
-use crate::parameter::{Argument, Memory, Parameter, PlainParameter, sealed};
+use crate::parameter::{Argument, Memory, Parameter, PlainArgument, PlainParameter, sealed};
 use crate::place::Place;
 
 /// Two arguments that share memory which the kernel writes, by their positions.
@@ -78,10 +78,13 @@ pub trait ArgumentsOf<'a, S: Signature> {
 /// A signature all of whose parameters are [`PlainParameter`]s.
 pub trait PlainSignature: Signature {}
 
-/// Arguments for a launch on a stream: [`ArgumentsOf`] a [`PlainSignature`].
+/// Arguments for a launch on a stream: a tuple with a [`PlainArgument`] for each parameter of a [`PlainSignature`].
+#[diagnostic::on_unimplemented(
+    message = "the arguments do not fit the kernel's signature in a launch on a stream",
+    label = "arguments of type `{Self}`",
+    note = "the kernel takes {S}, in a tuple; one argument alone is written `(x,)`"
+)]
 pub trait PlainArgumentsOf<'a, S: Signature>: ArgumentsOf<'a, S> {}
-
-impl<'a, S: PlainSignature, A: ArgumentsOf<'a, S>> PlainArgumentsOf<'a, S> for A {}
 
 #[derive(Clone, Copy)]
 struct Range {
@@ -211,6 +214,11 @@ macro_rules! signature {
                 )*
                 Ok(())
             }
+        }
+
+        impl<'a, $($parameter: PlainParameter, $argument: PlainArgument<'a, $parameter>),*>
+            PlainArgumentsOf<'a, ($($parameter,)*)> for ($($argument,)*)
+        {
         }
 
         impl<'a, $($parameter: Parameter, $argument: Argument<'a, $parameter>),*>

@@ -100,7 +100,7 @@ fn a_driver_that_tells_makes_them_what_they_are() {
         }
         assert_eq!(kernels.run(&graph, 1), 101_011);
         let exec = graph.instantiate().unwrap();
-        assert_eq!(graph.instantiate().unwrap_err(), Error::OneExecutable);
+        assert_eq!(graph.instantiate().unwrap_err(), Error::OneExecutable { of: "conditional nodes" });
         drop(exec);
         assert!(matches!(graph.clone_graph().unwrap_err(), Error::HasConditions { .. }));
         let options = InstantiateOptions::new();
@@ -214,7 +214,7 @@ fn a_driver_that_does_not_tell_is_said_to_be_one() {
         assert!(node.all_bodies().unwrap().is_empty());
         // It is a conditional all the same.
         let exec = graph.instantiate().unwrap();
-        assert_eq!(graph.instantiate().unwrap_err(), Error::OneExecutable);
+        assert_eq!(graph.instantiate().unwrap_err(), Error::OneExecutable { of: "conditional nodes" });
         drop(exec);
         let (refused, cost) = count(|| graph.clone_graph().unwrap_err());
         assert!(matches!(refused, Error::HasConditions { .. }), "{refused}");

@@ -33,6 +33,7 @@ mod lifetimes;
 mod lines;
 mod loops;
 mod lost;
+mod memory;
 mod model;
 mod neighbours;
 mod nesting;

@@ -62,6 +62,8 @@ impl<'t> Touching<'t, '_> {
             Detail::Host(_) => return Ok(Some(Opaqueness::Host)),
             Detail::Other { kind } => return Ok(opaqueness_of(NodeKind::of(*kind))),
             Detail::Empty
+            | Detail::Alloc { .. }
+            | Detail::Free { .. }
             | Detail::EventRecord(_)
             | Detail::EventWait(_)
             | Detail::SignalSemaphores(_)

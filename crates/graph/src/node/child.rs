@@ -177,7 +177,7 @@ impl Frontier<'_> {
     ///
     /// # Errors
     /// The frontier is in `graph` or in a graph embedded in it ([`Error::EmbedsItself`]); a graph that is embedded in a node
-    /// ([`Error::Embedded`]) or belongs to other code ([`Error::NotOwned`]); a graph of another context; a node of the frontier was removed; an
+    /// ([`Error::Embedded`]) or belongs to other code ([`Error::NotOwned`]); one with memory nodes that has an executable ([`Error::OneExecutable`]); a graph of another context; a node of the frontier was removed; an
     /// older driver ([`Error::CannotMove`]); or what the driver answers. `graph` is as it was then, if there is another handle of it.
     #[doc(alias = "CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE")]
     #[doc(alias = "cuGraphAddNode")]
@@ -200,6 +200,7 @@ impl Frontier<'_> {
             return Err(Error::NotOwned);
         }
         let copied = { two.second().0.copy(Place::ROOT)? };
+        two.second().0.ensure_no_executable()?;
         two.first.ensure_may_hold_all(self.graph().place(), &copied)?;
         let twins = copied.themselves();
         let mut params = params(two.second_raw()?, MOVED);
@@ -209,6 +210,7 @@ impl Frontier<'_> {
             self.add_raw(&mut two.first, NodeKind::ChildGraph, &mut params)?
         };
         left = two.second().0.leave();
+        copied.let_memory_belong_to(two.first.number());
         let node = self.commit(&mut two.first, raw, copied, &twins, true);
         // Last, and under both locks: whoever does not find the handle any more by the raw value finds the embedded graph, and waits for it.
         // SAFETY: as just said.
@@ -254,7 +256,9 @@ fn copy_for(two: &mut Two<'_>, into: Place, instead: Option<Place>, node: &str) 
     if !place.is_root() {
         return Err(Error::Embedded { what: "embedded in another one" });
     }
-    source.copy(place)
+    let copied = source.copy(place)?;
+    copied.ensure_without_memory()?;
+    Ok(copied)
 }
 
 /// The nodes of the graph that the driver has put into a node.

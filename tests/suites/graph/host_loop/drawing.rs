@@ -314,7 +314,7 @@ fn one_executable_at_a_time(steps: &Steps) {
     graph.root().while_nonzero(&number, |body| steps.round(body, number.as_slice())).unwrap();
     let make = || graph.instantiate_with_fallback(Fallback::HostLoopAlways, InstantiateOptions::new());
     let exec = make().unwrap();
-    assert_eq!(make().unwrap_err(), Error::OneExecutable);
+    assert_eq!(make().unwrap_err(), Error::OneExecutable { of: "conditional nodes" });
     drop(exec);
     let mut exec = make().unwrap();
     exec.run_blocking(&steps.stream).unwrap();
@@ -331,11 +331,11 @@ fn there_is_one_executable_at_a_time() {
             let (graph, number) = (steps.graph(), steps.number(2));
             graph.root().while_nonzero(&number, |body| steps.round(body, number.as_slice())).unwrap();
             let by_host = steps.exec(&graph);
-            assert_eq!(graph.instantiate().unwrap_err(), Error::OneExecutable);
+            assert_eq!(graph.instantiate().unwrap_err(), Error::OneExecutable { of: "conditional nodes" });
             drop(by_host);
             let by_device = graph.instantiate().unwrap();
             let again = graph.instantiate_with_fallback(Fallback::HostLoopAlways, InstantiateOptions::new());
-            assert_eq!(again.unwrap_err(), Error::OneExecutable);
+            assert_eq!(again.unwrap_err(), Error::OneExecutable { of: "conditional nodes" });
             drop(by_device);
         }
     });
