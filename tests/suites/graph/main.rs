@@ -33,6 +33,7 @@ mod nesting;
 mod nodes;
 mod outcome;
 mod picture;
+mod programs;
 mod read_back;
 mod removal;
 mod scale;

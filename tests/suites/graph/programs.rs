@@ -1,0 +1,59 @@
+//! The examples of cuda-graph, which are whole programs: each against plain Rust, again and again.
+
+mod bisection;
+mod dispatch;
+mod heat_loop;
+#[path = "../../../crates/graph/examples/common/kinds.rs"]
+mod kinds;
+
+use std::collections::BTreeSet;
+
+use cuda_graph::Graph;
+use cuda_sys::Version;
+use cuda_tests::{Setup, setup};
+
+/// The context, if its driver has IF with two bodies and SWITCH; else the test is skipped.
+fn branching() -> Option<Setup> {
+    let context = setup();
+    let has_them = context.driver().version() >= Version::new(12, 8);
+    if !has_them {
+        println!("skipped: IF with two bodies and SWITCH need CUDA 12.8");
+    }
+    has_them.then_some(context)
+}
+
+/// What pictures have to say of each.
+fn assert_drawn(graph: &Graph, words: &[&str]) {
+    let (dot, svg) = (graph.to_dot().unwrap(), graph.to_svg().unwrap());
+    for word in words {
+        assert!(dot.contains(word), "{word} is not in {dot}");
+        assert!(svg.contains(word), "{word} is not in {svg}");
+    }
+}
+
+#[test]
+fn together_they_use_every_kind_of_node() {
+    let Some(context) = branching() else { return };
+    let heat = heat_loop::program(&context);
+    let bisection = bisection::program(&context);
+    let dispatch = dispatch::program(&context);
+    let all: BTreeSet<String> = [heat.graph(), bisection.graph(), dispatch.graph()]
+        .into_iter()
+        .flat_map(|graph| kinds::kinds(graph).unwrap().into_keys())
+        .collect();
+    let expected = [
+        "child graph",
+        "empty",
+        "event record",
+        "event wait",
+        "host callback",
+        "if",
+        "if-else",
+        "kernel",
+        "memcpy",
+        "memset",
+        "switch",
+        "while",
+    ];
+    assert_eq!(all, expected.map(str::to_owned).into());
+}
