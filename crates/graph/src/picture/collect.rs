@@ -46,7 +46,7 @@ fn node(locked: &mut Locked<'_>, id: NodeId, depth: usize) -> Result<Option<Draw
         id: id.index,
         kind: kind(row.detail.kind()),
         name: row.display_name(id),
-        details: details(&row.detail, row.name.is_some()),
+        details: details(&row.detail, row.name.is_some()).chain(conditions(locked, id)).collect(),
         children: Vec::new(),
         marks: Vec::new(),
     };
@@ -100,12 +100,19 @@ fn edge_kind(kind: EdgeKind) -> DrawnEdgeKind {
     }
 }
 
+/// The conditions whose handles a kernel has, which it can do nothing with but set them.
+fn conditions(locked: &Locked<'_>, id: NodeId) -> Option<String> {
+    let numbers: Vec<String> = locked.handles.get(&id.index)?.iter().map(u64::to_string).collect();
+    let plural = if numbers.len() == 1 { "" } else { "s" };
+    (!numbers.is_empty()).then(|| format!("sets condition{plural} {}", numbers.join(", ")))
+}
+
 /// What the name does not say: the default name of a kernel node has the kernel's in it.
-fn details(detail: &Detail, is_named: bool) -> Vec<String> {
+fn details(detail: &Detail, is_named: bool) -> impl Iterator<Item = String> {
     let lines = match detail {
         Detail::Kernel { kernel, config } if is_named => vec![kernel.name().to_string(), config.to_string()],
         Detail::Kernel { config, .. } => vec![config.to_string()],
         other => vec![other.summary()],
     };
-    lines.into_iter().filter(|line| !line.is_empty()).collect()
+    lines.into_iter().filter(|line| !line.is_empty())
 }
