@@ -1,4 +1,4 @@
-//! Building the test binaries, the demo and the program that measures, and finding out where cargo has put them.
+//! Building the test binaries, the demo, the examples and the program that measures, and finding out where cargo has put them.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -24,15 +24,16 @@ pub(crate) struct Build<'a> {
 }
 
 impl Build<'_> {
-    /// Builds the test binaries of the workspace, xtask's own apart.
+    /// Builds the test binaries and examples of the workspace, xtask's own apart.
     pub(crate) fn suite(&self, cargo: &Cargo) -> Result<Suite> {
         let mut command = self.cargo(cargo)?;
         command.args(["test", "--no-run", "--workspace", "--exclude", "xtask", "--all-features"]);
         self.configure(&mut command, cargo);
         let artifacts = artifacts(command)?;
         let (demo, bench) = (executable(&artifacts, DEMO)?, executable(&artifacts, BENCH)?);
+        let examples = artifacts.iter().filter_map(Artifact::example).collect();
         let binaries = artifacts.into_iter().filter_map(Artifact::into_test).collect();
-        Ok(Suite { version: env!("CARGO_PKG_VERSION").to_owned(), demo, bench, binaries })
+        Ok(Suite { version: env!("CARGO_PKG_VERSION").to_owned(), demo, bench, examples, binaries })
     }
 
     /// Builds one program of a package.
@@ -111,6 +112,11 @@ impl Artifact {
 
     fn is_program(&self, name: &str) -> bool {
         self.is("bin") && !self.profile.test && self.target.name == name
+    }
+
+    /// The program, if it is an example that can be run.
+    fn example(&self) -> Option<PathBuf> {
+        self.executable.clone().filter(|_| self.is("example") && !self.profile.test)
     }
 
     fn into_test(self) -> Option<Binary> {

@@ -38,11 +38,11 @@ fn run(context: &Context, options: &Options) -> Result<bool> {
         let (found, expected) = (program.run(problem)?, reference::run(problem));
         let Problem { level, low, high, tolerance, .. } = problem;
         println!(
-            "x^3 + x = {level:4} in [{low:4}, {high:3}] to {tolerance:6}: {:2} rounds, {}, x = {:.15}, which misses by {:.1e}; from the reference {:e}",
+            "x^3 + x = {level:4}, x in [{low:4}, {high:3}] to {tolerance:5e}: {:2} rounds, {}, x = {:.12}, missed by {:6.0e}; difference from the reference {}",
             found.rounds,
-            if found.steps == 0 { "no polish" } else { "polished " },
+            if found.steps == 0 { "not polished" } else { "polished    " },
             found.root,
-            reference::function(found.root, level),
+            reference::function(found.root, level).abs(),
             (found.root - expected.root).abs(),
         );
         is_good &= found == expected;

@@ -26,7 +26,7 @@ fn run(context: &Context, options: &Options) -> Result<bool> {
     let instructions = [0, 1, 2, 4, 3, 1, u32::MAX, 2, 3];
     let mut program = Dispatch::new(context, n, instructions.len())?;
     common::show(program.graph(), options)?;
-    println!("{n} numbers; from the second half on they wrap round");
+    println!("{n} numbers, with what goes beyond 32 bits cut off");
     program.load(&instructions)?;
     let mut expected = vec![0; n];
     let mut is_good = true;
