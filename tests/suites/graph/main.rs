@@ -29,6 +29,7 @@ mod loops;
 mod lost;
 mod model;
 mod neighbours;
+mod nested_conditions;
 mod nesting;
 mod nodes;
 mod outcome;
