@@ -23,6 +23,7 @@ impl Graph {
     pub fn clone_graph(&self) -> Result<Self> {
         let mut locked = self.enter()?;
         let copied = locked.copy(self.place())?;
+        copied.ensure_without_memory()?;
         if !self.place().is_root() && copied.holds_children() {
             return Err(Error::HoldsChildren);
         }

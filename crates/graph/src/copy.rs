@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use cuda_handles::Owner;
+use cuda_handles::{Owner, graph_memory};
 use cuda_sys::{CUgraph, CUgraphNode, CUgraphNodeType, Call};
 
 use crate::detail::Detail;
@@ -148,6 +148,26 @@ impl Copied {
     pub(crate) fn themselves(&self) -> Twins {
         let graph = |graph: &CopiedGraph| (graph.raw, graph.nodes.iter().map(|node| node.raw).collect());
         Twins(self.graphs.iter().map(graph).collect())
+    }
+
+    /// Refuses what no driver makes a clone of.
+    pub(crate) fn ensure_without_memory(&self) -> Result<()> {
+        let is_memory = |detail: &Detail| matches!(detail, Detail::Alloc { .. } | Detail::Free { .. });
+        let of_graph = |owner: &Owner| matches!(owner, Owner::Allocation(memory) if memory.graph().is_some());
+        let mut nodes = self.graphs.iter().flat_map(|graph| &graph.nodes);
+        match nodes.any(|node| is_memory(&node.detail) || node.owners.iter().chain(&node.kept).any(of_graph)) {
+            true => Err(Error::HasMemory),
+            false => Ok(()),
+        }
+    }
+
+    /// The memory of its allocation nodes is that of another hierarchy from now on.
+    pub(crate) fn let_memory_belong_to(&self, hierarchy: u64) {
+        for detail in self.details() {
+            if let Detail::Alloc { memory, .. } = detail {
+                graph_memory::moved(memory, hierarchy);
+            }
+        }
     }
 
     /// Whether there are graphs embedded in it.

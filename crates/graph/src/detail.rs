@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use cuda_handles::{BatchOperation, CopyLayout, Event, FillLayout, Kernel, Owner};
+use cuda_handles::{Allocation, BatchOperation, CopyLayout, Event, FillLayout, Kernel, Owner};
 use cuda_launch::LaunchConfig;
-use cuda_sys::CUgraphNodeType;
+use cuda_sys::{CUdeviceptr, CUgraphNodeType};
 
 use crate::kind::NodeKind;
+use crate::memory::AllocOptions;
 use crate::node::{Host, Semaphores};
 use crate::place::{NodeId, Place};
 
@@ -24,6 +25,13 @@ pub(crate) enum Detail {
     EventRecord(Event),
     EventWait(Event),
     Batch(Arc<[BatchOperation]>),
+    Alloc {
+        memory: Arc<Allocation>,
+        options: Arc<AllocOptions>,
+    },
+    Free {
+        address: CUdeviceptr,
+    },
     SignalSemaphores(Semaphores),
     WaitSemaphores(Semaphores),
     Child {
@@ -88,6 +96,8 @@ impl Detail {
             Self::EventRecord(_) => NodeKind::EventRecord,
             Self::EventWait(_) => NodeKind::EventWait,
             Self::Batch(_) => NodeKind::Batch,
+            Self::Alloc { .. } => NodeKind::Alloc,
+            Self::Free { .. } => NodeKind::Free,
             Self::SignalSemaphores(_) => NodeKind::SemaphoreSignal,
             Self::WaitSemaphores(_) => NodeKind::SemaphoreWait,
             Self::Child { .. } => NodeKind::ChildGraph,

@@ -5,6 +5,7 @@ use core::fmt;
 use cuda_sys::{CUgraphInstantiateResult, CUresult};
 
 use crate::edge::EdgeKind;
+use crate::memory::MemoryOrder;
 
 /// The result of this crate's functions.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
@@ -318,9 +319,87 @@ pub enum Error {
     },
     /// A second executable was to be made of a graph that can have one at a time.
     #[error(
-        "a graph with conditional nodes has one executable at a time, and there is one; drop it first (Graph::into_exec makes it in place of the graph)"
+        "a graph with {of} has one executable at a time, and there is one; drop it first (Graph::into_exec makes it in place of the graph)"
     )]
-    OneExecutable,
+    OneExecutable {
+        /// What the graph has that makes it so.
+        of: &'static str,
+    },
+    /// Nodes use memory of the graph, and it may not be there yet, or no more: no edges say that it is.
+    #[error("the graph cannot be instantiated, since its memory may not be there when it is used: {}{}; add edges", Orders(found), More(*more))]
+    MemoryOrder {
+        /// What is not in order.
+        found: Vec<MemoryOrder>,
+        /// How much more of the kind there is.
+        more: usize,
+    },
+    /// A node was given memory of an allocation node of another graph.
+    #[error(
+        "node `{node}` was given memory of an allocation node of another graph; such memory is for the nodes of its own graph. What a launch leaves of it is for \
+         all (GraphExec::launch_with_outputs)"
+    )]
+    ForeignMemory {
+        /// The node, by its name or its kind.
+        node: Box<str>,
+    },
+    /// Memory of a graph was to be freed by a second node.
+    #[error("the memory of node `{memory}` is freed by node `{free}` already")]
+    FreedTwice {
+        /// The allocation node, by name.
+        memory: Box<str>,
+        /// The free node, by name.
+        free: Box<str>,
+    },
+    /// An allocation or free node was to be added to a graph that is embedded in a node.
+    #[error(
+        "{kind} nodes cannot be in a graph that is embedded in a node, as the driver refuses it; add it to the graph around it, or before the graph is moved into the \
+         node (Frontier::child_moved)"
+    )]
+    MemoryEmbedded {
+        /// What was to be added.
+        kind: crate::kind::NodeKind,
+    },
+    /// A graph with allocation or free nodes was to be copied.
+    #[error(
+        "a graph with allocation or free nodes, or with nodes that use their memory, can be neither cloned nor embedded as a clone: the driver refuses it. Move \
+         it into the node (Frontier::child_moved), or build it a second time"
+    )]
+    HasMemory,
+    /// Something was to be taken out of a graph with allocation or free nodes.
+    #[error("no {what} can be taken out of a graph with allocation or free nodes: the driver refuses it; build the graph without them")]
+    KeepsAll {
+        /// What was asked.
+        what: &'static str,
+    },
+    /// Memory of a graph was asked for at a place where the driver has none.
+    #[error("the driver has no memory of graphs at this place ({place}): {cause}")]
+    NoMemoryThere {
+        /// The place.
+        place: crate::memory::AllocPlace,
+        /// What the driver answered.
+        cause: Box<Self>,
+    },
+    /// A graph was to be launched while memory that an earlier launch left is in use.
+    #[error(
+        "what an earlier launch left of the memory of node `{node}` is still in use, or being freed; drop it first, and what keeps it: nodes of other graphs, \
+         holders of arguments"
+    )]
+    OutputInUse {
+        /// The allocation node, by name.
+        node: Box<str>,
+    },
+    /// Memory was asked for of which a launch leaves nothing.
+    #[error("the launch leaves nothing of the memory at {address:#x}: it is freed by the graph, or of another graph")]
+    NoOutput {
+        /// Where the memory is.
+        address: u64,
+    },
+    /// Memory was asked for that was taken already.
+    #[error("what the launch left of the memory at {address:#x} was taken already")]
+    OutputTaken {
+        /// Where the memory is.
+        address: u64,
+    },
     /// The driver is too old for something in a graph.
     #[error("{what} needs a CUDA driver of version {needs} or newer; this one is {found}")]
     TooOld {
@@ -460,6 +539,27 @@ impl fmt::Display for Code {
             " (cuGraphInstantiateWithParams answered {} with instantiate result {})",
             self.0, self.1.0
         )
+    }
+}
+
+struct Orders<'a>(&'a [MemoryOrder]);
+
+impl fmt::Display for Orders<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut separator = "";
+        for order in self.0 {
+            write!(formatter, "{separator}{order}")?;
+            separator = "; ";
+        }
+        Ok(())
+    }
+}
+
+struct More(usize);
+
+impl fmt::Display for More {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 > 0 { write!(formatter, "; and {} more", self.0) } else { Ok(()) }
     }
 }
 

@@ -4,11 +4,12 @@ use core::fmt;
 use std::sync::Arc;
 
 use cuda_handles::capture::Enqueue;
-use cuda_handles::{AsStream, Context, Error as HandleError, Event, GraphExecHandle, Stream, UserObject};
+use cuda_handles::{AsStream, Buffer, Context, Error as HandleError, Event, GraphExecHandle, Stream, UserObject};
 use cuda_sys::{CUgraphExec, CUgraphInstantiate_flags as Flags, Call};
 
 use crate::error::Result;
 use crate::graph::Graph;
+use crate::memory::{Outlet, Outputs};
 use crate::options::InstantiateOptions;
 
 /// An executable graph: what a [`Graph`] was when [`instantiate`](Graph::instantiate) made it, ready to be launched.
@@ -25,13 +26,28 @@ pub struct GraphExec {
     _owners: UserObject,
     /// Keys of later updates are the nodes of this graph, which must exist then.
     graph: Graph,
-    /// Where memory comes from that was perhaps not yet allocated when the executable was made: the first launch waits for these.
-    homes: Vec<Stream>,
-    /// Those that each launch records.
-    events: Vec<Event>,
+    launches: Launches,
     options: InstantiateOptions,
     /// Lives as long as the executable, where its graph can have no other. After the handle.
     _single: Option<Arc<()>>,
+}
+
+/// What goes with each launch of an executable.
+pub(crate) struct Launches {
+    /// Where memory comes from that was perhaps not yet allocated when the executable was made: the first launch waits for these.
+    pub(crate) homes: Vec<Stream>,
+    /// Those that each launch records.
+    pub(crate) events: Vec<Event>,
+    /// For what it leaves of the graph's memory, if it does.
+    pub(crate) outlet: Option<Box<Outlet>>,
+}
+
+impl Launches {
+    /// Whether a launch is one call and no more.
+    #[inline]
+    fn are_plain(&self) -> bool {
+        self.homes.is_empty() && self.outlet.is_none()
+    }
 }
 
 impl GraphExec {
@@ -39,12 +55,11 @@ impl GraphExec {
         handle: GraphExecHandle,
         owners: UserObject,
         graph: Graph,
-        homes: Vec<Stream>,
-        events: Vec<Event>,
+        launches: Launches,
         options: InstantiateOptions,
         single: Option<Arc<()>>,
     ) -> Self {
-        Self { handle, _owners: owners, graph, homes, events, options, _single: single }
+        Self { handle, _owners: owners, graph, launches, options, _single: single }
     }
 
     /// Enqueues a run of the whole graph on `stream`, behind all that was enqueued there. One driver call.
@@ -52,19 +67,54 @@ impl GraphExec {
     /// The first launch also makes the stream wait for the streams on which buffers of the graph were allocated, if they were not
     /// synchronised in between.
     ///
+    /// Memory that the graph allocates and does not free is freed in the order of the stream right behind the launch, by one call for each allocation node
+    /// and two around it; see [`launch_with_outputs`](Self::launch_with_outputs). With [`auto_free`](InstantiateOptions::auto_free) it stays until the next
+    /// launch, which frees it by itself, or until the executable is dropped.
+    ///
     /// Stands on `cuGraphLaunch`, CUDA 10.0.
     ///
     /// # Errors
-    /// A stream of another context or one that is capturing, or what the driver answers.
+    /// A stream of another context or one that is capturing; what a launch before left of the graph's memory is in use ([`Error::OutputInUse`]); or what
+    /// the driver answers.
     #[doc(alias = "cuGraphLaunch")]
     #[inline]
     pub fn launch(&mut self, stream: &impl AsStream) -> Result<()> {
         let stream = stream.as_stream();
         self.usable_on(stream)?;
-        if !self.homes.is_empty() {
-            return self.launch_first(stream);
+        if !self.launches.are_plain() {
+            return self.launch_in_steps(stream, false).map(drop);
         }
         self.enqueue(stream)
+    }
+
+    /// [`launch`](Self::launch), and what the graph does not free of the memory that its nodes allocate. That is there from this launch on in the order of
+    /// `stream`, and goes back in that order as it is dropped; the next launch can be made when all is gone.
+    ///
+    /// On another stream than that of the launch before, it waits for what is enqueued there now.
+    ///
+    /// ```no_run
+    /// # fn example(graph: cuda_graph::Graph, stream: &cuda_handles::Stream) -> cuda_graph::Result<()> {
+    /// let (node, numbers) = graph.root().alloc::<u32>(256)?;
+    /// node.then().fill(&numbers, 7)?;
+    /// let mut exec = graph.into_exec()?;
+    /// for _ in 0..3 {
+    ///     let output = exec.launch_with_outputs(stream)?.take(&numbers)?;
+    ///     assert_eq!(output.read_blocking(stream)?, [7; 256]);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Stands on `cuGraphLaunch`, CUDA 10.0, and `cuMemFreeAsync`, CUDA 11.2, for each output that is dropped.
+    ///
+    /// # Errors
+    /// As [`launch`](Self::launch). Nothing is left then.
+    #[doc(alias = "cuGraphLaunch")]
+    pub fn launch_with_outputs(&mut self, stream: &impl AsStream) -> Result<Outputs<'_>> {
+        let stream = stream.as_stream();
+        self.usable_on(stream)?;
+        let buffers = self.launch_in_steps(stream, true)?;
+        Ok(Outputs::new(self.launches.outlet.as_deref(), buffers))
     }
 
     /// Sends the executable to the device, enqueued on `stream`, so that the first launch need not. One driver call.
@@ -141,7 +191,10 @@ impl GraphExec {
     fn enqueue(&mut self, stream: &Stream) -> Result<()> {
         let context = stream.context();
         // Over the call: nobody records them in a capture meanwhile, of which the note below would know nothing. Before the turn, as everywhere.
-        let recording = if self.events.is_empty() { None } else { Some(Event::recording(&self.events)?) };
+        let recording = match self.launches.events.is_empty() {
+            true => None,
+            false => Some(Event::recording(&self.launches.events)?),
+        };
         let turn = uncaptured(stream, "launching an executable graph")?;
         // SAFETY: executable and stream are live; `&mut self` keeps other calls on the executable away; it owns what its nodes use.
         let result = unsafe { context.driver().cuGraphLaunch(self.handle.as_raw(), stream.as_raw()) };
@@ -154,17 +207,21 @@ impl GraphExec {
         Ok(())
     }
 
-    /// Once a launch has waited for the homes, later ones need not, on whatever stream: an executable does not overlap itself.
+    /// A launch that has to wait for something or leaves something. Once one has waited for the homes, later ones need not, on whatever stream: an
+    /// executable does not overlap itself.
     #[cold]
-    fn launch_first(&mut self, stream: &Stream) -> Result<()> {
+    fn launch_in_steps(&mut self, stream: &Stream, asks: bool) -> Result<Vec<Buffer<u8>>> {
         // Before the waits, which a capture would take for its own.
         stream.refuse_capture("launching an executable graph")?;
-        for home in self.homes.iter().filter(|home| *home != stream) {
+        if let Some(outlet) = &self.launches.outlet {
+            outlet.make_ready(stream)?;
+        }
+        for home in self.launches.homes.iter().filter(|home| *home != stream) {
             stream.wait_for_uncaptured(home)?;
         }
         self.enqueue(stream)?;
-        self.homes = Vec::new();
-        Ok(())
+        self.launches.homes = Vec::new();
+        Ok(self.launches.outlet.as_mut().map(|outlet| outlet.launched(stream, asks)).unwrap_or_default())
     }
 }
 

@@ -254,6 +254,12 @@ impl<'g> Frontier<'g> {
         Frontier { graph, after: SmallVec::new(), full: true, before }
     }
 
+    /// The frontier of nodes that wait for nodes of the graph, each given once.
+    pub(crate) fn after_ids(graph: &'g Graph, nodes: Vec<NodeId>) -> Self {
+        let after = nodes.into_iter().map(|id| (id, EdgeKind::Full)).collect();
+        Frontier { graph, after, full: true, before: None }
+    }
+
     /// The frontier of nodes that also wait for one of the graph.
     pub(crate) fn and_id(mut self, id: NodeId) -> Self {
         if !self.after.iter().any(|(known, _)| *known == id) {
@@ -330,6 +336,7 @@ impl<'g> Frontier<'g> {
         let mut uses = Uses::new();
         uses.reserve(used.len());
         let mut locked = self.graph.enter()?;
+        locked.ensure_own_arguments(used, kernel)?;
         locked.store_mut().reserve(used.len());
         let raw = self.add_raw(&mut locked, NodeKind::Kernel, params)?;
         for allocation in used {
@@ -361,6 +368,7 @@ impl<'g> Frontier<'g> {
         let mut locked = self.graph.enter()?;
         locked.ensure_may_hold(place, &detail)?;
         locked.ensure_own_handles(handles, &detail)?;
+        locked.ensure_own_memory(&owners, &detail)?;
         let defaults = locked.default_nodes(handles, place);
         let behind;
         let frontier = match defaults.is_empty() {

@@ -8,9 +8,10 @@ use cuda_sys::{CUDA_GRAPH_INSTANTIATE_PARAMS, CUgraphExec, CUgraphNode, CUresult
 
 use crate::detail::Detail;
 use crate::error::{Error, InstantiateError, Result};
-use crate::exec::{GraphExec, uncaptured};
+use crate::exec::{GraphExec, Launches, uncaptured};
 use crate::graph::{Graph, Locked};
 use crate::kind::NodeKind;
+use crate::memory::Outlet;
 use crate::options::InstantiateOptions;
 
 impl Graph {
@@ -22,7 +23,8 @@ impl Graph {
     /// Stands on `cuGraphInstantiateWithParams`, CUDA 12.0, and on user objects, CUDA 11.3.
     ///
     /// # Errors
-    /// [`Error::Instantiate`] with the reason in words and the node by its name, where the driver tells them. Should the driver refuse to take
+    /// A node uses memory of the graph that is not there yet or no more ([`Error::MemoryOrder`]); a graph that can have one executable has one
+    /// ([`Error::OneExecutable`]). [`Error::Instantiate`] with the reason in words and the node by its name, where the driver tells them. Should the driver refuse to take
     /// the user object off the graph again, there is no executable, and what the nodes use now lives as long as the graph.
     #[doc(alias = "cuGraphInstantiate")]
     #[doc(alias = "cuGraphInstantiateWithParams")]
@@ -31,7 +33,7 @@ impl Graph {
         self.instantiate_with(InstantiateOptions::new())
     }
 
-    /// Makes the executable of a graph that can have one only, as one with conditional nodes, and gives this handle of the graph up.
+    /// Makes the executable of a graph that can have one only, as one with conditional or memory nodes, and gives this handle of the graph up.
     ///
     /// Stands on what [`instantiate`](Self::instantiate) stands on.
     ///
@@ -65,9 +67,13 @@ impl Graph {
         }
         locked.ensure_complete()?;
         locked.ensure_conditions_used()?;
+        locked.ensure_memory_in_order()?;
         let single = locked.single()?;
-        let homes = unsettled_homes(&locked);
-        let events = recorded_events(&locked);
+        let launches = Launches {
+            homes: unsettled_homes(&locked),
+            events: recorded_events(&locked),
+            outlet: Outlet::of(&locked, options.is_auto_free()),
+        };
         shared = Arc::new(locked.owners());
         let owners = UserObject::new(context, Box::new(Arc::clone(&shared)))?;
         owners.retain_on(self.handle())?;
@@ -86,7 +92,7 @@ impl Graph {
         drop(locked);
         drop(turn);
         released?;
-        Ok(GraphExec::new(handle, owners, self.clone(), homes, events, options, single))
+        Ok(GraphExec::new(handle, owners, self.clone(), launches, options, single))
     }
 
     /// The right to enqueue an upload.
@@ -107,10 +113,12 @@ impl Locked<'_> {
 
     /// What stands for the executable to be, if the graph can have one only; an error if there is one.
     fn single(&self) -> Result<Option<Arc<()>>> {
-        if self.conditions.is_empty() {
-            return Ok(None);
-        }
-        if self.executable.strong_count() > 0 { Err(Error::OneExecutable) } else { Ok(Some(Arc::default())) }
+        let of = match (self.conditions.is_empty(), self.memory.is_empty()) {
+            (true, true) => return Ok(None),
+            (false, _) => "conditional nodes",
+            (true, false) => "allocation or free nodes",
+        };
+        if self.executable.strong_count() > 0 { Err(Error::OneExecutable { of }) } else { Ok(Some(Arc::default())) }
     }
 }
 

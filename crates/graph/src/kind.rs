@@ -34,6 +34,10 @@ pub enum NodeKind {
     EventWait,
     /// Waits for and writes numbers in memory.
     Batch,
+    /// Allocates memory.
+    Alloc,
+    /// Frees memory.
+    Free,
     /// Signals external semaphores.
     SemaphoreSignal,
     /// Waits for external semaphores.
@@ -55,6 +59,8 @@ impl NodeKind {
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_EVENT_RECORD => Self::EventRecord,
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_WAIT_EVENT => Self::EventWait,
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP => Self::Batch,
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_ALLOC => Self::Alloc,
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_FREE => Self::Free,
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL => Self::SemaphoreSignal,
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT => Self::SemaphoreWait,
             other => Self::Other(other),
@@ -81,6 +87,8 @@ impl NodeKind {
             Self::EventRecord => CUgraphNodeType::CU_GRAPH_NODE_TYPE_EVENT_RECORD,
             Self::EventWait => CUgraphNodeType::CU_GRAPH_NODE_TYPE_WAIT_EVENT,
             Self::Batch => CUgraphNodeType::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
+            Self::Alloc => CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_ALLOC,
+            Self::Free => CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_FREE,
             Self::SemaphoreSignal => CUgraphNodeType::CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL,
             Self::SemaphoreWait => CUgraphNodeType::CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT,
             Self::Other(kind) => kind,
@@ -104,6 +112,8 @@ impl fmt::Display for NodeKind {
             Self::EventRecord => "event record",
             Self::EventWait => "event wait",
             Self::Batch => "batch",
+            Self::Alloc => "alloc",
+            Self::Free => "free",
             Self::SemaphoreSignal => "semaphore signal",
             Self::SemaphoreWait => "semaphore wait",
             Self::Other(kind) => match Self::of(*kind) {

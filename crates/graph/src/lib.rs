@@ -21,6 +21,7 @@ mod kind;
 mod lent;
 mod lineage;
 mod loops;
+mod memory;
 mod node;
 mod options;
 mod order;
@@ -42,10 +43,11 @@ pub use exec::GraphExec;
 pub use frontier::Frontier;
 pub use graph::{ContextExt, Graph};
 pub use kind::NodeKind;
+pub use memory::{AllocOptions, AllocPlace, Disorder, MemoryOrder, OutputBuffer, Outputs};
 pub use loops::{Branch, Loop, LoopBody, Repeat, Test, Testable};
 pub use node::{
-    AccessPolicyWindow, BatchNode, CacheUse, ChildGraphNode, ClusterScheduling, EmptyNode, EventRecordNode,
-    EventWaitNode, HostCallbackNode, HostFunction, IfElseNode, IfNode, KernelNode, MemcpyNode, MemsetNode,
+    AccessPolicyWindow, AllocNode, BatchNode, CacheUse, ChildGraphNode, ClusterScheduling, EmptyNode, EventRecordNode,
+    EventWaitNode, FreeNode, HostCallbackNode, HostFunction, IfElseNode, IfNode, KernelNode, MemcpyNode, MemsetNode,
     Node, NodeAttribute, NodeAttributeKind, RawCopy, RawFill, RawMemory, SemaphoreSignalNode,
     SemaphoreWaitNode, SwitchNode, WhileNode,
 };

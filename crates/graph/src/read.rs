@@ -1,11 +1,13 @@
 //! What a node of other code does, as the driver tells.
 
+use std::sync::Arc;
+
 use cuda_handles::{
-    CopyLayout, CopySide, Error as HandleError, Event, FillLayout, Kernel, Library, MemorySpace,
+    CopyLayout, CopySide, Error as HandleError, Event, FillLayout, Kernel, Library, MemorySpace, graph_memory,
 };
 use cuda_launch::{LaunchConfig, MemorySyncDomain};
 use cuda_sys::{
-    CUDA_HOST_NODE_PARAMS_v1, CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEMCPY3D_v2, CUDA_MEMSET_NODE_PARAMS_v1,
+    CUDA_HOST_NODE_PARAMS_v1, CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEMCPY3D_v2, CUDA_MEMSET_NODE_PARAMS_v1,
     CUdeviceptr, CUevent, CUgraphNode, CUgraphNodeType, CUkernel, CUlaunchAttributeID,
     CUlaunchAttributeValue, CUlaunchMemSyncDomain, CUmemorytype, Call,
 };
@@ -13,6 +15,7 @@ use cuda_sys::{
 use crate::detail::Detail;
 use crate::error::{Error, Result};
 use crate::graph::Locked;
+use crate::memory::AllocOptions;
 use crate::node::Host;
 
 impl Locked<'_> {
@@ -39,6 +42,14 @@ impl Locked<'_> {
                 });
                 self.answer(Call::cuGraphEventWaitNodeGetEvent, result)?;
                 self.event(event).map(Detail::EventWait)
+            }
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_ALLOC => Some(self.read_alloc(raw)?),
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_FREE => {
+                let mut address: CUdeviceptr = 0;
+                // SAFETY: a live free node, and the out pointer is valid.
+                let result = unsafe { self.driver().cuGraphMemFreeNodeGetParams(raw, &raw mut address) };
+                self.answer(Call::cuGraphMemFreeNodeGetParams, result)?;
+                Some(Detail::Free { address })
             }
             _ => None,
         };
@@ -139,6 +150,24 @@ impl Locked<'_> {
         let result = unsafe { self.driver().cuGraphKernelNodeGetAttribute(raw, id, &raw mut value) };
         self.answer(Call::cuGraphKernelNodeGetAttribute, result)?;
         Ok(value)
+    }
+
+    fn read_alloc(&self, raw: CUgraphNode) -> Result<Detail> {
+        let mut params = CUDA_MEM_ALLOC_NODE_PARAMS::default();
+        // SAFETY: a live allocation node, and the out pointer is valid.
+        let result = unsafe { self.driver().cuGraphMemAllocNodeGetParams(raw, &raw mut params) };
+        self.answer(Call::cuGraphMemAllocNodeGetParams, result)?;
+        let access = match params.accessDescs.is_null() {
+            true => &[],
+            // SAFETY: the driver has as many, as long as the node lives.
+            false => unsafe { core::slice::from_raw_parts(params.accessDescs, params.accessDescCount) },
+        };
+        let options = AllocOptions::read(&params.poolProps, access, self.context());
+        let space = options.space(self.context());
+        let place = graph_memory::Place { address: params.dptr, bytes: params.bytesize, space };
+        // SAFETY: what the driver tells of the node.
+        let memory = unsafe { graph_memory::of_node(self.context(), self.number(), place) };
+        Ok(Detail::Alloc { memory, options: Arc::new(options) })
     }
 
     fn read_host(&self, raw: CUgraphNode) -> Result<Option<Detail>> {

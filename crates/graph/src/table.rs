@@ -12,6 +12,7 @@ use crate::detail::Detail;
 use crate::edge::EdgeKind;
 use crate::lent::Lent;
 use crate::lineage::Lineage;
+use crate::memory::{Ledger, Noted};
 use crate::order::{self, Index};
 use crate::owners::{Owners, Store, Uses};
 use crate::place::{NodeId, Place, RawGraph, RawNode};
@@ -109,6 +110,8 @@ pub(crate) struct Table {
     /// The conditions whose handles kernels have, by number.
     pub(crate) handles: HashMap<Index, SmallVec<[u64; 1]>>,
     pub(crate) conditions: Conditions,
+    /// The memory nodes.
+    pub(crate) memory: Ledger,
     /// Kernel nodes with a part of a launch only.
     pub(crate) incomplete: HashSet<Index>,
     /// Of the executable, where only one may live.
@@ -168,7 +171,12 @@ impl Table {
         owners: Owners,
     ) -> NodeId {
         let uses = self.keep_all(owners);
-        self.insert_using(within, raw, detail, uses)
+        let noted = Noted::of(&detail);
+        let id = self.insert_using(within, raw, detail, uses);
+        if let Some(noted) = noted {
+            self.memory.note(id, noted);
+        }
+        id
     }
 
     /// The same for a node that uses what is in the store already.
@@ -308,6 +316,9 @@ impl Table {
             owners.extend(self.kept.remove(&index).into_iter().flatten());
             self.handles.remove(&index);
             self.incomplete.remove(&index);
+            if let Some(noted) = Noted::of(&row.detail) {
+                self.memory.forget(NodeId { index, number: row.number }, noted);
+            }
             for &place in row.detail.inside() {
                 if let Some(graph) = self.take_embedded(place) {
                     owners.extend(graph.about.into_owners());

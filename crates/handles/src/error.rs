@@ -145,6 +145,12 @@ pub enum Error {
         /// The alignment of the new type.
         align: usize,
     },
+    /// Memory of an allocation node was used elsewhere than in a node of its graph.
+    #[error(
+        "the memory of an allocation node can be used by nodes of its graph alone; what a launch leaves of it comes out as a buffer of its own \
+         (GraphExec::launch_with_outputs), which streams and other graphs can use"
+    )]
+    MemoryOfGraph,
     /// A fill value of a size that the device cannot repeat.
     #[error("memory can be filled with values of 1, 2 or 4 bytes; this one has {bytes}")]
     FillSize {

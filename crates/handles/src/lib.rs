@@ -50,9 +50,12 @@ pub use kernel::{Kernel, KernelAttributes, Parameter};
 pub use library::Library;
 pub use limits::Limits;
 pub use linker::Linker;
+#[doc(hidden)]
+pub use memory::graph_memory;
 pub use memory::{
-    AddressInfo, Allocation, Buffer, Copy2d, Copy3d, CopyLayout, CopySide, Element, FillLayout, HostBuffer,
-    MemPool, MemoryKind, MemorySpace, PoolAccess, PoolOptions, PoolReuse, PoolUsage, SharedHostBuffer, Slice,
+    AddressInfo, Allocation, Buffer, Copy2d, Copy3d, CopyLayout, CopySide, Element, FillLayout, GraphBuffer,
+    GraphMemoryUsage, GraphSlice, HostBuffer, MemPool, MemoryKind, MemorySpace, NodeMemory, PoolAccess,
+    PoolOptions, PoolReuse, PoolUsage, SharedHostBuffer, Slice,
 };
 pub use owner::Owner;
 #[doc(hidden)]

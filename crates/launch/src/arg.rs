@@ -3,7 +3,9 @@
 use core::mem::MaybeUninit;
 use std::sync::Arc;
 
-use cuda_handles::{Allocation, Buffer, Element, SharedHostBuffer, Slice};
+use cuda_handles::{
+    Allocation, Buffer, Element, GraphBuffer, GraphSlice, NodeMemory, SharedHostBuffer, Slice,
+};
 use smallvec::SmallVec;
 
 use crate::params::{KernelArg, Params};
@@ -69,6 +71,22 @@ unsafe impl<'a, T: Element> KernelArg<'a> for &'a SharedHostBuffer<T> {
     }
 }
 
+// SAFETY: one address, of an allocation that the holder borrows.
+unsafe impl<'a, T: Element> KernelArg<'a> for &'a GraphBuffer<T> {
+    #[inline]
+    fn add_to(self, params: &mut Params<'a>) {
+        self.operand().add_to(params);
+    }
+}
+
+// SAFETY: one address, of an allocation that the holder borrows.
+unsafe impl<'a, T: Element> KernelArg<'a> for GraphSlice<'a, T> {
+    #[inline]
+    fn add_to(self, params: &mut Params<'a>) {
+        self.operand().add_to(params);
+    }
+}
+
 /// A struct as an argument, byte by byte.
 ///
 /// ```
@@ -106,8 +124,8 @@ impl<'a> ParamBytes<'a> {
 
     /// Says that the address of `slice` is in the bytes, so that its memory is kept and waited for like that of a buffer argument.
     #[must_use]
-    pub fn using<T: Element>(mut self, slice: impl Into<Slice<'a, T>>) -> Self {
-        self.allocations.push(slice.into().allocation());
+    pub fn using<T: Element>(mut self, slice: impl NodeMemory<'a, T>) -> Self {
+        self.allocations.push(slice.operand().allocation());
         self
     }
 }

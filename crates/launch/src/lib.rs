@@ -35,8 +35,8 @@ pub use occupancy::{BestBlock, Occupancy};
 pub use params::{Arguments, KernelArg, OwnedParams, Params};
 pub use place::Place;
 pub use signature::{
-    Argument, ArgumentsOf, In, InOut, Memory, Out, Overlap, Parameter, PlainArgumentsOf, PlainParameter,
-    PlainSignature, ReadOnly, Signature, Struct, Tensor, read_only,
+    Argument, ArgumentsOf, In, InOut, Memory, Out, Overlap, Parameter, PlainArgument, PlainArgumentsOf,
+    PlainParameter, PlainSignature, ReadOnly, Signature, Struct, Tensor, read_only,
 };
 pub use stream_config::{StreamConfig, Trigger};
 pub use tensor_map::{L2Promotion, Swizzle, TensorElement, TensorMap, Tiled};

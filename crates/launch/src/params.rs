@@ -43,7 +43,8 @@ macro_rules! params {
 ///
 /// - Scalars by their exact width: `u8` to `u64`, `i8` to `i64`, `f32`, `f64`, with the feature `half` also `half::f16` and `half::bf16`,
 ///   and arrays of them.
-/// - `&Buffer<T>`, `&SharedHostBuffer<T>` and `Slice<'_, T>`: the kernel gets the device address of the first element.
+/// - `&Buffer<T>`, `&SharedHostBuffer<T>` and `Slice<'_, T>`: the kernel gets the device address of the first element. The memory of a graph,
+///   `&GraphBuffer<T>` and `GraphSlice<'_, T>`, is for nodes of that graph: a launch on a stream refuses it.
 /// - [`ParamBytes`](crate::ParamBytes) for structs.
 ///
 /// Anything else does not compile. `usize` is as wide as the machine that compiles, so say which width the kernel has:

@@ -5,7 +5,9 @@ use core::fmt;
 use core::marker::PhantomData;
 use std::sync::Arc;
 
-use cuda_handles::{Allocation, Buffer, Element, SharedHostBuffer, Slice};
+use cuda_handles::{
+    Allocation, Buffer, Element, GraphBuffer, GraphSlice, NodeMemory, SharedHostBuffer, Slice,
+};
 use cuda_sys::CUtensorMap;
 
 use crate::arg::Scalar;
@@ -18,7 +20,7 @@ pub(crate) mod sealed {
     pub trait Sealed {}
 }
 
-/// Declares memory that the kernel only reads. Given as `&Buffer<T>` or `Slice<T>`.
+/// Declares memory that the kernel only reads. Given as `&Buffer<T>` or `Slice<T>`, to nodes also as memory of their graph: `&GraphBuffer<T>`.
 #[derive(Debug)]
 pub struct In<T>(PhantomData<fn() -> T>);
 
@@ -95,6 +97,15 @@ pub trait Argument<'a, P: Parameter> {
     fn value(self) -> P::Value<'a>;
 }
 
+/// An [`Argument`] of a launch on a stream: any but the memory of a graph, which is there for the graph's nodes alone.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be given for a parameter declared as `{P}` in a launch on a stream",
+    label = "not an argument for `{P}` on a stream",
+    note = "a number needs the declared type; `In<T>`, `Out<T>` and `InOut<T>` take `&Buffer<T>` and `Slice<T>` of the same `T`",
+    note = "memory of a graph (`&GraphBuffer<T>`, `GraphSlice<T>`) is an argument of the graph's nodes alone"
+)]
+pub trait PlainArgument<'a, P: Parameter>: Argument<'a, P> {}
+
 macro_rules! scalars {
     ($known:ty, $number:expr => $($type:ty),*) => {$(
         impl sealed::Sealed for $type {}
@@ -125,6 +136,8 @@ macro_rules! scalars {
                 write!(text, "{name} = {value}")
             }
         }
+
+        impl PlainArgument<'_, $type> for $type {}
 
         impl Argument<'_, $type> for $type {
             #[inline]
@@ -169,6 +182,8 @@ impl<T: Scalar + fmt::Debug + 'static, const N: usize> Parameter for [T; N] {
     }
 }
 
+impl<T: Scalar + fmt::Debug + 'static, const N: usize> PlainArgument<'_, [T; N]> for [T; N] {}
+
 impl<T: Scalar + fmt::Debug + 'static, const N: usize> Argument<'_, [T; N]> for [T; N] {
     #[inline]
     fn value(self) -> Self {
@@ -204,6 +219,8 @@ impl<T: Copy + Send + Sync + 'static> Parameter for Struct<T> {
     }
 }
 
+impl<T: Copy + Send + Sync + 'static> PlainArgument<'_, Struct<T>> for T {}
+
 impl<T: Copy + Send + Sync + 'static> Argument<'_, Struct<T>> for T {
     #[inline]
     fn value(self) -> T {
@@ -228,6 +245,8 @@ impl<T> Copy for ReadOnly<'_, T> {}
 pub fn read_only<'a, T>(slice: impl Into<Slice<'a, T>>) -> ReadOnly<'a, T> {
     ReadOnly(slice.into())
 }
+
+impl<'a, T: Element> PlainArgument<'a, In<T>> for ReadOnly<'a, T> {}
 
 impl<'a, T: Element> Argument<'a, In<T>> for ReadOnly<'a, T> {
     #[inline]
@@ -267,12 +286,16 @@ macro_rules! memory {
             }
         }
 
+        impl<'a, T: Element> PlainArgument<'a, $access<T>> for &'a Buffer<T> {}
+
         impl<'a, T: Element> Argument<'a, $access<T>> for &'a Buffer<T> {
             #[inline]
             fn value(self) -> Slice<'a, T> {
                 self.as_slice()
             }
         }
+
+        impl<'a, T: Element> PlainArgument<'a, $access<T>> for &'a SharedHostBuffer<T> {}
 
         impl<'a, T: Element> Argument<'a, $access<T>> for &'a SharedHostBuffer<T> {
             #[inline]
@@ -281,6 +304,8 @@ macro_rules! memory {
             }
         }
 
+        impl<'a, T: Element> PlainArgument<'a, $access<T>> for Slice<'a, T> {}
+
         impl<'a, T: Element> Argument<'a, $access<T>> for Slice<'a, T> {
             #[inline]
             fn value(self) -> Slice<'a, T> {
@@ -288,10 +313,26 @@ macro_rules! memory {
             }
         }
 
+        impl<'a, T: Element> PlainArgument<'a, $access<T>> for &Slice<'a, T> {}
+
         impl<'a, T: Element> Argument<'a, $access<T>> for &Slice<'a, T> {
             #[inline]
             fn value(self) -> Slice<'a, T> {
                 *self
+            }
+        }
+
+        impl<'a, T: Element> Argument<'a, $access<T>> for &'a GraphBuffer<T> {
+            #[inline]
+            fn value(self) -> Slice<'a, T> {
+                self.operand()
+            }
+        }
+
+        impl<'a, T: Element> Argument<'a, $access<T>> for GraphSlice<'a, T> {
+            #[inline]
+            fn value(self) -> Slice<'a, T> {
+                self.operand()
             }
         }
     )*};
@@ -332,6 +373,8 @@ macro_rules! tensors {
                 write!(text, "{name}.len() = {}", value.len())
             }
         }
+
+        impl<'a, T: TensorElement> PlainArgument<'a, $access<Tensor<T>>> for &'a TensorMap<T> {}
 
         impl<'a, T: TensorElement> Argument<'a, $access<Tensor<T>>> for &'a TensorMap<T> {
             #[inline]
@@ -413,10 +456,13 @@ pub trait PlainParameter: Parameter {}
 /// A signature all of whose parameters are [`PlainParameter`]s.
 pub trait PlainSignature: Signature {}
 
-/// Arguments for a launch on a stream: [`ArgumentsOf`] a [`PlainSignature`].
+/// Arguments for a launch on a stream: a tuple with a [`PlainArgument`] for each parameter of a [`PlainSignature`].
+#[diagnostic::on_unimplemented(
+    message = "the arguments do not fit the kernel's signature in a launch on a stream",
+    label = "arguments of type `{Self}`",
+    note = "the kernel takes {S}, in a tuple; one argument alone is written `(x,)`"
+)]
 pub trait PlainArgumentsOf<'a, S: Signature>: ArgumentsOf<'a, S> {}
-
-impl<'a, S: PlainSignature, A: ArgumentsOf<'a, S>> PlainArgumentsOf<'a, S> for A {}
 
 #[derive(Clone, Copy)]
 struct Range {
@@ -527,6 +573,11 @@ macro_rules! signature {
                 )*
                 Ok(())
             }
+        }
+
+        impl<'a, $($parameter: PlainParameter, $argument: PlainArgument<'a, $parameter>),*>
+            PlainArgumentsOf<'a, ($($parameter,)*)> for ($($argument,)*)
+        {
         }
 
         impl<'a, $($parameter: Parameter, $argument: Argument<'a, $parameter>),*>

@@ -419,7 +419,7 @@ fn a_graph_with_conditions_is_one_of_a_kind() {
         refused(other.root().child(&graph).map(drop));
         refused(other.root().child_moved(graph.clone()).map(drop));
         let mut exec = graph.instantiate().unwrap();
-        assert_eq!(graph.instantiate().unwrap_err(), Error::OneExecutable);
+        assert_eq!(graph.instantiate().unwrap_err(), Error::OneExecutable { of: "conditional nodes" });
         exec.launch(&kernels.stream).unwrap();
         assert_eq!(kernels.counted(), 1);
         drop(exec);

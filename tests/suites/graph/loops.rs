@@ -78,7 +78,7 @@ fn a_loop_runs_as_long_as_a_number_is_not_0() {
         }
         assert_eq!(steps.kernels.counted(), 70);
         assert_eq!(rounds.rounds_done_blocking(steps.stream()).unwrap(), 7);
-        assert_eq!(graph.instantiate().unwrap_err(), Error::OneExecutable);
+        assert_eq!(graph.instantiate().unwrap_err(), Error::OneExecutable { of: "conditional nodes" });
     });
 }
 

@@ -27,6 +27,7 @@ mod kernel_nodes;
 mod lifetimes;
 mod loops;
 mod lost;
+mod memory;
 mod model;
 mod neighbours;
 mod nested_conditions;

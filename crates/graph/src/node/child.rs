@@ -207,6 +207,7 @@ impl Frontier<'_> {
             self.add_raw(&mut two.first, NodeKind::ChildGraph, &mut params)?
         };
         left = two.second().0.leave();
+        copied.let_memory_belong_to(two.first.number());
         let node = self.commit(&mut two.first, raw, copied, &twins, true);
         // Last, and under both locks: whoever does not find the handle any more by the raw value finds the embedded graph, and waits for it.
         graph.handle().disown();
@@ -251,7 +252,9 @@ fn copy_for(two: &mut Two<'_>, into: Place, instead: Option<Place>, node: &str) 
     if !place.is_root() {
         return Err(Error::Embedded { what: "embedded in another one" });
     }
-    source.copy(place)
+    let copied = source.copy(place)?;
+    copied.ensure_without_memory()?;
+    Ok(copied)
 }
 
 /// The nodes of the graph that the driver has put into a node.

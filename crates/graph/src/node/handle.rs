@@ -118,6 +118,7 @@ impl Node {
     ) -> Result<()> {
         let raw = locked.row(self.id).ok_or_else(|| self.removed())?.raw.0;
         locked.ensure_may_hold(self.graph.place(), detail)?;
+        locked.ensure_own_memory(owners, detail)?;
         locked.retain_if_adopted()?;
         // SAFETY: the table says that the node is live and of this graph, whose lock is held; the parameters are complete for its type, and
         // what they point to outlives the call.

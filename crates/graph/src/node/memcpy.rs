@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use cuda_handles::{
-    Allocation, Context, Copy2d, Copy3d, CopyLayout, Element, MemorySpace, Owner, SharedHostBuffer, Slice,
+    Allocation, Context, Copy2d, Copy3d, CopyLayout, Element, MemorySpace, NodeMemory, Owner,
+    SharedHostBuffer, Slice,
 };
 use cuda_sys::{CUdeviceptr, CUgraphNodeParams, CUgraphNodeType};
 
@@ -71,10 +72,10 @@ impl MemcpyNode {
     #[doc(alias = "cuGraphNodeSetParams")]
     pub fn set<'a, 'b, T: Element>(
         &self,
-        source: impl Into<Slice<'a, T>>,
-        destination: impl Into<Slice<'b, T>>,
+        source: impl NodeMemory<'a, T>,
+        destination: impl NodeMemory<'b, T>,
     ) -> Result<()> {
-        self.replace_by(linear(self.graph().context(), source.into(), destination.into())?)
+        self.replace_by(linear(self.graph().context(), source.operand(), destination.operand())?)
     }
 
     /// Copies a rectangle from now on; see [`set`](Self::set).
@@ -99,10 +100,10 @@ impl MemcpyNode {
     /// As [`Frontier::copy_peer`].
     pub fn set_peer<'a, 'b, T: Element>(
         &self,
-        source: impl Into<Slice<'a, T>>,
-        destination: impl Into<Slice<'b, T>>,
+        source: impl NodeMemory<'a, T>,
+        destination: impl NodeMemory<'b, T>,
     ) -> Result<()> {
-        self.replace_by(peer(self.graph().context(), source.into(), destination.into())?)
+        self.replace_by(peer(self.graph().context(), source.operand(), destination.operand())?)
     }
 
     /// Copies between addresses from now on; see [`set`](Self::set).
@@ -135,10 +136,10 @@ impl Frontier<'_> {
     #[doc(alias = "cuGraphAddNode")]
     pub fn copy<'a, 'b, T: Element>(
         &self,
-        source: impl Into<Slice<'a, T>>,
-        destination: impl Into<Slice<'b, T>>,
+        source: impl NodeMemory<'a, T>,
+        destination: impl NodeMemory<'b, T>,
     ) -> Result<MemcpyNode> {
-        self.add_copy(linear(self.graph().context(), source.into(), destination.into())?)
+        self.add_copy(linear(self.graph().context(), source.operand(), destination.operand())?)
     }
 
     /// Adds a node that copies device memory to pinned or managed memory of the same length. The host can look at it once graph and executables
@@ -171,7 +172,7 @@ impl Frontier<'_> {
     /// As [`copy`](Self::copy).
     pub fn copy_to_host<'a, T: Element>(
         &self,
-        source: impl Into<Slice<'a, T>>,
+        source: impl NodeMemory<'a, T>,
         destination: &SharedHostBuffer<T>,
     ) -> Result<MemcpyNode> {
         self.copy(source, destination)
@@ -187,7 +188,7 @@ impl Frontier<'_> {
     pub fn copy_from_host<'a, T: Element>(
         &self,
         source: &SharedHostBuffer<T>,
-        destination: impl Into<Slice<'a, T>>,
+        destination: impl NodeMemory<'a, T>,
     ) -> Result<MemcpyNode> {
         self.copy(source, destination)
     }
@@ -229,10 +230,10 @@ impl Frontier<'_> {
     #[doc(alias = "cuMemcpyPeerAsync")]
     pub fn copy_peer<'a, 'b, T: Element>(
         &self,
-        source: impl Into<Slice<'a, T>>,
-        destination: impl Into<Slice<'b, T>>,
+        source: impl NodeMemory<'a, T>,
+        destination: impl NodeMemory<'b, T>,
     ) -> Result<MemcpyNode> {
-        self.add_copy(peer(self.graph().context(), source.into(), destination.into())?)
+        self.add_copy(peer(self.graph().context(), source.operand(), destination.operand())?)
     }
 
     /// Adds a node that copies between addresses. The driver is asked what memory they are of, one call for each, and

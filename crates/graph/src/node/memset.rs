@@ -1,6 +1,6 @@
 //! Nodes that fill memory.
 
-use cuda_handles::{Context, Element, FillLayout, Owner, Slice};
+use cuda_handles::{Context, Element, FillLayout, NodeMemory, Owner, Slice};
 use cuda_sys::{CUdeviceptr, CUgraphNodeParams, CUgraphNodeType};
 
 use super::handle::{blank, typed};
@@ -72,8 +72,8 @@ impl MemsetNode {
     /// As [`Frontier::fill`]; the node is as it was then.
     #[doc(alias = "cuGraphMemsetNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
-    pub fn set<'a, T: Element>(&self, target: impl Into<Slice<'a, T>>, value: T) -> Result<()> {
-        self.replace_by(linear(self.graph().context(), target.into(), value)?)
+    pub fn set<'a, T: Element>(&self, target: impl NodeMemory<'a, T>, value: T) -> Result<()> {
+        self.replace_by(linear(self.graph().context(), target.operand(), value)?)
     }
 
     /// Fills a rectangle from now on; see [`set`](Self::set).
@@ -82,12 +82,12 @@ impl MemsetNode {
     /// As [`Frontier::fill_2d`].
     pub fn set_2d<'a, T: Element>(
         &self,
-        target: impl Into<Slice<'a, T>>,
+        target: impl NodeMemory<'a, T>,
         pitch: usize,
         extent: [usize; 2],
         value: T,
     ) -> Result<()> {
-        self.replace_by(rectangle(self.graph().context(), target.into(), pitch, extent, value)?)
+        self.replace_by(rectangle(self.graph().context(), target.operand(), pitch, extent, value)?)
     }
 
     /// Fills memory at an address from now on; see [`set`](Self::set).
@@ -117,8 +117,8 @@ impl Frontier<'_> {
     /// removed; or what the driver answers.
     #[doc(alias = "cuGraphAddMemsetNode")]
     #[doc(alias = "cuGraphAddNode")]
-    pub fn fill<'a, T: Element>(&self, target: impl Into<Slice<'a, T>>, value: T) -> Result<MemsetNode> {
-        self.add_fill(linear(self.graph().context(), target.into(), value)?)
+    pub fn fill<'a, T: Element>(&self, target: impl NodeMemory<'a, T>, value: T) -> Result<MemsetNode> {
+        self.add_fill(linear(self.graph().context(), target.operand(), value)?)
     }
 
     /// Adds a node that sets each element of a rectangle to `value`, of a type of 1, 2 or 4 bytes: `height` rows of `width` elements, one `pitch`
@@ -131,12 +131,12 @@ impl Frontier<'_> {
     #[doc(alias = "cuGraphAddMemsetNode")]
     pub fn fill_2d<'a, T: Element>(
         &self,
-        target: impl Into<Slice<'a, T>>,
+        target: impl NodeMemory<'a, T>,
         pitch: usize,
         [width, height]: [usize; 2],
         value: T,
     ) -> Result<MemsetNode> {
-        self.add_fill(rectangle(self.graph().context(), target.into(), pitch, [width, height], value)?)
+        self.add_fill(rectangle(self.graph().context(), target.operand(), pitch, [width, height], value)?)
     }
 
     /// Adds a node that fills memory at an address. The driver is asked what memory it is of, and [`MemsetNode::layout`] tells.

@@ -1,11 +1,13 @@
 //! The nodes: small handles that keep their graph alive.
 
+mod alloc;
 mod attribute;
 mod batch;
 mod child;
 mod conditional;
 mod empty;
 mod event;
+mod free;
 mod handle;
 mod host;
 mod keep;
@@ -17,6 +19,7 @@ mod raw;
 mod relaunch;
 mod semaphore;
 
+pub use alloc::AllocNode;
 pub use attribute::{AccessPolicyWindow, CacheUse, ClusterScheduling, NodeAttribute, NodeAttributeKind};
 pub use batch::BatchNode;
 pub use child::ChildGraphNode;
@@ -24,7 +27,9 @@ pub(crate) use conditional::ensure_conditionals;
 pub use conditional::{IfElseNode, IfNode, SwitchNode, WhileNode};
 pub use empty::EmptyNode;
 pub use event::{EventRecordNode, EventWaitNode};
+pub use free::FreeNode;
 pub use handle::Node;
+pub(crate) use handle::blank;
 pub(crate) use host::Host;
 pub use host::{HostCallbackNode, HostFunction};
 pub use kernel::KernelNode;

@@ -42,6 +42,7 @@ impl Relaunch {
         // What goes, and what the node had before, is dropped after the lock.
         let mut before = None;
         let mut locked = node.graph().enter()?;
+        locked.ensure_own_memory(&self.owners, &self.detail)?;
         let outcome = if self.handles.is_empty() && !locked.is_deciding(node.id()) {
             self.set(&mut before, &mut locked, node, params)
         } else {

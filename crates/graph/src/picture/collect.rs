@@ -84,6 +84,7 @@ fn kind(kind: NodeKind) -> DrawnKind {
         NodeKind::EventRecord | NodeKind::EventWait => Family::Signal,
         NodeKind::SemaphoreSignal | NodeKind::SemaphoreWait => Family::Signal,
         NodeKind::Batch => Family::Batch,
+        NodeKind::Alloc | NodeKind::Free => Family::Memory,
         NodeKind::If | NodeKind::IfElse | NodeKind::While | NodeKind::Switch => Family::Conditional,
         NodeKind::Other(_) => Family::Other,
     };

@@ -45,6 +45,8 @@ pub(crate) enum Family {
     /// What orders work beyond the graph: events and semaphores.
     Signal,
     Batch,
+    /// Allocations and frees.
+    Memory,
     Child,
     /// Branches and loops.
     Conditional,

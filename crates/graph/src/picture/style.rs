@@ -22,6 +22,7 @@ pub(crate) fn box_style(family: Family) -> BoxStyle {
         Family::Host => ("#fcf0d8", "#e69f00"),
         Family::Signal => ("#f9ebf3", "#cc79a7"),
         Family::Batch => ("#fbf9d6", "#b3a700"),
+        Family::Memory => ("#f3e9dc", "#8c5a1c"),
         Family::Child => ("#f6f6f6", "#4d4d4d"),
         Family::Conditional => ("#efe9f7", "#6a3d9a"),
         Family::Empty => ("#f2f2f2", "#8c8c8c"),

@@ -129,6 +129,7 @@ impl Locked<'_> {
         let mut from = SmallVec::<[CUgraphNode; 4]>::with_capacity(links.len());
         let mut to = SmallVec::<[CUgraphNode; 4]>::with_capacity(links.len());
         for link in links {
+            self.ensure_may_lose(link.from, "edges")?;
             from.push(self.raw_of(link.from)?);
             to.push(self.raw_of(link.to)?);
         }

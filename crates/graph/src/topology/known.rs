@@ -94,7 +94,7 @@ impl Locked<'_> {
     }
 
     /// The raw node of a row.
-    pub(super) fn raw_of(&self, id: NodeId) -> Result<CUgraphNode> {
+    pub(crate) fn raw_of(&self, id: NodeId) -> Result<CUgraphNode> {
         let raw = self.row(id).map(|row| row.raw.0);
         raw.ok_or_else(|| Error::Removed { node: format!("node#{}", id.number).into() })
     }

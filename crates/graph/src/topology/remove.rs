@@ -143,6 +143,7 @@ impl Locked<'_> {
     /// The driver call that destroys a node that is there. Its row goes right afterwards.
     pub(crate) fn destroy_raw(&self, id: NodeId) -> Result<()> {
         let raw = self.raw_of(id)?;
+        self.ensure_may_lose(id, "nodes")?;
         let result = {
             let _alone = clones::alone_unless_inside(self.context())?;
             // SAFETY: the table says that the node is live and of this hierarchy, whose lock is held. Nobody sees the table before the row is

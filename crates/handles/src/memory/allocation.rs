@@ -8,8 +8,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use cuda_sys::{CUdeviceptr, CUresult, Call};
 use smallvec::SmallVec;
 
+use super::graph::{Freeing, GraphMemory};
 use super::kind::MemoryKind;
 use super::pool::MemPool;
+use super::space::MemorySpace;
 use crate::capture_mode;
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -57,6 +59,10 @@ enum Backing {
     Host(HostMemory),
     Foreign(Arc<dyn Any + Send + Sync>),
     Imported(MemPool),
+    /// That of an allocation node, which its graph alone uses and frees.
+    Graph(GraphMemory),
+    /// What a launch left of the memory of an allocation node.
+    Output(Arc<Allocation>),
 }
 
 struct HostMemory {
@@ -111,6 +117,39 @@ impl Allocation {
         Self::with(Belongs::Context(context), address, bytes, Backing::Imported(pool.clone()))
     }
 
+    /// Memory of an allocation node.
+    pub(super) fn of_graph(
+        context: &Context,
+        address: CUdeviceptr,
+        bytes: usize,
+        memory: GraphMemory,
+    ) -> Self {
+        Self::with(Belongs::Context(context.clone()), address, bytes, Backing::Graph(memory))
+    }
+
+    /// What a launch on `home`, enqueued just now, left of the memory of an allocation node.
+    pub(super) fn output(memory: &Arc<Self>, home: &Stream) -> Self {
+        let (address, bytes) = (memory.address, memory.bytes);
+        let backing = Backing::Output(Arc::clone(memory));
+        let mut output = Self::with(Belongs::Home(home.clone()), address, bytes, backing);
+        output.stamp();
+        output
+    }
+
+    /// What is known of it if it is that of an allocation node.
+    #[inline]
+    pub(super) fn graph_memory(&self) -> Option<&GraphMemory> {
+        match &self.backing {
+            Backing::Graph(memory) => Some(memory),
+            _ => None,
+        }
+    }
+
+    /// Does not free it: somebody else does.
+    pub(super) fn forget(&mut self) {
+        self.bytes = 0;
+    }
+
     fn with(belongs: Belongs, address: CUdeviceptr, bytes: usize, backing: Backing) -> Self {
         let (home_id, state) = match &belongs {
             Belongs::Home(home) => (home.id(), 0),
@@ -160,6 +199,17 @@ impl Allocation {
             Backing::Host(HostMemory { kind: HostKind::Managed, .. }) => MemoryKind::Managed,
             Backing::Foreign(_) => MemoryKind::Foreign,
             Backing::Imported(_) => MemoryKind::Imported,
+            Backing::Graph(_) | Backing::Output(_) => MemoryKind::Graph,
+        }
+    }
+
+    /// Where it lies.
+    #[must_use]
+    pub fn space(&self) -> MemorySpace {
+        match &self.backing {
+            Backing::Graph(memory) => memory.space(),
+            Backing::Output(memory) => memory.space(),
+            _ => self.kind().space(),
         }
     }
 
@@ -244,6 +294,9 @@ impl Allocation {
         if self.bytes == 0 {
             return Ok(());
         }
+        if matches!(self.backing, Backing::Graph(_)) {
+            return Err(Error::MemoryOfGraph);
+        }
         // Before the users of host memory are locked.
         stream.context().ensure_usable()?;
         match &self.backing {
@@ -311,6 +364,8 @@ impl Drop for Allocation {
         }
         match (&self.backing, *self.state.get_mut() & SHARED != 0) {
             (Backing::Pooled(pool), false) if self.free_at_home(pool.as_ref()) => {}
+            (Backing::Graph(_), _) => {}
+            (Backing::Output(_), false) if self.free_at_home(None) => self.end_life(),
             (Backing::Host(HostMemory { block: Some(block), .. }), false) => reaper::give(block.clone()),
             (Backing::Foreign(_), false) => {}
             _ => self.free_later(),
@@ -352,14 +407,31 @@ impl Allocation {
             Backing::Imported(own) => device(Some(pool(own))),
             Backing::Host(HostMemory { block: Some(block), .. }) => Freed::Host(block.clone()),
             Backing::Foreign(owner) => Freed::Owned(Arc::clone(owner)),
-            Backing::Plain | Backing::Host(_) => device(None),
+            Backing::Output(memory) => device(Some(Arc::new(Freeing(Arc::clone(memory))))),
+            Backing::Plain | Backing::Host(_) | Backing::Graph(_) => device(None),
         };
         let home = self.home().map(|home| Arc::clone(home.raw_stream()));
         Node::new(Free { context: self.context().clone(), home, what })
     }
 
+    /// The free was called: the next launch may come.
+    fn end_life(&mut self) {
+        // Before that, since it says when it goes that the reaper is through.
+        drop(self.order.take());
+        if let Backing::Output(memory) = &self.backing
+            && let Some(memory) = memory.graph_memory()
+        {
+            memory.freed();
+        }
+    }
+
     fn free_later(&mut self) {
         let order = self.order.take().unwrap_or_else(|| self.order());
+        if let Backing::Output(memory) = &self.backing
+            && let Some(memory) = memory.graph_memory()
+        {
+            memory.queued();
+        }
         reaper::push_free(order);
     }
 }

@@ -59,7 +59,7 @@ impl FillLayout {
             Bits::Two(bits) => (2, u32::from(bits)),
             Bits::Four(bits) => (4, bits),
         };
-        let (address, space) = (memory.address(), memory.allocation().kind().space());
+        let (address, space) = (memory.address(), memory.allocation().space());
         let pitch = shape.plain().pitch * usize::from(element);
         Ok(Some(Self { address, space, element, value, pitch, width, height }))
     }

@@ -17,6 +17,8 @@ pub enum MemoryKind {
     Foreign,
     /// Another process's: [`MemPool::import`](crate::MemPool::import). Unmapped in stream order, by the reaper.
     Imported,
+    /// That of an allocation node of a graph ([`GraphBuffer`](crate::GraphBuffer)), or what a launch left of it, which is freed in stream order.
+    Graph,
 }
 
 impl core::fmt::Display for MemoryKind {
@@ -28,6 +30,7 @@ impl core::fmt::Display for MemoryKind {
             Self::Managed => "managed",
             Self::Foreign => "foreign",
             Self::Imported => "imported",
+            Self::Graph => "graph",
         })
     }
 }
@@ -35,6 +38,6 @@ impl core::fmt::Display for MemoryKind {
 impl MemoryKind {
     /// Whether the driver's copy calls take its address for one of the device whatever they are told.
     pub(super) fn is_of_device(self) -> bool {
-        matches!(self, Self::Pooled | Self::Plain | Self::Imported)
+        matches!(self, Self::Pooled | Self::Plain | Self::Imported | Self::Graph)
     }
 }

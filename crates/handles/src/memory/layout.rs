@@ -40,7 +40,7 @@ pub struct CopyLayout {
 
 impl CopySide {
     fn of<T>(slice: &Slice<'_, T>, shape: Shape) -> Self {
-        let (address, space) = (slice.address(), slice.allocation().kind().space());
+        let (address, space) = (slice.address(), slice.allocation().space());
         Self { address, space, pitch: shape.pitch * size_of::<T>(), rows: shape.rows }
     }
 

@@ -81,12 +81,23 @@ pub enum PoolAccess {
 }
 
 impl PoolAccess {
-    fn flags(self) -> CUmemAccess_flags {
+    /// The driver's own value.
+    #[must_use]
+    pub fn as_raw(self) -> CUmemAccess_flags {
         match self {
             Self::None => CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_NONE,
             Self::Read => CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READ,
             Self::ReadWrite => CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
         }
+    }
+}
+
+impl PoolAccess {
+    /// What the driver calls so; what is not known is [`None`](Self::None).
+    #[must_use]
+    pub fn from_raw(raw: CUmemAccess_flags) -> Self {
+        let all = [Self::ReadWrite, Self::Read];
+        all.into_iter().find(|access| access.as_raw() == raw).unwrap_or(Self::None)
     }
 }
 
@@ -320,15 +331,14 @@ impl MemPool {
     #[doc(alias = "cuMemPoolGetAccess")]
     pub fn access(&self, device: Device) -> Result<PoolAccess> {
         self.context().ensure_usable()?;
-        let (mut flags, mut place) = (PoolAccess::None.flags(), location(device));
+        let (mut flags, mut place) = (PoolAccess::None.as_raw(), location(device));
         let driver = self.context().driver();
         let mode = capture_mode::relaxed(driver);
         // SAFETY: the pool is alive, location and out pointer are valid.
         let code = unsafe { driver.cuMemPoolGetAccess(&raw mut flags, self.as_raw(), &raw mut place) };
         drop(mode);
         self.context().check(Call::cuMemPoolGetAccess, code)?;
-        let all = [PoolAccess::ReadWrite, PoolAccess::Read];
-        Ok(all.into_iter().find(|access| access.flags() == flags).unwrap_or(PoolAccess::None))
+        Ok(PoolAccess::from_raw(flags))
     }
 
     /// Lets another device read and write its memory, what was allocated before included.
@@ -357,7 +367,7 @@ impl MemPool {
 
     fn set_access(&self, device: Device, access: PoolAccess) -> Result<()> {
         self.context().ensure_usable()?;
-        let wish = CUmemAccessDesc { location: location(device), flags: access.flags() };
+        let wish = CUmemAccessDesc { location: location(device), flags: access.as_raw() };
         let driver = self.context().driver();
         let _mode = capture_mode::relaxed(driver);
         // SAFETY: the pool is alive and there is one description.

@@ -367,6 +367,20 @@ impl Fences {
         queue::destroy(context, Object::Event(event));
     }
 
+    /// Makes a stream wait for all that was freed in the lane of its context. Refused while it is capturing.
+    pub(crate) fn order_after_frees(&self, stream: &RawStream) -> Result<()> {
+        let context = stream.context();
+        let Some(lane) = self.lanes.iter().find(|lane| same(&lane.context, context)) else { return Ok(()) };
+        let event = record_new(context, lane.stream.get())?;
+        let turn = stream.enqueue();
+        let waits = stream
+            .refuse_capture("waiting for memory to be freed")
+            .and_then(|()| let_wait(context, stream.raw(), event));
+        drop(turn);
+        queue::destroy(context, Object::Event(event));
+        waits
+    }
+
     /// The reaper's stream in a context, made when first needed and kept as long as the context.
     fn lane(&mut self, context: &Context) -> Result<CUstream> {
         if let Some(lane) = self.lanes.iter().find(|lane| same(&lane.context, context)) {

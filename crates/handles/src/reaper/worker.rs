@@ -17,6 +17,7 @@ use super::spare;
 use crate::callback;
 use crate::capture_mode;
 use crate::context::Context;
+use crate::error::Result;
 use crate::panics;
 use crate::process;
 
@@ -77,6 +78,12 @@ pub(crate) fn wait_for_frees(stream: &RawStream) {
     if may_take_turn() {
         turn().let_wait_for_frees(stream);
     }
+}
+
+/// Makes `stream` wait for the frees that the reaper has enqueued in its context.
+pub(crate) fn order_after_frees(stream: &RawStream) -> Result<()> {
+    // Where the turn is not taken, the launch that this is for is refused as well.
+    if may_take_turn() { turn().order_after_frees(stream) } else { Ok(()) }
 }
 
 fn may_take_turn() -> bool {

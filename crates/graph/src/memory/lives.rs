@@ -1,0 +1,218 @@
+//! Whether nodes use memory of their graph while it is there.
+
+use core::fmt;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use cuda_handles::{Allocation, Owner};
+use cuda_sys::CUgraphNode;
+
+use super::order::{Wait, ends_before};
+use crate::detail::Detail;
+use crate::edge::EdgeKind;
+use crate::error::{Error, Result};
+use crate::graph::Locked;
+use crate::place::{NodeId, Place};
+
+/// What is wrong with the order of the nodes that use memory of a graph.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum Disorder {
+    /// A node that uses the memory does not wait for its allocation.
+    UseBeforeAllocation,
+    /// The memory is freed without waiting for the end of a node that uses it.
+    UseAfterFree,
+    /// The free does not wait for the allocation.
+    FreeBeforeAllocation,
+}
+
+/// Nodes of which one has to end before the other starts, and no way of edges says so. They are named as in [`Node::name`](crate::Node::name).
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct MemoryOrder {
+    /// What is wrong.
+    pub what: Disorder,
+    /// The allocation node of the memory.
+    pub allocation: String,
+    /// The node that has to end first.
+    pub first: String,
+    /// The node that has to start after that.
+    pub second: String,
+}
+
+impl fmt::Display for MemoryOrder {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, allocation, first, second } = self;
+        match what {
+            Disorder::UseBeforeAllocation => {
+                write!(formatter, "node `{second}` uses the memory of `{allocation}` and does not wait for it")
+            }
+            Disorder::UseAfterFree => write!(
+                formatter,
+                "node `{second}` frees the memory of `{allocation}` and does not wait for the end of `{first}`, which uses it"
+            ),
+            Disorder::FreeBeforeAllocation => {
+                write!(formatter, "node `{second}` frees the memory of `{allocation}` and does not wait for it")
+            }
+        }
+    }
+}
+
+/// A [`MemoryOrder`] by the nodes themselves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Finding {
+    pub(crate) what: Disorder,
+    pub(crate) alloc: NodeId,
+    pub(crate) first: NodeId,
+    pub(crate) second: NodeId,
+}
+
+/// Memory of the hierarchy that a node uses.
+struct Use {
+    alloc: NodeId,
+    user: NodeId,
+}
+
+impl Locked<'_> {
+    /// All pairs of memory nodes and nodes that use their memory which no edges keep in order, in the order of the nodes. One query for the edges of
+    /// each graph in which some of them are; none where there are no memory nodes. The nodes of other code are known by now.
+    pub(crate) fn memory_findings(&mut self) -> Result<Vec<Finding>> {
+        let lives = self.memory.lives();
+        let mut wanted = Vec::new();
+        let mut freed = HashMap::new();
+        for life in &lives {
+            if let Some(free) = life.free {
+                freed.insert(life.alloc, free);
+                let (first, second) = (life.alloc, free);
+                wanted.push(Finding { what: Disorder::FreeBeforeAllocation, alloc: life.alloc, first, second });
+            }
+        }
+        for Use { alloc, user } in self.memory_uses() {
+            wanted.push(Finding { what: Disorder::UseBeforeAllocation, alloc, first: alloc, second: user });
+            if let Some(&free) = freed.get(&alloc) {
+                wanted.push(Finding { what: Disorder::UseAfterFree, alloc, first: user, second: free });
+            }
+        }
+        let mut within: HashMap<Place, Vec<(NodeId, NodeId, usize)>> = HashMap::new();
+        for (number, finding) in wanted.iter().enumerate() {
+            if let Some((place, first, second)) = self.side_by_side(finding.first, finding.second) {
+                within.entry(place).or_default().push((first, second, number));
+            }
+        }
+        let mut missing = vec![false; wanted.len()];
+        for (place, pairs) in within {
+            let ends: Vec<(NodeId, NodeId)> = pairs.iter().map(|(first, second, _)| (*first, *second)).collect();
+            for (in_order, (.., number)) in self.are_in_order(place, &ends)?.into_iter().zip(pairs) {
+                missing[number] = !in_order;
+            }
+        }
+        let found = wanted.into_iter().zip(missing).filter(|(_, missing)| *missing).map(|(finding, _)| finding);
+        let mut found: Vec<Finding> = found.collect();
+        found.sort_unstable_by_key(|finding| (finding.alloc.number, finding.first.number, finding.second.number));
+        Ok(found)
+    }
+
+    /// A finding by the names of the nodes.
+    pub(crate) fn told(&self, finding: &Finding) -> MemoryOrder {
+        let name = |id| self.name(id).into_string();
+        MemoryOrder {
+            what: finding.what,
+            allocation: name(finding.alloc),
+            first: name(finding.first),
+            second: name(finding.second),
+        }
+    }
+
+    /// Refuses nodes that use memory of the graph while it may not be there: on a GPU they would read and write what has the address meanwhile.
+    pub(crate) fn ensure_memory_in_order(&mut self) -> Result<()> {
+        if self.memory.is_empty() {
+            return Ok(());
+        }
+        let found = self.memory_findings()?;
+        if found.is_empty() {
+            return Ok(());
+        }
+        const TOLD: usize = 8;
+        let more = found.len().saturating_sub(TOLD);
+        let found = found.iter().take(TOLD).map(|finding| self.told(finding)).collect();
+        Err(Error::MemoryOrder { found, more })
+    }
+
+    /// The nodes that use the memory of allocation nodes, free nodes left out.
+    fn memory_uses(&self) -> Vec<Use> {
+        let mut allocs: HashMap<*const Allocation, NodeId> = HashMap::new();
+        for life in self.memory.lives() {
+            if let Some(Detail::Alloc { memory, .. }) = self.row(life.alloc).map(|row| &row.detail) {
+                allocs.insert(Arc::as_ptr(memory), life.alloc);
+            }
+        }
+        let mut uses = Vec::new();
+        if allocs.is_empty() {
+            return uses;
+        }
+        for (user, row) in self.rows() {
+            if matches!(row.detail, Detail::Free { .. }) {
+                continue;
+            }
+            for owner in self.used_by(row).chain(self.kept_with(user.index)) {
+                if let Owner::Allocation(memory) = owner
+                    && memory.graph().is_some()
+                    && let Some(&alloc) = allocs.get(&Arc::as_ptr(memory))
+                {
+                    uses.push(Use { alloc, user });
+                }
+            }
+        }
+        uses
+    }
+
+    /// The nodes that use the memory of an allocation node.
+    pub(crate) fn users_of(&self, alloc: NodeId) -> Vec<NodeId> {
+        let mut users: Vec<NodeId> =
+            self.memory_uses().into_iter().filter(|one| one.alloc == alloc).map(|one| one.user).collect();
+        users.dedup();
+        users
+    }
+
+    /// Two nodes, or the nodes of the same graph that they are embedded in.
+    fn side_by_side(&self, first: NodeId, second: NodeId) -> Option<(Place, NodeId, NodeId)> {
+        let around: HashMap<Place, NodeId> = self.around(first).into_iter().collect();
+        let meeting = self.around(second).into_iter();
+        let mut meeting = meeting.filter_map(|(place, second)| Some((place, *around.get(&place)?, second)));
+        meeting.find(|(_, first, second)| first != second)
+    }
+
+    /// The graphs that a node is in, from the inside out, each with the node of it that the node is or is in.
+    fn around(&self, node: NodeId) -> Vec<(Place, NodeId)> {
+        let place = |id: NodeId| self.row(id).map(|row| (row.within, id));
+        let outer = |&(place, _): &(Place, NodeId)| {
+            let node = self.embedded(place)?.node;
+            self.row(node).map(|row| (row.within, node))
+        };
+        core::iter::successors(place(node), outer).collect()
+    }
+
+    /// The node of the root graph that a node is or is in.
+    pub(crate) fn outermost(&self, node: NodeId) -> Option<NodeId> {
+        self.around(node).last().map(|(_, node)| *node)
+    }
+
+    /// For pairs of nodes of a graph whether the first surely ends before the second starts.
+    fn are_in_order(&mut self, place: Place, pairs: &[(NodeId, NodeId)]) -> Result<Vec<bool>> {
+        let edges = self.raw_edges_of(self.graph_at(place)?)?;
+        let mut numbers: HashMap<CUgraphNode, u32> = HashMap::new();
+        let mut number = |raw: CUgraphNode| {
+            let next = numbers.len() as u32;
+            *numbers.entry(raw).or_insert(next)
+        };
+        let waits: Vec<Wait> = edges
+            .into_iter()
+            .map(|(from, to, kind)| Wait { from: number(from), to: number(to), full: kind == EdgeKind::Full })
+            .collect();
+        let mut ends = Vec::with_capacity(pairs.len());
+        for &(first, second) in pairs {
+            ends.push((number(self.raw_of(first)?), number(self.raw_of(second)?)));
+        }
+        Ok(ends_before(numbers.len(), &waits, &ends))
+    }
+}

@@ -1,0 +1,243 @@
+//! What launches leave of the memory of a graph.
+
+use core::fmt;
+use core::marker::PhantomData;
+use core::ops::RangeBounds;
+use std::sync::Arc;
+
+use cuda_handles::{Allocation, Buffer, Element, GraphBuffer, Slice, Stream, graph_memory};
+use cuda_launch::{Argument, In, InOut, KernelArg, Out, Params, PlainArgument};
+use cuda_sys::CUdeviceptr;
+
+use crate::detail::Detail;
+use crate::error::{Error, Result};
+use crate::exec::GraphExec;
+use crate::graph::Locked;
+
+/// The memory that a launch of an executable leaves.
+pub(crate) struct Outlet {
+    memory: Vec<Arc<Allocation>>,
+    /// The names of the allocation nodes.
+    names: Vec<String>,
+    /// Whether a launch frees what the one before left.
+    frees: bool,
+    /// What the last launch left and nobody asked for, if the next one frees it.
+    left: Vec<Buffer<u8>>,
+}
+
+impl Outlet {
+    /// That of an executable made now; `None` if it frees all memory that it allocates.
+    pub(crate) fn of(locked: &Locked<'_>, frees: bool) -> Option<Box<Self>> {
+        let (mut memory, mut names) = (Vec::new(), Vec::new());
+        for life in locked.memory.lives().into_iter().filter(|life| life.free.is_none()) {
+            if let Some(row) = locked.row(life.alloc)
+                && let Detail::Alloc { memory: one, .. } = &row.detail
+            {
+                memory.push(Arc::clone(one));
+                names.push(row.display_name(life.alloc));
+            }
+        }
+        (!memory.is_empty()).then(|| Box::new(Self { memory, names, frees, left: Vec::new() }))
+    }
+
+    /// Before a launch on `stream`: what the last one left is freed, and `stream` waits for that.
+    pub(crate) fn make_ready(&self, stream: &Stream) -> Result<()> {
+        let memory: Vec<&Arc<Allocation>> = self.memory.iter().collect();
+        match graph_memory::make_ready(&memory, stream, self.frees)? {
+            None => Ok(()),
+            Some(place) => Err(Error::OutputInUse { node: self.names[place].as_str().into() }),
+        }
+    }
+
+    /// After a launch on `stream`: what it left, if somebody `asks`. Else that goes: an executable that frees by itself keeps it for the next launch.
+    pub(crate) fn launched(&mut self, stream: &Stream, asks: bool) -> Vec<Buffer<u8>> {
+        // The launch has freed it.
+        self.left.drain(..).for_each(graph_memory::forget);
+        let keeps = self.frees && !asks;
+        // SAFETY: the launch has just been enqueued; the graph does not free this memory. The next launch frees what is kept here, and that
+        // alone, since it is not made while somebody else has some.
+        let output = |memory| unsafe { graph_memory::output(memory, stream, keeps) };
+        let outputs: Vec<Buffer<u8>> = self.memory.iter().map(output).collect();
+        match (keeps, asks) {
+            (true, _) => self.left = outputs,
+            (false, true) => return outputs,
+            (false, false) => {}
+        }
+        Vec::new()
+    }
+
+}
+
+/// The memory that a launch left: what the allocation nodes of its graph have brought and no free node has freed.
+///
+/// Made by [`GraphExec::launch_with_outputs`]. What is not [taken](Self::take) is freed when this is dropped. Until all is gone, the executable cannot be
+/// launched again:
+///
+/// ```compile_fail,E0499
+/// # fn example(
+/// #     exec: &mut cuda_graph::GraphExec, stream: &cuda_handles::Stream, memory: &cuda_handles::GraphBuffer<u32>
+/// # ) -> cuda_graph::Result<()> {
+/// let output = exec.launch_with_outputs(stream)?.take(memory)?;
+/// exec.launch(stream)?;
+/// drop(output);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// nor dropped:
+///
+/// ```compile_fail,E0505
+/// # fn example(
+/// #     mut exec: cuda_graph::GraphExec, stream: &cuda_handles::Stream, memory: &cuda_handles::GraphBuffer<u32>
+/// # ) -> cuda_graph::Result<()> {
+/// let output = exec.launch_with_outputs(stream)?.take(memory)?;
+/// drop(exec);
+/// drop(output);
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "what is not taken is freed at once, as GraphExec::launch does"]
+pub struct Outputs<'e> {
+    outputs: Vec<(Arc<Allocation>, Option<Buffer<u8>>)>,
+    _exec: PhantomData<&'e mut GraphExec>,
+}
+
+impl<'e> Outputs<'e> {
+    pub(crate) fn new(outlet: Option<&'e Outlet>, buffers: Vec<Buffer<u8>>) -> Self {
+        let memory = outlet.into_iter().flat_map(|outlet| outlet.memory.iter().cloned());
+        Self { outputs: memory.zip(buffers.into_iter().map(Some)).collect(), _exec: PhantomData }
+    }
+
+    /// What was left of the memory of an allocation node.
+    ///
+    /// # Errors
+    /// The launch left none of it ([`Error::NoOutput`]): the graph frees it, or it is of another graph. It was taken already ([`Error::OutputTaken`]).
+    pub fn take<T: Element>(&mut self, memory: &GraphBuffer<T>) -> Result<OutputBuffer<'e, T>> {
+        let is_it = |output: &&mut (Arc<Allocation>, _)| Arc::ptr_eq(&output.0, memory.allocation());
+        let address = memory.address();
+        let (_, output) = self.outputs.iter_mut().find(is_it).ok_or(Error::NoOutput { address })?;
+        let buffer = output.as_ref().ok_or(Error::OutputTaken { address })?.cast()?;
+        *output = None;
+        Ok(OutputBuffer { buffer, _exec: PhantomData })
+    }
+
+    /// How many there are that were not taken.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.outputs.iter().filter(|(_, output)| output.is_some()).count()
+    }
+
+    /// Whether there are none, or all were taken.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// So that the executable stays borrowed to the end.
+impl Drop for Outputs<'_> {
+    fn drop(&mut self) {}
+}
+
+impl fmt::Debug for Outputs<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_list().entries(self.outputs.iter().filter_map(|(_, output)| output.as_ref())).finish()
+    }
+}
+
+/// Memory that a launch left, from [`Outputs::take`]. It is used as a [`Buffer`] is: on the stream of the launch at once, on others after that one.
+/// When it is dropped it is freed in the order of that stream, once what uses it elsewhere is done; then the executable can be launched again.
+///
+/// A node of another graph, or a holder of arguments, may keep the memory longer. The next launch is an error then ([`Error::OutputInUse`]).
+pub struct OutputBuffer<'e, T> {
+    buffer: Buffer<T>,
+    _exec: PhantomData<&'e mut GraphExec>,
+}
+
+impl<T> OutputBuffer<'_, T> {
+    /// The number of elements.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.buffer.len()
+    }
+
+    /// Whether it has no elements, which memory of a graph always has.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.buffer.is_empty()
+    }
+
+    /// The address of the first element.
+    #[must_use]
+    pub fn address(&self) -> CUdeviceptr {
+        self.buffer.address()
+    }
+
+    /// The stream of the launch, in whose order it is freed.
+    #[must_use]
+    pub fn home(&self) -> Option<&Stream> {
+        self.buffer.home()
+    }
+
+    /// All of it, borrowed.
+    #[must_use]
+    pub fn as_slice(&self) -> Slice<'_, T> {
+        self.buffer.as_slice()
+    }
+
+    /// A part of it, borrowed, by elements.
+    ///
+    /// # Errors
+    /// The range does not lie in it.
+    pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<Slice<'_, T>> {
+        Ok(self.buffer.slice(range)?)
+    }
+}
+
+impl<T: Element> OutputBuffer<'_, T> {
+    /// Copies it to the host and waits for that; see [`Buffer::read_blocking`].
+    ///
+    /// # Errors
+    /// Those of [`Buffer::read_blocking`].
+    pub fn read_blocking(&self, stream: &Stream) -> Result<Vec<T>> {
+        Ok(self.buffer.read_blocking(stream)?)
+    }
+}
+
+/// So that the executable stays borrowed to the end.
+impl<T> Drop for OutputBuffer<'_, T> {
+    fn drop(&mut self) {}
+}
+
+impl<'a, T> From<&'a OutputBuffer<'_, T>> for Slice<'a, T> {
+    fn from(output: &'a OutputBuffer<'_, T>) -> Self {
+        output.as_slice()
+    }
+}
+
+// SAFETY: one address, of an allocation that the holder borrows.
+unsafe impl<'a, T: Element> KernelArg<'a> for &'a OutputBuffer<'_, T> {
+    fn add_to(self, params: &mut Params<'a>) {
+        self.as_slice().add_to(params);
+    }
+}
+
+macro_rules! arguments {
+    ($($access:ident),*) => {$(
+        impl<'a, T: Element> Argument<'a, $access<T>> for &'a OutputBuffer<'_, T> {
+            fn value(self) -> Slice<'a, T> {
+                self.as_slice()
+            }
+        }
+
+        impl<'a, T: Element> PlainArgument<'a, $access<T>> for &'a OutputBuffer<'_, T> {}
+    )*};
+}
+
+arguments!(In, Out, InOut);
+
+impl<T> fmt::Debug for OutputBuffer<'_, T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "OutputBuffer({:?})", self.buffer)
+    }
+}

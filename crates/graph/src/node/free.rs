@@ -1,0 +1,133 @@
+//! Nodes that free memory.
+
+use std::sync::Arc;
+
+use cuda_handles::{Allocation, GraphBuffer, Owner};
+use cuda_sys::{CUdeviceptr, CUgraphNodeParams, CUgraphNodeType};
+
+use super::alloc::AllocNode;
+use super::handle::{Node, blank, typed};
+use crate::detail::Detail;
+use crate::error::{Error, HalfDone, Result};
+use crate::frontier::Frontier;
+use crate::graph::{Graph, Locked};
+use crate::kind::NodeKind;
+use crate::memory::Life;
+use crate::owners::Owners;
+
+typed! {
+    /// A node that frees the memory of an [`AllocNode`].
+    FreeNode, Free
+}
+
+impl FreeNode {
+    /// Where the memory is that it frees.
+    ///
+    /// # Errors
+    /// The node was removed.
+    #[doc(alias = "cuGraphMemFreeNodeGetParams")]
+    pub fn address(&self) -> Result<CUdeviceptr> {
+        match self.detail()? {
+            Detail::Free { address } => Ok(address),
+            // The handle is made for rows of its kind only, and a row keeps its kind.
+            _ => Err(self.removed()),
+        }
+    }
+
+    /// The node whose memory it frees; `None` for memory of another graph, which other code can free so.
+    ///
+    /// # Errors
+    /// The node was removed.
+    pub fn allocation(&self) -> Result<Option<AllocNode>> {
+        let address = self.address()?;
+        let locked = self.graph().look()?;
+        let alloc = locked.memory.freed_by(address, self.id()).map(|life| life.alloc);
+        let place = alloc.and_then(|id| locked.row(id)).map(|row| row.within);
+        drop(locked);
+        let alloc = alloc.zip(place).map(|(id, place)| Node::new(self.graph().at(place), id, NodeKind::Alloc));
+        Ok(alloc.map(AllocNode::wrap))
+    }
+}
+
+impl Frontier<'_> {
+    /// Adds a node that frees memory of the graph. It has to wait for all nodes that use the memory, or the graph is not instantiated;
+    /// [`Graph::free`] finds them by itself.
+    ///
+    /// Stands on `cuGraphAddNode`, CUDA 12.2.
+    ///
+    /// # Errors
+    /// Memory of another graph; memory that the graph frees already; a graph that is embedded in a node, which takes no memory nodes; a node of the
+    /// frontier was removed; or what the driver answers.
+    #[doc(alias = "cuGraphAddMemFreeNode")]
+    #[doc(alias = "cuGraphAddNode")]
+    pub fn free<T>(&self, memory: &GraphBuffer<T>) -> Result<FreeNode> {
+        let mut locked = self.graph().enter()?;
+        locked.ensure_takes_memory(self.graph().place(), NodeKind::Free)?;
+        locked.ensure_unfreed(memory.allocation())?;
+        let (address, mut owners) = (memory.address(), Owners::new());
+        owners.push(Owner::from(memory.allocation()));
+        let raw = self.add_raw(&mut locked, NodeKind::Free, &mut params(address))?;
+        let failed = match self.join(&locked, raw).err() {
+            Some(error) if locked.undo(raw) => return Err(error),
+            failed => failed,
+        };
+        let id = locked.insert(self.graph().place(), raw, Detail::Free { address }, owners);
+        if let Some(error) = failed {
+            let left = format!("node `{}` is in the graph", locked.name(id));
+            return Err(HalfDone::error(error, None, vec![left]));
+        }
+        drop(locked);
+        Ok(FreeNode::wrap(Node::new(self.graph().clone(), id, NodeKind::Free)))
+    }
+}
+
+impl Graph {
+    /// Adds a node that frees memory of the graph once all is done with it: it waits for the allocation and for every node that uses the memory now, be it
+    /// in a graph embedded in a node.
+    ///
+    /// Stands on `cuGraphAddNode`, CUDA 12.2.
+    ///
+    /// # Errors
+    /// As [`Frontier::free`].
+    #[doc(alias = "cuGraphAddMemFreeNode")]
+    pub fn free<T>(&self, memory: &GraphBuffer<T>) -> Result<FreeNode> {
+        let mut after = Vec::new();
+        {
+            let locked = self.enter()?;
+            locked.ensure_takes_memory(self.place(), NodeKind::Free)?;
+            let Life { alloc, .. } = locked.ensure_unfreed(memory.allocation())?;
+            after.extend(locked.users_of(alloc).into_iter().filter_map(|id| locked.outermost(id)));
+            after.sort_unstable_by_key(|id| id.number);
+            after.dedup();
+            // Its users wait for the allocation already.
+            if after.is_empty() {
+                after.extend(locked.outermost(alloc));
+            }
+        }
+        Frontier::after_ids(self, after).free(memory)
+    }
+}
+
+impl Locked<'_> {
+    /// What becomes of memory of the hierarchy, which no node frees yet.
+    fn ensure_unfreed(&self, memory: &Arc<Allocation>) -> Result<Life> {
+        self.ensure_of_here(memory, || "free".into())?;
+        let is_it = |life: &Life| match self.row(life.alloc).map(|row| &row.detail) {
+            Some(Detail::Alloc { memory: known, .. }) => Arc::ptr_eq(known, memory),
+            _ => false,
+        };
+        let life = self.memory.lives_at(memory.address()).iter().copied().find(is_it);
+        let life = life.ok_or_else(|| Error::ForeignMemory { node: "free".into() })?;
+        match life.free {
+            None => Ok(life),
+            Some(free) => Err(Error::FreedTwice { memory: self.name(life.alloc), free: self.name(free) }),
+        }
+    }
+}
+
+/// The driver's form of a free node.
+fn params(address: CUdeviceptr) -> CUgraphNodeParams {
+    let mut params = blank(CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_FREE);
+    params.__bindgen_anon_1.free.dptr = address;
+    params
+}

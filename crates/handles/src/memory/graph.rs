@@ -1,0 +1,398 @@
+//! Memory that a graph brings by itself: as the nodes of that graph use it, and as it comes out of a launch.
+
+use core::fmt;
+use core::marker::PhantomData;
+use core::ops::RangeBounds;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cuda_sys::CUdeviceptr;
+
+use super::allocation::Allocation;
+use super::buffer::Buffer;
+use super::element::Element;
+use super::slice::Slice;
+use super::space::MemorySpace;
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::reaper;
+use crate::stream::Stream;
+
+/// What has become of the memory that the last launch left.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+enum Life {
+    /// None is left: it was freed in the order of its home, or there was no launch.
+    Free,
+    /// Somebody has it.
+    Out,
+    /// An executable has it that frees it at its next launch.
+    Left,
+    /// The reaper is to free it.
+    Queued,
+    /// The reaper has freed it in its own order, for which nobody has waited.
+    Fenced,
+}
+
+/// Of the memory of one allocation node.
+pub(super) struct GraphMemory {
+    /// The hierarchy of graphs that the node is in.
+    graph: AtomicU64,
+    space: MemorySpace,
+    life: AtomicU8,
+    /// The stream of the last launch that left some.
+    last: Mutex<Option<Stream>>,
+}
+
+impl GraphMemory {
+    pub(super) fn space(&self) -> MemorySpace {
+        self.space
+    }
+
+    fn life(&self) -> Life {
+        let life = self.life.load(Ordering::Acquire);
+        let all = [Life::Free, Life::Out, Life::Left, Life::Queued, Life::Fenced];
+        all.into_iter().find(|known| *known as u8 == life).unwrap_or(Life::Out)
+    }
+
+    fn set(&self, life: Life) {
+        self.life.store(life as u8, Ordering::Release);
+    }
+
+    fn last(&self) -> Option<Stream> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The free was called in the order of the home.
+    pub(super) fn freed(&self) {
+        self.set(Life::Free);
+    }
+
+    /// The reaper gets it.
+    pub(super) fn queued(&self) {
+        self.set(Life::Queued);
+    }
+}
+
+/// Goes with the reaper's order to free what a launch left.
+pub(super) struct Freeing(pub(super) Arc<Allocation>);
+
+impl Drop for Freeing {
+    fn drop(&mut self) {
+        if let Some(memory) = self.0.graph_memory()
+            && memory.life() == Life::Queued
+        {
+            memory.set(Life::Fenced);
+        }
+    }
+}
+
+impl Allocation {
+    /// The number of the hierarchy of graphs whose nodes alone can use it: that of an allocation node. `None` for all other memory, that which came
+    /// out of a launch included.
+    #[must_use]
+    #[inline]
+    pub fn graph(&self) -> Option<u64> {
+        Some(self.graph_memory()?.graph.load(Ordering::Relaxed))
+    }
+}
+
+/// The memory of an allocation node, as the nodes of its graph use it. At each launch it is there from that node on until the graph frees it.
+///
+/// Made by `Frontier::alloc` of cuda-graph. It is an argument of what adds nodes, for their kernels, fills and copies. It has no memory while the graph
+/// does not run, so that using it on a stream does not compile:
+///
+/// ```compile_fail,E0277
+/// # fn example(stream: &cuda_handles::Stream, memory: &cuda_handles::GraphBuffer<u32>) -> cuda_handles::Result<()> {
+/// stream.fill(memory, 0)?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// What a launch leaves of it comes out as a buffer of its own: `GraphExec::launch_with_outputs`.
+pub struct GraphBuffer<T> {
+    memory: Arc<Allocation>,
+    len: usize,
+    _elements: PhantomData<fn() -> T>,
+}
+
+/// A range of elements in a [`GraphBuffer`], borrowed. Small and `Copy`.
+pub struct GraphSlice<'a, T>(Slice<'a, T>);
+
+/// Memory that a node of a graph can use: whatever a stream can use, and the graph's own, [`GraphBuffer`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no memory that a node of a graph can use as elements of type `{T}`",
+    label = "not memory for a node",
+    note = "there are `&Buffer<T>`, `Slice<T>`, `&SharedHostBuffer<T>`, and memory of the graph itself: `&GraphBuffer<T>`, `GraphSlice<T>`"
+)]
+pub trait NodeMemory<'a, T> {
+    /// What the node uses. Of a graph's own memory, nodes of that graph alone take it; all else refuses it when it is used
+    /// ([`Error::MemoryOfGraph`]).
+    fn operand(self) -> Slice<'a, T>;
+}
+
+impl<'a, T, M: Into<Slice<'a, T>>> NodeMemory<'a, T> for M {
+    #[inline]
+    fn operand(self) -> Slice<'a, T> {
+        self.into()
+    }
+}
+
+impl<'a, T> NodeMemory<'a, T> for &'a GraphBuffer<T> {
+    #[inline]
+    fn operand(self) -> Slice<'a, T> {
+        self.as_slice().0
+    }
+}
+
+impl<'a, T> NodeMemory<'a, T> for GraphSlice<'a, T> {
+    #[inline]
+    fn operand(self) -> Slice<'a, T> {
+        self.0
+    }
+}
+
+impl<T> GraphBuffer<T> {
+    /// The number of elements.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether it has no elements, as of a type without a size.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Its size in bytes.
+    #[must_use]
+    pub fn size_bytes(&self) -> usize {
+        self.len * size_of::<T>()
+    }
+
+    /// The address that it has at every launch.
+    #[must_use]
+    pub fn address(&self) -> CUdeviceptr {
+        self.memory.address()
+    }
+
+    /// What nodes keep of it.
+    #[must_use]
+    pub fn allocation(&self) -> &Arc<Allocation> {
+        &self.memory
+    }
+
+    /// All of it, borrowed.
+    #[must_use]
+    #[inline]
+    pub fn as_slice(&self) -> GraphSlice<'_, T> {
+        GraphSlice(Slice::of(&self.memory, self.memory.address(), self.len))
+    }
+
+    /// A part of it, borrowed, by elements.
+    ///
+    /// # Errors
+    /// The range does not lie in it.
+    pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<GraphSlice<'_, T>> {
+        self.as_slice().slice(range)
+    }
+}
+
+impl<T: Element> GraphBuffer<T> {
+    /// Memory of an allocation node as elements of a type.
+    ///
+    /// # Errors
+    /// Its size is no multiple of the type's.
+    #[doc(hidden)]
+    pub fn of(memory: &Arc<Allocation>) -> Result<Self> {
+        // The driver gives such memory at multiples of 512.
+        let (bytes, size, align) = (memory.bytes(), size_of::<T>(), align_of::<T>());
+        let fits = size != 0 && bytes.is_multiple_of(size) && memory.address().is_multiple_of(align as u64);
+        if !fits {
+            return Err(Error::Cast { bytes, address: memory.address(), size, align });
+        }
+        Ok(Self { memory: Arc::clone(memory), len: bytes / size, _elements: PhantomData })
+    }
+}
+
+impl<'a, T> GraphSlice<'a, T> {
+    /// The number of elements.
+    #[must_use]
+    pub fn len(self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether it has no elements.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Its size in bytes.
+    #[must_use]
+    pub fn size_bytes(self) -> usize {
+        self.0.size_bytes()
+    }
+
+    /// The address of the first element, at every launch.
+    #[must_use]
+    pub fn address(self) -> CUdeviceptr {
+        self.0.address()
+    }
+
+    /// A part of it, by elements.
+    ///
+    /// # Errors
+    /// The range does not lie in it.
+    pub fn slice(self, range: impl RangeBounds<usize>) -> Result<Self> {
+        self.0.slice(range).map(Self)
+    }
+
+    /// The same memory for descriptions of work that take any slice, as copies of rectangles, batches and tensor maps do. Nodes of its graph take it;
+    /// all else refuses it when it is used ([`Error::MemoryOfGraph`]).
+    #[must_use]
+    pub fn as_operand(self) -> Slice<'a, T> {
+        self.0
+    }
+}
+
+impl<T> Clone for GraphBuffer<T> {
+    fn clone(&self) -> Self {
+        Self { memory: Arc::clone(&self.memory), len: self.len, _elements: PhantomData }
+    }
+}
+
+impl<T> Clone for GraphSlice<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for GraphSlice<'_, T> {}
+
+impl<T> PartialEq for GraphBuffer<T> {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.memory, &other.memory)
+    }
+}
+
+impl<T> Eq for GraphBuffer<T> {}
+
+impl<T> fmt::Debug for GraphBuffer<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, address) = (core::any::type_name::<T>(), self.address());
+        write!(formatter, "GraphBuffer<{name}>({address:#x}, {})", self.len)
+    }
+}
+
+impl<T> fmt::Debug for GraphSlice<'_, T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, address) = (core::any::type_name::<T>(), self.address());
+        write!(formatter, "GraphSlice<{name}>({address:#x}, {})", self.len())
+    }
+}
+
+/// What cuda-graph does with the memory of allocation nodes.
+#[doc(hidden)]
+#[allow(missing_debug_implementations)]
+pub mod graph_memory {
+    use super::{
+        Allocation, Arc, AtomicU8, AtomicU64, Buffer, CUdeviceptr, Context, GraphMemory, Life, MemorySpace,
+        Mutex, Ordering, PoisonError, Result, Stream, reaper,
+    };
+
+    /// Where the memory of an allocation node lies.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Place {
+        /// Its start.
+        pub address: CUdeviceptr,
+        /// Its size.
+        pub bytes: usize,
+        /// Of which memory.
+        pub space: MemorySpace,
+    }
+
+    /// The memory of an allocation node in a hierarchy of graphs with this number.
+    ///
+    /// # Safety
+    /// The driver has given the node this address and size.
+    #[must_use]
+    pub unsafe fn of_node(context: &Context, graph: u64, place: Place) -> Arc<Allocation> {
+        let memory = GraphMemory {
+            graph: AtomicU64::new(graph),
+            space: place.space,
+            life: AtomicU8::new(Life::Free as u8),
+            last: Mutex::new(None),
+        };
+        Arc::new(Allocation::of_graph(context, place.address, place.bytes, memory))
+    }
+
+    /// The node is in a hierarchy with another number now.
+    pub fn moved(memory: &Allocation, graph: u64) {
+        if let Some(memory) = memory.graph_memory() {
+            memory.graph.store(graph, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether somebody has what the last launch left of it.
+    #[must_use]
+    pub fn is_out(memory: &Allocation) -> bool {
+        memory.graph_memory().is_some_and(|memory| memory.life() == Life::Out)
+    }
+
+    /// Prepares a launch that will leave some of each of these: makes sure that what the last one left is freed, and that `stream` waits for that, or
+    /// tells the place of the first that is not. With `frees`, the launch frees itself what an executable has.
+    ///
+    /// # Errors
+    /// What the driver answers, or a stream that is capturing. Nothing has changed then but what the stream waits for.
+    pub fn make_ready(memory: &[&Arc<Allocation>], stream: &Stream, frees: bool) -> Result<Option<usize>> {
+        let life = |memory: &Allocation| memory.graph_memory().map_or(Life::Free, GraphMemory::life);
+        if memory.iter().any(|memory| life(memory) == Life::Queued) {
+            reaper::free_pending();
+        }
+        let in_use = |memory: &&Arc<Allocation>| match life(memory) {
+            Life::Free | Life::Fenced => false,
+            Life::Left => !frees,
+            Life::Out | Life::Queued => true,
+        };
+        if let Some(place) = memory.iter().position(in_use) {
+            return Ok(Some(place));
+        }
+        if memory.iter().any(|memory| life(memory) == Life::Fenced) {
+            reaper::order_after_frees(stream.raw_stream())?;
+        }
+        let mut waited: Vec<Stream> = Vec::new();
+        for last in memory.iter().filter_map(|memory| memory.graph_memory()?.last()) {
+            if last != *stream && !waited.contains(&last) {
+                stream.wait_for_uncaptured(&last)?;
+                waited.push(last);
+            }
+        }
+        Ok(None)
+    }
+
+    /// What a launch on `home`, enqueued just now, left of it; freed in the order of that stream when the last owner drops it. `kept` if an executable
+    /// has it that frees it at its next launch.
+    ///
+    /// # Safety
+    /// The launch left this memory, and nobody else frees it: only after [`forget`] somebody may.
+    #[must_use]
+    pub unsafe fn output(memory: &Arc<Allocation>, home: &Stream, kept: bool) -> Buffer<u8> {
+        if let Some(memory) = memory.graph_memory() {
+            memory.set(if kept { Life::Left } else { Life::Out });
+            let mut last = memory.last.lock().unwrap_or_else(PoisonError::into_inner);
+            // The one before goes after the lock.
+            let _before = last.replace(home.clone());
+            drop(last);
+        }
+        Buffer::<u8>::of(Arc::new(Allocation::output(memory, home)))
+    }
+
+    /// Lets go of what a launch left without freeing it: the next launch does.
+    pub fn forget(mut output: Buffer<u8>) {
+        if let Some(allocation) = output.sole_allocation() {
+            allocation.forget();
+        }
+    }
+}

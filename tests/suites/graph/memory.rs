@@ -1,0 +1,91 @@
+//! Memory that graphs bring by themselves: allocation and free nodes, and what launches leave.
+
+use cuda_graph::{AllocNode, ContextExt, Error, FreeNode, Graph, NodeKind};
+use cuda_handles::{Context, Image, Stream};
+use cuda_launch::{kernel, per};
+use cuda_tests::{SMALL, no_leaks, setup};
+
+kernel! {
+    // SAFETY: the kernel in the image has these parameters, and each thread touches the element of its own number, if that is below `n`.
+    unsafe in Image::Ptx(SMALL);
+
+    pub(crate) fn increment(values: InOut<u32>, n: u32) where values.len() >= n;
+}
+
+pub(crate) const N: usize = 64;
+pub(crate) const COUNT: u32 = N as u32;
+
+/// Runs `section` and asserts that it leaves nothing: no object of the driver's, and no memory of graphs.
+#[track_caller]
+pub(crate) fn traceless(section: impl FnOnce(&Context, &Stream)) {
+    let context = setup();
+    let stream = context.stream().unwrap();
+    no_leaks(|| section(&context, &stream));
+    stream.synchronize_blocking().unwrap();
+    context.device().trim_graph_memory().unwrap();
+    let usage = context.device().graph_memory_usage().unwrap();
+    assert_eq!((usage.used, usage.reserved), (0, 0), "{usage:?}");
+}
+
+#[test]
+fn memory_is_allocated_used_and_freed() {
+    traceless(|context, stream| {
+        let kernel = increment::load(context).unwrap();
+        let out = stream.zeros::<u32>(N).unwrap();
+        let graph = context.graph().unwrap();
+        let (alloc, memory) = graph.root().alloc::<u32>(N).unwrap();
+        let fill = alloc.then().fill(&memory, 5).unwrap();
+        let add = fill.then().launch(&kernel, per(N, 32), (&memory, COUNT)).unwrap();
+        let half = add.then().launch(&kernel, per(N, 32), (memory.slice(32..).unwrap(), 32)).unwrap();
+        let copy = half.then().copy(&memory, &out).unwrap();
+        let free = copy.then().free(&memory).unwrap();
+        let mut exec = graph.instantiate().unwrap();
+        for _ in 0..3 {
+            exec.launch(stream).unwrap();
+            let numbers = out.read_blocking(stream).unwrap();
+            assert_eq!((&numbers[..32], &numbers[32..]), (&[6; 32][..], &[7; 32][..]));
+        }
+        let kinds: Vec<NodeKind> = graph.nodes().unwrap().iter().map(|node| node.kind()).collect();
+        assert_eq!((kinds[0], kinds[5]), (NodeKind::Alloc, NodeKind::Free));
+        assert_eq!(AllocNode::try_from(graph.nodes().unwrap()[0].clone()).unwrap(), alloc);
+        assert_eq!(FreeNode::try_from(graph.nodes().unwrap()[5].clone()).unwrap(), free);
+        assert_eq!((alloc.address().unwrap(), alloc.bytes().unwrap()), (memory.address(), 4 * N));
+        assert_eq!((alloc.freed_by().unwrap(), free.allocation().unwrap()), (Some(free.clone()), Some(alloc)));
+    });
+}
+
+#[test]
+fn what_is_not_freed_comes_out() {
+    traceless(|context, stream| {
+        let graph = context.graph().unwrap();
+        let (alloc, memory) = graph.root().alloc::<u32>(N).unwrap();
+        alloc.then().fill(&memory, 5).unwrap();
+        let mut exec = graph.into_exec().unwrap();
+        for _ in 0..3 {
+            let output = exec.launch_with_outputs(stream).unwrap().take(&memory).unwrap();
+            assert_eq!((output.address(), output.len(), output.home()), (memory.address(), N, Some(stream)));
+            assert_eq!(output.read_blocking(stream).unwrap(), [5; N]);
+        }
+        // Nobody asks, and all goes at once.
+        for _ in 0..3 {
+            exec.launch(stream).unwrap();
+        }
+        assert!(exec.launch_with_outputs(stream).unwrap().len() == 1);
+    });
+}
+
+#[test]
+fn a_use_out_of_order_is_refused() {
+    traceless(|context, stream| {
+        let graph: Graph = context.graph().unwrap();
+        let (alloc, memory) = graph.root().alloc::<u32>(N).unwrap();
+        graph.root().fill(&memory, 5).unwrap().named("early");
+        let error = graph.instantiate().unwrap_err();
+        let Error::MemoryOrder { found, more: 0 } = &error else { panic!("{error}") };
+        assert_eq!(
+            found[0].to_string(),
+            format!("node `early` uses the memory of `{}` and does not wait for it", alloc.name())
+        );
+        let _ = stream;
+    });
+}
