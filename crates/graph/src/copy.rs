@@ -155,7 +155,8 @@ impl Copied {
         let is_memory = |detail: &Detail| matches!(detail, Detail::Alloc { .. } | Detail::Free { .. });
         let of_graph = |owner: &Owner| matches!(owner, Owner::Allocation(memory) if memory.graph().is_some());
         let mut nodes = self.graphs.iter().flat_map(|graph| &graph.nodes);
-        match nodes.any(|node| is_memory(&node.detail) || node.owners.iter().chain(&node.kept).any(of_graph)) {
+        match nodes.any(|node| is_memory(&node.detail) || node.owners.iter().chain(&node.kept).any(of_graph))
+        {
             true => Err(Error::HasMemory),
             false => Ok(()),
         }

@@ -366,7 +366,9 @@ pub enum Error {
     )]
     HasMemory,
     /// Something was to be taken out of a graph with allocation or free nodes.
-    #[error("no {what} can be taken out of a graph with allocation or free nodes: the driver refuses it; build the graph without them")]
+    #[error(
+        "no {what} can be taken out of a graph with allocation or free nodes: the driver refuses it; build the graph without them"
+    )]
     KeepsAll {
         /// What was asked.
         what: &'static str,
@@ -389,7 +391,9 @@ pub enum Error {
         node: Box<str>,
     },
     /// Memory was asked for of which a launch leaves nothing.
-    #[error("the launch leaves nothing of the memory at {address:#x}: it is freed by the graph, or of another graph")]
+    #[error(
+        "the launch leaves nothing of the memory at {address:#x}: it is freed by the graph, or of another graph"
+    )]
     NoOutput {
         /// Where the memory is.
         address: u64,

@@ -4,7 +4,9 @@ use core::fmt;
 use std::sync::Arc;
 
 use cuda_handles::capture::Enqueue;
-use cuda_handles::{AsStream, Buffer, Context, Error as HandleError, Event, GraphExecHandle, Stream, UserObject};
+use cuda_handles::{
+    AsStream, Buffer, Context, Error as HandleError, Event, GraphExecHandle, Stream, UserObject,
+};
 use cuda_sys::{CUgraphExec, CUgraphInstantiate_flags as Flags, Call};
 
 use crate::error::Result;

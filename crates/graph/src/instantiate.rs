@@ -118,7 +118,11 @@ impl Locked<'_> {
             (false, _) => "conditional nodes",
             (true, false) => "allocation or free nodes",
         };
-        if self.executable.strong_count() > 0 { Err(Error::OneExecutable { of }) } else { Ok(Some(Arc::default())) }
+        if self.executable.strong_count() > 0 {
+            Err(Error::OneExecutable { of })
+        } else {
+            Ok(Some(Arc::default()))
+        }
     }
 }
 

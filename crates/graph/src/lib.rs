@@ -43,13 +43,13 @@ pub use exec::GraphExec;
 pub use frontier::Frontier;
 pub use graph::{ContextExt, Graph};
 pub use kind::NodeKind;
-pub use memory::{AllocOptions, AllocPlace, Disorder, MemoryOrder, OutputBuffer, Outputs};
 pub use loops::{Branch, Loop, LoopBody, Repeat, Test, Testable};
+pub use memory::{AllocOptions, AllocPlace, Disorder, MemoryOrder, OutputBuffer, Outputs};
 pub use node::{
-    AccessPolicyWindow, AllocNode, BatchNode, CacheUse, ChildGraphNode, ClusterScheduling, EmptyNode, EventRecordNode,
-    EventWaitNode, FreeNode, HostCallbackNode, HostFunction, IfElseNode, IfNode, KernelNode, MemcpyNode, MemsetNode,
-    Node, NodeAttribute, NodeAttributeKind, RawCopy, RawFill, RawMemory, SemaphoreSignalNode,
-    SemaphoreWaitNode, SwitchNode, WhileNode,
+    AccessPolicyWindow, AllocNode, BatchNode, CacheUse, ChildGraphNode, ClusterScheduling, EmptyNode,
+    EventRecordNode, EventWaitNode, FreeNode, HostCallbackNode, HostFunction, IfElseNode, IfNode, KernelNode,
+    MemcpyNode, MemsetNode, Node, NodeAttribute, NodeAttributeKind, RawCopy, RawFill, RawMemory,
+    SemaphoreSignalNode, SemaphoreWaitNode, SwitchNode, WhileNode,
 };
 pub use options::InstantiateOptions;
 pub use picture::DebugDotFlags;

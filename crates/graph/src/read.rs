@@ -7,9 +7,9 @@ use cuda_handles::{
 };
 use cuda_launch::{LaunchConfig, MemorySyncDomain};
 use cuda_sys::{
-    CUDA_HOST_NODE_PARAMS_v1, CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEMCPY3D_v2, CUDA_MEMSET_NODE_PARAMS_v1,
-    CUdeviceptr, CUevent, CUgraphNode, CUgraphNodeType, CUkernel, CUlaunchAttributeID,
-    CUlaunchAttributeValue, CUlaunchMemSyncDomain, CUmemorytype, Call,
+    CUDA_HOST_NODE_PARAMS_v1, CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEMCPY3D_v2,
+    CUDA_MEMSET_NODE_PARAMS_v1, CUdeviceptr, CUevent, CUgraphNode, CUgraphNodeType, CUkernel,
+    CUlaunchAttributeID, CUlaunchAttributeValue, CUlaunchMemSyncDomain, CUmemorytype, Call,
 };
 
 use crate::detail::Detail;

@@ -50,7 +50,10 @@ fn memory_is_allocated_used_and_freed() {
         assert_eq!(AllocNode::try_from(graph.nodes().unwrap()[0].clone()).unwrap(), alloc);
         assert_eq!(FreeNode::try_from(graph.nodes().unwrap()[5].clone()).unwrap(), free);
         assert_eq!((alloc.address().unwrap(), alloc.bytes().unwrap()), (memory.address(), 4 * N));
-        assert_eq!((alloc.freed_by().unwrap(), free.allocation().unwrap()), (Some(free.clone()), Some(alloc)));
+        assert_eq!(
+            (alloc.freed_by().unwrap(), free.allocation().unwrap()),
+            (Some(free.clone()), Some(alloc))
+        );
     });
 }
 

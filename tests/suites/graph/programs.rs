@@ -42,10 +42,12 @@ fn together_they_use_every_kind_of_node() {
         .flat_map(|graph| kinds::kinds(graph).unwrap().into_keys())
         .collect();
     let expected = [
+        "alloc",
         "child graph",
         "empty",
         "event record",
         "event wait",
+        "free",
         "host callback",
         "if",
         "if-else",

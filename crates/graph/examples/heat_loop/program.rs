@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use cuda_graph::{ContextExt, Frontier, Graph, GraphExec, KernelNode, Test};
-use cuda_handles::{Buffer, Context, Event, SharedHostBuffer, Stream};
+use cuda_handles::{Buffer, Context, Event, GraphBuffer, SharedHostBuffer, Stream};
 use cuda_launch::{LaunchConfig, kernel, per, per_2d};
 
 pub(crate) type Result<T> = std::result::Result<T, Box<dyn Error>>;
@@ -174,8 +174,9 @@ impl Device {
         let loaded = graph.root().wait(&events.loaded)?.named("the plate is loaded");
         let started = loaded.then().record(&events.started)?.named("started");
         let plate_in = started.then().copy_from_host(&staging.plate_in, &self.plates[0])?.named("plate in");
-        let largest = context.stream()?.zeros::<f32>(self.blocks())?;
-        let before = self.measure(&plate_in.then(), &largest)?;
+        let (scratch, largest) = started.then().alloc::<f32>(self.blocks())?;
+        let scratch = scratch.named("scratch");
+        let before = self.measure(&graph.after([&*plate_in, &*scratch])?, &largest)?;
 
         let unsettled = Test::greater(&self.residual, self.task.tolerance).limit(self.task.most_rounds);
         let settling = before.then().while_loop(unsettled, |body| {
@@ -184,6 +185,7 @@ impl Device {
         })?;
         let settling = settling.named("settling");
 
+        let freed = settling.then().free(&largest)?.named("scratch is free");
         let plate = settling.then().copy_to_host(&self.plates[0], &staging.plate_out)?.named("plate out");
         let residual = settling.then().copy_to_host(&self.residual, &staging.residual)?.named("residual out");
         let rounds =
@@ -192,7 +194,7 @@ impl Device {
         let launches = AtomicU64::new(0);
         let report =
             out.then().host(move || report(launches.fetch_add(1, Ordering::Relaxed) + 1))?.named("report");
-        report.then().record(&events.finished)?.named("finished");
+        graph.after([&*report, &*freed])?.record(&events.finished)?.named("finished");
         Ok(graph)
     }
 
@@ -217,7 +219,7 @@ impl Device {
     }
 
     /// How much the next step would change, in two kernels: for each block, and over all of these.
-    fn measure(&self, at: &Frontier<'_>, largest: &Buffer<f32>) -> cuda_graph::Result<KernelNode> {
+    fn measure(&self, at: &Frontier<'_>, largest: &GraphBuffer<f32>) -> cuda_graph::Result<KernelNode> {
         let (width, height) = self.extent();
         let changes = at.launch(
             &self.changes,

@@ -45,14 +45,20 @@ impl fmt::Display for MemoryOrder {
         let Self { what, allocation, first, second } = self;
         match what {
             Disorder::UseBeforeAllocation => {
-                write!(formatter, "node `{second}` uses the memory of `{allocation}` and does not wait for it")
+                write!(
+                    formatter,
+                    "node `{second}` uses the memory of `{allocation}` and does not wait for it"
+                )
             }
             Disorder::UseAfterFree => write!(
                 formatter,
                 "node `{second}` frees the memory of `{allocation}` and does not wait for the end of `{first}`, which uses it"
             ),
             Disorder::FreeBeforeAllocation => {
-                write!(formatter, "node `{second}` frees the memory of `{allocation}` and does not wait for it")
+                write!(
+                    formatter,
+                    "node `{second}` frees the memory of `{allocation}` and does not wait for it"
+                )
             }
         }
     }
@@ -84,7 +90,12 @@ impl Locked<'_> {
             if let Some(free) = life.free {
                 freed.insert(life.alloc, free);
                 let (first, second) = (life.alloc, free);
-                wanted.push(Finding { what: Disorder::FreeBeforeAllocation, alloc: life.alloc, first, second });
+                wanted.push(Finding {
+                    what: Disorder::FreeBeforeAllocation,
+                    alloc: life.alloc,
+                    first,
+                    second,
+                });
             }
         }
         for Use { alloc, user } in self.memory_uses() {
@@ -101,14 +112,18 @@ impl Locked<'_> {
         }
         let mut missing = vec![false; wanted.len()];
         for (place, pairs) in within {
-            let ends: Vec<(NodeId, NodeId)> = pairs.iter().map(|(first, second, _)| (*first, *second)).collect();
+            let ends: Vec<(NodeId, NodeId)> =
+                pairs.iter().map(|(first, second, _)| (*first, *second)).collect();
             for (in_order, (.., number)) in self.are_in_order(place, &ends)?.into_iter().zip(pairs) {
                 missing[number] = !in_order;
             }
         }
-        let found = wanted.into_iter().zip(missing).filter(|(_, missing)| *missing).map(|(finding, _)| finding);
+        let found =
+            wanted.into_iter().zip(missing).filter(|(_, missing)| *missing).map(|(finding, _)| finding);
         let mut found: Vec<Finding> = found.collect();
-        found.sort_unstable_by_key(|finding| (finding.alloc.number, finding.first.number, finding.second.number));
+        found.sort_unstable_by_key(|finding| {
+            (finding.alloc.number, finding.first.number, finding.second.number)
+        });
         Ok(found)
     }
 

@@ -4,8 +4,8 @@ use core::fmt;
 
 use cuda_handles::{Context, Device, MemorySpace, PoolAccess};
 use cuda_sys::{
-    CUgraphNodeParams, CUgraphNodeType, CUmemAccessDesc, CUmemAllocationType, CUmemLocation, CUmemLocationType,
-    CUmemPoolProps,
+    CUgraphNodeParams, CUgraphNodeType, CUmemAccessDesc, CUmemAllocationType, CUmemLocation,
+    CUmemLocationType, CUmemPoolProps,
 };
 
 use crate::node::blank;
@@ -134,7 +134,12 @@ impl AllocOptions {
     }
 
     /// The driver's form of an allocation node, as long as `access` is there.
-    pub(crate) fn params(&self, context: &Context, bytes: usize, access: &[CUmemAccessDesc]) -> CUgraphNodeParams {
+    pub(crate) fn params(
+        &self,
+        context: &Context,
+        bytes: usize,
+        access: &[CUmemAccessDesc],
+    ) -> CUgraphNodeParams {
         let mut params = blank(CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_ALLOC);
         let (kind, place) = match self.place {
             AllocPlace::Here => (PINNED, location(DEVICE, context.device().as_raw())),

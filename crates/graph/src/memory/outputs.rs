@@ -65,7 +65,6 @@ impl Outlet {
         }
         Vec::new()
     }
-
 }
 
 /// The memory that a launch left: what the allocation nodes of its graph have brought and no free node has freed.

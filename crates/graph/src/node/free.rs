@@ -44,7 +44,8 @@ impl FreeNode {
         let alloc = locked.memory.freed_by(address, self.id()).map(|life| life.alloc);
         let place = alloc.and_then(|id| locked.row(id)).map(|row| row.within);
         drop(locked);
-        let alloc = alloc.zip(place).map(|(id, place)| Node::new(self.graph().at(place), id, NodeKind::Alloc));
+        let alloc =
+            alloc.zip(place).map(|(id, place)| Node::new(self.graph().at(place), id, NodeKind::Alloc));
         Ok(alloc.map(AllocNode::wrap))
     }
 }

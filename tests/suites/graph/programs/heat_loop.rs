@@ -83,6 +83,8 @@ fn ten_launches_in_a_row_wait_for_each_other() {
 fn its_picture_tells_of_it() {
     let context = setup();
     let program = program(&context);
+    // Of the free node, too, whose memory it is.
+    assert_drawn(program.graph(), &["allocate 8 B", "frees scratch"]);
     assert_drawn(
         program.graph(),
         &["settling", "two steps", "forth", "back", "report", "decides about settling"],
