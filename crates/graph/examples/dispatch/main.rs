@@ -22,7 +22,7 @@ fn main() -> ExitCode {
 }
 
 fn run(context: &Context, options: &Options) -> Result<bool> {
-    let n = if options.is_soft { 1000 } else { 1_000_000 };
+    let n = if options.is_soft { 1000 } else { 100_000 };
     let instructions = [0, 1, 2, 4, 3, 1, u32::MAX, 2, 3];
     let mut program = Dispatch::new(context, n, instructions.len())?;
     common::show(program.graph(), options)?;

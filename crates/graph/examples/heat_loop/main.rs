@@ -22,7 +22,7 @@ fn main() -> ExitCode {
 }
 
 fn run(context: &Context, options: &Options) -> Result<bool> {
-    let (width, height) = if options.is_soft { (48, 32) } else { (384, 256) };
+    let (width, height) = if options.is_soft { (48, 32) } else { (256, 128) };
     let task = Task { width, height, tolerance: 1e-3, most_rounds: 500 };
     let mut program =
         HeatLoop::new(context, task, |number| println!("  the host hears of the end of launch {number}"))?;
