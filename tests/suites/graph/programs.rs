@@ -59,3 +59,25 @@ fn together_they_use_every_kind_of_node() {
     ];
     assert_eq!(all, expected.map(str::to_owned).into());
 }
+
+/// A product and a sum in one operation are rounded once, plain Rust rounds twice.
+#[test]
+fn their_kernels_round_each_operation() {
+    let images = [
+        include_str!("../../../crates/graph/examples/kernels/heat_loop.ptx"),
+        include_str!("../../../crates/graph/examples/kernels/bisection.ptx"),
+        include_str!("../../../crates/graph/examples/kernels/dispatch.ptx"),
+    ];
+    let operations = images.iter().flat_map(|image| image.split_whitespace());
+    let floats = operations.filter(|word| word.ends_with(".f32") || word.ends_with(".f64"));
+    let arithmetic = floats.filter(|word| {
+        ["add.", "sub.", "mul.", "div.", "fma.", "mad."].iter().any(|name| word.starts_with(name))
+    });
+    let mut rounded = 0;
+    for operation in arithmetic {
+        // The compiler that makes machine code of it may join those without `.rn`.
+        assert!(operation.contains(".rn.") && !operation.starts_with("fma."), "{operation}");
+        rounded += 1;
+    }
+    assert!(rounded > 30, "{rounded}");
+}
