@@ -8,6 +8,7 @@ mod callbacks;
 mod capture;
 mod children;
 mod clones;
+mod condition_values;
 mod conditionals;
 mod copies;
 mod cost;
