@@ -24,16 +24,15 @@ pub(crate) struct Build<'a> {
 }
 
 impl Build<'_> {
-    /// Builds the test binaries and examples of the workspace, xtask's own apart.
+    /// Builds the test binaries of the workspace, xtask's own apart.
     pub(crate) fn suite(&self, cargo: &Cargo) -> Result<Suite> {
         let mut command = self.cargo(cargo)?;
         command.args(["test", "--no-run", "--workspace", "--exclude", "xtask", "--all-features"]);
         self.configure(&mut command, cargo);
         let artifacts = artifacts(command)?;
         let (demo, bench) = (executable(&artifacts, DEMO)?, executable(&artifacts, BENCH)?);
-        let examples = artifacts.iter().filter_map(Artifact::example).collect();
         let binaries = artifacts.into_iter().filter_map(Artifact::into_test).collect();
-        Ok(Suite { version: env!("CARGO_PKG_VERSION").to_owned(), demo, bench, examples, binaries })
+        Ok(Suite { version: env!("CARGO_PKG_VERSION").to_owned(), demo, bench, binaries })
     }
 
     /// Builds one program of a package.
@@ -58,6 +57,13 @@ impl Build<'_> {
             command.args(["--config", "profile.release.debug=0", "--target-dir"]).arg(folder);
         }
     }
+}
+
+/// Builds the examples of the graph crate, which are whole programs.
+pub(crate) fn examples(cargo: &Cargo) -> Result<Vec<PathBuf>> {
+    let mut command = cargo.command();
+    command.args(["build", "--package", "cuda-graph", "--examples", "--features", "svg"]);
+    Ok(artifacts(command)?.iter().filter_map(Artifact::example).collect())
 }
 
 /// Builds the demo, optimised: it measures.
@@ -120,12 +126,14 @@ impl Artifact {
     }
 
     fn into_test(self) -> Option<Binary> {
+        let folder = self.manifest_path.parent()?.to_owned();
+        // Two packages may have tests of one name.
+        let package = folder.file_name()?.to_string_lossy();
         let name = match (self.is("test"), self.is("bin")) {
-            (true, _) => format!("tests::{}", self.target.name),
+            (true, _) => format!("{package}::{}", self.target.name),
             (_, true) => format!("bin::{}", self.target.name),
             _ => self.target.name.replace('_', "-"),
         };
-        let folder = self.manifest_path.parent()?.to_owned();
         self.executable.filter(|_| self.profile.test).map(|file| Binary { name, file, folder })
     }
 }

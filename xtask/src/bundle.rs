@@ -26,9 +26,7 @@ pub(crate) fn run(cargo: &Cargo) -> Result<()> {
     if folder.exists() {
         std::fs::remove_dir_all(&folder)?;
     }
-    for inside in ["tests", "examples"] {
-        std::fs::create_dir_all(folder.join(inside))?;
-    }
+    std::fs::create_dir_all(folder.join("tests"))?;
     let mut bytes = fill(&folder, suite, &runner)?;
     match device_runtime(&cargo.target(), &folder) {
         Ok(more) => bytes += more,
@@ -51,11 +49,6 @@ fn fill(folder: &Path, mut suite: Suite, runner: &Path) -> Result<u64> {
     suite.demo = PathBuf::from("heat");
     bytes += copy(&suite.bench, folder, Path::new("bench"))?;
     suite.bench = PathBuf::from("bench");
-    for example in &mut suite.examples {
-        let name = Path::new("examples").join(example.file_name().context("an example has no name")?);
-        bytes += copy(example, folder, &name)?;
-        *example = name;
-    }
     for binary in &mut suite.binaries {
         let name = Path::new("tests").join(binary.name.replace("::", "-"));
         bytes += copy(&binary.file, folder, &name)?;

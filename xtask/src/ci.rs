@@ -7,7 +7,7 @@ use clap::Parser;
 use serde::Deserialize;
 use xtask::runner::{self, TestOptions};
 
-use crate::build::Build;
+use crate::build::{self, Build};
 use crate::cargo::{self, Cargo};
 use crate::{doc_tests, kernels};
 
@@ -117,7 +117,7 @@ fn examples(cargo: &Cargo) -> Result<Ended> {
 
 /// The examples that are programs, which compare themselves with plain Rust, and draw.
 fn programs(cargo: &Cargo) -> Result<Ended> {
-    let examples = Build { asan: false, bundle: None }.suite(cargo)?.examples;
+    let examples = build::examples(cargo)?;
     anyhow::ensure!(!examples.is_empty(), "there are none");
     for example in &examples {
         let picture = cargo.target().join(example.file_name().context("an example has no name")?);

@@ -43,7 +43,7 @@ enum Task {
     },
     /// Measure the library's own time beside the raw driver's, optimised
     Bench(BenchOptions),
-    /// Put the test binaries, the demo, the examples, the measurements and a runner into ./bundle, for a machine without Rust
+    /// Put the test binaries, the demo, the measurements and a runner into ./bundle, for a machine without Rust
     Bundle,
     /// Make cuda-sys's bindings from CUDA's headers
     Bindgen {

@@ -22,7 +22,7 @@ pub struct Binary {
     pub folder: PathBuf,
 }
 
-/// All test binaries, the program that measures, the examples, and the demo, which also names drivers and devices.
+/// All test binaries, the program that measures, and the demo, which also names drivers and devices.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Suite {
     /// The version of the workspace.
@@ -31,8 +31,6 @@ pub struct Suite {
     pub demo: PathBuf,
     /// The program that measures.
     pub bench: PathBuf,
-    /// The examples, programs that take a driver and say whether all went well.
-    pub examples: Vec<PathBuf>,
     /// The test binaries.
     pub binaries: Vec<Binary>,
 }
@@ -66,7 +64,6 @@ impl Suite {
             serde_json::from_str(&text).with_context(|| format!("{} is damaged", path.display()))?;
         suite.demo = folder.join(&suite.demo);
         suite.bench = folder.join(&suite.bench);
-        suite.examples.iter_mut().for_each(|example| *example = folder.join(&*example));
         for binary in &mut suite.binaries {
             binary.file = folder.join(&binary.file);
             binary.folder = folder.join(&binary.folder);
