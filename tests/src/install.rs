@@ -9,7 +9,7 @@ use cuda_sys::{Driver, Loader};
 use crate::live::{Kind, live};
 use crate::poll::{SOON, until};
 use crate::watch::Watch;
-use crate::{created, moved, user_object};
+use crate::{created, graph_memory, moved, user_object};
 
 const VARIABLE: &str = "CUDA_TEST_DRIVER";
 
@@ -54,8 +54,10 @@ pub fn chosen() -> Loader {
 /// There is no such driver.
 pub fn install(loader: Loader) -> &'static Driver {
     // SAFETY: the wrappers keep to the interface of their calls.
-    let loader =
-        unsafe { loader.wrap(user_object::wrap).wrap(created::wrap).wrap(moved::wrap) }.observe(&WATCH);
+    let loader = unsafe {
+        loader.wrap(user_object::wrap).wrap(created::wrap).wrap(moved::wrap).wrap(graph_memory::wrap)
+    };
+    let loader = loader.observe(&WATCH);
     loader.install().unwrap_or_else(|error| panic!("the driver under test: {error}"))
 }
 

@@ -17,6 +17,7 @@ mod created;
 #[cfg(unix)]
 mod fork;
 mod gate;
+mod graph_memory;
 mod heap;
 mod inject;
 mod install;

@@ -7,6 +7,7 @@ use cuda_sys::{
     CUgraphNodeType, CUresult, Table,
 };
 
+use crate::graph_memory;
 use crate::live::{Kind, change_by};
 
 type Add = unsafe extern "C" fn(
@@ -28,13 +29,17 @@ type AddWithEdges = unsafe extern "C" fn(
 static ADD: OnceLock<Add> = OnceLock::new();
 static ADD_WITH_EDGES: OnceLock<AddWithEdges> = OnceLock::new();
 
-/// Takes note of an add that may have moved a graph.
+/// Takes note of an add that may have moved a graph, or of memory.
 ///
 /// # Safety
 /// The parameters are null or a node's.
 unsafe fn note(params: *const CUgraphNodeParams, result: CUresult) {
     // SAFETY: as the caller promises.
     let Some(params) = (unsafe { params.as_ref() }) else { return };
+    if result.is_success() {
+        // SAFETY: as the caller promises.
+        unsafe { graph_memory::note(params) };
+    }
     if !result.is_success() || params.type_ != CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH {
         return;
     }

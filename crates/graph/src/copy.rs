@@ -166,7 +166,8 @@ impl Copied {
     pub(crate) fn let_memory_belong_to(&self, hierarchy: u64) {
         for detail in self.details() {
             if let Detail::Alloc { memory, .. } = detail {
-                graph_memory::moved(memory, hierarchy);
+                // SAFETY: its node is in that hierarchy.
+                unsafe { graph_memory::moved(memory, hierarchy) };
             }
         }
     }

@@ -31,6 +31,8 @@ pub(crate) enum Detail {
     },
     Free {
         address: CUdeviceptr,
+        /// `None` if other code added the node.
+        memory: Option<Arc<Allocation>>,
     },
     SignalSemaphores(Semaphores),
     WaitSemaphores(Semaphores),

@@ -1,7 +1,6 @@
 //! Executable graphs: launched on streams, owners of all they use.
 
 use core::fmt;
-use std::sync::Arc;
 
 use cuda_handles::capture::Enqueue;
 use cuda_handles::{
@@ -30,8 +29,6 @@ pub struct GraphExec {
     graph: Graph,
     launches: Launches,
     options: InstantiateOptions,
-    /// Lives as long as the executable, where its graph can have no other. After the handle.
-    _single: Option<Arc<()>>,
 }
 
 /// What goes with each launch of an executable.
@@ -59,9 +56,8 @@ impl GraphExec {
         graph: Graph,
         launches: Launches,
         options: InstantiateOptions,
-        single: Option<Arc<()>>,
     ) -> Self {
-        Self { handle, _owners: owners, graph, launches, options, _single: single }
+        Self { handle, _owners: owners, graph, launches, options }
     }
 
     /// Enqueues a run of the whole graph on `stream`, behind all that was enqueued there. One driver call.
@@ -69,14 +65,15 @@ impl GraphExec {
     /// The first launch also makes the stream wait for the streams on which buffers of the graph were allocated, if they were not
     /// synchronised in between.
     ///
-    /// Memory that the graph allocates and does not free is freed in the order of the stream right behind the launch, by one call for each allocation node
-    /// and two around it; see [`launch_with_outputs`](Self::launch_with_outputs). With [`auto_free`](InstantiateOptions::auto_free) it stays until the next
+    /// Memory that the graph allocates and does not free is freed in the order of the stream right behind the launch, by three calls for each allocation
+    /// node; see [`launch_with_outputs`](Self::launch_with_outputs). With [`auto_free`](InstantiateOptions::auto_free) it stays until the next
     /// launch, which frees it by itself, or until the executable is dropped.
     ///
     /// Stands on `cuGraphLaunch`, CUDA 10.0.
     ///
     /// # Errors
-    /// A stream of another context or one that is capturing; what a launch before left of the graph's memory is in use ([`Error::OutputInUse`]); or what
+    /// A stream of another context or one that is capturing; what a launch before left of the graph's memory is in use ([`Error::OutputInUse`](crate::Error::OutputInUse)), or
+    /// could not be freed, with the reason; or what
     /// the driver answers.
     #[doc(alias = "cuGraphLaunch")]
     #[inline]

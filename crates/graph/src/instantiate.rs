@@ -53,6 +53,17 @@ impl Graph {
     /// [`Error::DeviceLaunch`] with the node that cannot be in such a graph.
     #[doc(alias = "cuGraphInstantiateWithParams")]
     pub fn instantiate_with(&self, options: InstantiateOptions) -> Result<GraphExec> {
+        match self.make_executable(&options) {
+            // Perhaps it was dropped where the driver did not permit its end.
+            Err(Error::OneExecutable { .. }) => {
+                GraphExecHandle::destroy_waiting(self.context())?;
+                self.make_executable(&options)
+            }
+            made => made,
+        }
+    }
+
+    fn make_executable(&self, options: &InstantiateOptions) -> Result<GraphExec> {
         // Declared before the lock, so that nothing is dropped under it where a call fails.
         let shared;
         if !self.place().is_root() {
@@ -63,7 +74,7 @@ impl Graph {
         let mut locked = self.enter()?;
         locked.meet()?;
         if options.is_for_device_launch() {
-            locked.fit_for_device_launch(&options)?;
+            locked.fit_for_device_launch(options)?;
         }
         locked.ensure_complete()?;
         locked.ensure_conditions_used()?;
@@ -79,20 +90,20 @@ impl Graph {
         owners.retain_on(self.handle())?;
         let outcome = {
             let _relaxed = relaxed(context.driver());
-            context.with_current(|| instantiate(&locked, &options))
+            context.with_current(|| instantiate(&locked, options))
         };
         // The executable has its own reference now; the graph gives its one back whatever came of it.
         let released = owners.release_from(self.handle());
         let raw = outcome?.map_err(|failure| locked.explain(&failure))?;
-        // SAFETY: the driver has just made it, in this context, and nobody else knows it.
-        let handle = unsafe { GraphExecHandle::from_raw_owned(context, raw) };
         if let Some(single) = &single {
             locked.executable = Arc::downgrade(single);
         }
+        // SAFETY: the driver has just made it, in this context, and nobody else knows it.
+        let handle = unsafe { GraphExecHandle::from_raw_owned_with(context, raw, single) };
         drop(locked);
         drop(turn);
         released?;
-        Ok(GraphExec::new(handle, owners, self.clone(), launches, options, single))
+        Ok(GraphExec::new(handle, owners, self.clone(), launches, options.clone()))
     }
 
     /// The right to enqueue an upload.
@@ -113,15 +124,24 @@ impl Locked<'_> {
 
     /// What stands for the executable to be, if the graph can have one only; an error if there is one.
     fn single(&self) -> Result<Option<Arc<()>>> {
-        let of = match (self.conditions.is_empty(), self.memory.is_empty()) {
-            (true, true) => return Ok(None),
-            (false, _) => "conditional nodes",
-            (true, false) => "allocation or free nodes",
-        };
-        if self.executable.strong_count() > 0 {
-            Err(Error::OneExecutable { of })
-        } else {
-            Ok(Some(Arc::default()))
+        match self.single_by() {
+            None => Ok(None),
+            Some(of) if self.executable.strong_count() > 0 => Err(Error::OneExecutable { of }),
+            Some(_) => Ok(Some(Arc::default())),
+        }
+    }
+
+    /// Refuses a graph that can have one executable and has one.
+    pub(crate) fn ensure_no_executable(&self) -> Result<()> {
+        self.single().map(drop)
+    }
+
+    /// What makes it that the graph can have one executable only.
+    fn single_by(&self) -> Option<&'static str> {
+        match (self.conditions.is_empty(), self.memory.is_empty()) {
+            (true, true) => None,
+            (false, _) => Some("conditional nodes"),
+            (true, false) => Some("allocation or free nodes"),
         }
     }
 }
@@ -173,6 +193,10 @@ impl Locked<'_> {
     fn explain(&mut self, &Failure { code, params }: &Failure) -> Error {
         match self.answer(Call::cuGraphInstantiateWithParams, code) {
             Err(Error::Handles(HandleError::Driver { .. })) | Ok(()) => {
+                // One of other code, or one that the driver did not destroy.
+                if let (CUresult::CUDA_ERROR_NOT_SUPPORTED, Some(of)) = (code, self.single_by()) {
+                    return Error::OneExecutable { of };
+                }
                 let node = self.node_name(params.hErrNode_out);
                 Error::Instantiate(Box::new(InstantiateError { code, result: params.result_out, node }))
             }

@@ -27,7 +27,8 @@ impl InstantiateOptions {
         Self::default()
     }
 
-    /// Memory that the graph allocates and that is not freed by the next launch is freed at its beginning. Without this such a launch is an error.
+    /// Memory that the graph allocates and does not free stays after a [launch](crate::GraphExec::launch), and the next one frees it at its beginning.
+    /// Without this it is freed right behind the launch.
     #[doc(alias = "CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH")]
     pub fn auto_free(mut self) -> Self {
         self.auto_free = true;

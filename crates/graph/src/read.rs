@@ -49,7 +49,7 @@ impl Locked<'_> {
                 // SAFETY: a live free node, and the out pointer is valid.
                 let result = unsafe { self.driver().cuGraphMemFreeNodeGetParams(raw, &raw mut address) };
                 self.answer(Call::cuGraphMemFreeNodeGetParams, result)?;
-                Some(Detail::Free { address })
+                Some(Detail::Free { address, memory: None })
             }
             _ => None,
         };

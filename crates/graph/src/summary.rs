@@ -21,7 +21,7 @@ impl Detail {
             Self::EventWait(event) => format!("wait for {:?}", event.as_raw()),
             Self::Batch(operations) => Operations(operations).to_string(),
             Self::Alloc { memory, options } => format!("allocate {} B, {}", memory.bytes(), options.place()),
-            Self::Free { address } => format!("free {address:#x}"),
+            Self::Free { address, .. } => format!("free {address:#x}"),
             Self::SignalSemaphores(semaphores) => counted("signal", semaphores.len()),
             Self::WaitSemaphores(semaphores) => counted("wait for", semaphores.len()),
         }

@@ -190,6 +190,7 @@ impl fmt::Debug for GraphHandle {
 struct ExecBox {
     raw: Raw<CUgraphExec_st>,
     context: Context,
+    keep: Option<Arc<()>>,
 }
 
 /// The owner of an executable graph of the driver. Destroying one that is queued or running is allowed: it still runs.
@@ -206,7 +207,29 @@ impl GraphExecHandle {
     #[must_use]
     #[doc(alias = "cuGraphExecDestroy")]
     pub unsafe fn from_raw_owned(context: &Context, raw: CUgraphExec) -> Self {
-        Self(Arc::new(ExecBox { raw: Raw::new(raw), context: context.clone() }))
+        // SAFETY: the caller's promise.
+        unsafe { Self::from_raw_owned_with(context, raw, None) }
+    }
+
+    /// [`from_raw_owned`](Self::from_raw_owned), and something that is kept until the driver has destroyed it: where it permits that later only, that is
+    /// after the last handle is gone.
+    ///
+    /// # Safety
+    /// As [`from_raw_owned`](Self::from_raw_owned).
+    #[must_use]
+    pub unsafe fn from_raw_owned_with(context: &Context, raw: CUgraphExec, keep: Option<Arc<()>>) -> Self {
+        Self(Arc::new(ExecBox { raw: Raw::new(raw), context: context.clone(), keep }))
+    }
+
+    /// Destroys those now that were dropped where the driver did not permit it.
+    ///
+    /// # Errors
+    /// It does not permit it here either.
+    #[doc(hidden)]
+    pub fn destroy_waiting(context: &Context) -> Result<()> {
+        context.refuse_in_callback()?;
+        reaper::free_pending();
+        Ok(())
     }
 
     /// The driver's own handle.
@@ -226,7 +249,10 @@ impl GraphExecHandle {
 
 impl Drop for ExecBox {
     fn drop(&mut self) {
-        reaper::destroy(&self.context, Object::GraphExec(self.raw));
+        match &self.keep {
+            None => reaper::destroy(&self.context, Object::GraphExec(self.raw)),
+            Some(keep) => reaper::destroy_with(&self.context, Object::GraphExec(self.raw), keep),
+        }
     }
 }
 

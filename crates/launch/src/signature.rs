@@ -98,6 +98,18 @@ pub trait Argument<'a, P: Parameter> {
 }
 
 /// An [`Argument`] of a launch on a stream: any but the memory of a graph, which is there for the graph's nodes alone.
+///
+/// ```compile_fail,E0277
+/// # use cuda_handles::{GraphBuffer, Image, Stream};
+/// cuda_launch::kernel! {
+///     unsafe in Image::Ptx("");
+///     fn double(numbers: InOut<f32>) where numbers.len() >= 1;
+/// }
+/// fn go(kernel: &double, stream: &Stream, memory: &GraphBuffer<f32>) {
+///     kernel.launch(stream, cuda_launch::per(1, 1), (memory,)).unwrap();
+/// }
+/// # fn main() {}
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be given for a parameter declared as `{P}` in a launch on a stream",
     label = "not an argument for `{P}` on a stream",

@@ -34,6 +34,42 @@ fn adding_a_node_is_one_call() {
 }
 
 #[test]
+fn memory_nodes_and_launches_that_leave_memory_cost_what_is_said() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let graph = context.graph().unwrap();
+        let ((alloc, memory), cost) = count(|| graph.root().alloc::<u32>(8).unwrap());
+        cost.assert_calls(&[("cuGraphAddNode", 1)]);
+        let (fill, cost) = count(|| alloc.then().fill(&memory, 1).unwrap());
+        cost.assert_calls(&[("cuGraphAddNode", 1)]);
+        let (_, other) = fill.then().alloc::<u32>(8).unwrap();
+        let (free, cost) = count(|| graph.free(&other).unwrap());
+        cost.assert_calls(&[("cuGraphAddNode", 1)]);
+        let (_, cost) = count(|| (alloc.options().unwrap(), free.allocation().unwrap()));
+        cost.assert_calls(&[]);
+        // The edges are asked for, once.
+        let (exec, cost) = count(|| graph.instantiate().unwrap());
+        assert_eq!((cost.calls("cuGraphGetEdges"), cost.calls("cuGraphGetNodes")), (2, 0), "{cost}");
+        let mut exec = exec;
+        // The memory goes at once, and in the order of the stream.
+        for _ in 0..2 {
+            let (launched, cost) = count(|| exec.launch(&stream));
+            launched.unwrap();
+            let free =
+                [("cuGraphLaunch", 1), ("cuMemFreeAsync", 1), ("cuThreadExchangeStreamCaptureMode", 2)];
+            cost.assert_calls(&free);
+        }
+        let (outputs, cost) = count(|| exec.launch_with_outputs(&stream).unwrap());
+        cost.assert_calls(&[("cuGraphLaunch", 1)]);
+        let ((), cost) = count(|| drop(outputs));
+        cost.assert_calls(&[("cuMemFreeAsync", 1), ("cuThreadExchangeStreamCaptureMode", 2)]);
+    });
+    context.synchronize_blocking().unwrap();
+    context.trim_graph_memory().unwrap();
+}
+
+#[test]
 fn clones_of_handles_cost_nothing() {
     let context = setup();
     no_leaks(|| {

@@ -213,4 +213,7 @@ fn graphs_and_executables_go_between_threads() {
     may_share::<cuda_graph::Node>();
     may_share::<cuda_graph::KernelNode>();
     may_move::<cuda_graph::GraphExec>();
+    may_move::<cuda_graph::Outputs<'_>>();
+    may_share::<&cuda_graph::OutputBuffer<'_, u32>>();
+    may_share::<cuda_handles::GraphBuffer<u32>>();
 }

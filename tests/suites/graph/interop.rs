@@ -8,8 +8,9 @@ use cuda_graph::{ContextExt, EmptyNode, Error, Graph, KernelNode, MemcpyNode, Me
 use cuda_handles::{Context, FillLayout, Kernel, Owner, Stream};
 use cuda_launch::{params, per};
 use cuda_sys::{
-    CUDA_GRAPH_INSTANTIATE_PARAMS, CUDA_HOST_NODE_PARAMS_v1, CUDA_KERNEL_NODE_PARAMS_v2, CUgraph,
-    CUgraphExec, CUgraphNode, CUresult, Call,
+    CUDA_GRAPH_INSTANTIATE_PARAMS, CUDA_HOST_NODE_PARAMS_v1, CUDA_KERNEL_NODE_PARAMS_v2,
+    CUDA_MEM_ALLOC_NODE_PARAMS, CUdeviceptr, CUgraph, CUgraphExec, CUgraphNode, CUmemAllocationType,
+    CUmemLocationType, CUresult, Call,
 };
 use cuda_tests::{Kind, SMALL, SOON, count, fail, kernel, live, no_leaks, raw, settle, setup, until};
 
@@ -101,6 +102,40 @@ pub(crate) mod other {
         let mut node = ptr::null_mut();
         // SAFETY: both graphs live, and the out pointer is valid.
         raw::ok(unsafe { raw::driver().cuGraphAddChildGraphNode(&raw mut node, graph, ptr::null(), 0, of) });
+        node
+    }
+
+    /// An allocation node and its address.
+    pub(crate) fn alloc(graph: CUgraph, after: &[CUgraphNode], bytes: usize) -> (CUgraphNode, CUdeviceptr) {
+        let mut params = CUDA_MEM_ALLOC_NODE_PARAMS { bytesize: bytes, ..Default::default() };
+        params.poolProps.allocType = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
+        params.poolProps.location.type_ = CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
+        let mut node = ptr::null_mut();
+        // SAFETY: graph and nodes live, the parameters are complete, and the out pointer is valid.
+        raw::ok(unsafe {
+            raw::driver().cuGraphAddMemAllocNode(
+                &raw mut node,
+                graph,
+                dependencies(after),
+                after.len(),
+                &raw mut params,
+            )
+        });
+        (node, params.dptr)
+    }
+
+    pub(crate) fn free(graph: CUgraph, after: &[CUgraphNode], address: CUdeviceptr) -> CUgraphNode {
+        let mut node = ptr::null_mut();
+        // SAFETY: graph and nodes live, and the out pointer is valid.
+        raw::ok(unsafe {
+            raw::driver().cuGraphAddMemFreeNode(
+                &raw mut node,
+                graph,
+                dependencies(after),
+                after.len(),
+                address,
+            )
+        });
         node
     }
 

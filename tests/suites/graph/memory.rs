@@ -1,9 +1,15 @@
 //! Memory that graphs bring by themselves: allocation and free nodes, and what launches leave.
 
-use cuda_graph::{AllocNode, ContextExt, Error, FreeNode, Graph, NodeKind};
+use cuda_graph::{AllocNode, ContextExt, FreeNode, NodeKind};
 use cuda_handles::{Context, Image, Stream};
 use cuda_launch::{kernel, per};
-use cuda_tests::{SMALL, no_leaks, setup};
+use cuda_tests::{SMALL, no_leaks, settle, setup};
+
+mod orders;
+mod outputs;
+mod read_back;
+mod refused;
+mod usage;
 
 kernel! {
     // SAFETY: the kernel in the image has these parameters, and each thread touches the element of its own number, if that is below `n`.
@@ -19,12 +25,21 @@ pub(crate) const COUNT: u32 = N as u32;
 #[track_caller]
 pub(crate) fn traceless(section: impl FnOnce(&Context, &Stream)) {
     let context = setup();
-    let stream = context.stream().unwrap();
-    no_leaks(|| section(&context, &stream));
-    stream.synchronize_blocking().unwrap();
-    context.device().trim_graph_memory().unwrap();
-    let usage = context.device().graph_memory_usage().unwrap();
-    assert_eq!((usage.used, usage.reserved), (0, 0), "{usage:?}");
+    let before = in_use(&context);
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        section(&context, &stream);
+    });
+    assert_eq!(in_use(&context), before);
+}
+
+/// What graphs have of the device and cannot give back.
+pub(crate) fn in_use(context: &Context) -> (u64, u64) {
+    settle();
+    context.synchronize_blocking().unwrap();
+    context.trim_graph_memory().unwrap();
+    let usage = context.graph_memory_usage().unwrap();
+    (usage.used, usage.reserved)
 }
 
 #[test]
@@ -78,17 +93,21 @@ fn what_is_not_freed_comes_out() {
 }
 
 #[test]
-fn a_use_out_of_order_is_refused() {
+fn a_loop_goes_by_memory_of_its_graph() {
     traceless(|context, stream| {
-        let graph: Graph = context.graph().unwrap();
-        let (alloc, memory) = graph.root().alloc::<u32>(N).unwrap();
-        graph.root().fill(&memory, 5).unwrap().named("early");
-        let error = graph.instantiate().unwrap_err();
-        let Error::MemoryOrder { found, more: 0 } = &error else { panic!("{error}") };
-        assert_eq!(
-            found[0].to_string(),
-            format!("node `early` uses the memory of `{}` and does not wait for it", alloc.name())
-        );
-        let _ = stream;
+        let out = stream.zeros::<u32>(2).unwrap();
+        let graph = context.graph().unwrap();
+        let (alloc, words) = graph.root().alloc::<u32>(2).unwrap();
+        let start = alloc.then().fill(&words, 1).unwrap();
+        let (flag, rounds) = (words.slice(..1).unwrap(), words.slice(1..).unwrap());
+        let kernel = increment::load(context).unwrap();
+        let repeat = start.then().while_nonzero(flag, |body| {
+            let step = body.root().launch(&kernel, per(1, 1), (rounds, 1))?;
+            step.then().fill(flag, 0)
+        });
+        repeat.unwrap().then().copy(&words, &out).unwrap();
+        graph.free(&words).unwrap();
+        graph.into_exec().unwrap().launch(stream).unwrap();
+        assert_eq!(out.read_blocking(stream).unwrap(), [0, 2]);
     });
 }

@@ -15,6 +15,7 @@ mod adopted;
 mod calls;
 mod conditionals;
 mod edges;
+mod graph_memory;
 mod hierarchy;
 mod memory;
 mod options;
@@ -75,6 +76,7 @@ fn rows() -> Vec<Row> {
         calls::rows(),
         edges::rows(),
         memory::rows(),
+        graph_memory::rows(),
         nesting(),
         adopted::rows(),
         hierarchy::rows(),

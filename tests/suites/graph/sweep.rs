@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use cuda_graph::{ContextExt, Error, NodeAttribute, NodeAttributeKind, RawCopy, RawFill, RawMemory};
+use cuda_graph::{
+    ContextExt, Error, InstantiateOptions, NodeAttribute, NodeAttributeKind, RawCopy, RawFill, RawMemory,
+};
 use cuda_handles::{BarrierScope, Batch, Compare, Copy2d, Copy3d, ExternalSemaphore, SemaphoreKind};
 use cuda_launch::{params, per};
 use cuda_tests::{is_soft, kernel, setup, skip, sweep, used_stream};
@@ -294,6 +296,52 @@ fn callbacks_events_and_launches_set() {
         Ok(())
     });
     assert!(cases >= 60, "{cases}");
+}
+
+#[test]
+fn memory_of_graphs() {
+    let context = setup();
+    let increment = kernel(&context, "increment");
+    let (home, other) = (used_stream(&context), used_stream(&context));
+    let moves = crate::children::moves();
+    let cases = sweep("memory of graphs", || -> Result<(), Error> {
+        let source = context.graph()?;
+        let (alloc, numbers) = source.root().alloc::<u32>(8)?;
+        let fill = alloc.then().fill(&numbers, 1)?;
+        // SAFETY: the arguments are the kernel's, and the count is the memory's.
+        let add = unsafe { fill.then().launch_untyped(&increment, per(8, 8), params![&numbers, 8_u32]) }?;
+        let graph = context.graph()?;
+        let (graph, before) = match moves {
+            true => (graph.clone(), (*graph.root().child_moved(source)?).clone()),
+            false => (source, (*add).clone()),
+        };
+        let out = home.zeros::<u32>(8)?;
+        let (scratch, words) = graph.root().before([&before])?.alloc::<u32>(8)?;
+        let copy = before.then().copy(&numbers, &out)?;
+        scratch.then().fill(&words, 3)?;
+        graph.free(&words)?;
+        graph.after([&copy])?.copy(&out, &numbers)?;
+        let mut exec = graph.instantiate()?;
+        for stream in [&home, &other] {
+            let output = exec.launch_with_outputs(stream)?.take(&numbers)?;
+            home.copy(&output, &out)?;
+        }
+        exec.launch(&home)?;
+        // One that frees by itself.
+        let freeing = context.graph()?;
+        let (alloc, rest) = freeing.root().alloc::<u32>(8)?;
+        alloc.then().fill(&rest, 7)?;
+        let mut freeing = freeing.instantiate_with(InstantiateOptions::new().auto_free())?;
+        freeing.launch(&home)?;
+        freeing.launch(&other)?;
+        drop((graph, exec, freeing));
+        assert_eq!(out.read_blocking(&other)?, [2; 8]);
+        context.trim_graph_memory()?;
+        context.reset_graph_memory_high_water()?;
+        context.graph_memory_usage()?;
+        Ok(())
+    });
+    assert!(cases >= 200, "{cases}");
 }
 
 #[test]

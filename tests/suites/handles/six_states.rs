@@ -351,6 +351,11 @@ fn pools() -> Vec<Row> {
             let allowed = pool.reuses(PoolReuse::Opportunistic)?;
             Ok(pool.set_reuse(PoolReuse::Opportunistic, allowed)?)
         }),
+        row("Context::graph_memory_usage", CALLS, |things| done(things.context.graph_memory_usage()?)),
+        row("Context::reset_graph_memory_high_water", CALLS, |things| {
+            Ok(things.context.reset_graph_memory_high_water()?)
+        }),
+        row("Context::trim_graph_memory", CALLS, |things| Ok(things.context.trim_graph_memory()?)),
         prepared("MemPool::usage, reset_high_water", CALLS, pool, |_, pool| {
             pool.usage()?;
             Ok(pool.reset_high_water()?)

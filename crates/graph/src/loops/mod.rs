@@ -9,7 +9,7 @@ pub use handle::{Branch, Loop, LoopBody};
 pub use test::{Repeat, Test, Testable};
 
 use building::{Building, Failed};
-use cuda_handles::Slice;
+use cuda_handles::NodeMemory;
 use decide::{Decider, Rounds, Stand};
 
 use crate::detail::Class;
@@ -149,7 +149,7 @@ impl Frontier<'_> {
     /// As for [`while_loop`](Self::while_loop).
     pub fn while_nonzero<'m, T: Testable, R, E: From<Error>>(
         &self,
-        found: impl Into<Slice<'m, T>>,
+        found: impl NodeMemory<'m, T>,
         fill: impl FnOnce(&LoopBody) -> Result<R, E>,
     ) -> Result<Loop<R>, E> {
         self.while_loop(Test::nonzero(found), fill)
@@ -161,7 +161,7 @@ impl Frontier<'_> {
     /// As for [`while_loop`](Self::while_loop).
     pub fn do_while_nonzero<'m, T: Testable, R, E: From<Error>>(
         &self,
-        found: impl Into<Slice<'m, T>>,
+        found: impl NodeMemory<'m, T>,
         fill: impl FnOnce(&LoopBody) -> Result<R, E>,
     ) -> Result<Loop<R>, E> {
         self.do_while_loop(Test::nonzero(found), fill)
@@ -173,7 +173,7 @@ impl Frontier<'_> {
     /// As for [`while_loop`](Self::while_loop).
     pub fn if_nonzero<'m, T: Testable, R, E: From<Error>>(
         &self,
-        found: impl Into<Slice<'m, T>>,
+        found: impl NodeMemory<'m, T>,
         fill: impl FnOnce(&Graph) -> Result<R, E>,
     ) -> Result<Branch<IfNode, R>, E> {
         self.if_then(Test::nonzero(found), fill)

@@ -1,6 +1,6 @@
 //! What a ready-made loop or branch looks at.
 
-use cuda_handles::{Context, Element, Slice};
+use cuda_handles::{Context, Element, NodeMemory, Slice};
 use cuda_launch::Params;
 
 use crate::error::{Error, Result};
@@ -106,47 +106,47 @@ pub struct Test<'m> {
 }
 
 impl<'m> Test<'m> {
-    fn new<T: Testable>(found: impl Into<Slice<'m, T>>, comparison: Comparison, value: T) -> Self {
-        Self { operands: T::operands(found.into(), value), comparison }
+    fn new<T: Testable>(found: impl NodeMemory<'m, T>, comparison: Comparison, value: T) -> Self {
+        Self { operands: T::operands(found.operand(), value), comparison }
     }
 
     /// Is the number not 0?
-    pub fn nonzero<T: Testable>(found: impl Into<Slice<'m, T>>) -> Self {
+    pub fn nonzero<T: Testable>(found: impl NodeMemory<'m, T>) -> Self {
         Self::not_equal(found, T::ZERO)
     }
 
     /// Is the number 0?
-    pub fn zero<T: Testable>(found: impl Into<Slice<'m, T>>) -> Self {
+    pub fn zero<T: Testable>(found: impl NodeMemory<'m, T>) -> Self {
         Self::equal(found, T::ZERO)
     }
 
     /// Is the number `value`?
-    pub fn equal<T: Testable>(found: impl Into<Slice<'m, T>>, value: T) -> Self {
+    pub fn equal<T: Testable>(found: impl NodeMemory<'m, T>, value: T) -> Self {
         Self::new(found, Comparison::Equal, value)
     }
 
     /// Is the number another one than `value`?
-    pub fn not_equal<T: Testable>(found: impl Into<Slice<'m, T>>, value: T) -> Self {
+    pub fn not_equal<T: Testable>(found: impl NodeMemory<'m, T>, value: T) -> Self {
         Self::new(found, Comparison::NotEqual, value)
     }
 
     /// Is the number less than `value`?
-    pub fn less<T: Testable>(found: impl Into<Slice<'m, T>>, value: T) -> Self {
+    pub fn less<T: Testable>(found: impl NodeMemory<'m, T>, value: T) -> Self {
         Self::new(found, Comparison::Less, value)
     }
 
     /// Is the number `value` or less?
-    pub fn at_most<T: Testable>(found: impl Into<Slice<'m, T>>, value: T) -> Self {
+    pub fn at_most<T: Testable>(found: impl NodeMemory<'m, T>, value: T) -> Self {
         Self::new(found, Comparison::AtMost, value)
     }
 
     /// Is the number greater than `value`?
-    pub fn greater<T: Testable>(found: impl Into<Slice<'m, T>>, value: T) -> Self {
+    pub fn greater<T: Testable>(found: impl NodeMemory<'m, T>, value: T) -> Self {
         Self::new(found, Comparison::Greater, value)
     }
 
     /// Is the number `value` or greater?
-    pub fn at_least<T: Testable>(found: impl Into<Slice<'m, T>>, value: T) -> Self {
+    pub fn at_least<T: Testable>(found: impl NodeMemory<'m, T>, value: T) -> Self {
         Self::new(found, Comparison::AtLeast, value)
     }
 

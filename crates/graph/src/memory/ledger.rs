@@ -1,7 +1,9 @@
 //! Which allocation node is freed by which free node.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
+use cuda_handles::Allocation;
 use cuda_sys::CUdeviceptr;
 use smallvec::SmallVec;
 
@@ -12,9 +14,26 @@ use crate::place::NodeId;
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     /// An address is given to one allocation after the other, each after the free of the one before.
-    by_address: HashMap<CUdeviceptr, SmallVec<[Life; 1]>>,
-    /// Nodes of other code that free memory of other graphs.
-    strays: Vec<NodeId>,
+    by_address: HashMap<CUdeviceptr, SmallVec<[Entry; 1]>>,
+}
+
+/// A memory node, or the two that belong together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Entry {
+    /// Which memory; `None` while only a free node of other code is known.
+    memory: Option<Key>,
+    alloc: Option<NodeId>,
+    free: Option<NodeId>,
+}
+
+/// What memory is known by: where its owner is. Rows keep it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Key(usize);
+
+impl Key {
+    fn of(memory: &Arc<Allocation>) -> Self {
+        Self(Arc::as_ptr(memory).addr())
+    }
 }
 
 /// What becomes of the memory of an allocation node in a launch.
@@ -25,36 +44,53 @@ pub(crate) struct Life {
     pub(crate) free: Option<NodeId>,
 }
 
-/// What a new row says of memory.
+/// What a row says of memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Noted {
-    Alloc(CUdeviceptr),
-    Free(CUdeviceptr),
+    Alloc(CUdeviceptr, Key),
+    /// Without a key if other code added the node.
+    Free(CUdeviceptr, Option<Key>),
 }
 
 impl Noted {
     #[inline]
     pub(crate) fn of(detail: &Detail) -> Option<Self> {
         match detail {
-            Detail::Alloc { memory, .. } => Some(Self::Alloc(memory.address())),
-            Detail::Free { address } => Some(Self::Free(*address)),
+            Detail::Alloc { memory, .. } => Some(Self::Alloc(memory.address(), Key::of(memory))),
+            Detail::Free { address, memory } => Some(Self::Free(*address, memory.as_ref().map(Key::of))),
             _ => None,
         }
     }
 }
 
+impl Entry {
+    fn life(&self) -> Option<Life> {
+        Some(Life { alloc: self.alloc?, free: self.free })
+    }
+}
+
 impl Ledger {
-    /// Takes note of a row. Rows come in the order in which the nodes were made.
+    /// Takes note of a row. Those of one graph come in the order in which the nodes were made; a free in the graph around it may come before them.
     pub(crate) fn note(&mut self, node: NodeId, noted: Noted) {
+        let (Noted::Alloc(address, _) | Noted::Free(address, _)) = noted;
+        let entries = self.by_address.entry(address).or_default();
         match noted {
-            Noted::Alloc(address) => {
-                self.by_address.entry(address).or_default().push(Life { alloc: node, free: None });
+            Noted::Alloc(_, key) => {
+                let is_its = |entry: &&mut Entry| {
+                    entry.alloc.is_none() && entry.memory.is_none_or(|known| known == key)
+                };
+                match entries.iter_mut().find(is_its) {
+                    Some(entry) => (entry.memory, entry.alloc) = (Some(key), Some(node)),
+                    None => entries.push(Entry { memory: Some(key), alloc: Some(node), free: None }),
+                }
             }
-            Noted::Free(address) => {
-                let lives = self.by_address.get_mut(&address).into_iter().flatten();
-                match lives.rev().find(|life| life.free.is_none()) {
-                    Some(life) => life.free = Some(node),
-                    None => self.strays.push(node),
+            Noted::Free(_, key) => {
+                // Of other code's it is told where the memory is, and that is freed once.
+                let is_its =
+                    |entry: &&mut Entry| entry.free.is_none() && (key.is_none() || entry.memory == key);
+                match entries.iter_mut().rev().find(is_its) {
+                    Some(entry) => entry.free = Some(node),
+                    None => entries.push(Entry { memory: key, alloc: None, free: Some(node) }),
                 }
             }
         }
@@ -63,51 +99,50 @@ impl Ledger {
     /// A row is gone: other code has taken the node away, or the graph that it was in.
     #[cold]
     pub(crate) fn forget(&mut self, node: NodeId, noted: Noted) {
-        let (Noted::Alloc(address) | Noted::Free(address)) = noted;
-        self.strays.retain(|stray| *stray != node);
-        if let Some(lives) = self.by_address.get_mut(&address) {
-            lives.retain(|life| life.alloc != node);
-            for life in lives.iter_mut().filter(|life| life.free == Some(node)) {
-                life.free = None;
-            }
-            if lives.is_empty() {
-                self.by_address.remove(&address);
-            }
+        let (Noted::Alloc(address, _) | Noted::Free(address, _)) = noted;
+        let Some(entries) = self.by_address.get_mut(&address) else { return };
+        for entry in entries.iter_mut() {
+            entry.alloc = entry.alloc.filter(|alloc| *alloc != node);
+            entry.free = entry.free.filter(|free| *free != node);
+        }
+        entries.retain(|entry| entry.alloc.is_some() || entry.free.is_some());
+        if entries.is_empty() {
+            self.by_address.remove(&address);
         }
     }
 
     /// Whether there are no memory nodes.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.by_address.is_empty() && self.strays.is_empty()
+        self.by_address.is_empty()
     }
 
     /// What becomes of the memory of each allocation node, in the order of the nodes.
     pub(crate) fn lives(&self) -> Vec<Life> {
-        let mut lives: Vec<Life> = self.by_address.values().flatten().copied().collect();
+        let mut lives: Vec<Life> = self.by_address.values().flatten().filter_map(Entry::life).collect();
         lives.sort_unstable_by_key(|life| life.alloc.number);
         lives
     }
 
-    /// What becomes of the memory at an address, one after the other.
-    pub(crate) fn lives_at(&self, address: CUdeviceptr) -> &[Life] {
-        self.by_address.get(&address).map_or(&[], SmallVec::as_slice)
-    }
-
-    /// What becomes of the memory at an address, by its allocation node.
-    pub(crate) fn life(&self, address: CUdeviceptr, alloc: NodeId) -> Option<Life> {
-        self.lives_at(address).iter().find(|life| life.alloc == alloc).copied()
+    /// What becomes of this memory; `None` for all but that of allocation nodes here.
+    #[inline]
+    pub(crate) fn life_of(&self, memory: &Arc<Allocation>) -> Option<Life> {
+        memory.graph()?;
+        self.find(memory.address(), |entry| entry.memory == Some(Key::of(memory)))
     }
 
     /// The life that a free node ends.
     pub(crate) fn freed_by(&self, address: CUdeviceptr, free: NodeId) -> Option<Life> {
-        self.lives_at(address).iter().find(|life| life.free == Some(free)).copied()
+        self.find(address, |entry| entry.free == Some(free))
+    }
+
+    fn find(&self, address: CUdeviceptr, is_it: impl Fn(&Entry) -> bool) -> Option<Life> {
+        self.by_address.get(&address)?.iter().find(|entry| is_it(entry))?.life()
     }
 
     /// All memory nodes.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = NodeId> {
-        let lives = self.by_address.values().flatten();
-        lives.flat_map(|life| [Some(life.alloc), life.free]).flatten().chain(self.strays.iter().copied())
+        self.by_address.values().flatten().flat_map(|entry| [entry.alloc, entry.free]).flatten()
     }
 }
 
@@ -119,29 +154,53 @@ mod tests {
         NodeId { index, number: u64::from(index) }
     }
 
+    fn life(alloc: u32, free: Option<u32>) -> Life {
+        Life { alloc: id(alloc), free: free.map(id) }
+    }
+
+    const A: Noted = Noted::Alloc(512, Key(1));
+    const B: Noted = Noted::Alloc(512, Key(2));
+    const FREE_A: Noted = Noted::Free(512, Some(Key(1)));
+    const FREE_B: Noted = Noted::Free(512, Some(Key(2)));
+    /// Of other code.
+    const FREE: Noted = Noted::Free(512, None);
+
     #[test]
     fn an_address_is_freed_once_for_each_allocation_there() {
         let mut ledger = Ledger::default();
         assert!(ledger.is_empty());
-        ledger.note(id(0), Noted::Alloc(512));
-        ledger.note(id(1), Noted::Free(512));
-        ledger.note(id(2), Noted::Alloc(512));
-        ledger.note(id(3), Noted::Alloc(1024));
-        let life = |alloc, free: Option<u32>| Life { alloc: id(alloc), free: free.map(id) };
+        for (node, noted) in [A, FREE_A, B, Noted::Alloc(1024, Key(3))].into_iter().enumerate() {
+            ledger.note(id(node as u32), noted);
+        }
         assert_eq!(ledger.lives(), [life(0, Some(1)), life(2, None), life(3, None)]);
-        ledger.note(id(4), Noted::Free(512));
-        ledger.note(id(5), Noted::Free(512));
-        assert_eq!(ledger.life(512, id(2)), Some(life(2, Some(4))));
-        assert_eq!(ledger.freed_by(512, id(1)), Some(life(0, Some(1))));
-        assert_eq!(ledger.nodes().count(), 6);
-        // The last free is of memory of another graph.
-        ledger.forget(id(5), Noted::Free(512));
-        ledger.forget(id(4), Noted::Free(512));
-        assert_eq!(ledger.life(512, id(2)), Some(life(2, None)));
-        ledger.forget(id(0), Noted::Alloc(512));
-        ledger.forget(id(2), Noted::Alloc(512));
+        ledger.note(id(4), FREE);
+        // Of memory of another graph.
+        ledger.note(id(5), FREE);
+        assert_eq!(ledger.freed_by(512, id(4)), Some(life(2, Some(4))));
+        assert_eq!((ledger.freed_by(512, id(5)), ledger.nodes().count()), (None, 6));
+        ledger.forget(id(5), FREE);
+        ledger.forget(id(4), FREE);
+        assert_eq!(ledger.lives(), [life(0, Some(1)), life(2, None), life(3, None)]);
+        ledger.forget(id(0), A);
+        ledger.forget(id(1), FREE_A);
+        ledger.forget(id(2), B);
         assert!(!ledger.is_empty());
-        ledger.forget(id(3), Noted::Alloc(1024));
+        ledger.forget(id(3), Noted::Alloc(1024, Key(3)));
         assert!(ledger.is_empty());
+    }
+
+    #[test]
+    fn a_free_may_be_met_before_its_allocation() {
+        let mut ledger = Ledger::default();
+        // The graph around frees what the graph inside allocates second.
+        for (node, noted) in [FREE_B, A, FREE_A, B].into_iter().enumerate() {
+            ledger.note(id(node as u32), noted);
+        }
+        assert_eq!(ledger.lives(), [life(1, Some(2)), life(3, Some(0))]);
+        let mut ledger = Ledger::default();
+        for (node, noted) in [FREE, A].into_iter().enumerate() {
+            ledger.note(id(node as u32), noted);
+        }
+        assert_eq!(ledger.lives(), [life(1, Some(0))]);
     }
 }

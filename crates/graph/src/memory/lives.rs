@@ -2,13 +2,11 @@
 
 use core::fmt;
 use std::collections::HashMap;
-use std::sync::Arc;
 
-use cuda_handles::{Allocation, Owner};
+use cuda_handles::Owner;
 use cuda_sys::CUgraphNode;
 
 use super::order::{Wait, ends_before};
-use crate::detail::Detail;
 use crate::edge::EdgeKind;
 use crate::error::{Error, Result};
 use crate::graph::Locked;
@@ -153,28 +151,18 @@ impl Locked<'_> {
         Err(Error::MemoryOrder { found, more })
     }
 
-    /// The nodes that use the memory of allocation nodes, free nodes left out.
+    /// The nodes that use the memory of allocation nodes.
     fn memory_uses(&self) -> Vec<Use> {
-        let mut allocs: HashMap<*const Allocation, NodeId> = HashMap::new();
-        for life in self.memory.lives() {
-            if let Some(Detail::Alloc { memory, .. }) = self.row(life.alloc).map(|row| &row.detail) {
-                allocs.insert(Arc::as_ptr(memory), life.alloc);
-            }
-        }
         let mut uses = Vec::new();
-        if allocs.is_empty() {
+        if self.memory.is_empty() {
             return uses;
         }
         for (user, row) in self.rows() {
-            if matches!(row.detail, Detail::Free { .. }) {
-                continue;
-            }
             for owner in self.used_by(row).chain(self.kept_with(user.index)) {
                 if let Owner::Allocation(memory) = owner
-                    && memory.graph().is_some()
-                    && let Some(&alloc) = allocs.get(&Arc::as_ptr(memory))
+                    && let Some(life) = self.memory.life_of(memory)
                 {
-                    uses.push(Use { alloc, user });
+                    uses.push(Use { alloc: life.alloc, user });
                 }
             }
         }

@@ -91,16 +91,16 @@ impl AllocOptions {
     pub(crate) fn read(props: &CUmemPoolProps, access: &[CUmemAccessDesc], context: &Context) -> Self {
         // SAFETY: every place but one of a locality domain has a number, and any bits are one.
         let number = |location: &CUmemLocation| unsafe { location.__bindgen_anon_1.id };
-        let devices = Device::all().unwrap_or_default();
-        let device = |location: &CUmemLocation| {
-            let is_it = |device: &&Device| device.as_raw() == number(location);
-            devices.iter().find(is_it).copied()
+        let here = context.device();
+        let device = |location: &CUmemLocation| match number(location) {
+            number if number == here.as_raw() => Some(here),
+            number => Device::all().ok()?.into_iter().find(|device| device.as_raw() == number),
         };
         let is_managed = props.allocType != CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
         let place = match props.location.type_ {
             _ if is_managed => AllocPlace::Managed,
             CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE => match device(&props.location) {
-                Some(device) if device != context.device() => AllocPlace::Device(device),
+                Some(device) if device != here => AllocPlace::Device(device),
                 _ => AllocPlace::Here,
             },
             _ => AllocPlace::Host,

@@ -11,7 +11,6 @@ use cuda_sys::CUdeviceptr;
 
 use crate::detail::Detail;
 use crate::error::{Error, Result};
-use crate::exec::GraphExec;
 use crate::graph::Locked;
 
 /// The memory that a launch of an executable leaves.
@@ -98,7 +97,7 @@ impl Outlet {
 #[must_use = "what is not taken is freed at once, as GraphExec::launch does"]
 pub struct Outputs<'e> {
     outputs: Vec<(Arc<Allocation>, Option<Buffer<u8>>)>,
-    _exec: PhantomData<&'e mut GraphExec>,
+    _exec: PhantomData<&'e ()>,
 }
 
 impl<'e> Outputs<'e> {
@@ -150,7 +149,7 @@ impl fmt::Debug for Outputs<'_> {
 /// A node of another graph, or a holder of arguments, may keep the memory longer. The next launch is an error then ([`Error::OutputInUse`]).
 pub struct OutputBuffer<'e, T> {
     buffer: Buffer<T>,
-    _exec: PhantomData<&'e mut GraphExec>,
+    _exec: PhantomData<&'e ()>,
 }
 
 impl<T> OutputBuffer<'_, T> {

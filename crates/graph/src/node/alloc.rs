@@ -72,9 +72,9 @@ impl AllocNode {
     /// # Errors
     /// The node was removed.
     pub fn freed_by(&self) -> Result<Option<FreeNode>> {
-        let address = self.address()?;
+        let Detail::Alloc { memory, .. } = self.detail()? else { return Err(self.removed()) };
         let locked = self.graph().look()?;
-        let free = locked.memory.life(address, self.id()).and_then(|life| life.free);
+        let free = locked.memory.life_of(&memory).and_then(|life| life.free);
         let place = free.and_then(|id| locked.row(id)).map(|row| row.within);
         drop(locked);
         let free = free.zip(place).map(|(id, place)| Node::new(self.graph().at(place), id, NodeKind::Free));

@@ -175,7 +175,7 @@ impl Frontier<'_> {
     ///
     /// # Errors
     /// The frontier is in `graph` or in a graph embedded in it ([`Error::EmbedsItself`]); a graph that is embedded in a node
-    /// ([`Error::Embedded`]) or belongs to other code ([`Error::NotOwned`]); a graph of another context; a node of the frontier was removed; an
+    /// ([`Error::Embedded`]) or belongs to other code ([`Error::NotOwned`]); one with memory nodes that has an executable ([`Error::OneExecutable`]); a graph of another context; a node of the frontier was removed; an
     /// older driver ([`Error::CannotMove`]); or what the driver answers. `graph` is as it was then, if there is another handle of it.
     #[doc(alias = "CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE")]
     #[doc(alias = "cuGraphAddNode")]
@@ -198,6 +198,7 @@ impl Frontier<'_> {
             return Err(Error::NotOwned);
         }
         let copied = { two.second().0.copy(Place::ROOT)? };
+        two.second().0.ensure_no_executable()?;
         two.first.ensure_may_hold_all(self.graph().place(), &copied)?;
         let twins = copied.themselves();
         let mut params = params(two.second_raw()?, MOVED);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cuda_handles::{Allocation, GraphBuffer, Owner};
+use cuda_handles::{Allocation, GraphBuffer};
 use cuda_sys::{CUdeviceptr, CUgraphNodeParams, CUgraphNodeType};
 
 use super::alloc::AllocNode;
@@ -28,7 +28,7 @@ impl FreeNode {
     #[doc(alias = "cuGraphMemFreeNodeGetParams")]
     pub fn address(&self) -> Result<CUdeviceptr> {
         match self.detail()? {
-            Detail::Free { address } => Ok(address),
+            Detail::Free { address, .. } => Ok(address),
             // The handle is made for rows of its kind only, and a row keeps its kind.
             _ => Err(self.removed()),
         }
@@ -65,14 +65,14 @@ impl Frontier<'_> {
         let mut locked = self.graph().enter()?;
         locked.ensure_takes_memory(self.graph().place(), NodeKind::Free)?;
         locked.ensure_unfreed(memory.allocation())?;
-        let (address, mut owners) = (memory.address(), Owners::new());
-        owners.push(Owner::from(memory.allocation()));
+        let address = memory.address();
+        let detail = Detail::Free { address, memory: Some(Arc::clone(memory.allocation())) };
         let raw = self.add_raw(&mut locked, NodeKind::Free, &mut params(address))?;
         let failed = match self.join(&locked, raw).err() {
             Some(error) if locked.undo(raw) => return Err(error),
             failed => failed,
         };
-        let id = locked.insert(self.graph().place(), raw, Detail::Free { address }, owners);
+        let id = locked.insert(self.graph().place(), raw, detail, Owners::new());
         if let Some(error) = failed {
             let left = format!("node `{}` is in the graph", locked.name(id));
             return Err(HalfDone::error(error, None, vec![left]));
@@ -84,7 +84,7 @@ impl Frontier<'_> {
 
 impl Graph {
     /// Adds a node that frees memory of the graph once all is done with it: it waits for the allocation and for every node that uses the memory now, be it
-    /// in a graph embedded in a node.
+    /// in a graph embedded in a node. It looks through all nodes for that.
     ///
     /// Stands on `cuGraphAddNode`, CUDA 12.2.
     ///
@@ -113,12 +113,7 @@ impl Locked<'_> {
     /// What becomes of memory of the hierarchy, which no node frees yet.
     fn ensure_unfreed(&self, memory: &Arc<Allocation>) -> Result<Life> {
         self.ensure_of_here(memory, || "free".into())?;
-        let is_it = |life: &Life| match self.row(life.alloc).map(|row| &row.detail) {
-            Some(Detail::Alloc { memory: known, .. }) => Arc::ptr_eq(known, memory),
-            _ => false,
-        };
-        let life = self.memory.lives_at(memory.address()).iter().copied().find(is_it);
-        let life = life.ok_or_else(|| Error::ForeignMemory { node: "free".into() })?;
+        let life = self.memory.life_of(memory).ok_or_else(|| Error::ForeignMemory { node: "free".into() })?;
         match life.free {
             None => Ok(life),
             Some(free) => Err(Error::FreedTwice { memory: self.name(life.alloc), free: self.name(free) }),

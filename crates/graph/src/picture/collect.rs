@@ -117,7 +117,7 @@ fn details(locked: &Locked<'_>, id: NodeId, detail: &Detail, is_named: bool) -> 
             lines.push(config.to_string());
             lines.extend(conditions(locked, id));
         }
-        Detail::Free { address } => lines.push(match locked.memory.freed_by(*address, id) {
+        Detail::Free { address, .. } => lines.push(match locked.memory.freed_by(*address, id) {
             Some(life) => format!("frees {}", locked.name(life.alloc)),
             None => detail.summary(),
         }),

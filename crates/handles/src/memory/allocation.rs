@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use cuda_sys::{CUdeviceptr, CUresult, Call};
 use smallvec::SmallVec;
 
-use super::graph::{Freeing, GraphMemory};
+use super::graph::{self, Freeing, GraphMemory};
 use super::kind::MemoryKind;
 use super::pool::MemPool;
 use super::space::MemorySpace;
@@ -365,7 +365,7 @@ impl Drop for Allocation {
         match (&self.backing, *self.state.get_mut() & SHARED != 0) {
             (Backing::Pooled(pool), false) if self.free_at_home(pool.as_ref()) => {}
             (Backing::Graph(_), _) => {}
-            (Backing::Output(_), false) if self.free_at_home(None) => self.end_life(),
+            (Backing::Output(_), false) if self.free_output_at_home() => self.end_life(),
             (Backing::Host(HostMemory { block: Some(block), .. }), false) => reaper::give(block.clone()),
             (Backing::Foreign(_), false) => {}
             _ => self.free_later(),
@@ -387,7 +387,12 @@ impl Allocation {
         }
         match context.check(Call::cuMemFreeAsync, code) {
             Err(Error::Driver { code, .. }) if home.is_capturing() || is_of_capture(code) => return false,
-            Err(error) => reaper::report("freeing a buffer", error),
+            Err(error) => {
+                if let Backing::Output(memory) = &self.backing {
+                    graph::note_failure(memory, &error);
+                }
+                reaper::report("freeing a buffer", error);
+            }
             Ok(()) => {}
         }
         if let Some(pool) = pool {
@@ -396,12 +401,20 @@ impl Allocation {
         true
     }
 
+    /// [`free_at_home`](Self::free_at_home) for what a launch left. While its home captures, the driver would take the free for one of the graph that comes
+    /// of that, as it does where memory of one graph is freed by another.
+    fn free_output_at_home(&self) -> bool {
+        let Some(home) = self.home() else { return false };
+        let _turn = home.raw_stream().enqueue();
+        home.refuse_capture("freeing what a launch left").is_ok() && self.free_at_home(None)
+    }
+
     fn order(&self) -> Box<Node<Free>> {
         let pool = |pool: &MemPool| {
             pool.expect_fenced_frees();
             Arc::new(pool.clone()) as Arc<dyn Any + Send + Sync>
         };
-        let device = |pool| Freed::Device { address: self.address, _pool: pool };
+        let device = |pool| Freed::Device { address: self.address, keep: pool };
         let what = match &self.backing {
             Backing::Pooled(own) => device(own.as_ref().map(pool)),
             Backing::Imported(own) => device(Some(pool(own))),

@@ -4,7 +4,7 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::ops::RangeBounds;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use cuda_sys::CUdeviceptr;
 
@@ -42,6 +42,8 @@ pub(super) struct GraphMemory {
     life: AtomicU8,
     /// The stream of the last launch that left some.
     last: Mutex<Option<Stream>>,
+    /// Why some could not be freed: it lives on, and no launch can be made any more.
+    failed: OnceLock<Error>,
 }
 
 impl GraphMemory {
@@ -74,8 +76,23 @@ impl GraphMemory {
     }
 }
 
+/// What a launch left could not be freed.
+pub(super) fn note_failure(memory: &Allocation, error: &Error) {
+    if let Some(memory) = memory.graph_memory() {
+        // The first cause counts.
+        let _ = memory.failed.set(error.clone());
+    }
+}
+
 /// Goes with the reaper's order to free what a launch left.
-pub(super) struct Freeing(pub(super) Arc<Allocation>);
+pub(crate) struct Freeing(pub(super) Arc<Allocation>);
+
+impl Freeing {
+    /// The free failed.
+    pub(crate) fn failed(&self, error: &Error) {
+        note_failure(&self.0, error);
+    }
+}
 
 impl Drop for Freeing {
     fn drop(&mut self) {
@@ -299,7 +316,7 @@ impl<T> fmt::Debug for GraphSlice<'_, T> {
 pub mod graph_memory {
     use super::{
         Allocation, Arc, AtomicU8, AtomicU64, Buffer, CUdeviceptr, Context, GraphMemory, Life, MemorySpace,
-        Mutex, Ordering, PoisonError, Result, Stream, reaper,
+        Mutex, OnceLock, Ordering, PoisonError, Result, Stream, reaper,
     };
 
     /// Where the memory of an allocation node lies.
@@ -324,12 +341,16 @@ pub mod graph_memory {
             space: place.space,
             life: AtomicU8::new(Life::Free as u8),
             last: Mutex::new(None),
+            failed: OnceLock::new(),
         };
         Arc::new(Allocation::of_graph(context, place.address, place.bytes, memory))
     }
 
     /// The node is in a hierarchy with another number now.
-    pub fn moved(memory: &Allocation, graph: u64) {
+    ///
+    /// # Safety
+    /// It is: nodes there may use the memory.
+    pub unsafe fn moved(memory: &Allocation, graph: u64) {
         if let Some(memory) = memory.graph_memory() {
             memory.graph.store(graph, Ordering::Relaxed);
         }
@@ -345,21 +366,29 @@ pub mod graph_memory {
     /// tells the place of the first that is not. With `frees`, the launch frees itself what an executable has.
     ///
     /// # Errors
-    /// What the driver answers, or a stream that is capturing. Nothing has changed then but what the stream waits for.
+    /// Why what an earlier launch left could not be freed; what the driver answers, or a stream that is capturing, where that keeps what is to be freed as well. Nothing has changed then but what the stream waits for.
     pub fn make_ready(memory: &[&Arc<Allocation>], stream: &Stream, frees: bool) -> Result<Option<usize>> {
         let life = |memory: &Allocation| memory.graph_memory().map_or(Life::Free, GraphMemory::life);
-        if memory.iter().any(|memory| life(memory) == Life::Queued) {
-            reaper::free_pending();
+        let any = |wanted| memory.iter().any(|memory| life(memory) == wanted);
+        if any(Life::Queued) || any(Life::Fenced) {
+            // The reaper may be waiting for the work that waits for a host function.
+            stream.context().refuse_in_callback()?;
+        }
+        if any(Life::Queued) {
+            reaper::free_now(|| !any(Life::Queued))?;
         }
         let in_use = |memory: &&Arc<Allocation>| match life(memory) {
             Life::Free | Life::Fenced => false,
             Life::Left => !frees,
             Life::Out | Life::Queued => true,
         };
+        if let Some(error) = memory.iter().find_map(|memory| memory.graph_memory()?.failed.get()) {
+            return Err(error.clone());
+        }
         if let Some(place) = memory.iter().position(in_use) {
             return Ok(Some(place));
         }
-        if memory.iter().any(|memory| life(memory) == Life::Fenced) {
+        if any(Life::Fenced) {
             reaper::order_after_frees(stream.raw_stream())?;
         }
         let mut waited: Vec<Stream> = Vec::new();

@@ -24,6 +24,7 @@ pub use allocation::Allocation;
 pub use buffer::Buffer;
 pub use element::Element;
 pub use fill::FillLayout;
+pub(crate) use graph::Freeing;
 pub use graph::{GraphBuffer, GraphSlice, NodeMemory, graph_memory};
 pub use graph_usage::GraphMemoryUsage;
 pub use host::{HostBuffer, SharedHostBuffer};

@@ -20,6 +20,7 @@ use super::spare::{self, HostBlock};
 use crate::capture_mode;
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::memory::Freeing;
 use crate::process;
 use crate::raw::Raw;
 
@@ -35,8 +36,8 @@ pub(crate) struct Free {
 /// How memory is freed.
 #[derive(Clone, Debug)]
 pub(crate) enum Freed {
-    /// In stream order. Afterwards the pool it came from is let go, if it was not the device's own.
-    Device { address: CUdeviceptr, _pool: Option<Arc<dyn Any + Send + Sync>> },
+    /// In stream order. Afterwards what goes with it is let go: the pool it came from, if it was not the device's own.
+    Device { address: CUdeviceptr, keep: Option<Arc<dyn Any + Send + Sync>> },
     /// Kept for the next who asks.
     Host(HostBlock),
     /// By dropping its owner.
@@ -128,6 +129,8 @@ pub(crate) struct Fences {
     owners: Vec<Arc<dyn Any + Send + Sync>>,
     /// Pools without handles whose memory is still being freed.
     pools: Pools,
+    /// Why the last frees that were postponed were.
+    trouble: Option<Error>,
 }
 
 /// What is let go when an event in a lane was reached.
@@ -171,6 +174,7 @@ impl Fences {
             held: Vec::new(),
             owners: Vec::new(),
             pools: Pools::new(),
+            trouble: None,
         }
     }
 
@@ -250,6 +254,7 @@ impl Fences {
         match ordered {
             Ok(lane) => self.free_all(context, frees, lane) + leave(closed),
             Err(error) => {
+                self.trouble = Some(error.clone());
                 report_unless_expected("fencing memory that several streams used", error);
                 self.postponed.extend(frees);
                 0
@@ -291,14 +296,18 @@ impl Fences {
 
     /// Frees in the lane's order. False if it has to be tried again.
     fn free(&mut self, free: &Free, lane: CUstream) -> bool {
-        let Freed::Device { address, .. } = free.what else { return false };
+        let Freed::Device { address, ref keep } = free.what else { return false };
         // SAFETY: the address came from the driver's allocator and nobody has it any more; all its uses are in front of this point.
         let code = unsafe { free.context.driver().cuMemFreeAsync(address, lane) };
         if code == CUresult::CUDA_ERROR_NOT_PERMITTED {
+            self.trouble = Some(Error::Driver { call: Call::cuMemFreeAsync, code });
             self.postponed.push(free.clone());
             return false;
         }
         if let Err(error) = free.context.check(Call::cuMemFreeAsync, code) {
+            if let Some(freeing) = keep.as_ref().and_then(|keep| keep.downcast_ref::<Freeing>()) {
+                freeing.failed(&error);
+            }
             queue::report("freeing a buffer", error);
         }
         queue::one_done();
@@ -365,6 +374,15 @@ impl Fences {
         }
         drop(turn);
         queue::destroy(context, Object::Event(event));
+    }
+
+    /// Why frees were postponed since it was last [forgotten](Self::forget_trouble).
+    pub(crate) fn trouble(&self) -> Result<()> {
+        self.trouble.clone().map_or(Ok(()), Err)
+    }
+
+    pub(crate) fn forget_trouble(&mut self) {
+        self.trouble = None;
     }
 
     /// Makes a stream wait for all that was freed in the lane of its context. Refused while it is capturing.

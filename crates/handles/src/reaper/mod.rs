@@ -49,4 +49,4 @@ pub(crate) use queue::{
 pub(crate) use raw_stream::RawStream;
 pub(crate) use spare::{HostBlock, HostKind, give, kept, take};
 pub(crate) use turns::{CAPTURED, Shared};
-pub(crate) use worker::{free_pending, order_after_frees, start as start_thread, wait_for_frees};
+pub(crate) use worker::{free_now, free_pending, order_after_frees, start as start_thread, wait_for_frees};

@@ -73,6 +73,22 @@ pub(crate) fn free_pending() {
     as_worker(|| objects() + fences.work());
 }
 
+/// [`free_pending`] for who cannot go on before, and has asked whether this is a host function: why what is asked for is not
+/// `done` now.
+pub(crate) fn free_now(done: impl FnOnce() -> bool) -> Result<()> {
+    if WORKING.get() || !process::is_running() {
+        return Ok(());
+    }
+    let mut fences = turn();
+    as_worker(|| {
+        fences.forget_trouble();
+        objects();
+        fences.work();
+        // With the turn: a moment later the reaper's thread may have tried again.
+        if done() { Ok(()) } else { fences.trouble() }
+    })
+}
+
 /// Makes `stream` wait for the frees that the reaper has enqueued in its context, for an allocation that failed. A failure changes nothing.
 pub(crate) fn wait_for_frees(stream: &RawStream) {
     if may_take_turn() {
@@ -80,10 +96,10 @@ pub(crate) fn wait_for_frees(stream: &RawStream) {
     }
 }
 
-/// Makes `stream` wait for the frees that the reaper has enqueued in its context.
+/// Makes `stream` wait for the frees that the reaper has enqueued in its context, for who has asked whether this is a host function.
 pub(crate) fn order_after_frees(stream: &RawStream) -> Result<()> {
-    // Where the turn is not taken, the launch that this is for is refused as well.
-    if may_take_turn() { turn().order_after_frees(stream) } else { Ok(()) }
+    // The reaper launches nothing by itself.
+    if WORKING.get() { Ok(()) } else { turn().order_after_frees(stream) }
 }
 
 fn may_take_turn() -> bool {

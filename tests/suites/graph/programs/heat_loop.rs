@@ -77,8 +77,8 @@ fn ten_launches_in_a_row_wait_for_each_other() {
         let plate = reference::hot_edge(TASK, 0.25);
         assert_eq!(program.run(&plate).unwrap(), reference::run(TASK, &plate));
     });
-    context.device().trim_graph_memory().unwrap();
-    let usage = context.device().graph_memory_usage().unwrap();
+    context.trim_graph_memory().unwrap();
+    let usage = context.graph_memory_usage().unwrap();
     assert_eq!((usage.used, usage.reserved), (0, 0), "{usage:?}");
 }
 

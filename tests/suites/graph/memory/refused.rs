@@ -1,0 +1,328 @@
+//! What graphs with memory of their own, and their memory, are refused.
+
+use cuda_graph::{AllocOptions, AllocPlace, ContextExt, EdgeKind, Error, InstantiateOptions, NodeKind};
+use cuda_handles::{Batch, Copy2d, Error as HandleError};
+use cuda_launch::{Launch, TypedKernel, params, per};
+use cuda_sys::CUresult;
+use cuda_tests::{alone, is_soft, skip};
+
+use super::{COUNT, N, increment, traceless};
+
+fn foreign(node: &str) -> Error {
+    Error::ForeignMemory { node: node.into() }
+}
+
+#[test]
+fn memory_is_for_nodes_of_its_own_graph() {
+    traceless(|context, stream| {
+        let kernel = increment::load(context).unwrap();
+        let own = stream.zeros::<u32>(N).unwrap();
+        let (graph, other) = (context.graph().unwrap(), context.graph().unwrap());
+        let (_, memory) = graph.root().alloc::<u32>(N).unwrap();
+        let launch = other.root().launch(&kernel, per(N, 32), (&own, COUNT)).unwrap();
+        let special = per(N, 32).priority(-1);
+        let fill = other.root().fill(&own, 1).unwrap();
+        let copy = other.root().copy(own.slice(..32).unwrap(), own.slice(32..).unwrap()).unwrap();
+        let before = other.len().unwrap();
+        let at = other.root();
+        // SAFETY: nothing is launched.
+        let untyped = unsafe { at.launch_untyped(kernel.kernel(), per(N, 32), params![&memory, COUNT]) };
+        let refusals = [
+            (at.launch(&kernel, per(N, 32), (&memory, COUNT)).map(drop), "increment"),
+            (at.launch(&kernel, special, (&memory, COUNT)).map(drop), "increment"),
+            (untyped.map(drop), "increment"),
+            (launch.set(&kernel, per(N, 32), (&memory, COUNT)), "increment"),
+            (launch.set(&kernel, special, (&memory, COUNT)), "increment"),
+            (at.fill(&memory, 1).map(drop), "memset"),
+            (at.fill_2d(&memory, 8, [4, 4], 1).map(drop), "memset"),
+            (fill.set(&memory, 1), "memset"),
+            (at.copy(&memory, &own).map(drop), "memcpy"),
+            (at.copy(&own, &memory).map(drop), "memcpy"),
+            (copy.set(&own, &memory), "memcpy"),
+            (at.free(&memory).map(drop), "free"),
+            (other.free(&memory).map(drop), "free"),
+        ];
+        for (place, (refusal, node)) in refusals.into_iter().enumerate() {
+            assert_eq!(refusal.unwrap_err(), foreign(node), "{place}");
+        }
+        assert_eq!(other.len().unwrap(), before);
+        other.instantiate().unwrap();
+        // Nor for a graph around its own, or for its own when that is gone.
+        drop(graph);
+        assert_eq!(at.fill(&memory, 1).unwrap_err(), foreign("memset"));
+    });
+}
+
+#[test]
+fn memory_is_not_for_streams() {
+    traceless(|context, stream| {
+        let kernel = increment::load(context).unwrap();
+        let own = stream.zeros::<u32>(N).unwrap();
+        let graph = context.graph().unwrap();
+        let (_, memory) = graph.root().alloc::<u32>(N).unwrap();
+        let slice = memory.as_slice().as_operand();
+        // SAFETY: refused before the driver sees it.
+        let launched = unsafe { kernel.kernel().launch(stream, per(N, 32), &params![&memory, COUNT]) };
+        assert_eq!(launched.unwrap_err(), cuda_launch::Error::Handles(HandleError::MemoryOfGraph));
+        let layer = Copy2d {
+            source: slice,
+            source_pitch: 8,
+            destination: own.as_slice(),
+            destination_pitch: 8,
+            width: 4,
+            height: 4,
+        };
+        let refusals = [
+            stream.fill(slice, 1),
+            stream.copy(slice, &own),
+            stream.copy(&own, slice),
+            stream.copy_2d(layer),
+            slice.read_blocking(stream).map(drop),
+            slice.write_blocking(stream, &[0; N]),
+        ];
+        for (place, refusal) in refusals.into_iter().enumerate() {
+            assert_eq!(refusal.unwrap_err(), HandleError::MemoryOfGraph, "{place}");
+        }
+        let mut batch = Batch::new();
+        batch.write(slice, 0, 1).unwrap();
+        assert!(matches!(stream.batch(&batch), Err(HandleError::BatchMemory { .. })));
+        assert!(matches!(graph.root().batch(&batch), Err(Error::Handles(HandleError::BatchMemory { .. }))));
+        assert!(stream.query().unwrap() || !stream.query().unwrap());
+    });
+}
+
+#[test]
+fn nothing_is_allocated_of_no_elements_or_too_many() {
+    traceless(|context, _| {
+        let graph = context.graph().unwrap();
+        let at = graph.root();
+        assert_eq!(at.alloc::<u32>(0).unwrap_err(), Error::NoElements { what: "allocation" });
+        assert_eq!(at.alloc::<[u8; 0]>(7).unwrap_err(), Error::NoElements { what: "allocation" });
+        let too_large = HandleError::TooLarge { len: usize::MAX / 2, size: 4 };
+        assert_eq!(at.alloc::<u32>(usize::MAX / 2).unwrap_err(), Error::Handles(too_large));
+        let error = at.alloc::<u8>(1 << 40).unwrap_err();
+        assert!(error.to_string().contains("CUDA_ERROR_OUT_OF_MEMORY"), "{error}");
+        assert!(graph.is_empty().unwrap());
+        let (alloc, _) = at.alloc::<u8>(13).unwrap();
+        assert!(matches!(alloc.memory::<u32>(), Err(Error::Handles(HandleError::Cast { .. }))));
+    });
+}
+
+#[test]
+fn memory_is_freed_once() {
+    traceless(|context, _| {
+        let graph = context.graph().unwrap();
+        let (alloc, memory) = graph.root().alloc::<u32>(N).unwrap();
+        let free = alloc.then().free(&memory).unwrap().named("first");
+        let error = Error::FreedTwice { memory: alloc.name().into(), free: "first".into() };
+        assert_eq!(alloc.then().free(&memory).unwrap_err(), error);
+        assert_eq!(graph.free(&memory).unwrap_err(), error);
+        // What is allocated afterwards has its address, and a life of its own.
+        let (next, again) = free.then().alloc::<u32>(N).unwrap();
+        assert_eq!(alloc.then().free(&memory).unwrap_err(), error);
+        let last = next.then().free(&again).unwrap();
+        assert_eq!((free.allocation().unwrap(), last.allocation().unwrap()), (Some(alloc), Some(next)));
+        graph.instantiate().unwrap();
+    });
+}
+
+#[test]
+fn embedded_graphs_and_bodies_take_no_memory_nodes() {
+    traceless(|context, _| {
+        let graph = context.graph().unwrap();
+        let (_, memory) = graph.root().alloc::<u32>(N).unwrap();
+        let inner = graph.root().child(&context.graph().unwrap()).unwrap().embedded().unwrap();
+        let embedded = |kind| Error::MemoryEmbedded { kind };
+        assert_eq!(inner.root().alloc::<u32>(N).unwrap_err(), embedded(NodeKind::Alloc));
+        assert_eq!(inner.root().free(&memory).unwrap_err(), embedded(NodeKind::Free));
+        assert_eq!(inner.free(&memory).unwrap_err(), embedded(NodeKind::Free));
+        let condition = graph.condition_with_default(0).unwrap();
+        let branch = graph.root().if_node(&condition).unwrap().named("branch");
+        let body = branch.body().unwrap();
+        let in_body = |kind| Error::NotInBody { kind, conditional: "branch".into() };
+        assert_eq!(body.root().alloc::<u32>(N).unwrap_err(), in_body(NodeKind::Alloc));
+        assert_eq!(body.root().free(&memory).unwrap_err(), in_body(NodeKind::Free));
+        let inside = body.root().child(&context.graph().unwrap());
+        if let Ok(inside) = inside {
+            let error = inside.embedded().unwrap().root().alloc::<u32>(N).unwrap_err();
+            assert_eq!(error, in_body(NodeKind::Alloc));
+        }
+        if crate::children::moves() {
+            let source = context.graph().unwrap();
+            source.root().alloc::<u32>(N).unwrap();
+            assert_eq!(body.root().child_moved(source).unwrap_err(), in_body(NodeKind::Alloc));
+        }
+        assert_eq!((inner.len().unwrap(), body.len().unwrap() <= 1), (0, true));
+    });
+}
+
+#[test]
+fn a_graph_with_memory_is_not_copied() {
+    traceless(|context, _| {
+        for frees in [false, true] {
+            let (graph, outer) = (context.graph().unwrap(), context.graph().unwrap());
+            let (alloc, memory) = graph.root().alloc::<u32>(N).unwrap();
+            if frees {
+                alloc.then().free(&memory).unwrap();
+            }
+            assert_eq!(graph.clone_graph().unwrap_err(), Error::HasMemory);
+            assert_eq!(outer.root().child(&graph).unwrap_err(), Error::HasMemory);
+            let child = outer.root().child(&context.graph().unwrap()).unwrap();
+            assert_eq!(child.set_graph(&graph).unwrap_err(), Error::HasMemory);
+            // Nor an embedded one with nodes that use it.
+            let inner = graph.root().child(&context.graph().unwrap()).unwrap().embedded().unwrap();
+            inner.clone_graph().unwrap();
+            inner.root().fill(&memory, 1).unwrap();
+            assert_eq!(inner.clone_graph().unwrap_err(), Error::HasMemory);
+            assert_eq!((outer.len().unwrap(), graph.len().unwrap()), (1, 2 + usize::from(frees)));
+        }
+    });
+}
+
+#[test]
+fn nothing_is_taken_out_of_a_graph_with_memory() {
+    traceless(|context, _| {
+        let graph = context.graph().unwrap();
+        let [first, second] = [graph.root().empty().unwrap(), graph.root().empty().unwrap()];
+        let third = second.then().empty().unwrap();
+        let gone = graph.root().empty().unwrap();
+        gone.remove().unwrap();
+        let (alloc, memory) = second.then().alloc::<u32>(N).unwrap();
+        let free = alloc.then().free(&memory).unwrap();
+        let keeps = |what| Error::KeepsAll { what };
+        for node in [&*first, &*alloc, &*free, &*third] {
+            assert_eq!(node.remove().unwrap_err(), keeps("nodes"));
+        }
+        assert_eq!(graph.remove_nodes(&[&first, &second]).unwrap_err(), keeps("nodes"));
+        assert_eq!(alloc.remove_bridging().unwrap_err(), keeps("edges"));
+        assert_eq!(graph.remove_edge(&second, &third).unwrap_err(), keeps("edges"));
+        assert_eq!(third.set_predecessors(&[]).unwrap_err(), keeps("edges"));
+        let between = graph.between(&second, &third).unwrap();
+        assert_eq!(between.empty().unwrap_err(), keeps("edges"));
+        assert_eq!(graph.len().unwrap(), 5);
+        // Nodes and edges still come.
+        graph.add_edges(&[(&first, &third, EdgeKind::Full)]).unwrap();
+        third.then().empty().unwrap();
+        graph.instantiate().unwrap();
+    });
+}
+
+#[test]
+fn a_second_executable_is_refused_with_the_reason() {
+    traceless(|context, stream| {
+        let graph = context.graph().unwrap();
+        graph.root().alloc::<u32>(N).unwrap();
+        let mut exec = graph.instantiate().unwrap();
+        let error = graph.instantiate().unwrap_err();
+        assert_eq!(error, Error::OneExecutable { of: "allocation or free nodes" });
+        assert!(error.to_string().contains("with allocation or free nodes has one executable"), "{error}");
+        exec.launch(stream).unwrap();
+        drop(exec);
+        graph.instantiate().unwrap().launch(stream).unwrap();
+        // One of other code.
+        let others = crate::interop::other::instantiate(context, graph.lend().unwrap());
+        assert_eq!(graph.instantiate().unwrap_err(), Error::OneExecutable { of: "allocation or free nodes" });
+        crate::interop::other::destroy_exec(others);
+        let error = graph.instantiate_with(InstantiateOptions::new().device_launch()).unwrap_err();
+        assert!(matches!(error, Error::DeviceLaunch { .. }), "{error}");
+    });
+}
+
+#[test]
+fn a_place_without_memory_of_graphs_is_told() {
+    traceless(|context, _| {
+        let graph = context.graph().unwrap();
+        for place in [AllocPlace::Host, AllocPlace::Managed] {
+            match graph.root().alloc_with::<u32>(N, AllocOptions::new().on(place)) {
+                Ok((node, _)) => {
+                    assert!(!is_soft());
+                    assert_eq!(node.options().unwrap().place(), place);
+                }
+                Err(Error::NoMemoryThere { place: told, .. }) => assert_eq!(told, place),
+                Err(Error::TooOld { .. }) if place == AllocPlace::Managed => {}
+                Err(other) => panic!("{other}"),
+            }
+        }
+    });
+}
+
+#[test]
+fn a_driver_that_is_too_old_for_managed_memory_says_so() {
+    alone!("CUDA_SOFT_VERSION" = "12.9", "CUDA_TEST_DRIVER" = "soft");
+    traceless(|context, _| {
+        let options = AllocOptions::new().on(AllocPlace::Managed);
+        let error = context.graph().unwrap().root().alloc_with::<u32>(N, options).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .starts_with("managed memory of a graph needs a CUDA driver of version 13.0 or newer"),
+            "{error}"
+        );
+    });
+}
+
+#[test]
+fn the_oldest_driver_has_memory_of_graphs() {
+    alone!("CUDA_SOFT_VERSION" = "12.2", "CUDA_TEST_DRIVER" = "soft");
+    traceless(|context, stream| {
+        let graph = context.graph().unwrap();
+        let (alloc, memory) = graph.root().alloc::<u32>(N).unwrap();
+        let fill = alloc.then().fill(&memory, 5).unwrap();
+        graph.root().copy(&memory, &stream.zeros::<u32>(N).unwrap()).unwrap();
+        assert!(matches!(graph.instantiate(), Err(Error::MemoryOrder { .. })));
+        let graph = context.graph().unwrap();
+        assert_eq!(graph.root().fill(&memory, 5).unwrap_err(), foreign("memset"));
+        drop(fill);
+        let (alloc, memory) = graph.root().alloc::<u32>(N).unwrap();
+        alloc.then().fill(&memory, 5).unwrap();
+        let mut exec = graph.into_exec().unwrap();
+        let output = exec.launch_with_outputs(stream).unwrap().take(&memory).unwrap();
+        assert_eq!(output.read_blocking(stream).unwrap(), [5; N]);
+    });
+}
+
+#[test]
+fn a_half_added_memory_node_is_told_to_be_there() {
+    traceless(|context, _| {
+        let graph = context.graph().unwrap();
+        let last = graph.root().empty().unwrap();
+        let failing =
+            cuda_tests::fail(cuda_sys::Call::cuGraphAddDependencies, 1, CUresult::CUDA_ERROR_UNKNOWN);
+        let error = graph.root().before([&last]).unwrap().alloc::<u32>(N).unwrap_err();
+        drop(failing);
+        let Error::HalfDone(half) = &error else { panic!("{error}") };
+        assert_eq!(half.left, ["node `alloc#1` is in the graph"]);
+        let node = cuda_graph::AllocNode::try_from(graph.nodes().unwrap()[1].clone()).unwrap();
+        let memory = node.memory::<u32>().unwrap();
+        let failing =
+            cuda_tests::fail(cuda_sys::Call::cuGraphAddDependencies, 1, CUresult::CUDA_ERROR_UNKNOWN);
+        let error = node.then().before([&last]).unwrap().free(&memory).unwrap_err();
+        drop(failing);
+        assert!(matches!(error, Error::HalfDone(_)), "{error}");
+        assert_eq!(node.freed_by().unwrap().unwrap().name(), "free#2");
+        if is_soft() {
+            graph.instantiate().unwrap();
+        } else {
+            skip!("the rest is the software driver's");
+        }
+    });
+}
+
+#[test]
+fn a_graph_with_memory_and_an_executable_is_not_moved() {
+    traceless(|context, stream| {
+        if !crate::children::moves() {
+            skip!("children are moved since CUDA 12.9");
+        }
+        let (source, graph) = (context.graph().unwrap(), context.graph().unwrap());
+        let (_, memory) = source.root().alloc::<u32>(N).unwrap();
+        let mut before = source.instantiate().unwrap();
+        let error = graph.root().child_moved(source.clone()).unwrap_err();
+        assert_eq!(error, Error::OneExecutable { of: "allocation or free nodes" });
+        before.launch(stream).unwrap();
+        drop(before);
+        graph.root().child_moved(source).unwrap();
+        let mut exec = graph.instantiate().unwrap();
+        drop(exec.launch_with_outputs(stream).unwrap().take(&memory).unwrap());
+    });
+}
