@@ -49,7 +49,7 @@ enum Set {
 }
 
 impl Conditional {
-    fn new(class: Class, set: Set, bodies: Vec<Vec<Step>>) -> Step {
+    fn step(class: Class, set: Set, bodies: Vec<Vec<Step>>) -> Step {
         Step::Conditional(Self { class, set, number: 0, bodies })
     }
 }
@@ -229,9 +229,9 @@ fn three_levels_of_loops_begin_with_the_number_that_a_kernel_sets() {
     let context = setup();
     no_leaks(|| {
         for set in [Set::ByKernel, Set::AfterDefault, Set::ByLibrary] {
-            let inner = Conditional::new(Class::While, set, vec![vec![Step::Count(1)]]);
-            let middle = Conditional::new(Class::While, set, vec![vec![inner, Step::Count(100)]]);
-            let outer = Conditional::new(Class::While, set, vec![vec![middle, Step::Count(10_000)]]);
+            let inner = Conditional::step(Class::While, set, vec![vec![Step::Count(1)]]);
+            let middle = Conditional::step(Class::While, set, vec![vec![inner, Step::Count(100)]]);
+            let outer = Conditional::step(Class::While, set, vec![vec![middle, Step::Count(10_000)]]);
             let rows = [
                 [2, 3, 4],
                 [1, 1, 1],
@@ -258,9 +258,9 @@ fn a_switch_in_a_loop_in_a_branch_goes_by_each_number() {
     no_leaks(|| {
         for set in [Set::ByKernel, Set::AfterDefault] {
             let branches = (0..3).map(|branch| vec![Step::Count(10_u32.pow(branch))]).collect();
-            let switch = Conditional::new(Class::Switch, set, branches);
-            let rounds = Conditional::new(Class::While, set, vec![vec![switch]]);
-            let branch = Conditional::new(Class::IfElse, set, vec![vec![rounds], vec![Step::Count(7)]]);
+            let switch = Conditional::step(Class::Switch, set, branches);
+            let rounds = Conditional::step(Class::While, set, vec![vec![switch]]);
+            let branch = Conditional::step(Class::IfElse, set, vec![vec![rounds], vec![Step::Count(7)]]);
             let switches = [0, 1, 2, 3, 4, 1 << 8, 1 << 16, 1 << 31, u32::MAX];
             let mut rows: Vec<Vec<u32>> = switches.iter().map(|switch| vec![1, 3, *switch]).collect();
             rows.extend([vec![0, 3, 0], vec![u32::MAX, 2, 1]]);
@@ -322,7 +322,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         let bodies = prop::collection::vec(prop::collection::vec(step, 1..4), 3);
         (class.clone(), set.clone(), bodies).prop_map(|((class, bodies_of), set, mut bodies)| {
             bodies.truncate(bodies_of);
-            Conditional::new(class, set, bodies)
+            Conditional::step(class, set, bodies)
         })
     });
     prop::collection::vec(step, 1..4)
