@@ -1,4 +1,4 @@
-//! Building the test binaries, the demo and the program that measures, and finding out where cargo has put them.
+//! Building the test binaries, the demo, the examples and the program that measures, and finding out where cargo has put them.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -59,6 +59,13 @@ impl Build<'_> {
     }
 }
 
+/// Builds the examples of the graph crate, which are whole programs.
+pub(crate) fn examples(cargo: &Cargo) -> Result<Vec<PathBuf>> {
+    let mut command = cargo.command();
+    command.args(["build", "--package", "cuda-graph", "--examples", "--features", "svg"]);
+    Ok(artifacts(command)?.iter().filter_map(Artifact::example).collect())
+}
+
 /// Builds the demo, optimised: it measures.
 pub(crate) fn demo(cargo: &Cargo) -> Result<PathBuf> {
     optimised(cargo, DEMO)
@@ -113,13 +120,20 @@ impl Artifact {
         self.is("bin") && !self.profile.test && self.target.name == name
     }
 
+    /// The program, if it is an example that can be run.
+    fn example(&self) -> Option<PathBuf> {
+        self.executable.clone().filter(|_| self.is("example") && !self.profile.test)
+    }
+
     fn into_test(self) -> Option<Binary> {
+        let folder = self.manifest_path.parent()?.to_owned();
+        // Two packages may have tests of one name.
+        let package = folder.file_name()?.to_string_lossy();
         let name = match (self.is("test"), self.is("bin")) {
-            (true, _) => format!("tests::{}", self.target.name),
+            (true, _) => format!("{package}::{}", self.target.name),
             (_, true) => format!("bin::{}", self.target.name),
             _ => self.target.name.replace('_', "-"),
         };
-        let folder = self.manifest_path.parent()?.to_owned();
         self.executable.filter(|_| self.profile.test).map(|file| Binary { name, file, folder })
     }
 }

@@ -20,7 +20,7 @@ const DEVICE_RUNTIME: Wheel = Wheel { package: "nvidia-cuda-runtime", version: "
 pub(crate) fn run(cargo: &Cargo) -> Result<()> {
     let target = cargo.target().join("bundle");
     let build = Build { asan: false, bundle: Some(&target) };
-    let suite = build.suite(cargo)?;
+    let suite = build.suite(cargo)?.without_empty()?;
     let runner = build.program(cargo, "xtask", "runner")?;
     let folder = cargo.root().join("bundle");
     if folder.exists() {

@@ -7,7 +7,7 @@ use clap::Parser;
 use serde::Deserialize;
 use xtask::runner::{self, TestOptions};
 
-use crate::build::Build;
+use crate::build::{self, Build};
 use crate::cargo::{self, Cargo};
 use crate::{doc_tests, kernels};
 
@@ -26,6 +26,7 @@ const STEPS: &[Step] = &[
     ("tests", |cargo| test(cargo, false)),
     ("runner's tests", |cargo| passed(cargo.run(&["test", "--quiet", "--package", "xtask"]))),
     ("examples", examples),
+    ("programs", programs),
     ("documentation", documentation),
     ("models", models),
     ("tests, sanitised", sanitised),
@@ -112,6 +113,20 @@ fn judge(report: runner::Report) -> Result<Ended> {
 fn examples(cargo: &Cargo) -> Result<Ended> {
     let rows = doc_tests::run(cargo)?;
     judge(runner::Report { driver: String::new(), devices: Vec::new(), rows })
+}
+
+/// The examples that are programs, which compare themselves with plain Rust, and draw.
+fn programs(cargo: &Cargo) -> Result<Ended> {
+    let examples = build::examples(cargo)?;
+    anyhow::ensure!(!examples.is_empty(), "there are none");
+    for example in &examples {
+        let picture = cargo.target().join(example.file_name().context("an example has no name")?);
+        let mut command = std::process::Command::new(example);
+        command.args(["--driver", "soft", "--svg"]).arg(picture.with_extension("svg"));
+        command.arg("--dot").arg(picture.with_extension("dot"));
+        cargo::succeed(command)?;
+    }
+    Ok(Ended::Passed(format!("{} programs", examples.len())))
 }
 
 fn sanitised(cargo: &Cargo) -> Result<Ended> {

@@ -1,4 +1,4 @@
-//! `cargo xtask kernels`: CUDA C++ of the tests and of the graph crate to PTX, which is checked in.
+//! `cargo xtask kernels`: CUDA C++ of the tests, of the graph crate and of its examples to PTX, which is checked in.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ const LIBRARY: &str = "nvidia/cuda_nvrtc/lib/libnvrtc.so.12";
 const OPTIONS: [&str; 2] = ["--gpu-architecture=compute_70", "--std=c++03"];
 
 /// Where there are kernels.
-const FOLDERS: [&str; 2] = ["tests/kernels", "crates/graph/kernels"];
+const FOLDERS: [&str; 3] = ["tests/kernels", "crates/graph/kernels", "crates/graph/examples/kernels"];
 
 /// Writes each kernel's PTX beside it, or with `check` compares it with what is checked in.
 pub(crate) fn run(root: &Path, check: bool) -> Result<()> {

@@ -51,7 +51,7 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
-    /// Compile the kernels of the tests and of the graph crate to PTX
+    /// Compile the kernels of the tests, of the graph crate and of its examples to PTX
     Kernels {
         /// Write nothing; fail where the files differ
         #[arg(long)]

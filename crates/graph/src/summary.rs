@@ -70,18 +70,33 @@ impl fmt::Display for Fill<'_> {
     }
 }
 
-/// Such as `call app::step::{{closure}}` and `call 0x5581c0de0000`.
+/// Such as `call app::step` for a closure in that function, and `call 0x5581c0de0000`.
 struct Called<'a>(&'a Host);
 
 impl fmt::Display for Called<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Host::Closure(name) => write!(formatter, "call {name}"),
+            Host::Closure(name) => write!(formatter, "call {}", function_of(name)),
             Host::Function(function) | Host::Raw(function, _) => {
                 write!(formatter, "call {:#x}", *function as usize)
             }
         }
     }
+}
+
+/// The function in which a closure stands, without what it is generic over, and no more of its path than tells it from others.
+fn function_of(closure: &str) -> String {
+    let mut depth = 0_usize;
+    let is_outside = |character: &char| {
+        depth += usize::from(*character == '<');
+        let is_outside = depth == 0;
+        depth -= usize::from(*character == '>' && depth > 0);
+        is_outside
+    };
+    let plain: String = closure.replace("->", "").chars().filter(is_outside).collect();
+    let parts: Vec<&str> =
+        plain.split("::").filter(|part| !part.is_empty() && *part != "{{closure}}").collect();
+    parts[parts.len().saturating_sub(2)..].join("::")
 }
 
 /// The first operations, and how many more.
@@ -126,6 +141,19 @@ mod tests {
         let row = FillLayout { address: 8, space, element: 4, value: 255, pitch, width: 16, height: 1 };
         assert_eq!(Detail::Memset(row).summary(), "fill 16 x 4 B = 0xff");
         assert_eq!(Detail::Memset(FillLayout { height: 3, ..row }).summary(), "fill 16 x 3 x 4 B = 0xff");
+    }
+
+    #[test]
+    fn closures_are_called_by_their_functions() {
+        assert_eq!(function_of("app::step::{{closure}}"), "app::step");
+        assert_eq!(
+            function_of("app::heat::Plate::graph<app::run::{{closure}}>::{{closure}}::{{closure}}"),
+            "Plate::graph"
+        );
+        assert_eq!(function_of("<app::Plate<f32> as app::Draw>::draw::{{closure}}"), "draw");
+        assert_eq!(function_of("app::call<fn() -> u32>::{{closure}}"), "app::call");
+        assert_eq!(function_of("main::{{closure}}"), "main");
+        assert_eq!(function_of(""), "");
     }
 
     #[test]

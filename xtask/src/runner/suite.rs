@@ -81,6 +81,21 @@ impl Suite {
         Ok(())
     }
 
+    /// Without the binaries that have no tests as they are built, as those of loom.
+    ///
+    /// # Errors
+    /// A test binary does not start or does not list its tests.
+    pub fn without_empty(mut self) -> Result<Self> {
+        let mut binaries = Vec::with_capacity(self.binaries.len());
+        for binary in self.binaries {
+            if !names(&binary, &["--list", "--format", "terse"])?.is_empty() {
+                binaries.push(binary);
+            }
+        }
+        self.binaries = binaries;
+        Ok(self)
+    }
+
     /// All tests whose full name contains `filter`.
     pub(crate) fn list(&self, filter: Option<&str>) -> Result<Vec<Test<'_>>> {
         let mut tests = Vec::new();

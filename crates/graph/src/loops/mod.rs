@@ -51,6 +51,8 @@ impl Frontier<'_> {
     /// [`Loop::inside`]; if it ends with adding a node, nothing more need be written. The body can be filled with [what bodies hold](crate::WhileNode::body). What is added to it after
     /// the closure has returned runs beside the decision, or after it ([`Graph::after`]), and is no part of it.
     ///
+    /// The example `heat_loop` is a whole program around such a loop.
+    ///
     /// May **wait** for the device, as it allocates memory for the [count of rounds](Loop::rounds_done). Stands on `cuGraphConditionalHandleCreate` and `cuGraphAddNode`, CUDA 12.3. On an older driver, the
     /// loop is drawn all the same, with an empty node of the driver's in its place, and `cuGraphCreate` for its body: the host can
     /// [run it](Graph::instantiate_with_fallback), and nothing else can ([`Error::NeedsHost`]).

@@ -108,7 +108,7 @@ impl Frontier<'_> {
         self.conditional(Class::If, condition, 1).map(IfNode::wrap)
     }
 
-    /// Adds a node that runs the first of two bodies if the condition is not 0, else the second.
+    /// Adds a node that runs the first of two bodies if the condition is not 0, else the second. The example `bisection` is a whole program with one.
     ///
     /// Stands on `cuGraphAddNode` with a conditional node, CUDA 12.8.
     ///
@@ -133,7 +133,8 @@ impl Frontier<'_> {
         self.conditional(Class::While, condition, 1).map(WhileNode::wrap)
     }
 
-    /// Adds a node that runs the one of `branches` bodies whose number the condition is, from 0 on; none if there is no such body.
+    /// Adds a node that runs the one of `branches` bodies whose number the condition is, from 0 on; none if there is no such body. The example `dispatch` is
+    /// a whole program with one.
     ///
     /// Stands on `cuGraphAddNode` with a conditional node, CUDA 12.8.
     ///

@@ -46,7 +46,7 @@ fn node(locked: &mut Locked<'_>, id: NodeId, depth: usize) -> Result<Option<Draw
         id: id.index,
         kind: kind(row.detail.kind()),
         name: row.display_name(id),
-        details: details(&row.detail, row.name.is_some()),
+        details: details(locked, id, &row.detail, row.name.is_some()),
         children: Vec::new(),
         marks: Vec::new(),
     };
@@ -101,14 +101,28 @@ fn edge_kind(kind: EdgeKind) -> DrawnEdgeKind {
     }
 }
 
+/// The conditions whose handles a kernel has, which it can do nothing with but set them.
+fn conditions(locked: &Locked<'_>, id: NodeId) -> Option<String> {
+    let numbers: Vec<String> = locked.handles.get(&id.index)?.iter().map(u64::to_string).collect();
+    let plural = if numbers.len() == 1 { "" } else { "s" };
+    (!numbers.is_empty()).then(|| format!("sets condition{plural} {}", numbers.join(", ")))
+}
+
 /// What the name does not say: the default name of a kernel node has the kernel's in it.
-fn details(detail: &Detail, is_named: bool) -> Vec<String> {
-    let lines = match detail {
-        Detail::Kernel { kernel, config, .. } if is_named => {
-            vec![kernel.name().to_string(), config.to_string()]
+fn details(locked: &Locked<'_>, id: NodeId, detail: &Detail, is_named: bool) -> Vec<String> {
+    let mut lines = Vec::new();
+    match detail {
+        Detail::Kernel { kernel, config, .. } => {
+            lines.extend(is_named.then(|| kernel.name().to_string()));
+            lines.push(config.to_string());
+            lines.extend(conditions(locked, id));
         }
-        Detail::Kernel { config, .. } => vec![config.to_string()],
-        other => vec![other.summary()],
-    };
-    lines.into_iter().filter(|line| !line.is_empty()).collect()
+        Detail::Free { address, .. } => lines.push(match locked.memory.freed_by(*address, id) {
+            Some(life) => format!("frees {}", locked.name(life.alloc)),
+            None => detail.summary(),
+        }),
+        other => lines.push(other.summary()),
+    }
+    lines.retain(|line| !line.is_empty());
+    lines
 }

@@ -1,8 +1,9 @@
 //! A drawing as text for Graphviz.
 
 use core::fmt::{self, Write};
+use std::collections::HashSet;
 
-use crate::picture::drawing::{Drawing, DrawnEdgeKind, DrawnNode, Family};
+use crate::picture::drawing::{Drawing, DrawnEdge, DrawnEdgeKind, DrawnNode, Family};
 use crate::picture::style::{box_style, edge_style};
 
 /// A drawing as DOT text: a box for each node, a cluster for each node with graphs in it, styles for kinds of edges.
@@ -16,6 +17,8 @@ impl fmt::Display for Dot<'_> {
             writeln!(formatter, "    labelloc=t;")?;
         }
         writeln!(formatter, "    fontname=\"sans-serif\";")?;
+        // Edges may end at the border of a cluster.
+        writeln!(formatter, "    compound=true;")?;
         writeln!(formatter, "    node [shape=box, style=filled, fontname=\"sans-serif\"];")?;
         writeln!(formatter, "    edge [fontname=\"sans-serif\", fontsize=10];")?;
         body(formatter, self.0, "n", 0)?;
@@ -46,20 +49,76 @@ fn body(out: &mut fmt::Formatter<'_>, drawing: &Drawing, prefix: &str, depth: us
             body(out, child, &inner, depth + 2)?;
             writeln!(out, "{indent}    }}")?;
         }
+        write_hold(out, node, prefix, depth + 1)?;
         writeln!(out, "{indent}}}")?;
     }
-    for edge in &drawing.edges {
-        write!(out, "{indent}{prefix}{} -> {prefix}{}", edge.from, edge.to)?;
-        if edge.kind != DrawnEdgeKind::Full {
-            let style = edge_style(&edge.kind);
-            let label = edge.kind.to_string();
-            write!(out, " [style={}, color=\"{}\", tooltip={}", style.dot, style.colour, Quoted(&label))?;
-            if matches!(edge.kind, DrawnEdgeKind::Other(_)) {
-                write!(out, ", label={}", Quoted(&label))?;
-            }
-            write!(out, "]")?;
+    let with_graphs: HashSet<u32> =
+        drawing.nodes.iter().filter(|node| !node.children.is_empty()).map(|node| node.id).collect();
+    drawing.edges.iter().try_for_each(|edge| write_edge(out, edge, prefix, &with_graphs, depth))
+}
+
+fn write_edge(
+    out: &mut fmt::Formatter<'_>,
+    edge: &DrawnEdge,
+    prefix: &str,
+    with_graphs: &HashSet<u32>,
+    depth: usize,
+) -> fmt::Result {
+    let DrawnEdge { from, to, kind } = edge;
+    let mut attributes = Vec::new();
+    let tail = if with_graphs.contains(from) {
+        attributes.push(format!("ltail=\"cluster_{prefix}{from}\""));
+        END
+    } else {
+        ""
+    };
+    if with_graphs.contains(to) {
+        attributes.push(format!("lhead=\"cluster_{prefix}{to}\""));
+    }
+    if *kind != DrawnEdgeKind::Full {
+        let style = edge_style(kind);
+        let label = kind.to_string();
+        attributes.push(format!(
+            "style={}, color=\"{}\", tooltip={}",
+            style.dot,
+            style.colour,
+            Quoted(&label)
+        ));
+        if matches!(kind, DrawnEdgeKind::Other(_)) {
+            attributes.push(format!("label={}", Quoted(&label)));
         }
-        writeln!(out, ";")?;
+    }
+    write!(out, "{}{prefix}{from}{tail} -> {prefix}{to}", Indent(depth + 1))?;
+    if !attributes.is_empty() {
+        write!(out, " [{}]", attributes.join(", "))?;
+    }
+    writeln!(out, ";")
+}
+
+/// What the name of a node with graphs in it is followed by in that of the point below them.
+const END: &str = "_end";
+
+/// Holds the graphs in a node between its box and a point below them, by edges that are not seen: else they would be drawn beside the box, in any
+/// order, and what comes after the node beside them.
+fn write_hold(out: &mut fmt::Formatter<'_>, node: &DrawnNode, prefix: &str, depth: usize) -> fmt::Result {
+    let indent = Indent(depth + 1);
+    let top = format!("{prefix}{}", node.id);
+    writeln!(out, "{indent}{top}{END} [shape=point, style=invis, width=0, label=\"\"];")?;
+    let mut hold = |from: &str, to: &str| writeln!(out, "{indent}{from} -> {to} [style=invis];");
+    hold(&top, &format!("{top}{END}"))?;
+    for (number, (_, child)) in node.children.iter().enumerate() {
+        let entered: HashSet<u32> = child.edges.iter().map(|edge| edge.to).collect();
+        let left: HashSet<u32> = child.edges.iter().map(|edge| edge.from).collect();
+        for inner in &child.nodes {
+            let name = format!("{top}_{number}_{}", inner.id);
+            if !entered.contains(&inner.id) {
+                hold(&top, &name)?;
+            }
+            if !left.contains(&inner.id) {
+                let end = if inner.children.is_empty() { "" } else { END };
+                hold(&format!("{name}{end}"), &format!("{top}{END}"))?;
+            }
+        }
     }
     Ok(())
 }
@@ -117,7 +176,7 @@ impl fmt::Display for Quoted<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::picture::drawing::{DrawnEdge, DrawnKind};
+    use crate::picture::drawing::DrawnKind;
 
     fn node(id: u32, family: Family, label: &str, name: &str) -> DrawnNode {
         let kind = DrawnKind { family, label: label.to_owned() };
@@ -154,6 +213,10 @@ mod tests {
         assert!(dot.contains("subgraph \"cluster_n3\" {"), "{dot}");
         assert!(dot.contains("label=\"once\"") && dot.contains("label=\"whole\""), "{dot}");
         assert!(dot.contains("n3_0_3 [label=\"inner\\nkernel\""), "{dot}");
+        // It is held between the box of its node and the point from which the node's edges go.
+        for edge in ["n3 -> n3_0_3", "n3_0_3 -> n3_end", "n3 -> n3_end"] {
+            assert!(dot.contains(&format!("{edge} [style=invis];")), "{edge} is not in {dot}");
+        }
         assert_eq!(dot.matches('{').count(), dot.matches('}').count());
     }
 

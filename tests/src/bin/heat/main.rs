@@ -2,6 +2,7 @@
 //!
 //! It checks the result against plain Rust, compares plain launches with replays, and draws the plate and the graph.
 
+#[path = "../../../../crates/graph/examples/common/driver.rs"]
 mod driver;
 mod options;
 mod picture;

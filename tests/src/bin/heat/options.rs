@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::driver::Choice;
+
 /// What the demo is to do.
 #[derive(Debug)]
 pub(crate) struct Options {
@@ -11,15 +13,6 @@ pub(crate) struct Options {
     pub(crate) out: PathBuf,
     /// Name the driver and its devices, and nothing else.
     pub(crate) describe: bool,
-}
-
-/// The driver asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Choice {
-    Auto,
-    Soft,
-    System,
-    File(PathBuf),
 }
 
 const USAGE: &str =
@@ -43,7 +36,7 @@ impl Options {
             let value =
                 arguments.next().ok_or_else(|| format!("{name} is unknown or lacks its value\n{USAGE}"))?;
             match name.as_str() {
-                "--driver" => options.driver = choice(value),
+                "--driver" => options.driver = Choice::from(value),
                 "--size" => options.size = Some(number(&name, &value, 16, 16384)?),
                 "--steps" => options.steps = Some(number(&name, &value, 2, 10000)?),
                 "--out" => options.out = PathBuf::from(value),
@@ -51,15 +44,6 @@ impl Options {
             }
         }
         Ok(options)
-    }
-}
-
-fn choice(name: String) -> Choice {
-    match name.as_str() {
-        "auto" => Choice::Auto,
-        "soft" => Choice::Soft,
-        "system" => Choice::System,
-        _ => Choice::File(PathBuf::from(name)),
     }
 }
 

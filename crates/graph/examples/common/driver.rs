@@ -1,14 +1,33 @@
 //! The choice of the driver, and the names of what was chosen.
 
 use std::error::Error;
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use cuda_handles::Device;
 use cuda_sys::{Driver, Loader};
 
-use crate::options::Choice;
-
 type Outcome<T> = Result<T, Box<dyn Error>>;
+
+/// The driver asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Choice {
+    Auto,
+    Soft,
+    System,
+    File(PathBuf),
+}
+
+impl From<String> for Choice {
+    fn from(name: String) -> Self {
+        match name.as_str() {
+            "auto" => Self::Auto,
+            "soft" => Self::Soft,
+            "system" => Self::System,
+            _ => Self::File(PathBuf::from(name)),
+        }
+    }
+}
 
 /// A driver in use, or the exit code of a second process that uses another.
 pub(crate) enum Chosen {

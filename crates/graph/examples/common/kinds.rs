@@ -1,0 +1,21 @@
+//! How many nodes of which kind a graph has.
+
+use std::collections::BTreeMap;
+
+use cuda_graph::{ChildGraphNode, Graph, Result};
+
+/// The numbers of nodes by kind, those in child graphs and bodies included.
+pub(crate) fn kinds(graph: &Graph) -> Result<BTreeMap<String, usize>> {
+    let mut found = BTreeMap::new();
+    let mut graphs = vec![graph.clone()];
+    while let Some(graph) = graphs.pop() {
+        for node in graph.nodes()? {
+            *found.entry(node.kind().to_string()).or_default() += 1;
+            graphs.extend(node.all_bodies()?);
+            if let Ok(child) = ChildGraphNode::try_from(node) {
+                graphs.push(child.embedded()?);
+            }
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,103 @@
+//! What the examples have in common: the command line, the driver, and what is told and drawn of a graph.
+
+mod driver;
+mod kinds;
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use cuda_graph::Graph;
+use cuda_handles::{Context, Device};
+
+use driver::{Choice, Chosen};
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+const USAGE: &str = "usage: [--driver auto|soft|system|PATH] [--svg FILE] [--dot FILE]";
+
+/// What an example is to do.
+pub(crate) struct Options {
+    driver: Choice,
+    svg: Option<PathBuf>,
+    dot: Option<PathBuf>,
+    /// Whether it runs on the software driver, for which sizes are to be small.
+    pub(crate) is_soft: bool,
+}
+
+impl Options {
+    /// Of an option given twice, the later counts.
+    fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self, String> {
+        let mut options = Self { driver: Choice::Auto, svg: None, dot: None, is_soft: false };
+        while let Some(name) = arguments.next() {
+            let value =
+                arguments.next().ok_or_else(|| format!("{name} is unknown or lacks its value\n{USAGE}"));
+            match name.as_str() {
+                "--driver" => options.driver = Choice::from(value?),
+                "--svg" => options.svg = Some(PathBuf::from(value?)),
+                "--dot" => options.dot = Some(PathBuf::from(value?)),
+                _ => return Err(format!("{name} is unknown\n{USAGE}")),
+            }
+        }
+        Ok(options)
+    }
+}
+
+/// Runs an example on the driver asked for. It says whether all is as the reference has it.
+pub(crate) fn example(run: impl FnOnce(&Context, &Options) -> Outcome<bool>) -> ExitCode {
+    match start(run) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn start(run: impl FnOnce(&Context, &Options) -> Outcome<bool>) -> Outcome<ExitCode> {
+    let mut options = Options::parse(std::env::args().skip(1))?;
+    let driver = match driver::choose(&options.driver)? {
+        Chosen::Here { driver, soft } => {
+            options.is_soft = soft;
+            driver
+        }
+        Chosen::Elsewhere(code) => return Ok(code),
+    };
+    let device = Device::new(0)?;
+    println!("driver  {}", driver::name(driver));
+    println!("device  {}", driver::name_device(device)?);
+    let is_good = run(&device.context()?, &options)?;
+    println!("{}", if is_good { "all as the reference has it" } else { "NOT as the reference has it" });
+    Ok(if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Tells what a graph is made of, and draws it where the command line says.
+pub(crate) fn show(graph: &Graph, options: &Options) -> Outcome<()> {
+    let kinds = kinds::kinds(graph)?;
+    let list: Vec<String> = kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+    println!("graph   {} nodes: {}", kinds.values().sum::<usize>(), list.join(", "));
+    if let Some(path) = &options.dot {
+        write(path, &graph.to_dot()?)?;
+    }
+    if let Some(path) = &options.svg {
+        write(path, &svg(graph)?)?;
+    }
+    println!();
+    Ok(())
+}
+
+fn write(path: &Path, text: &str) -> Outcome<()> {
+    std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+    println!("wrote   {}", path.display());
+    Ok(())
+}
+
+#[cfg(feature = "svg")]
+fn svg(graph: &Graph) -> Outcome<String> {
+    Ok(graph.to_svg()?)
+}
+
+#[cfg(not(feature = "svg"))]
+fn svg(_: &Graph) -> Outcome<String> {
+    Err("--svg needs the feature: cargo run --features svg ...; --dot does not".into())
+}

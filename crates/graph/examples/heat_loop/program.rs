@@ -1,0 +1,243 @@
+//! The program: a plate comes in, heat flows on it until it has settled, and the plate goes out. All of it is one graph.
+
+use std::error::Error;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use cuda_graph::{ContextExt, Frontier, Graph, GraphExec, KernelNode, Test};
+use cuda_handles::{Buffer, Context, Event, GraphBuffer, SharedHostBuffer, Stream};
+use cuda_launch::{LaunchConfig, kernel, per, per_2d};
+
+pub(crate) type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+kernel! {
+    // SAFETY: the kernels in the file have these parameters. The first and the second touch cells below `width * height`, the second
+    // besides one number for each block, and has room for 256 threads; so has the third, which looks at the first `count` numbers.
+    unsafe in "../kernels/heat_loop.ptx";
+
+    fn heat_step(width: u32, height: u32, coefficient: f32, from: In<f32>, to: Out<f32>)
+    where from.len() >= width * height, to.len() >= width * height;
+
+    fn heat_changes(width: u32, height: u32, coefficient: f32, plate: In<f32>, largest: Out<f32>)
+    where plate.len() >= width * height, largest.len() >= grid.product(), grid.y == 1, grid.z == 1, block.x == 256,
+        block.product() == 256;
+
+    fn heat_residual(count: u32, numbers: In<f32>, residual: Out<f32>)
+    where count <= 1_000_000, numbers.len() >= count, residual.len() >= 1, grid.product() == 1, block.x == 256,
+        block.product() == 256;
+}
+
+/// What heat a cell takes from its neighbours in a step; stable up to a quarter.
+pub(crate) const COEFFICIENT: f32 = 0.24;
+
+/// Plates of one size, and when they are done.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Task {
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+    /// Settled is a plate on which no cell would change by more in a step.
+    pub(crate) tolerance: f32,
+    /// After so many rounds of two steps it is done, settled or not.
+    pub(crate) most_rounds: u64,
+}
+
+impl Task {
+    pub(crate) fn cells(self) -> usize {
+        self.width * self.height
+    }
+}
+
+/// What a launch leaves behind.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Outcome {
+    pub(crate) plate: Vec<f32>,
+    /// The largest change of a cell that one more step would make.
+    pub(crate) residual: f32,
+    pub(crate) rounds: u64,
+}
+
+/// The graph, with what is used to feed it and to look at what it has done.
+pub(crate) struct HeatLoop {
+    graph: Graph,
+    executable: GraphExec,
+    /// Launches go here, and copies between the host's memory and the staging areas there.
+    stream: Stream,
+    copies: Stream,
+    events: Events,
+    staging: Staging,
+}
+
+/// How the two streams wait for each other.
+struct Events {
+    loaded: Event,
+    started: Event,
+    finished: Event,
+}
+
+/// Pinned memory that the graph copies from and to.
+struct Staging {
+    plate_in: SharedHostBuffer<f32>,
+    plate_out: SharedHostBuffer<f32>,
+    residual: SharedHostBuffer<f32>,
+    rounds: SharedHostBuffer<u64>,
+}
+
+/// What the graph works with on the device.
+struct Device {
+    task: Task,
+    step: heat_step,
+    changes: heat_changes,
+    largest: heat_residual,
+    /// Two that take turns; steps begin and end on the first.
+    plates: [Buffer<f32>; 2],
+    residual: Buffer<f32>,
+}
+
+impl HeatLoop {
+    /// Builds the graph. At the end of each launch, the driver calls `report` with its number, from 1 on.
+    pub(crate) fn new(
+        context: &Context,
+        task: Task,
+        report: impl Fn(u64) + Send + Sync + 'static,
+    ) -> Result<Self> {
+        let stream = context.stream()?;
+        let events =
+            Events { loaded: context.event()?, started: context.event()?, finished: context.event()? };
+        let staging = Staging {
+            plate_in: context.host_zeros(task.cells())?.share(),
+            plate_out: context.host_zeros(task.cells())?.share(),
+            residual: context.host_zeros(1)?.share(),
+            rounds: context.host_zeros(1)?.share(),
+        };
+        let device = Device {
+            task,
+            step: heat_step::load(context)?,
+            changes: heat_changes::load(context)?,
+            largest: heat_residual::load(context)?,
+            plates: [stream.zeros(task.cells())?, stream.zeros(task.cells())?],
+            residual: stream.zeros(1)?,
+        };
+        let graph = device.graph(context, &events, &staging, report)?;
+        let executable = graph.instantiate()?;
+        Ok(Self { graph, executable, stream, copies: context.stream()?, events, staging })
+    }
+
+    pub(crate) fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// Puts a plate where the next launches take it from, once those before have ended.
+    pub(crate) fn load(&self, plate: &[f32]) -> Result<()> {
+        self.copies.wait(&self.events.finished)?;
+        self.staging.plate_in.write_blocking(&self.copies, plate)?;
+        Ok(self.copies.record(&self.events.loaded)?)
+    }
+
+    /// Runs everything, by one driver call; waits for nothing.
+    pub(crate) fn launch(&mut self) -> Result<()> {
+        Ok(self.executable.launch(&self.stream)?)
+    }
+
+    /// Waits for the last launch, and looks at what it has left.
+    pub(crate) fn outcome(&self) -> Result<Outcome> {
+        self.copies.wait(&self.events.finished)?;
+        let (residual, rounds) = (&self.staging.residual, &self.staging.rounds);
+        Ok(Outcome {
+            plate: self.staging.plate_out.read_blocking(&self.copies)?,
+            residual: residual.read_blocking(&self.copies)?.first().copied().unwrap_or(f32::NAN),
+            rounds: rounds.read_blocking(&self.copies)?.first().copied().unwrap_or_default(),
+        })
+    }
+
+    pub(crate) fn run(&mut self, plate: &[f32]) -> Result<Outcome> {
+        self.load(plate)?;
+        self.launch()?;
+        self.outcome()
+    }
+
+    /// How long the last launch took on the device, which has ended.
+    pub(crate) fn duration(&self) -> Result<Duration> {
+        Ok(self.events.finished.elapsed_since(&self.events.started)?)
+    }
+}
+
+impl Device {
+    fn graph(
+        &self,
+        context: &Context,
+        events: &Events,
+        staging: &Staging,
+        report: impl Fn(u64) + Send + Sync + 'static,
+    ) -> Result<Graph> {
+        let two_steps = self.two_steps(context)?;
+        let graph = context.graph()?;
+        let loaded = graph.root().wait(&events.loaded)?.named("the plate is loaded");
+        let started = loaded.then().record(&events.started)?.named("started");
+        let plate_in = started.then().copy_from_host(&staging.plate_in, &self.plates[0])?.named("plate in");
+        let (scratch, largest) = started.then().alloc::<f32>(self.blocks())?;
+        let scratch = scratch.named("scratch");
+        let before = self.measure(&graph.after([&*plate_in, &*scratch])?, &largest)?;
+
+        let unsettled = Test::greater(&self.residual, self.task.tolerance).limit(self.task.most_rounds);
+        let settling = before.then().while_loop(unsettled, |body| {
+            let steps = body.root().child(&two_steps)?.named("two steps");
+            self.measure(&steps.then(), &largest)
+        })?;
+        let settling = settling.named("settling");
+
+        let freed = settling.then().free(&largest)?.named("scratch is free");
+        let plate = settling.then().copy_to_host(&self.plates[0], &staging.plate_out)?.named("plate out");
+        let residual = settling.then().copy_to_host(&self.residual, &staging.residual)?.named("residual out");
+        let rounds =
+            settling.then().copy_to_host(settling.rounds_done(), &staging.rounds)?.named("rounds out");
+        let out = graph.after([&*plate, &*residual, &*rounds])?.empty()?.named("all is out");
+        let launches = AtomicU64::new(0);
+        let report =
+            out.then().host(move || report(launches.fetch_add(1, Ordering::Relaxed) + 1))?.named("report");
+        graph.after([&*report, &*freed])?.record(&events.finished)?.named("finished");
+        Ok(graph)
+    }
+
+    /// From the first plate to the second, and back.
+    fn two_steps(&self, context: &Context) -> Result<Graph> {
+        let graph = context.graph()?;
+        let [first, second] = &self.plates;
+        let forth = self.step(&graph.root(), first, second)?.named("forth");
+        self.step(&forth.then(), second, first)?.named("back");
+        Ok(graph)
+    }
+
+    fn step(
+        &self,
+        at: &Frontier<'_>,
+        from: &Buffer<f32>,
+        to: &Buffer<f32>,
+    ) -> cuda_graph::Result<KernelNode> {
+        let (width, height) = self.extent();
+        let config = per_2d((self.task.width, self.task.height), (16, 16));
+        at.launch(&self.step, config, (width, height, COEFFICIENT, from, to))
+    }
+
+    /// How much the next step would change, in two kernels: for each block, and over all of these.
+    fn measure(&self, at: &Frontier<'_>, largest: &GraphBuffer<f32>) -> cuda_graph::Result<KernelNode> {
+        let (width, height) = self.extent();
+        let changes = at.launch(
+            &self.changes,
+            self.measuring(),
+            (width, height, COEFFICIENT, &self.plates[0], largest),
+        )?;
+        changes.then().launch(&self.largest, per(1, 256), (self.blocks() as u32, largest, &self.residual))
+    }
+
+    fn measuring(&self) -> LaunchConfig {
+        per(self.task.cells(), 256)
+    }
+
+    fn blocks(&self) -> usize {
+        self.task.cells().div_ceil(256)
+    }
+
+    fn extent(&self) -> (u32, u32) {
+        (self.task.width as u32, self.task.height as u32)
+    }
+}
