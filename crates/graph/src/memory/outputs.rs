@@ -68,7 +68,7 @@ impl Outlet {
 
 /// The memory that a launch left: what the allocation nodes of its graph have brought and no free node has freed.
 ///
-/// Made by [`GraphExec::launch_with_outputs`]. What is not [taken](Self::take) is freed when this is dropped. Until all is gone, the executable cannot be
+/// Made by [`GraphExec::launch_with_outputs`](crate::GraphExec::launch_with_outputs). What is not [taken](Self::take) is freed when this is dropped. Until all is gone, the executable cannot be
 /// launched again:
 ///
 /// ```compile_fail,E0499

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use cuda_sys::{CUdeviceptr, CUresult, Call};
 use smallvec::SmallVec;
 
-use super::graph::{self, Freeing, GraphMemory};
+use super::graph_memory::{self, Freeing, GraphMemory};
 use super::kind::MemoryKind;
 use super::pool::MemPool;
 use super::space::MemorySpace;
@@ -389,7 +389,7 @@ impl Allocation {
             Err(Error::Driver { code, .. }) if home.is_capturing() || is_of_capture(code) => return false,
             Err(error) => {
                 if let Backing::Output(memory) = &self.backing {
-                    graph::note_failure(memory, &error);
+                    graph_memory::note_failure(memory, &error);
                 }
                 reaper::report("freeing a buffer", error);
             }
