@@ -4,7 +4,6 @@ use core::fmt;
 
 use cuda_sys::{CUgraphInstantiateResult, CUresult};
 
-use crate::check::Finding;
 use crate::edge::EdgeKind;
 use crate::memory::MemoryOrder;
 
@@ -87,8 +86,8 @@ pub enum Error {
     /// [`Graph::check`](crate::Graph::check).
     #[error("the graph cannot be instantiated: {}", Found(findings))]
     Unsound {
-        /// What is wrong.
-        findings: Vec<Finding>,
+        /// What is wrong, in words.
+        findings: Vec<String>,
     },
     /// The driver could not make an executable.
     #[error(transparent)]
@@ -577,12 +576,12 @@ pub struct InstantiateError {
     pub result: CUgraphInstantiateResult,
     /// The node that it reported, by name.
     pub node: Option<String>,
-    /// What is found wrong with the structure of the graph; see [`Graph::check`](crate::Graph::check).
-    pub findings: Vec<Finding>,
+    /// What is found wrong with the structure of the graph, in words; see [`Graph::check`](crate::Graph::check).
+    pub findings: Vec<String>,
 }
 
 /// What was found here, or else what the driver says.
-struct Reason<'a>(CUgraphInstantiateResult, &'a [Finding]);
+struct Reason<'a>(CUgraphInstantiateResult, &'a [String]);
 
 impl fmt::Display for Reason<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -594,7 +593,7 @@ impl fmt::Display for Reason<'_> {
 }
 
 /// The first findings, and how many more.
-struct Found<'a>(&'a [Finding]);
+struct Found<'a>(&'a [String]);
 
 impl fmt::Display for Found<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -6,7 +6,6 @@ use cuda_handles::capture_mode::relaxed;
 use cuda_handles::{Error as HandleError, Event, GraphExecHandle, Stream, UserObject};
 use cuda_sys::{CUDA_GRAPH_INSTANTIATE_PARAMS, CUgraph, CUgraphExec, CUgraphNode, CUresult, Call};
 
-use crate::check::Finding;
 use crate::detail::Detail;
 use crate::error::{Error, InstantiateError, Result};
 use crate::exec::{GraphExec, Launches, uncaptured};
@@ -132,7 +131,7 @@ impl Locked<'_> {
         if !self.is_shared() {
             return Ok(());
         }
-        let findings = self.unsound(graph)?;
+        let findings = words(&self.unsound(graph)?);
         if findings.is_empty() { Ok(()) } else { Err(Error::Unsound { findings }) }
     }
 
@@ -213,7 +212,7 @@ impl Locked<'_> {
     fn explain(&mut self, graph: &Graph, failure: &Failure) -> Error {
         let node = self.node_name(failure.params.hErrNode_out);
         // What cannot be asked for now is not told; the driver's reason is.
-        let findings = self.unsound(graph).unwrap_or_default();
+        let findings = words(&self.unsound(graph).unwrap_or_default());
         self.explain_at(failure, node, findings)
     }
 
@@ -222,7 +221,7 @@ impl Locked<'_> {
         &self,
         &Failure { code, params }: &Failure,
         node: Option<String>,
-        findings: Vec<Finding>,
+        findings: Vec<String>,
     ) -> Error {
         match self.answer(Call::cuGraphInstantiateWithParams, code) {
             Err(Error::Handles(HandleError::Driver { .. })) | Ok(()) => {
@@ -271,4 +270,9 @@ pub(crate) fn unsettled_homes(locked: &Locked<'_>) -> Vec<Stream> {
         }
     }
     homes
+}
+
+/// Findings as errors have them, which keep no graph alive.
+fn words(findings: &[impl ToString]) -> Vec<String> {
+    findings.iter().map(ToString::to_string).collect()
 }

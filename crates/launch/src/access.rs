@@ -2,7 +2,22 @@
 
 use core::fmt;
 
-use crate::parameter::Memory;
+use std::sync::Arc;
+
+use cuda_handles::Allocation;
+
+/// Memory that an argument leads to.
+#[derive(Clone, Copy, Debug)]
+pub struct Memory<'a> {
+    /// What keeps it.
+    pub allocation: &'a Arc<Allocation>,
+    /// The address of its first byte.
+    pub start: u64,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// Whether the kernel may write it.
+    pub written: bool,
+}
 
 /// What a kernel does with the memory of an argument.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

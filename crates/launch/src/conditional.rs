@@ -2,9 +2,10 @@
 
 use core::fmt;
 
+use crate::access::Memory;
 use crate::condition::Scope;
 use crate::handle::ConditionalHandle;
-use crate::parameter::{Argument, Memory, Parameter, sealed};
+use crate::parameter::{Argument, Parameter, sealed};
 use crate::params::{KernelArg, Params};
 
 impl sealed::Sealed for ConditionalHandle {}

@@ -26,7 +26,7 @@ mod stream_config;
 mod tensor_map;
 mod typed;
 
-pub use access::{Access, AccessRanges, Accesses, Declaration, MemoryParameter};
+pub use access::{Access, AccessRanges, Accesses, Declaration, Memory, MemoryParameter};
 pub use arg::{ParamBytes, Scalar};
 pub use arguments::Arguments;
 pub use attribute::{AttributeList, MemorySyncDomain};
@@ -40,8 +40,7 @@ pub use launch::Launch;
 pub use occupancy::{BestBlock, Occupancy};
 pub use owned_params::OwnedParams;
 pub use parameter::{
-    Argument, In, InOut, Memory, Out, Parameter, PlainArgument, PlainParameter, ReadOnly, Struct, Tensor,
-    read_only,
+    Argument, In, InOut, Out, Parameter, PlainArgument, PlainParameter, ReadOnly, Struct, Tensor, read_only,
 };
 pub use params::{KernelArg, Params};
 pub use place::Place;

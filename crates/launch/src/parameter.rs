@@ -2,14 +2,11 @@
 
 use core::fmt;
 use core::marker::PhantomData;
-use std::sync::Arc;
 
-use cuda_handles::{
-    Allocation, Buffer, Element, GraphBuffer, GraphSlice, NodeMemory, SharedHostBuffer, Slice,
-};
+use cuda_handles::{Buffer, Element, GraphBuffer, GraphSlice, NodeMemory, SharedHostBuffer, Slice};
 use cuda_sys::CUtensorMap;
 
-use crate::access::{Access, MemoryParameter};
+use crate::access::{Access, Memory, MemoryParameter};
 use crate::arg::Scalar;
 use crate::condition::{Int, Length, Scope};
 use crate::handle::ConditionalHandle;
@@ -35,19 +32,6 @@ pub struct InOut<T>(PhantomData<fn() -> T>);
 /// same offsets (`#[repr(C)]` helps).
 #[derive(Debug)]
 pub struct Struct<T>(PhantomData<fn() -> T>);
-
-/// Memory that an argument leads to.
-#[derive(Clone, Copy, Debug)]
-pub struct Memory<'a> {
-    /// What keeps it.
-    pub allocation: &'a Arc<Allocation>,
-    /// The address of its first byte.
-    pub start: u64,
-    /// Its size in bytes.
-    pub bytes: u64,
-    /// Whether the kernel may write it.
-    pub written: bool,
-}
 
 /// A type that [`kernel!`](crate::kernel!) takes for a parameter: a number of exact width, an array of them, [`Struct`], memory as
 /// [`In`], [`Out`] or [`InOut`], and the [`ConditionalHandle`] of a graph's condition.

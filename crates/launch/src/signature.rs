@@ -3,9 +3,9 @@
 use core::ffi::c_void;
 use core::fmt;
 
-use crate::access::{AccessRanges, Accesses, Declaration, MemoryParameter};
+use crate::access::{AccessRanges, Accesses, Declaration, Memory, MemoryParameter};
 use crate::handle::ConditionalHandle;
-use crate::parameter::{Argument, Memory, Parameter, PlainArgument, PlainParameter, sealed};
+use crate::parameter::{Argument, Parameter, PlainArgument, PlainParameter, sealed};
 use crate::place::Place;
 
 /// Two arguments that share memory which the kernel writes, by their positions.

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use cuda_handles::{Allocation, Owner};
 use cuda_launch::AccessRanges;
-use cuda_sys::{CUDA_KERNEL_NODE_PARAMS_v2, CUgraphNode, CUgraphNodeType, Call};
+use cuda_sys::{CUgraphNode, CUgraphNodeType};
 
 use super::subject::{Inner, Item, Memory, Opaqueness, Subject, Unused, Wrong};
-use super::touches::Touching;
+use super::touches::{Touching, kernel_params};
 use crate::detail::{Conditional, Detail};
 use crate::error::Result;
 use crate::graph::Locked;
@@ -203,13 +203,4 @@ fn wrong_in_body(locked: &Locked<'_>, detail: &Detail, raw: CUgraphNode) -> Resu
         NodeKind::Other(CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL) => Ok(None),
         _ => Ok(Some(Wrong::NotInBody)),
     }
-}
-
-/// What the driver says of a live kernel node.
-pub(super) fn kernel_params(locked: &Locked<'_>, raw: CUgraphNode) -> Result<CUDA_KERNEL_NODE_PARAMS_v2> {
-    let mut params = CUDA_KERNEL_NODE_PARAMS_v2::default();
-    // SAFETY: a live kernel node of a graph whose lock is held, and the out pointer is valid.
-    let result = unsafe { locked.driver().cuGraphKernelNodeGetParams(raw, &raw mut params) };
-    locked.answer(Call::cuGraphKernelNodeGetParams, result)?;
-    Ok(params)
 }

@@ -7,9 +7,8 @@ use std::sync::Arc;
 
 use cuda_handles::{Allocation, BatchOperation, Kernel};
 use cuda_launch::{Access, AccessRanges, Accesses, MemoryParameter};
-use cuda_sys::{CUdeviceptr, CUgraphNode};
+use cuda_sys::{CUDA_KERNEL_NODE_PARAMS_v2, CUdeviceptr, CUgraphNode, Call};
 
-use super::collect::kernel_params;
 use super::region::Region;
 use super::subject::{Opaqueness, Space, Touch};
 use crate::detail::{By, Detail};
@@ -221,4 +220,13 @@ fn opaqueness_of(kind: NodeKind) -> Option<Opaqueness> {
         }
         _ => None,
     }
+}
+
+/// What the driver says of a live kernel node.
+pub(super) fn kernel_params(locked: &Locked<'_>, raw: CUgraphNode) -> Result<CUDA_KERNEL_NODE_PARAMS_v2> {
+    let mut params = CUDA_KERNEL_NODE_PARAMS_v2::default();
+    // SAFETY: a live kernel node of a graph whose lock is held, and the out pointer is valid.
+    let result = unsafe { locked.driver().cuGraphKernelNodeGetParams(raw, &raw mut params) };
+    locked.answer(Call::cuGraphKernelNodeGetParams, result)?;
+    Ok(params)
 }

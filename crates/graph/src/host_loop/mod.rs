@@ -17,8 +17,9 @@ use crate::exec::GraphExec;
 use crate::graph::Graph;
 use crate::instantiate::unsettled_homes;
 use crate::options::InstantiateOptions;
-use plan::{Making, Program};
+use plan::Program;
 use run::{Run, State};
+use stretch::Making;
 
 /// What runs a graph where the driver has no conditional nodes for its ready-made loops and branches; see [`Graph::instantiate_with_fallback`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

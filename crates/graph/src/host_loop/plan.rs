@@ -2,14 +2,11 @@
 
 use std::sync::Arc;
 
-use cuda_handles::UserObject;
-
 use super::flat::{Act, Choices, Flat, Number, Stage};
-use super::stretch::Stretch;
+use super::stretch::{Making, Stretch};
 use crate::detail::Class;
 use crate::error::Result;
 use crate::graph::Locked;
-use crate::options::InstantiateOptions;
 use crate::place::Place;
 use crate::ready::{Ready, Stand};
 
@@ -44,13 +41,6 @@ pub(super) struct Program {
     pub(super) stretches: Vec<Stretch>,
     /// By their numbers; `None` for one that decides about a node that was removed.
     pub(super) chosen: Vec<Option<Chosen>>,
-}
-
-/// What stretches are made with.
-pub(super) struct Making<'m> {
-    pub(super) options: &'m InstantiateOptions,
-    /// What each executable keeps alive.
-    pub(super) owners: &'m UserObject,
 }
 
 impl Program {

@@ -2,11 +2,10 @@
 
 use std::collections::HashMap;
 
-use cuda_handles::{Event, GraphExecHandle, GraphHandle, Stream};
+use cuda_handles::{Event, GraphExecHandle, GraphHandle, Stream, UserObject};
 use cuda_sys::{CUgraph, CUgraphEdgeData, CUgraphNode, CUgraphNodeParams, Call};
 
 use super::flat::{Act, Flat};
-use super::plan::Making;
 use super::twin::Twin;
 use crate::detail::Detail;
 use crate::edge::EdgeKind;
@@ -14,7 +13,15 @@ use crate::error::Result;
 use crate::exec::enqueue;
 use crate::graph::Locked;
 use crate::instantiate::instantiate;
+use crate::options::InstantiateOptions;
 use crate::place::NodeId;
+
+/// What stretches are made with.
+pub(super) struct Making<'m> {
+    pub(super) options: &'m InstantiateOptions,
+    /// What each executable keeps alive.
+    pub(super) owners: &'m UserObject,
+}
 
 /// An executable of some nodes of a graph.
 #[derive(Debug)]

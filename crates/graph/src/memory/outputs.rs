@@ -55,8 +55,8 @@ impl Outlet {
         let keeps = self.frees && !asks;
         // SAFETY: the launch has just been enqueued; the graph does not free this memory. The next launch frees what is kept here, and that
         // alone, since it is not made while somebody else has some.
-        let output = |memory| unsafe { graph_memory::output(memory, stream, keeps) };
-        let outputs: Vec<Buffer<u8>> = self.memory.iter().map(output).collect();
+        let output = |memory: &Arc<Allocation>| unsafe { graph_memory::output(memory, stream, keeps) };
+        let outputs: Vec<Buffer<u8>> = self.memory.iter().filter_map(output).collect();
         match (keeps, asks) {
             (true, _) => self.left = outputs,
             (false, true) => return outputs,

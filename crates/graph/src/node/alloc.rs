@@ -5,7 +5,6 @@ use std::sync::Arc;
 use cuda_handles::{Element, Error as HandleError, GraphBuffer, graph_memory};
 use cuda_sys::{CUdeviceptr, CUresult, Version};
 
-use super::free::FreeNode;
 use super::handle::{Node, typed};
 use crate::detail::Detail;
 use crate::error::{Error, Result};
@@ -65,20 +64,6 @@ impl AllocNode {
             Detail::Alloc { options, .. } => Ok((*options).clone()),
             _ => Err(self.removed()),
         }
-    }
-
-    /// The node that frees the memory; `None` if launches leave it ([`GraphExec::launch_with_outputs`](crate::GraphExec::launch_with_outputs)).
-    ///
-    /// # Errors
-    /// The node was removed.
-    pub fn freed_by(&self) -> Result<Option<FreeNode>> {
-        let Detail::Alloc { memory, .. } = self.detail()? else { return Err(self.removed()) };
-        let locked = self.graph().look()?;
-        let free = locked.memory.life_of(&memory).and_then(|life| life.free);
-        let place = free.and_then(|id| locked.row(id)).map(|row| row.within);
-        drop(locked);
-        let free = free.zip(place).map(|(id, place)| Node::new(self.graph().at(place), id, NodeKind::Free));
-        Ok(free.map(FreeNode::wrap))
     }
 }
 

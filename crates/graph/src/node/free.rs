@@ -50,6 +50,22 @@ impl FreeNode {
     }
 }
 
+impl AllocNode {
+    /// The node that frees the memory; `None` if launches leave it ([`GraphExec::launch_with_outputs`](crate::GraphExec::launch_with_outputs)).
+    ///
+    /// # Errors
+    /// The node was removed.
+    pub fn freed_by(&self) -> Result<Option<FreeNode>> {
+        let Detail::Alloc { memory, .. } = self.detail()? else { return Err(self.removed()) };
+        let locked = self.graph().look()?;
+        let free = locked.memory.life_of(&memory).and_then(|life| life.free);
+        let place = free.and_then(|id| locked.row(id)).map(|row| row.within);
+        drop(locked);
+        let free = free.zip(place).map(|(id, place)| Node::new(self.graph().at(place), id, NodeKind::Free));
+        Ok(free.map(FreeNode::wrap))
+    }
+}
+
 impl Frontier<'_> {
     /// Adds a node that frees memory of the graph. It has to wait for all nodes that use the memory, or the graph is not instantiated;
     /// [`Graph::free`] finds them by itself.

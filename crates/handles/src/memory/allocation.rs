@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use cuda_sys::{CUdeviceptr, CUresult, Call};
 use smallvec::SmallVec;
 
-use super::graph_memory::{self, Freeing, GraphMemory};
+use super::graph_life::{Freeing, GraphMemory};
 use super::kind::MemoryKind;
 use super::pool::MemPool;
 use super::space::MemorySpace;
@@ -60,9 +60,9 @@ enum Backing {
     Foreign(Arc<dyn Any + Send + Sync>),
     Imported(MemPool),
     /// That of an allocation node, which its graph alone uses and frees.
-    Graph(GraphMemory),
+    Graph(Arc<GraphMemory>),
     /// What a launch left of the memory of an allocation node.
-    Output(Arc<Allocation>),
+    Output(Arc<GraphMemory>),
 }
 
 struct HostMemory {
@@ -122,14 +122,14 @@ impl Allocation {
         context: &Context,
         address: CUdeviceptr,
         bytes: usize,
-        memory: GraphMemory,
+        memory: Arc<GraphMemory>,
     ) -> Self {
         Self::with(Belongs::Context(context.clone()), address, bytes, Backing::Graph(memory))
     }
 
     /// What a launch on `home`, enqueued just now, left of the memory of an allocation node.
-    pub(super) fn output(memory: &Arc<Self>, home: &Stream) -> Self {
-        let (address, bytes) = (memory.address, memory.bytes);
+    pub(super) fn output(node: &Self, memory: &Arc<GraphMemory>, home: &Stream) -> Self {
+        let (address, bytes) = (node.address, node.bytes);
         let backing = Backing::Output(Arc::clone(memory));
         let mut output = Self::with(Belongs::Home(home.clone()), address, bytes, backing);
         output.stamp();
@@ -138,7 +138,7 @@ impl Allocation {
 
     /// What is known of it if it is that of an allocation node.
     #[inline]
-    pub(super) fn graph_memory(&self) -> Option<&GraphMemory> {
+    pub(super) fn graph_memory(&self) -> Option<&Arc<GraphMemory>> {
         match &self.backing {
             Backing::Graph(memory) => Some(memory),
             _ => None,
@@ -207,8 +207,7 @@ impl Allocation {
     #[must_use]
     pub fn space(&self) -> MemorySpace {
         match &self.backing {
-            Backing::Graph(memory) => memory.space(),
-            Backing::Output(memory) => memory.space(),
+            Backing::Graph(memory) | Backing::Output(memory) => memory.space(),
             _ => self.kind().space(),
         }
     }
@@ -400,7 +399,7 @@ impl Allocation {
             Err(Error::Driver { code, .. }) if home.is_capturing() || is_of_capture(code) => return false,
             Err(error) => {
                 if let Backing::Output(memory) = &self.backing {
-                    graph_memory::note_failure(memory, &error);
+                    memory.note_failure(&error);
                 }
                 reaper::report("freeing a buffer", error);
             }
@@ -442,18 +441,14 @@ impl Allocation {
     fn end_life(&mut self) {
         // Before that, since it says when it goes that the reaper is through.
         drop(self.order.take());
-        if let Backing::Output(memory) = &self.backing
-            && let Some(memory) = memory.graph_memory()
-        {
+        if let Backing::Output(memory) = &self.backing {
             memory.freed();
         }
     }
 
     fn free_later(&mut self) {
         let order = self.order.take().unwrap_or_else(|| self.order());
-        if let Backing::Output(memory) = &self.backing
-            && let Some(memory) = memory.graph_memory()
-        {
+        if let Backing::Output(memory) = &self.backing {
             memory.queued();
         }
         reaper::push_free(order);

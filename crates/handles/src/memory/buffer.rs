@@ -144,6 +144,14 @@ impl<T> Buffer<T> {
     }
 }
 
+impl<T> Slice<'_, T> {
+    /// The same memory as a buffer, which keeps the whole of it alive.
+    #[must_use]
+    pub fn to_buffer(self) -> Buffer<T> {
+        Buffer::part(self.allocation(), self.address(), self.len())
+    }
+}
+
 impl<T> Clone for Buffer<T> {
     fn clone(&self) -> Self {
         Self {

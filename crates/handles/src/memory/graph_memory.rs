@@ -1,103 +1,17 @@
 //! What becomes of the memory of allocation nodes: what cuda-graph says of it, and what launches leave. No part of the public interface.
 
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::Arc;
 
 use cuda_sys::CUdeviceptr;
 
 use super::allocation::Allocation;
 use super::buffer::Buffer;
+use super::graph_life::{GraphMemory, Life};
 use super::space::MemorySpace;
 use crate::context::Context;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::reaper;
 use crate::stream::Stream;
-
-/// What has become of the memory that the last launch left.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
-enum Life {
-    /// None is left: it was freed in the order of its home, or there was no launch.
-    Free,
-    /// Somebody has it.
-    Out,
-    /// An executable has it that frees it at its next launch.
-    Left,
-    /// The reaper is to free it.
-    Queued,
-    /// The reaper has freed it in its own order, for which nobody has waited.
-    Fenced,
-}
-
-/// Of the memory of one allocation node.
-pub(super) struct GraphMemory {
-    /// The hierarchy of graphs that the node is in.
-    graph: AtomicU64,
-    space: MemorySpace,
-    life: AtomicU8,
-    /// The stream of the last launch that left some.
-    last: Mutex<Option<Stream>>,
-    /// Why some could not be freed: it lives on, and no launch can be made any more.
-    failed: OnceLock<Error>,
-}
-
-impl GraphMemory {
-    pub(super) fn space(&self) -> MemorySpace {
-        self.space
-    }
-
-    fn life(&self) -> Life {
-        let life = self.life.load(Ordering::Acquire);
-        let all = [Life::Free, Life::Out, Life::Left, Life::Queued, Life::Fenced];
-        all.into_iter().find(|known| *known as u8 == life).unwrap_or(Life::Out)
-    }
-
-    fn set(&self, life: Life) {
-        self.life.store(life as u8, Ordering::Release);
-    }
-
-    fn last(&self) -> Option<Stream> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// The free was called in the order of the home.
-    pub(super) fn freed(&self) {
-        self.set(Life::Free);
-    }
-
-    /// The reaper gets it.
-    pub(super) fn queued(&self) {
-        self.set(Life::Queued);
-    }
-}
-
-/// What a launch left could not be freed.
-pub(super) fn note_failure(memory: &Allocation, error: &Error) {
-    if let Some(memory) = memory.graph_memory() {
-        // The first cause counts.
-        let _ = memory.failed.set(error.clone());
-    }
-}
-
-/// Goes with the reaper's order to free what a launch left.
-pub(crate) struct Freeing(pub(super) Arc<Allocation>);
-
-impl Freeing {
-    /// The free failed.
-    pub(crate) fn failed(&self, error: &Error) {
-        note_failure(&self.0, error);
-    }
-}
-
-impl Drop for Freeing {
-    fn drop(&mut self) {
-        if let Some(memory) = self.0.graph_memory()
-            && memory.life() == Life::Queued
-        {
-            memory.set(Life::Fenced);
-        }
-    }
-}
 
 impl Allocation {
     /// The number of the hierarchy of graphs whose nodes alone can use it: that of an allocation node. `None` for all other memory, that which came
@@ -105,7 +19,7 @@ impl Allocation {
     #[must_use]
     #[inline]
     pub fn graph(&self) -> Option<u64> {
-        Some(self.graph_memory()?.graph.load(Ordering::Relaxed))
+        Some(self.graph_memory()?.graph())
     }
 }
 
@@ -126,13 +40,7 @@ pub struct Place {
 /// The driver has given the node this address and size.
 #[must_use]
 pub unsafe fn of_node(context: &Context, graph: u64, place: Place) -> Arc<Allocation> {
-    let memory = GraphMemory {
-        graph: AtomicU64::new(graph),
-        space: place.space,
-        life: AtomicU8::new(Life::Free as u8),
-        last: Mutex::new(None),
-        failed: OnceLock::new(),
-    };
+    let memory = GraphMemory::new(graph, place.space);
     Arc::new(Allocation::of_graph(context, place.address, place.bytes, memory))
 }
 
@@ -142,7 +50,7 @@ pub unsafe fn of_node(context: &Context, graph: u64, place: Place) -> Arc<Alloca
 /// It is: nodes there may use the memory.
 pub unsafe fn moved(memory: &Allocation, graph: u64) {
     if let Some(memory) = memory.graph_memory() {
-        memory.graph.store(graph, Ordering::Relaxed);
+        memory.move_to(graph);
     }
 }
 
@@ -158,7 +66,7 @@ pub fn is_out(memory: &Allocation) -> bool {
 /// # Errors
 /// Why what an earlier launch left could not be freed; what the driver answers, or a stream that is capturing, where that keeps what is to be freed as well. Nothing has changed then but what the stream waits for.
 pub fn make_ready(memory: &[&Arc<Allocation>], stream: &Stream, frees: bool) -> Result<Option<usize>> {
-    let life = |memory: &Allocation| memory.graph_memory().map_or(Life::Free, GraphMemory::life);
+    let life = |memory: &Allocation| memory.graph_memory().map_or(Life::Free, |memory| memory.life());
     let any = |wanted| memory.iter().any(|memory| life(memory) == wanted);
     if any(Life::Queued) || any(Life::Fenced) {
         // The reaper may be waiting for the work that waits for a host function.
@@ -172,7 +80,7 @@ pub fn make_ready(memory: &[&Arc<Allocation>], stream: &Stream, frees: bool) -> 
         Life::Left => !frees,
         Life::Out | Life::Queued => true,
     };
-    if let Some(error) = memory.iter().find_map(|memory| memory.graph_memory()?.failed.get()) {
+    if let Some(error) = memory.iter().find_map(|memory| memory.graph_memory()?.failure()) {
         return Err(error.clone());
     }
     if let Some(place) = memory.iter().position(in_use) {
@@ -192,20 +100,15 @@ pub fn make_ready(memory: &[&Arc<Allocation>], stream: &Stream, frees: bool) -> 
 }
 
 /// What a launch on `home`, enqueued just now, left of it; freed in the order of that stream when the last owner drops it. `kept` if an executable
-/// has it that frees it at its next launch.
+/// has it that frees it at its next launch. `None` for memory of no allocation node.
 ///
 /// # Safety
 /// The launch left this memory, and nobody else frees it: only after [`forget`] somebody may.
 #[must_use]
-pub unsafe fn output(memory: &Arc<Allocation>, home: &Stream, kept: bool) -> Buffer<u8> {
-    if let Some(memory) = memory.graph_memory() {
-        memory.set(if kept { Life::Left } else { Life::Out });
-        let mut last = memory.last.lock().unwrap_or_else(PoisonError::into_inner);
-        // The one before goes after the lock.
-        let _before = last.replace(home.clone());
-        drop(last);
-    }
-    Buffer::<u8>::of(Arc::new(Allocation::output(memory, home)))
+pub unsafe fn output(memory: &Allocation, home: &Stream, kept: bool) -> Option<Buffer<u8>> {
+    let own = memory.graph_memory()?;
+    own.leave(home, if kept { Life::Left } else { Life::Out });
+    Some(Buffer::<u8>::of(Arc::new(Allocation::output(memory, own, home))))
 }
 
 /// Lets go of what a launch left without freeing it: the next launch does.

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use cuda_sys::CUdeviceptr;
 
 use super::allocation::Allocation;
-use super::buffer::Buffer;
 use super::range::resolve;
 use crate::error::Result;
 
@@ -68,12 +67,6 @@ impl<'a, T> Slice<'a, T> {
         let range = resolve(range, self.len)?;
         let address = self.address + (range.start * size_of::<T>()) as CUdeviceptr;
         Ok(Self { address, len: range.len(), ..self })
-    }
-
-    /// The same memory as a buffer, which keeps the whole of it alive.
-    #[must_use]
-    pub fn to_buffer(self) -> Buffer<T> {
-        Buffer::part(self.allocation, self.address, self.len)
     }
 }
 

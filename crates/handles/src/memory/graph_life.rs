@@ -1,0 +1,122 @@
+//! What becomes of the memory of an allocation node from launch to launch.
+
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use super::space::MemorySpace;
+use crate::error::Error;
+use crate::stream::Stream;
+
+/// What has become of the memory that the last launch left.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(super) enum Life {
+    /// None is left: it was freed in the order of its home, or there was no launch.
+    Free,
+    /// Somebody has it.
+    Out,
+    /// An executable has it that frees it at its next launch.
+    Left,
+    /// The reaper is to free it.
+    Queued,
+    /// The reaper has freed it in its own order, for which nobody has waited.
+    Fenced,
+}
+
+/// Of the memory of one allocation node.
+pub(super) struct GraphMemory {
+    /// The hierarchy of graphs that the node is in.
+    graph: AtomicU64,
+    space: MemorySpace,
+    life: AtomicU8,
+    /// The stream of the last launch that left some.
+    last: Mutex<Option<Stream>>,
+    /// Why some could not be freed: it lives on, and no launch can be made any more.
+    failed: OnceLock<Error>,
+}
+
+impl GraphMemory {
+    pub(super) fn new(graph: u64, space: MemorySpace) -> Arc<Self> {
+        Arc::new(Self {
+            graph: AtomicU64::new(graph),
+            space,
+            life: AtomicU8::new(Life::Free as u8),
+            last: Mutex::new(None),
+            failed: OnceLock::new(),
+        })
+    }
+
+    #[inline]
+    pub(super) fn graph(&self) -> u64 {
+        self.graph.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn move_to(&self, graph: u64) {
+        self.graph.store(graph, Ordering::Relaxed);
+    }
+
+    pub(super) fn space(&self) -> MemorySpace {
+        self.space
+    }
+
+    pub(super) fn life(&self) -> Life {
+        let life = self.life.load(Ordering::Acquire);
+        let all = [Life::Free, Life::Out, Life::Left, Life::Queued, Life::Fenced];
+        all.into_iter().find(|known| *known as u8 == life).unwrap_or(Life::Out)
+    }
+
+    fn set(&self, life: Life) {
+        self.life.store(life as u8, Ordering::Release);
+    }
+
+    pub(super) fn last(&self) -> Option<Stream> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// A launch on `home`, enqueued just now, has left some.
+    pub(super) fn leave(&self, home: &Stream, life: Life) {
+        self.set(life);
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        // The one before goes after the lock.
+        let _before = last.replace(home.clone());
+        drop(last);
+    }
+
+    /// What a launch left could not be freed.
+    pub(super) fn note_failure(&self, error: &Error) {
+        // The first cause counts.
+        let _ = self.failed.set(error.clone());
+    }
+
+    pub(super) fn failure(&self) -> Option<&Error> {
+        self.failed.get()
+    }
+
+    /// The free was called in the order of the home.
+    pub(super) fn freed(&self) {
+        self.set(Life::Free);
+    }
+
+    /// The reaper gets it.
+    pub(super) fn queued(&self) {
+        self.set(Life::Queued);
+    }
+}
+
+/// Goes with the reaper's order to free what a launch left.
+pub(crate) struct Freeing(pub(super) Arc<GraphMemory>);
+
+impl Freeing {
+    /// The free failed.
+    pub(crate) fn failed(&self, error: &Error) {
+        self.0.note_failure(error);
+    }
+}
+
+impl Drop for Freeing {
+    fn drop(&mut self) {
+        if self.0.life() == Life::Queued {
+            self.0.set(Life::Fenced);
+        }
+    }
+}
