@@ -24,17 +24,31 @@ fn while_held_up<R: Send + 'static, W: Send + 'static>(
     outside: impl FnOnce() -> W + Send + 'static,
     inside: impl FnOnce() -> R + Send + 'static,
 ) -> (R, W) {
+    try_while_held_up(context, call, outside, inside).expect("no such call")
+}
+
+/// The same; `None` if `outside` ended without such a call.
+#[track_caller]
+fn try_while_held_up<R: Send + 'static, W: Send + 'static>(
+    context: &Context,
+    call: Call,
+    outside: impl FnOnce() -> W + Send + 'static,
+    inside: impl FnOnce() -> R + Send + 'static,
+) -> Option<(R, W)> {
     let stream = context.stream().unwrap();
     let held = hold(call);
     let thread = thread::spawn(outside);
-    arrive(&held);
+    assert!(until(SOON, || held.has_arrived() || thread.is_finished()), "neither a call nor an end");
+    if !held.has_arrived() {
+        return None;
+    }
     let (sender, receiver) = channel();
     in_callback(&stream, move || drop(sender.send(inside())));
     let found = receiver.recv_timeout(A_MOMENT).expect("the host function waits");
     drop(held);
     let outside = thread.join().unwrap();
     stream.synchronize_blocking().unwrap();
-    (found, outside)
+    Some((found, outside))
 }
 
 #[track_caller]
@@ -151,24 +165,28 @@ fn a_stream_whose_capture_ends_is_not_waited_for() {
     });
 }
 
-/// The first user of pinned memory is a stream without handles, of which the driver is asked whether it is over.
+/// The first user of pinned memory is a stream without handles, of which the driver is asked whether it is over; unless the reaper was faster.
 #[test]
 fn who_else_uses_pinned_memory_is_not_waited_for() {
+    const TRIES: usize = 50;
     alone!();
     let context = setup();
     no_leaks(|| {
-        let [first, second, third] = [(); 3].map(|()| context.stream().unwrap());
-        let memory = context.host_zeros::<u32>(8).unwrap().share();
-        first.fill(&memory, 1).unwrap();
-        // It stays in the fence that long.
-        let turn = third.clone();
-        drop(first);
-        let shared = memory.clone();
-        let fill = move || second.fill(&shared, 2);
-        let inside = move || turn.fill(&memory, 3);
-        let (found, filled) = while_held_up(&context, Call::cuStreamQuery, fill, inside);
-        assert_eq!((found, filled), (Ok(()), Ok(())));
-        third.synchronize_blocking().unwrap();
+        let a_try = || {
+            let [first, second, third] = [(); 3].map(|()| context.stream().unwrap());
+            let memory = context.host_zeros::<u32>(8).unwrap().share();
+            first.fill(&memory, 1).unwrap();
+            let turn = third.clone();
+            drop(first);
+            let shared = memory.clone();
+            let fill = move || second.fill(&shared, 2);
+            let inside = move || turn.fill(&memory, 3);
+            let found = try_while_held_up(&context, Call::cuStreamQuery, fill, inside)?;
+            assert_eq!(found, (Ok(()), Ok(())));
+            third.synchronize_blocking().unwrap();
+            Some(())
+        };
+        assert!((0..TRIES).any(|_| a_try().is_some()), "no such call");
     });
 }
 
