@@ -55,6 +55,14 @@ fn finding(out: &mut String, finding: &Finding) -> fmt::Result {
             write!(out, ",\"condition\":{number},\"may_wait\":{may_wait},\"edge\":")?;
             edge(out, ends)?;
         }
+        Finding::MemoryOrder { edge: ends, .. } => {
+            out.write_str(",\"edge\":")?;
+            match ends {
+                None => out.write_str("null")?,
+                Some(ends) => edge(out, ends)?,
+            }
+        }
+        Finding::NeverFreed { bytes, .. } => write!(out, ",\"bytes\":{bytes}")?,
         _ => {}
     }
     out.write_char('}')

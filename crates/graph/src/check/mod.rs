@@ -43,13 +43,15 @@ impl Graph {
     /// - nodes in bodies of conditional nodes that cannot be there, and kernels of other contexts there,
     /// - conditions that no conditional node uses, and kernels that set one without a path between them and its node,
     /// - kernel nodes with a part of a launch only,
+    /// - nodes that may use [memory of the graph](crate::Frontier::alloc) before it is allocated or after it is freed,
+    /// - as a note: memory of the graph that no node frees,
     /// - data races: two nodes without a path between them that touch the same bytes, one of them writing.
     ///
     /// What a node touches is known of copies, fills and batches of memory operations, to the byte, rectangles and boxes included, and of
     /// [typed kernels](cuda_launch::kernel), which declare what they do with the slices that they are given; a tensor map counts for all that lies between its first element and its last. Untyped kernels, functions of the host and
     /// most nodes of other code are listed as [opaque](Report::opaque). What is in a child graph or in a body counts for the node when it
     /// is compared with nodes outside; the bodies of one node are not compared, since one of them runs. What comes before or after a launch of the graph, by
-    /// events or otherwise, is not looked at. Numbers that batches write and wait for are made for being used at the same time, so batches are not compared with each
+    /// events or otherwise, is not looked at; nor is what happens outside of an embedded graph, if that is checked by itself. Numbers that batches write and wait for are made for being used at the same time, so batches are not compared with each
     /// other; a wait puts nothing in order here.
     ///
     /// Edges that do not wait for the end of a kernel ([`EdgeKind::Programmatic`](crate::EdgeKind::Programmatic) and the like) put it in order only if the
@@ -123,7 +125,7 @@ impl Namer<'_> {
         let stopped = match Order::of(self.subject) {
             None => Some(Stopped::Cycle),
             Some(mut order) => {
-                findings.extend(lives::lives(self, &mut order));
+                findings.extend(lives::lives(self, &mut order, options.steps));
                 let bounds = Bounds { steps: options.steps, pairs: options.races };
                 let found = races(self.subject, &mut order, bounds);
                 let mut pairs = found.pairs;

@@ -101,6 +101,19 @@ impl<'s> Order<'s> {
         Some(if may_wait { Relation::IfWaitedFor } else { Relation::Beside })
     }
 
+    /// Whether edges of any kind lead from one node of a graph to another one of it, or may do so, as the budget does not suffice to tell.
+    pub(crate) fn may_lead(&mut self, from: u32, to: u32, budget: &mut Budget) -> bool {
+        if self.places[from as usize] > self.places[to as usize] {
+            return false;
+        }
+        let edges = &self.subject.graphs[self.subject.items[from as usize].graph as usize].edges;
+        // Those that say nothing about accesses are edges all the same.
+        if budget.take(edges.len() as u64).is_none() || edges.iter().any(|(.., tie)| *tie == Tie::Nothing) {
+            return true;
+        }
+        !matches!(self.relate(from, to, budget), Some(Relation::Beside | Relation::Apart))
+    }
+
     /// The innermost graph that both are in, and the items there that they are or are in; `None` inside if there are none, or it is one item.
     pub(crate) fn meet(
         &self,

@@ -8,6 +8,7 @@ use cuda_launch::Access;
 
 use super::subject::Opaqueness;
 use crate::kind::NodeKind;
+use crate::memory::Disorder;
 use crate::node::Node;
 
 /// What [`Graph::check`](crate::Graph::check) found.
@@ -123,6 +124,27 @@ pub enum Finding {
         /// The node.
         node: FoundNode,
     },
+    /// A node that uses memory of the graph may run before it is allocated or after it is freed, or it may be freed before it is allocated. There is no
+    /// [executable](crate::Graph::instantiate) of such a graph.
+    MemoryOrder {
+        /// What is wrong.
+        what: Disorder,
+        /// The allocation node.
+        allocation: FoundNode,
+        /// The node that has to end first.
+        first: FoundNode,
+        /// The node that has to start after that.
+        second: FoundNode,
+        /// As for [`Race::edge`]; `None` if it would close a cycle, or may.
+        edge: Option<Box<(FoundNode, FoundNode)>>,
+    },
+    /// No node frees the memory of an allocation node, so that each launch leaves it.
+    NeverFreed {
+        /// The allocation node.
+        allocation: FoundNode,
+        /// How many bytes it allocates.
+        bytes: u64,
+    },
     /// Two nodes without a path between them touch the same bytes, and one of them writes. In a graph with edges that order only kernels that
     /// wait for it (see [`Race::may_wait`]), a path of these makes it a note.
     Race(Box<Race>),
@@ -134,7 +156,7 @@ impl Finding {
     pub fn severity(&self) -> Severity {
         match self {
             Self::Race(race) if race.may_wait => Severity::Note,
-            Self::UnorderedCondition { may_wait: true, .. } => Severity::Note,
+            Self::UnorderedCondition { may_wait: true, .. } | Self::NeverFreed { .. } => Severity::Note,
             _ => Severity::Error,
         }
     }
@@ -149,6 +171,8 @@ impl Finding {
             Self::UnusedCondition { .. } => "unused condition",
             Self::UnorderedCondition { .. } => "unordered condition",
             Self::Incomplete { .. } => "incomplete",
+            Self::MemoryOrder { .. } => "memory order",
+            Self::NeverFreed { .. } => "never freed",
             Self::Race(_) => "data race",
         }
     }
@@ -164,6 +188,12 @@ impl Finding {
             Self::UnusedCondition { .. } => Vec::new(),
             Self::UnorderedCondition { setter, conditional, .. } => vec![setter, conditional],
             Self::Incomplete { node } => vec![node],
+            Self::MemoryOrder { allocation, first, second, .. } => {
+                let mut nodes = vec![allocation];
+                nodes.extend([first, second].into_iter().filter(|node| node.node != allocation.node));
+                nodes
+            }
+            Self::NeverFreed { allocation, .. } => vec![allocation],
             Self::Race(race) => vec![&race.first.node, &race.second.node],
         }
     }
@@ -192,6 +222,14 @@ impl Finding {
             Self::Incomplete { .. } => {
                 "give it a whole launch (KernelNode::set) or remove it (Node::remove)".to_owned()
             }
+            Self::MemoryOrder { edge: Some(edge), .. } => {
+                let (from, to) = &**edge;
+                format!("an edge from {from} to {to} puts them in order")
+            }
+            Self::MemoryOrder { first, second, edge: None, .. } => {
+                format!("have {first} come before {second}, which may come first now")
+            }
+            Self::NeverFreed { .. } => "free it in the graph (Graph::free), or take it after each launch (GraphExec::launch_with_outputs)".to_owned(),
             Self::Race(race) => race.remedy(),
         }
     }
@@ -252,6 +290,21 @@ impl fmt::Display for Finding {
             Self::Incomplete { node } => write!(
                 formatter,
                 "incomplete: kernel node {node} has a part of a launch only, as a change of it failed on its way and could not be taken back"
+            )?,
+            Self::MemoryOrder { what, allocation, first, second, .. } => {
+                let does = if *what == Disorder::UseBeforeAllocation { "uses" } else { "frees" };
+                write!(
+                    formatter,
+                    "memory order: {second} {does} the memory that {allocation} allocates, and does not wait for "
+                )?;
+                match what {
+                    Disorder::UseAfterFree => write!(formatter, "the end of {first}, which uses it")?,
+                    _ => formatter.write_str("that")?,
+                }
+            }
+            Self::NeverFreed { allocation, bytes } => write!(
+                formatter,
+                "never freed: no node frees the memory of {bytes} bytes that {allocation} allocates, so that each launch leaves it"
             )?,
             Self::Race(race) => race.fmt(formatter)?,
         }
@@ -476,7 +529,9 @@ impl fmt::Display for NotCompared {
 impl fmt::Display for Stopped {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Cycle => formatter.write_str("no data races were looked for, as the graph has a cycle"),
+            Self::Cycle => formatter.write_str(
+                "no data races and no disorder of memory were looked for, as the graph has a cycle",
+            ),
             Self::Steps(left) => {
                 write!(
                     formatter,

@@ -72,6 +72,7 @@ impl Overlay {
             let edge = match finding {
                 Finding::Race(race) => Some((&race.edge, race.may_wait)),
                 Finding::UnorderedCondition { edge, may_wait, .. } => Some((edge, *may_wait)),
+                Finding::MemoryOrder { edge: Some(edge), .. } => Some((edge, false)),
                 _ => None,
             };
             if let Some((edge, may_wait)) = edge {

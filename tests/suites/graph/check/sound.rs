@@ -3,7 +3,7 @@
 use cuda_graph::{Error, Graph, Test};
 use cuda_handles::{Batch, Compare, Copy2d, Copy3d};
 use cuda_launch::{per, read_only};
-use cuda_tests::{raw, setup};
+use cuda_tests::{raw, setup, skip};
 
 use super::{Lab, N};
 use crate::interop::other;
@@ -29,6 +29,13 @@ fn silent(graph: &Graph) {
     let report = graph.check().unwrap();
     assert!(report.is_clean() && report.findings().is_empty() && report.stopped().is_none(), "{report}");
     graph.instantiate().unwrap();
+}
+
+/// The same for a graph that has no executable of its own.
+#[track_caller]
+fn silent_inside(graph: &Graph) {
+    let report = graph.check().unwrap();
+    assert!(report.findings().is_empty(), "{report}");
 }
 
 sound! {
@@ -292,6 +299,30 @@ sound! {
         silent(&source);
         assert_eq!((adopted.check().unwrap().opaque().len(), source.check().unwrap().opaque().len()), (1, 0));
         graph.root().empty().unwrap();
+    };
+    memory_of_the_graph: |lab, graph| {
+        let (alloc, memory) = graph.root().alloc::<f32>(N).unwrap();
+        let write = lab.own(&alloc.then(), memory.as_slice(), "write");
+        let last = lab.own(&write.then(), memory.as_slice(), "again");
+        let free = last.then().free(&memory).unwrap();
+        // It has the same address.
+        let (again, other) = free.then().alloc::<f32>(N).unwrap();
+        assert_eq!(memory.address(), other.address());
+        let child = again.then().child(&lab.graph()).unwrap();
+        lab.own(&child.embedded().unwrap().root(), other.as_slice(), "inner");
+        graph.free(&other).unwrap();
+    };
+    memory_of_a_graph_that_is_moved: |lab, graph| {
+        if !crate::children::moves() {
+            skip!("children are moved since CUDA 12.9");
+        }
+        let source = lab.graph();
+        let (alloc, memory) = source.root().alloc::<f32>(N).unwrap();
+        lab.own(&alloc.then(), memory.as_slice(), "write");
+        let child = graph.root().child_moved(source).unwrap();
+        child.then().copy(&memory, &lab.a).unwrap();
+        graph.free(&memory).unwrap();
+        silent_inside(&child.embedded().unwrap());
     };
     peers_are_not_needed_for_this: |lab, graph| {
         let managed = lab.context.managed_zeros::<f32>(N).unwrap().share();

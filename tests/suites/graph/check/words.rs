@@ -141,6 +141,67 @@ fn what_hangs_on_kernels_that_wait_is_a_note() {
 }
 
 #[test]
+fn memory_that_launches_leave_is_a_note() {
+    let context = setup();
+    let lab = Lab::new(&context);
+    let graph = lab.graph();
+    let (alloc, memory) = graph.root().alloc::<f32>(N).unwrap();
+    let alloc = alloc.named("result");
+    lab.own(&alloc.then(), memory.as_slice(), "write");
+    let report = graph.check().unwrap();
+    assert_eq!(
+        report.to_string(),
+        "note: never freed: no node frees the memory of 256 bytes that `result` allocates, so that each launch leaves it; free it in the graph \
+         (Graph::free), or take it after each launch (GraphExec::launch_with_outputs)\n"
+    );
+    assert!(report.is_clean() && report.to_json().contains("\"class\":\"never freed\","), "{report}");
+    assert!(report.to_json().contains("\"bytes\":256}"), "{}", report.to_json());
+    assert!(graph.to_svg_with(&report).unwrap().contains("class=\"box doubtful\""));
+    graph.free(&memory).unwrap();
+    assert!(graph.check().unwrap().findings().is_empty());
+}
+
+#[test]
+fn memory_out_of_order_is_told_as_instantiation_does() {
+    let context = setup();
+    let lab = Lab::new(&context);
+    let graph = lab.graph();
+    let (alloc, memory) = graph.root().alloc::<f32>(N).unwrap();
+    let alloc = alloc.named("scratch");
+    lab.own(&graph.root(), memory.as_slice(), "early");
+    graph.root().free(&memory).unwrap().named("gone");
+    let Err(Error::MemoryOrder { found, .. }) = graph.instantiate() else { panic!() };
+    let report = graph.check().unwrap();
+    let told = report.findings().iter().map(|finding| match finding {
+        Finding::MemoryOrder { what, first, second, .. } => (*what, first.name(), second.name()),
+        other => panic!("{other}"),
+    });
+    let told: Vec<_> = told.collect();
+    let refused: Vec<_> =
+        found.iter().map(|order| (order.what, order.first.as_str(), order.second.as_str())).collect();
+    assert!(told == refused && told.len() == 3, "{report}");
+    assert!(
+        report.to_string().contains(
+            "error: memory order: `gone` frees the memory that `scratch` allocates, and does not wait for the end of `early`, which uses it; an edge from \
+             `early` to `gone` puts them in order\n"
+        ),
+        "{report}"
+    );
+    let picture = graph.to_svg_with(&report).unwrap();
+    assert_eq!(picture.matches("<g class=\"race\"><title>memory order: ").count(), 3, "{report}");
+    assert_eq!(picture.matches("class=\"box faulty\"").count(), 3, "{report}");
+    // The edges that it proposes mend all.
+    for finding in report.findings() {
+        if let Finding::MemoryOrder { edge: Some(edge), .. } = finding {
+            graph.add_edge(edge.0.node(), edge.1.node()).unwrap();
+        }
+    }
+    assert!(graph.check().unwrap().findings().is_empty());
+    assert_eq!(alloc.successors().unwrap().len(), 2);
+    graph.instantiate().unwrap();
+}
+
+#[test]
 fn a_check_says_where_it_stopped() {
     let context = setup();
     let lab = Lab::new(&context);
