@@ -98,6 +98,13 @@ sound! {
             lab.write(&graph.root(), lab.a.slice(8 * row + 7..8 * row + 8).unwrap(), "last of a row");
         }
     };
+    columns_of_a_very_long_matrix: |lab, graph| {
+        let rows = 100_000_usize;
+        let matrix = lab.stream.zeros::<u8>(4 * rows).unwrap();
+        for at in 0..2_usize {
+            graph.root().fill_2d(matrix.slice(2 * at..).unwrap(), 4, [2, rows], 1).unwrap();
+        }
+    };
     rows_in_turns: |lab, graph| {
         let rows = |at: usize| Copy2d {
             source: lab.b.as_slice(),
