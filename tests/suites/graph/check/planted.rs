@@ -280,6 +280,31 @@ planted! {
         lab.change(&one.then_with(EdgeKind::LaunchOrder), &lab.a, "two");
         race([["one", "two"]])
     };
+    a_copy_of_other_code_whose_steps_are_as_short_as_can_be: |lab, graph| {
+        let elsewhere = lab.graph();
+        let copy = elsewhere.root().copy(&lab.b, &lab.a).unwrap();
+        let params = cuda_sys::CUDA_MEMCPY3D_v2 {
+            srcPitch: 0,
+            srcHeight: 0,
+            dstPitch: 0,
+            dstHeight: 0,
+            WidthInBytes: 8,
+            Height: 2,
+            Depth: 3,
+            ..raw::memcpy(copy.as_raw().unwrap())
+        };
+        let (mut node, context) = (core::ptr::null_mut(), lab.context.as_raw());
+        // SAFETY: graph and context live, and the pointers are valid.
+        raw::ok(unsafe {
+            raw::driver().cuGraphAddMemcpyNode(
+                &raw mut node, graph.lend().unwrap(), core::ptr::null(), 0, &raw const params, context,
+            )
+        });
+        graph.nodes().unwrap()[0].clone().named("copy");
+        lab.write(&graph.root(), lab.a.slice(11..12).unwrap(), "last");
+        lab.write(&graph.root(), lab.a.slice(12..).unwrap(), "behind");
+        race([["copy", "last"]])
+    };
     a_node_beside_a_line: |lab, graph| {
         let first = lab.change(&graph.root(), &lab.a, "first");
         lab.change(&first.then(), &lab.a, "second");
