@@ -76,7 +76,11 @@ fn race(out: &mut String, race: &Race) -> fmt::Result {
     access(out, &race.first)?;
     out.write_str(",\"second\":")?;
     access(out, &race.second)?;
-    write!(out, ",\"more\":{},\"may_wait\":{},\"edge\":", race.more, race.may_wait)?;
+    write!(
+        out,
+        ",\"more\":{},\"may_wait\":{},\"linked\":{},\"edge\":",
+        race.more, race.may_wait, race.are_linked
+    )?;
     edge(out, &race.edge)?;
     out.write_char('}')
 }

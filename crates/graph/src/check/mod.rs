@@ -175,8 +175,10 @@ impl Namer<'_> {
         let bytes = pair.overlap.0 - offset..pair.overlap.1 - offset;
         let ends = order.ends(first.item, second.item);
         let edge = Box::new((self.found(ends.0), self.found(ends.1)));
+        let are_linked = order.are_linked(ends.0, ends.1);
         let (more, may_wait) = (pair.more, pair.may_wait);
-        Race { first: access(pair.first), second: access(pair.second), memory, bytes, more, edge, may_wait }
+        let (first, second) = (access(pair.first), access(pair.second));
+        Race { first, second, memory, bytes, more, edge, are_linked, may_wait }
     }
 
     fn memory(&self, touch: u32) -> Option<RacingMemory> {

@@ -3,6 +3,8 @@
 //! What is in a node comes before all that the node comes before. So two nodes are compared where both are, or nodes that they are in are, in one
 //! graph. If that is one node, they are in different bodies of it, of which one runs.
 
+use std::collections::HashSet;
+
 use super::reach::{Budget, Reach, Successors};
 use super::subject::{Subject, Tie};
 
@@ -27,6 +29,8 @@ pub(crate) struct Order<'s> {
     pub(crate) places: Vec<u32>,
     /// The order of each graph's items, counted from its first.
     orders: Vec<Vec<u32>>,
+    /// The ends of edges that do not order the nodes there, or do so only if kernels wait.
+    weak: HashSet<(u32, u32)>,
     /// By graph; made when first asked for.
     reaches: Vec<Option<Reaches>>,
 }
@@ -81,7 +85,9 @@ impl<'s> Order<'s> {
             next += 1;
             path.extend(subject.items[item as usize].inside.clone().rev().map(|inner| (inner as usize, 0)));
         }
-        Some(Self { subject, places, orders, reaches: graphs.map(|_| None).collect() })
+        let edges = subject.graphs.iter().flat_map(|graph| &graph.edges);
+        let weak = edges.filter(|(.., tie)| *tie != Tie::Order).map(|&(from, to, _)| (from, to)).collect();
+        Some(Self { subject, places, orders, weak, reaches: graphs.map(|_| None).collect() })
     }
 
     /// How a node stands to one that is not in front of it; `None` if the budget does not suffice.
@@ -142,6 +148,11 @@ impl<'s> Order<'s> {
                 second = item;
             }
         }
+    }
+
+    /// Whether there is an edge between two items of a graph that does not order them for certain.
+    pub(crate) fn are_linked(&self, first: u32, second: u32) -> bool {
+        self.weak.contains(&(first, second))
     }
 
     /// The items in one graph that two items are, or are in; these themselves if there are none.

@@ -378,6 +378,9 @@ pub struct Race {
     pub more: u32,
     /// An edge that would put them in order: from the first to the second of these, which are the nodes themselves or those that they are in.
     pub edge: Box<(FoundNode, FoundNode)>,
+    /// Whether there is such an edge, but of a kind that does not put them in order for certain: then the remedy is another kind
+    /// ([`Graph::set_edge_kind`](crate::Graph::set_edge_kind)).
+    pub are_linked: bool,
     /// Whether there is a path, but over edges that do not wait for a kernel's end ([`EdgeKind::Programmatic`](crate::EdgeKind::Programmatic)
     /// and the like): all is well if the kernels that these enter wait (`griddepcontrol.wait`) before they touch the memory.
     pub may_wait: bool,
@@ -428,11 +431,21 @@ impl fmt::Display for RacingAccess {
 impl Race {
     fn remedy(&self) -> String {
         let (from, to) = &*self.edge;
-        match self.may_wait {
-            true => {
+        match (self.may_wait, self.are_linked) {
+            (true, false) => {
                 format!("have the kernel wait, or make the order certain by a full edge from {from} to {to}")
             }
-            false => format!("an edge from {from} to {to}, or the other way round, puts them in order"),
+            (true, true) => format!(
+                "have the kernel wait, or make the edge from {from} to {to} a full one (Graph::set_edge_kind)"
+            ),
+            (false, true) => {
+                format!(
+                    "make the edge from {from} to {to}, which does not put them in order, a full one (Graph::set_edge_kind)"
+                )
+            }
+            (false, false) => {
+                format!("an edge from {from} to {to}, or the other way round, puts them in order")
+            }
         }
     }
 }

@@ -133,6 +133,7 @@ fn what_hangs_on_kernels_that_wait_is_a_note() {
         "{text}"
     );
     assert!(graph.to_svg_with(&report).unwrap().contains("class=\"box doubtful\""));
+    assert!(text.contains("make the edge from `one` to `two` a full one (Graph::set_edge_kind)"), "{text}");
     graph.add_edge(&one, &three).unwrap();
     let notes = graph.check().unwrap().findings().len();
     graph.set_edge_kind(&one, &two, EdgeKind::Full).unwrap();
@@ -199,6 +200,30 @@ fn memory_out_of_order_is_told_as_instantiation_does() {
     assert!(graph.check().unwrap().findings().is_empty());
     assert_eq!(alloc.successors().unwrap().len(), 2);
     graph.instantiate().unwrap();
+}
+
+#[test]
+fn an_edge_that_puts_nothing_in_order_is_to_be_another_one() {
+    let context = setup();
+    needs_kinds!();
+    let lab = Lab::new(&context);
+    let graph = lab.graph();
+    let one = lab.write(&graph.root(), &lab.a, "one");
+    lab.change(&one.then_with(EdgeKind::LaunchOrder), &lab.a, "two");
+    let report = graph.check().unwrap();
+    let Some(Finding::Race(race)) = report.findings().first() else { panic!("{report}") };
+    // A second edge is refused, and so is one the other way round.
+    let (from, to) = (race.edge.0.node(), race.edge.1.node());
+    assert!(matches!(graph.add_edge(from, to), Err(Error::DuplicateEdge { .. })));
+    assert!(race.are_linked && report.to_json().contains("\"linked\":true"), "{report}");
+    assert!(
+        report.to_string().ends_with(
+            "; make the edge from `one` to `two`, which does not put them in order, a full one (Graph::set_edge_kind)\n"
+        ),
+        "{report}"
+    );
+    graph.set_edge_kind(from, to, EdgeKind::Full).unwrap();
+    assert!(graph.check().unwrap().findings().is_empty());
 }
 
 #[test]
