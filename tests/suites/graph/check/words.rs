@@ -191,6 +191,7 @@ fn memory_out_of_order_is_told_as_instantiation_does() {
     let picture = graph.to_svg_with(&report).unwrap();
     assert_eq!(picture.matches("<g class=\"race\"><title>memory order: ").count(), 3, "{report}");
     assert_eq!(picture.matches("class=\"box faulty\"").count(), 3, "{report}");
+    assert!(picture.contains(">memory order × 3</text>") && !picture.contains("data race"), "{picture}");
     // The edges that it proposes mend all.
     for finding in report.findings() {
         if let Finding::MemoryOrder { edge: Some(edge), .. } = finding {
@@ -200,6 +201,21 @@ fn memory_out_of_order_is_told_as_instantiation_does() {
     assert!(graph.check().unwrap().findings().is_empty());
     assert_eq!(alloc.successors().unwrap().len(), 2);
     graph.instantiate().unwrap();
+}
+
+#[test]
+fn a_condition_that_is_set_too_late_is_drawn_as_such() {
+    let context = setup();
+    let lab = Lab::new(&context);
+    let graph = lab.graph();
+    let condition = graph.condition_with_default(0).unwrap();
+    graph.root().launch(&lab.set_to, per(1, 1), (1, &condition)).unwrap();
+    graph.root().if_node(&condition).unwrap();
+    let picture = graph.to_svg_with(&graph.check().unwrap()).unwrap();
+    assert!(
+        picture.contains(">unordered condition × 1</text>") && !picture.contains("data race"),
+        "{picture}"
+    );
 }
 
 #[test]
