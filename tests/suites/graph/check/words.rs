@@ -2,7 +2,8 @@
 
 use cuda_graph::{CheckOptions, EdgeKind, Error, Finding, Graph, Severity, Stopped};
 use cuda_launch::{params, per};
-use cuda_tests::{alone, count, kernel, raw, setup, skip};
+use cuda_sys::{CUresult, Call};
+use cuda_tests::{alone, count, fail, kernel, raw, setup, skip};
 
 use super::{Lab, N, seen};
 use crate::edges::needs_kinds;
@@ -425,4 +426,42 @@ fn drivers_that_tell_no_layouts_tell_enough() {
     lab.write(&graph.root(), lab.c.slice(8..).unwrap(), "three");
     let names = ["one", "two"].map(str::to_owned).to_vec();
     assert_eq!(seen(&graph.check().unwrap()), [("data race", names)]);
+}
+
+#[test]
+fn a_check_that_fails_leaves_all_as_it_was() {
+    alone!("CUDA_TEST_DRIVER" = "soft");
+    let context = setup();
+    let lab = Lab::new(&context);
+    // Other code adds a child graph and a copy that are not seen before the check.
+    let draw = || {
+        let graph = mixture(&lab);
+        let (alloc, memory) = graph.root().alloc::<f32>(N).unwrap();
+        lab.own(&alloc.then(), memory.as_slice(), "scratch");
+        let inner = other::graph();
+        other::empty(inner, &[]);
+        other::child(graph.lend().unwrap(), inner);
+        other::destroy(inner);
+        graph
+    };
+    let expected = draw().check().unwrap().to_string();
+    let mut cases = 0;
+    for &call in Call::ALL {
+        for nth in 1.. {
+            let graph = draw();
+            let injection = fail(call, nth, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+            let result = graph.check();
+            let was_hit = injection.hit();
+            drop(injection);
+            assert_eq!(graph.check().unwrap().to_string(), expected, "{call:?} {nth}");
+            if !was_hit {
+                break;
+            }
+            let error = result.unwrap_err().to_string();
+            assert!(error.contains(call.name()), "{nth}: {error}");
+            cases += 1;
+        }
+    }
+    println!("{cases} cases");
+    assert!(cases > 10);
 }
