@@ -1,6 +1,6 @@
 //! What a check found, for people.
 
-use core::fmt;
+use core::fmt::{self, Write};
 use core::ops::Range;
 
 use cuda_handles::MemoryKind;
@@ -274,7 +274,7 @@ impl fmt::Display for Finding {
                 }
                 formatter.write_str(" is used by no conditional node")?;
                 if !setters.is_empty() {
-                    write!(formatter, " (`{}` set it)", setters.join("`, `"))?;
+                    write!(formatter, " (`{}` set it)", OneLine(&setters.join("`, `")))?;
                 }
                 formatter.write_str(", and the driver makes no executable of such a graph")?;
             }
@@ -320,6 +320,18 @@ fn ends<T>(all: &[T]) -> (&[T], usize, &[T]) {
     (head, more, tail.get(more..).unwrap_or(tail))
 }
 
+/// A text in which nothing ends the line or does anything else to a terminal.
+struct OneLine<'t>(&'t str);
+
+impl fmt::Display for OneLine<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.chars().try_for_each(|character| match character.is_control() {
+            true => write!(formatter, "{}", character.escape_default()),
+            false => formatter.write_char(character),
+        })
+    }
+}
+
 /// A node that a report is about.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FoundNode {
@@ -350,13 +362,13 @@ impl FoundNode {
 
 impl fmt::Display for FoundNode {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "`{}`", self.name)?;
+        write!(formatter, "`{}`", OneLine(&self.name))?;
         match self.within.split_last() {
             None => Ok(()),
             Some((inner, outer)) => {
                 formatter.write_str(" (in ")?;
-                outer.iter().try_for_each(|name| write!(formatter, "{name} > "))?;
-                write!(formatter, "{inner})")
+                outer.iter().try_for_each(|name| write!(formatter, "{} > ", OneLine(name)))?;
+                write!(formatter, "{})", OneLine(inner))
             }
         }
     }

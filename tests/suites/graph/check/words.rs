@@ -219,6 +219,24 @@ fn a_condition_that_is_set_too_late_is_drawn_as_such() {
     );
 }
 
+/// Whatever the names are: JSON has them as they are.
+#[test]
+fn a_finding_is_one_line() {
+    let context = setup();
+    let lab = Lab::new(&context);
+    let graph = lab.graph();
+    let inner = lab.graph();
+    lab.write(&inner.root(), &lab.a, "one\nnote: two");
+    graph.root().child(&inner).unwrap().named("in\r\nner");
+    lab.write(&graph.root(), &lab.a, "\u{1b}[31m\u{85}ä\u{2028}\"");
+    let report = graph.check().unwrap();
+    let text = report.to_string();
+    assert_eq!((report.findings().len(), text.lines().count()), (1, 1), "{text:?}");
+    assert!(text.contains("`one\\nnote: two` (in `in\\r\\nner`)") && !text.contains('\u{1b}'), "{text:?}");
+    assert!(report.to_json().contains("\"one\\u000anote: two\""), "{}", report.to_json());
+    assert!(graph.to_svg_with(&report).unwrap().contains("data race"));
+}
+
 #[test]
 fn an_edge_that_puts_nothing_in_order_is_to_be_another_one() {
     let context = setup();
