@@ -56,7 +56,7 @@ impl Graph {
     ///
     /// Edges that do not wait for the end of a kernel ([`EdgeKind::Programmatic`](crate::EdgeKind::Programmatic) and the like) put it in order only if the
     /// second kernel waits, which nobody can see from here: pairs whose order hangs on that are notes. [`EdgeKind::LaunchOrder`](crate::EdgeKind::LaunchOrder)
-    /// puts nothing in order.
+    /// does not put its nodes in order. What ends before a kernel starts also ends before those start that such edges lead to from there.
     ///
     /// Not every racing pair is told, but those that say it all: of any two nodes that race, one is the first of a pair that is told or comes before it, and the
     /// other is the second or comes after that, by edges of any kind. So the edges that the findings propose mend all, and if nothing is found (and the search did not

@@ -38,9 +38,45 @@ pub(crate) struct Order<'s> {
 /// Paths of one graph.
 #[derive(Debug)]
 struct Reaches {
-    full: Reach,
-    /// With the edges that order only if kernels wait.
+    ends: Ends,
+    /// Of the edges that order, be it only if kernels wait.
     any: Option<Reach>,
+}
+
+/// Which nodes end before others start.
+#[derive(Debug)]
+enum Ends {
+    /// Where all edges wait for the end of a node.
+    Plain(Reach),
+    /// Of the starts and ends of nodes, one after the other: whatever an edge says, the second node does not start before the first. So what
+    /// ends before a kernel starts also ends before those start that do not wait for its end.
+    Apart(Reach),
+}
+
+impl Ends {
+    fn of(subject: &Subject, graph: usize, order: &[u32]) -> Self {
+        let inner = &subject.graphs[graph];
+        if inner.edges.iter().all(|(.., tie)| *tie == Tie::Order) {
+            return Self::Plain(Reach::new(successors(subject, graph, |_| true), order));
+        }
+        let first = inner.items.start;
+        let (start, end) = (|item: u32| 2 * (item - first), |item: u32| 2 * (item - first) + 1);
+        let mut edges: Vec<(u32, u32)> = inner.items.clone().map(|item| (start(item), end(item))).collect();
+        edges.extend(inner.edges.iter().map(|&(from, to, tie)| match tie {
+            Tie::Order => (end(from), start(to)),
+            Tie::IfWaitedFor | Tie::Nothing => (start(from), start(to)),
+        }));
+        let order: Vec<u32> = order.iter().flat_map(|node| [2 * node, 2 * node + 1]).collect();
+        let successors = Successors::new(2 * inner.items.len(), edges.iter().copied());
+        Self::Apart(Reach::new(successors, &order))
+    }
+
+    fn leads(&mut self, first: u32, second: u32, budget: &mut Budget) -> Option<bool> {
+        match self {
+            Self::Plain(reach) => reach.leads(first, second, budget),
+            Self::Apart(reach) => reach.leads(2 * first + 1, 2 * second, budget),
+        }
+    }
 }
 
 fn successors(subject: &Subject, graph: usize, with: impl Fn(Tie) -> bool) -> Successors {
@@ -96,8 +132,8 @@ impl<'s> Order<'s> {
             return Some(Relation::Apart);
         };
         let base = self.subject.graphs[graph].items.start;
-        let Reaches { full, any } = self.reaches(graph);
-        if full.leads(first - base, second - base, budget)? {
+        let Reaches { ends, any } = self.reaches(graph);
+        if ends.leads(first - base, second - base, budget)? {
             return Some(Relation::Before);
         }
         let may_wait = match any {
@@ -167,7 +203,7 @@ impl<'s> Order<'s> {
             let has = |wanted| subject.graphs[graph].edges.iter().any(|(.., tie)| *tie == wanted);
             let any = has(Tie::IfWaitedFor)
                 .then(|| Reach::new(successors(subject, graph, |tie| tie != Tie::Nothing), order));
-            Reaches { full: Reach::new(successors(subject, graph, |tie| tie == Tie::Order), order), any }
+            Reaches { ends: Ends::of(subject, graph, order), any }
         })
     }
 }

@@ -1,11 +1,12 @@
 //! Graphs in which nothing is wrong: nothing is found.
 
-use cuda_graph::{Error, Graph, Test};
+use cuda_graph::{EdgeKind, Error, Graph, Test};
 use cuda_handles::{Batch, Compare, Copy2d, Copy3d};
 use cuda_launch::{per, read_only};
 use cuda_tests::{raw, setup, skip};
 
 use super::{Lab, N};
+use crate::edges::needs_kinds;
 use crate::interop::other;
 
 /// A test for each graph.
@@ -96,6 +97,17 @@ sound! {
         graph.root().fill_2d(lab.a.slice(..).unwrap(), 8, [7, 8], 1.0).unwrap();
         for row in 0..8_usize {
             lab.write(&graph.root(), lab.a.slice(8 * row + 7..8 * row + 8).unwrap(), "last of a row");
+        }
+    };
+    what_starts_with_a_kernel_comes_after_all_before_it: |lab, graph| {
+        needs_kinds!();
+        let mut last = (*graph.root().empty().unwrap()).clone();
+        for kind in [EdgeKind::LaunchOrder, EdgeKind::Programmatic] {
+            let copy = last.then().copy(&lab.a, &lab.b).unwrap();
+            let one = lab.change(&copy.then(), &lab.c, "one");
+            let two = lab.write(&one.then_with(kind), &lab.a, "two");
+            // The second may end before the first does.
+            last = (*graph.after([&*one, &*two]).unwrap().fill(&lab.c, 0.0).unwrap()).clone();
         }
     };
     columns_of_a_very_long_matrix: |lab, graph| {
