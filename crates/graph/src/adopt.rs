@@ -181,9 +181,12 @@ impl Locked<'_> {
         Ok(met)
     }
 
-    /// Whether the driver's node has the bodies that its row has, if that is of a conditional node of other code, which may have put another one in its place.
+    /// Whether the driver's node has the bodies that its row has, if that is of a conditional node: other code may have put another one in its place, be it one
+    /// that goes by a condition of this library's.
     fn is_conditional_of(&self, row: &Row, raw: CUgraphNode) -> Result<bool> {
-        let Detail::Conditional(Conditional { by: By::Foreign(_), bodies, .. }) = &row.detail else {
+        let Detail::Conditional(Conditional { by: By::Foreign(_) | By::Condition(_), bodies, .. }) =
+            &row.detail
+        else {
             return Ok(true);
         };
         let Some((.., found)) = self.read_conditional(raw)?.as_ref().and_then(told) else { return Ok(true) };

@@ -2,14 +2,16 @@
 //! a stack as deep.
 
 use core::cell::RefCell;
+use core::mem::ManuallyDrop;
 use core::ops::Deref;
 use std::sync::{Mutex, PoisonError};
 
 use crate::table::Table;
 
 thread_local! {
-    /// While a table is dropped on this thread, those that went with it.
-    static WAITING: RefCell<Option<Vec<Table>>> = const { RefCell::new(None) };
+    /// While a table is dropped on this thread, those that went with it. Nothing is in it when the thread ends, and it is there to the end: tables may be
+    /// dropped by destructors that run then.
+    static WAITING: RefCell<ManuallyDrop<Option<Vec<Table>>>> = const { RefCell::new(ManuallyDrop::new(None)) };
 }
 
 /// A table behind its lock. Dropped in the drop of another one, it waits for the end of that.
@@ -33,7 +35,7 @@ impl Deref for LastingTable {
 impl Drop for LastingTable {
     fn drop(&mut self) {
         let mut table = Some(core::mem::take(self.0.get_mut().unwrap_or_else(PoisonError::into_inner)));
-        let begins = WAITING.try_with(|waiting| match &mut *waiting.borrow_mut() {
+        let begins = WAITING.try_with(|waiting| match &mut **waiting.borrow_mut() {
             Some(waiting) => {
                 waiting.extend(table.take());
                 false
@@ -43,7 +45,6 @@ impl Drop for LastingTable {
                 true
             }
         });
-        // On a thread that is ending, where there is no list any more, it goes at once.
         let _rest = matches!(begins, Ok(true)).then(|| Rest);
         drop(table);
     }
@@ -62,11 +63,11 @@ impl Drop for Rest {
 }
 
 /// The next one; once there is none, the list is gone.
-fn next(waiting: &RefCell<Option<Vec<Table>>>) -> Option<Table> {
+fn next(waiting: &RefCell<ManuallyDrop<Option<Vec<Table>>>>) -> Option<Table> {
     let mut waiting = waiting.borrow_mut();
     let next = waiting.as_mut().and_then(Vec::pop);
     if next.is_none() {
-        *waiting = None;
+        **waiting = None;
     }
     next
 }

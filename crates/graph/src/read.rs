@@ -202,7 +202,9 @@ impl Locked<'_> {
         // SAFETY: a live memcpy node, and the out pointer is valid.
         let result = unsafe { self.driver().cuGraphMemcpyNodeGetParams(raw, &raw mut params) };
         self.answer(Call::cuGraphMemcpyNodeGetParams, result)?;
+        let (width, height, depth) = (params.WidthInBytes, params.Height, params.Depth);
         let source = Side {
+            extent: [width, height],
             kind: params.srcMemoryType,
             host: params.srcHost.addr(),
             device: params.srcDevice,
@@ -210,6 +212,7 @@ impl Locked<'_> {
             steps: [params.srcPitch, params.srcHeight],
         };
         let destination = Side {
+            extent: [width, height],
             kind: params.dstMemoryType,
             host: params.dstHost.addr(),
             device: params.dstDevice,
@@ -219,7 +222,6 @@ impl Locked<'_> {
         let (Some(source), Some(destination)) = (self.side(&source), self.side(&destination)) else {
             return Ok(None);
         };
-        let (width, height, depth) = (params.WidthInBytes, params.Height, params.Depth);
         Ok(Some(Detail::Memcpy(CopyLayout { source, destination, width, height, depth }.plain())))
     }
 
@@ -237,7 +239,10 @@ impl Locked<'_> {
             }
             _ => return None,
         };
-        let ([x, y, z], [pitch, rows]) = (side.offset, side.steps);
+        let [x, y, z] = side.offset;
+        // Steps of 0 are as short as can be.
+        let step = |given: usize, begin: usize, len| if given == 0 { begin.wrapping_add(len) } else { given };
+        let (pitch, rows) = (step(side.steps[0], x, side.extent[0]), step(side.steps[1], y, side.extent[1]));
         let offset = z.wrapping_mul(rows).wrapping_add(y).wrapping_mul(pitch).wrapping_add(x);
         Some(CopySide { address: address.wrapping_add(offset as u64), space, pitch, rows })
     }
@@ -272,5 +277,8 @@ struct Side {
     host: usize,
     device: CUdeviceptr,
     offset: [usize; 3],
+    /// The pitch of rows, and how many of them are a layer.
     steps: [usize; 2],
+    /// The bytes of a row and the rows that are copied.
+    extent: [usize; 2],
 }

@@ -1,6 +1,7 @@
 //! Contexts: the primary one of each device, created ones, and each thread's stack of current ones.
 
-use std::cell::RefCell;
+use core::cell::RefCell;
+use core::mem::ManuallyDrop;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -42,7 +43,8 @@ static CONTEXTS: Mutex<Slots<Slot>> = Mutex::new(Slots::new(Kind::Context));
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
 thread_local! {
-    static STACK: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+    // Not dropped with the thread: destructors that run while it ends may still call the driver.
+    static STACK: RefCell<ManuallyDrop<Vec<u64>>> = const { RefCell::new(ManuallyDrop::new(Vec::new())) };
 }
 
 fn contexts() -> MutexGuard<'static, Slots<Slot>> {
@@ -207,7 +209,7 @@ pub(crate) fn push(handle: u64) {
 
 /// Takes the current context off the stack.
 pub(crate) fn pop() -> Answer<u64> {
-    STACK.with_borrow_mut(Vec::pop).ok_or(INVALID_CONTEXT)
+    STACK.with_borrow_mut(|stack| stack.pop()).ok_or(INVALID_CONTEXT)
 }
 
 /// Replaces the current context; 0 takes it off.

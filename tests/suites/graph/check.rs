@@ -1,7 +1,7 @@
 //! What a check finds, and what it does not.
 
 use cuda_graph::{ContextExt, Finding, Frontier, Graph, KernelNode, Report, Severity};
-use cuda_handles::{Buffer, Context, Slice, Stream};
+use cuda_handles::{Buffer, Context, GraphSlice, Slice, Stream};
 use cuda_launch::{kernel, params, per};
 
 mod planted;
@@ -83,6 +83,12 @@ impl Lab {
     ) -> KernelNode {
         let out = out.into();
         at.launch(&self.fill, per(N, 32), (out.len() as u32, 1.0, out)).unwrap().named(name)
+    }
+
+    /// A kernel that writes memory of the graph.
+    pub(crate) fn own(&self, at: &Frontier<'_>, out: GraphSlice<'_, f32>, name: &str) -> KernelNode {
+        let n = out.as_operand().len() as u32;
+        at.launch(&self.fill, per(N, 32), (n, 1.0, out)).unwrap().named(name)
     }
 
     /// A kernel that reads and writes.

@@ -165,6 +165,42 @@ fn those_that_come_later_are_met_and_those_that_go_are_missed() {
     });
 }
 
+/// A node by a condition of ours that other code replaces by another one: that has its address, but another body.
+#[test]
+fn one_that_is_replaced_is_not_taken_for_the_one_before() {
+    alone!("CUDA_SOFT_VERSION" = "13.2", "CUDA_TEST_DRIVER" = "soft");
+    let context = setup();
+    no_leaks(|| {
+        let kernels = Kernels::new(&context);
+        let graph = context.graph().unwrap();
+        let lent = graph.lend().unwrap();
+        for foreign in [false, true] {
+            let mine = graph.condition_with_default(1).unwrap();
+            let handle = if foreign { other::condition(&context, lent, 1) } else { mine.handle().as_raw() };
+            let add = || other::conditional(&context, lent, handle, Class::CU_GRAPH_COND_TYPE_IF, 1);
+            let (node, bodies) = add();
+            let before = IfNode::try_from(graph.nodes().unwrap().remove(0)).unwrap();
+            let body = before.body().unwrap();
+            assert_eq!(body.as_raw().unwrap(), bodies[0]);
+            other::remove(node);
+            // It has the place of the body.
+            let between = other::graph();
+            let (again, bodies) = add();
+            graph.refresh().unwrap();
+            assert!(again == node && before.is_removed() && body.nodes().is_err());
+            let after = IfNode::try_from(graph.nodes().unwrap().remove(0)).unwrap();
+            assert_eq!(after.body().unwrap().as_raw().unwrap(), bodies[0]);
+            kernels.count(&after.body().unwrap().root(), 1);
+            if !foreign {
+                assert_eq!(mine.node().unwrap().unwrap(), *after);
+                assert_eq!(kernels.run(&graph, 1), 1);
+            }
+            other::destroy(between);
+            after.remove().unwrap();
+        }
+    });
+}
+
 #[test]
 fn what_is_added_to_their_bodies_lives_as_long_as_the_graph() {
     alone!("CUDA_SOFT_VERSION" = "13.2", "CUDA_TEST_DRIVER" = "soft");

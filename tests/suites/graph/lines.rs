@@ -52,3 +52,25 @@ fn a_long_line_of_graphs_that_keep_each_other_is_dropped_on_a_small_stack() {
         }
     });
 }
+
+thread_local!(static LATE: core::cell::RefCell<Option<Graph>> = const { core::cell::RefCell::new(None) });
+
+/// When the thread's values are dropped, those of the library are gone already: they came later.
+#[test]
+fn a_long_line_is_dropped_by_a_thread_that_is_ending() {
+    let context = setup();
+    no_leaks(|| {
+        for (what, len, keep) in WAYS {
+            let len = if is_soft() { len } else { len.min(1000) };
+            let graph = line(&context, len, keep);
+            let short = line(&context, 2, keep);
+            println!("{what}: {len}");
+            let small = std::thread::Builder::new().stack_size(256 << 10);
+            let end = move || {
+                LATE.set(Some(graph));
+                drop(short);
+            };
+            small.spawn(end).unwrap().join().unwrap();
+        }
+    });
+}

@@ -81,3 +81,16 @@ fn their_kernels_round_each_operation() {
     }
     assert!(rounded > 30, "{rounded}");
 }
+
+#[test]
+fn checks_find_nothing_in_them() {
+    let Some(context) = branching() else { return };
+    let heat = heat_loop::program(&context);
+    let bisection = bisection::program(&context);
+    let dispatch = dispatch::program(&context);
+    for (graph, opaque) in [(heat.graph(), 1), (bisection.graph(), 0), (dispatch.graph(), 0)] {
+        let report = graph.check().unwrap();
+        let found = (report.findings().len(), report.stopped(), report.opaque().len());
+        assert_eq!(found, (0, None, opaque), "{report}");
+    }
+}

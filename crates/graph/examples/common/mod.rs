@@ -14,7 +14,7 @@ use driver::{Choice, Chosen};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
-const USAGE: &str = "usage: [--driver auto|soft|system|PATH] [--svg FILE] [--dot FILE]";
+const USAGE: &str = "usage: [--driver auto|soft|system|PATH] [--svg FILE] [--dot FILE] [--help]";
 
 /// What an example is to do.
 pub(crate) struct Options {
@@ -55,7 +55,14 @@ pub(crate) fn example(run: impl FnOnce(&Context, &Options) -> Outcome<bool>) -> 
 }
 
 fn start(run: impl FnOnce(&Context, &Options) -> Outcome<bool>) -> Outcome<ExitCode> {
-    let mut options = Options::parse(std::env::args().skip(1))?;
+    let arguments = std::env::args_os().skip(1);
+    let arguments = arguments.map(|one| one.into_string().map_err(|one| format!("{one:?} is no UTF-8")));
+    let arguments = arguments.collect::<Result<Vec<String>, String>>()?;
+    if arguments.iter().any(|one| one == "--help" || one == "-h") {
+        println!("{USAGE}");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut options = Options::parse(arguments.into_iter())?;
     let driver = match driver::choose(&options.driver)? {
         Chosen::Here { driver, soft } => {
             options.is_soft = soft;

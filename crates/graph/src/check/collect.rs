@@ -7,6 +7,7 @@ use cuda_handles::{Allocation, Owner};
 use cuda_launch::AccessRanges;
 use cuda_sys::{CUgraphNode, CUgraphNodeType};
 
+use super::lives::Lives;
 use super::subject::{Inner, Item, Memory, Opaqueness, Subject, Unused, Wrong};
 use super::touches::{Touching, kernel_params};
 use crate::detail::{Conditional, Detail};
@@ -39,7 +40,11 @@ pub(crate) fn collect(locked: &mut Locked<'_>, depth: Depth) -> Result<Subject> 
     if place.is_root() {
         collection.subject.conditions = unused_conditions(locked);
     }
-    Ok(collection.subject)
+    let mut subject = collection.subject;
+    if depth == Depth::Accesses {
+        subject.lives = Lives::of(locked, &subject)?;
+    }
+    Ok(subject)
 }
 
 fn graph(place: Place, outer: Option<u32>, body: Option<String>, depth: u32) -> Inner {

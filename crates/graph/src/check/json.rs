@@ -9,7 +9,8 @@ impl Report {
     ///
     /// An object with `clean`, `findings`, `opaque` and `stopped` (null if all was compared). Each finding has `severity`, `class`, `text`, `remedy`
     /// and `nodes`, each of these with its `name` and what it is `within`; a data race also has `race` with the `memory`, the `bytes` by their
-    /// `start` and `end`, what `first` and `second` do, and the `edge` that would mend it.
+    /// `start` and `end`, what `first` and `second` do, and the `edge` that would mend it, or is to be of another kind if they are `linked`. What else an edge would
+    /// mend has the `edge`, and memory that is never freed its `bytes`.
     #[must_use]
     pub fn to_json(&self) -> String {
         let mut text = String::new();
@@ -55,6 +56,14 @@ fn finding(out: &mut String, finding: &Finding) -> fmt::Result {
             write!(out, ",\"condition\":{number},\"may_wait\":{may_wait},\"edge\":")?;
             edge(out, ends)?;
         }
+        Finding::MemoryOrder { edge: ends, .. } => {
+            out.write_str(",\"edge\":")?;
+            match ends {
+                None => out.write_str("null")?,
+                Some(ends) => edge(out, ends)?,
+            }
+        }
+        Finding::NeverFreed { bytes, .. } => write!(out, ",\"bytes\":{bytes}")?,
         _ => {}
     }
     out.write_char('}')
@@ -68,7 +77,11 @@ fn race(out: &mut String, race: &Race) -> fmt::Result {
     access(out, &race.first)?;
     out.write_str(",\"second\":")?;
     access(out, &race.second)?;
-    write!(out, ",\"more\":{},\"may_wait\":{},\"edge\":", race.more, race.may_wait)?;
+    write!(
+        out,
+        ",\"more\":{},\"may_wait\":{},\"linked\":{},\"edge\":",
+        race.more, race.may_wait, race.are_linked
+    )?;
     edge(out, &race.edge)?;
     out.write_char('}')
 }

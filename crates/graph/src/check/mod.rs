@@ -43,18 +43,20 @@ impl Graph {
     /// - nodes in bodies of conditional nodes that cannot be there, and kernels of other contexts there,
     /// - conditions that no conditional node uses, and kernels that set one without a path between them and its node,
     /// - kernel nodes with a part of a launch only,
+    /// - nodes that may use [memory of the graph](crate::Frontier::alloc) before it is allocated or after it is freed,
+    /// - as a note: memory of the graph that no node frees,
     /// - data races: two nodes without a path between them that touch the same bytes, one of them writing.
     ///
     /// What a node touches is known of copies, fills and batches of memory operations, to the byte, rectangles and boxes included, and of
     /// [typed kernels](cuda_launch::kernel), which declare what they do with the slices that they are given; a tensor map counts for all that lies between its first element and its last. Untyped kernels, functions of the host and
     /// most nodes of other code are listed as [opaque](Report::opaque). What is in a child graph or in a body counts for the node when it
     /// is compared with nodes outside; the bodies of one node are not compared, since one of them runs. What comes before or after a launch of the graph, by
-    /// events or otherwise, is not looked at. Numbers that batches write and wait for are made for being used at the same time, so batches are not compared with each
+    /// events or otherwise, is not looked at; nor is what happens outside of an embedded graph, if that is checked by itself. Numbers that batches write and wait for are made for being used at the same time, so batches are not compared with each
     /// other; a wait puts nothing in order here.
     ///
     /// Edges that do not wait for the end of a kernel ([`EdgeKind::Programmatic`](crate::EdgeKind::Programmatic) and the like) put it in order only if the
     /// second kernel waits, which nobody can see from here: pairs whose order hangs on that are notes. [`EdgeKind::LaunchOrder`](crate::EdgeKind::LaunchOrder)
-    /// puts nothing in order.
+    /// does not put its nodes in order. What ends before a kernel starts also ends before those start that such edges lead to from there.
     ///
     /// Not every racing pair is told, but those that say it all: of any two nodes that race, one is the first of a pair that is told or comes before it, and the
     /// other is the second or comes after that, by edges of any kind. So the edges that the findings propose mend all, and if nothing is found (and the search did not
@@ -123,7 +125,7 @@ impl Namer<'_> {
         let stopped = match Order::of(self.subject) {
             None => Some(Stopped::Cycle),
             Some(mut order) => {
-                findings.extend(lives::lives(self, &mut order));
+                findings.extend(lives::lives(self, &mut order, options.steps));
                 let bounds = Bounds { steps: options.steps, pairs: options.races };
                 let found = races(self.subject, &mut order, bounds);
                 let mut pairs = found.pairs;
@@ -173,8 +175,10 @@ impl Namer<'_> {
         let bytes = pair.overlap.0 - offset..pair.overlap.1 - offset;
         let ends = order.ends(first.item, second.item);
         let edge = Box::new((self.found(ends.0), self.found(ends.1)));
+        let are_linked = order.are_linked(ends.0, ends.1);
         let (more, may_wait) = (pair.more, pair.may_wait);
-        Race { first: access(pair.first), second: access(pair.second), memory, bytes, more, edge, may_wait }
+        let (first, second) = (access(pair.first), access(pair.second));
+        Race { first, second, memory, bytes, more, edge, are_linked, may_wait }
     }
 
     fn memory(&self, touch: u32) -> Option<RacingMemory> {

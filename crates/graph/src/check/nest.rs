@@ -3,6 +3,8 @@
 //! What is in a node comes before all that the node comes before. So two nodes are compared where both are, or nodes that they are in are, in one
 //! graph. If that is one node, they are in different bodies of it, of which one runs.
 
+use std::collections::HashSet;
+
 use super::reach::{Budget, Reach, Successors};
 use super::subject::{Subject, Tie};
 
@@ -27,6 +29,8 @@ pub(crate) struct Order<'s> {
     pub(crate) places: Vec<u32>,
     /// The order of each graph's items, counted from its first.
     orders: Vec<Vec<u32>>,
+    /// The ends of edges that do not order the nodes there, or do so only if kernels wait.
+    weak: HashSet<(u32, u32)>,
     /// By graph; made when first asked for.
     reaches: Vec<Option<Reaches>>,
 }
@@ -34,9 +38,45 @@ pub(crate) struct Order<'s> {
 /// Paths of one graph.
 #[derive(Debug)]
 struct Reaches {
-    full: Reach,
-    /// With the edges that order only if kernels wait.
+    ends: Ends,
+    /// Of the edges that order, be it only if kernels wait.
     any: Option<Reach>,
+}
+
+/// Which nodes end before others start.
+#[derive(Debug)]
+enum Ends {
+    /// Where all edges wait for the end of a node.
+    Plain(Reach),
+    /// Of the starts and ends of nodes, one after the other: whatever an edge says, the second node does not start before the first. So what
+    /// ends before a kernel starts also ends before those start that do not wait for its end.
+    Apart(Reach),
+}
+
+impl Ends {
+    fn of(subject: &Subject, graph: usize, order: &[u32]) -> Self {
+        let inner = &subject.graphs[graph];
+        if inner.edges.iter().all(|(.., tie)| *tie == Tie::Order) {
+            return Self::Plain(Reach::new(successors(subject, graph, |_| true), order));
+        }
+        let first = inner.items.start;
+        let (start, end) = (|item: u32| 2 * (item - first), |item: u32| 2 * (item - first) + 1);
+        let mut edges: Vec<(u32, u32)> = inner.items.clone().map(|item| (start(item), end(item))).collect();
+        edges.extend(inner.edges.iter().map(|&(from, to, tie)| match tie {
+            Tie::Order => (end(from), start(to)),
+            Tie::IfWaitedFor | Tie::Nothing => (start(from), start(to)),
+        }));
+        let order: Vec<u32> = order.iter().flat_map(|node| [2 * node, 2 * node + 1]).collect();
+        let successors = Successors::new(2 * inner.items.len(), edges.iter().copied());
+        Self::Apart(Reach::new(successors, &order))
+    }
+
+    fn leads(&mut self, first: u32, second: u32, budget: &mut Budget) -> Option<bool> {
+        match self {
+            Self::Plain(reach) => reach.leads(first, second, budget),
+            Self::Apart(reach) => reach.leads(2 * first + 1, 2 * second, budget),
+        }
+    }
 }
 
 fn successors(subject: &Subject, graph: usize, with: impl Fn(Tie) -> bool) -> Successors {
@@ -81,7 +121,9 @@ impl<'s> Order<'s> {
             next += 1;
             path.extend(subject.items[item as usize].inside.clone().rev().map(|inner| (inner as usize, 0)));
         }
-        Some(Self { subject, places, orders, reaches: graphs.map(|_| None).collect() })
+        let edges = subject.graphs.iter().flat_map(|graph| &graph.edges);
+        let weak = edges.filter(|(.., tie)| *tie != Tie::Order).map(|&(from, to, _)| (from, to)).collect();
+        Some(Self { subject, places, orders, weak, reaches: graphs.map(|_| None).collect() })
     }
 
     /// How a node stands to one that is not in front of it; `None` if the budget does not suffice.
@@ -90,8 +132,8 @@ impl<'s> Order<'s> {
             return Some(Relation::Apart);
         };
         let base = self.subject.graphs[graph].items.start;
-        let Reaches { full, any } = self.reaches(graph);
-        if full.leads(first - base, second - base, budget)? {
+        let Reaches { ends, any } = self.reaches(graph);
+        if ends.leads(first - base, second - base, budget)? {
             return Some(Relation::Before);
         }
         let may_wait = match any {
@@ -99,6 +141,19 @@ impl<'s> Order<'s> {
             None => false,
         };
         Some(if may_wait { Relation::IfWaitedFor } else { Relation::Beside })
+    }
+
+    /// Whether edges of any kind lead from one node of a graph to another one of it, or may do so, as the budget does not suffice to tell.
+    pub(crate) fn may_lead(&mut self, from: u32, to: u32, budget: &mut Budget) -> bool {
+        if self.places[from as usize] > self.places[to as usize] {
+            return false;
+        }
+        let edges = &self.subject.graphs[self.subject.items[from as usize].graph as usize].edges;
+        // Those that say nothing about accesses are edges all the same.
+        if budget.take(edges.len() as u64).is_none() || edges.iter().any(|(.., tie)| *tie == Tie::Nothing) {
+            return true;
+        }
+        !matches!(self.relate(from, to, budget), Some(Relation::Beside | Relation::Apart))
     }
 
     /// The innermost graph that both are in, and the items there that they are or are in; `None` inside if there are none, or it is one item.
@@ -131,6 +186,11 @@ impl<'s> Order<'s> {
         }
     }
 
+    /// Whether there is an edge between two items of a graph that does not order them for certain.
+    pub(crate) fn are_linked(&self, first: u32, second: u32) -> bool {
+        self.weak.contains(&(first, second))
+    }
+
     /// The items in one graph that two items are, or are in; these themselves if there are none.
     pub(crate) fn ends(&self, first: u32, second: u32) -> (u32, u32) {
         let met = self.meet(first, second, &mut Budget(u64::MAX)).flatten();
@@ -143,7 +203,7 @@ impl<'s> Order<'s> {
             let has = |wanted| subject.graphs[graph].edges.iter().any(|(.., tie)| *tie == wanted);
             let any = has(Tie::IfWaitedFor)
                 .then(|| Reach::new(successors(subject, graph, |tie| tie != Tie::Nothing), order));
-            Reaches { full: Reach::new(successors(subject, graph, |tie| tie == Tie::Order), order), any }
+            Reaches { ends: Ends::of(subject, graph, order), any }
         })
     }
 }

@@ -25,7 +25,7 @@ struct Rows {
 /// A stretch of bytes: the first, and behind the last.
 pub(crate) type Stretch = (u64, u64);
 
-/// With more rows than this on both sides, rectangles with different steps are taken for all that lies between their first and last bytes.
+/// With more rows than this on both sides, rectangles with different steps, and boxes, are taken for all that lies between their first and last bytes.
 const MOST_ROWS: u64 = 1 << 16;
 
 impl Region {
@@ -85,6 +85,14 @@ impl Region {
             (None, None) => Some(bounds),
             (Some(_), None) => self.first_in(bounds),
             (None, Some(_)) => other.first_in(bounds),
+            (Some(one), Some(two)) if one.are_in_step_with(&two) => {
+                // What the first row of the one that begins later does not meet, no other row of it does.
+                let (first, later, width) = match self.start <= other.start {
+                    true => (self, other, two.width),
+                    false => (other, self, one.width),
+                };
+                first.first_in(common((later.start, later.start.saturating_add(width)), bounds)?)
+            }
             (Some(one), Some(two)) => {
                 let (few, many) = if one.count() <= two.count() { (self, other) } else { (other, self) };
                 if few.rows.is_some_and(|rows| rows.count() > MOST_ROWS) {
@@ -97,6 +105,11 @@ impl Region {
 
     /// How many steps it takes to find what it has in common with another one.
     pub(crate) fn effort(&self, other: &Self) -> u64 {
+        if let (Some(one), Some(two)) = (self.rows, other.rows)
+            && one.are_in_step_with(&two)
+        {
+            return 1;
+        }
         let rows = |region: &Self| region.rows.map_or(1, |rows| rows.count());
         match rows(self).min(rows(other)) {
             rows if rows > MOST_ROWS => 1,
@@ -136,6 +149,11 @@ impl Region {
 }
 
 impl Rows {
+    /// Whether both are rectangles with the same step from row to row.
+    fn are_in_step_with(&self, other: &Self) -> bool {
+        self.depth == 1 && other.depth == 1 && self.pitch == other.pitch
+    }
+
     fn count(&self) -> u64 {
         self.height.saturating_mul(self.depth)
     }
@@ -206,7 +224,12 @@ mod tests {
         let column = |at: u64| Region::boxed(at, [4, 1 << 20, 1], 4096, 1 << 20);
         assert_eq!(column(0).overlap(&Region::linear(4, 4092)), None);
         assert_eq!(column(0).overlap(&Region::linear(4, 4093)), Some((4096, 4097)));
-        // Too many rows to look at each: they are taken for all between, unless they are the same.
         assert_eq!(column(0).overlap(&column(0)), Some((0, 4)));
+        assert_eq!((column(0).overlap(&column(4)), column(8).overlap(&column(4))), (None, None));
+        let broad = Region::boxed(4094, [4, 1 << 20, 1], 4096, 1 << 20);
+        assert_eq!((column(0).overlap(&broad), broad.overlap(&column(2))), (Some((4096, 4098)), None));
+        // Too many rows with different steps to look at each: they are taken for all between.
+        let other = Region::boxed(4, [4, 1 << 20, 1], 8192, 1 << 20);
+        assert_eq!(column(0).overlap(&other), Some((4, (1 << 32) - 4092)));
     }
 }

@@ -1,6 +1,6 @@
 //! What a check found, for people.
 
-use core::fmt;
+use core::fmt::{self, Write};
 use core::ops::Range;
 
 use cuda_handles::MemoryKind;
@@ -8,6 +8,7 @@ use cuda_launch::Access;
 
 use super::subject::Opaqueness;
 use crate::kind::NodeKind;
+use crate::memory::Disorder;
 use crate::node::Node;
 
 /// What [`Graph::check`](crate::Graph::check) found.
@@ -123,6 +124,27 @@ pub enum Finding {
         /// The node.
         node: FoundNode,
     },
+    /// A node that uses memory of the graph may run before it is allocated or after it is freed, or it may be freed before it is allocated. There is no
+    /// [executable](crate::Graph::instantiate) of such a graph.
+    MemoryOrder {
+        /// What is wrong.
+        what: Disorder,
+        /// The allocation node.
+        allocation: FoundNode,
+        /// The node that has to end first.
+        first: FoundNode,
+        /// The node that has to start after that.
+        second: FoundNode,
+        /// As for [`Race::edge`]; `None` if it would close a cycle, or may.
+        edge: Option<Box<(FoundNode, FoundNode)>>,
+    },
+    /// No node frees the memory of an allocation node, so that each launch leaves it.
+    NeverFreed {
+        /// The allocation node.
+        allocation: FoundNode,
+        /// How many bytes it allocates.
+        bytes: u64,
+    },
     /// Two nodes without a path between them touch the same bytes, and one of them writes. In a graph with edges that order only kernels that
     /// wait for it (see [`Race::may_wait`]), a path of these makes it a note.
     Race(Box<Race>),
@@ -134,7 +156,7 @@ impl Finding {
     pub fn severity(&self) -> Severity {
         match self {
             Self::Race(race) if race.may_wait => Severity::Note,
-            Self::UnorderedCondition { may_wait: true, .. } => Severity::Note,
+            Self::UnorderedCondition { may_wait: true, .. } | Self::NeverFreed { .. } => Severity::Note,
             _ => Severity::Error,
         }
     }
@@ -149,6 +171,8 @@ impl Finding {
             Self::UnusedCondition { .. } => "unused condition",
             Self::UnorderedCondition { .. } => "unordered condition",
             Self::Incomplete { .. } => "incomplete",
+            Self::MemoryOrder { .. } => "memory order",
+            Self::NeverFreed { .. } => "never freed",
             Self::Race(_) => "data race",
         }
     }
@@ -164,6 +188,12 @@ impl Finding {
             Self::UnusedCondition { .. } => Vec::new(),
             Self::UnorderedCondition { setter, conditional, .. } => vec![setter, conditional],
             Self::Incomplete { node } => vec![node],
+            Self::MemoryOrder { allocation, first, second, .. } => {
+                let mut nodes = vec![allocation];
+                nodes.extend([first, second].into_iter().filter(|node| node.node != allocation.node));
+                nodes
+            }
+            Self::NeverFreed { allocation, .. } => vec![allocation],
             Self::Race(race) => vec![&race.first.node, &race.second.node],
         }
     }
@@ -192,6 +222,14 @@ impl Finding {
             Self::Incomplete { .. } => {
                 "give it a whole launch (KernelNode::set) or remove it (Node::remove)".to_owned()
             }
+            Self::MemoryOrder { edge: Some(edge), .. } => {
+                let (from, to) = &**edge;
+                format!("an edge from {from} to {to} puts them in order")
+            }
+            Self::MemoryOrder { first, second, edge: None, .. } => {
+                format!("have {first} come before {second}, which may come first now")
+            }
+            Self::NeverFreed { .. } => "free it in the graph (Graph::free), or take it after each launch (GraphExec::launch_with_outputs)".to_owned(),
             Self::Race(race) => race.remedy(),
         }
     }
@@ -236,7 +274,7 @@ impl fmt::Display for Finding {
                 }
                 formatter.write_str(" is used by no conditional node")?;
                 if !setters.is_empty() {
-                    write!(formatter, " (`{}` set it)", setters.join("`, `"))?;
+                    write!(formatter, " (`{}` set it)", OneLine(&setters.join("`, `")))?;
                 }
                 formatter.write_str(", and the driver makes no executable of such a graph")?;
             }
@@ -253,6 +291,21 @@ impl fmt::Display for Finding {
                 formatter,
                 "incomplete: kernel node {node} has a part of a launch only, as a change of it failed on its way and could not be taken back"
             )?,
+            Self::MemoryOrder { what, allocation, first, second, .. } => {
+                let does = if *what == Disorder::UseBeforeAllocation { "uses" } else { "frees" };
+                write!(
+                    formatter,
+                    "memory order: {second} {does} the memory that {allocation} allocates, and does not wait for "
+                )?;
+                match what {
+                    Disorder::UseAfterFree => write!(formatter, "the end of {first}, which uses it")?,
+                    _ => formatter.write_str("that")?,
+                }
+            }
+            Self::NeverFreed { allocation, bytes } => write!(
+                formatter,
+                "never freed: no node frees the memory of {bytes} bytes that {allocation} allocates, so that each launch leaves it"
+            )?,
             Self::Race(race) => race.fmt(formatter)?,
         }
         write!(formatter, "; {}", self.remedy())
@@ -265,6 +318,18 @@ fn ends<T>(all: &[T]) -> (&[T], usize, &[T]) {
     let more = all.len().saturating_sub(SHOWN);
     let (head, tail) = all.split_at(if more > 0 { SHOWN / 2 } else { all.len() });
     (head, more, tail.get(more..).unwrap_or(tail))
+}
+
+/// A text in which nothing ends the line or does anything else to a terminal.
+struct OneLine<'t>(&'t str);
+
+impl fmt::Display for OneLine<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.chars().try_for_each(|character| match character.is_control() {
+            true => write!(formatter, "{}", character.escape_default()),
+            false => formatter.write_char(character),
+        })
+    }
 }
 
 /// A node that a report is about.
@@ -297,13 +362,13 @@ impl FoundNode {
 
 impl fmt::Display for FoundNode {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "`{}`", self.name)?;
+        write!(formatter, "`{}`", OneLine(&self.name))?;
         match self.within.split_last() {
             None => Ok(()),
             Some((inner, outer)) => {
                 formatter.write_str(" (in ")?;
-                outer.iter().try_for_each(|name| write!(formatter, "{name} > "))?;
-                write!(formatter, "{inner})")
+                outer.iter().try_for_each(|name| write!(formatter, "{} > ", OneLine(name)))?;
+                write!(formatter, "{})", OneLine(inner))
             }
         }
     }
@@ -325,6 +390,9 @@ pub struct Race {
     pub more: u32,
     /// An edge that would put them in order: from the first to the second of these, which are the nodes themselves or those that they are in.
     pub edge: Box<(FoundNode, FoundNode)>,
+    /// Whether there is such an edge, but of a kind that does not put them in order for certain: then the remedy is another kind
+    /// ([`Graph::set_edge_kind`](crate::Graph::set_edge_kind)).
+    pub are_linked: bool,
     /// Whether there is a path, but over edges that do not wait for a kernel's end ([`EdgeKind::Programmatic`](crate::EdgeKind::Programmatic)
     /// and the like): all is well if the kernels that these enter wait (`griddepcontrol.wait`) before they touch the memory.
     pub may_wait: bool,
@@ -375,11 +443,21 @@ impl fmt::Display for RacingAccess {
 impl Race {
     fn remedy(&self) -> String {
         let (from, to) = &*self.edge;
-        match self.may_wait {
-            true => {
+        match (self.may_wait, self.are_linked) {
+            (true, false) => {
                 format!("have the kernel wait, or make the order certain by a full edge from {from} to {to}")
             }
-            false => format!("an edge from {from} to {to}, or the other way round, puts them in order"),
+            (true, true) => format!(
+                "have the kernel wait, or make the edge from {from} to {to} a full one (Graph::set_edge_kind)"
+            ),
+            (false, true) => {
+                format!(
+                    "make the edge from {from} to {to}, which does not put them in order, a full one (Graph::set_edge_kind)"
+                )
+            }
+            (false, false) => {
+                format!("an edge from {from} to {to}, or the other way round, puts them in order")
+            }
         }
     }
 }
@@ -476,7 +554,9 @@ impl fmt::Display for NotCompared {
 impl fmt::Display for Stopped {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Cycle => formatter.write_str("no data races were looked for, as the graph has a cycle"),
+            Self::Cycle => formatter.write_str(
+                "no data races and no disorder of memory were looked for, as the graph has a cycle",
+            ),
             Self::Steps(left) => {
                 write!(
                     formatter,

@@ -3,6 +3,7 @@
 use cuda_handles::MemoryKind;
 use cuda_launch::Access;
 
+use super::lives::Lives;
 use super::region::Region;
 use crate::edge::EdgeKind;
 use crate::kind::NodeKind;
@@ -17,6 +18,7 @@ pub(crate) struct Subject {
     pub(crate) touches: Vec<Touch>,
     pub(crate) memories: Vec<Memory>,
     pub(crate) conditions: Vec<Unused>,
+    pub(crate) lives: Lives,
 }
 
 /// One graph of a subject.

@@ -104,12 +104,15 @@ impl Legend {
         let frame = words.map(|words| (Sample::Frame, words.to_owned()));
         let mut legend = Self::default();
         let (mut x, mut y) = (0.0, 0.0);
-        let race = |is_certain, words: &str| {
-            let count = overlay.pairs.iter().filter(|pair| pair.is_certain == is_certain).count();
-            (count > 0).then(|| (Sample::Race { is_certain }, format!("{words} × {count}")))
-        };
-        let races = [race(true, "data race"), race(false, "race, unless kernels wait")];
-        for (sample, words) in kinds.chain(edges).chain(frame).chain(races.into_iter().flatten()) {
+        let mut pairs: BTreeMap<(bool, &str), usize> = BTreeMap::new();
+        for pair in &overlay.pairs {
+            // What is certain comes first.
+            *pairs.entry((!pair.is_certain, pair.words)).or_default() += 1;
+        }
+        let pairs = pairs.into_iter().map(|((may_be, words), count)| {
+            (Sample::Race { is_certain: !may_be }, format!("{words} × {count}"))
+        });
+        for (sample, words) in kinds.chain(edges).chain(frame).chain(pairs) {
             let words = shortened(&words, LONGEST);
             let item_width = SAMPLE_WIDTH + SAMPLE_GAP + width(&words, LEGEND_SIZE);
             if x > 0.0 && x + item_width > widest {

@@ -44,12 +44,14 @@ struct Said {
     lines: Vec<String>,
 }
 
-/// Two nodes of one drawing that race, or in which nodes do.
+/// Two nodes of one drawing that lack an order, or in which nodes do.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct RacingPair {
     pub(crate) first: u32,
     pub(crate) second: u32,
     pub(crate) is_certain: bool,
+    /// What is wrong, for the legend.
+    pub(crate) words: &'static str,
     pub(crate) text: String,
 }
 
@@ -70,15 +72,20 @@ impl Overlay {
                 overlay.say(found, finding, &text);
             }
             let edge = match finding {
-                Finding::Race(race) => Some((&race.edge, race.may_wait)),
-                Finding::UnorderedCondition { edge, may_wait, .. } => Some((edge, *may_wait)),
+                Finding::Race(race) if race.may_wait => Some((&race.edge, true, "race, unless kernels wait")),
+                Finding::Race(race) => Some((&race.edge, false, finding.class())),
+                Finding::UnorderedCondition { edge, may_wait, .. } => {
+                    Some((edge, *may_wait, finding.class()))
+                }
+                Finding::MemoryOrder { edge: Some(edge), .. } => Some((edge, false, finding.class())),
                 _ => None,
             };
-            if let Some((edge, may_wait)) = edge {
+            if let Some((edge, may_wait, words)) = edge {
                 let (first, second) = &**edge;
                 if [first, second].iter().all(is_there) {
                     let [first, second] = [first, second].map(|found| found.node().id().index);
-                    overlay.pairs.push(RacingPair { first, second, is_certain: !may_wait, text });
+                    let is_certain = !may_wait;
+                    overlay.pairs.push(RacingPair { first, second, is_certain, words, text });
                 }
             }
         }

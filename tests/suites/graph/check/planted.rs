@@ -1,6 +1,8 @@
 //! Faults that were planted: each is found, by the names of its nodes, and nothing else is.
 
-use cuda_graph::{ChildGraphNode, ContextExt, EdgeKind, Error, Graph, RawCopy, RawMemory, Test};
+use cuda_graph::{
+    ChildGraphNode, ContextExt, Disorder, EdgeKind, Error, Finding, Graph, RawCopy, RawMemory, Test,
+};
 use cuda_handles::Device;
 use cuda_handles::{Batch, Copy2d, Copy3d};
 use cuda_launch::{TypedKernel, per};
@@ -278,6 +280,31 @@ planted! {
         lab.change(&one.then_with(EdgeKind::LaunchOrder), &lab.a, "two");
         race([["one", "two"]])
     };
+    a_copy_of_other_code_whose_steps_are_as_short_as_can_be: |lab, graph| {
+        let elsewhere = lab.graph();
+        let copy = elsewhere.root().copy(&lab.b, &lab.a).unwrap();
+        let params = cuda_sys::CUDA_MEMCPY3D_v2 {
+            srcPitch: 0,
+            srcHeight: 0,
+            dstPitch: 0,
+            dstHeight: 0,
+            WidthInBytes: 8,
+            Height: 2,
+            Depth: 3,
+            ..raw::memcpy(copy.as_raw().unwrap())
+        };
+        let (mut node, context) = (core::ptr::null_mut(), lab.context.as_raw());
+        // SAFETY: graph and context live, and the pointers are valid.
+        raw::ok(unsafe {
+            raw::driver().cuGraphAddMemcpyNode(
+                &raw mut node, graph.lend().unwrap(), core::ptr::null(), 0, &raw const params, context,
+            )
+        });
+        graph.nodes().unwrap()[0].clone().named("copy");
+        lab.write(&graph.root(), lab.a.slice(11..12).unwrap(), "last");
+        lab.write(&graph.root(), lab.a.slice(12..).unwrap(), "behind");
+        race([["copy", "last"]])
+    };
     a_node_beside_a_line: |lab, graph| {
         let first = lab.change(&graph.root(), &lab.a, "first");
         lab.change(&first.then(), &lab.a, "second");
@@ -381,6 +408,73 @@ planted! {
         graph.root().fill(&lab.a, 1.0).unwrap().named("x");
         graph.root().fill(&lab.a, 1.0).unwrap().named("y");
         race([["x", "y"]])
+    };
+    memory_used_before_it_is_allocated: |lab, graph| {
+        let (alloc, memory) = graph.root().alloc::<f32>(N).unwrap();
+        alloc.named("scratch");
+        lab.own(&graph.root(), memory.as_slice(), "early");
+        vec![("memory order", vec!["scratch", "early"])]
+    };
+    memory_used_after_it_is_freed: |lab, graph| {
+        let (alloc, memory) = graph.root().alloc::<f32>(N).unwrap();
+        let write = lab.own(&alloc.then(), memory.as_slice(), "write");
+        let free = write.then().free(&memory).unwrap().named("free");
+        alloc.named("scratch");
+        let late = free.then().copy(&memory, &lab.a).unwrap().named("late");
+        let report = graph.check().unwrap();
+        let edges: Vec<_> = report.findings().iter().map(|finding| match finding {
+            Finding::MemoryOrder { what, edge, .. } => (*what, edge.is_some()),
+            other => panic!("{other}"),
+        }).collect();
+        // An edge would close a cycle.
+        assert_eq!(edges, [(Disorder::UseAfterFree, false)], "{report}");
+        assert!(report.to_string().contains("; have `late` come before `free`, which may come first now"), "{report}");
+        assert!(late.predecessors().unwrap() == [(*free).clone()]);
+        vec![("memory order", vec!["scratch", "late", "free"])]
+    };
+    memory_used_beside_its_free: |lab, graph| {
+        let (alloc, memory) = graph.root().alloc::<f32>(N).unwrap();
+        lab.own(&alloc.then(), memory.as_slice(), "write");
+        alloc.then().free(&memory).unwrap().named("free");
+        alloc.named("scratch");
+        vec![("memory order", vec!["scratch", "write", "free"])]
+    };
+    memory_freed_before_it_is_allocated: |_lab, graph| {
+        let (alloc, memory) = graph.root().alloc::<f32>(N).unwrap();
+        alloc.named("scratch");
+        graph.root().free(&memory).unwrap().named("free");
+        vec![("memory order", vec!["scratch", "free"])]
+    };
+    memory_used_in_a_child_and_in_a_body: |lab, graph| {
+        let (alloc, memory) = graph.root().alloc::<f32>(N).unwrap();
+        let alloc = alloc.named("scratch");
+        let child = graph.root().child(&lab.graph()).unwrap().named("child");
+        let inner = child.embedded().unwrap();
+        lab.own(&inner.root(), memory.as_slice(), "inner");
+        let condition = graph.condition_with_default(1).unwrap();
+        let branch = graph.after([&*alloc, &*child]).unwrap().if_node(&condition).unwrap().named("branch");
+        lab.own(&branch.body().unwrap().root(), memory.as_slice(), "inside");
+        alloc.then().free(&memory).unwrap().named("free");
+        // By itself it is in order.
+        assert!(inner.check().unwrap().findings().is_empty() && branch.body().unwrap().check().unwrap().is_clean());
+        let report = graph.check().unwrap();
+        let edges: Vec<_> = report.findings().iter().filter_map(|finding| match finding {
+            Finding::MemoryOrder { edge: Some(edge), .. } => Some([edge.0.name().to_owned(), edge.1.name().to_owned()]),
+            _ => None,
+        }).collect();
+        assert_eq!(edges, [["scratch", "child"], ["child", "free"], ["branch", "free"]], "{report}");
+        vec![
+            ("memory order", vec!["scratch", "inner"]),
+            ("memory order", vec!["scratch", "inner", "free"]),
+            ("memory order", vec!["scratch", "inside", "free"]),
+        ]
+    };
+    a_race_in_memory_of_the_graph: |lab, graph| {
+        let (alloc, memory) = graph.root().alloc::<f32>(N).unwrap();
+        lab.own(&alloc.then(), memory.as_slice(), "one");
+        lab.own(&alloc.then(), memory.slice(9..).unwrap(), "two");
+        graph.free(&memory).unwrap();
+        race([["one", "two"]])
     };
     a_clone: |lab, graph| {
         lab.write(&graph.root(), lab.a.slice(3..9).unwrap(), "one");

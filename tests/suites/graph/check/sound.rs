@@ -1,11 +1,12 @@
 //! Graphs in which nothing is wrong: nothing is found.
 
-use cuda_graph::{Error, Graph, Test};
+use cuda_graph::{EdgeKind, Error, Graph, Test};
 use cuda_handles::{Batch, Compare, Copy2d, Copy3d};
 use cuda_launch::{per, read_only};
-use cuda_tests::{raw, setup};
+use cuda_tests::{raw, setup, skip};
 
 use super::{Lab, N};
+use crate::edges::needs_kinds;
 use crate::interop::other;
 
 /// A test for each graph.
@@ -29,6 +30,13 @@ fn silent(graph: &Graph) {
     let report = graph.check().unwrap();
     assert!(report.is_clean() && report.findings().is_empty() && report.stopped().is_none(), "{report}");
     graph.instantiate().unwrap();
+}
+
+/// The same for a graph that has no executable of its own.
+#[track_caller]
+fn silent_inside(graph: &Graph) {
+    let report = graph.check().unwrap();
+    assert!(report.findings().is_empty(), "{report}");
 }
 
 sound! {
@@ -89,6 +97,24 @@ sound! {
         graph.root().fill_2d(lab.a.slice(..).unwrap(), 8, [7, 8], 1.0).unwrap();
         for row in 0..8_usize {
             lab.write(&graph.root(), lab.a.slice(8 * row + 7..8 * row + 8).unwrap(), "last of a row");
+        }
+    };
+    what_starts_with_a_kernel_comes_after_all_before_it: |lab, graph| {
+        needs_kinds!();
+        let mut last = (*graph.root().empty().unwrap()).clone();
+        for kind in [EdgeKind::LaunchOrder, EdgeKind::Programmatic] {
+            let copy = last.then().copy(&lab.a, &lab.b).unwrap();
+            let one = lab.change(&copy.then(), &lab.c, "one");
+            let two = lab.write(&one.then_with(kind), &lab.a, "two");
+            // The second may end before the first does.
+            last = (*graph.after([&*one, &*two]).unwrap().fill(&lab.c, 0.0).unwrap()).clone();
+        }
+    };
+    columns_of_a_very_long_matrix: |lab, graph| {
+        let rows = 100_000_usize;
+        let matrix = lab.stream.zeros::<u8>(4 * rows).unwrap();
+        for at in 0..2_usize {
+            graph.root().fill_2d(matrix.slice(2 * at..).unwrap(), 4, [2, rows], 1).unwrap();
         }
     };
     rows_in_turns: |lab, graph| {
@@ -292,6 +318,30 @@ sound! {
         silent(&source);
         assert_eq!((adopted.check().unwrap().opaque().len(), source.check().unwrap().opaque().len()), (1, 0));
         graph.root().empty().unwrap();
+    };
+    memory_of_the_graph: |lab, graph| {
+        let (alloc, memory) = graph.root().alloc::<f32>(N).unwrap();
+        let write = lab.own(&alloc.then(), memory.as_slice(), "write");
+        let last = lab.own(&write.then(), memory.as_slice(), "again");
+        let free = last.then().free(&memory).unwrap();
+        // It has the same address.
+        let (again, other) = free.then().alloc::<f32>(N).unwrap();
+        assert_eq!(memory.address(), other.address());
+        let child = again.then().child(&lab.graph()).unwrap();
+        lab.own(&child.embedded().unwrap().root(), other.as_slice(), "inner");
+        graph.free(&other).unwrap();
+    };
+    memory_of_a_graph_that_is_moved: |lab, graph| {
+        if !crate::children::moves() {
+            skip!("children are moved since CUDA 12.9");
+        }
+        let source = lab.graph();
+        let (alloc, memory) = source.root().alloc::<f32>(N).unwrap();
+        lab.own(&alloc.then(), memory.as_slice(), "write");
+        let child = graph.root().child_moved(source).unwrap();
+        child.then().copy(&memory, &lab.a).unwrap();
+        graph.free(&memory).unwrap();
+        silent_inside(&child.embedded().unwrap());
     };
     peers_are_not_needed_for_this: |lab, graph| {
         let managed = lab.context.managed_zeros::<f32>(N).unwrap().share();

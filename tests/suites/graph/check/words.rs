@@ -2,7 +2,8 @@
 
 use cuda_graph::{CheckOptions, EdgeKind, Error, Finding, Graph, Severity, Stopped};
 use cuda_launch::{params, per};
-use cuda_tests::{alone, count, kernel, raw, setup, skip};
+use cuda_sys::{CUresult, Call};
+use cuda_tests::{alone, count, fail, kernel, raw, setup, skip};
 
 use super::{Lab, N, seen};
 use crate::edges::needs_kinds;
@@ -133,11 +134,131 @@ fn what_hangs_on_kernels_that_wait_is_a_note() {
         "{text}"
     );
     assert!(graph.to_svg_with(&report).unwrap().contains("class=\"box doubtful\""));
+    assert!(text.contains("make the edge from `one` to `two` a full one (Graph::set_edge_kind)"), "{text}");
     graph.add_edge(&one, &three).unwrap();
     let notes = graph.check().unwrap().findings().len();
     graph.set_edge_kind(&one, &two, EdgeKind::Full).unwrap();
     graph.set_edge_kind(&two, &three, EdgeKind::Full).unwrap();
     assert_eq!((notes, graph.check().unwrap().findings().len()), (2, 0));
+}
+
+#[test]
+fn memory_that_launches_leave_is_a_note() {
+    let context = setup();
+    let lab = Lab::new(&context);
+    let graph = lab.graph();
+    let (alloc, memory) = graph.root().alloc::<f32>(N).unwrap();
+    let alloc = alloc.named("result");
+    lab.own(&alloc.then(), memory.as_slice(), "write");
+    let report = graph.check().unwrap();
+    assert_eq!(
+        report.to_string(),
+        "note: never freed: no node frees the memory of 256 bytes that `result` allocates, so that each launch leaves it; free it in the graph \
+         (Graph::free), or take it after each launch (GraphExec::launch_with_outputs)\n"
+    );
+    assert!(report.is_clean() && report.to_json().contains("\"class\":\"never freed\","), "{report}");
+    assert!(report.to_json().contains("\"bytes\":256}"), "{}", report.to_json());
+    assert!(graph.to_svg_with(&report).unwrap().contains("class=\"box doubtful\""));
+    graph.free(&memory).unwrap();
+    assert!(graph.check().unwrap().findings().is_empty());
+}
+
+#[test]
+fn memory_out_of_order_is_told_as_instantiation_does() {
+    let context = setup();
+    let lab = Lab::new(&context);
+    let graph = lab.graph();
+    let (alloc, memory) = graph.root().alloc::<f32>(N).unwrap();
+    let alloc = alloc.named("scratch");
+    lab.own(&graph.root(), memory.as_slice(), "early");
+    graph.root().free(&memory).unwrap().named("gone");
+    let Err(Error::MemoryOrder { found, .. }) = graph.instantiate() else { panic!() };
+    let report = graph.check().unwrap();
+    let told = report.findings().iter().map(|finding| match finding {
+        Finding::MemoryOrder { what, first, second, .. } => (*what, first.name(), second.name()),
+        other => panic!("{other}"),
+    });
+    let told: Vec<_> = told.collect();
+    let refused: Vec<_> =
+        found.iter().map(|order| (order.what, order.first.as_str(), order.second.as_str())).collect();
+    assert!(told == refused && told.len() == 3, "{report}");
+    assert!(
+        report.to_string().contains(
+            "error: memory order: `gone` frees the memory that `scratch` allocates, and does not wait for the end of `early`, which uses it; an edge from \
+             `early` to `gone` puts them in order\n"
+        ),
+        "{report}"
+    );
+    let picture = graph.to_svg_with(&report).unwrap();
+    assert_eq!(picture.matches("<g class=\"race\"><title>memory order: ").count(), 3, "{report}");
+    assert_eq!(picture.matches("class=\"box faulty\"").count(), 3, "{report}");
+    assert!(picture.contains(">memory order × 3</text>") && !picture.contains("data race"), "{picture}");
+    // The edges that it proposes mend all.
+    for finding in report.findings() {
+        if let Finding::MemoryOrder { edge: Some(edge), .. } = finding {
+            graph.add_edge(edge.0.node(), edge.1.node()).unwrap();
+        }
+    }
+    assert!(graph.check().unwrap().findings().is_empty());
+    assert_eq!(alloc.successors().unwrap().len(), 2);
+    graph.instantiate().unwrap();
+}
+
+#[test]
+fn a_condition_that_is_set_too_late_is_drawn_as_such() {
+    let context = setup();
+    let lab = Lab::new(&context);
+    let graph = lab.graph();
+    let condition = graph.condition_with_default(0).unwrap();
+    graph.root().launch(&lab.set_to, per(1, 1), (1, &condition)).unwrap();
+    graph.root().if_node(&condition).unwrap();
+    let picture = graph.to_svg_with(&graph.check().unwrap()).unwrap();
+    assert!(
+        picture.contains(">unordered condition × 1</text>") && !picture.contains("data race"),
+        "{picture}"
+    );
+}
+
+/// Whatever the names are: JSON has them as they are.
+#[test]
+fn a_finding_is_one_line() {
+    let context = setup();
+    let lab = Lab::new(&context);
+    let graph = lab.graph();
+    let inner = lab.graph();
+    lab.write(&inner.root(), &lab.a, "one\nnote: two");
+    graph.root().child(&inner).unwrap().named("in\r\nner");
+    lab.write(&graph.root(), &lab.a, "\u{1b}[31m\u{85}ä\u{2028}\"");
+    let report = graph.check().unwrap();
+    let text = report.to_string();
+    assert_eq!((report.findings().len(), text.lines().count()), (1, 1), "{text:?}");
+    assert!(text.contains("`one\\nnote: two` (in `in\\r\\nner`)") && !text.contains('\u{1b}'), "{text:?}");
+    assert!(report.to_json().contains("\"one\\u000anote: two\""), "{}", report.to_json());
+    assert!(graph.to_svg_with(&report).unwrap().contains("data race"));
+}
+
+#[test]
+fn an_edge_that_puts_nothing_in_order_is_to_be_another_one() {
+    let context = setup();
+    needs_kinds!();
+    let lab = Lab::new(&context);
+    let graph = lab.graph();
+    let one = lab.write(&graph.root(), &lab.a, "one");
+    lab.change(&one.then_with(EdgeKind::LaunchOrder), &lab.a, "two");
+    let report = graph.check().unwrap();
+    let Some(Finding::Race(race)) = report.findings().first() else { panic!("{report}") };
+    // A second edge is refused, and so is one the other way round.
+    let (from, to) = (race.edge.0.node(), race.edge.1.node());
+    assert!(matches!(graph.add_edge(from, to), Err(Error::DuplicateEdge { .. })));
+    assert!(race.are_linked && report.to_json().contains("\"linked\":true"), "{report}");
+    assert!(
+        report.to_string().ends_with(
+            "; make the edge from `one` to `two`, which does not put them in order, a full one (Graph::set_edge_kind)\n"
+        ),
+        "{report}"
+    );
+    graph.set_edge_kind(from, to, EdgeKind::Full).unwrap();
+    assert!(graph.check().unwrap().findings().is_empty());
 }
 
 #[test]
@@ -320,4 +441,42 @@ fn drivers_that_tell_no_layouts_tell_enough() {
     lab.write(&graph.root(), lab.c.slice(8..).unwrap(), "three");
     let names = ["one", "two"].map(str::to_owned).to_vec();
     assert_eq!(seen(&graph.check().unwrap()), [("data race", names)]);
+}
+
+#[test]
+fn a_check_that_fails_leaves_all_as_it_was() {
+    alone!("CUDA_TEST_DRIVER" = "soft");
+    let context = setup();
+    let lab = Lab::new(&context);
+    // Other code adds a child graph and a copy that are not seen before the check.
+    let draw = || {
+        let graph = mixture(&lab);
+        let (alloc, memory) = graph.root().alloc::<f32>(N).unwrap();
+        lab.own(&alloc.then(), memory.as_slice(), "scratch");
+        let inner = other::graph();
+        other::empty(inner, &[]);
+        other::child(graph.lend().unwrap(), inner);
+        other::destroy(inner);
+        graph
+    };
+    let expected = draw().check().unwrap().to_string();
+    let mut cases = 0;
+    for &call in Call::ALL {
+        for nth in 1.. {
+            let graph = draw();
+            let injection = fail(call, nth, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+            let result = graph.check();
+            let was_hit = injection.hit();
+            drop(injection);
+            assert_eq!(graph.check().unwrap().to_string(), expected, "{call:?} {nth}");
+            if !was_hit {
+                break;
+            }
+            let error = result.unwrap_err().to_string();
+            assert!(error.contains(call.name()), "{nth}: {error}");
+            cases += 1;
+        }
+    }
+    println!("{cases} cases");
+    assert!(cases > 10);
 }
