@@ -147,7 +147,8 @@ pub(crate) fn add_default(
         Err(Err(stuck)) => Some(stuck),
         Ok(()) => None,
     };
-    let detail = Detail::Kernel { kernel: setter.kernel.clone(), config, accesses: Setter::accesses() };
+    let detail =
+        Detail::Kernel { kernel: setter.kernel.clone(), config: config.into(), accesses: Setter::accesses() };
     let id = locked.insert(place, raw, detail, Owners::from_iter([setter.own.owner()]));
     if let Some(row) = locked.row_mut(id) {
         row.name = Some(format!("default of condition {condition}").into());

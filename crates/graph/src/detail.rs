@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use cuda_handles::{Allocation, BatchOperation, CopyLayout, Event, FillLayout, Kernel, Owner};
-use cuda_launch::{Accesses, LaunchConfig};
+use cuda_launch::Accesses;
 use cuda_sys::{CUdeviceptr, CUgraphNodeType};
 
+use crate::configuration::Configuration;
 use crate::kind::NodeKind;
 use crate::memory::AllocOptions;
 use crate::node::{Host, Semaphores};
@@ -18,7 +19,7 @@ pub(crate) enum Detail {
     Empty,
     Kernel {
         kernel: Kernel,
-        config: LaunchConfig,
+        config: Configuration,
         /// What it declares to do with memory.
         accesses: Accesses,
     },

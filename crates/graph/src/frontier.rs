@@ -336,14 +336,14 @@ impl<'g> Frontier<'g> {
         debug_assert!(self.before.is_none());
         let mut uses = Uses::new();
         uses.reserve(used.len());
-        let mut locked = self.graph.enter()?;
+        let mut locked = self.graph.enter_here()?;
         locked.ensure_own_arguments(used, kernel)?;
         locked.store_mut().reserve(used.len());
         let raw = self.add_raw(&mut locked, NodeKind::Kernel, params)?;
         for allocation in used {
             uses.push(locked.store_mut().keep_allocation(allocation));
         }
-        let detail = Detail::Kernel { kernel: kernel.clone(), config: *config, accesses };
+        let detail = Detail::Kernel { kernel: kernel.clone(), config: (*config).into(), accesses };
         Ok(locked.insert_using(self.graph.place(), raw, detail, uses))
     }
 

@@ -169,6 +169,12 @@ impl Graph {
     /// Takes the lock for work on the driver's graph; refused where the driver cannot be called any more, and where the graph is gone with the
     /// node that it was embedded in, or was moved.
     pub(crate) fn enter(&self) -> Result<Locked<'_>> {
+        self.enter_here()
+    }
+
+    /// As [`enter`](Self::enter), for where it matters that what comes back is made in place.
+    #[inline(always)]
+    pub(crate) fn enter_here(&self) -> Result<Locked<'_>> {
         self.context().ensure_usable()?;
         let mut locked = self.lock()?;
         locked.locate()?;

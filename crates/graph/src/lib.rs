@@ -7,6 +7,7 @@ mod check;
 mod clone;
 mod condition;
 mod conditions;
+mod configuration;
 mod copy;
 mod deciding;
 mod detail;

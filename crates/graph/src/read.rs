@@ -81,7 +81,7 @@ impl Locked<'_> {
         let block = (params.blockDimX, params.blockDimY, params.blockDimZ);
         let config = LaunchConfig::new(grid, block).shared_bytes(params.sharedMemBytes);
         let (config, accesses) = (self.with_attributes(config, raw)?, Accesses::unknown());
-        Ok(Some(Detail::Kernel { kernel, config, accesses }))
+        Ok(Some(Detail::Kernel { kernel, config: config.into(), accesses }))
     }
 
     /// The kernel of a raw value. One of a library that nobody here knows does not own that.

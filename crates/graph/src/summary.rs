@@ -21,7 +21,7 @@ impl Detail {
                 By::Foreign(_) => "by a condition of other code".to_owned(),
                 By::Host => "by the host".to_owned(),
             },
-            Self::Kernel { kernel, config, .. } => format!("{}, {config}", kernel.name()),
+            Self::Kernel { kernel, config, .. } => format!("{}, {}", kernel.name(), config.get()),
             Self::Memcpy(layout) => Copy(layout).to_string(),
             Self::Memset(layout) => Fill(layout).to_string(),
             Self::Host(host) => Called(host).to_string(),

@@ -203,23 +203,13 @@ impl Table {
             None => order::fresh(self.newest),
             Some(entering) => entering.label,
         };
-        // What is large is written where it is to be: copied there with all the rest it would take longer.
-        let (empty, none) = (Detail::Empty, Uses::new());
-        let row = Some(Row { raw, number, within, label, detail: empty, uses: none, name: None });
-        let index = match self.free.pop() {
-            Some(index) => {
-                self.rows[index as usize] = row;
-                index
-            }
-            None => {
-                self.rows.push(row);
-                // A node of the driver is larger than a byte: there is no memory for more than fit.
-                (self.rows.len() - 1) as Index
-            }
-        };
-        if let Some(Some(row)) = self.rows.get_mut(index as usize) {
-            row.detail = detail;
-            row.uses = uses;
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.rows.push(None);
+            // A node of the driver is larger than a byte: there is no memory for more than fit.
+            (self.rows.len() - 1) as Index
+        });
+        if let Some(slot @ None) = self.rows.get_mut(index as usize) {
+            *slot = Some(Row { raw, number, within, label, detail, uses, name: None });
         }
         if let Some(by_raw) = &mut self.by_raw {
             by_raw.insert(raw.key(), index);

@@ -324,12 +324,12 @@ impl KernelNode {
         let mut locked = self.graph().enter()?;
         let row = locked.row(self.id()).ok_or_else(|| self.removed())?;
         let Detail::Kernel { kernel, config, .. } = &row.detail else { return Err(self.removed()) };
-        let checked = attribute.put_into(*config, kernel)?;
+        let checked = attribute.put_into(config.get(), kernel)?;
         checked.check(kernel)?;
         checked.node_attributes(kernel)?;
         set_all(&locked, row.raw.0, [attribute.raw()].iter())?;
         if let Some(Detail::Kernel { config, .. }) = locked.row_mut(self.id()).map(|row| &mut row.detail) {
-            *config = checked;
+            *config = checked.into();
         }
         Ok(())
     }
@@ -351,11 +351,11 @@ impl KernelNode {
         let (source, config) = {
             let row = two.second().0.row(other.id()).ok_or_else(|| other.removed())?;
             let Detail::Kernel { config, .. } = &row.detail else { return Err(other.removed()) };
-            (row.raw.0, *config)
+            (row.raw.0, config.get())
         };
         let row = two.first.row(self.id()).ok_or_else(|| self.removed())?;
         let Detail::Kernel { kernel, config: own, .. } = &row.detail else { return Err(self.removed()) };
-        let (raw, config) = (row.raw.0, own.attributes_of(&config));
+        let (raw, config) = (row.raw.0, own.get().attributes_of(&config));
         config.check(kernel)?;
         config.node_attributes(kernel)?;
         // SAFETY: the tables say that both kernel nodes are live, and both locks are held.
@@ -364,7 +364,7 @@ impl KernelNode {
         if let Some(Detail::Kernel { config: own, .. }) =
             two.first.row_mut(self.id()).map(|row| &mut row.detail)
         {
-            *own = config;
+            *own = config.into();
         }
         Ok(())
     }

@@ -33,7 +33,7 @@ impl KernelNode {
 
     pub(crate) fn current(&self) -> Result<(Kernel, LaunchConfig)> {
         match self.detail()? {
-            Detail::Kernel { kernel, config, .. } => Ok((kernel, config)),
+            Detail::Kernel { kernel, config, .. } => Ok((kernel, config.get())),
             // The handle is made for rows of its kind only, and a row keeps its kind.
             _ => Err(self.removed()),
         }

@@ -212,6 +212,6 @@ fn prepare(
     if accesses.are_apart() {
         owners.push(Owner::other(arguments.access_ranges()));
     }
-    let detail = Detail::Kernel { kernel: kernel.clone(), config, accesses };
+    let detail = Detail::Kernel { kernel: kernel.clone(), config: config.into(), accesses };
     Ok(Prepared { detail, owners, attributes })
 }

@@ -69,10 +69,10 @@ impl Relaunch {
     ) -> Result<()> {
         let row = locked.row(node.id()).ok_or_else(|| node.removed())?;
         let Detail::Kernel { kernel, config, .. } = &row.detail else { return Err(node.removed()) };
-        if self.attributes.is_empty() && !config.has_attributes() {
+        if self.attributes.is_empty() && !config.get().has_attributes() {
             return node.replace_under(locked, &mut self.detail, &mut self.owners, params);
         }
-        let before = before.insert(Before::read(locked, row.raw.0, kernel, *config)?);
+        let before = before.insert(Before::read(locked, row.raw.0, kernel, config.get())?);
         locked.retain_if_adopted()?;
         self.apply_after(before, locked, node, params)
     }
@@ -91,7 +91,7 @@ impl Relaunch {
         let (raw, name) = (row.raw.0, row.display_name(node.id()));
         let Detail::Kernel { kernel, config, .. } = &*detail else { return Err(node.removed()) };
         let mut now = Now::of(before);
-        let new = (kernel, *config, &*attributes);
+        let new = (kernel, config.get(), &*attributes);
         match before.give_way(locked, raw, &mut now, new, params) {
             Ok(()) => {
                 if let Some(row) = locked.row_mut(node.id()) {
@@ -160,7 +160,7 @@ impl Now {
 
     fn detail(&self) -> Detail {
         let config = with_attributes(self.config, &self.attributes);
-        Detail::Kernel { kernel: self.kernel.clone(), config, accesses: Accesses::unknown() }
+        Detail::Kernel { kernel: self.kernel.clone(), config: config.into(), accesses: Accesses::unknown() }
     }
 
     /// Whether nothing is other than it was.

@@ -114,7 +114,7 @@ fn details(locked: &Locked<'_>, id: NodeId, detail: &Detail, is_named: bool) -> 
     match detail {
         Detail::Kernel { kernel, config, .. } => {
             lines.extend(is_named.then(|| kernel.name().to_string()));
-            lines.push(config.to_string());
+            lines.push(config.get().to_string());
             lines.extend(conditions(locked, id));
         }
         Detail::Free { address, .. } => lines.push(match locked.memory.freed_by(*address, id) {

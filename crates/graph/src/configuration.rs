@@ -1,0 +1,44 @@
+//! Launch configurations as a table keeps them.
+
+use cuda_launch::{Dim, LaunchConfig};
+
+/// A launch configuration. Most have no attributes: these take half the room of the others, in a table that has one for each kernel node.
+#[derive(Clone, Debug)]
+pub(crate) enum Configuration {
+    Plain { grid: Dim, block: Dim, shared: u32 },
+    WithAttributes(Box<LaunchConfig>),
+}
+
+impl Configuration {
+    /// The configuration as users know it.
+    pub(crate) fn get(&self) -> LaunchConfig {
+        match self {
+            Self::Plain { grid, block, shared } => LaunchConfig::new(*grid, *block).shared_bytes(*shared),
+            Self::WithAttributes(config) => **config,
+        }
+    }
+}
+
+impl From<LaunchConfig> for Configuration {
+    #[inline]
+    fn from(config: LaunchConfig) -> Self {
+        match config.has_attributes() {
+            false => Self::Plain { grid: config.grid(), block: config.block(), shared: config.shared() },
+            true => Self::WithAttributes(Box::new(config)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn configurations_come_back() {
+        let plain = LaunchConfig::new((3, 2), (16, 8)).shared_bytes(64);
+        for config in [plain, plain.cooperative(), plain.cluster(2)] {
+            assert_eq!(Configuration::from(config).get(), config);
+        }
+        assert!(size_of::<Configuration>() <= size_of::<LaunchConfig>() / 2);
+    }
+}
