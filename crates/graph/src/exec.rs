@@ -222,7 +222,12 @@ impl GraphExec {
         }
         self.enqueue(stream)?;
         self.launches.homes = Vec::new();
-        Ok(self.launches.outlet.as_mut().map(|outlet| outlet.launched(stream, asks)).unwrap_or_default())
+        let Some(outlet) = &mut self.launches.outlet else { return Ok(Vec::new()) };
+        let outputs = outlet.launched(stream, asks);
+        if outlet.is_spent() {
+            self.launches.outlet = None;
+        }
+        Ok(outputs)
     }
 }
 
