@@ -255,6 +255,13 @@ impl Table {
         leaving.owners.extend(kept);
     }
 
+    /// What is not kept any more goes with the lock.
+    pub(crate) fn let_go(&mut self, owner: Option<Owner>) {
+        if let Some(owner) = owner {
+            self.leaving.get_or_insert_default().owners.push(owner);
+        }
+    }
+
     /// A place for the graph embedded in a node.
     pub(crate) fn embed(&mut self, raw: CUgraph, node: NodeId) -> Place {
         self.latest += 1;
