@@ -51,11 +51,27 @@ impl Launches {
 }
 
 /// What an executable was made of.
-enum Source {
+pub(crate) enum Source {
     /// Kept: keys of later updates are the nodes of this graph, which must exist then.
     Own(Graph),
     /// Other code destroys its graph when no handle is left. Were it kept, the graph would be known at an address that may be another one's by then.
     Adopted(Weak<Root>),
+}
+
+impl Source {
+    pub(crate) fn of(graph: &Graph) -> Self {
+        match graph.handle().is_owned() {
+            true => Self::Own(graph.clone()),
+            false => Self::Adopted(Arc::downgrade(graph.hierarchy())),
+        }
+    }
+
+    pub(crate) fn graph(&self) -> Option<Graph> {
+        match self {
+            Self::Own(graph) => Some(graph.clone()),
+            Self::Adopted(root) => Some(Graph::from_root(root.upgrade()?, Place::ROOT)),
+        }
+    }
 }
 
 impl GraphExec {
@@ -66,11 +82,7 @@ impl GraphExec {
         launches: Launches,
         options: InstantiateOptions,
     ) -> Self {
-        let source = match graph.handle().is_owned() {
-            true => Source::Own(graph.clone()),
-            false => Source::Adopted(Arc::downgrade(graph.hierarchy())),
-        };
-        Self { handle, _owners: owners, source, launches, options }
+        Self { handle, _owners: owners, source: Source::of(graph), launches, options }
     }
 
     /// Enqueues a run of the whole graph on `stream`, behind all that was enqueued there. One driver call.
@@ -182,10 +194,11 @@ impl GraphExec {
     /// other handle of that.
     #[must_use]
     pub fn graph(&self) -> Option<Graph> {
-        match &self.source {
-            Source::Own(graph) => Some(graph.clone()),
-            Source::Adopted(root) => Some(Graph::from_root(root.upgrade()?, Place::ROOT)),
-        }
+        self.source.graph()
+    }
+
+    pub(crate) fn context(&self) -> &Context {
+        self.handle.context()
     }
 
     /// The driver's own handle, for calls that this library lacks. It is destroyed with the `GraphExec`.

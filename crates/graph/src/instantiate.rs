@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cuda_handles::capture_mode::relaxed;
-use cuda_handles::{Error as HandleError, Event, GraphExecHandle, Stream, UserObject};
+use cuda_handles::{Context, Error as HandleError, Event, GraphExecHandle, Stream, UserObject};
 use cuda_sys::{CUDA_GRAPH_INSTANTIATE_PARAMS, CUgraph, CUgraphExec, CUgraphNode, CUresult, Call};
 
 use crate::check::Finding;
@@ -56,14 +56,7 @@ impl Graph {
     /// [`Error::DeviceLaunch`] with the node that cannot be in such a graph.
     #[doc(alias = "cuGraphInstantiateWithParams")]
     pub fn instantiate_with(&self, options: InstantiateOptions) -> Result<GraphExec> {
-        match self.make_executable(&options) {
-            // Perhaps it was dropped where the driver did not permit its end.
-            Err(Error::OneExecutable { .. }) => {
-                GraphExecHandle::destroy_waiting(self.context())?;
-                self.make_executable(&options)
-            }
-            made => made,
-        }
+        unless_ended(self.context(), || self.make_executable(&options))
     }
 
     fn make_executable(&self, options: &InstantiateOptions) -> Result<GraphExec> {
@@ -115,6 +108,17 @@ impl Graph {
     pub(crate) fn upload_turn<'s>(&self, stream: &'s Stream) -> Result<cuda_handles::capture::Enqueue<'s>> {
         self.context().ensure_same(stream.context(), "the stream of an upload")?;
         uncaptured(stream, "uploading an executable graph")
+    }
+}
+
+/// Attempts what an executable keeps from being done; and once more, as that was perhaps dropped where the driver did not permit its end.
+pub(crate) fn unless_ended<R>(context: &Context, attempt: impl Fn() -> Result<R>) -> Result<R> {
+    match attempt() {
+        Err(Error::OneExecutable { .. }) => {
+            GraphExecHandle::destroy_waiting(context)?;
+            attempt()
+        }
+        done => done,
     }
 }
 

@@ -11,6 +11,7 @@ use crate::detail::Detail;
 use crate::error::{Error, Result};
 use crate::frontier::Frontier;
 use crate::graph::{Graph, Locked, Two, enter_two};
+use crate::instantiate::unless_ended;
 use crate::kind::NodeKind;
 use crate::owners::Owners;
 use crate::place::{NodeId, Place};
@@ -188,9 +189,13 @@ impl Frontier<'_> {
         if found < Error::MOVES {
             return Err(Error::CannotMove { found });
         }
+        unless_ended(graph.context(), || self.take_in(&graph))
+    }
+
+    fn take_in(&self, graph: &Graph) -> Result<ChildGraphNode> {
         // What is left of the table comes out of the locks before it is dropped.
         let left;
-        let mut two = enter_two(self.graph(), &graph)?;
+        let mut two = enter_two(self.graph(), graph)?;
         if two.are_beside() && graph.place().is_root() {
             return Err(Error::EmbedsItself);
         }
