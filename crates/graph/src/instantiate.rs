@@ -14,6 +14,7 @@ use crate::graph::{Graph, Locked};
 use crate::kind::NodeKind;
 use crate::memory::Outlet;
 use crate::options::InstantiateOptions;
+use crate::place::NodeId;
 
 impl Graph {
     /// Makes an executable of the graph as it is now.
@@ -123,11 +124,20 @@ pub(crate) fn unless_ended<R>(context: &Context, attempt: impl Fn() -> Result<R>
 }
 
 impl Locked<'_> {
-    /// Refuses nodes with a part of a launch only: their kernels may rely on what is missing.
+    /// Refuses nodes with a part of a launch only, as their kernels may rely on what is missing, and loops that may never end.
     pub(crate) fn ensure_complete(&self) -> Result<()> {
         match self.incomplete.iter().filter_map(|index| self.id(*index)).next() {
-            Some(id) => Err(Error::Incomplete { node: self.name(id) }),
+            Some(id) => Err(self.not_whole(id)),
             None => Ok(()),
+        }
+    }
+
+    /// The error of using a node that is not whole.
+    pub(crate) fn not_whole(&self, id: NodeId) -> Error {
+        let node = self.name(id);
+        match self.row(id).is_some_and(|row| row.detail.is_conditional()) {
+            true => Error::NotBuilt { node },
+            false => Error::Incomplete { node },
         }
     }
 

@@ -117,7 +117,7 @@ pub(crate) struct Table {
     pub(crate) deciding: HashMap<Index, Decision>,
     /// The memory nodes.
     pub(crate) memory: Ledger,
-    /// Kernel nodes with a part of a launch only.
+    /// Kernel nodes with a part of a launch only, and ready-made loops and branches that were not built to their end.
     pub(crate) incomplete: HashSet<Index>,
     /// Of the executable, where only one may live.
     pub(crate) executable: Weak<()>,

@@ -371,3 +371,35 @@ fn a_graph_with_memory_is_not_taken_out_of_its_node() {
         assert_eq!(out.read_blocking(stream).unwrap(), [5; N]);
     });
 }
+
+#[test]
+fn a_loop_that_was_not_built_to_its_end_is_not_run() {
+    traceless(|context, stream| {
+        let number = stream.upload(&[1_u32]).unwrap();
+        for panics in [false, true] {
+            let graph = context.graph().unwrap();
+            let (_, memory) = graph.root().alloc::<u32>(N).unwrap();
+            let filled = std::panic::AssertUnwindSafe(|| {
+                graph.root().while_nonzero(&number, |body| {
+                    assert!(!panics, "as asked");
+                    body.root().fill(&memory, 1).map(drop)?;
+                    Err::<(), Error>(Error::NothingToTest)
+                })
+            });
+            match std::panic::catch_unwind(filled) {
+                Ok(Err(Error::HalfDone(half))) => {
+                    assert_eq!((half.cause, half.left.len(), panics), (Error::NotFilled, 2, false));
+                }
+                Ok(other) => panic!("{other:?}"),
+                Err(_) => assert!(panics),
+            }
+            let error = graph.instantiate().unwrap_err();
+            assert!(matches!(error, Error::NotBuilt { .. }), "{error}");
+            let host = cuda_graph::Fallback::HostLoopAlways;
+            let host = graph.instantiate_with_fallback(host, InstantiateOptions::new()).unwrap_err();
+            assert_eq!(host, error);
+            let found = graph.check().unwrap().to_string();
+            assert!(found.contains("was not built to its end"), "{found}");
+        }
+    });
+}
