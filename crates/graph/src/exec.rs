@@ -11,6 +11,7 @@ use cuda_sys::{CUgraphExec, CUgraphInstantiate_flags as Flags, Call};
 
 use crate::error::Result;
 use crate::graph::{Graph, Root};
+use crate::last_runs::OwnRuns;
 use crate::memory::{Outlet, Outputs};
 use crate::options::InstantiateOptions;
 use crate::place::Place;
@@ -34,8 +35,11 @@ pub struct GraphExec {
 
 /// What goes with each launch of an executable.
 pub(crate) struct Launches {
-    /// Where memory comes from that was perhaps not yet allocated when the executable was made: the first launch waits for these.
+    /// Where memory comes from that was perhaps not yet allocated when the executable was made, and where one before it ran last: the first launch waits
+    /// for these.
     pub(crate) homes: Vec<Stream>,
+    /// Of a graph that has one executable at a time.
+    pub(crate) runs: Option<OwnRuns>,
     /// Those that each launch records.
     pub(crate) events: Vec<Event>,
     /// For what it leaves of the graph's memory, if it does.
@@ -88,7 +92,7 @@ impl GraphExec {
     /// Enqueues a run of the whole graph on `stream`, behind all that was enqueued there. One driver call.
     ///
     /// The first launch also makes the stream wait for the streams on which buffers of the graph were allocated, if they were not
-    /// synchronised in between.
+    /// synchronised in between. That of a graph that can have one executable only waits for the runs of the one before, too.
     ///
     /// Memory that the graph allocates and does not free is freed in the order of the stream right behind the launch, by three calls for each allocation
     /// node; see [`launch_with_outputs`](Self::launch_with_outputs). With [`auto_free`](InstantiateOptions::auto_free) it stays until the next
@@ -218,7 +222,11 @@ impl GraphExec {
 
     #[inline]
     fn enqueue(&mut self, stream: &Stream) -> Result<()> {
-        enqueue(&mut self.handle, &self.launches.events, stream)
+        enqueue(&mut self.handle, &self.launches.events, stream)?;
+        if let Some(runs) = &mut self.launches.runs {
+            runs.note(stream);
+        }
+        Ok(())
     }
 
     /// A launch that has to wait for something or leaves something. Once one has waited for the homes, later ones need not, on whatever stream: an

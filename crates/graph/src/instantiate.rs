@@ -12,6 +12,7 @@ use crate::error::{Error, InstantiateError, Result};
 use crate::exec::{GraphExec, Launches, uncaptured};
 use crate::graph::{Graph, Locked};
 use crate::kind::NodeKind;
+use crate::last_runs::OwnRuns;
 use crate::memory::Outlet;
 use crate::options::InstantiateOptions;
 use crate::place::NodeId;
@@ -80,7 +81,8 @@ impl Graph {
         locked.ensure_memory_in_order()?;
         let single = locked.single()?;
         let launches = Launches {
-            homes: unsettled_homes(&locked),
+            homes: awaited(&locked),
+            runs: single.as_ref().map(|_| OwnRuns::new(&locked.last_runs)),
             events: recorded_events(&locked),
             outlet: Outlet::of(&locked, options.is_auto_free()),
         };
@@ -275,14 +277,16 @@ fn recorded_events(locked: &Locked<'_>) -> Vec<Event> {
     locked.rows().filter_map(|(_, row)| recorded(&row.detail)).collect()
 }
 
-/// The home streams of memory that may not be allocated yet, each once.
-pub(crate) fn unsettled_homes(locked: &Locked<'_>) -> Vec<Stream> {
-    let mut homes: Vec<Stream> = Vec::new();
+/// What the first run of an executable made now waits for, each once: the home streams of memory that may not be allocated yet, and those where an executable
+/// before it may still run that uses the same memory and conditions.
+pub(crate) fn awaited(locked: &Locked<'_>) -> Vec<Stream> {
+    let mut awaited: Vec<Stream> = Vec::new();
     let unsettled = locked.allocations().filter(|allocation| !allocation.is_settled());
-    for home in unsettled.filter_map(|allocation| allocation.home()) {
-        if !homes.contains(home) {
-            homes.push(home.clone());
+    let homes = unsettled.filter_map(|allocation| allocation.home()).cloned();
+    for stream in homes.chain(locked.last_runs.streams()) {
+        if !awaited.contains(&stream) {
+            awaited.push(stream);
         }
     }
-    homes
+    awaited
 }

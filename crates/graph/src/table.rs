@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 use crate::conditions::Conditions;
 use crate::detail::Detail;
 use crate::edge::EdgeKind;
+use crate::last_runs::LastRuns;
 use crate::lent::Lent;
 use crate::lineage::Lineage;
 use crate::memory::{Ledger, Noted};
@@ -121,6 +122,7 @@ pub(crate) struct Table {
     pub(crate) incomplete: HashSet<Index>,
     /// Of the executable, where only one may live.
     pub(crate) executable: Weak<()>,
+    pub(crate) last_runs: LastRuns,
     /// Whether a graph of the hierarchy was lent.
     lending: bool,
     /// Whether the root graph is other code's.

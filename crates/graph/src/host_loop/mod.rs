@@ -15,7 +15,8 @@ use cuda_handles::{AsStream, Context, Stream, UserObject};
 use crate::error::{Error, Result};
 use crate::exec::{GraphExec, Source};
 use crate::graph::Graph;
-use crate::instantiate::{unless_ended, unsettled_homes};
+use crate::instantiate::{awaited, unless_ended};
+use crate::last_runs::LastRuns;
 use crate::options::InstantiateOptions;
 use plan::{Making, Program};
 use run::{Run, State};
@@ -65,9 +66,11 @@ struct Hosted {
     program: Program,
     states: Vec<State>,
     counts: HostCounts,
-    /// What runs wait for until one has come to its end: where memory comes from that was perhaps not yet allocated when the executable was made, and where runs
-    /// have failed, of which something may still go on.
+    /// What runs wait for until one has come to its end: where memory comes from that was perhaps not yet allocated when the executable was made, where one before
+    /// it ran, and where runs have failed, of which something may still go on.
     awaited: Vec<Stream>,
+    /// Of a graph that has one executable at a time.
+    runs: Option<LastRuns>,
     /// As in a `GraphExec`.
     owners: UserObject,
     /// Lives as long as the executable, of which the graph has one at a time.
@@ -132,7 +135,8 @@ impl Graph {
         locked.ensure_complete()?;
         locked.ensure_conditions_used()?;
         let single = locked.single()?;
-        let awaited = unsettled_homes(&locked);
+        let awaited = awaited(&locked);
+        let runs = single.as_ref().map(|_| locked.last_runs.clone());
         shared = Arc::new(locked.owners());
         owners = UserObject::new(context, Box::new(Arc::clone(&shared)))?;
         let making = Making { options, owners: &owners };
@@ -148,7 +152,7 @@ impl Graph {
         drop(turn);
         let states = vec![State::default(); program.chosen.len()];
         let counts = HostCounts::default();
-        Ok(Hosted { program, states, counts, awaited, owners, _single: single })
+        Ok(Hosted { program, states, counts, awaited, runs, owners, _single: single })
     }
 }
 
@@ -218,9 +222,15 @@ impl Hosted {
         let outcome = Run { program, states, counts, stream }.all_blocking();
         match &outcome {
             // Waited for to the end, so that later runs need not, on whatever stream.
-            Ok(()) => self.awaited = Vec::new(),
-            Err(_) if self.awaited.contains(stream) => {}
-            Err(_) => self.awaited.push(stream.clone()),
+            Ok(()) => {
+                self.awaited = Vec::new();
+                self.runs.iter().for_each(LastRuns::end);
+            }
+            Err(_) => {
+                // It has waited for all others.
+                self.awaited = vec![stream.clone()];
+                self.runs.iter().for_each(|runs| runs.follow(stream));
+            }
         }
         outcome
     }

@@ -215,6 +215,8 @@ impl Frontier<'_> {
             let _alone = clones::alone_unless_inside(self.graph().context())?;
             self.add_raw(&mut two.first, NodeKind::ChildGraph, &mut params)?
         };
+        let runs = two.second().0.last_runs.clone();
+        two.first.last_runs.take_in(&runs);
         left = two.second().0.leave();
         copied.let_memory_belong_to(two.first.number());
         let node = self.commit(&mut two.first, raw, copied, &twins, true);
