@@ -95,3 +95,27 @@ fn loops_of_one_executable_are_over_before_those_of_the_next() {
         });
     });
 }
+
+#[test]
+fn what_the_next_executable_leaves_may_have_the_address_of_what_the_one_before_freed() {
+    traceless(|context, stream| {
+        let other = context.stream().unwrap();
+        for next in [stream, &other] {
+            let out = stream.zeros::<u32>(N).unwrap();
+            stream.synchronize_blocking().unwrap();
+            let graph = counting(context, &out);
+            let free = graph.nodes().unwrap().pop().unwrap();
+            let mut exec = graph.instantiate().unwrap();
+            let gate = Gate::close(stream);
+            exec.launch(stream).unwrap();
+            drop(exec);
+            let (alloc, memory) = free.then().alloc::<u32>(N).unwrap();
+            alloc.then().fill(&memory, 6).unwrap();
+            let mut exec = graph.instantiate().unwrap();
+            let output = exec.launch_with_outputs(next).unwrap().take(&memory).unwrap();
+            gate.open();
+            assert_eq!(output.read_blocking(next).unwrap(), [6; N]);
+            assert_eq!(out.read_blocking(next).unwrap(), [5; N]);
+        }
+    });
+}
