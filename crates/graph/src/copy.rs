@@ -69,7 +69,7 @@ impl Locked<'_> {
                     return Err(Error::UnknownNode { raw: raw.addr() });
                 };
                 if self.incomplete.contains(&index) {
-                    return Err(Error::Incomplete { node: self.name(id) });
+                    return Err(self.not_whole(id));
                 }
                 if row.detail.is_conditional() {
                     return Err(Error::HasConditions { what: "cloned, embedded or moved" });

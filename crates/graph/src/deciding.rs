@@ -9,6 +9,7 @@ use crate::error::{Error, HalfDone, Result};
 use crate::graph::Locked;
 use crate::order::Index;
 use crate::place::{NodeId, Place};
+use crate::ready::Decision;
 use crate::topology::Link;
 
 /// The handles that a kernel has.
@@ -66,6 +67,9 @@ impl Locked<'_> {
     ) -> Result<()> {
         if is_given {
             self.note_handles(node.index, handles);
+            // It goes with the lock.
+            let before = self.deciding.remove(&node.index).map(Decision::into_owner);
+            self.let_go(before);
         }
         let Err(error) = outcome else { return Ok(()) };
         if is_given {

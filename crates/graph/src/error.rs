@@ -239,6 +239,15 @@ pub enum Error {
         /// The node's name.
         node: Box<str>,
     },
+    /// A graph was to be run, or checked before that, that has a loop or a branch which was not built to its end; see [`HalfDone`](Self::HalfDone).
+    #[error(
+        "the loop or branch `{node}` was not built to its end, as something failed on the way and it could not be taken out again; it may decide nothing or \
+         never end, so remove it (Node::remove), or build the graph anew where the driver removes no nodes"
+    )]
+    NotBuilt {
+        /// The node's name.
+        node: Box<str>,
+    },
     /// An attribute of a kernel node was to be changed by itself that its kernel may rely on.
     #[error(
         "{what} can be changed with the whole launch only (KernelNode::set), as the kernel may rely on it"

@@ -11,6 +11,7 @@ use cuda_sys::{CUgraphExec, CUgraphInstantiate_flags as Flags, Call};
 
 use crate::error::Result;
 use crate::graph::{Graph, Root};
+use crate::last_runs::OwnRuns;
 use crate::memory::{Outlet, Outputs};
 use crate::options::InstantiateOptions;
 use crate::place::Place;
@@ -34,8 +35,11 @@ pub struct GraphExec {
 
 /// What goes with each launch of an executable.
 pub(crate) struct Launches {
-    /// Where memory comes from that was perhaps not yet allocated when the executable was made: the first launch waits for these.
+    /// Where memory comes from that was perhaps not yet allocated when the executable was made, and where one before it ran last: the first launch waits
+    /// for these.
     pub(crate) homes: Vec<Stream>,
+    /// Of a graph that has one executable at a time.
+    pub(crate) runs: Option<OwnRuns>,
     /// Those that each launch records.
     pub(crate) events: Vec<Event>,
     /// For what it leaves of the graph's memory, if it does.
@@ -51,11 +55,27 @@ impl Launches {
 }
 
 /// What an executable was made of.
-enum Source {
+pub(crate) enum Source {
     /// Kept: keys of later updates are the nodes of this graph, which must exist then.
     Own(Graph),
     /// Other code destroys its graph when no handle is left. Were it kept, the graph would be known at an address that may be another one's by then.
     Adopted(Weak<Root>),
+}
+
+impl Source {
+    pub(crate) fn of(graph: &Graph) -> Self {
+        match graph.handle().is_owned() {
+            true => Self::Own(graph.clone()),
+            false => Self::Adopted(Arc::downgrade(graph.hierarchy())),
+        }
+    }
+
+    pub(crate) fn graph(&self) -> Option<Graph> {
+        match self {
+            Self::Own(graph) => Some(graph.clone()),
+            Self::Adopted(root) => Some(Graph::from_root(root.upgrade()?, Place::ROOT)),
+        }
+    }
 }
 
 impl GraphExec {
@@ -66,17 +86,13 @@ impl GraphExec {
         launches: Launches,
         options: InstantiateOptions,
     ) -> Self {
-        let source = match graph.handle().is_owned() {
-            true => Source::Own(graph.clone()),
-            false => Source::Adopted(Arc::downgrade(graph.hierarchy())),
-        };
-        Self { handle, _owners: owners, source, launches, options }
+        Self { handle, _owners: owners, source: Source::of(graph), launches, options }
     }
 
     /// Enqueues a run of the whole graph on `stream`, behind all that was enqueued there. One driver call.
     ///
     /// The first launch also makes the stream wait for the streams on which buffers of the graph were allocated, if they were not
-    /// synchronised in between.
+    /// synchronised in between. That of a graph that can have one executable only waits for the runs of the one before, too.
     ///
     /// Memory that the graph allocates and does not free is freed in the order of the stream right behind the launch, by three calls for each allocation
     /// node; see [`launch_with_outputs`](Self::launch_with_outputs). With [`auto_free`](InstantiateOptions::auto_free) it stays until the next
@@ -182,10 +198,11 @@ impl GraphExec {
     /// other handle of that.
     #[must_use]
     pub fn graph(&self) -> Option<Graph> {
-        match &self.source {
-            Source::Own(graph) => Some(graph.clone()),
-            Source::Adopted(root) => Some(Graph::from_root(root.upgrade()?, Place::ROOT)),
-        }
+        self.source.graph()
+    }
+
+    pub(crate) fn context(&self) -> &Context {
+        self.handle.context()
     }
 
     /// The driver's own handle, for calls that this library lacks. It is destroyed with the `GraphExec`.
@@ -205,7 +222,11 @@ impl GraphExec {
 
     #[inline]
     fn enqueue(&mut self, stream: &Stream) -> Result<()> {
-        enqueue(&mut self.handle, &self.launches.events, stream)
+        enqueue(&mut self.handle, &self.launches.events, stream)?;
+        if let Some(runs) = &mut self.launches.runs {
+            runs.note(stream);
+        }
+        Ok(())
     }
 
     /// A launch that has to wait for something or leaves something. Once one has waited for the homes, later ones need not, on whatever stream: an
@@ -222,7 +243,12 @@ impl GraphExec {
         }
         self.enqueue(stream)?;
         self.launches.homes = Vec::new();
-        Ok(self.launches.outlet.as_mut().map(|outlet| outlet.launched(stream, asks)).unwrap_or_default())
+        let Some(outlet) = &mut self.launches.outlet else { return Ok(Vec::new()) };
+        let outputs = outlet.launched(stream, asks);
+        if outlet.is_spent() {
+            self.launches.outlet = None;
+        }
+        Ok(outputs)
     }
 }
 

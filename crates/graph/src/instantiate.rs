@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cuda_handles::capture_mode::relaxed;
-use cuda_handles::{Error as HandleError, Event, GraphExecHandle, Stream, UserObject};
+use cuda_handles::{Context, Error as HandleError, Event, GraphExecHandle, Stream, UserObject};
 use cuda_sys::{CUDA_GRAPH_INSTANTIATE_PARAMS, CUgraph, CUgraphExec, CUgraphNode, CUresult, Call};
 
 use crate::detail::Detail;
@@ -11,8 +11,10 @@ use crate::error::{Error, InstantiateError, Result};
 use crate::exec::{GraphExec, Launches, uncaptured};
 use crate::graph::{Graph, Locked};
 use crate::kind::NodeKind;
+use crate::last_runs::OwnRuns;
 use crate::memory::Outlet;
 use crate::options::InstantiateOptions;
+use crate::place::NodeId;
 
 impl Graph {
     /// Makes an executable of the graph as it is now.
@@ -55,14 +57,7 @@ impl Graph {
     /// [`Error::DeviceLaunch`] with the node that cannot be in such a graph.
     #[doc(alias = "cuGraphInstantiateWithParams")]
     pub fn instantiate_with(&self, options: InstantiateOptions) -> Result<GraphExec> {
-        match self.make_executable(&options) {
-            // Perhaps it was dropped where the driver did not permit its end.
-            Err(Error::OneExecutable { .. }) => {
-                GraphExecHandle::destroy_waiting(self.context())?;
-                self.make_executable(&options)
-            }
-            made => made,
-        }
+        unless_ended(self.context(), || self.make_executable(&options))
     }
 
     fn make_executable(&self, options: &InstantiateOptions) -> Result<GraphExec> {
@@ -85,7 +80,8 @@ impl Graph {
         locked.ensure_memory_in_order()?;
         let single = locked.single()?;
         let launches = Launches {
-            homes: unsettled_homes(&locked),
+            homes: awaited(&locked),
+            runs: single.as_ref().map(|_| OwnRuns::new(&locked.last_runs)),
             events: recorded_events(&locked),
             outlet: Outlet::of(&locked, options.is_auto_free()),
         };
@@ -117,12 +113,32 @@ impl Graph {
     }
 }
 
+/// Attempts what an executable keeps from being done; and once more, as that was perhaps dropped where the driver did not permit its end.
+pub(crate) fn unless_ended<R>(context: &Context, attempt: impl Fn() -> Result<R>) -> Result<R> {
+    match attempt() {
+        Err(Error::OneExecutable { .. }) => {
+            GraphExecHandle::destroy_waiting(context)?;
+            attempt()
+        }
+        done => done,
+    }
+}
+
 impl Locked<'_> {
-    /// Refuses nodes with a part of a launch only: their kernels may rely on what is missing.
+    /// Refuses nodes with a part of a launch only, as their kernels may rely on what is missing, and loops that may never end.
     pub(crate) fn ensure_complete(&self) -> Result<()> {
         match self.incomplete.iter().filter_map(|index| self.id(*index)).next() {
-            Some(id) => Err(Error::Incomplete { node: self.name(id) }),
+            Some(id) => Err(self.not_whole(id)),
             None => Ok(()),
+        }
+    }
+
+    /// The error of using a node that is not whole.
+    pub(crate) fn not_whole(&self, id: NodeId) -> Error {
+        let node = self.name(id);
+        match self.row(id).is_some_and(|row| row.detail.is_conditional()) {
+            true => Error::NotBuilt { node },
+            false => Error::Incomplete { node },
         }
     }
 
@@ -260,16 +276,18 @@ fn recorded_events(locked: &Locked<'_>) -> Vec<Event> {
     locked.rows().filter_map(|(_, row)| recorded(&row.detail)).collect()
 }
 
-/// The home streams of memory that may not be allocated yet, each once.
-pub(crate) fn unsettled_homes(locked: &Locked<'_>) -> Vec<Stream> {
-    let mut homes: Vec<Stream> = Vec::new();
+/// What the first run of an executable made now waits for, each once: the home streams of memory that may not be allocated yet, and those where an executable
+/// before it may still run that uses the same memory and conditions.
+pub(crate) fn awaited(locked: &Locked<'_>) -> Vec<Stream> {
+    let mut awaited: Vec<Stream> = Vec::new();
     let unsettled = locked.allocations().filter(|allocation| !allocation.is_settled());
-    for home in unsettled.filter_map(|allocation| allocation.home()) {
-        if !homes.contains(home) {
-            homes.push(home.clone());
+    let homes = unsettled.filter_map(|allocation| allocation.home()).cloned();
+    for stream in homes.chain(locked.last_runs.streams()) {
+        if !awaited.contains(&stream) {
+            awaited.push(stream);
         }
     }
-    homes
+    awaited
 }
 
 /// Findings as errors have them, which keep no graph alive.

@@ -22,6 +22,7 @@ mod insert;
 mod instantiate;
 mod interop;
 mod kind;
+mod last_runs;
 mod lent;
 mod lineage;
 mod loops;

@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 use crate::conditions::Conditions;
 use crate::detail::Detail;
 use crate::edge::EdgeKind;
+use crate::last_runs::LastRuns;
 use crate::lent::Lent;
 use crate::lineage::Lineage;
 use crate::memory::{Ledger, Noted};
@@ -117,10 +118,11 @@ pub(crate) struct Table {
     pub(crate) deciding: HashMap<Index, Decision>,
     /// The memory nodes.
     pub(crate) memory: Ledger,
-    /// Kernel nodes with a part of a launch only.
+    /// Kernel nodes with a part of a launch only, and ready-made loops and branches that were not built to their end.
     pub(crate) incomplete: HashSet<Index>,
     /// Of the executable, where only one may live.
     pub(crate) executable: Weak<()>,
+    pub(crate) last_runs: LastRuns,
     /// Whether a graph of the hierarchy was lent.
     lending: bool,
     /// Whether the root graph is other code's.
@@ -243,6 +245,13 @@ impl Table {
         let leaving = self.leaving.get_or_insert_default();
         leaving.rows.extend(taken);
         leaving.owners.extend(kept);
+    }
+
+    /// What is not kept any more goes with the lock.
+    pub(crate) fn let_go(&mut self, owner: Option<Owner>) {
+        if let Some(owner) = owner {
+            self.leaving.get_or_insert_default().owners.push(owner);
+        }
     }
 
     /// A place for the graph embedded in a node.

@@ -15,6 +15,7 @@ mod cost;
 mod drawing;
 mod failing;
 mod foreign;
+mod one_at_a_time;
 mod programs;
 pub(crate) mod states;
 

@@ -5,6 +5,8 @@ use cuda_handles::{Context, Image, Stream};
 use cuda_launch::{kernel, per};
 use cuda_tests::{SMALL, no_leaks, settle, setup};
 
+mod following;
+mod freed_later;
 mod orders;
 mod outputs;
 mod read_back;

@@ -42,7 +42,7 @@ impl Graph {
     /// - nodes that wait for each other in a cycle (other code can make one),
     /// - nodes in bodies of conditional nodes that cannot be there, and kernels of other contexts there,
     /// - conditions that no conditional node uses, and kernels that set one without a path between them and its node,
-    /// - kernel nodes with a part of a launch only,
+    /// - kernel nodes with a part of a launch only, loops and branches that were not built to their end,
     /// - nodes that may use [memory of the graph](crate::Frontier::alloc) before it is allocated or after it is freed,
     /// - as a note: memory of the graph that no node frees,
     /// - data races: two nodes without a path between them that touch the same bytes, one of them writing.

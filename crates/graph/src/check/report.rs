@@ -5,6 +5,7 @@ use core::ops::Range;
 
 use cuda_handles::MemoryKind;
 use cuda_launch::Access;
+use cuda_sys::CUgraphNodeType;
 
 use super::subject::Opaqueness;
 use crate::kind::NodeKind;
@@ -119,7 +120,7 @@ pub enum Finding {
         /// As for [`Race::may_wait`].
         may_wait: bool,
     },
-    /// A kernel node has a part of a launch only; see [`HalfDone`](crate::HalfDone).
+    /// A kernel node has a part of a launch only, or a loop or a branch was not built to its end; see [`HalfDone`](crate::HalfDone).
     Incomplete {
         /// The node.
         node: FoundNode,
@@ -219,6 +220,9 @@ impl Finding {
                 let (from, to) = &**edge;
                 format!("an edge from {from} to {to} lets it come in time")
             }
+            Self::Incomplete { node } if node.is_conditional() => {
+                "remove it (Node::remove), or build the graph anew where the driver removes no nodes".to_owned()
+            }
             Self::Incomplete { .. } => {
                 "give it a whole launch (KernelNode::set) or remove it (Node::remove)".to_owned()
             }
@@ -287,6 +291,10 @@ impl fmt::Display for Finding {
                     formatter.write_str(" but one that does not wait for the end of each kernel on it")?;
                 }
             }
+            Self::Incomplete { node } if node.is_conditional() => write!(
+                formatter,
+                "incomplete: {node} was not built to its end, as something failed on the way and it could not be taken out again"
+            )?,
             Self::Incomplete { node } => write!(
                 formatter,
                 "incomplete: kernel node {node} has a part of a launch only, as a change of it failed on its way and could not be taken back"
@@ -341,6 +349,10 @@ pub struct FoundNode {
 }
 
 impl FoundNode {
+    fn is_conditional(&self) -> bool {
+        self.node.kind().raw() == CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL
+    }
+
     /// The node.
     #[must_use]
     pub fn node(&self) -> &Node {

@@ -99,7 +99,7 @@ pub(crate) enum Wrong {
     PageableInBody,
     /// A kernel of another context, in a body.
     OtherContext,
-    /// A kernel with a part of a launch only.
+    /// A kernel with a part of a launch only, or a ready-made loop or branch that was not built to its end.
     Incomplete,
 }
 

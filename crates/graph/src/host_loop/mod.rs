@@ -10,12 +10,13 @@ use core::fmt;
 use std::sync::Arc;
 
 use cuda_handles::capture_mode::relaxed;
-use cuda_handles::{AsStream, Stream, UserObject};
+use cuda_handles::{AsStream, Context, Stream, UserObject};
 
 use crate::error::{Error, Result};
-use crate::exec::GraphExec;
+use crate::exec::{GraphExec, Source};
 use crate::graph::Graph;
-use crate::instantiate::unsettled_homes;
+use crate::instantiate::{awaited, unless_ended};
+use crate::last_runs::LastRuns;
 use crate::options::InstantiateOptions;
 use plan::Program;
 use run::{Run, State};
@@ -53,7 +54,7 @@ pub struct HostCounts {
 /// [`Loop::rounds_done`](crate::Loop::rounds_done) finds them. Nodes that have no order but wait for each other by way of memory, which a graph does not promise to work, do not find together.
 pub struct HostLoopExec {
     form: Form,
-    graph: Graph,
+    source: Source,
 }
 
 enum Form {
@@ -66,10 +67,13 @@ struct Hosted {
     program: Program,
     states: Vec<State>,
     counts: HostCounts,
-    /// Where memory comes from that was perhaps not yet allocated when the executable was made: the first run waits for these.
-    homes: Vec<Stream>,
+    /// What runs wait for until one has come to its end: where memory comes from that was perhaps not yet allocated when the executable was made, where one before
+    /// it ran, and where runs have failed, of which something may still go on.
+    awaited: Vec<Stream>,
+    /// Of a graph that has one executable at a time.
+    runs: Option<LastRuns>,
     /// As in a `GraphExec`.
-    _owners: UserObject,
+    owners: UserObject,
     /// Lives as long as the executable, of which the graph has one at a time.
     _single: Option<Arc<()>>,
 }
@@ -110,10 +114,10 @@ impl Graph {
             Fallback::HostLoopAlways => true,
         };
         let form = match on_host {
-            true => Form::Host(Box::new(self.host(&options)?)),
+            true => Form::Host(Box::new(unless_ended(self.context(), || self.host(&options))?)),
             false => Form::Device(self.instantiate_with(options)?),
         };
-        Ok(HostLoopExec { form, graph: self.clone() })
+        Ok(HostLoopExec { form, source: Source::of(self) })
     }
 
     fn host(&self, options: &InstantiateOptions) -> Result<Hosted> {
@@ -132,7 +136,8 @@ impl Graph {
         locked.ensure_complete()?;
         locked.ensure_conditions_used()?;
         let single = locked.single()?;
-        let homes = unsettled_homes(&locked);
+        let awaited = awaited(&locked);
+        let runs = single.as_ref().map(|_| locked.last_runs.clone());
         shared = Arc::new(locked.owners());
         owners = UserObject::new(context, Box::new(Arc::clone(&shared)))?;
         let making = Making { options, owners: &owners };
@@ -148,7 +153,7 @@ impl Graph {
         drop(turn);
         let states = vec![State::default(); program.chosen.len()];
         let counts = HostCounts::default();
-        Ok(Hosted { program, states, counts, homes, _owners: owners, _single: single })
+        Ok(Hosted { program, states, counts, awaited, runs, owners, _single: single })
     }
 }
 
@@ -166,7 +171,7 @@ impl HostLoopExec {
         let stream = stream.as_stream();
         let context = stream.context();
         context.ensure_usable()?;
-        self.graph.context().ensure_same(context, "the stream of a graph launch")?;
+        self.context().ensure_same(context, "the stream of a graph launch")?;
         // Before the first launch: what cannot be waited for is not begun.
         stream.refuse_capture("running an executable graph to its end")?;
         context.refuse_in_callback()?;
@@ -176,6 +181,13 @@ impl HostLoopExec {
                 Ok(stream.synchronize_blocking()?)
             }
             Form::Host(hosted) => hosted.run_blocking(stream),
+        }
+    }
+
+    fn context(&self) -> &Context {
+        match &self.form {
+            Form::Device(exec) => exec.context(),
+            Form::Host(hosted) => hosted.owners.context(),
         }
     }
 
@@ -194,24 +206,34 @@ impl HostLoopExec {
         }
     }
 
-    /// The graph that it was made of.
+    /// The graph that it was made of; `None` as for [`GraphExec::graph`].
     #[must_use]
-    pub fn graph(&self) -> &Graph {
-        &self.graph
+    pub fn graph(&self) -> Option<Graph> {
+        self.source.graph()
     }
 }
 
 impl Hosted {
     fn run_blocking(&mut self, stream: &Stream) -> Result<()> {
-        for home in self.homes.iter().filter(|home| *home != stream) {
-            stream.wait_for_uncaptured(home)?;
+        for other in self.awaited.iter().filter(|other| *other != stream) {
+            stream.wait_for_uncaptured(other)?;
         }
         self.counts.runs += 1;
         let Self { program, states, counts, .. } = self;
-        Run { program, states, counts, stream }.all_blocking()?;
-        // Waited for to the end, so that later runs need not, on whatever stream.
-        self.homes = Vec::new();
-        Ok(())
+        let outcome = Run { program, states, counts, stream }.all_blocking();
+        match &outcome {
+            // Waited for to the end, so that later runs need not, on whatever stream.
+            Ok(()) => {
+                self.awaited = Vec::new();
+                self.runs.iter().for_each(LastRuns::end);
+            }
+            Err(_) => {
+                // It has waited for all others.
+                self.awaited = vec![stream.clone()];
+                self.runs.iter().for_each(|runs| runs.follow(stream));
+            }
+        }
+        outcome
     }
 }
 
@@ -221,7 +243,7 @@ impl fmt::Debug for HostLoopExec {
             .debug_struct("HostLoopExec")
             .field("is_on_host", &self.is_on_host())
             .field("counts", &self.counts())
-            .field("graph", &self.graph)
+            .field("graph", &self.graph())
             .finish()
     }
 }

@@ -149,8 +149,21 @@ impl<'g> Building<'g> {
         HalfDone::error(cause, Some(undo), gone.into_iter().chain(there).collect())
     }
 
-    /// Takes out what was added. The kernel in the body, if it got there, goes with the node.
+    /// Takes out what was added. What cannot be taken out is not run: a loop of which nobody decides about the next round does not end.
     fn take_out(&mut self) -> Result<()> {
+        let outcome = self.try_take_out();
+        if outcome.is_err()
+            && let Some(node) = &self.node
+            && let Ok(mut locked) = self.graph.look()
+            && locked.row(node.id()).is_some()
+        {
+            locked.incomplete.insert(node.id().index);
+        }
+        outcome
+    }
+
+    /// The kernel in the body, if it got there, goes with the node.
+    fn try_take_out(&mut self) -> Result<()> {
         self.is_done = true;
         // A lost context has no graphs to put right.
         if self.graph.context().ensure_usable().is_err() {

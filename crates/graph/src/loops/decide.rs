@@ -93,6 +93,10 @@ impl<'m> Decider<'m> {
     /// Adds a node that decides: a kernel that sets a condition; without one, an empty node that has its place.
     pub(super) fn add(&self, at: &Frontier<'_>, condition: Option<&Condition>, stand: Stand) -> Result<Node> {
         let (Some((own, kernel)), Some(condition)) = (&self.kernel, condition) else {
+            // As of the kernel's arguments.
+            let locked = at.graph().enter()?;
+            locked.ensure_of_here(self.test.memory().allocation, || self.test.kernel().into())?;
+            drop(locked);
             return Ok(at.empty()?.into());
         };
         let mut params = Params::new();

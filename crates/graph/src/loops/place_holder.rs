@@ -33,6 +33,10 @@ impl Frontier<'_> {
         let bodies = bodies.collect::<Result<Vec<_>>>()?;
         let mut params = blank(CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY);
         let mut locked = graph.enter()?;
+        // It may have been lent since it was asked for.
+        if locked.is_shared() {
+            ensure_conditionals(class, graph.context())?;
+        }
         let raw = self.add_raw(&mut locked, kind, &mut params)?;
         let stuck = match self.join(&locked, raw).map_err(|cause| locked.undo(raw, cause)) {
             Err(Ok(cause)) => return Err(cause),

@@ -161,7 +161,8 @@ impl Question for Held {
 
 /// A question about one number in device memory, by which a loop or a branch goes: is the first element less than a value, and so on.
 ///
-/// The memory is a [`Buffer`](cuda_handles::Buffer), a [`Slice`] of one or [shared pinned memory](cuda_handles::SharedHostBuffer). It is looked at on the device each time the
+/// The memory is a [`Buffer`](cuda_handles::Buffer), a [`Slice`] of one, [shared pinned memory](cuda_handles::SharedHostBuffer) or memory
+/// [of the graph itself](cuda_handles::GraphBuffer). It is looked at on the device each time the
 /// graph gets there, and kept alive by the nodes that do it. Floating point numbers compare as in Rust: a NaN is neither less nor greater than anything, nor equal, but
 /// not equal to everything, and not zero.
 ///

@@ -15,9 +15,12 @@ use crate::graph::Locked;
 
 /// The memory that a launch of an executable leaves.
 pub(crate) struct Outlet {
+    /// That which each launch leaves. Before the first launch, behind that also what the executable frees and one before it has left.
     memory: Vec<Arc<Allocation>>,
     /// The names of the allocation nodes.
     names: Vec<String>,
+    /// How much of it each launch leaves.
+    leaves: usize,
     /// Whether a launch frees what the one before left.
     frees: bool,
     /// What the last launch left and nobody asked for, if the next one frees it.
@@ -25,18 +28,27 @@ pub(crate) struct Outlet {
 }
 
 impl Outlet {
-    /// That of an executable made now; `None` if it frees all memory that it allocates.
+    /// That of an executable made now; `None` if it frees all memory that it allocates, and nothing was left of that before.
     pub(crate) fn of(locked: &Locked<'_>, frees: bool) -> Option<Box<Self>> {
-        let (mut memory, mut names) = (Vec::new(), Vec::new());
-        for life in locked.memory.lives().into_iter().filter(|life| life.free.is_none()) {
+        let (mut memory, mut names, mut leaves) = (Vec::new(), Vec::new(), 0);
+        let mut lives = locked.memory.lives();
+        lives.sort_by_key(|life| life.free.is_some());
+        for life in lives {
             if let Some(row) = locked.row(life.alloc)
                 && let Detail::Alloc { memory: one, .. } = &row.detail
+                && (life.free.is_none() || graph_memory::was_left(one))
             {
                 memory.push(Arc::clone(one));
                 names.push(row.display_name(life.alloc));
+                leaves += usize::from(life.free.is_none());
             }
         }
-        (!memory.is_empty()).then(|| Box::new(Self { memory, names, frees, left: Vec::new() }))
+        (!memory.is_empty()).then(|| Box::new(Self { memory, names, leaves, frees, left: Vec::new() }))
+    }
+
+    /// Whether there is nothing to be done about further launches.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.memory.is_empty()
     }
 
     /// Before a launch on `stream`: what the last one left is freed, and `stream` waits for that.
@@ -50,6 +62,9 @@ impl Outlet {
 
     /// After a launch on `stream`: what it left, if somebody `asks`. Else that goes: an executable that frees by itself keeps it for the next launch.
     pub(crate) fn launched(&mut self, stream: &Stream, asks: bool) -> Vec<Buffer<u8>> {
+        // The next launches come after this one, which has waited for it.
+        self.memory.truncate(self.leaves);
+        self.names.truncate(self.leaves);
         // The launch has freed it.
         self.left.drain(..).for_each(graph_memory::forget);
         let keeps = self.frees && !asks;

@@ -7,7 +7,7 @@ use cuda_handles::{Allocation, Kernel, Owner};
 use crate::detail::Detail;
 use crate::error::{Error, Result};
 use crate::graph::Locked;
-use crate::place::NodeId;
+use crate::place::{NodeId, Place};
 
 impl Locked<'_> {
     /// Refuses memory of allocation nodes of another hierarchy. `node` says who was given it.
@@ -39,12 +39,22 @@ impl Locked<'_> {
     /// Refuses to take away a node, or an edge from it, where there are memory nodes.
     #[inline]
     pub(crate) fn ensure_may_lose(&self, node: NodeId, what: &'static str) -> Result<()> {
-        if self.memory.is_empty() { Ok(()) } else { self.ensure_without_memory(node, what) }
+        if self.memory.is_empty() { Ok(()) } else { self.ensure_without_memory_around(node, what) }
+    }
+
+    /// Refuses to take away a graph with memory nodes: others in the hierarchy may use the memory.
+    pub(crate) fn ensure_may_lose_graph(&self, place: Place) -> Result<()> {
+        self.ensure_without_memory(place, "graph")
     }
 
     #[cold]
-    fn ensure_without_memory(&self, node: NodeId, what: &'static str) -> Result<()> {
-        let Some(place) = self.row(node).map(|row| row.within) else { return Ok(()) };
+    fn ensure_without_memory_around(&self, node: NodeId, what: &'static str) -> Result<()> {
+        let place = self.row(node).map(|row| row.within);
+        place.map_or(Ok(()), |place| self.ensure_without_memory(place, what))
+    }
+
+    /// No memory nodes in a graph and those embedded there.
+    fn ensure_without_memory(&self, place: Place, what: &'static str) -> Result<()> {
         let mut memory = self.memory.nodes().filter_map(|id| self.row(id));
         match memory.any(|row| self.outwards(row.within).any(|around| around == place)) {
             true => Err(Error::KeepsAll { what }),

@@ -11,6 +11,7 @@ use crate::detail::Detail;
 use crate::error::{Error, Result};
 use crate::frontier::Frontier;
 use crate::graph::{Graph, Locked, Two, enter_two};
+use crate::instantiate::unless_ended;
 use crate::kind::NodeKind;
 use crate::owners::Owners;
 use crate::place::{NodeId, Place};
@@ -52,7 +53,7 @@ impl ChildGraphNode {
     /// Stands on `cuGraphNodeSetParams`, CUDA 12.2, and on what [`Frontier::child`] asks about the clone.
     ///
     /// # Errors
-    /// As for [`Frontier::child`]; or `graph` lies in the embedded one ([`Error::ReplacesItself`]). The node is as it was then, except for
+    /// As for [`Frontier::child`]; `graph` lies in the embedded one ([`Error::ReplacesItself`]), or that has memory nodes ([`Error::KeepsAll`]). The node is as it was then, except for
     /// [`Error::ReplacedUnread`].
     #[doc(alias = "cuGraphNodeSetParams")]
     pub fn set_graph(&self, graph: &Graph) -> Result<()> {
@@ -68,6 +69,7 @@ impl ChildGraphNode {
         two.first.retain_if_adopted()?;
         let copied = copy_for(&mut two, self.graph().place(), before, &name)?;
         two.first.ensure_may_hold_all(self.graph().place(), &copied)?;
+        before.map_or(Ok(()), |place| two.first.ensure_may_lose_graph(place))?;
         two.first.reserve_many(self.graph().place(), copied.len());
         let mut params = params(two.second_raw()?, CLONED);
         let result = {
@@ -187,9 +189,13 @@ impl Frontier<'_> {
         if found < Error::MOVES {
             return Err(Error::CannotMove { found });
         }
+        unless_ended(graph.context(), || self.take_in(&graph))
+    }
+
+    fn take_in(&self, graph: &Graph) -> Result<ChildGraphNode> {
         // What is left of the table comes out of the locks before it is dropped.
         let left;
-        let mut two = enter_two(self.graph(), &graph)?;
+        let mut two = enter_two(self.graph(), graph)?;
         if two.are_beside() && graph.place().is_root() {
             return Err(Error::EmbedsItself);
         }
@@ -209,6 +215,8 @@ impl Frontier<'_> {
             let _alone = clones::alone_unless_inside(self.graph().context())?;
             self.add_raw(&mut two.first, NodeKind::ChildGraph, &mut params)?
         };
+        let runs = two.second().0.last_runs.clone();
+        two.first.last_runs.take_in(&runs);
         left = two.second().0.leave();
         copied.let_memory_belong_to(two.first.number());
         let node = self.commit(&mut two.first, raw, copied, &twins, true);

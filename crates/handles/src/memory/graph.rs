@@ -164,7 +164,7 @@ impl<'a, T> GraphSlice<'a, T> {
         self.0.slice(range).map(Self)
     }
 
-    /// The same memory for descriptions of work that take any slice, as copies of rectangles, batches and tensor maps do. Nodes of its graph take it;
+    /// The same memory for descriptions of work that take any slice, as copies of rectangles and tensor maps do. Nodes of its graph take it;
     /// all else refuses it when it is used ([`Error::MemoryOfGraph`]).
     #[must_use]
     pub fn as_operand(self) -> Slice<'a, T> {

@@ -60,7 +60,13 @@ pub fn is_out(memory: &Allocation) -> bool {
     memory.graph_memory().is_some_and(|memory| memory.life() == Life::Out)
 }
 
-/// Prepares a launch that will leave some of each of these: makes sure that what the last one left is freed, and that `stream` waits for that, or
+/// Whether a launch has ever left some of it.
+#[must_use]
+pub fn was_left(memory: &Allocation) -> bool {
+    memory.graph_memory().is_some_and(|memory| memory.last().is_some())
+}
+
+/// Prepares a launch that will allocate each of these: makes sure that what the last one left is freed, and that `stream` waits for that, or
 /// tells the place of the first that is not. With `frees`, the launch frees itself what an executable has.
 ///
 /// # Errors

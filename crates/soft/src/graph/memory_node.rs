@@ -248,8 +248,13 @@ pub(crate) fn begin(
     }
     let kept: Vec<_> = allocs.iter().filter(|alloc| !freed.contains(&alloc.id)).collect();
     check_room(allocs, &lives)?;
-    let mut made = Vec::new();
+    let (mut made, mut found) = (Vec::new(), Vec::new());
     for alloc in kept.iter().filter(|alloc| !lives.contains_key(&alloc.start)) {
+        // A launch before, of another executable, may be using the address just now, and frees it on its way.
+        if let Some(allocation) = memory::find_start(alloc.start) {
+            found.push((Arc::clone(alloc), allocation));
+            continue;
+        }
         match alloc.allocate(context) {
             Ok(allocation) => made.push((Arc::clone(alloc), allocation)),
             Err(code) => {
@@ -258,7 +263,7 @@ pub(crate) fn begin(
             }
         }
     }
-    for (alloc, allocation) in made {
+    for (alloc, allocation) in made.into_iter().chain(found) {
         let life = Life { lives: true, owner: Arc::clone(&alloc), allocation, called: 0, reached: 0 };
         lives.insert(alloc.start, life);
     }
@@ -313,14 +318,17 @@ impl Plan {
 
     /// The stream gets to an allocation node.
     pub(crate) fn allocate(&self, own: &Reservation, context: u64) -> Result<(), Loss> {
-        if self.kept_starts.contains(&own.start) {
-            let mut lives = lives();
-            if let Some(life) = lives.get_mut(&own.start) {
-                life.allocation.renew(own.node());
-                if let Some(number) = self.kept.get(&own.id) {
-                    life.reached = life.reached.max(*number);
-                }
+        let mut lives = lives();
+        // Also if it is a later launch that leaves some there.
+        if let Some(life) = lives.get_mut(&own.start) {
+            life.allocation.renew(own.node());
+            if let Some(number) = self.kept.get(&own.id) {
+                life.reached = life.reached.max(*number);
             }
+            return Ok(());
+        }
+        drop(lives);
+        if self.kept_starts.contains(&own.start) {
             return Ok(());
         }
         match own.allocate(context) {
@@ -340,7 +348,7 @@ impl Plan {
             return Ok(());
         }
         match memory::find_start(own.start) {
-            Some(allocation) if self.kept_starts.contains(&own.start) => allocation.retire(node),
+            Some(allocation) if lives().contains_key(&own.start) => allocation.retire(node),
             Some(allocation) => memory::remove(&allocation, how),
             None => {
                 let sentence = format!(

@@ -213,6 +213,46 @@ fn graphs_that_other_code_runs_get_no_place_holders() {
 }
 
 #[test]
+fn the_memory_of_a_test_is_of_its_graph() {
+    alone!("CUDA_SOFT_VERSION" = "12.2", "CUDA_TEST_DRIVER" = "soft");
+    let context = setup();
+    no_leaks(|| {
+        let (graph, other) = (Graph::new(&context).unwrap(), Graph::new(&context).unwrap());
+        let (_, memory) = graph.root().alloc::<u32>(1).unwrap();
+        let error = other.root().if_nonzero(&memory, |_| Ok::<_, Error>(())).unwrap_err();
+        assert_eq!(error, Error::ForeignMemory { node: "decide_u32".into() });
+        assert!(other.is_empty().unwrap());
+    });
+}
+
+#[test]
+fn a_graph_that_is_lent_meanwhile_gets_no_place_holder() {
+    alone!("CUDA_SOFT_VERSION" = "12.2", "CUDA_TEST_DRIVER" = "soft");
+    let context = setup();
+    no_leaks(|| {
+        let steps = Steps::new(&context, By::Need);
+        let number = steps.number(0);
+        for round in 0..400 {
+            let graph = steps.graph();
+            let start = std::sync::Barrier::new(2);
+            let (drawn, lent) = std::thread::scope(|scope| {
+                let lent = scope.spawn(|| {
+                    start.wait();
+                    // At another moment each time.
+                    (0..round % 50 * 40).for_each(|_| core::hint::spin_loop());
+                    graph.lend().is_ok()
+                });
+                start.wait();
+                let drawn = graph.root().if_nonzero(&number, |_| Ok::<_, Error>(())).is_ok();
+                (drawn, lent.join().unwrap())
+            });
+            assert!(!(drawn && lent), "in round {round}");
+            assert_eq!(graph.is_empty().unwrap(), !drawn);
+        }
+    });
+}
+
+#[test]
 fn drivers_with_some_conditionals_run_these_and_the_host_the_others() {
     alone!("CUDA_SOFT_VERSION" = "12.4", "CUDA_TEST_DRIVER" = "soft");
     let context = setup();

@@ -12,7 +12,7 @@ use cuda_tests::{Gate, Kind, SOON, alone, count, fail, in_callback, live, settle
 use super::{COUNT, N, in_use, increment, traceless};
 
 /// A graph that leaves memory with 5 in it.
-fn leaving(context: &Context) -> (Graph, GraphBuffer<u32>) {
+pub(super) fn leaving(context: &Context) -> (Graph, GraphBuffer<u32>) {
     let graph = context.graph().unwrap();
     let (alloc, memory) = graph.root().alloc::<u32>(N).unwrap();
     alloc.then().fill(&memory, 5).unwrap();

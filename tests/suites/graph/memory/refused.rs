@@ -4,7 +4,7 @@ use cuda_graph::{AllocOptions, AllocPlace, ContextExt, EdgeKind, Error, Instanti
 use cuda_handles::{Batch, Copy2d, Error as HandleError};
 use cuda_launch::{Launch, TypedKernel, params, per};
 use cuda_sys::CUresult;
-use cuda_tests::{alone, is_soft, skip};
+use cuda_tests::{SOON, alone, is_soft, skip, until};
 
 use super::{COUNT, N, increment, traceless};
 
@@ -325,5 +325,81 @@ fn a_graph_with_memory_and_an_executable_is_not_moved() {
         graph.root().child_moved(source).unwrap();
         let mut exec = graph.instantiate().unwrap();
         drop(exec.launch_with_outputs(stream).unwrap().take(&memory).unwrap());
+    });
+}
+
+#[test]
+fn an_executable_that_could_not_be_ended_yet_does_not_keep_its_graph_from_being_moved() {
+    traceless(|context, _| {
+        if !crate::children::moves() {
+            skip!("children are moved since CUDA 12.9");
+        }
+        let (source, graph) = (context.graph().unwrap(), context.graph().unwrap());
+        source.root().alloc::<u32>(N).unwrap();
+        let exec = source.instantiate().unwrap();
+        let code = CUresult::CUDA_ERROR_NOT_PERMITTED;
+        // Neither here nor by the reaper at once.
+        let refused = [(); 2].map(|()| cuda_tests::fail(cuda_sys::Call::cuGraphExecDestroy, 1, code));
+        drop(exec);
+        assert!(until(SOON, || refused.iter().all(cuda_tests::Injection::hit)));
+        graph.root().child_moved(source).unwrap();
+    });
+}
+
+#[test]
+fn a_graph_with_memory_is_not_taken_out_of_its_node() {
+    traceless(|context, stream| {
+        if !crate::children::moves() {
+            skip!("children are moved since CUDA 12.9");
+        }
+        let (source, graph) = (context.graph().unwrap(), context.graph().unwrap());
+        let out = stream.zeros::<u32>(N).unwrap();
+        let outer = source.root().child(&context.graph().unwrap()).unwrap();
+        let (alloc, memory) = source.root().alloc::<u32>(N).unwrap();
+        alloc.then().fill(&memory, 5).unwrap();
+        let child = graph.root().child_moved(source).unwrap();
+        child.then().copy(&memory, &out).unwrap();
+        let plain = context.graph().unwrap();
+        assert_eq!(child.set_graph(&plain).unwrap_err(), Error::KeepsAll { what: "graph" });
+        // One without memory nodes is changed as ever.
+        let inner = child.embedded().unwrap().find_clone_of(&outer).unwrap();
+        let inner = cuda_graph::ChildGraphNode::try_from(inner).unwrap();
+        inner.embedded().unwrap().root().fill(&memory, 6).unwrap();
+        inner.set_graph(&plain).unwrap();
+        let mut exec = graph.instantiate().unwrap();
+        drop(exec.launch_with_outputs(stream).unwrap());
+        assert_eq!(out.read_blocking(stream).unwrap(), [5; N]);
+    });
+}
+
+#[test]
+fn a_loop_that_was_not_built_to_its_end_is_not_run() {
+    traceless(|context, stream| {
+        let number = stream.upload(&[1_u32]).unwrap();
+        for panics in [false, true] {
+            let graph = context.graph().unwrap();
+            let (_, memory) = graph.root().alloc::<u32>(N).unwrap();
+            let filled = std::panic::AssertUnwindSafe(|| {
+                graph.root().while_nonzero(&number, |body| {
+                    assert!(!panics, "as asked");
+                    body.root().fill(&memory, 1).map(drop)?;
+                    Err::<(), Error>(Error::NothingToTest)
+                })
+            });
+            match std::panic::catch_unwind(filled) {
+                Ok(Err(Error::HalfDone(half))) => {
+                    assert_eq!((half.cause, half.left.len(), panics), (Error::NotFilled, 2, false));
+                }
+                Ok(other) => panic!("{other:?}"),
+                Err(_) => assert!(panics),
+            }
+            let error = graph.instantiate().unwrap_err();
+            assert!(matches!(error, Error::NotBuilt { .. }), "{error}");
+            let host = cuda_graph::Fallback::HostLoopAlways;
+            let host = graph.instantiate_with_fallback(host, InstantiateOptions::new()).unwrap_err();
+            assert_eq!(host, error);
+            let found = graph.check().unwrap().to_string();
+            assert!(found.contains("was not built to its end"), "{found}");
+        }
     });
 }

@@ -1,0 +1,121 @@
+//! Executables of a graph that can have one at a time, one after the other: the memory is the same.
+
+use cuda_graph::{ContextExt, Fallback, Graph, GraphExec, InstantiateOptions};
+use cuda_handles::{Buffer, Context, Stream};
+use cuda_tests::{Gate, SOON, skip, until};
+
+use super::{N, traceless};
+
+/// A graph that counts by memory of its own: all is as it was, or else more than one of its executables runs.
+fn counting(context: &Context, out: &Buffer<u32>) -> Graph {
+    let graph = context.graph().unwrap();
+    let (alloc, memory) = graph.root().alloc::<u32>(N).unwrap();
+    let fill = alloc.then().fill(&memory, 5).unwrap();
+    let copy = fill.then().copy(&memory, out).unwrap();
+    copy.then().free(&memory).unwrap();
+    graph
+}
+
+/// Whether what `next` does on another stream comes after what `first` does behind a gate.
+fn follows(stream: &Stream, first: GraphExec, next: impl FnOnce() -> GraphExec) {
+    let other = stream.context().stream().unwrap();
+    let mut first = first;
+    let gate = Gate::close(stream);
+    first.launch(stream).unwrap();
+    drop(first);
+    let mut next = next();
+    next.launch(&other).unwrap();
+    assert!(!until(SOON / 50, || other.query().unwrap()));
+    gate.open();
+    other.synchronize_blocking().unwrap();
+    // It has waited once and for all.
+    let (launched, cost) = cuda_tests::count(|| next.launch(&other));
+    launched.unwrap();
+    cost.assert_calls(&[("cuGraphLaunch", 1)]);
+    other.synchronize_blocking().unwrap();
+}
+
+#[test]
+fn an_executable_waits_for_the_last_run_of_the_one_before() {
+    traceless(|context, stream| {
+        let out = stream.zeros::<u32>(N).unwrap();
+        stream.synchronize_blocking().unwrap();
+        let graph = counting(context, &out);
+        follows(stream, graph.instantiate().unwrap(), || {
+            // One that never runs is between.
+            drop(graph.instantiate().unwrap());
+            graph.instantiate().unwrap()
+        });
+        assert_eq!(out.read_blocking(stream).unwrap(), [5; N]);
+    });
+}
+
+#[test]
+fn where_a_graph_was_moved_its_runs_are_waited_for() {
+    traceless(|context, stream| {
+        if !crate::children::moves() {
+            skip!("children are moved since CUDA 12.9");
+        }
+        let out = stream.zeros::<u32>(N).unwrap();
+        stream.synchronize_blocking().unwrap();
+        let (source, graph) = (counting(context, &out), context.graph().unwrap());
+        follows(stream, source.instantiate().unwrap(), || {
+            graph.root().child_moved(source).unwrap();
+            graph.instantiate().unwrap()
+        });
+    });
+}
+
+#[test]
+fn loops_of_one_executable_are_over_before_those_of_the_next() {
+    traceless(|context, stream| {
+        if cuda_tests::raw::driver().version() < cuda_sys::Version::new(12, 3) {
+            skip!("the driver has no loops");
+        }
+        let number = stream.upload(&[0_u32]).unwrap();
+        stream.synchronize_blocking().unwrap();
+        let graph = context.graph().unwrap();
+        let start = graph.root().fill(&number, 1).unwrap();
+        start.then().while_nonzero(&number, |body| body.root().fill(&number, 0)).unwrap();
+        follows(stream, graph.instantiate().unwrap(), || graph.instantiate().unwrap());
+        // Where the host decides, too.
+        let mut exec = graph.instantiate().unwrap();
+        let gate = Gate::close(stream);
+        exec.launch(stream).unwrap();
+        drop(exec);
+        let options = InstantiateOptions::new();
+        let mut host = graph.instantiate_with_fallback(Fallback::HostLoopAlways, options).unwrap();
+        let other = context.stream().unwrap();
+        std::thread::scope(|scope| {
+            let run = scope.spawn(|| host.run_blocking(&other));
+            assert!(until(SOON, || !other.query().unwrap()));
+            assert!(!run.is_finished());
+            gate.open();
+            run.join().unwrap().unwrap();
+        });
+    });
+}
+
+#[test]
+fn what_the_next_executable_leaves_may_have_the_address_of_what_the_one_before_freed() {
+    traceless(|context, stream| {
+        let other = context.stream().unwrap();
+        for next in [stream, &other] {
+            let out = stream.zeros::<u32>(N).unwrap();
+            stream.synchronize_blocking().unwrap();
+            let graph = counting(context, &out);
+            let free = graph.nodes().unwrap().pop().unwrap();
+            let mut exec = graph.instantiate().unwrap();
+            let gate = Gate::close(stream);
+            exec.launch(stream).unwrap();
+            drop(exec);
+            let (alloc, memory) = free.then().alloc::<u32>(N).unwrap();
+            alloc.then().fill(&memory, 6).unwrap();
+            let mut exec = graph.instantiate().unwrap();
+            let output = exec.launch_with_outputs(next).unwrap().take(&memory).unwrap();
+            gate.open();
+            assert_eq!(output.read_blocking(next).unwrap(), [6; N]);
+            assert_eq!(out.read_blocking(next).unwrap(), [5; N]);
+        }
+    });
+}
