@@ -7,8 +7,7 @@ use cuda_handles::{Allocation, Owner};
 use cuda_launch::AccessRanges;
 use cuda_sys::{CUgraphNode, CUgraphNodeType};
 
-use super::lives::Lives;
-use super::subject::{Inner, Item, Memory, Opaqueness, Subject, Unused, Wrong};
+use super::subject::{Inner, Item, Lives, Memory, Opaqueness, Subject, Unused, Wrong};
 use super::touches::{Touching, kernel_params};
 use crate::detail::{Conditional, Detail};
 use crate::error::Result;

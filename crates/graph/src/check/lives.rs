@@ -6,29 +6,11 @@ use super::namer::Namer;
 use super::nest::Order;
 use super::reach::Budget;
 use super::report::Finding;
-use super::subject::Subject;
+use super::subject::{Lives, Subject, Unordered};
 use crate::detail::Detail;
 use crate::error::Result;
 use crate::graph::Locked;
-use crate::memory::Disorder;
 use crate::place::NodeId;
-
-/// The memory nodes of a subject, as far as something is to be said of them.
-#[derive(Debug, Default)]
-pub(crate) struct Lives {
-    /// Allocation nodes whose memory no node frees, with its size.
-    unfreed: Vec<(u32, u64)>,
-    disorders: Vec<Unordered>,
-}
-
-/// Nodes of which the first has to end before the second starts, and no edges say so.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Unordered {
-    what: Disorder,
-    alloc: u32,
-    first: u32,
-    second: u32,
-}
 
 impl Lives {
     /// Those of a subject of the locked graph. What has a part outside of the subject is told by a check of the graph around.

@@ -3,10 +3,10 @@
 use cuda_handles::MemoryKind;
 use cuda_launch::Access;
 
-use super::lives::Lives;
 use super::region::Region;
 use crate::edge::EdgeKind;
 use crate::kind::NodeKind;
+use crate::memory::Disorder;
 use crate::place::{NodeId, Place};
 
 /// A graph with those in its nodes.
@@ -143,4 +143,21 @@ pub(crate) struct Unused {
     pub(crate) number: u64,
     pub(crate) default: Option<u32>,
     pub(crate) setters: Vec<String>,
+}
+
+/// The memory nodes of a subject, as far as something is to be said of them.
+#[derive(Debug, Default)]
+pub(crate) struct Lives {
+    /// Allocation nodes whose memory no node frees, with its size.
+    pub(crate) unfreed: Vec<(u32, u64)>,
+    pub(crate) disorders: Vec<Unordered>,
+}
+
+/// Nodes of which the first has to end before the second starts, and no edges say so.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Unordered {
+    pub(crate) what: Disorder,
+    pub(crate) alloc: u32,
+    pub(crate) first: u32,
+    pub(crate) second: u32,
 }
