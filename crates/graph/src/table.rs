@@ -1,10 +1,13 @@
 //! The table of a root graph: a row for each node of it and of the graphs embedded in it, with what the node uses.
 
+mod embedding;
+mod keeping;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
 
-use cuda_handles::{Allocation, GraphHandle, Owner};
-use cuda_sys::{CUgraph, CUgraphNode};
+use cuda_handles::{GraphHandle, Owner};
+use cuda_sys::CUgraphNode;
 use smallvec::SmallVec;
 
 use crate::conditions::Conditions;
@@ -254,86 +257,6 @@ impl Table {
         }
     }
 
-    /// A place for the graph embedded in a node.
-    pub(crate) fn embed(&mut self, raw: CUgraph, node: NodeId) -> Place {
-        self.latest += 1;
-        let number = self.latest;
-        let about = About::default();
-        let (nodes, there) = (HashSet::new(), Arc::new(()));
-        let raw = RawGraph(raw);
-        let graph = Some(Embedded { own: None, raw, number, node, is_body: false, nodes, about, there });
-        let index = self.free_embedded.pop().unwrap_or_else(|| {
-            self.embedded.push(None);
-            (self.embedded.len() - 1) as u32
-        });
-        self.embedded[index as usize] = graph;
-        Place::embedded(index, number)
-    }
-
-    /// A place for a body of a conditional node that has its row.
-    pub(crate) fn embed_body(&mut self, raw: CUgraph, node: NodeId) -> Place {
-        let place = self.embed(raw, node);
-        if let Some(graph) = self.embedded_mut(place) {
-            graph.is_body = true;
-        }
-        place
-    }
-
-    /// The same for a body that is a graph of its own for the driver.
-    pub(crate) fn embed_own(&mut self, body: GraphHandle, node: NodeId) -> Place {
-        let place = self.embed_body(body.as_raw(), node);
-        if let Some(graph) = self.embedded_mut(place) {
-            graph.own = Some(body);
-        }
-        place
-    }
-
-    /// The conditional node that the driver does not have, in whose body a graph lies, be it in a graph embedded there.
-    pub(crate) fn place_holder_around(&self, place: Place) -> Option<NodeId> {
-        let graphs = self.outwards(place).filter_map(|place| self.embedded(place));
-        graphs.into_iter().find(|graph| graph.own.is_some()).map(|graph| graph.node)
-    }
-
-    /// The conditional node in whose body a graph lies, be it in a graph embedded there.
-    pub(crate) fn body_around(&self, place: Place) -> Option<NodeId> {
-        let graphs = self.outwards(place).filter_map(|place| self.embedded(place));
-        graphs.into_iter().find(|graph| graph.is_body).map(|graph| graph.node)
-    }
-
-    /// Says which node an embedded graph is in.
-    pub(crate) fn put_in(&mut self, place: Place, node: NodeId) {
-        if let Some(graph) = self.embedded_mut(place) {
-            graph.node = node;
-        }
-        if let Some(row) = self.row_mut(node) {
-            row.detail.set_embedded(place);
-        }
-    }
-
-    /// Says which conditional node these graphs are the bodies of.
-    pub(crate) fn put_bodies_in(&mut self, places: Box<[Place]>, node: NodeId) {
-        for &place in &places {
-            if let Some(graph) = self.embedded_mut(place) {
-                (graph.node, graph.is_body) = (node, true);
-            }
-        }
-        if let Some(row) = self.row_mut(node) {
-            row.detail.set_bodies(places);
-        }
-    }
-
-    /// An embedded graph; `None` for the root, and once the node that it was embedded in is gone.
-    pub(crate) fn embedded(&self, place: Place) -> Option<&Embedded> {
-        let graph = self.embedded.get(place.index()? as usize)?;
-        graph.as_ref().filter(|graph| graph.number == place.number())
-    }
-
-    #[inline]
-    fn embedded_mut(&mut self, place: Place) -> Option<&mut Embedded> {
-        let graph = self.embedded.get_mut(place.index()? as usize)?;
-        graph.as_mut().filter(|graph| graph.number == place.number())
-    }
-
     /// Takes a row out, and with it those of the graph embedded in its node; their owners are the caller's to drop, after the lock.
     pub(crate) fn take(&mut self, id: NodeId) -> Taken {
         let mut taken = Taken::new();
@@ -417,13 +340,6 @@ impl Table {
         row.uses.iter().filter_map(|&one| self.store.get(one))
     }
 
-    fn take_embedded(&mut self, place: Place) -> Option<Embedded> {
-        self.embedded(place)?;
-        let index = place.index()?;
-        self.free_embedded.push(index);
-        self.embedded.get_mut(index as usize)?.take()
-    }
-
     /// The node's row; `None` once the node is removed.
     #[inline]
     pub(crate) fn row(&self, id: NodeId) -> Option<&Row> {
@@ -472,25 +388,6 @@ impl Table {
         by_raw.get(&RawNode(raw).key()).copied()
     }
 
-    /// What there is to know of a graph; `None` once it is gone.
-    pub(crate) fn about(&self, place: Place) -> Option<&About> {
-        if place.is_root() { Some(&self.about) } else { Some(&self.embedded(place)?.about) }
-    }
-
-    pub(crate) fn about_mut(&mut self, place: Place) -> Option<&mut About> {
-        if place.is_root() { Some(&mut self.about) } else { Some(&mut self.embedded_mut(place)?.about) }
-    }
-
-    /// The graph that a graph is embedded in; `None` for the root.
-    pub(crate) fn outer(&self, place: Place) -> Option<Place> {
-        self.row(self.embedded(place)?.node).map(|row| row.within)
-    }
-
-    /// A graph and those that it is embedded in, from the inside out.
-    pub(crate) fn outwards(&self, place: Place) -> impl Iterator<Item = Place> {
-        core::iter::successors(Some(place), |place| self.outer(*place))
-    }
-
     /// The rows of a graph, in no order.
     pub(crate) fn rows_within(&self, place: Place) -> Vec<NodeId> {
         let is_in = |index: &Index| self.at(*index).is_some_and(|row| row.within == place);
@@ -509,160 +406,6 @@ impl Table {
     /// New nodes get labels above this one.
     pub(crate) fn continue_after(&mut self, label: u64) {
         self.newest = self.newest.max(order::rank(label));
-    }
-
-    /// Keeps an owner as long as a graph of the hierarchy lives: with the node that it is embedded in, if it is. False if it is gone.
-    pub(crate) fn keep(&mut self, place: Place, owner: &Owner) -> bool {
-        let Some(about) = self.about_mut(place) else { return false };
-        about.kept.push(owner.clone());
-        self.log(place, [owner.clone()]);
-        true
-    }
-
-    /// Keeps an owner as long as a node is in its graph. False if it is not.
-    pub(crate) fn keep_with(&mut self, id: NodeId, owner: &Owner) -> bool {
-        let Some(within) = self.row(id).map(|row| row.within) else { return false };
-        self.kept.entry(id.index).or_default().push(owner.clone());
-        self.log(within, [owner.clone()]);
-        true
-    }
-
-    /// What a node keeps besides what it uses.
-    pub(crate) fn kept_with(&self, index: Index) -> &[Owner] {
-        self.kept.get(&index).map_or(&[], Vec::as_slice)
-    }
-
-    /// All that a row keeps alive.
-    fn owners_of<'t>(&'t self, index: Index, row: &'t Row) -> impl Iterator<Item = Owner> + 't {
-        let kept = self.kept_with(index).iter().chain(self.used_by(row)).cloned();
-        let inner = row.detail.inside().iter().filter_map(|place| self.embedded(*place));
-        let inner = inner.flat_map(|graph| graph.about.kept.iter().cloned());
-        kept.chain(row.detail.owner()).chain(inner)
-    }
-
-    /// Keeps an owner that was given with the root graph, once however often it is given.
-    pub(crate) fn keep_given(&mut self, owner: Owner) {
-        let same = |known: &Owner| match (known, &owner) {
-            (Owner::Allocation(known), Owner::Allocation(new)) => Arc::ptr_eq(known, new),
-            (Owner::Other(known), Owner::Other(new)) => {
-                core::ptr::addr_eq(Arc::as_ptr(known), Arc::as_ptr(new))
-            }
-            _ => false,
-        };
-        if !self.given.iter().any(same) {
-            self.given.push(owner);
-        }
-    }
-
-    /// What was given with the root graph.
-    pub(crate) fn given(&self) -> &[Owner] {
-        &self.given
-    }
-
-    /// A copy of everything that nodes and graph keep alive.
-    pub(crate) fn owners(&self) -> Vec<Owner> {
-        let mut owners = self.owners_within(Place::ROOT);
-        owners.extend(self.given.iter().cloned());
-        owners
-    }
-
-    /// The same but for what was given with the graph.
-    fn owners_of_root(&self) -> Vec<Owner> {
-        let rows = self.rows.iter().flatten();
-        let graphs = self.embedded.iter().flatten().map(|graph| &graph.about).chain([&self.about]);
-        let kept = graphs.flat_map(|about| &about.kept).chain(self.kept.values().flatten());
-        let mut owners: Vec<Owner> = self.store.iter().chain(kept).cloned().collect();
-        owners.extend(rows.filter_map(|row| row.detail.owner()));
-        owners
-    }
-
-    /// A copy of everything that the nodes of a graph, those of the graphs embedded in it and the graph itself keep alive, but for what was given with
-    /// the root graph.
-    pub(crate) fn owners_within(&self, place: Place) -> Vec<Owner> {
-        if place.is_root() {
-            return self.owners_of_root();
-        }
-        let mut owners = self.about(place).map(|about| about.kept.clone()).unwrap_or_default();
-        let mut waiting = vec![place];
-        while let Some(place) = waiting.pop() {
-            // What the driver has not told of yet is nowhere.
-            let Some(graph) = self.embedded(place) else { continue };
-            for &index in &graph.nodes {
-                if let Some(row) = self.at(index) {
-                    owners.extend(self.owners_of(index, row));
-                    waiting.extend(row.detail.inside());
-                }
-            }
-        }
-        owners
-    }
-
-    /// Everything that nodes and graph use of pooled memory.
-    pub(crate) fn allocations(&self) -> impl Iterator<Item = &Arc<Allocation>> {
-        let graphs = self.embedded.iter().flatten().map(|graph| &graph.about).chain([&self.about]);
-        let kept = graphs.flat_map(|about| &about.kept).chain(self.kept.values().flatten());
-        let owners = self.store.iter().chain(kept);
-        owners.filter_map(|owner| match owner {
-            Owner::Allocation(allocation) => Some(allocation),
-            _ => None,
-        })
-    }
-
-    /// Marks a graph as lent: what its nodes use from now on is logged.
-    pub(crate) fn lend(&mut self, place: Place, lent: Arc<Lent>) {
-        if let Some(about) = self.about_mut(place) {
-            about.lent = Some(lent);
-            self.lending = true;
-        }
-    }
-
-    /// Whether other code may change graphs of the hierarchy.
-    pub(crate) fn is_shared(&self) -> bool {
-        self.lending || self.adopted
-    }
-
-    /// Whether the root graph is other code's and does not retain yet what nodes added here use.
-    #[inline]
-    pub(crate) fn is_to_be_lent(&self) -> bool {
-        self.adopted && self.about.lent.is_none()
-    }
-
-    /// Says all there is to know of a graph that is new.
-    pub(crate) fn describe(&mut self, place: Place, about: About) {
-        self.lending |= about.lent.is_some();
-        about.kept.iter().for_each(|owner| self.log(place, [owner.clone()]));
-        if let Some(known) = self.about_mut(place) {
-            *known = about;
-        }
-    }
-
-    /// Logs what the rows that were touched use, for the graphs that are lent. To be called before the lock is given back.
-    #[inline]
-    pub(crate) fn log_touched(&mut self) {
-        if !self.touched.is_empty() {
-            self.log_all_touched();
-        }
-    }
-
-    #[cold]
-    fn log_all_touched(&mut self) {
-        for index in core::mem::take(&mut self.touched) {
-            if let Some(row) = self.at(index) {
-                self.log(row.within, self.owners_of(index, row));
-            }
-        }
-    }
-
-    /// Logs owners for a graph and those that it is embedded in, as far as they are lent.
-    fn log(&self, place: Place, owners: impl IntoIterator<Item = Owner>) {
-        if !self.lending {
-            return;
-        }
-        let lent: SmallVec<[&Arc<Lent>; 2]> =
-            self.outwards(place).filter_map(|place| self.about(place)?.lent.as_ref()).collect();
-        for owner in owners {
-            lent.iter().for_each(|lent| lent.log(&owner));
-        }
     }
 
     /// Takes everything out, since the root graph was moved elsewhere.

@@ -2,7 +2,9 @@
 
 use core::fmt::{self, Write};
 
-use super::report::{Finding, FoundNode, NotCompared, Race, RacingAccess, RacingMemory, Report, Stopped};
+use super::found::FoundNode;
+use super::race::{Race, RacingAccess, RacingMemory};
+use super::report::{Finding, NotCompared, Report, Stopped};
 
 impl Report {
     /// The report as one line of JSON, for programs.

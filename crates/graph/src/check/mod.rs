@@ -4,12 +4,14 @@
 //! [structure], [races], [lives].
 
 mod collect;
+mod found;
 mod history;
 mod json;
 mod lives;
 mod namer;
 mod nest;
 mod options;
+mod race;
 mod races;
 mod reach;
 mod region;
@@ -21,10 +23,10 @@ mod touches;
 #[cfg(test)]
 mod tests;
 
+pub use found::FoundNode;
 pub use options::CheckOptions;
-pub use report::{
-    Finding, FoundNode, NotCompared, OpaqueNode, Race, RacingAccess, RacingMemory, Report, Severity, Stopped,
-};
+pub use race::{Race, RacingAccess, RacingMemory};
+pub use report::{Finding, NotCompared, OpaqueNode, Report, Severity, Stopped};
 pub use subject::Opaqueness;
 
 use collect::{Depth, collect};

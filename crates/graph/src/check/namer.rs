@@ -1,6 +1,6 @@
 //! From numbers in a subject to nodes with names.
 
-use super::report::FoundNode;
+use super::found::FoundNode;
 use super::subject::Subject;
 use crate::graph::Graph;
 use crate::node::Node;

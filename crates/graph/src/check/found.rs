@@ -1,0 +1,65 @@
+//! Nodes as a report names them.
+
+use core::fmt::{self, Write as _};
+
+use cuda_sys::CUgraphNodeType;
+
+use crate::node::Node;
+
+/// A text in which nothing ends the line or does anything else to a terminal.
+pub(super) struct OneLine<'t>(pub(super) &'t str);
+
+impl fmt::Display for OneLine<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.chars().try_for_each(|character| match character.is_control() {
+            true => write!(formatter, "{}", character.escape_default()),
+            false => formatter.write_char(character),
+        })
+    }
+}
+
+/// A node that a report is about.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FoundNode {
+    pub(crate) node: Node,
+    pub(crate) name: String,
+    pub(crate) within: Vec<String>,
+}
+
+impl FoundNode {
+    pub(super) fn is_conditional(&self) -> bool {
+        self.node.kind().raw() == CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL
+    }
+
+    /// The node.
+    #[must_use]
+    pub fn node(&self) -> &Node {
+        &self.node
+    }
+
+    /// What it was called when the graph was checked; see [`Node::name`].
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The names of the nodes that it is in, from the outside in, each with the body if there are several; of very many the innermost ones.
+    #[must_use]
+    pub fn within(&self) -> &[String] {
+        &self.within
+    }
+}
+
+impl fmt::Display for FoundNode {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "`{}`", OneLine(&self.name))?;
+        match self.within.split_last() {
+            None => Ok(()),
+            Some((inner, outer)) => {
+                formatter.write_str(" (in ")?;
+                outer.iter().try_for_each(|name| write!(formatter, "{} > ", OneLine(name)))?;
+                write!(formatter, "{})", OneLine(inner))
+            }
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Data races, for people.
+
+use core::fmt;
+use core::ops::Range;
+
+use cuda_handles::MemoryKind;
+use cuda_launch::Access;
+
+use super::found::FoundNode;
+
+/// Two nodes that touch the same bytes in no order.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Race {
+    /// One node, and what it does.
+    pub first: RacingAccess,
+    /// The other.
+    pub second: RacingAccess,
+    /// The allocation, where it is known.
+    pub memory: Option<RacingMemory>,
+    /// The first bytes that both touch: counted from the start of the allocation, or addresses if that is not known.
+    pub bytes: Range<u64>,
+    /// How many other accesses of the two nodes race.
+    pub more: u32,
+    /// An edge that would put them in order: from the first to the second of these, which are the nodes themselves or those that they are in.
+    pub edge: Box<(FoundNode, FoundNode)>,
+    /// Whether there is such an edge, but of a kind that does not put them in order for certain: then the remedy is another kind
+    /// ([`Graph::set_edge_kind`](crate::Graph::set_edge_kind)).
+    pub are_linked: bool,
+    /// Whether there is a path, but over edges that do not wait for a kernel's end ([`EdgeKind::Programmatic`](crate::EdgeKind::Programmatic)
+    /// and the like): all is well if the kernels that these enter wait (`griddepcontrol.wait`) before they touch the memory.
+    pub may_wait: bool,
+}
+
+/// What one of two nodes does to the memory.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct RacingAccess {
+    /// The node.
+    pub node: FoundNode,
+    /// What it does.
+    pub access: Access,
+    /// What the memory is to the node: the name of a kernel's parameter, or as `source`.
+    pub role: &'static str,
+    /// Whether the role is the name of a kernel's parameter.
+    pub is_argument: bool,
+}
+
+/// The memory that two nodes touch.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub struct RacingMemory {
+    /// Its address.
+    pub address: u64,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// What kind of memory it is.
+    pub kind: MemoryKind,
+}
+
+impl fmt::Display for RacingMemory {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "the {} memory of {} bytes at {:#x}", self.kind, self.bytes, self.address)
+    }
+}
+
+impl fmt::Display for RacingAccess {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = if self.is_argument { "argument" } else { "its" };
+        match self.is_argument {
+            true => write!(formatter, "{} {} it ({what} `{}`)", self.node, self.access, self.role),
+            false => write!(formatter, "{} {} it ({what} {})", self.node, self.access, self.role),
+        }
+    }
+}
+
+impl Race {
+    pub(super) fn remedy(&self) -> String {
+        let (from, to) = &*self.edge;
+        match (self.may_wait, self.are_linked) {
+            (true, false) => {
+                format!("have the kernel wait, or make the order certain by a full edge from {from} to {to}")
+            }
+            (true, true) => format!(
+                "have the kernel wait, or make the edge from {from} to {to} a full one (Graph::set_edge_kind)"
+            ),
+            (false, true) => {
+                format!(
+                    "make the edge from {from} to {to}, which does not put them in order, a full one (Graph::set_edge_kind)"
+                )
+            }
+            (false, false) => {
+                format!("an edge from {from} to {to}, or the other way round, puts them in order")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Race {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Range { start, end } = self.bytes;
+        match self.may_wait {
+            true => formatter.write_str("data race, unless kernels wait: ")?,
+            false => formatter.write_str("data race: ")?,
+        }
+        match &self.memory {
+            Some(memory) => write!(formatter, "bytes {start}..{end} of {memory}: ")?,
+            None => write!(formatter, "memory at {start:#x}..{end:#x}: ")?,
+        }
+        write!(formatter, "{}, {}", self.first, self.second)?;
+        if self.more > 0 {
+            write!(formatter, " ({} more of their accesses overlap)", self.more)?;
+        }
+        formatter.write_str(match self.may_wait {
+            true => ", and the path between them does not wait for the end of each kernel on it, unless the kernels do (griddepcontrol.wait)",
+            false => ", and there is no path between them",
+        })
+    }
+}
