@@ -39,42 +39,61 @@ pub(crate) struct Order<'s> {
 #[derive(Debug)]
 struct Reaches {
     ends: Ends,
-    /// Of the edges that order, be it only if kernels wait.
-    any: Option<Reach>,
+    /// If kernels wait where they may; `None` where none may.
+    waited: Option<Ends>,
 }
 
-/// Which nodes end before others start.
+/// Which nodes end before others touch memory.
 #[derive(Debug)]
 enum Ends {
     /// Where all edges wait for the end of a node.
     Plain(Reach),
-    /// Of the starts and ends of nodes, one after the other: whatever an edge says, the second node does not start before the first. So what
+    /// Of what happens to nodes, one thing after the other: whatever an edge says, the second node does not start before the first. So what
     /// ends before a kernel starts also ends before those start that do not wait for its end.
     Apart(Reach),
 }
 
+/// A node starts, touches memory, ends.
+const EVENTS: u32 = 3;
+const TOUCH: u32 = 1;
+const END: u32 = 2;
+
 impl Ends {
     fn of(subject: &Subject, graph: usize, order: &[u32]) -> Self {
-        let inner = &subject.graphs[graph];
-        if inner.edges.iter().all(|(.., tie)| *tie == Tie::Order) {
-            return Self::Plain(Reach::new(successors(subject, graph, |_| true), order));
+        match subject.graphs[graph].edges.iter().all(|(.., tie)| *tie == Tie::Order) {
+            true => Self::Plain(Reach::new(successors(subject, graph, |_| true), order)),
+            false => Self::apart(subject, graph, order, false),
         }
+    }
+
+    /// Event by event. If they are `waited` for, the end of a node comes before the touches of one that may wait for it.
+    fn apart(subject: &Subject, graph: usize, order: &[u32], waited: bool) -> Self {
+        let inner = &subject.graphs[graph];
         let first = inner.items.start;
-        let (start, end) = (|item: u32| 2 * (item - first), |item: u32| 2 * (item - first) + 1);
-        let mut edges: Vec<(u32, u32)> = inner.items.clone().map(|item| (start(item), end(item))).collect();
-        edges.extend(inner.edges.iter().map(|&(from, to, tie)| match tie {
-            Tie::Order => (end(from), start(to)),
-            Tie::IfWaitedFor | Tie::Nothing => (start(from), start(to)),
-        }));
-        let order: Vec<u32> = order.iter().flat_map(|node| [2 * node, 2 * node + 1]).collect();
-        let successors = Successors::new(2 * inner.items.len(), edges.iter().copied());
+        let event = |item: u32, event: u32| EVENTS * (item - first) + event;
+        let mut edges = Vec::with_capacity(2 * (inner.items.len() + inner.edges.len()));
+        for item in inner.items.clone() {
+            edges.extend([(event(item, 0), event(item, TOUCH)), (event(item, TOUCH), event(item, END))]);
+        }
+        for &(from, to, tie) in &inner.edges {
+            edges.push(match tie {
+                Tie::Order => (event(from, END), event(to, 0)),
+                Tie::IfWaitedFor | Tie::Nothing => (event(from, 0), event(to, 0)),
+            });
+            if waited && tie == Tie::IfWaitedFor {
+                edges.push((event(from, END), event(to, TOUCH)));
+            }
+        }
+        let order: Vec<u32> =
+            order.iter().flat_map(|node| (0..EVENTS).map(move |event| EVENTS * node + event)).collect();
+        let successors = Successors::new(EVENTS as usize * inner.items.len(), edges.iter().copied());
         Self::Apart(Reach::new(successors, &order))
     }
 
     fn leads(&mut self, first: u32, second: u32, budget: &mut Budget) -> Option<bool> {
         match self {
             Self::Plain(reach) => reach.leads(first, second, budget),
-            Self::Apart(reach) => reach.leads(2 * first + 1, 2 * second, budget),
+            Self::Apart(reach) => reach.leads(EVENTS * first + END, EVENTS * second + TOUCH, budget),
         }
     }
 }
@@ -132,12 +151,12 @@ impl<'s> Order<'s> {
             return Some(Relation::Apart);
         };
         let base = self.subject.graphs[graph].items.start;
-        let Reaches { ends, any } = self.reaches(graph);
+        let Reaches { ends, waited } = self.reaches(graph);
         if ends.leads(first - base, second - base, budget)? {
             return Some(Relation::Before);
         }
-        let may_wait = match any {
-            Some(any) => any.leads(first - base, second - base, budget)?,
+        let may_wait = match waited {
+            Some(waited) => waited.leads(first - base, second - base, budget)?,
             None => false,
         };
         Some(if may_wait { Relation::IfWaitedFor } else { Relation::Beside })
@@ -201,9 +220,8 @@ impl<'s> Order<'s> {
         let (subject, order) = (self.subject, &self.orders[graph]);
         self.reaches[graph].get_or_insert_with(|| {
             let has = |wanted| subject.graphs[graph].edges.iter().any(|(.., tie)| *tie == wanted);
-            let any = has(Tie::IfWaitedFor)
-                .then(|| Reach::new(successors(subject, graph, |tie| tie != Tie::Nothing), order));
-            Reaches { ends: Ends::of(subject, graph, order), any }
+            let waited = has(Tie::IfWaitedFor).then(|| Ends::apart(subject, graph, order, true));
+            Reaches { ends: Ends::of(subject, graph, order), waited }
         })
     }
 }

@@ -96,17 +96,18 @@ impl Subject {
         let Some(apart) = one.iter().zip(&two).position(|(one, two)| one != two) else { return false };
         let (one, two) = (one[apart], two[apart]);
         self.items[one as usize].graph == self.items[two as usize].graph
-            && [(one, two), (two, one)].into_iter().all(|(one, two)| {
-                !(self.ends_before(one, two)
-                    || certain && self.has_path(one, two, &[Tie::Order, Tie::IfWaitedFor]))
-            })
+            && [(one, two), (two, one)].into_iter().all(|(one, two)| !self.ends_before(one, two, certain))
     }
 
-    /// Whether one waits for the end of the other, or for the start of what does.
-    fn ends_before(&self, from: u32, to: u32) -> bool {
+    /// Whether one waits for the end of the other, or starts no sooner than what does; or also if kernels have waited.
+    fn ends_before(&self, from: u32, to: u32, waited: bool) -> bool {
         let graph = &self.graphs[self.items[from as usize].graph as usize];
-        let mut next = graph.edges.iter().filter(|(start, _, tie)| *start == from && *tie == Tie::Order);
-        next.any(|&(_, next, _)| next == to || self.has_path(next, to, &ANY))
+        let mut next = graph.edges.iter().filter(|(start, ..)| *start == from);
+        next.any(|&(_, next, tie)| match tie {
+            Tie::Order => next == to || self.has_path(next, to, &ANY),
+            Tie::IfWaitedFor => waited && (next == to || self.ends_before(next, to, waited)),
+            Tie::Nothing => false,
+        })
     }
 
     fn has_path(&self, from: u32, to: u32, with: &[Tie]) -> bool {
@@ -317,6 +318,22 @@ fn what_starts_with_a_kernel_comes_after_all_that_comes_before_it() {
         [0, 2].into_iter().for_each(|node| subject.touch(node, Region::linear(0, 8), true));
         assert_eq!(subject.races(ENOUGH).pairs.len(), 1);
     }
+}
+
+#[test]
+fn what_starts_with_one_that_waited_comes_after_all_that_it_waited_for() {
+    // If 1 waits for 0, that has ended before 2 starts, with which 3 may start.
+    let ties = vec![(0, 1, Tie::IfWaitedFor), (1, 2, Tie::Order), (2, 3, Tie::Nothing)];
+    let mut subject = Subject::flat(4, ties);
+    subject.touch(0, Region::linear(0, 8), true);
+    subject.touch(3, Region::linear(0, 8), false);
+    let pairs = subject.races(ENOUGH).pairs;
+    assert!(pairs.len() == 1 && pairs[0].may_wait, "{pairs:?}");
+    // What starts with 1 itself does not wait for 0.
+    let mut subject = Subject::flat(3, vec![(0, 1, Tie::IfWaitedFor), (1, 2, Tie::Nothing)]);
+    [0, 2].into_iter().for_each(|node| subject.touch(node, Region::linear(0, 8), true));
+    let pairs = subject.races(ENOUGH).pairs;
+    assert!(pairs.len() == 1 && !pairs[0].may_wait, "{pairs:?}");
 }
 
 #[test]
