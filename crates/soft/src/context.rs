@@ -42,9 +42,48 @@ struct Slot {
 static CONTEXTS: Mutex<Slots<Slot>> = Mutex::new(Slots::new(Kind::Context));
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
+/// The contexts that a thread has pushed, the current one last. Not dropped with the thread, since destructors that run while it ends may still call
+/// the driver; nothing is left of it all the same, if it is not very deep then.
+struct Stack {
+    lowest: [u64; Self::FLAT],
+    len: usize,
+    deep: ManuallyDrop<Vec<u64>>,
+}
+
+impl Stack {
+    const FLAT: usize = 16;
+
+    const fn new() -> Self {
+        Self { lowest: [0; Self::FLAT], len: 0, deep: ManuallyDrop::new(Vec::new()) }
+    }
+
+    fn last(&self) -> Option<u64> {
+        self.deep.last().or_else(|| self.lowest.get(..self.len)?.last()).copied()
+    }
+
+    fn push(&mut self, handle: u64) {
+        match self.lowest.get_mut(self.len) {
+            Some(place) => {
+                *place = handle;
+                self.len += 1;
+            }
+            None => self.deep.push(handle),
+        }
+    }
+
+    fn pop(&mut self) -> Option<u64> {
+        let last = self.last();
+        if self.deep.pop().is_none() {
+            self.len = self.len.saturating_sub(1);
+        } else if self.deep.is_empty() {
+            *self.deep = Vec::new();
+        }
+        last
+    }
+}
+
 thread_local! {
-    // Not dropped with the thread: destructors that run while it ends may still call the driver.
-    static STACK: RefCell<ManuallyDrop<Vec<u64>>> = const { RefCell::new(ManuallyDrop::new(Vec::new())) };
+    static STACK: RefCell<Stack> = const { RefCell::new(Stack::new()) };
 }
 
 fn contexts() -> MutexGuard<'static, Slots<Slot>> {
@@ -163,7 +202,7 @@ pub(crate) fn destroy(handle: u64) -> Answer<Arc<Context>> {
     let mut slot = slots.remove(handle).ok_or(INVALID_CONTEXT)?;
     drop(slots);
     STACK.with_borrow_mut(|stack| {
-        if stack.last() == Some(&handle) {
+        if stack.last() == Some(handle) {
             stack.pop();
         }
     });
@@ -184,7 +223,7 @@ pub(crate) fn exists(handle: u64) -> bool {
 
 /// The handle that is current on this thread, or 0.
 pub(crate) fn current_handle() -> u64 {
-    STACK.with_borrow(|stack| stack.last().copied().unwrap_or(0))
+    STACK.with_borrow(|stack| stack.last().unwrap_or(0))
 }
 
 /// The device of the current context, whether that lives or not.
