@@ -51,7 +51,8 @@ struct Stack {
 }
 
 impl Stack {
-    const FLAT: usize = 16;
+    /// Deeper than where even tests get that make each call fail that takes a context off.
+    const FLAT: usize = 1024;
 
     const fn new() -> Self {
         Self { lowest: [0; Self::FLAT], len: 0, deep: ManuallyDrop::new(Vec::new()) }
