@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use cuda_sys::{CUDA_KERNEL_NODE_PARAMS_v2, CUgraph, CUgraphNode, CUgraphNodeType, Call};
+use cuda_sys::{CUgraph, CUgraphNode, CUgraphNodeType};
 use smallvec::SmallVec;
 
 use crate::detail::{By, Conditional, Detail};
@@ -199,11 +199,7 @@ impl Locked<'_> {
     /// Whether the driver's node has the kernel that its row has, if that has one: with another one, what is known of its launch is of no use.
     fn is_kernel_of(&self, row: &Row, raw: CUgraphNode) -> Result<bool> {
         let Detail::Kernel { kernel, .. } = &row.detail else { return Ok(true) };
-        let mut found = CUDA_KERNEL_NODE_PARAMS_v2::default();
-        // SAFETY: a live kernel node, as the driver has just told, and the out pointer is valid.
-        let result = unsafe { self.driver().cuGraphKernelNodeGetParams(raw, &raw mut found) };
-        self.answer(Call::cuGraphKernelNodeGetParams, result)?;
-        Ok(found.kern == kernel.as_raw())
+        Ok(self.kernel_params(raw)?.kern == kernel.as_raw())
     }
 
     fn new_node(&self, raw: CUgraphNode, kind: CUgraphNodeType) -> Result<Met> {

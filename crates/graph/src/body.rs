@@ -142,11 +142,8 @@ pub(crate) fn add_default(
         let mut params = kernel_params(&setter.kernel, config, pointers);
         frontier.add_raw(locked, NodeKind::Kernel, &mut params)
     })?;
-    let stuck = match frontier.join(locked, raw).map_err(|cause| locked.undo(raw, cause)) {
-        Err(Ok(cause)) => return Err(cause),
-        Err(Err(stuck)) => Some(stuck),
-        Ok(()) => None,
-    };
+    let joined = frontier.join(locked, raw);
+    let stuck = locked.unless_undone(raw, joined)?;
     let detail =
         Detail::Kernel { kernel: setter.kernel.clone(), config: config.into(), accesses: Setter::accesses() };
     let id = locked.insert(place, raw, detail, Owners::from_iter([setter.own.owner()]));

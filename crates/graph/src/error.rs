@@ -2,10 +2,10 @@
 
 use core::fmt;
 
-use cuda_sys::{CUgraphInstantiateResult, CUresult};
-
 use crate::edge::EdgeKind;
+use crate::instantiate_error::InstantiateError;
 use crate::memory::MemoryOrder;
+use crate::words::{At, Found, More};
 
 /// The result of this crate's functions.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
@@ -574,68 +574,6 @@ impl Error {
     pub(crate) const MOST_BRANCHES: usize = 1000;
 }
 
-/// Why the driver could not make an executable of a graph.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("the graph cannot be instantiated{}: {}{}", At(node.as_deref()), Reason(*result, findings), Code(*code, *result))]
-#[non_exhaustive]
-pub struct InstantiateError {
-    /// What `cuGraphInstantiateWithParams` answered.
-    pub code: CUresult,
-    /// The kind of failure that it reported.
-    pub result: CUgraphInstantiateResult,
-    /// The node that it reported, by name.
-    pub node: Option<String>,
-    /// What is found wrong with the structure of the graph, in words; see [`Graph::check`](crate::Graph::check).
-    pub findings: Vec<String>,
-}
-
-/// What was found here, or else what the driver says.
-struct Reason<'a>(CUgraphInstantiateResult, &'a [String]);
-
-impl fmt::Display for Reason<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.1 {
-            [] => formatter.write_str(reason(self.0)),
-            findings => Found(findings).fmt(formatter),
-        }
-    }
-}
-
-/// The first findings, and how many more.
-struct Found<'a>(&'a [String]);
-
-impl fmt::Display for Found<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const SHOWN: usize = 3;
-        for (number, finding) in self.0.iter().take(SHOWN).enumerate() {
-            write!(formatter, "{}{finding}", if number > 0 { "; " } else { "" })?;
-        }
-        match self.0.len().saturating_sub(SHOWN) {
-            0 => Ok(()),
-            more => write!(formatter, "; and {more} more"),
-        }
-    }
-}
-
-fn reason(result: CUgraphInstantiateResult) -> &'static str {
-    match result {
-        CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE => {
-            "its structure is not valid, as with a cycle"
-        }
-        CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED => {
-            "the node does something that is not possible where it stands (host functions, events, allocations and frees in a body or in a \
-             graph for launches from the device)"
-        }
-        CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED => {
-            "its nodes belong to several contexts, or a copy in a body uses pageable memory"
-        }
-        CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED => {
-            "a condition was made for which there is no conditional node"
-        }
-        _ => "the driver gives no closer reason",
-    }
-}
-
 struct Default(Option<u32>);
 
 impl fmt::Display for Default {
@@ -658,26 +596,6 @@ impl fmt::Display for Setters<'_> {
     }
 }
 
-struct At<'a>(Option<&'a str>);
-
-impl fmt::Display for At<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.map_or(Ok(()), |node| write!(formatter, " because of node `{node}`"))
-    }
-}
-
-struct Code(CUresult, CUgraphInstantiateResult);
-
-impl fmt::Display for Code {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            formatter,
-            " (cuGraphInstantiateWithParams answered {} with instantiate result {})",
-            self.0, self.1.0
-        )
-    }
-}
-
 struct Orders<'a>(&'a [MemoryOrder]);
 
 impl fmt::Display for Orders<'_> {
@@ -688,14 +606,6 @@ impl fmt::Display for Orders<'_> {
             separator = "; ";
         }
         Ok(())
-    }
-}
-
-struct More(usize);
-
-impl fmt::Display for More {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0 > 0 { write!(formatter, "; and {} more", self.0) } else { Ok(()) }
     }
 }
 
@@ -734,21 +644,6 @@ mod tests {
         let long = cycle(1000);
         assert!(long.contains("`n5` -> 988 more -> `n994`"), "{long}");
         assert!(long.ends_with("`n999` -> `n0`"));
-    }
-
-    #[test]
-    fn a_failed_instantiation_names_reason_node_and_code() {
-        let error = InstantiateError {
-            code: CUresult::CUDA_ERROR_INVALID_VALUE,
-            result: CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE,
-            node: Some("step".to_owned()),
-            findings: Vec::new(),
-        };
-        assert_eq!(
-            error.to_string(),
-            "the graph cannot be instantiated because of node `step`: its structure is not valid, as with a cycle \
-             (cuGraphInstantiateWithParams answered CUDA_ERROR_INVALID_VALUE (1) with instantiate result 2)"
-        );
     }
 
     #[test]

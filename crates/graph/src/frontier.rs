@@ -388,12 +388,8 @@ impl<'g> Frontier<'g> {
         let raw = frontier.add_raw(&mut locked, kind, params)?;
         let finished = finish(&locked, raw);
         let is_whole = finished.is_ok();
-        let failed = finished.and_then(|()| frontier.join(&locked, raw)).err();
-        let stuck = match failed.map(|cause| locked.undo(raw, cause)) {
-            Some(Ok(cause)) => return Err(cause),
-            Some(Err(stuck)) => Some(stuck),
-            None => None,
-        };
+        let finished = finished.and_then(|()| frontier.join(&locked, raw));
+        let stuck = locked.unless_undone(raw, finished)?;
         // One that could not be taken out stays in the graph, so what it uses stays alive.
         let id = locked.insert(place, raw, detail, owners);
         locked.note_handles(id.index, handles);

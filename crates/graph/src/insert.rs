@@ -102,7 +102,24 @@ impl Locked<'_> {
         }
     }
 
-    /// The same for a node that has its row already, which goes with the lock.
+    /// [Undoes](Self::undo) a node if what had to be done once it was there failed. What is left to be told, if it had to stay.
+    ///
+    /// # Errors
+    /// Why that failed, if the graph is as it was.
+    #[inline]
+    pub(crate) fn unless_undone(
+        &mut self,
+        raw: CUgraphNode,
+        outcome: Result<()>,
+    ) -> Result<Option<Box<Stuck>>> {
+        match outcome.map_err(|cause| self.undo(raw, cause)) {
+            Err(Ok(cause)) => Err(cause),
+            Err(Err(stuck)) => Ok(Some(stuck)),
+            Ok(()) => Ok(None),
+        }
+    }
+
+    /// As [`undo`](Self::undo), for a node that has its row already, which goes with the lock.
     #[cold]
     pub(crate) fn undo_inserted(
         &mut self,

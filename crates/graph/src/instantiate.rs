@@ -7,9 +7,10 @@ use cuda_handles::{Context, Error as HandleError, Event, GraphExecHandle, Stream
 use cuda_sys::{CUDA_GRAPH_INSTANTIATE_PARAMS, CUgraph, CUgraphExec, CUgraphNode, CUresult, Call};
 
 use crate::detail::Detail;
-use crate::error::{Error, InstantiateError, Result};
+use crate::error::{Error, Result};
 use crate::exec::{GraphExec, Launches, uncaptured};
 use crate::graph::{Graph, Locked};
+use crate::instantiate_error::InstantiateError;
 use crate::kind::NodeKind;
 use crate::last_runs::OwnRuns;
 use crate::memory::Outlet;

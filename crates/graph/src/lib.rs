@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod adopt;
+mod ask;
 mod body;
 mod callback;
 mod check;
@@ -20,6 +21,7 @@ mod graph;
 mod host_loop;
 mod insert;
 mod instantiate;
+mod instantiate_error;
 mod interop;
 mod kind;
 mod last_runs;
@@ -40,6 +42,7 @@ mod shared;
 mod summary;
 mod table;
 mod topology;
+mod words;
 
 pub use callback::{CallbackPanic, set_panic_hook};
 pub use check::{
@@ -48,11 +51,12 @@ pub use check::{
 };
 pub use condition::Condition;
 pub use edge::EdgeKind;
-pub use error::{Error, HalfDone, HostLoopError, HostRound, InstantiateError, Result};
+pub use error::{Error, HalfDone, HostLoopError, HostRound, Result};
 pub use exec::GraphExec;
 pub use frontier::Frontier;
 pub use graph::{ContextExt, Graph};
 pub use host_loop::{Fallback, HostCounts, HostLoopExec};
+pub use instantiate_error::InstantiateError;
 pub use kind::NodeKind;
 pub use loops::{Branch, Loop, LoopBody, Repeat, Test, Testable};
 pub use memory::{AllocOptions, AllocPlace, Disorder, MemoryOrder, OutputBuffer, Outputs};

@@ -7,9 +7,9 @@ use cuda_handles::{
 };
 use cuda_launch::{Accesses, LaunchConfig, MemorySyncDomain};
 use cuda_sys::{
-    CUDA_HOST_NODE_PARAMS_v1, CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEMCPY3D_v2,
-    CUDA_MEMSET_NODE_PARAMS_v1, CUdeviceptr, CUevent, CUgraphNode, CUgraphNodeParams, CUgraphNodeType,
-    CUkernel, CUlaunchAttributeID, CUlaunchAttributeValue, CUlaunchMemSyncDomain, CUmemorytype, Call,
+    CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEMCPY3D_v2, CUdeviceptr, CUevent, CUgraphNode, CUgraphNodeParams,
+    CUgraphNodeType, CUkernel, CUlaunchAttributeID, CUlaunchAttributeValue, CUlaunchMemSyncDomain,
+    CUmemorytype, Call,
 };
 
 use crate::detail::Detail;
@@ -28,20 +28,10 @@ impl Locked<'_> {
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMSET => self.read_fill(raw)?,
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_HOST => self.read_host(raw)?,
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_EVENT_RECORD => {
-                let (result, event) = out(|event| {
-                    // SAFETY: a live event record node, and the out pointer is valid.
-                    unsafe { self.driver().cuGraphEventRecordNodeGetEvent(raw, event) }
-                });
-                self.answer(Call::cuGraphEventRecordNodeGetEvent, result)?;
-                self.event(event).map(Detail::EventRecord)
+                self.event(self.recorded_event(raw)?).map(Detail::EventRecord)
             }
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_WAIT_EVENT => {
-                let (result, event) = out(|event| {
-                    // SAFETY: a live event wait node, and the out pointer is valid.
-                    unsafe { self.driver().cuGraphEventWaitNodeGetEvent(raw, event) }
-                });
-                self.answer(Call::cuGraphEventWaitNodeGetEvent, result)?;
-                self.event(event).map(Detail::EventWait)
+                self.event(self.awaited_event(raw)?).map(Detail::EventWait)
             }
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_ALLOC => Some(self.read_alloc(raw)?),
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_FREE => {
@@ -69,10 +59,7 @@ impl Locked<'_> {
 
     /// `None` where there is no kernel for it: one of another context, of a library that the driver does not name (before 12.5), or of a module.
     fn read_kernel(&self, raw: CUgraphNode) -> Result<Option<Detail>> {
-        let mut params = CUDA_KERNEL_NODE_PARAMS_v2::default();
-        // SAFETY: a live kernel node, and the out pointer is valid.
-        let result = unsafe { self.driver().cuGraphKernelNodeGetParams(raw, &raw mut params) };
-        self.answer(Call::cuGraphKernelNodeGetParams, result)?;
+        let params = self.kernel_params(raw)?;
         if params.kern.is_null() || params.ctx != self.context().as_raw() {
             return Ok(None);
         }
@@ -183,10 +170,7 @@ impl Locked<'_> {
     }
 
     fn read_host(&self, raw: CUgraphNode) -> Result<Option<Detail>> {
-        let mut params = CUDA_HOST_NODE_PARAMS_v1::default();
-        // SAFETY: a live host node, and the out pointer is valid.
-        let result = unsafe { self.driver().cuGraphHostNodeGetParams(raw, &raw mut params) };
-        self.answer(Call::cuGraphHostNodeGetParams, result)?;
+        let params = self.host_params(raw)?;
         Ok(params.fn_.map(|function| Detail::Host(Host::raw(function, params.userData))))
     }
 
@@ -249,10 +233,7 @@ impl Locked<'_> {
 
     /// `None` for elements of a size that there is not.
     fn read_fill(&self, raw: CUgraphNode) -> Result<Option<Detail>> {
-        let mut params = CUDA_MEMSET_NODE_PARAMS_v1::default();
-        // SAFETY: a live memset node, and the out pointer is valid.
-        let result = unsafe { self.driver().cuGraphMemsetNodeGetParams(raw, &raw mut params) };
-        self.answer(Call::cuGraphMemsetNodeGetParams, result)?;
+        let params = self.fill_params(raw)?;
         let (width, height) = (params.width, params.height.max(1));
         let Ok(element @ (1 | 2 | 4)) = u8::try_from(params.elementSize) else { return Ok(None) };
         // The driver reads back a value that is wider than the element as it was given, though it fills with the lowest bytes.
@@ -262,13 +243,6 @@ impl Locked<'_> {
         let (address, space) = (params.dst, MemorySpace::Found);
         Ok(Some(Detail::Memset(FillLayout { address, space, element, value, pitch, width, height })))
     }
-}
-
-/// What a call puts into its out pointer.
-fn out<R>(call: impl FnOnce(*mut CUevent) -> R) -> (R, CUevent) {
-    let mut event = core::ptr::null_mut();
-    let result = call(&raw mut event);
-    (result, event)
 }
 
 /// One side of a copy as the driver describes it.

@@ -20,10 +20,7 @@ mod programs;
 pub(crate) mod states;
 
 use crate::conditionals::increment_by;
-use crate::loops::compare;
-
-/// What is added to count one down.
-const ONE_LESS: u32 = u32::MAX;
+use crate::loops::{ONE_LESS, compare};
 
 /// How a scenario is run.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -4,7 +4,8 @@ use core::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use cuda_graph::{
-    ContextExt, Error, Frontier, Graph, HalfDone, KernelNode, Loop, LoopBody, NodeKind, Test, Testable,
+    Branch, ContextExt, Error, Frontier, Graph, HalfDone, IfNode, KernelNode, Loop, LoopBody, Node, NodeKind,
+    Test, Testable,
 };
 use cuda_handles::{Buffer, Context, Device, Slice, Stream};
 use cuda_launch::per;
@@ -14,7 +15,7 @@ use cuda_tests::{alone, count, fail, fail_any, no_leaks, raw, setup, sweep, used
 use crate::conditionals::{Kernels, increment_by};
 
 /// What is added to count one down.
-const ONE_LESS: u32 = u32::MAX;
+pub(crate) const ONE_LESS: u32 = u32::MAX;
 
 /// Steps of bodies, and a count of all rounds.
 struct Steps {
@@ -347,7 +348,7 @@ fn loops_stand_in_edges_before_nodes_and_in_embedded_graphs() {
 }
 
 /// What there is of a graph, by the library and by the driver.
-fn state(graph: &Graph) -> (Vec<String>, usize, usize) {
+pub(crate) fn state(graph: &Graph) -> (Vec<String>, usize, usize) {
     let nodes = graph.nodes().unwrap().iter().map(|node| format!("{node:?} {node}")).collect();
     (nodes, graph.edges().unwrap().len(), raw::nodes(graph.as_raw().unwrap()).len())
 }
@@ -564,6 +565,43 @@ fn loops_cost_three_nodes_and_the_image_is_loaded_once() {
     });
 }
 
+/// Puts a loop of 3 rounds, a branch and one with two bodies into the edge between two nodes, of which the second counts 100, while each call fails in turn: the graph is as it was.
+pub(crate) fn each_call_fails(
+    graph: &Graph,
+    [start, last]: [&Node; 2],
+    build: impl Fn(usize) -> Result<(), Error>,
+    run: impl Fn(&Graph) -> u32,
+) {
+    let before = state(graph);
+    let remove_rest = || graph.nodes().unwrap()[2..].iter().for_each(|node| node.remove().unwrap());
+    for which in 0..3 {
+        let mut nth = 1;
+        loop {
+            let failing = fail_any(nth, CUresult::CUDA_ERROR_INVALID_VALUE);
+            let outcome = build(which);
+            let hit = failing.hit_call();
+            drop(failing);
+            match (hit, outcome) {
+                (None, outcome) => break outcome.unwrap(),
+                // Of calls that only help, nobody is told.
+                (Some(_), Ok(())) => remove_rest(),
+                (Some(call), Err(error)) => {
+                    assert!(!matches!(error, Error::HalfDone(_)), "{}: {error}", call.name());
+                    assert_eq!(state(graph), before, "{}: {error}", call.name());
+                }
+            }
+            if graph.edges().unwrap().is_empty() {
+                graph.add_edge(start, last).unwrap();
+            }
+            nth += 1;
+        }
+        assert!(nth > 8, "{nth}");
+        assert_eq!(run(graph), [103, 101, 101][which]);
+        remove_rest();
+        graph.add_edge(start, last).unwrap();
+    }
+}
+
 #[test]
 fn a_driver_that_fails_at_any_call_leaves_the_graph_as_it_was() {
     let context = setup();
@@ -572,7 +610,6 @@ fn a_driver_that_fails_at_any_call_leaves_the_graph_as_it_was() {
         let (runs, number) = (steps.kernels.runs.as_slice(), number.as_slice());
         let start = graph.root().fill(number, 3).unwrap();
         let last = steps.add(&start.then(), 100, runs).unwrap();
-        let before = state(&graph);
         let build = |which: usize| -> Result<(), Error> {
             let at = graph.between(&start, &last)?;
             let test = Test::nonzero(number);
@@ -585,34 +622,7 @@ fn a_driver_that_fails_at_any_call_leaves_the_graph_as_it_was() {
                 }
             }
         };
-        for which in 0..3 {
-            let mut nth = 1;
-            loop {
-                let failing = fail_any(nth, CUresult::CUDA_ERROR_INVALID_VALUE);
-                let outcome = build(which);
-                let hit = failing.hit_call();
-                drop(failing);
-                match (hit, outcome) {
-                    (None, outcome) => break outcome.unwrap(),
-                    (Some(_), Ok(())) => graph.nodes().unwrap()[2..].iter().for_each(|node| {
-                        // Of calls that only help, nobody is told.
-                        node.remove().unwrap();
-                    }),
-                    (Some(call), Err(error)) => {
-                        assert!(!matches!(error, Error::HalfDone(_)), "{}: {error}", call.name());
-                        assert_eq!(state(&graph), before, "{}: {error}", call.name());
-                    }
-                }
-                if graph.edges().unwrap().is_empty() {
-                    graph.add_edge(&start, &last).unwrap();
-                }
-                nth += 1;
-            }
-            assert!(nth > 8, "{nth}");
-            assert_eq!(steps.run(&graph), [103, 101, 101][which]);
-            graph.nodes().unwrap()[2..].iter().for_each(|node| node.remove().unwrap());
-            graph.add_edge(&start, &last).unwrap();
-        }
+        each_call_fails(&graph, [&start, &last], build, |graph| steps.run(graph));
     });
 }
 
@@ -641,6 +651,21 @@ fn what_cannot_be_taken_back_is_told() {
     });
 }
 
+/// In an edge, a loop that counts 3 down to 0, and in it a branch that counts how often less than 2 is left.
+pub(crate) fn a_loop_and_a_branch(
+    graph: &Graph,
+    add: &increment_by,
+    number: &Buffer<u32>,
+    runs: &Buffer<u32>,
+) -> Result<Loop<Branch<IfNode, KernelNode>>, Error> {
+    let start = graph.root().fill(number, 3)?;
+    let last = start.then().empty()?;
+    graph.between(&start, &last)?.while_loop(Test::nonzero(number).limit(5), |body| {
+        let step = body.root().launch(add, per(1, 1), (ONE_LESS, number))?;
+        step.then().if_then(Test::less(number, 2), |body| body.root().launch(add, per(1, 1), (1, runs)))
+    })
+}
+
 #[test]
 fn sweeping_loops_and_branches() {
     let context = setup();
@@ -649,13 +674,7 @@ fn sweeping_loops_and_branches() {
     let cases = sweep("loops and branches", || -> Result<(), Error> {
         let (number, runs) = (home.zeros::<u32>(1)?, home.zeros::<u32>(1)?);
         let graph = context.graph()?;
-        let start = graph.root().fill(&number, 3)?;
-        let last = start.then().empty()?;
-        let rounds = graph.between(&start, &last)?.while_loop(Test::nonzero(&number).limit(5), |body| {
-            let step = body.root().launch(&add, per(1, 1), (ONE_LESS, &number))?;
-            step.then()
-                .if_then(Test::less(&number, 2), |body| body.root().launch(&add, per(1, 1), (1, &runs)))
-        })?;
+        let rounds = a_loop_and_a_branch(&graph, &add, &number, &runs)?;
         graph.instantiate()?.launch(&home)?;
         assert_eq!((rounds.rounds_done_blocking(&home)?, runs.read_blocking(&home)?), (3, vec![2]));
         Ok(())

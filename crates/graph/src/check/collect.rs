@@ -8,7 +8,7 @@ use cuda_launch::AccessRanges;
 use cuda_sys::{CUgraphNode, CUgraphNodeType};
 
 use super::subject::{Inner, Item, Lives, Memory, Opaqueness, Subject, Unused, Wrong};
-use super::touches::{Touching, kernel_params};
+use super::touches::Touching;
 use crate::detail::{Conditional, Detail};
 use crate::error::Result;
 use crate::graph::Locked;
@@ -198,7 +198,7 @@ fn wrong_in_body(locked: &Locked<'_>, detail: &Detail, raw: CUgraphNode) -> Resu
     };
     match NodeKind::of(*kind) {
         NodeKind::Kernel => {
-            let context = kernel_params(locked, raw)?.ctx;
+            let context = locked.kernel_params(raw)?.ctx;
             let is_other = !context.is_null() && context != locked.context().as_raw();
             Ok(is_other.then_some(Wrong::OtherContext))
         }

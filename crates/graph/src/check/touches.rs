@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use cuda_handles::{Allocation, BatchOperation, Kernel};
 use cuda_launch::{Access, AccessRanges, Accesses, MemoryParameter};
-use cuda_sys::{CUDA_KERNEL_NODE_PARAMS_v2, CUdeviceptr, CUgraphNode, Call};
+use cuda_sys::{CUdeviceptr, CUgraphNode};
 
 use super::region::Region;
 use super::subject::{Opaqueness, Space, Touch};
@@ -114,7 +114,7 @@ impl<'t> Touching<'t, '_> {
         if declaration.each().next().is_none() {
             return Ok(None);
         }
-        let params = kernel_params(locked, raw)?;
+        let params = locked.kernel_params(raw)?;
         let ranges = if accesses.are_apart() { self.ranges } else { None };
         let is_kept = ranges.is_some() || !accesses.are_apart();
         if params.kern != kernel.as_raw() || params.kernelParams.is_null() || !is_kept {
@@ -220,13 +220,4 @@ fn opaqueness_of(kind: NodeKind) -> Option<Opaqueness> {
         }
         _ => None,
     }
-}
-
-/// What the driver says of a live kernel node.
-pub(super) fn kernel_params(locked: &Locked<'_>, raw: CUgraphNode) -> Result<CUDA_KERNEL_NODE_PARAMS_v2> {
-    let mut params = CUDA_KERNEL_NODE_PARAMS_v2::default();
-    // SAFETY: a live kernel node of a graph whose lock is held, and the out pointer is valid.
-    let result = unsafe { locked.driver().cuGraphKernelNodeGetParams(raw, &raw mut params) };
-    locked.answer(Call::cuGraphKernelNodeGetParams, result)?;
-    Ok(params)
 }

@@ -2,8 +2,7 @@
 
 use cuda_sys::{
     CUDA_BATCH_MEM_OP_NODE_PARAMS, CUDA_EXT_SEM_SIGNAL_NODE_PARAMS, CUDA_EXT_SEM_WAIT_NODE_PARAMS,
-    CUDA_HOST_NODE_PARAMS_v1, CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEMSET_NODE_PARAMS_v1, CUgraphNode,
-    CUgraphNodeParams, CUgraphNodeType as T, Call,
+    CUgraphNode, CUgraphNodeParams, CUgraphNodeType as T, Call,
 };
 
 use crate::error::{Error, Result};
@@ -39,8 +38,11 @@ impl Twin {
             T::CU_GRAPH_NODE_TYPE_MEMCPY => twin.read_copy(locked, raw)?,
             T::CU_GRAPH_NODE_TYPE_MEMSET => twin.read_fill(locked, raw)?,
             T::CU_GRAPH_NODE_TYPE_HOST => twin.read_host(locked, raw)?,
-            T::CU_GRAPH_NODE_TYPE_EVENT_RECORD | T::CU_GRAPH_NODE_TYPE_WAIT_EVENT => {
-                twin.read_event(locked, raw, kind)?;
+            T::CU_GRAPH_NODE_TYPE_EVENT_RECORD => {
+                twin.params.__bindgen_anon_1.eventRecord.event = locked.recorded_event(raw)?;
+            }
+            T::CU_GRAPH_NODE_TYPE_WAIT_EVENT => {
+                twin.params.__bindgen_anon_1.eventWait.event = locked.awaited_event(raw)?;
             }
             T::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP => twin.read_batch(locked, raw)?,
             T::CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL => twin.read_signal(locked, raw)?,
@@ -67,10 +69,7 @@ impl Twin {
     }
 
     fn read_kernel(&mut self, locked: &Locked<'_>, raw: CUgraphNode) -> Result<()> {
-        let mut from = CUDA_KERNEL_NODE_PARAMS_v2::default();
-        // SAFETY: a live kernel node, and the out pointer is valid.
-        let result = unsafe { locked.driver().cuGraphKernelNodeGetParams(raw, &raw mut from) };
-        locked.answer(Call::cuGraphKernelNodeGetParams, result)?;
+        let from = locked.kernel_params(raw)?;
         let to = &mut self.params.__bindgen_anon_1;
         // Field by field, so that padding stays zero.
         to.kernel.gridDimX = from.gridDimX;
@@ -101,10 +100,7 @@ impl Twin {
     }
 
     fn read_fill(&mut self, locked: &Locked<'_>, raw: CUgraphNode) -> Result<()> {
-        let mut from = CUDA_MEMSET_NODE_PARAMS_v1::default();
-        // SAFETY: a live memset node, and the out pointer is valid.
-        let result = unsafe { locked.driver().cuGraphMemsetNodeGetParams(raw, &raw mut from) };
-        locked.answer(Call::cuGraphMemsetNodeGetParams, result)?;
+        let from = locked.fill_params(raw)?;
         let to = &mut self.params.__bindgen_anon_1;
         to.memset.dst = from.dst;
         to.memset.pitch = from.pitch;
@@ -117,34 +113,10 @@ impl Twin {
     }
 
     fn read_host(&mut self, locked: &Locked<'_>, raw: CUgraphNode) -> Result<()> {
-        let mut from = CUDA_HOST_NODE_PARAMS_v1::default();
-        // SAFETY: a live host node, and the out pointer is valid.
-        let result = unsafe { locked.driver().cuGraphHostNodeGetParams(raw, &raw mut from) };
-        locked.answer(Call::cuGraphHostNodeGetParams, result)?;
+        let from = locked.host_params(raw)?;
         let to = &mut self.params.__bindgen_anon_1;
         to.host.fn_ = from.fn_;
         to.host.userData = from.userData;
-        Ok(())
-    }
-
-    fn read_event(&mut self, locked: &Locked<'_>, raw: CUgraphNode, kind: T) -> Result<()> {
-        let (driver, mut event) = (locked.driver(), core::ptr::null_mut());
-        let (call, result) = if kind == T::CU_GRAPH_NODE_TYPE_EVENT_RECORD {
-            // SAFETY: a live event record node, and the out pointer is valid.
-            let result = unsafe { driver.cuGraphEventRecordNodeGetEvent(raw, &raw mut event) };
-            (Call::cuGraphEventRecordNodeGetEvent, result)
-        } else {
-            // SAFETY: a live event wait node, and the out pointer is valid.
-            let result = unsafe { driver.cuGraphEventWaitNodeGetEvent(raw, &raw mut event) };
-            (Call::cuGraphEventWaitNodeGetEvent, result)
-        };
-        locked.answer(call, result)?;
-        let to = &mut self.params.__bindgen_anon_1;
-        if kind == T::CU_GRAPH_NODE_TYPE_EVENT_RECORD {
-            to.eventRecord.event = event;
-        } else {
-            to.eventWait.event = event;
-        }
         Ok(())
     }
 

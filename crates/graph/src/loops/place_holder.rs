@@ -38,11 +38,8 @@ impl Frontier<'_> {
             ensure_conditionals(class, graph.context())?;
         }
         let raw = self.add_raw(&mut locked, kind, &mut params)?;
-        let stuck = match self.join(&locked, raw).map_err(|cause| locked.undo(raw, cause)) {
-            Err(Ok(cause)) => return Err(cause),
-            Err(Err(stuck)) => Some(stuck),
-            Ok(()) => None,
-        };
+        let joined = self.join(&locked, raw);
+        let stuck = locked.unless_undone(raw, joined)?;
         let row = |bodies| {
             let by = By::Host;
             Detail::Conditional(Conditional { class, by, ready: None, bodies, default: None })

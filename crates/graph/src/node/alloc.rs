@@ -134,11 +134,8 @@ impl Frontier<'_> {
         };
         // SAFETY: the driver wrote it there when it took the node, or it is 0.
         let address = unsafe { params.__bindgen_anon_1.alloc.dptr };
-        let stuck = match self.join(&locked, raw).map_err(|cause| locked.undo(raw, cause)) {
-            Err(Ok(cause)) => return Err(cause),
-            Err(Err(stuck)) => Some(stuck),
-            Ok(()) => None,
-        };
+        let joined = self.join(&locked, raw);
+        let stuck = locked.unless_undone(raw, joined)?;
         let place = graph_memory::Place { address, bytes, space: options.space(context) };
         // SAFETY: the driver has given the node this address for as many bytes.
         let memory = unsafe { graph_memory::of_node(context, self.graph().number(), place) };

@@ -179,13 +179,8 @@ impl Frontier<'_> {
             Err(error) => return Err(undone(&mut locked, error)),
         };
         let cut = locked.cut();
-        let mut stuck = None;
-        if let Err(error) = self.join(&locked, raw) {
-            match locked.undo(raw, error) {
-                Ok(cause) => return Err(undone(&mut locked, cause)),
-                Err(told) => stuck = Some(told),
-            }
-        }
+        let joined = self.join(&locked, raw);
+        let mut stuck = locked.unless_undone(raw, joined).map_err(|cause| undone(&mut locked, cause))?;
         let id = self.commit_conditional(&mut locked, raw, class, condition, default, &params);
         if stuck.is_none()
             && let Err(error) = locked.fill_bodies(id)

@@ -84,11 +84,8 @@ impl Frontier<'_> {
         let address = memory.address();
         let detail = Detail::Free { address, memory: Some(Arc::clone(memory.allocation())) };
         let raw = self.add_raw(&mut locked, NodeKind::Free, &mut params(address))?;
-        let stuck = match self.join(&locked, raw).map_err(|cause| locked.undo(raw, cause)) {
-            Err(Ok(cause)) => return Err(cause),
-            Err(Err(stuck)) => Some(stuck),
-            Ok(()) => None,
-        };
+        let joined = self.join(&locked, raw);
+        let stuck = locked.unless_undone(raw, joined)?;
         let id = locked.insert(self.graph().place(), raw, detail, Owners::new());
         if let Some(stuck) = stuck {
             return Err(stuck.told(&mut locked, id, self.comes_before(), None));

@@ -5,7 +5,7 @@ use core::mem::MaybeUninit;
 
 use cuda_handles::{Kernel, Owner};
 use cuda_launch::{Accesses, AttributeList, LaunchConfig};
-use cuda_sys::{CUDA_KERNEL_NODE_PARAMS_v2, CUgraphNode, CUgraphNodeParams, CUlaunchAttribute, Call};
+use cuda_sys::{CUgraphNode, CUgraphNodeParams, CUlaunchAttribute, Call};
 
 use super::attribute::{attribute_of, is_structural, neutral, set_all, with_attributes};
 use super::kernel::{KernelNode, params};
@@ -234,10 +234,7 @@ impl Locked<'_> {
     /// has another kernel.
     fn arguments(&self, raw: CUgraphNode, kernel: &Kernel) -> Result<Option<Values>> {
         let Some(parameters) = kernel.parameters() else { return Ok(None) };
-        let mut found = CUDA_KERNEL_NODE_PARAMS_v2::default();
-        // SAFETY: a live kernel node, and the out pointer is valid.
-        let result = unsafe { self.driver().cuGraphKernelNodeGetParams(raw, &raw mut found) };
-        self.answer(Call::cuGraphKernelNodeGetParams, result)?;
+        let found = self.kernel_params(raw)?;
         // Other code may have given the node another kernel, with other parameters.
         if found.kern != kernel.as_raw() {
             return Ok(None);

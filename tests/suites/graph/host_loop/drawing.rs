@@ -6,17 +6,11 @@ use cuda_graph::{
     Error, Fallback, Graph, HostCounts, InstantiateOptions, KernelNode, Loop, LoopBody, NodeKind, Test,
 };
 use cuda_handles::Stream;
-use cuda_sys::CUresult;
-use cuda_tests::{Kind, alone, count, fail_any, live, no_leaks, raw, settle, setup};
+use cuda_tests::{Kind, alone, count, live, no_leaks, settle, setup};
 
-use super::{By, Steps};
+use super::{By, ONE_LESS, Steps};
 use crate::interop::other;
-
-/// What there is of a graph, by the library and by the driver.
-fn state(graph: &Graph) -> (Vec<String>, usize, usize) {
-    let nodes = graph.nodes().unwrap().iter().map(|node| format!("{node:?} {node}")).collect();
-    (nodes, graph.edges().unwrap().len(), raw::nodes(graph.as_raw().unwrap()).len())
-}
+use crate::loops::{each_call_fails, state};
 
 #[test]
 fn without_asking_an_older_driver_is_named_and_the_way_out() {
@@ -144,7 +138,6 @@ fn a_driver_that_fails_at_any_call_leaves_the_graph_as_it_was() {
         let (graph, number) = (steps.graph(), steps.number(0));
         let start = graph.root().fill(&number, 3).unwrap();
         let last = steps.count(&start.then(), 100).unwrap();
-        let before = state(&graph);
         let build = |which: usize| -> Result<(), Error> {
             let at = graph.between(&start, &last)?;
             let test = Test::nonzero(&number);
@@ -155,37 +148,8 @@ fn a_driver_that_fails_at_any_call_leaves_the_graph_as_it_was() {
                 _ => at.if_then_else(test, fill, fill).map(drop),
             }
         };
-        for which in 0..3 {
-            let mut nth = 1;
-            loop {
-                let failing = fail_any(nth, CUresult::CUDA_ERROR_INVALID_VALUE);
-                let outcome = build(which);
-                let hit = failing.hit_call();
-                drop(failing);
-                match (hit, outcome) {
-                    (None, outcome) => break outcome.unwrap(),
-                    // Of calls that only help, nobody is told.
-                    (Some(_), Ok(())) => remove_rest(&graph),
-                    (Some(call), Err(error)) => {
-                        assert!(!matches!(error, Error::HalfDone(_)), "{}: {error}", call.name());
-                        assert_eq!(state(&graph), before, "{}: {error}", call.name());
-                    }
-                }
-                if graph.edges().unwrap().is_empty() {
-                    graph.add_edge(&start, &last).unwrap();
-                }
-                nth += 1;
-            }
-            assert!(nth > 8, "{nth}");
-            assert_eq!(steps.run(&graph), [103, 101, 101][which]);
-            remove_rest(&graph);
-            graph.add_edge(&start, &last).unwrap();
-        }
+        each_call_fails(&graph, [&start, &last], build, |graph| steps.run(graph));
     });
-}
-
-fn remove_rest(graph: &Graph) {
-    graph.nodes().unwrap()[2..].iter().for_each(|node| node.remove().unwrap());
 }
 
 #[test]
@@ -311,8 +275,6 @@ fn drivers_with_some_conditionals_run_these_and_the_host_the_others() {
         assert_eq!((rounds.rounds_done_blocking(&steps.stream).unwrap(), steps.counted()), (3, 3));
     });
 }
-
-const ONE_LESS: u32 = super::ONE_LESS;
 
 #[test]
 fn what_only_the_device_can_decide_is_refused_by_node() {

@@ -12,6 +12,7 @@ use cuda_tests::{
 
 use super::{By, ONE_LESS, Steps};
 use crate::conditionals::increment_by;
+use crate::loops::a_loop_and_a_branch;
 
 /// The loops that an error tells of, with their rounds.
 fn within(error: &Error) -> Vec<(&str, Option<u64>)> {
@@ -179,13 +180,7 @@ fn swept(fallback: Fallback) -> u64 {
     sweep("loops and branches by the host", || -> Result<(), Error> {
         let (number, runs) = (home.zeros::<u32>(1)?, home.zeros::<u32>(1)?);
         let graph = context.graph()?;
-        let start = graph.root().fill(&number, 3)?;
-        let last = start.then().empty()?;
-        let rounds = graph.between(&start, &last)?.while_loop(Test::nonzero(&number).limit(5), |body| {
-            let step = body.root().launch(&add, per(1, 1), (ONE_LESS, &number))?;
-            step.then()
-                .if_then(Test::less(&number, 2), |body| body.root().launch(&add, per(1, 1), (1, &runs)))
-        })?;
+        let rounds = a_loop_and_a_branch(&graph, &add, &number, &runs)?;
         rounds.then().copy(&number, runs.slice(..1)?)?.remove()?;
         let mut exec = graph.instantiate_with_fallback(fallback, InstantiateOptions::new())?;
         exec.run_blocking(&home)?;
