@@ -4,9 +4,7 @@ use core::fmt;
 use std::sync::{Arc, Weak};
 
 use cuda_handles::capture::Enqueue;
-use cuda_handles::{
-    AsStream, Buffer, Context, Error as HandleError, Event, GraphExecHandle, Stream, UserObject,
-};
+use cuda_handles::{AsStream, Buffer, Context, Error as HandleError, Event, GraphExecHandle, Stream};
 use cuda_sys::{CUgraphExec, CUgraphInstantiate_flags as Flags, Call};
 
 use crate::error::Result;
@@ -15,6 +13,7 @@ use crate::last_runs::OwnRuns;
 use crate::memory::{Outlet, Outputs};
 use crate::options::InstantiateOptions;
 use crate::place::Place;
+use crate::share::Share;
 
 /// An executable graph: what a [`Graph`] was when [`instantiate`](Graph::instantiate) made it, ready to be launched.
 ///
@@ -22,12 +21,12 @@ use crate::place::Place;
 /// once no launch can use it. One executable never runs twice at the same time; the driver puts its launches one after the other, on
 /// whatever streams they are. To run the same work side by side, instantiate again.
 ///
-/// It can be dropped while it runs; the launch still ends as it should.
+/// It can be dropped while it runs; the launch still ends as it should. Of one with conditional nodes the driver's own part stays until somebody
+/// [drains](cuda_handles::reaper::drain), or the device has no memory left, or the graph is instantiated again: destroying it would wait for all work of the device, and the
+/// launches of every thread with it. What its nodes use is let go once its last run is over, as ever.
 pub struct GraphExec {
     handle: GraphExecHandle,
-    /// The share of the owners that the executable has. Beside the driver's own references it is held here, so that after the context was lost,
-    /// where nothing is destroyed any more, the drop still lets the owners go.
-    _owners: UserObject,
+    _owners: Share,
     source: Source,
     launches: Launches,
     options: InstantiateOptions,
@@ -81,7 +80,7 @@ impl Source {
 impl GraphExec {
     pub(crate) fn new(
         handle: GraphExecHandle,
-        owners: UserObject,
+        owners: Share,
         graph: &Graph,
         launches: Launches,
         options: InstantiateOptions,
@@ -205,7 +204,8 @@ impl GraphExec {
         self.handle.context()
     }
 
-    /// The driver's own handle, for calls that this library lacks. It is destroyed with the `GraphExec`.
+    /// The driver's own handle, for calls that this library lacks. It is destroyed with the `GraphExec`, or later. Should such a call launch an executable with
+    /// conditional nodes, the run has to be over before the `GraphExec` is dropped.
     #[must_use]
     pub fn as_raw(&self) -> CUgraphExec {
         self.handle.as_raw()

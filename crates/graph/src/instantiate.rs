@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cuda_handles::capture_mode::relaxed;
-use cuda_handles::{Context, Error as HandleError, Event, GraphExecHandle, Stream, UserObject};
+use cuda_handles::{Error as HandleError, Event, ExecEnd, GraphExecHandle, Stream, UserObject};
 use cuda_sys::{CUDA_GRAPH_INSTANTIATE_PARAMS, CUgraph, CUgraphExec, CUgraphNode, CUresult, Call};
 
 use crate::detail::Detail;
@@ -16,6 +16,7 @@ use crate::last_runs::OwnRuns;
 use crate::memory::Outlet;
 use crate::options::InstantiateOptions;
 use crate::place::NodeId;
+use crate::share::Share;
 
 impl Graph {
     /// Makes an executable of the graph as it is now.
@@ -58,7 +59,7 @@ impl Graph {
     /// [`Error::DeviceLaunch`] with the node that cannot be in such a graph.
     #[doc(alias = "cuGraphInstantiateWithParams")]
     pub fn instantiate_with(&self, options: InstantiateOptions) -> Result<GraphExec> {
-        unless_ended(self.context(), || self.make_executable(&options))
+        unless_ended(self, || self.make_executable(&options))
     }
 
     fn make_executable(&self, options: &InstantiateOptions) -> Result<GraphExec> {
@@ -99,8 +100,13 @@ impl Graph {
         if let Some(single) = &single {
             locked.executable = Arc::downgrade(single);
         }
+        let (end, put_off) = match locked.has_conditionals() {
+            true => (ExecEnd::Drained, Some(locked.last_runs.clone())),
+            false => (ExecEnd::AtOnce, None),
+        };
+        let owners = Share::new(owners, put_off);
         // SAFETY: the driver has just made it, in this context, and nobody else knows it.
-        let handle = unsafe { GraphExecHandle::from_raw_owned_with(context, raw, single) };
+        let handle = unsafe { GraphExecHandle::from_raw_owned_with(context, raw, single, end) };
         drop(locked);
         drop(turn);
         released?;
@@ -114,15 +120,29 @@ impl Graph {
     }
 }
 
-/// Attempts what an executable keeps from being done; and once more, as that was perhaps dropped where the driver did not permit its end.
-pub(crate) fn unless_ended<R>(context: &Context, attempt: impl Fn() -> Result<R>) -> Result<R> {
-    match attempt() {
+/// Attempts what an executable keeps from being done; and once more, as that was perhaps dropped and its end put off. So are those of other graphs, which
+/// may have the memory that is lacking.
+pub(crate) fn unless_ended<R>(graph: &Graph, attempt: impl Fn() -> Result<R>) -> Result<R> {
+    let context = graph.context();
+    let outcome = attempt();
+    match &outcome {
         Err(Error::OneExecutable { .. }) => {
-            GraphExecHandle::destroy_waiting(context)?;
-            attempt()
+            let executable = graph.enter()?.executable.clone();
+            GraphExecHandle::destroy_waiting(context, &executable)?;
         }
-        done => done,
+        Err(error) if lacks_memory(error) => GraphExecHandle::make_room(context)?,
+        _ => return outcome,
     }
+    attempt()
+}
+
+fn lacks_memory(error: &Error) -> bool {
+    let code = match error {
+        Error::Instantiate(error) => error.code,
+        Error::Handles(HandleError::Driver { code, .. }) => *code,
+        _ => return false,
+    };
+    code == CUresult::CUDA_ERROR_OUT_OF_MEMORY
 }
 
 impl Locked<'_> {
@@ -166,12 +186,14 @@ impl Locked<'_> {
         self.single().map(drop)
     }
 
+    fn has_conditionals(&self) -> bool {
+        !self.conditions.is_empty() || self.rows().any(|(_, row)| row.detail.is_conditional())
+    }
+
     /// What makes it that the graph can have one executable only.
     fn single_by(&self) -> Option<&'static str> {
-        let has_conditionals =
-            || !self.conditions.is_empty() || self.rows().any(|(_, row)| row.detail.is_conditional());
         match self.memory.is_empty() {
-            _ if has_conditionals() => Some("conditional nodes"),
+            _ if self.has_conditionals() => Some("conditional nodes"),
             false => Some("allocation or free nodes"),
             true => None,
         }

@@ -38,6 +38,7 @@ mod place;
 mod read;
 mod ready;
 mod setter;
+mod share;
 mod shared;
 mod summary;
 mod table;

@@ -218,6 +218,18 @@ struct ExecBox {
     raw: Raw<CUgraphExec_st>,
     context: Context,
     keep: Option<Arc<()>>,
+    end: ExecEnd,
+}
+
+/// When the driver is asked to destroy an executable graph that nobody has any more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ExecEnd {
+    /// As its last handle is dropped, or soon after where the driver does not permit it there. It still runs.
+    #[default]
+    AtOnce,
+    /// When somebody [drains](crate::reaper::drain), or the device has no memory left. For one with conditional nodes: the driver waits for all work of the device
+    /// when it destroys one, whether it runs or not, and the launches of all threads wait as well.
+    Drained,
 }
 
 /// The owner of an executable graph of the driver. Destroying one that is queued or running is allowed: it still runs.
@@ -235,25 +247,41 @@ impl GraphExecHandle {
     #[doc(alias = "cuGraphExecDestroy")]
     pub unsafe fn from_raw_owned(context: &Context, raw: CUgraphExec) -> Self {
         // SAFETY: the caller's promise.
-        unsafe { Self::from_raw_owned_with(context, raw, None) }
+        unsafe { Self::from_raw_owned_with(context, raw, None, ExecEnd::AtOnce) }
     }
 
-    /// [`from_raw_owned`](Self::from_raw_owned), and something that is kept until the driver has destroyed it: where it permits that later only, that is
-    /// after the last handle is gone.
+    /// [`from_raw_owned`](Self::from_raw_owned) with the choice of [when](ExecEnd) it is destroyed, and something that is kept until the driver has done
+    /// so: that may be after the last handle is gone.
     ///
     /// # Safety
     /// As [`from_raw_owned`](Self::from_raw_owned).
     #[must_use]
-    pub unsafe fn from_raw_owned_with(context: &Context, raw: CUgraphExec, keep: Option<Arc<()>>) -> Self {
-        Self(Arc::new(ExecBox { raw: Raw::new(raw), context: context.clone(), keep }))
+    pub unsafe fn from_raw_owned_with(
+        context: &Context,
+        raw: CUgraphExec,
+        keep: Option<Arc<()>>,
+        end: ExecEnd,
+    ) -> Self {
+        Self(Arc::new(ExecBox { raw: Raw::new(raw), context: context.clone(), keep, end }))
     }
 
-    /// Destroys those now that were dropped where the driver did not permit it.
+    /// Destroys the one now that keeps this, if it was dropped and only that is left to do.
     ///
     /// # Errors
-    /// It does not permit it here either.
+    /// The driver does not permit it here.
     #[doc(hidden)]
-    pub fn destroy_waiting(context: &Context) -> Result<()> {
+    pub fn destroy_waiting(context: &Context, kept: &Weak<()>) -> Result<()> {
+        context.refuse_in_callback()?;
+        reaper::destroy_keeping(kept);
+        Ok(())
+    }
+
+    /// Destroys all now of which only that is left to do, for memory that the driver lacks.
+    ///
+    /// # Errors
+    /// The driver does not permit it here.
+    #[doc(hidden)]
+    pub fn make_room(context: &Context) -> Result<()> {
         context.refuse_in_callback()?;
         reaper::free_pending();
         Ok(())
@@ -276,9 +304,11 @@ impl GraphExecHandle {
 
 impl Drop for ExecBox {
     fn drop(&mut self) {
-        match &self.keep {
-            None => reaper::destroy(&self.context, Object::GraphExec(self.raw)),
-            Some(keep) => reaper::destroy_with(&self.context, Object::GraphExec(self.raw), keep),
+        let object = Object::GraphExec(self.raw);
+        match (self.end, &self.keep) {
+            (ExecEnd::AtOnce, None) => reaper::destroy(&self.context, object),
+            (ExecEnd::AtOnce, Some(keep)) => reaper::destroy_with(&self.context, object, keep),
+            (ExecEnd::Drained, _) => reaper::push_stalling(&self.context, object, self.keep.take()),
         }
     }
 }

@@ -42,7 +42,7 @@ pub use default_stream::DefaultStream;
 pub use device::Device;
 pub use error::{Cause, Error, Result};
 pub use event::{Event, EventOptions};
-pub use graph::{GraphExecHandle, GraphHandle};
+pub use graph::{ExecEnd, GraphExecHandle, GraphHandle};
 pub use image::Image;
 pub use ipc::{IpcBuffer, IpcEvent};
 pub use jit::LoadOptions;

@@ -1,5 +1,6 @@
 //! User objects: what the driver keeps alive for graphs and executables.
 
+use core::any::Any;
 use core::ffi::c_void;
 use core::fmt;
 use std::sync::{Arc, Mutex};
@@ -11,8 +12,10 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::graph::{GraphHandle, GraphIdentity};
 use crate::patience::lock_unless_inside;
+use crate::process;
 use crate::raw::Raw;
-use crate::reaper::{self, Node, Object, Payload};
+use crate::reaper::{self, Free, Freed, Node, Object, Payload};
+use crate::stream::Stream;
 
 /// A value under the driver's reference counts: it lives while this handle, a graph that [retains](Self::retain_on) it, an executable made of
 /// such a graph, or a launch of that in flight does.
@@ -104,6 +107,26 @@ impl UserObject {
         Ok(())
     }
 
+    /// Gives the value up once all is over that was enqueued on these streams until now, whoever still has a reference; the reaper drops it then. With
+    /// no streams that is at once.
+    ///
+    /// For what an executable uses that runs no more, while the driver's own end of it has to wait for a better moment: [`ExecEnd`](crate::ExecEnd).
+    ///
+    /// # Safety
+    /// No work uses the value but what was enqueued on these streams.
+    pub unsafe fn give_up_after(self, streams: &[Stream]) {
+        if !process::is_running() {
+            return;
+        }
+        let owner: Arc<dyn Any + Send + Sync> = Arc::new(GivenUp(Arc::clone(&self.payload)));
+        let context = &self.context;
+        let free = |home| Free { context: context.clone(), home, what: Freed::Owned(Arc::clone(&owner)) };
+        // Each holds the owner: it goes with the last one.
+        let homes = streams.iter().map(|stream| Some(Arc::clone(stream.raw_stream())));
+        let none = streams.is_empty().then_some(None);
+        homes.chain(none).for_each(|home| reaper::push_free(Node::new(free(home))));
+    }
+
     /// The driver's own handle.
     #[must_use]
     pub fn as_raw(&self) -> CUuserObject {
@@ -114,6 +137,15 @@ impl UserObject {
     #[must_use]
     pub fn context(&self) -> &Context {
         &self.context
+    }
+}
+
+/// Gives a value up when it is dropped.
+struct GivenUp(Arc<Payload>);
+
+impl Drop for GivenUp {
+    fn drop(&mut self) {
+        self.0.release();
     }
 }
 

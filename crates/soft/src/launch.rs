@@ -128,6 +128,7 @@ pub(crate) fn check_attribute(attribute: CUlaunchAttributeID, value: &mut CUlaun
             A::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP => {
                 value.memSyncDomainMap.default_ < 4 && value.memSyncDomainMap.remote < 4
             }
+            A::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT => value.sharedMemCarveout <= 100,
             _ => true,
         }
     };

@@ -114,7 +114,7 @@ impl Graph {
             Fallback::HostLoopAlways => true,
         };
         let form = match on_host {
-            true => Form::Host(Box::new(unless_ended(self.context(), || self.host(&options))?)),
+            true => Form::Host(Box::new(unless_ended(self, || self.host(&options))?)),
             false => Form::Device(self.instantiate_with(options)?),
         };
         Ok(HostLoopExec { form, source: Source::of(self) })

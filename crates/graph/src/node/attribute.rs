@@ -99,7 +99,8 @@ pub enum NodeAttribute {
         /// The device's domain for the remote one.
         remote: u8,
     },
-    /// See [`LaunchConfig::shared_carveout`]; `None` for that of the kernel.
+    /// See [`LaunchConfig::shared_carveout`]; `None` for that of the kernel. The driver has one value for none and for 0 percent, which is read back
+    /// as `None`.
     SharedCarveout(Option<u8>),
     /// A hint for the second-level cache.
     AccessPolicyWindow(AccessPolicyWindow),
@@ -163,7 +164,7 @@ impl NodeAttributeKind {
                     remote: value.memSyncDomainMap.remote,
                 },
                 Self::SharedCarveout => NodeAttribute::SharedCarveout(
-                    u8::try_from(value.sharedMemCarveout).ok().filter(|&percent| percent <= 100),
+                    u8::try_from(value.sharedMemCarveout).ok().filter(|percent| (1..=100).contains(percent)),
                 ),
                 Self::AccessPolicyWindow => {
                     let window = value.accessPolicyWindow;
@@ -225,7 +226,7 @@ impl NodeAttribute {
                 to.memSyncDomainMap.default_ = default;
                 to.memSyncDomainMap.remote = remote;
             }
-            Self::SharedCarveout(percent) => to.sharedMemCarveout = percent.map_or(u32::MAX, u32::from),
+            Self::SharedCarveout(percent) => to.sharedMemCarveout = percent.map_or(0, u32::from),
             Self::AccessPolicyWindow(window) => {
                 to.accessPolicyWindow.base_ptr =
                     core::ptr::with_exposed_provenance_mut(window.address as usize);

@@ -189,7 +189,7 @@ impl Frontier<'_> {
         if found < Error::MOVES {
             return Err(Error::CannotMove { found });
         }
-        unless_ended(graph.context(), || self.take_in(&graph))
+        unless_ended(&graph, || self.take_in(&graph))
     }
 
     fn take_in(&self, graph: &Graph) -> Result<ChildGraphNode> {

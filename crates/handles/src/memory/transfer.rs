@@ -312,6 +312,10 @@ impl<T: Element> Slice<'_, T> {
         stream.refuse_capture(what)?;
         // Behind the copy there is no way back.
         stream.context().refuse_in_callback()?;
+        // The copy itself would wait for the stream, too, but some calls in a host function that it waits for then never return.
+        if !write && behind.is_none() {
+            stream.wait_until_done()?;
+        }
         // SAFETY: the range lies in memory that lives until the wait below is over; the host's range is the caller's promise.
         let (call, code) = unsafe {
             match (of_device, write) {

@@ -12,7 +12,8 @@
 //! - Pinned and managed memory goes to a free list once the work that used it is done, and the next who asks gets it; foreign memory is given
 //!   back to its owner then. Plain device memory goes the way of buffers that other streams used.
 //! - A pool is destroyed at once if the host has seen all frees of its memory done, else by the reaper once it has: drivers crash otherwise.
-//! - Libraries are unloaded, and the free list is freed, by [`drain`] alone, since both make the launches of every thread wait.
+//! - Libraries are unloaded, executables with conditional nodes are destroyed, and the free list is freed, by [`drain`] alone, since all these make the launches
+//!   of every thread wait. What such an executable kept is dropped once its runs are over. Where the device has no memory left, the executables go, too.
 //! - After its context was lost, in a forked child and while the process exits, a drop makes no driver call.
 //!
 //! The reaper is a thread, started when something first waits for it, and a second one for destructors of other code, which may be slow. It keeps one stream per context. The end of the process stops it in
@@ -46,10 +47,12 @@ pub(crate) use legacy::share as share_legacy;
 pub(crate) use list::Node;
 pub(crate) use pools::{UnusedPool, push_pool};
 pub(crate) use queue::{
-    Object, Payload, Unused, destroy, destroy_with, may_call, push_library, push_payload, report,
-    set_starter, start,
+    Object, Payload, Unused, destroy, destroy_with, may_call, push_library, push_payload, push_stalling,
+    report, set_starter, start,
 };
 pub(crate) use raw_stream::RawStream;
 pub(crate) use spare::{HostBlock, HostKind, give, kept, take};
 pub(crate) use turns::{CAPTURED, Shared};
-pub(crate) use worker::{free_now, free_pending, order_after_frees, start as start_thread, wait_for_frees};
+pub(crate) use worker::{
+    destroy_keeping, free_now, free_pending, order_after_frees, start as start_thread, wait_for_frees,
+};

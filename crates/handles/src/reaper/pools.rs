@@ -103,7 +103,7 @@ impl Waiting {
         if queue::may_call(&context) && !self.is_free(lane(&context)) {
             return Err(self);
         }
-        queue::try_destroy(Doomed { context, object: Object::Pool(self.pool.raw), _keep: None })
+        queue::try_destroy(Doomed { context, object: Object::Pool(self.pool.raw), keep: None })
             .map_err(|_doomed| self)
     }
 

@@ -3,7 +3,7 @@
 use core::any::Any;
 use core::fmt;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 use std::thread::Thread;
 
 use cuda_sys::{
@@ -44,7 +44,14 @@ pub(crate) struct Doomed {
     pub(crate) context: Context,
     pub(crate) object: Object,
     /// What the object uses until its end.
-    pub(crate) _keep: Option<Arc<dyn Any + Send + Sync>>,
+    pub(crate) keep: Option<Arc<dyn Any + Send + Sync>>,
+}
+
+impl Doomed {
+    /// Whether it is kept until the object's end.
+    pub(crate) fn keeps(&self, kept: &Weak<()>) -> bool {
+        self.keep.as_ref().is_some_and(|keep| core::ptr::addr_eq(Arc::as_ptr(keep), kept.as_ptr()))
+    }
 }
 
 /// What a user object of the driver owns, until its destructor or its last handle gives it up.
@@ -60,6 +67,9 @@ pub(crate) struct Unused {
 pub(crate) static OBJECTS: List<Doomed> = List::starting_with(AtomicPtr::new(core::ptr::null_mut()));
 pub(crate) static PAYLOADS: List<Arc<Payload>> = List::starting_with(AtomicPtr::new(core::ptr::null_mut()));
 pub(crate) static LIBRARIES: List<Unused> = List::starting_with(AtomicPtr::new(core::ptr::null_mut()));
+
+/// Executables whose end waits for all work of the device.
+pub(crate) static STALLING: List<Doomed> = List::starting_with(AtomicPtr::new(core::ptr::null_mut()));
 
 static PENDING: AtomicUsize = AtomicUsize::new(0);
 static STARTER: OnceLock<fn() -> Option<Thread>> = OnceLock::new();
@@ -176,13 +186,13 @@ pub(crate) fn may_call(context: &Context) -> bool {
 
 /// Destroys an object: now, or on the reaper's thread where the driver does not permit it here.
 pub(crate) fn destroy(context: &Context, object: Object) {
-    destroy_soon(Doomed { context: context.clone(), object, _keep: None });
+    destroy_soon(Doomed { context: context.clone(), object, keep: None });
 }
 
 /// As [`destroy`], for an object that uses something until its end.
 pub(crate) fn destroy_with(context: &Context, object: Object, keep: &Arc<impl Any + Send + Sync>) {
     let keep: Arc<dyn Any + Send + Sync> = Arc::clone(keep) as _;
-    destroy_soon(Doomed { context: context.clone(), object, _keep: Some(keep) });
+    destroy_soon(Doomed { context: context.clone(), object, keep: Some(keep) });
 }
 
 fn destroy_soon(doomed: Doomed) {
@@ -274,6 +284,16 @@ impl Payload {
         let value = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         panics::contain(|| drop(value));
     }
+}
+
+/// Keeps an executable whose end waits for all work of the device until somebody drains.
+pub(crate) fn push_stalling(context: &Context, object: Object, keep: Option<Arc<()>>) {
+    if !may_call(context) {
+        return;
+    }
+    let keep = keep.map(|keep| keep as Arc<dyn Any + Send + Sync>);
+    expect_one();
+    STALLING.push(Node::new(Doomed { context: context.clone(), object, keep }));
 }
 
 /// Hands a payload to the reaper. The node is there already: no allocation, no lock, no driver call.

@@ -3,15 +3,15 @@
 use core::any::Any;
 use core::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, TryLockError, Weak};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use cuda_sys::{CUresult, Call};
 
 use super::fence::Fences;
-use super::list::Node;
-use super::queue::{self, LIBRARIES, OBJECTS, PAYLOADS, Unused};
+use super::list::{List, Node};
+use super::queue::{self, Doomed, LIBRARIES, OBJECTS, PAYLOADS, STALLING, Unused};
 use super::raw_stream::RawStream;
 use super::spare;
 use crate::callback;
@@ -42,7 +42,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// Does everything that waits, and waits for what the reaper's thread is doing in the driver, but not for a destructor that it is running;
 /// returns how much this call did itself.
 ///
-/// This is the only place where libraries are unloaded and pinned and managed memory is freed. The driver waits for all running work of the device
+/// This is the place where libraries are unloaded, executables with conditional nodes are destroyed, and pinned and managed memory is freed. The driver waits for all running work of the device
 /// in these calls, and while it does, launches of other threads wait as well: drain where that is no matter. Nothing else here waits
 /// for the device; memory is freed in stream order. What the driver forbids at the moment (a stream whose work has to be waited for is capturing) stays
 /// [`pending`](super::pending). It also waits for what the reaper has enqueued in a context of other code of which nothing else is left, and lets go of that
@@ -55,6 +55,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// there, and they would wait for the work that waits for the function itself.
 #[doc(alias = "cuLibraryUnload")]
 #[doc(alias = "cuMemFreeHost")]
+#[doc(alias = "cuGraphExecDestroy")]
 pub fn drain() -> usize {
     // Asked before the turn, which somebody may hold who waits for this function. Where every context is lost, nothing waits any more.
     if WORKING.get() || !process::is_running() || Context::any_is_usable() && callback::is_inside() {
@@ -63,14 +64,25 @@ pub fn drain() -> usize {
     as_worker(|| rounds(true))
 }
 
-/// The part of [`drain`] that frees memory in stream order and runs nobody's destructors; for an allocation that failed. Nothing inside a host
-/// function, where the allocation is refused: somebody who drains may have the turn and be waiting for that function.
+/// The part of [`drain`] that frees memory in stream order and runs nobody's destructors; for an allocation that failed. Executables that wait for a drain
+/// have memory, too: better to wait for their end than to do without. Nothing inside a host function, where the allocation is refused: somebody who
+/// drains may have the turn and be waiting for that function.
 pub(crate) fn free_pending() {
     if !may_take_turn() {
         return;
     }
     let mut fences = turn();
-    as_worker(|| objects() + fences.work());
+    as_worker(|| objects() + destroy_all(&STALLING) + fences.work());
+}
+
+/// Destroys the executable that keeps this, if it waits for that.
+pub(crate) fn destroy_keeping(kept: &Weak<()>) {
+    if !may_take_turn() {
+        return;
+    }
+    let _turn = turn();
+    let is_it = |doomed: &Doomed| doomed.keeps(kept);
+    as_worker(|| [&OBJECTS, &STALLING].map(|list| destroy_those(list, is_it)));
 }
 
 /// [`free_pending`] for who cannot go on before, and has asked whether this is a host function: why what is asked for is not
@@ -193,7 +205,7 @@ fn rounds(unload: bool) -> usize {
 /// First what the driver frees, with the turn; then the destructors of other code, without it: one that is slow holds nobody up.
 fn round(unload: bool) -> usize {
     let mut fences = turn();
-    let done = objects() + fences.work() + if unload { libraries() + spare::free_all() } else { 0 };
+    let done = objects() + fences.work() + if unload { stalling() } else { 0 };
     let owners = fences.take_owners();
     if unload {
         fences.end_lanes();
@@ -226,17 +238,32 @@ fn drop_owners(owners: Vec<Arc<dyn Any + Send + Sync>>) -> usize {
 }
 
 fn objects() -> usize {
-    let (mut done, mut refused) = (0, Vec::new());
-    for doomed in OBJECTS.take() {
-        match queue::try_destroy(doomed) {
+    destroy_all(&OBJECTS)
+}
+
+/// What the driver waits for all work of the device in.
+fn stalling() -> usize {
+    destroy_all(&STALLING) + libraries() + spare::free_all()
+}
+
+fn destroy_all(list: &List<Doomed>) -> usize {
+    destroy_those(list, |_| true)
+}
+
+/// Destroys what is one of those; the rest, and what the driver does not permit to be destroyed now, stays.
+fn destroy_those(list: &List<Doomed>, is_one: impl Fn(&Doomed) -> bool) -> usize {
+    let (mut done, mut staying) = (0, Vec::new());
+    for doomed in list.take() {
+        let outcome = if is_one(&doomed) { queue::try_destroy(doomed) } else { Err(doomed) };
+        match outcome {
             Ok(()) => {
                 queue::one_done();
                 done += 1;
             }
-            Err(doomed) => refused.push(doomed),
+            Err(doomed) => staying.push(doomed),
         }
     }
-    refused.into_iter().for_each(|doomed| OBJECTS.push(Node::new(doomed)));
+    staying.into_iter().for_each(|doomed| list.push(Node::new(doomed)));
     done
 }
 

@@ -41,9 +41,6 @@ fn default_attribute(attribute: A) -> CUlaunchAttributeValue {
     if attribute == A::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP {
         value.memSyncDomainMap.remote = 1;
     }
-    if attribute == A::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT {
-        value.sharedMemCarveout = u32::MAX;
-    }
     value
 }
 
