@@ -100,7 +100,8 @@ impl Graph {
         if let Some(single) = &single {
             locked.executable = Arc::downgrade(single);
         }
-        let (end, put_off) = match locked.has_conditionals() {
+        // Of a graph that other code knows as well, that may make the next one, at any time.
+        let (end, put_off) = match locked.has_conditionals() && !locked.is_shared() {
             true => (ExecEnd::Drained, Some(locked.last_runs.clone())),
             false => (ExecEnd::AtOnce, None),
         };
@@ -130,19 +131,11 @@ pub(crate) fn unless_ended<R>(graph: &Graph, attempt: impl Fn() -> Result<R>) ->
             let executable = graph.enter()?.executable.clone();
             GraphExecHandle::destroy_waiting(context, &executable)?;
         }
-        Err(error) if lacks_memory(error) => GraphExecHandle::make_room(context)?,
+        Err(Error::Instantiate(error))
+            if error.code == CUresult::CUDA_ERROR_OUT_OF_MEMORY && GraphExecHandle::make_room(context)? => {}
         _ => return outcome,
     }
     attempt()
-}
-
-fn lacks_memory(error: &Error) -> bool {
-    let code = match error {
-        Error::Instantiate(error) => error.code,
-        Error::Handles(HandleError::Driver { code, .. }) => *code,
-        _ => return false,
-    };
-    code == CUresult::CUDA_ERROR_OUT_OF_MEMORY
 }
 
 impl Locked<'_> {

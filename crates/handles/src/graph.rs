@@ -276,15 +276,16 @@ impl GraphExecHandle {
         Ok(())
     }
 
-    /// Destroys all now of which only that is left to do, for memory that the driver lacks.
+    /// Destroys all now of which only that is left to do, for memory that the driver lacks; whether there were some.
     ///
     /// # Errors
     /// The driver does not permit it here.
     #[doc(hidden)]
-    pub fn make_room(context: &Context) -> Result<()> {
+    pub fn make_room(context: &Context) -> Result<bool> {
         context.refuse_in_callback()?;
+        let before = reaper::has_stalling();
         reaper::free_pending();
-        Ok(())
+        Ok(before)
     }
 
     /// The driver's own handle.

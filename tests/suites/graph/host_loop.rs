@@ -134,7 +134,7 @@ macro_rules! scenarios {
 use scenarios;
 
 /// Whether the driver has nodes for loops and for branches with one body.
-fn has_some() -> bool {
+pub(crate) fn has_some() -> bool {
     cuda_tests::raw::driver().version() >= cuda_sys::Version::new(12, 3)
 }
 

@@ -43,6 +43,7 @@ mod nodes;
 mod outcome;
 mod picture;
 mod programs;
+mod put_off;
 mod read_back;
 mod removal;
 mod scale;

@@ -85,6 +85,20 @@ fn no_capture_begins_in_a_host_function_on_the_stream_that_runs_it() {
 }
 
 #[test]
+fn an_event_is_dropped_in_a_host_function_that_a_read_waits_for() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let buffer = stream.upload(&[1_u32; 8]).unwrap();
+        let mut room = vec![0_u32; 8];
+        let (event, waits) = (context.event().unwrap(), stream.clone());
+        let read = move || buffer.as_slice().read_into_blocking(&waits, &mut room).map(|()| room);
+        let ((), values) = while_waited_for(&stream, read, move || drop(event));
+        assert_eq!(values, Ok(vec![1; 8]));
+    });
+}
+
+#[test]
 fn no_stream_joins_a_capture_in_a_host_function_that_it_runs() {
     let context = setup();
     no_leaks(|| {
@@ -500,19 +514,20 @@ fn a_blocking_copy_makes_no_more_calls_than_it_needs() {
         let stream = context.stream().unwrap();
         let buffer = stream.upload(&[1_u32; 8]).unwrap();
         stream.synchronize_blocking().unwrap();
-        let waits = |copy| {
+        let waits = |copy, waits| {
             [
                 (copy, 1),
                 ("cuCtxGetCurrent", 1),
-                ("cuStreamSynchronize", 1),
-                ("cuThreadExchangeStreamCaptureMode", 2),
+                ("cuStreamSynchronize", waits),
+                ("cuThreadExchangeStreamCaptureMode", 2 * waits),
             ]
         };
         let ((), cost) = count(|| buffer.write_blocking(&stream, &[2; 8]).unwrap());
-        cost.assert_calls(&waits("cuMemcpyHtoDAsync"));
+        cost.assert_calls(&waits("cuMemcpyHtoDAsync", 1));
         assert_eq!(cost.heap_allocations(), 0);
+        // Before the copy, too: in one that waits by itself, host functions that it waits for may hang.
         let (values, cost) = count(|| buffer.read_blocking(&stream).unwrap());
-        cost.assert_calls(&waits("cuMemcpyDtoHAsync"));
+        cost.assert_calls(&waits("cuMemcpyDtoHAsync", 2));
         assert_eq!(values, [2; 8]);
     });
 }

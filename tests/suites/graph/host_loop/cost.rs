@@ -40,7 +40,8 @@ fn costs(steps: &Steps) {
     for runs in 2..4 {
         let ((), cost) = count(|| exec.run_blocking(&steps.stream).unwrap());
         let (rounds, decisions) = (u64::from(ROUNDS), u64::from(ROUNDS) + 1);
-        let waits = decisions + 1;
+        // Before the copy of each decision and behind it, and at the end.
+        let waits = 2 * decisions + 1;
         cost.assert_calls(&[
             ("cuGraphLaunch", 1 + rounds),
             // The count of rounds, and at its beginning both halves of it at once.
@@ -48,8 +49,8 @@ fn costs(steps: &Steps) {
             ("cuMemcpyDtoHAsync", decisions),
             ("cuStreamSynchronize", waits),
             ("cuThreadExchangeStreamCaptureMode", 2 * waits),
-            // Whether this is a host function: before each wait, and before anything is begun.
-            ("cuCtxGetCurrent", waits + 1),
+            // Whether this is a host function: before each decision, before anything is begun, and before the end.
+            ("cuCtxGetCurrent", decisions + 2),
         ]);
         let (launches, rounds) = (runs * (1 + rounds), runs * rounds);
         let counts = exec.counts();

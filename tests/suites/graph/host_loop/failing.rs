@@ -53,7 +53,7 @@ fn a_failure_tells_loop_and_round() {
             (Call::cuMemcpyDtoHAsync, 2, vec![outer(1)], "deciding about `inner`"),
             (Call::cuMemcpyDtoHAsync, 4, vec![outer(1), inner(2)], "deciding about `inner`"),
             (Call::cuMemsetD32Async, 6, vec![outer(2)], "deciding about `inner`"),
-            (Call::cuStreamSynchronize, 17, vec![], "waiting for the end"),
+            (Call::cuStreamSynchronize, 33, vec![], "waiting for the end"),
         ];
         for (call, nth, rounds, doing) in cases {
             let failing = fail(call, nth, CUresult::CUDA_ERROR_INVALID_VALUE);
