@@ -24,6 +24,9 @@ impl Graph {
     /// The executable gets its own share of all owners. Of the driver's objects for that, one user object, nothing stays on the graph. A graph that was
     /// [lent](Self::lend) or [adopted](Self::from_raw) is looked at first, for nodes that other code has added.
     ///
+    /// The driver may keep an executable with conditional nodes for a while after it was dropped: the next one of that graph has to wait for the end of that, and so for all work of the
+    /// device.
+    ///
     /// Stands on `cuGraphInstantiateWithParams`, CUDA 12.0, and on user objects, CUDA 11.3.
     ///
     /// # Errors
