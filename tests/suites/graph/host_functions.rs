@@ -6,7 +6,7 @@ use std::thread;
 use cuda_graph::{ContextExt, Error, InstantiateOptions};
 use cuda_handles::{Error as HandleError, Owner, reaper};
 use cuda_sys::CUresult;
-use cuda_tests::{SOON, in_callback, is_soft, no_leaks, setup, skip, until};
+use cuda_tests::{SOON, in_callback, no_leaks, setup, until};
 
 fn is_refused<R: core::fmt::Debug>(result: Result<R, Error>) {
     let error = result.unwrap_err();

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use cuda_handles::capture::{CaptureMode, Captured};
 use cuda_handles::{Context, DefaultStream, Error, Event, EventOptions, Stream, StreamOptions, reaper};
 use cuda_sys::{CUresult, CUstream};
-use cuda_tests::{Gate, SOON, count, in_callback, is_soft, no_leaks, raw, setup, skip, until};
+use cuda_tests::{Gate, SOON, count, in_callback, no_leaks, raw, setup, until};
 
 const RELAXED: CaptureMode = CaptureMode::Relaxed;
 
