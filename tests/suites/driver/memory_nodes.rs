@@ -364,9 +364,7 @@ fn much_is_refused_to_graphs_with_memory_nodes() {
 #[test]
 fn a_moved_child_brings_its_memory_nodes() {
     let driver = session();
-    if !driver.has(12, 9) {
-        cuda_tests::skip!("children are moved since CUDA 12.9");
-    }
+    cuda_tests::needs!(MovedGraphs);
     let (own, inner, plain) = (driver.graph(), driver.graph(), driver.graph());
     let (first, address) = alloc(&driver, inner, &[], 64);
     driver.fill(inner, &[first], address, 3);

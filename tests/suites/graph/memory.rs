@@ -3,7 +3,7 @@
 use cuda_graph::{AllocNode, ContextExt, FreeNode, NodeKind};
 use cuda_handles::{Context, Image, Stream};
 use cuda_launch::{kernel, per};
-use cuda_tests::{SMALL, no_leaks, settle, setup};
+use cuda_tests::{SMALL, SOON, needs, no_leaks, settle, setup, until};
 
 mod following;
 mod freed_later;
@@ -32,7 +32,13 @@ pub(crate) fn traceless(section: impl FnOnce(&Context, &Stream)) {
         let stream = context.stream().unwrap();
         section(&context, &stream);
     });
-    assert_eq!(in_use(&context), before);
+    let mut after = in_use(&context);
+    // Owners that go on a thread of the driver free what they have a little later.
+    let is_back = until(SOON, || {
+        after = in_use(&context);
+        after == before
+    });
+    assert!(is_back, "{after:?} of the device, instead of {before:?}");
 }
 
 /// What graphs have of the device and cannot give back.
@@ -97,6 +103,7 @@ fn what_is_not_freed_comes_out() {
 #[test]
 fn a_loop_goes_by_memory_of_its_graph() {
     traceless(|context, stream| {
+        needs!(Conditionals);
         let out = stream.zeros::<u32>(2).unwrap();
         let graph = context.graph().unwrap();
         let (alloc, words) = graph.root().alloc::<u32>(2).unwrap();

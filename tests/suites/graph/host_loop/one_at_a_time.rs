@@ -5,9 +5,9 @@ use std::sync::{Arc, mpsc};
 
 use cuda_graph::{ContextExt, Fallback, Graph, InstantiateOptions};
 use cuda_sys::{CUresult, Call};
-use cuda_tests::{SOON, fail, no_leaks, setup, until};
+use cuda_tests::{SOON, fail, needs, no_leaks, setup, until};
 
-use super::{By, Steps, has_some};
+use super::{By, Steps};
 use crate::interop::other;
 
 #[test]
@@ -56,9 +56,7 @@ fn a_run_waits_for_what_a_failed_one_left_on_another_stream() {
 #[test]
 fn an_executable_dropped_where_nothing_is_permitted_makes_room_for_one_of_the_host() {
     let context = setup();
-    if !has_some() {
-        cuda_tests::skip!("there is no executable of the device");
-    }
+    needs!(Conditionals);
     no_leaks(|| {
         let steps = Steps::new(&context, By::Host);
         let (graph, number) = (steps.graph(), steps.number(3));
@@ -101,9 +99,7 @@ fn a_graph_of_other_code_may_go_before_the_executable() {
 #[test]
 fn a_decision_that_was_given_another_kernel_is_none() {
     let context = setup();
-    if !has_some() {
-        cuda_tests::skip!("the host has no kernels that decide");
-    }
+    needs!(Conditionals);
     no_leaks(|| {
         for by in [By::Device, By::Host] {
             let steps = Steps::new(&context, by);
