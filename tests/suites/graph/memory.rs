@@ -3,7 +3,7 @@
 use cuda_graph::{AllocNode, ContextExt, FreeNode, NodeKind};
 use cuda_handles::{Context, Image, Stream};
 use cuda_launch::{kernel, per};
-use cuda_tests::{SMALL, SOON, needs, no_leaks, settle, setup, until};
+use cuda_tests::{SMALL, needs, no_leaks, settle, setup};
 
 mod following;
 mod freed_later;
@@ -32,13 +32,7 @@ pub(crate) fn traceless(section: impl FnOnce(&Context, &Stream)) {
         let stream = context.stream().unwrap();
         section(&context, &stream);
     });
-    let mut after = in_use(&context);
-    // Owners that go on a thread of the driver free what they have a little later.
-    let is_back = until(SOON, || {
-        after = in_use(&context);
-        after == before
-    });
-    assert!(is_back, "{after:?} of the device, instead of {before:?}");
+    assert_eq!(in_use(&context), before);
 }
 
 /// What graphs have of the device and cannot give back.
