@@ -6,7 +6,9 @@ use cuda_graph::{
 use cuda_handles::{Buffer, Context, Image};
 use cuda_launch::{Dim, LaunchConfig, MemorySyncDomain, kernel, params, per};
 use cuda_sys::{CUdevice_attribute, CUresult, Call};
-use cuda_tests::{Kind, SMALL, SOON, count, fail, kernel, live, needs, no_leaks, raw, settle, setup, until};
+use cuda_tests::{
+    Kind, SMALL, SOON, alone, count, fail, kernel, live, needs, no_leaks, raw, settle, setup, until,
+};
 
 use crate::drawn::Drawn;
 use crate::outcome::launched;
@@ -275,6 +277,19 @@ fn attributes_are_set_one_by_one_and_copied() {
         let refused = unsafe { bare.copy_attributes_from(&clustered) };
         assert!(matches!(refused, Err(Error::Removed { .. })));
         assert!(matches!(clustered.attribute(NodeAttributeKind::Priority), Err(Error::Removed { .. })));
+    });
+}
+
+#[test]
+fn an_older_device_is_named_where_it_has_no_windows() {
+    alone!("CUDA_SOFT_CAPABILITY" = "7.5", "CUDA_TEST_DRIVER" = "soft");
+    let context = setup();
+    no_leaks(|| {
+        let Added { buffer, node, graph: _graph } = Added::new(&context);
+        let set = |window| node.set_attribute(NodeAttribute::AccessPolicyWindow(window));
+        let text = set(AccessPolicyWindow::of(&buffer, CacheUse::Streaming)).unwrap_err().to_string();
+        assert!(text.contains("compute capability 8.0 or higher; the device has 7.5"), "{text}");
+        set(AccessPolicyWindow::default()).unwrap();
     });
 }
 
