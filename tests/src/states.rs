@@ -86,6 +86,14 @@ impl Refusal {
     }
 }
 
+impl Refusal {
+    /// Whether an older driver lacks what is asked for, or an older device.
+    fn is_for_what_is_lacking(&self) -> bool {
+        self.text.contains(" needs a CUDA driver of version ")
+            || self.text.contains(" it needs compute capability ")
+    }
+}
+
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
         Self::new(&error, Some(&error))
@@ -198,10 +206,14 @@ pub fn prepared<P: Send + 'static>(
     operation: impl Fn(&Things, P) -> Tried + Clone + Send + 'static,
 ) -> Row {
     let prepare = move |things: &Arc<Things>| -> Work {
-        let prepared =
-            prepare(things).unwrap_or_else(|refusal| panic!("{name}: preparing it: {}", refusal.text));
-        let (things, operation) = (Arc::clone(things), operation.clone());
-        Box::new(move || operation(&things, prepared))
+        match prepare(things) {
+            Ok(prepared) => {
+                let (things, operation) = (Arc::clone(things), operation.clone());
+                Box::new(move || operation(&things, prepared))
+            }
+            Err(refusal) if refusal.is_for_what_is_lacking() => Box::new(|| Err(refusal)),
+            Err(refusal) => panic!("{name}: preparing it: {}", refusal.text),
+        }
     };
     Row { name, cells, prepare: Box::new(prepare) }
 }
@@ -229,8 +241,8 @@ impl Found {
     fn is(&self, expected: Expected) -> bool {
         match (self, expected) {
             (Self::Works, Works) => true,
-            // An older driver lacks the call, in whatever state.
-            (Self::Refused(refusal), _) if refusal.text.contains(" needs a CUDA driver of version ") => true,
+            // In whatever state.
+            (Self::Refused(refusal), _) if refusal.is_for_what_is_lacking() => true,
             (Self::Refused(refusal), Lost) => refusal.lost,
             (Self::Refused(refusal), NotPermitted) => refusal.text.contains("CUDA_ERROR_NOT_PERMITTED"),
             _ => false,
@@ -484,16 +496,6 @@ pub fn lose(context: &Context) {
     assert_eq!(cause.code, CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
-/// Whether there are two devices at least.
-///
-/// # Panics
-/// There is no driver.
-#[must_use]
-pub fn are_two_devices() -> bool {
-    drop(setup());
-    cuda_handles::Device::count().is_ok_and(|count| count > 1)
-}
-
 /// The six tests of a table of operations: one for each state, with the rows that the function named gives.
 ///
 /// `six_states!(rows)`, or `six_states!(rows, devices: 2)` for a table that needs two devices; the software driver has them then. In the long
@@ -506,9 +508,8 @@ macro_rules! six_states {
     ($rows:ident, devices: 2) => {
         $crate::six_states!($rows, {
             $crate::alone!("CUDA_SOFT_DEVICES" = "2");
-            if !$crate::states::are_two_devices() {
-                $crate::skip!("there is one device");
-            }
+            drop($crate::setup());
+            $crate::needs!(TwoDevices);
         }, {});
     };
     ($rows:ident, { $($always:tt)* }, { $($alone:tt)* }) => {

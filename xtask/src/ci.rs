@@ -23,7 +23,8 @@ const STEPS: &[Step] = &[
     ("clippy", clippy),
     ("kernels", |cargo| passed(kernels::run(cargo.root(), true))),
     ("bindings", |cargo| passed(bindgen(cargo, true))),
-    ("tests", |cargo| test(cargo, false)),
+    ("tests", |cargo| test(cargo, false, &[])),
+    ("tests, oldest driver", |cargo| test(cargo, false, &["--soft-version", "12.2", "--filter", "tests::"])),
     ("runner's tests", |cargo| passed(cargo.run(&["test", "--quiet", "--package", "xtask"]))),
     ("examples", examples),
     ("programs", programs),
@@ -56,9 +57,9 @@ pub(crate) fn run(cargo: &Cargo) -> Result<u8> {
 }
 
 fn print(table: &[(&&str, &str, Duration, String)]) {
-    println!("\n{:18} {:8} {:>9}", "step", "outcome", "time");
+    println!("\n{:20} {:8} {:>9}", "step", "outcome", "time");
     for (name, word, time, note) in table {
-        println!("{name:18} {word:8} {:7.1} s  {note}", time.as_secs_f64());
+        println!("{name:20} {word:8} {:7.1} s  {note}", time.as_secs_f64());
     }
     let left = STEPS.len() - table.len();
     if left > 0 {
@@ -98,8 +99,9 @@ struct Defaults {
     options: TestOptions,
 }
 
-fn test(cargo: &Cargo, asan: bool) -> Result<Ended> {
-    let options = Defaults::try_parse_from(["test", "--driver", "soft", "--retries", "1"])?.options;
+fn test(cargo: &Cargo, asan: bool, more: &[&str]) -> Result<Ended> {
+    let arguments = [&["test", "--driver", "soft", "--retries", "1"], more].concat();
+    let options = Defaults::try_parse_from(arguments)?.options;
     let suite = Build { asan, bundle: None }.suite(cargo)?;
     judge(runner::test(&suite, &options)?)
 }
@@ -133,7 +135,7 @@ fn sanitised(cargo: &Cargo) -> Result<Ended> {
     if !cargo::has_nightly() {
         return Ok(Ended::Skipped("no nightly toolchain here".to_owned()));
     }
-    test(cargo, true)
+    test(cargo, true, &[])
 }
 
 /// The lock-free parts under every interleaving, which needs them compiled against loom's atomics.

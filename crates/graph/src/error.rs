@@ -1,6 +1,7 @@
 //! What can be wrong with a graph.
 
 use core::fmt;
+use std::borrow::Cow;
 
 use crate::edge::EdgeKind;
 use crate::instantiate_error::InstantiateError;
@@ -260,7 +261,7 @@ pub enum Error {
     #[error("the access policy window of a kernel node is not possible: {why}")]
     AccessPolicyWindow {
         /// Why.
-        why: &'static str,
+        why: Cow<'static, str>,
     },
     /// A picture was asked for of a graph with too much in it to be laid out.
     #[error(

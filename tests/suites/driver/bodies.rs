@@ -9,6 +9,7 @@ use cuda_sys::*;
 #[test]
 fn the_graph_of_a_body_belongs_to_its_node() {
     let driver = session();
+    cuda_tests::needs!(Conditionals);
     let (own, other) = (driver.graph(), driver.graph());
     let handle = driver.condition(own, 0);
     let (node, bodies) = driver.conditional(own, &[], handle, (IF, 1));
@@ -80,6 +81,7 @@ fn alloc(driver: &Session, graph: CUgraph) -> CUgraphNode {
 #[test]
 fn what_a_body_holds_is_checked_when_it_is_instantiated() {
     let driver = session();
+    cuda_tests::needs!(Conditionals);
     let (mut event, mut pinned, mut word) = (null_mut(), null_mut(), 0u32);
     let address = driver.words(1);
     unsafe {
@@ -153,6 +155,7 @@ fn what_a_body_holds_is_checked_when_it_is_instantiated() {
 #[test]
 fn a_free_node_in_a_body_is_refused_as_late() {
     let driver = session();
+    cuda_tests::needs!(Conditionals);
     let (source, own) = (driver.graph(), driver.graph());
     let mut params = CUDA_MEM_ALLOC_NODE_PARAMS { bytesize: 64, ..Default::default() };
     params.poolProps.allocType = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
@@ -171,6 +174,7 @@ fn a_free_node_in_a_body_is_refused_as_late() {
 #[test]
 fn a_body_uses_memory_that_its_graph_allocates() {
     let driver = session();
+    cuda_tests::needs!(Conditionals);
     let (own, address) = (driver.graph(), driver.words(1));
     let mut params = CUDA_MEM_ALLOC_NODE_PARAMS { bytesize: 64, ..Default::default() };
     params.poolProps.allocType = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;

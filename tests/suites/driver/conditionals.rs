@@ -4,11 +4,12 @@ use std::ptr::null_mut;
 
 use crate::common::*;
 use cuda_sys::*;
-use cuda_tests::skip;
+use cuda_tests::{needs, skip};
 
 #[test]
 fn conditions_are_numbered_per_root_graph() {
     let driver = session();
+    needs!(Conditionals);
     let (own, other, inner) = (driver.graph(), driver.graph(), driver.graph());
     assert_eq!(driver.condition(own, 0), 1);
     let (_, bodies) = driver.conditional(own, &[], 1, (IF, 1));
@@ -31,6 +32,7 @@ fn conditions_are_numbered_per_root_graph() {
 #[test]
 fn a_condition_belongs_to_one_node() {
     let driver = session();
+    needs!(Conditionals);
     let own = driver.graph();
     let handle = driver.condition(own, 0);
     for (what, number) in [("0", 0), ("unknown", 2), ("far", u64::MAX)] {
@@ -56,6 +58,7 @@ fn a_condition_belongs_to_one_node() {
 #[test]
 fn an_unused_condition_forbids_the_executable() {
     let driver = session();
+    needs!(Conditionals);
     for in_body in [false, true] {
         let own = driver.graph();
         let handle = driver.condition(own, 0);
@@ -73,6 +76,7 @@ fn an_unused_condition_forbids_the_executable() {
 #[test]
 fn arguments_of_conditions_are_checked() {
     let driver = session();
+    needs!(Conditionals);
     let (own, mut handle) = (driver.graph(), 0);
     let (context, none) = (driver.context, CUresult::CUDA_ERROR_INVALID_CONTEXT);
     for (what, graph, ctx, flags, answer) in [
@@ -94,9 +98,7 @@ fn arguments_of_conditions_are_checked() {
 #[test]
 fn each_kind_has_its_number_of_bodies() {
     let driver = session();
-    if !driver.has(12, 8) {
-        skip!("ELSE and SWITCH came with CUDA 12.8");
-    }
+    needs!(Branches);
     let own = driver.graph();
     let handle = driver.condition(own, 0);
     let unknown = CUgraphConditionalNodeType(3);
@@ -118,6 +120,7 @@ fn each_kind_has_its_number_of_bodies() {
 #[test]
 fn the_bodies_come_in_an_array_of_the_driver() {
     let driver = session();
+    needs!(Conditionals);
     let own = driver.graph();
     let handle = driver.condition(own, 0);
     let mut mine = [null_mut::<CUgraph_st>(); 2];
@@ -139,6 +142,7 @@ fn the_bodies_come_in_an_array_of_the_driver() {
 #[test]
 fn a_node_has_the_context_of_its_condition() {
     let driver = session();
+    needs!(Conditionals);
     let (own, mut other) = (driver.graph(), null_mut());
     let handle = driver.condition(own, 0);
     unsafe {
@@ -158,6 +162,7 @@ fn a_node_has_the_context_of_its_condition() {
 #[test]
 fn much_is_refused_to_graphs_with_conditionals() {
     let driver = session();
+    needs!(Conditionals);
     let (own, outer, mut out) = (driver.graph(), driver.graph(), null_mut());
     let handle = driver.condition(own, 1);
     let (node, bodies) = driver.conditional(own, &[], handle, (IF, 1));
@@ -195,6 +200,7 @@ fn much_is_refused_to_graphs_with_conditionals() {
 fn a_kernel_that_sets_a_condition_in_no_graph_loses_the_device() {
     cuda_tests::alone!();
     let driver = session();
+    needs!(Conditionals);
     let own = driver.graph();
     let handle = driver.condition(own, 0);
     driver.conditional(own, &[], handle, (IF, 1));
@@ -214,6 +220,7 @@ fn a_kernel_that_sets_a_condition_in_no_graph_loses_the_device() {
 #[test]
 fn a_number_that_the_graph_lacks_has_no_effect() {
     let driver = session();
+    needs!(Conditionals);
     let (plain, own, address) = (driver.graph(), driver.graph(), driver.words(1));
     let first = driver.kernel(plain, &[], "set", [7, 1]);
     driver.kernel(plain, &[first], "add", [address, 1]);

@@ -3,7 +3,7 @@
 use std::ptr::null_mut;
 
 use cuda_sys::{CUdeviceptr, CUgraph};
-use cuda_tests::skip;
+use cuda_tests::needs;
 
 use crate::common::*;
 
@@ -21,9 +21,7 @@ fn outcome(driver: &Session, graph: CUgraph, memory: CUdeviceptr, word: u64) -> 
 #[test]
 fn the_value_chooses_the_body() {
     let driver = session();
-    if !driver.has(12, 8) {
-        skip!("ELSE and SWITCH came with CUDA 12.8");
-    }
+    needs!(Branches);
     let address = driver.words(1);
     for (kind, size, value, ran) in [
         (IF, 1, 0, 0),
@@ -56,6 +54,7 @@ fn the_value_chooses_the_body() {
 #[test]
 fn loops_take_their_rounds() {
     let driver = session();
+    needs!(Conditionals);
     let (own, address) = (driver.graph(), driver.words(2));
     let handle = driver.condition(own, 1);
     let start = driver.fill(own, &[], address, 5);
@@ -84,6 +83,7 @@ fn loops_take_their_rounds() {
 #[test]
 fn an_executable_needs_its_source_no_more() {
     let driver = session();
+    needs!(Conditionals);
     let (own, address) = (driver.graph(), driver.words(1));
     let handle = driver.condition(own, 1);
     let (node, bodies) = driver.conditional(own, &[], handle, (IF, 1));
@@ -101,6 +101,7 @@ fn an_executable_needs_its_source_no_more() {
 #[test]
 fn without_a_default_to_assign_the_value_starts_at_0_and_stays() {
     let driver = session();
+    needs!(Conditionals);
     let (own, address) = (driver.graph(), driver.words(1));
     let handle = driver.condition_with(own, 1, 0);
     let (node, bodies) = driver.conditional(own, &[], handle, (IF, 1));
@@ -125,6 +126,7 @@ fn without_a_default_to_assign_the_value_starts_at_0_and_stays() {
 #[test]
 fn a_default_is_assigned_by_each_launch() {
     let driver = session();
+    needs!(Conditionals);
     let (own, address) = (driver.graph(), driver.words(1));
     let handle = driver.condition(own, 1);
     let (node, bodies) = driver.conditional(own, &[], handle, (IF, 1));
@@ -161,6 +163,7 @@ fn nested(driver: &Session, sets: bool) -> u32 {
 #[test]
 fn an_inner_default_is_assigned_once_a_launch() {
     let driver = session();
+    needs!(Conditionals);
     assert_eq!(nested(&driver, true), 6);
     assert_eq!(nested(&driver, false), 2);
 }
@@ -168,6 +171,7 @@ fn an_inner_default_is_assigned_once_a_launch() {
 #[test]
 fn a_body_sets_the_condition_of_a_later_node() {
     let driver = session();
+    needs!(Conditionals);
     let (own, address) = (driver.graph(), driver.words(1));
     let (first, second) = (driver.condition(own, 1), driver.condition(own, 0));
     let (node, bodies) = driver.conditional(own, &[], first, (IF, 1));
@@ -180,6 +184,7 @@ fn a_body_sets_the_condition_of_a_later_node() {
 #[test]
 fn five_hundred_conditions_lie_in_each_other() {
     let driver = session();
+    needs!(Conditionals);
     let (own, address) = (driver.graph(), driver.words(1));
     let mut place = own;
     for _ in 0..512 {
@@ -195,6 +200,7 @@ fn five_hundred_conditions_lie_in_each_other() {
 #[test]
 fn a_child_of_a_body_runs_in_each_round() {
     let driver = session();
+    needs!(Conditionals);
     let (own, inner, address) = (driver.graph(), driver.graph(), driver.words(2));
     driver.kernel(inner, &[], "add", [address + 4, 1]);
     let handle = driver.condition(own, 1);

@@ -253,6 +253,25 @@ fn launches_and_frees_are_queued_without_waiting() {
 }
 
 #[test]
+fn a_launch_may_be_called_just_as_the_free_before_it_is_reached() {
+    let driver = session();
+    let own = driver.graph();
+    let (first, memory) = alloc(&driver, own, &[], 64);
+    driver.fill(own, &[first], memory, 3);
+    let exec = driver.instantiate(own);
+    for round in 0..20_000 {
+        assert_eq!(driver.launch(exec), OK, "round {round}");
+        assert_eq!(unsafe { driver.cuMemFreeAsync(memory, driver.stream) }, OK, "round {round}");
+        // The stream gets ahead of the calls by as much, so that it meets them at some place.
+        (0..round % 512).for_each(|_| std::hint::spin_loop());
+    }
+    driver.wait();
+    assert_eq!(seen(&driver, memory), (IV, IV));
+    driver.end(exec);
+    driver.destroy(&[own]);
+}
+
+#[test]
 fn free_nodes_are_for_starts_of_graph_memory() {
     let driver = session();
     let (own, plain, mut pooled, mut pinned) = (driver.graph(), driver.words(4), 0, null_mut());
@@ -364,9 +383,7 @@ fn much_is_refused_to_graphs_with_memory_nodes() {
 #[test]
 fn a_moved_child_brings_its_memory_nodes() {
     let driver = session();
-    if !driver.has(12, 9) {
-        cuda_tests::skip!("children are moved since CUDA 12.9");
-    }
+    cuda_tests::needs!(MovedGraphs);
     let (own, inner, plain) = (driver.graph(), driver.graph(), driver.graph());
     let (first, address) = alloc(&driver, inner, &[], 64);
     driver.fill(inner, &[first], address, 3);

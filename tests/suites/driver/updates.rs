@@ -8,6 +8,7 @@ use cuda_sys::*;
 #[test]
 fn nodes_of_a_body_are_set_one_by_one() {
     let driver = session();
+    cuda_tests::needs!(Conditionals);
     let (own, address) = (driver.graph(), driver.words(3));
     let handle = driver.condition(own, 1);
     let start = driver.fill(own, &[], address, 2);
@@ -56,6 +57,7 @@ fn branch(
 #[test]
 fn a_whole_update_carries_bodies_and_defaults() {
     let driver = session();
+    cuda_tests::needs!(Conditionals);
     let address = driver.words(1);
     let (own, _) = branch(&driver, address, (IF, 1), 1, 1);
     let exec = driver.instantiate(own);
@@ -80,6 +82,7 @@ fn a_whole_update_carries_bodies_and_defaults() {
 #[test]
 fn updates_that_change_a_conditional_are_refused() {
     let driver = session();
+    cuda_tests::needs!(Conditionals);
     let address = driver.words(1);
     let (own, _) = branch(&driver, address, (IF, 1), 1, 1);
     let exec = driver.instantiate(own);
@@ -128,6 +131,7 @@ fn updates_that_change_a_conditional_are_refused() {
 #[test]
 fn queued_loops_keep_their_values() {
     let driver = session();
+    cuda_tests::needs!(Conditionals);
     let (own, address) = (driver.graph(), driver.words(2));
     let handle = driver.condition(own, 1);
     let start = driver.fill(own, &[], address, 3);

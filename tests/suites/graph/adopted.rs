@@ -6,7 +6,7 @@ use cuda_graph::{
 use cuda_handles::{GraphHandle, Owner};
 use cuda_launch::{MemorySyncDomain, params, per};
 use cuda_sys::{CUgraph, CUresult, Call};
-use cuda_tests::{SMALL, count, fail, kernel, no_leaks, raw, settle, setup};
+use cuda_tests::{SMALL, count, fail, kernel, needs, no_leaks, raw, settle, setup};
 
 use crate::children::Bench;
 use crate::interop::{allocations, counter, flag, other, soon};
@@ -172,9 +172,7 @@ fn an_adopted_graph_does_not_retain_who_owns_it() {
 #[test]
 fn what_a_new_launch_of_an_adopted_node_does_not_set_is_the_drivers_default() {
     let context = setup();
-    if context.limits().compute_capability < (9, 0) {
-        cuda_tests::skip!("attributes need compute capability 9.0");
-    }
+    needs!(LaunchAttributes);
     no_leaks(|| {
         let stream = context.stream().unwrap();
         let buffer = stream.zeros::<u32>(N).unwrap();
@@ -242,6 +240,7 @@ fn an_owner_given_again_is_held_once() {
 #[test]
 fn kernels_of_modules_in_an_adopted_graph_are_taken_for_kernels() {
     let context = setup();
+    needs!(EdgeKinds);
     let foreign = other::graph();
     let _destroys = Destroys(foreign.expose_provenance());
     let driver = raw::driver();
@@ -300,6 +299,7 @@ fn kernels_of_modules_in_an_adopted_graph_are_taken_for_kernels() {
 #[test]
 fn an_owner_given_while_the_graph_moves_is_kept_where_it_goes() {
     let context = setup();
+    needs!(MovedGraphs);
     no_leaks(|| {
         for round in 0..1000 {
             let (outer, inner) = (context.graph().unwrap(), context.graph().unwrap());

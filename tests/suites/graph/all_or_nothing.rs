@@ -4,10 +4,10 @@ use cuda_graph::EdgeKind::{Full, LaunchOrder, Programmatic};
 use cuda_graph::{Error, KernelNode};
 use cuda_launch::{params, per};
 use cuda_sys::CUresult;
-use cuda_tests::{fail_any, no_leaks, raw, setup, skip};
+use cuda_tests::{fail_any, needs, no_leaks, raw, setup};
 
 use crate::drawn::Drawn;
-use crate::edges::{kernels, needs_kinds};
+use crate::edges::kernels;
 
 type Change = fn(&Drawn, &[KernelNode; 6]) -> Result<(), Error>;
 
@@ -47,7 +47,7 @@ fn launch(frontier: cuda_graph::Frontier<'_>, like: &KernelNode) -> Result<(), E
 #[test]
 fn whatever_call_fails_a_change_is_made_or_not() {
     let context = setup();
-    needs_kinds!();
+    needs!(EdgeKinds);
     no_leaks(|| {
         let mut cases = 0;
         for (name, change) in CHANGES {
@@ -96,7 +96,7 @@ fn whatever_call_fails_a_change_is_made_or_not() {
 #[test]
 fn whichever_two_calls_fail_what_stayed_of_a_change_is_told() {
     let context = setup();
-    needs_kinds!();
+    needs!(EdgeKinds);
     no_leaks(|| {
         let mut half_done = 0;
         // Without the insertions.

@@ -5,7 +5,7 @@ use std::sync::Barrier;
 use cuda_graph::{ChildGraphNode, ContextExt, Error, Graph, Node, NodeKind};
 use cuda_handles::{Buffer, Context, Device, Kernel, Stream};
 use cuda_launch::{params, per};
-use cuda_tests::{alone, count, is_soft, kernel, no_leaks, raw, setup, skip};
+use cuda_tests::{Need, alone, count, is_soft, kernel, needs, no_leaks, raw, setup, skip};
 
 use crate::drawn::Drawn;
 
@@ -60,7 +60,7 @@ pub(crate) fn names(graph: &Graph) -> Vec<String> {
 
 /// Whether the driver can move graphs into nodes.
 pub(crate) fn moves() -> bool {
-    cuda_sys::installed().unwrap().version() >= cuda_sys::Version::new(12, 9)
+    Need::MovedGraphs.is_met()
 }
 
 #[test]
@@ -336,9 +336,7 @@ fn frontiers_with_removed_nodes_take_no_children() {
 fn graphs_of_another_context_are_refused() {
     alone!("CUDA_SOFT_DEVICES" = "2");
     let context = setup();
-    if Device::count().unwrap() < 2 {
-        skip!("there is one device");
-    }
+    needs!(TwoDevices);
     let other = Device::new(1).unwrap().context().unwrap().graph().unwrap();
     let graph = context.graph().unwrap();
     let error = graph.root().child(&other).unwrap_err();
@@ -464,9 +462,7 @@ fn threads_embed_graphs_in_each_other_in_any_order() {
 #[test]
 fn a_graph_is_moved_into_a_node() {
     let context = setup();
-    if !moves() {
-        skip!("the driver is older than 12.9");
-    }
+    needs!(MovedGraphs);
     no_leaks(|| {
         let bench = Bench::new(&context);
         let source = bench.chain(&context, 2);
@@ -532,9 +528,7 @@ fn a_graph_is_moved_into_a_node() {
 #[test]
 fn a_graph_is_not_moved_into_itself_or_what_lies_in_it() {
     let context = setup();
-    if !moves() {
-        skip!("the driver is older than 12.9");
-    }
+    needs!(MovedGraphs);
     no_leaks(|| {
         let bench = Bench::new(&context);
         let graph = bench.chain(&context, 1);
@@ -556,9 +550,7 @@ fn a_graph_is_not_moved_into_itself_or_what_lies_in_it() {
 #[test]
 fn threads_move_two_graphs_into_each_other_and_one_wins() {
     let context = setup();
-    if !moves() {
-        skip!("the driver is older than 12.9");
-    }
+    needs!(MovedGraphs);
     no_leaks(|| {
         for _ in 0..50 {
             let (a, b) = (context.graph().unwrap(), context.graph().unwrap());

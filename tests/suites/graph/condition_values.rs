@@ -3,7 +3,7 @@
 use cuda_graph::{ContextExt, Error, Graph, GraphExec, Test};
 use cuda_handles::{Buffer, Context, Stream};
 use cuda_launch::per;
-use cuda_tests::{no_leaks, setup};
+use cuda_tests::{needs, no_leaks, setup};
 
 use crate::conditionals::{count_down, increment_by, set_from};
 
@@ -61,6 +61,7 @@ impl Bench {
 #[test]
 fn without_a_default_the_value_stays_over_launches_and_executables() {
     let context = setup();
+    needs!(Conditionals);
     no_leaks(|| {
         let bench = Bench::new(&context);
         let graph = bench.graph(&context, None);
@@ -77,6 +78,7 @@ fn without_a_default_the_value_stays_over_launches_and_executables() {
 #[test]
 fn a_default_is_there_again_at_each_launch() {
     let context = setup();
+    needs!(Conditionals);
     no_leaks(|| {
         let bench = Bench::new(&context);
         for default in [0, 1] {
@@ -91,6 +93,7 @@ fn a_default_is_there_again_at_each_launch() {
 #[test]
 fn launches_of_a_loop_on_two_streams_come_one_after_the_other() {
     let context = setup();
+    needs!(Conditionals);
     no_leaks(|| {
         let bench = Bench::new(&context);
         let streams = [context.stream().unwrap(), context.stream().unwrap()];
@@ -113,6 +116,7 @@ fn launches_of_a_loop_on_two_streams_come_one_after_the_other() {
 #[test]
 fn loops_in_embedded_graphs_have_conditions_of_their_own() {
     let context = setup();
+    needs!(Conditionals);
     no_leaks(|| {
         let bench = Bench::new(&context);
         let (graph, empty) = (context.graph().unwrap(), context.graph().unwrap());

@@ -7,7 +7,7 @@ use cuda_handles::{
     Buffer, Context, Copy2d, Copy3d, CopyLayout, Device, Error as HandleError, MemorySpace, Owner, Stream,
 };
 use cuda_sys::{CUDA_MEMCPY3D_v2, CUmemorytype, CUresult, Call};
-use cuda_tests::{Gate, Kind, SOON, alone, count, fail, live, no_leaks, raw, settle, setup, skip, until};
+use cuda_tests::{Gate, Kind, SOON, alone, count, fail, live, needs, no_leaks, raw, settle, setup, until};
 use proptest::prelude::*;
 
 use crate::drawn::Drawn;
@@ -497,9 +497,7 @@ fn rows_of_addresses_are_copied() {
 fn memory_of_two_devices_is_copied() {
     alone!("CUDA_SOFT_DEVICES" = "2");
     let context = setup();
-    if Device::count().unwrap() < 2 {
-        skip!("there is one device");
-    }
+    needs!(TwoDevices);
     let other = Device::new(1).unwrap().context().unwrap();
     no_leaks(|| {
         let (stream, far) = (context.stream().unwrap(), other.stream().unwrap());

@@ -5,24 +5,13 @@ use cuda_graph::{EdgeKind, EmptyNode, Error, Graph, KernelNode, Node};
 use cuda_handles::{Context, Error as HandleError};
 use cuda_launch::{params, per};
 use cuda_sys::{CUresult, Call};
-use cuda_tests::{alone, count, fail, is_soft, kernel, no_leaks, raw, setup, skip};
+use cuda_tests::{alone, count, fail, is_soft, kernel, needs, no_leaks, raw, setup};
 
 use crate::drawn::{Drawn, View};
 
 /// The kinds of edges that a driver has, with the driver's numbers: port of origin and type.
 pub(crate) const KINDS: [(EdgeKind, (u8, u8)); 4] =
     [(Full, (0, 0)), (Programmatic, (1, 1)), (LaunchOrder, (2, 0)), (ProgrammaticLaunchOrder, (2, 1))];
-
-/// Skips the test where the driver has full edges alone.
-macro_rules! needs_kinds {
-    () => {
-        let found = raw::driver().version();
-        if found < cuda_sys::Version::new(12, 3) {
-            skip!("kinds of edges need a driver of version 12.3; this one is {found}");
-        }
-    };
-}
-pub(crate) use needs_kinds;
 
 /// Kernel nodes that wait for nothing.
 pub(crate) fn kernels<const N: usize>(context: &Context, graph: &Graph) -> [KernelNode; N] {
@@ -217,7 +206,7 @@ fn nodes_at_one_frontier_do_not_wait_for_each_other() {
 #[test]
 fn every_query_tells_kinds_as_the_driver_does() {
     let context = setup();
-    needs_kinds!();
+    needs!(EdgeKinds);
     no_leaks(|| {
         let graph = Drawn::new(&context);
         let [a, b, c, d, e] = kernels(&context, &graph);
@@ -246,7 +235,7 @@ fn every_query_tells_kinds_as_the_driver_does() {
 #[test]
 fn many_edges_are_added_in_one_call_for_each_kind_and_removed_in_one() {
     let context = setup();
-    needs_kinds!();
+    needs!(EdgeKinds);
     no_leaks(|| {
         let graph = Drawn::new(&context);
         let [a, b, c, d] = kernels(&context, &graph);
@@ -272,7 +261,7 @@ fn many_edges_are_added_in_one_call_for_each_kind_and_removed_in_one() {
 #[test]
 fn a_batch_of_kinds_is_added_or_not() {
     let context = setup();
-    needs_kinds!();
+    needs!(EdgeKinds);
     no_leaks(|| {
         let graph = Drawn::new(&context);
         let nodes: [KernelNode; 5] = kernels(&context, &graph);
@@ -322,7 +311,7 @@ fn a_batch_of_kinds_is_added_or_not() {
 #[test]
 fn an_edge_of_a_kind_is_removed_like_a_full_one() {
     let context = setup();
-    needs_kinds!();
+    needs!(EdgeKinds);
     no_leaks(|| {
         let graph = Drawn::new(&context);
         let [a, b] = kernels(&context, &graph);
@@ -345,7 +334,7 @@ fn an_edge_of_a_kind_is_removed_like_a_full_one() {
 #[test]
 fn the_kind_of_an_edge_is_changed() {
     let context = setup();
-    needs_kinds!();
+    needs!(EdgeKinds);
     no_leaks(|| {
         let graph = Drawn::new(&context);
         let [a, b, c] = kernels(&context, &graph);
@@ -375,7 +364,7 @@ fn the_kind_of_an_edge_is_changed() {
 #[test]
 fn kinds_need_kernels_at_both_ends() {
     let context = setup();
-    needs_kinds!();
+    needs!(EdgeKinds);
     no_leaks(|| {
         let graph = Drawn::new(&context);
         let [a, b] = kernels(&context, &graph);

@@ -6,7 +6,7 @@ use cuda_graph::{ContextExt, Error, EventRecordNode, EventWaitNode, Graph, HostC
 use cuda_handles::capture::CaptureMode;
 use cuda_handles::{Device, Error as HandleError, EventOptions};
 use cuda_sys::{CUDA_HOST_NODE_PARAMS_v1, CUevent, CUgraphNode, CUresult, Call};
-use cuda_tests::{Gate, Kind, SOON, alone, count, fail, live, no_leaks, raw, settle, setup, skip, until};
+use cuda_tests::{Gate, Kind, SOON, alone, count, fail, live, needs, no_leaks, raw, settle, setup, until};
 
 use crate::drawn::Drawn;
 
@@ -186,9 +186,7 @@ fn adds_are_one_call_and_no_allocation_of_their_own() {
 fn an_event_of_another_context_can_be_waited_for_but_not_recorded() {
     alone!("CUDA_SOFT_DEVICES" = "2");
     let context = setup();
-    if Device::count().unwrap() < 2 {
-        skip!("there is one device only");
-    }
+    needs!(TwoDevices);
     let other = Device::new(1).unwrap().context().unwrap();
     no_leaks(|| {
         let event = other.event().unwrap();

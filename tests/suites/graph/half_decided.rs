@@ -4,7 +4,7 @@ use cuda_graph::{Condition, ContextExt, Error, Graph, IfNode, KernelNode};
 use cuda_handles::{Buffer, Context};
 use cuda_launch::{LaunchConfig, kernel, per};
 use cuda_sys::CUresult;
-use cuda_tests::{fail_any, raw, setup, used_stream};
+use cuda_tests::{fail_any, needs, raw, setup, used_stream};
 
 kernel! {
     // SAFETY: one thread counts in the element; the condition is set, and nothing else is touched.
@@ -79,6 +79,7 @@ fn second() -> LaunchConfig {
 #[test]
 fn after_two_failures_the_table_has_the_condition_that_the_driver_has() {
     let context = setup();
+    needs!(Conditionals);
     let stream = used_stream(&context);
     let kernel = count_down::load(&context).unwrap();
     let counter = stream.zeros::<u32>(1).unwrap();

@@ -6,10 +6,10 @@ use cuda_graph::{ContextExt, Error, Finding, Graph, KernelNode};
 use cuda_handles::{Buffer, Context, Image, Kernel, Stream};
 use cuda_launch::{LaunchConfig, kernel, params, per};
 use cuda_sys::{CUDA_KERNEL_NODE_PARAMS_v2, CUgraph, CUgraphNode, CUresult, Call};
-use cuda_tests::{SMALL, fail, fail_any, kernel, no_leaks, raw, setup, skip};
+use cuda_tests::{SMALL, fail, fail_any, kernel, needs, no_leaks, raw, setup};
 
 use crate::interop::other;
-use crate::kernel_nodes::{all, needs_capability_9};
+use crate::kernel_nodes::all;
 
 kernel! {
     // SAFETY: the kernel in the image has these parameters, and each thread touches the element of its own number, if that is below `n`.
@@ -88,10 +88,7 @@ fn seen(node: &KernelNode) -> String {
 #[test]
 fn after_two_failures_of_a_set_the_row_is_what_the_driver_has() {
     let context = setup();
-    needs_capability_9!(context);
-    if kernel(&context, "many16").parameters().is_none() {
-        skip!("the driver does not tell parameters");
-    }
+    needs!(LaunchAttributes, ParameterLayouts, Carveouts);
     no_leaks(|| {
         let launches = Launches::new(&context);
         let changes: [(Launch, Launch); 6] = [
@@ -229,7 +226,7 @@ fn refused(graph: &Graph) -> Vec<Error> {
 #[test]
 fn a_launch_without_what_its_kernel_relies_on_is_not_run() {
     let context = setup();
-    needs_capability_9!(context);
+    needs!(LaunchAttributes);
     no_leaks(|| {
         let stream = context.stream().unwrap();
         let buffer = stream.zeros::<u32>(64).unwrap();

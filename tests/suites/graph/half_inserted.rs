@@ -4,10 +4,9 @@ use cuda_graph::{ContextExt, Error, Graph, KernelNode, Node, NodeAttribute, Node
 use cuda_handles::{Context, Kernel, Stream};
 use cuda_launch::{params, per};
 use cuda_sys::CUresult;
-use cuda_tests::{alone, fail_any, kernel, no_leaks, raw, setup, skip, used_stream};
+use cuda_tests::{alone, fail_any, kernel, needs, no_leaks, setup, used_stream};
 
 use crate::drawn::{Drawn, View};
-use crate::edges::needs_kinds;
 
 const CODE: CUresult = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
 
@@ -184,7 +183,7 @@ fn has_its_priority(node: &Node) -> bool {
 #[test]
 fn whatever_stays_of_an_insertion_is_told() {
     let context = setup();
-    needs_kinds!();
+    needs!(EdgeKinds);
     no_leaks(|| {
         let things = Things {
             stream: context.stream().unwrap(),
@@ -203,7 +202,7 @@ fn whatever_stays_of_an_insertion_is_told() {
 #[test]
 fn whatever_stays_of_a_loop_is_told() {
     let context = setup();
-    needs_kinds!();
+    needs!(EdgeKinds);
     let things = Things {
         stream: used_stream(&context),
         empty: kernel(&context, "empty"),

@@ -103,14 +103,12 @@ macro_rules! scenarios {
     ($($name:ident)*) => { $(
         mod $name {
             use super::*;
-            use crate::host_loop::{By, Steps, has_all, has_some};
+            use crate::host_loop::{By, Steps, has_some};
 
             #[test]
             fn by_the_device() {
                 let context = setup();
-                if !has_all() {
-                    cuda_tests::skip!("the driver has not all conditional nodes");
-                }
+                cuda_tests::needs!(Branches);
                 no_leaks(|| super::$name(&Steps::new(&context, By::Device)));
             }
 
@@ -134,13 +132,13 @@ macro_rules! scenarios {
 use scenarios;
 
 /// Whether the driver has nodes for loops and for branches with one body.
-pub(crate) fn has_some() -> bool {
-    cuda_tests::raw::driver().version() >= cuda_sys::Version::new(12, 3)
+fn has_some() -> bool {
+    cuda_tests::Need::Conditionals.is_met()
 }
 
 /// Whether it has nodes for all.
 fn has_all() -> bool {
-    cuda_tests::raw::driver().version() >= cuda_sys::Version::new(12, 8)
+    cuda_tests::Need::Branches.is_met()
 }
 
 scenarios! {

@@ -4,10 +4,10 @@ use cuda_graph::EdgeKind::{Full, LaunchOrder, Programmatic};
 use cuda_graph::{ContextExt, Error, Frontier, Node};
 use cuda_launch::{params, per};
 use cuda_sys::{CUresult, Call};
-use cuda_tests::{count, fail, kernel, no_leaks, raw, setup, skip};
+use cuda_tests::{count, fail, kernel, needs, no_leaks, raw, setup, skip};
 
 use crate::drawn::Drawn;
-use crate::edges::{empties, kernels, needs_kinds};
+use crate::edges::{empties, kernels};
 
 #[test]
 fn a_node_takes_the_place_of_an_edge() {
@@ -108,7 +108,7 @@ fn nodes_are_put_before_others() {
 #[test]
 fn frontiers_take_more_nodes_and_kinds() {
     let context = setup();
-    needs_kinds!();
+    needs!(EdgeKinds);
     no_leaks(|| {
         let graph = Drawn::new(&context);
         let [a, b, c] = kernels(&context, &graph);
@@ -143,7 +143,7 @@ fn frontiers_take_more_nodes_and_kinds() {
 #[test]
 fn an_insertion_that_fails_changes_nothing() {
     let context = setup();
-    needs_kinds!();
+    needs!(EdgeKinds);
     no_leaks(|| {
         let spread = kernel(&context, "empty");
         let graph = Drawn::new(&context);

@@ -12,7 +12,7 @@ use cuda_sys::{
     CUDA_MEM_ALLOC_NODE_PARAMS, CUdeviceptr, CUgraph, CUgraphConditionalNodeType, CUgraphExec, CUgraphNode,
     CUgraphNodeParams, CUgraphNodeType, CUmemAllocationType, CUmemLocationType, CUresult, Call,
 };
-use cuda_tests::{Kind, SMALL, SOON, count, fail, kernel, live, no_leaks, raw, settle, setup, until};
+use cuda_tests::{Kind, SMALL, SOON, count, fail, kernel, live, needs, no_leaks, raw, settle, setup, until};
 
 use crate::children::Bench;
 
@@ -741,9 +741,7 @@ fn graphs_that_other_code_puts_into_nodes_are_seen_after_a_look() {
 #[test]
 fn a_lent_graph_is_known_by_its_raw_value_after_it_was_moved() {
     let context = setup();
-    if !crate::children::moves() {
-        cuda_tests::skip!("the driver is older than 12.9");
-    }
+    needs!(MovedGraphs);
     no_leaks(|| {
         let source = context.graph().unwrap();
         let (owner, gone) = flag();

@@ -6,7 +6,9 @@ use cuda_graph::{
 use cuda_handles::{Buffer, Context, Image};
 use cuda_launch::{Dim, LaunchConfig, MemorySyncDomain, kernel, params, per};
 use cuda_sys::{CUdevice_attribute, CUresult, Call};
-use cuda_tests::{Kind, SMALL, SOON, count, fail, kernel, live, no_leaks, raw, settle, setup, skip, until};
+use cuda_tests::{
+    Kind, SMALL, SOON, alone, count, fail, kernel, live, needs, no_leaks, raw, settle, setup, until,
+};
 
 use crate::drawn::Drawn;
 use crate::outcome::launched;
@@ -19,15 +21,6 @@ kernel! {
 
     fn increment(values: InOut<u32>, n: u32) where values.len() >= n, cluster.x <= 2;
 }
-
-macro_rules! needs_capability_9 {
-    ($context:expr) => {
-        if $context.limits().compute_capability < (9, 0) {
-            skip!("attributes need compute capability 9.0");
-        }
-    };
-}
-pub(crate) use needs_capability_9;
 
 fn add(graph: &Drawn, config: LaunchConfig, buffer: &Buffer<u32>) -> KernelNode {
     let increment = kernel(graph.context(), "increment");
@@ -166,7 +159,7 @@ fn another_kernel_with_other_arguments_is_set() {
 #[test]
 fn typed_kernels_are_set_by_their_conditions() {
     let context = setup();
-    needs_capability_9!(context);
+    needs!(LaunchAttributes);
     no_leaks(|| {
         let stream = context.stream().unwrap();
         let typed = increment::load(&context).unwrap();
@@ -194,7 +187,7 @@ fn typed_kernels_are_set_by_their_conditions() {
 #[test]
 fn attributes_are_those_of_the_last_launch_set() {
     let context = setup();
-    needs_capability_9!(context);
+    needs!(LaunchAttributes);
     no_leaks(|| {
         let Added { buffer, graph, node } = Added::new(&context);
         let default = all(&node);
@@ -221,7 +214,7 @@ fn attributes_are_those_of_the_last_launch_set() {
 #[test]
 fn attributes_are_set_one_by_one_and_copied() {
     let context = setup();
-    needs_capability_9!(context);
+    needs!(LaunchAttributes);
     no_leaks(|| {
         let Added { buffer, graph, node } = Added::new(&context);
         let mut attributes = vec![
@@ -288,9 +281,22 @@ fn attributes_are_set_one_by_one_and_copied() {
 }
 
 #[test]
+fn an_older_device_is_named_where_it_has_no_windows() {
+    alone!("CUDA_SOFT_CAPABILITY" = "7.5", "CUDA_TEST_DRIVER" = "soft");
+    let context = setup();
+    no_leaks(|| {
+        let Added { buffer, node, graph: _graph } = Added::new(&context);
+        let set = |window| node.set_attribute(NodeAttribute::AccessPolicyWindow(window));
+        let text = set(AccessPolicyWindow::of(&buffer, CacheUse::Streaming)).unwrap_err().to_string();
+        assert!(text.contains("compute capability 8.0 or higher; the device has 7.5"), "{text}");
+        set(AccessPolicyWindow::default()).unwrap();
+    });
+}
+
+#[test]
 fn impossible_attributes_are_refused_before_the_driver() {
     let context = setup();
-    needs_capability_9!(context);
+    needs!(LaunchAttributes);
     no_leaks(|| {
         let Added { buffer, node, graph: _graph } = Added::new(&context);
         let window = AccessPolicyWindow::of(&buffer, CacheUse::Streaming);
@@ -318,7 +324,7 @@ fn impossible_attributes_are_refused_before_the_driver() {
 #[test]
 fn a_launch_that_fails_on_its_way_changes_nothing_or_says_what_stayed() {
     let context = setup();
-    needs_capability_9!(context);
+    needs!(LaunchAttributes);
     no_leaks(|| {
         let stream = context.stream().unwrap();
         let (buffer, other) = (stream.zeros::<u32>(256).unwrap(), stream.zeros::<u32>(256).unwrap());
@@ -381,7 +387,7 @@ fn threads_that_set_one_node_leave_what_one_of_them_set() {
     const ROUNDS: usize = 200;
     const SETS: usize = 50;
     let context = setup();
-    needs_capability_9!(context);
+    needs!(LaunchAttributes);
     no_leaks(|| {
         let increment = kernel(&context, "increment");
         let Added { buffer, graph, node } = Added::new(&context);
@@ -430,7 +436,7 @@ fn threads_that_set_one_node_leave_what_one_of_them_set() {
 #[test]
 fn access_policy_windows_are_set_read_copied_and_taken_off() {
     let context = setup();
-    needs_capability_9!(context);
+    needs!(LaunchAttributes);
     no_leaks(|| {
         let Added { buffer, graph, node } = Added::new(&context);
         let other = add(&graph, plain(), &buffer);

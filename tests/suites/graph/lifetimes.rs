@@ -3,12 +3,12 @@
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use crate::children::{Bench, moves};
+use crate::children::Bench;
 use crate::interop::{flag, soon};
 use cuda_graph::{ContextExt, Graph};
 use cuda_handles::{Buffer, Context, Stream, reaper};
 use cuda_launch::{params, per};
-use cuda_tests::{Gate, Kind, SOON, count, in_callback, kernel, live, no_leaks, settle, setup, until};
+use cuda_tests::{Gate, Kind, SOON, count, in_callback, kernel, live, needs, no_leaks, settle, setup, until};
 
 const N: usize = 1000;
 
@@ -510,9 +510,7 @@ fn handles_of_an_embedded_graph_and_its_nodes_keep_the_hierarchy() {
 #[test]
 fn a_moved_graph_takes_its_owners_along() {
     let context = setup();
-    if !moves() {
-        cuda_tests::skip!("the driver is older than 12.9");
-    }
+    needs!(MovedGraphs);
     no_leaks(|| {
         let stream = context.stream().unwrap();
         let out = stream.zeros::<u32>(N).unwrap();

@@ -10,9 +10,9 @@ use cuda_graph::{
 use cuda_handles::{Buffer, Context, Device, Slice, Stream};
 use cuda_launch::per;
 use cuda_sys::{CUresult, Call};
-use cuda_tests::{alone, count, fail, fail_any, no_leaks, raw, setup, sweep, used_stream};
+use cuda_tests::{alone, count, fail, fail_any, needs, no_leaks, raw, setup, sweep, used_stream};
 
-use crate::conditionals::{Kernels, increment_by};
+use crate::conditionals::{Kernels, filler, increment_by};
 
 /// What is added to count one down.
 pub(crate) const ONE_LESS: u32 = u32::MAX;
@@ -64,6 +64,7 @@ impl Steps {
 #[test]
 fn a_loop_runs_as_long_as_a_number_is_not_0() {
     let context = setup();
+    needs!(Conditionals);
     no_leaks(|| {
         let steps = Steps::new(&context);
         let graph = context.graph().unwrap();
@@ -78,8 +79,11 @@ fn a_loop_runs_as_long_as_a_number_is_not_0() {
         };
         assert_eq!(names(&graph)[1..], ["decides about rounds", "rounds"]);
         let body = rounds.body().unwrap();
-        assert_eq!(names(&body)[2..], ["decides about rounds"]);
-        assert_eq!(body.nodes().unwrap()[2].predecessors().unwrap(), [(**rounds.inside()).clone()]);
+        let filler = filler() as usize;
+        assert_eq!(names(&body)[2 + filler..], ["decides about rounds"]);
+        let nodes = body.nodes().unwrap();
+        let ends = [&nodes[..filler], &[(**rounds.inside()).clone()]].concat();
+        assert_eq!(nodes[2 + filler].predecessors().unwrap(), ends);
         let mut exec = graph.instantiate().unwrap();
         for _ in 0..10 {
             exec.launch(steps.stream()).unwrap();
@@ -93,6 +97,7 @@ fn a_loop_runs_as_long_as_a_number_is_not_0() {
 #[test]
 fn a_while_may_run_no_round_and_a_do_while_runs_one() {
     let context = setup();
+    needs!(Conditionals);
     no_leaks(|| {
         let steps = Steps::new(&context);
         for (is_do_while, start, expected) in
@@ -157,6 +162,7 @@ pub(crate) fn compare<T: Testable + PartialOrd + Debug>(
 #[test]
 fn numbers_of_every_type_compare_as_here() {
     let context = setup();
+    needs!(Conditionals);
     let run = |graph: &Graph, stream: &Stream| graph.instantiate().unwrap().launch(stream).unwrap();
     no_leaks(|| {
         compare(&context, &[0_u32, 1, 2, i32::MAX as u32, 1 << 31, u32::MAX], 0, run);
@@ -178,6 +184,7 @@ fn numbers_of_every_type_compare_as_here() {
 #[test]
 fn a_branch_runs_one_of_two_bodies() {
     let context = setup();
+    needs!(Branches);
     no_leaks(|| {
         let (steps, graph, number) = Steps::with_graph(&context);
         let runs = steps.kernels.runs.as_slice();
@@ -209,6 +216,7 @@ fn a_branch_runs_one_of_two_bodies() {
 #[test]
 fn a_limit_ends_loops_that_would_go_on() {
     let context = setup();
+    needs!(Conditionals);
     no_leaks(|| {
         let steps = Steps::new(&context);
         for (limit, from, expected) in
@@ -234,6 +242,7 @@ fn a_limit_ends_loops_that_would_go_on() {
 #[test]
 fn kernels_can_read_the_number_of_the_round() {
     let context = setup();
+    needs!(Conditionals);
     no_leaks(|| {
         let (steps, graph, number) = Steps::with_graph(&context);
         let seen = steps.stream().zeros::<u64>(2).unwrap();
@@ -275,6 +284,7 @@ fn nest(
 #[test]
 fn loops_in_loops_begin_anew_in_each_round() {
     let context = setup();
+    needs!(Conditionals);
     no_leaks(|| {
         let steps = Steps::new(&context);
         let graph = context.graph().unwrap();
@@ -293,6 +303,7 @@ fn loops_in_loops_begin_anew_in_each_round() {
 #[test]
 fn a_number_in_the_middle_of_memory_outlives_its_handles() {
     let context = setup();
+    needs!(Conditionals);
     no_leaks(|| {
         let steps = Steps::new(&context);
         let (graph, numbers) = (context.graph().unwrap(), steps.stream().zeros::<u32>(9).unwrap());
@@ -314,6 +325,7 @@ fn a_number_in_the_middle_of_memory_outlives_its_handles() {
 #[test]
 fn pinned_memory_of_the_host_can_be_tested() {
     let context = setup();
+    needs!(Conditionals);
     no_leaks(|| {
         let steps = Steps::new(&context);
         let (graph, flag) = (context.graph().unwrap(), context.host_zeros::<u32>(1).unwrap().share());
@@ -328,6 +340,7 @@ fn pinned_memory_of_the_host_can_be_tested() {
 #[test]
 fn loops_stand_in_edges_before_nodes_and_in_embedded_graphs() {
     let context = setup();
+    needs!(Conditionals);
     no_leaks(|| {
         let (steps, graph, number) = Steps::with_graph(&context);
         let start = graph.root().fill(&number, 3).unwrap();
@@ -368,6 +381,7 @@ impl From<Error> for Own {
 #[test]
 fn a_closure_that_fails_or_panics_leaves_nothing_of_the_loop() {
     let context = setup();
+    needs!(Conditionals);
     no_leaks(|| {
         let (steps, graph, number) = Steps::with_graph(&context);
         let (runs, number) = (steps.kernels.runs.as_slice(), number.as_slice());
@@ -419,6 +433,7 @@ fn a_closure_that_fails_or_panics_leaves_nothing_of_the_loop() {
 #[test]
 fn a_closure_may_do_what_it_likes_to_the_graph() {
     let context = setup();
+    needs!(Conditionals);
     no_leaks(|| {
         let (steps, graph, number) = Steps::with_graph(&context);
         let (runs, number) = (steps.kernels.runs.as_slice(), number.as_slice());
@@ -468,6 +483,7 @@ fn a_closure_may_do_what_it_likes_to_the_graph() {
 #[test]
 fn the_decision_waits_for_all_ends_of_the_body() {
     let context = setup();
+    needs!(Conditionals);
     no_leaks(|| {
         let steps = Steps::new(&context);
         let (graph, number) = (context.graph().unwrap(), steps.number(1));
@@ -482,11 +498,16 @@ fn the_decision_waits_for_all_ends_of_the_body() {
                 Ok::<_, Error>([first.into(), empty.into(), inner.into()])
             })
             .unwrap();
-        let decides = rounds.body().unwrap().nodes().unwrap().pop().unwrap();
+        let nodes = rounds.body().unwrap().nodes().unwrap();
+        let (fillers, decides) = (&nodes[..filler() as usize], &nodes[nodes.len() - 1]);
         let mut awaited: Vec<String> =
             decides.predecessors().unwrap().iter().map(|node| format!("{node:?}")).collect();
-        let mut ends: Vec<String> =
-            rounds.inside().iter().map(|node: &cuda_graph::Node| format!("{node:?}")).collect();
+        let mut ends: Vec<String> = rounds
+            .inside()
+            .iter()
+            .chain(fillers)
+            .map(|node: &cuda_graph::Node| format!("{node:?}"))
+            .collect();
         awaited.sort_unstable();
         ends.sort_unstable();
         assert_eq!(awaited, ends);
@@ -521,9 +542,7 @@ fn what_cannot_be_tested_is_refused_without_a_call() {
 fn memory_of_another_context_is_refused() {
     alone!("CUDA_SOFT_DEVICES" = "2");
     let context = setup();
-    if Device::count().unwrap() < 2 {
-        cuda_tests::skip!("one device");
-    }
+    needs!(TwoDevices);
     let other = Device::new(1).unwrap().context().unwrap();
     let number = other.stream().unwrap().zeros::<u32>(1).unwrap();
     let graph = context.graph().unwrap();
@@ -535,6 +554,7 @@ fn memory_of_another_context_is_refused() {
 #[test]
 fn loops_cost_three_nodes_and_the_image_is_loaded_once() {
     let context = setup();
+    needs!(Conditionals);
     no_leaks(|| {
         let steps = Steps::new(&context);
         let (graph, other) = (context.graph().unwrap(), context.graph().unwrap());
@@ -543,7 +563,11 @@ fn loops_cost_three_nodes_and_the_image_is_loaded_once() {
             graph.root().while_nonzero(&number, |body| body.root().fill(&number, 0)).unwrap();
         };
         let ((), cost) = count(|| add(&graph));
-        assert_eq!((cost.calls("cuLibraryLoadData"), cost.calls("cuGraphAddNode")), (1, 4), "{cost}");
+        assert_eq!(
+            (cost.calls("cuLibraryLoadData"), cost.calls("cuGraphAddNode")),
+            (1, 4 + filler()),
+            "{cost}"
+        );
         for graph in [&graph, &other] {
             let ((), cost) = count(|| add(graph));
             cost.assert_calls(&[
@@ -554,14 +578,14 @@ fn loops_cost_three_nodes_and_the_image_is_loaded_once() {
                 ("cuThreadExchangeStreamCaptureMode", 2),
                 ("cuGraphConditionalHandleCreate", 1),
                 // Before the loop, the loop, the fill, and the last of the body, behind what these tell.
-                ("cuGraphAddNode", 4),
+                ("cuGraphAddNode", 4 + filler()),
                 ("cuGraphGetEdges", 1),
                 ("cuGraphGetNodes", 2),
             ]);
         }
         let branch = || graph.root().if_nonzero(&number, |body| body.root().fill(&number, 0)).unwrap();
         let (_, cost) = count(branch);
-        cost.assert_calls(&[("cuGraphConditionalHandleCreate", 1), ("cuGraphAddNode", 3)]);
+        cost.assert_calls(&[("cuGraphConditionalHandleCreate", 1), ("cuGraphAddNode", 3 + filler())]);
     });
 }
 
@@ -605,6 +629,7 @@ pub(crate) fn each_call_fails(
 #[test]
 fn a_driver_that_fails_at_any_call_leaves_the_graph_as_it_was() {
     let context = setup();
+    needs!(Branches);
     no_leaks(|| {
         let (steps, graph, number) = Steps::with_graph(&context);
         let (runs, number) = (steps.kernels.runs.as_slice(), number.as_slice());
@@ -669,6 +694,7 @@ pub(crate) fn a_loop_and_a_branch(
 #[test]
 fn sweeping_loops_and_branches() {
     let context = setup();
+    needs!(Conditionals);
     let home = used_stream(&context);
     let add = increment_by::load(&context).unwrap();
     let cases = sweep("loops and branches", || -> Result<(), Error> {

@@ -3,7 +3,7 @@
 use cuda_graph::{AllocNode, ContextExt, FreeNode, NodeKind};
 use cuda_handles::{Context, Image, Stream};
 use cuda_launch::{kernel, per};
-use cuda_tests::{SMALL, no_leaks, settle, setup};
+use cuda_tests::{SMALL, needs, no_leaks, settle, setup};
 
 mod following;
 mod freed_later;
@@ -97,6 +97,7 @@ fn what_is_not_freed_comes_out() {
 #[test]
 fn a_loop_goes_by_memory_of_its_graph() {
     traceless(|context, stream| {
+        needs!(Conditionals);
         let out = stream.zeros::<u32>(2).unwrap();
         let graph = context.graph().unwrap();
         let (alloc, words) = graph.root().alloc::<u32>(2).unwrap();

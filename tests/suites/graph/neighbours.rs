@@ -3,10 +3,10 @@
 use cuda_graph::EdgeKind::{Full, Programmatic};
 use cuda_graph::{EmptyNode, Error, Node};
 use cuda_sys::{CUresult, Call};
-use cuda_tests::{count, fail, no_leaks, raw, setup, skip};
+use cuda_tests::{count, fail, needs, no_leaks, raw, setup};
 
 use crate::drawn::Drawn;
-use crate::edges::{empties, kernels, names, needs_kinds};
+use crate::edges::{empties, kernels, names};
 
 fn refs(nodes: &[EmptyNode]) -> Vec<&Node> {
     nodes.iter().map(|node| &**node).collect()
@@ -142,7 +142,7 @@ fn an_edge_that_goes_closes_no_cycle() {
 #[test]
 fn kinds_stay_or_are_set() {
     let context = setup();
-    needs_kinds!();
+    needs!(EdgeKinds);
     no_leaks(|| {
         let graph = Drawn::new(&context);
         let [a, b, c, d] = kernels(&context, &graph);
@@ -169,7 +169,7 @@ fn kinds_stay_or_are_set() {
 #[test]
 fn a_replacement_that_fails_is_taken_back() {
     let context = setup();
-    needs_kinds!();
+    needs!(EdgeKinds);
     no_leaks(|| {
         let graph = Drawn::new(&context);
         let [a, b, c, d] = kernels(&context, &graph);

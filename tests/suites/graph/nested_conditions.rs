@@ -3,8 +3,7 @@
 use cuda_graph::{Condition, ContextExt, Error, Frontier, Graph, Node};
 use cuda_handles::{Buffer, Context, Slice, Stream};
 use cuda_launch::per;
-use cuda_sys::Version;
-use cuda_tests::{is_soft, no_leaks, setup};
+use cuda_tests::{is_soft, needs, no_leaks, setup};
 use proptest::prelude::*;
 
 use crate::conditionals::{count_down, increment_by, set_from};
@@ -213,11 +212,6 @@ impl Machine {
     }
 }
 
-/// The drivers that have branches, too.
-fn knows_all(context: &Context) -> bool {
-    context.driver().version() >= Version::new(12, 8)
-}
-
 fn run(context: &Context, mut steps: Vec<Step>, inputs: &[Vec<u32>]) {
     let mut conditionals = 0;
     number(&mut steps, &mut conditionals);
@@ -227,6 +221,7 @@ fn run(context: &Context, mut steps: Vec<Step>, inputs: &[Vec<u32>]) {
 #[test]
 fn three_levels_of_loops_begin_with_the_number_that_a_kernel_sets() {
     let context = setup();
+    needs!(Conditionals);
     no_leaks(|| {
         for set in [Set::ByKernel, Set::AfterDefault, Set::ByLibrary] {
             let inner = Conditional::step(Class::While, set, vec![vec![Step::Count(1)]]);
@@ -252,9 +247,7 @@ fn three_levels_of_loops_begin_with_the_number_that_a_kernel_sets() {
 #[test]
 fn a_switch_in_a_loop_in_a_branch_goes_by_each_number() {
     let context = setup();
-    if !knows_all(&context) {
-        cuda_tests::skip!("a driver before CUDA 12.8");
-    }
+    needs!(Branches);
     no_leaks(|| {
         for set in [Set::ByKernel, Set::AfterDefault] {
             let branches = (0..3).map(|branch| vec![Step::Count(10_u32.pow(branch))]).collect();
@@ -273,6 +266,7 @@ fn a_switch_in_a_loop_in_a_branch_goes_by_each_number() {
 #[test]
 fn an_inner_loop_begins_with_a_number_that_the_outer_one_changes() {
     let context = setup();
+    needs!(Conditionals);
     no_leaks(|| {
         let machine = Machine::new(&context, 3);
         let graph = context.graph().unwrap();
@@ -331,9 +325,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 #[test]
 fn whatever_lies_in_whatever_does_what_it_says() {
     let context = setup();
-    if !knows_all(&context) {
-        cuda_tests::skip!("a driver before CUDA 12.8");
-    }
+    needs!(Branches);
     let cases = if is_soft() { 48 } else { 200 };
     let rows = prop::collection::vec(prop::collection::vec(0_u32..4, 64), 10);
     proptest!(ProptestConfig::with_cases(cases), |(mut steps in steps(), rows in rows)| {

@@ -1,11 +1,10 @@
 use cuda_graph::{ChildGraphNode, ContextExt, DebugDotFlags, Error};
 use cuda_handles::Context;
 use cuda_launch::{params, per};
-use cuda_tests::{count, kernel, no_leaks, raw, setup, skip};
+use cuda_tests::{count, kernel, needs, no_leaks, setup};
 
 use crate::children::Bench;
 use crate::drawn::Drawn;
-use crate::edges::needs_kinds;
 
 #[test]
 fn nodes_have_names_for_people() {
@@ -202,7 +201,7 @@ fn many_nodes_between_two_are_drawn_in_one_frame() {
 #[test]
 fn kinds_of_edges_are_in_pictures() {
     let context = setup();
-    needs_kinds!();
+    needs!(EdgeKinds);
     no_leaks(|| {
         let bench = Bench::new(&context);
         let graph = Drawn::new(&context);

@@ -3,7 +3,7 @@
 use cuda_graph::{ContextExt, Error, Graph};
 use cuda_handles::{Buffer, Context, Stream, reaper};
 use cuda_sys::{CUresult, Call};
-use cuda_tests::{Gate, Kind, SOON, count, fail, live, no_leaks, setup, skip, until, used_stream};
+use cuda_tests::{Gate, Kind, SOON, count, fail, live, needs, no_leaks, setup, until, used_stream};
 
 use crate::interop::allocations;
 
@@ -21,10 +21,8 @@ fn looping(context: &Context, stream: &Stream, number: &Buffer<u32>) -> Graph {
 /// What a test of this file has: a stream, and a number for loops.
 fn with_loops(test: impl FnOnce(&Context, &Stream, &Buffer<u32>)) {
     let context = setup();
+    needs!(Conditionals);
     no_leaks(|| {
-        if !crate::host_loop::has_some() {
-            skip!("the driver has no loops");
-        }
         let stream = used_stream(&context);
         let number = stream.zeros::<u32>(1).unwrap();
         stream.synchronize_blocking().unwrap();

@@ -3,10 +3,10 @@
 use cuda_graph::EdgeKind::{Full, Programmatic};
 use cuda_graph::{EdgeKind, Error, Node};
 use cuda_sys::{CUDA_MEM_ALLOC_NODE_PARAMS, CUmemAllocationType, CUmemLocationType, CUresult, Call};
-use cuda_tests::{Kind, count, fail, live, no_leaks, raw, settle, setup, skip};
+use cuda_tests::{Kind, count, fail, live, needs, no_leaks, raw, settle, setup};
 
 use crate::drawn::Drawn;
-use crate::edges::{empties, kernels, needs_kinds};
+use crate::edges::{empties, kernels};
 
 #[test]
 fn many_nodes_are_removed_with_their_edges_and_owners() {
@@ -100,7 +100,7 @@ fn a_node_is_removed_and_the_others_keep_their_order() {
 #[test]
 fn a_removal_that_fails_is_taken_back() {
     let context = setup();
-    needs_kinds!();
+    needs!(EdgeKinds);
     no_leaks(|| {
         let graph = Drawn::new(&context);
         let [a, b, c, d] = kernels(&context, &graph);
@@ -180,7 +180,7 @@ fn a_graph_with_memory_nodes_keeps_what_it_has() {
 #[test]
 fn edges_that_a_driver_added_before_a_bad_one_are_taken_back_or_told() {
     let context = setup();
-    needs_kinds!();
+    needs!(EdgeKinds);
     no_leaks(|| {
         let graph = Drawn::new(&context);
         let [a, b, c, d] = kernels(&context, &graph);

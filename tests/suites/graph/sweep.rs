@@ -8,7 +8,7 @@ use cuda_graph::{
 };
 use cuda_handles::{BarrierScope, Batch, Compare, Copy2d, Copy3d, ExternalSemaphore, SemaphoreKind};
 use cuda_launch::{params, per};
-use cuda_tests::{is_soft, kernel, setup, skip, sweep, used_stream};
+use cuda_tests::{Need, is_soft, kernel, needs, setup, skip, sweep, used_stream};
 
 use crate::conditionals::Kernels;
 use crate::outcome::launched;
@@ -223,6 +223,7 @@ fn changing_nodes_and_edges() {
     let stream = used_stream(&context);
     let cases = sweep("changing nodes and edges", || -> Result<(), Error> {
         use cuda_graph::EdgeKind::{Full, Programmatic};
+        let other = if Need::EdgeKinds.is_met() { Programmatic } else { Full };
         let graph = context.graph()?;
         let buffer = stream.zeros::<u32>(8)?;
         let launch = |frontier: cuda_graph::Frontier<'_>| {
@@ -231,12 +232,12 @@ fn changing_nodes_and_edges() {
         };
         let [a, b, c] = [launch(graph.root())?, launch(graph.root())?, launch(graph.root())?];
         // Against the order of the nodes.
-        graph.add_edges(&[(&c, &b, Full), (&b, &a, Programmatic)])?;
+        graph.add_edges(&[(&c, &b, Full), (&b, &a, other)])?;
         let between = launch(graph.between(&c, &b)?)?;
         let first = launch(graph.root().before([&*c])?)?;
-        graph.set_edge_kind(&c, &between, Programmatic)?;
+        graph.set_edge_kind(&c, &between, other)?;
         a.set_predecessors(&[&c, &between])?;
-        b.set_out_edges(&[(&a, Programmatic)])?;
+        b.set_out_edges(&[(&a, other)])?;
         assert_eq!((graph.edges()?.len(), a.in_edges()?.len(), c.successors()?.len()), (6, 3, 2));
         between.remove_bridging()?;
         graph.remove_edges(&[(&first, &c), (&c, &a)])?;
@@ -347,6 +348,7 @@ fn memory_of_graphs() {
 #[test]
 fn conditions_loops_and_branches() {
     let context = setup();
+    needs!(Conditionals);
     let kernels = Kernels::new(&context);
     let home = used_stream(&context);
     let cases = sweep("conditions, loops and branches", || -> Result<(), Error> {
@@ -357,13 +359,19 @@ fn conditions_loops_and_branches() {
         let rounds = start.then().while_node(&go_on)?;
         let body = rounds.body()?;
         let inner = graph.condition_with_default(1)?;
-        let branch = body.root().if_else_node(&inner)?;
-        branch.else_body()?.root().fill(&counter, 9)?;
+        let branch: cuda_graph::Node = if Need::Branches.is_met() {
+            let branch = body.root().if_else_node(&inner)?;
+            branch.else_body()?.root().fill(&counter, 9)?;
+            branch.into()
+        } else {
+            body.root().if_node(&inner)?.into()
+        };
         let decide = kernels.decide(&branch.then(), &counter, &go_on)?;
         kernels.redecide(&decide, &counter, &go_on)?;
         let left = graph.condition()?;
-        let switch = rounds.then().switch_node(&left, 2)?;
-        switch.remove()?;
+        if Need::Branches.is_met() {
+            rounds.then().switch_node(&left, 2)?.remove()?;
+        }
         rounds.then().if_node(&left)?;
         let mut exec = graph.into_exec()?;
         exec.launch(&home)?;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use cuda_graph::{ContextExt, Error, Graph};
 use cuda_handles::Context;
 use cuda_sys::CUgraph;
-use cuda_tests::{count, is_soft, no_leaks, raw, settle, setup, skip};
+use cuda_tests::{count, is_soft, needs, no_leaks, raw, settle, setup};
 
 use crate::children::moves;
 use crate::interop::other;
@@ -43,9 +43,7 @@ fn a_lent_graph_that_is_moved_while_it_is_taken_back_stays_one() {
     const NODES: usize = 1500;
 
     let context = setup();
-    if !moves() {
-        skip!("the driver is older than 12.9");
-    }
+    needs!(MovedGraphs);
     no_leaks(|| {
         let outer = context.graph().unwrap();
         for _ in 0..6 {

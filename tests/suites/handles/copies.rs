@@ -1,7 +1,7 @@
 use cuda_handles::capture::CaptureMode;
 use cuda_handles::{Copy2d, Copy3d, Device, Error, MemoryKind, Stream};
 use cuda_sys::{CUresult, Call};
-use cuda_tests::{Gate, Kind, alone, count, every_failure, fail, live, no_leaks, settle, setup, skip};
+use cuda_tests::{Gate, Kind, alone, count, every_failure, fail, live, needs, no_leaks, settle, setup};
 use proptest::prelude::*;
 
 /// What a copy of boxes makes of the target.
@@ -320,9 +320,7 @@ fn memory_as_bytes_and_back() {
 fn memory_is_copied_between_devices() {
     alone!("CUDA_SOFT_DEVICES" = "2");
     let context = setup();
-    if Device::count().unwrap() < 2 {
-        skip!("there is one device");
-    }
+    needs!(TwoDevices);
     let second = Device::new(1).unwrap().context().unwrap();
     // Once before, so that the reaper has the stream of its own that it keeps.
     let pair = [second.stream().unwrap(), second.stream().unwrap()];

@@ -8,7 +8,7 @@ use std::time::Duration;
 use cuda_handles::capture::{ActiveCapture, CaptureMode};
 use cuda_handles::{Context, Device, Error, Event, Image, Library, Owner, SharedHostBuffer, Stream, reaper};
 use cuda_sys::{CUresult, Call};
-use cuda_tests::{Hold, SMALL, SOON, alone, hold, in_callback, no_leaks, setup, skip, until};
+use cuda_tests::{Hold, SMALL, SOON, alone, hold, in_callback, needs, no_leaks, setup, until};
 
 const RELAXED: CaptureMode = CaptureMode::Relaxed;
 
@@ -246,9 +246,7 @@ fn a_capture_whose_stream_somebody_uses_is_ended_by_the_reaper() {
 fn a_context_that_is_known_is_given_while_another_one_is_retained() {
     alone!("CUDA_SOFT_DEVICES" = "2");
     let context = setup();
-    if Device::count().unwrap() < 2 {
-        skip!("there is one device");
-    }
+    needs!(TwoDevices);
     let (first, second) = (context.device(), Device::new(1).unwrap());
     let inside = move || (first.context().map(drop), second.context().map(drop));
     let outside = move || second.context().map(drop);
@@ -264,10 +262,9 @@ fn kernels_that_are_looked_up_are_not_waited_for() {
     let context = setup();
     no_leaks(|| {
         let library = Library::load(&context, Image::Ptx(SMALL)).unwrap();
-        let name = library.kernel_names().unwrap().remove(0);
-        let (inner, wanted) = (library.clone(), name.clone());
-        let inside = move || inner.kernel(&wanted).map(drop);
-        let outside = move || library.kernel(&name).map(drop);
+        let inner = library.clone();
+        let inside = move || inner.kernel("increment").map(drop);
+        let outside = move || library.kernel("increment").map(drop);
         let (found, outside) = while_held_up(&context, Call::cuLibraryGetKernel, outside, inside);
         assert_eq!(outside, Ok(()));
         is_refused(found);

@@ -1,8 +1,7 @@
 //! Arguments that are not the kernel's.
 
 use cuda_launch::{Arguments, Error, Launch, Params, params, per};
-use cuda_sys::Version;
-use cuda_tests::{alone, count, kernel, no_leaks, raw, setup};
+use cuda_tests::{alone, count, kernel, needs, no_leaks, setup};
 
 /// Launches and expects a refusal without a driver call; returns its text.
 fn refused(name: &str, params: &Params<'_>, context: &cuda_handles::Context) -> String {
@@ -17,18 +16,10 @@ fn refused(name: &str, params: &Params<'_>, context: &cuda_handles::Context) -> 
     error.to_string()
 }
 
-macro_rules! needs_layouts {
-    () => {
-        if raw::driver().version() < Version::new(12, 4) {
-            cuda_tests::skip!("a driver below 12.4 does not tell the layout of parameters");
-        }
-    };
-}
-
 #[test]
 fn a_wrong_number_of_arguments_is_refused_with_the_kernels_layout() {
     let context = setup();
-    needs_layouts!();
+    needs!(ParameterLayouts);
     no_leaks(|| {
         let stream = context.stream().unwrap();
         let x = stream.zeros::<f32>(32).unwrap();
@@ -50,7 +41,7 @@ fn a_wrong_number_of_arguments_is_refused_with_the_kernels_layout() {
 #[test]
 fn a_wrong_size_is_refused_with_the_argument_and_both_sizes() {
     let context = setup();
-    needs_layouts!();
+    needs!(ParameterLayouts);
     no_leaks(|| {
         let stream = context.stream().unwrap();
         let x = stream.zeros::<f32>(32).unwrap();
@@ -66,7 +57,7 @@ fn a_wrong_size_is_refused_with_the_argument_and_both_sizes() {
 #[test]
 fn a_holder_checked_with_one_kernel_is_checked_again_with_another() {
     let context = setup();
-    needs_layouts!();
+    needs!(ParameterLayouts);
     no_leaks(|| {
         let stream = context.stream().unwrap();
         let buffer = stream.zeros::<u32>(32).unwrap();

@@ -7,7 +7,7 @@ use cuda_launch::{
     Error, Launch, LaunchConfig, MemorySyncDomain, StreamConfig, Swizzle, Tiled, Trigger, params, per,
 };
 use cuda_sys::{CUgraphNode, CUlaunchAttributeID as Id, CUlaunchAttributeValue, Version};
-use cuda_tests::{alone, count, is_soft, kernel, no_leaks, raw, setup};
+use cuda_tests::{alone, count, is_soft, kernel, needs, no_leaks, raw, setup};
 
 /// Configurations with every attribute that nodes have, for a grid of 8 blocks.
 fn configs() -> Vec<LaunchConfig> {
@@ -28,14 +28,6 @@ fn configs() -> Vec<LaunchConfig> {
     configs
 }
 
-macro_rules! needs_capability_9 {
-    ($context:expr) => {
-        if $context.limits().compute_capability < (9, 0) {
-            cuda_tests::skip!("attributes need compute capability 9.0");
-        }
-    };
-}
-
 fn launch<'e>(kernel: &Kernel, stream: &Stream, config: impl Into<StreamConfig<'e>>) -> Result<(), Error> {
     // SAFETY: the kernel does nothing.
     unsafe { kernel.launch(stream, config, params![]) }
@@ -54,7 +46,7 @@ fn refused<'e>(context: &Context, config: impl Into<StreamConfig<'e>>) -> String
 #[test]
 fn every_attribute_is_one_extended_launch() {
     let context = setup();
-    needs_capability_9!(context);
+    needs!(LaunchAttributes);
     no_leaks(|| {
         let (increment, stream) = (kernel(&context, "increment"), context.stream().unwrap());
         let buffer = stream.zeros::<u32>(256).unwrap();
@@ -90,7 +82,7 @@ fn only_node(graph: cuda_sys::CUgraph) -> CUgraphNode {
 #[test]
 fn nodes_get_every_attribute_that_they_can_have() {
     let context = setup();
-    needs_capability_9!(context);
+    needs!(LaunchAttributes);
     no_leaks(|| {
         let (increment, stream) = (kernel(&context, "increment"), context.stream().unwrap());
         let buffer = stream.zeros::<u32>(256).unwrap();
@@ -128,7 +120,7 @@ fn nodes_get_every_attribute_that_they_can_have() {
 #[test]
 fn clusters_are_checked_against_grid_and_kernel() {
     let context = setup();
-    needs_capability_9!(context);
+    needs!(LaunchAttributes);
     let plain = LaunchConfig::new((8, 6), 32);
     let text = refused(&context, plain.cluster((3, 1)));
     assert!(
@@ -146,7 +138,7 @@ fn clusters_are_checked_against_grid_and_kernel() {
 #[test]
 fn a_refused_attribute_leaves_the_graph_as_it_was() {
     let context = setup();
-    needs_capability_9!(context);
+    needs!(LaunchAttributes);
     no_leaks(|| {
         let empty = kernel(&context, "empty");
         let graph = context.graph().unwrap();
@@ -172,7 +164,7 @@ fn a_refused_attribute_leaves_the_graph_as_it_was() {
 #[test]
 fn other_attributes_are_checked() {
     let context = setup();
-    needs_capability_9!(context);
+    needs!(LaunchAttributes);
     let plain = LaunchConfig::new(8, 32);
     let text = refused(&context, plain.memory_sync_domain_map(0, 200));
     assert!(text.contains("no domain 200") && text.contains("the device has 4"), "{text}");
@@ -192,7 +184,7 @@ fn other_attributes_are_checked() {
 #[test]
 fn kernels_can_overlap_and_record_events_on_their_way() {
     let context = setup();
-    needs_capability_9!(context);
+    needs!(LaunchAttributes);
     no_leaks(|| {
         let (empty, stream) = (kernel(&context, "empty"), context.stream().unwrap());
         let untimed = EventOptions { timing: false, ..EventOptions::default() };
@@ -222,7 +214,7 @@ fn kernels_can_overlap_and_record_events_on_their_way() {
 #[test]
 fn a_launch_records_its_events_outside_of_captures() {
     let context = setup();
-    needs_capability_9!(context);
+    needs!(LaunchAttributes);
     no_leaks(|| {
         let (empty, stream) = (kernel(&context, "empty"), context.stream().unwrap());
         let untimed = EventOptions { timing: false, ..EventOptions::default() };
@@ -253,7 +245,7 @@ fn a_launch_records_its_events_outside_of_captures() {
 #[test]
 fn a_captured_launch_keeps_attributes_and_arguments_but_has_no_events() {
     let context = setup();
-    needs_capability_9!(context);
+    needs!(LaunchAttributes);
     no_leaks(|| {
         let (increment, stream) = (kernel(&context, "increment"), context.stream().unwrap());
         let event = context.event_with(EventOptions { timing: false, ..EventOptions::default() }).unwrap();
@@ -290,7 +282,7 @@ fn an_older_device_is_named() {
 
 #[test]
 fn an_older_driver_is_named_with_both_versions() {
-    alone!("CUDA_SOFT_VERSION" = "12.2", "CUDA_TEST_DRIVER" = "soft");
+    alone!("CUDA_SOFT_VERSION" = "12.2", "CUDA_SOFT_CAPABILITY" = "9.0", "CUDA_TEST_DRIVER" = "soft");
     let context = setup();
     assert!(is_soft());
     let plain = LaunchConfig::new(8, 32);
@@ -306,7 +298,7 @@ fn an_older_driver_is_named_with_both_versions() {
 #[test]
 fn tensor_maps_are_checked_by_rule_and_value() {
     let context = setup();
-    needs_capability_9!(context);
+    needs!(LaunchAttributes);
     no_leaks(|| {
         let stream = context.stream().unwrap();
         let buffer = stream.zeros::<f32>(64 * 100).unwrap();
@@ -371,7 +363,7 @@ fn shared_memory_beyond_the_default_is_allowed_to_a_kernel_that_asks_for_it() {
 #[test]
 fn attributes_that_do_not_fit_leave_a_capture_intact() {
     let context = setup();
-    needs_capability_9!(context);
+    needs!(LaunchAttributes, PreferredClusters);
     let (empty, stream) = (kernel(&context, "empty"), context.stream().unwrap());
     let many = LaunchConfig::new(64, 32).cluster(2);
     let configs = [
@@ -402,7 +394,7 @@ fn attributes_that_do_not_fit_leave_a_capture_intact() {
 #[test]
 fn the_driver_refuses_preferred_clusters_that_do_not_fit() {
     let context = setup();
-    needs_capability_9!(context);
+    needs!(LaunchAttributes);
     let (empty, stream) = (kernel(&context, "empty"), context.stream().unwrap());
     for (grid, preferred, fits) in [(8, 4, true), (4, 6, false), (64, 64, false), (6, 3, false)] {
         let config = LaunchConfig::new(grid, 32).cluster(2).preferred_cluster(preferred);
@@ -470,7 +462,7 @@ mod clustered {
 #[test]
 fn conditions_on_the_cluster_hold_for_the_preferred_one_too() {
     let context = setup();
-    needs_capability_9!(context);
+    needs!(LaunchAttributes, PreferredClusters);
     let (empty, stream) = (clustered::empty::load(&context).unwrap(), context.stream().unwrap());
     let plain = LaunchConfig::new(8, 8).cluster(2);
     empty.launch(&stream, plain, ()).unwrap();

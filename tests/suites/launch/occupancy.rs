@@ -1,7 +1,7 @@
 //! What fits on the device at once.
 
 use cuda_launch::{Launch, LaunchConfig, Occupancy, params};
-use cuda_tests::{count, kernel, raw, setup};
+use cuda_tests::{count, kernel, needs, raw, setup};
 
 #[test]
 fn blocks_fit_as_the_device_allows() {
@@ -58,9 +58,7 @@ fn shared_memory_is_what_the_blocks_leave() {
 #[test]
 fn clusters_fit_as_the_device_allows() {
     let context = setup();
-    if context.limits().compute_capability < (9, 0) {
-        cuda_tests::skip!("clusters need compute capability 9.0");
-    }
+    needs!(LaunchAttributes);
     let empty = kernel(&context, "empty");
     let config = LaunchConfig::new(64, 128);
     let largest = empty.largest_cluster(&config.cluster(3)).unwrap();

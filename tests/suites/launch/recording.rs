@@ -10,7 +10,7 @@ use cuda_handles::capture::CaptureMode;
 use cuda_handles::{Error, EventOptions};
 use cuda_launch::{Launch, params, per};
 use cuda_sys::{CUfunction, CUlaunchConfig, CUresult};
-use cuda_tests::{SOON, alone, chosen, install, kernel, setup, until};
+use cuda_tests::{SOON, alone, chosen, install, kernel, needs, setup, until};
 
 type Entry =
     unsafe extern "C" fn(*const CUlaunchConfig, CUfunction, *mut *mut c_void, *mut *mut c_void) -> CUresult;
@@ -44,6 +44,7 @@ fn nobody_records_an_event_between_a_launch_and_the_note_of_it() {
     };
     install(loader);
     let context = setup();
+    needs!(CompletionEvents, LaunchAttributes);
     let increment = kernel(&context, "increment");
     let [one, two, three] = [(); 3].map(|()| context.stream().unwrap());
     let event = context.event_with(EventOptions { timing: false, ..EventOptions::default() }).unwrap();

@@ -2,8 +2,7 @@
 
 use cuda_handles::{EventOptions, Image};
 use cuda_launch::{Error, Launch, kernel as declare, params, per};
-use cuda_sys::Version;
-use cuda_tests::{SMALL, kernel, raw, setup, sweep, used_stream};
+use cuda_tests::{Need, SMALL, kernel, setup, sweep, used_stream};
 
 #[test]
 fn launches_at_home_and_elsewhere() {
@@ -70,13 +69,14 @@ declare! {
 fn typed_kernels_and_attributes() {
     let context = setup();
     let home = used_stream(&context);
+    let completes_events = Need::CompletionEvents.is_met() && Need::LaunchAttributes.is_met();
     let cases = sweep("typed kernels and attributes", || -> Result<(), Error> {
         let saxpy = saxpy::load(&context)?;
         let (x, y) = (home.upload(&[1.0_f32; 8])?, home.zeros::<f32>(8)?);
         saxpy.launch(&home, per(8, 32), (8, 2.0, &x, &y))?;
         let done = context.event_with(EventOptions { timing: false, ..EventOptions::default() })?;
         let config = per(8, 32).priority(0);
-        if raw::driver().version() >= Version::new(12, 3) {
+        if completes_events {
             saxpy.launch(&home, config.completion_event(&done), (8, 2.0, &x, &y))?;
         } else {
             saxpy.launch(&home, config, (8, 2.0, &x, &y))?;

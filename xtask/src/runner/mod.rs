@@ -32,7 +32,7 @@ use anyhow::{Context, Result};
 /// There is no such driver, or a test binary does not start or does not list its tests.
 pub fn test(suite: &Suite, options: &TestOptions) -> Result<Report> {
     let tests = suite.list(options.filter.as_deref())?;
-    let (driver, devices) = suite.describe(&options.driver)?;
+    let (driver, devices) = suite.describe(options)?;
     println!("driver: {driver}");
     devices.iter().for_each(|device| println!("{device}"));
     let rows = schedule::run(&tests, options);

@@ -1,5 +1,6 @@
 //! The command line that `xtask` and the bundle's runner share.
 
+use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,6 +16,9 @@ pub struct TestOptions {
     /// The driver: soft, system or the path of a library
     #[arg(long, env = "CUDA_TEST_DRIVER", default_value = "soft", value_parser = Driver::parse_for_tests)]
     pub driver: Driver,
+    /// The version of a driver that the software driver is to pose as, such as 12.2 [default: its own]
+    #[arg(long, value_name = "VERSION")]
+    pub soft_version: Option<String>,
     /// Tests at a time [default: one a core; on a GPU at most 4]
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
@@ -33,6 +37,12 @@ pub struct TestOptions {
 const JOBS_ON_A_GPU: usize = 4;
 
 impl TestOptions {
+    /// What says to a program which driver it is to take.
+    pub(crate) fn environment(&self) -> impl Iterator<Item = (&'static str, OsString)> {
+        let version = self.soft_version.as_ref().map(|version| ("CUDA_SOFT_VERSION", version.into()));
+        [("CUDA_TEST_DRIVER", self.driver.argument())].into_iter().chain(version)
+    }
+
     pub(crate) fn limit(&self) -> Duration {
         Duration::from_secs(self.timeout.max(1))
     }

@@ -63,7 +63,7 @@ fn one(test: &Test<'_>, options: &TestOptions) -> Row {
     let mut command = Command::new(&test.binary.file);
     command
         .args(["--exact", &test.name, "--nocapture"])
-        .env("CUDA_TEST_DRIVER", options.driver.argument())
+        .envs(options.environment())
         .current_dir(&test.binary.folder);
     let limit = options.limit();
     let ended = match process::run(command, limit) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-use super::{Driver, process};
+use super::{TestOptions, process};
 
 /// Listing tests or naming devices takes no longer than this, or something hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -112,9 +112,9 @@ impl Suite {
     }
 
     /// Names the driver and its devices, one line each.
-    pub(crate) fn describe(&self, driver: &Driver) -> Result<(String, Vec<String>)> {
+    pub(crate) fn describe(&self, options: &TestOptions) -> Result<(String, Vec<String>)> {
         let mut command = Command::new(&self.demo);
-        command.arg("--describe").arg("--driver").arg(driver.argument());
+        command.arg("--describe").arg("--driver").arg(options.driver.argument()).envs(options.environment());
         let ended = process::run(command, PATIENCE)
             .with_context(|| format!("{} does not start", self.demo.display()))?;
         let message = ended.output.trim().trim_start_matches("error: ");

@@ -1,5 +1,7 @@
 //! Attributes of kernel nodes, one by one.
 
+use std::borrow::Cow;
+
 use cuda_handles::{Kernel, Slice};
 use cuda_launch::{Dim, LaunchConfig, MemorySyncDomain};
 use cuda_sys::{
@@ -275,19 +277,29 @@ impl AccessPolicyWindow {
     fn check(&self, kernel: &Kernel) -> Result<()> {
         const LIMIT: CUdevice_attribute =
             CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE;
+        let refused = |why: Cow<'static, str>| Err(Error::AccessPolicyWindow { why });
         if !(0.0..=1.0).contains(&self.hit_ratio) {
-            return Err(Error::AccessPolicyWindow { why: "the ratio of hits must lie between 0 and 1" });
+            return refused("the ratio of hits must lie between 0 and 1".into());
         }
         if self.miss == CacheUse::Persisting {
-            return Err(Error::AccessPolicyWindow { why: "only hits can be persisting" });
+            return refused("only hits can be persisting".into());
         }
         if self.bytes == 0 {
             return Ok(());
         }
-        let most = usize::try_from(kernel.context().device().attribute(LIMIT)?).unwrap_or(0);
-        match self.bytes > most {
-            true => Err(Error::AccessPolicyWindow { why: "it is larger than the device can have" }),
-            false => Ok(()),
+        let context = kernel.context();
+        match usize::try_from(context.device().attribute(LIMIT)?).unwrap_or(0) {
+            0 => {
+                let (major, minor) = context.limits().compute_capability;
+                refused(
+                    format!("it needs compute capability 8.0 or higher; the device has {major}.{minor}")
+                        .into(),
+                )
+            }
+            most if self.bytes > most => {
+                refused(format!("it has {} bytes, and the device's limit is {most}", self.bytes).into())
+            }
+            _ => Ok(()),
         }
     }
 }

@@ -147,7 +147,8 @@ struct Life {
     reached: u64,
 }
 
-/// By address. It outlives graphs and executables.
+/// By address. It outlives graphs and executables. What is done to a life and to the memory there is done under one lock: a launch takes memory
+/// that it finds without a life for that of a launch on its way.
 static LIVES: Mutex<BTreeMap<u64, Life>> = Mutex::new(BTreeMap::new());
 
 fn lives() -> MutexGuard<'static, BTreeMap<u64, Life>> {
@@ -204,10 +205,11 @@ impl Freeing {
             return;
         }
         let gone = lives.remove(&self.start);
-        drop(lives);
-        if let Some(life) = gone {
+        if let Some(life) = &gone {
             memory::remove(&life.allocation, how.to_owned());
         }
+        // What it held takes other locks as it goes.
+        drop(lives);
     }
 }
 
@@ -327,7 +329,6 @@ impl Plan {
             }
             return Ok(());
         }
-        drop(lives);
         if self.kept_starts.contains(&own.start) {
             return Ok(());
         }
@@ -347,8 +348,9 @@ impl Plan {
             freeing.carry_out(node, &how);
             return Ok(());
         }
+        let lives = lives();
         match memory::find_start(own.start) {
-            Some(allocation) if lives().contains_key(&own.start) => allocation.retire(node),
+            Some(allocation) if lives.contains_key(&own.start) => allocation.retire(node),
             Some(allocation) => memory::remove(&allocation, how),
             None => {
                 let sentence = format!(

@@ -6,10 +6,9 @@ use cuda_graph::{
 use cuda_handles::Device;
 use cuda_handles::{Batch, Copy2d, Copy3d};
 use cuda_launch::{TypedKernel, per};
-use cuda_tests::{alone, raw, setup, skip};
+use cuda_tests::{alone, needs, raw, setup};
 
 use super::{Lab, N, seen};
-use crate::edges::needs_kinds;
 use crate::interop::other;
 
 /// What is to be found: the class of a finding and the names of its nodes.
@@ -168,6 +167,7 @@ planted! {
         race([["one", "two"]])
     };
     a_body_and_a_node_beside_it: |lab, graph| {
+        needs!(Conditionals);
         let condition = graph.condition_with_default(1).unwrap();
         let branch = graph.root().if_node(&condition).unwrap().named("branch");
         lab.write(&branch.body().unwrap().root(), &lab.a, "inside");
@@ -175,6 +175,7 @@ planted! {
         race([["inside", "outside"]])
     };
     nodes_of_a_loops_body: |lab, graph| {
+        needs!(Conditionals);
         let condition = graph.condition_with_default(1).unwrap();
         let rounds = graph.root().while_node(&condition).unwrap();
         let body = rounds.body().unwrap();
@@ -184,6 +185,7 @@ planted! {
         race([["one", "two"]])
     };
     a_branch_of_a_switch_and_what_comes_after_another_node: |lab, graph| {
+        needs!(Branches);
         let condition = graph.condition_with_default(1).unwrap();
         let first = graph.root().empty().unwrap();
         let switch = first.then().switch_node(&condition, 3).unwrap();
@@ -275,7 +277,7 @@ planted! {
         race([["raw", "write"]])
     };
     nodes_that_may_start_in_the_order_of_launches: |lab, graph| {
-        needs_kinds!();
+        needs!(EdgeKinds);
         let one = lab.write(&graph.root(), &lab.a, "one");
         lab.change(&one.then_with(EdgeKind::LaunchOrder), &lab.a, "two");
         race([["one", "two"]])
@@ -313,6 +315,7 @@ planted! {
         race([["beside", "second"]])
     };
     a_condition_without_a_node: |lab, graph| {
+        needs!(Conditionals);
         let condition = graph.condition_with_default(2).unwrap();
         graph.root().launch(&lab.set_to, per(1, 1), (1, &condition)).unwrap().named("set");
         let error = graph.instantiate().unwrap_err();
@@ -320,6 +323,7 @@ planted! {
         vec![("unused condition", vec!["set"])]
     };
     a_kernel_that_sets_a_condition_too_late: |lab, graph| {
+        needs!(Conditionals);
         let condition = graph.condition_with_default(0).unwrap();
         graph.root().launch(&lab.set_to, per(1, 1), (1, &condition)).unwrap().named("set");
         let first = graph.root().empty().unwrap();
@@ -352,18 +356,20 @@ planted! {
         vec![("cycle", vec!["one", "two"])]
     };
     a_host_function_in_a_body: |lab, graph| {
+        needs!(Conditionals);
         let condition = graph.condition_with_default(1).unwrap();
         let branch = graph.root().if_node(&condition).unwrap().named("branch");
         let body = branch.body().unwrap();
         lab.write(&body.root(), &lab.a, "fits");
         other::host(body.lend().unwrap());
-        let name = body.nodes().unwrap()[1].clone().named("call").name();
+        let name = body.nodes().unwrap().pop().unwrap().named("call").name();
         assert_eq!(name, "call");
         let error = graph.instantiate().unwrap_err();
         assert!(error.to_string().contains("`call` (in then of `branch`)"), "{error}");
         vec![("not in a body", vec!["branch", "call"])]
     };
     a_copy_of_pageable_memory_in_a_body: |lab, graph| {
+        needs!(Branches);
         let numbers = vec![0.0_f32; N];
         let elsewhere = lab.graph();
         let copy = RawCopy::new(RawMemory::at_host(numbers.as_ptr()).pageable(), RawMemory::at(lab.a.address()), 4 * N);
@@ -380,10 +386,11 @@ planted! {
                 &raw mut node, body.lend().unwrap(), core::ptr::null(), 0, &raw const params, context,
             )
         });
-        body.nodes().unwrap()[0].clone().named("copy");
+        body.nodes().unwrap().pop().unwrap().named("copy");
         vec![("not in a body", vec!["branch", "copy"])]
     };
     an_event_in_a_child_in_a_body: |_lab, graph| {
+        needs!(Conditionals);
         let condition = graph.condition_with_default(1).unwrap();
         let rounds = graph.root().while_node(&condition).unwrap().named("rounds");
         let inner = graph.context().graph().unwrap();
@@ -446,6 +453,7 @@ planted! {
         vec![("memory order", vec!["scratch", "free"])]
     };
     memory_used_in_a_child_and_in_a_body: |lab, graph| {
+        needs!(Conditionals);
         let (alloc, memory) = graph.root().alloc::<f32>(N).unwrap();
         let alloc = alloc.named("scratch");
         let child = graph.root().child(&lab.graph()).unwrap().named("child");
@@ -489,6 +497,7 @@ planted! {
 fn kernels_of_another_context_in_a_body() {
     alone!("CUDA_SOFT_DEVICES" = "2", "CUDA_TEST_DRIVER" = "soft");
     let context = setup();
+    needs!(Conditionals);
     let device = Device::new(1).unwrap();
     let lab = Lab::new(&context);
     let graph = lab.graph();
@@ -501,8 +510,7 @@ fn kernels_of_another_context_in_a_body() {
     let there = far.write(&elsewhere.root(), &far.a, "there");
     let params = raw::kernel(there.as_raw().unwrap());
     other::kernel(body.lend().unwrap(), &[], params);
-    let nodes = body.nodes().unwrap();
-    nodes[1].clone().named("far");
+    body.nodes().unwrap().pop().unwrap().named("far");
     found(&graph, vec![("mixed contexts", vec!["branch", "far"])]);
     let error = graph.instantiate().unwrap_err();
     assert!(matches!(&error, Error::Unsound { .. }), "{error}");

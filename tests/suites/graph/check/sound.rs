@@ -3,10 +3,9 @@
 use cuda_graph::{EdgeKind, Error, Graph, Test};
 use cuda_handles::{Batch, Compare, Copy2d, Copy3d};
 use cuda_launch::{per, read_only};
-use cuda_tests::{raw, setup, skip};
+use cuda_tests::{needs, raw, setup};
 
 use super::{Lab, N};
-use crate::edges::needs_kinds;
 use crate::interop::other;
 
 /// A test for each graph.
@@ -100,7 +99,7 @@ sound! {
         }
     };
     what_starts_with_a_kernel_comes_after_all_before_it: |lab, graph| {
-        needs_kinds!();
+        needs!(EdgeKinds);
         let mut last = (*graph.root().empty().unwrap()).clone();
         for kind in [EdgeKind::LaunchOrder, EdgeKind::Programmatic] {
             let copy = last.then().copy(&lab.a, &lab.b).unwrap();
@@ -169,6 +168,7 @@ sound! {
         lab.change(&graph.root(), lab.a.slice(32..).unwrap(), "outer");
     };
     bodies_of_which_one_runs: |lab, graph| {
+        needs!(Branches);
         let condition = graph.condition_with_default(1).unwrap();
         let branch = graph.root().if_else_node(&condition).unwrap();
         lab.write(&branch.then_body().unwrap().root(), &lab.a, "then");
@@ -176,6 +176,7 @@ sound! {
         branch.then().copy(&lab.a, &lab.c).unwrap();
     };
     branches_of_a_switch: |lab, graph| {
+        needs!(Branches);
         let condition = graph.condition().unwrap();
         let switch = graph.root().switch_node(&condition, 5).unwrap();
         for body in switch.bodies().unwrap() {
@@ -184,6 +185,7 @@ sound! {
         }
     };
     loops_in_a_loop: |lab, graph| {
+        needs!(Conditionals);
         let outer = graph.condition_with_default(1).unwrap();
         let inner = graph.condition_with_default(1).unwrap();
         let rounds = graph.root().while_node(&outer).unwrap();
@@ -196,6 +198,7 @@ sound! {
         nested.then().launch(&lab.count_down, per(1, 1), (counter, &outer)).unwrap();
     };
     a_loop_by_a_number: |lab, graph| {
+        needs!(Conditionals);
         let number = lab.count.slice(..2).unwrap();
         let start = graph.root().fill(number, 3).unwrap();
         let rounds = start.then().while_loop(Test::nonzero(number).limit(9), |body| {
@@ -206,6 +209,7 @@ sound! {
         graph.root().fill(lab.count.slice(4..).unwrap(), 1).unwrap();
     };
     a_loop_whose_rounds_are_read_afterwards: |lab, graph| {
+        needs!(Branches);
         let number = lab.count.slice(..1).unwrap();
         let end = |body: &cuda_graph::LoopBody| body.root().fill(number, 0).map(|_| ());
         let rounds = graph.root().do_while_loop(Test::nonzero(number), end).unwrap();
@@ -332,9 +336,7 @@ sound! {
         graph.free(&other).unwrap();
     };
     memory_of_a_graph_that_is_moved: |lab, graph| {
-        if !crate::children::moves() {
-            skip!("children are moved since CUDA 12.9");
-        }
+        needs!(MovedGraphs);
         let source = lab.graph();
         let (alloc, memory) = source.root().alloc::<f32>(N).unwrap();
         lab.own(&alloc.then(), memory.as_slice(), "write");

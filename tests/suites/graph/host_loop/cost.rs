@@ -2,7 +2,7 @@
 
 use cuda_graph::{Fallback, HostCounts, InstantiateOptions, Test};
 use cuda_launch::per;
-use cuda_tests::{alone, count, setup};
+use cuda_tests::{alone, count, needs, setup};
 
 use super::{By, Steps};
 
@@ -78,9 +78,7 @@ fn a_driver_without_conditionals_costs_the_same() {
 #[test]
 fn where_the_device_decides_a_run_is_a_launch_and_a_wait() {
     let context = setup();
-    if !super::has_all() {
-        cuda_tests::skip!("the driver has not all conditional nodes");
-    }
+    needs!(Branches);
     let steps = Steps::new(&context, By::Device);
     let (graph, number) = (steps.graph(), steps.number(3));
     graph.root().while_nonzero(&number, |body| steps.round(body, number.as_slice())).unwrap();

@@ -6,7 +6,7 @@ use cuda_graph::{
     Error, Fallback, Graph, HostCounts, InstantiateOptions, KernelNode, Loop, LoopBody, NodeKind, Test,
 };
 use cuda_handles::Stream;
-use cuda_tests::{Kind, alone, count, live, no_leaks, settle, setup};
+use cuda_tests::{Kind, alone, count, live, needs, no_leaks, settle, setup};
 
 use super::{By, ONE_LESS, Steps};
 use crate::interop::other;
@@ -279,9 +279,7 @@ fn drivers_with_some_conditionals_run_these_and_the_host_the_others() {
 #[test]
 fn what_only_the_device_can_decide_is_refused_by_node() {
     let context = setup();
-    if !super::has_all() {
-        cuda_tests::skip!("the driver has not all conditional nodes");
-    }
+    needs!(Branches);
     no_leaks(|| {
         let steps = Steps::new(&context, By::Host);
         let (graph, number) = (steps.graph(), steps.number(0));

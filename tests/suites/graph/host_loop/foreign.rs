@@ -3,7 +3,7 @@
 use cuda_graph::{EdgeKind, Error, Fallback, Graph, InstantiateOptions, NodeAttributeKind, Test};
 use cuda_launch::{LaunchConfig, MemorySyncDomain, per};
 use cuda_sys::CUDA_KERNEL_NODE_PARAMS_v2;
-use cuda_tests::{SMALL, no_leaks, raw, setup};
+use cuda_tests::{SMALL, needs, no_leaks, raw, setup};
 
 use super::{By, Steps};
 use crate::interop::other;
@@ -13,9 +13,7 @@ const N: u32 = 8;
 #[test]
 fn nodes_of_other_code_run_before_and_after_a_loop() {
     let context = setup();
-    if !super::has_all() {
-        cuda_tests::skip!("the driver has not all conditional nodes");
-    }
+    needs!(Branches);
     no_leaks(|| {
         let steps = Steps::new(&context, By::Host);
         let (number, values) = (steps.number(3), steps.stream.zeros::<u32>(N as usize).unwrap());
@@ -72,9 +70,7 @@ fn nodes_of_other_code_run_before_and_after_a_loop() {
 #[test]
 fn edges_of_every_kind_are_those_of_the_graph() {
     let context = setup();
-    if !super::has_all() {
-        cuda_tests::skip!("the driver has no kinds of edges");
-    }
+    needs!(EdgeKinds, Branches);
     no_leaks(|| {
         for by in [By::Device, By::Host] {
             let steps = Steps::new(&context, by);
@@ -122,6 +118,7 @@ fn a_cycle_that_other_code_made_is_told_by_its_nodes() {
 #[test]
 fn attributes_of_kernels_stay_with_them() {
     let context = setup();
+    needs!(LaunchAttributes);
     no_leaks(|| {
         let steps = Steps::new(&context, By::Host);
         let (graph, number) = (steps.graph(), steps.number(1));

@@ -5,9 +5,9 @@ use std::sync::{Arc, mpsc};
 
 use cuda_graph::{ContextExt, Fallback, Graph, InstantiateOptions};
 use cuda_sys::{CUresult, Call};
-use cuda_tests::{SOON, count, fail, no_leaks, setup, until};
+use cuda_tests::{SOON, count, fail, needs, no_leaks, setup, until};
 
-use super::{By, Steps, has_some};
+use super::{By, Steps};
 use crate::interop::other;
 
 #[test]
@@ -57,9 +57,7 @@ fn a_run_waits_for_what_a_failed_one_left_on_another_stream() {
 #[test]
 fn a_dropped_executable_of_the_device_makes_room_for_one_of_the_host() {
     let context = setup();
-    if !has_some() {
-        cuda_tests::skip!("there is no executable of the device");
-    }
+    needs!(Conditionals);
     no_leaks(|| {
         let steps = Steps::new(&context, By::Host);
         let (graph, number) = (steps.graph(), steps.number(3));
@@ -103,9 +101,7 @@ fn a_graph_of_other_code_may_go_before_the_executable() {
 #[test]
 fn a_decision_that_was_given_another_kernel_is_none() {
     let context = setup();
-    if !has_some() {
-        cuda_tests::skip!("the host has no kernels that decide");
-    }
+    needs!(Conditionals);
     no_leaks(|| {
         for by in [By::Device, By::Host] {
             let steps = Steps::new(&context, by);

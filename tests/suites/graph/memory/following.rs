@@ -2,7 +2,7 @@
 
 use cuda_graph::{ContextExt, Fallback, Graph, GraphExec, InstantiateOptions};
 use cuda_handles::{Buffer, Context, Stream};
-use cuda_tests::{Gate, SOON, skip, until};
+use cuda_tests::{Gate, SOON, needs, skip, until};
 
 use super::{N, traceless};
 
@@ -53,9 +53,7 @@ fn an_executable_waits_for_the_last_run_of_the_one_before() {
 #[test]
 fn where_a_graph_was_moved_its_runs_are_waited_for() {
     traceless(|context, stream| {
-        if !crate::children::moves() {
-            skip!("children are moved since CUDA 12.9");
-        }
+        needs!(MovedGraphs);
         let out = stream.zeros::<u32>(N).unwrap();
         stream.synchronize_blocking().unwrap();
         let (source, graph) = (counting(context, &out), context.graph().unwrap());

@@ -5,7 +5,7 @@ use core::cell::Cell;
 use cuda_graph::{ContextExt, Disorder, EdgeKind, Error, Graph, MemoryOrder, Node};
 use cuda_handles::GraphBuffer;
 use cuda_launch::per;
-use cuda_tests::skip;
+use cuda_tests::needs;
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
 
@@ -115,9 +115,7 @@ fn every_kind_of_use_counts() {
 #[test]
 fn a_trigger_does_not_say_that_the_memory_is_done_with() {
     traceless(|context, stream| {
-        if context.driver().version() < cuda_sys::Version::new(12, 3) {
-            skip!("programmatic edges are known from CUDA 12.3 on");
-        }
+        needs!(EdgeKinds);
         let kernel = increment::load(context).unwrap();
         let other = stream.zeros::<u32>(N).unwrap();
         let graph = context.graph().unwrap();
@@ -140,6 +138,7 @@ fn a_trigger_does_not_say_that_the_memory_is_done_with() {
 #[test]
 fn uses_in_child_graphs_and_bodies_are_those_of_their_nodes() {
     traceless(|context, stream| {
+        needs!(Conditionals);
         let graph = context.graph().unwrap();
         let plain = context.graph().unwrap();
         let (alloc, memory) = graph.root().alloc::<u32>(N).unwrap();
@@ -196,9 +195,7 @@ fn a_free_of_the_graph_waits_for_all_uses() {
 #[test]
 fn a_moved_graph_brings_its_memory() {
     traceless(|context, stream| {
-        if !crate::children::moves() {
-            skip!("children are moved since CUDA 12.9");
-        }
+        needs!(MovedGraphs);
         let (source, graph) = (context.graph().unwrap(), context.graph().unwrap());
         let out = stream.zeros::<u32>(N).unwrap();
         let (alloc, memory) = source.root().alloc::<u32>(N).unwrap();

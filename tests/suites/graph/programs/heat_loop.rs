@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use cuda_handles::Context;
-use cuda_tests::{count, no_leaks, setup};
+use cuda_tests::{count, needs, no_leaks, setup};
 
 use self::program::{HeatLoop, Outcome, Task};
 use super::assert_drawn;
@@ -23,6 +23,7 @@ pub(super) fn program(context: &Context) -> HeatLoop {
 #[test]
 fn plates_settle_as_on_the_host() {
     let context = setup();
+    needs!(Conditionals);
     no_leaks(|| {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let hears = Arc::clone(&heard);
@@ -47,6 +48,7 @@ fn plates_settle_as_on_the_host() {
 #[test]
 fn a_loop_of_no_rounds_leaves_the_plate() {
     let context = setup();
+    needs!(Conditionals);
     no_leaks(|| {
         let mut program = HeatLoop::new(&context, Task { most_rounds: 0, ..TASK }, |_| {}).unwrap();
         let plate = reference::hot_edge(TASK, 1.0);
@@ -59,6 +61,7 @@ fn a_loop_of_no_rounds_leaves_the_plate() {
 #[test]
 fn ten_launches_in_a_row_wait_for_each_other() {
     let context = setup();
+    needs!(Conditionals);
     no_leaks(|| {
         let launches = Arc::new(AtomicU64::new(0));
         let counter = Arc::clone(&launches);
@@ -85,6 +88,7 @@ fn ten_launches_in_a_row_wait_for_each_other() {
 #[test]
 fn its_picture_tells_of_it() {
     let context = setup();
+    needs!(Conditionals);
     let program = program(&context);
     // Of the free node, too, whose memory it is.
     assert_drawn(program.graph(), &["allocate 8 B", "frees scratch"]);

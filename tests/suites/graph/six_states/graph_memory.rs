@@ -114,7 +114,11 @@ fn launches() -> Vec<Row> {
         prepared(
             "GraphExec::launch after its output was used elsewhere",
             CALLS.but(State::Callback, cuda_tests::states::Expected::Works),
-            executable,
+            |things| {
+                // The first wait for a stream makes the event that it keeps for this.
+                things.other.wait_for(&things.home)?;
+                executable(things)
+            },
             |things, (mut exec, memory)| {
                 used_elsewhere(things, &mut exec, &memory)?;
                 // Inside a host function nobody frees it before the next launch.
