@@ -229,16 +229,11 @@ pub(crate) fn check_cluster(code: &Code, grid: [u32; 3], attributes: &Attributes
     if !divides || blocks > most_cluster(code) {
         return Err(INVALID_CLUSTER_SIZE);
     }
-    check_preferred_cluster(code, grid, cluster, attributes)
+    check_preferred_cluster(grid, cluster, attributes)
 }
 
-/// Whether the preferred cluster, if there is one, is a multiple of the cluster, fits the kernel and divides the grid.
-fn check_preferred_cluster(
-    code: &Code,
-    grid: [u32; 3],
-    cluster: [u32; 3],
-    attributes: &Attributes,
-) -> Answer {
+/// Whether the preferred cluster, if there is one, is a multiple of the cluster and divides the grid. One that is too large for the device is never met.
+fn check_preferred_cluster(grid: [u32; 3], cluster: [u32; 3], attributes: &Attributes) -> Answer {
     let id = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION.0;
     // SAFETY: the attribute of this number holds this field.
     let Some(dim) = attributes.get(&id).map(|value| unsafe { value.0.preferredClusterDim }) else {
@@ -248,12 +243,11 @@ fn check_preferred_cluster(
     if preferred == [0, 0, 0] {
         return Ok(());
     }
-    let blocks = preferred.iter().fold(1u32, |product, size| product.saturating_mul(*size));
     let sizes = preferred.iter().zip(cluster).zip(grid);
     let divides = sizes.into_iter().all(|((size, cluster), grid)| {
         *size != 0 && size.is_multiple_of(cluster) && grid.is_multiple_of(*size)
     });
-    if divides && blocks <= most_cluster(code) { Ok(()) } else { Err(INVALID_CLUSTER_SIZE) }
+    if divides { Ok(()) } else { Err(INVALID_CLUSTER_SIZE) }
 }
 
 /// Reads the attributes of a launch.
