@@ -366,10 +366,23 @@ pub enum Error {
         /// The free node, by name.
         free: Box<str>,
     },
+    /// An allocation node was to be added for more memory than its device has.
+    #[error(
+        "an allocation node of {bytes} bytes cannot be, since device {device} has {total}; the driver would say so at a launch only, and keep all memory of the device \
+         for itself from then on. Allocate less, or let the graph work in parts"
+    )]
+    LargerThanDevice {
+        /// What was asked for.
+        bytes: usize,
+        /// The number of the device.
+        device: usize,
+        /// The memory of the device, in bytes.
+        total: usize,
+    },
     /// An allocation or free node was to be added to a graph that is embedded in a node.
     #[error(
-        "{kind} nodes cannot be in a graph that is embedded in a node, as the driver refuses it; add it to the graph around it, or before the graph is moved into the \
-         node (Frontier::child_moved)"
+        "{kind} nodes cannot be in a graph that is embedded in a node, as the driver refuses it; add it to the graph around it that is in no node, or before the \
+         graph is moved into the node (Frontier::child_moved)"
     )]
     MemoryEmbedded {
         /// What was to be added.

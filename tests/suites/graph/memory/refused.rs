@@ -100,11 +100,42 @@ fn nothing_is_allocated_of_no_elements_or_too_many() {
         assert_eq!(at.alloc::<[u8; 0]>(7).unwrap_err(), Error::NoElements { what: "allocation" });
         let too_large = HandleError::TooLarge { len: usize::MAX / 2, size: 4 };
         assert_eq!(at.alloc::<u32>(usize::MAX / 2).unwrap_err(), Error::Handles(too_large));
-        let error = at.alloc::<u8>(1 << 40).unwrap_err();
-        assert!(error.to_string().contains("CUDA_ERROR_OUT_OF_MEMORY"), "{error}");
         assert!(graph.is_empty().unwrap());
         let (alloc, _) = at.alloc::<u8>(13).unwrap();
         assert!(matches!(alloc.memory::<u32>(), Err(Error::Handles(HandleError::Cast { .. }))));
+    });
+}
+
+/// A launch of that would keep all memory of the device until the process ends.
+#[test]
+fn no_node_allocates_more_than_its_device_has() {
+    traceless(|context, _| {
+        let graph = context.graph().unwrap();
+        let (here, total) = (context.device(), context.device().total_memory().unwrap());
+        for bytes in [total + 1, 1 << 40] {
+            let expected = Error::LargerThanDevice { bytes, device: here.ordinal(), total };
+            for place in [AllocPlace::Here, AllocPlace::Device(here)] {
+                let options = AllocOptions::new().on(place);
+                assert_eq!(graph.root().alloc_with::<u8>(bytes, options).unwrap_err(), expected);
+            }
+            assert!(graph.is_empty().unwrap());
+        }
+        // All that there is would perhaps fit.
+        graph.root().alloc::<u8>(total).unwrap();
+    });
+}
+
+#[test]
+fn the_memory_of_each_device_counts_by_itself() {
+    alone!("CUDA_SOFT_DEVICES" = "2", "CUDA_TEST_DRIVER" = "soft");
+    traceless(|context, _| {
+        let graph = context.graph().unwrap();
+        for device in cuda_handles::Device::all().unwrap() {
+            let (total, ordinal) = (device.total_memory().unwrap(), device.ordinal());
+            let options = AllocOptions::new().on(AllocPlace::Device(device));
+            let error = graph.root().alloc_with::<u8>(total + 1, options).unwrap_err();
+            assert_eq!(error, Error::LargerThanDevice { bytes: total + 1, device: ordinal, total });
+        }
     });
 }
 
