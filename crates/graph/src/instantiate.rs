@@ -23,6 +23,8 @@ impl Graph {
     /// The executable gets its own share of all owners. Of the driver's objects for that, one user object, nothing stays on the graph. A graph that was
     /// [lent](Self::lend) or [adopted](Self::from_raw) is looked at first, for nodes that other code has added.
     ///
+    /// From then on, no [free node](Self::free) can be added for the memory of an allocation node that is in the graph now and not in a node of it.
+    ///
     /// Stands on `cuGraphInstantiateWithParams`, CUDA 12.0, and on user objects, CUDA 11.3.
     ///
     /// # Errors
@@ -96,6 +98,7 @@ impl Graph {
         // The executable has its own reference now; the graph gives its one back whatever came of it.
         let released = owners.release_from(self.handle());
         let raw = outcome?.map_err(|failure| locked.explain(self, &failure))?;
+        locked.memory.instantiated();
         if let Some(single) = &single {
             locked.executable = Arc::downgrade(single);
         }
