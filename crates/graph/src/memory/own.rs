@@ -38,7 +38,8 @@ impl Locked<'_> {
         })
     }
 
-    /// Refuses copies and fills with memory for which there is a free node. A kernel has an address as a number, and a node that is there may be set to it.
+    /// Refuses copies and fills with memory for which there is a free node in its own graph. A kernel has an address as a number, and a node that is there may be
+    /// set to it.
     pub(crate) fn ensure_not_freed(&self, owners: &[Owner], detail: &Detail) -> Result<()> {
         if self.memory.is_empty() {
             return Ok(());
@@ -61,8 +62,9 @@ impl Locked<'_> {
     }
 
     fn ensure_no_free(&self, memory: &Arc<Allocation>, kind: NodeKind) -> Result<()> {
+        let within = |id| self.row(id).map(|row| row.within);
         match self.memory.life_of(memory) {
-            Some(Life { alloc, free: Some(free) }) => {
+            Some(Life { alloc, free: Some(free) }) if within(alloc) == within(free) => {
                 Err(Error::FreedBefore { kind, memory: self.name(alloc), free: self.name(free) })
             }
             _ => Ok(()),

@@ -72,8 +72,8 @@ impl Frontier<'_> {
     /// [`Graph::free`] finds them by itself.
     ///
     /// It comes last: once it is there, the driver takes no more copies and fills with the memory, whatever they wait for, in this graph and those embedded in it; kernels it
-    /// does. And it comes before the first executable of the graph, unless the allocation node is added after that, or is in a graph that was [moved](Self::child_moved) into a
-    /// node. What is left by launches then can only be dropped, or freed by the [next launch](crate::InstantiateOptions::auto_free).
+    /// does. And it comes before the first executable of the graph, unless the allocation node is added after that: what launches leave can only be dropped else, or freed
+    /// by the [next launch](crate::InstantiateOptions::auto_free). Memory that comes from a graph which was [moved](Self::child_moved) into a node is freed here at any time.
     ///
     /// Stands on `cuGraphAddNode`, CUDA 12.2.
     ///
