@@ -367,10 +367,57 @@ pub enum Error {
         /// The free node, by name.
         free: Box<str>,
     },
+    /// Memory of a graph was to be freed by a node that was added after an executable of the graph was made.
+    #[error(
+        "the memory of node `{memory}` can no longer be freed by a node of the graph, since an executable was made of that with the allocation node and without a \
+         free node: the driver refuses it for good. Add the free node before the first executable, or let go of what launches leave: drop it, or have the next \
+         launch free it (InstantiateOptions::auto_free)"
+    )]
+    FreedTooLate {
+        /// The allocation node, by name.
+        memory: Box<str>,
+    },
+    /// The driver took no free node for memory of a graph, though nothing is known here that would speak against it.
+    #[error(
+        "the driver takes no free node for the memory of node `{memory}`: {cause}. Other code has made an executable of the graph, or frees the memory in another \
+         graph; if it does not, let go of what launches leave: drop it, or have the next launch free it (InstantiateOptions::auto_free)"
+    )]
+    FreeRefused {
+        /// The allocation node, by name.
+        memory: Box<str>,
+        /// What the driver answered.
+        cause: Box<Self>,
+    },
+    /// A copy or a fill was to be added with memory of a graph for which there is a free node.
+    #[error(
+        "a {kind} node cannot be added with the memory of node `{memory}`, since there is node `{free}`, which frees it: from then on the driver refuses that, whatever \
+         the nodes wait for. Add copies and fills first and the free node last; kernels can still be added"
+    )]
+    FreedBefore {
+        /// What was to be added.
+        kind: crate::kind::NodeKind,
+        /// The allocation node, by name.
+        memory: Box<str>,
+        /// The free node, by name.
+        free: Box<str>,
+    },
+    /// An allocation node was to be added for more memory than its device has.
+    #[error(
+        "an allocation node of {bytes} bytes cannot be, since device {device} has {total}; the driver would say so at a launch only, and keep all memory of the device \
+         for itself from then on. Allocate less, or let the graph work in parts"
+    )]
+    LargerThanDevice {
+        /// What was asked for.
+        bytes: usize,
+        /// The number of the device.
+        device: usize,
+        /// The memory of the device, in bytes.
+        total: usize,
+    },
     /// An allocation or free node was to be added to a graph that is embedded in a node.
     #[error(
-        "{kind} nodes cannot be in a graph that is embedded in a node, as the driver refuses it; add it to the graph around it, or before the graph is moved into the \
-         node (Frontier::child_moved)"
+        "{kind} nodes cannot be in a graph that is embedded in a node, as the driver refuses it; add it to the graph around it that is in no node, or before the \
+         graph is moved into the node (Frontier::child_moved)"
     )]
     MemoryEmbedded {
         /// What was to be added.

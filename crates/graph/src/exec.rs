@@ -103,7 +103,9 @@ impl GraphExec {
     /// # Errors
     /// A stream of another context or one that is capturing; what a launch before left of the graph's memory is in use ([`Error::OutputInUse`](crate::Error::OutputInUse)), or
     /// could not be freed, with the reason; or what
-    /// the driver answers.
+    /// the driver answers. One refused because the device lacks memory for the graph's allocation nodes (`CUDA_ERROR_OUT_OF_MEMORY`) does harm: the driver keeps
+    /// what it reserved for it, which may be all memory of the device, until the process ends, whatever is dropped or
+    /// [trimmed](cuda_handles::Context::trim_graph_memory). Allocation nodes have to fit into the device together.
     #[doc(alias = "cuGraphLaunch")]
     #[inline]
     pub fn launch(&mut self, stream: &impl AsStream) -> Result<()> {

@@ -375,6 +375,7 @@ impl<'g> Frontier<'g> {
         locked.ensure_may_hold(place, &detail)?;
         locked.ensure_own_handles(handles, &detail)?;
         locked.ensure_own_memory(&owners, &detail)?;
+        locked.ensure_not_freed(&owners, &detail)?;
         let defaults = locked.default_nodes(handles, place);
         let behind;
         let frontier = match defaults.is_empty() {

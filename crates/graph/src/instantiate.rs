@@ -27,6 +27,8 @@ impl Graph {
     /// The driver may keep an executable with conditional nodes for a while after it was dropped: the next one of that graph has to wait for the end of that, and so for all work of the
     /// device.
     ///
+    /// From then on, no [free node](Self::free) can be added for the memory of an allocation node that is in the graph now and not in a node of it.
+    ///
     /// Stands on `cuGraphInstantiateWithParams`, CUDA 12.0, and on user objects, CUDA 11.3.
     ///
     /// # Errors
@@ -100,6 +102,7 @@ impl Graph {
         // The executable has its own reference now; the graph gives its one back whatever came of it.
         let released = owners.release_from(self.handle());
         let raw = outcome?.map_err(|failure| locked.explain(self, &failure))?;
+        locked.memory.instantiated();
         if let Some(single) = &single {
             locked.executable = Arc::downgrade(single);
         }

@@ -1,9 +1,9 @@
 //! What drawing and launching costs, exactly.
 
-use cuda_graph::ContextExt;
+use cuda_graph::{AllocOptions, AllocPlace, ContextExt};
 use cuda_launch::{params, per};
 use cuda_sys::Call;
-use cuda_tests::{Kind, count, kernel, no_leaks, setup, trace};
+use cuda_tests::{Kind, alone, count, kernel, no_leaks, setup, trace};
 
 #[test]
 fn adding_a_node_is_one_call() {
@@ -38,6 +38,8 @@ fn memory_nodes_and_launches_that_leave_memory_cost_what_is_said() {
     let context = setup();
     no_leaks(|| {
         let stream = context.stream().unwrap();
+        // How much memory the device has is known then.
+        context.graph().unwrap().root().alloc::<u32>(8).unwrap();
         let graph = context.graph().unwrap();
         let ((alloc, memory), cost) = count(|| graph.root().alloc::<u32>(8).unwrap());
         cost.assert_calls(&[("cuGraphAddNode", 1)]);
@@ -67,6 +69,23 @@ fn memory_nodes_and_launches_that_leave_memory_cost_what_is_said() {
     });
     context.synchronize_blocking().unwrap();
     context.trim_graph_memory().unwrap();
+}
+
+#[test]
+fn how_much_memory_a_device_has_is_asked_for_once_in_a_process() {
+    alone!();
+    let context = setup();
+    no_leaks(|| {
+        let graph = context.graph().unwrap();
+        let (_, cost) = count(|| graph.root().alloc::<u32>(8).unwrap());
+        cost.assert_calls(&[("cuDeviceTotalMem", 1), ("cuGraphAddNode", 1)]);
+        let other = context.graph().unwrap();
+        let here = AllocOptions::new().on(AllocPlace::Device(context.device()));
+        for graph in [&graph, &other] {
+            let (_, cost) = count(|| graph.root().alloc_with::<u32>(8, here.clone()).unwrap());
+            cost.assert_calls(&[("cuGraphAddNode", 1)]);
+        }
+    });
 }
 
 #[test]

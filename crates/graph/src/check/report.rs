@@ -229,7 +229,7 @@ impl Finding {
             Self::MemoryOrder { first, second, edge: None, .. } => {
                 format!("have {first} come before {second}, which may come first now")
             }
-            Self::NeverFreed { .. } => "free it in the graph (Graph::free), or take it after each launch (GraphExec::launch_with_outputs)".to_owned(),
+            Self::NeverFreed { .. } => "free it in the graph before its first executable (Graph::free), or take it after each launch (GraphExec::launch_with_outputs)".to_owned(),
             Self::Race(race) => race.remedy(),
         }
     }

@@ -24,6 +24,8 @@ struct Entry {
     memory: Option<Key>,
     alloc: Option<NodeId>,
     free: Option<NodeId>,
+    /// Whether an executable was ever made of the graph with the allocation node.
+    instantiated: bool,
 }
 
 /// What memory is known by: where its owner is. Rows keep it.
@@ -64,6 +66,10 @@ impl Noted {
 }
 
 impl Entry {
+    fn new(memory: Option<Key>, alloc: Option<NodeId>, free: Option<NodeId>) -> Self {
+        Self { memory, alloc, free, instantiated: false }
+    }
+
     fn life(&self) -> Option<Life> {
         Some(Life { alloc: self.alloc?, free: self.free })
     }
@@ -81,7 +87,7 @@ impl Ledger {
                 };
                 match entries.iter_mut().find(is_its) {
                     Some(entry) => (entry.memory, entry.alloc) = (Some(key), Some(node)),
-                    None => entries.push(Entry { memory: Some(key), alloc: Some(node), free: None }),
+                    None => entries.push(Entry::new(Some(key), Some(node), None)),
                 }
             }
             Noted::Free(_, key) => {
@@ -90,7 +96,7 @@ impl Ledger {
                     |entry: &&mut Entry| entry.free.is_none() && (key.is_none() || entry.memory == key);
                 match entries.iter_mut().rev().find(is_its) {
                     Some(entry) => entry.free = Some(node),
-                    None => entries.push(Entry { memory: key, alloc: None, free: Some(node) }),
+                    None => entries.push(Entry::new(key, None, Some(node))),
                 }
             }
         }
@@ -127,17 +133,33 @@ impl Ledger {
     /// What becomes of this memory; `None` for all but that of allocation nodes here.
     #[inline]
     pub(crate) fn life_of(&self, memory: &Arc<Allocation>) -> Option<Life> {
-        memory.graph()?;
-        self.find(memory.address(), |entry| entry.memory == Some(Key::of(memory)))
+        self.entry_of(memory)?.life()
+    }
+
+    /// An executable was made of the graph as it is now.
+    pub(crate) fn instantiated(&mut self) {
+        let allocated = self.by_address.values_mut().flatten().filter(|entry| entry.alloc.is_some());
+        allocated.for_each(|entry| entry.instantiated = true);
+    }
+
+    /// Whether an executable was ever made of the graph with the allocation node of this memory.
+    pub(crate) fn was_instantiated(&self, memory: &Arc<Allocation>) -> bool {
+        self.entry_of(memory).is_some_and(|entry| entry.instantiated)
     }
 
     /// The life that a free node ends.
     pub(crate) fn freed_by(&self, address: CUdeviceptr, free: NodeId) -> Option<Life> {
-        self.find(address, |entry| entry.free == Some(free))
+        self.find(address, |entry| entry.free == Some(free))?.life()
     }
 
-    fn find(&self, address: CUdeviceptr, is_it: impl Fn(&Entry) -> bool) -> Option<Life> {
-        self.by_address.get(&address)?.iter().find(|entry| is_it(entry))?.life()
+    #[inline]
+    fn entry_of(&self, memory: &Arc<Allocation>) -> Option<&Entry> {
+        memory.graph()?;
+        self.find(memory.address(), |entry| entry.memory == Some(Key::of(memory)))
+    }
+
+    fn find(&self, address: CUdeviceptr, is_it: impl Fn(&Entry) -> bool) -> Option<&Entry> {
+        self.by_address.get(&address)?.iter().find(|entry| is_it(entry))
     }
 
     /// All memory nodes.
@@ -187,6 +209,25 @@ mod tests {
         assert!(!ledger.is_empty());
         ledger.forget(id(3), Noted::Alloc(1024, Key(3)));
         assert!(ledger.is_empty());
+    }
+
+    #[test]
+    fn what_was_there_at_an_instantiation_is_known_for_good() {
+        let mut ledger = Ledger::default();
+        let instantiated = |ledger: &Ledger| -> Vec<bool> {
+            let entries = ledger.by_address.values().flatten();
+            let mut all: Vec<_> = entries.map(|entry| (entry.alloc, entry.instantiated)).collect();
+            all.sort_unstable_by_key(|(alloc, _)| alloc.map(|id| id.index));
+            all.into_iter().map(|(_, instantiated)| instantiated).collect()
+        };
+        // Of memory of another graph.
+        ledger.note(id(0), Noted::Free(1024, None));
+        ledger.note(id(1), A);
+        assert_eq!(instantiated(&ledger), [false, false]);
+        ledger.instantiated();
+        ledger.note(id(2), FREE_A);
+        ledger.note(id(3), B);
+        assert_eq!(instantiated(&ledger), [false, true, false]);
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod options;
 mod order;
 mod outputs;
 mod own;
+mod room;
 
 pub(crate) use ledger::{Ledger, Life, Noted};
 pub use lives::{Disorder, MemoryOrder};

@@ -7,6 +7,8 @@ use cuda_handles::{Allocation, Kernel, Owner};
 use crate::detail::Detail;
 use crate::error::{Error, Result};
 use crate::graph::Locked;
+use crate::kind::NodeKind;
+use crate::memory::Life;
 use crate::place::{NodeId, Place};
 
 impl Locked<'_> {
@@ -36,15 +38,43 @@ impl Locked<'_> {
         })
     }
 
-    /// Refuses to take away a node, or an edge from it, where there are memory nodes.
+    /// Refuses copies and fills with memory for which there is a free node in its own graph. A kernel has an address as a number, and a node that is there may be
+    /// set to it.
+    pub(crate) fn ensure_not_freed(&self, owners: &[Owner], detail: &Detail) -> Result<()> {
+        if self.memory.is_empty() {
+            return Ok(());
+        }
+        let addresses = match detail {
+            Detail::Memcpy(layout) => [layout.source.address, layout.destination.address],
+            Detail::Memset(layout) => [layout.address; 2],
+            _ => return Ok(()),
+        };
+        // An owner given with an address may be of something else.
+        let is_in = |memory: &Allocation| {
+            addresses
+                .iter()
+                .any(|at| at.checked_sub(memory.address()).is_some_and(|at| at < memory.bytes() as u64))
+        };
+        owners.iter().try_for_each(|owner| match owner {
+            Owner::Allocation(memory) if is_in(memory) => self.ensure_no_free(memory, detail.kind()),
+            _ => Ok(()),
+        })
+    }
+
+    fn ensure_no_free(&self, memory: &Arc<Allocation>, kind: NodeKind) -> Result<()> {
+        let within = |id| self.row(id).map(|row| row.within);
+        match self.memory.life_of(memory) {
+            Some(Life { alloc, free: Some(free) }) if within(alloc) == within(free) => {
+                Err(Error::FreedBefore { kind, memory: self.name(alloc), free: self.name(free) })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses to take away a node, an edge from it, or the graph in it, where there are memory nodes.
     #[inline]
     pub(crate) fn ensure_may_lose(&self, node: NodeId, what: &'static str) -> Result<()> {
         if self.memory.is_empty() { Ok(()) } else { self.ensure_without_memory_around(node, what) }
-    }
-
-    /// Refuses to take away a graph with memory nodes: others in the hierarchy may use the memory.
-    pub(crate) fn ensure_may_lose_graph(&self, place: Place) -> Result<()> {
-        self.ensure_without_memory(place, "graph")
     }
 
     #[cold]

@@ -77,7 +77,7 @@ impl Frontier<'_> {
     /// A graph with such a node has one executable at a time, and the driver takes neither nodes nor edges out of it and makes no clones of it; it can be
     /// [moved](Self::child_moved) into a node.
     ///
-    /// Stands on `cuGraphAddNode`, CUDA 12.2.
+    /// Stands on `cuGraphAddNode`, CUDA 12.2, and, once in a process for each device, on `cuDeviceTotalMem`.
     ///
     /// ```no_run
     /// # fn example(context: &cuda_handles::Context, stream: &cuda_handles::Stream) -> cuda_graph::Result<()> {
@@ -97,7 +97,9 @@ impl Frontier<'_> {
     /// ```
     ///
     /// # Errors
-    /// No elements; a graph that is embedded in a node, which takes no memory nodes; a node of the frontier was removed; or what the driver answers.
+    /// No elements; more than the device has ([`Error::LargerThanDevice`]); a graph that is embedded in a node, which takes no memory nodes
+    /// ([`Error::MemoryEmbedded`]); a node of the frontier was removed; or what the driver answers. Whether there is room for it, and for all nodes together, is seen at a
+    /// [launch](crate::GraphExec::launch).
     #[doc(alias = "cuGraphAddMemAllocNode")]
     #[doc(alias = "cuGraphAddNode")]
     pub fn alloc<T: Element>(&self, len: usize) -> Result<(AllocNode, GraphBuffer<T>)> {
@@ -122,6 +124,7 @@ impl Frontier<'_> {
         if options.place() == AllocPlace::Managed && found < MANAGED {
             return Err(Error::TooOld { what: "managed memory of a graph", needs: MANAGED, found });
         }
+        options.ensure_room(context, bytes)?;
         let access = options.access_params(context);
         let mut params = options.params(context, bytes, &access);
         let mut locked = self.graph().enter()?;

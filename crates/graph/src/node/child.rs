@@ -53,8 +53,8 @@ impl ChildGraphNode {
     /// Stands on `cuGraphNodeSetParams`, CUDA 12.2, and on what [`Frontier::child`] asks about the clone.
     ///
     /// # Errors
-    /// As for [`Frontier::child`]; `graph` lies in the embedded one ([`Error::ReplacesItself`]), or that has memory nodes ([`Error::KeepsAll`]). The node is as it was then, except for
-    /// [`Error::ReplacedUnread`].
+    /// As for [`Frontier::child`]; `graph` lies in the embedded one ([`Error::ReplacesItself`]); the node's own graph has memory nodes, or one moved into a node of it has
+    /// ([`Error::KeepsAll`]). The node is as it was then, except for [`Error::ReplacedUnread`].
     #[doc(alias = "cuGraphNodeSetParams")]
     pub fn set_graph(&self, graph: &Graph) -> Result<()> {
         self.graph().context().ensure_same(graph.context(), CHILD)?;
@@ -69,7 +69,7 @@ impl ChildGraphNode {
         two.first.retain_if_adopted()?;
         let copied = copy_for(&mut two, self.graph().place(), before, &name)?;
         two.first.ensure_may_hold_all(self.graph().place(), &copied)?;
-        before.map_or(Ok(()), |place| two.first.ensure_may_lose_graph(place))?;
+        two.first.ensure_may_lose(self.id(), "graph")?;
         two.first.reserve_many(self.graph().place(), copied.len());
         let mut params = params(two.second_raw()?, CLONED);
         let result = {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use cuda_handles::{Allocation, GraphBuffer};
-use cuda_sys::{CUdeviceptr, CUgraphNodeParams, CUgraphNodeType};
+use cuda_handles::{Allocation, Error as HandleError, GraphBuffer};
+use cuda_sys::{CUdeviceptr, CUgraphNodeParams, CUgraphNodeType, CUresult, Call};
 
 use super::alloc::AllocNode;
 use super::handle::{Node, blank, typed};
@@ -14,6 +14,7 @@ use crate::graph::{Graph, Locked};
 use crate::kind::NodeKind;
 use crate::memory::Life;
 use crate::owners::Owners;
+use crate::place::NodeId;
 
 typed! {
     /// A node that frees the memory of an [`AllocNode`].
@@ -70,20 +71,26 @@ impl Frontier<'_> {
     /// Adds a node that frees memory of the graph. It has to wait for all nodes that use the memory, or the graph is not instantiated;
     /// [`Graph::free`] finds them by itself.
     ///
+    /// It comes last: once it is there, the driver takes no more copies and fills with the memory, whatever they wait for, in this graph and those embedded in it; kernels it
+    /// does. And it comes before the first executable of the graph, unless the allocation node is added after that: what launches leave can only be dropped else, or freed
+    /// by the [next launch](crate::InstantiateOptions::auto_free). Memory that comes from a graph which was [moved](Self::child_moved) into a node is freed here at any time.
+    ///
     /// Stands on `cuGraphAddNode`, CUDA 12.2.
     ///
     /// # Errors
-    /// Memory of another graph; memory that the graph frees already; a graph that is embedded in a node, which takes no memory nodes; a node of the
-    /// frontier was removed; or what the driver answers.
+    /// Memory of another graph; memory that the graph frees already ([`Error::FreedTwice`]); an allocation node of this graph of which an executable was made
+    /// ([`Error::FreedTooLate`]), or of which other code has made one ([`Error::FreeRefused`]); a graph that is embedded in a node, which takes no memory nodes
+    /// ([`Error::MemoryEmbedded`]); a node of the frontier was removed; or what the driver answers.
     #[doc(alias = "cuGraphAddMemFreeNode")]
     #[doc(alias = "cuGraphAddNode")]
     pub fn free<T>(&self, memory: &GraphBuffer<T>) -> Result<FreeNode> {
         let mut locked = self.graph().enter()?;
         locked.ensure_takes_memory(self.graph().place(), NodeKind::Free)?;
-        locked.ensure_unfreed(memory.allocation())?;
+        let Life { alloc, .. } = locked.ensure_unfreed(memory.allocation())?;
         let address = memory.address();
         let detail = Detail::Free { address, memory: Some(Arc::clone(memory.allocation())) };
-        let raw = self.add_raw(&mut locked, NodeKind::Free, &mut params(address))?;
+        let added = self.add_raw(&mut locked, NodeKind::Free, &mut params(address));
+        let raw = added.map_err(|error| locked.explain_free(alloc, error))?;
         let joined = self.join(&locked, raw);
         let stuck = locked.unless_undone(raw, joined)?;
         let id = locked.insert(self.graph().place(), raw, detail, Owners::new());
@@ -123,13 +130,32 @@ impl Graph {
 }
 
 impl Locked<'_> {
-    /// What becomes of memory of the hierarchy, which no node frees yet.
+    /// What becomes of memory of the hierarchy, for which a free node can be added now.
     fn ensure_unfreed(&self, memory: &Arc<Allocation>) -> Result<Life> {
         self.ensure_of_here(memory, || "free".into())?;
         let life = self.memory.life_of(memory).ok_or_else(|| Error::ForeignMemory { node: "free".into() })?;
+        let memory_of = || self.name(life.alloc);
         match life.free {
+            Some(free) => Err(Error::FreedTwice { memory: memory_of(), free: self.name(free) }),
+            // Free nodes are in the root graph, and one in another graph than the allocation node the driver takes at any time.
+            None if self.is_of_root(life.alloc) && self.memory.was_instantiated(memory) => {
+                Err(Error::FreedTooLate { memory: memory_of() })
+            }
             None => Ok(life),
-            Some(free) => Err(Error::FreedTwice { memory: self.name(life.alloc), free: self.name(free) }),
+        }
+    }
+
+    fn is_of_root(&self, node: NodeId) -> bool {
+        self.row(node).is_some_and(|row| row.within.is_root())
+    }
+
+    /// The driver's refusal of a free node in words: what there is to know here speaks for it.
+    #[cold]
+    fn explain_free(&self, alloc: NodeId, error: Error) -> Error {
+        let (call, code) = (Call::cuGraphAddNode, CUresult::CUDA_ERROR_INVALID_VALUE);
+        match error == Error::Handles(HandleError::Driver { call, code }) {
+            true => Error::FreeRefused { memory: self.name(alloc), cause: Box::new(error) },
+            false => error,
         }
     }
 }

@@ -127,11 +127,13 @@ impl Frontier<'_> {
     /// Adds a node that copies `source` to `destination`, which has as many elements and does not overlap it: device memory, pinned or managed
     /// memory, of whichever [kinds](cuda_handles::MemoryKind).
     ///
+    /// Memory of the graph is copied by nodes that are added before its [free node](Self::free), also those that run before that.
+    ///
     /// Stands on `cuGraphAddNode`, CUDA 12.2.
     ///
     /// # Errors
-    /// Different lengths, overlapping slices, no elements, memory of another context (see [`copy_peer`](Self::copy_peer)); a node of the
-    /// frontier was removed; or what the driver answers.
+    /// Different lengths, overlapping slices, no elements, memory of another context (see [`copy_peer`](Self::copy_peer)); memory of the graph for which there is
+    /// a free node ([`Error::FreedBefore`]); a node of the frontier was removed; or what the driver answers.
     #[doc(alias = "cuGraphAddMemcpyNode")]
     #[doc(alias = "cuGraphAddNode")]
     pub fn copy<'a, 'b, T: Element>(
@@ -198,8 +200,9 @@ impl Frontier<'_> {
     /// Stands on `cuGraphAddNode`, CUDA 12.2.
     ///
     /// # Errors
-    /// No elements; a pitch below the width; the rectangle leaves a slice, or overlaps itself; memory of another context; a node of the frontier
-    /// was removed; or what the driver answers, which has a limit for pitches (`CU_DEVICE_ATTRIBUTE_MAX_PITCH`).
+    /// No elements; a pitch below the width; the rectangle leaves a slice, or overlaps itself; memory of another context, or of the graph for which there is a free
+    /// node ([`Error::FreedBefore`]); a node of the frontier was removed; or what the driver answers, which has a limit for pitches
+    /// (`CU_DEVICE_ATTRIBUTE_MAX_PITCH`).
     #[doc(alias = "cuGraphAddMemcpyNode")]
     pub fn copy_2d<T: Element>(&self, copy: Copy2d<'_, T>) -> Result<MemcpyNode> {
         self.copy_3d(copy.layer())
@@ -211,8 +214,8 @@ impl Frontier<'_> {
     ///
     /// # Errors
     /// No elements; a pitch below the width, or fewer rows than the height; the box leaves a slice, or overlaps itself; memory of another
-    /// context; a node of the frontier was removed; or what the driver answers, which has a limit for pitches
-    /// (`CU_DEVICE_ATTRIBUTE_MAX_PITCH`).
+    /// context, or of the graph for which there is a free node ([`Error::FreedBefore`]); a node of the frontier was removed; or what the driver answers, which has a limit
+    /// for pitches (`CU_DEVICE_ATTRIBUTE_MAX_PITCH`).
     #[doc(alias = "cuGraphAddMemcpyNode")]
     pub fn copy_3d<T: Element>(&self, copy: Copy3d<'_, T>) -> Result<MemcpyNode> {
         self.add_copy(boxed(self.graph().context(), copy)?)
@@ -226,7 +229,8 @@ impl Frontier<'_> {
     /// Stands on `cuGraphAddNode`, CUDA 12.2.
     ///
     /// # Errors
-    /// Different lengths, no elements, memory of two other contexts; a node of the frontier was removed; or what the driver answers.
+    /// Different lengths, no elements, memory of two other contexts, or of the graph for which there is a free node ([`Error::FreedBefore`]); a node of the frontier
+    /// was removed; or what the driver answers.
     #[doc(alias = "cuMemcpyPeerAsync")]
     pub fn copy_peer<'a, 'b, T: Element>(
         &self,

@@ -110,11 +110,13 @@ impl MemsetNode {
 impl Frontier<'_> {
     /// Adds a node that sets each element of `target` to `value`, of a type of 1, 2 or 4 bytes.
     ///
+    /// Memory of the graph is filled by nodes that are added before its [free node](Self::free), also those that run before that.
+    ///
     /// Stands on `cuGraphAddNode`, CUDA 12.2.
     ///
     /// # Errors
-    /// A value of another size, memory that is not aligned to that size, no elements, memory of another context; a node of the frontier was
-    /// removed; or what the driver answers.
+    /// A value of another size, memory that is not aligned to that size, no elements, memory of another context, or of the graph for which there is a free node
+    /// ([`Error::FreedBefore`]); a node of the frontier was removed; or what the driver answers.
     #[doc(alias = "cuGraphAddMemsetNode")]
     #[doc(alias = "cuGraphAddNode")]
     pub fn fill<'a, T: Element>(&self, target: impl NodeMemory<'a, T>, value: T) -> Result<MemsetNode> {

@@ -427,7 +427,7 @@ planted! {
         let write = lab.own(&alloc.then(), memory.as_slice(), "write");
         let free = write.then().free(&memory).unwrap().named("free");
         alloc.named("scratch");
-        let late = free.then().copy(&memory, &lab.a).unwrap().named("late");
+        let late = lab.own(&free.then(), memory.as_slice(), "late");
         let report = graph.check().unwrap();
         let edges: Vec<_> = report.findings().iter().map(|finding| match finding {
             Finding::MemoryOrder { what, edge, .. } => (*what, edge.is_some()),

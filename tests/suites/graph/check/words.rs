@@ -155,7 +155,7 @@ fn memory_that_launches_leave_is_a_note() {
     assert_eq!(
         report.to_string(),
         "note: never freed: no node frees the memory of 256 bytes that `result` allocates, so that each launch leaves it; free it in the graph \
-         (Graph::free), or take it after each launch (GraphExec::launch_with_outputs)\n"
+         before its first executable (Graph::free), or take it after each launch (GraphExec::launch_with_outputs)\n"
     );
     assert!(report.is_clean() && report.to_json().contains("\"class\":\"never freed\","), "{report}");
     assert!(report.to_json().contains("\"bytes\":256}"), "{}", report.to_json());

@@ -241,22 +241,6 @@ fn a_launch_that_fails_leaves_nothing() {
 }
 
 #[test]
-fn more_than_the_device_has_is_an_error_of_the_launch() {
-    traceless(|context, stream| {
-        let graph = context.graph().unwrap();
-        let total = context.device().total_memory().unwrap();
-        graph.root().alloc::<u8>((total + total / 4).min((1 << 40) - 1)).unwrap();
-        let mut exec = graph.into_exec().unwrap();
-        for _ in 0..2 {
-            let error = exec.launch(stream).unwrap_err();
-            let code = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
-            let expected = cuda_handles::Error::Driver { call: Call::cuGraphLaunch, code };
-            assert_eq!(error, Error::Handles(expected));
-        }
-    });
-}
-
-#[test]
 fn an_output_dropped_where_nothing_is_permitted_is_freed_later() {
     traceless(|context, stream| {
         let (mut exec, memory) = executable(context);

@@ -1,6 +1,8 @@
 //! What graphs with memory of their own, and their memory, are refused.
 
-use cuda_graph::{AllocOptions, AllocPlace, ContextExt, EdgeKind, Error, InstantiateOptions, NodeKind};
+use cuda_graph::{
+    AllocOptions, AllocPlace, ChildGraphNode, ContextExt, EdgeKind, Error, InstantiateOptions, NodeKind,
+};
 use cuda_handles::{Batch, Copy2d, Error as HandleError};
 use cuda_launch::{Launch, TypedKernel, params, per};
 use cuda_sys::CUresult;
@@ -100,11 +102,42 @@ fn nothing_is_allocated_of_no_elements_or_too_many() {
         assert_eq!(at.alloc::<[u8; 0]>(7).unwrap_err(), Error::NoElements { what: "allocation" });
         let too_large = HandleError::TooLarge { len: usize::MAX / 2, size: 4 };
         assert_eq!(at.alloc::<u32>(usize::MAX / 2).unwrap_err(), Error::Handles(too_large));
-        let error = at.alloc::<u8>(1 << 40).unwrap_err();
-        assert!(error.to_string().contains("CUDA_ERROR_OUT_OF_MEMORY"), "{error}");
         assert!(graph.is_empty().unwrap());
         let (alloc, _) = at.alloc::<u8>(13).unwrap();
         assert!(matches!(alloc.memory::<u32>(), Err(Error::Handles(HandleError::Cast { .. }))));
+    });
+}
+
+/// A launch of that would keep all memory of the device until the process ends.
+#[test]
+fn no_node_allocates_more_than_its_device_has() {
+    traceless(|context, _| {
+        let graph = context.graph().unwrap();
+        let (here, total) = (context.device(), context.device().total_memory().unwrap());
+        for bytes in [total + 1, 1 << 40] {
+            let expected = Error::LargerThanDevice { bytes, device: here.ordinal(), total };
+            for place in [AllocPlace::Here, AllocPlace::Device(here)] {
+                let options = AllocOptions::new().on(place);
+                assert_eq!(graph.root().alloc_with::<u8>(bytes, options).unwrap_err(), expected);
+            }
+            assert!(graph.is_empty().unwrap());
+        }
+        // All that there is would perhaps fit.
+        graph.root().alloc::<u8>(total).unwrap();
+    });
+}
+
+#[test]
+fn the_memory_of_each_device_counts_by_itself() {
+    alone!("CUDA_SOFT_DEVICES" = "2", "CUDA_TEST_DRIVER" = "soft");
+    traceless(|context, _| {
+        let graph = context.graph().unwrap();
+        for device in cuda_handles::Device::all().unwrap() {
+            let (total, ordinal) = (device.total_memory().unwrap(), device.ordinal());
+            let options = AllocOptions::new().on(AllocPlace::Device(device));
+            let error = graph.root().alloc_with::<u8>(total + 1, options).unwrap_err();
+            assert_eq!(error, Error::LargerThanDevice { bytes: total + 1, device: ordinal, total });
+        }
     });
 }
 
@@ -165,6 +198,9 @@ fn a_graph_with_memory_is_not_copied() {
         for frees in [false, true] {
             let (graph, outer) = (context.graph().unwrap(), context.graph().unwrap());
             let (alloc, memory) = graph.root().alloc::<u32>(N).unwrap();
+            let inner = graph.root().child(&context.graph().unwrap()).unwrap().embedded().unwrap();
+            inner.clone_graph().unwrap();
+            inner.root().fill(&memory, 1).unwrap();
             if frees {
                 alloc.then().free(&memory).unwrap();
             }
@@ -173,9 +209,6 @@ fn a_graph_with_memory_is_not_copied() {
             let child = outer.root().child(&context.graph().unwrap()).unwrap();
             assert_eq!(child.set_graph(&graph).unwrap_err(), Error::HasMemory);
             // Nor an embedded one with nodes that use it.
-            let inner = graph.root().child(&context.graph().unwrap()).unwrap().embedded().unwrap();
-            inner.clone_graph().unwrap();
-            inner.root().fill(&memory, 1).unwrap();
             assert_eq!(inner.clone_graph().unwrap_err(), Error::HasMemory);
             assert_eq!((outer.len().unwrap(), graph.len().unwrap()), (1, 2 + usize::from(frees)));
         }
@@ -354,18 +387,39 @@ fn a_graph_with_memory_is_not_taken_out_of_its_node() {
         let outer = source.root().child(&context.graph().unwrap()).unwrap();
         let (alloc, memory) = source.root().alloc::<u32>(N).unwrap();
         alloc.then().fill(&memory, 5).unwrap();
+        let beside = graph.root().child(&context.graph().unwrap()).unwrap();
         let child = graph.root().child_moved(source).unwrap();
         child.then().copy(&memory, &out).unwrap();
-        let plain = context.graph().unwrap();
-        assert_eq!(child.set_graph(&plain).unwrap_err(), Error::KeepsAll { what: "graph" });
-        // One without memory nodes is changed as ever.
         let inner = child.embedded().unwrap().find_clone_of(&outer).unwrap();
-        let inner = cuda_graph::ChildGraphNode::try_from(inner).unwrap();
-        inner.embedded().unwrap().root().fill(&memory, 6).unwrap();
-        inner.set_graph(&plain).unwrap();
+        let inner = ChildGraphNode::try_from(inner).unwrap();
+        let plain = context.graph().unwrap();
+        for node in [&child, &inner, &beside] {
+            assert_eq!(node.set_graph(&plain).unwrap_err(), Error::KeepsAll { what: "graph" });
+        }
         let mut exec = graph.instantiate().unwrap();
         drop(exec.launch_with_outputs(stream).unwrap());
         assert_eq!(out.read_blocking(stream).unwrap(), [5; N]);
+    });
+}
+
+#[test]
+fn graphs_in_nodes_are_replaced_where_the_graph_around_has_no_memory_nodes() {
+    traceless(|context, stream| {
+        let (graph, plain) = (context.graph().unwrap(), context.graph().unwrap());
+        let out = stream.zeros::<u32>(N).unwrap();
+        plain.root().fill(&out, 1).unwrap();
+        let middle = context.graph().unwrap();
+        middle.root().child(&context.graph().unwrap()).unwrap();
+        let outer = graph.root().child(&middle).unwrap();
+        let (_, memory) = graph.root().alloc::<u32>(N).unwrap();
+        let inner = outer.embedded().unwrap().children().unwrap().remove(0);
+        assert_eq!(outer.set_graph(&plain).unwrap_err(), Error::KeepsAll { what: "graph" });
+        inner.set_graph(&plain).unwrap();
+        graph.free(&memory).unwrap();
+        assert_eq!(outer.set_graph(&middle).unwrap_err(), Error::KeepsAll { what: "graph" });
+        inner.set_graph(&plain).unwrap();
+        graph.into_exec().unwrap().launch(stream).unwrap();
+        assert_eq!(out.read_blocking(stream).unwrap(), [1; N]);
     });
 }
 

@@ -1,0 +1,41 @@
+//! How much memory devices have.
+
+use std::sync::{Mutex, PoisonError};
+
+use cuda_handles::{Context, Device};
+
+use super::options::{AllocOptions, AllocPlace};
+use crate::error::{Error, Result};
+
+/// What is known already: it does not change, and an allocation node is to cost one call.
+static KNOWN: Mutex<Vec<(Device, usize)>> = Mutex::new(Vec::new());
+
+impl AllocOptions {
+    /// Refuses an allocation node of more memory than its device has: a launch of that would keep all memory of the device reserved until the process ends.
+    pub(crate) fn ensure_room(&self, context: &Context, bytes: usize) -> Result<()> {
+        let device = match self.place() {
+            AllocPlace::Here => context.device(),
+            AllocPlace::Device(device) => device,
+            AllocPlace::Host | AllocPlace::Managed => return Ok(()),
+        };
+        context.ensure_usable()?;
+        let total = total(device)?;
+        let device = device.ordinal();
+        if bytes > total { Err(Error::LargerThanDevice { bytes, device, total }) } else { Ok(()) }
+    }
+}
+
+fn total(device: Device) -> Result<usize> {
+    let find =
+        |known: &[(Device, usize)]| known.iter().find(|(one, _)| *one == device).map(|(_, total)| *total);
+    if let Some(total) = find(&KNOWN.lock().unwrap_or_else(PoisonError::into_inner)) {
+        return Ok(total);
+    }
+    // Without the lock.
+    let total = device.total_memory()?;
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if find(&known).is_none() {
+        known.push((device, total));
+    }
+    Ok(total)
+}
