@@ -23,7 +23,7 @@ use crate::share::Share;
 ///
 /// It can be dropped while it runs; the launch still ends as it should. Of one with conditional nodes the driver's own part stays until somebody
 /// [drains](cuda_handles::reaper::drain), or the device has no memory left, or the graph is instantiated again: destroying it would wait for all work of the device, and the
-/// launches of every thread with it. What its nodes use is let go once its last run is over, as ever. Where other code has the graph, too, it is destroyed at once all the same, since that
+/// launches of every thread with it. What its nodes use is let go once its last run is over, as ever. Where other code has the graph, too, as it is made, it is destroyed at once all the same, since that
 /// code may instantiate it.
 pub struct GraphExec {
     handle: GraphExecHandle,
