@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // This is how a test fails.
 #![allow(clippy::undocumented_unsafe_blocks)] // Every call is given what lives in the test that makes it.
 
+mod access_windows;
 mod bodies;
 #[path = "../../../crates/soft/tests/driver/calls.rs"]
 mod calls;
@@ -12,4 +13,5 @@ mod graph_memory;
 mod loops;
 mod memory_nodes;
 mod signs;
+mod table;
 mod updates;
