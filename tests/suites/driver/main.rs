@@ -3,6 +3,7 @@
 #![allow(clippy::undocumented_unsafe_blocks)] // Every call is given what lives in the test that makes it.
 
 mod access_windows;
+mod addresses;
 mod bodies;
 #[path = "../../../crates/soft/tests/driver/calls.rs"]
 mod calls;
