@@ -11,6 +11,7 @@ mod common;
 mod conditionals;
 mod destroyed_streams;
 mod embedded_clones;
+mod embedded_memory;
 mod freed_memory;
 mod graph_memory;
 mod loops;
