@@ -72,7 +72,8 @@ fn windows(driver: &Session, base: CUdeviceptr) -> Vec<(String, CUaccessPolicyWi
 fn read_back(answer: CUresult, value: &CUlaunchAttributeValue, set: &CUaccessPolicyWindow) -> String {
     let window = unsafe { value.accessPolicyWindow };
     match answer {
-        OK if window == *set => "the same".to_owned(),
+        // By their text, as a ratio that is no number is not itself.
+        OK if format!("{window:?}") == format!("{set:?}") => "the same".to_owned(),
         OK if window == unsafe { std::mem::zeroed() } => "none".to_owned(),
         OK => format!("{window:?}"),
         code => said(code),
@@ -106,7 +107,7 @@ fn of_kernel_nodes() {
 
 const NODES: &str = "
 all 0: ok, ok, ok, ok; read the same
-ratio NaN: INVALID_VALUE, ok, ok, ok; read none
+ratio NaN: ok, ok, ok, ok; read the same
 ratio -0.1: INVALID_VALUE, ok, ok, ok; read none
 ratio -0: ok, ok, ok, ok; read the same
 ratio 0: ok, ok, ok, ok; read the same
@@ -118,22 +119,22 @@ ratio inf: INVALID_VALUE, ok, ok, ok; read none
 hits normal, misses normal: ok, ok, ok, ok; read the same
 hits normal, misses streaming: ok, ok, ok, ok; read the same
 hits normal, misses persisting: INVALID_VALUE, ok, ok, ok; read none
-hits normal, misses property 3: INVALID_VALUE, ok, ok, ok; read none
+hits normal, misses property 3: ok, ok, ok, ok; read the same
 hits streaming, misses normal: ok, ok, ok, ok; read the same
 hits streaming, misses streaming: ok, ok, ok, ok; read the same
 hits streaming, misses persisting: INVALID_VALUE, ok, ok, ok; read none
-hits streaming, misses property 3: INVALID_VALUE, ok, ok, ok; read none
+hits streaming, misses property 3: ok, ok, ok, ok; read the same
 hits persisting, misses normal: ok, ok, ok, ok; read the same
 hits persisting, misses streaming: ok, ok, ok, ok; read the same
 hits persisting, misses persisting: INVALID_VALUE, ok, ok, ok; read none
-hits persisting, misses property 3: INVALID_VALUE, ok, ok, ok; read none
-hits property 3, misses normal: INVALID_VALUE, ok, ok, ok; read none
-hits property 3, misses streaming: INVALID_VALUE, ok, ok, ok; read none
+hits persisting, misses property 3: ok, ok, ok, ok; read the same
+hits property 3, misses normal: ok, ok, ok, ok; read the same
+hits property 3, misses streaming: ok, ok, ok, ok; read the same
 hits property 3, misses persisting: INVALID_VALUE, ok, ok, ok; read none
-hits property 3, misses property 3: INVALID_VALUE, ok, ok, ok; read none
+hits property 3, misses property 3: ok, ok, ok, ok; read the same
 no bytes: ok, ok, ok, ok; read the same
 no bytes at null: ok, ok, ok, ok; read the same
-bytes at null: INVALID_VALUE, ok, ok, ok; read none
+bytes at null: ok, ok, ok, ok; read the same
 bytes that are not allocated: ok, ok, ok, ok; read the same
 bytes past the allocation: ok, ok, ok, ok; read the same
 the most bytes: ok, ok, ok, ok; read the same
@@ -174,7 +175,7 @@ fn of_launches() {
 
 const LAUNCHES: &str = "
 all 0: ok, ok
-ratio NaN: INVALID_VALUE, ok
+ratio NaN: ok, ok
 ratio -0.1: INVALID_VALUE, ok
 ratio -0: ok, ok
 ratio 0: ok, ok
@@ -186,22 +187,22 @@ ratio inf: INVALID_VALUE, ok
 hits normal, misses normal: ok, ok
 hits normal, misses streaming: ok, ok
 hits normal, misses persisting: INVALID_VALUE, ok
-hits normal, misses property 3: INVALID_VALUE, ok
+hits normal, misses property 3: ok, ok
 hits streaming, misses normal: ok, ok
 hits streaming, misses streaming: ok, ok
 hits streaming, misses persisting: INVALID_VALUE, ok
-hits streaming, misses property 3: INVALID_VALUE, ok
+hits streaming, misses property 3: ok, ok
 hits persisting, misses normal: ok, ok
 hits persisting, misses streaming: ok, ok
 hits persisting, misses persisting: INVALID_VALUE, ok
-hits persisting, misses property 3: INVALID_VALUE, ok
-hits property 3, misses normal: INVALID_VALUE, ok
-hits property 3, misses streaming: INVALID_VALUE, ok
+hits persisting, misses property 3: ok, ok
+hits property 3, misses normal: ok, ok
+hits property 3, misses streaming: ok, ok
 hits property 3, misses persisting: INVALID_VALUE, ok
-hits property 3, misses property 3: INVALID_VALUE, ok
+hits property 3, misses property 3: ok, ok
 no bytes: ok, ok
 no bytes at null: ok, ok
-bytes at null: INVALID_VALUE, ok
+bytes at null: ok, ok
 bytes that are not allocated: ok, ok
 bytes past the allocation: ok, ok
 the most bytes: ok, ok
@@ -234,7 +235,7 @@ fn of_streams() {
 
 const STREAMS: &str = "
 all 0: ok, ok, ok; read the same
-ratio NaN: INVALID_VALUE, ok, ok; read none
+ratio NaN: ok, ok, ok; read the same
 ratio -0.1: INVALID_VALUE, ok, ok; read none
 ratio -0: ok, ok, ok; read the same
 ratio 0: ok, ok, ok; read the same
@@ -246,22 +247,22 @@ ratio inf: INVALID_VALUE, ok, ok; read none
 hits normal, misses normal: ok, ok, ok; read the same
 hits normal, misses streaming: ok, ok, ok; read the same
 hits normal, misses persisting: INVALID_VALUE, ok, ok; read none
-hits normal, misses property 3: INVALID_VALUE, ok, ok; read none
+hits normal, misses property 3: ok, ok, ok; read the same
 hits streaming, misses normal: ok, ok, ok; read the same
 hits streaming, misses streaming: ok, ok, ok; read the same
 hits streaming, misses persisting: INVALID_VALUE, ok, ok; read none
-hits streaming, misses property 3: INVALID_VALUE, ok, ok; read none
+hits streaming, misses property 3: ok, ok, ok; read the same
 hits persisting, misses normal: ok, ok, ok; read the same
 hits persisting, misses streaming: ok, ok, ok; read the same
 hits persisting, misses persisting: INVALID_VALUE, ok, ok; read none
-hits persisting, misses property 3: INVALID_VALUE, ok, ok; read none
-hits property 3, misses normal: INVALID_VALUE, ok, ok; read none
-hits property 3, misses streaming: INVALID_VALUE, ok, ok; read none
+hits persisting, misses property 3: ok, ok, ok; read the same
+hits property 3, misses normal: ok, ok, ok; read the same
+hits property 3, misses streaming: ok, ok, ok; read the same
 hits property 3, misses persisting: INVALID_VALUE, ok, ok; read none
-hits property 3, misses property 3: INVALID_VALUE, ok, ok; read none
+hits property 3, misses property 3: ok, ok, ok; read the same
 no bytes: ok, ok, ok; read the same
 no bytes at null: ok, ok, ok; read the same
-bytes at null: INVALID_VALUE, ok, ok; read none
+bytes at null: ok, ok, ok; read the same
 bytes that are not allocated: ok, ok, ok; read the same
 bytes past the allocation: ok, ok, ok; read the same
 the most bytes: ok, ok, ok; read the same
