@@ -99,13 +99,13 @@ fn of_graphs_with_and_without_children() {
 const FIRST: &str = "
 cloned, no children: ok, 2 nodes, ok, ok
 cloned, no children, the root: ok, 1 nodes, ok, ok
-cloned, a child from before: INVALID_VALUE
+cloned, a child from before: ok, 1 nodes, ok, ok
 cloned, a child from before, the root: ok, 1 nodes, ok, ok
-cloned, a child cloned in later: INVALID_VALUE
+cloned, a child cloned in later: ok, 3 nodes, ok, ok
 cloned, a child cloned in later, the root: ok, 1 nodes, ok, ok
 cloned, that child removed: ok, 2 nodes, ok, ok
 cloned, a child from before removed: ok, 0 nodes, ok, ok
-cloned, a child moved in later: INVALID_VALUE
+cloned, a child moved in later: ok, 3 nodes, ok, ok
 cloned, what was moved in later: ok, 2 nodes, ok, ok
 cloned, a child moved in later, the root: ok, 1 nodes, ok, ok
 moved, no children: ok, 2 nodes, ok, ok
@@ -166,14 +166,14 @@ fn of_graphs_at_the_second_level() {
 
 const SECOND: &str = "
 from before, the second level, no children: ok, 2 nodes, ok, ok
-from before, the second level, a child of two levels later: INVALID_VALUE
-the first level of that: INVALID_VALUE
+from before, the second level, a child of two levels later: ok, 3 nodes, ok, ok
+the first level of that: ok, 1 nodes, ok, ok
 the root of that: ok, 1 nodes, ok, ok
 later, the second level, no children: ok, 2 nodes, ok, ok
-later, the second level, a child later: INVALID_VALUE
+later, the second level, a child later: ok, 3 nodes, ok, ok
 later, the third level, no children: ok, 2 nodes, ok, ok
-from before, the first of three levels: INVALID_VALUE
-from before, the second of three levels: INVALID_VALUE
+from before, the first of three levels: ok, 1 nodes, ok, ok
+from before, the second of three levels: ok, 1 nodes, ok, ok
 the root of that: ok, 1 nodes, ok, ok
 moved, the first level: ok, 1 nodes, ok, ok
 moved, the second level with a child from before: ok, 1 nodes, ok, ok
