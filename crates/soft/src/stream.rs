@@ -364,6 +364,15 @@ impl Stream {
         fault::check_device(self.context.device)
     }
 
+    /// Waits until all work so far is done, and lets nobody enqueue anything anywhere meanwhile.
+    pub(crate) fn drained(self: &Arc<Self>) {
+        let last = self.last();
+        if !last.is_done() {
+            let _stall = STALL.write().unwrap_or_else(PoisonError::into_inner);
+            last.wait();
+        }
+    }
+
     /// Whether all work so far is done.
     pub(crate) fn is_idle(self: &Arc<Self>) -> bool {
         self.last().is_done() && (self.manner != Manner::Legacy || self.implicit_needs().is_empty())

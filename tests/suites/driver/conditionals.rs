@@ -213,24 +213,35 @@ fn a_kernel_that_sets_a_condition_in_no_graph_loses_the_device() {
 }
 
 #[test]
-fn a_number_that_the_graph_lacks_has_no_effect() {
+fn a_number_that_the_graph_lacks_has_no_effect_beside_others() {
     let driver = session();
-    let (plain, own, address) = (driver.graph(), driver.graph(), driver.words(1));
-    let first = driver.kernel(plain, &[], "set", [7, 1]);
-    driver.kernel(plain, &[first], "add", [address, 1]);
-    let exec = driver.instantiate(plain);
-    driver.run(exec);
-    driver.end(exec);
-    let handle = driver.condition(own, 0);
-    let first = driver.kernel(own, &[], "set", [handle + 1, 1]);
-    let (_, bodies) = driver.conditional(own, &[first], handle, (IF, 1));
-    driver.kernel(bodies[0], &[], "add", [address, 16]);
-    let exec = driver.instantiate(own);
-    driver.run(exec);
-    driver.end(exec);
-    assert_eq!(driver.read(address), 1);
-    driver.destroy(&[plain, own]);
+    let address = driver.words(1);
+    for far in [1, 1000, u64::MAX] {
+        let own = driver.graph();
+        let handle = driver.condition(own, 0);
+        // The last one comes to 0.
+        let first = driver.kernel(own, &[], "set", [handle.wrapping_add(far), 1]);
+        let (_, bodies) = driver.conditional(own, &[first], handle, (IF, 1));
+        driver.kernel(bodies[0], &[], "add", [address, 16]);
+        let exec = driver.instantiate(own);
+        driver.run(exec);
+        driver.end(exec);
+        assert_eq!(driver.read(address), 0, "{far}");
+        driver.destroy(&[own]);
+    }
     driver.free(address);
+}
+
+#[test]
+fn a_kernel_that_sets_a_condition_in_a_graph_without_any_loses_the_device() {
+    cuda_tests::alone!();
+    let driver = session();
+    let own = driver.graph();
+    driver.kernel(own, &[], "set", [7, 1]);
+    let exec = driver.instantiate(own);
+    assert_eq!(driver.launch(exec), OK);
+    let lost = CUresult::CUDA_ERROR_ILLEGAL_ADDRESS;
+    assert_eq!(unsafe { driver.cuStreamSynchronize(driver.stream) }, lost);
 }
 
 #[test]
@@ -290,9 +301,9 @@ const SIZES: &str = "
 IF of 0: INVALID_VALUE
 IF of 0, no context: INVALID_VALUE
 IF of 1: ok
-IF of 1, no context: INVALID_VALUE
+IF of 1, no context: INVALID_CONTEXT
 IF of 2: ok
-IF of 2, no context: INVALID_VALUE
+IF of 2, no context: INVALID_CONTEXT
 IF of 3: INVALID_VALUE
 IF of 3, no context: INVALID_VALUE
 IF of 1000: INVALID_VALUE
@@ -300,7 +311,7 @@ IF of 1000, no context: INVALID_VALUE
 WHILE of 0: INVALID_VALUE
 WHILE of 0, no context: INVALID_VALUE
 WHILE of 1: ok
-WHILE of 1, no context: INVALID_VALUE
+WHILE of 1, no context: INVALID_CONTEXT
 WHILE of 2: INVALID_VALUE
 WHILE of 2, no context: INVALID_VALUE
 WHILE of 1000: INVALID_VALUE
@@ -308,21 +319,21 @@ WHILE of 1000, no context: INVALID_VALUE
 SWITCH of 0: INVALID_VALUE
 SWITCH of 0, no context: INVALID_VALUE
 SWITCH of 1: ok
-SWITCH of 1, no context: INVALID_VALUE
+SWITCH of 1, no context: INVALID_CONTEXT
 SWITCH of 2: ok
-SWITCH of 2, no context: INVALID_VALUE
+SWITCH of 2, no context: INVALID_CONTEXT
 SWITCH of 1000: ok
-SWITCH of 1000, no context: INVALID_VALUE
-SWITCH of 1001: INVALID_VALUE
-SWITCH of 1001, no context: INVALID_VALUE
-SWITCH of 1024: INVALID_VALUE
-SWITCH of 1024, no context: INVALID_VALUE
-SWITCH of 1025: INVALID_VALUE
-SWITCH of 1025, no context: INVALID_VALUE
-SWITCH of 4096: INVALID_VALUE
-SWITCH of 4096, no context: INVALID_VALUE
-SWITCH of 10000: INVALID_VALUE
-SWITCH of 10000, no context: INVALID_VALUE
+SWITCH of 1000, no context: INVALID_CONTEXT
+SWITCH of 1001: ok
+SWITCH of 1001, no context: INVALID_CONTEXT
+SWITCH of 1024: ok
+SWITCH of 1024, no context: INVALID_CONTEXT
+SWITCH of 1025: ok
+SWITCH of 1025, no context: INVALID_CONTEXT
+SWITCH of 4096: ok
+SWITCH of 4096, no context: INVALID_CONTEXT
+SWITCH of 10000: ok
+SWITCH of 10000, no context: INVALID_CONTEXT
 a fourth kind of 0: INVALID_VALUE
 a fourth kind of 0, no context: INVALID_VALUE
 a fourth kind of 1: INVALID_VALUE

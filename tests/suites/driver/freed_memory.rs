@@ -98,9 +98,8 @@ impl Scratch {
     }
 }
 
-/// Everything that takes an address, tried on memory whose free is queued on the stream of the session, or will be, or was.
-fn ask(driver: &Session, table: &mut Table, when: &str, memory: CUdeviceptr, scratch: &Scratch) {
-    let Scratch { words, pinned, other } = *scratch;
+/// What takes an address and no stream, tried on memory whose free is queued on the stream of the session, or will be, or was.
+fn ask(driver: &Session, table: &mut Table, when: &str, memory: CUdeviceptr) {
     let (mut start, mut size, mut word) = (0, 0, 5u32);
     let host: *mut c_void = (&raw mut word).cast();
     table.row(format!("{when}, attributes"), attributes(driver, memory));
@@ -114,18 +113,6 @@ fn ask(driver: &Session, table: &mut Table, when: &str, memory: CUdeviceptr, scr
             driver.cuMemsetD32(memory, 5, 1),
         ];
         table.row(format!("{when}, copies from and to it and a fill"), all_said(&calls));
-        for (what, stream) in [("another stream", other), ("its stream", driver.stream)] {
-            let calls = [
-                driver.cuMemcpyDtoHAsync(pinned, memory, 4, stream),
-                driver.cuMemcpyHtoDAsync(memory, pinned, 4, stream),
-                driver.cuMemcpyDtoDAsync(words, memory, 4, stream),
-                driver.cuMemcpyDtoDAsync(memory, words, 4, stream),
-                driver.cuMemcpyAsync(memory, words, 4, stream),
-                driver.cuMemsetD32Async(memory, 6, 1, stream),
-                driver.cuMemsetD8Async(memory, 6, 4, stream),
-            ];
-            table.row(format!("{when}, five copies and two fills on {what}"), all_said(&calls));
-        }
         let (mut node, mut exec, graph) = (null_mut(), null_mut(), driver.graph());
         let params = fill_params(memory, 7);
         let added = driver.cuGraphAddMemsetNode(&mut node, graph, null(), 0, &params, driver.context);
@@ -138,23 +125,44 @@ fn ask(driver: &Session, table: &mut Table, when: &str, memory: CUdeviceptr, scr
     }
 }
 
+/// What streams do with memory that lives. For memory that does not, one of these calls crashes a real driver, probably the first: none of them is tried
+/// there.
+fn ask_streams(driver: &Session, table: &mut Table, memory: CUdeviceptr, scratch: &Scratch) {
+    let Scratch { words, pinned, other } = *scratch;
+    unsafe {
+        for (what, stream) in [("another stream", other), ("its stream", driver.stream)] {
+            let calls = [
+                driver.cuMemcpyDtoHAsync(pinned, memory, 4, stream),
+                driver.cuMemcpyHtoDAsync(memory, pinned, 4, stream),
+                driver.cuMemcpyDtoDAsync(words, memory, 4, stream),
+                driver.cuMemcpyDtoDAsync(memory, words, 4, stream),
+                driver.cuMemcpyAsync(memory, words, 4, stream),
+                driver.cuMemsetD32Async(memory, 6, 1, stream),
+                driver.cuMemsetD8Async(memory, 6, 4, stream),
+            ];
+            table.row(format!("alive, five copies and two fills on {what}"), all_said(&calls));
+        }
+    }
+    driver.wait();
+}
+
 #[test]
 fn while_it_is_freed_on_a_stream() {
     let driver = session();
     let (mut table, (own, memory)) = (Table::default(), kept(&driver));
     let scratch = scratch(&driver);
-    ask(&driver, &mut table, "before the launch", memory, &scratch);
+    ask(&driver, &mut table, "before the launch", memory);
     let exec = driver.instantiate(own);
     driver.run(exec);
-    ask(&driver, &mut table, "alive", memory, &scratch);
-    driver.wait();
+    ask(&driver, &mut table, "alive", memory);
+    ask_streams(&driver, &mut table, memory, &scratch);
     let gate = Gate::close(&driver, driver.stream);
     assert_eq!(unsafe { driver.cuMemFreeAsync(memory, driver.stream) }, OK);
-    ask(&driver, &mut table, "free queued", memory, &scratch);
+    ask(&driver, &mut table, "free queued", memory);
     scratch.wait(&driver, &mut table, gate);
-    ask(&driver, &mut table, "freed", memory, &scratch);
+    ask(&driver, &mut table, "freed", memory);
     assert_eq!(unsafe { driver.cuDeviceGraphMemTrim(0) }, OK);
-    ask(&driver, &mut table, "trimmed", memory, &scratch);
+    ask(&driver, &mut table, "trimmed", memory);
     driver.end(exec);
     driver.destroy(&[own]);
     scratch.end(&driver);
@@ -163,41 +171,33 @@ fn while_it_is_freed_on_a_stream() {
 
 const STREAM: &str = "
 before the launch, attributes: all 8 INVALID_VALUE
-before the launch, several attributes: ok, type 0, size 0
+before the launch, several attributes: ok, type 0, size 99
 before the launch, range: NOT_FOUND, size 0
 before the launch, copies from and to it and a fill: INVALID_VALUE, INVALID_VALUE, INVALID_VALUE
-before the launch, five copies and two fills on another stream: all 7 INVALID_VALUE
-before the launch, five copies and two fills on its stream: all 7 INVALID_VALUE
 before the launch, a fill node and its executable: ok, ok
 alive, attributes: context one, memory type 2, device pointer itself, is managed 0, device 0, range start itself, range size 64, pool none
 alive, several attributes: ok, type 2, size 64
 alive, range: ok, size 64
 alive, copies from and to it and a fill: ok, ok, ok
+alive, a fill node and its executable: ok, ok
 alive, five copies and two fills on another stream: all 7 ok
 alive, five copies and two fills on its stream: all 7 ok
-alive, a fill node and its executable: ok, ok
 free queued, attributes: all 8 INVALID_VALUE
-free queued, several attributes: ok, type 0, size 0
+free queued, several attributes: ok, type 0, size 99
 free queued, range: NOT_FOUND, size 0
 free queued, copies from and to it and a fill: INVALID_VALUE, INVALID_VALUE, INVALID_VALUE
-free queued, five copies and two fills on another stream: all 7 INVALID_VALUE
-free queued, five copies and two fills on its stream: all 7 INVALID_VALUE
 free queued, a fill node and its executable: ok, ok
 its stream is busy: NOT_READY
 waits: ok, ok
 freed, attributes: all 8 INVALID_VALUE
-freed, several attributes: ok, type 0, size 0
+freed, several attributes: ok, type 0, size 99
 freed, range: NOT_FOUND, size 0
 freed, copies from and to it and a fill: INVALID_VALUE, INVALID_VALUE, INVALID_VALUE
-freed, five copies and two fills on another stream: all 7 INVALID_VALUE
-freed, five copies and two fills on its stream: all 7 INVALID_VALUE
 freed, a fill node and its executable: ok, ok
 trimmed, attributes: all 8 INVALID_VALUE
-trimmed, several attributes: ok, type 0, size 0
+trimmed, several attributes: ok, type 0, size 99
 trimmed, range: NOT_FOUND, size 0
 trimmed, copies from and to it and a fill: INVALID_VALUE, INVALID_VALUE, INVALID_VALUE
-trimmed, five copies and two fills on another stream: all 7 INVALID_VALUE
-trimmed, five copies and two fills on its stream: all 7 INVALID_VALUE
 trimmed, a fill node and its executable: ok, ok
 ";
 
@@ -211,9 +211,9 @@ fn while_a_free_node_is_queued() {
     driver.run(exec);
     let gate = Gate::close(&driver, driver.stream);
     assert_eq!(driver.launch(freeing), OK);
-    ask(&driver, &mut table, "free node queued", memory, &scratch);
+    ask(&driver, &mut table, "free node queued", memory);
     scratch.wait(&driver, &mut table, gate);
-    ask(&driver, &mut table, "freed by the node", memory, &scratch);
+    ask(&driver, &mut table, "freed by the node", memory);
     driver.end(exec);
     driver.end(freeing);
     driver.destroy(&[own, frees]);
@@ -223,21 +223,17 @@ fn while_a_free_node_is_queued() {
 
 const NODE: &str = "
 free node queued, attributes: all 8 INVALID_VALUE
-free node queued, several attributes: ok, type 0, size 0
+free node queued, several attributes: ok, type 0, size 99
 free node queued, range: NOT_FOUND, size 0
 free node queued, copies from and to it and a fill: INVALID_VALUE, INVALID_VALUE, INVALID_VALUE
-free node queued, five copies and two fills on another stream: all 7 INVALID_VALUE
-free node queued, five copies and two fills on its stream: all 7 INVALID_VALUE
-free node queued, a fill node and its executable: ok, ok
+free node queued, a fill node and its executable: INVALID_VALUE, ok
 its stream is busy: NOT_READY
 waits: ok, ok
 freed by the node, attributes: all 8 INVALID_VALUE
-freed by the node, several attributes: ok, type 0, size 0
+freed by the node, several attributes: ok, type 0, size 99
 freed by the node, range: NOT_FOUND, size 0
 freed by the node, copies from and to it and a fill: INVALID_VALUE, INVALID_VALUE, INVALID_VALUE
-freed by the node, five copies and two fills on another stream: all 7 INVALID_VALUE
-freed by the node, five copies and two fills on its stream: all 7 INVALID_VALUE
-freed by the node, a fill node and its executable: ok, ok
+freed by the node, a fill node and its executable: INVALID_VALUE, ok
 ";
 
 /// What a captured graph holds, and what comes of its executable.
@@ -371,9 +367,9 @@ again: ok; before it ran ok; then ok 3
 one that does not, after that: INVALID_VALUE; before it ran ok; then ok 9
 another that does: ok; before it ran ok; then ok 3
 once it is freed: ok; before it ran ok; then ok 3
-a free node for it, late: ok
+a free node for it, late: INVALID_VALUE
 one that does not free by itself, but by a node: INVALID_VALUE; before it ran ok; then ok 3
-one that frees by itself, and by a node: ok; before it ran NOT_FOUND; then INVALID_VALUE 0
-again: ok; before it ran NOT_FOUND; then INVALID_VALUE 0
-a free at last: INVALID_VALUE
+one that frees by itself, and by a node: ok; before it ran ok; then ok 3
+again: ok; before it ran ok; then ok 3
+a free at last: ok
 ";

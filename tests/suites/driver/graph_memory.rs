@@ -172,18 +172,18 @@ at first: used 0, most 0; reserved 0, most 0
 three executables: used 0, most 0; reserved 0, most 0
 1 MiB uploaded: used 32768, most 32768; reserved 32768, most 32768
 launched: used 32768, most 32768; reserved 32768, most 32768
-another of 1 MiB launched: used 32768, most 32768; reserved 32768, most 32768
-one of 40 MiB launched: used 65536, most 65536; reserved 65536, most 65536
-that freed: used 65536, most 65536; reserved 65536, most 65536
-most used set to 0: used 65536, most 65536; reserved 65536, most 65536
-that launched again: used 65536, most 65536; reserved 65536, most 65536
-freed on the stream: used 65536, most 65536; reserved 65536, most 65536
-trimmed, two of 1 MiB live: used 32768, most 65536; reserved 32768, most 65536
-most reserved set to 0: used 32768, most 65536; reserved 32768, most 32768
-one of these freed, trimmed: used 32768, most 65536; reserved 32768, most 32768
-executables and graphs destroyed: used 32768, most 65536; reserved 32768, most 32768
-the last one freed: used 32768, most 65536; reserved 32768, most 32768
-trimmed: used 0, most 65536; reserved 0, most 32768
+another of 1 MiB launched: used 65536, most 65536; reserved 65536, most 65536
+one of 40 MiB launched: used 131072, most 131072; reserved 131072, most 131072
+that freed: used 131072, most 131072; reserved 131072, most 131072
+most used set to 0: used 131072, most 131072; reserved 131072, most 131072
+that launched again: used 131072, most 131072; reserved 131072, most 131072
+freed on the stream: used 131072, most 131072; reserved 131072, most 131072
+trimmed, two of 1 MiB live: used 65536, most 131072; reserved 65536, most 131072
+most reserved set to 0: used 65536, most 131072; reserved 65536, most 65536
+one of these freed, trimmed: used 32768, most 131072; reserved 32768, most 65536
+executables and graphs destroyed: used 32768, most 131072; reserved 32768, most 65536
+the last one freed: used 32768, most 131072; reserved 32768, most 65536
+trimmed: used 0, most 131072; reserved 0, most 65536
 both set to 0: used 0, most 0; reserved 0, most 0
 ";
 
@@ -261,9 +261,9 @@ again: used 32768, most 32768; reserved 32768, most 32768
 again: used 65536, most 65536; reserved 65536, most 65536
 40 MiB, then 20 MiB: used 65536, most 65536; reserved 65536, most 65536
 again: used 65536, most 65536; reserved 65536, most 65536
-20 MiB, then 40 MiB: used 65536, most 65536; reserved 65536, most 65536
-again: used 65536, most 65536; reserved 65536, most 65536
+20 MiB, then 40 MiB: used 65536, most 65536; reserved 98304, most 98304
+again: used 65536, most 65536; reserved 98304, most 98304
 a graph of 40 MiB: used 65536, most 65536; reserved 65536, most 65536
-another: used 98304, most 98304; reserved 98304, most 98304
+another: used 65536, most 65536; reserved 65536, most 65536
 trimmed: used 0, most 0; reserved 0, most 0
 ";

@@ -9,6 +9,7 @@ mod bodies;
 mod calls;
 mod common;
 mod conditionals;
+mod destroyed_executables;
 mod destroyed_streams;
 mod embedded_clones;
 mod embedded_memory;

@@ -109,15 +109,9 @@ fn memory_at_a_shared_address_lives_one_after_the_other() {
     driver.free(out);
 }
 
-fn copy(
-    driver: &Session,
-    graph: CUgraph,
-    after: &[CUgraphNode],
-    from: CUdeviceptr,
-    to: CUdeviceptr,
-) -> CUgraphNode {
-    let mut node = null_mut();
-    let params = CUDA_MEMCPY3D_v2 {
+/// A copy of a word.
+fn copy_params(from: CUdeviceptr, to: CUdeviceptr) -> CUDA_MEMCPY3D_v2 {
+    CUDA_MEMCPY3D_v2 {
         srcMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
         srcDevice: from,
         dstMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
@@ -126,7 +120,17 @@ fn copy(
         Height: 1,
         Depth: 1,
         ..Default::default()
-    };
+    }
+}
+
+fn copy(
+    driver: &Session,
+    graph: CUgraph,
+    after: &[CUgraphNode],
+    from: CUdeviceptr,
+    to: CUdeviceptr,
+) -> CUgraphNode {
+    let (mut node, params) = (null_mut(), copy_params(from, to));
     let (count, after) = (after.len(), after.as_ptr());
     let answer =
         unsafe { driver.cuGraphAddMemcpyNode(&mut node, graph, after, count, &params, driver.context) };
@@ -198,7 +202,7 @@ fn an_executable_whose_memory_lives_is_not_launched_again() {
 }
 
 #[test]
-fn a_free_that_is_queued_elsewhere_is_enough_for_a_launch() {
+fn a_launch_waits_for_a_free_that_is_queued_elsewhere() {
     let driver = session();
     let own = driver.graph();
     let (first, memory) = alloc(&driver, own, &[], 64);
@@ -210,10 +214,12 @@ fn a_free_that_is_queued_elsewhere_is_enough_for_a_launch() {
         assert_eq!(driver.cuStreamCreate(&mut other, 1), OK);
         let gate = Gate::close(&driver, other);
         assert_eq!(driver.cuMemFreeAsync(memory, other), OK);
-        driver.run(exec);
-        assert_eq!(driver.read(memory), 3);
+        // The call does not wait, its stream does.
+        assert_eq!(driver.launch(exec), OK);
+        assert_eq!(driver.cuStreamQuery(driver.stream), CUresult::CUDA_ERROR_NOT_READY);
         gate.open();
         assert_eq!(driver.cuStreamSynchronize(other), OK);
+        driver.wait();
         // That free was one of the life before.
         assert_eq!(driver.read(memory), 3);
         assert_eq!(driver.launch(exec), IV);
@@ -295,6 +301,72 @@ fn each_graph_frees_an_allocation_once() {
     free(&driver, third, &[], address);
     assert_eq!(try_free(&driver, own, &[], address).0, IV);
     driver.destroy(&[own, other, third]);
+}
+
+#[test]
+fn a_graph_frees_nothing_late_that_an_executable_of_it_allocates() {
+    let driver = session();
+    let (own, other) = (driver.graph(), driver.graph());
+    let (first, address) = alloc(&driver, own, &[], 64);
+    // One that could not be made does not count.
+    let unused = driver.condition(own, 0);
+    assert_eq!(driver.refusal(own, 0).0, IV);
+    let (_, between) = alloc(&driver, own, &[], 64);
+    free(&driver, own, &[first], between);
+    driver.conditional(own, &[], unused, (IF, 1));
+    driver.end(driver.instantiate(own));
+    // One that never ran and is gone does, for good.
+    assert_eq!(try_free(&driver, own, &[first], address).0, IV);
+    // But not for what came later, and not for other graphs.
+    let (second, later) = alloc(&driver, own, &[], 64);
+    free(&driver, own, &[second], later);
+    free(&driver, other, &[], address);
+    driver.end(driver.instantiate(own));
+    driver.destroy(&[own, other]);
+}
+
+#[test]
+fn memory_with_a_free_node_is_copied_and_filled_by_no_later_node() {
+    let driver = session();
+    let (own, frees, far, plain) = (driver.graph(), driver.graph(), driver.graph(), driver.graph());
+    let (answer, child) = driver.child(far, plain);
+    assert_eq!(answer, OK);
+    let (embedded, out) = (driver.embedded(child), driver.words(2));
+    let (first, address) = alloc(&driver, own, &[], 64);
+    let tried = |place| unsafe {
+        let (mut node, fill) = (null_mut(), fill_params(address + 4, 7));
+        let copies = [(address, out), (out, address + 60)].map(|(from, to)| {
+            let params = copy_params(from, to);
+            driver.cuGraphAddMemcpyNode(&mut null_mut(), place, null(), 0, &params, driver.context)
+        });
+        [
+            copies[0],
+            copies[1],
+            driver.cuGraphAddMemsetNode(&mut node, place, null(), 0, &fill, driver.context),
+        ]
+    };
+    let filled = driver.fill(own, &[first], address, 3);
+    for place in [frees, far, embedded] {
+        assert_eq!(tried(place), [OK; 3]);
+    }
+    free(&driver, frees, &[], address);
+    for place in [own, frees, far, embedded] {
+        assert_eq!(tried(place), [IV; 3]);
+    }
+    // What is there already may be set, and a kernel has but numbers.
+    let params = fill_params(address, 4);
+    assert_eq!(unsafe { driver.cuGraphMemsetNodeSetParams(filled, &params) }, OK);
+    driver.kernel(own, &[filled], "add", [address, 1]);
+    let exec = driver.instantiate(own);
+    driver.run(exec);
+    assert_eq!(driver.read(address), 5);
+    driver.free(address);
+    driver.end(exec);
+    driver.destroy(&[frees]);
+    // For good.
+    assert_eq!(tried(own), [IV; 3]);
+    driver.destroy(&[own, far, plain]);
+    driver.free(out);
 }
 
 #[test]
@@ -386,7 +458,7 @@ fn a_moved_child_brings_its_memory_nodes() {
         assert_eq!(driver.cuGraphDestroyNode(node), NS);
     }
     free(&driver, own, &[node], address);
-    assert_eq!(try_free(&driver, inner, &[], address).0, IV);
+    assert_eq!(try_free(&driver, inner, &[], address).0, NS);
     let exec = driver.instantiate(own);
     assert_eq!(driver.refusal(own, 0).0, NS);
     driver.run(exec);
@@ -427,6 +499,12 @@ fn a_whole_update_takes_the_new_addresses() {
 
 #[test]
 fn more_than_the_device_has_is_refused_by_the_launch() {
+    // What runs beside it gets none then.
+    const ALLOWED: &str = "CUDA_TESTS_ALL_MEMORY";
+    if !cuda_tests::is_soft() && std::env::var_os(ALLOWED).is_none() {
+        cuda_tests::skip!("it takes all memory of the GPU, which {ALLOWED}=1 allows");
+    }
+    cuda_tests::alone!();
     let driver = session();
     let (own, mut total) = (driver.graph(), 0);
     assert_eq!(unsafe { driver.cuDeviceTotalMem(&mut total, 0) }, OK);
@@ -439,8 +517,30 @@ fn more_than_the_device_has_is_refused_by_the_launch() {
     assert_eq!(seen(&driver, small), (IV, IV));
     assert_eq!(unsafe { driver.cuMemFree(large) }, IV);
     assert_eq!(driver.launch(exec), CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+    // All that there is stays reserved, and plain memory is not to be had.
+    let has_all = || {
+        let (used, reserved) = (mapped(&driver, USED), mapped(&driver, RESERVED));
+        assert_eq!(used, 0);
+        assert!(reserved > total as u64 / 10 * 9 && reserved <= total as u64, "{reserved} of {total}");
+        let plain = unsafe { driver.cuMemAlloc(&mut 0, 1 << 30) };
+        assert_eq!(plain, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+    };
+    has_all();
     driver.end(exec);
     driver.destroy(&[own]);
+    assert_eq!(unsafe { driver.cuDeviceGraphMemTrim(0) }, OK);
+    has_all();
+}
+
+const USED: CUgraphMem_attribute = CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT;
+const RESERVED: CUgraphMem_attribute = CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT;
+
+/// What graphs have of the device, in bytes.
+fn mapped(driver: &Session, figure: CUgraphMem_attribute) -> u64 {
+    let mut bytes = 0u64;
+    let answer = unsafe { driver.cuDeviceGetGraphMemAttribute(0, figure, (&raw mut bytes).cast()) };
+    assert_eq!(answer, OK);
+    bytes
 }
 
 #[test]

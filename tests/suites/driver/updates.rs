@@ -219,22 +219,22 @@ const VALUES: &str = "
 0 and 0, a default of 0, to no default: ok 0, adds [0, 0]; the old graph 0, the new 0
 0 and 0, a default of 0, to a default of 1: ok 0, adds [10, 10]; the old graph 0, the new 10
 0 and 0, a default of 0, to a default of 0: ok 0, adds [0, 0]; the old graph 0, the new 0
-0 and 1, no default, to no default: ok 0, adds [10, 10]; the old graph 0, the new 10
-0 and 1, no default, to a default of 1: ok 0, adds [10, 10]; the old graph 0, the new 10
-0 and 1, no default, to a default of 0: ok 0, adds [0, 0]; the old graph 0, the new 0
-0 and 1, a default of 1, to no default: ok 0, adds [10, 10]; the old graph 1, the new 10
+0 and 1, no default, to no default: ok 0, adds [0, 10]; the old graph 1, the new 0
+0 and 1, no default, to a default of 1: ok 0, adds [10, 10]; the old graph 1, the new 10
+0 and 1, no default, to a default of 0: ok 0, adds [0, 0]; the old graph 1, the new 0
+0 and 1, a default of 1, to no default: ok 0, adds [0, 10]; the old graph 1, the new 0
 0 and 1, a default of 1, to a default of 1: ok 0, adds [10, 10]; the old graph 1, the new 10
 0 and 1, a default of 1, to a default of 0: ok 0, adds [0, 0]; the old graph 1, the new 0
-0 and 1, a default of 0, to no default: ok 0, adds [10, 10]; the old graph 0, the new 10
+0 and 1, a default of 0, to no default: ok 0, adds [0, 10]; the old graph 0, the new 0
 0 and 1, a default of 0, to a default of 1: ok 0, adds [10, 10]; the old graph 0, the new 10
 0 and 1, a default of 0, to a default of 0: ok 0, adds [0, 0]; the old graph 0, the new 0
-1 and 0, no default, to no default: ok 0, adds [0, 0]; the old graph 1, the new 0
-1 and 0, no default, to a default of 1: ok 0, adds [10, 10]; the old graph 1, the new 10
-1 and 0, no default, to a default of 0: ok 0, adds [0, 0]; the old graph 1, the new 0
-1 and 0, a default of 1, to no default: ok 0, adds [0, 0]; the old graph 1, the new 0
+1 and 0, no default, to no default: ok 0, adds [10, 0]; the old graph 0, the new 10
+1 and 0, no default, to a default of 1: ok 0, adds [10, 10]; the old graph 0, the new 10
+1 and 0, no default, to a default of 0: ok 0, adds [0, 0]; the old graph 0, the new 0
+1 and 0, a default of 1, to no default: ok 0, adds [10, 0]; the old graph 1, the new 10
 1 and 0, a default of 1, to a default of 1: ok 0, adds [10, 10]; the old graph 1, the new 10
 1 and 0, a default of 1, to a default of 0: ok 0, adds [0, 0]; the old graph 1, the new 0
-1 and 0, a default of 0, to no default: ok 0, adds [0, 0]; the old graph 0, the new 0
+1 and 0, a default of 0, to no default: ok 0, adds [10, 0]; the old graph 0, the new 10
 1 and 0, a default of 0, to a default of 1: ok 0, adds [10, 10]; the old graph 0, the new 10
 1 and 0, a default of 0, to a default of 0: ok 0, adds [0, 0]; the old graph 0, the new 0
 1 and 1, no default, to no default: ok 0, adds [10, 10]; the old graph 1, the new 10

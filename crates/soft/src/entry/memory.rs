@@ -312,7 +312,7 @@ entries! {
     live fn cuMemGetInfo(free: *mut usize, total: *mut usize) {
         let device = current()?.device;
         let all = driver::config().memory;
-        put_if(free, usize::try_from(all.saturating_sub(memory::used(device))).unwrap_or(usize::MAX));
+        put_if(free, usize::try_from(memory::free(device)).unwrap_or(usize::MAX));
         put_if(total, usize::try_from(all).unwrap_or(usize::MAX));
         Ok(())
     }
@@ -359,6 +359,8 @@ entries! {
                     | Attribute::CU_POINTER_ATTRIBUTE_IS_MANAGED
                     | Attribute::CU_POINTER_ATTRIBUTE_MAPPED => out.cast::<c_int>().write(0),
                     Attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL => out.cast::<c_int>().write(-2),
+                    // A GPU leaves this one as it was.
+                    Attribute::CU_POINTER_ATTRIBUTE_RANGE_SIZE => {}
                     _ => out.cast::<c_longlong>().write(0),
                 }
             }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use super::program::Program;
 use super::user_object::Shares;
 use crate::context::Context;
-use crate::stream::Ticket;
+use crate::stream::{Stream, Ticket};
 
 /// An executable.
 #[derive(Debug)]
@@ -23,6 +23,8 @@ pub(crate) struct Exec {
     pub(crate) source: (u64, u64),
     pub(crate) used: bool,
     pub(crate) context: Arc<Context>,
+    /// The stream of the last launch.
+    pub(crate) ran_on: Option<Arc<Stream>>,
     /// The end of the last launch or upload.
     pub(crate) last: Arc<Mutex<Option<Ticket>>>,
 }

@@ -4,52 +4,37 @@
 //! frees are refused, and what is there when the stream gets to a node, by which accesses are.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use cuda_sys::CUresult;
 
+use super::arena::Range;
 use super::graph_memory;
 use crate::code::{Answer, INVALID_VALUE, OUT_OF_MEMORY};
 use crate::driver;
+use crate::event::Marker;
 use crate::fault::Loss;
 use crate::memory::{self, Allocation, Origin, Request};
-
-/// A promised address, shared by allocation nodes of which each comes after the free of the one before.
-#[derive(Debug)]
-pub(crate) struct Slot {
-    start: u64,
-    pub(crate) len: usize,
-    pub(crate) device: i32,
-}
-
-impl Slot {
-    pub(crate) fn new(len: usize, device: i32) -> Arc<Self> {
-        Arc::new(Self { start: memory::promise(len), len, device })
-    }
-}
-
-impl Drop for Slot {
-    fn drop(&mut self) {
-        memory::unpromise(self.start);
-    }
-}
 
 /// The memory of an allocation node, kept by the node and by the executables that have it.
 #[derive(Debug)]
 pub(crate) struct Reservation {
-    /// Never reused.
+    /// Counts up, never reused.
     id: u64,
     pub(crate) start: u64,
     pub(crate) len: usize,
     pub(crate) device: i32,
-    pub(crate) slot: Arc<Slot>,
+    /// Holds the address, which a later allocation node may share.
+    pub(crate) range: Range,
     /// The graph that the allocation node was added to: its handle and uid.
     pub(crate) home: (u64, u64),
     /// The allocation node, for messages.
     node: AtomicU64,
-    /// The free nodes of all graphs: handles and uids.
+    /// The free nodes of all graphs, also those that are gone by now: handles and uids.
     frees: Mutex<Vec<(u64, u64)>>,
+    /// An executable has it, or had it.
+    instantiated: AtomicBool,
 }
 
 /// By address, the newest last.
@@ -61,6 +46,7 @@ fn reserved() -> MutexGuard<'static, BTreeMap<u64, Vec<Weak<Reservation>>>> {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
+        memory::unpromise(self.start, self.id);
         let mut reserved = reserved();
         if let Some(list) = reserved.get_mut(&self.start) {
             list.retain(|other| other.strong_count() > 0);
@@ -71,19 +57,21 @@ impl Drop for Reservation {
     }
 }
 
-/// Memory for a new allocation node of a graph, at the address of the slot.
-pub(crate) fn reserve(slot: Arc<Slot>, home: (u64, u64)) -> Arc<Reservation> {
+/// Memory for a new allocation node of a graph, in a range of its addresses.
+pub(crate) fn reserve(range: Range, len: usize, device: i32, home: (u64, u64)) -> Arc<Reservation> {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     let reservation = Arc::new(Reservation {
         id: NEXT.fetch_add(1, Ordering::Relaxed),
-        start: slot.start,
-        len: slot.len,
-        device: slot.device,
-        slot,
+        start: range.start,
+        len,
+        device,
+        range,
         home,
         node: AtomicU64::new(0),
         frees: Mutex::default(),
+        instantiated: AtomicBool::new(false),
     });
+    memory::promise(reservation.start, reservation.id, len);
     reserved().entry(reservation.start).or_default().push(Arc::downgrade(&reservation));
     reservation
 }
@@ -93,16 +81,18 @@ pub(crate) fn find(address: u64) -> Option<Arc<Reservation>> {
     reserved().get(&address)?.iter().rev().find_map(Weak::upgrade)
 }
 
-impl Reservation {
-    /// A launch or an upload maps the memory of its allocation nodes.
-    pub(crate) fn map(&self) {
-        graph_memory::map(self.device, self.start, self.len as u64);
-    }
+/// Whether the newest memory that holds an address has a free node in any graph, or had one.
+pub(crate) fn has_free_node(address: u64) -> bool {
+    let Some((start, id)) = memory::newest_promise(address) else { return false };
+    let found: Vec<_> = reserved().get(&start).into_iter().flatten().filter_map(Weak::upgrade).collect();
+    found.iter().any(|own| own.id == id && !own.frees().is_empty())
+}
 
+impl Reservation {
     /// The node that allocates it.
     pub(crate) fn set_node(&self, node: u64) {
         self.node.store(node, Ordering::Relaxed);
-        memory::promise_to(self.start, node);
+        memory::promise_to(self.start, self.id, node);
     }
 
     fn node(&self) -> u64 {
@@ -114,12 +104,23 @@ impl Reservation {
         self.frees.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Notes the nodes that free it.
-    pub(crate) fn set_frees(&self, frees: Vec<(u64, u64)>) {
-        *self.frees.lock().unwrap_or_else(PoisonError::into_inner) = frees;
+    /// Notes a node that frees it.
+    pub(crate) fn add_free(&self, node: (u64, u64)) {
+        self.frees.lock().unwrap_or_else(PoisonError::into_inner).push(node);
     }
 
-    fn allocate(&self, context: u64) -> Answer<Arc<Allocation>> {
+    /// An executable has it from now on.
+    pub(crate) fn instantiate(&self) {
+        self.instantiated.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether an executable has it, or had it.
+    pub(crate) fn is_instantiated(&self) -> bool {
+        self.instantiated.load(Ordering::Relaxed)
+    }
+
+    /// Makes the memory; in the place of other memory of the graph at its address if `may_displace`.
+    fn allocate(&self, context: u64, may_displace: bool) -> Answer<Arc<Allocation>> {
         let request = Request {
             origin: Origin::GraphNode,
             len: self.len,
@@ -128,8 +129,9 @@ impl Reservation {
             pool: 0,
             flags: 0,
         };
-        let allocation = memory::allocate_at(Some(self.start), request)?;
+        let allocation = memory::make_at(self.start, request)?;
         allocation.await_node(self.node());
+        memory::show(&allocation, may_displace);
         Ok(allocation)
     }
 }
@@ -145,6 +147,8 @@ struct Life {
     /// How often a launch was called that makes it, and up to which of these the work has come.
     called: u64,
     reached: u64,
+    /// Where the free comes that was announced last.
+    freed: Option<Arc<Marker>>,
 }
 
 /// By address. It outlives graphs and executables.
@@ -154,9 +158,11 @@ fn lives() -> MutexGuard<'static, BTreeMap<u64, Life>> {
     LIVES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether memory lives at an address in the order of the calls.
-pub(crate) fn is_living(address: u64) -> bool {
-    lives().get(&address).is_some_and(|life| life.lives)
+/// Where memory lives on a device in the order of the calls: start and length.
+pub(crate) fn living(device: i32) -> Vec<(u64, u64)> {
+    let lives = lives();
+    let living = lives.values().filter(|life| life.lives && life.owner.device == device);
+    living.map(|life| (life.owner.start, life.owner.len as u64)).collect()
 }
 
 /// A context is over, and its memory with it.
@@ -173,10 +179,19 @@ pub(crate) fn forget_context(context: u64) {
 }
 
 /// A free that a call has announced and a stream will carry out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) struct Freeing {
     start: u64,
     life: u64,
+    /// Launches that make the memory again wait for this.
+    done: Arc<Marker>,
+}
+
+impl Drop for Freeing {
+    /// Nobody may wait for ever for a free that was cut short.
+    fn drop(&mut self) {
+        self.done.reach();
+    }
 }
 
 /// Announces the free of memory of a graph; `None` if nothing lives there.
@@ -186,14 +201,21 @@ pub(crate) fn announce_free(start: u64) -> Option<Freeing> {
 
 fn announce(lives: &mut BTreeMap<u64, Life>, start: u64) -> Option<Freeing> {
     let life = lives.get_mut(&start).filter(|life| life.lives)?;
+    let done = Arc::<Marker>::default();
     life.lives = false;
+    life.freed = Some(Arc::clone(&done));
     life.allocation.queue_free();
-    Some(Freeing { start, life: life.called })
+    Some(Freeing { start, life: life.called, done })
 }
 
 impl Freeing {
     /// Carries the free out; `node` is the free node, 0 for the call that `how` names.
-    pub(crate) fn carry_out(self, node: u64, how: &str) {
+    pub(crate) fn carry_out(&self, node: u64, how: &str) {
+        self.end_life(node, how);
+        self.done.reach();
+    }
+
+    fn end_life(&self, node: u64, how: &str) {
         let mut lives = lives();
         let Some(life) = lives.get(&self.start) else { return };
         if life.called != self.life {
@@ -220,54 +242,85 @@ pub(crate) struct Plan {
     kept_starts: HashSet<u64>,
     /// The frees of memory that other launches made, by its id.
     outside: HashMap<u64, Freeing>,
-    /// The memory that the launch frees as it starts.
-    ended: Vec<Freeing>,
+    /// The frees, queued elsewhere, of memory that the launch makes again.
+    awaited: Vec<Arc<Marker>>,
 }
 
-/// Checks and notes at the launch call what the launch does: `allocs` and `frees` are its nodes. A refused launch changes nothing.
-pub(crate) fn begin(
-    allocs: &[Arc<Reservation>],
-    frees: &[Arc<Reservation>],
-    auto_free: bool,
-    context: u64,
-) -> Answer<Plan> {
-    if allocs.is_empty() && frees.is_empty() {
+/// What an executable does with memory, in the order in which it does.
+#[derive(Debug, Clone)]
+pub(crate) enum Use {
+    Allocates(Arc<Reservation>),
+    Frees(Arc<Reservation>),
+}
+
+/// The memory that is allocated and that which is freed.
+fn split(uses: &[Use]) -> (Vec<&Arc<Reservation>>, Vec<&Arc<Reservation>>) {
+    let (mut allocs, mut frees) = (Vec::new(), Vec::new());
+    for used in uses {
+        match used {
+            Use::Allocates(memory) => allocs.push(memory),
+            Use::Frees(memory) => frees.push(memory),
+        }
+    }
+    (allocs, frees)
+}
+
+/// Maps what a launch or an upload allocates: all of it is reserved, and in use is what there is when there is most.
+pub(crate) fn map(uses: &[Use]) {
+    let (allocs, _) = split(uses);
+    let devices: HashSet<i32> = allocs.iter().map(|alloc| alloc.device).collect();
+    for device in devices {
+        let own = |memory: &&Arc<Reservation>| memory.device == device;
+        let steps = |memory: &Arc<Reservation>| graph_memory::steps(memory.start, memory.len as u64);
+        let all = allocs.iter().copied().filter(own).flat_map(steps);
+        // How much in each step is there.
+        let (mut there, mut most) = (BTreeMap::<u64, usize>::new(), Vec::new());
+        for used in uses {
+            match used {
+                Use::Allocates(memory) if own(&memory) => {
+                    steps(memory).for_each(|step| *there.entry(step).or_default() += 1);
+                }
+                Use::Frees(memory) if own(&memory) => steps(memory).for_each(|step| {
+                    let left = there.remove(&step).unwrap_or(0);
+                    if left > 1 {
+                        there.insert(step, left - 1);
+                    }
+                }),
+                _ => {}
+            }
+            if there.len() > most.len() {
+                most = there.keys().copied().collect();
+            }
+        }
+        graph_memory::map(device, all, most);
+    }
+}
+
+/// Checks and notes at the launch call what the launch does. A refused launch changes nothing, except that the device's memory is all gone once
+/// there was not enough.
+pub(crate) fn begin(uses: &[Use], auto_free: bool, context: u64) -> Answer<Plan> {
+    if uses.is_empty() {
         return Ok(Plan::default());
     }
-    let ids = |list: &[Arc<Reservation>]| list.iter().map(|own| own.id).collect::<HashSet<u64>>();
-    let (allocated, freed) = (ids(allocs), ids(frees));
+    let (allocs, frees) = split(uses);
+    let ids = |list: &[&Arc<Reservation>]| list.iter().map(|own| own.id).collect::<HashSet<u64>>();
+    let (allocated, freed) = (ids(&allocs), ids(&frees));
     let mut lives = lives();
     let is_live =
         |own: &Reservation| lives.get(&own.start).is_some_and(|life| life.lives && life.owner.id == own.id);
     if !auto_free && allocs.iter().any(|alloc| is_live(alloc)) {
         return Err(INVALID_VALUE);
     }
-    let outside: Vec<_> = frees.iter().filter(|free| !allocated.contains(&free.id)).collect();
+    let outside: Vec<_> = frees.into_iter().filter(|free| !allocated.contains(&free.id)).collect();
     if outside.iter().any(|free| !is_live(free)) {
         return Err(INVALID_VALUE);
     }
-    let kept: Vec<_> = allocs.iter().filter(|alloc| !freed.contains(&alloc.id)).collect();
-    check_room(allocs, &lives)?;
-    let (mut made, mut found) = (Vec::new(), Vec::new());
-    for alloc in kept.iter().filter(|alloc| !lives.contains_key(&alloc.start)) {
-        // A launch before, of another executable, may be using the address just now, and frees it on its way.
-        if let Some(allocation) = memory::find_start(alloc.start) {
-            found.push((Arc::clone(alloc), allocation));
-            continue;
-        }
-        match alloc.allocate(context) {
-            Ok(allocation) => made.push((Arc::clone(alloc), allocation)),
-            Err(code) => {
-                made.iter().for_each(|(_, allocation)| memory::remove(allocation, "a refused launch"));
-                return Err(code);
-            }
-        }
-    }
-    for (alloc, allocation) in made.into_iter().chain(found) {
-        let life = Life { lives: true, owner: Arc::clone(&alloc), allocation, called: 0, reached: 0 };
-        lives.insert(alloc.start, life);
-    }
-    let mut plan = Plan::default();
+    check_room(&allocs, &lives)?;
+    let awaited = allocs.iter().filter_map(|alloc| lives.get(&alloc.start)?.freed.clone());
+    let awaited = awaited.filter(|free| free.time().is_none()).collect();
+    let kept: Vec<_> = allocs.into_iter().filter(|alloc| !freed.contains(&alloc.id)).collect();
+    make_lives(&kept, &mut lives, context)?;
+    let mut plan = Plan { awaited, ..Plan::default() };
     for alloc in kept {
         let Some(life) = lives.get_mut(&alloc.start) else { continue };
         (life.lives, life.called) = (true, life.called + 1);
@@ -277,36 +330,63 @@ pub(crate) fn begin(
         plan.kept.insert(alloc.id, life.called);
         plan.kept_starts.insert(alloc.start);
     }
-    // What lives and is freed in this launch had no free node yet when it was made.
-    for alloc in allocs.iter().filter(|alloc| !plan.kept_starts.contains(&alloc.start)) {
-        plan.ended.extend(announce(&mut lives, alloc.start));
-    }
     for free in outside {
         if let Some(freeing) = announce(&mut lives, free.start) {
             plan.outside.insert(free.id, freeing);
         }
     }
-    allocs.iter().for_each(|alloc| alloc.map());
+    map(uses);
     Ok(plan)
 }
 
+/// Lives for what a launch leaves and that has none.
+fn make_lives(kept: &[&Arc<Reservation>], lives: &mut BTreeMap<u64, Life>, context: u64) -> Answer {
+    let mut found = Vec::new();
+    let mut made: Vec<(&Arc<Reservation>, Arc<Allocation>)> = Vec::new();
+    for alloc in kept.iter().copied().filter(|alloc| !lives.contains_key(&alloc.start)) {
+        // A launch before, of another executable, may be using the address just now, and frees it on its way.
+        let there = memory::find_start(alloc.start).filter(|there| there.len == alloc.len);
+        if let Some(allocation) = there {
+            found.push((alloc, allocation));
+            continue;
+        }
+        match alloc.allocate(context, false) {
+            Ok(allocation) => made.push((alloc, allocation)),
+            Err(code) => {
+                made.iter().for_each(|(_, allocation)| memory::remove(allocation, "a refused launch"));
+                return Err(code);
+            }
+        }
+    }
+    for (alloc, allocation) in made.into_iter().chain(found) {
+        let owner = Arc::clone(alloc);
+        let life = Life { lives: true, owner, allocation, called: 0, reached: 0, freed: None };
+        lives.insert(alloc.start, life);
+    }
+    Ok(())
+}
+
 /// Whether the device has room for what a launch allocates and does not find there.
-fn check_room(allocs: &[Arc<Reservation>], lives: &BTreeMap<u64, Life>) -> Answer {
+fn check_room(allocs: &[&Arc<Reservation>], lives: &BTreeMap<u64, Life>) -> Answer {
     let mut wanted: BTreeMap<i32, BTreeMap<u64, u64>> = BTreeMap::new();
     for alloc in allocs.iter().filter(|alloc| !lives.contains_key(&alloc.start)) {
-        wanted.entry(alloc.device).or_default().insert(alloc.start, alloc.len as u64);
+        let len = wanted.entry(alloc.device).or_default().entry(alloc.start).or_default();
+        *len = (*len).max(alloc.len as u64);
     }
-    let fits = |(device, ranges): (&i32, &BTreeMap<u64, u64>)| {
+    for (device, ranges) in &wanted {
         let sum = ranges.values().fold(memory::used(*device), |sum, len| sum.saturating_add(*len));
-        sum <= driver::config().memory
-    };
-    if wanted.iter().all(fits) { Ok(()) } else { Err(OUT_OF_MEMORY) }
+        if sum > driver::config().memory {
+            graph_memory::exhaust(*device);
+            return Err(OUT_OF_MEMORY);
+        }
+    }
+    Ok(())
 }
 
 impl Plan {
     /// The launch starts: what it will allocate anew is not there until it does.
     pub(crate) fn start(&self) {
-        self.ended.iter().for_each(|freeing| freeing.carry_out(0, "a launch that frees by itself"));
+        self.awaited.iter().for_each(|free| free.wait());
         let lives = lives();
         for start in &self.kept_starts {
             let Some(life) = lives.get(start) else { continue };
@@ -320,7 +400,8 @@ impl Plan {
     pub(crate) fn allocate(&self, own: &Reservation, context: u64) -> Result<(), Loss> {
         let mut lives = lives();
         // Also if it is a later launch that leaves some there.
-        if let Some(life) = lives.get_mut(&own.start) {
+        if let Some(life) = lives.get_mut(&own.start).filter(|life| life.allocation.len == own.len) {
+            memory::show(&life.allocation, true);
             life.allocation.renew(own.node());
             if let Some(number) = self.kept.get(&own.id) {
                 life.reached = life.reached.max(*number);
@@ -328,10 +409,10 @@ impl Plan {
             return Ok(());
         }
         drop(lives);
-        if self.kept_starts.contains(&own.start) {
+        if self.kept.contains_key(&own.id) {
             return Ok(());
         }
-        match own.allocate(context) {
+        match own.allocate(context, true) {
             Ok(allocation) => {
                 allocation.renew(own.node());
                 Ok(())
@@ -347,15 +428,21 @@ impl Plan {
             freeing.carry_out(node, &how);
             return Ok(());
         }
-        match memory::find_start(own.start) {
-            Some(allocation) if lives().contains_key(&own.start) => allocation.retire(node),
-            Some(allocation) => memory::remove(&allocation, how),
-            None => {
-                let sentence = format!(
-                    "{how} is reached before allocation node {:#x}, whose memory it frees: it is not ordered after that node",
-                    own.node()
-                );
-                return Err(Loss::new(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS, sentence));
+        let Some(allocation) = memory::find_start(own.start).filter(|found| found.len == own.len) else {
+            let sentence = format!(
+                "{how} is reached before allocation node {:#x}, whose memory it frees: it is not ordered after that node",
+                own.node()
+            );
+            return Err(Loss::new(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS, sentence));
+        };
+        match lives().get(&own.start) {
+            Some(life) if life.allocation.id == allocation.id => allocation.retire(node),
+            other => {
+                memory::remove(&allocation, how);
+                // What outlives a launch takes its place again.
+                if let Some(life) = other {
+                    memory::show(&life.allocation, false);
+                }
             }
         }
         Ok(())

@@ -1,5 +1,6 @@
 //! Graphs: their nodes and edges, the executables made of them, and user objects.
 
+pub(crate) mod arena;
 pub(crate) mod build;
 pub(crate) mod capture;
 pub(crate) mod census;

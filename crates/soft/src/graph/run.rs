@@ -178,7 +178,9 @@ impl Run {
         match task {
             Task::Kernel(spec) => {
                 let values: &dyn Conditions = &*self.program.values;
-                launch::run(&spec.function, &spec.sizes, &spec.arguments.bytes, Some(values))
+                // Without any condition a kernel that sets one does it as in no graph.
+                let values = (!self.program.conditions.is_empty()).then_some(values);
+                launch::run(&spec.function, &spec.sizes, &spec.arguments.bytes, values)
             }
             Task::Copy(node) => {
                 let staged = self.staged.get(&index).map(Vec::as_slice);

@@ -249,33 +249,6 @@ fn the_devices_room_is_given_back() {
 }
 
 #[test]
-fn a_launch_that_frees_by_itself_ends_what_an_older_executable_made() {
-    leaves_nothing("graph_memory::a_launch_that_frees_by_itself_ends_what_an_older_executable_made", || {
-        let driver = &session();
-        let (own, stream) = (graph(driver), stream(driver));
-        let (made, address) = alloc_node(driver, own, &[]);
-        let exec = instantiate(driver, own);
-        run(driver, exec, stream);
-        unsafe {
-            assert_eq!(driver.cuGraphExecDestroy(exec), OK);
-            // From now on the graph frees it in each launch.
-            free_node(driver, own, &[made], address);
-            let exec = instantiate(driver, own);
-            assert_eq!(driver.cuGraphLaunch(exec, stream), IV);
-            assert_eq!(driver.cuGraphExecDestroy(exec), OK);
-            let mut exec = null_mut();
-            assert_eq!(driver.cuGraphInstantiateWithFlags(&mut exec, own, 1), OK);
-            run(driver, exec, stream);
-            run(driver, exec, stream);
-            assert_eq!(driver.cuMemFree(address), IV);
-            assert_eq!(driver.cuGraphExecDestroy(exec), OK);
-            assert_eq!(driver.cuGraphDestroy(own), OK);
-            assert_eq!(driver.cuStreamDestroy(stream), OK);
-        }
-    });
-}
-
-#[test]
 fn calls_see_no_memory_whose_free_is_queued() {
     alone("graph_memory::calls_see_no_memory_whose_free_is_queued", || {
         let driver = &session();
