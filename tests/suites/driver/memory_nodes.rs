@@ -499,11 +499,7 @@ fn a_whole_update_takes_the_new_addresses() {
 
 #[test]
 fn more_than_the_device_has_is_refused_by_the_launch() {
-    // What runs beside it gets none then.
-    const ALLOWED: &str = "CUDA_TESTS_ALL_MEMORY";
-    if !cuda_tests::is_soft() && std::env::var_os(ALLOWED).is_none() {
-        cuda_tests::skip!("it takes all memory of the GPU, which {ALLOWED}=1 allows");
-    }
+    cuda_tests::takes_all_memory!();
     cuda_tests::alone!();
     let driver = session();
     let (own, mut total) = (driver.graph(), 0);
