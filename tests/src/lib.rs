@@ -70,6 +70,7 @@ macro_rules! skip {
 #[macro_export]
 macro_rules! takes_all_memory {
     () => {
+        drop($crate::setup());
         if !$crate::is_soft() && std::env::var_os("CUDA_TESTS_ALL_MEMORY").is_none() {
             $crate::skip!("it takes all memory of the GPU, which CUDA_TESTS_ALL_MEMORY=1 allows");
         }
