@@ -97,7 +97,7 @@ fn span(len: usize) -> u64 {
 /// Makes an allocation; pool memory starts before its allocation point.
 pub(crate) fn allocate(request: Request) -> Answer<Arc<Allocation>> {
     let allocation = make(None, request)?;
-    show(&allocation, true);
+    show(&allocation);
     Ok(allocation)
 }
 
@@ -200,24 +200,37 @@ fn new(request: Request, start: u64, host: *mut u8, backing: Backing, state: u8)
 
 fn insert(request: Request, start: u64, host: *mut u8, backing: Backing, state: u8) -> Arc<Allocation> {
     let allocation = new(request, start, host, backing, state);
-    show(&allocation, true);
+    show(&allocation);
     allocation
 }
 
-/// Puts an allocation to its address. Another one there ends, but for memory of a graph that waits for its allocation node; that may only be
-/// displaced if the caller says so, and shown again later.
-pub(crate) fn show(allocation: &Arc<Allocation>, may_displace: bool) {
+/// Puts an allocation to its address, where another one ends.
+fn show(allocation: &Arc<Allocation>) {
     let displaced = {
         let mut map = MAP.write().unwrap_or_else(PoisonError::into_inner);
-        if !may_displace && map.contains_key(&allocation.start) {
-            return;
-        }
         map.insert(allocation.start, Arc::clone(allocation))
     };
-    let is_over = |other: &Arc<Allocation>| other.id != allocation.id && !other.is_awaited();
-    if let Some(displaced) = displaced.filter(is_over) {
+    if let Some(displaced) = displaced.filter(|other| other.id != allocation.id) {
         finish(&displaced, "a later allocation at its address".into());
     }
+}
+
+/// Puts memory of a graph to its address, now that its node is reached. What lies there and waits for its own node is hidden: it may be shown again.
+pub(crate) fn show_reached(allocation: &Arc<Allocation>) {
+    {
+        let mut map = MAP.write().unwrap_or_else(PoisonError::into_inner);
+        let hides = |other: &Allocation| other.id != allocation.id && other.is_awaited();
+        let there = map.range(allocation.start..allocation.end());
+        let hidden: Vec<u64> = there.filter(|(_, other)| hides(other)).map(|(start, _)| *start).collect();
+        hidden.iter().for_each(|start| drop(map.remove(start)));
+    }
+    show(allocation);
+}
+
+/// Puts memory of a graph to its address, unless other memory lies there.
+pub(crate) fn show_awaited(allocation: &Arc<Allocation>) {
+    let mut map = MAP.write().unwrap_or_else(PoisonError::into_inner);
+    map.entry(allocation.start).or_insert_with(|| Arc::clone(allocation));
 }
 
 fn new_address(len: usize) -> u64 {

@@ -119,8 +119,8 @@ impl Reservation {
         self.instantiated.load(Ordering::Relaxed)
     }
 
-    /// Makes the memory; in the place of other memory of the graph at its address if `may_displace`.
-    fn allocate(&self, context: u64, may_displace: bool) -> Answer<Arc<Allocation>> {
+    /// Makes the memory, which is not put to its address yet.
+    fn allocate(&self, context: u64) -> Answer<Arc<Allocation>> {
         let request = Request {
             origin: Origin::GraphNode,
             len: self.len,
@@ -131,7 +131,6 @@ impl Reservation {
         };
         let allocation = memory::make_at(self.start, request)?;
         allocation.await_node(self.node());
-        memory::show(&allocation, may_displace);
         Ok(allocation)
     }
 }
@@ -350,8 +349,11 @@ fn make_lives(kept: &[&Arc<Reservation>], lives: &mut BTreeMap<u64, Life>, conte
             found.push((alloc, allocation));
             continue;
         }
-        match alloc.allocate(context, false) {
-            Ok(allocation) => made.push((alloc, allocation)),
+        match alloc.allocate(context) {
+            Ok(allocation) => {
+                memory::show_awaited(&allocation);
+                made.push((alloc, allocation));
+            }
             Err(code) => {
                 made.iter().for_each(|(_, allocation)| memory::remove(allocation, "a refused launch"));
                 return Err(code);
@@ -401,7 +403,7 @@ impl Plan {
         let mut lives = lives();
         // Also if it is a later launch that leaves some there.
         if let Some(life) = lives.get_mut(&own.start).filter(|life| life.allocation.len == own.len) {
-            memory::show(&life.allocation, true);
+            memory::show_reached(&life.allocation);
             life.allocation.renew(own.node());
             if let Some(number) = self.kept.get(&own.id) {
                 life.reached = life.reached.max(*number);
@@ -412,8 +414,9 @@ impl Plan {
         if self.kept.contains_key(&own.id) {
             return Ok(());
         }
-        match own.allocate(context, true) {
+        match own.allocate(context) {
             Ok(allocation) => {
+                memory::show_reached(&allocation);
                 allocation.renew(own.node());
                 Ok(())
             }
@@ -435,15 +438,15 @@ impl Plan {
             );
             return Err(Loss::new(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS, sentence));
         };
-        match lives().get(&own.start) {
-            Some(life) if life.allocation.id == allocation.id => allocation.retire(node),
-            other => {
-                memory::remove(&allocation, how);
-                // What outlives a launch takes its place again.
-                if let Some(life) = other {
-                    memory::show(&life.allocation, false);
-                }
-            }
+        let lives = lives();
+        if lives.get(&own.start).is_some_and(|life| life.allocation.id == allocation.id) {
+            allocation.retire(node);
+            return Ok(());
+        }
+        memory::remove(&allocation, how);
+        // What outlives a launch is seen again where this was.
+        for (_, life) in lives.range(own.start..allocation.end()) {
+            memory::show_awaited(&life.allocation);
         }
         Ok(())
     }
