@@ -142,6 +142,7 @@ fn ask_streams(driver: &Session, table: &mut Table, memory: CUdeviceptr, scratch
             ];
             table.row(format!("alive, five copies and two fills on {what}"), all_said(&calls));
         }
+        assert_eq!(driver.cuStreamSynchronize(other), OK);
     }
     driver.wait();
 }
