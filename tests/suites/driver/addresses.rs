@@ -177,6 +177,42 @@ once that is gone, too: at the start of 0
 in the graph, once a call freed it: elsewhere
 ";
 
+#[test]
+fn by_way_of_other_nodes() {
+    let driver = session();
+    let (mut table, plain) = (Table::default(), driver.graph());
+    let seen = |what: &str, table: &mut Table, between: &dyn Fn(CUgraph, CUgraphNode) -> CUgraphNode| {
+        let own = driver.graph();
+        let (node, first) = alloc(&driver, own, &[], 64);
+        let freed = free(&driver, own, &[node], first);
+        let last = between(own, freed);
+        let (_, second) = alloc(&driver, own, &[last], 64);
+        table.row(what, place(second, 64, &[(first, 64)]));
+        driver.destroy(&[own]);
+    };
+    let edge = |own, from, to| {
+        assert_eq!(unsafe { driver.cuGraphAddDependencies(own, &from, &to, 1) }, OK);
+        to
+    };
+    seen("an empty node", &mut table, &|own, freed| driver.empty(own, &[freed]));
+    seen("an edge that comes later", &mut table, &|own, freed| edge(own, freed, driver.empty(own, &[])));
+    seen("a child node", &mut table, &|own, freed| edge(own, freed, driver.child(own, plain).1));
+    seen("a child node and another", &mut table, &|own, freed| {
+        let child = edge(own, freed, driver.child(own, plain).1);
+        driver.empty(own, &[child])
+    });
+    driver.destroy(&[plain]);
+    table.is(WAYS);
+}
+
+/// Of these only the first row was seen on a GPU.
+const WAYS: &str = "
+an empty node: at the start of 0
+an edge that comes later: at the start of 0
+a child node: elsewhere
+a child node and another: elsewhere
+";
+
 /// A graph that allocates, and frees what it allocated if it should.
 fn source(driver: &Session, frees: bool) -> (CUgraph, CUdeviceptr) {
     let own = driver.graph();

@@ -209,6 +209,49 @@ fn a_whole_update_and_the_values_of_conditions() {
     table.is(VALUES);
 }
 
+/// How the values of executables of several graphs hang together; none of the conditions has a default.
+#[test]
+fn values_of_conditions_over_executables_of_several_graphs() {
+    let driver = session();
+    let (mut table, address) = (Table::default(), driver.words(1));
+    let adds = |exec| {
+        driver.write(address, 0);
+        driver.run(exec);
+        driver.read(address)
+    };
+    let sets = |value| kept(&driver, address, (7, 0), 1, value);
+    let (one, zero, other) = (sets(1), sets(0), sets(1));
+    let first = driver.instantiate(one);
+    table.row("the first graph's, which sets 1", format!("{:?}", [adds(first), adds(first)]));
+    let second = driver.instantiate(zero);
+    table.row("the second's beside it, which sets 0", format!("{:?}", [adds(second), adds(second)]));
+    table.row("the first again", adds(first));
+    driver.end(first);
+    let third = driver.instantiate(other);
+    table.row("a third graph's, after the end of the first", adds(third));
+    driver.end(second);
+    let first = driver.instantiate(one);
+    table.row("the first graph's anew, after the end of the second", adds(first));
+    driver.end(third);
+    driver.end(first);
+    let second = driver.instantiate(zero);
+    table.row("the second's anew, once all are gone", adds(second));
+    driver.end(second);
+    driver.destroy(&[one, zero, other]);
+    driver.free(address);
+    table.is(LEFT);
+}
+
+/// Of these no row was seen on a GPU.
+const LEFT: &str = "
+the first graph's, which sets 1: [0, 1]
+the second's beside it, which sets 0: [0, 0]
+the first again: 1
+a third graph's, after the end of the first: 1
+the first graph's anew, after the end of the second: 0
+the second's anew, once all are gone: 1
+";
+
 const VALUES: &str = "
 0 and 0, no default, to no default: ok 0, adds [0, 0]; the old graph 0, the new 0
 0 and 0, no default, to a default of 1: ok 0, adds [10, 10]; the old graph 0, the new 10

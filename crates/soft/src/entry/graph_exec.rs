@@ -272,7 +272,7 @@ entries! {
 
     live fn cuDeviceGraphMemTrim(dev: CUdevice) {
         check_device(dev)?;
-        graph_memory::trim(dev, crate::graph::memory_node::living(dev));
+        graph_memory::trim(dev, crate::graph::memory_life::living(dev));
         Ok(())
     }
 }

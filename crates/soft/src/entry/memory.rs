@@ -16,7 +16,7 @@ use crate::context::{Context, current};
 use crate::copy::Place;
 use crate::gate::{put, put_if, required};
 use crate::graph::read::NewMemory;
-use crate::graph::{capture, memory_node};
+use crate::graph::{capture, memory_life};
 use crate::handle::{number, to_raw};
 use crate::memory::{self, Allocation, Origin, Request};
 use crate::pool::{self, Pool};
@@ -197,7 +197,7 @@ entries! {
         }
         let found = memory::find_start(dptr).filter(|found| is_freed_by_calls(found)).ok_or(INVALID_VALUE)?;
         if found.origin == Origin::GraphNode {
-            let freeing = memory_node::announce_free(dptr).ok_or(INVALID_VALUE)?;
+            let freeing = memory_life::announce_free(dptr).ok_or(INVALID_VALUE)?;
             stream::stalled(|| freeing.carry_out(0, "cuMemFree"));
             return Ok(());
         }
@@ -237,7 +237,7 @@ entries! {
         capture_mode::check_call()?;
         let found = memory::find_start(dptr).filter(|found| is_freed_by_calls(found)).ok_or(INVALID_VALUE)?;
         if found.origin == Origin::GraphNode {
-            let freeing = memory_node::announce_free(dptr).ok_or(INVALID_VALUE)?;
+            let freeing = memory_life::announce_free(dptr).ok_or(INVALID_VALUE)?;
             stream.push(move || {
                 freeing.carry_out(0, "cuMemFreeAsync");
                 Ok(())

@@ -9,7 +9,7 @@ use super::change::{batch_may_become, copy_may_be_set, fill_may_become};
 use super::check::{AUTO_FREE, Refused};
 use super::compile::Failure;
 use super::executable::Exec;
-use super::memory_node::{self, Use};
+use super::memory_life::{self, Use};
 use super::payload::Payload;
 use super::program::{Program, Work};
 use super::run::{EventWork, Run};
@@ -211,7 +211,7 @@ pub(crate) fn launch(handle: u64, stream: &Arc<Stream>) -> Answer {
             }
         }
         let context = stream.context.handle;
-        let memory = memory_node::begin(&memory_uses(&program), exec.flags & AUTO_FREE != 0, context)?;
+        let memory = memory_life::begin(&memory_uses(&program), exec.flags & AUTO_FREE != 0, context)?;
         let events = event_work(&program);
         exec.mark_used();
         exec.ran_on = Some(Arc::clone(stream));
@@ -254,7 +254,7 @@ pub(crate) fn upload(handle: u64, stream: &Arc<Stream>) -> Answer {
         let mut all = graphs();
         let exec = all.exec_mut(handle)?;
         exec.mark_used();
-        memory_node::map(&memory_uses(&exec.program));
+        memory_life::map(&memory_uses(&exec.program));
         Arc::clone(&exec.last)
     };
     enqueue(&last, stream, || Ok(()));

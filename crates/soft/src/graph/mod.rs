@@ -18,6 +18,7 @@ pub(crate) mod exec;
 pub(crate) mod executable;
 pub(crate) mod generic;
 pub(crate) mod graph_memory;
+pub(crate) mod memory_life;
 pub(crate) mod memory_node;
 pub(crate) mod ordered;
 pub(crate) mod param_block;

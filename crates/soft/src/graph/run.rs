@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cuda_sys::CUresult;
 
-use super::memory_node::Plan;
+use super::memory_life::Plan;
 use super::payload::Condition;
 use super::program::{Level, Program, Work};
 use super::quirk;
