@@ -17,7 +17,9 @@ fn graph(driver: &Session, has_condition: bool) -> CUgraph {
     let own = driver.graph();
     if has_condition {
         let handle = driver.condition(own, 0);
-        driver.conditional(own, &[], handle, (IF, 1));
+        let (_, bodies) = driver.conditional(own, &[], handle, (IF, 1));
+        // Drivers before 12.8 want something there.
+        driver.empty(bodies[0], &[]);
     } else {
         driver.empty(own, &[]);
     }
