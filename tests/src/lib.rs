@@ -67,3 +67,14 @@ macro_rules! skip {
         return;
     }};
 }
+
+/// Skips the test on a GPU, unless the environment says that nothing runs beside it: no other process finds memory then.
+#[macro_export]
+macro_rules! takes_all_memory {
+    () => {
+        drop($crate::setup());
+        if !$crate::is_soft() && std::env::var_os("CUDA_TESTS_ALL_MEMORY").is_none() {
+            $crate::skip!("it takes all memory of the GPU, which CUDA_TESTS_ALL_MEMORY=1 allows");
+        }
+    };
+}

@@ -1,7 +1,7 @@
 //! Clones of graphs, and their nodes.
 
 use cuda_handles::{GraphHandle, clones};
-use cuda_sys::Call;
+use cuda_sys::{CUresult, Call};
 
 use crate::error::{Error, Result};
 use crate::graph::Graph;
@@ -11,28 +11,30 @@ use crate::table::Table;
 
 impl Graph {
     /// A graph of its own with the same nodes, edges and names, which keeps the same things alive. (`clone()` is another handle of the same
-    /// graph.) Of a graph that is embedded in a node it makes one that can be instantiated, moved and embedded, unless it has child graph nodes.
+    /// graph.) Of a graph that is embedded in a node it makes one that can be instantiated, moved and embedded.
     ///
     /// Stands on `cuGraphClone`, CUDA 10.0, and asks the driver for the clone's nodes: `cuGraphGetNodes` for each graph and
     /// `cuGraphChildGraphNodeGetGraph` for each embedded one.
     ///
     /// # Errors
-    /// The graph is embedded in a node and has child graph nodes itself ([`Error::HoldsChildren`]), which the driver refuses; or what the driver
-    /// answers.
+    /// The graph is embedded in a node and has child graph nodes itself, and the driver takes no such graph ([`Error::HoldsChildren`]); or what the
+    /// driver answers.
     #[doc(alias = "cuGraphClone")]
     pub fn clone_graph(&self) -> Result<Self> {
         let mut locked = self.enter()?;
         let copied = locked.copy(self.place())?;
         copied.ensure_without_memory()?;
-        if !self.place().is_root() && copied.holds_children() {
-            return Err(Error::HoldsChildren);
-        }
         let mut raw = core::ptr::null_mut();
         let result = {
             let _alone = clones::alone_unless_inside(self.context())?;
             // SAFETY: the graph is live and locked, and the out pointer is valid.
             unsafe { locked.driver().cuGraphClone(&raw mut raw, locked.raw()) }
         };
+        // Some drivers took none of these, others take all: the driver is asked.
+        let is_refused = result == CUresult::CUDA_ERROR_INVALID_VALUE;
+        if is_refused && !self.place().is_root() && copied.holds_children() {
+            return Err(Error::HoldsChildren);
+        }
         locked.answer(Call::cuGraphClone, result)?;
         // SAFETY: the driver has just made it, of work of this context, and nobody else knows it.
         let handle = unsafe { GraphHandle::from_raw_owned(self.context(), raw) };

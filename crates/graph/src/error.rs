@@ -152,10 +152,10 @@ pub enum Error {
         /// What was asked, as in `instantiated`.
         what: &'static str,
     },
-    /// A graph that is embedded in a node and has child graph nodes was to be cloned by itself.
+    /// A graph that is embedded in a node and has child graph nodes was to be cloned by itself, and the driver refused.
     #[error(
-        "a graph that is embedded in a node and has child graph nodes itself cannot be cloned alone, as the driver refuses it; clone the \
-         whole (Graph::clone_graph of the graph that it lies in), or remove those nodes first"
+        "this driver does not clone a graph alone that is embedded in a node and has child graph nodes itself; clone the whole \
+         (Graph::clone_graph of the graph that it lies in), or remove those nodes first"
     )]
     HoldsChildren,
     /// A graph was to be moved that is not this library's.

@@ -77,6 +77,14 @@ pub(crate) fn live(call: impl FnOnce() -> Answer) -> CUresult {
     })
 }
 
+/// As [`live`], but allowed in callbacks too.
+pub(crate) fn live_in_callbacks(call: impl FnOnce() -> Answer) -> CUresult {
+    initialised(|| {
+        fault::check()?;
+        call()
+    })
+}
+
 /// As [`live`], for a call that open captures may forbid.
 pub(crate) fn guarded(call: impl FnOnce() -> Answer) -> CUresult {
     live(|| {

@@ -135,20 +135,13 @@ pub(crate) fn check_attribute(attribute: CUlaunchAttributeID, value: &mut CUlaun
     if good { Ok(()) } else { Err(INVALID_VALUE) }
 }
 
-/// Whether an access policy window is one: a share of hits, what hits and misses are for, no more bytes than a device has, and where they start. What lies
-/// there is never looked at.
+/// Whether an access policy window is one: as on a GPU a share of hits that is neither below 0 nor above 1, which no number is not, misses that are not
+/// persisting, and no more bytes than a device has. What hits are for and what lies there is never looked at.
 fn is_window(window: &CUaccessPolicyWindow) -> bool {
-    type Property = CUaccessProperty;
-    let hit = [
-        Property::CU_ACCESS_PROPERTY_NORMAL,
-        Property::CU_ACCESS_PROPERTY_STREAMING,
-        Property::CU_ACCESS_PROPERTY_PERSISTING,
-    ];
-    let fits = window.num_bytes == 0 || (window.num_bytes <= most_window() && !window.base_ptr.is_null());
-    // Only hits can be persisting.
-    fits && (0.0..=1.0).contains(&window.hitRatio)
-        && hit.contains(&window.hitProp)
-        && hit[..2].contains(&window.missProp)
+    let is_outside = window.hitRatio < 0.0 || window.hitRatio > 1.0;
+    !is_outside
+        && window.num_bytes <= most_window()
+        && window.missProp != CUaccessProperty::CU_ACCESS_PROPERTY_PERSISTING
 }
 
 /// The cluster that the attributes ask for.

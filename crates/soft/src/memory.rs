@@ -5,10 +5,11 @@
 
 mod allocation;
 mod promise;
+mod stretch;
 
 use std::alloc::Layout;
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
@@ -20,7 +21,8 @@ use crate::share::{Purpose, SharedFile};
 pub(crate) use allocation::{Allocation, Origin};
 use allocation::{Backing, GONE, LIVE, PENDING, RETIRED};
 use promise::describe_promised;
-pub(crate) use promise::{is_promised, promise, promise_to, unpromise};
+pub(crate) use promise::{is_promised, newest_promise, promise, promise_to, unpromise};
+pub(crate) use stretch::{STEP, Stretch};
 
 /// The first device address. Bit 48 alone makes no canonical address with four-level page tables.
 const FIRST_ADDRESS: u64 = 1 << 48;
@@ -55,6 +57,8 @@ struct Shared {
     addresses: Addresses,
     /// Bytes in use by device.
     used: HashMap<i32, u64>,
+    /// Devices of which graphs have all memory for good.
+    exhausted: HashSet<i32>,
 }
 
 /// What to allocate.
@@ -82,6 +86,7 @@ fn with_shared<R>(act: impl FnOnce(&mut Shared) -> R) -> R {
             free: driver::config().reuse_addresses.then(HashMap::new),
         },
         used: HashMap::new(),
+        exhausted: HashSet::new(),
     }))
 }
 
@@ -91,18 +96,25 @@ fn span(len: usize) -> u64 {
 
 /// Makes an allocation; pool memory starts before its allocation point.
 pub(crate) fn allocate(request: Request) -> Answer<Arc<Allocation>> {
-    allocate_at(None, request)
+    let allocation = make(None, request)?;
+    show(&allocation);
+    Ok(allocation)
+}
+
+/// Makes memory of a graph at an address of its own, which it is not put to yet.
+pub(crate) fn make_at(address: u64, request: Request) -> Answer<Arc<Allocation>> {
+    make(Some(address), request)
 }
 
 /// Makes an allocation at an address that was promised, or at a new one.
-pub(crate) fn allocate_at(promised: Option<u64>, request: Request) -> Answer<Arc<Allocation>> {
+fn make(promised: Option<u64>, request: Request) -> Answer<Arc<Allocation>> {
     let Request { origin, len, device, .. } = request;
     if len == 0 {
         return Err(INVALID_VALUE);
     }
     let layout = Layout::from_size_align(len, GRAIN as usize).map_err(|_| OUT_OF_MEMORY)?;
     let counted = origin.takes_room();
-    if counted && !take(device, len as u64) {
+    if counted && !take(device, len as u64, origin) {
         return Err(OUT_OF_MEMORY);
     }
     // SAFETY: the layout has a size above zero.
@@ -119,12 +131,12 @@ pub(crate) fn allocate_at(promised: Option<u64>, request: Request) -> Answer<Arc
         None => new_address(len),
     };
     let pending = matches!(origin, Origin::Pool | Origin::GraphNode);
-    Ok(insert(request, start, host, Backing::Heap(layout), if pending { PENDING } else { LIVE }))
+    Ok(new(request, start, host, Backing::Heap(layout), if pending { PENDING } else { LIVE }))
 }
 
 /// Makes an allocation in a pool's file.
 pub(crate) fn allocate_in(file: &Arc<SharedFile>, request: Request) -> Answer<Arc<Allocation>> {
-    if !take(request.device, request.len as u64) {
+    if !take(request.device, request.len as u64, request.origin) {
         return Err(OUT_OF_MEMORY);
     }
     let Ok((offset, mapping)) = file.add(request.len) else {
@@ -166,8 +178,8 @@ pub(crate) unsafe fn register(request: Request, host: *mut u8, writable: bool) -
     allocation
 }
 
-fn insert(request: Request, start: u64, host: *mut u8, backing: Backing, state: u8) -> Arc<Allocation> {
-    let allocation = Arc::new(Allocation {
+fn new(request: Request, start: u64, host: *mut u8, backing: Backing, state: u8) -> Arc<Allocation> {
+    Arc::new(Allocation {
         start,
         len: request.len,
         origin: request.origin,
@@ -183,13 +195,42 @@ fn insert(request: Request, start: u64, host: *mut u8, backing: Backing, state: 
         free_queued: AtomicBool::new(false),
         allocated_by: AtomicU64::new(0),
         freed_by: AtomicU64::new(0),
-    });
-    let displaced =
-        MAP.write().unwrap_or_else(PoisonError::into_inner).insert(start, Arc::clone(&allocation));
-    if let Some(displaced) = displaced {
+    })
+}
+
+fn insert(request: Request, start: u64, host: *mut u8, backing: Backing, state: u8) -> Arc<Allocation> {
+    let allocation = new(request, start, host, backing, state);
+    show(&allocation);
+    allocation
+}
+
+/// Puts an allocation to its address, where another one ends.
+fn show(allocation: &Arc<Allocation>) {
+    let displaced = {
+        let mut map = MAP.write().unwrap_or_else(PoisonError::into_inner);
+        map.insert(allocation.start, Arc::clone(allocation))
+    };
+    if let Some(displaced) = displaced.filter(|other| other.id != allocation.id) {
         finish(&displaced, "a later allocation at its address".into());
     }
-    allocation
+}
+
+/// Puts memory of a graph to its address, now that its node is reached. What lies there and waits for its own node is hidden: it may be shown again.
+pub(crate) fn show_reached(allocation: &Arc<Allocation>) {
+    {
+        let mut map = MAP.write().unwrap_or_else(PoisonError::into_inner);
+        let hides = |other: &Allocation| other.id != allocation.id && other.is_awaited();
+        let there = map.range(allocation.start..allocation.end());
+        let hidden: Vec<u64> = there.filter(|(_, other)| hides(other)).map(|(start, _)| *start).collect();
+        hidden.iter().for_each(|start| drop(map.remove(start)));
+    }
+    show(allocation);
+}
+
+/// Puts memory of a graph to its address, unless other memory lies there.
+pub(crate) fn show_awaited(allocation: &Arc<Allocation>) {
+    let mut map = MAP.write().unwrap_or_else(PoisonError::into_inner);
+    map.entry(allocation.start).or_insert_with(|| Arc::clone(allocation));
 }
 
 fn new_address(len: usize) -> u64 {
@@ -205,9 +246,12 @@ fn new_address(len: usize) -> u64 {
     })
 }
 
-fn take(device: i32, bytes: u64) -> bool {
+fn take(device: i32, bytes: u64, origin: Origin) -> bool {
     let total = driver::config().memory;
     with_shared(|shared| {
+        if origin != Origin::GraphNode && shared.exhausted.contains(&device) {
+            return false;
+        }
         let used = shared.used.entry(device).or_default();
         let fits = used.checked_add(bytes).is_some_and(|sum| sum <= total);
         if fits {
@@ -225,6 +269,19 @@ fn give_back(device: i32, bytes: u64) {
     });
 }
 
+/// Leaves no memory of the device to anything but graphs, for good.
+pub(crate) fn exhaust(device: i32) {
+    with_shared(|shared| shared.exhausted.insert(device));
+}
+
+/// Bytes of the device that are free for calls.
+pub(crate) fn free(device: i32) -> u64 {
+    if with_shared(|shared| shared.exhausted.contains(&device)) {
+        return 0;
+    }
+    driver::config().memory.saturating_sub(used(device))
+}
+
 /// Bytes of the device in use.
 pub(crate) fn used(device: i32) -> u64 {
     with_shared(|shared| shared.used.get(&device).copied().unwrap_or(0))
@@ -232,21 +289,20 @@ pub(crate) fn used(device: i32) -> u64 {
 
 /// Ends an allocation; `how` names the call for messages. The bytes go when the last holder lets go.
 pub(crate) fn remove(allocation: &Arc<Allocation>, how: impl Into<Cow<'static, str>>) {
-    let removed = {
+    {
         let mut map = MAP.write().unwrap_or_else(PoisonError::into_inner);
-        match map.get(&allocation.start) {
-            Some(found) if found.id == allocation.id => map.remove(&allocation.start),
-            _ => None,
+        if map.get(&allocation.start).is_some_and(|found| found.id == allocation.id) {
+            map.remove(&allocation.start);
         }
-    };
-    if let Some(removed) = removed {
-        finish(&removed, how.into());
     }
+    finish(allocation, how.into());
 }
 
 /// What follows from the end of an allocation.
 fn finish(removed: &Allocation, how: Cow<'static, str>) {
-    removed.state.store(GONE, Ordering::Release);
+    if removed.state.swap(GONE, Ordering::AcqRel) == GONE {
+        return;
+    }
     EPOCH.fetch_add(1, Ordering::AcqRel);
     let Allocation { start, len, origin, device, .. } = *removed;
     if origin.takes_room() {

@@ -259,6 +259,14 @@ impl Session {
         (answer, info.result.0, info.errorNode)
     }
 
+    /// The nodes of a graph, in their order.
+    pub(crate) fn nodes(&self, graph: CUgraph) -> Vec<CUgraphNode> {
+        let mut count = self.count(graph).unwrap();
+        let mut nodes = vec![null_mut(); count];
+        assert_eq!(unsafe { self.cuGraphGetNodes(graph, nodes.as_mut_ptr(), &mut count) }, OK);
+        nodes
+    }
+
     /// The number of nodes of a graph, or what the driver says instead.
     pub(crate) fn count(&self, graph: CUgraph) -> Result<usize, CUresult> {
         let mut count = 0;

@@ -3,6 +3,7 @@
 use std::ptr::null_mut;
 
 use crate::common::*;
+use crate::table::{Table, said};
 use cuda_sys::*;
 use cuda_tests::{needs, skip};
 
@@ -218,25 +219,36 @@ fn a_kernel_that_sets_a_condition_in_no_graph_loses_the_device() {
 }
 
 #[test]
-fn a_number_that_the_graph_lacks_has_no_effect() {
+fn a_number_that_the_graph_lacks_has_no_effect_beside_others() {
     let driver = session();
     needs!(Conditionals);
-    let (plain, own, address) = (driver.graph(), driver.graph(), driver.words(1));
-    let first = driver.kernel(plain, &[], "set", [7, 1]);
-    driver.kernel(plain, &[first], "add", [address, 1]);
-    let exec = driver.instantiate(plain);
-    driver.run(exec);
-    driver.end(exec);
-    let handle = driver.condition(own, 0);
-    let first = driver.kernel(own, &[], "set", [handle + 1, 1]);
-    let (_, bodies) = driver.conditional(own, &[first], handle, (IF, 1));
-    driver.kernel(bodies[0], &[], "add", [address, 16]);
-    let exec = driver.instantiate(own);
-    driver.run(exec);
-    driver.end(exec);
-    assert_eq!(driver.read(address), 1);
-    driver.destroy(&[plain, own]);
+    let address = driver.words(1);
+    for far in [1, 1000, u64::MAX] {
+        let own = driver.graph();
+        let handle = driver.condition(own, 0);
+        // The last one comes to 0.
+        let first = driver.kernel(own, &[], "set", [handle.wrapping_add(far), 1]);
+        let (_, bodies) = driver.conditional(own, &[first], handle, (IF, 1));
+        driver.kernel(bodies[0], &[], "add", [address, 16]);
+        let exec = driver.instantiate(own);
+        driver.run(exec);
+        driver.end(exec);
+        assert_eq!(driver.read(address), 0, "{far}");
+        driver.destroy(&[own]);
+    }
     driver.free(address);
+}
+
+#[test]
+fn a_kernel_that_sets_a_condition_in_a_graph_without_any_loses_the_device() {
+    cuda_tests::alone!();
+    let driver = session();
+    let own = driver.graph();
+    driver.kernel(own, &[], "set", [7, 1]);
+    let exec = driver.instantiate(own);
+    assert_eq!(driver.launch(exec), OK);
+    let lost = CUresult::CUDA_ERROR_ILLEGAL_ADDRESS;
+    assert_eq!(unsafe { driver.cuStreamSynchronize(driver.stream) }, lost);
 }
 
 #[test]
@@ -251,5 +263,112 @@ fn older_drivers_know_fewer_kinds() {
         assert_eq!(driver.try_conditional(own, handle, (SWITCH, 1)), IV);
         driver.conditional(own, &[], handle, (WHILE, 1));
     }
+    driver.destroy(&[own]);
+}
+
+#[test]
+fn sizes_and_contexts_of_conditional_nodes() {
+    let driver = session();
+    if !driver.has(12, 8) {
+        skip!("ELSE and SWITCH came with CUDA 12.8");
+    }
+    let (mut table, own) = (Table::default(), driver.graph());
+    let handle = driver.condition(own, 1);
+    let unknown = CUgraphConditionalNodeType(3);
+    for (what, kind, sizes) in [
+        ("IF", IF, &[0, 1, 2, 3, 1000][..]),
+        ("WHILE", WHILE, &[0, 1, 2, 1000]),
+        ("SWITCH", SWITCH, &[0, 1, 2, 1000, 1001, 1024, 1025, 4096, 10_000]),
+        ("a fourth kind", unknown, &[0, 1, 2]),
+    ] {
+        for size in sizes {
+            for (whose, ctx) in [("", driver.context), (", no context", null_mut())] {
+                let mut params = conditional_params(ctx, handle, kind, *size);
+                let (answer, node) = driver.add(own, &[], &mut params);
+                table.row(format!("{what} of {size}{whose}"), said(answer));
+                if answer == OK {
+                    assert_eq!(unsafe { driver.cuGraphDestroyNode(node) }, OK);
+                }
+            }
+        }
+    }
+    // One without a context runs, if it is taken.
+    let mut params = conditional_params(null_mut(), handle, IF, 1);
+    if driver.add(own, &[], &mut params).0 == OK {
+        driver.empty(unsafe { params.__bindgen_anon_1.conditional.phGraph_out.read() }, &[]);
+        let exec = driver.instantiate(own);
+        driver.run(exec);
+        driver.end(exec);
+    }
+    driver.destroy(&[own]);
+    table.is(SIZES);
+}
+
+const SIZES: &str = "
+IF of 0: INVALID_VALUE
+IF of 0, no context: INVALID_VALUE
+IF of 1: ok
+IF of 1, no context: INVALID_CONTEXT
+IF of 2: ok
+IF of 2, no context: INVALID_CONTEXT
+IF of 3: INVALID_VALUE
+IF of 3, no context: INVALID_VALUE
+IF of 1000: INVALID_VALUE
+IF of 1000, no context: INVALID_VALUE
+WHILE of 0: INVALID_VALUE
+WHILE of 0, no context: INVALID_VALUE
+WHILE of 1: ok
+WHILE of 1, no context: INVALID_CONTEXT
+WHILE of 2: INVALID_VALUE
+WHILE of 2, no context: INVALID_VALUE
+WHILE of 1000: INVALID_VALUE
+WHILE of 1000, no context: INVALID_VALUE
+SWITCH of 0: INVALID_VALUE
+SWITCH of 0, no context: INVALID_VALUE
+SWITCH of 1: ok
+SWITCH of 1, no context: INVALID_CONTEXT
+SWITCH of 2: ok
+SWITCH of 2, no context: INVALID_CONTEXT
+SWITCH of 1000: ok
+SWITCH of 1000, no context: INVALID_CONTEXT
+SWITCH of 1001: ok
+SWITCH of 1001, no context: INVALID_CONTEXT
+SWITCH of 1024: ok
+SWITCH of 1024, no context: INVALID_CONTEXT
+SWITCH of 1025: ok
+SWITCH of 1025, no context: INVALID_CONTEXT
+SWITCH of 4096: ok
+SWITCH of 4096, no context: INVALID_CONTEXT
+SWITCH of 10000: ok
+SWITCH of 10000, no context: INVALID_CONTEXT
+a fourth kind of 0: INVALID_VALUE
+a fourth kind of 0, no context: INVALID_VALUE
+a fourth kind of 1: INVALID_VALUE
+a fourth kind of 1, no context: INVALID_VALUE
+a fourth kind of 2: INVALID_VALUE
+a fourth kind of 2, no context: INVALID_VALUE
+";
+
+#[test]
+fn the_parameters_of_a_conditional_node_are_read_back() {
+    // On a GPU the version is the driver's own.
+    cuda_tests::alone!("CUDA_SOFT_VERSION" = "13.2");
+    let driver = session();
+    if !driver.has(13, 2) {
+        skip!("parameters are read back since CUDA 13.2");
+    }
+    let own = driver.graph();
+    driver.condition(own, 0);
+    let handle = driver.condition(own, 0);
+    let mut given = conditional_params(driver.context, handle, SWITCH, 3);
+    let (answer, node) = driver.add(own, &[], &mut given);
+    assert_eq!(answer, OK);
+    let mut params = CUgraphNodeParams::default();
+    assert_eq!(unsafe { driver.cuGraphNodeGetParams(node, &mut params) }, Ok(OK));
+    let told = |params: &CUgraphNodeParams| {
+        let it = unsafe { params.__bindgen_anon_1.conditional };
+        (params.type_, it.handle, it.type_, it.size, it.ctx, it.phGraph_out)
+    };
+    assert_eq!(told(&params), told(&given));
     driver.destroy(&[own]);
 }

@@ -2,14 +2,22 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // This is how a test fails.
 #![allow(clippy::undocumented_unsafe_blocks)] // Every call is given what lives in the test that makes it.
 
+mod access_windows;
+mod addresses;
 mod bodies;
 #[path = "../../../crates/soft/tests/driver/calls.rs"]
 mod calls;
 mod common;
 mod conditionals;
+mod destroyed_executables;
 mod destroyed_streams;
+mod embedded_clones;
+mod embedded_memory;
+mod freed_memory;
 mod graph_memory;
 mod loops;
 mod memory_nodes;
+mod nesting;
 mod signs;
+mod table;
 mod updates;

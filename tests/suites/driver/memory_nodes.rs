@@ -4,6 +4,7 @@ use std::ptr::{null, null_mut};
 
 use crate::common::*;
 use cuda_sys::*;
+use cuda_tests::{SOON, until};
 
 pub(crate) fn alloc_params(bytesize: usize) -> CUDA_MEM_ALLOC_NODE_PARAMS {
     let mut params = CUDA_MEM_ALLOC_NODE_PARAMS { bytesize, ..Default::default() };
@@ -109,15 +110,9 @@ fn memory_at_a_shared_address_lives_one_after_the_other() {
     driver.free(out);
 }
 
-fn copy(
-    driver: &Session,
-    graph: CUgraph,
-    after: &[CUgraphNode],
-    from: CUdeviceptr,
-    to: CUdeviceptr,
-) -> CUgraphNode {
-    let mut node = null_mut();
-    let params = CUDA_MEMCPY3D_v2 {
+/// A copy of a word.
+fn copy_params(from: CUdeviceptr, to: CUdeviceptr) -> CUDA_MEMCPY3D_v2 {
+    CUDA_MEMCPY3D_v2 {
         srcMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
         srcDevice: from,
         dstMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
@@ -126,7 +121,17 @@ fn copy(
         Height: 1,
         Depth: 1,
         ..Default::default()
-    };
+    }
+}
+
+fn copy(
+    driver: &Session,
+    graph: CUgraph,
+    after: &[CUgraphNode],
+    from: CUdeviceptr,
+    to: CUdeviceptr,
+) -> CUgraphNode {
+    let (mut node, params) = (null_mut(), copy_params(from, to));
     let (count, after) = (after.len(), after.as_ptr());
     let answer =
         unsafe { driver.cuGraphAddMemcpyNode(&mut node, graph, after, count, &params, driver.context) };
@@ -198,7 +203,7 @@ fn an_executable_whose_memory_lives_is_not_launched_again() {
 }
 
 #[test]
-fn a_free_that_is_queued_elsewhere_is_enough_for_a_launch() {
+fn a_launch_waits_for_a_free_that_is_queued_elsewhere() {
     let driver = session();
     let own = driver.graph();
     let (first, memory) = alloc(&driver, own, &[], 64);
@@ -210,10 +215,13 @@ fn a_free_that_is_queued_elsewhere_is_enough_for_a_launch() {
         assert_eq!(driver.cuStreamCreate(&mut other, 1), OK);
         let gate = Gate::close(&driver, other);
         assert_eq!(driver.cuMemFreeAsync(memory, other), OK);
-        driver.run(exec);
-        assert_eq!(driver.read(memory), 3);
+        // The call does not wait, its stream does.
+        assert_eq!(driver.launch(exec), OK);
+        let is_over = || driver.cuStreamQuery(driver.stream) != CUresult::CUDA_ERROR_NOT_READY;
+        assert!(!until(SOON / 50, is_over));
         gate.open();
         assert_eq!(driver.cuStreamSynchronize(other), OK);
+        driver.wait();
         // That free was one of the life before.
         assert_eq!(driver.read(memory), 3);
         assert_eq!(driver.launch(exec), IV);
@@ -317,6 +325,87 @@ fn each_graph_frees_an_allocation_once() {
 }
 
 #[test]
+fn a_graph_frees_nothing_late_that_an_executable_of_it_allocates() {
+    let driver = session();
+    let (own, other) = (driver.graph(), driver.graph());
+    let (first, address) = alloc(&driver, own, &[], 64);
+    // One that could not be made does not count.
+    let unused = driver.condition(own, 0);
+    assert_eq!(driver.refusal(own, 0).0, IV);
+    let (_, between) = alloc(&driver, own, &[], 64);
+    free(&driver, own, &[first], between);
+    driver.conditional(own, &[], unused, (IF, 1));
+    driver.end(driver.instantiate(own));
+    // One that never ran and is gone does, for good.
+    assert_eq!(try_free(&driver, own, &[first], address).0, IV);
+    // But not for what came later, and not for other graphs.
+    let (second, later) = alloc(&driver, own, &[], 64);
+    free(&driver, own, &[second], later);
+    free(&driver, other, &[], address);
+    driver.end(driver.instantiate(own));
+    driver.destroy(&[own, other]);
+}
+
+/// What is said of copies from and to memory and a fill of it, as new nodes of a graph.
+fn copied_and_filled(driver: &Session, place: CUgraph, address: u64, out: u64) -> [CUresult; 3] {
+    let fill = fill_params(address + 4, 7);
+    let copy = |from, to| {
+        let params = copy_params(from, to);
+        unsafe { driver.cuGraphAddMemcpyNode(&mut null_mut(), place, null(), 0, &params, driver.context) }
+    };
+    let filled =
+        unsafe { driver.cuGraphAddMemsetNode(&mut null_mut(), place, null(), 0, &fill, driver.context) };
+    [copy(address, out), copy(out, address + 60), filled]
+}
+
+/// The graph that allocates, two others, and one that is embedded in the last of these.
+fn places(driver: &Session) -> ([CUgraph; 4], CUgraph) {
+    let [own, second, far, plain] = [(); 4].map(|()| driver.graph());
+    let (answer, child) = driver.child(far, plain);
+    assert_eq!(answer, OK);
+    ([own, second, far, driver.embedded(child)], plain)
+}
+
+#[test]
+fn memory_with_a_free_node_is_copied_and_filled_by_no_later_node() {
+    let driver = session();
+    let ([own, second, far, embedded], plain) = places(&driver);
+    let out = driver.words(2);
+    let (first, address) = alloc(&driver, own, &[], 64);
+    let filled = driver.fill(own, &[first], address, 3);
+    for place in [second, far, embedded] {
+        assert_eq!(copied_and_filled(&driver, place, address, out), [OK; 3]);
+    }
+    free(&driver, own, &[filled], address);
+    let tried = || [own, second, far, embedded].map(|place| copied_and_filled(&driver, place, address, out));
+    assert_eq!(tried(), [[IV; 3]; 4]);
+    // What is there already may be set, and a kernel has but numbers.
+    let params = fill_params(address, 4);
+    assert_eq!(unsafe { driver.cuGraphMemsetNodeSetParams(filled, &params) }, OK);
+    driver.kernel(second, &[], "add", [address, 1]);
+    let exec = driver.instantiate(own);
+    driver.run(exec);
+    driver.end(exec);
+    // For good.
+    assert_eq!(tried(), [[IV; 3]; 4]);
+    driver.destroy(&[own, second, far, plain]);
+    driver.free(out);
+}
+
+#[test]
+fn memory_that_another_graph_frees_is_copied_and_filled_by_later_nodes() {
+    let driver = session();
+    let ([own, second, far, embedded], plain) = places(&driver);
+    let out = driver.words(2);
+    let (_, address) = alloc(&driver, own, &[], 64);
+    free(&driver, second, &[], address);
+    let tried = [own, second, far, embedded].map(|place| copied_and_filled(&driver, place, address, out));
+    assert_eq!(tried, [[OK; 3]; 4], "its own graph, the one that frees it, another, one in a child node");
+    driver.destroy(&[own, second, far, plain]);
+    driver.free(out);
+}
+
+#[test]
 fn a_late_free_node_frees_memory_whose_graph_is_gone() {
     let driver = session();
     let (own, late) = (driver.graph(), driver.graph());
@@ -403,7 +492,7 @@ fn a_moved_child_brings_its_memory_nodes() {
         assert_eq!(driver.cuGraphDestroyNode(node), NS);
     }
     free(&driver, own, &[node], address);
-    assert_eq!(try_free(&driver, inner, &[], address).0, IV);
+    assert_eq!(try_free(&driver, inner, &[], address).0, NS);
     let exec = driver.instantiate(own);
     assert_eq!(driver.refusal(own, 0).0, NS);
     driver.run(exec);
@@ -444,6 +533,8 @@ fn a_whole_update_takes_the_new_addresses() {
 
 #[test]
 fn more_than_the_device_has_is_refused_by_the_launch() {
+    cuda_tests::takes_all_memory!();
+    cuda_tests::alone!();
     let driver = session();
     let (own, mut total) = (driver.graph(), 0);
     assert_eq!(unsafe { driver.cuDeviceTotalMem(&mut total, 0) }, OK);
@@ -456,8 +547,30 @@ fn more_than_the_device_has_is_refused_by_the_launch() {
     assert_eq!(seen(&driver, small), (IV, IV));
     assert_eq!(unsafe { driver.cuMemFree(large) }, IV);
     assert_eq!(driver.launch(exec), CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+    // All that there is stays reserved, and plain memory is not to be had.
+    let has_all = || {
+        let (used, reserved) = (mapped(&driver, USED), mapped(&driver, RESERVED));
+        assert_eq!(used, 0);
+        assert!(reserved > total as u64 / 10 * 9 && reserved <= total as u64, "{reserved} of {total}");
+        let plain = unsafe { driver.cuMemAlloc(&mut 0, 1 << 30) };
+        assert_eq!(plain, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+    };
+    has_all();
     driver.end(exec);
     driver.destroy(&[own]);
+    assert_eq!(unsafe { driver.cuDeviceGraphMemTrim(0) }, OK);
+    has_all();
+}
+
+const USED: CUgraphMem_attribute = CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT;
+const RESERVED: CUgraphMem_attribute = CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT;
+
+/// What graphs have of the device, in bytes.
+fn mapped(driver: &Session, figure: CUgraphMem_attribute) -> u64 {
+    let mut bytes = 0u64;
+    let answer = unsafe { driver.cuDeviceGetGraphMemAttribute(0, figure, (&raw mut bytes).cast()) };
+    assert_eq!(answer, OK);
+    bytes
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::ptr::null_mut;
 
 use crate::common::*;
+use crate::table::{Table, said};
 use cuda_sys::*;
 
 #[test]
@@ -151,3 +152,145 @@ fn queued_loops_keep_their_values() {
     driver.destroy(&[own]);
     driver.free(address);
 }
+
+/// A graph with a conditional node whose body adds a number, and a kernel behind it that sets the condition if it should.
+fn kept(driver: &Session, address: u64, (default, flags): (u32, u32), value: u64, sets: u64) -> CUgraph {
+    let own = driver.graph();
+    let handle = driver.condition_with(own, default, flags);
+    let (node, bodies) = driver.conditional(own, &[], handle, (IF, 1));
+    driver.kernel(bodies[0], &[], "add", [address, value]);
+    driver.kernel(own, &[node], "set", [handle, sets]);
+    own
+}
+
+#[test]
+fn a_whole_update_and_the_values_of_conditions() {
+    let driver = session();
+    let (mut table, address) = (Table::default(), driver.words(1));
+    // What a run adds to the word.
+    let adds = |exec| {
+        driver.write(address, 0);
+        driver.run(exec);
+        driver.read(address)
+    };
+    // Each default with its flag.
+    let defaults = [("no default", (7, 0)), ("a default of 1", (1, 1)), ("a default of 0", (0, 1))];
+    let pairs = || defaults.iter().flat_map(|old| defaults.iter().map(move |new| (*old, *new)));
+    // The value that the condition of each graph has when they meet.
+    for (own_value, next_value) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+        for ((was, old), (is, new)) in pairs() {
+            let what = format!("{was}, to {is}");
+            let own = kept(&driver, address, old, 1, own_value);
+            let next = kept(&driver, address, new, 10, next_value);
+            let exec = driver.instantiate(own);
+            adds(exec);
+            let other = driver.instantiate(next);
+            adds(other);
+            driver.end(other);
+            let (answer, result, _) = driver.update(exec, next);
+            let later = [adds(exec), adds(exec)];
+            driver.end(exec);
+            // And what the graphs have then.
+            let seen = [own, next].map(|graph| {
+                let anew = driver.instantiate(graph);
+                let seen = adds(anew);
+                driver.end(anew);
+                seen
+            });
+            table.row(
+                format!("{own_value} and {next_value}, {what}"),
+                format!(
+                    "{} {result}, adds {later:?}; the old graph {}, the new {}",
+                    said(answer),
+                    seen[0],
+                    seen[1]
+                ),
+            );
+            driver.destroy(&[own, next]);
+        }
+    }
+    driver.free(address);
+    table.is(VALUES);
+}
+
+/// How the values of executables of several graphs hang together; none of the conditions has a default.
+#[test]
+fn values_of_conditions_over_executables_of_several_graphs() {
+    let driver = session();
+    let (mut table, address) = (Table::default(), driver.words(1));
+    let adds = |exec| {
+        driver.write(address, 0);
+        driver.run(exec);
+        driver.read(address)
+    };
+    let sets = |value| kept(&driver, address, (7, 0), 1, value);
+    let (one, zero, other) = (sets(1), sets(0), sets(1));
+    let first = driver.instantiate(one);
+    table.row("the first graph's, which sets 1", format!("{:?}", [adds(first), adds(first)]));
+    let second = driver.instantiate(zero);
+    table.row("the second's beside it, which sets 0", format!("{:?}", [adds(second), adds(second)]));
+    table.row("the first again", adds(first));
+    driver.end(first);
+    let third = driver.instantiate(other);
+    table.row("a third graph's, after the end of the first", adds(third));
+    driver.end(second);
+    let first = driver.instantiate(one);
+    table.row("the first graph's anew, after the end of the second", adds(first));
+    driver.end(third);
+    driver.end(first);
+    let second = driver.instantiate(zero);
+    table.row("the second's anew, once all are gone", adds(second));
+    driver.end(second);
+    driver.destroy(&[one, zero, other]);
+    driver.free(address);
+    table.is(LEFT);
+}
+
+/// Of these no row was seen on a GPU.
+const LEFT: &str = "
+the first graph's, which sets 1: [0, 1]
+the second's beside it, which sets 0: [0, 0]
+the first again: 1
+a third graph's, after the end of the first: 1
+the first graph's anew, after the end of the second: 0
+the second's anew, once all are gone: 1
+";
+
+const VALUES: &str = "
+0 and 0, no default, to no default: ok 0, adds [0, 0]; the old graph 0, the new 0
+0 and 0, no default, to a default of 1: ok 0, adds [10, 10]; the old graph 0, the new 10
+0 and 0, no default, to a default of 0: ok 0, adds [0, 0]; the old graph 0, the new 0
+0 and 0, a default of 1, to no default: ok 0, adds [0, 0]; the old graph 1, the new 0
+0 and 0, a default of 1, to a default of 1: ok 0, adds [10, 10]; the old graph 1, the new 10
+0 and 0, a default of 1, to a default of 0: ok 0, adds [0, 0]; the old graph 1, the new 0
+0 and 0, a default of 0, to no default: ok 0, adds [0, 0]; the old graph 0, the new 0
+0 and 0, a default of 0, to a default of 1: ok 0, adds [10, 10]; the old graph 0, the new 10
+0 and 0, a default of 0, to a default of 0: ok 0, adds [0, 0]; the old graph 0, the new 0
+0 and 1, no default, to no default: ok 0, adds [0, 10]; the old graph 1, the new 0
+0 and 1, no default, to a default of 1: ok 0, adds [10, 10]; the old graph 1, the new 10
+0 and 1, no default, to a default of 0: ok 0, adds [0, 0]; the old graph 1, the new 0
+0 and 1, a default of 1, to no default: ok 0, adds [0, 10]; the old graph 1, the new 0
+0 and 1, a default of 1, to a default of 1: ok 0, adds [10, 10]; the old graph 1, the new 10
+0 and 1, a default of 1, to a default of 0: ok 0, adds [0, 0]; the old graph 1, the new 0
+0 and 1, a default of 0, to no default: ok 0, adds [0, 10]; the old graph 0, the new 0
+0 and 1, a default of 0, to a default of 1: ok 0, adds [10, 10]; the old graph 0, the new 10
+0 and 1, a default of 0, to a default of 0: ok 0, adds [0, 0]; the old graph 0, the new 0
+1 and 0, no default, to no default: ok 0, adds [10, 0]; the old graph 0, the new 10
+1 and 0, no default, to a default of 1: ok 0, adds [10, 10]; the old graph 0, the new 10
+1 and 0, no default, to a default of 0: ok 0, adds [0, 0]; the old graph 0, the new 0
+1 and 0, a default of 1, to no default: ok 0, adds [10, 0]; the old graph 1, the new 10
+1 and 0, a default of 1, to a default of 1: ok 0, adds [10, 10]; the old graph 1, the new 10
+1 and 0, a default of 1, to a default of 0: ok 0, adds [0, 0]; the old graph 1, the new 0
+1 and 0, a default of 0, to no default: ok 0, adds [10, 0]; the old graph 0, the new 10
+1 and 0, a default of 0, to a default of 1: ok 0, adds [10, 10]; the old graph 0, the new 10
+1 and 0, a default of 0, to a default of 0: ok 0, adds [0, 0]; the old graph 0, the new 0
+1 and 1, no default, to no default: ok 0, adds [10, 10]; the old graph 1, the new 10
+1 and 1, no default, to a default of 1: ok 0, adds [10, 10]; the old graph 1, the new 10
+1 and 1, no default, to a default of 0: ok 0, adds [0, 0]; the old graph 1, the new 0
+1 and 1, a default of 1, to no default: ok 0, adds [10, 10]; the old graph 1, the new 10
+1 and 1, a default of 1, to a default of 1: ok 0, adds [10, 10]; the old graph 1, the new 10
+1 and 1, a default of 1, to a default of 0: ok 0, adds [0, 0]; the old graph 1, the new 0
+1 and 1, a default of 0, to no default: ok 0, adds [10, 10]; the old graph 0, the new 10
+1 and 1, a default of 0, to a default of 1: ok 0, adds [10, 10]; the old graph 0, the new 10
+1 and 1, a default of 0, to a default of 0: ok 0, adds [0, 0]; the old graph 0, the new 0
+";

@@ -346,7 +346,7 @@ fn a_free_that_a_capture_over_by_now_refused_is_made_later() {
 }
 
 #[test]
-fn a_linker_dropped_in_a_host_function_is_destroyed_later() {
+fn a_linker_dropped_in_a_host_function_is_destroyed_there() {
     alone!();
     let context = setup();
     let linker = match Linker::new(&context) {
@@ -359,6 +359,28 @@ fn a_linker_dropped_in_a_host_function_is_destroyed_later() {
     let ((), cost) = count(|| {
         in_callback(&stream, move || drop(linker));
         stream.synchronize_blocking().unwrap();
+        settle();
+    });
+    assert_eq!(cost.calls_anywhere("cuLinkDestroy"), 1, "it is destroyed at once: {cost}");
+}
+
+#[test]
+fn a_linker_whose_destruction_is_refused_is_destroyed_later() {
+    alone!();
+    let context = setup();
+    let linker = match Linker::new(&context) {
+        Err(Error::Driver { code: CUresult::CUDA_ERROR_NOT_SUPPORTED, .. }) => {
+            cuda_tests::skip!("the driver under test does not link yet");
+        }
+        linker => linker.unwrap(),
+    };
+    let stream = context.stream().unwrap();
+    let ((), cost) = count(|| {
+        let refused = fail(Call::cuLinkDestroy, 1, CUresult::CUDA_ERROR_NOT_PERMITTED);
+        in_callback(&stream, move || drop(linker));
+        stream.synchronize_blocking().unwrap();
+        assert!(refused.hit());
+        drop(refused);
         settle();
     });
     assert_eq!(cost.calls_anywhere("cuLinkDestroy"), 2, "one is refused, one is made: {cost}");

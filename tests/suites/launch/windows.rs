@@ -5,7 +5,7 @@ use cuda_sys::{
     CUaccessPolicyWindow, CUaccessProperty as Property, CUlaunchAttribute, CUlaunchAttributeID as Id,
     CUlaunchAttributeValue, CUlaunchConfig, CUresult,
 };
-use cuda_tests::{is_soft, kernel, no_leaks, raw, setup, skip};
+use cuda_tests::{kernel, no_leaks, raw, setup, skip};
 
 fn value(window: CUaccessPolicyWindow) -> CUlaunchAttributeValue {
     let mut value = CUlaunchAttributeValue::default();
@@ -61,25 +61,22 @@ fn launches_and_streams_take_windows_that_are_some() {
             CUaccessPolicyWindow { hitRatio: 0.25, hitProp: Property::CU_ACCESS_PROPERTY_STREAMING, ..whole },
             CUaccessPolicyWindow { missProp: Property::CU_ACCESS_PROPERTY_NORMAL, ..whole },
             CUaccessPolicyWindow::default(),
+            CUaccessPolicyWindow { hitRatio: f32::NAN, ..whole },
+            CUaccessPolicyWindow { base_ptr: core::ptr::null_mut(), ..whole },
+            CUaccessPolicyWindow { hitProp: Property(3), missProp: Property(3), ..whole },
         ];
         for window in good {
             assert_eq!(answers(&empty, &stream, window), [CUresult::CUDA_SUCCESS; 2], "{window:?}");
         }
         stream.synchronize_blocking().unwrap();
-        // What a GPU answers to these was not seen.
-        if is_soft() {
-            let bad = [
-                CUaccessPolicyWindow { hitRatio: 1.5, ..whole },
-                CUaccessPolicyWindow { hitRatio: f32::NAN, ..whole },
-                CUaccessPolicyWindow { num_bytes: 1 << 40, ..whole },
-                CUaccessPolicyWindow { base_ptr: core::ptr::null_mut(), ..whole },
-                CUaccessPolicyWindow { hitProp: Property(3), ..whole },
-                CUaccessPolicyWindow { missProp: Property::CU_ACCESS_PROPERTY_PERSISTING, ..whole },
-            ];
-            for window in bad {
-                let refused = [CUresult::CUDA_ERROR_INVALID_VALUE; 2];
-                assert_eq!(answers(&empty, &stream, window), refused, "{window:?}");
-            }
+        let bad = [
+            CUaccessPolicyWindow { hitRatio: 1.5, ..whole },
+            CUaccessPolicyWindow { num_bytes: 1 << 40, ..whole },
+            CUaccessPolicyWindow { missProp: Property::CU_ACCESS_PROPERTY_PERSISTING, ..whole },
+        ];
+        for window in bad {
+            let refused = [CUresult::CUDA_ERROR_INVALID_VALUE; 2];
+            assert_eq!(answers(&empty, &stream, window), refused, "{window:?}");
         }
     });
 }

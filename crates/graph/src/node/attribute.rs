@@ -52,7 +52,7 @@ pub struct AccessPolicyWindow {
     pub address: CUdeviceptr,
     /// Its bytes; none for no window.
     pub bytes: usize,
-    /// The part of the accesses that `hit` is for, from 0 to 1; the rest goes by `miss`.
+    /// The part of the accesses that `hit` is for, from 0 to 1; the rest goes by `miss`. What is no number is refused by this library: the driver takes it.
     pub hit_ratio: f32,
     /// For the accesses that are hits.
     pub hit: CacheUse,

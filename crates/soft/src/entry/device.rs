@@ -8,7 +8,7 @@ use super::Entries;
 use crate::code::{Answer, INVALID_DEVICE, INVALID_VALUE};
 use crate::context::{self, Context, check_device};
 use crate::gate::{put, required};
-use crate::graph::memory_node;
+use crate::graph::memory_life;
 use crate::handle::to_raw;
 use crate::{device, driver, event, fault, memory, module, stream};
 
@@ -40,7 +40,7 @@ pub(super) fn end(context: &Context) {
     stream::forget_context(context);
     module::forget_context(context);
     event::forget_context(context);
-    memory_node::forget_context(context.handle);
+    memory_life::forget_context(context.handle);
     for allocation in memory::all(|allocation| allocation.context == context.handle) {
         memory::remove(&allocation, "the end of the context");
     }

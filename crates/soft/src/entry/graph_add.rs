@@ -85,7 +85,7 @@ unsafe fn add_node(
     Ok(node)
 }
 
-/// Whether nodes of this type, empty ones aside, are added and set inside host functions.
+/// Whether nodes of this type are added and set inside host functions. (Empty and conditional ones are added there.)
 pub(super) fn is_light(kind: CUgraphNodeType) -> bool {
     matches!(
         kind,
@@ -108,7 +108,10 @@ unsafe fn add_any(
     // SAFETY: not null, and so valid by the caller's promise.
     let params = unsafe { &mut *params };
     let is_alloc = params.type_ == CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_ALLOC;
-    if params.type_ != CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY && !is_light(params.type_) {
+    type T = CUgraphNodeType;
+    let is_permitted =
+        [T::CU_GRAPH_NODE_TYPE_EMPTY, T::CU_GRAPH_NODE_TYPE_CONDITIONAL].contains(&params.type_);
+    if !is_permitted && !is_light(params.type_) {
         refuse_in_callbacks()?;
     }
     // SAFETY: the caller's promise.

@@ -61,7 +61,7 @@ entries! {
         put(out, to_raw(graphs().find_in_clone(number(original), number(clone))?))
     }
 
-    init fn cuGraphConditionalHandleCreate(
+    initialised fn cuGraphConditionalHandleCreate(
         out: *mut CUgraphConditionalHandle,
         graph: CUgraph,
         ctx: CUcontext,
@@ -98,7 +98,7 @@ entries! {
         Ok(())
     }
 
-    init fn cuGraphDebugDotPrint(graph: CUgraph, path: *const c_char, flags: c_uint) {
+    initialised fn cuGraphDebugDotPrint(graph: CUgraph, path: *const c_char, flags: c_uint) {
         required(path)?;
         let text = graphs().dot(number(graph), flags)?;
         let path = CStr::from_ptr(path).to_str().map_err(|_| INVALID_VALUE)?;

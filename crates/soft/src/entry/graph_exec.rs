@@ -247,8 +247,8 @@ entries! {
         check_device(dev)?;
         let figures = graph_memory::figures(dev);
         let bytes = match attribute {
-            CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT
-            | CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT => figures.current,
+            CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT => figures.used,
+            CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT => figures.reserved,
             CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_USED_MEM_HIGH => figures.used_high,
             CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH => figures.reserved_high,
             _ => return Err(INVALID_VALUE),
@@ -272,7 +272,7 @@ entries! {
 
     live fn cuDeviceGraphMemTrim(dev: CUdevice) {
         check_device(dev)?;
-        graph_memory::trim(dev, crate::graph::memory_node::is_living);
+        graph_memory::trim(dev, crate::graph::memory_life::living(dev));
         Ok(())
     }
 }

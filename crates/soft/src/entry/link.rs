@@ -129,7 +129,7 @@ entries! {
         Ok(())
     }
 
-    live fn cuLinkDestroy(state: CUlinkState) {
+    live_in_callbacks fn cuLinkDestroy(state: CUlinkState) {
         links().remove(number(state)).map(drop).ok_or(INVALID_HANDLE)
     }
 }

@@ -16,7 +16,7 @@ use crate::context::{Context, current};
 use crate::copy::Place;
 use crate::gate::{put, put_if, required};
 use crate::graph::read::NewMemory;
-use crate::graph::{capture, memory_node};
+use crate::graph::{capture, memory_life};
 use crate::handle::{number, to_raw};
 use crate::memory::{self, Allocation, Origin, Request};
 use crate::pool::{self, Pool};
@@ -197,7 +197,7 @@ entries! {
         }
         let found = memory::find_start(dptr).filter(|found| is_freed_by_calls(found)).ok_or(INVALID_VALUE)?;
         if found.origin == Origin::GraphNode {
-            let freeing = memory_node::announce_free(dptr).ok_or(INVALID_VALUE)?;
+            let freeing = memory_life::announce_free(dptr).ok_or(INVALID_VALUE)?;
             stream::stalled(|| freeing.carry_out(0, "cuMemFree"));
             return Ok(());
         }
@@ -237,7 +237,7 @@ entries! {
         capture_mode::check_call()?;
         let found = memory::find_start(dptr).filter(|found| is_freed_by_calls(found)).ok_or(INVALID_VALUE)?;
         if found.origin == Origin::GraphNode {
-            let freeing = memory_node::announce_free(dptr).ok_or(INVALID_VALUE)?;
+            let freeing = memory_life::announce_free(dptr).ok_or(INVALID_VALUE)?;
             stream.push(move || {
                 freeing.carry_out(0, "cuMemFreeAsync");
                 Ok(())
@@ -312,7 +312,7 @@ entries! {
     live fn cuMemGetInfo(free: *mut usize, total: *mut usize) {
         let device = current()?.device;
         let all = driver::config().memory;
-        put_if(free, usize::try_from(all.saturating_sub(memory::used(device))).unwrap_or(usize::MAX));
+        put_if(free, usize::try_from(memory::free(device)).unwrap_or(usize::MAX));
         put_if(total, usize::try_from(all).unwrap_or(usize::MAX));
         Ok(())
     }
@@ -359,6 +359,8 @@ entries! {
                     | Attribute::CU_POINTER_ATTRIBUTE_IS_MANAGED
                     | Attribute::CU_POINTER_ATTRIBUTE_MAPPED => out.cast::<c_int>().write(0),
                     Attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL => out.cast::<c_int>().write(-2),
+                    // A GPU leaves this one as it was.
+                    Attribute::CU_POINTER_ATTRIBUTE_RANGE_SIZE => {}
                     _ => out.cast::<c_longlong>().write(0),
                 }
             }

@@ -1,12 +1,12 @@
 //! Adding nodes to graphs.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use super::edge;
 use super::edge_data::Edge;
 use super::generic::Wanted;
-use super::memory_node::{self, Reservation, Slot};
+use super::memory_node::{self, Reservation};
 use super::payload::Payload;
 use super::read::NewMemory;
 use super::store::{Graphs, Owner};
@@ -38,12 +38,21 @@ impl Graphs {
         }
     }
 
-    /// Adds a node that needs nothing of the graph. All has been checked but the graph.
+    /// Adds a node that needs nothing of the graph. All has been checked but the graph. Memory for which there is a free node in the graph that allocates it
+    /// is not copied or filled by any node that comes later, in whatever graph, and wherever it lies in the order; kernels only have numbers.
     pub(crate) fn add_task(&mut self, graph: u64, dependencies: &[(u64, Edge)], task: Task) -> Answer<u64> {
+        let used = match &task {
+            Task::Copy(node) => vec![node.copy.src.address, node.copy.dst.address],
+            Task::Fill(node) => vec![node.fill.address],
+            _ => Vec::new(),
+        };
+        if used.into_iter().any(memory_node::has_free_node) {
+            return Err(INVALID_VALUE);
+        }
         self.insert(graph, dependencies, Payload::Task(task))
     }
 
-    /// Adds an allocation node. One that comes after the free of memory of the same size gets its address.
+    /// Adds an allocation node. One that comes after frees of the graph's own memory gets an address there if it fits.
     pub(crate) fn add_alloc(
         &mut self,
         graph: u64,
@@ -56,41 +65,30 @@ impl Graphs {
             return Err(NOT_SUPPORTED);
         }
         let home = (graph, own.uid);
-        let slot = match self.freed_before(graph, dependencies, wanted) {
-            Some(index) => self.graph_mut(graph)?.freed.swap_remove(index).1,
-            None => Slot::new(wanted.len, wanted.device),
-        };
-        let memory = memory_node::reserve(slot, home);
+        let before = self.freed_before(dependencies, own.arena.free_nodes(wanted.device))?;
+        let range = self.graph_mut(graph)?.arena.place(wanted.len, wanted.device, &before);
+        let memory = memory_node::reserve(range, wanted.len, wanted.device, home);
         let alloc = AllocNode { memory: Arc::clone(&memory), max: wanted.max };
         let node = self.insert(graph, dependencies, Payload::Task(Task::Alloc(alloc)))?;
         memory.set_node(node);
         Ok(node)
     }
 
-    /// The number of an address of this size whose free lies before what is to depend on `dependencies`.
-    fn freed_before(&self, graph: u64, dependencies: &[(u64, Edge)], wanted: NewMemory) -> Option<usize> {
-        let fits = |slot: &Slot| slot.len == wanted.len && slot.device == wanted.device;
-        let freed = &self.graph(graph).ok()?.freed;
-        let candidates: HashMap<u64, usize> = freed
-            .iter()
-            .enumerate()
-            .filter(|(_, (_, slot))| fits(slot))
-            .map(|(index, (node, _))| (*node, index))
-            .collect();
-        if candidates.is_empty() {
-            return None;
-        }
-        // The nearest one, breadth first.
+    /// Those of some free nodes that lie before what is to depend on `dependencies`, but not by way of a child node.
+    fn freed_before(&self, dependencies: &[(u64, Edge)], mut frees: HashSet<u64>) -> Answer<HashSet<u64>> {
+        let mut before = HashSet::new();
         let mut open: VecDeque<u64> = dependencies.iter().map(|(node, _)| *node).collect();
         let mut seen: HashSet<u64> = open.iter().copied().collect();
-        while let Some(node) = open.pop_front() {
-            if let Some(index) = candidates.get(&node) {
-                return Some(*index);
+        while let Some(node) = open.pop_front().filter(|_| !frees.is_empty()) {
+            if frees.remove(&node) {
+                before.insert(node);
             }
-            let before = self.node(node).ok()?.dependencies.keys();
-            open.extend(before.filter(|node| seen.insert(*node)));
+            let own = self.node(node)?;
+            if !matches!(own.payload, Payload::Child(_)) {
+                open.extend(own.dependencies.keys().filter(|node| seen.insert(*node)));
+            }
         }
-        None
+        Ok(before)
     }
 
     /// The address of an allocation node.
@@ -101,22 +99,26 @@ impl Graphs {
         }
     }
 
-    /// Adds a free node. A graph has at most one for an allocation, and only its own if it has one there.
+    /// Adds a free node. A graph has at most one for an allocation, and only its own if it has one there. Graphs in child nodes take none, and a graph
+    /// none for what it allocated when an executable was made of it.
     pub(crate) fn add_free(&mut self, graph: u64, dependencies: &[(u64, Edge)], address: u64) -> Answer<u64> {
+        if matches!(self.graph(graph)?.owner, Owner::Child { .. }) {
+            return Err(NOT_SUPPORTED);
+        }
         let memory = memory_node::find(address).ok_or(INVALID_VALUE)?;
-        let frees = self.frees_besides(graph, &memory)?;
+        self.check_frees_besides(graph, &memory)?;
         let is_own = memory.home == (graph, self.graph(graph)?.uid);
         let node = self.insert(graph, dependencies, Payload::Task(Task::Free(Arc::clone(&memory))))?;
         let own = (node, self.node(node)?.uid);
-        memory.set_frees(frees.into_iter().chain([own]).collect());
+        memory.add_free(own, is_own);
         if is_own {
-            self.graph_mut(graph)?.freed.push((node, Arc::clone(&memory.slot)));
+            self.graph_mut(graph)?.arena.free(memory.range.clone(), node);
         }
         Ok(node)
     }
 
-    /// The free nodes that memory has, none of which forbids one in this graph.
-    fn frees_besides(&self, graph: u64, memory: &Reservation) -> Answer<Vec<(u64, u64)>> {
+    /// Whether the free nodes that memory has, and executables of its graph, allow one in this graph.
+    fn check_frees_besides(&self, graph: u64, memory: &Reservation) -> Answer {
         let root_uid = |graph: u64| self.graph(self.root(graph)).map(|root| root.uid);
         let root = root_uid(graph)?;
         // The graph that allocates may lie in another by now, or be gone.
@@ -125,13 +127,15 @@ impl Graphs {
             _ => None,
         };
         let alive = |(node, uid): &(u64, u64)| self.node(*node).is_ok_and(|node| node.uid == *uid);
-        let frees: Vec<(u64, u64)> = memory.frees().into_iter().filter(alive).collect();
+        let frees = memory.frees().into_iter().filter(alive);
         let in_roots: Vec<u64> =
-            frees.iter().filter_map(|(node, _)| root_uid(self.node(*node).ok()?.graph).ok()).collect();
+            frees.filter_map(|(node, _)| root_uid(self.node(node).ok()?.graph).ok()).collect();
         let freed_by_own = home.is_some_and(|home| in_roots.contains(&home));
-        if in_roots.contains(&root) || freed_by_own || (home == Some(root) && !in_roots.is_empty()) {
+        let is_own = memory.home == (graph, self.graph(graph)?.uid);
+        let is_late = is_own && memory.is_instantiated() || home == Some(root) && !in_roots.is_empty();
+        if in_roots.contains(&root) || freed_by_own || is_late {
             return Err(INVALID_VALUE);
         }
-        Ok(frees)
+        Ok(())
     }
 }

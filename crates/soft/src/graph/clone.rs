@@ -17,18 +17,7 @@ impl Graphs {
         if matches!(owner, Owner::Body { .. }) || self.is_unique(graph) || self.holds_conditionals(graph) {
             return Err(NOT_SUPPORTED);
         }
-        // Of one that was moved it was not seen.
-        if matches!(owner, Owner::Child { moved: false, .. }) && self.holds_children(graph)? {
-            return Err(INVALID_VALUE);
-        }
         self.duplicate(graph, Owner::User)
-    }
-
-    fn holds_children(&self, graph: u64) -> Answer<bool> {
-        let nodes = self.nodes_of(graph)?;
-        Ok(nodes
-            .iter()
-            .any(|node| self.node(*node).is_ok_and(|node| matches!(node.payload, Payload::Child(_)))))
     }
 
     /// A clone of a graph, for the given owner. The graph holds nothing that forbids it.

@@ -1,7 +1,6 @@
 //! From a graph to what an executable runs.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
 
 use super::payload::Payload;
 use super::program::{Level, Program, Step, Work};
@@ -23,14 +22,13 @@ pub(crate) enum Failure {
 }
 
 impl Graphs {
-    /// The program of a graph.
+    /// The program of a graph, with conditions that have no values yet.
     pub(crate) fn program(&self, graph: u64) -> Result<Program, Failure> {
         let mut program = Program::default();
         program.top = self.levels(graph, &mut program.steps)?;
         let root = self.graph(self.root(graph)).map_err(|_| Failure::Gone)?;
         program.conditions =
             root.conditions.iter().map(|(number, handle)| (*number, handle.default)).collect();
-        program.values = Arc::clone(&root.values);
         Ok(program)
     }
 

@@ -10,8 +10,8 @@ use crate::context;
 use crate::driver;
 use crate::handle::number;
 
-/// More bodies were not tried on a real driver.
-const MOST_BODIES: u32 = 1000;
+/// A real driver takes 10 000 at least. This keeps a number that makes no sense from taking all memory of the host.
+const MOST_BODIES: u32 = 1 << 20;
 
 fn condition(raw: &CUDA_CONDITIONAL_NODE_PARAMS) -> Answer<Condition> {
     let newer = driver::version() >= Version::new(12, 8);
@@ -38,7 +38,6 @@ impl Graphs {
         let handle = root.next_condition;
         root.next_condition += 1;
         root.conditions.insert(handle, ConditionHandle { default, context, node: None });
-        root.values.add(handle);
         Ok(handle)
     }
 
@@ -54,6 +53,9 @@ impl Graphs {
             return Err(INVALID_VALUE);
         }
         let condition = condition(raw)?;
+        if raw.ctx.is_null() {
+            return Err(INVALID_CONTEXT);
+        }
         self.graph(graph)?;
         let root = self.root(graph);
         let known = self.graph(root)?.conditions.get(&raw.handle).copied().ok_or(INVALID_VALUE)?;

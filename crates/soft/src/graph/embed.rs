@@ -27,7 +27,12 @@ impl Graphs {
         if !matches!(own.payload, Payload::Child(_)) {
             return Err(INVALID_VALUE);
         }
-        let embedded = self.embed(own.graph, child, by_move)?;
+        let graph = own.graph;
+        // As nodes of such graphs are not destroyed either.
+        if self.holds_memory_nodes(graph) {
+            return Err(NOT_SUPPORTED);
+        }
+        let embedded = self.embed(graph, child, by_move)?;
         let leftovers = self.replace(node, Payload::Child(embedded))?;
         self.graph_mut(embedded)?.owner = Owner::Child { node, moved: by_move };
         Ok(leftovers)

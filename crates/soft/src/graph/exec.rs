@@ -9,20 +9,21 @@ use super::change::{batch_may_become, copy_may_be_set, fill_may_become};
 use super::check::{AUTO_FREE, Refused};
 use super::compile::Failure;
 use super::executable::Exec;
-use super::memory_node::{self, Reservation};
+use super::memory_life::{self, Use};
 use super::payload::Payload;
 use super::program::{Program, Work};
 use super::run::{EventWork, Run};
 use super::store::{Graphs, graphs, new_uid};
 use super::task::{KernelSpec, Task};
 use super::user_object::{Holdings, Shares};
+use super::values::Values;
 use crate::code::{Answer, INVALID_VALUE};
 use crate::context;
 use crate::copy::Place;
 use crate::event;
 use crate::fault::{self, crash, hang};
 use crate::mem_op;
-use crate::stream::{Stream, Ticket};
+use crate::stream::{self, Stream, Ticket};
 
 impl Graphs {
     /// The user objects of a graph and all parts of it, once more for an executable.
@@ -55,13 +56,15 @@ impl Graphs {
     /// Makes an executable.
     pub(crate) fn instantiate(&mut self, graph: u64, flags: u64) -> Result<u64, Refused> {
         self.check_instantiable(graph, flags)?;
-        let program = self.program(graph).map_err(|failure| match failure {
+        let mut program = self.program(graph).map_err(|failure| match failure {
             Failure::Cycle(cycle) => {
                 Refused::new(INVALID_VALUE, Outcome::CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE, cycle.node)
             }
             Failure::Gone => INVALID_VALUE.into(),
         })?;
         let context = context::current()?;
+        program.values = Values::again(program.conditions.iter().map(|(number, _)| *number));
+        note_instantiated(&program);
         let keys = program.steps.iter().enumerate().map(|(index, step)| (step.uid, index)).collect();
         let shares = self.shares(graph, false, context.device);
         let own = self.graph_mut(graph)?;
@@ -103,7 +106,8 @@ impl Graphs {
     }
 }
 
-/// `cuGraphExecDestroy`: work in flight goes on.
+/// `cuGraphExecDestroy`: work in flight goes on, but for an executable with conditional nodes the call waits for all there is, and nobody enqueues anything
+/// meanwhile, as on a GPU.
 pub(crate) fn destroy(handle: u64) -> Answer {
     let removed = {
         let mut all = graphs();
@@ -114,22 +118,37 @@ pub(crate) fn destroy(handle: u64) -> Answer {
     if !removed.context.is_alive() && !fault::is_lost(removed.context.device) {
         hang("an executable is destroyed after its context was reset or released");
     }
+    if !removed.program.conditions.is_empty() {
+        stream::stalled(|| ());
+    }
     // Destructors may run now, so the lock must be free.
     drop(removed);
     Ok(())
 }
 
-/// Steps of a program that allocate and free.
-fn memory_steps(program: &Program) -> (Vec<Arc<Reservation>>, Vec<Arc<Reservation>>) {
-    let (mut allocs, mut frees) = (Vec::new(), Vec::new());
-    for step in &program.steps {
+/// What a program does with memory, in its order. Bodies do nothing with it.
+fn memory_uses(program: &Program) -> Vec<Use> {
+    let mut uses = Vec::new();
+    // What is to come, the next one last.
+    let mut waiting: Vec<usize> = program.top.order.iter().rev().copied().collect();
+    while let Some(step) = waiting.pop().and_then(|index| program.steps.get(index)) {
         match &step.work {
-            Work::Task(Task::Alloc(node)) => allocs.push(Arc::clone(&node.memory)),
-            Work::Task(Task::Free(memory)) => frees.push(Arc::clone(memory)),
+            Work::Task(Task::Alloc(node)) => uses.push(Use::Allocates(Arc::clone(&node.memory))),
+            Work::Task(Task::Free(memory)) => uses.push(Use::Frees(Arc::clone(memory))),
+            Work::Child(level) => waiting.extend(level.order.iter().rev()),
             _ => {}
         }
     }
-    (allocs, frees)
+    uses
+}
+
+/// Notes for the memory that a program allocates that an executable has it.
+pub(crate) fn note_instantiated(program: &Program) {
+    for step in &program.steps {
+        if let Work::Task(Task::Alloc(node)) = &step.work {
+            node.memory.instantiate();
+        }
+    }
 }
 
 /// What the event nodes do in a launch that starts now.
@@ -190,9 +209,8 @@ pub(crate) fn launch(handle: u64, stream: &Arc<Stream>) -> Answer {
                 _ => {}
             }
         }
-        let (allocs, frees) = memory_steps(&program);
         let context = stream.context.handle;
-        let memory = memory_node::begin(&allocs, &frees, exec.flags & AUTO_FREE != 0, context)?;
+        let memory = memory_life::begin(&memory_uses(&program), exec.flags & AUTO_FREE != 0, context)?;
         let events = event_work(&program);
         exec.mark_used();
         let device = stream.context.device;
@@ -234,8 +252,7 @@ pub(crate) fn upload(handle: u64, stream: &Arc<Stream>) -> Answer {
         let mut all = graphs();
         let exec = all.exec_mut(handle)?;
         exec.mark_used();
-        let (allocs, _) = memory_steps(&exec.program);
-        allocs.iter().for_each(|alloc| alloc.map());
+        memory_life::map(&memory_uses(&exec.program));
         Arc::clone(&exec.last)
     };
     enqueue(&last, stream, || Ok(()));

@@ -1,47 +1,55 @@
 //! How much of each device graphs have mapped. It rises with launches and uploads and falls by a trim alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
-/// What graphs have mapped of a device.
+use crate::driver;
+use crate::memory::{self, STEP};
+
+/// What graphs have mapped of a device, in steps, by their numbers.
 #[derive(Debug, Default)]
 struct Mapped {
-    /// Lengths by address.
-    ranges: BTreeMap<u64, u64>,
-    /// Their sum.
-    total: u64,
+    reserved: BTreeSet<u64>,
+    /// Those that are in use at the moment of a launch in which most are.
+    used: BTreeSet<u64>,
     used_high: u64,
     reserved_high: u64,
+    /// A launch asked for more than there was: all that there is stays reserved for good.
+    is_exhausted: bool,
 }
 
-/// The figures that a device tells.
+/// The figures that a device tells, in bytes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Figures {
-    /// What is used is what is reserved: neither falls by a free.
-    pub(crate) current: u64,
+    pub(crate) used: u64,
+    pub(crate) reserved: u64,
     pub(crate) used_high: u64,
     pub(crate) reserved_high: u64,
 }
 
 static MAPPED: Mutex<BTreeMap<i32, Mapped>> = Mutex::new(BTreeMap::new());
 
-/// The steps in which it grows.
-const STEP: u64 = 32 << 20;
+/// The numbers of the steps in which a range lies.
+pub(crate) fn steps(start: u64, len: u64) -> impl Iterator<Item = u64> {
+    start / STEP..(start + len).div_ceil(STEP)
+}
 
 impl Mapped {
-    fn current(&self) -> u64 {
-        self.total.next_multiple_of(STEP)
+    fn used(&self) -> u64 {
+        self.used.len() as u64 * STEP
     }
 
-    fn add(&mut self, start: u64, len: u64) {
-        self.total += len;
-        self.total -= self.ranges.insert(start, len).unwrap_or(0);
-        self.used_high = self.used_high.max(self.current());
-        self.reserved_high = self.reserved_high.max(self.current());
+    fn reserved(&self) -> u64 {
+        if self.is_exhausted {
+            driver::config().memory / STEP * STEP
+        } else {
+            self.reserved.len() as u64 * STEP
+        }
     }
 
-    fn remove(&mut self, start: u64) {
-        self.total -= self.ranges.remove(&start).unwrap_or(0);
+    fn note_highs(&mut self) {
+        self.used_high = self.used_high.max(self.used());
+        self.reserved_high = self.reserved_high.max(self.reserved());
     }
 }
 
@@ -49,31 +57,46 @@ fn with<R>(device: i32, act: impl FnOnce(&mut Mapped) -> R) -> R {
     act(MAPPED.lock().unwrap_or_else(PoisonError::into_inner).entry(device).or_default())
 }
 
-/// A launch or an upload maps the memory of its allocation nodes.
-pub(crate) fn map(device: i32, start: u64, len: u64) {
-    with(device, |mapped| mapped.add(start, len));
+/// A launch or an upload maps the steps that its memory lies in, of which some are used at once.
+pub(crate) fn map(device: i32, all: impl IntoIterator<Item = u64>, at_once: impl IntoIterator<Item = u64>) {
+    with(device, |mapped| {
+        mapped.reserved.extend(all);
+        mapped.used.extend(at_once);
+        mapped.note_highs();
+    });
+}
+
+/// A launch finds less memory than it needs. As on a GPU, the device has none for anything else from now on.
+pub(crate) fn exhaust(device: i32) {
+    memory::exhaust(device);
+    with(device, |mapped| {
+        mapped.is_exhausted = true;
+        mapped.note_highs();
+    });
 }
 
 pub(crate) fn figures(device: i32) -> Figures {
     with(device, |mapped| Figures {
-        current: mapped.current(),
+        used: mapped.used(),
+        reserved: mapped.reserved(),
         used_high: mapped.used_high,
         reserved_high: mapped.reserved_high,
     })
 }
 
 pub(crate) fn reset_used_high(device: i32) {
-    with(device, |mapped| mapped.used_high = mapped.current());
+    with(device, |mapped| mapped.used_high = mapped.used());
 }
 
 pub(crate) fn reset_reserved_high(device: i32) {
-    with(device, |mapped| mapped.reserved_high = mapped.current());
+    with(device, |mapped| mapped.reserved_high = mapped.reserved());
 }
 
-/// Unmaps what does not live.
-pub(crate) fn trim(device: i32, is_living: impl Fn(u64) -> bool) {
-    let starts: Vec<u64> = with(device, |mapped| mapped.ranges.keys().copied().collect());
-    // Whether memory lives is asked without the lock, which a launch takes while it holds that of the lives.
-    let dead: Vec<u64> = starts.into_iter().filter(|start| !is_living(*start)).collect();
-    with(device, |mapped| dead.iter().for_each(|start| mapped.remove(*start)));
+/// Unmaps the steps in which nothing lives.
+pub(crate) fn trim(device: i32, living: impl IntoIterator<Item = (u64, u64)>) {
+    let kept: BTreeSet<u64> = living.into_iter().flat_map(|(start, len)| steps(start, len)).collect();
+    with(device, |mapped| {
+        mapped.reserved.retain(|step| kept.contains(step));
+        mapped.used.retain(|step| kept.contains(step));
+    });
 }

@@ -1,5 +1,6 @@
 //! Graphs: their nodes and edges, the executables made of them, and user objects.
 
+pub(crate) mod arena;
 pub(crate) mod build;
 pub(crate) mod capture;
 pub(crate) mod census;
@@ -17,6 +18,7 @@ pub(crate) mod exec;
 pub(crate) mod executable;
 pub(crate) mod generic;
 pub(crate) mod graph_memory;
+pub(crate) mod memory_life;
 pub(crate) mod memory_node;
 pub(crate) mod ordered;
 pub(crate) mod param_block;

@@ -69,5 +69,6 @@ pub(crate) struct Program {
     pub(crate) top: Level,
     /// The root's conditions, with the values to set at each launch.
     pub(crate) conditions: Vec<(u64, Option<u32>)>,
+    /// They are the executable's, through updates as well.
     pub(crate) values: Arc<Values>,
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cuda_sys::CUresult;
 
-use super::memory_node::Plan;
+use super::memory_life::Plan;
 use super::payload::Condition;
 use super::program::{Level, Program, Work};
 use super::quirk;
@@ -178,7 +178,9 @@ impl Run {
         match task {
             Task::Kernel(spec) => {
                 let values: &dyn Conditions = &*self.program.values;
-                launch::run(&spec.function, &spec.sizes, &spec.arguments.bytes, Some(values))
+                // Without any condition a kernel that sets one does it as in no graph.
+                let values = (!self.program.conditions.is_empty()).then_some(values);
+                launch::run(&spec.function, &spec.sizes, &spec.arguments.bytes, values)
             }
             Task::Copy(node) => {
                 let staged = self.staged.get(&index).map(Vec::as_slice);

@@ -2,20 +2,19 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cuda_sys::CUgraphNodeType;
 
+use super::arena::Arena;
 use super::counts::Census;
 use super::edge_data::Edge;
 use super::executable::Exec;
-use super::memory_node::Slot;
 use super::ordered::Ordered;
 use super::param_block::ParamBlock;
 use super::payload::Payload;
 use super::task::Task;
 use super::user_object::Holdings;
-use super::values::Values;
 use crate::callback::Callback;
 use crate::code::{Answer, INVALID_VALUE};
 use crate::fault::crash;
@@ -57,9 +56,7 @@ pub(crate) struct Graph {
     /// The root graph's conditions by number.
     pub(crate) conditions: BTreeMap<u64, ConditionHandle>,
     pub(crate) next_condition: u64,
-    pub(crate) values: Arc<Values>,
-    /// Addresses of memory that the graph frees, with the free nodes: for allocation nodes that come after these.
-    pub(crate) freed: Vec<(u64, Arc<Slot>)>,
+    pub(crate) arena: Arena,
     /// Executables that live, counted where only one may.
     pub(crate) live_execs: usize,
     /// Moved into itself or into its own part: lost for good.
@@ -128,8 +125,7 @@ impl Graphs {
             from_original: HashMap::new(),
             conditions: BTreeMap::new(),
             next_condition: 1,
-            values: Arc::default(),
-            freed: Vec::new(),
+            arena: Arena::default(),
             live_execs: 0,
             is_lost: false,
         })

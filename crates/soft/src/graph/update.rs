@@ -6,6 +6,7 @@ use std::sync::Arc;
 use cuda_sys::{CUgraphExecUpdateResult as Outcome, CUresult};
 
 use super::change::may_become;
+use super::exec::note_instantiated;
 use super::executable::Exec;
 use super::program::{Level, Step, Work};
 use super::store::graphs;
@@ -227,10 +228,10 @@ pub(crate) fn update(exec: u64, graph: u64) -> Answer<Result<(), Refused>> {
         if memory {
             own.source = (graph, uid);
         }
+        note_instantiated(&new);
         let works = own.set_works(&pairs, &new.steps);
         let program = Arc::make_mut(&mut own.program);
         program.conditions = new.conditions;
-        program.values = new.values;
         (works, std::mem::replace(&mut own.shares, shares))
     };
     // Destructors may run now, so the lock must be free.

@@ -1,25 +1,41 @@
 //! The values that conditional nodes look at.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::launch::Conditions;
 
-/// The values of a root graph's conditions. They stay over launches and executables.
+/// The values of an executable's conditions. They stay over launches and updates.
 #[derive(Debug, Default)]
 pub(crate) struct Values {
     values: Mutex<HashMap<u64, u32>>,
 }
 
+/// The values that ended executables had, by how many these were, the last ones last.
+static LEFT: Mutex<BTreeMap<usize, Vec<HashMap<u64, u32>>>> = Mutex::new(BTreeMap::new());
+
 impl Values {
-    /// Makes a condition known.
-    pub(crate) fn add(&self, handle: u64) {
-        self.values.lock().unwrap_or_else(PoisonError::into_inner).entry(handle).or_insert(0);
+    /// The values of a new executable with these conditions. As on a GPU they are those that an executable has left, if there was one: the first of a
+    /// process has 0.
+    pub(crate) fn again(conditions: impl ExactSizeIterator<Item = u64>) -> Arc<Self> {
+        let mut left = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
+        let left = left.get_mut(&conditions.len()).and_then(Vec::pop).unwrap_or_default();
+        let values = conditions.map(|number| (number, left.get(&number).copied().unwrap_or(0))).collect();
+        Arc::new(Self { values: Mutex::new(values) })
     }
 
     /// The value, 0 where none was set.
     pub(crate) fn get(&self, handle: u64) -> u32 {
         self.values.lock().unwrap_or_else(PoisonError::into_inner).get(&handle).copied().unwrap_or(0)
+    }
+}
+
+impl Drop for Values {
+    fn drop(&mut self) {
+        let own = std::mem::take(self.values.get_mut().unwrap_or_else(PoisonError::into_inner));
+        if !own.is_empty() {
+            LEFT.lock().unwrap_or_else(PoisonError::into_inner).entry(own.len()).or_default().push(own);
+        }
     }
 }
 

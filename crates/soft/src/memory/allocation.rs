@@ -173,6 +173,11 @@ impl Allocation {
         EPOCH.fetch_add(1, Ordering::AcqRel);
     }
 
+    /// Whether it is memory of a graph that its allocation node has yet to make, for the first time or again.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.origin == Origin::GraphNode && matches!(self.state.load(Ordering::Acquire), PENDING | RETIRED)
+    }
+
     /// Overwrites all bytes; work that still uses them may run meanwhile.
     fn forget_bytes(&self) {
         const WORD: u64 = u64::from_ne_bytes([UNWRITTEN; 8]);

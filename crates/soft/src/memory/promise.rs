@@ -1,64 +1,78 @@
 //! Addresses that graphs have promised to allocation nodes, which get memory there when they are reached.
 
 use std::collections::BTreeMap;
-use std::sync::{PoisonError, RwLock};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
-use super::{GRAIN, with_shared};
-
-/// An address that a graph has promised to allocation nodes.
+/// An address that a graph has promised to an allocation node.
 #[derive(Debug)]
 struct Promise {
     len: usize,
-    /// Those nodes, for messages.
-    nodes: Vec<u64>,
+    /// The node, for messages.
+    node: u64,
 }
 
-static PROMISED: RwLock<BTreeMap<u64, Promise>> = RwLock::new(BTreeMap::new());
+/// By address and the number of the promise: one range may be promised to nodes of which each comes after the free of the one before.
+type Promises = BTreeMap<(u64, u64), Promise>;
 
-/// An address for memory that a graph will allocate. Small ones lie [`GRAIN`] apart, as those of the real driver do.
-pub(crate) fn promise(len: usize) -> u64 {
-    let span = (len as u64 + 1).next_multiple_of(GRAIN);
-    let address = with_shared(|shared| {
-        let start = shared.addresses.next;
-        shared.addresses.next += span;
-        start
-    });
-    let promise = Promise { len, nodes: Vec::new() };
-    PROMISED.write().unwrap_or_else(PoisonError::into_inner).insert(address, promise);
-    address
+static PROMISED: RwLock<Promises> = RwLock::new(BTreeMap::new());
+/// No promise was ever longer: so far back is looked for one that holds an address.
+static LONGEST: AtomicU64 = AtomicU64::new(0);
+
+fn promised() -> RwLockReadGuard<'static, Promises> {
+    PROMISED.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Notes a node that allocates at a promised address.
-pub(crate) fn promise_to(address: u64, node: u64) {
+/// Promises a range to an allocation node; `number` counts up.
+pub(crate) fn promise(start: u64, number: u64, len: usize) {
+    LONGEST.fetch_max(len as u64, Ordering::Relaxed);
     let mut promised = PROMISED.write().unwrap_or_else(PoisonError::into_inner);
-    if let Some(promise) = promised.get_mut(&address) {
-        promise.nodes.push(node);
+    promised.insert((start, number), Promise { len, node: 0 });
+}
+
+/// Notes the node that allocates there.
+pub(crate) fn promise_to(start: u64, number: u64, node: u64) {
+    let mut promised = PROMISED.write().unwrap_or_else(PoisonError::into_inner);
+    if let Some(promise) = promised.get_mut(&(start, number)) {
+        promise.node = node;
     }
 }
 
 /// Takes a promise back.
-pub(crate) fn unpromise(address: u64) {
-    PROMISED.write().unwrap_or_else(PoisonError::into_inner).remove(&address);
+pub(crate) fn unpromise(start: u64, number: u64) {
+    PROMISED.write().unwrap_or_else(PoisonError::into_inner).remove(&(start, number));
+}
+
+/// The promises that hold a range, from its address downwards.
+fn holding(all: &Promises, address: u64, len: usize) -> impl Iterator<Item = (&(u64, u64), &Promise)> {
+    let end = address.saturating_add(len as u64);
+    let longest = LONGEST.load(Ordering::Relaxed);
+    all.range(..=(address, u64::MAX))
+        .rev()
+        .take_while(move |((start, _), _)| address - start < longest)
+        .filter(move |((start, _), promise)| end <= start + promise.len as u64)
 }
 
 /// Whether the range lies in memory that a graph will allocate.
 pub(crate) fn is_promised(address: u64, len: usize) -> bool {
-    let promised = PROMISED.read().unwrap_or_else(PoisonError::into_inner);
-    let found = promised.range(..=address).next_back();
-    found.is_some_and(|(start, room)| address.saturating_add(len as u64) <= start + room.len as u64)
+    holding(&promised(), address, len).next().is_some()
+}
+
+/// Address and number of the newest promise that holds an address.
+pub(crate) fn newest_promise(address: u64) -> Option<(u64, u64)> {
+    holding(&promised(), address, 1).map(|(key, _)| *key).max_by_key(|(_, number)| *number)
 }
 
 /// What is said of an address that a graph has promised and that holds nothing now.
 pub(super) fn describe_promised(address: u64) -> Option<String> {
-    let promised = PROMISED.read().unwrap_or_else(PoisonError::into_inner);
-    let (start, promise) = promised.range(..=address).next_back()?;
-    if address >= start + promise.len as u64 {
-        return None;
-    }
-    let nodes: Vec<String> = promise.nodes.iter().map(|node| format!("{node:#x}")).collect();
+    let promised = promised();
+    let mut found: Vec<_> = holding(&promised, address, 1).collect();
+    found.sort_by_key(|((_, number), _)| *number);
+    let ((start, _), newest) = found.last()?;
+    let nodes: Vec<String> = found.iter().map(|(_, promise)| format!("{:#x}", promise.node)).collect();
     Some(format!(
         "the {} bytes at {start:#x} are those of allocation node {}, which has not been reached: the use is not ordered after that node",
-        promise.len,
+        newest.len,
         nodes.join(" or ")
     ))
 }

@@ -20,8 +20,9 @@ const ALWAYS: [Call; 5] = [
     Call::cuGetProcAddress,
 ];
 
-/// What works: events, the capture and the wait of streams, launches of executables, fills, user objects, empty nodes, some destruction.
-const PERMITTED: [Call; 33] = [
+/// What works: events, the capture and the wait of streams, launches of executables, fills, user objects, empty and conditional nodes, some
+/// destruction.
+const PERMITTED: [Call; 36] = [
     Call::cuEventDestroy,
     Call::cuEventElapsedTime,
     Call::cuEventElapsedTime_v12080,
@@ -32,12 +33,15 @@ const PERMITTED: [Call; 33] = [
     Call::cuGraphAddEmptyNode,
     Call::cuGraphAddNode,
     Call::cuGraphAddNode_v12030,
+    Call::cuGraphConditionalHandleCreate,
+    Call::cuGraphDebugDotPrint,
     Call::cuGraphDestroy,
     Call::cuGraphLaunch,
     Call::cuGraphReleaseUserObject,
     Call::cuGraphRetainUserObject,
     Call::cuGraphUpload,
     Call::cuLibraryUnload,
+    Call::cuLinkDestroy,
     Call::cuMemsetD16Async,
     Call::cuMemsetD2D16Async,
     Call::cuMemsetD2D32Async,
@@ -158,6 +162,8 @@ struct Things {
     graph: CUgraph,
     exec: CUgraphExec,
     library: CUlibrary,
+    link: CUlinkState,
+    context: CUcontext,
 }
 
 impl Things {
@@ -175,7 +181,13 @@ impl Things {
         let graph = graph(driver);
         empty(driver, graph, &[]);
         let exec = instantiate(driver, graph);
-        Self { driver, own, other, events, address: words(driver, 8), graph, exec, library: library(driver) }
+        let (mut link, mut context) = (null_mut(), null_mut());
+        unsafe {
+            assert_eq!(driver.cuLinkCreate(0, null_mut(), null_mut(), &mut link), OK);
+            assert_eq!(driver.cuCtxGetCurrent(&mut context), OK);
+        }
+        let (address, library) = (words(driver, 8), library(driver));
+        Self { driver, own, other, events, address, graph, exec, library, link, context }
     }
 
     fn all(&self) -> Vec<(Call, Option<CUresult>)> {
@@ -285,10 +297,26 @@ impl Things {
                         .cuGraphAddNode_v12030(&mut node, graph, null_mut(), null_mut(), 0, &mut plain)
                         .code(),
                 ),
+                (Call::cuGraphConditionalHandleCreate, self.condition()),
+                (
+                    Call::cuGraphDebugDotPrint,
+                    driver.cuGraphDebugDotPrint(graph, c"/dev/null".as_ptr(), 0).code(),
+                ),
                 (Call::cuGraphUpload, driver.cuGraphUpload(self.exec, self.other).code()),
                 (Call::cuGraphLaunch, driver.cuGraphLaunch(self.exec, self.other).code()),
             ]
         }
+    }
+
+    /// A condition, which a node uses at once.
+    fn condition(&self) -> Option<CUresult> {
+        let (driver, graph, context, mut handle) = (self.driver, self.graph, self.context, 0);
+        let made = unsafe { driver.cuGraphConditionalHandleCreate(&mut handle, graph, context, 0, 0) };
+        let mut params = generic(CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL);
+        params.__bindgen_anon_1.conditional =
+            CUDA_CONDITIONAL_NODE_PARAMS { handle, size: 1, ctx: context, ..Default::default() };
+        assert_eq!(add(driver, graph, &[], &mut params).0, OK);
+        made.code()
     }
 
     fn objects(&self) -> Vec<(Call, Option<CUresult>)> {
@@ -308,6 +336,7 @@ impl Things {
                 (Call::cuUserObjectRelease, driver.cuUserObjectRelease(object, 1).code()),
                 // One that is in no context; others are waited for.
                 (Call::cuLibraryUnload, driver.cuLibraryUnload(self.library).code()),
+                (Call::cuLinkDestroy, driver.cuLinkDestroy(self.link).code()),
             ]
         }
     }

@@ -7,8 +7,16 @@ use cuda_soft::control;
 use cuda_sys::*;
 
 fn alloc_node(driver: &Driver, graph: CUgraph, after: &[CUgraphNode]) -> (CUgraphNode, CUdeviceptr) {
-    let (mut node, mut params) =
-        (null_mut(), CUDA_MEM_ALLOC_NODE_PARAMS { bytesize: 64, ..Default::default() });
+    alloc_bytes(driver, graph, after, 64)
+}
+
+fn alloc_bytes(
+    driver: &Driver,
+    graph: CUgraph,
+    after: &[CUgraphNode],
+    bytesize: usize,
+) -> (CUgraphNode, CUdeviceptr) {
+    let (mut node, mut params) = (null_mut(), CUDA_MEM_ALLOC_NODE_PARAMS { bytesize, ..Default::default() });
     params.poolProps.allocType = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
     params.poolProps.location.type_ = CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
     let (count, after) = (after.len(), after.as_ptr());
@@ -220,12 +228,7 @@ fn the_devices_room_is_given_back() {
     leaves_nothing("graph_memory::the_devices_room_is_given_back", || {
         let driver = &session();
         let (own, stream) = (graph(driver), stream(driver));
-        let room = || {
-            let (mut free, mut total) = (0, 0);
-            assert_eq!(unsafe { driver.cuMemGetInfo(&mut free, &mut total) }, OK);
-            free
-        };
-        let before = room();
+        let before = room(driver);
         let (_, address) = alloc_node(driver, own, &[]);
         let exec = instantiate(driver, own);
         for _ in 0..4 {
@@ -240,7 +243,7 @@ fn the_devices_room_is_given_back() {
         }
         unsafe {
             assert_eq!(driver.cuStreamSynchronize(stream), OK);
-            assert_eq!(room(), before);
+            assert_eq!(room(driver), before);
             assert_eq!(driver.cuGraphExecDestroy(exec), OK);
             assert_eq!(driver.cuGraphDestroy(own), OK);
             assert_eq!(driver.cuStreamDestroy(stream), OK);
@@ -248,29 +251,64 @@ fn the_devices_room_is_given_back() {
     });
 }
 
+/// Bytes of the device that are free.
+fn room(driver: &Driver) -> usize {
+    let (mut free, mut total) = (0, 0);
+    assert_eq!(unsafe { driver.cuMemGetInfo(&mut free, &mut total) }, OK);
+    free
+}
+
 #[test]
-fn a_launch_that_frees_by_itself_ends_what_an_older_executable_made() {
-    leaves_nothing("graph_memory::a_launch_that_frees_by_itself_ends_what_an_older_executable_made", || {
+fn memory_of_several_sizes_shares_addresses_one_after_the_other() {
+    leaves_nothing("graph_memory::memory_of_several_sizes_shares_addresses_one_after_the_other", || {
         let driver = &session();
-        let (own, stream) = (graph(driver), stream(driver));
-        let (made, address) = alloc_node(driver, own, &[]);
-        let exec = instantiate(driver, own);
-        run(driver, exec, stream);
-        unsafe {
-            assert_eq!(driver.cuGraphExecDestroy(exec), OK);
-            // From now on the graph frees it in each launch.
-            free_node(driver, own, &[made], address);
-            let exec = instantiate(driver, own);
-            assert_eq!(driver.cuGraphLaunch(exec, stream), IV);
-            assert_eq!(driver.cuGraphExecDestroy(exec), OK);
+        let (stream, library) = (stream(driver), library(driver));
+        let add = function(driver, library, "add");
+        let before = room(driver);
+        for flags in [0, 1] {
+            let own = graph(driver);
+            // A large one, then two small ones where it was, and a third of which both are freed; what is left by a launch is the last of these and one more.
+            let (made, large) = alloc_bytes(driver, own, &[], 4096);
+            let used = word_node(driver, own, &[made], add, large + 4092, 1);
+            let freed = free_node(driver, own, &[used], large);
+            let (first, one) = alloc_bytes(driver, own, &[freed], 512);
+            let (second, two) = alloc_bytes(driver, own, &[first], 100);
+            let (kept, three) = alloc_bytes(driver, own, &[second], 1024);
+            assert_eq!((one, two, three), (large, large + 512, large + 1024));
+            let used = word_node(driver, own, &[kept], add, two, 1);
+            let used = word_node(driver, own, &[used], add, three + 1020, 5);
+            let freed = [one, two].map(|address| free_node(driver, own, &[used], address));
+            let (last, four) = alloc_bytes(driver, own, &freed, 1000);
+            assert_eq!(four, large);
+            word_node(driver, own, &[last], add, four + 996, 7);
+            // What does not fit lies elsewhere.
+            let (_, far) = alloc_bytes(driver, own, &freed, 4096);
+            assert!(far >= large + 4096);
             let mut exec = null_mut();
-            assert_eq!(driver.cuGraphInstantiateWithFlags(&mut exec, own, 1), OK);
-            run(driver, exec, stream);
-            run(driver, exec, stream);
-            assert_eq!(driver.cuMemFree(address), IV);
-            assert_eq!(driver.cuGraphExecDestroy(exec), OK);
-            assert_eq!(driver.cuGraphDestroy(own), OK);
+            unsafe {
+                assert_eq!(driver.cuGraphInstantiateWithFlags(&mut exec, own, flags), OK);
+                for round in 0..3 {
+                    run(driver, exec, stream);
+                    let unwritten = 0xCDCD_CDCD_u32;
+                    assert_eq!(read(driver, four + 992, 2), [unwritten, unwritten.wrapping_add(7)]);
+                    assert_eq!(read(driver, three + 1020, 1), [unwritten.wrapping_add(5)]);
+                    let (mut start, mut size) = (0, 0);
+                    assert_eq!(driver.cuMemGetAddressRange(&mut start, &mut size, four + 8), OK);
+                    assert_eq!((start, size), (four, 1000));
+                    if flags == 0 || round == 2 {
+                        for address in [three, four, far] {
+                            assert_eq!(driver.cuMemFree(address), OK);
+                        }
+                        assert_eq!(room(driver), before);
+                    }
+                }
+                assert_eq!(driver.cuGraphExecDestroy(exec), OK);
+                assert_eq!(driver.cuGraphDestroy(own), OK);
+            }
+        }
+        unsafe {
             assert_eq!(driver.cuStreamDestroy(stream), OK);
+            assert_eq!(driver.cuLibraryUnload(library), OK);
         }
     });
 }

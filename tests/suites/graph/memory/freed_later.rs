@@ -6,7 +6,7 @@ use cuda_graph::{
 use cuda_handles::{Context, Copy2d, Error as HandleError, GraphBuffer, Slice, Stream};
 use cuda_launch::per;
 use cuda_sys::{CUresult, Call};
-use cuda_tests::{Gate, SOON, fail, is_soft, skip, until};
+use cuda_tests::{Gate, SOON, fail, is_soft, needs, setup, until};
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
 
@@ -181,9 +181,7 @@ fn copies_and_fills_come_before_the_free_node() {
 #[test]
 fn memory_that_a_moved_graph_frees_is_copied_nowhere() {
     traceless(|context, stream| {
-        if !crate::children::moves() {
-            skip!("children are moved since CUDA 12.9");
-        }
+        needs!(MovedGraphs);
         let own = stream.zeros::<u32>(N).unwrap();
         let (source, memory) = leaving(context);
         source.nodes().unwrap()[0].clone().named("scratch");
@@ -210,9 +208,7 @@ fn around(context: &Context) -> (Graph, GraphBuffer<u32>) {
 #[test]
 fn memory_of_a_moved_graph_is_freed_around_it_at_any_time() {
     traceless(|context, stream| {
-        if !crate::children::moves() {
-            skip!("children are moved since CUDA 12.9");
-        }
+        needs!(MovedGraphs);
         for before in [false, true] {
             let out = stream.zeros::<u32>(N).unwrap();
             let (source, memory) = leaving(context);
@@ -237,9 +233,8 @@ fn memory_of_a_moved_graph_is_freed_around_it_at_any_time() {
 
 #[test]
 fn an_executable_that_frees_memory_is_not_launched_over_what_is_left_of_it() {
-    if !crate::children::moves() {
-        skip!("children are moved since CUDA 12.9");
-    }
+    let _context = setup();
+    needs!(MovedGraphs);
     for options in [InstantiateOptions::new().auto_free(), InstantiateOptions::new()] {
         traceless(|context, stream| {
             let (graph, memory) = around(context);
@@ -270,9 +265,8 @@ fn an_executable_that_frees_memory_is_not_launched_over_what_is_left_of_it() {
 
 #[test]
 fn an_executable_that_frees_memory_waits_for_what_was_left_of_it() {
-    if !crate::children::moves() {
-        skip!("children are moved since CUDA 12.9");
-    }
+    let _context = setup();
+    needs!(MovedGraphs);
     traceless(|context, stream| {
         let (graph, memory) = around(context);
         let mut exec = graph.instantiate().unwrap();

@@ -35,20 +35,20 @@ fn deciding(things: &Things) -> Result<(set_to, Graph, Condition), Refusal> {
 
 pub(super) fn rows() -> Vec<Row> {
     vec![
-        prepared("Graph::condition", CALLS, super::drawn, |_, graph| done(graph.condition()?)),
-        prepared("Frontier::if_node", CALLS, with_condition, |_, (graph, condition)| {
+        prepared("Graph::condition", PERMITTED, super::drawn, |_, graph| done(graph.condition()?)),
+        prepared("Frontier::if_node", PERMITTED, with_condition, |_, (graph, condition)| {
             done(graph.root().if_node(&condition)?)
         }),
-        prepared("Frontier::if_else_node", CALLS, with_condition, |_, (graph, condition)| {
+        prepared("Frontier::if_else_node", PERMITTED, with_condition, |_, (graph, condition)| {
             done(graph.root().if_else_node(&condition)?)
         }),
-        prepared("Frontier::while_node", CALLS, with_condition, |_, (graph, condition)| {
+        prepared("Frontier::while_node", PERMITTED, with_condition, |_, (graph, condition)| {
             done(graph.root().while_node(&condition)?)
         }),
-        prepared("Frontier::switch_node", CALLS, with_condition, |_, (graph, condition)| {
+        prepared("Frontier::switch_node", PERMITTED, with_condition, |_, (graph, condition)| {
             done(graph.root().switch_node(&condition, 3)?)
         }),
-        prepared("Frontier::if_node in a body", CALLS, branch, |_, (_graph, node, inner)| {
+        prepared("Frontier::if_node in a body", PERMITTED, branch, |_, (_graph, node, inner)| {
             done(node.body()?.root().if_node(&inner)?)
         }),
         prepared("Frontier::fill in a body", CALLS, branch, |things, (_graph, node, _inner)| {

@@ -1,0 +1,44 @@
+//! Stretches of addresses for the memory of graphs.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::with_shared;
+
+/// The steps in which a device maps memory for graphs, and where large memory starts.
+pub(crate) const STEP: u64 = 32 << 20;
+/// What a graph gets at least: addresses cost nothing.
+const LEAST: u64 = 1 << 30;
+
+/// Addresses that one graph has. They go to the next graph once nothing has them.
+#[derive(Debug)]
+pub(crate) struct Stretch {
+    pub(crate) start: u64,
+    pub(crate) len: u64,
+}
+
+/// What was given back, by length, the newest last.
+static FREE: Mutex<BTreeMap<u64, Vec<u64>>> = Mutex::new(BTreeMap::new());
+
+impl Stretch {
+    /// A stretch for so many bytes at least. As on a GPU it is the one that was given back last.
+    pub(crate) fn new(bytes: u64) -> Arc<Self> {
+        let len = bytes.max(LEAST).next_multiple_of(STEP);
+        let again = FREE.lock().unwrap_or_else(PoisonError::into_inner).get_mut(&len).and_then(Vec::pop);
+        let start = again.unwrap_or_else(|| {
+            with_shared(|shared| {
+                let start = shared.addresses.next.next_multiple_of(STEP);
+                shared.addresses.next = start + len;
+                start
+            })
+        });
+        Arc::new(Self { start, len })
+    }
+}
+
+impl Drop for Stretch {
+    fn drop(&mut self) {
+        let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+        free.entry(self.len).or_default().push(self.start);
+    }
+}
