@@ -10,7 +10,7 @@ use crate::build::Build;
 use crate::cargo::Cargo;
 
 /// A bundle is carried about, so it stays small.
-const MOST: u64 = 60 << 20;
+const MOST: u64 = 96 << 20;
 
 /// Where the device runtime comes from, which a kernel that launches graphs is linked with. It must not be newer than the oldest driver that the
 /// bundle is taken to; it is in no other place of this project.

@@ -48,7 +48,10 @@ pub struct Condition {
 }
 
 impl Graph {
-    /// A condition that starts at 0 and keeps the value that was set last over launches and executables of the graph.
+    /// A condition that keeps the value that was set last over the launches of an executable.
+    ///
+    /// What it starts with is not determined: drivers give a new executable what an ended one had, of this graph or another, as it is, and 0 where there was none. So let a kernel set it
+    /// in front of its node, or take one [with a default](Self::condition_with_default).
     ///
     /// What the driver has for it cannot be given back: it has to be used by a conditional node, or the graph cannot be instantiated
     /// ([`Error::UnusedCondition`]). A condition whose handles are all gone and that no node uses is used again for the next one with the same default.
