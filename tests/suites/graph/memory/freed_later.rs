@@ -6,7 +6,7 @@ use cuda_graph::{
 use cuda_handles::{Context, Copy2d, Error as HandleError, GraphBuffer, Slice, Stream};
 use cuda_launch::per;
 use cuda_sys::{CUresult, Call};
-use cuda_tests::{Gate, SOON, fail, is_soft, needs, setup, until};
+use cuda_tests::{Gate, SOON, fail, is_soft, needs, until};
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
 
@@ -233,10 +233,9 @@ fn memory_of_a_moved_graph_is_freed_around_it_at_any_time() {
 
 #[test]
 fn an_executable_that_frees_memory_is_not_launched_over_what_is_left_of_it() {
-    let _context = setup();
-    needs!(MovedGraphs);
     for options in [InstantiateOptions::new().auto_free(), InstantiateOptions::new()] {
         traceless(|context, stream| {
+            needs!(MovedGraphs);
             let (graph, memory) = around(context);
             let other = context.graph().unwrap();
             let mut exec = graph.instantiate().unwrap();
@@ -265,9 +264,8 @@ fn an_executable_that_frees_memory_is_not_launched_over_what_is_left_of_it() {
 
 #[test]
 fn an_executable_that_frees_memory_waits_for_what_was_left_of_it() {
-    let _context = setup();
-    needs!(MovedGraphs);
     traceless(|context, stream| {
+        needs!(MovedGraphs);
         let (graph, memory) = around(context);
         let mut exec = graph.instantiate().unwrap();
         let gate = Gate::close(stream);
