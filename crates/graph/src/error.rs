@@ -414,6 +414,17 @@ pub enum Error {
         /// The memory of the device, in bytes.
         total: usize,
     },
+    /// A copy node was to copy memory from a pool of another device that the graph's device may not access.
+    #[error(
+        "device {own} may not access the pool on device {of} that memory of the copy is from, as it has to for a node: let it (MemPool::grant_access), or take plain memory \
+         (Context::alloc_blocking); a copy on a stream needs neither"
+    )]
+    PoolOutOfReach {
+        /// The number of the graph's device.
+        own: usize,
+        /// The number of the pool's device.
+        of: usize,
+    },
     /// An allocation or free node was to be added to a graph that is embedded in a node.
     #[error(
         "{kind} nodes cannot be in a graph that is embedded in a node, as the driver refuses it; add it to the graph around it that is in no node, or before the \

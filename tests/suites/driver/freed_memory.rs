@@ -176,7 +176,7 @@ before the launch, several attributes: ok, type 0, size 99
 before the launch, range: NOT_FOUND, size 0
 before the launch, copies from and to it and a fill: INVALID_VALUE, INVALID_VALUE, INVALID_VALUE
 before the launch, a fill node and its executable: ok, ok
-alive, attributes: context one, memory type 2, device pointer itself, is managed 0, device 0, range start itself, range size 64, pool none
+alive, attributes: context none, memory type 2, device pointer itself, is managed 0, device 0, range start itself, range size 64, pool none
 alive, several attributes: ok, type 2, size 64
 alive, range: ok, size 64
 alive, copies from and to it and a fill: ok, ok, ok

@@ -499,6 +499,8 @@ fn memory_of_two_devices_is_copied() {
     let context = setup();
     needs!(TwoDevices);
     let other = Device::new(1).unwrap().context().unwrap();
+    // The reaper gets its stream there, which it keeps.
+    drop(other.alloc_blocking::<u32>(1).unwrap());
     no_leaks(|| {
         let (stream, far) = (context.stream().unwrap(), other.stream().unwrap());
         let (here, there) = (stream.zeros::<u32>(N).unwrap(), far.upload(&numbers(60)).unwrap());
@@ -507,6 +509,13 @@ fn memory_of_two_devices_is_copied() {
         assert!(matches!(error, Error::Handles(HandleError::WrongContext { .. })), "{error:?}");
         let error = graph.root().copy_peer(&there, &far.zeros::<u32>(N).unwrap()).unwrap_err();
         assert!(matches!(error, Error::Handles(HandleError::WrongContext { .. })), "{error:?}");
+        let refused = Error::PoolOutOfReach { own: 0, of: 1 };
+        assert_eq!(graph.root().copy_peer(&there, &here).unwrap_err(), refused);
+        assert_eq!(graph.root().copy_peer(&here, &there).unwrap_err(), refused);
+        let plain = other.alloc_blocking::<u32>(N).unwrap();
+        graph.root().copy_peer(&plain, &here).unwrap().remove().unwrap();
+        drop(plain);
+        other.default_pool().unwrap().grant_access(context.device()).unwrap();
         let (node, cost) = count(|| graph.root().copy_peer(&there, &here).unwrap());
         assert_eq!(cost.total(), 1, "{cost}");
         assert_eq!(node.describe().unwrap(), "copy 256 B peer device -> device");

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use cuda_handles::{
-    Allocation, Context, Copy2d, Copy3d, CopyLayout, Element, MemorySpace, NodeMemory, Owner,
-    SharedHostBuffer, Slice,
+    Allocation, Context, Copy2d, Copy3d, CopyLayout, Device, Element, Error as HandleError, MemoryKind,
+    MemorySpace, NodeMemory, Owner, SharedHostBuffer, Slice,
 };
-use cuda_sys::{CUdeviceptr, CUgraphNodeParams, CUgraphNodeType};
+use cuda_sys::{CUdeviceptr, CUgraphNodeParams, CUgraphNodeType, CUresult};
 
 use super::handle::{blank, typed};
 use super::raw::RawCopy;
@@ -103,7 +103,10 @@ impl MemcpyNode {
         source: impl NodeMemory<'a, T>,
         destination: impl NodeMemory<'b, T>,
     ) -> Result<()> {
-        self.replace_by(peer(self.graph().context(), source.operand(), destination.operand())?)
+        let context = self.graph().context();
+        let (source, destination) = (source.operand(), destination.operand());
+        let far = far_pool(context, [source.allocation(), destination.allocation()]);
+        self.replace_by(peer(context, source, destination)?).map_err(|error| in_words(error, context, far))
     }
 
     /// Copies between addresses from now on; see [`set`](Self::set).
@@ -224,20 +227,26 @@ impl Frontier<'_> {
     /// Adds a node that copies memory of one context to memory of another, of the same length. One of the two is the graph's. What the other
     /// one's streams do with the memory before and after a launch has to be put in order with it, by [`Stream::wait_for`].
     ///
+    /// Memory of a pool is copied by a node only if the graph's device may access that pool ([`MemPool::grant_access`]); a copy on a stream needs no access.
+    ///
+    /// [`MemPool::grant_access`]: cuda_handles::MemPool::grant_access
     /// [`Stream::wait_for`]: cuda_handles::Stream::wait_for
     ///
     /// Stands on `cuGraphAddNode`, CUDA 12.2.
     ///
     /// # Errors
-    /// Different lengths, no elements, memory of two other contexts, or of the graph for which there is a free node ([`Error::FreedBefore`]); a node of the frontier
-    /// was removed; or what the driver answers.
+    /// Different lengths, no elements, memory of two other contexts, or of the graph for which there is a free node ([`Error::FreedBefore`]); memory of a pool that the
+    /// graph's device may not access ([`Error::PoolOutOfReach`]); a node of the frontier was removed; or what the driver answers.
     #[doc(alias = "cuMemcpyPeerAsync")]
     pub fn copy_peer<'a, 'b, T: Element>(
         &self,
         source: impl NodeMemory<'a, T>,
         destination: impl NodeMemory<'b, T>,
     ) -> Result<MemcpyNode> {
-        self.add_copy(peer(self.graph().context(), source.operand(), destination.operand())?)
+        let context = self.graph().context();
+        let (source, destination) = (source.operand(), destination.operand());
+        let far = far_pool(context, [source.allocation(), destination.allocation()]);
+        self.add_copy(peer(context, source, destination)?).map_err(|error| in_words(error, context, far))
     }
 
     /// Adds a node that copies between addresses. The driver is asked what memory they are of, one call for each, and
@@ -305,6 +314,24 @@ fn peer<T>(context: &Context, source: Slice<'_, T>, destination: Slice<'_, T>) -
         }
     }
     Ok((layout, owners(from, to)))
+}
+
+/// The device of the one of two memories that is another device's and of a pool.
+fn far_pool(context: &Context, memories: [&Arc<Allocation>; 2]) -> Option<Device> {
+    let is_far = |memory: &&&Arc<Allocation>| {
+        memory.context().device() != context.device() && memory.kind() == MemoryKind::Pooled
+    };
+    memories.iter().find(is_far).map(|memory| memory.context().device())
+}
+
+/// What the driver gives no reason for.
+fn in_words(error: Error, context: &Context, far: Option<Device>) -> Error {
+    match (&error, far) {
+        (Error::Handles(HandleError::Driver { code: CUresult::CUDA_ERROR_INVALID_VALUE, .. }), Some(far)) => {
+            Error::PoolOutOfReach { own: context.device().ordinal(), of: far.ordinal() }
+        }
+        _ => error,
+    }
 }
 
 fn owners(source: &Arc<Allocation>, destination: &Arc<Allocation>) -> Owners {

@@ -130,7 +130,9 @@ unsafe fn write_attribute(data: *mut c_void, attribute: CUpointer_attribute, poi
     match attribute {
         // SAFETY: as above.
         Attribute::CU_POINTER_ATTRIBUTE_CONTEXT => unsafe {
-            put(data.cast::<CUcontext>(), to_raw(found.context))
+            // A GPU names none for memory of a graph.
+            let context = if found.origin == Origin::GraphNode { 0 } else { found.context };
+            put(data.cast::<CUcontext>(), to_raw(context))
         },
         Attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE => {
             let on_device = found.origin.is_on_device();

@@ -74,7 +74,8 @@ impl Graphs {
         Ok(node)
     }
 
-    /// Those of some free nodes that lie before what is to depend on `dependencies`, but not by way of a child node.
+    /// Those of some free nodes that lie before what is to depend on `dependencies`, but not by way of a child node, nor of an edge that was added later than the
+    /// node that it leads to.
     fn freed_before(&self, dependencies: &[(u64, Edge)], mut frees: HashSet<u64>) -> Answer<HashSet<u64>> {
         let mut before = HashSet::new();
         let mut open: VecDeque<u64> = dependencies.iter().map(|(node, _)| *node).collect();
@@ -85,7 +86,8 @@ impl Graphs {
             }
             let own = self.node(node)?;
             if !matches!(own.payload, Payload::Child(_)) {
-                open.extend(own.dependencies.keys().filter(|node| seen.insert(*node)));
+                let first = own.added_after.iter().copied().filter(|node| own.dependencies.contains(*node));
+                open.extend(first.filter(|node| seen.insert(*node)));
             }
         }
         Ok(before)

@@ -21,7 +21,9 @@ use crate::gate::slice;
 use crate::handle::number;
 use crate::launch::{self, Attributes, Sizes};
 use crate::mem_op::{self, MemOp};
+use crate::memory::{self, Origin};
 use crate::module;
+use crate::pool;
 use crate::semaphore::{self, SignalParams, WaitParams};
 
 /// Reads the parameters of a kernel; `attributes` are those that the node has.
@@ -60,7 +62,21 @@ pub(crate) unsafe fn kernel_spec(
 
 /// Reads the parameters of a copy node.
 pub(crate) fn copy_node(raw: &CUDA_MEMCPY3D_v2, context: u64) -> Answer<Arc<CopyNode>> {
-    Ok(Arc::new(CopyNode { raw: *raw, copy: copy::parse(raw, Promised::Yes)?, context }))
+    let copy = copy::parse(raw, Promised::Yes)?;
+    check_reach(&[copy.src.address, copy.dst.address], context)?;
+    Ok(Arc::new(CopyNode { raw: *raw, copy, context }))
+}
+
+/// Whether the device of a copy node may access the pools that memory of other devices is from; plain memory it reaches anyhow.
+fn check_reach(addresses: &[u64], context: u64) -> Answer {
+    let Ok(device) = context::get(context).map(|known| known.device) else { return Ok(()) };
+    for found in addresses.iter().filter_map(|address| memory::find(*address)) {
+        let is_far = found.origin == Origin::Pool && found.device != device;
+        if is_far && pool::get(found.pool).is_ok_and(|pool| pool.access(device) != pool::READ_WRITE) {
+            return Err(INVALID_VALUE);
+        }
+    }
+    Ok(())
 }
 
 /// Reads the parameters of a fill node.

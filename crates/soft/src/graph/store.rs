@@ -74,6 +74,8 @@ pub(crate) struct Node {
     pub(crate) payload: Payload,
     /// What a read-back of kernel parameters points into, once there was one.
     pub(crate) block: Option<ParamBlock>,
+    /// What it depended on as it was added.
+    pub(crate) added_after: Box<[u64]>,
     /// What it depends on, in the order added.
     pub(crate) dependencies: Ordered<Edge>,
     /// What depends on it, in the order added.
@@ -264,6 +266,7 @@ impl Graphs {
             graph,
             payload,
             block: None,
+            added_after: dependencies.iter().map(|(node, _)| *node).collect(),
             dependencies: dependencies.iter().copied().collect(),
             dependents: Ordered::default(),
         });
