@@ -1,11 +1,13 @@
 //! The end of executables with conditional nodes, in which the driver waits for all work of the device: it is put off.
 
 use cuda_graph::{ContextExt, Error, Graph};
+use cuda_handles::capture::CaptureMode;
 use cuda_handles::{Buffer, Context, Stream, reaper};
 use cuda_sys::{CUresult, Call};
 use cuda_tests::states::Foreign;
 use cuda_tests::{
-    Gate, Injection, Kind, SOON, count, fail, live, needs, no_leaks, raw, setup, until, used_stream,
+    Gate, Injection, Kind, SOON, count, fail, in_callback, live, needs, no_leaks, raw, setup, until,
+    used_stream,
 };
 
 use crate::interop::allocations;
@@ -168,5 +170,37 @@ fn lending_the_graph_ends_it() {
             raw::ok(unsafe { raw::driver().cuGraphExecDestroy(exec) });
         };
         context.with_current(instantiate).unwrap();
+    });
+}
+
+#[test]
+fn what_one_kept_goes_wherever_it_is_dropped() {
+    with_loops(|context, stream, number| {
+        let memory = allocations();
+        let running = || {
+            let home = context.stream().unwrap();
+            let mut exec = looping(context, stream, number).into_exec().unwrap();
+            let gate = Gate::close(&home);
+            exec.launch(&home).unwrap();
+            (exec, gate)
+        };
+        let goes = |gate: Gate, case: &str| {
+            assert!(allocations() > memory, "{case}: it runs yet");
+            gate.open();
+            assert!(until(SOON, || allocations() == memory), "{case}: memory is kept");
+        };
+        let mut exec = looping(context, stream, number).into_exec().unwrap();
+        exec.launch(stream).unwrap();
+        // Not behind a gate, which is one itself: drivers run them one after the other.
+        in_callback(stream, move || drop(exec));
+        assert!(until(SOON, || allocations() == memory), "in a host function: memory is kept");
+        let (exec, gate) = running();
+        let capture = stream.begin_capture(CaptureMode::Global).unwrap();
+        drop(exec);
+        drop(capture.end().unwrap());
+        goes(gate, "during a capture");
+        let (exec, gate) = running();
+        std::thread::spawn(move || drop(exec)).join().unwrap();
+        goes(gate, "on a thread that ends");
     });
 }
