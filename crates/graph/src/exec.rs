@@ -22,7 +22,7 @@ use crate::share::Share;
 /// whatever streams they are. To run the same work side by side, instantiate again.
 ///
 /// It can be dropped while it runs; the launch still ends as it should. Of one with conditional nodes the driver's own part stays until somebody
-/// [drains](cuda_handles::reaper::drain), or the device has no memory left, or the graph is instantiated again: destroying it would wait for all work of the device, and the
+/// [drains](cuda_handles::reaper::drain), or the device has no memory left, or the graph is instantiated again or lent: destroying it would wait for all work of the device, and the
 /// launches of every thread with it. What its nodes use is let go once its last run is over, as ever. Where other code has the graph, too, as it is made, it is destroyed at once all the same, since that
 /// code may instantiate it.
 pub struct GraphExec {

@@ -130,15 +130,14 @@ impl Graph {
 /// Attempts what an executable keeps from being done; and once more, as that was perhaps dropped and its end put off. So are those of other graphs, which
 /// may have the memory that is lacking.
 pub(crate) fn unless_ended<R>(graph: &Graph, attempt: impl Fn() -> Result<R>) -> Result<R> {
-    let context = graph.context();
     let outcome = attempt();
     match &outcome {
         Err(Error::OneExecutable { .. }) => {
             let executable = graph.enter()?.executable.clone();
-            GraphExecHandle::destroy_waiting(context, &executable)?;
+            GraphExecHandle::destroy_waiting(graph.context(), &executable)?;
         }
         Err(Error::Instantiate(error))
-            if error.code == CUresult::CUDA_ERROR_OUT_OF_MEMORY && GraphExecHandle::make_room(context)? => {}
+            if error.code == CUresult::CUDA_ERROR_OUT_OF_MEMORY && GraphExecHandle::make_room() => {}
         _ => return outcome,
     }
     attempt()

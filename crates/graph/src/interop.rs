@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cuda_handles::{Context, GraphHandle, Owner};
+use cuda_handles::{Context, GraphExecHandle, GraphHandle, Owner};
 use cuda_sys::{CUgraph, CUgraphNode};
 
 use crate::error::{Error, Result};
@@ -50,15 +50,25 @@ impl Graph {
     /// What other code makes of it runs in the order of the streams on which the memory was allocated, which an executable of this library
     /// waits for by itself.
     ///
+    /// Of a graph with conditional nodes other code makes an executable once there is none here: one that was made and dropped before is destroyed now, for which the
+    /// driver waits for all work of the device; after one that is dropped later somebody [drains](cuda_handles::reaper::drain).
+    ///
     /// Lending again gives the same value. Stands on `cuUserObjectCreate` and `cuGraphRetainUserObject`, CUDA 11.3.
     ///
     /// # Errors
     /// What the driver answers, or there is a loop or branch that the driver has no node for ([`Error::NeedsHost`]); the graph is not lent then.
     #[doc(alias = "cuGraphRetainUserObject")]
     pub fn lend(&self) -> Result<CUgraph> {
-        let mut locked = self.enter()?;
-        locked.retain(self.place())?;
-        Ok(locked.raw())
+        let (raw, executable) = {
+            let mut locked = self.enter()?;
+            locked.retain(self.place())?;
+            (locked.raw(), locked.executable.clone())
+        };
+        if executable.strong_count() > 0 {
+            // Where that is not permitted, the graph is lent all the same, and somebody drains before other code makes an executable.
+            let _ = GraphExecHandle::destroy_waiting(self.context(), &executable);
+        }
+        Ok(raw)
     }
 
     /// The graph behind a raw value: the one that this library knows, if it made, adopted or lent it or has it in a node, or else one that does not

@@ -1,24 +1,40 @@
 //! Where executables of a graph ran last that can have one at a time.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cuda_handles::Stream;
 
 /// The streams of the last runs. A dropped executable still runs, on the memory and the conditions that are those of the next one as well: so that waits.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct LastRuns(Arc<Mutex<Vec<Stream>>>);
+pub(crate) struct LastRuns(Arc<Mutex<Runs>>);
+
+#[derive(Debug, Default)]
+struct Runs {
+    /// What runs of the newest executable come behind.
+    followed: Vec<Stream>,
+    /// Those of graphs that were moved into this one after it was made: its runs do not wait for them.
+    beside: Vec<Stream>,
+}
 
 impl LastRuns {
     pub(crate) fn streams(&self) -> Vec<Stream> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let runs = self.lock();
+        runs.followed.iter().chain(&runs.beside).cloned().collect()
     }
 
-    /// A run comes behind all that are known.
+    /// An executable is made, and there is no other one: its runs wait for all that are known.
+    pub(crate) fn begin(&self) {
+        let mut runs = self.lock();
+        let Runs { followed, beside } = &mut *runs;
+        followed.append(beside);
+    }
+
+    /// A run comes behind all that its executable has waited for.
     pub(crate) fn follow(&self, stream: &Stream) {
         self.replace(vec![stream.clone()]);
     }
 
-    /// All have ended.
+    /// All that the executable has waited for have ended, and its own runs.
     pub(crate) fn end(&self) {
         self.replace(Vec::new());
     }
@@ -26,13 +42,16 @@ impl LastRuns {
     /// Adds those of another graph, which is moved into this one.
     pub(crate) fn take_in(&self, other: &Self) {
         let more = other.streams();
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(more);
+        self.lock().beside.extend(more);
     }
 
     fn replace(&self, streams: Vec<Stream>) {
         // The ones before go after the lock.
-        let _before =
-            core::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), streams);
+        let _before = core::mem::replace(&mut self.lock().followed, streams);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Runs> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -46,6 +65,7 @@ pub(crate) struct OwnRuns {
 
 impl OwnRuns {
     pub(crate) fn new(runs: &LastRuns) -> Self {
+        runs.begin();
         Self { runs: runs.clone(), on: 0 }
     }
 

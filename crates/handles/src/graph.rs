@@ -276,16 +276,12 @@ impl GraphExecHandle {
         Ok(())
     }
 
-    /// Destroys all now of which only that is left to do, for memory that the driver lacks; whether there were some.
-    ///
-    /// # Errors
-    /// The driver does not permit it here.
+    /// Destroys all now of which only that is left to do, for memory that the driver lacks; whether there were some. None where the driver does not permit it.
     #[doc(hidden)]
-    pub fn make_room(context: &Context) -> Result<bool> {
-        context.refuse_in_callback()?;
-        let before = reaper::has_stalling();
+    #[must_use]
+    pub fn make_room() -> bool {
         reaper::free_pending();
-        Ok(before)
+        reaper::make_room()
     }
 
     /// The driver's own handle.

@@ -121,8 +121,13 @@ impl UserObject {
         let owner: Arc<dyn Any + Send + Sync> = Arc::new(GivenUp(Arc::clone(&self.payload)));
         let context = &self.context;
         let free = |home| Free { context: context.clone(), home, what: Freed::Owned(Arc::clone(&owner)) };
-        // Each holds the owner: it goes with the last one.
-        let homes = streams.iter().map(|stream| Some(Arc::clone(stream.raw_stream())));
+        // Each holds the owner: it goes with the last one. As for memory that has its home there, the end of the work on a stream of other code is recorded
+        // with the last handle.
+        let homes = streams.iter().map(|stream| {
+            let raw = stream.raw_stream();
+            raw.set_home();
+            Some(Arc::clone(raw))
+        });
         let none = streams.is_empty().then_some(None);
         homes.chain(none).for_each(|home| reaper::push_free(Node::new(free(home))));
     }

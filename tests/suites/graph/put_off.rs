@@ -1,9 +1,14 @@
 //! The end of executables with conditional nodes, in which the driver waits for all work of the device: it is put off.
 
 use cuda_graph::{ContextExt, Error, Graph};
+use cuda_handles::capture::CaptureMode;
 use cuda_handles::{Buffer, Context, Stream, reaper};
 use cuda_sys::{CUresult, Call};
-use cuda_tests::{Gate, Kind, SOON, count, fail, live, needs, no_leaks, setup, until, used_stream};
+use cuda_tests::states::Foreign;
+use cuda_tests::{
+    Gate, Injection, Kind, SOON, count, fail, in_callback, live, needs, no_leaks, raw, setup, until,
+    used_stream,
+};
 
 use crate::interop::allocations;
 
@@ -101,11 +106,101 @@ fn a_device_without_memory_left_ends_it() {
         let exec = instantiate().unwrap();
         assert_eq!(live().of(Kind::Exec), execs + 1);
         drop(exec);
-        // For memory of other kinds, too.
-        let failing = fail(Call::cuMemAllocAsync, 1, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
-        let buffer = stream.zeros::<u32>(16).unwrap();
-        assert!(failing.hit());
-        assert_eq!(live().of(Kind::Exec), execs);
-        drop(buffer);
+        // For memory of other kinds, too, if what waits to be freed is not enough.
+        let short = || fail(Call::cuMemAllocAsync, 1, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+        for (times, left) in [(1, 1), (2, 0)] {
+            let failing: Vec<Injection> = (0..times).map(|_| short()).collect();
+            let buffer = stream.zeros::<u32>(16).unwrap();
+            assert!(failing.iter().all(Injection::hit));
+            assert_eq!(live().of(Kind::Exec), execs + left);
+            drop(buffer);
+        }
+    });
+}
+
+/// The stream may be gone once no handle is left: where its work ends is known all the same.
+#[test]
+fn what_one_kept_that_ran_on_an_adopted_stream_goes_with_its_run() {
+    with_loops(|context, stream, number| {
+        let foreign = Foreign::new(context);
+        // SAFETY: the stream lives longer than its handles, and nobody captures it.
+        let adopted = unsafe { Stream::from_raw(context, foreign.as_raw()) }.unwrap();
+        let memory = allocations();
+        let mut exec = looping(context, stream, number).into_exec().unwrap();
+        let gate = Gate::close(&adopted);
+        exec.launch(&adopted).unwrap();
+        drop((exec, adopted));
+        assert!(allocations() > memory, "it runs yet");
+        gate.open();
+        assert!(until(SOON, || allocations() == memory), "memory is kept");
+    });
+}
+
+/// Memory of the host is no reason to wait for all work of the device.
+#[test]
+fn memory_of_the_host_does_not_end_it() {
+    with_loops(|context, stream, number| {
+        let execs = live().of(Kind::Exec);
+        drop(looping(context, stream, number).into_exec().unwrap());
+        // Of a size that nothing on the free list has.
+        for bytes in [1 << 16, 1 << 18] {
+            let (block, cost) = count(|| context.host_zeros::<u8>(bytes).unwrap());
+            assert_eq!(cost.calls_anywhere("cuGraphExecDestroy"), 0, "{cost}");
+            drop(block);
+            let (block, cost) = count(|| context.managed_zeros::<u8>(bytes).unwrap());
+            assert_eq!(cost.calls_anywhere("cuGraphExecDestroy"), 0, "{cost}");
+            drop(block);
+        }
+        assert_eq!(live().of(Kind::Exec), execs + 1);
+    });
+}
+
+/// Other code may make the next one: it knows of no drain.
+#[test]
+fn lending_the_graph_ends_it() {
+    with_loops(|context, stream, number| {
+        let graph = looping(context, stream, number);
+        drop(graph.instantiate().unwrap());
+        let lent = graph.lend().unwrap();
+        let instantiate = || {
+            let mut exec = core::ptr::null_mut();
+            // SAFETY: the graph lives, nobody else uses it, and the out pointer is valid.
+            raw::ok(unsafe { raw::driver().cuGraphInstantiateWithFlags(&raw mut exec, lent, 0) });
+            // SAFETY: it is ours and runs nowhere.
+            raw::ok(unsafe { raw::driver().cuGraphExecDestroy(exec) });
+        };
+        context.with_current(instantiate).unwrap();
+    });
+}
+
+#[test]
+fn what_one_kept_goes_wherever_it_is_dropped() {
+    with_loops(|context, stream, number| {
+        let memory = allocations();
+        let running = || {
+            let home = context.stream().unwrap();
+            let mut exec = looping(context, stream, number).into_exec().unwrap();
+            let gate = Gate::close(&home);
+            exec.launch(&home).unwrap();
+            (exec, gate)
+        };
+        let goes = |gate: Gate, case: &str| {
+            assert!(allocations() > memory, "{case}: it runs yet");
+            gate.open();
+            assert!(until(SOON, || allocations() == memory), "{case}: memory is kept");
+        };
+        let mut exec = looping(context, stream, number).into_exec().unwrap();
+        exec.launch(stream).unwrap();
+        // Not behind a gate, which is one itself: drivers run them one after the other.
+        in_callback(stream, move || drop(exec));
+        assert!(until(SOON, || allocations() == memory), "in a host function: memory is kept");
+        let (exec, gate) = running();
+        let capture = stream.begin_capture(CaptureMode::Global).unwrap();
+        drop(exec);
+        drop(capture.end().unwrap());
+        goes(gate, "during a capture");
+        let (exec, gate) = running();
+        std::thread::spawn(move || drop(exec)).join().unwrap();
+        goes(gate, "on a thread that ends");
     });
 }

@@ -138,6 +138,7 @@ impl Graph {
         let single = locked.single()?;
         let awaited = awaited(&locked);
         let runs = single.as_ref().map(|_| locked.last_runs.clone());
+        runs.iter().for_each(LastRuns::begin);
         shared = Arc::new(locked.owners());
         owners = UserObject::new(context, Box::new(Arc::clone(&shared)))?;
         let making = Making { options, owners: &owners };

@@ -483,7 +483,7 @@ fn allocate_on(home: &Stream, pool: Option<&MemPool>, bytes: usize) -> Result<CU
     let driver = home.context().driver();
     let mut address = 0;
     // The turn is for one attempt: freeing in between needs it as well.
-    let mut attempt = || -> Result<CUresult> {
+    let attempt = || -> Result<CUresult> {
         let _turn = home.raw_stream().enqueue()?;
         home.refuse_capture("allocating a buffer")?;
         let _mode = capture_mode::relaxed(driver);
@@ -498,12 +498,7 @@ fn allocate_on(home: &Stream, pool: Option<&MemPool>, bytes: usize) -> Result<CU
         };
         Ok(code)
     };
-    let mut code = attempt()?;
-    if code == CUresult::CUDA_ERROR_OUT_OF_MEMORY {
-        reaper::free_pending();
-        reaper::wait_for_frees(home.raw_stream());
-        code = attempt()?;
-    }
+    let code = insist(attempt, || reaper::wait_for_frees(home.raw_stream()))?;
     let call = match pool {
         Some(_) => Call::cuMemAllocFromPoolAsync,
         None => Call::cuMemAllocAsync,
@@ -515,19 +510,31 @@ fn allocate_on(home: &Stream, pool: Option<&MemPool>, bytes: usize) -> Result<CU
 /// The driver's allocation for all streams.
 fn allocate_plain(context: &Context, bytes: usize) -> Result<CUdeviceptr> {
     let mut address = 0;
-    let mut attempt = || -> Result<CUresult> {
+    let attempt = || -> Result<CUresult> {
         let _current = context.enter()?;
         let _mode = capture_mode::relaxed(context.driver());
         // SAFETY: the context is current and the out pointer valid.
         Ok(unsafe { context.driver().cuMemAlloc(&raw mut address, bytes) })
     };
-    let mut code = attempt()?;
-    if code == CUresult::CUDA_ERROR_OUT_OF_MEMORY {
-        reaper::free_pending();
-        code = attempt()?;
-    }
+    let code = insist(attempt, || ())?;
     allocated(context, Call::cuMemAlloc, code, bytes)?;
     Ok(address)
+}
+
+/// Allocates; where memory is short, once more when what waits is freed, and last when the executables are gone in whose end the driver waits for the device.
+fn insist(mut attempt: impl FnMut() -> Result<CUresult>, freed: impl Fn()) -> Result<CUresult> {
+    const SHORT: CUresult = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
+    let mut code = attempt()?;
+    if code == SHORT {
+        reaper::free_pending();
+        freed();
+        code = attempt()?;
+    }
+    if code == SHORT && reaper::make_room() {
+        freed();
+        code = attempt()?;
+    }
+    Ok(code)
 }
 
 /// The result of an allocation, with the numbers if memory is short.

@@ -296,11 +296,6 @@ pub(crate) fn push_stalling(context: &Context, object: Object, keep: Option<Arc<
     STALLING.push(Node::new(Doomed { context: context.clone(), object, keep }));
 }
 
-/// Whether executables wait for a drain.
-pub(crate) fn has_stalling() -> bool {
-    !STALLING.is_empty()
-}
-
 /// Hands a payload to the reaper. The node is there already: no allocation, no lock, no driver call.
 pub(crate) fn push_payload(node: Box<Node<Arc<Payload>>>) {
     expect_one();

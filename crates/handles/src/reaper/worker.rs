@@ -64,15 +64,28 @@ pub fn drain() -> usize {
     as_worker(|| rounds(true))
 }
 
-/// The part of [`drain`] that frees memory in stream order and runs nobody's destructors; for an allocation that failed. Executables that wait for a drain
-/// have memory, too: better to wait for their end than to do without. Nothing inside a host function, where the allocation is refused: somebody who
-/// drains may have the turn and be waiting for that function.
+/// The part of [`drain`] that frees memory in stream order and runs nobody's destructors; for an allocation that failed. Nothing inside a host function,
+/// where the allocation is refused: somebody who drains may have the turn and be waiting for that function.
 pub(crate) fn free_pending() {
     if !may_take_turn() {
         return;
     }
     let mut fences = turn();
-    as_worker(|| objects() + destroy_all(&STALLING) + fences.work());
+    as_worker(|| objects() + fences.work());
+}
+
+/// Destroys the executables that wait for a drain, where [`free_pending`] was not enough: they have memory, too, and it is better to wait for their end than
+/// to do without. Whether there were some.
+pub(crate) fn make_room() -> bool {
+    if !may_take_turn() {
+        return false;
+    }
+    let mut fences = turn();
+    as_worker(|| {
+        let ended = destroy_all(&STALLING);
+        fences.work();
+        ended > 0
+    })
 }
 
 /// Destroys the executable that keeps this, if it waits for that.

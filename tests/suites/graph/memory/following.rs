@@ -64,6 +64,24 @@ fn where_a_graph_was_moved_its_runs_are_waited_for() {
     });
 }
 
+/// Also if an executable that was made before the move runs after it, which does not wait for them.
+#[test]
+fn where_a_graph_was_moved_runs_of_an_older_executable_are_no_end_of_its_own() {
+    traceless(|context, stream| {
+        needs!(MovedGraphs);
+        let (out, beside) = (stream.zeros::<u32>(N).unwrap(), stream.zeros::<u32>(N).unwrap());
+        stream.synchronize_blocking().unwrap();
+        let (source, graph) = (counting(context, &out), counting(context, &beside));
+        let mut older = graph.instantiate().unwrap();
+        follows(stream, source.instantiate().unwrap(), || {
+            graph.root().child_moved(source).unwrap();
+            older.launch(&context.stream().unwrap()).unwrap();
+            drop(older);
+            graph.instantiate().unwrap()
+        });
+    });
+}
+
 #[test]
 fn loops_of_one_executable_are_over_before_those_of_the_next() {
     traceless(|context, stream| {
