@@ -204,3 +204,44 @@ fn what_one_kept_goes_wherever_it_is_dropped() {
         goes(gate, "on a thread that ends");
     });
 }
+
+/// As the last run is over, what the executable records goes, and the graph; its own end comes last.
+#[test]
+fn events_that_it_records_go_first() {
+    with_loops(|context, stream, number| {
+        let (events, execs) = (live().of(Kind::Event), live().of(Kind::Exec));
+        let graph = looping(context, stream, number);
+        let event = context.event().unwrap();
+        graph.root().record(&event).unwrap();
+        let mut exec = graph.instantiate().unwrap();
+        exec.launch(stream).unwrap();
+        drop((event, graph, exec));
+        assert!(until(SOON, || live().of(Kind::Event) <= events), "the event is kept");
+        assert_eq!(live().of(Kind::Exec), execs + 1);
+        reaper::drain();
+        assert_eq!(live().of(Kind::Exec), execs);
+        stream.fill(number, 7).unwrap();
+        assert_eq!(number.read_blocking(stream).unwrap(), [7]);
+    });
+}
+
+#[test]
+fn its_end_breaks_no_capture() {
+    with_loops(|context, stream, number| {
+        for mode in [CaptureMode::Global, CaptureMode::ThreadLocal, CaptureMode::Relaxed] {
+            let execs = live().of(Kind::Exec);
+            let mut exec = looping(context, stream, number).into_exec().unwrap();
+            exec.launch(stream).unwrap();
+            drop(exec);
+            let captured = context.stream().unwrap();
+            let capture = captured.begin_capture(mode).unwrap();
+            captured.fill(number, 3).unwrap();
+            // Here, and from another thread.
+            reaper::drain();
+            std::thread::spawn(reaper::drain).join().unwrap();
+            assert!(until(SOON, || live().of(Kind::Exec) == execs), "{mode:?}");
+            captured.fill(number, 4).unwrap();
+            assert!(capture.end().is_ok(), "{mode:?}");
+        }
+    });
+}
