@@ -6,6 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use cuda_sys::*;
+use cuda_tests::needs;
 
 use crate::common::*;
 
@@ -42,6 +43,7 @@ fn waits(driver: &Session, exec: CUgraphExec, gate: Gate) -> bool {
 #[test]
 fn one_with_conditional_nodes_waits_for_all_work_of_the_context() {
     let (driver, mut other) = (session(), null_mut());
+    needs!(Conditionals);
     assert_eq!(unsafe { driver.cuStreamCreate(&mut other, 1) }, OK);
     let wait = |stream| assert_eq!(unsafe { driver.cuStreamSynchronize(stream) }, OK);
     for has_condition in [false, true] {
@@ -71,6 +73,7 @@ fn one_with_conditional_nodes_waits_for_all_work_of_the_context() {
 #[test]
 fn one_with_conditional_nodes_waits_for_its_own_launch() {
     let driver = session();
+    needs!(Conditionals);
     for has_condition in [false, true] {
         let own = graph(&driver, has_condition);
         let exec = driver.instantiate(own);

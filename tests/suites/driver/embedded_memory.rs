@@ -3,7 +3,7 @@
 use std::ptr::{null, null_mut};
 
 use cuda_sys::*;
-use cuda_tests::skip;
+use cuda_tests::{needs, skip};
 
 use crate::common::*;
 use crate::memory_nodes::{alloc, free, try_free};
@@ -279,6 +279,7 @@ fn three(driver: &Session, graph: CUgraph) -> Vec<CUgraphNode> {
 #[test]
 fn nodes_and_edges_are_taken_out_beside_memory_nodes() {
     let driver = session();
+    needs!(Conditionals);
     let mut table = Table::default();
     // A cloned child whose parent allocates.
     let ((own, _), plain) = (source(&driver, true), driver.graph());

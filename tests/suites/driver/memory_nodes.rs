@@ -4,7 +4,7 @@ use std::ptr::{null, null_mut};
 
 use crate::common::*;
 use cuda_sys::*;
-use cuda_tests::{SOON, until};
+use cuda_tests::{SOON, needs, until};
 
 pub(crate) fn alloc_params(bytesize: usize) -> CUDA_MEM_ALLOC_NODE_PARAMS {
     let mut params = CUDA_MEM_ALLOC_NODE_PARAMS { bytesize, ..Default::default() };
@@ -327,6 +327,7 @@ fn each_graph_frees_an_allocation_once() {
 #[test]
 fn a_graph_frees_nothing_late_that_an_executable_of_it_allocates() {
     let driver = session();
+    needs!(Conditionals);
     let (own, other) = (driver.graph(), driver.graph());
     let (first, address) = alloc(&driver, own, &[], 64);
     // One that could not be made does not count.

@@ -3,6 +3,7 @@
 use std::ptr::null_mut;
 
 use cuda_sys::{CUgraph, CUresult};
+use cuda_tests::needs;
 
 use crate::common::*;
 use crate::table::{Table, all_said, said};
@@ -67,6 +68,8 @@ fn tabulate(kind: (Kind, u32), what: &str) -> Table {
 
 #[test]
 fn of_branches() {
+    drop(session());
+    needs!(Conditionals);
     tabulate((IF, 1), "branches").is("
         2 branches: NOT_SUPPORTED, ok, ok, ok, ok; counted 1
         32 branches: NOT_SUPPORTED, ok, ok, ok, ok; counted 1
@@ -80,6 +83,8 @@ fn of_branches() {
 
 #[test]
 fn of_loops() {
+    drop(session());
+    needs!(Conditionals);
     tabulate((WHILE, 1), "loops").is("
         2 loops: NOT_SUPPORTED, ok, ok, ok, ok; counted 1
         32 loops: NOT_SUPPORTED, ok, ok, ok, ok; counted 1
@@ -93,9 +98,8 @@ fn of_loops() {
 
 #[test]
 fn of_switches() {
-    if !session().has(12, 8) {
-        cuda_tests::skip!("SWITCH came with CUDA 12.8");
-    }
+    drop(session());
+    needs!(Branches);
     tabulate((SWITCH, 2), "switches").is("
         2 switches: NOT_SUPPORTED, ok, ok, ok, ok; counted 1
         32 switches: NOT_SUPPORTED, ok, ok, ok, ok; counted 1

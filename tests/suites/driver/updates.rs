@@ -5,6 +5,7 @@ use std::ptr::null_mut;
 use crate::common::*;
 use crate::table::{Table, said};
 use cuda_sys::*;
+use cuda_tests::needs;
 
 #[test]
 fn nodes_of_a_body_are_set_one_by_one() {
@@ -166,6 +167,7 @@ fn kept(driver: &Session, address: u64, (default, flags): (u32, u32), value: u64
 #[test]
 fn a_whole_update_and_the_values_of_conditions() {
     let driver = session();
+    needs!(Conditionals);
     let (mut table, address) = (Table::default(), driver.words(1));
     // What a run adds to the word.
     let adds = |exec| {
@@ -217,6 +219,7 @@ fn a_whole_update_and_the_values_of_conditions() {
 #[test]
 fn values_of_conditions_over_executables_of_several_graphs() {
     let driver = session();
+    needs!(Conditionals);
     let (mut table, address) = (Table::default(), driver.words(1));
     let adds = |exec| {
         driver.write(address, 0);
