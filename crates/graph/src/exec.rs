@@ -5,9 +5,9 @@ use std::sync::{Arc, Weak};
 
 use cuda_handles::capture::Enqueue;
 use cuda_handles::{AsStream, Buffer, Context, Error as HandleError, Event, GraphExecHandle, Stream};
-use cuda_sys::{CUgraphExec, CUgraphInstantiate_flags as Flags, Call};
+use cuda_sys::{CUgraphExec, CUgraphInstantiate_flags as Flags, CUresult, Call};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::graph::{Graph, Root};
 use crate::last_runs::OwnRuns;
 use crate::memory::{Outlet, Outputs};
@@ -225,11 +225,26 @@ impl GraphExec {
 
     #[inline]
     fn enqueue(&mut self, stream: &Stream) -> Result<()> {
-        enqueue(&mut self.handle, &self.launches.events, stream)?;
+        if let Err(error) = enqueue(&mut self.handle, &self.launches.events, stream) {
+            self.enqueue_with_room(stream, error)?;
+        }
         if let Some(runs) = &mut self.launches.runs {
             runs.note(stream);
         }
         Ok(())
+    }
+
+    /// Once more, if the launch failed for lack of memory and executables of which only the driver's part was left had some. Without the stream's turn, which who
+    /// ends these may be waiting for.
+    #[cold]
+    fn enqueue_with_room(&mut self, stream: &Stream, error: Error) -> Result<()> {
+        const SHORT: CUresult = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
+        match error {
+            Error::Handles(HandleError::Driver { code: SHORT, .. }) if GraphExecHandle::make_room() => {
+                enqueue(&mut self.handle, &self.launches.events, stream)
+            }
+            error => Err(error),
+        }
     }
 
     /// A launch that has to wait for something or leaves something. Once one has waited for the homes, later ones need not, on whatever stream: an

@@ -1,6 +1,6 @@
 //! The end of executables with conditional nodes, in which the driver waits for all work of the device: it is put off.
 
-use cuda_graph::{ContextExt, Error, Graph};
+use cuda_graph::{ContextExt, Error, Graph, GraphExec};
 use cuda_handles::capture::CaptureMode;
 use cuda_handles::{Buffer, Context, Stream, reaper};
 use cuda_sys::{CUresult, Call};
@@ -115,6 +115,27 @@ fn a_device_without_memory_left_ends_it() {
             assert_eq!(live().of(Kind::Exec), execs + left);
             drop(buffer);
         }
+    });
+}
+
+#[test]
+fn a_launch_without_memory_ends_it() {
+    with_loops(|context, stream, number| {
+        let plain = context.graph().unwrap();
+        plain.root().fill(number, 3).unwrap();
+        let mut exec = plain.instantiate().unwrap();
+        let short = |exec: &mut GraphExec| {
+            let failing = fail(Call::cuGraphLaunch, 1, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+            let launched = exec.launch(stream);
+            assert!(failing.hit());
+            launched
+        };
+        assert!(short(&mut exec).is_err());
+        let execs = live().of(Kind::Exec);
+        drop(looping(context, stream, number).into_exec().unwrap());
+        assert_eq!(live().of(Kind::Exec), execs + 1);
+        short(&mut exec).unwrap();
+        assert_eq!((live().of(Kind::Exec), number.read_blocking(stream).unwrap()), (execs, vec![3]));
     });
 }
 
