@@ -12,6 +12,9 @@ use crate::ptx::error::{Fault, FaultKind};
 /// Instructions of a thread before the others get their turn: threads may wait for each other in loops.
 const THREAD_SLICE: u64 = 1 << 16;
 
+/// Instructions of a warp before the others get theirs, as long as its lanes set each other free.
+const WARP_SLICE: u64 = 1 << 18;
+
 /// What became of a block.
 pub(super) enum Progress {
     Finished,
@@ -65,7 +68,7 @@ impl Block {
         loop {
             let mut is_idle = true;
             for first in (0..self.states.len()).step_by(32) {
-                is_idle &= self.run_warp(worker, first)?;
+                is_idle &= self.run_warp(worker, first, end)?;
             }
             if self.live == 0 {
                 return Ok(Progress::Finished);
@@ -79,9 +82,11 @@ impl Block {
         }
     }
 
-    /// Gives every lane of the warp a turn, again as long as lanes set each other free. True if no lane can run.
-    fn run_warp(&mut self, worker: &mut Worker<'_>, first: usize) -> Result<bool> {
+    /// Gives every lane of the warp a turn, again as long as lanes set each other free, but not for ever: other warps may be waited for in a loop, and the grid may be
+    /// stopped. True if no lane can run.
+    fn run_warp(&mut self, worker: &mut Worker<'_>, first: usize, end: u64) -> Result<bool> {
         let last = (first + 32).min(self.states.len());
+        let end = worker.steps.saturating_add(WARP_SLICE).min(end);
         loop {
             let mut is_idle = true;
             for number in first..last {
@@ -94,6 +99,9 @@ impl Block {
             }
             if !self.release_lanes(first, last, is_idle) {
                 return Ok(is_idle);
+            }
+            if worker.steps >= end {
+                return Ok(false);
             }
         }
     }

@@ -174,8 +174,26 @@ fn read_only_memory_is_not_written() {
 
 #[test]
 fn an_endless_kernel_can_be_cancelled() {
-    let fault = fickle("L:\nbra L;", u32::MAX, true, true).unwrap_err();
-    assert_eq!(fault.kind, FaultKind::Cancelled);
-    let fault = fickle("L:\nnanosleep.u32 10;\nbra L;", u32::MAX, true, true).unwrap_err();
-    assert_eq!(fault.kind, FaultKind::Cancelled);
+    for body in [
+        "L:\nbra L;",
+        "L:\nnanosleep.u32 10;\nbra L;",
+        "L:\nbar.sync 0;\nbra L;",
+        // Lanes that set each other free again and again.
+        "L:\nbar.warp.sync 1;\nbra L;",
+        "setp.eq.u32 %p1, %r1, 0;\nL:\nvote.sync.any.pred %p2, %p1, 1;\nbra L;",
+        "L:\nshfl.sync.idx.b32 %r2, %r1, 0, 31, 1;\nbra L;",
+    ] {
+        let fault = fickle(body, u32::MAX, true, true).unwrap_err();
+        assert_eq!(fault.kind, FaultKind::Cancelled, "{body}");
+    }
+}
+
+#[test]
+fn a_warp_that_waits_for_another_one_in_step_lets_it_run() {
+    let body = "setp.ge.u32 %p1, %r1, 32;\n@%p1 bra SET;\nL:\nbar.warp.sync 0xffffffff;\nld.volatile.global.u32 %r2, [%rd1];\n\
+                setp.eq.u32 %p1, %r2, 0;\n@%p1 bra L;\nret;\nSET:\nst.volatile.global.u32 [%rd1], 1;";
+    let image = load(&kernel(body));
+    let mut memory = Memory::default();
+    let at = memory.put(&[0_u64; 8]);
+    launch(&image, &mut memory, "k", [2, 1, 1], [64, 1, 1], 0, &[arg(at)]).unwrap();
 }
