@@ -107,7 +107,7 @@ impl Graph {
             locked.executable = Arc::downgrade(single);
         }
         // Of a graph that other code knows as well, that may make the next one, at any time.
-        let (end, put_off) = match locked.has_conditionals() && !locked.is_shared() {
+        let (end, put_off) = match single.is_some() && locked.has_conditionals() && !locked.is_shared() {
             true => (ExecEnd::Drained, Some(locked.last_runs.clone())),
             false => (ExecEnd::AtOnce, None),
         };

@@ -301,12 +301,11 @@ impl GraphExecHandle {
 
 impl Drop for ExecBox {
     fn drop(&mut self) {
-        let object = Object::GraphExec(self.raw);
-        match (self.end, &self.keep) {
-            (ExecEnd::AtOnce, None) => reaper::destroy(&self.context, object),
-            (ExecEnd::AtOnce, Some(keep)) => reaper::destroy_with(&self.context, object, keep),
-            (ExecEnd::Drained, _) => reaper::push_stalling(&self.context, object, self.keep.take()),
-        }
+        let end = match self.end {
+            ExecEnd::AtOnce => reaper::destroy_with,
+            ExecEnd::Drained => reaper::push_stalling,
+        };
+        end(&self.context, Object::GraphExec(self.raw), self.keep.take().map(|keep| keep as _));
     }
 }
 

@@ -160,7 +160,7 @@ impl Linker {
 
 impl Drop for Linker {
     fn drop(&mut self) {
-        reaper::destroy_with(&self.context, Object::Link(self.state), &self.jit);
+        reaper::destroy_with(&self.context, Object::Link(self.state), Some(Arc::clone(&self.jit) as _));
     }
 }
 

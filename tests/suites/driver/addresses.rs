@@ -3,8 +3,10 @@
 use std::ptr::{null, null_mut};
 
 use cuda_sys::*;
+use cuda_tests::needs;
 
 use crate::common::*;
+use crate::embedded_memory::source;
 use crate::memory_nodes::{alloc, free};
 use crate::table::{Table, said};
 
@@ -212,23 +214,10 @@ a child node: elsewhere
 a child node and another: elsewhere
 ";
 
-/// A graph that allocates, and frees what it allocated if it should.
-fn source(driver: &Session, frees: bool) -> (CUgraph, CUdeviceptr) {
-    let own = driver.graph();
-    let (node, address) = alloc(driver, own, &[], 64);
-    let filled = driver.fill(own, &[node], address, 3);
-    if frees {
-        free(driver, own, &[filled], address);
-    }
-    (own, address)
-}
-
 #[test]
 fn between_a_graph_and_its_children() {
     let driver = session();
-    if !driver.has(12, 9) {
-        cuda_tests::skip!("children are moved since CUDA 12.9");
-    }
+    needs!(MovedGraphs);
     let mut table = Table::default();
     let seen = |address, old: &[CUdeviceptr]| {
         let old: Vec<_> = old.iter().map(|address| (*address, 64)).collect();

@@ -3,7 +3,7 @@
 use std::ptr::null_mut;
 
 use cuda_sys::*;
-use cuda_tests::skip;
+use cuda_tests::needs;
 
 use crate::common::*;
 use crate::table::{Table, said};
@@ -58,9 +58,7 @@ fn put(driver: &Session, graph: CUgraph, inner: CUgraph, ownership: i32) -> (CUg
 #[test]
 fn of_graphs_with_and_without_children() {
     let driver = session();
-    if !driver.has(12, 9) {
-        skip!("children are moved since CUDA 12.9");
-    }
+    needs!(MovedGraphs);
     let mut table = Table::default();
     for (ownership, how) in [(CLONE, "cloned"), (MOVE, "moved")] {
         let mut row = |what: &str, graph| table.row(format!("{how}, {what}"), clone_of(&driver, graph));
@@ -124,9 +122,7 @@ moved, a child moved in later, the root: ok, 1 nodes, ok, ok
 #[test]
 fn of_graphs_at_the_second_level() {
     let driver = session();
-    if !driver.has(12, 9) {
-        skip!("children are moved since CUDA 12.9");
-    }
+    needs!(MovedGraphs);
     let mut table = Table::default();
     let mut row = |what: &str, graph| table.row(what, clone_of(&driver, graph));
     let roots: [CUgraph; 4] = std::array::from_fn(|_| driver.graph());

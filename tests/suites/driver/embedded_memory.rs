@@ -3,14 +3,14 @@
 use std::ptr::{null, null_mut};
 
 use cuda_sys::*;
-use cuda_tests::{needs, skip};
+use cuda_tests::needs;
 
 use crate::common::*;
 use crate::memory_nodes::{alloc, free, try_free};
 use crate::table::{Table, all_said, said};
 
 /// A graph that allocates and fills, and frees if it should.
-fn source(driver: &Session, frees: bool) -> (CUgraph, CUdeviceptr) {
+pub(crate) fn source(driver: &Session, frees: bool) -> (CUgraph, CUdeviceptr) {
     let own = driver.graph();
     let (node, address) = alloc(driver, own, &[], 64);
     let filled = driver.fill(own, &[node], address, 3);
@@ -55,9 +55,7 @@ fn embeds(
 #[test]
 fn graphs_with_memory_are_embedded_with_and_without_executables() {
     let driver = session();
-    if !driver.has(12, 9) {
-        skip!("children are moved since CUDA 12.9");
-    }
+    needs!(MovedGraphs);
     let mut table = Table::default();
     for (ownership, how) in [(0, "clone"), (1, "move")] {
         for (state, what) in
@@ -113,9 +111,7 @@ move, a live executable, its memory: INVALID_VALUE
 #[test]
 fn graphs_whose_memory_lives_are_moved() {
     let driver = session();
-    if !driver.has(12, 9) {
-        skip!("children are moved since CUDA 12.9");
-    }
+    needs!(MovedGraphs);
     let mut table = Table::default();
     let (inner, address) = source(&driver, false);
     let exec = driver.instantiate(inner);
@@ -202,9 +198,7 @@ of another graph, a free: ok
 #[test]
 fn a_moved_child_frees_what_it_allocates() {
     let driver = session();
-    if !driver.has(12, 9) {
-        skip!("children are moved since CUDA 12.9");
-    }
+    needs!(MovedGraphs);
     let mut table = Table::default();
     let ((inner, address), own) = (source(&driver, false), driver.graph());
     assert_eq!(driver.embed(own, inner, 1).0, OK);
@@ -227,9 +221,7 @@ a free: ok
 #[test]
 fn a_moved_child_frees_what_its_sibling_allocates() {
     let driver = session();
-    if !driver.has(12, 9) {
-        skip!("children are moved since CUDA 12.9");
-    }
+    needs!(MovedGraphs);
     let mut table = Table::default();
     let ((inner, address), other, own) = (source(&driver, false), driver.graph(), driver.graph());
     let (one, two) = (driver.embed(own, inner, 1), driver.embed(own, other, 1));
@@ -347,9 +339,7 @@ the whole: all 5 ok
 #[test]
 fn child_nodes_beside_memory_nodes_keep_their_graphs() {
     let driver = session();
-    if !driver.has(12, 9) {
-        skip!("children are moved since CUDA 12.9");
-    }
+    needs!(MovedGraphs);
     let (mut table, plain) = (Table::default(), driver.graph());
     let set = |node| {
         let kind = CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH;
@@ -388,9 +378,7 @@ fn child_nodes_beside_memory_nodes_keep_their_graphs() {
 #[test]
 fn nodes_and_edges_are_taken_out_of_moved_graphs_with_memory_nodes() {
     let driver = session();
-    if !driver.has(12, 9) {
-        skip!("children are moved since CUDA 12.9");
-    }
+    needs!(MovedGraphs);
     let mut table = Table::default();
     // Beside an allocation in the child, in the parent, and in a child of the child.
     let ((inner, _), own) = (source(&driver, true), driver.graph());

@@ -2,11 +2,11 @@ use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use cuda_handles::{Buffer, Context, Error, GraphHandle, Linker, Stream, UserObject, reaper};
+use cuda_handles::{Buffer, Context, GraphHandle, Linker, Stream, UserObject, reaper};
 use cuda_sys::{CUresult, Call};
 use cuda_tests::{
-    Gate, Kind, SOON, alone, count, fail, fail_any, in_callback, kernel, live, no_leaks, raw, settle, setup,
-    until,
+    Counts, Gate, Kind, SOON, alone, count, fail, fail_any, in_callback, kernel, live, no_leaks, raw, settle,
+    setup, until,
 };
 
 /// Looks at the flag at most so often: some seconds.
@@ -345,43 +345,33 @@ fn a_free_that_a_capture_over_by_now_refused_is_made_later() {
     });
 }
 
+/// What it costs to drop a linker in a host function, where the driver may refuse its end once.
+fn a_linker_dropped_in_a_host_function(refuses: bool) -> Counts {
+    let context = setup();
+    let linker = Linker::new(&context).unwrap();
+    let stream = context.stream().unwrap();
+    let ((), cost) = count(|| {
+        let refused = refuses.then(|| fail(Call::cuLinkDestroy, 1, CUresult::CUDA_ERROR_NOT_PERMITTED));
+        in_callback(&stream, move || drop(linker));
+        stream.synchronize_blocking().unwrap();
+        if let Some(refused) = refused {
+            assert!(refused.hit());
+        }
+        settle();
+    });
+    cost
+}
+
 #[test]
 fn a_linker_dropped_in_a_host_function_is_destroyed_there() {
     alone!();
-    let context = setup();
-    let linker = match Linker::new(&context) {
-        Err(Error::Driver { code: CUresult::CUDA_ERROR_NOT_SUPPORTED, .. }) => {
-            cuda_tests::skip!("the driver under test does not link yet");
-        }
-        linker => linker.unwrap(),
-    };
-    let stream = context.stream().unwrap();
-    let ((), cost) = count(|| {
-        in_callback(&stream, move || drop(linker));
-        stream.synchronize_blocking().unwrap();
-        settle();
-    });
+    let cost = a_linker_dropped_in_a_host_function(false);
     assert_eq!(cost.calls_anywhere("cuLinkDestroy"), 1, "it is destroyed at once: {cost}");
 }
 
 #[test]
 fn a_linker_whose_destruction_is_refused_is_destroyed_later() {
     alone!();
-    let context = setup();
-    let linker = match Linker::new(&context) {
-        Err(Error::Driver { code: CUresult::CUDA_ERROR_NOT_SUPPORTED, .. }) => {
-            cuda_tests::skip!("the driver under test does not link yet");
-        }
-        linker => linker.unwrap(),
-    };
-    let stream = context.stream().unwrap();
-    let ((), cost) = count(|| {
-        let refused = fail(Call::cuLinkDestroy, 1, CUresult::CUDA_ERROR_NOT_PERMITTED);
-        in_callback(&stream, move || drop(linker));
-        stream.synchronize_blocking().unwrap();
-        assert!(refused.hit());
-        drop(refused);
-        settle();
-    });
+    let cost = a_linker_dropped_in_a_host_function(true);
     assert_eq!(cost.calls_anywhere("cuLinkDestroy"), 2, "one is refused, one is made: {cost}");
 }

@@ -104,9 +104,7 @@ impl MemcpyNode {
         destination: impl NodeMemory<'b, T>,
     ) -> Result<()> {
         let context = self.graph().context();
-        let (source, destination) = (source.operand(), destination.operand());
-        let far = far_pool(context, [source.allocation(), destination.allocation()]);
-        self.replace_by(peer(context, source, destination)?).map_err(|error| in_words(error, context, far))
+        between(context, source.operand(), destination.operand(), |copy| self.replace_by(copy))
     }
 
     /// Copies between addresses from now on; see [`set`](Self::set).
@@ -244,9 +242,7 @@ impl Frontier<'_> {
         destination: impl NodeMemory<'b, T>,
     ) -> Result<MemcpyNode> {
         let context = self.graph().context();
-        let (source, destination) = (source.operand(), destination.operand());
-        let far = far_pool(context, [source.allocation(), destination.allocation()]);
-        self.add_copy(peer(context, source, destination)?).map_err(|error| in_words(error, context, far))
+        between(context, source.operand(), destination.operand(), |copy| self.add_copy(copy))
     }
 
     /// Adds a node that copies between addresses. The driver is asked what memory they are of, one call for each, and
@@ -314,6 +310,17 @@ fn peer<T>(context: &Context, source: Slice<'_, T>, destination: Slice<'_, T>) -
         }
     }
     Ok((layout, owners(from, to)))
+}
+
+/// Gives a node a copy between devices, with words for what the driver refuses without a reason.
+fn between<T, R>(
+    context: &Context,
+    source: Slice<'_, T>,
+    destination: Slice<'_, T>,
+    give: impl FnOnce(Prepared) -> Result<R>,
+) -> Result<R> {
+    let far = far_pool(context, [source.allocation(), destination.allocation()]);
+    give(peer(context, source, destination)?).map_err(|error| in_words(error, context, far))
 }
 
 /// The device of the one of two memories that is another device's and of a pool.

@@ -186,17 +186,12 @@ pub(crate) fn may_call(context: &Context) -> bool {
 
 /// Destroys an object: now, or on the reaper's thread where the driver does not permit it here.
 pub(crate) fn destroy(context: &Context, object: Object) {
-    destroy_soon(Doomed { context: context.clone(), object, keep: None });
+    destroy_with(context, object, None);
 }
 
-/// As [`destroy`], for an object that uses something until its end.
-pub(crate) fn destroy_with(context: &Context, object: Object, keep: &Arc<impl Any + Send + Sync>) {
-    let keep: Arc<dyn Any + Send + Sync> = Arc::clone(keep) as _;
-    destroy_soon(Doomed { context: context.clone(), object, keep: Some(keep) });
-}
-
-fn destroy_soon(doomed: Doomed) {
-    if let Err(doomed) = try_destroy(doomed) {
+/// As [`destroy`], for an object that may use something until its end.
+pub(crate) fn destroy_with(context: &Context, object: Object, keep: Option<Arc<dyn Any + Send + Sync>>) {
+    if let Err(doomed) = try_destroy(Doomed { context: context.clone(), object, keep }) {
         expect_one();
         OBJECTS.push(Node::new(doomed));
         wake();
@@ -287,11 +282,10 @@ impl Payload {
 }
 
 /// Keeps an executable whose end waits for all work of the device until somebody drains.
-pub(crate) fn push_stalling(context: &Context, object: Object, keep: Option<Arc<()>>) {
+pub(crate) fn push_stalling(context: &Context, object: Object, keep: Option<Arc<dyn Any + Send + Sync>>) {
     if !may_call(context) {
         return;
     }
-    let keep = keep.map(|keep| keep as Arc<dyn Any + Send + Sync>);
     expect_one();
     STALLING.push(Node::new(Doomed { context: context.clone(), object, keep }));
 }

@@ -94,8 +94,8 @@ pub(crate) fn destroy_keeping(kept: &Weak<()>) {
         return;
     }
     let _turn = turn();
-    let is_it = |doomed: &Doomed| doomed.keeps(kept);
-    as_worker(|| [&OBJECTS, &STALLING].map(|list| destroy_those(list, is_it)));
+    let end = |doomed: Doomed| if doomed.keeps(kept) { queue::try_destroy(doomed) } else { Err(doomed) };
+    as_worker(|| [&OBJECTS, &STALLING].map(|list| end_all(list, end)));
 }
 
 /// [`free_pending`] for who cannot go on before, and has asked whether this is a host function: why what is asked for is not
@@ -260,38 +260,26 @@ fn stalling() -> usize {
 }
 
 fn destroy_all(list: &List<Doomed>) -> usize {
-    destroy_those(list, |_| true)
-}
-
-/// Destroys what is one of those; the rest, and what the driver does not permit to be destroyed now, stays.
-fn destroy_those(list: &List<Doomed>, is_one: impl Fn(&Doomed) -> bool) -> usize {
-    let (mut done, mut staying) = (0, Vec::new());
-    for doomed in list.take() {
-        let outcome = if is_one(&doomed) { queue::try_destroy(doomed) } else { Err(doomed) };
-        match outcome {
-            Ok(()) => {
-                queue::one_done();
-                done += 1;
-            }
-            Err(doomed) => staying.push(doomed),
-        }
-    }
-    staying.into_iter().for_each(|doomed| list.push(Node::new(doomed)));
-    done
+    end_all(list, queue::try_destroy)
 }
 
 fn libraries() -> usize {
-    let (mut done, mut refused) = (0, Vec::new());
-    for unused in LIBRARIES.take() {
-        match unload(unused) {
+    end_all(&LIBRARIES, unload)
+}
+
+/// Ends what is in a list; what comes back, as the driver does not permit its end now, stays there.
+fn end_all<T>(list: &List<T>, end: impl Fn(T) -> Result<(), T>) -> usize {
+    let (mut done, mut staying) = (0, Vec::new());
+    for one in list.take() {
+        match end(one) {
             Ok(()) => {
                 queue::one_done();
                 done += 1;
             }
-            Err(unused) => refused.push(unused),
+            Err(one) => staying.push(one),
         }
     }
-    refused.into_iter().for_each(|unused| LIBRARIES.push(Node::new(unused)));
+    staying.into_iter().for_each(|one| list.push(Node::new(one)));
     done
 }
 

@@ -2,7 +2,7 @@
 
 use cuda_graph::{ContextExt, Fallback, Graph, GraphExec, InstantiateOptions};
 use cuda_handles::{Buffer, Context, Stream};
-use cuda_tests::{Gate, SOON, needs, skip, until};
+use cuda_tests::{Gate, SOON, needs, until};
 
 use super::{N, traceless};
 
@@ -85,9 +85,7 @@ fn where_a_graph_was_moved_runs_of_an_older_executable_are_no_end_of_its_own() {
 #[test]
 fn loops_of_one_executable_are_over_before_those_of_the_next() {
     traceless(|context, stream| {
-        if cuda_tests::raw::driver().version() < cuda_sys::Version::new(12, 3) {
-            skip!("the driver has no loops");
-        }
+        needs!(Conditionals);
         let number = stream.upload(&[0_u32]).unwrap();
         stream.synchronize_blocking().unwrap();
         let graph = context.graph().unwrap();
