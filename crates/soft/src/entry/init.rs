@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use cuda_sys::{CUdriverProcAddressQueryResult as Query, CUresult, Version, cuuint64_t};
 
-use super::{ENTRIES, Entries, Found};
+use super::{ENTRIES, Entries, Found, old};
 use crate::code::{Answer, INVALID_VALUE, NOT_FOUND, NOT_SUPPORTED};
 use crate::driver;
 use crate::gate::{put, put_if, required};
@@ -50,7 +50,12 @@ entries! {
             return Err(INVALID_VALUE);
         }
         let asked = Version::from_raw(driver_version);
-        let (pointer, query) = match ENTRIES.find(CStr::from_ptr(symbol), asked, driver::version()) {
+        let symbol = CStr::from_ptr(symbol);
+        let found = match ENTRIES.find(symbol, asked, driver::version()) {
+            none @ (Found::NoSuchCall | Found::NotInThatVersion) => old::find(symbol, asked).map_or(none, Found::Entry),
+            found @ Found::Entry(_) => found,
+        };
+        let (pointer, query) = match found {
             Found::Entry(pointer) => (pointer, Query::CU_GET_PROC_ADDRESS_SUCCESS),
             Found::NoSuchCall => (core::ptr::null_mut(), Query::CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND),
             Found::NotInThatVersion => (core::ptr::null_mut(), Query::CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT),
