@@ -24,6 +24,9 @@ pub(super) const fn add(entries: Entries) -> Entries {
     }
 }
 
+/// The flag for per-thread default streams; the flag before it is for legacy ones, which are the default.
+const LAST_FLAG: cuuint64_t = 2;
+
 entries! {
     always fn cuInit(flags: c_uint) {
         if flags != 0 {
@@ -43,16 +46,20 @@ entries! {
         flags: cuuint64_t,
         symbol_found: *mut Query,
     ) {
-        let _ = flags;
         required(symbol)?;
         required(pfn)?;
-        if driver_version > driver::version().as_raw() {
+        if flags > LAST_FLAG || driver_version > driver::version().as_raw() {
             return Err(INVALID_VALUE);
         }
         let asked = Version::from_raw(driver_version);
         let symbol = CStr::from_ptr(symbol);
         let found = match ENTRIES.find(symbol, asked, driver::version()) {
-            none @ (Found::NoSuchCall | Found::NotInThatVersion) => old::find(symbol, asked).map_or(none, Found::Entry),
+            Found::NoSuchCall => old::find(symbol, asked),
+            // No layout of today is so old; another one may be.
+            Found::NotInThatVersion => match old::find(symbol, asked) {
+                Found::NoSuchCall => Found::NotInThatVersion,
+                found => found,
+            },
             found @ Found::Entry(_) => found,
         };
         let (pointer, query) = match found {

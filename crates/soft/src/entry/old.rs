@@ -10,7 +10,7 @@ use cuda_sys::{
     CUstreamCaptureStatus, Version, cuuint64_t,
 };
 
-use super::ENTRIES;
+use super::{ENTRIES, Found};
 use crate::code::INVALID_VALUE;
 use crate::gate::put_if;
 
@@ -43,9 +43,16 @@ macro_rules! define {
 cuda_sys::for_each_old_layout!(define);
 
 /// The newest old layout of the call that the version asked for has.
-pub(super) fn find(symbol: &CStr, asked: Version) -> Option<*mut c_void> {
-    let named = LAYOUTS.all().filter(|(name, since, _)| *name == symbol && *since <= asked);
-    named.max_by_key(|(_, since, _)| *since).map(|(.., pointer)| pointer)
+pub(super) fn find(symbol: &CStr, asked: Version) -> Found {
+    if symbol == c"cuGraphInstantiate" && asked >= Version::new(12, 0) {
+        return Found::Entry(ENTRIES.cuGraphInstantiateWithFlags as *mut c_void);
+    }
+    let mut named = LAYOUTS.all().filter(|(name, ..)| *name == symbol).peekable();
+    if named.peek().is_none() {
+        return Found::NoSuchCall;
+    }
+    let newest = named.filter(|(_, since, _)| *since <= asked).max_by_key(|(_, since, _)| *since);
+    newest.map_or(Found::NotInThatVersion, |(.., pointer)| Found::Entry(pointer))
 }
 
 const LAYOUTS: Layouts = Layouts {

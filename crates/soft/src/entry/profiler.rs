@@ -8,11 +8,11 @@ pub(super) const fn add(entries: Entries) -> Entries {
 }
 
 entries! {
-    live fn cuProfilerStart() {
+    guarded fn cuProfilerStart() {
         current().map(drop)
     }
 
-    live fn cuProfilerStop() {
+    guarded fn cuProfilerStop() {
         current().map(drop)
     }
 }
