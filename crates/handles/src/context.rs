@@ -8,6 +8,7 @@ use cuda_sys::{CUcontext, CUctx_st, CUresult, Call, Driver};
 use crate::callback;
 use crate::device::{Device, checked};
 use crate::error::{Cause, Error, Result};
+use crate::host_function;
 use crate::limits::Limits;
 use crate::process;
 use crate::raw::{Raw, identity};
@@ -124,7 +125,9 @@ impl Context {
     #[cold]
     fn failed(&self, call: Call, code: CUresult) -> Result<()> {
         if is_sticky(code) {
-            return Err(Error::ContextLost(*self.0.lost.get_or_init(|| Cause { call, code })));
+            let cause = *self.0.lost.get_or_init(|| Cause { call, code });
+            host_function::let_go(self);
+            return Err(Error::ContextLost(cause));
         }
         match self.lost() {
             Some(cause) => Err(Error::ContextLost(cause)),

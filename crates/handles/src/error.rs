@@ -209,6 +209,14 @@ pub enum Error {
         /// What it is.
         kind: MemoryKind,
     },
+    /// Memory was given to a host function that the host does not reach.
+    #[error(
+        "a host function cannot look at {kind} memory; copy it to pinned memory (`Context::host_zeros`) in front of the function, and give that"
+    )]
+    NotOnHost {
+        /// What it is.
+        kind: MemoryKind,
+    },
     /// More elements than an address space can hold.
     #[error("{len} elements of {size} bytes are more than can be addressed")]
     TooLarge {

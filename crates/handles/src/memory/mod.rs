@@ -21,6 +21,7 @@ mod rectangle;
 mod slice;
 mod space;
 mod transfer;
+mod view;
 
 pub use allocation::Allocation;
 pub use buffer::Buffer;
@@ -36,3 +37,4 @@ pub use pool::{MemPool, PoolAccess, PoolOptions, PoolReuse, PoolUsage};
 pub use rectangle::{Copy2d, Copy3d};
 pub use slice::Slice;
 pub use space::{AddressInfo, MemorySpace};
+pub use view::{HostView, SharedView};
