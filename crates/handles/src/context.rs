@@ -39,11 +39,11 @@ impl Context {
         Self(Arc::new(ContextBox { raw: Raw::new(raw), device, limits, lost: OnceLock::new() }))
     }
 
-    pub(crate) fn register(&self) {
+    pub(crate) fn make_known(&self) {
         CONTEXTS.register(self.0.raw.key(), Arc::downgrade(&self.0));
     }
 
-    /// As [`register`](Self::register), unless somebody was faster: then his.
+    /// As [`make_known`](Self::make_known), unless somebody was faster: then his.
     pub(crate) fn register_unless_known(self) -> Self {
         let known = CONTEXTS.register_unless_known(self.0.raw.key(), Arc::downgrade(&self.0));
         known.map_or(self, Self)

@@ -51,7 +51,7 @@ pub(crate) use queue::{
     report, set_starter, start,
 };
 pub(crate) use raw_stream::RawStream;
-pub(crate) use spare::{HostBlock, HostKind, give, kept, take};
+pub(crate) use spare::{HostBlock, HostKind, HostOwner, give, kept, take, unregister};
 pub(crate) use turns::{CAPTURED, Shared};
 pub(crate) use worker::{
     destroy_keeping, free_now, free_pending, make_room, order_after_frees, start as start_thread,
