@@ -196,7 +196,8 @@ impl Allocation {
     pub(crate) fn try_view(&self) -> Option<Viewing<'_>> {
         let flag = self.view_flag()?;
         let taken = flag.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed);
-        taken.is_ok().then_some(Viewing(flag))
+        // Made only then: its drop gives the right back.
+        taken.is_ok().then(|| Viewing(flag))
     }
 }
 
