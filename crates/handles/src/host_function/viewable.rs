@@ -10,7 +10,7 @@ use crate::memory::{Allocation, Element, HostView, SharedHostBuffer, Slice};
 
 /// Memory that a host function may look at ([`Stream::host_with`](crate::Stream::host_with)): a pinned, registered or managed buffer, a slice of
 /// one, or a tuple of up to six of these.
-pub trait Viewable {
+pub trait Viewable: sealed::Given {
     /// What the function is given: a [`HostView`] for each.
     type Views: HostViews;
 
@@ -23,20 +23,23 @@ pub trait Viewable {
 }
 
 /// What a host function is given of the memory that it looks at: a [`HostView`], or a tuple of them.
-pub trait HostViews: Send + Sync + 'static + sealed::Sealed {
+pub trait HostViews: Send + Sync + 'static + sealed::Seen {
     /// Shows the memory of each.
     #[doc(hidden)]
     fn show<'v>(&'v self, to: &mut Memory<'v>);
 }
 
 mod sealed {
-    pub trait Sealed {}
+    pub trait Given {}
+    pub trait Seen {}
 }
 
 /// Memory of views, each once.
 #[doc(hidden)]
 #[derive(Debug, Default)]
 pub struct Memory<'v>(SmallVec<[&'v Arc<Allocation>; 4]>);
+
+impl<T: Element> sealed::Given for &SharedHostBuffer<T> {}
 
 impl<T: Element> Viewable for &SharedHostBuffer<T> {
     type Views = HostView<T>;
@@ -46,6 +49,8 @@ impl<T: Element> Viewable for &SharedHostBuffer<T> {
     }
 }
 
+impl<T: Element> sealed::Given for Slice<'_, T> {}
+
 impl<T: Element> Viewable for Slice<'_, T> {
     type Views = HostView<T>;
 
@@ -54,7 +59,7 @@ impl<T: Element> Viewable for Slice<'_, T> {
     }
 }
 
-impl<T: Element> sealed::Sealed for HostView<T> {}
+impl<T: Element> sealed::Seen for HostView<T> {}
 
 impl<T: Element> HostViews for HostView<T> {
     fn show<'v>(&'v self, to: &mut Memory<'v>) {
@@ -66,6 +71,8 @@ impl<T: Element> HostViews for HostView<T> {
 
 macro_rules! tuples {
     ($(($($name:ident)+))+) => { $(
+        impl<$($name: Viewable),+> sealed::Given for ($($name,)+) {}
+
         #[allow(non_snake_case)]
         impl<$($name: Viewable),+> Viewable for ($($name,)+) {
             type Views = ($($name::Views,)+);
@@ -76,7 +83,7 @@ macro_rules! tuples {
             }
         }
 
-        impl<$($name: HostViews),+> sealed::Sealed for ($($name,)+) {}
+        impl<$($name: HostViews),+> sealed::Seen for ($($name,)+) {}
 
         #[allow(non_snake_case)]
         impl<$($name: HostViews),+> HostViews for ($($name,)+) {

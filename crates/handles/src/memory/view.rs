@@ -138,9 +138,30 @@ impl<T> fmt::Debug for HostView<T> {
     }
 }
 
-/// The number of bytes that are moved next, as one: as many as alignment and what is left allow.
-fn step(address: usize, left: usize) -> usize {
+/// The unit in which bytes are moved next: as large as alignment and what is left allow.
+fn unit(address: usize, left: usize) -> usize {
     [8, 4, 2].into_iter().find(|&size| address.is_multiple_of(size) && size <= left).unwrap_or(1)
+}
+
+/// Moves bytes by atomic operations on one side, in the largest units that there are room and alignment for.
+macro_rules! move_bytes {
+    ($shared:expr, $bytes:expr, $one:ident) => {{
+        let mut done = 0;
+        while done < $bytes {
+            let size = unit($shared.addr() + done, $bytes - done);
+            // Words go on to the end: that is most of it.
+            let end = if size == 8 { $bytes - ($bytes - done) % 8 } else { done + size };
+            while done < end {
+                match size {
+                    8 => $one!(AtomicU64, u64, done),
+                    4 => $one!(AtomicU32, u32, done),
+                    2 => $one!(AtomicU16, u16, done),
+                    _ => $one!(AtomicU8, u8, done),
+                }
+                done += size;
+            }
+        }
+    }};
 }
 
 /// Reads bytes that the device may be writing.
@@ -148,21 +169,16 @@ fn step(address: usize, left: usize) -> usize {
 /// # Safety
 /// There are so many bytes at both places. Those read are written by no code of Rust's meanwhile, those written are used by nobody else.
 unsafe fn read(from: *mut u8, to: *mut u8, bytes: usize) {
-    let mut done = 0;
-    while done < bytes {
-        // SAFETY: the caller's promise; the atomic is aligned, as `step` has it.
-        unsafe {
-            let (from, to) = (from.add(done), to.add(done));
-            let size = step(from.addr(), bytes - done);
-            match size {
-                8 => to.cast::<u64>().write_unaligned(AtomicU64::from_ptr(from.cast()).load(Ordering::Relaxed)),
-                4 => to.cast::<u32>().write_unaligned(AtomicU32::from_ptr(from.cast()).load(Ordering::Relaxed)),
-                2 => to.cast::<u16>().write_unaligned(AtomicU16::from_ptr(from.cast()).load(Ordering::Relaxed)),
-                _ => to.write(AtomicU8::from_ptr(from).load(Ordering::Relaxed)),
+    macro_rules! one {
+        ($atomic:ident, $word:ty, $done:expr) => {
+            // SAFETY: the caller's promise; `unit` has found the atomic aligned.
+            unsafe {
+                let word = $atomic::from_ptr(from.add($done).cast()).load(Ordering::Relaxed);
+                to.add($done).cast::<$word>().write_unaligned(word);
             }
-            done += size;
-        }
+        };
     }
+    move_bytes!(from, bytes, one);
 }
 
 /// Writes bytes that the device may be using.
@@ -170,21 +186,16 @@ unsafe fn read(from: *mut u8, to: *mut u8, bytes: usize) {
 /// # Safety
 /// As [`read`], the other way round.
 unsafe fn write(from: *const u8, to: *mut u8, bytes: usize) {
-    let mut done = 0;
-    while done < bytes {
-        // SAFETY: as above.
-        unsafe {
-            let (from, to) = (from.add(done), to.add(done));
-            let size = step(to.addr(), bytes - done);
-            match size {
-                8 => AtomicU64::from_ptr(to.cast()).store(from.cast::<u64>().read_unaligned(), Ordering::Relaxed),
-                4 => AtomicU32::from_ptr(to.cast()).store(from.cast::<u32>().read_unaligned(), Ordering::Relaxed),
-                2 => AtomicU16::from_ptr(to.cast()).store(from.cast::<u16>().read_unaligned(), Ordering::Relaxed),
-                _ => AtomicU8::from_ptr(to).store(from.read(), Ordering::Relaxed),
+    macro_rules! one {
+        ($atomic:ident, $word:ty, $done:expr) => {
+            // SAFETY: as above.
+            unsafe {
+                let word = from.add($done).cast::<$word>().read_unaligned();
+                $atomic::from_ptr(to.add($done).cast()).store(word, Ordering::Relaxed);
             }
-            done += size;
-        }
+        };
     }
+    move_bytes!(to, bytes, one);
 }
 
 /// Nobody else has a view of the memory as long as this lives.
@@ -246,8 +257,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_moved_in_the_largest_steps() {
-        assert_eq!([step(0, 8), step(4, 8), step(2, 8), step(1, 8), step(8, 7), step(8, 3)], [8, 4, 2, 1, 4, 2]);
+    fn bytes_are_moved_in_the_largest_units() {
+        assert_eq!([unit(0, 8), unit(4, 8), unit(2, 8), unit(1, 8), unit(8, 7), unit(8, 3)], [8, 4, 2, 1, 4, 2]);
     }
 
     #[test]

@@ -85,6 +85,13 @@ impl fmt::Debug for HostOwner {
 /// Registered memory that nothing uses any more, until somebody drains.
 static REGISTERED: List<HostBlock> = List::starting_with(AtomicPtr::new(core::ptr::null_mut()));
 
+/// Registered memory that the driver has kept: whoever freed it would leave its pages to the device.
+static STUCK: Mutex<Vec<HostBlock>> = Mutex::new(Vec::new());
+
+fn stuck() -> MutexGuard<'static, Vec<HostBlock>> {
+    STUCK.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 static SPARE: Mutex<Vec<HostBlock>> = Mutex::new(Vec::new());
 
 fn spare() -> MutexGuard<'static, Vec<HostBlock>> {
@@ -130,8 +137,12 @@ fn unregister_waiting(block: HostBlock) -> Result<(), HostBlock> {
     }
     match unregister(&block) {
         Err(Error::Driver { code: CUresult::CUDA_ERROR_NOT_PERMITTED, .. }) => return Err(block),
-        Err(error) => queue::report("unregistering host memory", error),
-        Ok(()) => {}
+        Err(error) if !matches!(error, Error::ContextLost(_)) => {
+            stuck().push(block);
+            queue::report("unregistering host memory (it and its owner stay)", error);
+            return Ok(());
+        }
+        _ => {}
     }
     let_go(block);
     Ok(())
