@@ -57,8 +57,9 @@ pub use linker::Linker;
 pub use memory::graph_memory;
 pub use memory::{
     AddressInfo, Allocation, Buffer, Copy2d, Copy3d, CopyLayout, CopySide, Element, FillLayout, GraphBuffer,
-    GraphMemoryUsage, GraphSlice, HostBuffer, HostView, MemPool, MemoryKind, MemorySpace, NodeMemory, PoolAccess,
-    PoolOptions, PoolReuse, PoolUsage, Refused, RegisterOptions, SharedHostBuffer, SharedView, Slice,
+    GraphMemoryUsage, GraphSlice, HostBuffer, HostView, MemPool, MemoryKind, MemorySpace, NodeMemory,
+    PoolAccess, PoolOptions, PoolReuse, PoolUsage, Refused, RegisterOptions, SharedHostBuffer, SharedView,
+    Slice,
 };
 pub use owner::Owner;
 #[doc(hidden)]

@@ -59,7 +59,10 @@ fn a_range_is_registered_once_and_ranges_of_one_page_are_apart() {
 #[test]
 fn what_cannot_be_registered_is_told_apart() {
     let (s, pages) = (session(), Pages::new());
-    assert_eq!((s.register(null_mut(), PAGE), s.register(pages.at(0), 0), s.register(null_mut(), 0)), (IV, IV, IV));
+    assert_eq!(
+        (s.register(null_mut(), PAGE), s.register(pages.at(0), 0), s.register(null_mut(), 0)),
+        (IV, IV, IV)
+    );
     assert_eq!((s.unregister(null_mut()), s.unregister(pages.at(0))), (IV, NOT));
     for flags in [0, 1, 2, 3, 8, 11] {
         assert_eq!(unsafe { s.cuMemHostRegister(pages.at(0), PAGE, flags) }, OK, "{flags}");
@@ -126,7 +129,8 @@ fn captures_forbid_both_but_relaxed_ones() {
             let mut graph = null_mut();
             unsafe {
                 assert_eq!(s.cuStreamBeginCapture(s.stream, mode), OK);
-                let answered = if unregisters { s.unregister(pages.at(0)) } else { s.register(pages.at(0), PAGE) };
+                let answered =
+                    if unregisters { s.unregister(pages.at(0)) } else { s.register(pages.at(0), PAGE) };
                 assert_eq!(s.cuStreamIsCapturing(s.stream, &mut status), OK);
                 assert_eq!((answered, status), (answer, then), "{mode:?}, unregisters: {unregisters}");
                 s.cuStreamEndCapture(s.stream, &mut graph);

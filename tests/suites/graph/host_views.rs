@@ -166,12 +166,16 @@ fn a_cleared_node_is_one_fill_of_the_largest_elements() {
         let (node, cost) = count(|| graph.root().clear(part).unwrap());
         cost.assert_calls(&[("cuGraphAddNode", 1)]);
         let layout = node.layout().unwrap();
-        assert_eq!((u32::from(layout.element), layout.bytes(), layout.value), (element, 6 * size_of::<T>(), 0));
+        assert_eq!(
+            (u32::from(layout.element), layout.bytes(), layout.value),
+            (element, 6 * size_of::<T>(), 0)
+        );
         let seen = raw::memset(raw::nodes(graph.as_raw().unwrap())[0]);
         assert_eq!((seen.dst, seen.value, seen.elementSize), (layout.address, 0, element));
         assert_eq!((seen.width, seen.height), (layout.width, 1));
         graph.instantiate().unwrap().launch(&stream).unwrap();
-        let zero_bytes = |elements: &[T]| elements.iter().filter(|it| bytes(*it).iter().all(|byte| *byte == 0)).count();
+        let zero_bytes =
+            |elements: &[T]| elements.iter().filter(|it| bytes(*it).iter().all(|byte| *byte == 0)).count();
         let found = buffer.read_blocking(&stream).unwrap();
         assert_eq!((zero_bytes(&found), zero_bytes(&found[2..8])), (6, 6));
         node.set_clear(&buffer).unwrap();

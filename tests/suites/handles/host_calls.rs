@@ -93,7 +93,7 @@ fn a_call_costs_one_driver_call_and_one_allocation() {
         let gate = Gate::close(&stream);
         let value = Arc::new(());
         // Afterwards the table has room for them all.
-        (0..200).for_each(|_| stream.host(|| ()).unwrap());
+        (0..120).for_each(|_| stream.host(|| ()).unwrap());
         let costs: Vec<_> = (0..16)
             .map(|_| {
                 let inside = Arc::clone(&value);

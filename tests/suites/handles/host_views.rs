@@ -4,9 +4,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cuda_handles::capture::CaptureMode;
-use cuda_handles::{
-    CallbackPanic, Context, Error, HostView, MemoryKind, SharedHostBuffer, set_panic_hook,
-};
+use cuda_handles::{CallbackPanic, Context, Error, HostView, MemoryKind, SharedHostBuffer, set_panic_hook};
 use cuda_tests::{Gate, SOON, alone, count, no_leaks, setup};
 
 /// A buffer of each kind, with 0, 1, 2 and so on in it.

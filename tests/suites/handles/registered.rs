@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use cuda_handles::capture::CaptureMode;
 use cuda_handles::{Batch, Buffer, Error, HostBuffer, MemoryKind, MemorySpace, RegisterOptions, reaper};
 use cuda_sys::{CUresult, Call};
 use cuda_tests::{
@@ -47,7 +48,12 @@ fn it_goes_wherever_pinned_memory_goes() {
         let ((), cost) = count(|| {
             stream.copy_from_host(&host, &buffer).unwrap();
             stream.fill(&host, 1).unwrap();
-            stream.copy_to_host(buffer.slice(500..).unwrap(), &context.register(vec![0_u32; 500]).unwrap().share()).unwrap();
+            stream
+                .copy_to_host(
+                    buffer.slice(500..).unwrap(),
+                    &context.register(vec![0_u32; 500]).unwrap().share(),
+                )
+                .unwrap();
         });
         assert_eq!((cost.calls("cuMemcpyHtoDAsync"), cost.calls("cuMemcpyDtoHAsync")), (1, 1), "{cost}");
         assert!(!stream.query().unwrap(), "no copy waited");
@@ -75,7 +81,8 @@ fn a_dropped_buffer_waits_for_a_drain_and_then_the_owner_goes() {
         let owner = Arc::new(Box::new([0_u64; 32]));
         let (weak, start) = (Arc::downgrade(&owner), owner.as_ptr().cast_mut());
         // SAFETY: the owner has these elements, and nobody else uses them.
-        let host = unsafe { context.register_raw(start, 32, owner, RegisterOptions::default()) }.unwrap().share();
+        let host =
+            unsafe { context.register_raw(start, 32, owner, RegisterOptions::default()) }.unwrap().share();
         stream.clear(&host).unwrap();
         let gate = Gate::close(&stream);
         stream.clear(&host).unwrap();
@@ -128,7 +135,8 @@ fn what_is_registered_already_is_refused_and_comes_back() {
         let mut first = context.register(numbers()).unwrap();
         let (start, len) = (first.as_mut_ptr(), first.len());
         // SAFETY: it is refused.
-        let refused = unsafe { context.register_raw(start, len, 7_u8, RegisterOptions::default()) }.unwrap_err();
+        let refused =
+            unsafe { context.register_raw(start, len, 7_u8, RegisterOptions::default()) }.unwrap_err();
         assert_eq!(refused.value, 7);
         let code = CUresult::CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
         assert_eq!(refused.error, Error::Driver { call: Call::cuMemHostRegister, code });
@@ -172,7 +180,12 @@ fn no_bytes_are_registered_without_a_call_and_the_owner_is_kept() {
         let owner = Arc::new(());
         // SAFETY: there are no elements.
         let none = unsafe {
-            context.register_raw(core::ptr::null_mut::<u64>(), 0, Arc::clone(&owner), RegisterOptions::default())
+            context.register_raw(
+                core::ptr::null_mut::<u64>(),
+                0,
+                Arc::clone(&owner),
+                RegisterOptions::default(),
+            )
         };
         let none = none.unwrap();
         assert_eq!((none[..].len(), Arc::strong_count(&owner)), (0, 2));
@@ -193,7 +206,10 @@ fn memory_may_start_anywhere() {
         // SAFETY: the parts are apart, and nobody else uses them.
         let (first, second) = unsafe {
             let plain = RegisterOptions::default();
-            (context.register_raw(start.add(3), 100, one, plain), context.register_raw(start.add(200), 99, two, plain))
+            (
+                context.register_raw(start.add(3), 100, one, plain),
+                context.register_raw(start.add(200), 99, two, plain),
+            )
         };
         let (first, second) = (first.unwrap().share(), second.unwrap().share());
         stream.fill(&first, 2).unwrap();
@@ -245,9 +261,8 @@ fn an_owner_whose_destructor_panics_harms_nobody() {
             let dropped = Arc::new(AtomicBool::new(false));
             let owner = Bomb(Arc::clone(&dropped));
             // SAFETY: the elements live until the drain below, and nobody uses them.
-            let host = unsafe {
-                context.register_raw(memory.as_mut_ptr(), len, owner, RegisterOptions::default())
-            };
+            let host =
+                unsafe { context.register_raw(memory.as_mut_ptr(), len, owner, RegisterOptions::default()) };
             drop(host.unwrap());
             settle();
             assert!(dropped.load(Ordering::Relaxed));
@@ -373,4 +388,47 @@ fn clear_sets_all_bytes_of_any_elements_to_zero() {
         let ((), cost) = count(|| stream.clear(&stream.zeros::<u64>(0).unwrap()).unwrap());
         cost.assert_calls(&[]);
     });
+}
+
+#[test]
+fn on_a_capturing_stream_memory_is_cleared_but_not_allocated() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let buffer = stream.upload(&[1.5_f64; 4]).unwrap();
+        let pool = context.pool(cuda_handles::PoolOptions::default()).unwrap();
+        let capture = stream.begin_capture(CaptureMode::ThreadLocal).unwrap();
+        stream.clear(&buffer).unwrap();
+        let (refused, cost) =
+            count(|| [stream.alloc::<u8>(8).map(drop), stream.alloc_from::<u8>(&pool, 8).map(drop)]);
+        cost.assert_calls(&[]);
+        assert!(refused.iter().all(|it| matches!(it, Err(Error::Capturing { .. }))), "{refused:?}");
+        let captured = capture.end().unwrap();
+        let nodes = raw::nodes(captured.graph.as_raw());
+        assert_eq!(nodes.iter().map(|node| raw::memset(*node).width).collect::<Vec<_>>(), [32]);
+        assert_eq!(captured.owners.len(), 1, "the capture keeps the memory");
+        assert_eq!(buffer.read_blocking(&stream).unwrap(), [1.5; 4], "nothing ran");
+    });
+}
+
+#[test]
+fn memory_of_another_context_is_neither_cleared_nor_allocated_from() {
+    alone!("CUDA_SOFT_DEVICES" = "2");
+    let context = setup();
+    cuda_tests::needs!(TwoDevices);
+    let other = cuda_handles::Device::new(1).unwrap().context().unwrap();
+    let (stream, elsewhere) = (context.stream().unwrap(), other.stream().unwrap());
+    let (buffer, pool) =
+        (elsewhere.zeros::<u64>(4).unwrap(), other.pool(cuda_handles::PoolOptions::default()));
+    let (pool, host) = (pool.unwrap(), other.register(numbers()).unwrap().share());
+    let refused = [
+        stream.clear(&buffer),
+        stream.clear(&host),
+        stream.alloc_from::<u8>(&pool, 8).map(drop),
+        stream.host_with(&host, |_| ()),
+        stream.host_once_with((&host, &host), |_| ()),
+    ];
+    for (index, refused) in refused.into_iter().enumerate() {
+        assert!(matches!(refused, Err(Error::WrongContext { .. })), "{index}: {refused:?}");
+    }
 }

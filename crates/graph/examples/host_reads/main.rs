@@ -28,7 +28,9 @@ fn run(context: &Context, options: &Options) -> Result<bool> {
     let mut program = Thermostat::new(context, task, move |number, reading| {
         if number % (replays / 10) == 0 {
             let Reading { sensor, heater } = reading;
-            println!("after replay {number:4} the cell has {sensor:7.3} degrees; the heater goes to {heater}");
+            println!(
+                "after replay {number:4} the cell has {sensor:7.3} degrees; the heater goes to {heater}"
+            );
         }
     })?;
     common::show(program.graph(), options)?;

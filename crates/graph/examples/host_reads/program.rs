@@ -131,7 +131,8 @@ impl Parts {
             last = self.step(&last.then(), second, first)?;
         }
         let cell = self.task.sensor();
-        let measured = last.then().copy_to_host(first.slice(cell..=cell)?, &self.sensor)?.named("the sensor's cell");
+        let measured =
+            last.then().copy_to_host(first.slice(cell..=cell)?, &self.sensor)?.named("the sensor's cell");
 
         let (task, readings) = (self.task, Arc::clone(readings));
         // The views are of memory that the copies of the graph write and read: those before this node are done, those of the next replay come after it.

@@ -159,7 +159,9 @@ impl Stream {
         let offered;
         let turn = self.enqueue()?;
         if turn.is_captured()? {
-            return Err(Error::Capturing { what: "a host function that is called once (`Stream::host_once`)" });
+            return Err(Error::Capturing {
+                what: "a host function that is called once (`Stream::host_once`)",
+            });
         }
         offered = Offered::new(self.context(), name, Box::new(call));
         self.launch_host(offered.data())?;

@@ -45,7 +45,8 @@ impl FillLayout {
             return None;
         }
         // The driver is told of the largest elements there can be.
-        let fits = |size: &u8| address.is_multiple_of(u64::from(*size)) && bytes.is_multiple_of(usize::from(*size));
+        let fits =
+            |size: &u8| address.is_multiple_of(u64::from(*size)) && bytes.is_multiple_of(usize::from(*size));
         let element = [4, 2].into_iter().find(fits).unwrap_or(1);
         let (space, width) = (memory.allocation().space(), bytes / usize::from(element));
         Some(Self { address, space, element, value: 0, pitch: bytes, width, height: 1 })

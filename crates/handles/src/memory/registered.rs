@@ -245,7 +245,8 @@ impl<T: Element> HostBuffer<T> {
     fn take_owner<O: Any + Send>(&mut self, asked: &'static str) -> Result<O> {
         let other = Error::OtherOwner { asked };
         let Some(allocation) = self.0.sole_allocation() else { return Err(other) };
-        let block = allocation.host_block().filter(|block| block.owner.as_ref().is_some_and(|it| it.is::<O>()));
+        let block =
+            allocation.host_block().filter(|block| block.owner.as_ref().is_some_and(|it| it.is::<O>()));
         let Some(block) = block else { return Err(other) };
         match block.context.ensure_usable() {
             Ok(()) if block.bytes > 0 => {

@@ -258,7 +258,10 @@ mod tests {
 
     #[test]
     fn bytes_are_moved_in_the_largest_units() {
-        assert_eq!([unit(0, 8), unit(4, 8), unit(2, 8), unit(1, 8), unit(8, 7), unit(8, 3)], [8, 4, 2, 1, 4, 2]);
+        assert_eq!(
+            [unit(0, 8), unit(4, 8), unit(2, 8), unit(1, 8), unit(8, 7), unit(8, 3)],
+            [8, 4, 2, 1, 4, 2]
+        );
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub(super) fn rows() -> Vec<Row> {
             done(graph.root().host_with(&memory, |view| drop(view.to_vec()))?)
         }),
         prepared("HostCallbackNode::set_with", PERMITTED, looked_at, |_, ((_graph, host, ..), memory)| {
-            Ok(host.set_with((&memory, &memory), |(one, other)| drop(one.get(other.len())))?)
+            Ok(host.set_with((&memory, &memory), |(one, other)| drop((one.to_vec(), other.len())))?)
         }),
         prepared("HostCallbackNode::set", PERMITTED, calls, |_, (_, host, ..)| Ok(host.set(|| ())?)),
         prepared("HostCallbackNode::set_function, set_raw", PERMITTED, calls, |_, (_, host, ..)| {

@@ -1,7 +1,9 @@
 //! Host functions, and memory of the host that is registered.
 
 use cuda_handles::{HostBuffer, RegisterOptions, SharedHostBuffer};
-use cuda_tests::states::{CALLS, LEN, PERMITTED, PURE, Refusal, Row, State, Things, done, drops, prepared, row};
+use cuda_tests::states::{
+    CALLS, LEN, PERMITTED, PURE, Refusal, Row, State, Things, done, drops, prepared, row,
+};
 
 fn registered(things: &Things) -> Result<HostBuffer<u32>, Refusal> {
     Ok(things.context.register(vec![7_u32; LEN]).map_err(|refused| refused.error)?)
