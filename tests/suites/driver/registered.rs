@@ -213,7 +213,7 @@ unsafe extern "C" fn try_all(inside: *mut c_void) {
         ]
     };
     for (at, answer) in ANSWERS.iter().zip(answers) {
-        at.store(answer.0 as u32, Ordering::SeqCst);
+        at.store(answer.0, Ordering::SeqCst);
     }
 }
 
@@ -233,7 +233,7 @@ fn inside_a_host_function_another_one_is_enqueued_and_nothing_registered() {
         assert_eq!(s.cuLaunchHostFunc(s.stream, Some(try_all), (&raw const inside).cast_mut().cast()), OK);
         assert_eq!((s.cuStreamSynchronize(s.stream), s.cuStreamSynchronize(other)), (OK, OK));
     }
-    let refused = CUresult::CUDA_ERROR_NOT_PERMITTED.0 as u32;
+    let refused = CUresult::CUDA_ERROR_NOT_PERMITTED.0;
     assert_eq!(ANSWERS.each_ref().map(|answer| answer.load(Ordering::SeqCst)), [0, 0, refused, refused]);
     assert_eq!(s.unregister(pages.at(4 * PAGE)), OK);
     unsafe {

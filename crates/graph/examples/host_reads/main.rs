@@ -22,9 +22,9 @@ fn main() -> ExitCode {
 }
 
 fn run(context: &Context, options: &Options) -> Result<bool> {
-    let size = if options.is_soft { 24 } else { 256 };
+    let size = if options.is_soft { 24 } else { 128 };
     let task = Task { width: size, height: size, rounds: 10, goal: 20.0, hot: 80.0 };
-    let replays = if options.is_soft { 60 } else { 2_000 };
+    let replays = if options.is_soft { 60 } else { 500 };
     let mut program = Thermostat::new(context, task, move |number, reading| {
         if number % (replays / 10) == 0 {
             let Reading { sensor, heater } = reading;

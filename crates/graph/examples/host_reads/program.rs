@@ -38,9 +38,9 @@ impl Task {
         self.width * self.height
     }
 
-    /// The cell of the sensor, in the middle of the third row.
+    /// The cell of the sensor: a quarter of the way down, in the middle.
     pub(crate) fn sensor(self) -> usize {
-        2 * self.width + self.width / 2
+        self.height / 4 * self.width + self.width / 2
     }
 
     /// What the heater is to have.
