@@ -13,6 +13,7 @@ mod captures;
 mod context;
 mod default_stream;
 mod device;
+mod elapsed;
 mod error;
 mod event;
 mod graph;
@@ -24,6 +25,8 @@ mod library;
 mod limits;
 mod linker;
 mod memory;
+mod names;
+mod no_time;
 mod owner;
 mod patience;
 mod primary;
@@ -31,10 +34,12 @@ mod process;
 mod raw;
 mod recorded;
 mod registry;
+mod same;
 mod semaphore;
 mod stream;
 mod sync;
 mod user_object;
+mod wrong_context;
 
 pub use batch::{BarrierScope, Batch, BatchOperation, BatchWord, Compare};
 pub use context::Context;
@@ -50,13 +55,15 @@ pub use kernel::{Kernel, KernelAttributes, Parameter};
 pub use library::Library;
 pub use limits::Limits;
 pub use linker::Linker;
-#[doc(hidden)]
-pub use memory::graph_memory;
 pub use memory::{
     AddressInfo, Allocation, Buffer, Copy2d, Copy3d, CopyLayout, CopySide, Element, FillLayout, GraphBuffer,
     GraphMemoryUsage, GraphSlice, HostBuffer, MemPool, MemoryKind, MemorySpace, NodeMemory, PoolAccess,
     PoolOptions, PoolReuse, PoolUsage, SharedHostBuffer, Slice,
 };
+#[doc(hidden)]
+pub use memory::{assert_value, graph_memory};
+pub use names::Near;
+pub use no_time::{NoTime, Which};
 pub use owner::Owner;
 #[doc(hidden)]
 pub use patience::lock_unless_inside;
@@ -64,3 +71,4 @@ pub use process::is_forked;
 pub use semaphore::{ExternalSemaphore, SemaphoreKind};
 pub use stream::{AsStream, Stream, StreamOptions};
 pub use user_object::UserObject;
+pub use wrong_context::{ContextName, WrongContext};

@@ -10,6 +10,7 @@ pub mod condition;
 mod conditional;
 mod config;
 mod dim;
+mod elsewhere;
 mod error;
 mod handle;
 mod kernel;
@@ -56,3 +57,6 @@ pub mod __private {
 
     pub use crate::typed::{Loaded, launch};
 }
+
+#[doc(hidden)]
+pub use elsewhere::memory as ensure_memory_of;

@@ -1,4 +1,3 @@
-
 use cuda_sys::{Call, LoadError, Loader, Version};
 use cuda_tests::{alone, chosen};
 
