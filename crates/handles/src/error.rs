@@ -333,6 +333,9 @@ fn advice_on_call(call: Call, code: CUresult) -> Option<&'static str> {
         (Call::cuEventElapsedTime, CUresult::CUDA_ERROR_INVALID_HANDLE) => {
             Some("One of the events was never recorded, or was created without timing")
         }
+        (Call::cuEventElapsedTime, CUresult::CUDA_ERROR_INVALID_VALUE) => {
+            Some("One of the events was last recorded in a capture; record it anew")
+        }
         _ => None,
     }
 }

@@ -57,5 +57,5 @@ impl Context {
 
 #[cold]
 fn wrong(needed: &Context, found: &Context, what: &'static str) -> Error {
-    WrongContext::new(what, found, "what it is used with", needed).into()
+    WrongContext::new(what, found, "", needed).into()
 }

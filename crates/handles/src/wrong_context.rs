@@ -48,7 +48,7 @@ pub struct WrongContext {
     pub what: Cow<'static, str>,
     /// Its context.
     pub found: ContextName,
-    /// What it was to work with.
+    /// What it was to work with; may be empty.
     pub with: &'static str,
     /// The context needed.
     pub needed: ContextName,
@@ -73,9 +73,13 @@ impl std::error::Error for WrongContext {}
 impl fmt::Display for WrongContext {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (found, needed) = (self.found.beside(self.needed), self.needed.beside(self.found));
-        write!(formatter, "{} belongs to {found}, {} to {needed}", Printable(&self.what), self.with)?;
+        let what = Printable(&self.what);
+        match self.with {
+            "" => write!(formatter, "{what} belongs to {found}; {needed} is needed")?,
+            with => write!(formatter, "{what} belongs to {found}, {with} to {needed}")?,
+        }
         match self.advice {
-            "" => formatter.write_str("; both have to be of one context"),
+            "" => Ok(()),
             advice => write!(formatter, "; {advice}"),
         }
     }
@@ -96,12 +100,11 @@ mod tests {
         let own = ContextName { device: 0, is_primary: false, raw: 0x30 };
         assert_eq!(
             message(first, second),
-            "the event belongs to the context of device 0, the stream to the context of device 1; both have to be of one context"
+            "the event belongs to the context of device 0, the stream to the context of device 1"
         );
         assert_eq!(
             message(own, first),
-            "the event belongs to the context 0x30 of device 0, the stream to the primary context of device 0; both have to be of one \
-             context"
+            "the event belongs to the context 0x30 of device 0, the stream to the primary context of device 0"
         );
     }
 }

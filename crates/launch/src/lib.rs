@@ -22,6 +22,7 @@ mod parameter;
 mod params;
 mod place;
 mod raw_config;
+mod seen;
 mod signature;
 mod stream_config;
 mod tensor_map;
@@ -41,10 +42,12 @@ pub use launch::Launch;
 pub use occupancy::{BestBlock, Occupancy};
 pub use owned_params::OwnedParams;
 pub use parameter::{
-    Argument, In, InOut, Out, Parameter, PlainArgument, PlainParameter, ReadOnly, Struct, Tensor, read_only,
+    Argument, Fields, In, InOut, Out, Parameter, PlainArgument, PlainParameter, ReadOnly, Struct, Tensor,
+    read_only,
 };
 pub use params::{KernelArg, Params};
 pub use place::Place;
+pub use seen::Seen;
 pub use signature::{ArgumentsOf, Overlap, PlainArgumentsOf, PlainSignature, Signature};
 pub use stream_config::{StreamConfig, Trigger};
 pub use tensor_map::{L2Promotion, Swizzle, TensorElement, TensorMap, Tiled};

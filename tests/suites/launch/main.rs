@@ -17,3 +17,4 @@ mod six_states;
 mod sweep;
 mod typed;
 mod windows;
+mod wrong_object;
