@@ -149,8 +149,8 @@ macro_rules! fields {
                     let mut separator = "";
                     $(
                         text.write_str(separator)?;
-                        let name = ::std::format!("{name}.{}", ::core::stringify!($field));
-                        <$type as $crate::Seen>::show(&{ self.$field }, &name, text)?;
+                        let field = ::std::format!("{name}.{}", ::core::stringify!($field));
+                        <$type as $crate::Seen>::show(&{ self.$field }, &field, text)?;
                         separator = ", ";
                     )+
                     let _ = separator;

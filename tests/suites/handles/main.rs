@@ -30,3 +30,4 @@ mod sweep;
 mod unknown_captures;
 mod user_objects;
 mod waits;
+mod words;

@@ -5,7 +5,7 @@ use core::ptr;
 
 use cuda_graph::ContextExt;
 use cuda_handles::{Context, Device, WrongContext};
-use cuda_launch::{Error, Launch, Params, ParamBytes, kernel, params, per};
+use cuda_launch::{Error, Launch, ParamBytes, Params, kernel, params, per};
 use cuda_tests::{SMALL, alone, count, kernel as untyped, raw, setup};
 
 kernel! {
@@ -32,9 +32,10 @@ fn told(here: &Context, there: &Context, names: [&str; 2]) {
     let [near, far] = names;
     let (stream, other) = (here.stream().unwrap(), there.stream().unwrap());
     let (mine, theirs) = (stream.zeros::<u32>(N).unwrap(), other.zeros::<u32>(N).unwrap());
+    let (mine_too, theirs_too) = (stream.zeros::<u32>(N).unwrap(), other.zeros::<u32>(N).unwrap());
     let copy = offset_copy::load(here).unwrap();
     let plain = untyped(here, "offset_copy");
-    let config = || per(N, N);
+    let config = || per(N, N as u32);
     let advice = WrongContext::MEMORY;
 
     let text = |what: &str| format!("{what} belongs to {far}, the kernel to {near}; {advice}");
@@ -61,10 +62,17 @@ fn told(here: &Context, there: &Context, names: [&str; 2]) {
     let elsewhere = format!(
         "the kernel `offset_copy` belongs to {near}, the stream of the launch to {far}; load it for that context, or use a stream of its own"
     );
-    assert_eq!(refused(|| copy.launch(&other, config(), (&theirs, &theirs, 1, N as u32))).to_string(), elsewhere);
-    assert_eq!(refused(|| copy.launch(&other, config(), (&mine, &mine, 1, N as u32))).to_string(), elsewhere);
+    assert_eq!(
+        refused(|| copy.launch(&other, config(), (&theirs, &theirs_too, 1, N as u32))).to_string(),
+        elsewhere
+    );
+    assert_eq!(
+        refused(|| copy.launch(&other, config(), (&mine, &mine_too, 1, N as u32))).to_string(),
+        elsewhere
+    );
     // SAFETY: the launch is refused.
-    let error = refused(|| unsafe { plain.launch(&other, config(), params![&theirs, &theirs, 1_u32, 8_u32]) });
+    let error =
+        refused(|| unsafe { plain.launch(&other, config(), params![&theirs, &theirs_too, 1_u32, 8_u32]) });
     assert_eq!(error.to_string(), elsewhere);
 
     // Nodes name them, too.
@@ -72,7 +80,8 @@ fn told(here: &Context, there: &Context, names: [&str; 2]) {
     let node = graph.root().launch(&copy, config(), (&theirs, &mine, 1, N as u32)).unwrap_err().to_string();
     assert_eq!(node, text("the memory of argument `from` of kernel `offset_copy`"));
     // SAFETY: the node is refused.
-    let node = unsafe { graph.root().launch_untyped(&plain, config(), params![&mine, &theirs, 1_u32, 8_u32]) };
+    let node =
+        unsafe { graph.root().launch_untyped(&plain, config(), params![&mine, &theirs, 1_u32, 8_u32]) };
     assert_eq!(node.unwrap_err().to_string(), number(2));
 
     // Without a kernel it is the memory, the event, or the stream.
