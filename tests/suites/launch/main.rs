@@ -7,6 +7,7 @@ mod attributes;
 mod compiled;
 mod conditional;
 mod cost;
+mod liars;
 mod limits;
 mod occupancy;
 mod order;
