@@ -12,6 +12,7 @@ mod device;
 mod drops;
 mod events;
 mod faults;
+mod hooks;
 mod host;
 mod host_functions;
 mod ipc;
