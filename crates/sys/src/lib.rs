@@ -4,6 +4,10 @@
 #[rustfmt::skip]
 mod table;
 
+#[macro_use]
+#[rustfmt::skip]
+mod exports;
+
 #[rustfmt::skip]
 #[allow(
     missing_docs,

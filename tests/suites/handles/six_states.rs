@@ -3,8 +3,8 @@
 use cuda_handles::capture::CaptureMode;
 use cuda_handles::{
     Batch, Buffer, Compare, Context, Copy2d, Copy3d, Device, Event, EventOptions, GraphHandle, Image, Kernel,
-    Library, Linker, LoadOptions, MemPool, PoolOptions, PoolReuse, SharedHostBuffer, Stream, StreamOptions,
-    UserObject, reaper,
+    Library, Linker, LoadOptions, MemPool, PoolOptions, PoolReuse, Scheduling, SharedHostBuffer, Stream,
+    StreamOptions, UserObject, reaper,
 };
 use cuda_sys::{CUdevice_attribute, CUfunction_attribute, CUresult, Call};
 use cuda_tests::SMALL;
@@ -84,6 +84,12 @@ fn contexts() -> Vec<Row> {
         row("Context::with_current", CALLS, |things| Ok(things.context.with_current(|| ())?)),
         row("Context::memory_info", CALLS, |things| done(things.context.memory_info()?)),
         row("Context::synchronize_blocking", CALLS, |things| Ok(things.context.synchronize_blocking()?)),
+        row("Context::scheduling", CALLS, |things| done(things.context.scheduling()?)),
+        row("Context::set_scheduling", CALLS, |things| {
+            Ok(things.context.set_scheduling(Scheduling::BlockingSync)?)
+        }),
+        row("Context::start_profiler", CALLS, |things| Ok(things.context.start_profiler()?)),
+        row("Context::stop_profiler", CALLS, |things| Ok(things.context.stop_profiler()?)),
         row("Context::stream", CALLS, |things| done(things.context.stream()?)),
         row("Context::stream_with", CALLS, |things| {
             let options = StreamOptions { priority: -1, blocking_with_legacy: true };

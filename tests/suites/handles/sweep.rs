@@ -16,6 +16,9 @@ fn devices_and_contexts() {
         assert_eq!(device.context()?, *context);
         drop((device.name()?, device.uuid()?, device.total_memory()?, device.compute_capability()?));
         context.memory_info()?;
+        context.set_scheduling(context.scheduling()?)?;
+        context.start_profiler()?;
+        context.stop_profiler()?;
         context.synchronize_blocking()
     });
     assert!(cases >= 20, "{cases}");
