@@ -119,19 +119,20 @@ impl Context {
     /// [`Error::Driver`], or [`Error::ContextLost`] with the first cause.
     #[inline]
     pub fn check(&self, call: Call, code: CUresult) -> Result<()> {
-        if code.is_success() { Ok(()) } else { self.failed(call, code) }
+        if code.is_success() { Ok(()) } else { Err(self.failure(call, code)) }
     }
 
+    /// The error of a call that failed; see [`check`](Self::check).
     #[cold]
-    fn failed(&self, call: Call, code: CUresult) -> Result<()> {
+    pub(crate) fn failure(&self, call: Call, code: CUresult) -> Error {
         if is_sticky(code) {
             let cause = *self.0.lost.get_or_init(|| Cause { call, code });
             host_function::let_go(self);
-            return Err(Error::ContextLost(cause));
+            return Error::ContextLost(cause);
         }
         match self.lost() {
-            Some(cause) => Err(Error::ContextLost(cause)),
-            None => Err(Error::Driver { call, code }),
+            Some(cause) => Error::ContextLost(cause),
+            None => Error::Driver { call, code },
         }
     }
 
@@ -189,19 +190,6 @@ impl Context {
         let code = unsafe { self.driver().cuMemGetInfo(&raw mut free, &raw mut total) };
         self.check(Call::cuMemGetInfo, code)?;
         Ok((free, total))
-    }
-
-    /// `Ok` if `other` is this context; else an error that says `what` belongs to `other`.
-    ///
-    /// # Errors
-    /// [`Error::WrongContext`].
-    #[inline]
-    pub fn ensure_same(&self, other: &Self, what: &'static str) -> Result<()> {
-        // The same handle, mostly.
-        if self == other || self.as_raw() == other.as_raw() {
-            return Ok(());
-        }
-        Err(Error::WrongContext { what, expected: self.0.raw.key(), found: other.0.raw.key() })
     }
 }
 

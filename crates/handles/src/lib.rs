@@ -15,6 +15,7 @@ mod captures;
 mod context;
 mod default_stream;
 mod device;
+mod elapsed;
 mod error;
 mod event;
 mod graph;
@@ -26,6 +27,8 @@ mod library;
 mod limits;
 mod linker;
 mod memory;
+mod names;
+mod no_time;
 mod owner;
 mod patience;
 mod primary;
@@ -34,11 +37,13 @@ mod profiler;
 mod raw;
 mod recorded;
 mod registry;
+mod same;
 mod scheduling;
 mod semaphore;
 mod stream;
 mod sync;
 mod user_object;
+mod wrong_context;
 
 pub use batch::{BarrierScope, Batch, BatchOperation, BatchWord, Compare};
 pub use context::Context;
@@ -55,14 +60,16 @@ pub use kernel::{Kernel, KernelAttributes, Parameter};
 pub use library::Library;
 pub use limits::Limits;
 pub use linker::Linker;
-#[doc(hidden)]
-pub use memory::graph_memory;
 pub use memory::{
     AddressInfo, Allocation, Buffer, Copy2d, Copy3d, CopyLayout, CopySide, Element, FillLayout, GraphBuffer,
     GraphMemoryUsage, GraphSlice, HostBuffer, HostView, MemPool, MemoryKind, MemorySpace, NodeMemory,
     PoolAccess, PoolOptions, PoolReuse, PoolUsage, Refused, RegisterOptions, SharedHostBuffer, SharedView,
     Slice,
 };
+#[doc(hidden)]
+pub use memory::{assert_value, graph_memory};
+pub use names::Near;
+pub use no_time::{NoTime, Which};
 pub use owner::Owner;
 #[doc(hidden)]
 pub use patience::lock_unless_inside;
@@ -71,3 +78,4 @@ pub use scheduling::Scheduling;
 pub use semaphore::{ExternalSemaphore, SemaphoreKind};
 pub use stream::{AsStream, Stream, StreamOptions};
 pub use user_object::UserObject;
+pub use wrong_context::{ContextName, WrongContext};

@@ -82,6 +82,7 @@ fn contexts() -> Vec<Row> {
         row("Context::ensure_same", PURE, |things| {
             Ok(things.context.ensure_same(things.home.context(), "the stream")?)
         }),
+        row("Context::is_same", PURE, |things| done(things.context.is_same(things.home.context()))),
         row("Context::with_current", CALLS, |things| Ok(things.context.with_current(|| ())?)),
         row("Context::memory_info", CALLS, |things| done(things.context.memory_info()?)),
         row("Context::synchronize_blocking", CALLS, |things| Ok(things.context.synchronize_blocking()?)),
@@ -226,9 +227,15 @@ fn timed_events(things: &Things) -> Result<(Event, Event), Refusal> {
 
 fn memory() -> Vec<Row> {
     vec![
-        row("Buffer::slice, sub_buffer, cast, clone", PURE, |things| {
+        row("Buffer::slice, sub_buffer, cast, clone, Slice::cast", PURE, |things| {
             let (slice, part) = (things.buffer.slice(8..)?, things.buffer.sub_buffer(..8)?);
-            drop((slice.slice(1..2)?, part.clone(), things.buffer.cast::<f32>()?, slice.address()));
+            drop((
+                slice.slice(1..2)?,
+                slice.cast::<f32>()?,
+                part.clone(),
+                things.buffer.cast::<f32>()?,
+                slice.address(),
+            ));
             Ok(())
         }),
         row("Stream::zeros", CALLS, |things| done(things.home.zeros::<u32>(LEN)?)),

@@ -1,6 +1,6 @@
 //! Nodes that fill memory.
 
-use cuda_handles::{Context, Element, FillLayout, NodeMemory, Owner, Slice};
+use cuda_handles::{Context, Element, FillLayout, NodeMemory, Owner, Slice, assert_value};
 use cuda_sys::{CUdeviceptr, CUgraphNodeParams, CUgraphNodeType};
 
 use super::handle::{blank, typed};
@@ -73,6 +73,7 @@ impl MemsetNode {
     #[doc(alias = "cuGraphMemsetNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
     pub fn set<'a, T: Element>(&self, target: impl NodeMemory<'a, T>, value: T) -> Result<()> {
+        const { assert_value::<T>() };
         self.replace_by(linear(self.graph().context(), target.operand(), value)?)
     }
 
@@ -87,6 +88,7 @@ impl MemsetNode {
         extent: [usize; 2],
         value: T,
     ) -> Result<()> {
+        const { assert_value::<T>() };
         self.replace_by(rectangle(self.graph().context(), target.operand(), pitch, extent, value)?)
     }
 
@@ -123,11 +125,22 @@ impl Frontier<'_> {
     /// Stands on `cuGraphAddNode`, CUDA 12.2.
     ///
     /// # Errors
-    /// A value of another size, memory that is not aligned to that size, no elements, memory of another context, or of the graph for which there is a free node
-    /// ([`Error::FreedBefore`]); a node of the frontier was removed; or what the driver answers.
+    /// Memory that is not aligned to the size of the value, no elements, memory of another context, or of the graph for which there is a free node
+    /// ([`Error::FreedBefore`]); a node of the frontier was removed; or what the driver answers. A value of another size does not compile:
+    /// [`cast`](cuda_handles::Slice::cast) the memory to smaller elements.
+    ///
+    /// ```compile_fail,E0080
+    /// # fn example(graph: &cuda_graph::Graph, wide: &cuda_handles::Buffer<f64>) -> cuda_graph::Result<()> {
+    /// graph.root().fill(wide, 0.0).map(drop)
+    /// # }
+    /// # fn main() {
+    /// #     let _: fn(&cuda_graph::Graph, &cuda_handles::Buffer<f64>) -> cuda_graph::Result<()> = example;
+    /// # }
+    /// ```
     #[doc(alias = "cuGraphAddMemsetNode")]
     #[doc(alias = "cuGraphAddNode")]
     pub fn fill<'a, T: Element>(&self, target: impl NodeMemory<'a, T>, value: T) -> Result<MemsetNode> {
+        const { assert_value::<T>() };
         self.add_fill(linear(self.graph().context(), target.operand(), value)?)
     }
 
@@ -146,6 +159,7 @@ impl Frontier<'_> {
         [width, height]: [usize; 2],
         value: T,
     ) -> Result<MemsetNode> {
+        const { assert_value::<T>() };
         self.add_fill(rectangle(self.graph().context(), target.operand(), pitch, [width, height], value)?)
     }
 

@@ -17,6 +17,7 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::reaper::{self, Free, Freed, HostBlock, HostKind, Node, RawStream};
 use crate::stream::Stream;
+use crate::wrong_context::WrongContext;
 
 /// Used off its home: freeing it takes a fence.
 const SHARED: u64 = 1;
@@ -279,7 +280,7 @@ impl Allocation {
 
     /// As [`ready_on`](Self::ready_on), for a copy between devices: `stream` may be of another context.
     pub(super) fn ready_across(&self, stream: &Stream) -> Result<()> {
-        if self.context().ensure_same(stream.context(), "").is_ok() {
+        if self.context().is_same(stream.context()) {
             return self.ready_on(stream);
         }
         self.context().ensure_usable()?;
@@ -288,8 +289,16 @@ impl Allocation {
     }
 
     fn share_with(&self, stream: &Stream, state: u64) -> Result<()> {
-        self.context().ensure_same(stream.context(), "the stream")?;
+        if !self.context().is_same(stream.context()) {
+            return Err(self.elsewhere(stream));
+        }
         self.use_on(stream, state)
+    }
+
+    #[cold]
+    fn elsewhere(&self, stream: &Stream) -> Error {
+        let (found, needed) = (self.context(), stream.context());
+        WrongContext::new("the memory", found, "the stream", needed).advise(WrongContext::MEMORY).into()
     }
 
     fn use_on(&self, stream: &Stream, state: u64) -> Result<()> {
@@ -534,8 +543,13 @@ fn allocate_on(home: &Stream, pool: Option<&MemPool>, bytes: usize) -> Result<CU
         Some(_) => Call::cuMemAllocFromPoolAsync,
         None => Call::cuMemAllocAsync,
     };
-    allocated(home.context(), call, code, bytes)?;
-    Ok(address)
+    match (allocated(home.context(), call, code, bytes), pool.and_then(MemPool::max_bytes)) {
+        // The device has what the pool may not take.
+        (Err(Error::OutOfMemory { asked, free, .. }), Some(limit)) if free >= asked => {
+            Err(Error::PoolFull { asked, limit })
+        }
+        (outcome, _) => outcome.map(|()| address),
+    }
 }
 
 /// The driver's allocation for all streams.

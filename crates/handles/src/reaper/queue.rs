@@ -105,7 +105,7 @@ pub fn pending() -> usize {
 }
 
 /// Gives failures of drops to `hook`, in place of the hook before. It runs on whatever thread dropped, the reaper's included; a panic in it
-/// is caught and lost. Without a hook, failures are silent; with the feature `tracing` they are warnings of the target
+/// is caught and lost. It may use this library, but the reaper frees nothing while it runs, so it returns soon and waits for no other thread. Without a hook, failures are silent; with the feature `tracing` they are warnings of the target
 /// `cuda_handles::reaper`.
 ///
 /// In a forked child it does nothing, as drops do nothing there.
