@@ -132,7 +132,11 @@ pub(super) fn cvta<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowe
     let [d, a] = spec.operands()?;
     let (a, d) = (body.source(a, ty)?, body.dest(d, ty)?);
     let bias = window(space);
-    if bias == 0 {
+    if from_generic && space == SpaceTest::Shared {
+        // GPUs take the low half of whatever it is.
+        let b = body.constant(u64::from(u32::MAX));
+        body.emit(Inst::And { d, a, b });
+    } else if bias == 0 {
         body.emit(Inst::Move { d, a });
     } else {
         let b = body.constant(if from_generic { bias.wrapping_neg() } else { bias });

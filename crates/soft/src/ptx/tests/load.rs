@@ -1,8 +1,8 @@
 //! What is accepted and refused when a text is loaded.
 
 use super::{Memory, arg, launch, load};
-use crate::ptx::Image;
 use crate::ptx::error::PtxError;
+use crate::ptx::{Image, head};
 
 const HEAD: &str = ".version 8.0\n.target sm_70\n.address_size 64\n";
 
@@ -132,7 +132,7 @@ fn kernels_and_their_properties() {
          .entry b() .reqntid 64 {{ ret; }}\n.func f() {{ ret; }}\n"
     );
     let image = load(&text);
-    assert_eq!((image.version(), image.target()), ((8, 0), "sm_70"));
+    assert_eq!((image.version(), head(&text).target), ((8, 0), Some("sm_70")));
     assert_eq!(image.kernels().map(|kernel| kernel.name()).collect::<Vec<_>>(), ["a", "b"]);
     let a = image.kernel("a").unwrap();
     let params: Vec<_> = a.params().iter().map(|param| (param.offset, param.size, param.align)).collect();
