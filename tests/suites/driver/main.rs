@@ -18,6 +18,7 @@ mod graph_memory;
 mod loops;
 mod memory_nodes;
 mod nesting;
+mod ptx_images;
 mod signs;
 mod table;
 mod updates;

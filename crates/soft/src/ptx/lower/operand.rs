@@ -353,7 +353,7 @@ impl<'t> Body<'_, 't> {
             }
             Some(Name::Shared(index)) => Some(Symbol::Shared(index)),
             Some(Name::Global(index)) => Some(Symbol::Global(index)),
-            Some(_) => None,
+            Some(_) => return Err(format!("`{name}` is no variable").into()),
             None => self.symbols.get(name),
         };
         let base = match (symbol, space) {
