@@ -28,6 +28,13 @@ pub(super) const FUNCTION_STEP: u64 = 16;
 /// Size of the windows of shared, local and parameter memory, as on GPUs.
 pub(super) const WINDOW: u64 = 1 << 24;
 
+/// A generic address as one of shared memory. Addresses of other spaces stay as they are, so that their use there is a
+/// fault; the null pointer is 0, as on GPUs.
+pub(super) fn shared_from_generic(address: u64) -> u64 {
+    let offset = address.wrapping_sub(SHARED_WINDOW);
+    if offset < WINDOW { offset } else { address }
+}
+
 /// Barriers that a program can name.
 pub(super) const BARRIERS: u32 = 16;
 /// The barrier behind `barrier.cluster`, after those.

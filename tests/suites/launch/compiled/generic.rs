@@ -2,7 +2,9 @@
 
 use cuda_handles::{Buffer, Context, Image, Library, Stream};
 use cuda_launch::{Launch, LaunchConfig, ParamBytes, params};
-use cuda_tests::{Need, no_leaks, printed, setup};
+use cuda_tests::{Need, needs, no_leaks, printed, setup};
+
+use super::compiled;
 
 /// `generic.cu` as a compiler translated it.
 struct Translation {
@@ -194,4 +196,34 @@ fn strings_of_every_space_are_printed() {
     let count = text.matches(PRINTED).count();
     let old = TRANSLATIONS.iter().filter(|translation| !translation.is_new).count();
     assert!(count == TRANSLATIONS.len() || count == old, "printed whole {count} times: {text}");
+}
+
+/// An array of so many words as numba passes it.
+macro_rules! numba_array {
+    ($words:expr, $len:literal) => {
+        params![0_u64, 0_u64, $len as u64, 4_u64, $words, $len as u64, 4_u64]
+    };
+}
+
+#[test]
+fn what_numba_writes_for_debugging_is_right() {
+    let Some(text) = printed!() else {
+        let context = setup();
+        needs!(Ptx9);
+        no_leaks(|| {
+            let stream = context.stream().unwrap();
+            let kernel = compiled!(&context, "compilers/numba-debug", "numba_kernel");
+            let out = stream.zeros::<u32>(8).unwrap();
+            // SAFETY: the arguments are those of an array of eight words.
+            unsafe { kernel.launch(&stream, LaunchConfig::new(1, 1), numba_array!(&out, 8)) }.unwrap();
+            let expected = [46, 615, 38, 11_102, 7, 105, 40, 41];
+            assert_eq!(out.read_blocking(&stream).unwrap(), expected);
+        });
+        return;
+    };
+    if let Some(at) = text.find("skipped: ") {
+        println!("{}", text[at..].lines().next().unwrap_or_default());
+    } else {
+        assert!(text.contains("numba 10 105 0.5"), "{text}");
+    }
 }

@@ -2,7 +2,9 @@
 
 use super::body::Body;
 use super::spec::{Lowered, Problem, Spec};
-use crate::ptx::code::{Inst, LOCAL_WINDOW, PARAM_WINDOW, Reg, SHARED_WINDOW, SpaceTest};
+use crate::ptx::code::{
+    Inst, LOCAL_WINDOW, PARAM_WINDOW, Reg, SHARED_WINDOW, SpaceTest, shared_from_generic,
+};
 use crate::ptx::math::F1;
 use crate::ptx::math::convert::{self, Conversion, Round};
 use crate::ptx::math::rounding::{DOWN, NEAREST, UP, ZERO};
@@ -133,9 +135,7 @@ pub(super) fn cvta<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowe
     let (a, d) = (body.source(a, ty)?, body.dest(d, ty)?);
     let bias = window(space);
     if from_generic && space == SpaceTest::Shared {
-        // GPUs take the low half of whatever it is.
-        let b = body.constant(u64::from(u32::MAX));
-        body.emit(Inst::And { d, a, b });
+        body.emit(Inst::Unary { f: shared_from_generic, d, a });
     } else if bias == 0 {
         body.emit(Inst::Move { d, a });
     } else {

@@ -67,6 +67,7 @@ fn addresses() {
         // Device memory by the instructions of other spaces.
         "ld.shared.u32 %r2, [%rd1];",
         "ld.local.u32 %r2, [%rd1];",
+        "cvta.to.shared.u64 %rd2, %rd1; ld.shared.u32 %r2, [%rd2];",
         // Code is no data.
         "mov.u64 %rd2, f; ld.u32 %r2, [%rd2];",
     ] {
