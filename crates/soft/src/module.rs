@@ -88,7 +88,7 @@ fn lock<T>(table: &Mutex<T>) -> MutexGuard<'_, T> {
 
 fn codes(image: &Image) -> Vec<Arc<Code>> {
     let (major, minor) = image.version();
-    let ptx_version = i32::try_from(major * 10 + minor).unwrap_or(0);
+    let ptx_version = i32::try_from(major.saturating_mul(10).saturating_add(minor)).unwrap_or(0);
     let code = |kernel: &Kernel| {
         let free = (48 << 10) - i32::try_from(kernel.static_shared_bytes()).unwrap_or(i32::MAX);
         let settings = Settings {

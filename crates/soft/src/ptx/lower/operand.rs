@@ -318,7 +318,7 @@ impl<'t> Body<'_, 't> {
             || Problem::Wrong(format!("`{name}` lies in another space than the instruction accesses"));
         let inside = |start: u32, size: u32| {
             // Constant offsets into parameters can be judged here.
-            if offset < 0 || offset + i64::from(bytes) > i64::from(size) {
+            if offset < 0 || offset.saturating_add(i64::from(bytes)) > i64::from(size) {
                 return Err(Problem::Wrong(format!(
                     "{bytes} bytes at `{name}+{offset}` are outside of its {size}"
                 )));

@@ -62,13 +62,14 @@ pub(super) fn declarations<'t>(cursor: &mut Cursor<'_, 't>, linkage: Linkage) ->
             end = initialiser(cursor, ty, &dims, &mut variable.initial)?;
         }
         variable.size = match product(&dims) {
+            None if end > MOST_BYTES => return Err(impossible(line, name)),
             None if end > 0 => Some(end),
             None => None,
             Some(count) => Some(
                 count
                     .checked_mul(element)
                     .filter(|&size| size <= MOST_BYTES && end <= size)
-                    .ok_or_else(|| PtxError::new(line, format!("the size of `{name}` is impossible")))?,
+                    .ok_or_else(|| impossible(line, name))?,
             ),
         };
         if linkage != Linkage::Extern && variable.size.unwrap_or(0) == 0 {
@@ -84,6 +85,10 @@ pub(super) fn declarations<'t>(cursor: &mut Cursor<'_, 't>, linkage: Linkage) ->
     }
     cursor.expect(b';')?;
     Ok(all)
+}
+
+fn impossible(line: u32, name: &str) -> PtxError {
+    PtxError::new(line, format!("the size of `{name}` is impossible"))
 }
 
 /// The number after `.align`.

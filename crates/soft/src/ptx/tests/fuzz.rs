@@ -66,6 +66,36 @@ fn line(text: &str, index: usize) -> &str {
     text.lines().nth(index % text.lines().count().max(1)).unwrap_or("")
 }
 
+/// Each number of each form becomes a number at an edge, one after the other: none overflows anything.
+#[test]
+fn numbers_at_the_edges() {
+    const EDGES: [&str; 9] = [
+        "0",
+        "1",
+        "-1",
+        "2147483647",
+        "-2147483648",
+        "4294967295",
+        "9223372036854775807",
+        "-9223372036854775808",
+        "0xFFFFFFFFFFFFFFFF",
+    ];
+    for (form, (_, text)) in forms("valid").enumerate() {
+        let bytes = text.as_bytes();
+        let is_word = |at: usize| {
+            bytes.get(at).is_some_and(|byte| byte.is_ascii_alphanumeric() || b"_$%.".contains(byte))
+        };
+        let starts = (1..bytes.len()).filter(|&at| bytes[at].is_ascii_digit() && !is_word(at - 1));
+        for (index, start) in starts.enumerate() {
+            let end = (start..bytes.len()).find(|&at| !is_word(at)).unwrap_or(bytes.len());
+            let edge = EDGES[(form + index) % EDGES.len()];
+            for edge in [edge, EDGES[6], EDGES[8]] {
+                run_all(&format!("{}{edge}{}", &text[..start], &text[end..]));
+            }
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
