@@ -22,6 +22,15 @@ macro_rules! alone {
     }};
 }
 
+/// What the rest of the test prints, run in a process of its own: `let Some(text) = printed!() else { …; return };`
+#[macro_export]
+macro_rules! printed {
+    () => {{
+        fn here() {}
+        $crate::printed_by_child(core::any::type_name_of_val(&here))
+    }};
+}
+
 /// Whether the test has now been run in a child process, and passed. False in the child itself.
 ///
 /// # Panics
@@ -30,10 +39,36 @@ macro_rules! alone {
 #[track_caller]
 #[must_use]
 pub fn ran_as_child(function: &str, environment: &[(&str, &str)]) -> bool {
+    let name = test_name(function);
+    let Some(out) = child_output(name, environment) else { return false };
+    out.lines()
+        .filter_map(|line| line.find("skipped: ").map(|at| &line[at..]))
+        .for_each(|line| println!("{line}"));
+    true
+}
+
+/// All that the rest of the test prints to its standard output, run in a process of its own: [`printed!`](crate::printed).
+///
+/// # Panics
+/// The child failed; its output is shown.
+#[doc(hidden)]
+#[track_caller]
+#[must_use]
+pub fn printed_by_child(function: &str) -> Option<String> {
+    child_output(test_name(function), &[])
+}
+
+/// The name of the test in which a function is declared.
+fn test_name(function: &str) -> &str {
     let name = function.split_once("::").map_or(function, |(_, rest)| rest);
-    let name = name.strip_suffix("::here").unwrap_or(name);
+    name.strip_suffix("::here").unwrap_or(name)
+}
+
+/// What the test printed that was run again in a child process, and passed; `None` in the child itself.
+#[track_caller]
+fn child_output(name: &str, environment: &[(&str, &str)]) -> Option<String> {
     if std::env::var_os(VARIABLE).is_some_and(|child| child == name) {
-        return false;
+        return None;
     }
     let program = std::env::current_exe().expect("a test has an executable");
     let mut child = Command::new(program)
@@ -52,10 +87,7 @@ pub fn ran_as_child(function: &str, environment: &[(&str, &str)]) -> bool {
     assert!(ended, "{name} did not end in {BOUND:?}\n{out}\n{err}");
     assert!(status.is_some_and(|status| status.success()), "{name} failed: {status:?}\n{out}\n{err}");
     assert!(out.contains("1 passed"), "{name} did not run\n{out}\n{err}");
-    out.lines()
-        .filter_map(|line| line.find("skipped: ").map(|at| &line[at..]))
-        .for_each(|line| println!("{line}"));
-    true
+    Some(out)
 }
 
 fn collect(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<String> {

@@ -38,7 +38,7 @@ mod user_object;
 mod vulkan;
 mod watch;
 
-pub use child::ran_as_child;
+pub use child::{printed_by_child, ran_as_child};
 pub use count::{Counts, count};
 pub use created::last_graph;
 #[cfg(unix)]

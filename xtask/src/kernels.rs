@@ -57,9 +57,26 @@ fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
 
 fn compile(compiler: &Nvrtc, source: &Path) -> Result<String> {
     let name = source.file_name().unwrap_or_default().to_string_lossy();
-    compiler
+    let ptx = compiler
         .compile(&name, &std::fs::read_to_string(source)?, &OPTIONS)
-        .with_context(|| format!("{} does not compile", source.display()))
+        .with_context(|| format!("{} does not compile", source.display()))?;
+    Ok(without_call_numbers(&ptx))
+}
+
+/// The compiler numbers calls through all files that it has compiled, in comments: without them a file is the same
+/// whatever was compiled before it.
+fn without_call_numbers(ptx: &str) -> String {
+    let mut out = String::with_capacity(ptx.len());
+    for line in ptx.split_inclusive('\n') {
+        match line.split_once(" // callseq ") {
+            Some((code, _)) => {
+                out.push_str(code);
+                out.push('\n');
+            }
+            None => out.push_str(line),
+        }
+    }
+    out
 }
 
 fn write(path: &Path, text: &str, check: bool) -> Result<()> {

@@ -8,7 +8,8 @@ use crate::error::{Error, Result};
 /// Device code to load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Image<'a> {
-    /// PTX, which the driver compiles for the device.
+    /// PTX, which the driver compiles for the device. Zero bytes at its end are left out: compilers count them into
+    /// their sizes.
     Ptx(&'a str),
     /// A cubin or a fatbin.
     Binary(&'a [u8]),
@@ -24,7 +25,7 @@ impl<'a> Image<'a> {
     /// The image as the driver takes it. The driver is not told lengths: it reads as far as the image says it goes.
     pub(crate) fn check(self) -> Result<Checked<'a>> {
         match self {
-            Self::Ptx(text) => match CString::new(text) {
+            Self::Ptx(text) => match CString::new(text.trim_end_matches('\0')) {
                 Ok(text) => Ok(Checked::Text(text)),
                 Err(error) => refuse(format!("the PTX has a zero byte at position {}", error.nul_position())),
             },
@@ -175,6 +176,10 @@ mod tests {
     fn text_is_ended() {
         let Ok(Checked::Text(text)) = Image::Ptx(".version 7.8").check() else { panic!("refused") };
         assert_eq!(text.as_bytes_with_nul().last(), Some(&0));
+        for text in [".version 7.8\0", ".version 7.8\0\0"] {
+            let Ok(Checked::Text(text)) = Image::Ptx(text).check() else { panic!("refused") };
+            assert_eq!(text.as_bytes(), b".version 7.8");
+        }
         assert!(refusal(Image::Ptx("a\0b")).contains("zero byte at position 1"));
     }
 

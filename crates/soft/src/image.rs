@@ -4,7 +4,7 @@ use cuda_sys::{CUresult, Version};
 
 use crate::code::{INVALID_IMAGE, INVALID_PTX, NO_BINARY_FOR_GPU, UNSUPPORTED_PTX_VERSION};
 use crate::driver;
-use crate::ptx::Image;
+use crate::ptx::{self, Image};
 
 /// How a linked image begins; to everybody else it is a comment of a PTX text.
 const LINKED: &str = "// Linked by cuda-soft: ";
@@ -38,15 +38,15 @@ fn text_of(image: &[u8]) -> Result<&str, Refusal> {
     core::str::from_utf8(image).map_err(|_| refusal(INVALID_IMAGE, "the image is no text"))
 }
 
-/// Whether this driver and its devices can run what was parsed.
-fn accept(parsed: Result<Image, Vec<impl ToString>>) -> Result<Image, Refusal> {
-    let image = parsed.map_err(|errors| {
-        let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
-        refusal(INVALID_PTX, lines.join("\n"))
-    })?;
+/// Whether this driver and its devices can run what the text says it is made for. This comes before all else in it: what
+/// is too new may well look wrong.
+fn check_head(text: &str) -> Result<(), Refusal> {
+    let head = ptx::head(text);
+    if !head.is_ptx {
+        return Err(refusal(INVALID_IMAGE, "the text does not begin with `.version`; is it PTX?"));
+    }
     let newest = newest_ptx(driver::version());
-    if image.version() > newest {
-        let (major, minor) = image.version();
+    if let Some((major, minor)) = head.version.filter(|version| *version > newest) {
         let log = format!(
             "PTX version {major}.{minor} is newer than {}.{}, the newest that a driver of CUDA {} takes",
             newest.0,
@@ -55,35 +55,53 @@ fn accept(parsed: Result<Image, Vec<impl ToString>>) -> Result<Image, Refusal> {
         );
         return Err(refusal(UNSUPPORTED_PTX_VERSION, log));
     }
-    let digits: String = image.target().chars().filter(char::is_ascii_digit).collect();
+    let target = head.target.unwrap_or("");
+    let digits: String = target.chars().filter(char::is_ascii_digit).collect();
     let (major, minor) = driver::config().capability;
     if digits.parse().is_ok_and(|target: u32| target > major * 10 + minor) {
-        let log = format!("{} is newer than the device, which is sm_{major}{minor}", image.target());
+        let log = format!("{target} is newer than the device, which is sm_{major}{minor}");
         return Err(refusal(INVALID_PTX, log));
     }
-    Ok(image)
+    Ok(())
+}
+
+/// The errors of a text as a refusal.
+fn told<T>(parsed: Result<T, Vec<impl ToString>>) -> Result<T, Refusal> {
+    parsed.map_err(|errors| {
+        let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        refusal(INVALID_PTX, lines.join("\n"))
+    })
 }
 
 /// Reads an image.
 pub(crate) fn parse(image: &[u8]) -> Result<Image, Refusal> {
     let text = text_of(image)?;
     match parts(text) {
-        Some(parts) => accept(Image::link(&parts)),
-        None => accept(Image::parse(text)),
+        Some(parts) => link_parts(&parts),
+        None => {
+            check_head(text)?;
+            told(Image::parse(text))
+        }
     }
 }
 
 /// Checks a text that is to be linked with others; what it wants of them stays open.
 pub(crate) fn check_part(image: &[u8]) -> Result<&str, Refusal> {
     let text = text_of(image)?;
-    accept(Image::parse_part(text))?;
+    check_head(text)?;
+    told(Image::parse_part(text))?;
     Ok(text)
+}
+
+fn link_parts(parts: &[&str]) -> Result<Image, Refusal> {
+    parts.iter().try_for_each(|part| check_head(part))?;
+    told(Image::link(parts))
 }
 
 /// Links texts to an image that [`parse`] reads.
 pub(crate) fn link(texts: &[String]) -> Result<String, Refusal> {
     let parts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    accept(Image::link(&parts))?;
+    link_parts(&parts)?;
     let lengths: Vec<String> = texts.iter().map(|text| text.len().to_string()).collect();
     Ok(format!("{LINKED}{}\n{}", lengths.join(" "), texts.concat()))
 }

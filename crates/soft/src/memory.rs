@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use crate::code::{Answer, INVALID_VALUE, OUT_OF_MEMORY};
 use crate::driver;
+use crate::ptx::FIRST_WINDOW;
 use crate::share::{Purpose, SharedFile};
 
 pub(crate) use allocation::{Allocation, Origin};
@@ -27,6 +28,9 @@ pub(crate) use stretch::{STEP, Stretch};
 
 /// The first device address. Bit 48 alone makes no canonical address with four-level page tables.
 const FIRST_ADDRESS: u64 = 1 << 48;
+/// All device addresses lie below this.
+const END_OF_ADDRESSES: u64 = FIRST_ADDRESS << 1;
+const _: () = assert!(END_OF_ADDRESSES <= FIRST_WINDOW, "kernels tell spaces apart by the address");
 /// Allocations start at multiples of this and lie at least as far apart, so that a step past the end hits nothing.
 const GRAIN: u64 = 512;
 /// What every allocation is aligned to.
@@ -91,8 +95,9 @@ fn with_shared<R>(act: impl FnOnce(&mut Shared) -> R) -> R {
     }))
 }
 
-fn span(len: usize) -> u64 {
-    (len as u64).next_multiple_of(GRAIN) + GRAIN
+/// How far the next allocation is from one of `len` bytes.
+fn span(len: usize) -> Option<u64> {
+    (len as u64).checked_next_multiple_of(GRAIN)?.checked_add(GRAIN)
 }
 
 /// Makes an allocation; pool memory starts before its allocation point.
@@ -127,10 +132,15 @@ fn make(promised: Option<u64>, request: Request) -> Answer<Arc<Allocation>> {
     // SAFETY: `host` points to `len` bytes just allocated.
     unsafe { host.write_bytes(UNWRITTEN, len) };
     let start = match promised {
-        Some(address) => address,
-        None if origin.is_host() => host.expose_provenance() as u64,
+        Some(address) => Ok(address),
+        None if origin.is_host() => Ok(host.expose_provenance() as u64),
         None => new_address(len),
     };
+    let start = start.inspect_err(|_| {
+        give_back(device, if counted { len as u64 } else { 0 });
+        // SAFETY: allocated above with this layout, and nobody else knows of it.
+        unsafe { std::alloc::dealloc(host, layout) };
+    })?;
     let pending = matches!(origin, Origin::Pool | Origin::GraphNode);
     Ok(new(request, start, host, Backing::Heap(layout), if pending { PENDING } else { LIVE }))
 }
@@ -144,11 +154,15 @@ pub(crate) fn allocate_in(file: &Arc<SharedFile>, request: Request) -> Answer<Ar
         give_back(request.device, request.len as u64);
         return Err(OUT_OF_MEMORY);
     };
+    let address = new_address(request.len).inspect_err(|_| {
+        give_back(request.device, request.len as u64);
+        file.discard(offset, request.len);
+    })?;
     let host = mapping.host();
     // SAFETY: `host` points to `len` bytes just mapped, of which no other process knows yet.
     unsafe { host.write_bytes(UNWRITTEN, request.len) };
     let backing = Backing::Shared { file: Arc::clone(file), offset, _mapping: mapping, is_own: true };
-    Ok(insert(request, new_address(request.len), host, backing, PENDING))
+    Ok(insert(request, address, host, backing, PENDING))
 }
 
 /// Makes an allocation of `cuMemAlloc`, in a file of the process so that others can map it; in plain memory where there are no such files.
@@ -164,9 +178,10 @@ pub(crate) fn allocate_plain(request: Request) -> Answer<Arc<Allocation>> {
 /// Maps an allocation of a file that another process made.
 pub(crate) fn import(file: &Arc<SharedFile>, offset: u64, request: Request) -> Answer<Arc<Allocation>> {
     let mapping = file.map(offset, request.len).map_err(|_| INVALID_VALUE)?;
+    let address = new_address(request.len)?;
     let host = mapping.host();
     let backing = Backing::Shared { file: Arc::clone(file), offset, _mapping: mapping, is_own: false };
-    Ok(insert(request, new_address(request.len), host, backing, LIVE))
+    Ok(insert(request, address, host, backing, LIVE))
 }
 
 /// Registers memory of the user.
@@ -234,16 +249,18 @@ pub(crate) fn show_awaited(allocation: &Arc<Allocation>) {
     map.entry(allocation.start).or_insert_with(|| Arc::clone(allocation));
 }
 
-fn new_address(len: usize) -> u64 {
-    let span = span(len);
+/// An address for so many bytes, unless there are no addresses left.
+fn new_address(len: usize) -> Answer<u64> {
+    let span = span(len).ok_or(OUT_OF_MEMORY)?;
     with_shared(|shared| {
         let addresses = &mut shared.addresses;
-        let reused = addresses.free.as_mut().and_then(|free| free.get_mut(&span)?.pop());
-        reused.unwrap_or_else(|| {
-            let start = addresses.next;
-            addresses.next += span;
-            start
-        })
+        if let Some(start) = addresses.free.as_mut().and_then(|free| free.get_mut(&span)?.pop()) {
+            return Ok(start);
+        }
+        let start = addresses.next;
+        let end = start.checked_add(span).filter(|end| *end <= END_OF_ADDRESSES);
+        addresses.next = end.ok_or(OUT_OF_MEMORY)?;
+        Ok(start)
     })
 }
 
@@ -314,10 +331,9 @@ fn finish(removed: &Allocation, how: Cow<'static, str>) {
             shared.freed.pop_front();
         }
         shared.freed.push_back(Freed { start, len, origin, how });
-        if let Some(free) =
-            shared.addresses.free.as_mut().filter(|_| !origin.is_host() && origin != Origin::GraphNode)
-        {
-            free.entry(span(len)).or_default().push(start);
+        let reusable = !origin.is_host() && origin != Origin::GraphNode;
+        if let (Some(free), Some(span), true) = (shared.addresses.free.as_mut(), span(len), reusable) {
+            free.entry(span).or_default().push(start);
         }
     });
 }
@@ -364,7 +380,7 @@ pub(crate) fn all(wanted: impl Fn(&Allocation) -> bool) -> Vec<Arc<Allocation>> 
 
 /// Whether the address is of the kind made up for devices, mapped or not.
 pub(crate) fn is_device_address(address: u64) -> bool {
-    (FIRST_ADDRESS..FIRST_ADDRESS << 1).contains(&address)
+    (FIRST_ADDRESS..END_OF_ADDRESSES).contains(&address)
 }
 
 /// The live allocation behind an access that happens now.

@@ -88,7 +88,7 @@ fn lock<T>(table: &Mutex<T>) -> MutexGuard<'_, T> {
 
 fn codes(image: &Image) -> Vec<Arc<Code>> {
     let (major, minor) = image.version();
-    let ptx_version = i32::try_from(major * 10 + minor).unwrap_or(0);
+    let ptx_version = i32::try_from(major.saturating_mul(10).saturating_add(minor)).unwrap_or(0);
     let code = |kernel: &Kernel| {
         let free = (48 << 10) - i32::try_from(kernel.static_shared_bytes()).unwrap_or(i32::MAX);
         let settings = Settings {
@@ -103,19 +103,21 @@ fn codes(image: &Image) -> Vec<Arc<Code>> {
     image.kernels().map(code).collect()
 }
 
-/// Memory for a variable of an image.
+/// Memory for a variable of an image: zeros, as PTX has it for all that an initialiser does not name.
 fn allocate_variable(size: u64, align: u64, managed: bool, context: &Context) -> Answer<Arc<Allocation>> {
     if align > memory::ALIGNMENT {
         return Err(INVALID_PTX);
     }
-    memory::allocate(Request {
+    let variable = memory::allocate(Request {
         origin: if managed { Origin::Managed } else { Origin::Variable },
         len: usize::try_from(size.max(1)).unwrap_or(usize::MAX),
         device: context.device,
         context: context.handle,
         pool: 0,
         flags: 0,
-    })
+    })?;
+    variable.clear();
+    Ok(variable)
 }
 
 /// Loads an image into a context.
@@ -283,7 +285,9 @@ impl Module {
     }
 
     pub(crate) fn variable(&self, name: &str) -> Answer<Arc<Allocation>> {
-        let index = self.names.iter().position(|known| known == name).ok_or(NOT_FOUND)?;
+        // Variables that functions declare have no name here.
+        let index =
+            self.names.iter().position(|known| !known.is_empty() && known == name).ok_or(NOT_FOUND)?;
         self.variables.get(index).cloned().ok_or(NOT_FOUND)
     }
 }

@@ -20,6 +20,7 @@ mod lookups;
 mod loops;
 mod memory_nodes;
 mod nesting;
+mod ptx_images;
 mod registered;
 mod signs;
 mod table;

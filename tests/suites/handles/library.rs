@@ -96,6 +96,17 @@ fn what_is_no_image_is_an_error() {
 }
 
 #[test]
+fn zero_bytes_at_the_end_of_a_text_belong_to_no_image() {
+    let context = setup();
+    no_leaks(|| {
+        for end in ["\0", "\0\0\0"] {
+            let text = format!("{SMALL}{end}");
+            drop(Library::load(&context, Image::Ptx(&text)).unwrap().kernel("saxpy").unwrap());
+        }
+    });
+}
+
+#[test]
 fn a_cut_off_image_never_reads_past_its_end() {
     let context = setup();
     no_leaks(|| {

@@ -1,6 +1,8 @@
 //! The compiled kernels in `tests/kernels` against the same computations here, bit for bit.
 
 mod arithmetic;
+mod forms;
+mod generic;
 mod memory;
 mod values;
 

@@ -178,17 +178,26 @@ impl Allocation {
         self.origin == Origin::GraphNode && matches!(self.state.load(Ordering::Acquire), PENDING | RETIRED)
     }
 
-    /// Overwrites all bytes; work that still uses them may run meanwhile.
+    /// Makes all bytes zero.
+    pub(crate) fn clear(&self) {
+        self.overwrite(0);
+    }
+
     fn forget_bytes(&self) {
-        const WORD: u64 = u64::from_ne_bytes([UNWRITTEN; 8]);
+        self.overwrite(UNWRITTEN);
+    }
+
+    /// Overwrites all bytes; work that still uses them may run meanwhile.
+    fn overwrite(&self, byte: u8) {
+        let fill = u64::from_ne_bytes([byte; 8]);
         let words = self.len / 8;
         for word in 0..words {
             // SAFETY: inside the allocation, which is aligned for words, and whose bytes are only accessed by atomics.
-            unsafe { AtomicU64::from_ptr(self.host.cast::<u64>().add(word)).store(WORD, Ordering::Relaxed) };
+            unsafe { AtomicU64::from_ptr(self.host.cast::<u64>().add(word)).store(fill, Ordering::Relaxed) };
         }
         for at in words * 8..self.len {
             // SAFETY: as above.
-            unsafe { AtomicU8::from_ptr(self.host.add(at)).store(UNWRITTEN, Ordering::Relaxed) };
+            unsafe { AtomicU8::from_ptr(self.host.add(at)).store(byte, Ordering::Relaxed) };
         }
     }
 

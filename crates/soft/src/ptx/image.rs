@@ -9,7 +9,6 @@ use super::global::Global;
 #[derive(Debug, Clone)]
 pub(crate) struct Image {
     pub(super) version: (u32, u32),
-    pub(super) target: String,
     pub(super) kernels: Vec<Kernel>,
     pub(super) program: Arc<Program>,
 }
@@ -18,11 +17,6 @@ impl Image {
     /// The PTX version of the text, major and minor.
     pub(crate) fn version(&self) -> (u32, u32) {
         self.version
-    }
-
-    /// The target architecture, such as `sm_70`.
-    pub(crate) fn target(&self) -> &str {
-        &self.target
     }
 
     /// The kernels (`.entry`) in the order of the text.
@@ -41,14 +35,16 @@ impl Image {
         &self.program.globals
     }
 
-    /// The initial contents of a variable once all variables have addresses: `addresses` holds that of each variable.
+    /// How a variable begins once all variables have addresses: `addresses` holds that of each variable. The rest of the
+    /// variable is 0.
     pub(crate) fn initial_bytes(&self, global: &Global, addresses: &[u64]) -> Vec<u8> {
         let mut bytes = global.initial.clone();
         for pointer in &global.pointers {
-            let at = pointer.offset as usize;
+            let (at, width) = (pointer.offset as usize, usize::from(pointer.width.min(8)));
             let address = addresses.get(pointer.global as usize).copied().unwrap_or(0);
-            if let Some(place) = bytes.get_mut(at..at + 8) {
-                place.copy_from_slice(&address.wrapping_add(pointer.addend).to_le_bytes());
+            let value = address.wrapping_add(pointer.addend) >> pointer.shift;
+            if let Some(place) = bytes.get_mut(at..at + width) {
+                place.copy_from_slice(&value.to_le_bytes()[..width]);
             }
         }
         bytes

@@ -26,12 +26,31 @@ pub(super) struct Token<'t> {
 
 const MARKS: &[u8] = b"{}()[]<>,;:+-|!@=~*&^/?";
 
+/// A text up to the first zero byte: where a C string ends, whatever length is told with it.
+pub(super) fn until_zero(text: &str) -> &str {
+    text.split('\0').next().unwrap_or("")
+}
+
+/// The first tokens of a text, as far as they are tokens.
+pub(super) fn first_tokens(text: &str, count: usize) -> Vec<Token<'_>> {
+    let mut lexer = Lexer { text, bytes: text.as_bytes(), at: 0, line: 1 };
+    let mut tokens = Vec::new();
+    while tokens.len() < count && lexer.skip_blank().is_ok() {
+        let line = lexer.line;
+        let Some(Ok(kind)) = lexer.peek(0).map(|byte| lexer.token(byte)) else { break };
+        tokens.push(Token { kind, line });
+    }
+    tokens
+}
+
 /// Splits a text into tokens; what is no token is reported and left out.
 pub(super) fn tokens<'t>(text: &'t str, errors: &mut Vec<PtxError>) -> Vec<Token<'t>> {
     let mut lexer = Lexer { text, bytes: text.as_bytes(), at: 0, line: 1 };
     let mut tokens = Vec::with_capacity(text.len() / 4);
     loop {
-        if let Err(error) = lexer.skip_blank() {
+        if let Err(error) = lexer.skip_blank()
+            && errors.len() < MOST_ERRORS
+        {
             errors.push(error);
         }
         let line = lexer.line;
@@ -123,10 +142,6 @@ impl<'t> Lexer<'t> {
             _ => {
                 let shown = self.text.get(start..).and_then(|rest| rest.chars().next());
                 self.at += shown.map_or(1, char::len_utf8);
-                // Some texts end with the terminator of the C string they were.
-                if byte == 0 {
-                    self.at = self.bytes.len();
-                }
                 Err(format!("{:?} is no character of PTX", shown.unwrap_or('?')))
             }
         }

@@ -76,6 +76,7 @@ fn image(modules: &[Module<'_>], missing: Missing) -> Result<Image, Vec<PtxError
     }
     program.functions = functions;
     program.shared = symbols.take_shared();
+    program.globals.append(&mut symbols.take_inner());
     let program = Arc::new(program);
     let mut kernels = Vec::new();
     for (function, at) in defined.iter().enumerate() {
@@ -90,10 +91,5 @@ fn image(modules: &[Module<'_>], missing: Missing) -> Result<Image, Vec<PtxError
         return Err(errors);
     }
     let version = modules.iter().map(|module| module.version).max().unwrap_or_default();
-    let digits = |target: &str| {
-        let digits: String = target.chars().filter(char::is_ascii_digit).collect();
-        digits.parse().unwrap_or(0_u32)
-    };
-    let target = modules.iter().map(|module| module.target).max_by_key(|target| digits(target));
-    Ok(Image { version, target: target.unwrap_or_default().to_owned(), kernels, program })
+    Ok(Image { version, kernels, program })
 }

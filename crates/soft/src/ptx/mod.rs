@@ -20,7 +20,9 @@ mod syntax;
 mod tests;
 mod types;
 
+pub(crate) use code::FIRST_WINDOW;
 pub(crate) use error::FaultKind;
 pub(crate) use exec::run;
 pub(crate) use image::{Image, Kernel, Launch};
 pub(crate) use memory::{DeviceMemory, MemoryFault, Span};
+pub(crate) use parse::head;

@@ -1,21 +1,54 @@
 //! Tokens to [`syntax`](super::syntax): declarations of module scope. Bodies are in [`body`], variables in [`variable`].
 
 mod body;
+mod constant;
 mod cursor;
 mod variable;
 
 use super::error::{MOST_ERRORS, Parsed, PtxError};
 use super::lex::{self, Kind};
-use super::syntax::{Function, Linkage, Module, Parameter};
+use super::syntax::{Alias, Function, Linkage, Module, Parameter};
 use super::types::Type;
 use cursor::Cursor;
+
+/// What a text is made for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Head<'t> {
+    /// Whether it begins as every PTX text does.
+    pub(crate) is_ptx: bool,
+    /// Version of PTX, major and minor.
+    pub(crate) version: Option<(u32, u32)>,
+    /// The first target.
+    pub(crate) target: Option<&'t str>,
+}
+
+/// What the directives at the beginning of a text say; nothing where it does not begin as PTX does.
+pub(crate) fn head(text: &str) -> Head<'_> {
+    let tokens = lex::first_tokens(lex::until_zero(text), 4);
+    let mut cursor = Cursor::new(&tokens);
+    let is_ptx = cursor.next() == Some(Kind::Dotted("version"));
+    let mut head = Head { is_ptx, version: None, target: None };
+    if is_ptx {
+        head.version = version(&mut cursor).ok();
+    }
+    if cursor.next() == Some(Kind::Dotted("target")) {
+        head.target = cursor.word().ok();
+    }
+    head
+}
 
 /// Parses a text.
 pub(super) fn module(text: &str) -> Result<Module<'_>, Vec<PtxError>> {
     let mut errors = Vec::new();
-    let tokens = lex::tokens(text.trim_end_matches('\0'), &mut errors);
+    let tokens = lex::tokens(lex::until_zero(text), &mut errors);
     let mut cursor = Cursor::new(&tokens);
     let mut module = Module::default();
+    if cursor.peek() != Some(Kind::Dotted("version")) {
+        return Err(vec![PtxError::new(
+            cursor.line(),
+            "the text does not begin with `.version`; is it PTX?",
+        )]);
+    }
     while !cursor.is_end() && errors.len() < MOST_ERRORS {
         let before = cursor.position();
         if let Err(error) = item(&mut cursor, &mut module, &mut errors) {
@@ -26,8 +59,8 @@ pub(super) fn module(text: &str) -> Result<Module<'_>, Vec<PtxError>> {
             cursor.bump();
         }
     }
-    if errors.is_empty() && module.version == (0, 0) {
-        errors.push(PtxError::new(1, "the text does not begin with `.version`; is it PTX?"));
+    if errors.is_empty() && module.target.is_empty() {
+        errors.push(PtxError::new(1, "the text has no `.target`"));
     }
     if errors.is_empty() { Ok(module) } else { Err(errors) }
 }
@@ -58,10 +91,22 @@ fn item<'t>(cursor: &mut Cursor<'_, 't>, module: &mut Module<'t>, errors: &mut V
         Some(Kind::Dotted("file" | "loc")) => cursor.skip_line(),
         Some(Kind::Dotted("section")) => section(cursor)?,
         Some(Kind::Dotted("pragma")) => cursor.skip_past(b';'),
+        Some(Kind::Dotted("alias")) => module.aliases.push(alias(cursor)?),
         Some(Kind::Mark(b';')) => cursor.bump(),
         _ => declaration(cursor, module, errors)?,
     }
     Ok(())
+}
+
+/// `.alias name, of;`
+fn alias<'t>(cursor: &mut Cursor<'_, 't>) -> Parsed<Alias<'t>> {
+    let line = cursor.line();
+    cursor.bump();
+    let name = cursor.word()?;
+    cursor.expect(b',')?;
+    let of = cursor.word()?;
+    cursor.expect(b';')?;
+    Ok(Alias { line, name, of })
 }
 
 fn version(cursor: &mut Cursor<'_, '_>) -> Parsed<(u32, u32)> {
@@ -150,9 +195,13 @@ fn function<'t>(
     if cursor.peek() == Some(Kind::Mark(b'(')) {
         function.returns = parameters(cursor)?;
     }
+    if is_kernel && !function.returns.is_empty() {
+        return Err(PtxError::new(line, "a kernel returns nothing"));
+    }
     function.name = cursor.word()?;
     if cursor.peek() == Some(Kind::Mark(b'(')) {
         function.params = parameters(cursor)?;
+        check_parameters(&function)?;
     }
     tuning(cursor, &mut function)?;
     match cursor.peek() {
@@ -161,6 +210,21 @@ fn function<'t>(
         _ => return Err(cursor.unexpected("a body")),
     }
     Ok(function)
+}
+
+/// Only the last parameter of a device function may be an array without a size: what is left of a variadic call.
+fn check_parameters(function: &Function<'_>) -> Parsed<()> {
+    let wrong = |param: &&Parameter<'_>| param.is_register || param.ty == Type::Pred;
+    if let Some(param) = function.params.iter().find(|param| function.is_kernel && wrong(param)) {
+        let message = format!("parameter `{}` of a kernel has to be `.param`, and no predicate", param.name);
+        return Err(PtxError::new(param.line, message));
+    }
+    let complete = if function.is_kernel { 0 } else { 1 };
+    let all = function.params.len().saturating_sub(complete);
+    match function.params.iter().take(all).find(|param| param.size == 0) {
+        Some(param) => Err(PtxError::new(param.line, format!("parameter `{}` has no size", param.name))),
+        None => Ok(()),
+    }
 }
 
 fn skip_attributes(cursor: &mut Cursor<'_, '_>) {
@@ -185,7 +249,13 @@ fn tuning(cursor: &mut Cursor<'_, '_>, function: &mut Function<'_>) -> Parsed<()
                     function.max_threads = Some(threads.unwrap_or(1024).min(1024));
                 }
             }
-            "minnctapersm" | "maxnctapersm" | "maxnreg" | "maxclusterrank" | "local_maxnreg" => {
+            "minnctapersm"
+            | "maxnctapersm"
+            | "maxnreg"
+            | "maxclusterrank"
+            | "local_maxnreg"
+            | "abi_preserve"
+            | "abi_preserve_control" => {
                 cursor.integer()?;
             }
             "noreturn" | "explicitcluster" | "blocksareclusters" | "unique" => {}
@@ -257,6 +327,9 @@ fn parameter<'t>(cursor: &mut Cursor<'_, 't>) -> Parsed<Parameter<'t>> {
     let ty: Type = ty.ok_or_else(|| PtxError::new(line, "this parameter has no type"))?;
     let name = cursor.word()?;
     let elements = variable::dimensions(cursor)?;
+    if is_register && elements.is_some() {
+        return Err(PtxError::new(line, format!("parameter `{name}`: a register is no array")));
+    }
     let size = match elements {
         None => Some(u64::from(ty.bytes())),
         // An array without a size is the rest of a variadic call: nothing is passed in it.

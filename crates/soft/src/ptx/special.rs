@@ -33,13 +33,22 @@ pub(super) enum Special {
 }
 
 impl Special {
+    /// Whether it is a place or a size of the grid, which old texts read as 16 bits.
+    pub(super) fn is_place(self) -> bool {
+        matches!(self, Special::Tid(_) | Special::Ntid(_) | Special::Ctaid(_) | Special::Nctaid(_))
+    }
+
     /// The register of that name (with its `%`) and component, with its width in bits.
     pub(super) fn parse(name: &str, member: Option<&str>) -> Option<(Special, u32)> {
         if let Some(member) = member {
             let axis = match member {
-                "x" => 0,
-                "y" => 1,
-                "z" => 2,
+                "x" | "r" => 0,
+                "y" | "g" => 1,
+                "z" | "b" => 2,
+                // The fourth element exists and is 0.
+                "w" | "a" if Special::parse(name, Some("x")).is_some() => {
+                    return Some((Special::Fixed(0), 32));
+                }
                 _ => return None,
             };
             let special = match name {

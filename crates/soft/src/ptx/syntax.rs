@@ -31,7 +31,16 @@ pub(super) struct Module<'t> {
     pub(super) version: (u32, u32),
     pub(super) target: &'t str,
     pub(super) variables: Vec<Variable<'t>>,
+    pub(super) aliases: Vec<Alias<'t>>,
     pub(super) functions: Vec<Function<'t>>,
+}
+
+/// Another name for a function: `.alias name, of;`
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Alias<'t> {
+    pub(super) line: u32,
+    pub(super) name: &'t str,
+    pub(super) of: &'t str,
 }
 
 /// A variable in memory.
@@ -60,7 +69,22 @@ pub(super) struct Initial<'t> {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum InitialValue<'t> {
     Bits(u64),
-    Address { name: &'t str, addend: u64 },
+    /// The address of a variable or function; of an element that is a byte, the one `shift` bits up.
+    Address {
+        name: &'t str,
+        addend: u64,
+        shift: u32,
+    },
+}
+
+impl<'t> InitialValue<'t> {
+    /// The variable or function whose address it is.
+    pub(super) fn name(self) -> Option<&'t str> {
+        match self {
+            InitialValue::Bits(_) => None,
+            InitialValue::Address { name, .. } => Some(name),
+        }
+    }
 }
 
 /// A formal parameter or return value.
@@ -106,6 +130,8 @@ pub(super) enum StatementKind<'t> {
         ty: Type,
         name: &'t str,
         count: Option<u32>,
+        /// Elements of each: 1, or those of a vector.
+        lanes: u8,
     },
     Variable(Box<Variable<'t>>),
     Label(&'t str),
@@ -172,13 +198,15 @@ pub(super) enum Operand<'t> {
     Number(Literal),
     /// `!p`
     Not(&'t str),
-    /// `name+offset`
+    /// `name+offset`, of a variable or a register
     Offset(&'t str, i64),
     /// `[base+offset]`
     Address {
         base: Option<&'t str>,
         offset: i64,
     },
+    /// `[name, {a, b}]`: of a texture, a surface or a tensor, which no instruction here takes
+    Coordinates,
     /// `{a, b}`
     Vector(Vec<Operand<'t>>),
     /// `(a, b)`

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use super::trouble::{Step, Trouble};
-use crate::ptx::code::{Cell, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, Space, WINDOW};
+use crate::ptx::code::{Cell, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, Space, WINDOW, shared_from_generic};
 use crate::ptx::error::FaultKind;
 use crate::ptx::memory::{DeviceMemory, MemoryFault, Span};
 
@@ -112,11 +112,11 @@ impl Near<'_> {
     pub(super) fn place(&self, space: Space, address: u64, bytes: u32, write: bool) -> Step<Option<Place>> {
         let (place, offset, len, name) = match space {
             Space::Shared => {
-                let at = address & u64::from(u32::MAX);
+                let at = narrow(shared_from_generic(address));
                 (Place::Shared(at as usize), at, self.shared.len(), "shared memory")
             }
             Space::Local => {
-                let at = address & u64::from(u32::MAX);
+                let at = narrow(address);
                 (Place::Local(at as usize), at, self.local.len(), "local memory")
             }
             Space::Frame => {
@@ -212,6 +212,13 @@ impl Near<'_> {
             _ => self.write(place, value.to_le_bytes()),
         }
     }
+}
+
+/// An address of shared or local memory, which has 32 bits: a register of that width and an offset may pass them once.
+/// GPUs look at no others; here addresses of other spaces lie outside.
+#[inline(always)]
+fn narrow(address: u64) -> u64 {
+    if address >> 32 == 1 { address & u64::from(u32::MAX) } else { address }
 }
 
 /// Whether a pointer is a multiple of a power of two.

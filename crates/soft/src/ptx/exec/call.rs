@@ -116,7 +116,8 @@ impl Reader<'_, '_, '_> {
 
 impl Source for Reader<'_, '_, '_> {
     fn argument(&mut self, cell: Cell) -> Step<u64> {
-        let address = self.arguments.next_multiple_of(u64::from(cell.bytes()));
+        let bytes = u64::from(cell.bytes());
+        let address = self.arguments.wrapping_add(bytes - 1) & !(bytes - 1);
         self.arguments = address.wrapping_add(u64::from(cell.bytes()));
         self.read(address, cell)
     }

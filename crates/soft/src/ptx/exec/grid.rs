@@ -1,6 +1,6 @@
 //! A launch as the blocks see it.
 
-use crate::ptx::code::Program;
+use crate::ptx::code::{Program, WINDOW};
 use crate::ptx::error::{Fault, FaultKind};
 use crate::ptx::image::Launch;
 use crate::ptx::memory::DeviceMemory;
@@ -62,7 +62,7 @@ pub(super) fn prepare<'a>(
         return Err(refuse(format!("a grid of {:?} blocks is impossible", launch.grid)));
     };
     let shared = u64::from(kernel.static_shared) + u64::from(launch.dynamic_shared);
-    if shared > 1 << 28 {
+    if shared > WINDOW {
         return Err(refuse(format!("{shared} bytes of shared memory are too many")));
     }
     let grid = Grid {

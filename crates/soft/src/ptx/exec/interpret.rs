@@ -265,13 +265,11 @@ impl Worker<'_> {
     }
 }
 
-/// Sum or difference with the carry flag; a borrow is kept as a set flag.
+/// Sum or difference with the carry flag. A difference is the sum with the complement and a carry, so that the flag of
+/// the one can be used by the other, as on GPUs.
 #[inline(always)]
 fn carry(a: u64, b: u64, flag: bool, how: CarryHow) -> (u64, bool) {
-    let flag = how.carry_in && flag;
-    if how.subtract {
-        let (difference, carry) = carrying_add(a, !b, !flag, how.wide);
-        return (difference, !carry);
-    }
+    let b = if how.subtract { !b } else { b };
+    let flag = if how.carry_in { flag } else { how.subtract };
     carrying_add(a, b, flag, how.wide)
 }

@@ -22,8 +22,12 @@ struct Spec {
     alternate: bool,
     zero: bool,
     width: usize,
+    width_is_argument: bool,
     precision: Option<usize>,
     is_long: bool,
+    /// How many `h` there are.
+    halves: u8,
+    kind: u8,
 }
 
 /// The formatted text and the number of arguments used.
@@ -37,33 +41,54 @@ pub(super) fn format(pattern: &[u8], source: &mut dyn Source) -> Step<(Vec<u8>, 
             out.push(*byte);
             continue;
         }
-        let start = rest;
-        let mut spec = Spec::default();
-        rest = flags(rest, &mut spec);
-        (spec.width, rest) = number(rest, source, &mut used)?;
-        if let [b'.', tail @ ..] = rest {
-            let (precision, tail) = number(tail, source, &mut used)?;
-            spec.precision = Some(precision);
-            rest = tail;
-        }
-        while let [length @ (b'h' | b'l' | b'j' | b'z' | b't' | b'L' | b'q'), tail @ ..] = rest {
-            spec.is_long |= *length != b'h';
-            rest = tail;
-        }
-        let [kind, tail @ ..] = rest else {
+        let Some((mut spec, tail)) = specification(rest) else {
+            // As on GPUs, what is no conversion is printed as it stands and takes no argument.
             out.push(b'%');
-            out.extend_from_slice(start);
-            break;
+            continue;
         };
         rest = tail;
-        if *kind == b'%' {
+        if spec.kind == b'%' {
             out.push(b'%');
             continue;
         }
+        if spec.width_is_argument {
+            used += 1;
+            let width = source.argument(Cell::S32)? as i32;
+            spec.left |= width < 0;
+            spec.width = (width.unsigned_abs() as usize).min(MOST_WIDTH);
+        }
         used += 1;
-        conversion(*kind, spec, source, &mut out)?;
+        conversion(spec, source, &mut out)?;
     }
     Ok((out, used))
+}
+
+/// What follows a `%`, and the text behind it; `None` where it is no conversion.
+fn specification(mut rest: &[u8]) -> Option<(Spec, &[u8])> {
+    let mut spec = Spec::default();
+    rest = flags(rest, &mut spec);
+    if let [b'*', tail @ ..] = rest {
+        spec.width_is_argument = true;
+        rest = tail;
+    } else {
+        (spec.width, rest) = number(rest);
+    }
+    if let [b'.', tail @ ..] = rest {
+        // GPUs know no `.*`.
+        let (precision, tail) = number(tail);
+        spec.precision = Some(precision);
+        rest = tail;
+    }
+    while let [length @ (b'h' | b'l' | b'L'), tail @ ..] = rest {
+        match length {
+            b'h' => spec.halves = spec.halves.saturating_add(1),
+            _ => spec.is_long = true,
+        }
+        rest = tail;
+    }
+    let [kind, tail @ ..] = rest else { return None };
+    spec.kind = *kind;
+    b"%diuxXopcsfFeEgGaA".contains(kind).then_some((spec, tail))
 }
 
 fn flags<'a>(mut rest: &'a [u8], spec: &mut Spec) -> &'a [u8] {
@@ -80,56 +105,47 @@ fn flags<'a>(mut rest: &'a [u8], spec: &mut Spec) -> &'a [u8] {
     rest
 }
 
-/// A width or precision; `*` takes it from the arguments.
-fn number<'a>(mut rest: &'a [u8], source: &mut dyn Source, used: &mut u64) -> Step<(usize, &'a [u8])> {
-    if let [b'*', tail @ ..] = rest {
-        *used += 1;
-        let value = source.argument(Cell::S32)? as i32;
-        return Ok((value.unsigned_abs() as usize % (MOST_WIDTH + 1), tail));
-    }
+/// A width or precision.
+fn number(mut rest: &[u8]) -> (usize, &[u8]) {
     let mut value = 0_usize;
     while let [digit @ b'0'..=b'9', tail @ ..] = rest {
         value = (value * 10 + usize::from(digit - b'0')).min(MOST_WIDTH);
         rest = tail;
     }
-    Ok((value, rest))
+    (value, rest)
 }
 
-fn conversion(kind: u8, spec: Spec, source: &mut dyn Source, out: &mut Vec<u8>) -> Step<()> {
-    let cell = if spec.is_long { Cell::U64 } else { Cell::U32 };
-    match kind {
+fn conversion(spec: Spec, source: &mut dyn Source, out: &mut Vec<u8>) -> Step<()> {
+    let prefix = |prefix: &'static str, wanted: bool| if spec.alternate && wanted { prefix } else { "" };
+    match spec.kind {
         b'd' | b'i' => {
             let value = source.argument(if spec.is_long { Cell::U64 } else { Cell::S32 })? as i64;
+            let value = match spec.halves {
+                0 => value,
+                1 => i64::from(value as i16),
+                _ => i64::from(value as i8),
+            };
             integer(value < 0, "", value.unsigned_abs().to_string(), spec, true, out);
         }
-        b'u' => integer(false, "", source.argument(cell)?.to_string(), spec, false, out),
-        b'x' => {
-            let value = source.argument(cell)?;
-            integer(
-                false,
-                if spec.alternate && value != 0 { "0x" } else { "" },
-                format!("{value:x}"),
-                spec,
-                false,
-                out,
-            );
+        b'u' | b'x' | b'X' | b'o' => {
+            let value = source.argument(if spec.is_long { Cell::U64 } else { Cell::U32 })?;
+            let value = match spec.halves {
+                0 => value,
+                1 => u64::from(value as u16),
+                _ => u64::from(value as u8),
+            };
+            let (prefix, digits) = match spec.kind {
+                b'x' => (prefix("0x", value != 0), format!("{value:x}")),
+                b'X' => (prefix("0X", value != 0), format!("{value:X}")),
+                b'o' => (prefix("0", value != 0), format!("{value:o}")),
+                _ => ("", value.to_string()),
+            };
+            integer(false, prefix, digits, spec, false, out);
         }
-        b'X' => {
-            let value = source.argument(cell)?;
-            integer(
-                false,
-                if spec.alternate && value != 0 { "0X" } else { "" },
-                format!("{value:X}"),
-                spec,
-                false,
-                out,
-            );
-        }
-        b'o' => {
-            let value = source.argument(cell)?;
-            integer(false, if spec.alternate { "0" } else { "" }, format!("{value:o}"), spec, false, out);
-        }
-        b'p' => padded(format!("{:#x}", source.argument(Cell::U64)?).as_bytes(), spec, out),
+        b'p' => match source.argument(Cell::U64)? {
+            0 => padded(b"(nil)", spec, out),
+            value => padded(format!("{value:#x}").as_bytes(), spec, out),
+        },
         b'c' => padded(&[source.argument(Cell::U32)? as u8], spec, out),
         b's' => {
             let address = source.argument(Cell::U64)?;
@@ -137,11 +153,10 @@ fn conversion(kind: u8, spec: Spec, source: &mut dyn Source, out: &mut Vec<u8>) 
             text.truncate(spec.precision.unwrap_or(usize::MAX));
             padded(&text, spec, out);
         }
-        b'f' | b'F' | b'e' | b'E' | b'g' | b'G' | b'a' | b'A' => {
+        kind => {
             let value = f64::from_bits(source.argument(Cell::U64)?);
             float(kind, value, spec, out);
         }
-        _ => out.extend_from_slice(&[b'%', kind]),
     }
     Ok(())
 }
@@ -192,7 +207,7 @@ fn float(kind: u8, value: f64, spec: Spec, out: &mut Vec<u8>) {
             b'f' => format!("{magnitude:.precision$}"),
             b'e' => exponential(magnitude, precision),
             b'g' => general(magnitude, precision.max(1), spec.alternate),
-            _ => hexadecimal(magnitude),
+            _ => hexadecimal(magnitude, spec.precision),
         }
     };
     if kind.is_ascii_uppercase() {
@@ -239,7 +254,8 @@ fn general(value: f64, precision: usize, keep_zeros: bool) -> String {
     format!("{digits}{tail}")
 }
 
-fn hexadecimal(value: f64) -> String {
+fn hexadecimal(value: f64, precision: Option<usize>) -> String {
+    const FRACTION: usize = 13;
     let bits = value.to_bits();
     let raw = (bits >> 52) as i32;
     let fraction = bits & ((1 << 52) - 1);
@@ -248,10 +264,20 @@ fn hexadecimal(value: f64) -> String {
         (0, _) => (0, -1022),
         _ => (1, raw - 1023),
     };
-    let digits = format!("{fraction:013x}");
-    let digits = digits.trim_end_matches('0');
+    // Lead and fraction as one number, rounded to the digits wanted; a carry goes into the lead.
+    let kept = precision.unwrap_or(FRACTION).min(FRACTION);
+    let unit = 1_u64 << (4 * (FRACTION - kept));
+    let whole = (lead << 52) | fraction;
+    let (down, rest) = (whole / unit, whole % unit);
+    let up = rest * 2 > unit || (rest * 2 == unit && down % 2 == 1);
+    let rounded = (down + u64::from(up)) * unit;
+    let digits = format!("{:013x}", rounded & ((1 << 52) - 1));
+    let digits = match precision {
+        None => digits.trim_end_matches('0').to_owned(),
+        Some(precision) => format!("{digits:0<precision$}").chars().take(precision).collect(),
+    };
     let dot = if digits.is_empty() { "" } else { "." };
-    format!("0x{lead}{dot}{digits}p{exponent:+}")
+    format!("0x{:x}{dot}{digits}p{exponent:+}", rounded >> 52)
 }
 
 #[cfg(test)]
@@ -306,5 +332,11 @@ mod tests {
         );
         assert_eq!(printed("%a %a", &[1.0, 0.75].map(float)), "0x1p+0 0x1.8p-1");
         assert_eq!(printed("100%", &[]), "100%");
+        // Seen on a GPU.
+        let minus_four = u64::from(-4_i32 as u32);
+        assert_eq!(printed("%-*d|%*d|%p|%7p", &[4, 7, minus_four, 7, 0, 4096]), "7   |7   |(nil)| 0x1000");
+        assert_eq!(printed("%hd %hhd %#o %#x", &[70000, 300, 8, 0]), "4464 44 010 0");
+        assert_eq!(printed("%k %d|%.*f|%*.*f|%zu|%5|%l", &[1]), "%k 1|%.*f|%*.*f|%zu|%5|%l");
+        assert_eq!(printed("%A %.2a %.0a", &[-3.0, 1.999, 1.5].map(float)), "-0X1.8P+1 0x2.00p+0 0x2p+0");
     }
 }

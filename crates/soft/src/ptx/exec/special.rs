@@ -18,7 +18,8 @@ pub(super) fn is_space(grid: &Grid<'_>, address: u64, which: SpaceTest) -> bool 
         SpaceTest::Local => within(LOCAL_WINDOW),
         SpaceTest::Param => within(PARAM_WINDOW),
         SpaceTest::Const => constant(),
-        SpaceTest::Global => address < SHARED_WINDOW && !constant(),
+        // Everything else, mapped or not, and the parameters too.
+        SpaceTest::Global => !within(SHARED_WINDOW) && !within(LOCAL_WINDOW) && !constant(),
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::scope::{Name, Scopes};
 use super::spec::{Lowered, Problem};
-use super::symbols::{Symbols, layout};
+use super::symbols::{Symbol, Symbols, layout};
 use crate::ptx::code::{Formal, Function, Inst, Place, Reg};
 use crate::ptx::error::PtxError;
 use crate::ptx::syntax::{self, Parameter, Space, Variable};
@@ -125,13 +125,29 @@ impl<'a, 't> Body<'a, 't> {
                     _ => return Err(Problem::Unsupported),
                 }
             }
-            Space::Global | Space::Const => return Err(Problem::Unsupported),
+            Space::Global | Space::Const => self.inner_global(variable)?,
         };
         if self.scopes.define(variable.name, name) {
             Ok(())
         } else {
             Err(format!("`{}` is defined twice", variable.name).into())
         }
+    }
+
+    /// A variable of the module that only this block can name.
+    fn inner_global(&mut self, variable: &Variable<'t>) -> Lowered<Name> {
+        let mut names = HashMap::new();
+        for name in variable.initial.iter().filter_map(|item| item.value.name()) {
+            let symbol = match self.scopes.find(name) {
+                Some(Name::Global(index)) => Some(Symbol::Global(*index)),
+                Some(_) => None,
+                None => self.symbols.get(name),
+            };
+            names.insert(name, symbol);
+        }
+        let find = |name: &str| names.get(name).copied().flatten();
+        let index = self.symbols.inner_global(variable, find).map_err(|error| error.message)?;
+        Ok(Name::Global(index))
     }
 
     /// Puts a label here.

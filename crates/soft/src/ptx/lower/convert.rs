@@ -2,7 +2,9 @@
 
 use super::body::Body;
 use super::spec::{Lowered, Problem, Spec};
-use crate::ptx::code::{Inst, LOCAL_WINDOW, PARAM_WINDOW, Reg, SHARED_WINDOW, SpaceTest};
+use crate::ptx::code::{
+    Inst, LOCAL_WINDOW, PARAM_WINDOW, Reg, SHARED_WINDOW, SpaceTest, shared_from_generic,
+};
 use crate::ptx::math::F1;
 use crate::ptx::math::convert::{self, Conversion, Round};
 use crate::ptx::math::rounding::{DOWN, NEAREST, UP, ZERO};
@@ -132,7 +134,9 @@ pub(super) fn cvta<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowe
     let [d, a] = spec.operands()?;
     let (a, d) = (body.source(a, ty)?, body.dest(d, ty)?);
     let bias = window(space);
-    if bias == 0 {
+    if from_generic && space == SpaceTest::Shared {
+        body.emit(Inst::Unary { f: shared_from_generic, d, a });
+    } else if bias == 0 {
         body.emit(Inst::Move { d, a });
     } else {
         let b = body.constant(if from_generic { bias.wrapping_neg() } else { bias });

@@ -10,16 +10,20 @@ use crate::ptx::syntax::Operand;
 use crate::ptx::types::Type;
 
 pub(super) fn mov<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
+    let lanes = spec.one_of(&[("v2", 2), ("v4", 4)]);
     let ty = spec.ty()?;
     let [d, a] = spec.operands()?;
+    if let Some(lanes) = lanes {
+        return each_element(body, ty, lanes, d, a);
+    }
     match (d, a) {
         (_, Operand::Vector(parts)) => pack(body, ty, d, parts),
         (Operand::Vector(parts), _) => unpack(body, ty, parts, a),
         (_, Operand::Member(name, member)) if Special::parse(name, Some(member)).is_some() => {
-            special(body, ty, d, Special::parse(name, Some(member)))
+            special(body, ty, d, name, Special::parse(name, Some(member)))
         }
         (_, Operand::Name(name)) if Special::parse(name, None).is_some() && body.type_of(a).is_none() => {
-            special(body, ty, d, Special::parse(name, None))
+            special(body, ty, d, name, Special::parse(name, None))
         }
         _ => {
             let (a, d) = (body.source(a, ty)?, body.dest(d, ty)?);
@@ -33,14 +37,42 @@ fn special<'t>(
     body: &mut Body<'_, 't>,
     ty: Type,
     d: &Operand<'t>,
+    name: &str,
     special: Option<(Special, u32)>,
 ) -> Lowered<()> {
-    let (which, width) = special.ok_or(Problem::Unsupported)?;
-    if ty.bits() < width {
-        return Err(format!("the special register has {width} bits, the instruction {}", ty.bits()).into());
-    }
     let d = body.dest(d, ty)?;
-    body.emit(Inst::Special { d, which });
+    body.special_to(d, name, special.ok_or(Problem::Unsupported)?, ty)
+}
+
+/// `mov.v2`, `mov.v4`: element by element.
+fn each_element<'t>(
+    body: &mut Body<'_, 't>,
+    ty: Type,
+    lanes: usize,
+    d: &Operand<'t>,
+    a: &Operand<'t>,
+) -> Lowered<()> {
+    let (dests, sources) = match (d, a) {
+        (Operand::Vector(dests), Operand::Vector(sources)) => (dests, sources.clone()),
+        (Operand::Vector(dests), Operand::Name(name)) if Special::parse(name, Some("x")).is_some() => {
+            (dests, ["x", "y", "z", "w"].map(|member| Operand::Member(name, member)).to_vec())
+        }
+        _ => return Err(format!("two vectors of {lanes} are wanted").into()),
+    };
+    if dests.len() != lanes || sources.len() != lanes {
+        return Err(format!("two vectors of {lanes} are wanted").into());
+    }
+    // A source may be an earlier destination: all are read before anything is written.
+    let mut values = Vec::new();
+    for source in &sources {
+        let (a, d) = (body.source(source, ty)?, body.fresh());
+        body.emit(Inst::Move { d, a });
+        values.push(d);
+    }
+    for (d, a) in dests.iter().zip(values) {
+        let d = body.dest(d, ty)?;
+        body.emit(Inst::Move { d, a });
+    }
     Ok(())
 }
 
@@ -54,6 +86,11 @@ fn part_type(ty: Type, parts: usize) -> Lowered<Type> {
 }
 
 fn pack<'t>(body: &mut Body<'_, 't>, ty: Type, d: &Operand<'t>, parts: &[Operand<'t>]) -> Lowered<()> {
+    if let [one] = parts {
+        let (a, d) = (body.source(one, ty)?, body.dest(d, ty)?);
+        body.emit(Inst::Move { d, a });
+        return Ok(());
+    }
     let part = part_type(ty, parts.len())?;
     let parts = parts.iter().map(|each| body.source(each, part)).collect::<Lowered<Vec<Reg>>>()?;
     let d = body.dest(d, ty)?;
@@ -62,6 +99,11 @@ fn pack<'t>(body: &mut Body<'_, 't>, ty: Type, d: &Operand<'t>, parts: &[Operand
 }
 
 fn unpack<'t>(body: &mut Body<'_, 't>, ty: Type, parts: &[Operand<'t>], a: &Operand<'t>) -> Lowered<()> {
+    if let [one] = parts {
+        let (a, d) = (body.source(a, ty)?, body.dest(one, ty)?);
+        body.emit(Inst::Move { d, a });
+        return Ok(());
+    }
     let part = part_type(ty, parts.len())?;
     let mut a = body.source(a, ty)?;
     let dests: Vec<Option<Reg>> = parts

@@ -7,7 +7,7 @@ use super::symbols::Symbols;
 use super::{control, convert, data, float, integer, memory};
 use crate::ptx::code::{Function, Inst};
 use crate::ptx::error::{MOST_ERRORS, PtxError};
-use crate::ptx::syntax::{self, Instruction, Statement, StatementKind};
+use crate::ptx::syntax::{self, Instruction, Operand, Statement, StatementKind};
 use crate::ptx::types::Type;
 
 /// Lowers a function that has a body.
@@ -60,12 +60,8 @@ impl<'t> Body<'_, 't> {
         match &statement.kind {
             StatementKind::Open => self.scopes.open(self.frame_end),
             StatementKind::Close => self.frame_end = self.scopes.close().unwrap_or(self.frame_end),
-            StatementKind::Registers { ty, name, count } => {
-                let is_new = match count {
-                    Some(count) => self.scopes.define_range(name, *ty, *count),
-                    None => self.scopes.define(name, Name::Register { ty: *ty, slot: None }),
-                };
-                if !is_new {
+            StatementKind::Registers { ty, name, count, lanes } => {
+                if !self.scopes.define_registers(name, *ty, *lanes, *count) {
                     return Err(format!("register `{name}` is defined twice").into());
                 }
             }
@@ -78,9 +74,27 @@ impl<'t> Body<'_, 't> {
                 }
             }
             StatementKind::Prototype => {}
+            StatementKind::Instruction(instruction) if self.scopes.has_vectors => {
+                let instruction = self.with_elements(instruction);
+                self.instruction(&instruction)?;
+            }
             StatementKind::Instruction(instruction) => self.instruction(instruction)?,
         }
         Ok(())
+    }
+
+    /// An instruction whose operands have the elements of vector registers in their place.
+    fn with_elements(&mut self, instruction: &Instruction<'t>) -> Instruction<'t> {
+        let operands = instruction.operands.iter().map(|operand| match operand {
+            Operand::Name(name) => self.elements(name).unwrap_or_else(|| operand.clone()),
+            other => other.clone(),
+        });
+        Instruction {
+            operands: operands.collect(),
+            modifiers: instruction.modifiers.clone(),
+            guard: instruction.guard,
+            opcode: instruction.opcode,
+        }
     }
 
     fn instruction(&mut self, instruction: &Instruction<'t>) -> Lowered<()> {
@@ -132,6 +146,7 @@ impl<'t> Body<'_, 't> {
             "ld" | "ldu" => memory::load(self, spec),
             "st" => memory::store(self, spec),
             "atom" | "red" => memory::atomic(self, spec),
+            "createpolicy" => memory::create_policy(self, spec),
             "membar" | "fence" => memory::fence(self, spec),
             "prefetch" | "prefetchu" | "discard" | "applypriority" | "griddepcontrol" => memory::hint(spec),
             _ => control::instruction(self, spec),

@@ -49,8 +49,33 @@ fn cell(ty: Type, is_load: bool) -> Lowered<Cell> {
     })
 }
 
+/// A cache policy, which is an operand behind the others: it changes nothing here.
+fn skip_policy<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
+    if !spec.flag("L2::cache_hint") {
+        return Ok(());
+    }
+    match spec.take_last_operand() {
+        Some(policy) => body.source(policy, Type::B64).map(drop),
+        None => Err("a cache policy is wanted".to_owned().into()),
+    }
+}
+
+/// `createpolicy`: what a policy is made of has no meaning here.
+pub(super) fn create_policy<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
+    spec.ignore(&["fractional", "range", "cvt", "global", "L2"]);
+    spec.ignore_prefixes(&["L2::evict_"]);
+    if spec.ty()? != Type::B64 {
+        return Err(Problem::Unsupported);
+    }
+    let [d, ..] = spec.all_operands()? else { return Err("a register is wanted".to_owned().into()) };
+    let (a, d) = (body.constant(0), body.dest(d, Type::B64)?);
+    body.emit(Inst::Move { d, a });
+    Ok(())
+}
+
 /// Space, shape and element type, common to loads and stores.
-fn access(spec: &mut Spec<'_, '_>, is_load: bool) -> Lowered<(Access, Type)> {
+fn access<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>, is_load: bool) -> Lowered<(Access, Type)> {
+    skip_policy(body, spec)?;
     skip_hints(spec);
     let space = spec.one_of(SPACES).unwrap_or(Space::Generic);
     let count = spec.one_of(&[("v2", 2), ("v4", 4), ("v8", 8)]).unwrap_or(1);
@@ -70,7 +95,9 @@ fn registers<'t>(
     mut each: impl FnMut(&mut Body<'_, 't>, &Operand<'t>) -> Lowered<Reg>,
 ) -> Lowered<Reg> {
     match operand {
-        Operand::Vector(parts) if parts.len() == usize::from(count) && count > 1 => {
+        // Triton writes every access so.
+        Operand::Vector(parts) if parts.len() == 1 && count == 1 => each(body, &parts[0]),
+        Operand::Vector(parts) if parts.len() == usize::from(count) => {
             let parts = parts.iter().map(|part| each(body, part)).collect::<Lowered<Vec<Reg>>>()?;
             let at = body.function.lists.len() as u32;
             body.function.lists.extend(parts);
@@ -86,7 +113,7 @@ fn registers<'t>(
 
 pub(super) fn load<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
     let acquires = spec.flag("acquire");
-    let (mut access, ty) = access(spec, true)?;
+    let (mut access, ty) = access(body, spec, true)?;
     let [d, a] = spec.operands()?;
     let Address { base, offset, space } = body.address(a, access.space, access.bytes())?;
     access.space = space;
@@ -100,7 +127,7 @@ pub(super) fn load<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowe
 
 pub(super) fn store<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
     let releases = spec.flag("release");
-    let (mut access, ty) = access(spec, false)?;
+    let (mut access, ty) = access(body, spec, false)?;
     let [d, a] = spec.operands()?;
     let Address { base, offset, space } = body.address(d, access.space, access.bytes())?;
     if space == Space::Entry {
@@ -153,6 +180,7 @@ fn atomic_type(op: AtomicOp, ty: Type) -> Lowered<AtomicType> {
 
 /// `atom`, and `red` which is the same without a result.
 pub(super) fn atomic<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
+    skip_policy(body, spec)?;
     skip_hints(spec);
     spec.ignore(&["noftz"]);
     let space = spec.one_of(SPACES).unwrap_or(Space::Generic);

@@ -5,7 +5,7 @@ use super::scope::Name;
 use super::spec::{Lowered, Problem};
 use super::symbols::{Symbol, function_address};
 use crate::ptx::code::{Inst, LOCAL_WINDOW, NONE, PARAM_WINDOW, Reg, SHARED_WINDOW, Space};
-use crate::ptx::math::{self, F1, F2, F3, F4, bits};
+use crate::ptx::math::{self, F1, F2, F3, F4, bits, integer};
 use crate::ptx::special::Special;
 use crate::ptx::syntax::Operand;
 use crate::ptx::types::Type;
@@ -42,9 +42,51 @@ impl<'t> Body<'_, 't> {
                 self.function.registers += ty.bits() / 32 + u32::from(matches!(ty.bits(), 8 | 16));
                 Ok((ty, self.fresh()))
             }
+            Some(Name::Vector { .. }) => {
+                Err(format!("`{name}` is a vector, one of its elements is wanted: `{name}.x`").into())
+            }
             Some(_) => Err(format!("`{name}` is a variable, a register is wanted").into()),
             None => Err(format!("register `{name}` is not declared").into()),
         }
+    }
+
+    /// An element of a vector register; `None` if the name is not one.
+    fn element(&mut self, name: &'t str, member: &str) -> Option<Lowered<(Type, Reg)>> {
+        let next = self.function.template.len() as u32;
+        let Some(Name::Vector { ty, lanes, first }) = self.scopes.find(name) else { return None };
+        let (ty, lanes, is_new) = (*ty, *lanes, first.is_none());
+        let first = *first.get_or_insert(next);
+        if is_new {
+            self.function.registers += (ty.bits() * u32::from(lanes)).div_ceil(32);
+            (0..lanes).for_each(|_| self.function.template.push(0));
+        }
+        let index = ELEMENTS.iter().position(|names| names.contains(&member));
+        Some(match index.filter(|&index| index < usize::from(lanes)) {
+            Some(index) => Ok((ty, first + index as u32)),
+            None => Err(format!("`{name}` has {lanes} elements, `.{member}` is none of them").into()),
+        })
+    }
+
+    /// All elements of a vector register as an operand; `None` if the name is not one.
+    pub(super) fn elements(&mut self, name: &'t str) -> Option<Operand<'t>> {
+        let Some(Name::Vector { lanes, .. }) = self.scopes.find(name) else { return None };
+        let names = ELEMENTS.iter().take(usize::from(*lanes));
+        Some(Operand::Vector(names.map(|&[member, _]| Operand::Member(name, member)).collect()))
+    }
+
+    /// The element of that name, if it is one, which must be as wide as `ty`; or wider, where that is allowed.
+    fn fitting_element(
+        &mut self,
+        name: &'t str,
+        member: &str,
+        ty: Type,
+        is_wide: bool,
+    ) -> Option<Lowered<Reg>> {
+        let found = self.element(name, member)?;
+        Some(found.and_then(|(found, slot)| {
+            let fits = found.bits() == ty.bits() || (is_wide && found.bits() > ty.bits());
+            if fits && ty != Type::Pred { Ok(slot) } else { Err(mismatch(name, found, ty)) }
+        }))
     }
 
     fn is_register(&mut self, name: &'t str) -> bool {
@@ -58,6 +100,10 @@ impl<'t> Body<'_, 't> {
                 Some(Name::Register { ty, .. }) => Some(*ty),
                 _ => None,
             },
+            Operand::Member(name, _) => match self.scopes.find(name) {
+                Some(Name::Vector { ty, .. }) => Some(*ty),
+                _ => None,
+            },
             _ => None,
         }
     }
@@ -67,7 +113,10 @@ impl<'t> Body<'_, 't> {
         match operand {
             Operand::Name(name) => self.register(name, ty),
             Operand::Ignore => Ok(self.fresh()),
-            _ => Err("the destination must be a register".to_owned().into()),
+            Operand::Member(name, member) => {
+                self.fitting_element(name, member, ty, false).unwrap_or_else(no_destination)
+            }
+            _ => no_destination(),
         }
     }
 
@@ -75,6 +124,9 @@ impl<'t> Body<'_, 't> {
     pub(super) fn wide_dest(&mut self, operand: &Operand<'t>, ty: Type) -> Lowered<Reg> {
         match operand {
             Operand::Name(name) => self.wide_register(name, ty),
+            Operand::Member(name, member) => {
+                self.fitting_element(name, member, ty, true).unwrap_or_else(no_destination)
+            }
             _ => self.dest(operand, ty),
         }
     }
@@ -83,7 +135,11 @@ impl<'t> Body<'_, 't> {
     pub(super) fn source(&mut self, operand: &Operand<'t>, ty: Type) -> Lowered<Reg> {
         match operand {
             Operand::Name(name) if self.is_register(name) => self.register(name, ty),
-            _ => self.other_source(operand, ty),
+            Operand::Offset(name, offset) if self.is_register(name) => {
+                let register = self.register(name, ty)?;
+                self.register_plus(name, register, *offset, ty)
+            }
+            _ => self.other_source(operand, ty, false),
         }
     }
 
@@ -91,11 +147,31 @@ impl<'t> Body<'_, 't> {
     pub(super) fn wide_source(&mut self, operand: &Operand<'t>, ty: Type) -> Lowered<Reg> {
         match operand {
             Operand::Name(name) if self.is_register(name) => self.wide_register(name, ty),
-            _ => self.other_source(operand, ty),
+            Operand::Offset(name, offset) if self.is_register(name) => {
+                let register = self.wide_register(name, ty)?;
+                self.register_plus(name, register, *offset, ty)
+            }
+            _ => self.other_source(operand, ty, true),
         }
     }
 
-    fn other_source(&mut self, operand: &Operand<'t>, ty: Type) -> Lowered<Reg> {
+    /// A register with a number added.
+    fn register_plus(&mut self, name: &str, a: Reg, offset: i64, ty: Type) -> Lowered<Reg> {
+        if !ty.is_integer() {
+            return Err(format!("a number can be added to `{name}` where integers are wanted").into());
+        }
+        let (d, b) = (self.fresh(), self.constant(offset as u64));
+        let add = match ty.bits() {
+            8 => integer::add::<u8>,
+            16 => integer::add::<u16>,
+            32 => integer::add::<u32>,
+            _ => integer::add::<u64>,
+        };
+        self.emit(Inst::Binary { f: add, d, a, b });
+        Ok(d)
+    }
+
+    fn other_source(&mut self, operand: &Operand<'t>, ty: Type, is_wide: bool) -> Lowered<Reg> {
         match operand {
             Operand::Number(literal) if ty == Type::Pred => {
                 Ok(self.constant(u64::from(literal.bits(Type::U64) != 0)))
@@ -106,7 +182,6 @@ impl<'t> Body<'_, 't> {
                 self.emit(Inst::Unary { f: bits::not_pred, d, a });
                 Ok(d)
             }
-            Operand::Name("WARP_SZ") => Ok(self.constant(32)),
             Operand::Name(name) => match Special::parse(name, None) {
                 Some(special) => self.special(name, special, ty),
                 None => self.symbol_address(name, 0, ty),
@@ -114,6 +189,9 @@ impl<'t> Body<'_, 't> {
             Operand::Member(name, member) => match Special::parse(name, Some(member)) {
                 Some(special) => self.special(name, special, ty),
                 None => {
+                    if let Some(element) = self.fitting_element(name, member, ty, is_wide) {
+                        return element;
+                    }
                     Err(format!("`{name}.{member}` is no register that the software driver knows").into())
                 }
             },
@@ -123,13 +201,29 @@ impl<'t> Body<'_, 't> {
     }
 
     fn special(&mut self, name: &str, (which, width): (Special, u32), ty: Type) -> Lowered<Reg> {
-        // Clocks may be read as 64 bits from older 32-bit names; else the widths agree.
-        if ty.bits() < width {
+        let d = self.fresh();
+        self.special_to(d, name, (which, width), ty)?;
+        Ok(d)
+    }
+
+    /// A special register to a register of that type.
+    pub(super) fn special_to(
+        &mut self,
+        d: Reg,
+        name: &str,
+        (which, width): (Special, u32),
+        ty: Type,
+    ) -> Lowered<()> {
+        // Clocks may be read as 64 bits from older 32-bit names, and places of threads as 16 bits; else the widths agree.
+        let narrows = ty.bits() == 16 && which.is_place();
+        if ty.bits() < width && !narrows {
             return Err(format!("`{name}` has {width} bits, the instruction wants {}", ty.bits()).into());
         }
-        let d = self.fresh();
         self.emit(Inst::Special { d, which });
-        Ok(d)
+        if narrows {
+            self.field_to(d, d, 0, 16);
+        }
+        Ok(())
     }
 
     /// The address of a variable, parameter or function in its own space.
@@ -151,6 +245,7 @@ impl<'t> Body<'_, 't> {
                 Ok(self.frame_address(offset, bias.wrapping_add_signed(addend)))
             }
             Some(Name::Shared(index)) => Ok(self.shared_address(index, addend)),
+            Some(Name::Global(index)) => Ok(self.global_address(index, addend)),
             Some(_) => Err(format!("`{name}` has no address").into()),
             None => match self.symbols.get(name) {
                 Some(Symbol::Global(index)) => Ok(self.global_address(index, addend)),
@@ -223,7 +318,7 @@ impl<'t> Body<'_, 't> {
             || Problem::Wrong(format!("`{name}` lies in another space than the instruction accesses"));
         let inside = |start: u32, size: u32| {
             // Constant offsets into parameters can be judged here.
-            if offset < 0 || offset + i64::from(bytes) > i64::from(size) {
+            if offset < 0 || offset.saturating_add(i64::from(bytes)) > i64::from(size) {
                 return Err(Problem::Wrong(format!(
                     "{bytes} bytes at `{name}+{offset}` are outside of its {size}"
                 )));
@@ -257,7 +352,8 @@ impl<'t> Body<'_, 't> {
                 return Ok(Address { base, offset: 0, space });
             }
             Some(Name::Shared(index)) => Some(Symbol::Shared(index)),
-            Some(_) => None,
+            Some(Name::Global(index)) => Some(Symbol::Global(index)),
+            Some(_) => return Err(format!("`{name}` is no variable").into()),
             None => self.symbols.get(name),
         };
         let base = match (symbol, space) {
@@ -340,6 +436,13 @@ impl<'t> Body<'_, 't> {
             whole = to;
         }
     }
+}
+
+/// Names of the elements of a vector register.
+const ELEMENTS: [[&str; 2]; 4] = [["x", "r"], ["y", "g"], ["z", "b"], ["w", "a"]];
+
+fn no_destination() -> Lowered<Reg> {
+    Err("the destination must be a register".to_owned().into())
 }
 
 fn mismatch(name: &str, found: Type, wanted: Type) -> Problem {

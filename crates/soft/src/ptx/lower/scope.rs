@@ -25,6 +25,14 @@ pub(super) enum Name {
         is_param: bool,
     },
     Shared(u32),
+    /// A register of several elements, which have slots one after the other.
+    Vector {
+        ty: Type,
+        lanes: u8,
+        first: Option<Reg>,
+    },
+    /// A variable in the global or constant space.
+    Global(u32),
     /// Labels that an indirect branch chooses from.
     Targets(Vec<u32>),
 }
@@ -33,16 +41,31 @@ pub(super) enum Name {
 struct Block<'t> {
     id: u32,
     names: HashMap<&'t str, Name>,
-    /// Registers declared by number: type and how many.
-    ranges: HashMap<&'t str, (Type, u32)>,
+    /// Registers declared by number.
+    ranges: HashMap<&'t str, Range>,
     /// Where the frame ended when the block began.
     frame_end: u32,
+}
+
+/// Registers declared by number.
+#[derive(Debug, Clone, Copy)]
+struct Range {
+    ty: Type,
+    count: u32,
+    lanes: u8,
+}
+
+/// A register that no instruction has named yet.
+pub(super) fn unused(ty: Type, lanes: u8) -> Name {
+    if lanes > 1 { Name::Vector { ty, lanes, first: None } } else { Name::Register { ty, slot: None } }
 }
 
 /// The blocks that are open, the innermost last.
 #[derive(Debug)]
 pub(super) struct Scopes<'t> {
     open: Vec<Block<'t>>,
+    /// A vector register was declared.
+    pub(super) has_vectors: bool,
     labels: HashMap<(u32, &'t str), u32>,
     opened: u32,
 }
@@ -72,7 +95,7 @@ impl<'t> Scopes<'t> {
                 _ => {}
             }
         }
-        (Scopes { open: vec![Block::default()], labels, opened: 0 }, twice)
+        (Scopes { open: vec![Block::default()], has_vectors: false, labels, opened: 0 }, twice)
     }
 
     pub(super) fn label_count(&self) -> usize {
@@ -94,8 +117,18 @@ impl<'t> Scopes<'t> {
         self.open.last_mut().is_some_and(|block| block.names.insert(name, what).is_none())
     }
 
-    pub(super) fn define_range(&mut self, prefix: &'t str, ty: Type, count: u32) -> bool {
-        self.open.last_mut().is_some_and(|block| block.ranges.insert(prefix, (ty, count)).is_none())
+    /// Declares registers: one, or so many by number. False when the block has that name already.
+    pub(super) fn define_registers(
+        &mut self,
+        name: &'t str,
+        ty: Type,
+        lanes: u8,
+        count: Option<u32>,
+    ) -> bool {
+        self.has_vectors |= lanes > 1;
+        let Some(count) = count else { return self.define(name, unused(ty, lanes)) };
+        let range = Range { ty, count, lanes };
+        self.open.last_mut().is_some_and(|block| block.ranges.insert(name, range).is_none())
     }
 
     /// The innermost thing of that name. A numbered register comes into being when it is first named.
@@ -106,8 +139,8 @@ impl<'t> Scopes<'t> {
             .rposition(|block| block.names.contains_key(name) || numbered(name, &block.ranges).is_some())?;
         let block = self.open.get_mut(depth)?;
         if !block.names.contains_key(name) {
-            let ty = numbered(name, &block.ranges)?;
-            block.names.insert(name, Name::Register { ty, slot: None });
+            let Range { ty, lanes, .. } = numbered(name, &block.ranges)?;
+            block.names.insert(name, unused(ty, lanes));
         }
         block.names.get_mut(name)
     }
@@ -118,8 +151,8 @@ impl<'t> Scopes<'t> {
     }
 }
 
-/// The type of `%r7` where `%r<8>` is declared.
-fn numbered(name: &str, ranges: &HashMap<&str, (Type, u32)>) -> Option<Type> {
+/// What `%r7` is where `%r<8>` is declared.
+fn numbered(name: &str, ranges: &HashMap<&str, Range>) -> Option<Range> {
     let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let digits = name.get(prefix.len()..)?;
     // The prefix itself may end in digits: `%a1` with `%a1<4>` declared is `%a10`. So each split is tried.
@@ -128,12 +161,11 @@ fn numbered(name: &str, ranges: &HashMap<&str, (Type, u32)>) -> Option<Type> {
         if number.len() > 1 && number.starts_with('0') {
             continue;
         }
-        let Some(&(ty, count)) = name.get(..prefix.len() + split).and_then(|prefix| ranges.get(prefix))
-        else {
+        let Some(&range) = name.get(..prefix.len() + split).and_then(|prefix| ranges.get(prefix)) else {
             continue;
         };
-        if number.parse::<u32>().is_ok_and(|number| number < count) {
-            return Some(ty);
+        if number.parse::<u32>().is_ok_and(|number| number < range.count) {
+            return Some(range);
         }
     }
     None

@@ -23,12 +23,14 @@ pub(super) type Lowered<T> = Result<T, Problem>;
 
 pub(super) struct Spec<'i, 't> {
     instruction: &'i Instruction<'t>,
+    /// The operands that are left.
+    operands: &'i [Operand<'t>],
     taken: u64,
 }
 
 impl<'i, 't> Spec<'i, 't> {
     pub(super) fn new(instruction: &'i Instruction<'t>) -> Self {
-        Spec { instruction, taken: 0 }
+        Spec { instruction, operands: &instruction.operands, taken: 0 }
     }
 
     pub(super) fn opcode(&self) -> &'t str {
@@ -73,6 +75,13 @@ impl<'i, 't> Spec<'i, 't> {
         self.take_where(Type::parse).ok_or(Problem::Unsupported)
     }
 
+    /// Takes the last operand away.
+    pub(super) fn take_last_operand(&mut self) -> Option<&'i Operand<'t>> {
+        let (last, rest) = self.operands.split_last()?;
+        self.operands = rest;
+        Some(last)
+    }
+
     /// `.rn`, `.rz`, `.rm` or `.rp`; nearest if none is given.
     pub(super) fn rounding(&mut self) -> u8 {
         self.one_of(&[("rn", NEAREST), ("rz", ZERO), ("rm", DOWN), ("rp", UP)]).unwrap_or(NEAREST)
@@ -91,7 +100,7 @@ impl<'i, 't> Spec<'i, 't> {
     /// [`Spec::finish`], then the operands, whose number must be `N`.
     pub(super) fn operands<const N: usize>(&self) -> Lowered<[&'i Operand<'t>; N]> {
         self.finish()?;
-        let all: Vec<&Operand<'t>> = self.instruction.operands.iter().collect();
+        let all: Vec<&Operand<'t>> = self.operands.iter().collect();
         let found = all.len();
         all.try_into().map_err(|_| Problem::Wrong(format!("{N} operands are wanted, {found} were found")))
     }
@@ -99,6 +108,6 @@ impl<'i, 't> Spec<'i, 't> {
     /// [`Spec::finish`], then all operands.
     pub(super) fn all_operands(&self) -> Lowered<&'i [Operand<'t>]> {
         self.finish()?;
-        Ok(&self.instruction.operands)
+        Ok(self.operands)
     }
 }

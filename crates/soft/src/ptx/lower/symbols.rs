@@ -1,11 +1,11 @@
 //! Names of module scope.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::ptx::code::{FUNCTION_STEP, FUNCTION_WINDOW, Formal, Intrinsic, Place, Program, SharedVariable};
 use crate::ptx::error::PtxError;
 use crate::ptx::global::{Global, Pointer};
-use crate::ptx::syntax::{Function, InitialValue, Linkage, Module, Space, Variable};
+use crate::ptx::syntax::{Alias, Function, InitialValue, Linkage, Module, Space, Variable};
 
 /// What a name of module scope stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +56,10 @@ pub(super) struct Symbols<'t> {
     defined: Vec<Defined>,
     signatures: Vec<Signature>,
     shared: Vec<SharedVariable>,
+    /// Variables of module scope.
+    outer: u32,
+    /// Variables declared inside functions; they follow those.
+    inner: Vec<Global>,
 }
 
 /// A definition that other texts see.
@@ -84,6 +88,9 @@ impl<'t> Symbols<'t> {
             for (index, function) in module.functions.iter().enumerate() {
                 symbols.function(function, index, errors);
             }
+            for alias in &module.aliases {
+                symbols.alias(alias, errors);
+            }
             for variable in &module.variables {
                 if symbols.variable(variable, program, errors) {
                     sources.push((scope, variable));
@@ -97,10 +104,11 @@ impl<'t> Symbols<'t> {
         }
         for ((scope, variable), global) in sources.into_iter().zip(&mut program.globals) {
             symbols.scope = scope;
-            if let Err(error) = symbols.initialise(variable, global) {
+            if let Err(error) = initialise(variable, global, |name| symbols.get(name)) {
                 errors.push(error);
             }
         }
+        symbols.outer = program.globals.len() as u32;
         symbols
     }
 
@@ -135,6 +143,18 @@ impl<'t> Symbols<'t> {
             Some(Symbol::Function(_)) if !matches!(symbol, Symbol::Function(_)) => {}
             _ => self.define(function.line, function.name, symbol, errors),
         }
+    }
+
+    /// Another name for a function of the same text.
+    fn alias(&mut self, alias: &Alias<'t>, errors: &mut Vec<PtxError>) {
+        let message = match (self.get(alias.of), self.get(alias.name)) {
+            (Some(symbol @ Symbol::Function(_)), None | Some(Symbol::Unresolved | Symbol::Intrinsic(_))) => {
+                return self.insert(alias.name, symbol);
+            }
+            (Some(Symbol::Function(_)), Some(_)) => format!("`{}` is defined twice", alias.name),
+            _ => format!("`{}` is no function that is defined here", alias.of),
+        };
+        errors.push(PtxError::new(alias.line, message));
     }
 
     /// Notes a variable; true if it is one in memory that may have initial contents.
@@ -188,7 +208,10 @@ impl<'t> Symbols<'t> {
         }
         for (scope, module) in modules.iter().enumerate() {
             self.scope = scope;
-            let functions = module.functions.iter().filter(|function| function.body.is_some());
+            let aliases: HashSet<&str> = module.aliases.iter().map(|alias| alias.name).collect();
+            let functions = module.functions.iter();
+            let functions =
+                functions.filter(|function| function.body.is_some() || aliases.contains(function.name));
             // Kernels are found by name in the whole image, whoever sees them in the texts.
             let functions = functions.map(|function| {
                 let linkage = match function.linkage {
@@ -316,35 +339,17 @@ impl<'t> Symbols<'t> {
         Ok(self.shared.len() as u32 - 1)
     }
 
-    fn initialise(&self, variable: &Variable<'_>, global: &mut Global) -> Result<(), PtxError> {
-        for item in &variable.initial {
-            let at = item.offset as usize;
-            let end = at + item.width as usize;
-            if end as u64 > MOST_INITIAL {
-                return Err(PtxError::new(item.line, "this initialiser is too large"));
-            }
-            if global.initial.len() < end {
-                global.initial.resize(end, 0);
-            }
-            let bits = match item.value {
-                InitialValue::Bits(bits) => bits,
-                InitialValue::Address { name, addend } => match self.get(name) {
-                    Some(Symbol::Global(target)) => {
-                        global.pointers.push(Pointer { offset: item.offset as u32, global: target, addend });
-                        0
-                    }
-                    Some(Symbol::Function(target)) => function_address(target).wrapping_add(addend),
-                    _ => {
-                        let message = format!("`{name}` has no address that memory can be initialised with");
-                        return Err(PtxError::new(item.line, message));
-                    }
-                },
-            };
-            if let Some(place) = global.initial.get_mut(at..end) {
-                place.copy_from_slice(&bits.to_le_bytes()[..item.width as usize]);
-            }
-        }
-        Ok(())
+    /// Adds a variable that a function declares, which no caller finds by name; `find` knows its block's names.
+    pub(super) fn inner_global(
+        &mut self,
+        variable: &Variable<'_>,
+        find: impl Fn(&str) -> Option<Symbol>,
+    ) -> Result<u32, PtxError> {
+        let mut global = global(variable)?;
+        global.name.clear();
+        initialise(variable, &mut global, find)?;
+        self.inner.push(global);
+        Ok(self.outer + self.inner.len() as u32 - 1)
     }
 
     pub(super) fn get(&self, name: &str) -> Option<Symbol> {
@@ -359,9 +364,51 @@ impl<'t> Symbols<'t> {
         self.defined.clone()
     }
 
+    pub(super) fn take_inner(&mut self) -> Vec<Global> {
+        std::mem::take(&mut self.inner)
+    }
+
     pub(super) fn take_shared(&mut self) -> Vec<SharedVariable> {
         std::mem::take(&mut self.shared)
     }
+}
+
+/// Fills in what the initialiser of a variable says.
+fn initialise(
+    variable: &Variable<'_>,
+    global: &mut Global,
+    find: impl Fn(&str) -> Option<Symbol>,
+) -> Result<(), PtxError> {
+    for item in &variable.initial {
+        let (at, width) = (item.offset as usize, item.width as usize);
+        let end = at + width;
+        if end as u64 > MOST_INITIAL {
+            return Err(PtxError::new(item.line, "this initialiser is too large"));
+        }
+        if global.initial.len() < end {
+            global.initial.resize(end, 0);
+        }
+        let bits = match item.value {
+            InitialValue::Bits(bits) => bits,
+            InitialValue::Address { name, addend, shift } => match find(name) {
+                Some(Symbol::Global(target)) => {
+                    let (offset, width) = (item.offset as u32, item.width as u8);
+                    global.pointers.push(Pointer { offset, width, shift, global: target, addend });
+                    0
+                }
+                Some(Symbol::Function(target)) => function_address(target).wrapping_add(addend) >> shift,
+                _ => {
+                    let message = format!("`{name}` has no address that memory can be initialised with");
+                    return Err(PtxError::new(item.line, message));
+                }
+            },
+        };
+        if let (Some(place), Some(bytes)) = (global.initial.get_mut(at..end), bits.to_le_bytes().get(..width))
+        {
+            place.copy_from_slice(bytes);
+        }
+    }
+    Ok(())
 }
 
 fn signature(function: &Function<'_>) -> Signature {

@@ -1,7 +1,7 @@
 //! Bodies of functions. Nested blocks are kept as opening and closing statements, so that depth costs no stack.
 
 use super::cursor::Cursor;
-use super::variable;
+use super::{constant, variable};
 use crate::ptx::error::{MOST_ERRORS, Parsed, PtxError};
 use crate::ptx::lex::Kind;
 use crate::ptx::syntax::{Guard, Instruction, Linkage, Operand, Statement, StatementKind};
@@ -38,7 +38,11 @@ pub(super) fn statements<'t>(
             cursor.recover();
         }
     }
-    Err(PtxError::new(start, "this body has no end"))
+    if cursor.is_end() {
+        return Err(PtxError::new(start, "this body has no end"));
+    }
+    // There are too many errors to go on; those are told.
+    Ok(all)
 }
 
 fn statement<'t>(cursor: &mut Cursor<'_, 't>, all: &mut Vec<Statement<'t>>) -> Parsed<()> {
@@ -93,10 +97,21 @@ fn label<'t>(cursor: &mut Cursor<'_, 't>, name: &'t str) -> Parsed<StatementKind
 fn registers<'t>(cursor: &mut Cursor<'_, 't>, all: &mut Vec<Statement<'t>>) -> Parsed<()> {
     cursor.bump();
     let line = cursor.line();
+    let lanes = match cursor.peek() {
+        Some(Kind::Dotted("v2")) => 2,
+        Some(Kind::Dotted("v4")) => 4,
+        _ => 1,
+    };
+    if lanes > 1 {
+        cursor.bump();
+    }
     let ty: Type = match cursor.next() {
         Some(Kind::Dotted(name)) => variable::fundamental(name, line)?,
         _ => return Err(PtxError::new(line, "`.reg` wants a type")),
     };
+    if lanes > 1 && (ty == Type::Pred || ty.bits() * u32::from(lanes) > 128) {
+        return Err(PtxError::new(line, "a vector register has at most 128 bits, and no predicates"));
+    }
     loop {
         let line = cursor.line();
         let name = cursor.word()?;
@@ -106,7 +121,7 @@ fn registers<'t>(cursor: &mut Cursor<'_, 't>, all: &mut Vec<Statement<'t>>) -> P
             count = Some(number.map_err(|_| PtxError::new(line, "too many registers"))?);
             cursor.expect(b'>')?;
         }
-        all.push(Statement { line, kind: StatementKind::Registers { ty, name, count } });
+        all.push(Statement { line, kind: StatementKind::Registers { ty, name, count, lanes } });
         if !cursor.take(b',') {
             return cursor.expect(b';');
         }
@@ -134,25 +149,24 @@ fn instruction<'t>(cursor: &mut Cursor<'_, 't>) -> Parsed<Instruction<'t>> {
         if !operands.is_empty() {
             cursor.expect(b',')?;
         }
-        operands.push(operand(cursor)?);
+        operands.push(operand(cursor, opcode == "call")?);
     }
     Ok(Instruction { guard, opcode, modifiers, operands })
 }
 
-fn operand<'t>(cursor: &mut Cursor<'_, 't>) -> Parsed<Operand<'t>> {
-    match cursor.peek() {
-        Some(Kind::Mark(b'{')) => list(cursor, b'}').map(Operand::Vector),
-        Some(Kind::Mark(b'(')) => list(cursor, b')').map(Operand::Group),
-        Some(Kind::Mark(b'[')) => address(cursor),
-        _ => {
-            let first = simple(cursor)?;
-            if cursor.take(b'|') {
-                let second = simple(cursor)?;
-                return Ok(Operand::Pair(Box::new([first, second])));
-            }
-            Ok(first)
-        }
+/// An operand. Only in calls do round brackets hold a list; elsewhere they belong to a number.
+fn operand<'t>(cursor: &mut Cursor<'_, 't>, is_call: bool) -> Parsed<Operand<'t>> {
+    let first = match cursor.peek() {
+        Some(Kind::Mark(b'{')) => list(cursor, b'}').map(Operand::Vector)?,
+        Some(Kind::Mark(b'(')) if is_call => list(cursor, b')').map(Operand::Group)?,
+        Some(Kind::Mark(b'[')) => address(cursor)?,
+        _ => simple(cursor)?,
+    };
+    if cursor.take(b'|') {
+        let second = simple(cursor)?;
+        return Ok(Operand::Pair(Box::new([first, second])));
     }
+    Ok(first)
 }
 
 fn list<'t>(cursor: &mut Cursor<'_, 't>, end: u8) -> Parsed<Vec<Operand<'t>>> {
@@ -177,14 +191,33 @@ fn address<'t>(cursor: &mut Cursor<'_, 't>) -> Parsed<Operand<'t>> {
         _ => None,
     };
     let mut offset = 0_i64;
-    while cursor.peek() != Some(Kind::Mark(b']')) {
-        offset = offset.wrapping_add(cursor.integer()? as i64);
+    if !matches!(cursor.peek(), Some(Kind::Mark(b']' | b','))) {
+        offset = constant::integer(cursor)?;
+    }
+    if cursor.peek() == Some(Kind::Mark(b',')) {
+        return coordinates(cursor);
     }
     cursor.expect(b']')?;
     Ok(Operand::Address { base, offset })
 }
 
+/// What follows in the brackets of a texture, a surface or a tensor.
+fn coordinates<'t>(cursor: &mut Cursor<'_, 't>) -> Parsed<Operand<'t>> {
+    while cursor.take(b',') {
+        if cursor.peek() == Some(Kind::Mark(b'{')) {
+            list(cursor, b'}')?;
+        } else {
+            simple(cursor)?;
+        }
+    }
+    cursor.expect(b']')?;
+    Ok(Operand::Coordinates)
+}
+
 fn simple<'t>(cursor: &mut Cursor<'_, 't>) -> Parsed<Operand<'t>> {
+    if constant::begins(cursor) {
+        return constant::expression(cursor).map(Operand::Number);
+    }
     match cursor.peek() {
         Some(Kind::Mark(b'!')) => {
             cursor.bump();
@@ -201,10 +234,10 @@ fn simple<'t>(cursor: &mut Cursor<'_, 't>) -> Parsed<Operand<'t>> {
                     cursor.bump();
                     Ok(Operand::Member(name, member))
                 }
-                Some(Kind::Mark(b'+' | b'-')) => Ok(Operand::Offset(name, cursor.integer()? as i64)),
+                Some(Kind::Mark(b'+' | b'-')) => Ok(Operand::Offset(name, constant::integer(cursor)?)),
                 _ => Ok(Operand::Name(name)),
             }
         }
-        _ => cursor.literal().map(Operand::Number),
+        _ => Err(cursor.unexpected("an operand")),
     }
 }

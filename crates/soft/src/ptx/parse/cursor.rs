@@ -66,41 +66,21 @@ impl<'a, 't> Cursor<'a, 't> {
         }
     }
 
-    /// A number that is an integer, with its sign.
+    /// A number that is an integer, without signs.
     pub(super) fn integer(&mut self) -> Parsed<u64> {
         let line = self.line();
-        match self.literal()? {
+        match self.number()? {
             Literal::Int(value) => Ok(value),
             _ => Err(PtxError::new(line, "an integer is wanted here")),
         }
     }
 
-    /// A number with its signs.
-    pub(super) fn literal(&mut self) -> Parsed<Literal> {
-        let mut negative = false;
-        let mut inverted = false;
-        loop {
-            if self.take(b'-') {
-                negative = !negative;
-            } else if self.take(b'~') {
-                inverted = !inverted;
-            } else if !self.take(b'+') {
-                break;
-            }
-        }
+    /// A number without signs.
+    pub(super) fn number(&mut self) -> Parsed<Literal> {
         let line = self.line();
         let Some(Kind::Number(text)) = self.peek() else { return Err(self.unexpected("a number")) };
         self.bump();
-        let literal =
-            number(text).ok_or_else(|| PtxError::new(line, format!("`{text}` is no number of PTX")))?;
-        Ok(match literal {
-            Literal::Int(value) => {
-                let value = if inverted { !value } else { value };
-                Literal::Int(if negative { value.wrapping_neg() } else { value })
-            }
-            Literal::F32(bits) => Literal::F32(if negative { bits ^ (1 << 31) } else { bits }),
-            Literal::F64(bits) => Literal::F64(if negative { bits ^ (1 << 63) } else { bits }),
-        })
+        number(text).ok_or_else(|| PtxError::new(line, format!("`{text}` is no number of PTX")))
     }
 
     /// What was found where something else was wanted.

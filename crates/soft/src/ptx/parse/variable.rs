@@ -1,9 +1,10 @@
 //! Declarations of variables with their initialisers.
 
+use super::constant;
 use super::cursor::Cursor;
 use crate::ptx::error::{Parsed, PtxError};
 use crate::ptx::lex::Kind;
-use crate::ptx::syntax::{Initial, InitialValue, Linkage, Space, Variable};
+use crate::ptx::syntax::{Initial, InitialValue, Linkage, Literal, Space, Variable};
 use crate::ptx::types::Type;
 
 /// Larger variables are refused, so that sizes can be added without overflow.
@@ -61,15 +62,22 @@ pub(super) fn declarations<'t>(cursor: &mut Cursor<'_, 't>, linkage: Linkage) ->
             end = initialiser(cursor, ty, &dims, &mut variable.initial)?;
         }
         variable.size = match product(&dims) {
+            None if end > MOST_BYTES => return Err(impossible(line, name)),
             None if end > 0 => Some(end),
             None => None,
             Some(count) => Some(
                 count
                     .checked_mul(element)
                     .filter(|&size| size <= MOST_BYTES && end <= size)
-                    .ok_or_else(|| PtxError::new(line, format!("the size of `{name}` is impossible")))?,
+                    .ok_or_else(|| impossible(line, name))?,
             ),
         };
+        if linkage != Linkage::Extern && variable.size.unwrap_or(0) == 0 {
+            return Err(PtxError::new(
+                line,
+                format!("`{name}` has no size, which only `.extern` variables may"),
+            ));
+        }
         all.push(variable);
         if !cursor.take(b',') {
             break;
@@ -77,6 +85,10 @@ pub(super) fn declarations<'t>(cursor: &mut Cursor<'_, 't>, linkage: Linkage) ->
     }
     cursor.expect(b';')?;
     Ok(all)
+}
+
+fn impossible(line: u32, name: &str) -> PtxError {
+    PtxError::new(line, format!("the size of `{name}` is impossible"))
 }
 
 /// The number after `.align`.
@@ -169,29 +181,43 @@ fn initialiser<'t>(
 
 fn initial_value<'t>(cursor: &mut Cursor<'_, 't>, ty: Type) -> Parsed<InitialValue<'t>> {
     let line = cursor.line();
-    if let Some(Kind::Word(word)) = cursor.peek() {
-        cursor.bump();
-        let name = if word == "generic" && cursor.take(b'(') {
-            let name = cursor.word()?;
-            cursor.expect(b')')?;
-            name
-        } else {
-            word
-        };
-        let has_addend = matches!(cursor.peek(), Some(Kind::Mark(b'+' | b'-')));
-        let addend = if has_addend { cursor.integer()? } else { 0 };
+    if let Some(Kind::Word(_)) = cursor.peek()
+        && !constant::begins(cursor)
+    {
+        let (name, addend) = address(cursor)?;
         if ty.bytes() != 8 {
             let message = format!("the address of `{name}` needs an element of 8 bytes");
             return Err(PtxError::new(line, message));
         }
-        return Ok(InitialValue::Address { name, addend });
+        return Ok(InitialValue::Address { name, addend, shift: 0 });
     }
-    let literal = cursor.literal()?;
-    if cursor.peek() == Some(Kind::Mark(b'(')) {
-        return Err(PtxError::new(
-            line,
-            "masked addresses in initialisers are not supported by the software driver",
-        ));
+    let literal = constant::expression(cursor)?;
+    if cursor.peek() != Some(Kind::Mark(b'(')) {
+        return Ok(InitialValue::Bits(literal.bits(ty)));
     }
-    Ok(InitialValue::Bits(literal.bits(ty)))
+    let shift = match literal {
+        Literal::Int(mask) if mask != 0 && mask >> (mask.trailing_zeros() & !7) == 0xff => {
+            mask.trailing_zeros() & !7
+        }
+        _ => return Err(PtxError::new(line, "the mask of an address is one byte of ones")),
+    };
+    if ty.bytes() != 1 {
+        return Err(PtxError::new(line, "a byte of an address needs an element of 1 byte"));
+    }
+    cursor.bump();
+    let (name, addend) = address(cursor)?;
+    cursor.expect(b')')?;
+    Ok(InitialValue::Address { name, addend, shift })
+}
+
+/// `name`, `generic(name)`, `name+8`
+fn address<'t>(cursor: &mut Cursor<'_, 't>) -> Parsed<(&'t str, u64)> {
+    let mut name = cursor.word()?;
+    if name == "generic" && cursor.take(b'(') {
+        name = cursor.word()?;
+        cursor.expect(b')')?;
+    }
+    let has_addend = matches!(cursor.peek(), Some(Kind::Mark(b'+' | b'-')));
+    let addend = if has_addend { constant::integer(cursor)? } else { 0 };
+    Ok((name, addend as u64))
 }

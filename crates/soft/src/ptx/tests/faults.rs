@@ -8,7 +8,7 @@ use crate::ptx::{DeviceMemory, FaultKind, Launch, MemoryFault, Span, run};
 
 fn kernel(body: &str) -> String {
     format!(
-        ".version 8.0\n.target sm_70\n.address_size 64\n.visible .entry k(.param .u64 at) {{\n\
+        ".version 8.0\n.target sm_70\n.address_size 64 .func f() {{ ret; }} .extern .func (.param .b32 r) vprintf(.param .b64 a, .param .b64 b);\n.visible .entry k(.param .u64 at) {{\n\
          .reg .pred %p<3>; .reg .b32 %r<8>; .reg .b64 %rd<8>; .local .align 8 .b8 depot[16]; .shared .align 8 .b8 s[16];\n\
          ld.param.u64 %rd1, [at]; mov.u32 %r1, %tid.x;\n{body}\nret;\n}}\n"
     )
@@ -18,8 +18,11 @@ fn kernel(body: &str) -> String {
 fn fault(body: &str) -> Fault {
     let image = load(&kernel(body));
     let mut memory = Memory::default();
-    let at = memory.put(&[0_u64; 8]);
-    launch(&image, &mut memory, "k", [2, 1, 1], [4, 2, 1], 0, &[arg(at)]).expect_err("this kernel is wrong")
+    let at = memory.put(&[u64::from_le_bytes(*b"%d %lld\0"), 0, 0, 0, 0, 0, 0, 0]);
+    match launch(&image, &mut memory, "k", [2, 1, 1], [4, 2, 1], 0, &[arg(at)]) {
+        Ok(_) => panic!("this is wrong: {body}"),
+        Err(fault) => fault,
+    }
 }
 
 #[test]
@@ -46,6 +49,33 @@ fn addresses() {
         "mov.b64 %rd2, at; ld.param.u64 %rd3, [%rd2+8];",
         "mov.b64 %rd2, at; cvta.param.u64 %rd2, %rd2; st.u64 [%rd2], 1;",
         "ld.u64 %rd2, [-8];",
+        // Null, in every way.
+        "mov.u64 %rd2, 0; ld.u32 %r2, [%rd2];",
+        "mov.u64 %rd2, 0; st.u32 [%rd2], %r2;",
+        "mov.u64 %rd2, 0; atom.add.u32 %r2, [%rd2], 1;",
+        "mov.u64 %rd2, 0; cvta.to.local.u64 %rd2, %rd2; ld.local.u32 %r2, [%rd2];",
+        // The edges of the windows, from inside and from outside.
+        "cvta.shared.u64 %rd2, s; ld.u32 %r2, [%rd2+16];",
+        "cvta.shared.u64 %rd2, s; ld.u32 %r2, [%rd2+-4];",
+        "cvta.shared.u64 %rd2, s; ld.u8 %r2, [%rd2+16777215];",
+        "cvta.shared.u64 %rd2, s; ld.u8 %r2, [%rd2+16777216];",
+        "cvta.shared.u64 %rd2, s; add.u64 %rd2, %rd2, 4294967296; ld.u8 %r2, [%rd2];",
+        "mov.u64 %rd2, depot; cvta.local.u64 %rd2, %rd2; ld.u32 %r2, [%rd2+16];",
+        "mov.u64 %rd2, depot; cvta.local.u64 %rd2, %rd2; ld.u32 %r2, [%rd2+-4];",
+        "mov.u64 %rd2, depot; cvta.local.u64 %rd2, %rd2; ld.u8 %r2, [%rd2+16777216];",
+        "cvta.param.u64 %rd2, at; ld.u64 %rd3, [%rd2+8];",
+        "cvta.param.u64 %rd2, at; ld.u64 %rd3, [%rd2+-8];",
+        "cvta.shared.u64 %rd2, s; ld.global.u32 %r2, [%rd2];",
+        "cvta.param.u64 %rd2, at; ld.global.u64 %rd3, [%rd2];",
+        // Device memory by the instructions of other spaces.
+        "ld.shared.u32 %r2, [%rd1];",
+        "ld.local.u32 %r2, [%rd1];",
+        "cvta.to.shared.u64 %rd2, %rd1; ld.shared.u32 %r2, [%rd2];",
+        // What a print refers to.
+        "{ .param .b32 p; mov.u64 %rd2, -1; call (p), vprintf, (%rd1, %rd2); }",
+        "{ .param .b32 p; mov.u64 %rd2, -1; call (p), vprintf, (%rd2, %rd1); }",
+        // Code is no data.
+        "mov.u64 %rd2, f; ld.u32 %r2, [%rd2];",
     ] {
         assert_eq!(fault(body).kind, FaultKind::IllegalAddress, "{body}");
     }

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::forms::forms;
 use super::{BASIC, CONDITIONAL, COOPERATION, FUNCTIONS, Memory};
 use crate::ptx::error::Fault;
 use crate::ptx::{DeviceMemory, Image, Launch, MemoryFault, Span, run};
@@ -48,13 +49,51 @@ fn run_all(text: &str) -> Vec<Result<(), Fault>> {
     results
 }
 
-fn sources() -> impl Strategy<Value = &'static str> {
-    prop_oneof![Just(BASIC), Just(COOPERATION), Just(CONDITIONAL), Just(FUNCTIONS)]
+fn sources() -> impl Strategy<Value = String> {
+    let forms: Vec<String> = forms("valid").map(|(_, text)| text).collect();
+    let one = proptest::sample::select(forms);
+    prop_oneof![
+        2 => one,
+        1 => Just(BASIC.to_owned()),
+        1 => Just(COOPERATION.to_owned()),
+        1 => Just(CONDITIONAL.to_owned()),
+        1 => Just(FUNCTIONS.to_owned()),
+    ]
 }
 
 /// The `index`-th line of a text, around.
 fn line(text: &str, index: usize) -> &str {
     text.lines().nth(index % text.lines().count().max(1)).unwrap_or("")
+}
+
+/// Each number of each form becomes a number at an edge, one after the other: none overflows anything.
+#[test]
+fn numbers_at_the_edges() {
+    const EDGES: [&str; 9] = [
+        "0",
+        "1",
+        "-1",
+        "2147483647",
+        "-2147483648",
+        "4294967295",
+        "9223372036854775807",
+        "-9223372036854775808",
+        "0xFFFFFFFFFFFFFFFF",
+    ];
+    for (form, (_, text)) in forms("valid").enumerate() {
+        let bytes = text.as_bytes();
+        let is_word = |at: usize| {
+            bytes.get(at).is_some_and(|byte| byte.is_ascii_alphanumeric() || b"_$%.".contains(byte))
+        };
+        let starts = (1..bytes.len()).filter(|&at| bytes[at].is_ascii_digit() && !is_word(at - 1));
+        for (index, start) in starts.enumerate() {
+            let end = (start..bytes.len()).find(|&at| !is_word(at)).unwrap_or(bytes.len());
+            let edge = EDGES[(form + index) % EDGES.len()];
+            for edge in [edge, EDGES[6], EDGES[8]] {
+                run_all(&format!("{}{edge}{}", &text[..start], &text[end..]));
+            }
+        }
+    }
 }
 
 proptest! {
@@ -74,11 +113,11 @@ proptest! {
             Just("}"), Just(";"), Just(","), Just(".param"), Just(".u64"), Just(".reg"), Just(".b32"), Just("%r<4>"), Just("%r1"),
             Just("add.u32"), Just("mov.b64"), Just("ld.global.v4.u32"), Just("["), Just("]"), Just("+"), Just("-"), Just("7"),
             Just("0f3F800000"), Just("@%p"), Just(":"), Just(".align 8"), Just(".shared"), Just(".b8"), Just("call"), Just("|"),
-            Just("="), Just("bra"), Just(".global"), Just("<"), Just(">"), Just("ret;"), Just("_"), Just("!"), Just("L"), Just(".local"),
+            Just("="), Just("bra"), Just(".v2"), Just(".x"), Just(".const"), Just("("), Just("*"), Just("<<"), Just("?"), Just("generic"), Just("{1, 2}"), Just(".alias"), Just("mov.v2.u32"), Just(".global"), Just("<"), Just(">"), Just("ret;"), Just("_"), Just("!"), Just("L"), Just(".local"),
         ],
         0..60,
     )) {
-        run_all(&format!(".version 8.0\n{}", tokens.join(" ")));
+        run_all(&format!(".version 8.0\n.target sm_70\n{}", tokens.join(" ")));
     }
 
     #[test]
@@ -96,7 +135,7 @@ proptest! {
         let mut lines: Vec<&str> = text.lines().collect();
         for (at, from) in edits {
             let at = at % lines.len();
-            lines[at] = line(text, from);
+            lines[at] = line(&text, from);
         }
         run_all(&lines.join("\n"));
     }

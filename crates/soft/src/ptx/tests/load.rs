@@ -1,8 +1,8 @@
 //! What is accepted and refused when a text is loaded.
 
 use super::{Memory, arg, launch, load};
-use crate::ptx::Image;
 use crate::ptx::error::PtxError;
+use crate::ptx::{Image, head};
 
 const HEAD: &str = ".version 8.0\n.target sm_70\n.address_size 64\n";
 
@@ -114,6 +114,96 @@ fn texts_that_are_none() {
 }
 
 #[test]
+fn textures_are_told_by_name_and_line() {
+    for (line, name) in [
+        ("tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd1, {%f1, %f2}];", "tex.2d.v4.f32.f32"),
+        ("tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}|%p1, [t, s, {%r1}], 5;", "tex.1d.v4.f32.s32"),
+        ("sust.b.2d.b32.trap [%rd1, {%r1, %r2}], {%r3};", "sust.b.2d.b32.trap"),
+        ("suld.b.2d.b32.trap {%r3}, [%rd1, {%r1, %r2}];", "suld.b.2d.b32.trap"),
+        ("txq.width.b32 %r1, [%rd1];", "txq.width.b32"),
+        (
+            "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1], [%rd1, {%r1, %r2}], [%r3];",
+            "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes",
+        ),
+    ] {
+        let text = kernel(&format!("mov.u32 %r1, 1;\n{line}"));
+        let found = errors(&text);
+        let expected = format!("instruction `{name}` is not supported by the software driver");
+        let at = text.lines().position(|each| each == line).map(|before| before as u32 + 1);
+        assert_eq!((found.len(), &found[0].message, Some(found[0].line)), (1, &expected, at), "{line}");
+    }
+    for kind in ["texref", "surfref", "samplerref"] {
+        let found = errors(&format!("{HEAD}\n.global .{kind} t;\n.visible .entry k() {{ ret; }}"));
+        assert_eq!((found.len(), found[0].line), (1, 5));
+        assert!(found[0].message.contains(&format!("`.{kind}` is not supported")), "{}", found[0]);
+    }
+}
+
+#[test]
+fn after_many_errors_only_those_are_told() {
+    for count in [99, 100, 101, 5000] {
+        for line in ["frobnicate %r1 5;\n", "add.u32 %r1 5;\n", "frobnicate;\n"] {
+            let found = errors(&kernel(&line.repeat(count)));
+            assert_eq!(found.len(), count.min(100), "{line}");
+            let first = &found[0].message;
+            assert!(found.iter().all(|error| error.message == *first), "{line}");
+        }
+    }
+}
+
+#[test]
+fn expressions_and_declarations_are_judged() {
+    let nested = format!("mov.u32 %r1, {}1{};", "(".repeat(100), ")".repeat(100));
+    let mut other = Vec::new();
+    for (line, words) in [
+        ("mov.u32 %r1, 1/0;", "divides by zero"),
+        ("mov.u32 %r1, 1.0 << 2;", "`<<` wants integers"),
+        ("mov.u32 %r1, (1;", "`)` is wanted"),
+        (nested.as_str(), "too deep"),
+        ("ld.global.u32 %r1, [%rd1+1.5];", "an integer is wanted"),
+        ("add.f32 %r1, %r2+1, %r3;", "where integers are wanted"),
+        (".reg .v2 .u32 v; mov.u32 v.z, 1;", "`v` has 2 elements, `.z` is none"),
+        (".reg .v2 .u32 v; add.u32 v, v, v;", "is wanted"),
+        (".reg .v2 .u32 v; ld.global.u32 %r1, [v];", "`v` is no variable"),
+        (".reg .v4 .b64 v;", "at most 128 bits"),
+        (".reg .v2 .pred v;", "no predicates"),
+        (".shared .b8 x[];", "`x` has no size"),
+        (".local .b8 x[0];", "`x` has no size"),
+        (".global .u8 x[][4611686018427387904] = {{1},{1},{1},{1},{1}};", "the size of `x` is impossible"),
+        ("ld.param.u64 %rd1, [out+9223372036854775807];", "are outside of its 8"),
+        ("ld.param.u64 %rd1, [out+-9223372036854775808];", "are outside of its 8"),
+        (".global .u32 x = nothing;", "8 bytes"),
+        (".global .u64 x = nothing;", "`nothing` has no address"),
+        (".global .u8 x = 0x1FF(x);", "one byte of ones"),
+        (".global .u32 x = 0xFF(x);", "an element of 1 byte"),
+        ("mov.v2.u32 %r1, %r2;", "two vectors of 2 are wanted"),
+        ("mov.v2.u32 {%r1, %r2}, {%r1};", "two vectors of 2 are wanted"),
+        ("ld.global.L2::cache_hint.u32 %r1, [%rd1];", "wanted"),
+    ] {
+        let found = errors(&kernel(line)).remove(0).message;
+        if !found.contains(words) {
+            other.push(format!("{line}: {found}"));
+        }
+    }
+    for (text, words) in [
+        (".alias f, g;", "`g` is no function"),
+        (".func g(); .alias f, g;", "`g` is no function"),
+        (".func f() { ret; } .func g() { ret; } .alias f, g;", "`f` is defined twice"),
+        (".entry k(.param .b8 a[]) { ret; }", "has no size"),
+        (".entry k(.reg .u32 a) { ret; }", "has to be `.param`"),
+        (".entry k(.param .pred a) { ret; }", "no predicate"),
+        (".entry (.param .u32 r) k() { ret; }", "a kernel returns nothing"),
+        (".func f(.reg .u32 a[3]) { ret; }", "a register is no array"),
+    ] {
+        let found = errors(&format!("{HEAD}{text}")).remove(0).message;
+        if !found.contains(words) {
+            other.push(format!("{text}: {found}"));
+        }
+    }
+    assert!(other.is_empty(), "{}", other.join("\n"));
+}
+
+#[test]
 fn deep_nesting_overflows_nothing() {
     let deep = |open: &str, count| open.repeat(count);
     errors(&kernel(&deep("{", 100_000)));
@@ -132,7 +222,7 @@ fn kernels_and_their_properties() {
          .entry b() .reqntid 64 {{ ret; }}\n.func f() {{ ret; }}\n"
     );
     let image = load(&text);
-    assert_eq!((image.version(), image.target()), ((8, 0), "sm_70"));
+    assert_eq!((image.version(), head(&text).target), ((8, 0), Some("sm_70")));
     assert_eq!(image.kernels().map(|kernel| kernel.name()).collect::<Vec<_>>(), ["a", "b"]);
     let a = image.kernel("a").unwrap();
     let params: Vec<_> = a.params().iter().map(|param| (param.offset, param.size, param.align)).collect();

@@ -2,6 +2,7 @@
 
 mod cooperation;
 mod faults;
+mod forms;
 mod fuzz;
 mod instructions;
 mod kernels;
