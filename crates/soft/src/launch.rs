@@ -299,7 +299,7 @@ pub(crate) unsafe fn read_arguments(
     }
     for (index, param) in layout.iter().enumerate() {
         // SAFETY: the array has a pointer for each parameter.
-        let from = unsafe { params.add(index).read() };
+        let from = unsafe { params.add(index).read_unaligned() };
         if from.is_null() {
             return Err(INVALID_VALUE);
         }
@@ -319,16 +319,16 @@ unsafe fn read_packed(extra: *mut *mut c_void, wanted: usize, too_large: CUresul
     let mut at = extra;
     loop {
         // SAFETY: the list goes on until its end key.
-        let key = unsafe { at.read() }.addr();
+        let key = unsafe { at.read_unaligned() }.addr();
         if key == 0 {
             break;
         }
         // SAFETY: each key but the last has a value.
-        let value = unsafe { at.add(1).read() };
+        let value = unsafe { at.add(1).read_unaligned() };
         match key {
             1 => buffer = value,
             // SAFETY: the value of the size key points to the size.
-            2 if !value.is_null() => size = Some(unsafe { value.cast::<usize>().read() }),
+            2 if !value.is_null() => size = Some(unsafe { value.cast::<usize>().read_unaligned() }),
             _ => return Err(INVALID_VALUE),
         }
         // SAFETY: as above.

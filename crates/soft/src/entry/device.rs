@@ -106,7 +106,7 @@ entries! {
     init fn cuDevicePrimaryCtxRetain(pctx: *mut CUcontext, dev: CUdevice) {
         required(pctx)?;
         fault::check_device(dev)?;
-        pctx.write(to_raw(context::retain_primary(dev)?.handle));
+        pctx.write_unaligned(to_raw(context::retain_primary(dev)?.handle));
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use cuda_sys::{
 
 use super::Entries;
 use crate::code::Answer;
-use crate::gate::{given, put, refuse_in_callbacks, required, slice};
+use crate::gate::{given, given_mut, put, refuse_in_callbacks, required, slice};
 use crate::graph::build::Place;
 use crate::graph::edge;
 use crate::graph::edge_data::Edge;
@@ -54,13 +54,10 @@ pub(super) unsafe fn read_nodes(
 ) -> Answer<Vec<(u64, Edge)>> {
     // SAFETY: the caller's promise.
     let nodes = unsafe { slice(nodes, count)? };
-    let mut read = Vec::with_capacity(count);
-    for (index, node) in nodes.iter().enumerate() {
-        // SAFETY: the caller's promise.
-        let data = if edges.is_null() { None } else { Some(unsafe { &*edges.add(index) }) };
-        read.push((number(*node), edge::parse(data)?));
-    }
-    Ok(read)
+    // SAFETY: the caller's promise.
+    let edges = if edges.is_null() { &[] } else { unsafe { slice(edges, count)? } };
+    let read = nodes.iter().enumerate().map(|(index, node)| Ok((number(*node), edge::parse(edges.get(index))?)));
+    read.collect()
 }
 
 /// Adds the node that `wanted` reads the parameters of.
@@ -104,9 +101,8 @@ unsafe fn add_any(
     dependencies: (*const CUgraphNode, *const CUgraphEdgeData, usize),
     params: *mut CUgraphNodeParams,
 ) -> Answer {
-    required(params)?;
-    // SAFETY: not null, and so valid by the caller's promise.
-    let params = unsafe { &mut *params };
+    // SAFETY: the caller's promise.
+    let params = unsafe { given_mut(params)? };
     let is_alloc = params.type_ == CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_ALLOC;
     type T = CUgraphNodeType;
     let is_permitted =
@@ -201,8 +197,7 @@ entries! {
         count: usize,
         params: *mut CUDA_MEM_ALLOC_NODE_PARAMS,
     ) {
-        required(params)?;
-        let params = &mut *params;
+        let params = given_mut(params)?;
         let node = add_node(out, graph, (dependencies, core::ptr::null(), count), || {
             Ok(Wanted::Alloc(read::typed_new_memory(params)?))
         })?;

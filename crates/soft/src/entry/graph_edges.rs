@@ -110,10 +110,10 @@ fn same(one: &CUgraphEdgeData, other: &CUgraphEdgeData) -> bool {
 unsafe fn write_list(list: &[u64], out: *mut CUgraphNode, count: *mut usize) -> Answer {
     required(count)?;
     // SAFETY: not null, and so valid by the caller's promise.
-    let room = unsafe { count.read() };
+    let room = unsafe { count.read_unaligned() };
     if out.is_null() {
         // SAFETY: as above.
-        unsafe { count.write(list.len()) };
+        unsafe { count.write_unaligned(list.len()) };
         return Ok(());
     }
     if room == 0 {
@@ -121,10 +121,10 @@ unsafe fn write_list(list: &[u64], out: *mut CUgraphNode, count: *mut usize) -> 
     }
     for index in 0..room {
         // SAFETY: inside the room that the caller promised.
-        unsafe { out.add(index).write(list.get(index).map_or(core::ptr::null_mut(), |node| to_raw(*node))) };
+        unsafe { out.add(index).write_unaligned(list.get(index).map_or(core::ptr::null_mut(), |node| to_raw(*node))) };
     }
     // SAFETY: as above.
-    unsafe { count.write(room.min(list.len())) };
+    unsafe { count.write_unaligned(room.min(list.len())) };
     Ok(())
 }
 
@@ -140,7 +140,7 @@ unsafe fn write_data(edges: &[Edge], out: *mut CUgraphEdgeData, room: usize) -> 
     for index in 0..room {
         let raw = returned.get(index).map_or_else(CUgraphEdgeData::default, |edge| edge.raw());
         // SAFETY: inside the room that the caller promised.
-        unsafe { out.add(index).write(raw) };
+        unsafe { out.add(index).write_unaligned(raw) };
     }
     Ok(())
 }
@@ -158,7 +158,7 @@ unsafe fn write_neighbours(
     let (nodes, edges): (Vec<u64>, Vec<Edge>) = which(graphs().node(number(node))?).iter().unzip();
     if !out.is_null() {
         // SAFETY: the caller's promise.
-        unsafe { write_data(&edges, data, count.read())? };
+        unsafe { write_data(&edges, data, count.read_unaligned())? };
     }
     // SAFETY: the caller's promise.
     unsafe { write_list(&nodes, out, count) }
@@ -182,14 +182,14 @@ unsafe fn write_edges(
     let kinds: Vec<Edge> = edges.iter().map(|(_, _, edge)| *edge).collect();
     // SAFETY: the caller's promise.
     unsafe {
-        let room = count.read();
+        let room = count.read_unaligned();
         if !from.is_null() {
             write_data(&kinds, data, room)?;
         }
         write_list(&ends(|edge| edge.0), from, count)?;
         let written = count.replace(room);
         write_list(&ends(|edge| edge.1), to, count)?;
-        count.write(written);
+        count.write_unaligned(written);
     }
     Ok(())
 }

@@ -55,7 +55,7 @@ entries! {
             Found::NoSuchCall => (core::ptr::null_mut(), Query::CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND),
             Found::NotInThatVersion => (core::ptr::null_mut(), Query::CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT),
         };
-        pfn.write(pointer);
+        pfn.write_unaligned(pointer);
         put_if(symbol_found, query);
         if pointer.is_null() && symbol_found.is_null() { Err(NOT_FOUND) } else { Ok(()) }
     }

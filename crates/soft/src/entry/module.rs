@@ -225,7 +225,7 @@ entries! {
     live fn cuModuleEnumerateFunctions(out: *mut CUfunction, count: c_uint, hmod: CUmodule) {
         required(out)?;
         for (index, function) in module::module(number(hmod))?.functions().take(count as usize).enumerate() {
-            out.add(index).write(to_raw(function?.handle));
+            out.add(index).write_unaligned(to_raw(function?.handle));
         }
         Ok(())
     }
@@ -293,7 +293,7 @@ entries! {
     live fn cuLibraryEnumerateKernels(out: *mut CUkernel, count: c_uint, library: CUlibrary) {
         required(out)?;
         for (index, kernel) in module::library(number(library))?.kernels()?.iter().take(count as usize).enumerate() {
-            out.add(index).write(to_raw(*kernel));
+            out.add(index).write_unaligned(to_raw(*kernel));
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use cuda_sys::{CUfunction, CUlaunchConfig, CUoccupancyB2DSize};
 use super::Entries;
 use crate::code::{Answer, INVALID_VALUE, NOT_SUPPORTED};
 use crate::driver;
-use crate::gate::{put, required, slice};
+use crate::gate::{given, put, slice};
 use crate::handle::number;
 use crate::launch::{self, blocks_per_sm};
 use crate::limits::{BLOCKS_PER_SM, MAX_SHARED, MAX_THREADS, SHARED_PER_SM};
@@ -133,8 +133,8 @@ entries! {
     }
 
     live fn cuOccupancyMaxActiveClusters(out: *mut c_int, f: CUfunction, config: *const CUlaunchConfig) {
-        required(config)?;
-        let (code, config) = (code(f)?, &*config);
+        let config = given(config)?;
+        let code = code(f)?;
         let attributes = launch::read_attributes(slice(config.attrs.cast_const(), config.numAttrs as usize)?)?;
         launch::check_cluster(&code, grid(config), &attributes)?;
         let cluster = launch::cluster(&attributes).filter(|cluster| *cluster != [0; 3]).unwrap_or([1; 3]);
@@ -143,8 +143,8 @@ entries! {
     }
 
     live fn cuOccupancyMaxPotentialClusterSize(out: *mut c_int, f: CUfunction, config: *const CUlaunchConfig) {
-        required(config)?;
-        let (code, config) = (code(f)?, &*config);
+        let config = given(config)?;
+        let code = code(f)?;
         if driver::config().capability < (9, 0) {
             return Err(NOT_SUPPORTED);
         }

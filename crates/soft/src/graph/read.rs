@@ -216,7 +216,7 @@ pub(crate) unsafe fn new_memory(raw: &CUDA_MEM_ALLOC_NODE_PARAMS_v2) -> Answer<N
     }
     for index in 0..raw.accessDescCount {
         // SAFETY: the caller's promise.
-        let access: CUmemAccessDesc = unsafe { raw.accessDescs.add(index).read() };
+        let access: CUmemAccessDesc = unsafe { raw.accessDescs.add(index).read_unaligned() };
         let target = device_of(&access.location).ok_or(NOT_SUPPORTED)?;
         check_device(target).map_err(|_| INVALID_DEVICE)?;
         const READ_WRITE: c_uint = 3;

@@ -1,0 +1,225 @@
+//! One entry point in a process of its own.
+
+use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use cuda_soft::{Config, control};
+use cuda_sys::*;
+
+use crate::calls::{Swept, Value};
+use crate::candidates::{Candidate, Plan, is_pointer};
+use crate::world::World;
+
+/// What the calls find.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Live objects and a current context.
+    Live,
+    /// Live objects, but no current context.
+    NoContext,
+    /// The driver was not initialised, and so there is nothing.
+    Uninitialised,
+    /// The device was lost.
+    Lost,
+}
+
+/// How a child ends.
+pub(crate) const DONE: i32 = 0;
+/// What lives is not as it was: the next call is one for another child.
+pub(crate) const AGAIN: i32 = 100;
+/// A failed call wrote an out parameter.
+pub(crate) const WROTE: i32 = 101;
+
+const TEXT: usize = 8000;
+/// The memory that each argument has: addresses, of which little is ever touched.
+const ROOM: usize = 1 << 34;
+/// So much of it is filled and compared.
+const COMPARED: usize = 4096;
+
+/// What the parent sees of its child.
+#[repr(C)]
+pub(crate) struct Report {
+    /// The number of the call that is made.
+    pub(crate) index: AtomicU64,
+    /// Whether it may follow pointers to nothing.
+    pub(crate) wild: AtomicU64,
+    pub(crate) text_len: AtomicU64,
+    text: [u8; TEXT],
+}
+
+impl Report {
+    /// In memory that parent and child have.
+    pub(crate) fn shared() -> &'static Self {
+        let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
+        unsafe { &*map(size_of::<Self>(), flags).cast() }
+    }
+
+    pub(crate) fn text(&self) -> String {
+        let len = (self.text_len.load(Ordering::Acquire) as usize).min(TEXT);
+        String::from_utf8_lossy(&self.text[..len]).into_owned()
+    }
+
+    fn say(&self, text: &str) {
+        let len = text.len().min(TEXT);
+        // The parent reads it once this process is over.
+        unsafe { self.text.as_ptr().cast_mut().copy_from_nonoverlapping(text.as_ptr(), len) };
+        self.text_len.store(len as u64, Ordering::Release);
+    }
+}
+
+fn map(len: usize, flags: i32) -> *mut u8 {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let found = unsafe { libc::mmap(std::ptr::null_mut(), len, protection, flags, -1, 0) };
+    assert_ne!(found, libc::MAP_FAILED);
+    found.cast()
+}
+
+/// The memory of an argument.
+struct Room(*mut u8);
+
+impl Room {
+    fn new() -> Self {
+        Self(map(ROOM, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE))
+    }
+
+    fn fill(&self, bytes: &[u8], offset: u64) {
+        unsafe {
+            self.0.write_bytes(0, COMPARED + 8);
+            let len = bytes.len().min(COMPARED);
+            self.0.add(offset as usize).copy_from_nonoverlapping(bytes.as_ptr(), len);
+        }
+    }
+
+    fn contents(&self) -> Vec<u8> {
+        (0..COMPARED).map(|at| unsafe { self.0.add(at).read_volatile() }).collect()
+    }
+}
+
+/// What calls may write although they fail, with the reason.
+const WRITTEN_BY_FAILURES: &[(&str, &str)] = &[
+    ("cuGetErrorName", "null for an unknown code"),
+    ("cuGetErrorString", "null for an unknown code"),
+    ("cuGetProcAddress", "null for an unknown name"),
+    ("cuGraphInstantiateWithParams", "what was wrong and where"),
+    ("cuGraphExecUpdate", "what was wrong and where"),
+    ("cuPointerGetAttributes", "attributes before the one that is wrong"),
+];
+
+fn may_write(name: &str) -> bool {
+    WRITTEN_BY_FAILURES.iter().any(|(known, _)| *known == name)
+}
+
+/// Makes the calls from a number on, and ends the process.
+pub(crate) fn run(swept: &Swept, seed: u64, state: State, start: u64, only_one: bool, report: &Report) -> ! {
+    quiet();
+    let config = Config::new().version(Version::new(13, 5)).memory(64 << 20);
+    let driver = cuda_soft::loader(config).install().unwrap();
+    let entry = swept.entry();
+    if state != State::Uninitialised {
+        assert!(unsafe { driver.cuInit(0) }.is_success());
+    }
+    let world = if state == State::Uninitialised { World::none(driver) } else { unsafe { World::new(driver) } };
+    match state {
+        State::NoContext => assert!(unsafe { driver.cuCtxSetCurrent(std::ptr::null_mut()) }.is_success()),
+        State::Lost => control::lose_context(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS),
+        State::Live | State::Uninitialised => {}
+    }
+    let plan = Plan::new(swept, &world, state == State::Live);
+    let rooms: Vec<Room> = swept.arguments.iter().map(|_| Room::new()).collect();
+    let mut unsupported = true;
+    for index in start as usize..plan.len() {
+        if index == plan.singles() && unsupported && start == 0 {
+            break;
+        }
+        report.index.store(index as u64, Ordering::Release);
+        let vector = plan.vector(index, seed);
+        let wild = vector.iter().any(|argument| matches!(argument, Candidate::Memory { wild: true, .. }));
+        report.wild.store(wild.into(), Ordering::Release);
+        if only_one {
+            report.say(&describe(swept, &vector));
+        }
+        let values = place(&vector, &rooms);
+        let before: Vec<_> = rooms.iter().map(Room::contents).collect();
+        let answer = unsafe { swept.invoke(entry, &values) };
+        unsupported &= answer == CUresult::CUDA_ERROR_NOT_SUPPORTED;
+        if !answer.is_success() && !may_write(swept.call.name()) {
+            for ((argument, room), before) in swept.arguments.iter().zip(&rooms).zip(&before) {
+                if is_pointer(argument) && argument.written.starts_with("*mut") && room.contents() != *before {
+                    let text = format!("{answer}, but {} was written: {}", argument.name, describe(swept, &vector));
+                    report.say(&text);
+                    end(WROTE);
+                }
+            }
+        }
+        if only_one {
+            break;
+        }
+        if answer.is_success() && state == State::Live && !is_as_before(swept, &world) {
+            end(AGAIN);
+        }
+    }
+    end(DONE)
+}
+
+/// Ends the process without destructors: threads of the driver may be at work.
+fn end(code: i32) -> ! {
+    unsafe { libc::_exit(code) }
+}
+
+/// What the process says goes to the file that the parent gave, and files that calls write to a folder for that.
+fn quiet() {
+    unsafe { libc::close(0) };
+    let null = std::fs::File::open("/dev/null").unwrap();
+    assert_eq!(null.as_raw_fd(), 0);
+    std::mem::forget(null);
+    std::env::set_current_dir(std::env::temp_dir()).unwrap();
+    // The test harness would keep the words of a panic to itself.
+    std::panic::set_hook(Box::new(|panic| {
+        let text = format!("{panic}\n");
+        unsafe { libc::write(2, text.as_ptr().cast(), text.len()) };
+    }));
+}
+
+fn place(vector: &[Candidate], rooms: &[Room]) -> Vec<Value> {
+    let values = vector.iter().zip(rooms).map(|(argument, room)| {
+        let mut value = [0; 32];
+        match argument {
+            Candidate::Word(word) => value[0] = *word,
+            Candidate::Filled(filled) => value = *filled,
+            Candidate::Memory { offset, bytes, .. } => {
+                room.fill(bytes, *offset);
+                value[0] = room.0.expose_provenance() as u64 + offset;
+            }
+        }
+        value
+    });
+    values.collect()
+}
+
+fn describe(swept: &Swept, vector: &[Candidate]) -> String {
+    let arguments = swept.arguments.iter().zip(vector);
+    let arguments: Vec<_> = arguments.map(|(argument, value)| format!("{}: {value:?}", argument.name)).collect();
+    format!("{}({})", swept.call.name(), arguments.join(", "))
+}
+
+/// Whether later calls find what this one found.
+fn is_as_before(swept: &Swept, world: &World) -> bool {
+    let ending = ["Destroy", "Unload", "Free", "Release", "Reset", "Pop", "Detach", "Close", "SetCurrent", "Capture"];
+    if ending.iter().any(|word| swept.call.name().contains(word)) || control::last_fault().is_some() {
+        return false;
+    }
+    let start = Instant::now();
+    for stream in [world.stream, std::ptr::null_mut()] {
+        loop {
+            match unsafe { world.driver.cuStreamQuery(stream) } {
+                CUresult::CUDA_SUCCESS => break,
+                CUresult::CUDA_ERROR_NOT_READY if start.elapsed() < Duration::from_millis(20) => {
+                    std::thread::yield_now();
+                }
+                _ => return false,
+            }
+        }
+    }
+    control::last_fault().is_none()
+}
