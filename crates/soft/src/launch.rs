@@ -245,6 +245,11 @@ fn check_preferred_cluster(grid: [u32; 3], cluster: [u32; 3], attributes: &Attri
 
 /// Reads the attributes of a launch.
 pub(crate) fn read_attributes(attrs: &[cuda_sys::CUlaunchAttribute]) -> Answer<Attributes> {
+    /// A list that repeats its attributes as often is none.
+    const MOST: usize = 1024;
+    if attrs.len() > MOST {
+        return Err(INVALID_VALUE);
+    }
     let mut read = Attributes::new();
     for attribute in attrs {
         match attribute.id.0 {

@@ -112,7 +112,8 @@ fn room_of_host() -> usize {
     static ROOM: OnceLock<usize> = OnceLock::new();
     *ROOM.get_or_init(|| {
         // SAFETY: both calls take a number.
-        let [pages, size] = [libc::_SC_PHYS_PAGES, libc::_SC_PAGESIZE].map(|name| unsafe { libc::sysconf(name) });
+        let [pages, size] =
+            [libc::_SC_PHYS_PAGES, libc::_SC_PAGESIZE].map(|name| unsafe { libc::sysconf(name) });
         match (usize::try_from(pages), usize::try_from(size)) {
             (Ok(pages @ 1..), Ok(size)) => pages.saturating_mul(size),
             _ => usize::MAX,
@@ -179,7 +180,7 @@ pub(crate) fn allocate_plain(request: Request) -> Answer<Arc<Allocation>> {
 
 /// Maps an allocation of a file that another process made.
 pub(crate) fn import(file: &Arc<SharedFile>, offset: u64, request: Request) -> Answer<Arc<Allocation>> {
-    let mapping = file.map(offset, request.len).map_err(|_| INVALID_VALUE)?;
+    let mapping = file.map_piece(offset, request.len).map_err(|_| INVALID_VALUE)?;
     let host = mapping.host();
     let backing = Backing::Shared { file: Arc::clone(file), offset, _mapping: mapping, is_own: false };
     Ok(insert(request, new_address(request.len), host, backing, LIVE))

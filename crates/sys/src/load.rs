@@ -77,6 +77,14 @@ pub enum LoadError {
         /// What the call answered.
         result: CUresult,
     },
+    /// The driver cannot be used as it was asked for.
+    #[error("the CUDA driver in {file} cannot be used: {reason}")]
+    Refused {
+        /// The driver's origin.
+        file: String,
+        /// The driver's own words.
+        reason: String,
+    },
     /// A driver is in use already; a process has one.
     #[error("the process already uses the CUDA driver in {file}; it is chosen once, before its first use")]
     AlreadyInstalled {
@@ -88,6 +96,7 @@ pub enum LoadError {
 enum Source {
     File(PathBuf),
     InProcess { name: String, get_proc_address: GetProcAddress },
+    Refused { name: String, reason: String },
 }
 
 type Wrap = Box<dyn FnOnce(&mut Table)>;
@@ -147,6 +156,12 @@ impl Loader {
         Self::new(Source::InProcess { name: name.to_owned(), get_proc_address })
     }
 
+    /// A driver that cannot be used, for makers of drivers inside the process: the installation fails with `reason`.
+    #[must_use]
+    pub fn refused(name: &str, reason: impl core::fmt::Display) -> Self {
+        Self::new(Source::Refused { name: name.to_owned(), reason: reason.to_string() })
+    }
+
     /// Lets `wrap` change entries of the table before anybody calls them. It runs once, at the installation.
     ///
     /// # Safety
@@ -184,6 +199,7 @@ impl Loader {
         let (origin, get_proc_address) = match self.source {
             Source::File(path) => open(&path)?,
             Source::InProcess { name, get_proc_address } => (name, get_proc_address),
+            Source::Refused { name, reason } => return Err(LoadError::Refused { file: name, reason }),
         };
         let version = version(&origin, get_proc_address)?;
         // SAFETY: whoever made the loader promised that the source keeps to the driver's interface; the system's driver does.
@@ -203,7 +219,7 @@ impl core::fmt::Debug for Loader {
     fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         let source = match &self.source {
             Source::File(path) => path.display().to_string(),
-            Source::InProcess { name, .. } => name.clone(),
+            Source::InProcess { name, .. } | Source::Refused { name, .. } => name.clone(),
         };
         formatter.debug_struct("Loader").field("source", &source).finish_non_exhaustive()
     }

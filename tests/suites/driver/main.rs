@@ -18,6 +18,7 @@ mod graph_memory;
 mod loops;
 mod memory_nodes;
 mod nesting;
+mod shared_memory;
 mod signs;
 mod table;
 mod updates;

@@ -43,6 +43,13 @@ pub(super) const fn add(entries: Entries) -> Entries {
     }
 }
 
+/// The nodes up to the first that is none: a call is refused there, whatever count it was given.
+pub(super) fn up_to_unknown(nodes: &[CUgraphNode]) -> &[CUgraphNode] {
+    let all = graphs();
+    let unknown = nodes.iter().position(|node| all.node(number(*node)).is_err());
+    unknown.and_then(|unknown| nodes.get(..=unknown)).unwrap_or(nodes)
+}
+
 /// Reads nodes and the data of the edges from them; without an array of it they are plain.
 ///
 /// # Safety
@@ -53,10 +60,11 @@ pub(super) unsafe fn read_nodes(
     count: usize,
 ) -> Answer<Vec<(u64, Edge)>> {
     // SAFETY: the caller's promise.
-    let nodes = unsafe { slice(nodes, count)? };
+    let nodes = up_to_unknown(unsafe { slice(nodes, count)? });
     // SAFETY: the caller's promise.
-    let edges = if edges.is_null() { &[] } else { unsafe { slice(edges, count)? } };
-    let read = nodes.iter().enumerate().map(|(index, node)| Ok((number(*node), edge::parse(edges.get(index))?)));
+    let edges = if edges.is_null() { &[] } else { unsafe { slice(edges, nodes.len())? } };
+    let read =
+        nodes.iter().enumerate().map(|(index, node)| Ok((number(*node), edge::parse(edges.get(index))?)));
     read.collect()
 }
 

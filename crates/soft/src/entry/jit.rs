@@ -34,6 +34,11 @@ impl Logs {
         count: c_uint,
     ) -> Answer<Self> {
         let mut logs = Self::default();
+        /// A list that repeats its options as often is none.
+        const MOST: c_uint = 1024;
+        if count > MOST {
+            return Err(INVALID_VALUE);
+        }
         if count > 0 {
             required(options)?;
             required(values)?;

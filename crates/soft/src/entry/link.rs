@@ -96,7 +96,7 @@ entries! {
             return Err(INVALID_VALUE);
         }
         Logs::read(options, values, count)?;
-        add_input(state, kind, core::slice::from_raw_parts(data.cast::<u8>(), size))
+        add_input(state, kind, slice(data.cast::<u8>(), size)?)
     }
 
     live fn cuLinkAddFile(

@@ -114,6 +114,11 @@ unsafe fn allocate_host(pp: *mut *mut c_void, len: usize, flags: c_uint) -> Answ
     if flags > 7 {
         return Err(INVALID_VALUE);
     }
+    if len == 0 {
+        current()?;
+        // SAFETY: as below.
+        return unsafe { put(pp, core::ptr::null_mut()) };
+    }
     let allocation = memory::allocate(request(Origin::Pinned, len, &*current()?, flags))?;
     // SAFETY: not null, and so valid by the caller's promise.
     unsafe { put(pp, allocation.host().cast()) }

@@ -24,6 +24,7 @@ mod occupancy;
 mod peer;
 mod pool;
 mod semaphore;
+mod sentences;
 mod stream;
 mod stream_attribute;
 mod tensor_map;

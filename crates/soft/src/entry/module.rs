@@ -330,6 +330,8 @@ entries! {
     }
 
     live fn cuKernelGetName(name: *mut *const c_char, kernel: CUkernel) {
+        required(name)?;
+        required(kernel)?;
         put(name, module::kernel(number(kernel))?.code.name.as_ptr())
     }
 
@@ -350,6 +352,7 @@ entries! {
     }
 
     live fn cuKernelGetParamInfo(kernel: CUkernel, index: usize, offset: *mut usize, size: *mut usize) {
+        current()?;
         param_info(&module::kernel(number(kernel))?.code, index, offset, size)
     }
 
@@ -358,6 +361,8 @@ entries! {
     }
 
     live fn cuFuncGetName(name: *mut *const c_char, function: CUfunction) {
+        required(name)?;
+        required(function)?;
         put(name, module::function(number(function))?.code.name.as_ptr())
     }
 

@@ -68,7 +68,8 @@ unsafe fn potential(
         let blocks = blocks_per_sm(&code, threads, u32::try_from(shared).unwrap_or(u32::MAX));
         if blocks * threads > best_threads {
             best_threads = blocks * threads;
-            best = (blocks.saturating_mul(driver::config().multiprocessors) as c_int, threads as c_int);
+            let grid = blocks.saturating_mul(driver::config().multiprocessors);
+            best = (c_int::try_from(grid).unwrap_or(c_int::MAX), threads as c_int);
         }
     }
     Ok(best)
@@ -139,7 +140,9 @@ entries! {
         launch::check_cluster(&code, grid(config), &attributes)?;
         let cluster = launch::cluster(&attributes).filter(|cluster| *cluster != [0; 3]).unwrap_or([1; 3]);
         let blocks = blocks_per_sm(&code, threads(config), config.sharedMemBytes);
-        put(out, (blocks * driver::config().multiprocessors / cluster.iter().product::<u32>()) as c_int)
+        let blocks = u64::from(blocks) * u64::from(driver::config().multiprocessors);
+        let clusters = blocks / cluster.iter().map(|size| u64::from(*size)).product::<u64>().max(1);
+        put(out, c_int::try_from(clusters).unwrap_or(c_int::MAX))
     }
 
     live fn cuOccupancyMaxPotentialClusterSize(out: *mut c_int, f: CUfunction, config: *const CUlaunchConfig) {

@@ -215,9 +215,9 @@ entries! {
 
     live fn cuMemPoolImportPointer(out: *mut CUdeviceptr, pool: CUmemoryPool, data: *mut CUmemPoolPtrExportData) {
         required(out)?;
-        required(data)?;
+        let data = given(data)?;
         let pool = pool::get(number(pool))?;
-        let exported = Exported::read(&*data).ok_or(INVALID_VALUE)?;
+        let exported = Exported::read(data).ok_or(INVALID_VALUE)?;
         let file = pool.file().filter(|file| pool.is_imported() && file.identity() == exported.pool);
         let request = Request {
             origin: Origin::Imported,

@@ -225,12 +225,7 @@ pub(crate) fn upload(uses: &[Use], stream: u64, exec: u64) -> Answer<Uploading> 
 
 /// Checks and notes at the launch call what the launch does. A refused launch changes nothing, except that the device's memory is all gone once
 /// there was not enough.
-pub(crate) fn begin(
-    uses: &[Use],
-    auto_free: bool,
-    context: u64,
-    (stream, exec): (u64, u64),
-) -> Answer<Plan> {
+pub(crate) fn begin(uses: &[Use], auto_free: bool, context: u64, (stream, exec): (u64, u64)) -> Answer<Plan> {
     if uses.is_empty() {
         return Ok(Plan::default());
     }

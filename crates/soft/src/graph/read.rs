@@ -144,10 +144,10 @@ where
 {
     // SAFETY: the caller's promise.
     let (handles, params) = unsafe { (slice(handles, count as usize)?, slice(params, count as usize)?) };
-    let handles: Box<[u64]> = handles.iter().map(|handle| number(*handle)).collect();
+    let found = handles.iter().map(|handle| semaphore::get(number(*handle))).collect::<Answer<_>>()?;
     Ok(Arc::new(SemaphoreNode {
-        semaphores: handles.iter().map(|handle| semaphore::get(*handle)).collect::<Answer<_>>()?,
-        handles,
+        semaphores: found,
+        handles: handles.iter().map(|handle| number(*handle)).collect(),
         params: params.iter().copied().map(wrap).collect(),
         context: number(context),
     }))

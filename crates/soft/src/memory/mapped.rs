@@ -103,8 +103,9 @@ impl Mapped {
     /// The pieces that nothing lives in and that work on its way does not have, those first that were in use.
     fn free_for(&mut self, next: &User) -> Vec<usize> {
         let pieces = self.pieces.iter_mut().enumerate();
-        let mut free: Vec<_> =
-            pieces.filter_map(|(index, piece)| piece.is_free_for(next).then_some((!piece.used, index))).collect();
+        let mut free: Vec<_> = pieces
+            .filter_map(|(index, piece)| piece.is_free_for(next).then_some((!piece.used, index)))
+            .collect();
         free.sort_unstable();
         free.into_iter().map(|(_, index)| index).collect()
     }
@@ -113,7 +114,8 @@ impl Mapped {
     fn map(&mut self, device: i32, needs: &Needs, user: &User) -> bool {
         let lives_at = |piece: &Piece, step: u64| piece.lives_at == Some(step);
         let there = |mapped: &Self, step: u64| mapped.pieces.iter().position(|piece| lives_at(piece, step));
-        let wanted: Vec<u64> = needs.all.iter().copied().filter(|step| there(self, *step).is_none()).collect();
+        let wanted: Vec<u64> =
+            needs.all.iter().copied().filter(|step| there(self, *step).is_none()).collect();
         let mut free = self.free_for(user);
         let missing = wanted.len().saturating_sub(free.len());
         if !take_room(device, (missing as u64).saturating_mul(STEP)) {
@@ -122,7 +124,8 @@ impl Mapped {
         free.extend(self.pieces.len()..self.pieces.len() + missing);
         self.pieces.resize_with(self.pieces.len() + missing, Piece::default);
         // What is in use at once gets what was in use before.
-        let (first, then): (Vec<u64>, Vec<u64>) = wanted.into_iter().partition(|step| needs.at_once.contains(step));
+        let (first, then): (Vec<u64>, Vec<u64>) =
+            wanted.into_iter().partition(|step| needs.at_once.contains(step));
         let given: Vec<_> = first.into_iter().chain(then).zip(free).collect();
         let stayed = needs.all.iter().filter_map(|step| Some((*step, there(self, *step)?)));
         let all: Vec<_> = stayed.chain(given).collect();

@@ -4,24 +4,34 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use cuda_soft::{Config, control};
+use cuda_soft::control;
 use cuda_sys::*;
 
-use crate::calls::{Swept, Value};
+use crate::calls::{CALLS, Swept, Value};
 use crate::candidates::{Candidate, Plan, is_pointer};
 use crate::world::World;
 
 /// What the calls find.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Live objects and a current context.
-    Live,
+    /// Live objects and a current context; for every fourth entry point, from this one on.
+    Live { quarter: usize },
     /// Live objects, but no current context.
     NoContext,
     /// The driver was not initialised, and so there is nothing.
     Uninitialised,
     /// The device was lost.
     Lost,
+}
+
+impl State {
+    pub(crate) fn is_live(self) -> bool {
+        matches!(self, Self::Live { .. })
+    }
+
+    fn wants(self, entry: usize) -> bool {
+        !matches!(self, Self::Live { quarter } if entry % 4 != quarter)
+    }
 }
 
 /// How a child ends.
@@ -32,15 +42,16 @@ pub(crate) const AGAIN: i32 = 100;
 pub(crate) const WROTE: i32 = 101;
 
 const TEXT: usize = 8000;
-/// The memory that each argument has: addresses, of which little is ever touched.
-const ROOM: usize = 1 << 34;
+/// The memory that each argument has, of which little is ever touched.
+const ROOM: usize = 1 << 26;
 /// So much of it is filled and compared.
 const COMPARED: usize = 4096;
 
 /// What the parent sees of its child.
 #[repr(C)]
 pub(crate) struct Report {
-    /// The number of the call that is made.
+    /// The entry point, and the number of the call of it that is made.
+    pub(crate) entry: AtomicU64,
     pub(crate) index: AtomicU64,
     /// Whether it may follow pointers to nothing.
     pub(crate) wild: AtomicU64,
@@ -92,7 +103,9 @@ impl Room {
     }
 
     fn contents(&self) -> Vec<u8> {
-        (0..COMPARED).map(|at| unsafe { self.0.add(at).read_volatile() }).collect()
+        let mut bytes = vec![0; COMPARED];
+        unsafe { bytes.as_mut_ptr().copy_from_nonoverlapping(self.0, COMPARED) };
+        bytes
     }
 }
 
@@ -106,60 +119,104 @@ const WRITTEN_BY_FAILURES: &[(&str, &str)] = &[
     ("cuPointerGetAttributes", "attributes before the one that is wrong"),
 ];
 
+/// What follows addresses that are numbers here, with the reason.
+const FOLLOWED: &[(&str, &str)] = &[
+    ("cuMemcpy", "an address that no device has is one of the host"),
+    ("cuMemcpyAsync", "an address that no device has is one of the host"),
+];
+
 fn may_write(name: &str) -> bool {
     WRITTEN_BY_FAILURES.iter().any(|(known, _)| *known == name)
 }
 
-/// Makes the calls from a number on, and ends the process.
-pub(crate) fn run(swept: &Swept, seed: u64, state: State, start: u64, only_one: bool, report: &Report) -> ! {
+/// What a child does: all calls from one of an entry point on, or that one alone, of which it says the arguments first.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Job {
+    pub(crate) state: State,
+    pub(crate) entry: usize,
+    pub(crate) index: usize,
+    pub(crate) only_one: bool,
+}
+
+/// Makes the calls, and ends the process.
+pub(crate) fn run(driver: &'static Driver, job: Job, report: &Report) -> ! {
     quiet();
-    let config = Config::new().version(Version::new(13, 5)).memory(64 << 20);
-    let driver = cuda_soft::loader(config).install().unwrap();
-    let entry = swept.entry();
+    let state = job.state;
     if state != State::Uninitialised {
         assert!(unsafe { driver.cuInit(0) }.is_success());
     }
-    let world = if state == State::Uninitialised { World::none(driver) } else { unsafe { World::new(driver) } };
+    let world =
+        if state == State::Uninitialised { World::none(driver) } else { unsafe { World::new(driver) } };
     match state {
         State::NoContext => assert!(unsafe { driver.cuCtxSetCurrent(std::ptr::null_mut()) }.is_success()),
         State::Lost => control::lose_context(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS),
-        State::Live | State::Uninitialised => {}
+        State::Live { .. } | State::Uninitialised => {}
     }
-    let plan = Plan::new(swept, &world, state == State::Live);
-    let rooms: Vec<Room> = swept.arguments.iter().map(|_| Room::new()).collect();
-    let mut unsupported = true;
-    for index in start as usize..plan.len() {
-        if index == plan.singles() && unsupported && start == 0 {
+    let most = CALLS.iter().map(|swept| swept.arguments.len()).max().unwrap_or(0);
+    let rooms: Vec<Room> = (0..most).map(|_| Room::new()).collect();
+    let mut first = job.index;
+    for (number, swept) in CALLS.iter().enumerate().skip(job.entry) {
+        if state.wants(number) && is_wanted(swept) {
+            report.entry.store(number as u64, Ordering::Release);
+            report.index.store(first as u64, Ordering::Release);
+            sweep(swept, &world, &rooms, Job { entry: number, index: first, ..job }, report);
+        }
+        first = 0;
+    }
+    end(DONE)
+}
+
+/// Whether the environment asks for the entry point.
+pub(crate) fn is_wanted(swept: &Swept) -> bool {
+    std::env::var("CUDA_SOFT_SWEEP").map_or(true, |only| swept.call.name().contains(&only))
+}
+
+/// Calls one entry point in all ways from a number on. The process ends where what lives is not as it was.
+fn sweep(swept: &Swept, world: &World, rooms: &[Room], job: Job, report: &Report) {
+    let (entry, rooms) = (swept.entry(), &rooms[..swept.arguments.len()]);
+    let plan = Plan::new(swept, world, job.state.is_live());
+    let (mut unsupported, mut changed) = (true, false);
+    for index in job.index..plan.len() {
+        if index == plan.singles() && (!job.state.is_live() || (unsupported && job.index == 0)) {
             break;
         }
         report.index.store(index as u64, Ordering::Release);
-        let vector = plan.vector(index, seed);
-        let wild = vector.iter().any(|argument| matches!(argument, Candidate::Memory { wild: true, .. }));
+        let vector = plan.vector(index, job.entry as u64);
+        let wild = vector.iter().any(|argument| matches!(argument, Candidate::Memory { wild: true, .. }))
+            || FOLLOWED.iter().any(|(name, _)| *name == swept.call.name());
         report.wild.store(wild.into(), Ordering::Release);
-        if only_one {
+        if job.only_one {
             report.say(&describe(swept, &vector));
         }
-        let values = place(&vector, &rooms);
+        let values = place(&vector, rooms);
         let before: Vec<_> = rooms.iter().map(Room::contents).collect();
         let answer = unsafe { swept.invoke(entry, &values) };
         unsupported &= answer == CUresult::CUDA_ERROR_NOT_SUPPORTED;
         if !answer.is_success() && !may_write(swept.call.name()) {
-            for ((argument, room), before) in swept.arguments.iter().zip(&rooms).zip(&before) {
-                if is_pointer(argument) && argument.written.starts_with("*mut") && room.contents() != *before {
-                    let text = format!("{answer}, but {} was written: {}", argument.name, describe(swept, &vector));
+            for ((argument, room), before) in swept.arguments.iter().zip(rooms).zip(&before) {
+                if is_pointer(argument) && argument.written.starts_with("*mut") && room.contents() != *before
+                {
+                    let text =
+                        format!("{answer}, but {} was written: {}", argument.name, describe(swept, &vector));
                     report.say(&text);
                     end(WROTE);
                 }
             }
         }
-        if only_one {
-            break;
+        if job.only_one {
+            end(DONE);
         }
-        if answer.is_success() && state == State::Live && !is_as_before(swept, &world) {
-            end(AGAIN);
+        if answer.is_success() && job.state.is_live() {
+            changed |= !swept.call.name().contains("Get");
+            if !is_as_before(swept, world) {
+                end(AGAIN);
+            }
         }
     }
-    end(DONE)
+    if changed {
+        report.index.store(plan.len() as u64, Ordering::Release);
+        end(AGAIN);
+    }
 }
 
 /// Ends the process without destructors: threads of the driver may be at work.
@@ -199,13 +256,15 @@ fn place(vector: &[Candidate], rooms: &[Room]) -> Vec<Value> {
 
 fn describe(swept: &Swept, vector: &[Candidate]) -> String {
     let arguments = swept.arguments.iter().zip(vector);
-    let arguments: Vec<_> = arguments.map(|(argument, value)| format!("{}: {value:?}", argument.name)).collect();
+    let arguments: Vec<_> =
+        arguments.map(|(argument, value)| format!("{}: {value:?}", argument.name)).collect();
     format!("{}({})", swept.call.name(), arguments.join(", "))
 }
 
 /// Whether later calls find what this one found.
 fn is_as_before(swept: &Swept, world: &World) -> bool {
-    let ending = ["Destroy", "Unload", "Free", "Release", "Reset", "Pop", "Detach", "Close", "SetCurrent", "Capture"];
+    let ending =
+        ["Destroy", "Unload", "Free", "Release", "Reset", "Pop", "Detach", "Close", "SetCurrent", "Capture"];
     if ending.iter().any(|word| swept.call.name().contains(word)) || control::last_fault().is_some() {
         return false;
     }

@@ -108,7 +108,11 @@ fn write_value(world: &World) -> CUstreamBatchMemOpParams {
 
 /// Contents for memory of a type.
 pub(crate) fn of(kind: &str, world: &World) -> Vec<Vec<u8>> {
-    let location = || CUmemLocation { type_: CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE, ..Default::default() };
+    let location =
+        || CUmemLocation { type_: CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE, ..Default::default() };
+    if kind.starts_with("*mut") && kind.ends_with("c_void") {
+        return vec![world.pointers.iter().flat_map(|pointer| pointer.to_ne_bytes()).collect()];
+    }
     match kind.rsplit("::").next().unwrap_or(kind) {
         "CUDA_MEMCPY3D_st" => vec![bytes(&copy(world))],
         "CUDA_MEMCPY2D_st" => {
@@ -199,9 +203,6 @@ pub(crate) fn of(kind: &str, world: &World) -> Vec<Vec<u8>> {
             world.texts.last().map(|text| text.to_bytes_with_nul().to_vec()).unwrap_or_default(),
             word(world.device),
         ],
-        "*mut core::ffi::c_void" | "*mut c_void" => {
-            vec![world.pointers.iter().flat_map(|pointer| pointer.to_ne_bytes()).collect()]
-        }
         _ => Vec::new(),
     }
 }

@@ -8,7 +8,16 @@ use std::ptr::{null, null_mut};
 use cuda_soft::control::ExternalSemaphore;
 use cuda_sys::*;
 
-const PTX: &str = include_str!("../driver/data/small.ptx");
+/// Short, since it is read often.
+const PTX: &str = ".version 7.0
+.target sm_70
+.address_size 64
+.global .align 4 .u32 counter = 7;
+.visible .entry add(.param .u64 out, .param .u32 value)
+{
+    ret;
+}
+";
 const OK: CUresult = CUresult::CUDA_SUCCESS;
 /// Bytes of each allocation.
 pub(crate) const BYTES: usize = 4096;
@@ -102,7 +111,8 @@ impl World {
             let module = made!(module: CUmodule = driver.cuModuleLoadData(&mut module, image));
             let none = null_mut();
             let library = made!(library: CUlibrary = driver.cuLibraryLoadData(&mut library, image, none, null_mut(), 0, null_mut(), null_mut(), 0));
-            let kernel = made!(kernel: CUkernel = driver.cuLibraryGetKernel(&mut kernel, library, c"add".as_ptr()));
+            let kernel =
+                made!(kernel: CUkernel = driver.cuLibraryGetKernel(&mut kernel, library, c"add".as_ptr()));
             let function = made!(function: CUfunction = driver.cuModuleGetFunction(&mut function, module, c"add".as_ptr()));
             let event = made!(event: CUevent = driver.cuEventCreate(&mut event, 0));
             let mut props = CUmemPoolProps {
@@ -116,7 +126,9 @@ impl World {
             let link = made!(link: CUlinkState = driver.cuLinkCreate(0, null_mut(), null_mut(), &mut link));
             let desc = CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC {
                 type_: CUexternalSemaphoreHandleType::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD,
-                handle: CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_st__bindgen_ty_1 { fd: self.semaphore.as_ref().map_or(-1, semaphore_fd) },
+                handle: CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_st__bindgen_ty_1 {
+                    fd: self.semaphore.as_ref().map_or(-1, semaphore_fd),
+                },
                 ..Default::default()
             };
             let semaphore = made!(semaphore: CUexternalSemaphore = driver.cuImportExternalSemaphore(&mut semaphore, &desc));
@@ -142,7 +154,10 @@ impl World {
         unsafe {
             let graph = made!(graph: CUgraph = driver.cuGraphCreate(&mut graph, 0));
             let inner = made!(inner: CUgraph = driver.cuGraphCreate(&mut inner, 0));
-            assert_eq!(driver.cuGraphConditionalHandleCreate(&mut self.condition, graph, self.context, 0, 1), Ok(OK));
+            assert_eq!(
+                driver.cuGraphConditionalHandleCreate(&mut self.condition, graph, self.context, 0, 1),
+                Ok(OK)
+            );
             let all = self.node_params(function, event, inner);
             for (add, params) in all {
                 let mut params = params;
