@@ -167,10 +167,20 @@ impl SharedFile {
         let offset = *end;
         let after = offset.checked_add(len as u64).and_then(|end| end.checked_next_multiple_of(PAGE));
         let after = after.ok_or(io::ErrorKind::OutOfMemory)?;
-        self.file.set_len(after)?;
+        self.reach(after)?;
         let mapping = self.map(offset, len)?;
         *end = after;
         Ok((offset, mapping))
+    }
+
+    /// Makes the file as long as that, unless it is already: another process may have made it longer, and nobody makes it shorter.
+    fn reach(&self, len: u64) -> io::Result<()> {
+        let is_there = || Ok::<bool, io::Error>(self.file.metadata()?.len() >= len);
+        if is_there()? {
+            return Ok(());
+        }
+        let outcome = self.file.set_len(len);
+        if is_there()? { Ok(()) } else { outcome }
     }
 
     /// A piece of the file, as bytes of this process.

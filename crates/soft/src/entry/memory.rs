@@ -278,6 +278,9 @@ entries! {
     }
 
     guarded_in_callbacks fn cuMemFreeHost(p: *mut c_void) {
+        if p.is_null() {
+            return Ok(());
+        }
         let found = memory::find_start(number(p)).filter(|found| found.origin == Origin::Pinned).ok_or(INVALID_VALUE)?;
         stream::stalled(|| memory::remove(&found, "cuMemFreeHost"));
         Ok(())

@@ -352,6 +352,7 @@ entries! {
     }
 
     live fn cuKernelGetParamInfo(kernel: CUkernel, index: usize, offset: *mut usize, size: *mut usize) {
+        required(kernel)?;
         current()?;
         param_info(&module::kernel(number(kernel))?.code, index, offset, size)
     }
@@ -384,6 +385,7 @@ entries! {
     }
 
     live fn cuFuncGetParamInfo(function: CUfunction, index: usize, offset: *mut usize, size: *mut usize) {
+        required(function)?;
         param_info(&module::function(number(function))?.code, index, offset, size)
     }
 

@@ -2,7 +2,7 @@
 
 use cuda_sys::CUresult;
 
-/// By their numbers; a code that is not here has a sentence made from its name.
+/// By their numbers, as driver 580.159.04 says them; a code that is not here has a sentence made from its name.
 const SENTENCES: &[(u32, &str)] = &[
     (0, "no error"),
     (1, "invalid argument"),
@@ -21,6 +21,7 @@ const SENTENCES: &[(u32, &str)] = &[
     (102, "device doesn't have valid Grid license"),
     (200, "device kernel image is invalid"),
     (201, "invalid device context"),
+    (202, "context already current"),
     (205, "mapping of buffer object failed"),
     (206, "unmapping of buffer object failed"),
     (207, "array is mapped"),
@@ -105,6 +106,7 @@ const SENTENCES: &[(u32, &str)] = &[
     (913, "the function handle is not loaded when calling an API that requires a loaded function"),
     (914, "one or more resources passed in are not valid resource types for the operation"),
     (915, "one or more resources are insufficient or non-applicable for the operation"),
+    (916, "an error happened during the key rotation sequence"),
     (999, "unknown error"),
 ];
 

@@ -7,6 +7,8 @@ use std::ptr::null_mut;
 use cuda_soft::Config;
 use cuda_sys::{CUresult, Driver, LoadError, Version};
 
+use crate::parent::turn;
+
 const CHILD: &str = "CUDA_SOFT_TEST_CONFIGURATION";
 const PTX: &std::ffi::CStr = c".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry k() { ret; }\n";
 const EXTREMES: [u32; 7] = [0, 1, 9, 255, i32::MAX as u32, i32::MAX as u32 + 1, u32::MAX];
@@ -34,7 +36,7 @@ fn use_all(driver: &Driver) {
             let answer =
                 driver.cuOccupancyMaxPotentialBlockSize(&mut value, &mut block, function, None, 0, 0);
             assert!(answer.is_success());
-            let (grid, one) = (u32::MAX >> 1, 1);
+            let (grid, one) = (64, 1);
             let _ = driver.cuLaunchCooperativeKernel(
                 function,
                 grid,
@@ -94,6 +96,7 @@ fn options_without_a_meaning_are_refused_by_name() {
         };
         return child(|| cuda_soft::loader(config).install().map_err(|error: LoadError| error.to_string()));
     }
+    let _turn = turn();
     let ask = |words: String| run(TEST, &[(CHILD, words)]);
     for value in EXTREMES {
         let text = ask(format!("devices {value} 0"));
@@ -126,6 +129,7 @@ fn variables_without_a_meaning_are_refused_by_name() {
             cuda_soft::loader(config).install().map_err(|error| error.to_string())
         });
     }
+    let _turn = turn();
     let numbers = ["-1", "18446744073709551616", "1e9", "0x10", " 1", "eins", "\u{7}"];
     let pairs = ["1", ".", "1.", ".1", "1.2.3", "65536.0", "12.256", "-1.0", "x.y", "\u{7}"];
     let variables: [(&str, &[&str]); 5] = [
@@ -164,6 +168,7 @@ fn a_library_with_a_bad_environment_answers_an_error_and_says_why() {
         let loader = unsafe { cuda_sys::Loader::in_process("by its path", cuda_soft::get_proc_address) };
         return child(|| loader.install().map_err(|error| error.to_string()));
     }
+    let _turn = turn();
     let text = run(TEST, &[(CHILD, "1".to_owned()), ("CUDA_SOFT_DEVICES", "many".to_owned())]);
     assert!(is_refused(&text, "CUDA_SOFT_DEVICES", "`many`"), "{text}");
     assert!(text.contains(&CUresult::CUDA_ERROR_INVALID_VALUE.to_string()), "{text}");
