@@ -1,5 +1,6 @@
 //! The one driver of the process: what it poses as and whether it is initialised.
 
+use std::io::Write;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
 
@@ -19,13 +20,18 @@ pub(crate) fn configure(config: Config) {
     *WANTED.lock().unwrap_or_else(PoisonError::into_inner) = Some(config);
 }
 
+/// Says something on the standard error itself: test harnesses keep to themselves what macros print, and forget it when the process ends.
+pub(crate) fn say(text: &str) {
+    let _ = std::io::stderr().write_all(format!("cuda-soft: {text}\n").as_bytes());
+}
+
 /// What the driver poses as, or why it poses as nothing.
 fn outcome() -> &'static Result<Config, ConfigError> {
     CONFIG.get_or_init(|| {
         let wanted = WANTED.lock().unwrap_or_else(PoisonError::into_inner).take();
         let outcome = wanted.map_or_else(Config::from_environment, Ok);
         if let Err(error) = &outcome {
-            eprintln!("cuda-soft: {error}");
+            say(&error.to_string());
         }
         outcome
     })

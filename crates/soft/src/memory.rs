@@ -27,6 +27,8 @@ pub(crate) use stretch::{STEP, Stretch};
 
 /// The first device address. Bit 48 alone makes no canonical address with four-level page tables.
 const FIRST_ADDRESS: u64 = 1 << 48;
+/// Where device addresses end.
+const LAST_ADDRESS: u64 = FIRST_ADDRESS << 1;
 /// Allocations start at multiples of this and lie at least as far apart, so that a step past the end hits nothing.
 const GRAIN: u64 = 512;
 /// What every allocation is aligned to.
@@ -380,7 +382,7 @@ pub(crate) fn all(wanted: impl Fn(&Allocation) -> bool) -> Vec<Arc<Allocation>> 
 
 /// Whether the address is of the kind made up for devices, mapped or not.
 pub(crate) fn is_device_address(address: u64) -> bool {
-    (FIRST_ADDRESS..FIRST_ADDRESS << 1).contains(&address)
+    (FIRST_ADDRESS..LAST_ADDRESS).contains(&address)
 }
 
 /// The live allocation behind an access that happens now.

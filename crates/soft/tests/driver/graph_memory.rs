@@ -262,6 +262,27 @@ fn room(driver: &Driver) -> usize {
 }
 
 #[test]
+fn addresses_come_to_an_end_with_an_error() {
+    leaves_nothing("graph_memory::addresses_come_to_an_end_with_an_error", || {
+        let driver = &session();
+        let own = graph(driver);
+        let mut answers = Vec::new();
+        for _ in 0..300 {
+            let mut params = CUDA_MEM_ALLOC_NODE_PARAMS { bytesize: (1 << 40) - 1, ..Default::default() };
+            params.poolProps.allocType = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
+            params.poolProps.location.type_ = CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
+            let mut node = null_mut();
+            answers.push(unsafe { driver.cuGraphAddMemAllocNode(&mut node, own, null(), 0, &mut params) });
+        }
+        let there = answers.iter().position(|answer| *answer != OK).unwrap();
+        assert!(there > 200);
+        let out_of_memory = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
+        assert!(answers[there..].iter().all(|answer| *answer == out_of_memory), "{:?}", &answers[there..]);
+        assert_eq!(unsafe { driver.cuGraphDestroy(own) }, OK);
+    });
+}
+
+#[test]
 fn what_graphs_have_mapped_makes_way_for_other_memory() {
     leaves_nothing("graph_memory::what_graphs_have_mapped_makes_way_for_other_memory", || {
         let driver = &session_with(Config::new().memory(256 << 20));

@@ -173,3 +173,20 @@ fn a_library_with_a_bad_environment_answers_an_error_and_says_why() {
     assert!(is_refused(&text, "CUDA_SOFT_DEVICES", "`many`"), "{text}");
     assert!(text.contains(&CUresult::CUDA_ERROR_INVALID_VALUE.to_string()), "{text}");
 }
+
+#[test]
+fn a_loss_is_explained_where_the_environment_asks_for_it() {
+    const TEST: &str = "configuration::a_loss_is_explained_where_the_environment_asks_for_it";
+    if std::env::var_os(CHILD).is_some() {
+        cuda_soft::control::lose_device(0, CUresult::CUDA_ERROR_ASSERT);
+        cuda_soft::control::lose_device(0, CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
+        return println!("ended well");
+    }
+    let _turn = turn();
+    let sentence = format!("device 0 is lost with {}: ", CUresult::CUDA_ERROR_ASSERT);
+    for (value, explains) in [("1", true), ("0", false), ("", false)] {
+        let text = run(TEST, &[(CHILD, "1".to_owned()), ("CUDA_SOFT_EXPLAIN", value.to_owned())]);
+        assert_eq!(text.matches("is lost with").count(), usize::from(explains), "{text}");
+        assert_eq!(text.contains(&sentence), explains, "{text}");
+    }
+}
