@@ -20,5 +20,6 @@ mod memory_nodes;
 mod nesting;
 mod shared_memory;
 mod signs;
+mod single_calls;
 mod table;
 mod updates;

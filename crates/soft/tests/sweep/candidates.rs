@@ -11,7 +11,7 @@ use crate::world::{BYTES, World, nothing};
 pub(crate) enum Candidate {
     Word(u64),
     /// A structure given by value.
-    Filled(Value),
+    Filled(Box<Value>),
     /// A pointer into the argument's own memory, which starts with these bytes. What is `wild` may hold pointers to nothing.
     Memory {
         offset: u64,
@@ -144,12 +144,9 @@ pub(crate) fn of(argument: &Argument, world: &World) -> Vec<Candidate> {
         return words([(function as *const ()).expose_provenance() as u64, 0]);
     }
     if argument.size > 8 {
-        let location = Candidate::Filled({
-            let mut value = [0; 32];
-            value[0] = 1;
-            value
-        });
-        return vec![location, Candidate::Filled([0; 32]), Candidate::Filled([u64::MAX; 32])];
+        let mut location = [0; 32];
+        location[0] = 1;
+        return [location, [0; 32], [u64::MAX; 32]].map(|value| Candidate::Filled(Box::new(value))).to_vec();
     }
     if alias.starts_with("CUdeviceptr") {
         let (device, pinned) = (world.device, world.pinned);

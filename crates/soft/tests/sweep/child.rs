@@ -247,7 +247,7 @@ fn place(vector: &[Candidate], rooms: &[Room]) -> Vec<Value> {
         let mut value = [0; 32];
         match argument {
             Candidate::Word(word) => value[0] = *word,
-            Candidate::Filled(filled) => value = *filled,
+            Candidate::Filled(filled) => value = **filled,
             Candidate::Memory { offset, bytes, .. } => {
                 room.fill(bytes, *offset);
                 value[0] = room.0.expose_provenance() as u64 + offset;
