@@ -43,9 +43,15 @@ fn lives() -> MutexGuard<'static, BTreeMap<u64, Life>> {
 #[derive(Debug, Default)]
 struct Done(Arc<AtomicBool>);
 
+impl Done {
+    fn set(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
 impl Drop for Done {
     fn drop(&mut self) {
-        self.0.store(true, Ordering::Release);
+        self.set();
     }
 }
 
@@ -84,7 +90,7 @@ pub(crate) struct Freeing {
     /// Launches that make the memory again wait for this.
     done: Arc<Marker>,
     /// Launches elsewhere may have what is behind the addresses once this is over.
-    _over: Done,
+    over: Done,
 }
 
 impl Drop for Freeing {
@@ -107,12 +113,14 @@ fn announce(lives: &mut BTreeMap<u64, Life>, start: u64, stream: u64) -> Option<
     life.allocation.queue_free();
     let (called, owner, over) = (life.called, Arc::clone(&life.owner), Done::default());
     leave_steps(lives, &owner, &User { stream, exec: 0, done: Arc::clone(&over.0) });
-    Some(Freeing { start, life: called, done, _over: over })
+    Some(Freeing { start, life: called, done, over })
 }
 
 impl Freeing {
     /// Carries the free out; `node` is the free node, 0 for the call that `how` names.
     pub(crate) fn carry_out(&self, node: u64, how: &str) {
+        // Before the memory is gone, so that a trim by whoever sees that gives it back.
+        self.over.set();
         self.end_life(node, how);
         self.done.reach();
     }
