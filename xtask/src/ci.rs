@@ -26,6 +26,9 @@ const STEPS: &[Step] = &[
     ("tests", |cargo| test(cargo, false, &[])),
     ("tests, oldest driver", |cargo| test(cargo, false, &["--soft-version", "12.2", "--filter", "tests::"])),
     ("runner's tests", |cargo| passed(cargo.run(&["test", "--quiet", "--package", "xtask"]))),
+    ("sweep, optimised", |cargo| {
+        passed(cargo.run(&["test", "--quiet", "--release", "--package", "cuda-soft", "--test", "sweep"]))
+    }),
     ("examples", examples),
     ("programs", programs),
     ("beside cudarc", |cargo| passed(cudarc::run(cargo))),

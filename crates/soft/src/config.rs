@@ -23,12 +23,15 @@ pub struct Config {
     pub(crate) branch_seed: Option<u64>,
 }
 
-/// An environment variable that does not say what it should.
+/// So many devices a driver may have.
+const MOST_DEVICES: u32 = 128;
+
+/// An environment variable, or an option, that does not say what it should.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{variable} is `{}`, which is not {expected}", Printable(value))]
 #[non_exhaustive]
 pub struct ConfigError {
-    /// The variable's name.
+    /// The variable's name, or that of the method of [`Config`].
     pub variable: &'static str,
     /// What it was set to.
     pub value: String,
@@ -65,7 +68,7 @@ impl Config {
         self
     }
 
-    /// The number of devices; 0 makes `cuInit` answer `CUDA_ERROR_NO_DEVICE`.
+    /// The number of devices, up to 128; 0 makes `cuInit` answer `CUDA_ERROR_NO_DEVICE`.
     #[must_use]
     pub fn devices(mut self, devices: u32) -> Self {
         self.devices = devices;
@@ -109,6 +112,19 @@ impl Config {
         self
     }
 
+    /// Whether a driver can pose as this.
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        let error = |variable, value: String, expected| Err(ConfigError { variable, value, expected });
+        if self.devices > MOST_DEVICES {
+            return error("Config::devices", self.devices.to_string(), DEVICES);
+        }
+        if !is_capability(&self.capability) {
+            let (major, minor) = self.capability;
+            return error("Config::compute_capability", format!("{major}.{minor}"), CAPABILITY);
+        }
+        Ok(())
+    }
+
     /// The default configuration, changed by the environment: `CUDA_SOFT_VERSION` (`12.4`), `CUDA_SOFT_DEVICES` (`2`),
     /// `CUDA_SOFT_CAPABILITY` (`8.0`), `CUDA_SOFT_MEMORY` (bytes) and `CUDA_SOFT_BRANCH_ORDER` (a seed). Unset and empty variables change
     /// nothing.
@@ -117,15 +133,19 @@ impl Config {
     /// A variable is set to something else.
     pub fn from_environment() -> Result<Self, ConfigError> {
         let mut config = Self::new();
-        if let Some((major, minor)) = read("CUDA_SOFT_VERSION", "a version such as 12.4", pair)? {
+        // The number that the driver tells has two digits for what is behind the point.
+        let version = |text: &str| pair(text).filter(|(_, minor)| *minor < 100);
+        if let Some((major, minor)) = read("CUDA_SOFT_VERSION", "a version such as 12.4", version)? {
             config.version = Version::new(major, minor);
         }
-        if let Some(devices) = read("CUDA_SOFT_DEVICES", "a number of devices", |text| text.parse().ok())? {
+        let devices = |text: &str| text.parse().ok().filter(|devices| *devices <= MOST_DEVICES);
+        if let Some(devices) = read("CUDA_SOFT_DEVICES", DEVICES, devices)? {
             config.devices = devices;
         }
-        if let Some((major, minor)) = read("CUDA_SOFT_CAPABILITY", "a compute capability such as 9.0", pair)?
-        {
-            config.capability = (u32::from(major), u32::from(minor));
+        let capability =
+            |text: &str| pair(text).map(|(major, minor)| (major.into(), minor.into())).filter(is_capability);
+        if let Some(capability) = read("CUDA_SOFT_CAPABILITY", CAPABILITY, capability)? {
+            config.capability = capability;
         }
         if let Some(bytes) = read("CUDA_SOFT_MEMORY", "a number of bytes", |text| text.parse().ok())? {
             config.memory = bytes;
@@ -133,6 +153,14 @@ impl Config {
         config.branch_seed = read("CUDA_SOFT_BRANCH_ORDER", "a number", |text| text.parse().ok())?;
         Ok(config)
     }
+}
+
+const DEVICES: &str = "a number of devices from 0 to 128";
+const CAPABILITY: &str = "a compute capability such as 9.0";
+
+/// Whether there may be devices of this compute capability some day.
+fn is_capability((major, minor): &(u32, u32)) -> bool {
+    (1..100).contains(major) && *minor < 10
 }
 
 fn pair(text: &str) -> Option<(u16, u8)> {

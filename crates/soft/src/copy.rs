@@ -113,10 +113,19 @@ impl Copy3 {
         raw
     }
 
-    /// The bytes from the first to the last that one side touches.
+    /// The bytes from the first to the last that one side touches, as `check_ranges` found them.
     fn reach(&self, side: &Side) -> usize {
+        self.checked_reach(side).unwrap_or(0)
+    }
+
+    /// As [`reach`](Self::reach); `None` where no memory holds as many.
+    fn checked_reach(&self, side: &Side) -> Option<usize> {
         let [width, height, depth] = self.extent;
-        side.slice * (depth - 1) + side.pitch * (height - 1) + width
+        let slices = side.slice.checked_mul(depth.checked_sub(1)?)?;
+        let rows = side.pitch.checked_mul(height.checked_sub(1)?)?;
+        let reach = slices.checked_add(rows)?.checked_add(width)?;
+        side.address.checked_add(reach as u64)?;
+        isize::try_from(reach).is_ok().then_some(reach)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -133,7 +142,8 @@ impl Copy3 {
             return Ok(());
         }
         for side in [&self.src, &self.dst] {
-            if side.place != Place::Pageable && !promised.is_there(side.address, self.reach(side)) {
+            let reach = self.checked_reach(side).ok_or(INVALID_VALUE)?;
+            if side.place != Place::Pageable && !promised.is_there(side.address, reach) {
                 return Err(INVALID_VALUE);
             }
         }
@@ -257,12 +267,15 @@ pub(crate) struct Fill {
 }
 
 impl Fill {
-    fn row(&self) -> usize {
-        self.width * self.element as usize
+    /// The bytes from the first to the last that it writes; `None` where no memory holds as many.
+    fn checked_reach(&self) -> Option<usize> {
+        let row = self.width.checked_mul(self.element as usize)?;
+        self.pitch.checked_mul(self.height.checked_sub(1)?)?.checked_add(row)
     }
 
+    /// As `check` found it, or more than there is in a fill that was captured without it.
     fn reach(&self) -> usize {
-        self.pitch * (self.height - 1) + self.row()
+        self.checked_reach().unwrap_or(usize::MAX)
     }
 
     pub(crate) fn is_aligned(&self) -> bool {
@@ -280,8 +293,8 @@ impl Fill {
         if self.height > 1 && (self.pitch < row || !(self.pitch as u64).is_multiple_of(element)) {
             return Err(INVALID_VALUE);
         }
-        let reach = self.pitch.checked_mul(self.height - 1).and_then(|rows| rows.checked_add(row));
-        if promised.is_there(self.address, reach.ok_or(INVALID_VALUE)?) { Ok(()) } else { Err(INVALID_VALUE) }
+        let reach = self.checked_reach().ok_or(INVALID_VALUE)?;
+        if promised.is_there(self.address, reach) { Ok(()) } else { Err(INVALID_VALUE) }
     }
 
     pub(crate) fn run(&self, lost_as: CUresult) -> Result<(), Loss> {
@@ -338,12 +351,14 @@ impl RawSide {
             return Err(INVALID_VALUE);
         }
         let [x, y, z] = self.at;
-        let pitch = if self.pitch == 0 { x + width } else { self.pitch };
-        if (height > 1 || depth > 1) && pitch < x + width {
+        let row_end = x.checked_add(width).ok_or(INVALID_VALUE)?;
+        let last_row = y.checked_add(height).ok_or(INVALID_VALUE)?;
+        let pitch = if self.pitch == 0 { row_end } else { self.pitch };
+        if (height > 1 || depth > 1) && pitch < row_end {
             return Err(INVALID_VALUE);
         }
-        let rows = if self.rows == 0 { y + height } else { self.rows };
-        if depth > 1 && rows < y + height {
+        let rows = if self.rows == 0 { last_row } else { self.rows };
+        if depth > 1 && rows < last_row {
             return Err(INVALID_VALUE);
         }
         let slice = pitch.checked_mul(rows).ok_or(INVALID_VALUE)?;

@@ -1,15 +1,16 @@
 //! The one driver of the process: what it poses as and whether it is initialised.
 
+use std::io::Write;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
 
 use cuda_sys::{CUresult, Version};
 
-use crate::code::Answer;
-use crate::config::Config;
+use crate::code::{Answer, INVALID_VALUE};
+use crate::config::{Config, ConfigError};
 
 static WANTED: Mutex<Option<Config>> = Mutex::new(None);
-static CONFIG: OnceLock<Config> = OnceLock::new();
+static CONFIG: OnceLock<Result<Config, ConfigError>> = OnceLock::new();
 
 /// The process that initialised the driver; a forked child is another one.
 static INITIALISED_BY: AtomicU32 = AtomicU32::new(0);
@@ -19,12 +20,32 @@ pub(crate) fn configure(config: Config) {
     *WANTED.lock().unwrap_or_else(PoisonError::into_inner) = Some(config);
 }
 
-/// What the driver poses as.
-pub(crate) fn config() -> &'static Config {
+/// Says something on the standard error itself: test harnesses keep to themselves what macros print, and forget it when the process ends.
+pub(crate) fn say(text: &str) {
+    let _ = std::io::stderr().write_all(format!("cuda-soft: {text}\n").as_bytes());
+}
+
+/// What the driver poses as, or why it poses as nothing.
+fn outcome() -> &'static Result<Config, ConfigError> {
     CONFIG.get_or_init(|| {
         let wanted = WANTED.lock().unwrap_or_else(PoisonError::into_inner).take();
-        wanted.unwrap_or_else(|| Config::from_environment().unwrap_or_default())
+        let outcome = wanted.map_or_else(Config::from_environment, Ok);
+        if let Err(error) = &outcome {
+            say(&error.to_string());
+        }
+        outcome
     })
+}
+
+/// What the driver poses as.
+pub(crate) fn config() -> &'static Config {
+    static DEFAULT: LazyLock<Config> = LazyLock::new(Config::new);
+    outcome().as_ref().unwrap_or_else(|_| &DEFAULT)
+}
+
+/// Whether the driver can be used at all: the environment may ask for what there cannot be.
+pub(crate) fn check() -> Answer {
+    if outcome().is_ok() { Ok(()) } else { Err(INVALID_VALUE) }
 }
 
 pub(crate) fn version() -> Version {
@@ -33,6 +54,7 @@ pub(crate) fn version() -> Version {
 
 /// `cuInit`.
 pub(crate) fn initialise() -> Answer {
+    check()?;
     if config().devices == 0 {
         return Err(CUresult::CUDA_ERROR_NO_DEVICE);
     }

@@ -31,10 +31,18 @@ fn losses() -> MutexGuard<'static, Vec<(i32, Loss)>> {
     LOSSES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Says why a device was lost where the environment asks for that: programs that open the driver by path have no other way to learn it.
+fn explain(device: i32, loss: &Loss) {
+    if std::env::var_os("CUDA_SOFT_EXPLAIN").is_some_and(|value| !value.is_empty() && value != "0") {
+        driver::say(&format!("device {device} is lost with {}: {}", loss.code, loss.sentence));
+    }
+}
+
 /// The device is lost; its first loss stays.
 pub(crate) fn set(device: i32, loss: Loss) {
     let mut losses = losses();
     if losses.iter().all(|(lost, _)| *lost != device) {
+        explain(device, &loss);
         losses.push((device, loss));
         LOST.fetch_add(1, Ordering::Release);
     }
@@ -84,12 +92,12 @@ pub(crate) fn sentence(device: Option<i32>) -> Option<String> {
 
 /// Ends the process where the real driver would take it down: no library may ever get here.
 pub(crate) fn crash(what: &str) -> ! {
-    eprintln!("cuda-soft: the real driver crashes here: {what}");
+    driver::say(&format!("the real driver crashes here: {what}"));
     std::process::abort()
 }
 
 /// Ends the process where the real driver never returns.
 pub(crate) fn hang(what: &str) -> ! {
-    eprintln!("cuda-soft: the real driver hangs here: {what}");
+    driver::say(&format!("the real driver hangs here: {what}"));
     std::process::abort()
 }

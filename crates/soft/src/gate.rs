@@ -116,8 +116,8 @@ pub(crate) fn guarded_init(call: impl FnOnce() -> Answer) -> CUresult {
 /// `out` is null or valid for a write.
 pub(crate) unsafe fn put<T>(out: *mut T, value: T) -> Answer {
     required(out)?;
-    // SAFETY: not null, and so valid by the caller's promise.
-    unsafe { out.write(value) };
+    // SAFETY: not null, and so valid by the caller's promise, which says nothing of alignment.
+    unsafe { out.write_unaligned(value) };
     Ok(())
 }
 
@@ -127,8 +127,8 @@ pub(crate) unsafe fn put<T>(out: *mut T, value: T) -> Answer {
 /// `out` is null or valid for a write.
 pub(crate) unsafe fn put_if<T>(out: *mut T, value: T) {
     if !out.is_null() {
-        // SAFETY: not null, and so valid by the caller's promise.
-        unsafe { out.write(value) };
+        // SAFETY: as above.
+        unsafe { out.write_unaligned(value) };
     }
 }
 
@@ -137,17 +137,32 @@ pub(crate) fn required<T>(pointer: *const T) -> Answer {
     if pointer.is_null() { Err(INVALID_VALUE) } else { Ok(()) }
 }
 
+/// Null is an invalid value, and so is what no compiler puts there.
+fn placed<T>(pointer: *const T) -> Answer {
+    if pointer.is_null() || !pointer.is_aligned() { Err(INVALID_VALUE) } else { Ok(()) }
+}
+
 /// What a pointer points to that may not be null.
 ///
 /// # Safety
 /// `pointer` is null, or valid and unchanged for `'a`.
 pub(crate) unsafe fn given<'a, T>(pointer: *const T) -> Answer<&'a T> {
-    required(pointer)?;
+    placed(pointer)?;
     // SAFETY: not null, and so valid by the caller's promise.
     Ok(unsafe { &*pointer })
 }
 
-/// The slice of an array argument; a null array with a count is an invalid value.
+/// As [`given`], of what the call changes.
+///
+/// # Safety
+/// `pointer` is null, or valid for `'a`, in which nobody else uses what it points to.
+pub(crate) unsafe fn given_mut<'a, T>(pointer: *mut T) -> Answer<&'a mut T> {
+    placed(pointer)?;
+    // SAFETY: not null, and so valid by the caller's promise.
+    Ok(unsafe { &mut *pointer })
+}
+
+/// The slice of an array argument; a null array with a count is an invalid value, and so is one that no memory holds.
 ///
 /// # Safety
 /// `array` is null or points to `count` elements that stay unchanged for `'a`.
@@ -155,7 +170,11 @@ pub(crate) unsafe fn slice<'a, T>(array: *const T, count: usize) -> Answer<&'a [
     if count == 0 {
         return Ok(&[]);
     }
-    required(array)?;
-    // SAFETY: not null, and so valid by the caller's promise.
+    placed(array)?;
+    let bytes = count.checked_mul(size_of::<T>()).filter(|bytes| *bytes <= isize::MAX as usize);
+    if bytes.and_then(|bytes| array.addr().checked_add(bytes)).is_none() {
+        return Err(INVALID_VALUE);
+    }
+    // SAFETY: not null, aligned and of a size that memory can have, and so valid by the caller's promise.
     Ok(unsafe { core::slice::from_raw_parts(array, count) })
 }

@@ -26,8 +26,8 @@ fn newest_ptx(version: Version) -> (u32, u32) {
     match (major, minor) {
         // 12.5 and 12.6 share a version of PTX; from then on it lags by one.
         (12, 0..=5) => (8, minor),
-        (12, _) => (8, minor - 1),
-        _ => (major - 4, minor),
+        (12, _) => (8, minor.saturating_sub(1)),
+        _ => (major.saturating_sub(4), minor),
     }
 }
 
@@ -58,7 +58,7 @@ fn check_head(text: &str) -> Result<(), Refusal> {
     let target = head.target.unwrap_or("");
     let digits: String = target.chars().filter(char::is_ascii_digit).collect();
     let (major, minor) = driver::config().capability;
-    if digits.parse().is_ok_and(|target: u32| target > major * 10 + minor) {
+    if digits.parse().is_ok_and(|target: u32| target > major.saturating_mul(10).saturating_add(minor)) {
         let log = format!("{target} is newer than the device, which is sm_{major}{minor}");
         return Err(refusal(INVALID_PTX, log));
     }

@@ -245,6 +245,11 @@ fn check_preferred_cluster(grid: [u32; 3], cluster: [u32; 3], attributes: &Attri
 
 /// Reads the attributes of a launch.
 pub(crate) fn read_attributes(attrs: &[cuda_sys::CUlaunchAttribute]) -> Answer<Attributes> {
+    /// A list that repeats its attributes as often is none.
+    const MOST: usize = 1024;
+    if attrs.len() > MOST {
+        return Err(INVALID_VALUE);
+    }
     let mut read = Attributes::new();
     for attribute in attrs {
         match attribute.id.0 {
@@ -299,7 +304,7 @@ pub(crate) unsafe fn read_arguments(
     }
     for (index, param) in layout.iter().enumerate() {
         // SAFETY: the array has a pointer for each parameter.
-        let from = unsafe { params.add(index).read() };
+        let from = unsafe { params.add(index).read_unaligned() };
         if from.is_null() {
             return Err(INVALID_VALUE);
         }
@@ -319,16 +324,16 @@ unsafe fn read_packed(extra: *mut *mut c_void, wanted: usize, too_large: CUresul
     let mut at = extra;
     loop {
         // SAFETY: the list goes on until its end key.
-        let key = unsafe { at.read() }.addr();
+        let key = unsafe { at.read_unaligned() }.addr();
         if key == 0 {
             break;
         }
         // SAFETY: each key but the last has a value.
-        let value = unsafe { at.add(1).read() };
+        let value = unsafe { at.add(1).read_unaligned() };
         match key {
             1 => buffer = value,
             // SAFETY: the value of the size key points to the size.
-            2 if !value.is_null() => size = Some(unsafe { value.cast::<usize>().read() }),
+            2 if !value.is_null() => size = Some(unsafe { value.cast::<usize>().read_unaligned() }),
             _ => return Err(INVALID_VALUE),
         }
         // SAFETY: as above.

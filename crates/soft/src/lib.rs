@@ -37,8 +37,12 @@ pub use config::{Config, ConfigError};
 /// The software driver as the process's driver, posing as `config` says.
 ///
 /// The configuration is applied when the loader is installed; a process has one driver, so the last call before that counts.
+/// Where a driver cannot be what it says, such as one with 2^32 devices, the installation fails and says so.
 #[must_use]
 pub fn loader(config: Config) -> cuda_sys::Loader {
+    if let Err(error) = config.check() {
+        return cuda_sys::Loader::refused("cuda-soft", error);
+    }
     driver::configure(config);
     // SAFETY: every pointer is a function of this crate with the signature of the generated table, callable for ever.
     unsafe { cuda_sys::Loader::in_process("cuda-soft", entry::cuGetProcAddress) }

@@ -4,6 +4,7 @@
 //! Memory that both sides reach has its host address on both.
 
 mod allocation;
+pub(crate) mod mapped;
 pub(crate) mod pages;
 mod promise;
 mod stretch;
@@ -112,15 +113,32 @@ pub(crate) fn make_at(address: u64, request: Request) -> Answer<Arc<Allocation>>
     make(Some(address), request)
 }
 
+/// The memory of the machine, in bytes: more than that is not asked of the system, which might give it and then end the process.
+fn room_of_host() -> usize {
+    static ROOM: OnceLock<usize> = OnceLock::new();
+    *ROOM.get_or_init(|| {
+        // SAFETY: both calls take a number.
+        let [pages, size] =
+            [libc::_SC_PHYS_PAGES, libc::_SC_PAGESIZE].map(|name| unsafe { libc::sysconf(name) });
+        match (usize::try_from(pages), usize::try_from(size)) {
+            (Ok(pages @ 1..), Ok(size)) => pages.saturating_mul(size),
+            _ => usize::MAX,
+        }
+    })
+}
+
 /// Makes an allocation at an address that was promised, or at a new one.
 fn make(promised: Option<u64>, request: Request) -> Answer<Arc<Allocation>> {
     let Request { origin, len, device, .. } = request;
     if len == 0 {
         return Err(INVALID_VALUE);
     }
+    if len > room_of_host() {
+        return Err(OUT_OF_MEMORY);
+    }
     let layout = Layout::from_size_align(len, GRAIN as usize).map_err(|_| OUT_OF_MEMORY)?;
     let counted = origin.takes_room();
-    if counted && !take(device, len as u64, origin) {
+    if counted && !take(device, len as u64) {
         return Err(OUT_OF_MEMORY);
     }
     // SAFETY: the layout has a size above zero.
@@ -147,7 +165,7 @@ fn make(promised: Option<u64>, request: Request) -> Answer<Arc<Allocation>> {
 
 /// Makes an allocation in a pool's file.
 pub(crate) fn allocate_in(file: &Arc<SharedFile>, request: Request) -> Answer<Arc<Allocation>> {
-    if !take(request.device, request.len as u64, request.origin) {
+    if !take(request.device, request.len as u64) {
         return Err(OUT_OF_MEMORY);
     }
     let Ok((offset, mapping)) = file.add(request.len) else {
@@ -177,7 +195,7 @@ pub(crate) fn allocate_plain(request: Request) -> Answer<Arc<Allocation>> {
 
 /// Maps an allocation of a file that another process made.
 pub(crate) fn import(file: &Arc<SharedFile>, offset: u64, request: Request) -> Answer<Arc<Allocation>> {
-    let mapping = file.map(offset, request.len).map_err(|_| INVALID_VALUE)?;
+    let mapping = file.map_piece(offset, request.len).map_err(|_| INVALID_VALUE)?;
     let address = new_address(request.len)?;
     let host = mapping.host();
     let backing = Backing::Shared { file: Arc::clone(file), offset, _mapping: mapping, is_own: false };
@@ -264,12 +282,17 @@ fn new_address(len: usize) -> Answer<u64> {
     })
 }
 
-fn take(device: i32, bytes: u64, origin: Origin) -> bool {
+/// Takes room for an allocation; what graphs have mapped and do not use makes way.
+fn take(device: i32, bytes: u64) -> bool {
+    let is_exhausted = || with_shared(|shared| shared.exhausted.contains(&device));
+    let take = || !is_exhausted() && take_room(device, bytes);
+    take() || (mapped::trim(device) && take())
+}
+
+/// Takes room of a device, where it has as much.
+fn take_room(device: i32, bytes: u64) -> bool {
     let total = driver::config().memory;
     with_shared(|shared| {
-        if origin != Origin::GraphNode && shared.exhausted.contains(&device) {
-            return false;
-        }
         let used = shared.used.entry(device).or_default();
         let fits = used.checked_add(bytes).is_some_and(|sum| sum <= total);
         if fits {

@@ -172,6 +172,11 @@ pub(crate) fn count() -> usize {
     pools.all.values().filter(|pool| !pool.is_destroyed()).count() - pools.devices.len()
 }
 
+/// The steps that bytes take.
+fn up_to_steps(bytes: u64) -> u64 {
+    bytes.checked_next_multiple_of(STEP).unwrap_or(u64::MAX)
+}
+
 impl Pool {
     fn lock(&self) -> MutexGuard<'_, Figures> {
         self.figures.lock().unwrap_or_else(PoisonError::into_inner)
@@ -227,14 +232,14 @@ impl Pool {
     /// Counts an allocation; one that was imported has no bytes here.
     pub(crate) fn take(&self, bytes: u64) -> Answer {
         let mut figures = self.lock();
-        let used = figures.used + bytes;
+        let used = figures.used.checked_add(bytes).ok_or(OUT_OF_MEMORY)?;
         if self.max != 0 && used > self.max {
             return Err(OUT_OF_MEMORY);
         }
         figures.used = used;
         figures.held += 1;
         figures.used_high = figures.used_high.max(used);
-        figures.reserved = figures.reserved.max(used.next_multiple_of(STEP));
+        figures.reserved = figures.reserved.max(up_to_steps(used));
         figures.reserved_high = figures.reserved_high.max(figures.reserved);
         Ok(())
     }
@@ -264,7 +269,7 @@ impl Pool {
 
     pub(crate) fn trim(&self, keep: u64) {
         let mut figures = self.lock();
-        let wanted = keep.max(figures.used).next_multiple_of(STEP);
+        let wanted = up_to_steps(keep.max(figures.used));
         figures.reserved = figures.reserved.min(wanted);
     }
 

@@ -44,7 +44,7 @@ impl Records {
 
     /// Counts a record that is on its way, and gives its number, from 1 on.
     pub(crate) fn next(&self) -> u64 {
-        self.counter(RECORDED).fetch_add(1, Ordering::AcqRel) + 1
+        self.counter(RECORDED).fetch_add(1, Ordering::AcqRel).wrapping_add(1)
     }
 
     /// The number of the last record, 0 for none.

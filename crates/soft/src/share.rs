@@ -11,6 +11,8 @@ use std::{fs, io};
 pub(crate) const PAGE: u64 = 4096;
 
 const MAGIC: [u8; 8] = *b"cudasoft";
+/// The layout of files and handles, which processes of another version of this driver may have otherwise.
+const LAYOUT: u8 = 1;
 
 /// What a file is for, so that a descriptor of another one is told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,13 +42,15 @@ impl Identity {
         bytes[16..20].copy_from_slice(&std::process::id().to_le_bytes());
         bytes[20] = purpose as u8;
         bytes[21] = detail;
+        bytes[22] = LAYOUT;
         Self(bytes)
     }
 
     /// The identity in these bytes, if they are one of that purpose.
     pub(crate) fn read(bytes: &[u8], purpose: Purpose) -> Option<Self> {
         let bytes: [u8; IDENTITY] = bytes.get(..IDENTITY)?.try_into().ok()?;
-        (bytes[..8] == MAGIC && bytes[20] == purpose as u8).then_some(Self(bytes))
+        let is_known = bytes[..8] == MAGIC && bytes[20] == purpose as u8 && bytes[22] == LAYOUT;
+        is_known.then_some(Self(bytes))
     }
 
     pub(crate) fn bytes(&self) -> [u8; IDENTITY] {
@@ -73,16 +77,33 @@ pub(crate) struct SharedFile {
     end: Mutex<u64>,
 }
 
+/// Who has a descriptor can write to the file, but not make it shorter, and not forbid anything to others.
+const SEALS: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_SEAL;
+
+fn seal(file: &File) -> io::Result<()> {
+    // SAFETY: the descriptor is open.
+    let answer = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, SEALS) };
+    if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Whether the file is one in memory with just these seals.
+fn is_sealed(file: &File) -> bool {
+    // SAFETY: the descriptor is open; one that cannot have seals answers an error.
+    unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) == SEALS }
+}
+
 impl SharedFile {
     pub(crate) fn create(purpose: Purpose, detail: u8) -> io::Result<Self> {
         // SAFETY: the name is a C string.
-        let raw = unsafe { libc::memfd_create(c"cuda-soft".as_ptr(), libc::MFD_CLOEXEC) };
+        let raw =
+            unsafe { libc::memfd_create(c"cuda-soft".as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
         if raw < 0 {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: the descriptor was just made, and nobody else has it.
         let file = unsafe { File::from_raw_fd(raw) };
         file.set_len(PAGE)?;
+        seal(&file)?;
         let identity = Identity::new(purpose, detail);
         let own = Self { file, identity, end: Mutex::new(PAGE) };
         let first = own.map(0, IDENTITY)?;
@@ -91,7 +112,7 @@ impl SharedFile {
         Ok(own)
     }
 
-    /// The file behind a descriptor of this process, which stays the caller's.
+    /// The file behind a descriptor of this process, which stays the caller's. Whatever else a descriptor is of, it is no such file.
     pub(crate) fn from_descriptor(descriptor: RawFd, purpose: Purpose) -> Option<Self> {
         // SAFETY: any number may be asked for a copy; a bad one answers an error.
         let raw = unsafe { libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, 0) };
@@ -102,13 +123,18 @@ impl SharedFile {
     /// The file that another process made, by the descriptor that it has there.
     pub(crate) fn of_process(identity: Identity, descriptor: RawFd, purpose: Purpose) -> Option<Self> {
         let path = format!("/proc/{}/fd/{descriptor}", identity.process());
+        // Nothing else is opened: that could wait, or do something.
+        if !fs::read_link(&path).ok()?.as_os_str().as_encoded_bytes().starts_with(b"/memfd:cuda-soft") {
+            return None;
+        }
         let file = fs::OpenOptions::new().read(true).write(true).open(path).ok()?;
         Self::open(file, purpose).filter(|found| found.identity == identity)
     }
 
     fn open(file: File, purpose: Purpose) -> Option<Self> {
         let len = file.metadata().ok()?.len();
-        if len < PAGE {
+        // A file that others can make shorter would end this process by a signal at the next access.
+        if len < PAGE || !is_sealed(&file) {
             return None;
         }
         let mut bytes = [0; IDENTITY];
@@ -130,16 +156,31 @@ impl SharedFile {
         Ok(OwnedFd::from(self.file.try_clone()?).into_raw_fd())
     }
 
+    /// A piece that another process put behind the first page.
+    pub(crate) fn map_piece(&self, offset: u64, len: usize) -> io::Result<Mapping> {
+        if offset < PAGE { Err(io::ErrorKind::InvalidInput.into()) } else { self.map(offset, len) }
+    }
+
     /// A new piece of the file; its offset and its bytes here.
     pub(crate) fn add(&self, len: usize) -> io::Result<(u64, Mapping)> {
         let mut end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
         let offset = *end;
         let after = offset.checked_add(len as u64).and_then(|end| end.checked_next_multiple_of(PAGE));
         let after = after.ok_or(io::ErrorKind::OutOfMemory)?;
-        self.file.set_len(after)?;
+        self.reach(after)?;
         let mapping = self.map(offset, len)?;
         *end = after;
         Ok((offset, mapping))
+    }
+
+    /// Makes the file as long as that, unless it is already: another process may have made it longer, and nobody makes it shorter.
+    fn reach(&self, len: u64) -> io::Result<()> {
+        let is_there = || Ok::<bool, io::Error>(self.file.metadata()?.len() >= len);
+        if is_there()? {
+            return Ok(());
+        }
+        let outcome = self.file.set_len(len);
+        if is_there()? { Ok(()) } else { outcome }
     }
 
     /// A piece of the file, as bytes of this process.

@@ -100,6 +100,14 @@ pub enum LoadError {
         /// What the call answered.
         result: CUresult,
     },
+    /// The driver cannot be used as it was asked for.
+    #[error("the CUDA driver in {file} cannot be used: {reason}")]
+    Refused {
+        /// The driver's origin.
+        file: String,
+        /// The driver's own words.
+        reason: String,
+    },
     /// A driver is in use already; a process has one.
     #[error(
         "the process already uses the CUDA driver in {}; it is chosen once, before its first use",
@@ -138,6 +146,10 @@ enum Source {
     InProcess {
         name: String,
         get_proc_address: GetProcAddress,
+    },
+    Refused {
+        name: String,
+        reason: String,
     },
 }
 
@@ -198,6 +210,12 @@ impl Loader {
         Self::new(Source::InProcess { name: name.to_owned(), get_proc_address })
     }
 
+    /// A driver that cannot be used, for makers of drivers inside the process: the installation fails with `reason`.
+    #[must_use]
+    pub fn refused(name: &str, reason: impl core::fmt::Display) -> Self {
+        Self::new(Source::Refused { name: name.to_owned(), reason: reason.to_string() })
+    }
+
     /// Lets `wrap` change entries of the table before anybody calls them. It runs once, at the installation, and must not ask for
     /// [`driver`], which waits for the end of that. If it panics nothing is installed.
     ///
@@ -253,6 +271,7 @@ impl Loader {
             Source::InProcess { name, get_proc_address } => {
                 Self::finish(self.wraps, self.watchers, (name, get_proc_address))
             }
+            Source::Refused { name, reason } => Err(LoadError::Refused { file: name, reason }),
             Source::Variable(value) => open(Path::new(&value))
                 .and_then(|opened| Self::finish(self.wraps, self.watchers, opened))
                 .map_err(|reason| LoadError::Variable {
@@ -288,7 +307,7 @@ impl core::fmt::Debug for Loader {
             Source::System => SYSTEM.to_owned(),
             Source::File(path) => path.display().to_string(),
             Source::Variable(value) => value.to_string_lossy().into_owned(),
-            Source::InProcess { name, .. } => name.clone(),
+            Source::InProcess { name, .. } | Source::Refused { name, .. } => name.clone(),
         };
         formatter.debug_struct("Loader").field("source", &source).finish_non_exhaustive()
     }

@@ -22,6 +22,8 @@ mod memory_nodes;
 mod nesting;
 mod ptx_images;
 mod registered;
+mod shared_memory;
 mod signs;
+mod single_calls;
 mod table;
 mod updates;

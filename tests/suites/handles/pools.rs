@@ -36,6 +36,24 @@ fn a_pool_gives_memory_and_takes_it_back() {
 }
 
 #[test]
+fn a_trim_that_keeps_everything_keeps_everything() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let pool = context.pool(PoolOptions::default()).unwrap();
+        let buffer = stream.zeros_from::<u8>(&pool, 1 << 20).unwrap();
+        stream.synchronize_blocking().unwrap();
+        let before = pool.usage().unwrap();
+        for keep in [usize::MAX, usize::MAX / 2 + 1, usize::MAX / 2, 0] {
+            pool.trim(keep).unwrap();
+            let after = pool.usage().unwrap();
+            assert_eq!((after.used, after.reserved), (before.used, before.reserved), "{keep}");
+        }
+        drop(buffer);
+    });
+}
+
+#[test]
 fn the_settings_of_a_pool_are_kept() {
     let context = setup();
     no_leaks(|| {

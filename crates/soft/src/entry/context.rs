@@ -214,7 +214,7 @@ entries! {
         if mode.is_null() {
             crash("cuThreadExchangeStreamCaptureMode is given a null pointer");
         }
-        mode.write(capture_mode::exchange(mode.read()));
+        mode.write_unaligned(capture_mode::exchange(mode.read_unaligned()));
         Ok(())
     }
 }

@@ -10,7 +10,7 @@ use crate::code::{Answer, INVALID_VALUE};
 use crate::context::current;
 use crate::copy::{self, Copy3, Fill, Place, Promised};
 use crate::fault;
-use crate::gate::required;
+use crate::gate::given;
 use crate::graph::capture;
 use crate::graph::task::{CopyNode, FillNode, Task};
 use crate::handle::number;
@@ -197,23 +197,19 @@ entries! {
     }
 
     live fn cuMemcpy2D(copy: *const CUDA_MEMCPY2D_v2) {
-        required(copy)?;
-        shaped(&copy::widen(&*copy), None)
+        shaped(&copy::widen(given(copy)?), None)
     }
 
     owned fn cuMemcpy2DAsync(copy: *const CUDA_MEMCPY2D_v2, h_stream: CUstream) {
-        required(copy)?;
-        shaped(&copy::widen(&*copy), Some(h_stream))
+        shaped(&copy::widen(given(copy)?), Some(h_stream))
     }
 
     live fn cuMemcpy3D(copy: *const CUDA_MEMCPY3D_v2) {
-        required(copy)?;
-        shaped(&*copy, None)
+        shaped(given(copy)?, None)
     }
 
     owned fn cuMemcpy3DAsync(copy: *const CUDA_MEMCPY3D_v2, h_stream: CUstream) {
-        required(copy)?;
-        shaped(&*copy, Some(h_stream))
+        shaped(given(copy)?, Some(h_stream))
     }
 
     live fn cuMemsetD8(dst: CUdeviceptr, value: c_uchar, n: usize) {

@@ -99,8 +99,10 @@ entries! {
     init fn cuDeviceComputeCapability(major: *mut c_int, minor: *mut c_int, dev: CUdevice) {
         check_device(dev)?;
         let (own_major, own_minor) = driver::config().capability;
-        put(major, own_major as c_int)?;
-        put(minor, own_minor as c_int)
+        required(major)?;
+        required(minor)?;
+        put(major, c_int::try_from(own_major).unwrap_or(c_int::MAX))?;
+        put(minor, c_int::try_from(own_minor).unwrap_or(c_int::MAX))
     }
 
     init fn cuDeviceGetPCIBusId(pci_bus_id: *mut c_char, len: c_int, dev: CUdevice) {
@@ -111,7 +113,7 @@ entries! {
     init fn cuDevicePrimaryCtxRetain(pctx: *mut CUcontext, dev: CUdevice) {
         required(pctx)?;
         fault::check_device(dev)?;
-        pctx.write(to_raw(context::retain_primary(dev)?.handle));
+        pctx.write_unaligned(to_raw(context::retain_primary(dev)?.handle));
         Ok(())
     }
 
@@ -130,6 +132,8 @@ entries! {
     }
 
     init fn cuDevicePrimaryCtxGetState(dev: CUdevice, flags: *mut c_uint, active: *mut c_int) {
+        required(flags)?;
+        required(active)?;
         let (own_flags, is_active) = context::primary_state(dev)?;
         put(flags, own_flags)?;
         put(active, c_int::from(is_active))

@@ -115,7 +115,7 @@ entries! {
             Some(after) => after.as_secs_f32(),
             None => -start.duration_since(end).as_secs_f32(),
         };
-        milliseconds.write(elapsed * 1e3);
+        milliseconds.write_unaligned(elapsed * 1e3);
         Ok(())
     }
 }

@@ -9,7 +9,7 @@ use cuda_sys::{
 
 use super::Entries;
 use crate::code::Answer;
-use crate::gate::{given, put, refuse_in_callbacks, required, slice};
+use crate::gate::{given, given_mut, put, refuse_in_callbacks, required, slice};
 use crate::graph::build::Place;
 use crate::graph::edge;
 use crate::graph::edge_data::Edge;
@@ -43,6 +43,13 @@ pub(super) const fn add(entries: Entries) -> Entries {
     }
 }
 
+/// The nodes up to the first that is none: a call is refused there, whatever count it was given.
+pub(super) fn up_to_unknown(nodes: &[CUgraphNode]) -> &[CUgraphNode] {
+    let all = graphs();
+    let unknown = nodes.iter().position(|node| all.node(number(*node)).is_err());
+    unknown.and_then(|unknown| nodes.get(..=unknown)).unwrap_or(nodes)
+}
+
 /// Reads nodes and the data of the edges from them; without an array of it they are plain.
 ///
 /// # Safety
@@ -53,14 +60,12 @@ pub(super) unsafe fn read_nodes(
     count: usize,
 ) -> Answer<Vec<(u64, Edge)>> {
     // SAFETY: the caller's promise.
-    let nodes = unsafe { slice(nodes, count)? };
-    let mut read = Vec::with_capacity(count);
-    for (index, node) in nodes.iter().enumerate() {
-        // SAFETY: the caller's promise.
-        let data = if edges.is_null() { None } else { Some(unsafe { &*edges.add(index) }) };
-        read.push((number(*node), edge::parse(data)?));
-    }
-    Ok(read)
+    let nodes = up_to_unknown(unsafe { slice(nodes, count)? });
+    // SAFETY: the caller's promise.
+    let edges = if edges.is_null() { &[] } else { unsafe { slice(edges, nodes.len())? } };
+    let read =
+        nodes.iter().enumerate().map(|(index, node)| Ok((number(*node), edge::parse(edges.get(index))?)));
+    read.collect()
 }
 
 /// Adds the node that `wanted` reads the parameters of.
@@ -104,9 +109,8 @@ unsafe fn add_any(
     dependencies: (*const CUgraphNode, *const CUgraphEdgeData, usize),
     params: *mut CUgraphNodeParams,
 ) -> Answer {
-    required(params)?;
-    // SAFETY: not null, and so valid by the caller's promise.
-    let params = unsafe { &mut *params };
+    // SAFETY: the caller's promise.
+    let params = unsafe { given_mut(params)? };
     let is_alloc = params.type_ == CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_ALLOC;
     type T = CUgraphNodeType;
     let is_permitted =
@@ -201,8 +205,7 @@ entries! {
         count: usize,
         params: *mut CUDA_MEM_ALLOC_NODE_PARAMS,
     ) {
-        required(params)?;
-        let params = &mut *params;
+        let params = given_mut(params)?;
         let node = add_node(out, graph, (dependencies, core::ptr::null(), count), || {
             Ok(Wanted::Alloc(read::typed_new_memory(params)?))
         })?;

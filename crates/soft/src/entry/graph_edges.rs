@@ -3,6 +3,7 @@
 use cuda_sys::{CUgraph, CUgraphEdgeData, CUgraphNode};
 
 use super::Entries;
+use super::graph_add::up_to_unknown;
 use crate::code::{Answer, INVALID_VALUE, LOSSY_QUERY};
 use crate::gate::{required, slice};
 use crate::graph::edge;
@@ -47,6 +48,16 @@ unsafe fn each_edge(
     from.iter().zip(to).try_for_each(|(from, to)| act(&mut all, number(*from), number(*to)))
 }
 
+/// The edges up to the first that lacks a node: the call is refused there.
+///
+/// # Safety
+/// As [`each_edge`].
+unsafe fn possible(from: *const CUgraphNode, to: *const CUgraphNode, count: usize) -> Answer<usize> {
+    // SAFETY: the caller's promise.
+    let (from, to) = unsafe { (slice(from, count)?, slice(to, count)?) };
+    Ok(up_to_unknown(from).len().min(up_to_unknown(to).len()))
+}
+
 /// The data of edges that are given in one call; without any, they are plain ones.
 ///
 /// # Safety
@@ -72,6 +83,7 @@ unsafe fn add_edges(
 ) -> Answer {
     // SAFETY: the caller's promise.
     unsafe {
+        let count = possible(from, to, count)?;
         let edge = parse_all(data, count)?.first().copied().unwrap_or_default();
         each_edge(graph, from, to, count, |all, from, to| all.add_edge(number(graph), from, to, edge))
     }
@@ -90,6 +102,7 @@ unsafe fn remove_edges(
 ) -> Answer {
     // SAFETY: the caller's promise.
     unsafe {
+        let count = possible(from, to, count)?;
         let differs = !data.is_null() && slice(data, count)?.windows(2).any(|pair| !same(&pair[0], &pair[1]));
         if differs {
             return Err(INVALID_VALUE);
@@ -103,6 +116,9 @@ fn same(one: &CUgraphEdgeData, other: &CUgraphEdgeData) -> bool {
     fields(one) == fields(other)
 }
 
+/// No memory has room for more nodes.
+const MOST_ROOM: usize = isize::MAX as usize / size_of::<CUgraphNode>();
+
 /// Writes a list as the queries do: without a buffer its length, with one as much as fits, the rest null.
 ///
 /// # Safety
@@ -110,21 +126,24 @@ fn same(one: &CUgraphEdgeData, other: &CUgraphEdgeData) -> bool {
 unsafe fn write_list(list: &[u64], out: *mut CUgraphNode, count: *mut usize) -> Answer {
     required(count)?;
     // SAFETY: not null, and so valid by the caller's promise.
-    let room = unsafe { count.read() };
+    let room = unsafe { count.read_unaligned() };
     if out.is_null() {
         // SAFETY: as above.
-        unsafe { count.write(list.len()) };
+        unsafe { count.write_unaligned(list.len()) };
         return Ok(());
     }
-    if room == 0 {
+    if room == 0 || room > MOST_ROOM {
         return Err(INVALID_VALUE);
     }
     for index in 0..room {
         // SAFETY: inside the room that the caller promised.
-        unsafe { out.add(index).write(list.get(index).map_or(core::ptr::null_mut(), |node| to_raw(*node))) };
+        unsafe {
+            out.add(index)
+                .write_unaligned(list.get(index).map_or(core::ptr::null_mut(), |node| to_raw(*node)))
+        };
     }
     // SAFETY: as above.
-    unsafe { count.write(room.min(list.len())) };
+    unsafe { count.write_unaligned(room.min(list.len())) };
     Ok(())
 }
 
@@ -137,10 +156,13 @@ unsafe fn write_data(edges: &[Edge], out: *mut CUgraphEdgeData, room: usize) -> 
     if out.is_null() {
         return if returned.iter().all(|edge| edge.is_plain()) { Ok(()) } else { Err(LOSSY_QUERY) };
     }
+    if room > MOST_ROOM {
+        return Err(INVALID_VALUE);
+    }
     for index in 0..room {
         let raw = returned.get(index).map_or_else(CUgraphEdgeData::default, |edge| edge.raw());
         // SAFETY: inside the room that the caller promised.
-        unsafe { out.add(index).write(raw) };
+        unsafe { out.add(index).write_unaligned(raw) };
     }
     Ok(())
 }
@@ -158,7 +180,7 @@ unsafe fn write_neighbours(
     let (nodes, edges): (Vec<u64>, Vec<Edge>) = which(graphs().node(number(node))?).iter().unzip();
     if !out.is_null() {
         // SAFETY: the caller's promise.
-        unsafe { write_data(&edges, data, count.read())? };
+        unsafe { write_data(&edges, data, count.read_unaligned())? };
     }
     // SAFETY: the caller's promise.
     unsafe { write_list(&nodes, out, count) }
@@ -175,21 +197,22 @@ unsafe fn write_edges(
 ) -> Answer {
     required(count)?;
     let edges = graphs().edges(number(graph))?;
-    if from.is_null() != to.is_null() {
+    if from.is_null() != to.is_null() || (from.is_null() && !data.is_null()) {
         return Err(INVALID_VALUE);
     }
     let ends = |pick: fn(&(u64, u64, Edge)) -> u64| -> Vec<u64> { edges.iter().map(pick).collect() };
     let kinds: Vec<Edge> = edges.iter().map(|(_, _, edge)| *edge).collect();
     // SAFETY: the caller's promise.
     unsafe {
-        let room = count.read();
+        let room = count.read_unaligned();
         if !from.is_null() {
             write_data(&kinds, data, room)?;
         }
         write_list(&ends(|edge| edge.0), from, count)?;
-        let written = count.replace(room);
+        let written = count.read_unaligned();
+        count.write_unaligned(room);
         write_list(&ends(|edge| edge.1), to, count)?;
-        count.write(written);
+        count.write_unaligned(written);
     }
     Ok(())
 }

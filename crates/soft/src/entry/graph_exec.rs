@@ -13,10 +13,9 @@ use cuda_sys::{
 use super::Entries;
 use crate::code::{Answer, INVALID_VALUE, NOT_SUPPORTED};
 use crate::context::check_device;
-use crate::gate::{given, put, put_if, required};
+use crate::gate::{given, given_mut, put, put_if, required};
 use crate::graph::check::{AUTO_FREE, DEVICE_LAUNCH, Refused, UPLOAD};
 use crate::graph::generic::{self, Wanted};
-use crate::graph::graph_memory;
 use crate::graph::read;
 use crate::graph::read_back::with_context;
 use crate::graph::store::graphs;
@@ -24,6 +23,7 @@ use crate::graph::task::Task;
 use crate::graph::{capture, exec, update};
 use crate::handle::{number, to_raw};
 use crate::launch::Attributes;
+use crate::memory::mapped;
 use crate::stream;
 
 pub(super) const fn add(entries: Entries) -> Entries {
@@ -80,8 +80,7 @@ entries! {
         params: *mut CUDA_GRAPH_INSTANTIATE_PARAMS,
     ) {
         required(out)?;
-        required(params)?;
-        let params = &mut *params;
+        let params = given_mut(params)?;
         params.hErrNode_out = core::ptr::null_mut();
         params.result_out = CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_SUCCESS;
         let upload = match params.flags & UPLOAD {
@@ -245,7 +244,7 @@ entries! {
 
     live fn cuDeviceGetGraphMemAttribute(dev: CUdevice, attribute: CUgraphMem_attribute, value: *mut c_void) {
         check_device(dev)?;
-        let figures = graph_memory::figures(dev);
+        let figures = mapped::figures(dev);
         let bytes = match attribute {
             CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT => figures.used,
             CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT => figures.reserved,
@@ -259,12 +258,12 @@ entries! {
     live fn cuDeviceSetGraphMemAttribute(dev: CUdevice, attribute: CUgraphMem_attribute, value: *mut c_void) {
         check_device(dev)?;
         required(value)?;
-        if value.cast::<cuuint64_t>().read() != 0 {
+        if value.cast::<cuuint64_t>().read_unaligned() != 0 {
             return Err(INVALID_VALUE);
         }
         match attribute {
-            CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_USED_MEM_HIGH => graph_memory::reset_used_high(dev),
-            CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH => graph_memory::reset_reserved_high(dev),
+            CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_USED_MEM_HIGH => mapped::reset_used_high(dev),
+            CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH => mapped::reset_reserved_high(dev),
             _ => return Err(INVALID_VALUE),
         }
         Ok(())
@@ -272,7 +271,7 @@ entries! {
 
     live fn cuDeviceGraphMemTrim(dev: CUdevice) {
         check_device(dev)?;
-        graph_memory::trim(dev, crate::graph::memory_life::living(dev));
+        mapped::trim(dev);
         Ok(())
     }
 }

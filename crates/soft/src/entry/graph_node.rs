@@ -112,8 +112,7 @@ entries! {
     }
 
     initialised fn cuGraphNodeSetParams(node: CUgraphNode, params: *mut CUgraphNodeParams) {
-        required(params)?;
-        let params = &*params;
+        let params = given(params)?;
         if !is_light(params.type_) {
             refuse_in_callbacks()?;
         }

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use cuda_sys::{CUdriverProcAddressQueryResult as Query, CUresult, Version, cuuint64_t};
 
-use super::{ENTRIES, Entries, Found, old};
+use super::{ENTRIES, Entries, Found, old, sentences};
 use crate::code::{Answer, INVALID_VALUE, NOT_FOUND, NOT_SUPPORTED};
 use crate::driver;
 use crate::gate::{put, put_if, required};
@@ -36,6 +36,7 @@ entries! {
     }
 
     always fn cuDriverGetVersion(driver_version: *mut c_int) {
+        driver::check()?;
         put(driver_version, driver::version().as_raw())
     }
 
@@ -67,7 +68,7 @@ entries! {
             Found::NoSuchCall => (core::ptr::null_mut(), Query::CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND),
             Found::NotInThatVersion => (core::ptr::null_mut(), Query::CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT),
         };
-        pfn.write(pointer);
+        pfn.write_unaligned(pointer);
         put_if(symbol_found, query);
         if pointer.is_null() && symbol_found.is_null() { Err(NOT_FOUND) } else { Ok(()) }
     }
@@ -93,12 +94,7 @@ fn texts() -> &'static [(CUresult, Texts)] {
     static TEXTS: OnceLock<Vec<(CUresult, Texts)>> = OnceLock::new();
     TEXTS.get_or_init(|| {
         let text = |(code, name): &(CUresult, &str)| {
-            let words = name
-                .trim_start_matches("CUDA_")
-                .trim_start_matches("ERROR_")
-                .replace('_', " ")
-                .to_lowercase();
-            let sentence = if code.is_success() { "no error".to_owned() } else { words };
+            let sentence = sentences::of(*code, name);
             (*code, (CString::new(*name).unwrap_or_default(), CString::new(sentence).unwrap_or_default()))
         };
         CUresult::all().iter().map(text).collect()

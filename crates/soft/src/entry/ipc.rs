@@ -9,7 +9,7 @@ use cuda_sys::{CUdeviceptr, CUevent, CUipcEventHandle, CUipcMemHandle};
 use super::Entries;
 use super::event::{DISABLE_TIMING, INTERPROCESS};
 use crate::code::{Answer, INVALID_CONTEXT, INVALID_HANDLE, INVALID_VALUE};
-use crate::context::current;
+use crate::context::{check_device, current};
 use crate::gate::{put, required};
 use crate::handle::{number, to_raw};
 use crate::memory::{self, Allocation, Origin, Request};
@@ -104,10 +104,11 @@ fn open_memory(ticket: Ticket, context: u64) -> Answer<u64> {
         // What a context took along with its end is opened anew.
         open.retain(|_, known| memory::find_start(known.allocation.start).is_some());
         if let Some(known) = open.get_mut(&ticket) {
-            known.count += 1;
+            known.count = known.count.saturating_add(1);
             return Ok(known.allocation.start);
         }
         let file = Arc::new(ticket.open(Purpose::Plain)?);
+        check_device(ticket.device).map_err(|_| INVALID_VALUE)?;
         let request = Request {
             origin: Origin::Imported,
             len: usize::try_from(ticket.len).map_err(|_| INVALID_VALUE)?,

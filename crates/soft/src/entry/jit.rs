@@ -34,15 +34,20 @@ impl Logs {
         count: c_uint,
     ) -> Answer<Self> {
         let mut logs = Self::default();
+        /// A list that repeats its options as often is none.
+        const MOST: c_uint = 1024;
+        if count > MOST {
+            return Err(INVALID_VALUE);
+        }
         if count > 0 {
             required(options)?;
             required(values)?;
         }
         for index in 0..count as usize {
             // SAFETY: the caller's promise.
-            let (option, place) = unsafe { (options.add(index).read(), values.add(index)) };
+            let (option, place) = unsafe { (options.add(index).read_unaligned(), values.add(index)) };
             // SAFETY: as above.
-            let value = unsafe { place.read() };
+            let value = unsafe { place.read_unaligned() };
             match option {
                 CUjit_option::CU_JIT_ERROR_LOG_BUFFER => logs.error.buffer = value.cast(),
                 CUjit_option::CU_JIT_INFO_LOG_BUFFER => logs.info.buffer = value.cast(),
@@ -78,7 +83,7 @@ impl Log {
         }
         if !self.size_out.is_null() {
             // SAFETY: the place of the option's value.
-            unsafe { self.size_out.write(core::ptr::without_provenance_mut(written)) };
+            unsafe { self.size_out.write_unaligned(core::ptr::without_provenance_mut(written)) };
         }
     }
 }

@@ -10,7 +10,7 @@ use super::event::{DISABLE_TIMING, INTERPROCESS};
 use crate::code::{Answer, INVALID_HANDLE, INVALID_VALUE};
 use crate::context::Context;
 use crate::event;
-use crate::gate::{required, slice};
+use crate::gate::{given, slice};
 use crate::graph::capture;
 use crate::graph::edge_data::Edge;
 use crate::graph::task::{KernelSpec, Task};
@@ -141,8 +141,7 @@ entries! {
         params: *mut *mut c_void,
         extra: *mut *mut c_void,
     ) {
-        required(config)?;
-        let config = &*config;
+        let config = given(config)?;
         let attributes = launch::read_attributes(slice(config.attrs.cast_const(), config.numAttrs as usize)?)?;
         let sizes = Sizes {
             grid: [config.gridDimX, config.gridDimY, config.gridDimZ],

@@ -10,7 +10,7 @@ use super::jit::Logs;
 use super::module::read_file;
 use crate::code::{Answer, INVALID_HANDLE, INVALID_IMAGE, INVALID_VALUE};
 use crate::context::current;
-use crate::gate::{put, put_if, required};
+use crate::gate::{put, put_if, required, slice};
 use crate::handle::{Kind, Slots, number, to_raw};
 use crate::image::{self, Refusal};
 
@@ -96,7 +96,7 @@ entries! {
             return Err(INVALID_VALUE);
         }
         Logs::read(options, values, count)?;
-        add_input(state, kind, core::slice::from_raw_parts(data.cast::<u8>(), size))
+        add_input(state, kind, slice(data.cast::<u8>(), size)?)
     }
 
     live fn cuLinkAddFile(

@@ -114,6 +114,11 @@ unsafe fn allocate_host(pp: *mut *mut c_void, len: usize, flags: c_uint) -> Answ
     if flags > 7 {
         return Err(INVALID_VALUE);
     }
+    if len == 0 {
+        current()?;
+        // SAFETY: as below.
+        return unsafe { put(pp, core::ptr::null_mut()) };
+    }
     let allocation = memory::allocate(request(Origin::Pinned, len, &*current()?, flags))?;
     // SAFETY: not null, and so valid by the caller's promise.
     unsafe { put(pp, allocation.host().cast()) }
@@ -199,7 +204,7 @@ entries! {
         }
         let found = memory::find_start(dptr).filter(|found| is_freed_by_calls(found)).ok_or(INVALID_VALUE)?;
         if found.origin == Origin::GraphNode {
-            let freeing = memory_life::announce_free(dptr).ok_or(INVALID_VALUE)?;
+            let freeing = memory_life::announce_free(dptr, 0).ok_or(INVALID_VALUE)?;
             stream::stalled(|| freeing.carry_out(0, "cuMemFree"));
             return Ok(());
         }
@@ -239,7 +244,7 @@ entries! {
         capture_mode::check_call()?;
         let found = memory::find_start(dptr).filter(|found| is_freed_by_calls(found)).ok_or(INVALID_VALUE)?;
         if found.origin == Origin::GraphNode {
-            let freeing = memory_life::announce_free(dptr).ok_or(INVALID_VALUE)?;
+            let freeing = memory_life::announce_free(dptr, stream.id).ok_or(INVALID_VALUE)?;
             stream.push(move || {
                 freeing.carry_out(0, "cuMemFreeAsync");
                 Ok(())
@@ -273,6 +278,9 @@ entries! {
     }
 
     guarded_in_callbacks fn cuMemFreeHost(p: *mut c_void) {
+        if p.is_null() {
+            return Ok(());
+        }
         let found = memory::find_start(number(p)).filter(|found| found.origin == Origin::Pinned).ok_or(INVALID_VALUE)?;
         stream::stalled(|| memory::remove(&found, "cuMemFreeHost"));
         Ok(())
@@ -360,18 +368,18 @@ entries! {
         // Unknown memory is no error here: the attributes say so.
         let known = Place::of(pointer).is_some_and(|place| place != Place::Pageable);
         for index in 0..count as usize {
-            let (attribute, out) = (attributes.add(index).read(), data.add(index).read());
+            let (attribute, out) = (attributes.add(index).read_unaligned(), data.add(index).read_unaligned());
             required(out)?;
             let written = if known { write_attribute(out, attribute, pointer) } else { Err(INVALID_VALUE) };
             if written.is_err() {
                 match attribute {
                     Attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE
                     | Attribute::CU_POINTER_ATTRIBUTE_IS_MANAGED
-                    | Attribute::CU_POINTER_ATTRIBUTE_MAPPED => out.cast::<c_int>().write(0),
-                    Attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL => out.cast::<c_int>().write(-2),
+                    | Attribute::CU_POINTER_ATTRIBUTE_MAPPED => out.cast::<c_int>().write_unaligned(0),
+                    Attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL => out.cast::<c_int>().write_unaligned(-2),
                     // A GPU leaves this one as it was.
                     Attribute::CU_POINTER_ATTRIBUTE_RANGE_SIZE => {}
-                    _ => out.cast::<c_longlong>().write(0),
+                    _ => out.cast::<c_longlong>().write_unaligned(0),
                 }
             }
         }

@@ -26,6 +26,7 @@ mod peer;
 mod pool;
 mod profiler;
 mod semaphore;
+mod sentences;
 mod stream;
 mod stream_attribute;
 mod tensor_map;

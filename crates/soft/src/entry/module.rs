@@ -225,7 +225,7 @@ entries! {
     live fn cuModuleEnumerateFunctions(out: *mut CUfunction, count: c_uint, hmod: CUmodule) {
         required(out)?;
         for (index, function) in module::module(number(hmod))?.functions().take(count as usize).enumerate() {
-            out.add(index).write(to_raw(function?.handle));
+            out.add(index).write_unaligned(to_raw(function?.handle));
         }
         Ok(())
     }
@@ -293,7 +293,7 @@ entries! {
     live fn cuLibraryEnumerateKernels(out: *mut CUkernel, count: c_uint, library: CUlibrary) {
         required(out)?;
         for (index, kernel) in module::library(number(library))?.kernels()?.iter().take(count as usize).enumerate() {
-            out.add(index).write(to_raw(*kernel));
+            out.add(index).write_unaligned(to_raw(*kernel));
         }
         Ok(())
     }
@@ -330,6 +330,8 @@ entries! {
     }
 
     live fn cuKernelGetName(name: *mut *const c_char, kernel: CUkernel) {
+        required(name)?;
+        required(kernel)?;
         put(name, module::kernel(number(kernel))?.code.name.as_ptr())
     }
 
@@ -350,6 +352,8 @@ entries! {
     }
 
     live fn cuKernelGetParamInfo(kernel: CUkernel, index: usize, offset: *mut usize, size: *mut usize) {
+        required(kernel)?;
+        current()?;
         param_info(&module::kernel(number(kernel))?.code, index, offset, size)
     }
 
@@ -358,6 +362,8 @@ entries! {
     }
 
     live fn cuFuncGetName(name: *mut *const c_char, function: CUfunction) {
+        required(name)?;
+        required(function)?;
         put(name, module::function(number(function))?.code.name.as_ptr())
     }
 
@@ -379,6 +385,7 @@ entries! {
     }
 
     live fn cuFuncGetParamInfo(function: CUfunction, index: usize, offset: *mut usize, size: *mut usize) {
+        required(function)?;
         param_info(&module::function(number(function))?.code, index, offset, size)
     }
 

@@ -7,7 +7,7 @@ use cuda_sys::{CUfunction, CUlaunchConfig, CUoccupancyB2DSize};
 use super::Entries;
 use crate::code::{Answer, INVALID_VALUE, NOT_SUPPORTED};
 use crate::driver;
-use crate::gate::{put, required, slice};
+use crate::gate::{given, put, slice};
 use crate::handle::number;
 use crate::launch::{self, blocks_per_sm};
 use crate::limits::{BLOCKS_PER_SM, MAX_SHARED, MAX_THREADS, SHARED_PER_SM};
@@ -68,7 +68,8 @@ unsafe fn potential(
         let blocks = blocks_per_sm(&code, threads, u32::try_from(shared).unwrap_or(u32::MAX));
         if blocks * threads > best_threads {
             best_threads = blocks * threads;
-            best = (blocks.saturating_mul(driver::config().multiprocessors) as c_int, threads as c_int);
+            let grid = blocks.saturating_mul(driver::config().multiprocessors);
+            best = (c_int::try_from(grid).unwrap_or(c_int::MAX), threads as c_int);
         }
     }
     Ok(best)
@@ -133,18 +134,20 @@ entries! {
     }
 
     live fn cuOccupancyMaxActiveClusters(out: *mut c_int, f: CUfunction, config: *const CUlaunchConfig) {
-        required(config)?;
-        let (code, config) = (code(f)?, &*config);
+        let config = given(config)?;
+        let code = code(f)?;
         let attributes = launch::read_attributes(slice(config.attrs.cast_const(), config.numAttrs as usize)?)?;
         launch::check_cluster(&code, grid(config), &attributes)?;
         let cluster = launch::cluster(&attributes).filter(|cluster| *cluster != [0; 3]).unwrap_or([1; 3]);
         let blocks = blocks_per_sm(&code, threads(config), config.sharedMemBytes);
-        put(out, (blocks * driver::config().multiprocessors / cluster.iter().product::<u32>()) as c_int)
+        let blocks = u64::from(blocks) * u64::from(driver::config().multiprocessors);
+        let clusters = blocks / cluster.iter().map(|size| u64::from(*size)).product::<u64>().max(1);
+        put(out, c_int::try_from(clusters).unwrap_or(c_int::MAX))
     }
 
     live fn cuOccupancyMaxPotentialClusterSize(out: *mut c_int, f: CUfunction, config: *const CUlaunchConfig) {
-        required(config)?;
-        let (code, config) = (code(f)?, &*config);
+        let config = given(config)?;
+        let code = code(f)?;
         if driver::config().capability < (9, 0) {
             return Err(NOT_SUPPORTED);
         }

@@ -14,7 +14,7 @@ use crate::code::{
     PEER_ACCESS_NOT_ENABLED,
 };
 use crate::context::{self, Context, check_device, current};
-use crate::gate::{put, required};
+use crate::gate::{self, put};
 use crate::handle::number;
 
 pub(super) const fn add(entries: Entries) -> Entries {
@@ -130,12 +130,10 @@ entries! {
     }
 
     live fn cuMemcpy3DPeer(copy: *const CUDA_MEMCPY3D_PEER) {
-        required(copy)?;
-        shaped(&plain(&*copy)?, None)
+        shaped(&plain(gate::given(copy)?)?, None)
     }
 
     owned fn cuMemcpy3DPeerAsync(copy: *const CUDA_MEMCPY3D_PEER, h_stream: CUstream) {
-        required(copy)?;
-        shaped(&plain(&*copy)?, Some(h_stream))
+        shaped(&plain(gate::given(copy)?)?, Some(h_stream))
     }
 }

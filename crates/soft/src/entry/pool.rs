@@ -11,7 +11,7 @@ use cuda_sys::{
 use super::Entries;
 use crate::code::{Answer, INVALID_VALUE, NOT_SUPPORTED, OPERATING_SYSTEM};
 use crate::context::{check_device, current_handle};
-use crate::gate::{put, required, slice};
+use crate::gate::{given, put, required, slice};
 use crate::handle::{number, to_raw};
 use crate::memory::{self, Origin, Request};
 use crate::pool::{self, READ_WRITE};
@@ -93,8 +93,7 @@ entries! {
 
     guarded fn cuMemPoolCreate(out: *mut CUmemoryPool, props: *const CUmemPoolProps) {
         required(out)?;
-        required(props)?;
-        let props = &*props;
+        let props = given(props)?;
         if props.allocType != CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED {
             return Err(INVALID_VALUE);
         }
@@ -135,8 +134,8 @@ entries! {
     guarded fn cuMemPoolSetAttribute(pool: CUmemoryPool, attr: CUmemPool_attribute, value: *mut c_void) {
         let pool = pool::get(number(pool))?;
         required(value)?;
-        let flag = || value.cast::<c_int>().read() != 0;
-        let word = || value.cast::<cuuint64_t>().read();
+        let flag = || value.cast::<c_int>().read_unaligned() != 0;
+        let word = || value.cast::<cuuint64_t>().read_unaligned();
         match attr {
             A::CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES => pool.change(|own| own.follow_events = flag()),
             A::CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC => pool.change(|own| own.opportunistic = flag()),
@@ -169,9 +168,9 @@ entries! {
     }
 
     live fn cuMemPoolGetAccess(flags: *mut CUmemAccess_flags, pool: CUmemoryPool, location: *mut CUmemLocation) {
-        required(location)?;
+        let location = given(location)?;
         let pool = pool::get(number(pool))?;
-        let device = device_of(&*location).ok_or(INVALID_VALUE)?;
+        let device = device_of(location).ok_or(INVALID_VALUE)?;
         check_device(device)?;
         put(flags, CUmemAccess_flags(pool.access(device)))
     }
@@ -216,9 +215,9 @@ entries! {
 
     live fn cuMemPoolImportPointer(out: *mut CUdeviceptr, pool: CUmemoryPool, data: *mut CUmemPoolPtrExportData) {
         required(out)?;
-        required(data)?;
+        let data = given(data)?;
         let pool = pool::get(number(pool))?;
-        let exported = Exported::read(&*data).ok_or(INVALID_VALUE)?;
+        let exported = Exported::read(data).ok_or(INVALID_VALUE)?;
         let file = pool.file().filter(|file| pool.is_imported() && file.identity() == exported.pool);
         let request = Request {
             origin: Origin::Imported,

@@ -6,7 +6,7 @@ use cuda_sys::{CUlaunchAttributeValue, CUstream, CUstreamAttrID, CUstreamAttrVal
 
 use super::Entries;
 use crate::code::{Answer, INVALID_VALUE};
-use crate::gate::{put, required};
+use crate::gate::{given, put};
 use crate::handle::number;
 use crate::launch::{self, AttributeValue};
 use crate::stream::{self, Stream};
@@ -53,7 +53,7 @@ entries! {
 
     owned fn cuStreamSetAttribute(h_stream: CUstream, attr: CUstreamAttrID, param: *const CUstreamAttrValue) {
         let stream = stream::get(number(h_stream))?;
-        required(param)?;
+        let param = given(param)?;
         if !is_stream_attribute(attr) {
             return Err(INVALID_VALUE);
         }

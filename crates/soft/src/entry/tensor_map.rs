@@ -158,7 +158,7 @@ entries! {
             swizzle,
         };
         tiled.check()?;
-        tensor_map.write(tiled.encode([l2_promotion.0, oob_fill.0]));
+        tensor_map.write_unaligned(tiled.encode([l2_promotion.0, oob_fill.0]));
         Ok(())
     }
 

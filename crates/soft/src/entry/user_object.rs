@@ -37,7 +37,7 @@ entries! {
     ) {
         required(out)?;
         let function = destroy.ok_or(INVALID_VALUE)?;
-        if flags != NO_DESTRUCTOR_SYNC || count == 0 || count > MOST {
+        if flags != NO_DESTRUCTOR_SYNC || count == 0 {
             return Err(INVALID_VALUE);
         }
         put(out, to_raw(user_object::create(Callback { function, data: ptr }, count)))

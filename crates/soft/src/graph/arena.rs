@@ -42,9 +42,10 @@ impl Arena {
     }
 
     /// A range for an allocation node that comes after some of the free nodes: of what these free, next to each other, the first that is large enough.
-    pub(crate) fn place(&mut self, len: usize, device: i32, before: &HashSet<u64>) -> Range {
-        let len = (len as u64).next_multiple_of(ALIGNMENT);
-        self.refill(len, device, before).unwrap_or_else(|| self.extend(len, device))
+    /// `None` if no addresses are left.
+    pub(crate) fn place(&mut self, len: usize, device: i32, before: &HashSet<u64>) -> Option<Range> {
+        let len = (len as u64).checked_next_multiple_of(ALIGNMENT)?;
+        self.refill(len, device, before).or_else(|| self.extend(len, device))
     }
 
     fn refill(&mut self, len: u64, device: i32, before: &HashSet<u64>) -> Option<Range> {
@@ -73,14 +74,16 @@ impl Arena {
     }
 
     /// A range that was not given yet. Large memory begins a step of its own.
-    fn extend(&mut self, len: u64, device: i32) -> Range {
-        let (stretch, given) = self.stretches.entry(device).or_insert_with(|| (Stretch::new(len), 0));
-        let mut at = if len < STEP { *given } else { given.next_multiple_of(STEP) };
-        if at + len > stretch.len {
-            (*stretch, at) = (Stretch::new(len), 0);
-        }
-        *given = at + len;
-        Range { start: stretch.start + at, len, stretch: Arc::clone(stretch), device }
+    fn extend(&mut self, len: u64, device: i32) -> Option<Range> {
+        let newest = self.stretches.get(&device);
+        let at = newest.map(|(_, given)| if len < STEP { *given } else { given.next_multiple_of(STEP) });
+        let fits = newest.zip(at).filter(|((stretch, _), at)| at.saturating_add(len) <= stretch.len);
+        let (stretch, at) = match fits {
+            Some(((stretch, _), at)) => (Arc::clone(stretch), at),
+            None => (Stretch::new(len)?, 0),
+        };
+        self.stretches.insert(device, (Arc::clone(&stretch), at.saturating_add(len)));
+        Some(Range { start: stretch.start + at, len, stretch, device })
     }
 }
 

@@ -11,7 +11,7 @@ use super::payload::Payload;
 use super::read::NewMemory;
 use super::store::{Graphs, Owner};
 use super::task::{AllocNode, Task};
-use crate::code::{Answer, INVALID_VALUE, NOT_SUPPORTED};
+use crate::code::{Answer, INVALID_VALUE, NOT_SUPPORTED, OUT_OF_MEMORY};
 
 /// Where a node goes: its graph and what it depends on.
 #[derive(Debug)]
@@ -67,6 +67,7 @@ impl Graphs {
         let home = (graph, own.uid);
         let before = self.freed_before(dependencies, own.arena.free_nodes(wanted.device))?;
         let range = self.graph_mut(graph)?.arena.place(wanted.len, wanted.device, &before);
+        let range = range.ok_or(OUT_OF_MEMORY)?;
         let memory = memory_node::reserve(range, wanted.len, wanted.device, home);
         let alloc = AllocNode { memory: Arc::clone(&memory), max: wanted.max };
         let node = self.insert(graph, dependencies, Payload::Task(Task::Alloc(alloc)))?;

@@ -210,7 +210,8 @@ pub(crate) fn launch(handle: u64, stream: &Arc<Stream>) -> Answer {
             }
         }
         let context = stream.context.handle;
-        let memory = memory_life::begin(&memory_uses(&program), exec.flags & AUTO_FREE != 0, context)?;
+        let (uses, auto_free) = (memory_uses(&program), exec.flags & AUTO_FREE != 0);
+        let memory = memory_life::begin(&uses, auto_free, context, (stream.id, exec.uid))?;
         let events = event_work(&program);
         exec.mark_used();
         let device = stream.context.device;
@@ -248,14 +249,17 @@ fn enqueue(
 
 /// `cuGraphUpload`.
 pub(crate) fn upload(handle: u64, stream: &Arc<Stream>) -> Answer {
-    let last = {
+    let (last, uploading) = {
         let mut all = graphs();
         let exec = all.exec_mut(handle)?;
+        let uploading = memory_life::upload(&memory_uses(&exec.program), stream.id, exec.uid)?;
         exec.mark_used();
-        memory_life::map(&memory_uses(&exec.program));
-        Arc::clone(&exec.last)
+        (Arc::clone(&exec.last), uploading)
     };
-    enqueue(&last, stream, || Ok(()));
+    enqueue(&last, stream, || {
+        drop(uploading);
+        Ok(())
+    });
     Ok(())
 }
 

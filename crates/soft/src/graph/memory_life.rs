@@ -3,17 +3,17 @@
 //! Calls and work come at different times, so there are two accounts: whether memory lives in the order of the calls, by which launches and
 //! frees are refused, and what is there when the stream gets to a node, by which accesses are.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cuda_sys::CUresult;
 
-use super::graph_memory;
 use super::memory_node::Reservation;
 use crate::code::{Answer, INVALID_VALUE, OUT_OF_MEMORY};
-use crate::driver;
 use crate::event::Marker;
 use crate::fault::Loss;
+use crate::memory::mapped::{self, Needs, User};
 use crate::memory::{self, Allocation};
 
 /// Memory that outlives the launch that made it.
@@ -39,11 +39,31 @@ fn lives() -> MutexGuard<'static, BTreeMap<u64, Life>> {
     LIVES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Where memory lives on a device in the order of the calls: start and length.
-pub(crate) fn living(device: i32) -> Vec<(u64, u64)> {
-    let lives = lives();
-    let living = lives.values().filter(|life| life.lives && life.owner.device == device);
-    living.map(|life| (life.owner.start, life.owner.len as u64)).collect()
+/// Says when work is over: with its last owner.
+#[derive(Debug, Default)]
+struct Done(Arc<AtomicBool>);
+
+impl Done {
+    fn set(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+impl Drop for Done {
+    fn drop(&mut self) {
+        self.set();
+    }
+}
+
+fn steps_of(memory: &Reservation) -> impl Iterator<Item = u64> + use<> {
+    mapped::steps(memory.start, memory.len as u64)
+}
+
+/// Nothing lives any more where memory was, but for steps in which other memory lives.
+fn leave_steps(lives: &BTreeMap<u64, Life>, memory: &Reservation, user: &User) {
+    let living = lives.values().filter(|life| life.lives && life.owner.device == memory.device);
+    let living: BTreeSet<u64> = living.flat_map(|life| steps_of(&life.owner)).collect();
+    mapped::end_lives(memory.device, &steps_of(memory).filter(|step| !living.contains(step)).collect(), user);
 }
 
 /// A context is over, and its memory with it.
@@ -53,7 +73,10 @@ pub(crate) fn forget_context(context: u64) {
         let of_it = |life: &Life| life.allocation.context == context;
         let starts: Vec<u64> =
             lives.iter().filter(|(_, life)| of_it(life)).map(|(start, _)| *start).collect();
-        starts.iter().filter_map(|start| lives.remove(start)).collect()
+        let gone: Vec<Life> = starts.iter().filter_map(|start| lives.remove(start)).collect();
+        let nobody = User { stream: 0, exec: 0, done: Arc::new(AtomicBool::new(true)) };
+        gone.iter().for_each(|life| leave_steps(&lives, &life.owner, &nobody));
+        gone
     };
     // What it held takes other locks as it goes.
     drop(gone);
@@ -66,6 +89,8 @@ pub(crate) struct Freeing {
     life: u64,
     /// Launches that make the memory again wait for this.
     done: Arc<Marker>,
+    /// Launches elsewhere may have what is behind the addresses once this is over.
+    over: Done,
 }
 
 impl Drop for Freeing {
@@ -75,23 +100,27 @@ impl Drop for Freeing {
     }
 }
 
-/// Announces the free of memory of a graph; `None` if nothing lives there.
-pub(crate) fn announce_free(start: u64) -> Option<Freeing> {
-    announce(&mut lives(), start)
+/// Announces the free of memory of a graph on a stream, 0 for none; `None` if nothing lives there.
+pub(crate) fn announce_free(start: u64, stream: u64) -> Option<Freeing> {
+    announce(&mut lives(), start, stream)
 }
 
-fn announce(lives: &mut BTreeMap<u64, Life>, start: u64) -> Option<Freeing> {
+fn announce(lives: &mut BTreeMap<u64, Life>, start: u64, stream: u64) -> Option<Freeing> {
     let life = lives.get_mut(&start).filter(|life| life.lives)?;
     let done = Arc::<Marker>::default();
     life.lives = false;
     life.freed = Some(Arc::clone(&done));
     life.allocation.queue_free();
-    Some(Freeing { start, life: life.called, done })
+    let (called, owner, over) = (life.called, Arc::clone(&life.owner), Done::default());
+    leave_steps(lives, &owner, &User { stream, exec: 0, done: Arc::clone(&over.0) });
+    Some(Freeing { start, life: called, done, over })
 }
 
 impl Freeing {
     /// Carries the free out; `node` is the free node, 0 for the call that `how` names.
     pub(crate) fn carry_out(&self, node: u64, how: &str) {
+        // Before the memory is gone, so that a trim by whoever sees that gives it back.
+        self.over.set();
         self.end_life(node, how);
         self.done.reach();
     }
@@ -126,6 +155,8 @@ pub(crate) struct Plan {
     outside: HashMap<u64, Freeing>,
     /// The frees, queued elsewhere, of memory that the launch makes again.
     awaited: Vec<Arc<Marker>>,
+    /// Launches elsewhere may have what is behind its addresses once this is over.
+    over: Done,
 }
 
 /// What an executable does with memory, in the order in which it does.
@@ -147,22 +178,21 @@ fn split(uses: &[Use]) -> (Vec<&Arc<Reservation>>, Vec<&Arc<Reservation>>) {
     (allocs, frees)
 }
 
-/// Maps what a launch or an upload allocates: all of it is reserved, and in use is what there is when there is most.
-pub(crate) fn map(uses: &[Use]) {
-    let (allocs, _) = split(uses);
-    let devices: HashSet<i32> = allocs.iter().map(|alloc| alloc.device).collect();
-    for device in devices {
-        let own = |memory: &&Arc<Reservation>| memory.device == device;
-        let steps = |memory: &Arc<Reservation>| graph_memory::steps(memory.start, memory.len as u64);
-        let all = allocs.iter().copied().filter(own).flat_map(steps);
+/// What a launch or an upload needs of each device: all steps that its memory lies in, and those that are in use when most are.
+fn needs(uses: &[Use]) -> BTreeMap<i32, Needs> {
+    let mut needs: BTreeMap<i32, Needs> = BTreeMap::new();
+    for alloc in split(uses).0 {
+        needs.entry(alloc.device).or_default().all.extend(steps_of(alloc));
+    }
+    for (device, needs) in &mut needs {
         // How much in each step is there.
-        let (mut there, mut most) = (BTreeMap::<u64, usize>::new(), Vec::new());
+        let mut there = BTreeMap::<u64, usize>::new();
         for used in uses {
             match used {
-                Use::Allocates(memory) if own(&memory) => {
-                    steps(memory).for_each(|step| *there.entry(step).or_default() += 1);
+                Use::Allocates(memory) if memory.device == *device => {
+                    steps_of(memory).for_each(|step| *there.entry(step).or_default() += 1);
                 }
-                Use::Frees(memory) if own(&memory) => steps(memory).for_each(|step| {
+                Use::Frees(memory) if memory.device == *device => steps_of(memory).for_each(|step| {
                     let left = there.remove(&step).unwrap_or(0);
                     if left > 1 {
                         there.insert(step, left - 1);
@@ -170,17 +200,40 @@ pub(crate) fn map(uses: &[Use]) {
                 }),
                 _ => {}
             }
-            if there.len() > most.len() {
-                most = there.keys().copied().collect();
+            if there.len() > needs.at_once.len() {
+                needs.at_once = there.keys().copied().collect();
             }
         }
-        graph_memory::map(device, all, most);
     }
+    needs
+}
+
+/// Maps memory for a launch or an upload. A device that has not enough has none for anything else from then on.
+fn map(needs: &BTreeMap<i32, Needs>, user: &User) -> Answer {
+    for (device, needs) in needs {
+        if !mapped::map(*device, needs, user) {
+            return Err(OUT_OF_MEMORY);
+        }
+    }
+    Ok(())
+}
+
+/// Until when an upload has the memory that it mapped.
+#[derive(Debug)]
+pub(crate) struct Uploading {
+    _over: Done,
+}
+
+/// Maps what an executable allocates, ahead of its launch.
+pub(crate) fn upload(uses: &[Use], stream: u64, exec: u64) -> Answer<Uploading> {
+    let over = Done::default();
+    map(&needs(uses), &User { stream, exec, done: Arc::clone(&over.0) })?;
+    Ok(Uploading { _over: over })
 }
 
 /// Checks and notes at the launch call what the launch does. A refused launch changes nothing, except that the device's memory is all gone once
 /// there was not enough.
-pub(crate) fn begin(uses: &[Use], auto_free: bool, context: u64) -> Answer<Plan> {
+pub(crate) fn begin(uses: &[Use], auto_free: bool, context: u64, (stream, exec): (u64, u64)) -> Answer<Plan> {
     if uses.is_empty() {
         return Ok(Plan::default());
     }
@@ -197,12 +250,18 @@ pub(crate) fn begin(uses: &[Use], auto_free: bool, context: u64) -> Answer<Plan>
     if outside.iter().any(|free| !is_live(free)) {
         return Err(INVALID_VALUE);
     }
-    check_room(&allocs, &lives)?;
     let awaited = allocs.iter().filter_map(|alloc| lives.get(&alloc.start)?.freed.clone());
     let awaited = awaited.filter(|free| free.time().is_none()).collect();
     let kept: Vec<_> = allocs.into_iter().filter(|alloc| !freed.contains(&alloc.id)).collect();
-    make_lives(&kept, &mut lives, context)?;
     let mut plan = Plan { awaited, ..Plan::default() };
+    let user = User { stream, exec, done: Arc::clone(&plan.over.0) };
+    let mut needs = needs(uses);
+    for alloc in &kept {
+        needs.entry(alloc.device).or_default().kept.extend(steps_of(alloc));
+    }
+    map(&needs, &user)?;
+    make_lives(&kept, &mut lives, context)
+        .inspect_err(|_| kept.iter().for_each(|alloc| leave_steps(&lives, alloc, &user)))?;
     for alloc in kept {
         let Some(life) = lives.get_mut(&alloc.start) else { continue };
         (life.lives, life.called) = (true, life.called + 1);
@@ -213,11 +272,10 @@ pub(crate) fn begin(uses: &[Use], auto_free: bool, context: u64) -> Answer<Plan>
         plan.kept_starts.insert(alloc.start);
     }
     for free in outside {
-        if let Some(freeing) = announce(&mut lives, free.start) {
+        if let Some(freeing) = announce(&mut lives, free.start, stream) {
             plan.outside.insert(free.id, freeing);
         }
     }
-    map(uses);
     Ok(plan)
 }
 
@@ -247,23 +305,6 @@ fn make_lives(kept: &[&Arc<Reservation>], lives: &mut BTreeMap<u64, Life>, conte
         let owner = Arc::clone(alloc);
         let life = Life { lives: true, owner, allocation, called: 0, reached: 0, freed: None };
         lives.insert(alloc.start, life);
-    }
-    Ok(())
-}
-
-/// Whether the device has room for what a launch allocates and does not find there.
-fn check_room(allocs: &[&Arc<Reservation>], lives: &BTreeMap<u64, Life>) -> Answer {
-    let mut wanted: BTreeMap<i32, BTreeMap<u64, u64>> = BTreeMap::new();
-    for alloc in allocs.iter().filter(|alloc| !lives.contains_key(&alloc.start)) {
-        let len = wanted.entry(alloc.device).or_default().entry(alloc.start).or_default();
-        *len = (*len).max(alloc.len as u64);
-    }
-    for (device, ranges) in &wanted {
-        let sum = ranges.values().fold(memory::used(*device), |sum, len| sum.saturating_add(*len));
-        if sum > driver::config().memory {
-            graph_memory::exhaust(*device);
-            return Err(OUT_OF_MEMORY);
-        }
     }
     Ok(())
 }

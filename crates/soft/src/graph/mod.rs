@@ -17,7 +17,6 @@ pub(crate) mod embed;
 pub(crate) mod exec;
 pub(crate) mod executable;
 pub(crate) mod generic;
-pub(crate) mod graph_memory;
 pub(crate) mod memory_life;
 pub(crate) mod memory_node;
 pub(crate) mod ordered;

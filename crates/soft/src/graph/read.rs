@@ -144,10 +144,10 @@ where
 {
     // SAFETY: the caller's promise.
     let (handles, params) = unsafe { (slice(handles, count as usize)?, slice(params, count as usize)?) };
-    let handles: Box<[u64]> = handles.iter().map(|handle| number(*handle)).collect();
+    let found = handles.iter().map(|handle| semaphore::get(number(*handle))).collect::<Answer<_>>()?;
     Ok(Arc::new(SemaphoreNode {
-        semaphores: handles.iter().map(|handle| semaphore::get(*handle)).collect::<Answer<_>>()?,
-        handles,
+        semaphores: found,
+        handles: handles.iter().map(|handle| number(*handle)).collect(),
         params: params.iter().copied().map(wrap).collect(),
         context: number(context),
     }))
@@ -216,7 +216,7 @@ pub(crate) unsafe fn new_memory(raw: &CUDA_MEM_ALLOC_NODE_PARAMS_v2) -> Answer<N
     }
     for index in 0..raw.accessDescCount {
         // SAFETY: the caller's promise.
-        let access: CUmemAccessDesc = unsafe { raw.accessDescs.add(index).read() };
+        let access: CUmemAccessDesc = unsafe { raw.accessDescs.add(index).read_unaligned() };
         let target = device_of(&access.location).ok_or(NOT_SUPPORTED)?;
         check_device(target).map_err(|_| INVALID_DEVICE)?;
         const READ_WRITE: c_uint = 3;

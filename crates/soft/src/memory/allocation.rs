@@ -52,9 +52,9 @@ impl Origin {
         !matches!(self, Self::Pinned | Self::Registered)
     }
 
-    /// Whether it takes room on the device.
+    /// Whether it takes room on the device. That of graphs is counted by what they have mapped.
     pub(super) fn takes_room(self) -> bool {
-        self.is_on_device() && self != Self::Imported
+        self.is_on_device() && !matches!(self, Self::Imported | Self::GraphNode)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::with_shared;
+use super::{END_OF_ADDRESSES, with_shared};
 
 /// The steps in which a device maps memory for graphs, and where large memory starts.
 pub(crate) const STEP: u64 = 32 << 20;
@@ -21,18 +21,19 @@ pub(crate) struct Stretch {
 static FREE: Mutex<BTreeMap<u64, Vec<u64>>> = Mutex::new(BTreeMap::new());
 
 impl Stretch {
-    /// A stretch for so many bytes at least. As on a GPU it is the one that was given back last.
-    pub(crate) fn new(bytes: u64) -> Arc<Self> {
-        let len = bytes.max(LEAST).next_multiple_of(STEP);
+    /// A stretch for so many bytes at least; `None` if no addresses are left. As on a GPU it is the one that was given back last.
+    pub(crate) fn new(bytes: u64) -> Option<Arc<Self>> {
+        let len = bytes.max(LEAST).checked_next_multiple_of(STEP)?;
         let again = FREE.lock().unwrap_or_else(PoisonError::into_inner).get_mut(&len).and_then(Vec::pop);
-        let start = again.unwrap_or_else(|| {
+        let new = || {
             with_shared(|shared| {
                 let start = shared.addresses.next.next_multiple_of(STEP);
-                shared.addresses.next = start + len;
-                start
+                let end = start.checked_add(len).filter(|end| *end <= END_OF_ADDRESSES)?;
+                shared.addresses.next = end;
+                Some(start)
             })
-        });
-        Arc::new(Self { start, len })
+        };
+        Some(Arc::new(Self { start: again.or_else(new)?, len }))
     }
 }
 

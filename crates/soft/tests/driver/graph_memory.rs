@@ -3,7 +3,7 @@
 use std::ptr::{null, null_mut};
 
 use crate::common::*;
-use cuda_soft::control;
+use cuda_soft::{Config, control};
 use cuda_sys::*;
 
 fn alloc_node(driver: &Driver, graph: CUgraph, after: &[CUgraphNode]) -> (CUgraphNode, CUdeviceptr) {
@@ -243,6 +243,9 @@ fn the_devices_room_is_given_back() {
         }
         unsafe {
             assert_eq!(driver.cuStreamSynchronize(stream), OK);
+            // What the graph has mapped stays so until a trim.
+            assert_eq!(before - room(driver), 32 << 20);
+            assert_eq!(driver.cuDeviceGraphMemTrim(0), OK);
             assert_eq!(room(driver), before);
             assert_eq!(driver.cuGraphExecDestroy(exec), OK);
             assert_eq!(driver.cuGraphDestroy(own), OK);
@@ -256,6 +259,66 @@ fn room(driver: &Driver) -> usize {
     let (mut free, mut total) = (0, 0);
     assert_eq!(unsafe { driver.cuMemGetInfo(&mut free, &mut total) }, OK);
     free
+}
+
+#[test]
+fn addresses_come_to_an_end_with_an_error() {
+    leaves_nothing("graph_memory::addresses_come_to_an_end_with_an_error", || {
+        let driver = &session();
+        let own = graph(driver);
+        let mut answers = Vec::new();
+        for _ in 0..300 {
+            let mut params = CUDA_MEM_ALLOC_NODE_PARAMS { bytesize: (1 << 40) - 1, ..Default::default() };
+            params.poolProps.allocType = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
+            params.poolProps.location.type_ = CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
+            let mut node = null_mut();
+            answers.push(unsafe { driver.cuGraphAddMemAllocNode(&mut node, own, null(), 0, &mut params) });
+        }
+        let there = answers.iter().position(|answer| *answer != OK).unwrap();
+        assert!(there > 200);
+        let out_of_memory = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
+        assert!(answers[there..].iter().all(|answer| *answer == out_of_memory), "{:?}", &answers[there..]);
+        assert_eq!(unsafe { driver.cuGraphDestroy(own) }, OK);
+    });
+}
+
+#[test]
+fn what_graphs_have_mapped_makes_way_for_other_memory() {
+    leaves_nothing("graph_memory::what_graphs_have_mapped_makes_way_for_other_memory", || {
+        let driver = &session_with(Config::new().memory(256 << 20));
+        let stream = stream(driver);
+        // Each of these takes more than half of the device, one after the other.
+        let execs: Vec<_> = (0..4)
+            .map(|_| {
+                let own = graph(driver);
+                let (made, address) = alloc_bytes(driver, own, &[], 160 << 20);
+                free_node(driver, own, &[made], address);
+                (own, instantiate(driver, own))
+            })
+            .collect();
+        for (_, exec) in &execs {
+            run(driver, *exec, stream);
+            assert_eq!(room(driver), 96 << 20);
+        }
+        let mut address = 0;
+        unsafe {
+            assert_eq!(driver.cuMemAlloc(&mut address, 160 << 20), OK);
+            assert_eq!(room(driver), 96 << 20);
+            assert_eq!(driver.cuMemFree(address), OK);
+            assert_eq!(room(driver), 256 << 20);
+        }
+        run(driver, execs[0].1, stream);
+        unsafe {
+            assert_eq!(driver.cuMemAllocAsync(&mut address, 160 << 20, stream), OK);
+            assert_eq!(driver.cuMemFreeAsync(address, stream), OK);
+            assert_eq!(driver.cuStreamSynchronize(stream), OK);
+            for (own, exec) in execs {
+                assert_eq!(driver.cuGraphExecDestroy(exec), OK);
+                assert_eq!(driver.cuGraphDestroy(own), OK);
+            }
+            assert_eq!(driver.cuStreamDestroy(stream), OK);
+        }
+    });
 }
 
 #[test]
@@ -299,6 +362,7 @@ fn memory_of_several_sizes_shares_addresses_one_after_the_other() {
                         for address in [three, four, far] {
                             assert_eq!(driver.cuMemFree(address), OK);
                         }
+                        assert_eq!(driver.cuDeviceGraphMemTrim(0), OK);
                         assert_eq!(room(driver), before);
                     }
                 }

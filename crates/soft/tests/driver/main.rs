@@ -18,6 +18,7 @@ mod edges;
 mod execs;
 mod graph_memory;
 mod graphs;
+mod imports;
 mod instantiating;
 mod links;
 mod loss;
