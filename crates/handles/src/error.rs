@@ -85,6 +85,29 @@ pub enum Error {
         /// The library's kernels, where the driver can list them (12.4).
         kernels: Option<Box<[Box<str>]>>,
     },
+    /// A library has no variable of that name.
+    #[error(
+        "the library has no {what} `{name}`: it has to be declared outside of functions, as `extern \"C\"` or by its mangled name, and the \
+         compiler leaves out `static` ones that no kernel uses"
+    )]
+    NoGlobal {
+        /// The kind of variable that was asked for.
+        what: &'static str,
+        /// The name that was asked for.
+        name: Box<str>,
+    },
+    /// A variable of a library has another size, or starts elsewhere, than its type needs.
+    #[error("the variable `{name}` of the library has {bytes} bytes at {address:#x}, but {expected} were asked for")]
+    GlobalSize {
+        /// The variable.
+        name: Box<str>,
+        /// Its size in bytes.
+        bytes: usize,
+        /// Where it starts.
+        address: u64,
+        /// What it was to be.
+        expected: Box<str>,
+    },
     /// Two things that were to work together belong to different contexts.
     #[error("{what} belongs to another context: {expected:#x} was needed, it is of {found:#x}")]
     WrongContext {

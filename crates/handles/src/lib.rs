@@ -32,6 +32,7 @@ mod raw;
 mod recorded;
 mod registry;
 mod semaphore;
+mod shared_library;
 mod stream;
 mod sync;
 mod user_object;
