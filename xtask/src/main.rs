@@ -6,7 +6,6 @@ mod cargo;
 mod ci;
 mod doc_tests;
 mod kernels;
-mod nvrtc;
 
 use std::process::ExitCode;
 

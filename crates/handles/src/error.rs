@@ -226,7 +226,7 @@ pub enum Error {
     },
     /// A batch was given memory whose numbers the driver neither writes nor waits for in batches; of nodes it says so only at the launch.
     #[error(
-        "batches work on plain device memory (`Context::alloc_blocking`) and pinned memory; this is {kind} memory"
+        "batches work on plain device memory (`Context::alloc_blocking`), variables of libraries and pinned memory; this is {kind} memory"
     )]
     BatchMemory {
         /// What it is.
@@ -302,6 +302,10 @@ pub enum Error {
         "the graph holds no reference to the user object from this handle; it can only give back what it was given"
     )]
     NotHeld,
+    /// The compiler for CUDA C++ is not there, or a program does not compile.
+    #[cfg(feature = "nvrtc")]
+    #[error(transparent)]
+    Nvrtc(Box<cuda_nvrtc::Error>),
     /// A raw value belongs to no object of this library.
     #[error("the raw value {raw:#x} is no {what} that this library knows")]
     Unknown {

@@ -3,6 +3,8 @@
 pub mod capture;
 pub mod capture_mode;
 pub mod clones;
+#[cfg(feature = "nvrtc")]
+pub mod nvrtc;
 pub mod panics;
 pub mod reaper;
 

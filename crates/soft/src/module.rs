@@ -282,6 +282,10 @@ impl Module {
         (0..self.codes.len()).map(|index| self.function_at(index))
     }
 
+    pub(crate) fn has_kernel(&self, name: &str) -> bool {
+        self.codes.iter().any(|code| code.kernel.name() == name)
+    }
+
     pub(crate) fn variable(&self, name: &str) -> Answer<Arc<Allocation>> {
         let index = self.names.iter().position(|known| known == name).ok_or(NOT_FOUND)?;
         self.variables.get(index).cloned().ok_or(NOT_FOUND)

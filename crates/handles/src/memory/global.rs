@@ -41,6 +41,8 @@ impl Library {
     /// # }
     /// ```
     ///
+    /// The first use of a library in a context, by this or by a kernel of it, loads it to the device. The driver may wait there for work that runs.
+    ///
     /// Stands on `cuLibraryGetGlobal`, CUDA 12.0, with the context made current for it.
     ///
     /// # Safety
@@ -61,7 +63,7 @@ impl Library {
         self.variable(name, Lookup::Global)
     }
 
-    /// A `__managed__` variable as a buffer; otherwise as [`global`](Self::global).
+    /// A `__managed__` variable as a buffer. A library has one for all contexts; otherwise this is as [`global`](Self::global).
     ///
     /// Stands on `cuLibraryGetManaged`, CUDA 12.0.
     ///
@@ -103,7 +105,8 @@ impl Library {
                 Lookup::Managed => driver.cuLibraryGetManaged(&raw mut address, &raw mut bytes, library, name),
             }
         };
-        if code == CUresult::CUDA_ERROR_NOT_FOUND {
+        // The latter for the name of a kernel and for no name.
+        if matches!(code, CUresult::CUDA_ERROR_NOT_FOUND | CUresult::CUDA_ERROR_INVALID_VALUE) {
             return Err(none());
         }
         self.compiled(call, code)?;

@@ -304,7 +304,15 @@ entries! {
     }
 
     live fn cuLibraryGetGlobal(dptr: *mut CUdeviceptr, bytes: *mut usize, library: CUlibrary, name: *const c_char) {
-        let variable = module::library(number(library))?.module(&current()?)?.variable(text(name)?)?;
+        let name = text(name)?;
+        if name.is_empty() || dptr.is_null() && bytes.is_null() {
+            return Err(INVALID_VALUE);
+        }
+        let module = module::library(number(library))?.module(&current()?)?;
+        let variable = module.variable(name).map_err(|code| match module.has_kernel(name) {
+            true => INVALID_VALUE,
+            false => code,
+        })?;
         put_if(dptr, variable.start);
         put_if(bytes, variable.len);
         Ok(())
