@@ -1,5 +1,6 @@
 //! The entry points of NVRTC.
 
+use core::error::Error;
 use core::ffi::{CStr, c_char, c_int};
 use std::path::Path;
 
@@ -65,7 +66,12 @@ entries! {
 }
 
 fn lacks(name: &str, error: &libloading::Error) -> String {
-    format!("it has no {name} ({error})")
+    format!("it has no {name} ({})", reason(error))
+}
+
+/// The system's reason, which libloading has as the source of its own.
+fn reason(error: &libloading::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 /// The oldest NVRTC that this crate is tested with.
@@ -83,7 +89,7 @@ impl Api {
             core::mem::forget(unsafe { Library::new(part) });
         }
         // SAFETY: the caller's promise.
-        let library = unsafe { Library::new(path) }.map_err(|error| error.to_string())?;
+        let library = unsafe { Library::new(path) }.map_err(|error| reason(&error))?;
         // Never closed: its entries are kept, and it keeps threads of its own.
         let library = core::mem::ManuallyDrop::new(library);
         // SAFETY: as above; the signatures are those of all versions since 11.2.

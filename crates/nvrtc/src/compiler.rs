@@ -74,14 +74,15 @@ impl Compiler {
             return unsafe { Self::try_open(&path) }
                 .map_err(|reason| Error::Named { path: path.display().to_string(), reason });
         }
-        let mut tried = Vec::new();
-        for path in search::candidates(&Process, major) {
+        let (search::Found { libraries, empty }, mut tried) = (search::find(&Process, major), Vec::new());
+        for path in libraries {
             // SAFETY: a library of this name, in a place where CUDA is installed, is NVRTC.
             match unsafe { Self::try_open(&path) } {
                 Ok(compiler) => return Ok(compiler),
                 Err(reason) => tried.push((path.display().to_string(), reason)),
             }
         }
+        tried.extend(empty.into_iter().map(|root| (root.display().to_string(), "has none".to_owned())));
         Err(Error::NotFound { tried })
     }
 

@@ -32,45 +32,65 @@ pub(crate) fn named(environment: &impl Environment) -> Option<PathBuf> {
     Some(inside.unwrap_or(path))
 }
 
-/// All that may be NVRTC, where it is found first in front: by the loader's own rules, in toolkits, in Python's environments. In each place the newer
-/// comes first. Those that are newer than `major` come last of all.
-pub(crate) fn candidates(environment: &impl Environment, major: Option<u32>) -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> = NAMES.iter().map(PathBuf::from).collect();
-    for folder in toolkits(environment).into_iter().chain(wheels(environment)) {
-        found.extend(in_folder(&folder));
+/// What may be NVRTC, and where was looked.
+pub(crate) struct Found {
+    /// The libraries, in the order in which they are tried: by the loader's own rules, in toolkits, in Python's environments. In each place the
+    /// newer comes first.
+    pub(crate) libraries: Vec<PathBuf>,
+    /// Toolkits and environments without one.
+    pub(crate) empty: Vec<PathBuf>,
+}
+
+/// Looks everywhere. What is newer than `major` comes last of all.
+pub(crate) fn find(environment: &impl Environment, major: Option<u32>) -> Found {
+    let mut found = Found { libraries: NAMES.iter().map(PathBuf::from).collect(), empty: Vec::new() };
+    let toolkits = toolkits(environment).into_iter().map(|root| (in_toolkit(&root), root));
+    let environments = environments(environment).into_iter().map(|root| (in_environment(&root), root));
+    for (folders, root) in toolkits.chain(environments) {
+        let before = found.libraries.len();
+        found.libraries.extend(folders.iter().flat_map(|folder| in_folder(folder)));
+        if found.libraries.len() == before && !found.empty.contains(&root) {
+            found.empty.push(root);
+        }
     }
     let is_too_new = |path: &PathBuf| major.is_some_and(|most| major_of(path).is_some_and(|found| found > most));
-    found.sort_by_key(is_too_new);
+    found.libraries.sort_by_key(is_too_new);
     found
 }
 
+fn named_folders<const N: usize>(environment: &impl Environment, names: [&str; N]) -> Vec<PathBuf> {
+    names.iter().filter_map(|name| environment.variable(name)).map(PathBuf::from).collect()
+}
+
 fn toolkits(environment: &impl Environment) -> Vec<PathBuf> {
-    let named = ["CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"].into_iter().filter_map(|name| environment.variable(name));
-    let mut roots: Vec<PathBuf> = named.map(PathBuf::from).collect();
+    let mut roots = named_folders(environment, ["CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"]);
     if cfg!(not(windows)) {
         roots.extend(["/usr/local/cuda", "/opt/cuda"].map(PathBuf::from));
     }
-    let inside = ["lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib", "bin", "bin/x64"];
-    roots.iter().flat_map(|root| inside.map(|folder| root.join(folder))).collect()
+    roots
 }
 
-/// The folders of NVIDIA's wheels: `nvidia/cuda_nvrtc/lib` of those for CUDA 12, `nvidia/cu13/lib` of those for CUDA 13.
-fn wheels(environment: &impl Environment) -> Vec<PathBuf> {
-    let variables = ["VIRTUAL_ENV", "CONDA_PREFIX"].into_iter().filter_map(|name| environment.variable(name));
-    let mut roots: Vec<PathBuf> = variables.map(PathBuf::from).collect();
+fn in_toolkit(root: &Path) -> Vec<PathBuf> {
+    let inside = ["lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib", "bin", "bin/x64"];
+    inside.map(|folder| root.join(folder)).into()
+}
+
+/// Where Python may be installed.
+fn environments(environment: &impl Environment) -> Vec<PathBuf> {
+    let mut roots = named_folders(environment, ["VIRTUAL_ENV", "CONDA_PREFIX"]);
     roots.extend(environment.variable("HOME").map(|home| PathBuf::from(home).join(".local")));
     if cfg!(not(windows)) {
         roots.extend(["/usr/local", "/usr"].map(PathBuf::from));
     }
-    let packages = roots.iter().flat_map(|root| {
-        let libraries = entries(&root.join("lib")).into_iter().filter(|path| starts_with(path, "python3"));
-        let windows = root.join("Lib/site-packages");
-        let inside = |path: PathBuf| ["site-packages", "dist-packages"].map(|name| path.join(name));
-        libraries.flat_map(inside).chain([windows])
-    });
-    let packages: Vec<PathBuf> = packages.collect();
+    roots
+}
+
+/// The folders of NVIDIA's wheels: `nvidia/cuda_nvrtc/lib` of those for CUDA 12, `nvidia/cu13/lib` of those for CUDA 13.
+fn in_environment(root: &Path) -> Vec<PathBuf> {
+    let pythons = entries(&root.join("lib")).into_iter().filter(|path| starts_with(path, "python3"));
+    let inside = |path: PathBuf| ["site-packages", "dist-packages"].map(|name| path.join(name));
+    let packages = pythons.flat_map(inside).chain([root.join("Lib/site-packages")]);
     packages
-        .iter()
         .flat_map(|folder| entries(&folder.join("nvidia")))
         .flat_map(|package| ["lib", "bin", "bin/x86_64"].map(|folder| package.join(folder)))
         .collect()
@@ -172,11 +192,15 @@ mod tests {
         let ours = |found: Vec<PathBuf>| -> Vec<PathBuf> {
             found.into_iter().filter(|path| path.starts_with(&folder.0)).collect()
         };
-        let all = candidates(&environment, None);
+        let all = find(&environment, None).libraries;
         assert_eq!(all[0], Path::new(NAMES[0]));
         assert_eq!(ours(all), [toolkit.clone(), thirteen.clone(), twelve.clone()]);
-        assert_eq!(ours(candidates(&environment, Some(12))), [toolkit, twelve, thirteen]);
-        assert_eq!(candidates(&environment, Some(12))[0], Path::new(NAMES[1]));
+        assert_eq!(ours(find(&environment, Some(12)).libraries), [toolkit, twelve, thirteen]);
+        let found = find(&environment, Some(12));
+        assert_eq!(found.libraries[0], Path::new(NAMES[1]));
+        assert!(found.empty.iter().all(|root| !root.starts_with(&folder.0)), "{:?}", found.empty);
+        let nothing = Fixed(vec![("CUDA_HOME", folder.0.join("none"))]);
+        assert!(find(&nothing, None).empty.contains(&folder.0.join("none")));
     }
 
     #[test]

@@ -11,7 +11,7 @@ macro_rules! compiler {
         match Compiler::load() {
             Ok(compiler) => compiler,
             Err(error @ Error::NotFound { .. }) => {
-                println!("skipped: {error}");
+                println!("skipped: {}", error.to_string().lines().next().unwrap_or_default());
                 return;
             }
             Err(error) => panic!("{error}"),
