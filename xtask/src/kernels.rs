@@ -22,7 +22,7 @@ pub(crate) fn oldest_compiler(target: &Path) -> Result<PathBuf> {
     Ok(COMPILER.unpacked(target)?.join(LIBRARY))
 }
 
-/// The newest compiler's library, of which the tests make use besides.
+/// The newest compiler's library, which the tests try besides.
 pub(crate) fn newest_compiler(target: &Path) -> Result<PathBuf> {
     Ok(NEWEST.unpacked(target)?.join(NEWEST_LIBRARY))
 }

@@ -97,7 +97,9 @@ pub enum Error {
         name: Box<str>,
     },
     /// A variable of a library has another size, or starts elsewhere, than its type needs.
-    #[error("the variable `{name}` of the library has {bytes} bytes at {address:#x}, but {expected} were asked for")]
+    #[error(
+        "the variable `{name}` of the library has {bytes} bytes at {address:#x}, but {expected} were asked for"
+    )]
     GlobalSize {
         /// The variable.
         name: Box<str>,

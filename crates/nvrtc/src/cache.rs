@@ -43,8 +43,7 @@ impl Cache {
                 kept.programs.remove(&oldest);
             }
         }
-        let (compiled, _) =
-            kept.programs.entry(program.clone()).or_insert_with(|| (Arc::new(compiled), now));
+        let (compiled, _) = kept.programs.entry(program.clone()).or_insert_with(|| (Arc::new(compiled), now));
         Arc::clone(compiled)
     }
 

@@ -97,8 +97,14 @@ mod tests {
             assert_eq!(compiled.check_driver(driver), Ok(()));
         }
         let text = compiled.check_driver(Version::new(12, 2)).unwrap_err().to_string();
-        assert!(text.starts_with("NVRTC 13.0 writes PTX 9.0, and the driver, of CUDA 12.2, reads PTX up to 8.2."), "{text}");
-        assert!(text.contains("pip install 'nvidia-cuda-nvrtc-cu12<=12.2.999'") && text.contains("CUDA_NVRTC"), "{text}");
+        assert!(
+            text.starts_with("NVRTC 13.0 writes PTX 9.0, and the driver, of CUDA 12.2, reads PTX up to 8.2."),
+            "{text}"
+        );
+        assert!(
+            text.contains("pip install 'nvidia-cuda-nvrtc-cu12<=12.2.999'") && text.contains("CUDA_NVRTC"),
+            "{text}"
+        );
     }
 
     #[test]

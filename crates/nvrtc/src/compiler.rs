@@ -134,7 +134,8 @@ impl Compiler {
         let mut numbers = vec![0 as c_int; usize::try_from(count).unwrap_or(0)];
         // SAFETY: the array has room for as many numbers.
         self.check("nvrtcGetSupportedArchs", unsafe { (api.archs)(numbers.as_mut_ptr()) })?;
-        let mut archs: Vec<Arch> = numbers.into_iter().map(|number| Arch::from_number(number.unsigned_abs())).collect();
+        let mut archs: Vec<Arch> =
+            numbers.into_iter().map(|number| Arch::from_number(number.unsigned_abs())).collect();
         archs.sort();
         Ok(archs)
     }
@@ -210,7 +211,8 @@ struct Running<'c> {
 
 impl<'c> Running<'c> {
     fn new(compiler: &'c Compiler, program: &Program) -> Result<Self> {
-        let (source, name) = (text("the source", program.source())?, text("the name of the program", program.name())?);
+        let (source, name) =
+            (text("the source", program.source())?, text("the name of the program", program.name())?);
         let (names, headers): (Vec<_>, Vec<_>) = program.headers().iter().cloned().unzip();
         let (names, headers) = (texts("the name of a header", &names)?, texts("a header", &headers)?);
         let (names, headers) = (pointers(&names), pointers(&headers));
@@ -263,23 +265,13 @@ impl<'c> Running<'c> {
     }
 
     /// A text, without the zero byte at its end.
-    fn text(
-        &self,
-        call: &'static str,
-        size: Size,
-        fill: Fill,
-    ) -> Result<String> {
+    fn text(&self, call: &'static str, size: Size, fill: Fill) -> Result<String> {
         let bytes = self.bytes(call, size, fill)?;
         let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
         Ok(String::from_utf8_lossy(&bytes[..end]).into_owned())
     }
 
-    fn bytes(
-        &self,
-        call: &'static str,
-        size: Size,
-        fill: Fill,
-    ) -> Result<Vec<u8>> {
+    fn bytes(&self, call: &'static str, size: Size, fill: Fill) -> Result<Vec<u8>> {
         let mut length = 0;
         // SAFETY: the program is there and the out pointer valid.
         self.compiler.check(call, unsafe { size(self.raw, &raw mut length) })?;

@@ -65,7 +65,9 @@ pub enum Error {
         position: usize,
     },
     /// No name was asked for by that expression.
-    #[error("the program was compiled without `.expression({expression:?})`, so its name in the image is not known; it has {known:?}")]
+    #[error(
+        "the program was compiled without `.expression({expression:?})`, so its name in the image is not known; it has {known:?}"
+    )]
     NoExpression {
         /// The expression.
         expression: String,

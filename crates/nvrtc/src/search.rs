@@ -53,7 +53,8 @@ pub(crate) fn find(environment: &impl Environment, major: Option<u32>) -> Found 
             found.empty.push(root);
         }
     }
-    let is_too_new = |path: &PathBuf| major.is_some_and(|most| major_of(path).is_some_and(|found| found > most));
+    let is_too_new =
+        |path: &PathBuf| major.is_some_and(|most| major_of(path).is_some_and(|found| found > most));
     found.libraries.sort_by_key(is_too_new);
     found
 }
@@ -152,7 +153,13 @@ mod tests {
         assert_eq!(major("/a/libnvrtc.so.12"), Some(12));
         assert_eq!(major("nvrtc64_120_0.dll"), Some(12));
         assert_eq!(major("nvrtc64_130_0.dll"), Some(13));
-        for other in ["libnvrtc.so", "libnvrtc-builtins.so.12.0", "libnvrtc.alt.so.13", "libnvrtc.so.12.4.127", "nvrtc64_120_0.alt.dll"] {
+        for other in [
+            "libnvrtc.so",
+            "libnvrtc-builtins.so.12.0",
+            "libnvrtc.alt.so.13",
+            "libnvrtc.so.12.4.127",
+            "nvrtc64_120_0.alt.dll",
+        ] {
             assert_eq!(major(other), None, "{other}");
         }
     }

@@ -30,7 +30,10 @@ fn gives_ptx_for_the_target() {
     let compiler = compiler!();
     let compiled = compiler.compile(&fill()).unwrap();
     let ptx = compiled.ptx().unwrap();
-    assert!(ptx.contains(".target sm_80") && ptx.contains(".visible .entry fill(") && ptx.contains("4711"), "{ptx}");
+    assert!(
+        ptx.contains(".target sm_80") && ptx.contains(".visible .entry fill(") && ptx.contains("4711"),
+        "{ptx}"
+    );
     assert!(compiled.cubin().is_none() && compiled.log().is_empty(), "{}", compiled.log());
     assert_eq!(compiled.compiler(), compiler.version());
     assert!(compiled.ptx_version().is_some_and(|version| version >= Version::new(8, 0)));
@@ -47,7 +50,11 @@ fn compiles_a_program_once() {
     let first = compiler.compile(&fill()).unwrap();
     assert!(Arc::ptr_eq(&first, &compiler.compile(&fill()).unwrap()));
     assert!(Arc::ptr_eq(&first, &Compiler::load().unwrap().compile(&fill()).unwrap()), "one compiler");
-    for other in [fill().define("MORE", "1"), fill().header("unused.h", ""), fill().target(Target::Ptx(Arch::new(8, 6)))] {
+    for other in [
+        fill().define("MORE", "1"),
+        fill().header("unused.h", ""),
+        fill().target(Target::Ptx(Arch::new(8, 6))),
+    ] {
         assert!(!Arc::ptr_eq(&first, &compiler.compile(&other).unwrap()), "{other:?}");
     }
 }
@@ -68,7 +75,8 @@ fn finds_headers_in_memory_and_in_folders() {
     let folder = std::env::temp_dir().join(format!("cuda-nvrtc-include-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("two.h"), "#define TWO 4000").unwrap();
-    let source = "#include \"one.h\"\n#include <two.h>\nextern \"C\" __global__ void sum(int *x) { *x = ONE + TWO; }";
+    let source =
+        "#include \"one.h\"\n#include <two.h>\nextern \"C\" __global__ void sum(int *x) { *x = ONE + TWO; }";
     let program = Program::new("sum.cu", source).header("one.h", "#define ONE 711").include(&folder);
     let compiled = compiler.compile(&program);
     std::fs::remove_dir_all(&folder).unwrap();
@@ -81,11 +89,18 @@ fn options_arrive() {
     let compiler = compiler!();
     let source = "#if __cplusplus != EXPECTED\n#error another standard\n#endif\n\
         extern \"C\" __global__ void divide(float *x) { x[0] = x[1] / x[2]; }";
-    let program = |standard, expected| Program::new("divide.cu", source).standard(standard).define("EXPECTED", expected);
-    for (standard, expected) in
-        [(Standard::Cpp11, "201103L"), (Standard::Cpp14, "201402L"), (Standard::Cpp17, "201703L"), (Standard::Cpp20, "202002L")]
-    {
-        compiler.compile(&program(standard, expected)).unwrap_or_else(|error| panic!("{standard:?}: {error}"));
+    let program = |standard, expected| {
+        Program::new("divide.cu", source).standard(standard).define("EXPECTED", expected)
+    };
+    for (standard, expected) in [
+        (Standard::Cpp11, "201103L"),
+        (Standard::Cpp14, "201402L"),
+        (Standard::Cpp17, "201703L"),
+        (Standard::Cpp20, "202002L"),
+    ] {
+        compiler
+            .compile(&program(standard, expected))
+            .unwrap_or_else(|error| panic!("{standard:?}: {error}"));
     }
     let ptx = |program: Program| compiler.compile(&program).unwrap().ptx().unwrap().to_owned();
     let plain = || program(Standard::Cpp17, "201703L");
@@ -93,7 +108,9 @@ fn options_arrive() {
     assert!(ptx(plain().fast_math()).contains("div.approx"));
     assert!(!ptx(plain()).contains(".loc") && ptx(plain().line_info()).contains(".loc"));
     assert!(ptx(plain().device_debug()).contains("debug"));
-    assert!(ptx(plain().max_registers(32)).contains(".maxnreg") || ptx(plain().max_registers(32)).contains("div"));
+    assert!(
+        ptx(plain().max_registers(32)).contains(".maxnreg") || ptx(plain().max_registers(32)).contains("div")
+    );
     assert!(ptx(plain().relocatable().option("--fmad=false")).contains("div.rn.f32"));
 }
 
@@ -107,7 +124,11 @@ fn expressions_have_names() {
         .expression("&mine::counter");
     let compiled = compiler.compile(&program).unwrap();
     let ptx = compiled.ptx().unwrap();
-    for (expression, name) in [("twice<float>", "_Z5twiceIfEvPT_"), ("twice< unsigned int >", "_Z5twiceIjEvPT_"), ("&mine::counter", "_ZN4mine7counterE")] {
+    for (expression, name) in [
+        ("twice<float>", "_Z5twiceIfEvPT_"),
+        ("twice< unsigned int >", "_Z5twiceIjEvPT_"),
+        ("&mine::counter", "_ZN4mine7counterE"),
+    ] {
         assert_eq!(compiled.lowered_name(expression), Ok(name));
         assert!(ptx.contains(name), "{name} in {ptx}");
     }
@@ -136,7 +157,11 @@ fn warnings_are_kept() {
     let compiler = compiler!();
     let source = "extern \"C\" __global__ void warn(int *x) { int unused; *x = 1; }";
     let compiled = compiler.compile(&Program::new("warn.cu", source)).unwrap();
-    assert!(compiled.log().contains("warn.cu(1)") && compiled.log().contains("unused"), "{:?}", compiled.log());
+    assert!(
+        compiled.log().contains("warn.cu(1)") && compiled.log().contains("unused"),
+        "{:?}",
+        compiled.log()
+    );
 }
 
 #[test]
@@ -159,7 +184,10 @@ fn texts_with_a_zero_byte_are_refused() {
 fn knows_its_architectures() {
     let compiler = compiler!();
     let known = compiler.architectures().unwrap();
-    assert!(known.is_sorted() && known.contains(&Arch::new(8, 0)) && known.contains(&Arch::new(9, 0)), "{known:?}");
+    assert!(
+        known.is_sorted() && known.contains(&Arch::new(8, 0)) && known.contains(&Arch::new(9, 0)),
+        "{known:?}"
+    );
     assert_eq!(compiler.best_arch((8, 0)), Ok(Arch::new(8, 0)));
     assert_eq!(compiler.best_arch((8, 4)), Ok(Arch::new(8, 0)));
     assert_eq!(compiler.best_arch((99, 0)).ok(), known.last().copied());
@@ -179,7 +207,10 @@ fn threads_compile_beside_each_other() {
         let threads: Vec<_> = (0..8).map(|number| scope.spawn(move || one(number % 4))).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
     });
-    assert!(names.iter().all(|name| name.as_ref().is_ok_and(|name| name.as_deref() == Ok("fill"))), "{names:?}");
+    assert!(
+        names.iter().all(|name| name.as_ref().is_ok_and(|name| name.as_deref() == Ok("fill"))),
+        "{names:?}"
+    );
 }
 
 #[test]

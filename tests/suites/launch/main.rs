@@ -16,4 +16,5 @@ mod results;
 mod six_states;
 mod sweep;
 mod typed;
+mod variables;
 mod windows;

@@ -59,7 +59,10 @@ enum Backing {
     Host(HostMemory),
     Foreign(Arc<dyn Any + Send + Sync>),
     /// A variable of a library, which is its owner.
-    Variable { owner: Arc<dyn Any + Send + Sync>, managed: bool },
+    Variable {
+        owner: Arc<dyn Any + Send + Sync>,
+        managed: bool,
+    },
     Imported(MemPool),
     /// That of an allocation node, which its graph alone uses and frees.
     Graph(Arc<GraphMemory>),

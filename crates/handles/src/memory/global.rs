@@ -102,7 +102,9 @@ impl Library {
             let (driver, library, name) = (context.driver(), self.as_raw(), text.as_ptr());
             match lookup {
                 Lookup::Global => driver.cuLibraryGetGlobal(&raw mut address, &raw mut bytes, library, name),
-                Lookup::Managed => driver.cuLibraryGetManaged(&raw mut address, &raw mut bytes, library, name),
+                Lookup::Managed => {
+                    driver.cuLibraryGetManaged(&raw mut address, &raw mut bytes, library, name)
+                }
             }
         };
         // The latter for the name of a kernel and for no name.
@@ -122,7 +124,8 @@ fn elements<T: Element>(name: &str, allocation: &Arc<Allocation>) -> Result<Buff
     let (address, bytes, size) = (allocation.address(), allocation.bytes(), size_of::<T>());
     if size == 0 || !bytes.is_multiple_of(size) || !address.is_multiple_of(align_of::<T>() as u64) {
         let element = core::any::type_name::<T>();
-        let expected = format!("elements of `{element}`, {size} bytes each and aligned to {},", align_of::<T>());
+        let expected =
+            format!("elements of `{element}`, {size} bytes each and aligned to {},", align_of::<T>());
         return Err(Error::GlobalSize { name: name.into(), bytes, address, expected: expected.into() });
     }
     Ok(Buffer::part(allocation, address, bytes / size))
