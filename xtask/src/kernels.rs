@@ -75,7 +75,23 @@ fn compile(compiler: &Compiler, source: &Path) -> Result<String> {
         .standard(Standard::Cpp03);
     let compiled =
         compiler.compile(&program).with_context(|| format!("{} does not compile", source.display()))?;
-    Ok(compiled.ptx().unwrap_or_default().to_owned())
+    Ok(without_call_numbers(compiled.ptx().unwrap_or_default()))
+}
+
+/// The compiler numbers calls through all files that it has compiled, in comments: without them a file is the same
+/// whatever was compiled before it.
+fn without_call_numbers(ptx: &str) -> String {
+    let mut out = String::with_capacity(ptx.len());
+    for line in ptx.split_inclusive('\n') {
+        match line.split_once(" // callseq ") {
+            Some((code, _)) => {
+                out.push_str(code);
+                out.push('\n');
+            }
+            None => out.push_str(line),
+        }
+    }
+    out
 }
 
 fn write(path: &Path, text: &str, check: bool) -> Result<()> {

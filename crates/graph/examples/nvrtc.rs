@@ -48,7 +48,10 @@ fn run(context: &Context, options: &Options) -> Result<bool> {
     let program = polynomial(&COEFFICIENTS);
     let compiled = context.compile(&program)?;
     println!("NVRTC   {}, PTX {:?}", compiled.compiler(), compiled.ptx_version());
-    println!("again   the same program is not compiled again: {}", Arc::ptr_eq(&compiled, &context.compile(&program)?));
+    println!(
+        "again   the same program is not compiled again: {}",
+        Arc::ptr_eq(&compiled, &context.compile(&program)?)
+    );
 
     let library = Library::load(context, Image::from(&*compiled))?;
     let single = library.kernel(compiled.lowered_name("polynomial<float>")?)?;

@@ -153,7 +153,8 @@ impl Compiler {
 
     /// Compiles a program, or gives what came of it before: the same source, headers, expressions, target and options give the same result. Up to
     /// 256 programs are kept in memory, as long as a handle of the compiler. Files that a program includes from folders are not compared:
-    /// after a change of them [`forget`](Self::forget) what was compiled.
+    /// after a change of them [`forget`](Self::forget) what was compiled. Compiled anew, a program gives the same code; comments in PTX may have other
+    /// numbers, as the compiler counts calls through all programs.
     ///
     /// # Errors
     /// The program does not compile ([`Error::Compile`], with the compiler's log), a text has a zero byte, or what the compiler answers.

@@ -21,3 +21,4 @@ mod nesting;
 mod signs;
 mod table;
 mod updates;
+mod variables;

@@ -92,7 +92,8 @@ impl Library {
             Lookup::Managed => (Call::cuLibraryGetManaged, "managed variable"),
         };
         let none = || Error::NoGlobal { what, name: name.into() };
-        let text = CString::new(name).map_err(|_| none())?;
+        // The driver has `INVALID_VALUE` for no name at all.
+        let text = CString::new(name).ok().filter(|_| !name.is_empty()).ok_or_else(none)?;
         let (mut address, mut bytes): (CUdeviceptr, usize) = (0, 0);
         let context = self.context();
         let current = context.enter()?;
@@ -107,12 +108,16 @@ impl Library {
                 }
             }
         };
-        // The latter for the name of a kernel and for no name.
-        if matches!(code, CUresult::CUDA_ERROR_NOT_FOUND | CUresult::CUDA_ERROR_INVALID_VALUE) {
+        if code == CUresult::CUDA_ERROR_NOT_FOUND {
             return Err(none());
         }
-        self.compiled(call, code)?;
+        let outcome = self.compiled(call, code);
         drop((alone, current));
+        // So a driver answers for the name of a kernel.
+        if code == CUresult::CUDA_ERROR_INVALID_VALUE && self.kernel(name).is_ok() {
+            return Err(none());
+        }
+        outcome?;
         let (managed, owner) = (matches!(lookup, Lookup::Managed), Arc::new(self.clone()));
         let allocation = Arc::new(Allocation::variable(context, address, bytes, managed, owner));
         Ok(self.globals().insert(name, allocation))
