@@ -42,6 +42,9 @@
 /// A string literal is the path of a PTX file, relative to the source file, as for [`include_str!`]. Anything else is an expression of type
 /// [`Image<'static>`](cuda_handles::Image), such as `Image::Binary(include_bytes!("kernels.cubin"))`.
 ///
+/// Where the image is made while the program runs, as by a compiler, declare an empty one and take kernels by `of` from the library that was
+/// loaded; `load` fails then.
+///
 /// # Parameters
 /// Numbers of exact width, arrays of them, [`Struct<T>`](crate::Struct) for structs by value, and memory as [`In<T>`](crate::In),
 /// [`Out<T>`](crate::Out) or [`InOut<T>`](crate::InOut), also of a [`Tensor<T>`](crate::Tensor); [`ConditionalHandle`](crate::ConditionalHandle) for the

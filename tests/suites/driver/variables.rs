@@ -133,6 +133,8 @@ fn an_image_that_is_none_has_no_variables() {
         )
     };
     assert_eq!(code, OK);
-    assert_eq!(global(&s, library, c"calls").0, CUresult::CUDA_ERROR_INVALID_IMAGE);
+    // A GPU's driver says that it recognised nothing.
+    let codes = [CUresult::CUDA_ERROR_INVALID_IMAGE, CUresult::CUDA_ERROR_INVALID_PTX];
+    assert!(codes.contains(&global(&s, library, c"calls").0));
     unload(&s, library);
 }

@@ -150,6 +150,31 @@ impl Frontier<'_> {
     /// # }
     /// ```
     ///
+    /// [`launch`](Self::launch) does not take such a kernel:
+    /// ```compile_fail,E0277
+    /// # use cuda_launch::per;
+    /// # cuda_launch::kernel! {
+    /// #     unsafe in cuda_handles::Image::Ptx("");
+    /// #     unsafe fn gather(n: u32, index: In<u32>) where index.len() >= n;
+    /// # }
+    /// # fn main() {}
+    /// # fn example(graph: &cuda_graph::Graph, gather: &gather, index: &cuda_handles::Buffer<u32>) {
+    /// let _ = graph.root().launch(gather, per(1000, 256), (1000, index));
+    /// # }
+    /// ```
+    /// And nothing launches it outside of `unsafe`:
+    /// ```compile_fail,E0133
+    /// # use cuda_launch::per;
+    /// # cuda_launch::kernel! {
+    /// #     unsafe in cuda_handles::Image::Ptx("");
+    /// #     unsafe fn gather(n: u32, index: In<u32>) where index.len() >= n;
+    /// # }
+    /// # fn main() {}
+    /// # fn example(graph: &cuda_graph::Graph, gather: &gather, index: &cuda_handles::Buffer<u32>) {
+    /// let _ = graph.root().launch_unchecked(gather, per(1000, 256), (1000, index));
+    /// # }
+    /// ```
+    ///
     /// # Safety
     /// At every launch of an executable of the graph, what the documentation of the kernel's declaration asks holds, for these arguments and
     /// this configuration and what the memory has in it then.
