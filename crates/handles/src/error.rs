@@ -5,6 +5,7 @@ use core::fmt;
 use cuda_sys::{CUresult, Call, LoadError, Missing};
 
 use crate::memory::kind::MemoryKind;
+use crate::wrong_variable::WrongVariable;
 
 /// The result of this crate's operations.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
@@ -97,19 +98,8 @@ pub enum Error {
         name: Box<str>,
     },
     /// A variable of a library has another size, or starts elsewhere, than its type needs.
-    #[error(
-        "the variable `{name}` of the library has {bytes} bytes at {address:#x}, but {expected} were asked for"
-    )]
-    GlobalSize {
-        /// The variable.
-        name: Box<str>,
-        /// Its size in bytes.
-        bytes: usize,
-        /// Where it starts.
-        address: u64,
-        /// What it was to be.
-        expected: Box<str>,
-    },
+    #[error("{0}")]
+    WrongVariable(Box<WrongVariable>),
     /// Two things that were to work together belong to different contexts.
     #[error("{what} belongs to another context: {expected:#x} was needed, it is of {found:#x}")]
     WrongContext {

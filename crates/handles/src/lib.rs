@@ -38,6 +38,7 @@ mod shared_library;
 mod stream;
 mod sync;
 mod user_object;
+mod wrong_variable;
 
 pub use batch::{BarrierScope, Batch, BatchOperation, BatchWord, Compare};
 pub use context::Context;
@@ -67,3 +68,4 @@ pub use process::is_forked;
 pub use semaphore::{ExternalSemaphore, SemaphoreKind};
 pub use stream::{AsStream, Stream, StreamOptions};
 pub use user_object::UserObject;
+pub use wrong_variable::WrongVariable;

@@ -1,6 +1,6 @@
 //! Declared variables of images.
 
-use cuda_handles::{Buffer, Element, Error, Library};
+use cuda_handles::{Buffer, Element, Error, Library, WrongVariable};
 
 use crate::error::Result;
 
@@ -16,10 +16,8 @@ pub unsafe fn variable<T: Element>(library: &Library, name: &str, len: Option<us
     let variable = unsafe { library.global::<T>(name) }?;
     match len {
         Some(len) if len != variable.len() => {
-            let (element, size) = (core::any::type_name::<T>(), size_of::<T>());
-            let expected = format!("{len} elements of `{element}`, {size} bytes each,").into();
-            let (bytes, address) = (variable.size_bytes(), variable.address());
-            Err(Error::GlobalSize { name: name.into(), bytes, address, expected }.into())
+            let wrong = WrongVariable::new::<T>(name, variable.address(), variable.size_bytes(), Some(len));
+            Err(Error::WrongVariable(Box::new(wrong)).into())
         }
         _ => Ok(variable),
     }

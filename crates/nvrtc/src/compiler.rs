@@ -147,7 +147,7 @@ impl Compiler {
     pub fn best_arch(&self, capability: (u32, u32)) -> Result<Arch> {
         let known = self.architectures()?;
         let device = Arch::new(capability.0, capability.1);
-        let best = known.iter().copied().filter(|arch| *arch <= device).next_back();
+        let best = known.iter().copied().rfind(|arch| *arch <= device);
         best.ok_or(Error::NoArch { compiler: self.version(), device: capability, known })
     }
 

@@ -10,6 +10,7 @@ use super::buffer::Buffer;
 use super::element::Element;
 use crate::error::{Error, Result};
 use crate::library::Library;
+use crate::wrong_variable::WrongVariable;
 
 /// How a variable is looked up.
 #[derive(Clone, Copy)]
@@ -128,10 +129,8 @@ impl Library {
 fn elements<T: Element>(name: &str, allocation: &Arc<Allocation>) -> Result<Buffer<T>> {
     let (address, bytes, size) = (allocation.address(), allocation.bytes(), size_of::<T>());
     if size == 0 || !bytes.is_multiple_of(size) || !address.is_multiple_of(align_of::<T>() as u64) {
-        let element = core::any::type_name::<T>();
-        let expected =
-            format!("elements of `{element}`, {size} bytes each and aligned to {},", align_of::<T>());
-        return Err(Error::GlobalSize { name: name.into(), bytes, address, expected: expected.into() });
+        let wrong = WrongVariable::new::<T>(name, address, bytes, None);
+        return Err(Error::WrongVariable(Box::new(wrong)));
     }
     Ok(Buffer::part(allocation, address, bytes / size))
 }
