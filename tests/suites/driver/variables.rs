@@ -47,6 +47,50 @@ fn a_variable_has_an_address_in_the_current_context() {
     unload(&s, library);
 }
 
+/// Does something on another thread beside a stream that is held up, and tells whether it came back before the stream was let go.
+fn comes_back_beside_work(s: &Session, act: impl FnOnce(&Driver) + Send) -> bool {
+    let (driver, context, stream) = (cuda_tests::raw::driver(), s.context.addr(), s.setup.stream().unwrap());
+    let gate = cuda_tests::Gate::close(&stream);
+    let (tell, told) = std::sync::mpsc::channel();
+    let is_back = std::thread::scope(|scope| {
+        scope.spawn(move || {
+            unsafe { assert_eq!(driver.cuCtxSetCurrent(std::ptr::without_provenance_mut(context)), OK) };
+            act(driver);
+            let _ = tell.send(());
+        });
+        // Too short only makes a call that comes back look like one that waits.
+        let is_back = told.recv_timeout(std::time::Duration::from_secs(1)).is_ok();
+        gate.open();
+        is_back
+    });
+    stream.synchronize_blocking().unwrap();
+    is_back
+}
+
+#[test]
+fn the_first_use_of_a_library_waits_for_running_work() {
+    let s = session();
+    for is_kernel in [false, true] {
+        let library = calls::load(&s, VARIABLES);
+        let raw = library.addr();
+        let first_use = move |driver: &Driver| {
+            let library = std::ptr::without_provenance_mut(raw);
+            match is_kernel {
+                true => drop(calls::function(driver, library, "weigh")),
+                false => assert_eq!(global(driver, library, c"calls").0, OK),
+            }
+        };
+        assert!(!comes_back_beside_work(&s, first_use), "kernel: {is_kernel}");
+        assert!(comes_back_beside_work(&s, first_use), "later ones do not; kernel: {is_kernel}");
+        unload(&s, library);
+    }
+    // The load itself does not.
+    let loaded = std::sync::Mutex::new(0);
+    let load = |driver: &Driver| *loaded.lock().unwrap() = calls::load(driver, VARIABLES).addr();
+    assert!(comes_back_beside_work(&s, load));
+    unload(&s, std::ptr::without_provenance_mut(loaded.into_inner().unwrap()));
+}
+
 #[test]
 fn names_are_found_or_refused() {
     let s = session();
@@ -65,6 +109,8 @@ fn names_are_found_or_refused() {
     assert_eq!(managed(&s, library, c"word").0, OK);
     assert_eq!(managed(&s, library, c"calls").0, NOT_FOUND);
     assert_eq!(managed(&s, library, c"nothing").0, NOT_FOUND);
+    assert_eq!(managed(&s, library, c"weigh").0, NOT_FOUND);
+    assert_eq!(managed(&s, library, c"").0, IV);
     unload(&s, library);
 }
 
@@ -78,6 +124,7 @@ fn one_of_address_and_size_is_enough() {
         assert_eq!(s.cuLibraryGetGlobal(&mut address, null_mut(), library, name), OK);
         assert_eq!(s.cuLibraryGetGlobal(null_mut(), &mut bytes, library, name), OK);
         assert_eq!(s.cuLibraryGetGlobal(null_mut(), null_mut(), library, name), IV);
+        assert_eq!(s.cuLibraryGetManaged(null_mut(), null_mut(), library, name), IV);
     }
     assert_eq!((OK, address, bytes), global(&s, library, c"weights"));
     unload(&s, library);

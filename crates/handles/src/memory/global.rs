@@ -42,7 +42,8 @@ impl Library {
     /// # }
     /// ```
     ///
-    /// The first use of a library in a context, by this or by a kernel of it, loads it to the device. The driver may wait there for work that runs.
+    /// The first use of a library, by this or by a kernel of it, loads it to the device. **The driver waits** there for work that runs on the
+    /// device; later uses do not wait.
     ///
     /// Stands on `cuLibraryGetGlobal`, CUDA 12.0, with the context made current for it.
     ///
