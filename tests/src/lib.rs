@@ -47,7 +47,7 @@ pub use gate::{Gate, in_callback};
 pub use hold::{Hold, hold};
 pub use inject::{Injection, fail, fail_any};
 pub use install::{Setup, chosen, install, is_soft, setup};
-pub use kernels::{SMALL, UNKNOWN_INSTRUCTION, kernel};
+pub use kernels::{SMALL, UNKNOWN_INSTRUCTION, VARIABLES, kernel};
 pub use leaks::{every_failure, no_leaks, settle};
 pub use live::{Kind, Live, live};
 pub use need::Need;

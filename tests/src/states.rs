@@ -87,10 +87,11 @@ impl Refusal {
 }
 
 impl Refusal {
-    /// Whether an older driver lacks what is asked for, or an older device.
+    /// Whether an older driver lacks what is asked for, or an older device; or a compiler is not there, or too new for the driver.
     fn is_for_what_is_lacking(&self) -> bool {
         self.text.contains(" needs a CUDA driver of version ")
             || self.text.contains(" it needs compute capability ")
+            || self.text.starts_with("NVRTC")
     }
 }
 

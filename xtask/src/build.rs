@@ -62,7 +62,7 @@ impl Build<'_> {
 /// Builds the examples of the graph crate, which are whole programs.
 pub(crate) fn examples(cargo: &Cargo) -> Result<Vec<PathBuf>> {
     let mut command = cargo.command();
-    command.args(["build", "--package", "cuda-graph", "--examples", "--features", "svg"]);
+    command.args(["build", "--package", "cuda-graph", "--examples", "--features", "svg,nvrtc"]);
     Ok(artifacts(command)?.iter().filter_map(Artifact::example).collect())
 }
 

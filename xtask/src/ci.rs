@@ -24,6 +24,7 @@ const STEPS: &[Step] = &[
     ("kernels", |cargo| passed(kernels::run(cargo.root(), true))),
     ("bindings", |cargo| passed(bindgen(cargo, true))),
     ("tests", |cargo| test(cargo, false, &[])),
+    ("tests, newest compiler", newest_compiler),
     ("tests, oldest driver", |cargo| test(cargo, false, &["--soft-version", "12.2", "--filter", "tests::"])),
     ("runner's tests", |cargo| passed(cargo.run(&["test", "--quiet", "--package", "xtask"]))),
     ("sweep, optimised", |cargo| {
@@ -103,9 +104,19 @@ struct Defaults {
     options: TestOptions,
 }
 
+/// The tests that compile CUDA C++, with the newest compiler.
+fn newest_compiler(cargo: &Cargo) -> Result<Ended> {
+    let compiler = kernels::newest_compiler(&cargo.target())?;
+    test(cargo, false, &["--filter", "nvrtc", "--nvrtc", &compiler.to_string_lossy()])
+}
+
+/// With the oldest compiler for CUDA C++, unless another is named.
 fn test(cargo: &Cargo, asan: bool, more: &[&str]) -> Result<Ended> {
     let arguments = [&["test", "--driver", "soft", "--retries", "1"], more].concat();
-    let options = Defaults::try_parse_from(arguments)?.options;
+    let mut options = Defaults::try_parse_from(arguments)?.options;
+    if options.nvrtc.is_none() {
+        options.nvrtc = Some(kernels::oldest_compiler(&cargo.target())?);
+    }
     let suite = Build { asan, bundle: None }.suite(cargo)?;
     judge(runner::test(&suite, &options)?)
 }
@@ -130,6 +141,7 @@ fn programs(cargo: &Cargo) -> Result<Ended> {
         let mut command = std::process::Command::new(example);
         command.args(["--driver", "soft", "--svg"]).arg(picture.with_extension("svg"));
         command.arg("--dot").arg(picture.with_extension("dot"));
+        command.env("CUDA_NVRTC", kernels::oldest_compiler(&cargo.target())?);
         cargo::succeed(command)?;
     }
     Ok(Ended::Passed(format!("{} programs", examples.len())))

@@ -7,7 +7,6 @@ mod ci;
 mod cudarc;
 mod doc_tests;
 mod kernels;
-mod nvrtc;
 
 use std::process::ExitCode;
 

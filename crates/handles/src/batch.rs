@@ -265,9 +265,11 @@ impl Batch {
         self.memory.iter().try_for_each(|memory| {
             context.ensure_same(memory.context(), "the memory of a batch")?;
             match memory.kind() {
-                MemoryKind::Plain | MemoryKind::Pinned | MemoryKind::Registered | MemoryKind::Foreign => {
-                    Ok(())
-                }
+                MemoryKind::Plain
+                | MemoryKind::Global
+                | MemoryKind::Pinned
+                | MemoryKind::Registered
+                | MemoryKind::Foreign => Ok(()),
                 kind => Err(Error::BatchMemory { kind }),
             }
         })?;

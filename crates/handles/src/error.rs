@@ -8,6 +8,7 @@ use crate::memory::kind::MemoryKind;
 use crate::names::Near;
 use crate::no_time::NoTime;
 use crate::wrong_context::WrongContext;
+use crate::wrong_variable::WrongVariable;
 
 /// The result of this crate's operations.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
@@ -88,6 +89,20 @@ pub enum Error {
         /// Those of the library's kernels that have nearly that name, where the driver can list them (12.4).
         kernels: Option<Near>,
     },
+    /// A library has no variable of that name.
+    #[error(
+        "the library has no {what} `{name}`: it has to be declared outside of functions, as `extern \"C\"` or by its mangled name, and the \
+         compiler leaves out `static` ones that no kernel uses"
+    )]
+    NoGlobal {
+        /// The kind of variable that was asked for.
+        what: &'static str,
+        /// The name that was asked for.
+        name: Box<str>,
+    },
+    /// A variable of a library has another size, or starts elsewhere, than its type needs.
+    #[error("{0}")]
+    WrongVariable(Box<WrongVariable>),
     /// Two things that were to work together belong to different contexts.
     #[error(transparent)]
     WrongContext(Box<WrongContext>),
@@ -211,7 +226,7 @@ pub enum Error {
     },
     /// A batch was given memory whose numbers the driver neither writes nor waits for in batches; of nodes it says so only at the launch.
     #[error(
-        "batches work on plain device memory (`Context::alloc_blocking`) and pinned memory; this is {kind} memory"
+        "batches work on plain device memory (`Context::alloc_blocking`), variables of libraries and pinned memory; this is {kind} memory"
     )]
     BatchMemory {
         /// What it is.
@@ -311,6 +326,10 @@ pub enum Error {
         "the graph holds no reference to the user object from this handle; it can only give back what it was given"
     )]
     NotHeld,
+    /// The compiler for CUDA C++ is not there, or a program does not compile.
+    #[cfg(feature = "nvrtc")]
+    #[error(transparent)]
+    Nvrtc(Box<cuda_nvrtc::Error>),
     /// A raw value belongs to no object of this library.
     #[error("the raw value {raw:#x} is no {what} that this library knows")]
     Unknown {

@@ -103,7 +103,8 @@ identity!(Kernel);
 impl Library {
     /// The kernel with this name, as it stands in the PTX (for C++ code without `extern "C"` the mangled name).
     ///
-    /// It is loaded to the device now, so that no later launch or capture has to. Stands on `cuLibraryGetKernel`, `cuKernelGetFunction`,
+    /// It is loaded to the device now, so that no later launch or capture has to. For the first kernel or variable of a library **the driver waits**
+    /// there for work that runs on the device; later ones do not wait. Stands on `cuLibraryGetKernel`, `cuKernelGetFunction`,
     /// `cuKernelGetAttribute`, CUDA 12.0, and `cuKernelGetParamInfo`, CUDA 12.4.
     ///
     /// # Errors

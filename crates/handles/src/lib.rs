@@ -5,6 +5,8 @@ pub mod capture_mode;
 pub mod clones;
 #[doc(hidden)]
 pub mod host_function;
+#[cfg(feature = "nvrtc")]
+pub mod nvrtc;
 pub mod panics;
 pub mod reaper;
 
@@ -40,10 +42,12 @@ mod registry;
 mod same;
 mod scheduling;
 mod semaphore;
+mod shared_library;
 mod stream;
 mod sync;
 mod user_object;
 mod wrong_context;
+mod wrong_variable;
 
 pub use batch::{BarrierScope, Batch, BatchOperation, BatchWord, Compare};
 pub use context::Context;
@@ -79,3 +83,4 @@ pub use semaphore::{ExternalSemaphore, SemaphoreKind};
 pub use stream::{AsStream, Stream, StreamOptions};
 pub use user_object::UserObject;
 pub use wrong_context::{ContextName, WrongContext};
+pub use wrong_variable::WrongVariable;

@@ -10,21 +10,23 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::image::{Checked, Image};
 use crate::jit::{Jit, LoadOptions};
+use crate::memory::Globals;
 use crate::raw::{Raw, identity};
 use crate::reaper::{self, Unused};
 
-struct LibraryBox {
+pub(crate) struct LibraryBox {
     raw: Raw<CUlib_st>,
     context: Context,
     /// `None` for a library that somebody else loaded and will unload; else taken out by the drop alone.
     jit: Option<Jit>,
     /// The driver may compile when a kernel is first asked for, and writes to the log then: one at a time.
     compiling: Mutex<()>,
+    globals: Globals,
 }
 
 /// A loaded image. It stays loaded while a handle, a kernel or a graph holds it; [`reaper::drain`] unloads it afterwards.
 #[derive(Clone)]
-pub struct Library(Arc<LibraryBox>);
+pub struct Library(pub(crate) Arc<LibraryBox>);
 
 identity!(Library);
 
@@ -94,6 +96,7 @@ impl Library {
             context: context.clone(),
             jit,
             compiling: Mutex::new(()),
+            globals: Globals::default(),
         }))
     }
 
@@ -150,6 +153,11 @@ impl Library {
     #[must_use]
     pub fn context(&self) -> &Context {
         &self.0.context
+    }
+
+    /// Its variables that somebody holds.
+    pub(crate) fn globals(&self) -> &Globals {
+        &self.0.globals
     }
 
     /// Keeps others from compiling while the log is in use.

@@ -32,14 +32,18 @@
 /// ```
 ///
 /// Each kernel becomes a type of its name with
-/// - `load(&Context)`: loads the image and compares number and sizes of the parameters with what the driver says of the kernel (since 12.4);
-///   `unsafe of(&Library)` takes the kernel from an image loaded before, for several kernels of one image;
+/// - `load(&Context)`: loads the image, or takes the one that is loaded in that context
+///   ([`Library::load_shared`](cuda_handles::Library::load_shared)), and compares number and sizes of the parameters with what the driver says
+///   of the kernel (since 12.4); `unsafe of(&Library)` takes the kernel from another library;
 /// - `launch(&stream, config, arguments)`: one driver call, no heap allocation; `unsafe` for a kernel declared as `unsafe fn`;
 /// - the trait [`TypedKernel`](crate::TypedKernel), by which graphs take it.
 ///
 /// # The image
 /// A string literal is the path of a PTX file, relative to the source file, as for [`include_str!`]. Anything else is an expression of type
 /// [`Image<'static>`](cuda_handles::Image), such as `Image::Binary(include_bytes!("kernels.cubin"))`.
+///
+/// Where the image is made while the program runs, as by a compiler, declare an empty one and take kernels by `of` from the library that was
+/// loaded; `load` fails then.
 ///
 /// # Parameters
 /// Numbers of exact width, arrays of them, [`Struct<T>`](crate::Struct) for structs by value, [`Fields<T>`](crate::Fields) where conditions are
@@ -48,6 +52,38 @@
 /// handle of a condition, which the kernel may only set. These names need not be imported. Memory that is written must not overlap that of
 /// other arguments, unless the signature is followed by `allow overlap`. A name that differs in the image, as in C++ without
 /// `extern "C"`, is given as `named "_Z5saxpyjfPKfPf"` behind that.
+///
+/// # All kernels of an image
+/// A struct in front of the kernels gets a field for each of them, and `load(&Context)`, which loads the image once. Variables of the image
+/// (`__device__`, `__constant__`) follow it: `static weights: [f32; 16];`, `[f32]` for any number of elements, or one value, such as `u32`.
+/// They are fields too, of type [`Buffer`](cuda_handles::Buffer), which copies write and read; the size of the variable is compared with the
+/// declaration. Each is also a type of its name with `load(&Context)`. A name that differs in the image is given behind an equals sign.
+/// The order is: the struct, variables, kernels; all but the kernels may be left out.
+/// ```
+/// cuda_launch::kernel! {
+///     // SAFETY: `scale` multiplies each of the first `n` elements of `values` by one of the 16 floats in the constant `weights`.
+///     unsafe in cuda_handles::Image::Ptx(".version 7.8 // and so on");
+///
+///     /// Smoothing.
+///     pub struct Smoothing;
+///     /// One for each element of a group of 16.
+///     pub static weights: [f32; 16];
+///     static calls: u32 = "_ZN4mine5callsE";
+///     /// Multiplies.
+///     pub fn scale(n: u32, values: InOut<f32>) where values.len() >= n;
+///     /// Adds up.
+///     pub fn sum(n: u32, values: In<f32>, out: Out<f32>) where values.len() >= n, out.len() >= 1;
+/// }
+///
+/// # fn main() {}
+/// # fn example(context: &cuda_handles::Context, stream: &cuda_handles::Stream) -> cuda_launch::Result<()> {
+/// let smoothing = Smoothing::load(context)?;
+/// smoothing.weights.write_blocking(stream, &[0.5; 16])?;
+/// let values = stream.zeros::<f32>(1000)?;
+/// smoothing.scale.launch(stream, cuda_launch::per(1000, 256), (1000, &values))?;
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Conditions
 /// They follow `where`, separated by commas: Rust expressions over the parameters and over `grid`, `block`, `cluster` (with `x`, `y`, `z`
@@ -61,7 +97,10 @@
 /// - The image has a kernel of this name, whose parameters have the types of the signature: `In<f32>` and the like stand for an address, a
 ///   [`Struct`](crate::Struct) for one with the same fields at the same offsets.
 /// - For every launch configuration and all arguments that meet the conditions, and whatever is in the memory, the kernel accesses no memory but
-///   that of the arguments, within their lengths, reading `In`, writing `Out`, and both for `InOut`; and it ends without a fault.
+///   that of the arguments, within their lengths, reading `In`, writing `Out`, and both for `InOut`, and variables of the image; and it ends
+///   without a fault.
+/// - The image has a variable of the name of each `static`, which holds numbers of that type; and all kernels of the image keep this
+///   promise whatever numbers are in the declared variables.
 ///   This includes launches with [`programmatic_serialization`](crate::StreamConfig::programmatic_serialization), which can start before the kernel in
 ///   front of them in the stream has ended: what that one writes may not be in memory yet, unless the kernel waits for it.
 /// - For a kernel declared as `unsafe fn` this holds where the conditions in its documentation are met, too. A kernel that trusts
@@ -109,6 +148,19 @@
 /// let _ = gather.launch(stream, per(10, 32), (10, index, x, x));
 /// # }
 /// ```
+/// A variable of a type that has other bit patterns than those of numbers:
+/// ```compile_fail,E0277
+/// cuda_launch::kernel! { unsafe in cuda_handles::Image::Ptx(""); static flags: [bool; 4]; fn one(); }
+/// ```
+/// A private kernel of a struct, elsewhere:
+/// ```compile_fail,E0616
+/// mod inner {
+///     cuda_launch::kernel! { unsafe in cuda_handles::Image::Ptx(""); pub struct Both; pub fn one(); fn two(); }
+/// }
+/// # fn example(both: inner::Both) {
+/// let _ = both.two;
+/// # }
+/// ```
 /// A condition about something that is not there:
 /// ```compile_fail,E0425
 /// cuda_launch::kernel! { unsafe in cuda_handles::Image::Ptx(""); fn one(n: u32) where m >= n; }
@@ -124,16 +176,54 @@
 #[macro_export]
 macro_rules! kernel {
     (unsafe in $file:literal; $($declarations:tt)*) => {
-        $crate::__kernels! {
-            [$crate::__private::Image::Ptx(::core::include_str!($file))]
-            [concat!("`", $file, "`")] [$($declarations)*] $($declarations)*
+        $crate::__block! {
+            [[$crate::__private::Image::Ptx(::core::include_str!($file))] [concat!("`", $file, "`")]]
+            [] [] $($declarations)*
         }
     };
     (unsafe in $image:expr; $($declarations:tt)*) => {
-        $crate::__kernels! { [$image] [concat!("`", stringify!($image), "`")] [$($declarations)*] $($declarations)* }
+        $crate::__block! { [[$image] [concat!("`", stringify!($image), "`")]] [] [] $($declarations)* }
     };
     (in $($rest:tt)*) => {
         ::core::compile_error!("a declaration of kernels is a promise about an image: write `unsafe in ...`");
+    };
+}
+
+/// The struct and the variables, which come first, and then all kernels.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __block {
+    ($head:tt [] [] $(#[$attribute:meta])* $visibility:vis struct $name:ident; $($rest:tt)*) => {
+        $crate::__block! { $head [[$(#[$attribute])*] [$visibility] $name] [] $($rest)* }
+    };
+    ($head:tt $set:tt $variables:tt
+        $(#[$attribute:meta])* $visibility:vis static $name:ident: [$element:ty; $len:expr] $(= $other:literal)?; $($rest:tt)*
+    ) => {
+        $crate::__block! {
+            @variable $head $set $variables [$(#[$attribute])*] [$visibility] $name [$element] [Some($len)] [$($other)?] $($rest)*
+        }
+    };
+    ($head:tt $set:tt $variables:tt
+        $(#[$attribute:meta])* $visibility:vis static $name:ident: [$element:ty] $(= $other:literal)?; $($rest:tt)*
+    ) => {
+        $crate::__block! {
+            @variable $head $set $variables [$(#[$attribute])*] [$visibility] $name [$element] [None] [$($other)?] $($rest)*
+        }
+    };
+    ($head:tt $set:tt $variables:tt
+        $(#[$attribute:meta])* $visibility:vis static $name:ident: $element:ty $(= $other:literal)?; $($rest:tt)*
+    ) => {
+        $crate::__block! {
+            @variable $head $set $variables [$(#[$attribute])*] [$visibility] $name [$element] [Some(1)] [$($other)?] $($rest)*
+        }
+    };
+    (@variable $head:tt $set:tt [$($variables:tt)*] $attributes:tt [$visibility:vis] $name:ident [$element:ty] $len:tt $other:tt $($rest:tt)*) => {
+        $crate::__variable! { $head $attributes [$visibility] $name [$element] $len $other }
+        $crate::__block! { $head $set [$($variables)* [[$visibility] $name [$element]]] $($rest)* }
+    };
+    ([$image:tt $from:tt] $set:tt $variables:tt $($kernels:tt)*) => {
+        $crate::__kernels! { $image $from [$($kernels)*] $($kernels)* }
+        $crate::__set! { $image $from $set $variables $($kernels)* }
     };
 }
 

@@ -14,6 +14,7 @@ mod elsewhere;
 mod error;
 mod handle;
 mod kernel;
+mod kernel_set;
 mod launch;
 mod layout;
 mod occupancy;
@@ -27,6 +28,7 @@ mod signature;
 mod stream_config;
 mod tensor_map;
 mod typed;
+mod variable;
 
 pub use access::{Access, AccessRanges, Accesses, Declaration, Memory, MemoryParameter};
 pub use arg::{ParamBytes, Scalar};
@@ -56,9 +58,10 @@ pub use typed::{Prepared, SafeKernel, TypedKernel};
 /// What the expansion of [`kernel!`] names.
 #[doc(hidden)]
 pub mod __private {
-    pub use cuda_handles::{AsStream, Context, Image, Library};
+    pub use cuda_handles::{AsStream, Buffer, Context, Image, Library};
 
     pub use crate::typed::{Loaded, launch};
+    pub use crate::variable::variable;
 }
 
 #[doc(hidden)]

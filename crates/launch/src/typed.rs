@@ -80,7 +80,9 @@ pub unsafe trait TypedKernel: Sized + Send + Sync + 'static {
 /// The promise of [`TypedKernel`] holds for all arguments that meet the conditions and for whatever the memory holds.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` was declared as `unsafe fn`: safe code cannot launch it",
-    note = "launch what its `prepare` gives with the unsafe launch of the untyped kernel"
+    label = "needs `unsafe`",
+    note = "with the same arguments: `unsafe {{ frontier.launch_unchecked(&kernel, config, (..)) }}` for a node, `set_unchecked` for one that is there",
+    note = "what the caller promises is in the kernel's own documentation"
 )]
 pub unsafe trait SafeKernel: TypedKernel {}
 
@@ -107,12 +109,12 @@ pub struct Loaded<K> {
 }
 
 impl<K: TypedKernel> Loaded<K> {
-    /// Loads the declaration's image and takes the kernel out of it. See [`Library::load`].
+    /// Loads the declaration's image, or takes the one that is loaded, and takes the kernel out of it. See [`Library::load_shared`].
     ///
     /// # Errors
     /// The image does not load, has no such kernel, or the kernel has another number or other sizes of parameters.
     pub fn load(context: &Context) -> Result<Self> {
-        let kernel = Library::load(context, K::image())?.kernel(K::NAME)?;
+        let kernel = Library::load_shared(context, K::image())?.kernel(K::NAME)?;
         Self::checked(kernel)
     }
 

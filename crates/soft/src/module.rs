@@ -11,6 +11,7 @@ use crate::copy::{Copy3, Promised};
 use crate::handle::{Kind, Slots};
 use crate::memory::{self, Allocation, Origin, Request};
 use crate::ptx::{Image, Kernel};
+use crate::stream;
 
 /// The attributes of a kernel that can be set.
 #[derive(Debug)]
@@ -284,6 +285,10 @@ impl Module {
         (0..self.codes.len()).map(|index| self.function_at(index))
     }
 
+    pub(crate) fn has_kernel(&self, name: &str) -> bool {
+        self.codes.iter().any(|code| code.kernel.name() == name)
+    }
+
     pub(crate) fn variable(&self, name: &str) -> Answer<Arc<Allocation>> {
         // Variables that functions declare have no name here.
         let index =
@@ -313,13 +318,18 @@ impl Library {
         self.kernels.get(index).copied().ok_or(NOT_FOUND)
     }
 
-    /// The library's module in a context, loaded at its first use there.
+    /// The library's module in a context, loaded at its first use there. That waits for the context's work (seen).
     pub(crate) fn module(&self, context: &Arc<Context>) -> Answer<Arc<Module>> {
+        let known = lock(&self.modules).get(&context.id).cloned();
+        if let Some(module) = known {
+            return Ok(module);
+        }
+        let (image, codes) = self.content()?;
+        stream::synchronize_context(context)?;
         let mut modules = lock(&self.modules);
         if let Some(module) = modules.get(&context.id) {
             return Ok(Arc::clone(module));
         }
-        let (image, codes) = self.content()?;
         let module = instantiate(image, codes, context, Some(self))?;
         modules.insert(context.id, Arc::clone(&module));
         Ok(module)

@@ -23,7 +23,7 @@ pub(crate) struct Session {
     pub(crate) context: CUcontext,
     pub(crate) stream: CUstream,
     library: CUlibrary,
-    setup: Setup,
+    pub(crate) setup: Setup,
 }
 
 impl Deref for Session {

@@ -27,3 +27,4 @@ mod signs;
 mod single_calls;
 mod table;
 mod updates;
+mod variables;

@@ -53,4 +53,5 @@ mod semaphores;
 mod six_states;
 mod sweep;
 mod taken_back;
+mod unchecked;
 mod vanished;

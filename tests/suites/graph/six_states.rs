@@ -117,6 +117,19 @@ fn drawing() -> Vec<Row> {
                 done(graph.root().launch(&kernel, per(LEN, 32), (&things.buffer, N))?)
             },
         ),
+        prepared(
+            "Frontier::launch_unchecked, KernelNode::set_unchecked",
+            CALLS,
+            |things| Ok((things.context.graph()?, increment::load(&things.context)?)),
+            |things, (graph, kernel)| {
+                let arguments = (&things.buffer, N);
+                // SAFETY: the kernel is declared as safe.
+                unsafe {
+                    let node = graph.root().launch_unchecked(&kernel, per(LEN, 32), arguments)?;
+                    done(node.set_unchecked(&kernel, per(LEN, 32), arguments)?)
+                }
+            },
+        ),
         prepared("Graph::after, after_all, after_edges", PURE, empty, |_, (graph, first, second)| {
             drop((graph.after([&first, &second])?, graph.after_all([&*first])?));
             done(graph.after_edges([(&*first, EdgeKind::Full)])?)

@@ -1,16 +1,17 @@
 //! Every operation of the crate in each of the six states.
 
 use cuda_handles::capture::CaptureMode;
+use cuda_handles::nvrtc::Program;
 use cuda_handles::{
     Batch, Buffer, Compare, Context, Copy2d, Copy3d, Device, Event, EventOptions, GraphHandle, Image, Kernel,
     Library, Linker, LoadOptions, MemPool, PoolOptions, PoolReuse, Scheduling, SharedHostBuffer, Stream,
     StreamOptions, UserObject, reaper,
 };
 use cuda_sys::{CUdevice_attribute, CUfunction_attribute, CUresult, Call};
-use cuda_tests::SMALL;
 use cuda_tests::states::{
     CALLS, CHECKS, DEVICE, LEN, PERMITTED, PURE, Refusal, Row, Things, done, drops, prepared, row,
 };
+use cuda_tests::{SMALL, VARIABLES};
 
 mod adopted;
 mod drain;
@@ -34,6 +35,7 @@ fn rows() -> Vec<Row> {
         pools(),
         exports(),
         libraries(),
+        compiling(),
         graphs(),
         adopted::rows(),
         host_calls::rows(),
@@ -449,8 +451,49 @@ fn libraries() -> Vec<Row> {
             Ok(things.increment.set_max_dynamic_shared_bytes(bytes)?)
         }),
         row("Kernel::load_now", CALLS, |things| Ok(things.increment.load_now()?)),
+        row("Library::load_shared", CALLS, |things| {
+            done(Library::load_shared(&things.context, Image::Ptx(VARIABLES))?)
+        }),
+        prepared("Library::load_shared of a loaded one", CHECKS, variables, |things, library| {
+            assert_eq!(Library::load_shared(&things.context, Image::Ptx(VARIABLES))?, library);
+            Ok(())
+        }),
+        prepared("Library::global", CALLS, variables, |_, library| {
+            // SAFETY: nothing is written.
+            done(unsafe { library.global::<f32>("weights") }?)
+        }),
+        prepared("Library::global, once more", CHECKS, variable, |_, (library, known)| {
+            // SAFETY: nothing is written.
+            assert_eq!(unsafe { library.global::<f32>("weights") }?, known);
+            Ok(())
+        }),
+        prepared("Library::managed_global", CALLS, variables, |_, library| {
+            // SAFETY: nothing is written.
+            done(unsafe { library.managed_global::<u32>("word") }?)
+        }),
+        prepared("Stream::fill of a variable", PERMITTED, variable, |things, (_, known)| {
+            Ok(things.home.fill(&known, 1.0)?)
+        }),
         row("Library::kernel", CALLS, |things| done(things.increment.library().kernel("saxpy")?)),
     ]
+}
+
+fn variables(things: &Things) -> Result<Library, Refusal> {
+    Ok(Library::load_shared(&things.context, Image::Ptx(VARIABLES))?)
+}
+
+fn variable(things: &Things) -> Result<(Library, Buffer<f32>), Refusal> {
+    let library = variables(things)?;
+    // SAFETY: the kernels of the image compute with the numbers in it.
+    let variable = unsafe { library.global("weights") }?;
+    Ok((library, variable))
+}
+
+fn compiling() -> Vec<Row> {
+    vec![row("Context::compile", CHECKS, |things| {
+        let program = Program::new("empty.cu", "extern \"C\" __global__ void empty() {}");
+        done(things.context.compile(&program)?)
+    })]
 }
 
 fn graphs() -> Vec<Row> {
@@ -510,6 +553,14 @@ fn ends() -> Vec<Row> {
         drops("drop of a stream", |things| Ok(things.context.stream()?)),
         drops("drop of an event", |things| Ok(things.context.event()?)),
         drops("drop of a library", |things| Ok(Library::load(&things.context, Image::Ptx(SMALL))?)),
+        drops("drop of a shared library", variables),
+        drops("drop of a variable with its library", variable),
+        drops("drop of a variable in use", |things| {
+            let (library, variable) = variable(things)?;
+            things.other.fill(&variable, 1.0)?;
+            drop(library);
+            Ok(variable)
+        }),
         drops("drop of a graph", |things| Ok(GraphHandle::create(&things.context)?)),
         drops("drop of a user object", |things| Ok(UserObject::new(&things.context, Box::new(()))?)),
         prepared("drop of a graph with a user object", PURE, user_object, |_, both| {

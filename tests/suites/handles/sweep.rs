@@ -6,7 +6,7 @@ use cuda_handles::{
     PoolReuse, StreamOptions, UserObject,
 };
 use cuda_sys::Version;
-use cuda_tests::{SMALL, raw, setup, sweep, used_stream};
+use cuda_tests::{SMALL, VARIABLES, raw, setup, sweep, used_stream};
 
 #[test]
 fn devices_and_contexts() {
@@ -103,6 +103,27 @@ fn libraries_and_kernels() {
         Ok(())
     });
     assert!(cases >= 30, "{cases}");
+}
+
+#[test]
+fn shared_libraries_and_variables() {
+    let context = setup();
+    let (home, other) = (used_stream(&context), used_stream(&context));
+    let cases = sweep("shared libraries and variables", || -> Result<(), Error> {
+        let library = Library::load_shared(&context, Image::Ptx(VARIABLES))?;
+        assert_eq!(Library::load_shared(&context, Image::Ptx(VARIABLES))?, library);
+        // SAFETY: the kernels of the image compute with the numbers in them.
+        let (weights, word) =
+            unsafe { (library.global::<f32>("weights")?, library.managed_global::<u32>("word")?) };
+        drop(library);
+        home.fill(&weights, 0.5)?;
+        weights.write_blocking(&home, &[1.5; 16])?;
+        word.write_blocking(&home, &[7])?;
+        assert_eq!(weights.read_blocking(&other)?, [1.5; 16]);
+        assert_eq!(word.read_blocking(&other)?, [7]);
+        Ok(())
+    });
+    assert!(cases >= 20, "{cases}");
 }
 
 #[test]

@@ -17,5 +17,6 @@ mod results;
 mod six_states;
 mod sweep;
 mod typed;
+mod variables;
 mod windows;
 mod wrong_object;

@@ -19,6 +19,9 @@ pub struct TestOptions {
     /// The version of a driver that the software driver is to pose as, such as 12.2 [default: its own]
     #[arg(long, value_name = "VERSION")]
     pub soft_version: Option<String>,
+    /// The compiler for CUDA C++ that tests use, or its folder [default: where CUDA_NVRTC says, or where it is found; else they are skipped]
+    #[arg(long, value_name = "PATH")]
+    pub nvrtc: Option<PathBuf>,
     /// Tests at a time [default: one a core; on a GPU at most 4]
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
@@ -40,7 +43,8 @@ impl TestOptions {
     /// What says to a program which driver it is to take.
     pub(crate) fn environment(&self) -> impl Iterator<Item = (&'static str, OsString)> {
         let version = self.soft_version.as_ref().map(|version| ("CUDA_SOFT_VERSION", version.into()));
-        [("CUDA_TEST_DRIVER", self.driver.argument())].into_iter().chain(version)
+        let compiler = self.nvrtc.as_ref().map(|path| ("CUDA_NVRTC", path.into()));
+        [("CUDA_TEST_DRIVER", self.driver.argument())].into_iter().chain(version).chain(compiler)
     }
 
     pub(crate) fn limit(&self) -> Duration {

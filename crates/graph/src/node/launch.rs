@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cuda_handles::{Allocation, Kernel, Owner};
 use cuda_launch::{
-    Accesses, Arguments, ArgumentsOf, AttributeList, LaunchConfig, SafeKernel, ensure_memory_of,
+    Accesses, Arguments, ArgumentsOf, AttributeList, LaunchConfig, SafeKernel, TypedKernel, ensure_memory_of,
 };
 use smallvec::SmallVec;
 
@@ -47,8 +47,27 @@ impl KernelNode {
         config: LaunchConfig,
         arguments: impl ArgumentsOf<'a, K::Signature>,
     ) -> Result<()> {
+        // SAFETY: the kernel's declaration promises this for arguments that meet its conditions, which are checked.
+        unsafe { self.set_unchecked(kernel, config, arguments) }
+    }
+
+    /// [`set`](Self::set) for a kernel that was declared as `unsafe fn`. The conditions of its declaration are checked all the same.
+    ///
+    /// # Safety
+    /// As [`Frontier::launch_unchecked`].
+    ///
+    /// # Errors
+    /// As [`set`](Self::set).
+    #[doc(alias = "cuGraphKernelNodeSetParams")]
+    #[doc(alias = "cuGraphNodeSetParams")]
+    pub unsafe fn set_unchecked<'a, K: TypedKernel>(
+        &self,
+        kernel: &'a K,
+        config: LaunchConfig,
+        arguments: impl ArgumentsOf<'a, K::Signature>,
+    ) -> Result<()> {
         let prepared = kernel.prepare(&config, arguments)?;
-        // SAFETY: as in `Frontier::launch`.
+        // SAFETY: the caller's promise.
         unsafe { self.set_untyped(kernel.kernel(), config, prepared) }
     }
 
@@ -108,9 +127,73 @@ impl Frontier<'_> {
         config: LaunchConfig,
         arguments: impl ArgumentsOf<'a, K::Signature>,
     ) -> Result<KernelNode> {
+        // SAFETY: the kernel's declaration promises this for arguments that meet its conditions, which are checked. Memory of the device is
+        // no Rust reference, so that unordered work of others changes numbers and nothing else.
+        unsafe { self.launch_unchecked(kernel, config, arguments) }
+    }
+
+    /// [`launch`](Self::launch) for a kernel that was declared as `unsafe fn`. The conditions of its declaration are checked all the same; what is
+    /// not checked is what its documentation asks.
+    ///
+    /// ```no_run
+    /// # use cuda_launch::per;
+    /// # cuda_launch::kernel! {
+    /// #     unsafe in cuda_handles::Image::Ptx("");
+    /// #     unsafe fn gather(n: u32, index: In<u32>, values: In<f32>, out: Out<f32>) where index.len() >= n, out.len() >= n;
+    /// # }
+    /// # fn main() {}
+    /// # fn example(
+    /// #     graph: &cuda_graph::Graph, gather: &gather, index: &cuda_handles::Buffer<u32>, values: &cuda_handles::Buffer<f32>,
+    /// #     out: &cuda_handles::Buffer<f32>
+    /// # ) -> cuda_graph::Result<()> {
+    /// // SAFETY: every position in `index` is less than the length of `values`.
+    /// let node = unsafe { graph.root().launch_unchecked(gather, per(1000, 256), (1000, index, values, out)) }?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// [`launch`](Self::launch) does not take such a kernel:
+    /// ```compile_fail,E0277
+    /// # use cuda_launch::per;
+    /// # cuda_launch::kernel! {
+    /// #     unsafe in cuda_handles::Image::Ptx("");
+    /// #     unsafe fn gather(n: u32, index: In<u32>) where index.len() >= n;
+    /// # }
+    /// # fn main() {}
+    /// # fn example(graph: &cuda_graph::Graph, gather: &gather, index: &cuda_handles::Buffer<u32>) {
+    /// let _ = graph.root().launch(gather, per(1000, 256), (1000, index));
+    /// # }
+    /// ```
+    /// And nothing launches it outside of `unsafe`:
+    /// ```compile_fail,E0133
+    /// # use cuda_launch::per;
+    /// # cuda_launch::kernel! {
+    /// #     unsafe in cuda_handles::Image::Ptx("");
+    /// #     unsafe fn gather(n: u32, index: In<u32>) where index.len() >= n;
+    /// # }
+    /// # fn main() {}
+    /// # fn example(graph: &cuda_graph::Graph, gather: &gather, index: &cuda_handles::Buffer<u32>) {
+    /// let _ = graph.root().launch_unchecked(gather, per(1000, 256), (1000, index));
+    /// # }
+    /// ```
+    ///
+    /// # Safety
+    /// At every launch of an executable of the graph, what the documentation of the kernel's declaration asks holds, for these arguments and
+    /// this configuration and what the memory has in it then.
+    ///
+    /// # Errors
+    /// As [`launch`](Self::launch).
+    #[doc(alias = "cuGraphAddKernelNode")]
+    #[doc(alias = "cuGraphAddNode")]
+    #[inline]
+    pub unsafe fn launch_unchecked<'a, K: TypedKernel>(
+        &self,
+        kernel: &'a K,
+        config: LaunchConfig,
+        arguments: impl ArgumentsOf<'a, K::Signature>,
+    ) -> Result<KernelNode> {
         let prepared = kernel.prepare(&config, arguments)?;
-        // SAFETY: the kernel's declaration promises this for arguments that meet its conditions, as these do. Memory of the device is no
-        // Rust reference, so that unordered work of others changes numbers and nothing else.
+        // SAFETY: the declaration says what the parameters are; that the kernel stays within their memory is the caller's promise.
         unsafe { self.launch_untyped(kernel.kernel(), config, prepared) }
     }
 

@@ -59,6 +59,11 @@ enum Backing {
     Plain,
     Host(HostMemory),
     Foreign(Arc<dyn Any + Send + Sync>),
+    /// A variable of a library, which is its owner.
+    Variable {
+        owner: Arc<dyn Any + Send + Sync>,
+        managed: bool,
+    },
     Imported(MemPool),
     /// That of an allocation node, which its graph alone uses and frees.
     Graph(Arc<GraphMemory>),
@@ -113,6 +118,18 @@ impl Allocation {
         owner: Arc<dyn Any + Send + Sync>,
     ) -> Self {
         Self::with(Belongs::Context(context.clone()), address, bytes, Backing::Foreign(owner))
+    }
+
+    /// Wraps a variable of a library.
+    pub(super) fn variable(
+        context: &Context,
+        address: CUdeviceptr,
+        bytes: usize,
+        managed: bool,
+        owner: Arc<dyn Any + Send + Sync>,
+    ) -> Self {
+        let backing = Backing::Variable { owner, managed };
+        Self::with(Belongs::Context(context.clone()), address, bytes, backing)
     }
 
     /// Wraps memory that was imported from another process into `pool`.
@@ -203,6 +220,8 @@ impl Allocation {
             Backing::Host(HostMemory { kind: HostKind::Registered, .. }) => MemoryKind::Registered,
             Backing::Host(HostMemory { kind: HostKind::Managed, .. }) => MemoryKind::Managed,
             Backing::Foreign(_) => MemoryKind::Foreign,
+            Backing::Variable { managed: false, .. } => MemoryKind::Global,
+            Backing::Variable { managed: true, .. } => MemoryKind::Managed,
             Backing::Imported(_) => MemoryKind::Imported,
             Backing::Graph(_) | Backing::Output(_) => MemoryKind::Graph,
         }
@@ -417,7 +436,7 @@ impl Drop for Allocation {
             (Backing::Graph(_), _) => {}
             (Backing::Output(_), false) if self.free_output_at_home() => self.end_life(),
             (Backing::Host(HostMemory { block: Some(block), .. }), false) => reaper::give(block.clone()),
-            (Backing::Foreign(_), false) => {}
+            (Backing::Foreign(_) | Backing::Variable { .. }, false) => {}
             _ => self.free_later(),
         }
     }
@@ -469,7 +488,7 @@ impl Allocation {
             Backing::Pooled(own) => device(own.as_ref().map(pool)),
             Backing::Imported(own) => device(Some(pool(own))),
             Backing::Host(HostMemory { block: Some(block), .. }) => Freed::Host(block.clone()),
-            Backing::Foreign(owner) => Freed::Owned(Arc::clone(owner)),
+            Backing::Foreign(owner) | Backing::Variable { owner, .. } => Freed::Owned(Arc::clone(owner)),
             Backing::Output(memory) => device(Some(Arc::new(Freeing(Arc::clone(memory))))),
             Backing::Plain | Backing::Host(_) | Backing::Graph(_) => device(None),
         };

@@ -18,6 +18,8 @@ pub enum MemoryKind {
     Managed,
     /// Somebody else's: [`Buffer::from_foreign`](crate::Buffer::from_foreign). Its owner is dropped.
     Foreign,
+    /// A variable of a library: [`Library::global`](crate::Library::global). Freed with the library.
+    Global,
     /// Another process's: [`MemPool::import`](crate::MemPool::import). Unmapped in stream order, by the reaper.
     Imported,
     /// That of an allocation node of a graph ([`GraphBuffer`](crate::GraphBuffer)), or what a launch left of it, which is freed in stream order.
@@ -33,6 +35,7 @@ impl core::fmt::Display for MemoryKind {
             Self::Registered => "registered",
             Self::Managed => "managed",
             Self::Foreign => "foreign",
+            Self::Global => "global",
             Self::Imported => "imported",
             Self::Graph => "graph",
         })
@@ -42,6 +45,6 @@ impl core::fmt::Display for MemoryKind {
 impl MemoryKind {
     /// Whether the driver's copy calls take its address for one of the device whatever they are told.
     pub(super) fn is_of_device(self) -> bool {
-        matches!(self, Self::Pooled | Self::Plain | Self::Imported | Self::Graph)
+        matches!(self, Self::Pooled | Self::Plain | Self::Global | Self::Imported | Self::Graph)
     }
 }

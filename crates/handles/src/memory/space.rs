@@ -57,7 +57,7 @@ impl MemoryKind {
     #[must_use]
     pub fn space(self) -> MemorySpace {
         match self {
-            Self::Pooled | Self::Plain | Self::Imported | Self::Graph => MemorySpace::Device,
+            Self::Pooled | Self::Plain | Self::Global | Self::Imported | Self::Graph => MemorySpace::Device,
             Self::Pinned | Self::Registered => MemorySpace::Pinned,
             Self::Managed => MemorySpace::Managed,
             Self::Foreign => MemorySpace::Found,

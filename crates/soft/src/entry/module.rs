@@ -1,6 +1,7 @@
 //! Modules, libraries, functions and kernels.
 
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use cuda_sys::{
@@ -18,6 +19,7 @@ use crate::gate::{put, put_if, required};
 use crate::handle::{number, to_raw};
 use crate::image::{self, Refusal};
 use crate::limits::{BLOCKS_PER_SM, MAX_SHARED};
+use crate::memory::Allocation;
 use crate::module::{self, Code};
 use crate::ptx::Image;
 use crate::stream;
@@ -181,6 +183,19 @@ unsafe fn param_info(code: &Code, index: usize, offset: *mut usize, size: *mut u
     Ok(())
 }
 
+/// The variable that is asked for by name: a name that is empty, or a kernel's, is no good one, and something has to be asked for.
+fn global(
+    module: &module::Module,
+    dptr: *mut CUdeviceptr,
+    bytes: *mut usize,
+    name: &str,
+) -> Answer<Arc<Allocation>> {
+    if name.is_empty() || dptr.is_null() && bytes.is_null() {
+        return Err(INVALID_VALUE);
+    }
+    module.variable(name).map_err(|code| if module.has_kernel(name) { INVALID_VALUE } else { code })
+}
+
 entries! {
     live fn cuModuleLoad(out: *mut CUmodule, path: *const c_char) {
         required(out)?;
@@ -231,7 +246,8 @@ entries! {
     }
 
     live fn cuModuleGetGlobal(dptr: *mut CUdeviceptr, bytes: *mut usize, hmod: CUmodule, name: *const c_char) {
-        let variable = module::module(number(hmod))?.variable(text(name)?)?;
+        let module = module::module(number(hmod))?;
+        let variable = global(&module, dptr, bytes, text(name)?)?;
         put_if(dptr, variable.start);
         put_if(bytes, variable.len);
         Ok(())
@@ -304,14 +320,20 @@ entries! {
     }
 
     live fn cuLibraryGetGlobal(dptr: *mut CUdeviceptr, bytes: *mut usize, library: CUlibrary, name: *const c_char) {
-        let variable = module::library(number(library))?.module(&current()?)?.variable(text(name)?)?;
+        let library = module::library(number(library))?;
+        let module = library.module(&current()?)?;
+        let variable = global(&module, dptr, bytes, text(name)?)?;
         put_if(dptr, variable.start);
         put_if(bytes, variable.len);
         Ok(())
     }
 
     live fn cuLibraryGetManaged(dptr: *mut CUdeviceptr, bytes: *mut usize, library: CUlibrary, name: *const c_char) {
-        let variable = module::library(number(library))?.module(&current()?)?.variable(text(name)?)?;
+        let name = text(name)?;
+        if name.is_empty() || dptr.is_null() && bytes.is_null() {
+            return Err(INVALID_VALUE);
+        }
+        let variable = module::library(number(library))?.module(&current()?)?.variable(name)?;
         if variable.origin != crate::memory::Origin::Managed {
             return Err(crate::code::NOT_FOUND);
         }
