@@ -28,6 +28,8 @@ pub enum Need {
     PreferredClusters,
     /// Graphs that are moved into a node.
     MovedGraphs,
+    /// PTX of version 8.8.
+    Ptx88,
     /// PTX of version 9.0.
     Ptx9,
     /// Clusters, domains of memory and programmatic launches.
@@ -44,7 +46,7 @@ impl Need {
             Self::ParameterLayouts | Self::KernelNames => (12, 4),
             Self::Carveouts => (12, 5),
             Self::Branches | Self::EmptyBodies | Self::PreferredClusters => (12, 8),
-            Self::MovedGraphs => (12, 9),
+            Self::MovedGraphs | Self::Ptx88 => (12, 9),
             Self::Ptx9 => (13, 0),
             Self::LaunchAttributes | Self::TwoDevices => return None,
         };

@@ -4,6 +4,7 @@ mod arithmetic;
 mod forms;
 mod generic;
 mod memory;
+mod triton;
 mod values;
 
 use cuda_handles::{Context, Image, Kernel, Library};
