@@ -8,6 +8,7 @@ use cuda_sys::{CUcontext, CUctx_st, CUresult, Call, Driver};
 use crate::callback;
 use crate::device::{Device, checked};
 use crate::error::{Cause, Error, Result};
+use crate::host_function;
 use crate::limits::Limits;
 use crate::process;
 use crate::raw::{Raw, identity};
@@ -38,11 +39,11 @@ impl Context {
         Self(Arc::new(ContextBox { raw: Raw::new(raw), device, limits, lost: OnceLock::new() }))
     }
 
-    pub(crate) fn register(&self) {
+    pub(crate) fn make_known(&self) {
         CONTEXTS.register(self.0.raw.key(), Arc::downgrade(&self.0));
     }
 
-    /// As [`register`](Self::register), unless somebody was faster: then his.
+    /// As [`make_known`](Self::make_known), unless somebody was faster: then his.
     pub(crate) fn register_unless_known(self) -> Self {
         let known = CONTEXTS.register_unless_known(self.0.raw.key(), Arc::downgrade(&self.0));
         known.map_or(self, Self)
@@ -125,7 +126,9 @@ impl Context {
     #[cold]
     pub(crate) fn failure(&self, call: Call, code: CUresult) -> Error {
         if is_sticky(code) {
-            return Error::ContextLost(*self.0.lost.get_or_init(|| Cause { call, code }));
+            let cause = *self.0.lost.get_or_init(|| Cause { call, code });
+            host_function::let_go(self);
+            return Error::ContextLost(cause);
         }
         match self.lost() {
             Some(cause) => Error::ContextLost(cause),

@@ -217,6 +217,22 @@ pub enum Error {
         /// What it is.
         kind: MemoryKind,
     },
+    /// Memory was given to a host function that the host does not reach.
+    #[error(
+        "a host function cannot look at {kind} memory; copy it to pinned memory (`Context::host_zeros`) in front of the function, and give that"
+    )]
+    NotOnHost {
+        /// What it is.
+        kind: MemoryKind,
+    },
+    /// An owner of another type was asked for than the memory has.
+    #[error(
+        "the memory has no owner of the type {asked}; ask for the type that was given to `Context::register_raw`, or a vector of the same elements for `Context::register`"
+    )]
+    OtherOwner {
+        /// The type that was asked for.
+        asked: &'static str,
+    },
     /// More elements than an address space can hold.
     #[error("{len} elements of {size} bytes are more than can be addressed")]
     TooLarge {
@@ -384,6 +400,9 @@ fn advice(code: CUresult) -> Option<&'static str> {
             "The kernel needs more registers or shared memory than a block can have: use smaller blocks"
         }
         CUresult::CUDA_ERROR_INVALID_HANDLE => "The object was destroyed, or is of another kind",
+        CUresult::CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED => {
+            "The memory, or a part of it, is pinned or registered already: use the buffer that it was registered as"
+        }
         CUresult::CUDA_ERROR_SYSTEM_DRIVER_MISMATCH => {
             "The kernel module and the driver library have different versions: reboot after a driver update"
         }

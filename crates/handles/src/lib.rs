@@ -3,6 +3,8 @@
 pub mod capture;
 pub mod capture_mode;
 pub mod clones;
+#[doc(hidden)]
+pub mod host_function;
 pub mod panics;
 pub mod reaper;
 
@@ -50,6 +52,7 @@ pub use device::Device;
 pub use error::{Cause, Error, Result};
 pub use event::{Event, EventOptions};
 pub use graph::{ExecEnd, GraphExecHandle, GraphHandle};
+pub use host_function::{CallbackPanic, HostViews, Viewable, set_panic_hook};
 pub use image::Image;
 pub use ipc::{IpcBuffer, IpcEvent};
 pub use jit::LoadOptions;
@@ -59,8 +62,9 @@ pub use limits::Limits;
 pub use linker::Linker;
 pub use memory::{
     AddressInfo, Allocation, Buffer, Copy2d, Copy3d, CopyLayout, CopySide, Element, FillLayout, GraphBuffer,
-    GraphMemoryUsage, GraphSlice, HostBuffer, MemPool, MemoryKind, MemorySpace, NodeMemory, PoolAccess,
-    PoolOptions, PoolReuse, PoolUsage, SharedHostBuffer, Slice,
+    GraphMemoryUsage, GraphSlice, HostBuffer, HostView, MemPool, MemoryKind, MemorySpace, NodeMemory,
+    PoolAccess, PoolOptions, PoolReuse, PoolUsage, Refused, RegisterOptions, SharedHostBuffer, SharedView,
+    Slice,
 };
 #[doc(hidden)]
 pub use memory::{assert_value, graph_memory};

@@ -69,7 +69,7 @@ impl Device {
         checked(Call::cuDevicePrimaryCtxRetain, code)?;
         reaper::set_starter(reaper::start_thread);
         let context = Context::wrap(raw, self, limits);
-        context.register();
+        context.make_known();
         primary().push(context.clone());
         Ok(context)
     }

@@ -21,6 +21,7 @@ mod lookups;
 mod loops;
 mod memory_nodes;
 mod nesting;
+mod registered;
 mod signs;
 mod table;
 mod updates;

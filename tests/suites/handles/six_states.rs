@@ -14,6 +14,7 @@ use cuda_tests::states::{
 
 mod adopted;
 mod drain;
+mod host_calls;
 #[cfg(unix)]
 mod imports;
 mod peers;
@@ -35,6 +36,7 @@ fn rows() -> Vec<Row> {
         libraries(),
         graphs(),
         adopted::rows(),
+        host_calls::rows(),
         ends(),
     ]
     .into_iter()

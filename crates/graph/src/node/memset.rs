@@ -103,6 +103,14 @@ impl MemsetNode {
         self.replace_by(fill.prepare(self.graph().context())?)
     }
 
+    /// Sets all bytes of `target` to zero from now on; see [`set`](Self::set).
+    ///
+    /// # Errors
+    /// As [`Frontier::clear`].
+    pub fn set_clear<'a, T: Element>(&self, target: impl NodeMemory<'a, T>) -> Result<()> {
+        self.replace_by(cleared(self.graph().context(), target.operand())?)
+    }
+
     fn replace_by(&self, (layout, owners): Prepared) -> Result<()> {
         let mut params = params(self.graph().context(), &layout);
         self.replace(Detail::Memset(layout), owners, &mut params)
@@ -171,6 +179,18 @@ impl Frontier<'_> {
         self.add_fill(fill.prepare(self.graph().context())?)
     }
 
+    /// Adds a node that sets all bytes of `target` to zero, whatever its elements; as [`fill`](Self::fill) in all else.
+    ///
+    /// Stands on `cuGraphAddNode`, CUDA 12.2.
+    ///
+    /// # Errors
+    /// As [`fill`](Self::fill), but for the size and the place of an element.
+    #[doc(alias = "cuGraphAddMemsetNode")]
+    #[doc(alias = "cudaGraphAddMemsetNode")]
+    pub fn clear<'a, T: Element>(&self, target: impl NodeMemory<'a, T>) -> Result<MemsetNode> {
+        self.add_fill(cleared(self.graph().context(), target.operand())?)
+    }
+
     fn add_fill(&self, (layout, owners): Prepared) -> Result<MemsetNode> {
         let mut params = params(self.graph().context(), &layout);
         self.add(Detail::Memset(layout), owners, &mut params).map(MemsetNode::wrap)
@@ -188,7 +208,14 @@ fn rectangle<T: Element>(
     extent: [usize; 2],
     value: T,
 ) -> Result<Prepared> {
-    let layout = FillLayout::rectangle(target, pitch, extent, value)?;
+    prepare(context, target, FillLayout::rectangle(target, pitch, extent, value)?)
+}
+
+fn cleared<T: Element>(context: &Context, target: Slice<'_, T>) -> Result<Prepared> {
+    prepare(context, target, FillLayout::clear(target))
+}
+
+fn prepare<T>(context: &Context, target: Slice<'_, T>, layout: Option<FillLayout>) -> Result<Prepared> {
     let layout = layout.ok_or(Error::NoElements { what: "memset" })?;
     context.ensure_same(target.allocation().context(), "the memory of a memset node")?;
     Ok((layout, [Owner::from(target.allocation())].into_iter().collect()))

@@ -3,6 +3,7 @@
 mod allocation;
 mod bits;
 mod buffer;
+mod clear;
 mod element;
 mod fill;
 mod fill_size;
@@ -19,9 +20,12 @@ mod pitched;
 mod pool;
 mod range;
 mod rectangle;
+mod registered;
 mod slice;
 mod space;
 mod transfer;
+mod unfilled;
+mod view;
 
 pub use allocation::Allocation;
 pub use buffer::Buffer;
@@ -36,5 +40,7 @@ pub use kind::MemoryKind;
 pub use layout::{CopyLayout, CopySide};
 pub use pool::{MemPool, PoolAccess, PoolOptions, PoolReuse, PoolUsage};
 pub use rectangle::{Copy2d, Copy3d};
+pub use registered::{Refused, RegisterOptions};
 pub use slice::Slice;
 pub use space::{AddressInfo, MemorySpace};
+pub use view::{HostView, SharedView};

@@ -227,10 +227,10 @@ unsafe fn copy_call<T>(
             (from_kind, to_kind) if from_kind.is_of_device() && to_kind.is_of_device() => {
                 (Call::cuMemcpyDtoDAsync, driver.cuMemcpyDtoDAsync(to, from, bytes, raw))
             }
-            (kind, MemoryKind::Pinned) if kind.is_of_device() => {
+            (kind, MemoryKind::Pinned | MemoryKind::Registered) if kind.is_of_device() => {
                 (Call::cuMemcpyDtoHAsync, driver.cuMemcpyDtoHAsync(host(to), from, bytes, raw))
             }
-            (MemoryKind::Pinned, kind) if kind.is_of_device() => {
+            (MemoryKind::Pinned | MemoryKind::Registered, kind) if kind.is_of_device() => {
                 (Call::cuMemcpyHtoDAsync, driver.cuMemcpyHtoDAsync(to, host(from), bytes, raw))
             }
             _ => (Call::cuMemcpyAsync, driver.cuMemcpyAsync(to, from, bytes, raw)),

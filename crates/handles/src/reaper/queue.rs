@@ -281,6 +281,22 @@ impl Payload {
     }
 }
 
+/// Ends what is in a list; what comes back, as the driver does not permit its end now, stays there.
+pub(super) fn end_all<T>(list: &List<T>, end: impl Fn(T) -> Result<(), T>) -> usize {
+    let (mut done, mut staying) = (0, Vec::new());
+    for one in list.take() {
+        match end(one) {
+            Ok(()) => {
+                one_done();
+                done += 1;
+            }
+            Err(one) => staying.push(one),
+        }
+    }
+    staying.into_iter().for_each(|one| list.push(Node::new(one)));
+    done
+}
+
 /// Keeps an executable whose end waits for all work of the device until somebody drains.
 pub(crate) fn push_stalling(context: &Context, object: Object, keep: Option<Arc<dyn Any + Send + Sync>>) {
     if !may_call(context) {
@@ -295,6 +311,12 @@ pub(crate) fn push_payload(node: Box<Node<Arc<Payload>>>) {
     expect_one();
     PAYLOADS.push(node);
     nudge();
+}
+
+/// Lets the reaper drop a value that may be anybody's.
+pub(crate) fn drop_later(value: impl Send + 'static) {
+    start();
+    push_payload(Node::new(Arc::new(Payload::new(Box::new(value)))));
 }
 
 /// Keeps a library that nothing uses until somebody drains.

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use cuda_sys::{CUresult, Call};
 
 use super::fence::Fences;
-use super::list::{List, Node};
-use super::queue::{self, Doomed, LIBRARIES, OBJECTS, PAYLOADS, STALLING, Unused};
+use super::list::List;
+use super::queue::{self, Doomed, LIBRARIES, OBJECTS, PAYLOADS, STALLING, Unused, end_all};
 use super::raw_stream::RawStream;
 use super::spare;
 use crate::callback;
@@ -256,7 +256,7 @@ fn objects() -> usize {
 
 /// What the driver waits for all work of the device in.
 fn stalling() -> usize {
-    destroy_all(&STALLING) + libraries() + spare::free_all()
+    destroy_all(&STALLING) + libraries() + spare::free_all() + spare::unregister_all()
 }
 
 fn destroy_all(list: &List<Doomed>) -> usize {
@@ -265,22 +265,6 @@ fn destroy_all(list: &List<Doomed>) -> usize {
 
 fn libraries() -> usize {
     end_all(&LIBRARIES, unload)
-}
-
-/// Ends what is in a list; what comes back, as the driver does not permit its end now, stays there.
-fn end_all<T>(list: &List<T>, end: impl Fn(T) -> Result<(), T>) -> usize {
-    let (mut done, mut staying) = (0, Vec::new());
-    for one in list.take() {
-        match end(one) {
-            Ok(()) => {
-                queue::one_done();
-                done += 1;
-            }
-            Err(one) => staying.push(one),
-        }
-    }
-    staying.into_iter().for_each(|one| list.push(Node::new(one)));
-    done
 }
 
 /// Unloads a library, unless the driver permits no such call here: then it comes back.
