@@ -12,6 +12,7 @@ mod conditionals;
 mod context_flags;
 mod destroyed_executables;
 mod destroyed_streams;
+mod elapsed;
 mod embedded_clones;
 mod embedded_memory;
 mod freed_memory;
