@@ -303,6 +303,8 @@ fn event_nodes_record_and_wait() {
     let own = adder(driver, 4);
     let (mut event, mut record) = (null_mut(), null_mut());
     let (first, second) = (stream(driver), stream(driver));
+    // The first use of a library would wait for the gate.
+    let multiply = function(driver, library(driver), "multiply");
     unsafe {
         assert_eq!(driver.cuEventCreate(&mut event, 0), OK);
         assert_eq!(driver.cuGraphAddEventRecordNode(&mut record, own.graph, &own.node, 1, event), OK);
@@ -314,7 +316,7 @@ fn event_nodes_record_and_wait() {
         let waiting = graph(driver);
         let mut wait = null_mut();
         assert_eq!(driver.cuGraphAddEventWaitNode(&mut wait, waiting, null(), 0, event), OK);
-        word_node(driver, waiting, &[wait], function(driver, library(driver), "multiply"), own.address, 3);
+        word_node(driver, waiting, &[wait], multiply, own.address, 3);
         let waiter = instantiate(driver, waiting);
         assert_eq!(driver.cuGraphLaunch(waiter, second), OK);
         gate.open();

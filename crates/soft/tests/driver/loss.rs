@@ -7,8 +7,11 @@ use crate::common::*;
 use cuda_soft::{Config, control};
 use cuda_sys::*;
 
-fn launch_on(driver: &Driver, stream: CUstream, name: &str, mut address: CUdeviceptr) {
-    let function = function(driver, library(driver), name);
+fn launch_on(driver: &Driver, stream: CUstream, name: &str, address: CUdeviceptr) {
+    launch(driver, stream, function(driver, library(driver), name), address);
+}
+
+fn launch(driver: &Driver, stream: CUstream, function: CUfunction, mut address: CUdeviceptr) {
     let mut value = 1u32;
     let mut arguments: [*mut c_void; 2] = [(&raw mut address).cast(), (&raw mut value).cast()];
     let answer = unsafe {
@@ -69,10 +72,12 @@ fn pool_memory_is_watched_on_other_streams() {
         let driver = &session();
         let (home, other) = (stream(driver), stream(driver));
         let mut address = 0;
+        // The first use of a library would wait for the gate.
+        let add = function(driver, library(driver), "add");
         let gate = Gate::close(driver, home);
         unsafe {
             assert_eq!(driver.cuMemAllocAsync(&mut address, 64, home), OK);
-            launch_on(driver, other, "add", address);
+            launch(driver, other, add, address);
             assert_eq!(driver.cuStreamSynchronize(other), CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
         }
         gate.open();
