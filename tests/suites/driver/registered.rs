@@ -1,4 +1,5 @@
-//! Registering memory of the host, and host functions: the driver's own answers. Seen on an H100, driver 580.159.04.
+//! Registering memory of the host, and host functions: the driver's own answers. Seen on an H100,
+//! driver 580.159.04.
 
 use std::ffi::c_void;
 use std::ptr::{null_mut, with_exposed_provenance_mut, without_provenance_mut};
