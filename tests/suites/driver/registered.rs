@@ -1,7 +1,8 @@
-//! Registering memory of the host, and host functions: the driver's own answers. Seen on an H100, driver 580.159.04.
+//! Registering memory of the host, and host functions: the driver's own answers. Seen on an H100,
+//! driver 580.159.04.
 
 use std::ffi::c_void;
-use std::ptr::{null_mut, without_provenance_mut};
+use std::ptr::{null_mut, with_exposed_provenance_mut, without_provenance_mut};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use cuda_sys::{CUresult, CUstreamCaptureMode, CUstreamCaptureStatus};
@@ -80,7 +81,7 @@ fn what_cannot_be_registered_is_told_apart() {
     }
     assert_eq!((s.register(pinned, PAGE), s.unregister(pinned)), (IV, IV));
     for address in [plain, managed] {
-        assert_eq!(s.register(std::ptr::with_exposed_provenance_mut(address as usize), PAGE), IV);
+        assert_eq!(s.register(with_exposed_provenance_mut(address as usize), PAGE), IV);
     }
     unsafe {
         assert_eq!(s.cuMemFreeHost(pinned), OK);
@@ -176,10 +177,12 @@ fn unregistering_waits_for_all_work() {
     assert_eq!(s.register(pages.at(0), PAGE), OK);
     assert_eq!(unsafe { s.cuLaunchHostFunc(s.stream, Some(hold), (&raw const OPEN).cast_mut().cast()) }, OK);
     let (back, start) = (AtomicBool::new(false), pages.at(0).expose_provenance());
+    let context = s.context.expose_provenance();
     let driver = cuda_tests::raw::driver();
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let start = std::ptr::with_exposed_provenance_mut(start);
+            let (start, context) = (with_exposed_provenance_mut(start), with_exposed_provenance_mut(context));
+            assert_eq!(unsafe { driver.cuCtxSetCurrent(context) }, OK);
             assert_eq!(unsafe { driver.cuMemHostUnregister(start) }, OK);
             back.store(true, Ordering::SeqCst);
         });
@@ -203,7 +206,7 @@ struct Inside {
 unsafe extern "C" fn try_all(inside: *mut c_void) {
     let inside = unsafe { &*inside.cast::<Inside>() };
     let driver = cuda_tests::raw::driver();
-    let pointer = std::ptr::with_exposed_provenance_mut::<c_void>;
+    let pointer = with_exposed_provenance_mut::<c_void>;
     let answers = unsafe {
         [
             driver.cuLaunchHostFunc(pointer(inside.stream).cast(), Some(nothing), null_mut()),

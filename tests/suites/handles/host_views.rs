@@ -144,8 +144,8 @@ fn memory_is_kept_until_the_call_and_nobody_has_it_alone_before() {
             stream.synchronize_blocking().unwrap();
             assert_eq!(kept.try_unique().expect("it was called")[..], [0, 1, 2, 3]);
             // The function alone has it.
-            let gate = Gate::close(&stream);
             let dropped = context.host_zeros::<u32>(4).unwrap().share();
+            let gate = Gate::close(&stream);
             let (sender, receiver) = channel();
             stream.host_once_with(&dropped, move |view| drop(sender.send(view.to_vec()))).unwrap();
             drop(dropped);

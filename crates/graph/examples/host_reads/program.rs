@@ -1,4 +1,5 @@
-//! The program: a plate with a heater along its upper edge and a sensor below it, and a host function that reads the one and sets the other.
+//! The program: a plate with a heater along its upper edge and a sensor below it, and a host
+//! function that reads the one and sets the other.
 
 use std::error::Error;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +11,8 @@ use cuda_launch::{kernel, per_2d};
 pub(crate) type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 kernel! {
-    // SAFETY: the kernel in the file has these parameters, and touches cells below `width * height`.
+    // SAFETY: the kernel in the file has these parameters, and touches cells below `width *
+    // height`.
     unsafe in "../kernels/heat_loop.ptx";
 
     fn heat_step(width: u32, height: u32, coefficient: f32, from: In<f32>, to: Out<f32>)
@@ -102,7 +104,8 @@ impl Thermostat {
         &self.graph
     }
 
-    /// Enqueues replays, each by one driver call, waits for the last, and gives what the host function has noted.
+    /// Enqueues replays, each by one driver call, waits for the last, and gives what the host
+    /// function has noted.
     pub(crate) fn run(&mut self, replays: usize) -> Result<Vec<Reading>> {
         for _ in 0..replays {
             self.executable.launch(&self.stream)?;
@@ -135,7 +138,8 @@ impl Parts {
             last.then().copy_to_host(first.slice(cell..=cell)?, &self.sensor)?.named("the sensor's cell");
 
         let (task, readings) = (self.task, Arc::clone(readings));
-        // The views are of memory that the copies of the graph write and read: those before this node are done, those of the next replay come after it.
+        // The views are of memory that the copies of the graph write and read: those before this
+        // node are done, those of the next replay come after it.
         let decide = measured.then().host_with((&self.sensor, &self.heater), move |(sensor, heater)| {
             let sensor = sensor.get(0).unwrap_or(f32::NAN);
             let reading = Reading { sensor, heater: task.decide(sensor) };

@@ -1,4 +1,5 @@
-//! The same in plain Rust: the kernel's operations in the kernel's order, so that the results are the same bits.
+//! The same in plain Rust: the kernel's operations in the kernel's order, so that the results are
+//! the same bits.
 
 use super::program::{COEFFICIENT, Reading, Task};
 

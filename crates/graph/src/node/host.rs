@@ -222,13 +222,16 @@ impl Frontier<'_> {
         self.add_call(closure(self.graph(), call)?)
     }
 
-    /// Adds a node that calls a closure that looks at pinned, registered or managed memory: `memory` is a shared buffer, a slice of one, or a tuple of
-    /// these, and the closure is given a [`HostView`](crate::HostView) of each. The node and each executable made of it own the closure and keep the
-    /// memory; see [`host`](Self::host).
+    /// Adds a node that calls a closure that looks at pinned, registered or managed memory:
+    /// `memory` is a shared buffer, a slice of one, or a tuple of these, and the closure is given a
+    /// [`HostView`](crate::HostView) of each. The node and each executable made of it own the
+    /// closure and keep the memory; see [`host`](Self::host).
     ///
-    /// While the closure runs, nobody else of the host has a view of that memory. If somebody has one when it is to be called, it is not called, the
-    /// hook of [`set_panic_hook`](crate::set_panic_hook) is told, and the graph goes on. Work of the device that is not ordered with the node
-    /// may read and write the memory meanwhile; see [`HostView`](crate::HostView).
+    /// While the closure runs, nobody else of the host has a view of that memory. If somebody has
+    /// one when it is to be called, it is not called, the hook of
+    /// [`set_panic_hook`](crate::set_panic_hook) is told, and the graph goes on. Work of the device
+    /// that is not ordered with the node may read and write the memory meanwhile; see
+    /// [`HostView`](crate::HostView).
     ///
     /// ```no_run
     /// # fn example(graph: &cuda_graph::Graph, sums: &cuda_handles::Buffer<f32>) -> cuda_graph::Result<()> {

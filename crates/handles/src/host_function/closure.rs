@@ -23,8 +23,8 @@ type CallOnce = Box<dyn FnOnce() -> Outcome + Send>;
 
 /// A closure that others own, with what the driver knows it by.
 ///
-/// The driver gets a number that is never given twice, not an address: after a context was lost, owners go while a host function may just be about
-/// to start on the driver's thread.
+/// The driver gets a number that is never given twice, not an address: after a context was lost,
+/// owners go while a host function may just be about to start on the driver's thread.
 struct Callback<F: ?Sized> {
     number: usize,
     name: &'static str,
@@ -72,7 +72,8 @@ pub struct Callable {
 }
 
 impl Callable {
-    /// A closure. Not in a forked child, which is the caller's to ask: the table of closures may be locked for ever there.
+    /// A closure. Not in a forked child, which is the caller's to ask: the table of closures may be
+    /// locked for ever there.
     pub fn new<F: Fn() + Send + Sync + 'static>(call: F) -> Self {
         Self::named(type_name::<F>(), move || {
             call();
@@ -98,14 +99,16 @@ impl Callable {
 
 impl<F: ?Sized> Drop for Callback<F> {
     fn drop(&mut self) {
-        // The driver calls nothing in a forked child, and there the lock may be held by a thread that is not there.
+        // The driver calls nothing in a forked child, and there the lock may be held by a thread
+        // that is not there.
         if !is_forked() {
             let _weak = known().remove(&self.number);
         }
     }
 }
 
-/// A closure that a stream is about to be told of. Unless it is [accepted](Self::accept), it is dropped.
+/// A closure that a stream is about to be told of. Unless it is [accepted](Self::accept), it is
+/// dropped.
 #[derive(Debug)]
 pub(super) struct Offered {
     number: usize,
@@ -124,8 +127,8 @@ impl Offered {
         data(self.number)
     }
 
-    /// The driver has taken it, and will call it. If the context was lost meanwhile, it may not: then the closure is dropped here, unless the
-    /// driver has begun to call it.
+    /// The driver has taken it, and will call it. If the context was lost meanwhile, it may not:
+    /// then the closure is dropped here, unless the driver has begun to call it.
     pub(super) fn accept(self, context: &Context) {
         if context.lost().is_none() {
             core::mem::forget(self);
@@ -140,7 +143,8 @@ impl Drop for Offered {
     }
 }
 
-/// Hands the closures that streams of a lost context have yet to call to the reaper, which drops them: the driver calls them no more.
+/// Hands the closures that streams of a lost context have yet to call to the reaper, which drops
+/// them: the driver calls them no more.
 #[cold]
 pub(crate) fn let_go(context: &Context) {
     if is_forked() {

@@ -10,18 +10,21 @@ use crate::error::{Error, Result};
 use crate::stream::Stream;
 
 impl Stream {
-    /// Calls a closure on a thread of the driver's, once the work enqueued so far is done. Work enqueued later waits until it has returned. Waits
-    /// for nothing itself.
+    /// Calls a closure on a thread of the driver's, once the work enqueued so far is done. Work
+    /// enqueued later waits until it has returned. Waits for nothing itself.
     ///
-    /// On a capturing stream the call becomes a host node, and the graph that comes of it owns the closure; so it may be called again. Where it is
-    /// called once and nothing captures, [`host_once`](Self::host_once) takes closures that give away what they have.
+    /// On a capturing stream the call becomes a host node, and the graph that comes of it owns the
+    /// closure; so it may be called again. Where it is called once and nothing captures,
+    /// [`host_once`](Self::host_once) takes closures that give away what they have.
     ///
-    /// No driver call is permitted in there, not even a small one. Most of this library's give an error that says so; those on the way of
-    /// a launch do not look, such as launches of graphs: keep them out. Buffers and all else may be dropped. A function that waits for something
-    /// that the device or the host functions behind it have to do waits for ever.
+    /// No driver call is permitted in there, not even a small one. Most of this library's give an
+    /// error that says so; those on the way of a launch do not look, such as launches of graphs:
+    /// keep them out. Buffers and all else may be dropped. A function that waits for something that
+    /// the device or the host functions behind it have to do waits for ever.
     ///
-    /// A panic is caught and told to the hook of [`set_panic_hook`](crate::set_panic_hook), and the stream goes on. The closure is dropped after
-    /// its call, on the same thread. If the context is lost before, it is not called, and the [reaper](crate::reaper) drops it. In a forked child
+    /// A panic is caught and told to the hook of [`set_panic_hook`](crate::set_panic_hook), and the
+    /// stream goes on. The closure is dropped after its call, on the same thread. If the context is
+    /// lost before, it is not called, and the [reaper](crate::reaper) drops it. In a forked child
     /// nothing is called.
     ///
     /// ```no_run
@@ -67,7 +70,8 @@ impl Stream {
         })
     }
 
-    /// As [`host`](Self::host), for a closure that is called once: it may give away what it has, and need not be `Sync`.
+    /// As [`host`](Self::host), for a closure that is called once: it may give away what it has,
+    /// and need not be `Sync`.
     ///
     /// ```no_run
     /// # fn main() -> cuda_handles::Result<()> {
@@ -89,13 +93,16 @@ impl Stream {
         })
     }
 
-    /// As [`host`](Self::host), for a closure that looks at pinned, registered or managed memory: `memory` is a shared buffer, a slice of one, or a
-    /// tuple of these, and the closure is given a [`HostView`](crate::HostView) of each. The memory is kept until the closure was called, or as long
-    /// as the graph into which this is captured; until then nobody has it alone.
+    /// As [`host`](Self::host), for a closure that looks at pinned, registered or managed memory:
+    /// `memory` is a shared buffer, a slice of one, or a tuple of these, and the closure is given a
+    /// [`HostView`](crate::HostView) of each. The memory is kept until the closure was called, or
+    /// as long as the graph into which this is captured; until then nobody has it alone.
     ///
-    /// While it runs, nobody else of the host has a view of that memory. If somebody has one when it is to be called, it is not called, and the hook of
-    /// [`set_panic_hook`](crate::set_panic_hook) is told. Work of the device that is not ordered with the function may read and write the memory
-    /// meanwhile; see [`HostView`](crate::HostView).
+    /// While it runs, nobody else of the host has a view of that memory. If somebody has one when
+    /// it is to be called, it is not called, and the hook of
+    /// [`set_panic_hook`](crate::set_panic_hook) is told. Work of the device that is not ordered
+    /// with the function may read and write the memory meanwhile; see
+    /// [`HostView`](crate::HostView).
     ///
     /// ```no_run
     /// # fn main() -> cuda_handles::Result<()> {
@@ -109,7 +116,8 @@ impl Stream {
     /// ```
     ///
     /// # Errors
-    /// As [`host`](Self::host); memory of another context, or which the host does not reach ([`Error::NotOnHost`]).
+    /// As [`host`](Self::host); memory of another context, or which the host does not reach
+    /// ([`Error::NotOnHost`]).
     #[doc(alias = "cuLaunchHostFunc")]
     #[doc(alias = "cudaLaunchHostFunc")]
     pub fn host_with<M, F>(&self, memory: M, call: F) -> Result<()>
@@ -121,7 +129,8 @@ impl Stream {
         self.call(type_name::<F>(), move || exclusively(&views, || call(&views)))
     }
 
-    /// As [`host_with`](Self::host_with), for a closure that is called once: it may give away what it has, and need not be `Sync`.
+    /// As [`host_with`](Self::host_with), for a closure that is called once: it may give away what
+    /// it has, and need not be `Sync`.
     ///
     /// # Errors
     /// As [`host_with`](Self::host_with); the stream is capturing.

@@ -15,10 +15,12 @@ static HOOK: RwLock<Option<fn(&CallbackPanic)>> = RwLock::new(None);
 pub struct CallbackPanic {
     /// The closure, by the function in which it stands.
     pub callback: &'static str,
-    /// What the panic said; for a value that is no text, that it was one. If the closure was not called, why.
+    /// What the panic said; for a value that is no text, that it was one. If the closure was not
+    /// called, why.
     pub message: String,
-    /// Whether it was called. A closure with memory ([`Stream::host_with`](crate::Stream::host_with)) is not while somebody else has a view of that
-    /// memory.
+    /// Whether it was called. A closure with memory
+    /// ([`Stream::host_with`](crate::Stream::host_with)) is not while somebody else has a view of
+    /// that memory.
     pub was_called: bool,
 }
 
@@ -31,11 +33,14 @@ impl fmt::Display for CallbackPanic {
 
 impl core::error::Error for CallbackPanic {}
 
-/// Gives panics in the closures that streams ([`Stream::host`](crate::Stream::host)) and graphs call to `hook`, in place of the hook before; and
-/// tells it of closures that were not called, as somebody else had a view of their memory. It runs on the driver's thread, where no driver call is
-/// permitted; a panic in it is caught and lost. In a forked child, where nothing is called, this does nothing.
+/// Gives panics in the closures that streams ([`Stream::host`](crate::Stream::host)) and graphs
+/// call to `hook`, in place of the hook before; and tells it of closures that were not called, as
+/// somebody else had a view of their memory. It runs on the driver's thread, where no driver call
+/// is permitted; a panic in it is caught and lost. In a forked child, where nothing is called, this
+/// does nothing.
 ///
-/// Whether there is a hook or not, Rust has told of a panic on the way as of any other (`std::panic::set_hook`), and the stream or graph goes on.
+/// Whether there is a hook or not, Rust has told of a panic on the way as of any other
+/// (`std::panic::set_hook`), and the stream or graph goes on.
 pub fn set_panic_hook(hook: fn(&CallbackPanic)) {
     // The lock may be held for ever there.
     if is_forked() {

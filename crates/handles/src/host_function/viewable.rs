@@ -8,8 +8,8 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::memory::{Allocation, Element, HostView, SharedHostBuffer, Slice};
 
-/// Memory that a host function may look at ([`Stream::host_with`](crate::Stream::host_with)): a pinned, registered or managed buffer, a slice of
-/// one, or a tuple of up to six of these.
+/// Memory that a host function may look at ([`Stream::host_with`](crate::Stream::host_with)): a
+/// pinned, registered or managed buffer, a slice of one, or a tuple of up to six of these.
 pub trait Viewable: sealed::Given {
     /// What the function is given: a [`HostView`] for each.
     type Views: HostViews;
@@ -22,7 +22,8 @@ pub trait Viewable: sealed::Given {
     fn views(self, context: &Context) -> Result<Self::Views>;
 }
 
-/// What a host function is given of the memory that it looks at: a [`HostView`], or a tuple of them.
+/// What a host function is given of the memory that it looks at: a [`HostView`], or a tuple of
+/// them.
 pub trait HostViews: Send + Sync + 'static + sealed::Seen {
     /// Shows the memory of each.
     #[doc(hidden)]

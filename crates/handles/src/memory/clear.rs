@@ -9,7 +9,8 @@ use crate::error::Result;
 use crate::stream::Stream;
 
 impl Stream {
-    /// Sets all bytes of memory to zero, whatever the elements. Waits for nothing. For other values than zero see [`fill`](Self::fill).
+    /// Sets all bytes of memory to zero, whatever the elements. Waits for nothing. For other values
+    /// than zero see [`fill`](Self::fill).
     ///
     /// Stands on `cuMemsetD8Async`, CUDA 3.2.
     ///

@@ -23,7 +23,8 @@ use crate::reaper::{self, HostBlock, HostKind, HostOwner};
 /// How memory is registered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RegisterOptions {
-    /// The device only reads it, so that memory can be registered that the process may not write, such as a file mapped for reading. Default: no.
+    /// The device only reads it, so that memory can be registered that the process may not write,
+    /// such as a file mapped for reading. Default: no.
     #[doc(alias = "CU_MEMHOSTREGISTER_READ_ONLY")]
     pub read_only: bool,
 }
@@ -68,7 +69,8 @@ impl<V> core::error::Error for Refused<V> {
     }
 }
 
-/// A vector in its parts: while the memory is registered no reference to it is made but those of the buffer.
+/// A vector in its parts: while the memory is registered no reference to it is made but those of
+/// the buffer.
 struct RawVec<T> {
     start: *mut T,
     len: usize,
@@ -99,13 +101,17 @@ impl<T> Drop for RawVec<T> {
 }
 
 impl Context {
-    /// Registers the memory of a vector (or of a box, which becomes one) with the driver: from now on it is a [`HostBuffer`] and goes wherever pinned
-    /// memory goes, without a copy. Its contents stay. [`HostBuffer::into_vec_blocking`] gives the vector back.
+    /// Registers the memory of a vector (or of a box, which becomes one) with the driver: from now
+    /// on it is a [`HostBuffer`] and goes wherever pinned memory goes, without a copy. Its contents
+    /// stay. [`HostBuffer::into_vec_blocking`] gives the vector back.
     ///
-    /// A buffer that is dropped waits for [`reaper::drain`](crate::reaper::drain), which unregisters it and drops the vector, since the driver waits
-    /// for all work of the device in that. Registering takes long (the driver pins every page), so do it once for memory that is used often.
+    /// A buffer that is dropped waits for [`reaper::drain`](crate::reaper::drain), which
+    /// unregisters it and drops the vector, since the driver waits for all work of the device in
+    /// that. Registering takes long (the driver pins every page), so do it once for memory that is
+    /// used often.
     ///
-    /// Every context of the process may use it, at the host's own address. Nothing is registered for no bytes.
+    /// Every context of the process may use it, at the host's own address. Nothing is registered
+    /// for no bytes.
     ///
     /// ```no_run
     /// # fn main() -> cuda_handles::Result<()> {
@@ -123,8 +129,9 @@ impl Context {
     /// Stands on `cuMemHostRegister`, CUDA 4.0, and `cuDeviceGetAttribute`.
     ///
     /// # Errors
-    /// The memory, or a part of it, is registered already; the device does not reach registered memory at the host's address
-    /// ([`Error::Unsupported`]); or what the driver answers. The vector comes back.
+    /// The memory, or a part of it, is registered already; the device does not reach registered
+    /// memory at the host's address ([`Error::Unsupported`]); or what the driver answers. The
+    /// vector comes back.
     #[doc(alias = "cuMemHostRegister")]
     #[doc(alias = "cudaHostRegister")]
     pub fn register<T: Element>(
@@ -138,19 +145,21 @@ impl Context {
             .map_err(|Refused { error, value }| Refused::new(error, value.into_vec()))
     }
 
-    /// Registers memory of another owner, which is dropped when the memory was unregistered; see [`register`](Self::register).
-    /// [`HostBuffer::into_owner_blocking`] gives the owner back.
+    /// Registers memory of another owner, which is dropped when the memory was unregistered; see
+    /// [`register`](Self::register). [`HostBuffer::into_owner_blocking`] gives the owner back.
     ///
     /// Stands on `cuMemHostRegister`, CUDA 4.0, and `cuDeviceGetAttribute`.
     ///
     /// # Safety
-    /// - Until `owner` is dropped or given back, `start` is that of `len` elements, initialised and aligned, that the host and the device may read and
-    ///   write, and nobody uses them but through the buffer.
-    /// - If they are registered as `read_only`, nobody writes them through the buffer either: no copy, fill, kernel or host function, and not the host
-    ///   through [`HostBuffer`].
+    /// - Until `owner` is dropped or given back, `start` is that of `len` elements, initialised and
+    ///   aligned, that the host and the device may read and write, and nobody uses them but through
+    ///   the buffer.
+    /// - If they are registered as `read_only`, nobody writes them through the buffer either: no
+    ///   copy, fill, kernel or host function, and not the host through [`HostBuffer`].
     ///
     /// # Errors
-    /// As [`register`](Self::register); for `read_only`, that the device does not know of it ([`Error::Unsupported`]). The owner comes back.
+    /// As [`register`](Self::register); for `read_only`, that the device does not know of it
+    /// ([`Error::Unsupported`]). The owner comes back.
     #[doc(alias = "cuMemHostRegister")]
     #[doc(alias = "cudaHostRegister")]
     pub unsafe fn register_raw<T: Element, O: Any + Send>(
@@ -190,7 +199,8 @@ impl Context {
         }
         let current = self.enter()?;
         let mode = capture_mode::relaxed(self.driver());
-        // SAFETY: the context is current; there are so many bytes, which stay until they are unregistered.
+        // SAFETY: the context is current; there are so many bytes, which stay until they are
+        // unregistered.
         let code = unsafe { self.driver().cuMemHostRegister(start, bytes, flags) };
         drop(mode);
         drop(current);
@@ -211,14 +221,15 @@ impl Context {
 }
 
 impl<T: Element> HostBuffer<T> {
-    /// The vector that was [registered](Context::register), with what the memory holds now. **Waits** for all work of the device, as the driver does when
-    /// memory is unregistered; launches of other threads wait meanwhile. After the context was lost no driver call is made.
+    /// The vector that was [registered](Context::register), with what the memory holds now.
+    /// **Waits** for all work of the device, as the driver does when memory is unregistered;
+    /// launches of other threads wait meanwhile. After the context was lost no driver call is made.
     ///
     /// Stands on `cuMemHostUnregister`, CUDA 4.0.
     ///
     /// # Errors
-    /// It is no memory of a vector of these elements ([`Error::OtherOwner`]), this is a host function, or what the driver answers. The buffer comes
-    /// back.
+    /// It is no memory of a vector of these elements ([`Error::OtherOwner`]), this is a host
+    /// function, or what the driver answers. The buffer comes back.
     #[doc(alias = "cuMemHostUnregister")]
     #[doc(alias = "cudaHostUnregister")]
     pub fn into_vec_blocking(mut self) -> Result<Vec<T>, Refused<Self>> {
@@ -228,7 +239,8 @@ impl<T: Element> HostBuffer<T> {
         }
     }
 
-    /// The owner that was given to [`Context::register_raw`]; see [`into_vec_blocking`](Self::into_vec_blocking).
+    /// The owner that was given to [`Context::register_raw`]; see
+    /// [`into_vec_blocking`](Self::into_vec_blocking).
     ///
     /// # Errors
     /// As [`into_vec_blocking`](Self::into_vec_blocking); the owner has another type.

@@ -9,9 +9,10 @@ use crate::error::Result;
 use crate::stream::Stream;
 
 impl Stream {
-    /// A buffer of `len` elements **whose contents are unspecified**: whatever was in that memory, which may differ from one call to the next. Every
-    /// bit pattern is a value of the elements, so reading it is no fault. This stream is its home. Waits for nothing. One driver call less than
-    /// [`zeros`](Self::zeros), for memory that is written before it is read.
+    /// A buffer of `len` elements **whose contents are unspecified**: whatever was in that memory,
+    /// which may differ from one call to the next. Every bit pattern is a value of the elements, so
+    /// reading it is no fault. This stream is its home. Waits for nothing. One driver call less
+    /// than [`zeros`](Self::zeros), for memory that is written before it is read.
     ///
     /// Stands on `cuMemAllocAsync`, CUDA 11.2.
     ///

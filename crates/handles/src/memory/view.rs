@@ -15,12 +15,15 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::process;
 
-/// Elements of pinned, registered or managed memory that is shared with the device, as a host function sees them
-/// ([`Stream::host_with`](crate::Stream::host_with)), or any code of the host ([`SharedHostBuffer::try_view`]).
+/// Elements of pinned, registered or managed memory that is shared with the device, as a host
+/// function sees them ([`Stream::host_with`](crate::Stream::host_with)), or any code of the host
+/// ([`SharedHostBuffer::try_view`]).
 ///
-/// There are no references to the elements, since the device may write them at any time: each is read and written as a value. Reads and writes are
-/// ordered with the work of the device that is ordered with the host function, and with no other work. An element of 1, 2, 4 or 8 bytes that
-/// is aligned to its size is read or written as a whole; a larger one may be read half changed by work that is not ordered with the read.
+/// There are no references to the elements, since the device may write them at any time: each is
+/// read and written as a value. Reads and writes are ordered with the work of the device that is
+/// ordered with the host function, and with no other work. An element of 1, 2, 4 or 8 bytes that is
+/// aligned to its size is read or written as a whole; a larger one may be read half changed by work
+/// that is not ordered with the read.
 ///
 /// One party of the host at a time has views of an allocation.
 pub struct HostView<T> {
@@ -143,7 +146,8 @@ fn unit(address: usize, left: usize) -> usize {
     [8, 4, 2].into_iter().find(|&size| address.is_multiple_of(size) && size <= left).unwrap_or(1)
 }
 
-/// Moves bytes by atomic operations on one side, in the largest units that there are room and alignment for.
+/// Moves bytes by atomic operations on one side, in the largest units that there are room and
+/// alignment for.
 macro_rules! move_bytes {
     ($shared:expr, $bytes:expr, $one:ident) => {{
         let mut done = 0;
@@ -167,7 +171,8 @@ macro_rules! move_bytes {
 /// Reads bytes that the device may be writing.
 ///
 /// # Safety
-/// There are so many bytes at both places. Those read are written by no code of Rust's meanwhile, those written are used by nobody else.
+/// There are so many bytes at both places. Those read are written by no code of Rust's meanwhile,
+/// those written are used by nobody else.
 unsafe fn read(from: *mut u8, to: *mut u8, bytes: usize) {
     macro_rules! one {
         ($atomic:ident, $word:ty, $done:expr) => {
@@ -234,13 +239,15 @@ impl<T> Deref for SharedView<'_, T> {
 }
 
 impl<T: Element> SharedHostBuffer<T> {
-    /// A look at the elements while the device may be using them, such as at a counter that a running kernel writes. No driver call. `None` while a host
-    /// function, or other code of the host, looks at memory of the same allocation, and in a forked child.
+    /// A look at the elements while the device may be using them, such as at a counter that a
+    /// running kernel writes. No driver call. `None` while a host function, or other code of the
+    /// host, looks at memory of the same allocation, and in a forked child.
     ///
-    /// Nothing is waited for: what the device has written may be seen or not until the work that wrote it is known to be done.
+    /// Nothing is waited for: what the device has written may be seen or not until the work that
+    /// wrote it is known to be done.
     ///
-    /// A host function with this memory ([`Stream::host_with`](crate::Stream::host_with)) that is to be called meanwhile is **not called**: use the
-    /// view and drop it.
+    /// A host function with this memory ([`Stream::host_with`](crate::Stream::host_with)) that is
+    /// to be called meanwhile is **not called**: use the view and drop it.
     #[must_use]
     pub fn try_view(&self) -> Option<SharedView<'_, T>> {
         if process::is_forked() {

@@ -20,9 +20,9 @@ const ALWAYS: [Call; 5] = [
     Call::cuGetProcAddress,
 ];
 
-/// What works: events, the capture and the wait of streams, launches of executables, fills, user objects, empty and conditional nodes, some
-/// destruction.
-const PERMITTED: [Call; 36] = [
+/// What works: events, the capture and the wait of streams, host functions, launches of executables, fills,
+/// user objects, empty and conditional nodes, some destruction.
+const PERMITTED: [Call; 37] = [
     Call::cuEventDestroy,
     Call::cuEventElapsedTime,
     Call::cuEventElapsedTime_v12080,
@@ -40,6 +40,7 @@ const PERMITTED: [Call; 36] = [
     Call::cuGraphReleaseUserObject,
     Call::cuGraphRetainUserObject,
     Call::cuGraphUpload,
+    Call::cuLaunchHostFunc,
     Call::cuLibraryUnload,
     Call::cuLinkDestroy,
     Call::cuMemsetD16Async,
@@ -62,13 +63,14 @@ const PERMITTED: [Call; 36] = [
 ];
 
 /// Other layouts of these, and what takes more than one driver to try: not refused at the door either.
-const LIKEWISE: [Call; 9] = [
+const LIKEWISE: [Call; 10] = [
     Call::cuGraphAddDependencies,
     Call::cuGraphAddDependencies_v12030,
     Call::cuGraphAddNode_v13040,
     Call::cuGraphNodeSetParams,
     Call::cuGraphRemoveDependencies,
     Call::cuGraphRemoveDependencies_v12030,
+    Call::cuLaunchHostFunc_v13010,
     Call::cuStreamBatchMemOp,
     Call::cuStreamBeginCaptureToGraph,
     Call::cuStreamGetCaptureInfo_v12030,
@@ -149,6 +151,8 @@ fn all_calls_but_those_of_the_table_are_refused_at_the_door() {
     assert!(other.is_empty(), "{other:?}");
     assert!(answers.len() > 350, "only {} calls were tried", answers.len());
 }
+
+unsafe extern "C" fn nothing(_: *mut c_void) {}
 
 /// What the calls of the table are tried on.
 struct Things {
@@ -240,6 +244,11 @@ impl Things {
             vec![
                 (Call::cuThreadExchangeStreamCaptureMode, exchanged.code()),
                 (Call::cuStreamQuery, self.driver.cuStreamQuery(self.other).code()),
+                // Behind this function.
+                (
+                    Call::cuLaunchHostFunc,
+                    self.driver.cuLaunchHostFunc(self.own, Some(nothing), null_mut()).code(),
+                ),
             ]
         }
     }
@@ -321,7 +330,6 @@ impl Things {
 
     fn objects(&self) -> Vec<(Call, Option<CUresult>)> {
         let (driver, graph) = (self.driver, self.graph);
-        unsafe extern "C" fn nothing(_: *mut c_void) {}
         let mut object = null_mut();
         unsafe {
             vec![
