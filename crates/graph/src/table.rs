@@ -11,7 +11,7 @@ use cuda_sys::CUgraphNode;
 use smallvec::SmallVec;
 
 use crate::conditions::Conditions;
-use crate::detail::Detail;
+use crate::detail::{By, Conditional, Detail};
 use crate::edge::EdgeKind;
 use crate::last_runs::LastRuns;
 use crate::lent::Lent;
@@ -33,11 +33,23 @@ pub(crate) struct Embedded {
     pub(crate) node: NodeId,
     /// Whether it is a body of a conditional.
     pub(crate) is_body: bool,
+    /// What it lies in, itself included.
+    around: Around,
     /// Its rows.
     nodes: HashSet<Index>,
     pub(crate) about: About,
     /// Goes with the entry, for who knows of the graph elsewhere.
     there: Arc<()>,
+}
+
+/// The innermost conditional nodes that a graph lies in, be it in a graph embedded in their bodies.
+#[derive(Clone, Copy, Debug, Default)]
+struct Around {
+    body: Option<NodeId>,
+    /// One that has two bodies.
+    of_two: Option<NodeId>,
+    /// One that the driver does not have.
+    place_holder: Option<NodeId>,
 }
 
 /// What there is to know of any graph of a hierarchy.
@@ -114,8 +126,6 @@ pub(crate) struct Table {
     about: About,
     /// What nodes keep besides what they use, whatever parameters they get.
     kept: HashMap<Index, Vec<Owner>>,
-    /// The conditions whose handles kernels have, by number.
-    pub(crate) handles: HashMap<Index, SmallVec<[u64; 1]>>,
     pub(crate) conditions: Conditions,
     /// Nodes that decide about ready-made loops and branches.
     pub(crate) deciding: HashMap<Index, Decision>,
@@ -269,7 +279,10 @@ impl Table {
             }
             self.free.push(index);
             owners.extend(self.kept.remove(&index).into_iter().flatten());
-            self.handles.remove(&index);
+            self.conditions.take_from(index);
+            if let Detail::Conditional(Conditional { by: By::Condition(number), .. }) = row.detail {
+                self.conditions.lets_go(number);
+            }
             self.incomplete.remove(&index);
             owners.extend(self.deciding.remove(&index).map(Decision::into_owner));
             if let Some(noted) = Noted::of(&row.detail) {
@@ -352,6 +365,16 @@ impl Table {
             self.touched.push(id.index);
         }
         Some(row)
+    }
+
+    /// What the driver has for a condition with this default that nothing uses any more.
+    pub(crate) fn left_over(&mut self, default: Option<u32>) -> Option<u64> {
+        let Self { conditions, rows, .. } = self;
+        let is_there = |id: NodeId| {
+            let row = rows.get(id.index as usize).and_then(Option::as_ref);
+            row.is_some_and(|row| row.number == id.number)
+        };
+        conditions.left_over(default, is_there)
     }
 
     /// The row at a place that is in use.

@@ -103,7 +103,7 @@ fn edge_kind(kind: EdgeKind) -> DrawnEdgeKind {
 
 /// The conditions whose handles a kernel has, which it can do nothing with but set them.
 fn conditions(locked: &Locked<'_>, id: NodeId) -> Option<String> {
-    let numbers: Vec<String> = locked.handles.get(&id.index)?.iter().map(u64::to_string).collect();
+    let numbers: Vec<String> = locked.conditions.of_kernel(id.index).iter().map(u64::to_string).collect();
     let plural = if numbers.len() == 1 { "" } else { "s" };
     (!numbers.is_empty()).then(|| format!("sets condition{plural} {}", numbers.join(", ")))
 }
