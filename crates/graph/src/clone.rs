@@ -69,7 +69,8 @@ impl Graph {
         let found = {
             let locked = self.look()?;
             let about = locked.about(self.place()).ok_or(Error::GraphRemoved)?;
-            let id = about.lineage.find(source, node.id().number);
+            let lineage = about.lineage.within(self.place(), &locked.moved);
+            let id = lineage.find(source, node.graph().place(), node.id());
             id.map(|id| (id, locked.row(id).map(|row| row.detail.kind())))
         };
         match found {

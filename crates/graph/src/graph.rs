@@ -308,6 +308,11 @@ impl Locked<'_> {
         self.root.number
     }
 
+    /// The number by which the memory of its allocation nodes is known.
+    pub(crate) fn memory_number(&self) -> u64 {
+        self.memory_of.unwrap_or(self.root.number)
+    }
+
     fn count(&self) -> Result<usize> {
         let mut count = 0;
         // SAFETY: the graph is live and locked; without a buffer the call counts.
@@ -404,6 +409,11 @@ impl<'g> Two<'g> {
     /// The lock under which the second graph is, and its place there.
     pub(crate) fn second(&mut self) -> (&mut Locked<'g>, Place) {
         (self.second.as_mut().unwrap_or(&mut self.first), self.place)
+    }
+
+    /// The locks of both; one, if they are of one hierarchy.
+    pub(crate) fn both(&mut self) -> (&mut Locked<'g>, Option<&mut Locked<'g>>) {
+        (&mut self.first, self.second.as_mut())
     }
 
     /// The raw value of the second graph.

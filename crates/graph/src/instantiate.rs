@@ -185,7 +185,7 @@ impl Locked<'_> {
     }
 
     fn has_conditionals(&self) -> bool {
-        !self.conditions.is_empty() || self.rows().any(|(_, row)| row.detail.is_conditional())
+        !self.conditions.is_empty() || self.has_conditional_nodes()
     }
 
     /// What makes it that the graph can have one executable only.

@@ -1,7 +1,10 @@
 //! The table of a root graph: a row for each node of it and of the graphs embedded in it, with what the node uses.
 
 mod embedding;
+mod exchange;
 mod keeping;
+
+pub(crate) use exchange::MovedRoot;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
@@ -15,12 +18,13 @@ use crate::detail::{By, Conditional, Detail};
 use crate::edge::EdgeKind;
 use crate::last_runs::LastRuns;
 use crate::lent::Lent;
-use crate::lineage::Lineage;
+use crate::lineage::{Lineage, Moved};
 use crate::memory::{Ledger, Noted};
 use crate::order::{self, Index};
 use crate::owners::{Owners, Store, Uses};
 use crate::place::{NodeId, Place, RawGraph, RawNode};
 use crate::ready::Decision;
+use crate::shared::Home;
 
 /// A graph embedded in a node.
 #[derive(Debug)]
@@ -136,6 +140,18 @@ pub(crate) struct Table {
     /// Of the executable, where only one may live.
     pub(crate) executable: Weak<()>,
     pub(crate) last_runs: LastRuns,
+    /// The hierarchies that were moved into this one and whose tables it has taken over.
+    pub(crate) moved: Vec<Moved>,
+    /// The number by which the memory of its allocation nodes is known, if that is not the hierarchy's own.
+    pub(crate) memory_of: Option<u64>,
+    /// How the graphs in nodes are found by their raw values.
+    pub(crate) home: Option<Arc<Home>>,
+    /// How many rows are of conditional nodes, be they the driver's or not.
+    conditionals: usize,
+    /// How many bodies are graphs of their own for the driver.
+    place_holders: usize,
+    /// Whether there was ever a node of which the driver has not told what graph is in it.
+    pub(crate) may_be_unread: bool,
     /// Whether a graph of the hierarchy was lent.
     lending: bool,
     /// Whether the root graph is other code's.
@@ -223,6 +239,7 @@ impl Table {
             // A node of the driver is larger than a byte: there is no memory for more than fit.
             (self.rows.len() - 1) as Index
         });
+        self.conditionals += usize::from(detail.is_conditional());
         if let Some(slot @ None) = self.rows.get_mut(index as usize) {
             *slot = Some(Row { raw, number, within, label, detail, uses, name: None });
         }
@@ -278,6 +295,7 @@ impl Table {
                 by_raw.remove(&row.raw.key());
             }
             self.free.push(index);
+            self.conditionals -= usize::from(row.detail.is_conditional());
             owners.extend(self.kept.remove(&index).into_iter().flatten());
             self.conditions.take_from(index);
             if let Detail::Conditional(Conditional { by: By::Condition(number), .. }) = row.detail {
@@ -375,6 +393,11 @@ impl Table {
             row.is_some_and(|row| row.number == id.number)
         };
         conditions.left_over(default, is_there)
+    }
+
+    /// Whether there are conditional nodes, be they the driver's or not.
+    pub(crate) fn has_conditional_nodes(&self) -> bool {
+        self.conditionals > 0
     }
 
     /// The row at a place that is in use.

@@ -16,7 +16,7 @@ impl Locked<'_> {
     #[inline]
     pub(crate) fn ensure_of_here(&self, memory: &Allocation, node: impl FnOnce() -> Box<str>) -> Result<()> {
         match memory.graph() {
-            Some(graph) if graph != self.number() => Err(Error::ForeignMemory { node: node() }),
+            Some(graph) if graph != self.memory_number() => Err(Error::ForeignMemory { node: node() }),
             _ => Ok(()),
         }
     }

@@ -41,8 +41,14 @@ impl Table {
         if let Some(graph) = self.embedded_mut(place) {
             graph.own = Some(body);
             graph.around.place_holder = Some(node);
+            self.place_holders += 1;
         }
         place
+    }
+
+    /// Whether there are conditional nodes that the driver does not have.
+    pub(crate) fn counts_place_holders(&self) -> bool {
+        self.place_holders > 0
     }
 
     /// What the graphs in a node lie in, besides the node.
@@ -110,7 +116,8 @@ impl Table {
     }
 
     pub(super) fn take_embedded(&mut self, place: Place) -> Option<Embedded> {
-        self.embedded(place)?;
+        let graph = self.embedded(place)?;
+        self.place_holders -= usize::from(graph.own.is_some());
         let index = place.index()?;
         self.free_embedded.push(index);
         self.embedded.get_mut(index as usize)?.take()
