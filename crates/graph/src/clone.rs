@@ -75,7 +75,7 @@ impl Graph {
         };
         match found {
             Some((id, Some(kind))) => Ok(Node::new(self.clone(), id, kind)),
-            Some((id, None)) => Err(Error::Removed { node: format!("{}#{}", node.kind(), id.number).into() }),
+            Some((id, None)) => Err(Node::new(self.clone(), id, node.kind()).removed()),
             None => Err(Error::NotCloned { node: node.name().into() }),
         }
     }

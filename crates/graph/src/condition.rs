@@ -208,7 +208,7 @@ impl Locked<'_> {
         for entry in self.conditions.iter() {
             if self.node_of(entry).is_none() {
                 let mut setters: Vec<String> =
-                    self.setters(entry.number).map(|id| self.name(id).to_string()).collect();
+                    self.setters(entry.number).map(|id| self.name(id).into_string()).collect();
                 setters.sort_unstable();
                 return Err(Error::UnusedCondition { number: entry.number, default: entry.default, setters });
             }

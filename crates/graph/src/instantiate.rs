@@ -71,7 +71,7 @@ impl Graph {
         // Declared before the lock, so that nothing is dropped under it where a call fails.
         let shared;
         if !self.place().is_root() {
-            return Err(Error::Embedded { what: "instantiated" });
+            return Err(self.is_embedded("instantiated"));
         }
         let context = self.context();
         let turn = options.upload_stream().map(|stream| self.upload_turn(stream)).transpose()?;

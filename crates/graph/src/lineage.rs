@@ -191,7 +191,10 @@ mod tests {
         assert_eq!(find(&here, 3, 1), None);
         assert_eq!(find(&lineage.within(outer, &moved), 3, 1), Some(1));
         let clone = step(4, &[(60, 70)], &here);
-        assert_eq!((find(&clone, 1, 10), find(&clone, 2, 20), find(&clone, 2, 21)), (Some(70), Some(70), None));
+        assert_eq!(
+            (find(&clone, 1, 10), find(&clone, 2, 20), find(&clone, 2, 21)),
+            (Some(70), Some(70), None)
+        );
         for _ in 2..GENERATIONS {
             assert!(moved[0].move_on(&rename(&[], outer)));
         }

@@ -44,11 +44,13 @@ impl Home {
 
 impl Entry {
     fn is_of(&self, graph: &Graph) -> bool {
-        core::ptr::eq(self.home.root().as_ptr(), Arc::as_ptr(graph.hierarchy())) && self.place == graph.place()
+        core::ptr::eq(self.home.root().as_ptr(), Arc::as_ptr(graph.hierarchy()))
+            && self.place == graph.place()
     }
 
     fn is_over(&self) -> bool {
-        self.home.root().strong_count() == 0 || self.there.as_ref().is_some_and(|there| there.strong_count() == 0)
+        self.home.root().strong_count() == 0
+            || self.there.as_ref().is_some_and(|there| there.strong_count() == 0)
     }
 }
 

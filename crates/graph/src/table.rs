@@ -3,8 +3,10 @@
 mod embedding;
 mod exchange;
 mod keeping;
+mod removed;
 
 pub(crate) use exchange::MovedRoot;
+pub(crate) use removed::RemovedNames;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
@@ -144,6 +146,8 @@ pub(crate) struct Table {
     pub(crate) moved: Vec<Moved>,
     /// The number by which the memory of its allocation nodes is known, if that is not the hierarchy's own.
     pub(crate) memory_of: Option<u64>,
+    /// Shared with who has no lock.
+    pub(crate) removed: Arc<RemovedNames>,
     /// How the graphs in nodes are found by their raw values.
     pub(crate) home: Option<Arc<Home>>,
     /// How many rows are of conditional nodes, be they the driver's or not.
@@ -290,6 +294,8 @@ impl Table {
         let mut waiting: SmallVec<[Index; 1]> = self.row(id).map(|_| id.index).into_iter().collect();
         while let Some(index) = waiting.pop() {
             let Some(mut row) = self.rows.get_mut(index as usize).and_then(Option::take) else { continue };
+            let id = NodeId { index, number: row.number };
+            self.removed.note(id, row.display_name(id));
             let mut owners = self.release(core::mem::take(&mut row.uses));
             if let Some(by_raw) = &mut self.by_raw {
                 by_raw.remove(&row.raw.key());
@@ -304,7 +310,7 @@ impl Table {
             self.incomplete.remove(&index);
             owners.extend(self.deciding.remove(&index).map(Decision::into_owner));
             if let Some(noted) = Noted::of(&row.detail) {
-                self.memory.forget(NodeId { index, number: row.number }, noted);
+                self.memory.forget(id, noted);
             }
             for &place in row.detail.inside() {
                 if let Some(graph) = self.take_embedded(place) {

@@ -54,7 +54,7 @@ fn graph(place: Place, outer: Option<u32>, body: Option<String>, depth: u32) -> 
 fn unused_conditions(locked: &Locked<'_>) -> Vec<Unused> {
     let unused = locked.conditions.iter().filter(|entry| locked.node_of(entry).is_none());
     let unused = unused.map(|entry| {
-        let setters = locked.setters(entry.number).map(|id| locked.name(id).to_string());
+        let setters = locked.setters(entry.number).map(|id| locked.name(id).into_string());
         let mut setters: Vec<String> = setters.collect();
         setters.sort_unstable();
         Unused { number: entry.number, default: entry.default, setters }

@@ -268,6 +268,6 @@ impl Flat {
             path.push(previous);
             item = previous;
         }
-        path.iter().rev().map(|item| locked.name(self.items[*item].id).to_string()).collect()
+        path.iter().rev().map(|item| locked.name(self.items[*item].id).into_string()).collect()
     }
 }

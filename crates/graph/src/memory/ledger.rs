@@ -141,8 +141,7 @@ impl Ledger {
                 };
                 match own.iter_mut().find(is_other_half) {
                     Some(known) => {
-                        (known.alloc, known.free) =
-                            (known.alloc.or(entry.alloc), known.free.or(entry.free));
+                        (known.alloc, known.free) = (known.alloc.or(entry.alloc), known.free.or(entry.free));
                         known.instantiated |= entry.instantiated;
                     }
                     None => own.push(entry),

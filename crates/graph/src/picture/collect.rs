@@ -16,7 +16,7 @@ pub(crate) fn collect(locked: &mut Locked<'_>) -> Result<Drawing> {
     let place = locked.place();
     let node = locked.embedded(place).map(|graph| graph.node);
     let title = match node {
-        Some(node) => locked.name(node).to_string(),
+        Some(node) => locked.name(node).into_string(),
         None => "CUDA graph".to_owned(),
     };
     drawing(locked, place, title, 0)

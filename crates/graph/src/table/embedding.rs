@@ -19,7 +19,8 @@ impl Table {
         let (nodes, there) = (HashSet::new(), Arc::new(()));
         let raw = RawGraph(raw);
         let around = self.around_node(node);
-        let graph = Some(Embedded { own: None, raw, number, node, is_body: false, around, nodes, about, there });
+        let graph =
+            Some(Embedded { own: None, raw, number, node, is_body: false, around, nodes, about, there });
         let index = self.free_embedded.pop().unwrap_or_else(|| {
             self.embedded.push(None);
             (self.embedded.len() - 1) as u32

@@ -32,8 +32,7 @@ impl Table {
     /// Whether to take over the table of a hierarchy that is moved into a graph of this one, rather than to copy that: it is larger, and nothing in it has to be
     /// looked at node by node.
     pub(crate) fn is_to_take_over(&self, moved: &Self, into: Place) -> bool {
-        let taken_in =
-            self.rows.len() + self.embedded.len() + moved.free.len() + moved.free_embedded.len();
+        let taken_in = self.rows.len() + self.embedded.len() + moved.free.len() + moved.free_embedded.len();
         let is_larger = moved.rows.len() - moved.free.len() > FEW + taken_in;
         let is_plain = moved.conditions.is_empty()
             && moved.incomplete.is_empty()
@@ -217,6 +216,7 @@ impl Table {
         self.incomplete.extend(core::mem::take(&mut other.incomplete));
         self.memory.take_in(core::mem::take(&mut other.memory));
         self.executable = core::mem::take(&mut other.executable);
+        self.removed = Arc::clone(&other.removed);
         self.last_runs = other.last_runs.clone();
         self.place_holders = other.place_holders;
         self.conditionals = other.conditionals;
