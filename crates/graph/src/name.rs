@@ -52,6 +52,12 @@ impl From<String> for NodeName {
     }
 }
 
+impl From<Box<str>> for NodeName {
+    fn from(name: Box<str>) -> Self {
+        Self(name)
+    }
+}
+
 impl PartialEq<str> for NodeName {
     fn eq(&self, other: &str) -> bool {
         *self.0 == *other

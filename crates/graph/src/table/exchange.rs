@@ -16,7 +16,7 @@ use crate::owners::Uses;
 use crate::place::{NodeId, Place, RawGraph};
 
 /// Below this many rows a table is copied.
-const FEW: usize = 32;
+const FEW: usize = 8;
 
 /// The root graph of a hierarchy that is moved.
 pub(crate) struct MovedRoot {

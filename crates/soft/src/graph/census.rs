@@ -40,9 +40,8 @@ impl Graphs {
         if root == graph || all == 0 {
             return all;
         }
-        let is_one = |node: &u64| {
-            self.node(*node).is_ok_and(|node| matches!(node.payload, Payload::Conditional(_)))
-        };
+        let is_one =
+            |node: &u64| self.node(*node).is_ok_and(|node| matches!(node.payload, Payload::Conditional(_)));
         let own = |graph| self.nodes_of(graph).unwrap_or_default().iter().filter(|node| is_one(node)).count();
         self.tree(graph).into_iter().map(own).sum()
     }
