@@ -77,8 +77,7 @@ fn handles_stay_what_they_were_whichever_graph_is_larger() {
             // And those made now know both.
             let again = graph.clone_graph().unwrap();
             assert_eq!(again.find_clone_of(&nodes[1]).unwrap().name(), "outer 1");
-            let twin = again.children().unwrap().pop().unwrap();
-            let twin = twin.embedded().unwrap();
+            let twin = again.children().unwrap().pop().unwrap().embedded().unwrap();
             assert_eq!(twin.find_clone_of(&moved_nodes[inside - 1]).unwrap().name(), now[inside - 1].name());
             // Adding and removing go on, and owners go with their nodes.
             let last = child.then().empty().unwrap();
@@ -91,7 +90,7 @@ fn handles_stay_what_they_were_whichever_graph_is_larger() {
                 cuda_handles::reaper::drain();
                 (std::sync::Arc::strong_count(&kept), std::sync::Arc::strong_count(&held))
             };
-            assert!(until(SOON, || counts() == (1, 2)), "{:?}", counts());
+            assert!(until(SOON, || counts() == (1, 2)), "{outside} around {inside}: {:?}", counts());
             child.remove().unwrap();
             assert!(matches!(embedded.len(), Err(Error::GraphRemoved)));
             assert_eq!(graph.len().unwrap(), outside + 1);
