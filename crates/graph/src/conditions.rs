@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn a_condition_is_left_over_once_nothing_uses_it() {
         let mut conditions = Conditions::default();
-        let none = |conditions: &mut Conditions| conditions.left_over(Some(3), |_| false) == None;
+        let none = |conditions: &mut Conditions| conditions.left_over(Some(3), |_| false).is_none();
         let handles = make(&mut conditions, 50, Some(3));
         let number = handles.number();
         conditions.give_to(4, [number].into());
