@@ -548,7 +548,7 @@ pub enum Error {
     #[error("the closure that fills the body failed")]
     NotFilled,
     /// A file was to be written at a path that no system call takes.
-    #[error("the path {path:?} has a NUL byte in it")]
+    #[error("the path `{}` has a NUL byte in it", Named(path))]
     PathWithNul {
         /// The path.
         path: Box<str>,
