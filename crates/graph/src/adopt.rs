@@ -105,7 +105,8 @@ impl Locked<'_> {
 
     /// Gives rows to nodes of the graph that are not known, if there are any: other code may have added some.
     pub(crate) fn meet(&mut self) -> Result<()> {
-        let is_known = !self.is_shared() && self.rows().all(|(id, _)| !self.is_unread(id.index));
+        let is_read = !self.may_be_unread || self.rows().all(|(id, _)| !self.is_unread(id.index));
+        let is_known = !self.is_shared() && is_read;
         let mut places = if is_known { Vec::new() } else { vec![self.place()] };
         while let Some(place) = places.pop() {
             for raw in self.raw_nodes_of(self.graph_at(place)?)? {

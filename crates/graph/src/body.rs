@@ -63,14 +63,10 @@ impl Locked<'_> {
         if !MIXED_UP.contains(&self.driver().version()) {
             return Ok(());
         }
-        let bodies =
-            self.outwards(place).filter_map(|place| self.embedded(place)).filter(|graph| graph.is_body);
-        for node in bodies.map(|body| body.node) {
-            if self.row(node).is_some_and(|row| row.detail.kind() == NodeKind::IfElse) {
-                return Err(Error::ChildInTwoBodies { conditional: self.name(node) });
-            }
+        match self.two_bodies_around(place) {
+            Some(node) => Err(Error::ChildInTwoBodies { conditional: self.name(node) }),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     #[cold]
@@ -150,6 +146,6 @@ pub(crate) fn add_default(
     if let Some(row) = locked.row_mut(id) {
         row.name = Some(format!("default of condition {condition}").into());
     }
-    locked.handles.insert(id.index, [condition].into());
+    locked.conditions.give_to(id.index, [condition].into());
     stuck.map_or(Ok(id), |stuck| Err(stuck.told(locked, id, frontier.comes_before(), None)))
 }

@@ -69,12 +69,13 @@ impl Graph {
         let found = {
             let locked = self.look()?;
             let about = locked.about(self.place()).ok_or(Error::GraphRemoved)?;
-            let id = about.lineage.find(source, node.id().number);
+            let lineage = about.lineage.within(self.place(), &locked.moved);
+            let id = lineage.find(source, node.graph().place(), node.id());
             id.map(|id| (id, locked.row(id).map(|row| row.detail.kind())))
         };
         match found {
             Some((id, Some(kind))) => Ok(Node::new(self.clone(), id, kind)),
-            Some((id, None)) => Err(Error::Removed { node: format!("{}#{}", node.kind(), id.number).into() }),
+            Some((id, None)) => Err(Node::new(self.clone(), id, node.kind()).removed()),
             None => Err(Error::NotCloned { node: node.name().into() }),
         }
     }

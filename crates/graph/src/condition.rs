@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cuda_launch::{Argument, ConditionalHandle, KernelArg, Params};
 use cuda_sys::Call;
 
-use crate::conditions::Entry;
+use crate::conditions::{Entry, Handles};
 use crate::error::{Error, Result};
 use crate::graph::{Graph, Locked};
 use crate::node::Node;
@@ -41,10 +41,8 @@ pub struct Condition {
     /// The root of the hierarchy.
     graph: Graph,
     raw: u64,
-    number: u64,
     default: Option<u32>,
-    /// As long as there are handles, what the driver has for it is given to no other.
-    _there: Arc<()>,
+    shared: Arc<Handles>,
 }
 
 impl Graph {
@@ -81,15 +79,15 @@ impl Graph {
     }
 
     fn make_condition(&self, default: Option<u32>) -> Result<Condition> {
-        let there = Arc::new(());
         let mut locked = self.enter()?;
+        let shared = locked.conditions.next_handles();
         let raw = match locked.left_over(default) {
             Some(raw) => raw,
             None => locked.create_condition(default)?,
         };
-        let number = locked.conditions.insert(raw, default, &there);
+        locked.conditions.insert(raw, default, &shared);
         drop(locked);
-        Ok(Condition { graph: self.at(Place::ROOT), raw, number, default, _there: there })
+        Ok(Condition { graph: self.at(Place::ROOT), raw, default, shared })
     }
 }
 
@@ -112,7 +110,7 @@ impl Condition {
     /// The graph was moved.
     pub fn node(&self) -> Result<Option<Node>> {
         let locked = self.graph.look()?;
-        let found = locked.conditions.find(self.number).and_then(|entry| entry.node);
+        let found = locked.conditions.find(self.number()).and_then(|entry| entry.node);
         let found = found.and_then(|id| locked.row(id).map(|row| (id, row.within, row.detail.kind())));
         Ok(found.map(|(id, within, kind)| Node::new(self.graph.at(within), id, kind)))
     }
@@ -121,17 +119,17 @@ impl Condition {
     #[must_use]
     pub fn handle(&self) -> ConditionalHandle {
         // SAFETY: the driver gave it for the live graph of this number; numbers of conditions are given once a graph; and what is added to a graph is compared.
-        unsafe { ConditionalHandle::new(self.raw, self.graph.number(), self.number) }
+        unsafe { ConditionalHandle::new(self.raw, self.graph.number(), self.number()) }
     }
 
     pub(crate) fn number(&self) -> u64 {
-        self.number
+        self.shared.number()
     }
 }
 
 impl PartialEq for Condition {
     fn eq(&self, other: &Self) -> bool {
-        self.number == other.number && self.graph == other.graph
+        self.number() == other.number() && self.graph == other.graph
     }
 }
 
@@ -140,19 +138,19 @@ impl Eq for Condition {}
 impl Hash for Condition {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.graph.hash(state);
-        self.number.hash(state);
+        self.number().hash(state);
     }
 }
 
 impl fmt::Debug for Condition {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Condition({})", self.number)
+        write!(formatter, "Condition({})", self.number())
     }
 }
 
 impl fmt::Display for Condition {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "condition {}", self.number)
+        write!(formatter, "condition {}", self.number())
     }
 }
 
@@ -187,18 +185,6 @@ impl Locked<'_> {
         Ok(raw)
     }
 
-    /// What the driver has for a condition that nothing uses any more.
-    fn left_over(&self, default: Option<u32>) -> Option<u64> {
-        let is_free = |entry: &&Entry| {
-            entry.default == default
-                && !entry.is_foreign
-                && entry.there.strong_count() == 0
-                && self.node_of(entry).is_none()
-                && self.setters(entry.number).next().is_none()
-        };
-        self.conditions.entries.iter().find(is_free).map(|entry| entry.raw)
-    }
-
     /// The conditional node of a condition, if it is there.
     pub(crate) fn node_of(&self, entry: &Entry) -> Option<NodeId> {
         entry.node.filter(|id| self.row(*id).is_some())
@@ -206,8 +192,7 @@ impl Locked<'_> {
 
     /// The kernels that have the handle of a condition.
     pub(crate) fn setters(&self, number: u64) -> impl Iterator<Item = NodeId> + '_ {
-        let having = self.handles.iter().filter(move |(_, numbers)| numbers.contains(&number));
-        having.filter_map(|(index, _)| self.id(*index))
+        self.conditions.setters(number).filter_map(|index| self.id(index))
     }
 
     /// Refuses the handle of a condition that is not one of this hierarchy, or not any more.
@@ -220,10 +205,10 @@ impl Locked<'_> {
 
     /// Refuses to instantiate where a condition has no node.
     pub(crate) fn ensure_conditions_used(&self) -> Result<()> {
-        for entry in &self.conditions.entries {
+        for entry in self.conditions.iter() {
             if self.node_of(entry).is_none() {
                 let mut setters: Vec<String> =
-                    self.setters(entry.number).map(|id| self.name(id).to_string()).collect();
+                    self.setters(entry.number).map(|id| self.name(id).into_string()).collect();
                 setters.sort_unstable();
                 return Err(Error::UnusedCondition { number: entry.number, default: entry.default, setters });
             }

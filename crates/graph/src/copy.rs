@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::graph::Locked;
 use crate::lineage::Lineage;
 use crate::owners::Owners;
-use crate::place::Place;
+use crate::place::{NodeId, Place};
 use crate::table::{About, Table};
 
 /// A graph and those embedded in it.
@@ -29,7 +29,7 @@ struct CopiedGraph {
 
 struct CopiedNode {
     raw: CUgraphNode,
-    number: u64,
+    id: NodeId,
     label: u64,
     detail: Detail,
     owners: Owners,
@@ -53,6 +53,9 @@ impl Locked<'_> {
         while let Some(&place) = places.get(graphs.len()) {
             let raw = self.graph_at(place)?;
             let mut about = self.about(place).cloned().unwrap_or_default();
+            if !self.moved.is_empty() {
+                about.lineage = about.lineage.within(place, &self.moved);
+            }
             if graphs.is_empty() {
                 about.kept.extend_from_slice(self.given());
             }
@@ -80,7 +83,7 @@ impl Locked<'_> {
                 });
                 nodes.push(CopiedNode {
                     raw,
-                    number: id.number,
+                    id,
                     label: row.label,
                     detail: row.detail.clone(),
                     owners: self.used_by(row).cloned().collect(),
@@ -222,7 +225,7 @@ impl Table {
             self.reserve_many(place, graph.nodes.len());
             for (node, &raw) in graph.nodes.into_iter().zip(raws) {
                 let id = self.insert(place, raw, node.detail, node.owners);
-                lineage.insert(node.number, id);
+                lineage.insert(node.id, id);
                 highest = highest.max(node.label);
                 let inner = node.inner.and_then(|inner| Some((inner, twins.0.get(inner)?.0)));
                 let inner = inner.map(|(inner, raw)| {

@@ -29,16 +29,20 @@ impl Locked<'_> {
 
     /// Notes which handles a kernel has now.
     pub(crate) fn note_handles(&mut self, index: Index, handles: &Handles) {
-        match handles.is_empty() {
-            true => drop(self.handles.remove(&index)),
-            false => drop(self.handles.insert(index, handles.iter().map(|handle| handle.number()).collect())),
+        if !handles.is_empty() || self.has_handles(index) {
+            self.conditions.give_to(index, handles.iter().map(|handle| handle.number()).collect());
         }
     }
 
     /// Whether a node is a kernel that has handles of conditions.
     #[inline]
     pub(crate) fn is_deciding(&self, node: NodeId) -> bool {
-        !self.handles.is_empty() && self.handles.contains_key(&node.index)
+        self.has_handles(node.index)
+    }
+
+    #[inline]
+    fn has_handles(&self, kernel: Index) -> bool {
+        !self.conditions.are_in_no_kernel() && !self.conditions.of_kernel(kernel).is_empty()
     }
 
     /// Before a kernel node is given a launch with other handles: these are checked, and the node waits for where the library sets their defaults. Gives the new edges.

@@ -6,7 +6,8 @@ use std::borrow::Cow;
 use crate::edge::EdgeKind;
 use crate::instantiate_error::InstantiateError;
 use crate::memory::MemoryOrder;
-use crate::words::{At, Found, More};
+use crate::name::NodeName;
+use crate::words::{A, At, Count, Found, Listed, More, Named, Names};
 
 /// The result of this crate's functions.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
@@ -14,7 +15,7 @@ pub type Result<T, E = Error> = core::result::Result<T, E>;
 /// Why an operation on a graph failed. The graph is as it was before, but for [`HalfDone`](Self::HalfDone) and
 /// [`ReplacedUnread`](Self::ReplacedUnread); the order in which the driver lists edges may be another one.
 ///
-/// Nodes are named as in [`Node::name`](crate::Node::name).
+/// Nodes are named as in [`Node::name`](crate::Node::name); in the text of an error such a name is one line of bounded length, and of long lists a dozen is told.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -28,13 +29,13 @@ pub enum Error {
     #[error("node `{node}` belongs to another graph; edges connect nodes of one graph only")]
     Foreign {
         /// The node's name.
-        node: Box<str>,
+        node: NodeName,
     },
     /// A node was given that is no longer in its graph.
     #[error("node `{node}` has been removed from its graph")]
     Removed {
         /// What the node was called by default.
-        node: Box<str>,
+        node: NodeName,
     },
     /// A graph was used whose node, in which it was embedded, has been removed.
     #[error("the graph was embedded in a node that has been removed; a removed node takes its graph with it")]
@@ -43,23 +44,23 @@ pub enum Error {
     #[error("an edge from node `{node}` to itself would make it wait for its own end")]
     SelfEdge {
         /// The node's name.
-        node: Box<str>,
+        node: NodeName,
     },
     /// The edge is there already.
     #[error("there is already an edge from `{from}` to `{to}`")]
     DuplicateEdge {
         /// The node that the edge leaves.
-        from: Box<str>,
+        from: NodeName,
         /// The node that the edge enters.
-        to: Box<str>,
+        to: NodeName,
     },
     /// The edge to remove is not there.
     #[error("there is no edge from `{from}` to `{to}`")]
     NoEdge {
         /// The node that the edge would leave.
-        from: Box<str>,
+        from: NodeName,
         /// The node that the edge would enter.
-        to: Box<str>,
+        to: NodeName,
     },
     /// The edge would close a cycle.
     #[error("the edge would close a cycle: {}", Path(path))]
@@ -69,7 +70,8 @@ pub enum Error {
     },
     /// A memcpy or memset node over no bytes was asked for; the driver has no such nodes.
     #[error(
-        "a {what} node needs at least one element; for a slice of none, leave the node out or add an empty one"
+        "{} needs at least one element; for a slice of none, leave the node out or add an empty one",
+        A(format_args!("{what} node"))
     )]
     NoElements {
         /// The kind of node.
@@ -79,7 +81,7 @@ pub enum Error {
     #[error("the graph cannot be launched by kernels{}: {why}", At(node.as_deref()))]
     DeviceLaunch {
         /// The node that is in the way, by name.
-        node: Option<Box<str>>,
+        node: Option<NodeName>,
         /// What is wrong.
         why: &'static str,
     },
@@ -94,12 +96,12 @@ pub enum Error {
     #[error(transparent)]
     Instantiate(Box<InstantiateError>),
     /// An edge of this kind can lead from a kernel to a kernel only.
-    #[error("a {kind} edge from `{from}` to another node needs kernels at both ends; use a full edge")]
+    #[error("{} from `{from}` to another node needs kernels at both ends; use a full edge", A(format_args!("{kind} edge")))]
     EdgeKind {
         /// What was asked for.
         kind: EdgeKind,
         /// The node that the edge would leave.
-        from: Box<str>,
+        from: NodeName,
     },
     /// The driver named a node that is not in the graph's table: somebody changed the raw graph.
     #[error("the driver's graph has a node ({raw:#x}) that was not added through this library")]
@@ -142,7 +144,7 @@ pub enum Error {
     )]
     ReplacesItself {
         /// The node's name.
-        node: Box<str>,
+        node: NodeName,
     },
     /// Something was asked of an embedded graph that only a graph of its own can do.
     #[error(
@@ -178,7 +180,7 @@ pub enum Error {
     )]
     NotCloned {
         /// The node's name.
-        node: Box<str>,
+        node: NodeName,
     },
     /// The driver replaced the graph of a node, but then did not tell what is in it. The node has its new graph and keeps all that it uses; the
     /// driver is asked again by the next use of the embedded graph. Its nodes have no names of their own then, and are found as no clones of others.
@@ -187,7 +189,7 @@ pub enum Error {
     )]
     ReplacedUnread {
         /// The node's name.
-        node: Box<str>,
+        node: NodeName,
         /// What the driver answered.
         cause: Box<Self>,
     },
@@ -203,7 +205,7 @@ pub enum Error {
         address: u64,
     },
     /// Memory was given by an address, and ends before what was asked of it does.
-    #[error("{what} needs {need} bytes at {address:#x}, where {room} are left of that memory")]
+    #[error("{what} needs {} at {address:#x}, where only {} of that memory can be had", Count(*need, "byte"), Count(*room, "byte"))]
     PastEnd {
         /// What was to be there.
         what: &'static str,
@@ -218,9 +220,9 @@ pub enum Error {
     #[error("the edge from `{from}` to `{to}` is given twice")]
     EdgeTwice {
         /// The node that the edge leaves.
-        from: Box<str>,
+        from: NodeName,
         /// The node that the edge enters.
-        to: Box<str>,
+        to: NodeName,
     },
     /// A graph was to be moved into a node that others, which are there already, wait for.
     #[error(
@@ -238,7 +240,7 @@ pub enum Error {
     )]
     Incomplete {
         /// The node's name.
-        node: Box<str>,
+        node: NodeName,
     },
     /// A graph was to be run, or checked before that, that has a loop or a branch which was not built to its end; see [`HalfDone`](Self::HalfDone).
     #[error(
@@ -247,7 +249,7 @@ pub enum Error {
     )]
     NotBuilt {
         /// The node's name.
-        node: Box<str>,
+        node: NodeName,
     },
     /// An attribute of a kernel node was to be changed by itself that its kernel may rely on.
     #[error(
@@ -265,7 +267,8 @@ pub enum Error {
     },
     /// A picture was asked for of a graph with too much in it to be laid out.
     #[error(
-        "a graph with {nodes} nodes and {edges} edges is too large for a picture; take one of an embedded graph, or Graph::to_dot for other tools"
+        "a graph with {} and {} is too large for a picture; take one of an embedded graph, or Graph::to_dot for other tools",
+        Count(*nodes, "node"), Count(*edges, "edge")
     )]
     PictureTooLarge {
         /// Its nodes.
@@ -279,7 +282,7 @@ pub enum Error {
     )]
     ForeignCondition {
         /// The name of the node, or of its kernel.
-        node: Box<str>,
+        node: NodeName,
     },
     /// A condition was given to a second conditional node.
     #[error(
@@ -289,7 +292,7 @@ pub enum Error {
         /// The condition's number.
         number: u64,
         /// The node that goes by it.
-        node: Box<str>,
+        node: NodeName,
     },
     /// A graph was to be instantiated that has a condition which no conditional node uses: the driver refuses that.
     #[error(
@@ -307,14 +310,15 @@ pub enum Error {
     },
     /// A node was to be added to a body, or to a graph embedded in one, that cannot be in there.
     #[error(
-        "a {kind} node cannot be in a body, here of node `{conditional}`: there can be kernels, copies and fills of device and pinned memory, empty nodes, \
-         conditional nodes, and child graphs of all these"
+        "{} cannot be in a body, here of node `{conditional}`: there can be kernels, copies and fills of device and pinned memory, empty nodes, \
+         conditional nodes, and child graphs of all these",
+        A(format_args!("{kind} node"))
     )]
     NotInBody {
         /// What was to be added.
         kind: crate::kind::NodeKind,
         /// The conditional node, by name.
-        conditional: Box<str>,
+        conditional: NodeName,
     },
     /// A child graph was to be added to a body of a node with two, on a driver that mixes these up.
     #[error(
@@ -323,7 +327,7 @@ pub enum Error {
     )]
     ChildInTwoBodies {
         /// The conditional node, by name.
-        conditional: Box<str>,
+        conditional: NodeName,
     },
     /// A graph with a conditional node, or with a condition that waits for one, was to be copied.
     #[error(
@@ -357,15 +361,15 @@ pub enum Error {
     )]
     ForeignMemory {
         /// The node, by its name or its kind.
-        node: Box<str>,
+        node: NodeName,
     },
     /// Memory of a graph was to be freed by a second node.
     #[error("the memory of node `{memory}` is freed by node `{free}` already")]
     FreedTwice {
         /// The allocation node, by name.
-        memory: Box<str>,
+        memory: NodeName,
         /// The free node, by name.
-        free: Box<str>,
+        free: NodeName,
     },
     /// Memory of a graph was to be freed by a node that was added after an executable of the graph was made.
     #[error(
@@ -375,7 +379,7 @@ pub enum Error {
     )]
     FreedTooLate {
         /// The allocation node, by name.
-        memory: Box<str>,
+        memory: NodeName,
     },
     /// The driver took no free node for memory of a graph, though nothing is known here that would speak against it.
     #[error(
@@ -384,27 +388,29 @@ pub enum Error {
     )]
     FreeRefused {
         /// The allocation node, by name.
-        memory: Box<str>,
+        memory: NodeName,
         /// What the driver answered.
         cause: Box<Self>,
     },
     /// A copy or a fill was to be added with memory of a graph for which there is a free node.
     #[error(
-        "a {kind} node cannot be added with the memory of node `{memory}`, since there is node `{free}`, which frees it: from then on the driver refuses that, whatever \
-         the nodes wait for. Add copies and fills first and the free node last; kernels can still be added"
+        "{} cannot be added with the memory of node `{memory}`, since there is node `{free}`, which frees it: from then on the driver refuses that, whatever \
+         the nodes wait for. Add copies and fills first and the free node last; kernels can still be added",
+        A(format_args!("{kind} node"))
     )]
     FreedBefore {
         /// What was to be added.
         kind: crate::kind::NodeKind,
         /// The allocation node, by name.
-        memory: Box<str>,
+        memory: NodeName,
         /// The free node, by name.
-        free: Box<str>,
+        free: NodeName,
     },
     /// An allocation node was to be added for more memory than its device has.
     #[error(
-        "an allocation node of {bytes} bytes cannot be, since device {device} has {total}; the driver would say so at a launch only, and keep all memory of the device \
-         for itself from then on. Allocate less, or let the graph work in parts"
+        "an allocation node of {} cannot be, since device {device} has {total}; the driver would say so at a launch only, and keep all memory of the device \
+         for itself from then on. Allocate less, or let the graph work in parts",
+        Count(*bytes, "byte")
     )]
     LargerThanDevice {
         /// What was asked for.
@@ -463,7 +469,7 @@ pub enum Error {
     )]
     OutputInUse {
         /// The allocation node, by name.
-        node: Box<str>,
+        node: NodeName,
     },
     /// Memory was asked for of which a launch leaves nothing.
     #[error(
@@ -496,7 +502,7 @@ pub enum Error {
     )]
     NeedsHost {
         /// The loop or branch, by name.
-        node: Box<str>,
+        node: NodeName,
         /// The version that has such nodes.
         needs: cuda_sys::Version,
         /// The version of the driver that runs.
@@ -511,13 +517,13 @@ pub enum Error {
         /// What was to be added.
         kind: crate::kind::NodeKind,
         /// The loop or branch, by name.
-        node: Box<str>,
+        node: NodeName,
     },
     /// A graph was to be run by the host in which something needs the driver's own decision.
     #[error("the host cannot run this graph because of node `{node}`: {why}")]
     NotOnHost {
         /// The node, by name.
-        node: Box<str>,
+        node: NodeName,
         /// What is in the way.
         why: &'static str,
     },
@@ -530,6 +536,11 @@ pub enum Error {
         /// What was asked.
         branches: usize,
     },
+    /// A loop that runs its body at least once was to have a limit of no rounds.
+    #[error(
+        "a do-while loop runs its body at least once, so its limit is 1 or more, not 0; for a loop that may run no round, use Frontier::while_loop"
+    )]
+    NoRounds,
     /// A loop or a branch was to go by memory without elements.
     #[error("a test needs a number to look at, and the memory given has no elements; give it a slice of one")]
     NothingToTest,
@@ -537,7 +548,7 @@ pub enum Error {
     #[error("the closure that fills the body failed")]
     NotFilled,
     /// A file was to be written at a path that no system call takes.
-    #[error("the path {path:?} has a NUL byte in it")]
+    #[error("the path `{}` has a NUL byte in it", Named(path))]
     PathWithNul {
         /// The path.
         path: Box<str>,
@@ -549,7 +560,7 @@ pub enum Error {
 #[error(
     "{cause}. Before that, something was done that is not taken back{}: {}",
     Undo(undo.as_ref()),
-    left.join(", ")
+    Listed(left)
 )]
 #[non_exhaustive]
 pub struct HalfDone {
@@ -604,8 +615,8 @@ struct Rounds<'a>(&'a [HostRound]);
 impl fmt::Display for Rounds<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|HostRound { node, round }| match round {
-            Some(round) => write!(formatter, "in round {round} of `{node}`, "),
-            None => write!(formatter, "in `{node}`, "),
+            Some(round) => write!(formatter, "in round {round} of `{}`, ", Named(node)),
+            None => write!(formatter, "in `{}`, ", Named(node)),
         })
     }
 }
@@ -650,7 +661,7 @@ impl fmt::Display for Setters<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             [] => Ok(()),
-            setters => write!(formatter, ", though set by {}", setters.join(", ")),
+            setters => write!(formatter, ", though set by {}", Names(setters)),
         }
     }
 }
@@ -679,13 +690,13 @@ impl fmt::Display for Path<'_> {
         for (index, node) in self.0.iter().enumerate() {
             match index {
                 _ if left_out == 0 || index < ends || index >= ends + left_out => {
-                    write!(formatter, "`{node}` -> ")?;
+                    write!(formatter, "`{}` -> ", Named(node))?;
                 }
                 _ if index == ends => write!(formatter, "{left_out} more -> ")?,
                 _ => {}
             }
         }
-        self.0.first().map_or(Ok(()), |first| write!(formatter, "`{first}`"))
+        self.0.first().map_or(Ok(()), |first| write!(formatter, "`{}`", Named(first)))
     }
 }
 
@@ -703,6 +714,180 @@ mod tests {
         let long = cycle(1000);
         assert!(long.contains("`n5` -> 988 more -> `n994`"), "{long}");
         assert!(long.ends_with("`n999` -> `n0`"));
+    }
+
+    /// A name that no text is the worse for.
+    fn hostile() -> String {
+        format!("a\0b\n\u{1b}[31m\u{202e}{}", "x".repeat(100_000))
+    }
+
+    /// One error of each kind, and of those with numbers or words in them some.
+    fn every_error(name: &str) -> Vec<Error> {
+        use crate::kind::NodeKind;
+        use cuda_sys::{CUgraphInstantiateResult, CUresult, Version};
+        let node = || NodeName::from(name);
+        let (needs, found) = (Version::new(12, 3), Version::new(12, 2));
+        let cause = || Box::new(Error::GraphRemoved);
+        let many = || vec![name.to_owned(); 1000];
+        let half = HalfDone {
+            cause: Error::NotFilled,
+            undo: Some(Error::GraphMoved),
+            left: vec!["the edge is gone".into(); 1000],
+        };
+        let order = MemoryOrder {
+            what: crate::memory::Disorder::UseAfterFree,
+            allocation: name.into(),
+            first: name.into(),
+            second: name.into(),
+        };
+        let instantiate = InstantiateError {
+            code: CUresult::CUDA_ERROR_INVALID_VALUE,
+            result: CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_ERROR,
+            node: Some(name.into()),
+            findings: vec![],
+        };
+        let run = HostLoopError {
+            cause: Error::NotFilled,
+            within: vec![
+                HostRound { node: name.into(), round: Some(1) },
+                HostRound { node: name.into(), round: None },
+            ],
+            doing: "waiting for the end".into(),
+        };
+        let mut all = vec![
+            Error::Foreign { node: node() },
+            Error::Removed { node: node() },
+            Error::GraphRemoved,
+            Error::SelfEdge { node: node() },
+            Error::DuplicateEdge { from: node(), to: node() },
+            Error::NoEdge { from: node(), to: node() },
+            Error::Cycle { path: many() },
+            Error::NoElements { what: "memset" },
+            Error::DeviceLaunch { node: Some(node()), why: "it waits for the host" },
+            Error::Unsound { findings: vec!["a cycle".into(); 1000] },
+            Error::Instantiate(Box::new(instantiate)),
+            Error::UnknownNode { raw: 16 },
+            Error::AdoptedAlone { raw: 16 },
+            Error::KnownAlready { raw: 16 },
+            Error::GraphMoved,
+            Error::EmbedsItself,
+            Error::ReplacesItself { node: node() },
+            Error::Embedded { what: "instantiated" },
+            Error::HoldsChildren,
+            Error::NotOwned,
+            Error::CannotMove { found },
+            Error::NotCloned { node: node() },
+            Error::ReplacedUnread { node: node(), cause: cause() },
+            Error::UnknownMemory { what: "the source", address: 16 },
+            Error::EdgeTwice { from: node(), to: node() },
+            Error::MovesBefore,
+            Error::HalfDone(Box::new(half)),
+            Error::Incomplete { node: node() },
+            Error::NotBuilt { node: node() },
+            Error::FixedAttribute { what: "the cluster" },
+            Error::AccessPolicyWindow { why: "it is empty".into() },
+            Error::ForeignCondition { node: node() },
+            Error::ConditionInUse { number: 1, node: node() },
+            Error::UnusedCondition { number: 1, default: Some(1), setters: many() },
+            Error::ChildInTwoBodies { conditional: node() },
+            Error::HasConditions { what: "cloned" },
+            Error::OneExecutable { of: "conditional nodes" },
+            Error::MemoryOrder { found: vec![order; 8], more: 1 },
+            Error::ForeignMemory { node: node() },
+            Error::FreedTwice { memory: node(), free: node() },
+            Error::FreedTooLate { memory: node() },
+            Error::FreeRefused { memory: node(), cause: cause() },
+            Error::PoolOutOfReach { own: 0, of: 1 },
+            Error::HasMemory,
+            Error::KeepsAll { what: "node" },
+            Error::NoMemoryThere { place: crate::memory::AllocPlace::Host, cause: cause() },
+            Error::OutputInUse { node: node() },
+            Error::NoOutput { address: 16 },
+            Error::OutputTaken { address: 16 },
+            Error::TooOld { what: "a switch", needs, found },
+            Error::NeedsHost { node: node(), needs, found },
+            Error::NotOnHost { node: node(), why: "it is of other code" },
+            Error::HostLoop(Box::new(run)),
+            Error::Branches { branches: 0 },
+            Error::NoRounds,
+            Error::NothingToTest,
+            Error::NotFilled,
+            Error::PathWithNul { path: name.into() },
+        ];
+        let kinds = [
+            NodeKind::Empty,
+            NodeKind::Kernel,
+            NodeKind::Memcpy,
+            NodeKind::Memset,
+            NodeKind::ChildGraph,
+            NodeKind::If,
+            NodeKind::IfElse,
+            NodeKind::While,
+            NodeKind::Switch,
+            NodeKind::HostCallback,
+            NodeKind::EventRecord,
+            NodeKind::EventWait,
+            NodeKind::Batch,
+            NodeKind::Alloc,
+            NodeKind::Free,
+            NodeKind::SemaphoreSignal,
+            NodeKind::SemaphoreWait,
+            NodeKind::Other(cuda_sys::CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL),
+        ];
+        for kind in kinds {
+            all.push(Error::NotInBody { kind, conditional: node() });
+            all.push(Error::FreedBefore { kind, memory: node(), free: node() });
+            all.push(Error::MemoryEmbedded { kind });
+            all.push(Error::HostDecides { kind, node: node() });
+        }
+        for kind in
+            [EdgeKind::Full, EdgeKind::Programmatic, EdgeKind::LaunchOrder, EdgeKind::ProgrammaticLaunchOrder]
+        {
+            all.push(Error::EdgeKind { kind, from: node() });
+        }
+        for number in [0, 1, 2, usize::MAX] {
+            all.push(Error::PastEnd { what: "the destination", address: 16, need: number, room: number });
+            all.push(Error::PictureTooLarge { nodes: number, edges: number });
+            all.push(Error::LargerThanDevice { bytes: number, device: 0, total: number });
+        }
+        all
+    }
+
+    /// What is wrong with the language of a text.
+    fn fault(text: &str) -> Option<String> {
+        let words: Vec<&str> =
+            text.split(' ').map(|word| word.trim_matches(|letter: char| !letter.is_alphanumeric())).collect();
+        for pair in words.windows(2) {
+            let vowel = pair[1].starts_with(['a', 'e', 'i', 'o']) && !pair[1].starts_with("one");
+            let plural = pair[1].ends_with('s') && !["is", "has", "was"].contains(&pair[1]);
+            if pair[0] == "a" && vowel || pair[0] == "an" && !vowel || pair[0] == "1" && plural {
+                return Some(pair.join(" "));
+            }
+        }
+        let is_plain =
+            !text.contains("  ") && !text.ends_with(['.', ' ', ',', ':', ';']) && !text.contains("``");
+        let begins = text.chars().next().is_some_and(|first| !first.is_uppercase());
+        let is_line = text.chars().all(crate::words::is_plain) && text.chars().count() < 5000;
+        (!is_plain || !begins || !is_line).then(|| "its form".to_owned())
+    }
+
+    /// To be read as well: `cargo test -p cuda-graph every_error -- --nocapture`.
+    #[test]
+    fn every_error_is_one_line_of_correct_language() {
+        let mut kinds = std::collections::HashSet::new();
+        for error in every_error("step").into_iter().chain(every_error(&hostile())) {
+            kinds.insert(core::mem::discriminant(&error));
+            let text = error.to_string();
+            if !text.contains('…') {
+                println!("{text}");
+            }
+            assert_eq!(fault(&text), None, "{text}");
+        }
+        // Those that are other crates' are checked there.
+        let source = include_str!("error.rs");
+        let declared = source.split("pub enum Error {").nth(1).and_then(|rest| rest.split("\n}\n").next());
+        let declared = declared.map_or(0, |body| body.matches("#[error(").count());
+        assert_eq!(kinds.len() + 2, declared);
     }
 
     #[test]

@@ -418,7 +418,7 @@ impl<'g> Frontier<'g> {
         for &(id, _) in &self.after {
             match locked.row(id) {
                 Some(row) => after.push(row.raw.0),
-                None => return Err(Error::Removed { node: format!("node#{}", id.number).into() }),
+                None => return Err(locked.removed(id)),
             }
         }
         locked.reserve(self.graph.place());

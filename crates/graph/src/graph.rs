@@ -10,8 +10,9 @@ use cuda_sys::{CUgraph, CUgraphNode, CUresult, Call, Driver};
 
 use crate::ending::LastingTable;
 use crate::error::{Error, Result};
-use crate::place::Place;
-use crate::table::{Leaving, Table};
+use crate::name::NodeName;
+use crate::place::{NodeId, Place};
+use crate::table::{Leaving, RemovedNames, Table};
 
 /// A CUDA graph: work with an order, to be drawn once and run many times.
 ///
@@ -33,6 +34,7 @@ pub(crate) struct Root {
     /// Before the table: the driver's graph goes first, then what its nodes used.
     handle: GraphHandle,
     table: LastingTable,
+    removed: Arc<RemovedNames>,
     /// Which hierarchy it is; never given twice.
     number: u64,
 }
@@ -79,7 +81,8 @@ impl Graph {
     pub(crate) fn of(handle: GraphHandle, table: Table) -> Self {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
-        let root = Arc::new(Root { handle, table: LastingTable::new(table), number });
+        let removed = Arc::clone(&table.removed);
+        let root = Arc::new(Root { handle, table: LastingTable::new(table), removed, number });
         let known = root.handle.tie(&root);
         Self { root: known.unwrap_or(root), place: Place::ROOT }
     }
@@ -94,12 +97,26 @@ impl Graph {
         self.look().is_ok_and(|locked| locked.about(self.place).is_some())
     }
 
+    /// The error of asking of an embedded graph, if it is there, what only a graph of its own can do.
+    pub(crate) fn is_embedded(&self, what: &'static str) -> Error {
+        match self.look() {
+            Ok(locked) if locked.about(self.place).is_none() => Error::GraphRemoved,
+            Ok(_) => Error::Embedded { what },
+            Err(error) => error,
+        }
+    }
+
     pub(crate) fn from_root(root: Arc<Root>, place: Place) -> Self {
         Self { root, place }
     }
 
     pub(crate) fn hierarchy(&self) -> &Arc<Root> {
         &self.root
+    }
+
+    /// What a node that is gone was called, if that is still known. Takes no lock of the graph.
+    pub(crate) fn name_of_removed(&self, id: NodeId) -> Option<NodeName> {
+        self.root.removed.find(id)
     }
 
     /// Which hierarchy it belongs to; never given twice.
@@ -308,6 +325,11 @@ impl Locked<'_> {
         self.root.number
     }
 
+    /// The number by which the memory of its allocation nodes is known.
+    pub(crate) fn memory_number(&self) -> u64 {
+        self.memory_of.unwrap_or(self.root.number)
+    }
+
     fn count(&self) -> Result<usize> {
         let mut count = 0;
         // SAFETY: the graph is live and locked; without a buffer the call counts.
@@ -404,6 +426,11 @@ impl<'g> Two<'g> {
     /// The lock under which the second graph is, and its place there.
     pub(crate) fn second(&mut self) -> (&mut Locked<'g>, Place) {
         (self.second.as_mut().unwrap_or(&mut self.first), self.place)
+    }
+
+    /// The locks of both; one, if they are of one hierarchy.
+    pub(crate) fn both(&mut self) -> (&mut Locked<'g>, Option<&mut Locked<'g>>) {
+        (&mut self.first, self.second.as_mut())
     }
 
     /// The raw value of the second graph.

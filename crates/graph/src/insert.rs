@@ -40,7 +40,7 @@ impl Locked<'_> {
         kind: NodeKind,
     ) -> Result<Entering> {
         for &(id, edge) in &before.nodes {
-            let row = self.row(id).ok_or_else(|| removed(id))?;
+            let row = self.row(id).ok_or_else(|| self.removed(id))?;
             if edge == EdgeKind::Full {
                 continue;
             }
@@ -74,7 +74,7 @@ impl Locked<'_> {
     pub(crate) fn join_before(&self, raw: CUgraphNode, before: &Before) -> Result<()> {
         let mut edges = Vec::with_capacity(before.nodes.len());
         for &(id, kind) in &before.nodes {
-            edges.push((raw, self.row(id).ok_or_else(|| removed(id))?.raw.0, kind));
+            edges.push((raw, self.row(id).ok_or_else(|| self.removed(id))?.raw.0, kind));
         }
         self.link_raw(edges.into_iter())
     }
@@ -187,8 +187,4 @@ impl Stuck {
         left.extend(more);
         HalfDone::error(cause, Some(undo), left)
     }
-}
-
-fn removed(id: NodeId) -> Error {
-    Error::Removed { node: format!("node#{}", id.number).into() }
 }

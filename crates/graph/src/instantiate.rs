@@ -71,7 +71,7 @@ impl Graph {
         // Declared before the lock, so that nothing is dropped under it where a call fails.
         let shared;
         if !self.place().is_root() {
-            return Err(Error::Embedded { what: "instantiated" });
+            return Err(self.is_embedded("instantiated"));
         }
         let context = self.context();
         let turn = options.upload_stream().map(|stream| self.upload_turn(stream)).transpose()?;
@@ -185,7 +185,7 @@ impl Locked<'_> {
     }
 
     fn has_conditionals(&self) -> bool {
-        !self.conditions.is_empty() || self.rows().any(|(_, row)| row.detail.is_conditional())
+        !self.conditions.is_empty() || self.has_conditional_nodes()
     }
 
     /// What makes it that the graph can have one executable only.

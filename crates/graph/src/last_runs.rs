@@ -42,7 +42,12 @@ impl LastRuns {
     /// Adds those of another graph, which is moved into this one.
     pub(crate) fn take_in(&self, other: &Self) {
         let more = other.streams();
-        self.lock().beside.extend(more);
+        let mut runs = self.lock();
+        for stream in more {
+            if !runs.beside.iter().any(|known| known.id() == stream.id()) {
+                runs.beside.push(stream);
+            }
+        }
     }
 
     fn replace(&self, streams: Vec<Stream>) {

@@ -28,6 +28,7 @@ mod lent;
 mod lineage;
 mod loops;
 mod memory;
+mod name;
 mod node;
 mod options;
 mod order;
@@ -61,6 +62,7 @@ pub use instantiate_error::InstantiateError;
 pub use kind::NodeKind;
 pub use loops::{Branch, Loop, LoopBody, Repeat, Test, Testable};
 pub use memory::{AllocOptions, AllocPlace, Disorder, MemoryOrder, OutputBuffer, Outputs};
+pub use name::NodeName;
 pub use node::{
     AccessPolicyWindow, AllocNode, BatchNode, CacheUse, ChildGraphNode, ClusterScheduling, EmptyNode,
     EventRecordNode, EventWaitNode, FreeNode, HostCallbackNode, HostFunction, IfElseNode, IfNode, KernelNode,

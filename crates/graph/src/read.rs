@@ -165,7 +165,7 @@ impl Locked<'_> {
         let space = options.space(self.context());
         let place = graph_memory::Place { address: params.dptr, bytes: params.bytesize, space };
         // SAFETY: what the driver tells of the node.
-        let memory = unsafe { graph_memory::of_node(self.context(), self.number(), place) };
+        let memory = unsafe { graph_memory::of_node(self.context(), self.memory_number(), place) };
         Ok(Detail::Alloc { memory, options: Arc::new(options) })
     }
 

@@ -21,19 +21,36 @@ struct Shared {
 }
 
 struct Entry {
-    root: Weak<Root>,
+    home: Arc<Home>,
     place: Place,
     /// Of an embedded graph: it is in its node as long as this lives.
     there: Option<Weak<()>>,
 }
 
+/// The hierarchy that graphs are of. All that a table has entered share it, so that they follow it into another hierarchy at once. Its lock is taken under
+/// that of the shared graphs.
+#[derive(Debug)]
+pub(crate) struct Home(Mutex<Weak<Root>>);
+
+impl Home {
+    fn new(root: &Arc<Root>) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(Arc::downgrade(root))))
+    }
+
+    fn root(&self) -> MutexGuard<'_, Weak<Root>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl Entry {
     fn is_of(&self, graph: &Graph) -> bool {
-        core::ptr::eq(self.root.as_ptr(), Arc::as_ptr(graph.hierarchy())) && self.place == graph.place()
+        core::ptr::eq(self.home.root().as_ptr(), Arc::as_ptr(graph.hierarchy()))
+            && self.place == graph.place()
     }
 
     fn is_over(&self) -> bool {
-        self.root.strong_count() == 0 || self.there.as_ref().is_some_and(|there| there.strong_count() == 0)
+        self.home.root().strong_count() == 0
+            || self.there.as_ref().is_some_and(|there| there.strong_count() == 0)
     }
 }
 
@@ -49,7 +66,8 @@ fn open() -> Open {
 impl Open {
     fn find(&self, raw: CUgraph) -> Option<Graph> {
         let entry = self.0.by_raw.get(&raw.addr())?;
-        Some(Graph::from_root(entry.root.upgrade()?, entry.place))
+        let root = entry.home.root().upgrade()?;
+        Some(Graph::from_root(root, entry.place))
     }
 
     fn insert(&mut self, raw: CUgraph, entry: Entry) {
@@ -67,8 +85,8 @@ impl Open {
     fn claim(&mut self, raw: CUgraph, graph: &Graph) -> Option<Graph> {
         let known = self.find(raw);
         if known.is_none() {
-            let root = Arc::downgrade(graph.hierarchy());
-            self.insert(raw, Entry { root, place: graph.place(), there: None });
+            let home = Home::new(graph.hierarchy());
+            self.insert(raw, Entry { home, place: graph.place(), there: None });
         }
         known
     }
@@ -85,10 +103,11 @@ impl Open {
     }
 
     /// Enters graphs that are embedded in nodes.
-    fn enter(&mut self, root: &Arc<Root>, table: &Table, places: &[Place]) {
+    fn enter(&mut self, root: &Arc<Root>, table: &mut Table, places: &[Place]) {
+        let home = Arc::clone(table.home.get_or_insert_with(|| Home::new(root)));
         for &place in places {
             if let Some(graph) = table.embedded(place) {
-                let entry = Entry { root: Arc::downgrade(root), place, there: Some(graph.there()) };
+                let entry = Entry { home: Arc::clone(&home), place, there: Some(graph.there()) };
                 self.insert(graph.raw.0, entry);
             }
         }
@@ -97,14 +116,25 @@ impl Open {
 
 impl Locked<'_> {
     /// Lets graphs that are embedded in nodes be found by their raw values.
-    pub(crate) fn share(&self, places: &[Place]) {
+    pub(crate) fn share(&mut self, places: &[Place]) {
         if places.iter().any(|place| !place.is_root()) {
-            open().enter(self.hierarchy(), self, places);
+            let root = Arc::clone(self.hierarchy());
+            open().enter(&root, self, places);
         }
     }
 
+    /// After the table became that of this hierarchy: all graphs that it has entered are found as graphs of this one, and those that have new places there.
+    pub(crate) fn share_anew(&mut self, places: &[Place]) {
+        let mut shared = open();
+        let root = Arc::clone(self.hierarchy());
+        if let Some(home) = &self.home {
+            *home.root() = Arc::downgrade(&root);
+        }
+        shared.enter(&root, self, places);
+    }
+
     /// The same for graphs that other code put into nodes, unless one of them was adopted by itself: that is the result then, and none is entered.
-    pub(crate) fn share_met(&self, places: &[Place]) -> Option<CUgraph> {
+    pub(crate) fn share_met(&mut self, places: &[Place]) -> Option<CUgraph> {
         if places.is_empty() {
             return None;
         }
@@ -112,7 +142,8 @@ impl Locked<'_> {
         let mut raws = places.iter().filter_map(|place| Some(self.embedded(*place)?.raw.0));
         let alone = raws.find(|raw| shared.is_adopted(*raw));
         if alone.is_none() {
-            shared.enter(self.hierarchy(), self, places);
+            let root = Arc::clone(self.hierarchy());
+            shared.enter(&root, self, places);
         }
         alone
     }

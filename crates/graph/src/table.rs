@@ -1,7 +1,12 @@
 //! The table of a root graph: a row for each node of it and of the graphs embedded in it, with what the node uses.
 
 mod embedding;
+mod exchange;
 mod keeping;
+mod removed;
+
+pub(crate) use exchange::MovedRoot;
+pub(crate) use removed::RemovedNames;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
@@ -11,16 +16,17 @@ use cuda_sys::CUgraphNode;
 use smallvec::SmallVec;
 
 use crate::conditions::Conditions;
-use crate::detail::Detail;
+use crate::detail::{By, Conditional, Detail};
 use crate::edge::EdgeKind;
 use crate::last_runs::LastRuns;
 use crate::lent::Lent;
-use crate::lineage::Lineage;
+use crate::lineage::{Lineage, Moved};
 use crate::memory::{Ledger, Noted};
 use crate::order::{self, Index};
 use crate::owners::{Owners, Store, Uses};
 use crate::place::{NodeId, Place, RawGraph, RawNode};
 use crate::ready::Decision;
+use crate::shared::Home;
 
 /// A graph embedded in a node.
 #[derive(Debug)]
@@ -33,11 +39,23 @@ pub(crate) struct Embedded {
     pub(crate) node: NodeId,
     /// Whether it is a body of a conditional.
     pub(crate) is_body: bool,
+    /// What it lies in, itself included.
+    around: Around,
     /// Its rows.
     nodes: HashSet<Index>,
     pub(crate) about: About,
     /// Goes with the entry, for who knows of the graph elsewhere.
     there: Arc<()>,
+}
+
+/// The innermost conditional nodes that a graph lies in, be it in a graph embedded in their bodies.
+#[derive(Clone, Copy, Debug, Default)]
+struct Around {
+    body: Option<NodeId>,
+    /// One that has two bodies.
+    of_two: Option<NodeId>,
+    /// One that the driver does not have.
+    place_holder: Option<NodeId>,
 }
 
 /// What there is to know of any graph of a hierarchy.
@@ -114,8 +132,6 @@ pub(crate) struct Table {
     about: About,
     /// What nodes keep besides what they use, whatever parameters they get.
     kept: HashMap<Index, Vec<Owner>>,
-    /// The conditions whose handles kernels have, by number.
-    pub(crate) handles: HashMap<Index, SmallVec<[u64; 1]>>,
     pub(crate) conditions: Conditions,
     /// Nodes that decide about ready-made loops and branches.
     pub(crate) deciding: HashMap<Index, Decision>,
@@ -126,6 +142,20 @@ pub(crate) struct Table {
     /// Of the executable, where only one may live.
     pub(crate) executable: Weak<()>,
     pub(crate) last_runs: LastRuns,
+    /// The hierarchies that were moved into this one and whose tables it has taken over.
+    pub(crate) moved: Vec<Moved>,
+    /// The number by which the memory of its allocation nodes is known, if that is not the hierarchy's own.
+    pub(crate) memory_of: Option<u64>,
+    /// Shared with who has no lock.
+    pub(crate) removed: Arc<RemovedNames>,
+    /// How the graphs in nodes are found by their raw values.
+    pub(crate) home: Option<Arc<Home>>,
+    /// How many rows are of conditional nodes, be they the driver's or not.
+    conditionals: usize,
+    /// How many bodies are graphs of their own for the driver.
+    place_holders: usize,
+    /// Whether there was ever a node of which the driver has not told what graph is in it.
+    pub(crate) may_be_unread: bool,
     /// Whether a graph of the hierarchy was lent.
     lending: bool,
     /// Whether the root graph is other code's.
@@ -213,6 +243,7 @@ impl Table {
             // A node of the driver is larger than a byte: there is no memory for more than fit.
             (self.rows.len() - 1) as Index
         });
+        self.conditionals += usize::from(detail.is_conditional());
         if let Some(slot @ None) = self.rows.get_mut(index as usize) {
             *slot = Some(Row { raw, number, within, label, detail, uses, name: None });
         }
@@ -263,17 +294,23 @@ impl Table {
         let mut waiting: SmallVec<[Index; 1]> = self.row(id).map(|_| id.index).into_iter().collect();
         while let Some(index) = waiting.pop() {
             let Some(mut row) = self.rows.get_mut(index as usize).and_then(Option::take) else { continue };
+            let id = NodeId { index, number: row.number };
+            self.removed.note(id, row.display_name(id));
             let mut owners = self.release(core::mem::take(&mut row.uses));
             if let Some(by_raw) = &mut self.by_raw {
                 by_raw.remove(&row.raw.key());
             }
             self.free.push(index);
+            self.conditionals -= usize::from(row.detail.is_conditional());
             owners.extend(self.kept.remove(&index).into_iter().flatten());
-            self.handles.remove(&index);
+            self.conditions.take_from(index);
+            if let Detail::Conditional(Conditional { by: By::Condition(number), .. }) = row.detail {
+                self.conditions.lets_go(number);
+            }
             self.incomplete.remove(&index);
             owners.extend(self.deciding.remove(&index).map(Decision::into_owner));
             if let Some(noted) = Noted::of(&row.detail) {
-                self.memory.forget(NodeId { index, number: row.number }, noted);
+                self.memory.forget(id, noted);
             }
             for &place in row.detail.inside() {
                 if let Some(graph) = self.take_embedded(place) {
@@ -352,6 +389,21 @@ impl Table {
             self.touched.push(id.index);
         }
         Some(row)
+    }
+
+    /// What the driver has for a condition with this default that nothing uses any more.
+    pub(crate) fn left_over(&mut self, default: Option<u32>) -> Option<u64> {
+        let Self { conditions, rows, .. } = self;
+        let is_there = |id: NodeId| {
+            let row = rows.get(id.index as usize).and_then(Option::as_ref);
+            row.is_some_and(|row| row.number == id.number)
+        };
+        conditions.left_over(default, is_there)
+    }
+
+    /// Whether there are conditional nodes, be they the driver's or not.
+    pub(crate) fn has_conditional_nodes(&self) -> bool {
+        self.conditionals > 0
     }
 
     /// The row at a place that is in use.

@@ -339,7 +339,7 @@ fn an_unused_condition_is_named_and_used_again() {
         assert!(matches!(&error, Error::UnusedCondition { number: 1, default: Some(1), .. }), "{error:?}");
         let setter = graph.root().launch(&kernels.set_to, per(1, 1), (1, &first)).unwrap().named("decide");
         let text = graph.instantiate().unwrap_err().to_string();
-        assert!(text.contains("set by decide") && text.contains("default 1"), "{text}");
+        assert!(text.contains("set by `decide`") && text.contains("default 1"), "{text}");
         // A removed node gives its condition back.
         let node = setter.then().if_node(&first).unwrap();
         let body = node.body().unwrap();

@@ -2,7 +2,7 @@
 
 use cuda_graph::EdgeKind::Full;
 use cuda_graph::{ContextExt, EdgeKind, EmptyNode, Error, Graph, Node};
-use cuda_tests::{Kind, count, live, no_leaks, scale, setup};
+use cuda_tests::{Kind, count, is_soft, live, needs, no_leaks, scale, setup};
 
 const NODES: usize = 100_000;
 
@@ -101,6 +101,80 @@ fn a_long_chain_in_reverse_is_linear() {
             assert_eq!(graph.edges().unwrap().len(), LONG - 1);
             let closed = graph.add_edge(&nodes[0], &nodes[LONG - 1]);
             assert!(matches!(closed, Err(Error::Cycle { path }) if path.len() == LONG));
+        }
+    });
+}
+
+/// Conditions beside each other: each is found, and found to be left over, without a look at the others.
+#[test]
+fn conditions_and_their_nodes_are_linear() {
+    let context = setup();
+    needs!(Conditionals, EmptyBodies);
+    let many: u64 = if is_soft() { 20_000 } else { 2_000 };
+    no_leaks(|| {
+        let graph = context.graph().unwrap();
+        let mut conditions = Vec::new();
+        let mut nodes = Vec::new();
+        let ((), cost) = count(|| {
+            for _ in 0..many {
+                let condition = graph.condition().unwrap();
+                nodes.push(graph.root().if_node(&condition).unwrap());
+                conditions.push(condition);
+            }
+        });
+        cost.assert_calls(&[("cuGraphConditionalHandleCreate", many), ("cuGraphAddNode", many)]);
+        for (condition, node) in conditions.iter().zip(&nodes) {
+            assert_eq!(condition.node().unwrap().as_ref(), Some(&**node));
+            node.body().unwrap().root().empty().unwrap();
+        }
+        assert!(graph.check().unwrap().is_clean());
+        drop(graph.instantiate().unwrap());
+        // Half of them are let go of: what the driver has for these is used again, one by one.
+        let ((), cost) = count(|| nodes.iter().step_by(2).for_each(|node| node.remove().unwrap()));
+        assert_eq!(cost.calls("cuGraphDestroyNode"), many / 2, "{cost}");
+        drop(conditions);
+        let ((), cost) = count(|| {
+            for _ in 0..many / 2 {
+                let condition = graph.condition().unwrap();
+                graph.root().if_node(&condition).unwrap();
+            }
+        });
+        cost.assert_calls(&[("cuGraphAddNode", many / 2)]);
+        graph.condition().unwrap();
+        let (unused, cost) = count(|| graph.instantiate().err());
+        assert!(matches!(unused, Some(Error::UnusedCondition { .. })), "{unused:?}");
+        assert!(cost.total() <= 10, "{cost}");
+        drop((nodes, graph));
+    });
+}
+
+/// Bodies in bodies. How deep a driver nests them, it does not say; on a GPU this is what was tried.
+#[test]
+fn bodies_in_bodies_are_linear() {
+    let context = setup();
+    needs!(Conditionals, EmptyBodies);
+    let deep: u64 = if is_soft() { 20_000 } else { 8 };
+    no_leaks(|| {
+        for default in [None, Some(1)] {
+            let graph = context.graph().unwrap();
+            let mut body = graph.clone();
+            let ((), cost) = count(|| {
+                for _ in 0..deep {
+                    let condition = match default {
+                        None => body.condition(),
+                        Some(default) => body.condition_with_default(default),
+                    };
+                    body = body.root().if_node(&condition.unwrap()).unwrap().body().unwrap();
+                }
+            });
+            // In a body, another node sets the default.
+            let nodes = if default.is_some() { 2 * deep - 1 } else { deep };
+            assert_eq!(cost.calls("cuGraphConditionalHandleCreate"), deep, "{cost}");
+            assert_eq!(cost.calls("cuGraphAddNode"), nodes, "{cost}");
+            body.root().empty().unwrap();
+            assert!(graph.check().unwrap().is_clean());
+            drop(graph.instantiate().unwrap());
+            drop((body, graph));
         }
     });
 }

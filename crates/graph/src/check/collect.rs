@@ -52,9 +52,9 @@ fn graph(place: Place, outer: Option<u32>, body: Option<String>, depth: u32) -> 
 
 /// The conditions that no conditional node uses.
 fn unused_conditions(locked: &Locked<'_>) -> Vec<Unused> {
-    let unused = locked.conditions.entries.iter().filter(|entry| locked.node_of(entry).is_none());
+    let unused = locked.conditions.iter().filter(|entry| locked.node_of(entry).is_none());
     let unused = unused.map(|entry| {
-        let setters = locked.setters(entry.number).map(|id| locked.name(id).to_string());
+        let setters = locked.setters(entry.number).map(|id| locked.name(id).into_string());
         let mut setters: Vec<String> = setters.collect();
         setters.sort_unstable();
         Unused { number: entry.number, default: entry.default, setters }
@@ -158,7 +158,7 @@ impl Collection {
             used.push(ready.tested().allocation);
             used.extend(ready.counted().map(|counted| counted.allocation));
         }
-        let conditions = locked.handles.get(&id.index).map_or(&[][..], |numbers| numbers.as_slice());
+        let conditions = locked.conditions.of_kernel(id.index);
         let mut touching =
             Touching { item, used, ranges, touches: &mut self.subject.touches, found: Vec::new() };
         let opaque = touching.node(locked, raw, &row.detail, conditions)?;

@@ -1,22 +1,11 @@
 //! Nodes as a report names them.
 
-use core::fmt::{self, Write as _};
+use core::fmt;
 
 use cuda_sys::CUgraphNodeType;
 
 use crate::node::Node;
-
-/// A text in which nothing ends the line or does anything else to a terminal.
-pub(super) struct OneLine<'t>(pub(super) &'t str);
-
-impl fmt::Display for OneLine<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.chars().try_for_each(|character| match character.is_control() {
-            true => write!(formatter, "{}", character.escape_default()),
-            false => formatter.write_char(character),
-        })
-    }
-}
+use crate::words::Named;
 
 /// A node that a report is about.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -52,13 +41,13 @@ impl FoundNode {
 
 impl fmt::Display for FoundNode {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "`{}`", OneLine(&self.name))?;
+        write!(formatter, "`{}`", Named(&self.name))?;
         match self.within.split_last() {
             None => Ok(()),
             Some((inner, outer)) => {
                 formatter.write_str(" (in ")?;
-                outer.iter().try_for_each(|name| write!(formatter, "{} > ", OneLine(name)))?;
-                write!(formatter, "{})", OneLine(inner))
+                outer.iter().try_for_each(|name| write!(formatter, "{} > ", Named(name)))?;
+                write!(formatter, "{})", Named(inner))
             }
         }
     }

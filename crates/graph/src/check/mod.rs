@@ -23,6 +23,8 @@ mod touches;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashMap;
+
 pub use found::FoundNode;
 pub use options::CheckOptions;
 pub use race::{Race, RacingAccess, RacingMemory};
@@ -121,13 +123,28 @@ impl Locked<'_> {
     }
 }
 
+/// Leaves a thousand findings of each kind; how many more there were. Data races, which are bounded by themselves, are not among them yet.
+fn leave_out(findings: &mut Vec<Finding>) -> usize {
+    const MOST: usize = 1000;
+    let (before, mut counts) = (findings.len(), HashMap::new());
+    findings.retain(|finding| {
+        let count = counts.entry(finding.class()).or_insert(0_usize);
+        *count += 1;
+        *count <= MOST
+    });
+    before - findings.len()
+}
+
 impl Namer<'_> {
     fn report(&self, options: CheckOptions) -> Report {
         let mut findings = structure::structure(self);
+        let mut left_out = leave_out(&mut findings);
         let stopped = match Order::of(self.subject) {
             None => Some(Stopped::Cycle),
             Some(mut order) => {
-                findings.extend(lives::lives(self, &mut order, options.steps));
+                let mut lives = lives::lives(self, &mut order, options.steps);
+                left_out += leave_out(&mut lives);
+                findings.append(&mut lives);
                 let bounds = Bounds { steps: options.steps, pairs: options.races };
                 let found = races(self.subject, &mut order, bounds);
                 let mut pairs = found.pairs;
@@ -141,7 +158,7 @@ impl Namer<'_> {
         let opaque = self.subject.items.iter().enumerate().filter_map(|(number, item)| {
             Some(OpaqueNode { node: self.found(number as u32), why: item.opaque? })
         });
-        Report { findings, opaque: opaque.collect(), stopped }
+        Report { findings, left_out, opaque: opaque.collect(), stopped }
     }
 
     fn place(&self, order: &Order<'_>, pair: &Pair) -> (u32, u32) {

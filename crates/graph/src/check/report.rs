@@ -2,11 +2,12 @@
 
 use core::fmt;
 
-use super::found::{FoundNode, OneLine};
+use super::found::FoundNode;
 use super::race::{Race, RacingMemory};
 use super::subject::Opaqueness;
 use crate::kind::NodeKind;
 use crate::memory::Disorder;
+use crate::words::{A, Count, Names};
 
 /// What [`Graph::check`](crate::Graph::check) found.
 ///
@@ -15,6 +16,7 @@ use crate::memory::Disorder;
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Report {
     pub(crate) findings: Vec<Finding>,
+    pub(crate) left_out: usize,
     pub(crate) opaque: Vec<OpaqueNode>,
     pub(crate) stopped: Option<Stopped>,
 }
@@ -30,6 +32,12 @@ impl Report {
     #[must_use]
     pub fn findings(&self) -> &[Finding] {
         &self.findings
+    }
+
+    /// How many more findings there are: of each kind a thousand are told. Of data races [`stopped`](Self::stopped) tells it.
+    #[must_use]
+    pub fn left_out(&self) -> usize {
+        self.left_out
     }
 
     /// The nodes of which it is not known what memory they touch. No data race is found for them.
@@ -259,7 +267,8 @@ impl fmt::Display for Finding {
             Self::NotInBody { node, kind, conditional, .. } => {
                 write!(
                     formatter,
-                    "not in a body: a {kind} node as {node} cannot be in a body, here of {conditional}"
+                    "not in a body: {} as {node} cannot be in a body, here of {conditional}",
+                    A(format_args!("{kind} node"))
                 )?;
             }
             Self::MixedContexts { node, conditional } => write!(
@@ -274,7 +283,8 @@ impl fmt::Display for Finding {
                 }
                 formatter.write_str(" is used by no conditional node")?;
                 if !setters.is_empty() {
-                    write!(formatter, " (`{}` set it)", OneLine(&setters.join("`, `")))?;
+                    let set = if setters.len() == 1 { "sets" } else { "set" };
+                    write!(formatter, " ({} {set} it)", Names(setters))?;
                 }
                 formatter.write_str(", and the driver makes no executable of such a graph")?;
             }
@@ -424,6 +434,13 @@ impl fmt::Display for Report {
         for finding in &self.findings {
             writeln!(formatter, "{}: {finding}", finding.severity())?;
         }
+        if self.left_out > 0 {
+            writeln!(
+                formatter,
+                "not told: {}, as of each kind a thousand are",
+                Count(self.left_out, "more finding")
+            )?;
+        }
         if let Some(stopped) = &self.stopped {
             writeln!(formatter, "stopped: {stopped}")?;
         }
@@ -432,7 +449,7 @@ impl fmt::Display for Report {
         }
         match self.opaque.len().saturating_sub(SHOWN) {
             0 => Ok(()),
-            more => writeln!(formatter, "not looked into: {more} more nodes"),
+            more => writeln!(formatter, "not looked into: {}", Count(more, "more node")),
         }
     }
 }

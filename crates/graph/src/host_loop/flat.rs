@@ -178,7 +178,7 @@ fn act(locked: &Locked<'_>, id: NodeId, raw: CUgraphNode, choices: &mut Choices)
     if let Some(decision) = locked.deciding.get(&id.index) {
         return Ok(Act::Decide(choices.number(&decision.ready), decision.stand));
     }
-    if locked.handles.contains_key(&id.index) {
+    if !locked.conditions.of_kernel(id.index).is_empty() {
         return refused("it sets a condition, which only the driver's own conditional nodes can go by");
     }
     let Some(row) = locked.row(id) else { return Err(Error::UnknownNode { raw: raw.addr() }) };
@@ -268,6 +268,6 @@ impl Flat {
             path.push(previous);
             item = previous;
         }
-        path.iter().rev().map(|item| locked.name(self.items[*item].id).to_string()).collect()
+        path.iter().rev().map(|item| locked.name(self.items[*item].id).into_string()).collect()
     }
 }

@@ -124,7 +124,7 @@ impl Graph {
         // Declared before the lock, so that nothing is dropped under it where a call fails.
         let (shared, owners);
         if !self.place().is_root() {
-            return Err(Error::Embedded { what: "instantiated" });
+            return Err(self.is_embedded("instantiated"));
         }
         if options.is_for_device_launch() {
             return Err(Error::DeviceLaunch { node: None, why: "the host decides in it" });

@@ -8,6 +8,7 @@ use super::plan::{Program, Step};
 use crate::detail::Class;
 use crate::error::{Error, HostLoopError, HostRound, Result};
 use crate::ready::Stand;
+use crate::words::Named;
 
 /// What a loop or branch has come to. It stays over runs, as conditions of the driver do.
 #[derive(Clone, Copy, Debug, Default)]
@@ -93,8 +94,8 @@ impl Run<'_> {
             return Ok(());
         };
         let decided = chosen.ready.decide_blocking(stand, &mut state.done, self.stream);
-        state.goes_on =
-            decided.map_err(|cause| Failed { cause, doing: format!("deciding about `{}`", chosen.name) })?;
+        state.goes_on = decided
+            .map_err(|cause| Failed { cause, doing: format!("deciding about `{}`", Named(&chosen.name)) })?;
         self.counts.decisions += 1;
         Ok(())
     }

@@ -46,7 +46,7 @@ impl Stretch {
         making.owners.retain_on(&graph)?;
         let raw = instantiate(locked, graph.as_raw(), making.options).map_err(|failure| {
             let id = twins.get(&failure.params.hErrNode_out.addr());
-            locked.explain_at(&failure, id.map(|id| locked.name(*id).to_string()), Vec::new())
+            locked.explain_at(&failure, id.map(|id| locked.name(*id).into_string()), Vec::new())
         })?;
         // SAFETY: the driver has just made it, in this context, and nobody else knows it.
         let exec = unsafe { GraphExecHandle::from_raw_owned(locked.context(), raw) };

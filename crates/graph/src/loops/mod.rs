@@ -76,7 +76,7 @@ impl Frontier<'_> {
     /// it is the loop for a number that the body itself computes.
     ///
     /// # Errors
-    /// As for [`while_loop`](Self::while_loop).
+    /// As for [`while_loop`](Self::while_loop); a limit of 0 rounds, as there is at least one ([`Error::NoRounds`]).
     #[doc(alias = "cuGraphAddNode")]
     #[doc(alias = "CU_GRAPH_COND_TYPE_WHILE")]
     pub fn do_while_loop<'m, R, E: From<Error>>(
@@ -196,6 +196,9 @@ impl Frontier<'_> {
         Repeat { test, limit }: Repeat<'_>,
         fill: impl FnOnce(&LoopBody) -> Result<R, E>,
     ) -> Result<Loop<R>, E> {
+        if stand == Stand::BeforeDoWhile && limit == 0 {
+            return Err(Error::NoRounds.into());
+        }
         let decider = Decider::of(self.graph(), test, self.needs_place_holder(Class::While)?)?;
         let rounds = self.graph().context().alloc_blocking::<u64>(1).map_err(Error::from)?;
         let decider = decider.counting(Rounds { count: rounds.clone(), limit });

@@ -61,9 +61,7 @@ impl Frontier<'_> {
 impl Locked<'_> {
     /// Whether there are nodes that only the host can make something of.
     pub(crate) fn has_place_holders(&self) -> bool {
-        let is_one =
-            |detail: &Detail| matches!(detail, Detail::Conditional(Conditional { by: By::Host, .. }));
-        self.rows().any(|(_, row)| is_one(&row.detail))
+        self.counts_place_holders()
     }
 
     /// Refuses to give a graph with place holders to anybody who would run it as it is.

@@ -226,8 +226,8 @@ impl<'m> Test<'m> {
         Self::new(found, Comparison::AtLeast, value)
     }
 
-    /// As long as the answer is yes, but at most `rounds` times each time the loop is entered. With 0 there is no round, not even the first of a
-    /// [`do_while_loop`](crate::Frontier::do_while_loop).
+    /// As long as the answer is yes, but at most `rounds` times each time the loop is entered. With 0 there is no round; a
+    /// [`do_while_loop`](crate::Frontier::do_while_loop), which has at least one, refuses that ([`Error::NoRounds`](crate::Error::NoRounds)).
     pub fn limit(self, rounds: u64) -> Repeat<'m> {
         Repeat { test: self, limit: rounds }
     }

@@ -117,6 +117,39 @@ impl Ledger {
         }
     }
 
+    /// A row is known by another number now.
+    pub(crate) fn rename(&mut self, old: NodeId, new: NodeId, noted: Noted) {
+        let (Noted::Alloc(address, _) | Noted::Free(address, _)) = noted;
+        for entry in self.by_address.get_mut(&address).into_iter().flatten() {
+            for node in [&mut entry.alloc, &mut entry.free].into_iter().flatten() {
+                if *node == old {
+                    *node = new;
+                }
+            }
+        }
+    }
+
+    /// Takes the nodes of another hierarchy in. What one has of memory and the other of the same belongs together.
+    pub(crate) fn take_in(&mut self, other: Self) {
+        for (address, entries) in other.by_address {
+            let own = self.by_address.entry(address).or_default();
+            for entry in entries {
+                let is_other_half = |known: &&mut Entry| {
+                    known.memory == entry.memory
+                        && known.alloc.is_some() != entry.alloc.is_some()
+                        && known.free.is_some() != entry.free.is_some()
+                };
+                match own.iter_mut().find(is_other_half) {
+                    Some(known) => {
+                        (known.alloc, known.free) = (known.alloc.or(entry.alloc), known.free.or(entry.free));
+                        known.instantiated |= entry.instantiated;
+                    }
+                    None => own.push(entry),
+                }
+            }
+        }
+    }
+
     /// Whether there are no memory nodes.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {

@@ -11,6 +11,7 @@ use crate::edge::EdgeKind;
 use crate::error::{Error, Result};
 use crate::graph::Locked;
 use crate::place::{NodeId, Place};
+use crate::words::Named;
 
 /// What is wrong with the order of the nodes that use memory of a graph.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -40,7 +41,9 @@ pub struct MemoryOrder {
 
 impl fmt::Display for MemoryOrder {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { what, allocation, first, second } = self;
+        let what = self.what;
+        let [allocation, first, second] =
+            [&self.allocation, &self.first, &self.second].map(|name| Named(name));
         match what {
             Disorder::UseBeforeAllocation => {
                 write!(

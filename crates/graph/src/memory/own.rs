@@ -9,14 +9,15 @@ use crate::error::{Error, Result};
 use crate::graph::Locked;
 use crate::kind::NodeKind;
 use crate::memory::Life;
+use crate::name::NodeName;
 use crate::place::{NodeId, Place};
 
 impl Locked<'_> {
     /// Refuses memory of allocation nodes of another hierarchy. `node` says who was given it.
     #[inline]
-    pub(crate) fn ensure_of_here(&self, memory: &Allocation, node: impl FnOnce() -> Box<str>) -> Result<()> {
+    pub(crate) fn ensure_of_here(&self, memory: &Allocation, node: impl FnOnce() -> NodeName) -> Result<()> {
         match memory.graph() {
-            Some(graph) if graph != self.number() => Err(Error::ForeignMemory { node: node() }),
+            Some(graph) if graph != self.memory_number() => Err(Error::ForeignMemory { node: node() }),
             _ => Ok(()),
         }
     }

@@ -141,7 +141,7 @@ impl Frontier<'_> {
         let stuck = locked.unless_undone(raw, joined)?;
         let place = graph_memory::Place { address, bytes, space: options.space(context) };
         // SAFETY: the driver has given the node this address for as many bytes.
-        let memory = unsafe { graph_memory::of_node(context, self.graph().number(), place) };
+        let memory = unsafe { graph_memory::of_node(context, locked.memory_number(), place) };
         let detail = Detail::Alloc { memory: Arc::clone(&memory), options: Arc::new(options) };
         let id = locked.insert(self.graph().place(), raw, detail, Owners::new());
         if let Some(stuck) = stuck {

@@ -15,7 +15,7 @@ use crate::instantiate::unless_ended;
 use crate::kind::NodeKind;
 use crate::owners::Owners;
 use crate::place::{NodeId, Place};
-use crate::table::Taken;
+use crate::table::{MovedRoot, Taken};
 
 typed! {
     /// A node that runs a graph of its own, the [embedded](Self::embedded) one.
@@ -92,6 +92,7 @@ impl ChildGraphNode {
             Err(cause) => {
                 let mut owners = copied.into_owners();
                 locked.add_owners(self.id(), &mut owners);
+                locked.may_be_unread = true;
                 drop(two);
                 drop(owners);
                 Err(Error::ReplacedUnread { node: name.into(), cause: Box::new(cause) })
@@ -163,6 +164,7 @@ impl Frontier<'_> {
                 };
                 // It stays in the graph, so what it uses stays alive. What is in it is asked for when it is used.
                 let (detail, owners) = (Detail::Child { graph: Place::UNREAD }, copied.into_owners());
+                locked.may_be_unread = true;
                 let id = locked.insert(self.graph().place(), raw, detail, owners);
                 Err(stuck.told(locked, id, self.comes_before(), None))
             }
@@ -205,6 +207,9 @@ impl Frontier<'_> {
         if !graph.handle().is_owned() {
             return Err(Error::NotOwned);
         }
+        if let Some(root) = self.root_to_take_over(&mut two)? {
+            return self.take_over(two, root, graph);
+        }
         let copied = { two.second().0.copy(Place::ROOT)? };
         two.second().0.ensure_no_executable()?;
         two.first.ensure_may_hold_all(self.graph().place(), &copied)?;
@@ -218,7 +223,7 @@ impl Frontier<'_> {
         let runs = two.second().0.last_runs.clone();
         two.first.last_runs.take_in(&runs);
         left = two.second().0.leave();
-        copied.let_memory_belong_to(two.first.number());
+        copied.let_memory_belong_to(two.first.memory_number());
         let node = self.commit(&mut two.first, raw, copied, &twins, true);
         // Last, and under both locks: whoever does not find the handle any more by the raw value finds the embedded graph, and waits for it.
         // SAFETY: as just said.
@@ -226,6 +231,39 @@ impl Frontier<'_> {
         drop(two);
         drop(left);
         Ok(node)
+    }
+
+    /// The root of the second graph, if its table is to become that of the first.
+    fn root_to_take_over(&self, two: &mut Two<'_>) -> Result<Option<MovedRoot>> {
+        let (first, Some(moved)) = two.both() else { return Ok(None) };
+        if !first.is_to_take_over(moved, self.graph().place()) {
+            return Ok(None);
+        }
+        moved.ensure_no_executable()?;
+        let raws = moved.raw_nodes()?;
+        let rows = raws.into_iter().map(|raw| moved.index(raw)).collect::<Result<Vec<_>>>()?;
+        let (raw, hierarchy, memory) = (moved.raw(), moved.number(), moved.memory_number());
+        Ok(Some(MovedRoot { raw, hierarchy, memory, rows }))
+    }
+
+    /// [`take_in`](Self::take_in) for a graph with more nodes than this hierarchy has.
+    fn take_over(&self, mut two: Two<'_>, root: MovedRoot, graph: &Graph) -> Result<ChildGraphNode> {
+        let mut params = params(root.raw, MOVED);
+        let raw = {
+            let _alone = clones::alone_unless_inside(self.graph().context())?;
+            self.add_raw(&mut two.first, NodeKind::ChildGraph, &mut params)?
+        };
+        let detail = Detail::Child { graph: Place::ROOT };
+        let id = two.first.insert(self.graph().place(), raw, detail, Owners::new());
+        let moved = two.second().0.leave();
+        two.first.last_runs.take_in(&moved.last_runs);
+        let (_, places, left) = two.first.take_over(moved, root, id);
+        two.first.share_anew(&places);
+        // SAFETY: as in `take_in`.
+        unsafe { graph.handle().disown() };
+        drop(two);
+        drop(left);
+        Ok(ChildGraphNode::wrap(Node::new(self.graph().clone(), id, NodeKind::ChildGraph)))
     }
 
     /// Enters a node that was added, with the graph in it.

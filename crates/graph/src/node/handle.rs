@@ -8,6 +8,7 @@ use crate::detail::Detail;
 use crate::error::{Error, Result};
 use crate::graph::{Graph, Locked};
 use crate::kind::NodeKind;
+use crate::name::NodeName;
 use crate::owners::Owners;
 use crate::place::NodeId;
 use crate::table::Row;
@@ -49,11 +50,12 @@ impl Node {
     }
 
     /// The name given by [`named`](Self::named); without one, kind and number in the graph, and the kernel of a kernel node, as in
-    /// `kernel#3 saxpy`. Kind and number also inside a host function, while another thread works on the graph.
+    /// `kernel#3 saxpy`. Of a node that was removed, the name that it had, if it is one of the last thousand of its graph. Kind and number also inside a host function, while another thread works on the graph.
     #[must_use]
     pub fn name(&self) -> String {
         let given =
             self.graph.look().ok().and_then(|locked| Some(locked.row(self.id)?.display_name(self.id)));
+        let given = given.or_else(|| self.graph.name_of_removed(self.id).map(NodeName::into_string));
         given.unwrap_or_else(|| self.default_name())
     }
 
@@ -133,7 +135,8 @@ impl Node {
 
     /// The error of using the node after its removal.
     pub(crate) fn removed(&self) -> Error {
-        Error::Removed { node: self.default_name().into() }
+        let known = self.graph.name_of_removed(self.id);
+        Error::Removed { node: known.unwrap_or_else(|| self.default_name().into()) }
     }
 
     /// What was given at creation.

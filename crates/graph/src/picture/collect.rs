@@ -16,7 +16,7 @@ pub(crate) fn collect(locked: &mut Locked<'_>) -> Result<Drawing> {
     let place = locked.place();
     let node = locked.embedded(place).map(|graph| graph.node);
     let title = match node {
-        Some(node) => locked.name(node).to_string(),
+        Some(node) => locked.name(node).into_string(),
         None => "CUDA graph".to_owned(),
     };
     drawing(locked, place, title, 0)
@@ -103,7 +103,7 @@ fn edge_kind(kind: EdgeKind) -> DrawnEdgeKind {
 
 /// The conditions whose handles a kernel has, which it can do nothing with but set them.
 fn conditions(locked: &Locked<'_>, id: NodeId) -> Option<String> {
-    let numbers: Vec<String> = locked.handles.get(&id.index)?.iter().map(u64::to_string).collect();
+    let numbers: Vec<String> = locked.conditions.of_kernel(id.index).iter().map(u64::to_string).collect();
     let plural = if numbers.len() == 1 { "" } else { "s" };
     (!numbers.is_empty()).then(|| format!("sets condition{plural} {}", numbers.join(", ")))
 }

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 
 use crate::picture::drawing::{Drawing, DrawnEdge, DrawnEdgeKind, DrawnNode, Family};
 use crate::picture::style::{box_style, edge_style};
+use crate::words::Named;
 
 /// A drawing as DOT text: a box for each node, a cluster for each node with graphs in it, styles for kinds of edges.
 pub(crate) struct Dot<'a>(pub(crate) &'a Drawing);
@@ -135,12 +136,12 @@ fn write_node(out: &mut fmt::Formatter<'_>, node: &DrawnNode, prefix: &str, dept
 
 /// The name, then the kind unless the name begins with it, then what the node does.
 fn text(node: &DrawnNode) -> String {
-    let mut lines = vec![node.name.clone()];
+    let mut lines = vec![Named(&node.name).to_string()];
     let label = &node.kind.label;
     if !node.name.starts_with(label.as_str()) {
         lines.push(label.clone());
     }
-    lines.extend(node.details.iter().cloned());
+    lines.extend(node.details.iter().map(|detail| Named(detail).to_string()));
     lines.extend(node.marks.iter().map(|mark| format!("[{mark}]")));
     lines.join("\n")
 }
@@ -153,13 +154,21 @@ impl fmt::Display for Indent {
     }
 }
 
-/// Text as a quoted string of DOT. In one, a backslash begins an escape of the label language, and `&` an entity of HTML.
+/// How many bytes of a text are written. Graphviz takes strings of less than 16384 bytes, and a character is written as five at most.
+const LONGEST: usize = 3000;
+
+/// Text as a quoted string of DOT, without the end of a very long one. In such a string, a backslash begins an escape of the label language, and `&` an entity of
+/// HTML.
 struct Quoted<'a>(&'a str);
 
 impl fmt::Display for Quoted<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_char('"')?;
-        for character in self.0.chars() {
+        let shown = match self.0.char_indices().find(|(at, _)| *at >= LONGEST) {
+            Some((end, _)) => self.0.get(..end).unwrap_or_default(),
+            None => self.0,
+        };
+        for character in shown.chars() {
             match character {
                 '"' => formatter.write_str("\\\"")?,
                 '\\' => formatter.write_str("\\\\")?,
@@ -168,6 +177,9 @@ impl fmt::Display for Quoted<'_> {
                 other if other.is_control() => formatter.write_char(' ')?,
                 other => formatter.write_char(other)?,
             }
+        }
+        if shown.len() < self.0.len() {
+            formatter.write_char('…')?;
         }
         formatter.write_char('"')
     }
@@ -186,6 +198,18 @@ mod tests {
     #[test]
     fn text_is_escaped() {
         assert_eq!(Quoted("a \"b\" \\N &lt;\nc\t\0").to_string(), r#""a \"b\" \\N &amp;lt;\nc  ""#);
+    }
+
+    #[test]
+    fn long_text_is_cut_below_what_graphviz_takes() {
+        for text in ["&", "\"", "漢", "x\n"] {
+            let written = Quoted(&text.repeat(100_000)).to_string();
+            assert!(written.len() < 16_384 && written.ends_with("…\""), "{}", written.len());
+        }
+        let mut long = node(1, Family::Kernel, "kernel", &"n".repeat(1_000_000));
+        long.details = vec!["d".repeat(1_000_000), "a\0b\nc".to_owned()];
+        let label = text(&long);
+        assert!(label.len() < 400 && label.ends_with("a\\u{0}b\\nc"), "{label}");
     }
 
     #[test]

@@ -3,6 +3,8 @@
 //! Who opens a picture has other fonts than who made it, so widths are estimates from above: a column is as wide as a character of the widest
 //! common monospaced font, and what no such font has counts as more than one.
 
+use crate::words;
+
 /// Width of one column in units of the font's size; common monospaced fonts have 0.55 to 0.61.
 const COLUMN: f64 = 0.62;
 
@@ -72,9 +74,7 @@ fn prefix(characters: impl Iterator<Item = char>, most: usize) -> String {
 
 /// Whether a character stands in a line as itself: it is in XML, breaks no line and turns no direction.
 fn is_plain(character: char) -> bool {
-    let turns = matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{61c}');
-    let breaks = matches!(character, '\u{2028}' | '\u{2029}');
-    is_xml(character) && !character.is_control() && !turns && !breaks
+    is_xml(character) && words::is_plain(character)
 }
 
 /// Whether a character may stand in XML 1.0.

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use cuda_handles::GraphHandle;
 use cuda_sys::CUgraph;
 
-use super::{About, Embedded, Table};
+use super::{About, Around, Embedded, Table};
+use crate::kind::NodeKind;
 use crate::place::{NodeId, Place, RawGraph};
 
 impl Table {
@@ -17,7 +18,9 @@ impl Table {
         let about = About::default();
         let (nodes, there) = (HashSet::new(), Arc::new(()));
         let raw = RawGraph(raw);
-        let graph = Some(Embedded { own: None, raw, number, node, is_body: false, nodes, about, there });
+        let around = self.around_node(node);
+        let graph =
+            Some(Embedded { own: None, raw, number, node, is_body: false, around, nodes, about, there });
         let index = self.free_embedded.pop().unwrap_or_else(|| {
             self.embedded.push(None);
             (self.embedded.len() - 1) as u32
@@ -29,9 +32,7 @@ impl Table {
     /// A place for a body of a conditional node that has its row.
     pub(crate) fn embed_body(&mut self, raw: CUgraph, node: NodeId) -> Place {
         let place = self.embed(raw, node);
-        if let Some(graph) = self.embedded_mut(place) {
-            graph.is_body = true;
-        }
+        self.make_body(place, node);
         place
     }
 
@@ -40,26 +41,55 @@ impl Table {
         let place = self.embed_body(body.as_raw(), node);
         if let Some(graph) = self.embedded_mut(place) {
             graph.own = Some(body);
+            graph.around.place_holder = Some(node);
+            self.place_holders += 1;
         }
         place
     }
 
+    /// Whether there are conditional nodes that the driver does not have.
+    pub(crate) fn counts_place_holders(&self) -> bool {
+        self.place_holders > 0
+    }
+
+    /// What the graphs in a node lie in, besides the node.
+    fn around_node(&self, node: NodeId) -> Around {
+        let within = self.row(node).and_then(|row| self.embedded(row.within));
+        within.map_or(Around::default(), |graph| graph.around)
+    }
+
+    /// Says that the graph is a body of a conditional node.
+    fn make_body(&mut self, place: Place, node: NodeId) {
+        let mut around = self.around_node(node);
+        around.body = Some(node);
+        if self.row(node).is_some_and(|row| row.detail.kind() == NodeKind::IfElse) {
+            around.of_two = Some(node);
+        }
+        if let Some(graph) = self.embedded_mut(place) {
+            (graph.node, graph.is_body, graph.around) = (node, true, around);
+        }
+    }
+
     /// The conditional node that the driver does not have, in whose body a graph lies, be it in a graph embedded there.
     pub(crate) fn place_holder_around(&self, place: Place) -> Option<NodeId> {
-        let graphs = self.outwards(place).filter_map(|place| self.embedded(place));
-        graphs.into_iter().find(|graph| graph.own.is_some()).map(|graph| graph.node)
+        self.embedded(place)?.around.place_holder
     }
 
     /// The conditional node in whose body a graph lies, be it in a graph embedded there.
     pub(crate) fn body_around(&self, place: Place) -> Option<NodeId> {
-        let graphs = self.outwards(place).filter_map(|place| self.embedded(place));
-        graphs.into_iter().find(|graph| graph.is_body).map(|graph| graph.node)
+        self.embedded(place)?.around.body
+    }
+
+    /// The conditional node with two bodies in one of which a graph lies, be it in a graph embedded there.
+    pub(crate) fn two_bodies_around(&self, place: Place) -> Option<NodeId> {
+        self.embedded(place)?.around.of_two
     }
 
     /// Says which node an embedded graph is in.
     pub(crate) fn put_in(&mut self, place: Place, node: NodeId) {
+        let around = self.around_node(node);
         if let Some(graph) = self.embedded_mut(place) {
-            graph.node = node;
+            (graph.node, graph.around) = (node, around);
         }
         if let Some(row) = self.row_mut(node) {
             row.detail.set_embedded(place);
@@ -68,11 +98,7 @@ impl Table {
 
     /// Says which conditional node these graphs are the bodies of.
     pub(crate) fn put_bodies_in(&mut self, places: Box<[Place]>, node: NodeId) {
-        for &place in &places {
-            if let Some(graph) = self.embedded_mut(place) {
-                (graph.node, graph.is_body) = (node, true);
-            }
-        }
+        places.iter().for_each(|place| self.make_body(*place, node));
         if let Some(row) = self.row_mut(node) {
             row.detail.set_bodies(places);
         }
@@ -91,7 +117,8 @@ impl Table {
     }
 
     pub(super) fn take_embedded(&mut self, place: Place) -> Option<Embedded> {
-        self.embedded(place)?;
+        let graph = self.embedded(place)?;
+        self.place_holders -= usize::from(graph.own.is_some());
         let index = place.index()?;
         self.free_embedded.push(index);
         self.embedded.get_mut(index as usize)?.take()

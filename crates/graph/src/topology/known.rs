@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::query::{Neighbour, Way};
 use crate::edge::EdgeKind;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::graph::Locked;
 use crate::place::NodeId;
 
@@ -96,6 +96,6 @@ impl Locked<'_> {
     /// The raw node of a row.
     pub(crate) fn raw_of(&self, id: NodeId) -> Result<CUgraphNode> {
         let raw = self.row(id).map(|row| row.raw.0);
-        raw.ok_or_else(|| Error::Removed { node: format!("node#{}", id.number).into() })
+        raw.ok_or_else(|| self.removed(id))
     }
 }

@@ -12,6 +12,7 @@ use crate::edge::EdgeKind;
 use crate::error::{Error, Result};
 use crate::graph::{Graph, Locked};
 use crate::kind::NodeKind;
+use crate::name::NodeName;
 use crate::node::Node;
 use crate::place::NodeId;
 
@@ -48,8 +49,14 @@ impl Locked<'_> {
         self.row(node.id()).map(|_| node.id()).ok_or_else(|| node.removed())
     }
 
+    /// The error of using a node that is gone.
+    pub(crate) fn removed(&self, id: NodeId) -> Error {
+        let known = self.removed.find(id);
+        Error::Removed { node: known.unwrap_or_else(|| format!("node#{}", id.number).into()) }
+    }
+
     /// The name of a node that is there.
-    pub(crate) fn name(&self, id: NodeId) -> Box<str> {
+    pub(crate) fn name(&self, id: NodeId) -> NodeName {
         self.row(id).map(|row| row.display_name(id)).unwrap_or_default().into()
     }
 }

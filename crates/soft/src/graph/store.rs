@@ -1,5 +1,6 @@
 //! The tables of graphs, nodes and executables, under one lock.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -46,6 +47,8 @@ pub(crate) struct Graph {
     /// Never reused.
     pub(crate) uid: u64,
     pub(crate) owner: Owner,
+    /// A graph that it lies in, be it far out, and the uid of that; as long as both live, it does. 0 where none is known.
+    above: Cell<(u64, u64)>,
     /// The nodes in the order of creation, by their numbers in the graph.
     pub(crate) order: BTreeMap<u32, u64>,
     next_local: u32,
@@ -120,6 +123,7 @@ impl Graphs {
         self.graphs.insert(Graph {
             uid: new_uid(),
             owner,
+            above: Cell::new((0, 0)),
             order: BTreeMap::new(),
             next_local: 0,
             census: Census::default(),
@@ -167,21 +171,44 @@ impl Graphs {
         Ok(self.graph(graph)?.order.values().copied().collect())
     }
 
-    /// The graph of the user that a child or body is in the end part of.
-    pub(crate) fn root(&self, mut graph: u64) -> u64 {
-        while let Ok(Graph { owner: Owner::Child { node, .. } | Owner::Body { node }, .. }) =
-            self.graph(graph)
-        {
-            match self.node(*node) {
-                Ok(node) => graph = node.graph,
-                Err(_) => break,
-            }
+    /// The graph of the user that a child or body is in the end part of. All on the way there know it from then on, so that asking for graphs that are
+    /// nested deep costs little for each.
+    pub(crate) fn root(&self, graph: u64) -> u64 {
+        let mut root = graph;
+        while let Some(above) = self.above(root) {
+            root = above;
         }
-        graph
+        let uid = self.graph(root).map_or(0, |root| root.uid);
+        let mut at = graph;
+        while at != root
+            && let Some(above) = self.above(at)
+        {
+            if let Ok(own) = self.graph(at) {
+                own.above.set((root, uid));
+            }
+            at = above;
+        }
+        root
+    }
+
+    /// A graph that another one lies in.
+    fn above(&self, graph: u64) -> Option<u64> {
+        let own = self.graph(graph).ok()?;
+        let (above, uid) = own.above.get();
+        if self.graph(above).is_ok_and(|above| above.uid == uid) {
+            return Some(above);
+        }
+        match own.owner {
+            Owner::User => None,
+            Owner::Child { node, .. } | Owner::Body { node } => self.node(node).ok().map(|node| node.graph),
+        }
     }
 
     /// Whether `inner` is `outer` or lies in it.
     pub(crate) fn is_inside(&self, mut inner: u64, outer: u64) -> bool {
+        if self.graph(outer).is_ok_and(|outer| outer.owner == Owner::User) {
+            return self.root(inner) == outer;
+        }
         loop {
             if inner == outer {
                 return true;
@@ -299,12 +326,15 @@ impl Graphs {
     /// Removes a node with its edges and everything in it.
     pub(crate) fn remove(&mut self, handle: u64) -> Leftovers {
         let mut leftovers = Leftovers::default();
+        if let Ok(node) = self.node(handle) {
+            self.count_out(node.graph, self.census_of(&node.payload));
+        }
         let inside = self.remove_one(handle, &mut leftovers);
         self.discard_all(inside, &mut leftovers);
         leftovers
     }
 
-    /// Removes a node with its edges; the graphs in it are the caller's to discard.
+    /// Removes a node with its edges, which is not counted any more; the graphs in it are the caller's to discard.
     fn remove_one(&mut self, handle: u64, leftovers: &mut Leftovers) -> Vec<u64> {
         let Some(node) = self.nodes.remove(handle) else { return Vec::new() };
         self.graves.insert(handle, node.payload.kind());
@@ -318,8 +348,6 @@ impl Graphs {
                 dependent.dependencies.remove(handle);
             }
         }
-        let census = self.census_of(&node.payload);
-        self.count_out(node.graph, census);
         if let Ok(graph) = self.graph_mut(node.graph) {
             graph.order.remove(&node.local);
         }

@@ -352,8 +352,10 @@ impl Line<'_> {
                 let Known { memory, name, instantiated, free } = &mut self.known[known];
                 let outcome = self.last.then().free(memory);
                 let error = match (&*free, *instantiated) {
-                    (Some(free), _) => Some(Error::FreedTwice { memory: name.clone(), free: free.clone() }),
-                    (None, true) => Some(Error::FreedTooLate { memory: name.clone() }),
+                    (Some(free), _) => {
+                        Some(Error::FreedTwice { memory: name.clone().into(), free: free.clone().into() })
+                    }
+                    (None, true) => Some(Error::FreedTooLate { memory: name.clone().into() }),
                     (None, false) => None,
                 };
                 self.refused += usize::from(error.is_some());
@@ -401,7 +403,7 @@ impl Line<'_> {
             (None, Ok(node)) => self.last = node,
             (Some(free), Err(error)) => {
                 let (memory, free) = (name.clone(), free.clone());
-                prop_assert_eq!(error, Error::FreedBefore { kind, memory, free });
+                prop_assert_eq!(error, Error::FreedBefore { kind, memory: memory.into(), free: free.into() });
                 self.refused += 1;
             }
             (free, outcome) => return Err(TestCaseError::fail(format!("{free:?} {outcome:?}"))),
