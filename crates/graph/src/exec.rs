@@ -27,7 +27,7 @@ use crate::share::Share;
 /// code may instantiate it.
 pub struct GraphExec {
     handle: GraphExecHandle,
-    _owners: Share,
+    owners: Share,
     source: Source,
     launches: Launches,
     options: InstantiateOptions,
@@ -86,7 +86,7 @@ impl GraphExec {
         launches: Launches,
         options: InstantiateOptions,
     ) -> Self {
-        Self { handle, _owners: owners, source: Source::of(graph), launches, options }
+        Self { handle, owners, source: Source::of(graph), launches, options }
     }
 
     /// Enqueues a run of the whole graph on `stream`, behind all that was enqueued there. One driver call.
@@ -162,6 +162,7 @@ impl GraphExec {
         let result =
             unsafe { stream.context().driver().cuGraphUpload(self.handle.as_raw(), stream.as_raw()) };
         context.check(Call::cuGraphUpload, result)?;
+        self.owners.note(stream);
         Ok(())
     }
 
@@ -211,6 +212,7 @@ impl GraphExec {
     /// conditional nodes, the run has to be over before the `GraphExec` is dropped.
     #[must_use]
     pub fn as_raw(&self) -> CUgraphExec {
+        self.owners.lend();
         self.handle.as_raw()
     }
 
@@ -228,6 +230,7 @@ impl GraphExec {
         if let Err(error) = enqueue(&mut self.handle, &self.launches.events, stream) {
             self.enqueue_with_room(stream, error)?;
         }
+        self.owners.note(stream);
         if let Some(runs) = &mut self.launches.runs {
             runs.note(stream);
         }

@@ -62,5 +62,7 @@ pub use owner::Owner;
 pub use patience::lock_unless_inside;
 pub use process::is_forked;
 pub use semaphore::{ExternalSemaphore, SemaphoreKind};
+#[doc(hidden)]
+pub use stream::WeakStream;
 pub use stream::{AsStream, Stream, StreamOptions};
 pub use user_object::UserObject;

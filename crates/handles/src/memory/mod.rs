@@ -20,7 +20,9 @@ mod range;
 mod rectangle;
 mod slice;
 mod space;
+mod staged;
 mod transfer;
+mod users;
 
 pub use allocation::Allocation;
 pub use buffer::Buffer;

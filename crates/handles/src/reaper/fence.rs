@@ -8,6 +8,7 @@
 use core::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use cuda_sys::{CUdeviceptr, CUevent_st, CUresult, CUstream, CUstream_flags, CUstream_st, Call};
 
@@ -140,7 +141,11 @@ struct Held {
     context: Context,
     event: Raw<CUevent_st>,
     frees: Vec<Free>,
+    since: Instant,
 }
+
+/// How long a lane takes to come behind a fence over streams that are idle, as a rule.
+const PASSING: Duration = Duration::from_millis(5);
 
 impl Lane {
     /// Whether it was ended, as nothing else holds its context. What it still does is waited for.
@@ -189,6 +194,11 @@ impl Fences {
     /// Whether [`take_owners`](Self::take_owners) would give some.
     pub(crate) fn has_owners(&self) -> bool {
         !self.owners.is_empty()
+    }
+
+    /// Whether a fence is so new that it may be reached any moment.
+    pub(crate) fn has_young(&self) -> bool {
+        self.held.iter().any(|held| held.since.elapsed() < PASSING)
     }
 
     /// The owners of foreign memory that nothing uses any more, to be dropped without the turn: that may take as long as it likes.
@@ -324,7 +334,7 @@ impl Fences {
             return;
         }
         match record_new(context, lane) {
-            Ok(event) => self.held.push(Held { context: context.clone(), event, frees }),
+            Ok(event) => self.held.push(Held { context: context.clone(), event, frees, since: Instant::now() }),
             Err(error) => {
                 report_unless_expected("fencing host memory", error);
                 self.postponed.extend(frees);

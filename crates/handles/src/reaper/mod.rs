@@ -27,12 +27,14 @@ mod exclusion;
 mod fence;
 mod legacy;
 mod list;
+mod owed;
 mod own_block;
 mod point;
 mod pools;
 mod queue;
 mod raw_stream;
 mod spare;
+mod staging;
 mod turns;
 mod wanted;
 mod worker;
@@ -45,6 +47,7 @@ pub(crate) use create::create_event;
 pub(crate) use fence::{Free, Freed, close, expect_across, join, push_free};
 pub(crate) use legacy::share as share_legacy;
 pub(crate) use list::Node;
+pub(crate) use owed::{Runs, expect as expect_back, release_here};
 pub(crate) use pools::{UnusedPool, push_pool};
 pub(crate) use queue::{
     Object, Payload, Unused, destroy, destroy_with, may_call, push_library, push_payload, push_stalling,
@@ -52,8 +55,9 @@ pub(crate) use queue::{
 };
 pub(crate) use raw_stream::RawStream;
 pub(crate) use spare::{HostBlock, HostKind, give, kept, take};
+pub(crate) use staging::{MOST as STAGED_MOST, Staging};
 pub(crate) use turns::{CAPTURED, Shared};
 pub(crate) use worker::{
-    destroy_keeping, free_now, free_pending, make_room, order_after_frees, start as start_thread,
+    catch_up, destroy_keeping, free_now, free_pending, make_room, order_after_frees, start as start_thread,
     wait_for_frees,
 };

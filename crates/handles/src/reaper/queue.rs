@@ -2,7 +2,7 @@
 
 use core::any::Any;
 use core::fmt;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 use std::thread::Thread;
 
@@ -55,7 +55,11 @@ impl Doomed {
 }
 
 /// What a user object of the driver owns, until its destructor or its last handle gives it up.
-pub(crate) struct Payload(Mutex<Option<Box<dyn Send>>>);
+pub(crate) struct Payload {
+    value: Mutex<Option<Box<dyn Send>>>,
+    /// Whether it is counted as one that the driver has yet to give back.
+    owed: AtomicBool,
+}
 
 /// A library that nothing uses any more, with what its driver object may point to.
 pub(crate) struct Unused {
@@ -271,12 +275,32 @@ fn what(object: Object) -> &'static str {
 
 impl Payload {
     pub(crate) fn new(value: Box<dyn Send>) -> Self {
-        Self(Mutex::new(Some(value)))
+        Self { value: Mutex::new(Some(value)), owed: AtomicBool::new(false) }
+    }
+
+    /// Counts it until the driver's destructor has run, which it cannot have yet.
+    pub(super) fn owe(&self) {
+        expect_one();
+        self.owed.store(true, Ordering::Release);
+    }
+
+    pub(super) fn is_owed(&self) -> bool {
+        self.owed.load(Ordering::Acquire)
+    }
+
+    /// Whether it was owed. Its count is the caller's then.
+    pub(super) fn stop_owing(&self) -> bool {
+        self.owed.swap(false, Ordering::AcqRel)
+    }
+
+    /// Whether nobody has released it; true as well while somebody is about to.
+    pub(super) fn is_held(&self) -> bool {
+        self.value.try_lock().is_ok_and(|value| value.is_some())
     }
 
     /// Drops the value, unless that has happened. A panic in its drop is caught.
     pub(crate) fn release(&self) {
-        let value = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let value = self.value.lock().unwrap_or_else(PoisonError::into_inner).take();
         panics::contain(|| drop(value));
     }
 }
@@ -292,7 +316,9 @@ pub(crate) fn push_stalling(context: &Context, object: Object, keep: Option<Arc<
 
 /// Hands a payload to the reaper. The node is there already: no allocation, no lock, no driver call.
 pub(crate) fn push_payload(node: Box<Node<Arc<Payload>>>) {
-    expect_one();
+    if !node.value().stop_owing() {
+        expect_one();
+    }
     PAYLOADS.push(node);
     nudge();
 }

@@ -3,7 +3,7 @@
 use core::cell::Cell;
 use core::time::Duration;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use cuda_sys::{CUevent_flags, CUevent_st, CUresult, CUstream, CUstream_st, CUstreamCaptureStatus, Call};
 
@@ -48,6 +48,8 @@ pub(crate) struct RawStream {
     lent: AtomicBool,
     /// The highest number up to which the host has seen everything done.
     synced: AtomicU64,
+    /// The highest number up to which everything was seen done by way of events; the driver has yet to look after frees.
+    reached: Arc<AtomicU64>,
 }
 
 /// How long a marker may be in a stream that is idle otherwise.
@@ -92,6 +94,7 @@ impl RawStream {
             marked: AtomicBool::new(false),
             lent: AtomicBool::new(false),
             synced: AtomicU64::new(0),
+            reached: Arc::default(),
         }
     }
 
@@ -217,6 +220,38 @@ impl RawStream {
     #[inline]
     pub(crate) fn has_synced(&self, ticket: u64) -> bool {
         self.synced.load(Ordering::Acquire) >= ticket
+    }
+
+    /// For events that are recorded here.
+    #[inline]
+    pub(crate) fn reached(&self) -> &Arc<AtomicU64> {
+        &self.reached
+    }
+
+    /// Whether what has this ticket was seen done, whichever way.
+    pub(crate) fn has_done(&self, ticket: u64) -> bool {
+        self.has_synced(ticket) || self.reached.load(Ordering::Acquire) >= ticket
+    }
+
+    /// Waits for all that is enqueued here now.
+    pub(crate) fn wait_for_all(&self) -> Result<()> {
+        self.context.refuse_in_callback()?;
+        let gate = self.gate_unless_inside()?;
+        if gate.closed && !self.owned {
+            let refusal = Error::Capturing { what: "the last work of a stream" };
+            let &marker = self.marker.get().filter(|_| !gate.unmarked).ok_or(refusal)?;
+            drop(gate);
+            return point::wait(&self.context, marker);
+        }
+        let event = point::new(&self.context, |event| {
+            let _turn = self.enqueue()?;
+            self.refuse_capture("waiting for what used host memory")?;
+            point::record(&self.context, event, self.raw())
+        })?;
+        drop(gate);
+        let waited = point::wait(&self.context, event);
+        queue::destroy(&self.context, Object::Event(event));
+        waited
     }
 
     /// Whether somebody else may have let the stream enter a capture.
