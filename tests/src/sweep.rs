@@ -188,7 +188,9 @@ fn is_an_end(call: &[u8]) -> bool {
 }
 
 /// Calls that only help: to stay out of the way of captures, to say more in an error, to put back what was current.
-const SPARE: [&[u8]; 8] = [
+const SPARE: [&[u8]; 9] = [
+    // Asked where an executable is dropped: what it kept goes later if there is no answer.
+    b"cuStreamQuery",
     // Asked to hear whether this is a host function; another answer than that it is one says nothing.
     b"cuCtxGetCurrent",
     b"cuThreadExchangeStreamCaptureMode",

@@ -208,7 +208,7 @@ fn linking_and_attributes() {
 fn captures() {
     let context = setup();
     let (home, other) = (used_stream(&context), used_stream(&context));
-    let buffer = home.upload(&[1_u32; 16]).unwrap();
+    let buffer = home.upload_blocking(&[1_u32; 16]).unwrap();
     let cases = sweep("captures", || -> Result<(), Error> {
         let capture = home.begin_capture(CaptureMode::ThreadLocal)?;
         home.fill(&buffer, 1)?;

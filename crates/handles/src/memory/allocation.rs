@@ -385,15 +385,13 @@ impl Drop for Once<'_> {
 
 impl HostMemory {
     fn begin(&self, stream: &Arc<RawStream>) {
-        if let Some(others) = self.users().begin(stream) {
-            self.forget_gone(others);
-        }
+        let others = self.users().begin(stream);
+        others.into_iter().for_each(|others| self.forget_gone(others));
     }
 
     fn add(&self, stream: &Arc<RawStream>) {
-        if let Some(others) = self.users().add(stream) {
-            self.forget_gone(others);
-        }
+        let others = self.users().add(stream);
+        others.into_iter().for_each(|others| self.forget_gone(others));
     }
 
     /// Forgets those whose handles are gone and whose work is done.
@@ -402,7 +400,7 @@ impl HostMemory {
         // become idle.
         let over: Vec<_> = others.into_iter().filter(|user| user.is_closed() && user.is_idle()).collect();
         // The last reference destroys the stream: not under the lock either.
-        let forgotten = if over.is_empty() { Vec::new() } else { self.users().forget(&over) };
+        let forgotten = self.users().forget(&over);
         drop((over, forgotten));
     }
 

@@ -44,13 +44,18 @@ pub(crate) fn expect(payload: &Arc<Payload>, context: &Context, runs: Option<Run
     owed().push(entry);
 }
 
-/// Lets go of what is not owed any more: the driver has given it back, or never will, as the context is lost.
+/// Lets go of what is not owed any more: the driver has given it back, or never will, as the context is lost. Where it failed to end something, nobody knows of
+/// which it will: nothing is counted then.
 pub(super) fn sweep() {
-    let is_over = |one: &mut Owed| !one.payload.is_owed() || !queue::may_call(&one.context);
+    let is_hopeless = queue::take_unended();
+    let is_lost = |one: &Owed| !queue::may_call(&one.context);
+    let is_over = |one: &mut Owed| is_hopeless || !one.payload.is_owed() || is_lost(one);
     let over: Vec<Owed> = owed().extract_if(.., is_over).collect();
     for one in over {
         if one.payload.stop_owing() {
-            one.payload.release();
+            if is_lost(&one) {
+                one.payload.release();
+            }
             queue::one_done();
         }
     }

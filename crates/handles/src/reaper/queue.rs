@@ -75,6 +75,7 @@ pub(crate) static LIBRARIES: List<Unused> = List::starting_with(AtomicPtr::new(c
 /// Executables whose end waits for all work of the device.
 pub(crate) static STALLING: List<Doomed> = List::starting_with(AtomicPtr::new(core::ptr::null_mut()));
 
+static UNENDED: AtomicBool = AtomicBool::new(false);
 static PENDING: AtomicUsize = AtomicUsize::new(0);
 static STARTER: OnceLock<fn() -> Option<Thread>> = OnceLock::new();
 static THREAD: OnceLock<Option<Thread>> = OnceLock::new();
@@ -102,7 +103,11 @@ impl core::error::Error for DropFailure {
     }
 }
 
-/// How many things wait to be freed, destroyed, released or unloaded, those just being handled included.
+/// How many things wait to be freed, destroyed, released or unloaded, those just being handled included, and those that the driver has yet to give back: an executable
+/// that was launched and dropped counts until the driver is through with it, some 100 µs after its last run. So with 0 all is released that was dropped.
+///
+/// It does not know of what the driver failed to destroy, which the [hook](set_hook) was told, and of what other code keeps: graphs and executables that it
+/// made of a graph that was lent.
 #[must_use]
 pub fn pending() -> usize {
     PENDING.load(Ordering::Acquire)
@@ -216,9 +221,17 @@ pub(crate) fn try_destroy(doomed: Doomed) -> Result<(), Doomed> {
         return Err(doomed);
     }
     if let Err(error) = context.check(call, code) {
+        if doomed.object.may_run_destructors() {
+            UNENDED.store(true, Ordering::Release);
+        }
         report(what(doomed.object), error);
     }
     Ok(())
+}
+
+/// Whether the driver has failed to end something since this was last asked that may have destructors: they never run.
+pub(super) fn take_unended() -> bool {
+    UNENDED.swap(false, Ordering::AcqRel)
 }
 
 impl Object {
