@@ -19,8 +19,8 @@ use crate::context::Context;
 /// The streams of the runs that may use something; all are over when these are idle.
 pub(crate) type Runs = SmallVec<[Arc<RawStream>; 1]>;
 
-/// How long the driver may take for a destructor whose time has come, as a rule.
-const PASSING: Duration = Duration::from_millis(5);
+/// How long the driver may take for a destructor whose time has come, on a busy machine.
+const PASSING: Duration = Duration::from_millis(50);
 
 struct Owed {
     payload: Arc<Payload>,
@@ -64,7 +64,7 @@ pub(super) fn sweep() {
 /// Hands what no run uses any more to those that drop such things.
 pub(super) fn hand_over() {
     let mut asked: Vec<(Arc<Payload>, Runs)> = Vec::new();
-    for one in owed().iter().filter(|one| one.payload.is_owed() && one.payload.is_held()) {
+    for one in owed().iter().filter(|one| one.payload.is_held()) {
         asked.extend(one.runs.clone().map(|runs| (Arc::clone(&one.payload), runs)));
     }
     for (payload, runs) in asked {

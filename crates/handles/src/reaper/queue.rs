@@ -18,6 +18,7 @@ use crate::clones;
 use crate::context::Context;
 use crate::error::Error;
 use crate::panics;
+use crate::patience::try_lock;
 use crate::process;
 use crate::raw::Raw;
 
@@ -308,7 +309,7 @@ impl Payload {
 
     /// Whether nobody has released it; true as well while somebody is about to.
     pub(super) fn is_held(&self) -> bool {
-        self.value.try_lock().is_ok_and(|value| value.is_some())
+        try_lock(&self.value).is_none_or(|value| value.is_some())
     }
 
     /// Drops the value, unless that has happened. A panic in its drop is caught.
@@ -329,10 +330,13 @@ pub(crate) fn push_stalling(context: &Context, object: Object, keep: Option<Arc<
 
 /// Hands a payload to the reaper. The node is there already: no allocation, no lock, no driver call.
 pub(crate) fn push_payload(node: Box<Node<Arc<Payload>>>) {
-    if !node.value().stop_owing() {
-        expect_one();
-    }
+    expect_one();
+    let payload = Arc::clone(node.value());
     PAYLOADS.push(node);
+    // Behind the push, so that somebody who asks finds it owed or in the list.
+    if payload.stop_owing() {
+        one_done();
+    }
     nudge();
 }
 

@@ -40,7 +40,7 @@ const SOON: Duration = Duration::from_millis(5);
 const LATE: Duration = Duration::from_secs(1);
 
 /// How long somebody waits for what is about to be released.
-const CATCHING_UP: Duration = Duration::from_millis(20);
+const CATCHING_UP: Duration = Duration::from_millis(50);
 
 /// The thread that runs destructors of other code.
 static DROPPING: OnceLock<Thread> = OnceLock::new();
@@ -90,24 +90,22 @@ pub(crate) fn catch_up(is_so: impl Fn() -> bool) {
         return;
     }
     owed::hand_over();
-    let mut first = true;
     for_at_most(CATCHING_UP, || {
-        let is_coming = as_worker(|| look_again(core::mem::take(&mut first)));
+        let is_coming = as_worker(look_again);
         (is_so() || !is_coming).then_some(())
     });
 }
 
 /// Does what can be done at once; whether something is about to be released. Somebody who drains may have the turn for long.
-fn look_again(first: bool) -> bool {
+fn look_again() -> bool {
     let has_more = || !PAYLOADS.is_empty() || DESTRUCTORS.load(Ordering::Acquire) > 0 || owed::is_about_to_come();
-    let mut waits = first;
-    if let Some(mut fences) = try_lock(&TURN) {
+    let waits = try_lock(&TURN).is_none_or(|mut fences| {
         objects();
         fences.work();
-        waits = fences.has_owners() || fences.has_young();
-    }
+        fences.has_owners() || fences.has_young()
+    }) || has_more();
     // Without a thread everything waits for a drain.
-    let Some(dropping) = DROPPING.get().filter(|_| waits || has_more()) else { return false };
+    let Some(dropping) = DROPPING.get().filter(|_| waits) else { return false };
     dropping.unpark();
     true
 }
@@ -220,8 +218,9 @@ fn run(dropping: Option<&Thread>) {
 
 fn drop_for_others() {
     while process::is_running() {
+        let busy = Busy::begin();
         let owners = turn().take_owners();
-        if as_worker(|| destructors(owners)) == 0 {
+        if as_worker(|| destructors(owners, busy)) == 0 {
             thread::park();
         }
     }
@@ -261,19 +260,34 @@ fn rounds(unload: bool) -> usize {
 fn round(unload: bool) -> usize {
     let mut fences = turn();
     let done = objects() + fences.work() + if unload { stalling() } else { 0 };
+    let busy = Busy::begin();
     let owners = fences.take_owners();
     if unload {
         fences.end_lanes();
     }
     drop(fences);
-    done + destructors(owners)
+    done + destructors(owners, busy)
 }
 
-fn destructors(owners: Vec<Arc<dyn Any + Send + Sync>>) -> usize {
-    DESTRUCTORS.fetch_add(1, Ordering::AcqRel);
+/// This thread is about to run destructors of other code, or runs them; from before it takes out what is to be dropped.
+struct Busy;
+
+impl Busy {
+    fn begin() -> Self {
+        DESTRUCTORS.fetch_add(1, Ordering::AcqRel);
+        Self
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        DESTRUCTORS.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+fn destructors(owners: Vec<Arc<dyn Any + Send + Sync>>, _busy: Busy) -> usize {
     let done = payloads() + drop_owners(owners);
     owed::sweep();
-    DESTRUCTORS.fetch_sub(1, Ordering::AcqRel);
     done
 }
 
