@@ -3,6 +3,7 @@
 
 mod across;
 mod addresses;
+mod behind_events;
 mod capture;
 mod capture_state;
 mod context;
@@ -25,6 +26,7 @@ mod process;
 mod reaper;
 mod registry;
 mod six_states;
+mod staged;
 mod streams;
 mod sweep;
 mod unknown_captures;

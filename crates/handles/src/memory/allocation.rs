@@ -359,14 +359,15 @@ impl Allocation {
         true
     }
 
-    /// Waits for all that is enqueued on the streams that use host memory. What fails shows where somebody asks whether it is unshared.
-    pub(super) fn wait_for_users(&mut self) {
-        let is_usable = self.context().ensure_usable().is_ok();
-        if let Backing::Host(memory) = &mut self.backing
-            && is_usable
-        {
-            memory.users.get_mut().unwrap_or_else(PoisonError::into_inner).wait();
-        }
+    /// Makes host memory unshared again, after a wait for all that is enqueued on the streams that use it.
+    pub(super) fn unshare_blocking(&mut self) -> Result<()> {
+        self.context().ensure_usable()?;
+        let Backing::Host(memory) = &mut self.backing else { return Err(Error::StillShared) };
+        let users = memory.users.get_mut().unwrap_or_else(PoisonError::into_inner);
+        users.wait()?;
+        users.clear();
+        *self.state.get_mut() = SETTLED;
+        Ok(())
     }
 }
 

@@ -222,10 +222,7 @@ impl<T> SharedHostBuffer<T> {
     /// It is still shared, a stream that used it is at work or capturing, the context is lost, or this is a host function: it comes back.
     #[doc(alias = "cuStreamQuery")]
     pub fn try_unique(mut self) -> Result<HostBuffer<T>, Self> {
-        if !self.0.is_sole() {
-            let Self(buffer) = &self;
-            reaper::catch_up(|| buffer.is_sole());
-        }
+        self.catch_up();
         match self.0.sole_allocation().map(Allocation::unshare) {
             Some(true) => Ok(HostBuffer(self.0)),
             _ => Err(self),
@@ -234,16 +231,57 @@ impl<T> SharedHostBuffer<T> {
 
     /// The host's own again, once all its uses are over. **Waits** for all that is enqueued by now on the streams that used it.
     ///
-    /// Stands on `cuEventRecord`, CUDA 2.0, and `cuEventSynchronize` for each stream whose uses are not known to be over.
+    /// Stands on `cuEventRecord`, CUDA 2.0, and `cuEventSynchronize` for each stream whose uses were not seen to be over.
     ///
     /// # Errors
-    /// Somebody else has it (another handle, a graph, an executable); a stream that used it is capturing; the context is lost; or this is a host function. It comes back.
+    /// Somebody else has it ([`Error::StillShared`]): another handle, a graph, an executable; a stream that used it is capturing; the context is lost; this is a host
+    /// function; or what the driver answers. The memory comes back with the error.
     #[doc(alias = "cuEventSynchronize")]
-    pub fn unique_blocking(mut self) -> Result<HostBuffer<T>, Self> {
-        if let Some(allocation) = self.0.sole_allocation() {
-            allocation.wait_for_users();
+    pub fn unique_blocking(mut self) -> Result<HostBuffer<T>, NotUnique<T>> {
+        self.catch_up();
+        match self.0.sole_allocation().ok_or(Error::StillShared).and_then(Allocation::unshare_blocking) {
+            Ok(()) => Ok(HostBuffer(self.0)),
+            Err(error) => Err(NotUnique { buffer: self, error }),
         }
-        self.try_unique()
+    }
+
+    fn catch_up(&self) {
+        if !self.0.is_sole() {
+            reaper::catch_up(|| self.0.is_sole());
+        }
+    }
+}
+
+/// Host memory that did not become the host's own, and why.
+#[non_exhaustive]
+pub struct NotUnique<T> {
+    /// The memory.
+    pub buffer: SharedHostBuffer<T>,
+    /// Why.
+    pub error: Error,
+}
+
+impl<T> fmt::Debug for NotUnique<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("NotUnique").field("buffer", &self.buffer).field("error", &self.error).finish()
+    }
+}
+
+impl<T> fmt::Display for NotUnique<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.error, formatter)
+    }
+}
+
+impl<T> core::error::Error for NotUnique<T> {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        Some(&self.error)
+    }
+}
+
+impl<T> From<NotUnique<T>> for Error {
+    fn from(refusal: NotUnique<T>) -> Self {
+        refusal.error
     }
 }
 

@@ -31,7 +31,7 @@ pub use fill::FillLayout;
 pub use graph::{GraphBuffer, GraphSlice, NodeMemory};
 pub(crate) use graph_life::Freeing;
 pub use graph_usage::GraphMemoryUsage;
-pub use host::{HostBuffer, SharedHostBuffer};
+pub use host::{HostBuffer, NotUnique, SharedHostBuffer};
 pub use kind::MemoryKind;
 pub use layout::{CopyLayout, CopySide};
 pub use pool::{MemPool, PoolAccess, PoolOptions, PoolReuse, PoolUsage};

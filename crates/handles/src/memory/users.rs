@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use crate::error::Result;
 use crate::reaper::RawStream;
 
 /// The streams that were made ready for it since it was last unique.
@@ -82,12 +83,9 @@ impl Users {
         self.0.iter().all(User::is_over)
     }
 
-    /// Waits for the streams of which that was not seen.
-    pub(super) fn wait(&self) {
-        for user in self.0.iter().filter(|user| !user.has_passed()) {
-            // Whoever asks next hears of a failure.
-            let _ = user.stream.wait_for_all();
-        }
+    /// Waits for the streams of which that was not seen; for no more of them once a wait fails.
+    pub(super) fn wait(&self) -> Result<()> {
+        self.0.iter().filter(|user| !user.has_passed()).try_for_each(|user| user.stream.wait_for_all())
     }
 
     pub(super) fn clear(&mut self) {
