@@ -5,6 +5,7 @@ mod dispatch;
 mod heat_loop;
 #[path = "../../../crates/graph/examples/common/kinds.rs"]
 mod kinds;
+mod staging;
 
 use std::collections::BTreeSet;
 
