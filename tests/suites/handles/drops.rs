@@ -375,3 +375,23 @@ fn a_linker_whose_destruction_is_refused_is_destroyed_later() {
     let cost = a_linker_dropped_in_a_host_function(true);
     assert_eq!(cost.calls_anywhere("cuLinkDestroy"), 2, "one is refused, one is made: {cost}");
 }
+
+/// Plain memory goes by way of the reaper.
+#[test]
+fn memory_that_was_dropped_and_is_idle_is_free_for_who_asks() {
+    const BYTES: usize = 64 << 20;
+    alone!();
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        for _ in 0..20 {
+            let buffer = context.alloc_blocking::<u8>(BYTES).unwrap();
+            stream.fill(&buffer, 1).unwrap();
+            stream.synchronize_blocking().unwrap();
+            let (before, _) = context.memory_info().unwrap();
+            drop(buffer);
+            let (after, _) = context.memory_info().unwrap();
+            assert!(after >= before + BYTES / 2 || !is_soft(), "{before} bytes were free, now {after}");
+        }
+    });
+}

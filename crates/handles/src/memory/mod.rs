@@ -11,6 +11,7 @@ mod graph_life;
 pub mod graph_memory;
 mod graph_usage;
 mod host;
+mod info;
 pub(crate) mod kind;
 mod layout;
 mod peer;

@@ -14,7 +14,7 @@ use cuda_sys::{CUdeviceptr, CUevent_st, CUresult, CUstream, CUstream_flags, CUst
 
 use super::attempts;
 use super::list::{List, Node};
-use super::point::{is_reached, record_new, report_unless_expected};
+use super::point::{self, is_reached, record_new, report_unless_expected};
 use super::pools::{self, Pools};
 use super::queue::{self, Object};
 use super::raw_stream::{RawStream, let_wait};
@@ -23,6 +23,7 @@ use crate::capture_mode;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::memory::Freeing;
+use crate::patience::for_at_most;
 use crate::process;
 use crate::raw::Raw;
 
@@ -117,6 +118,8 @@ fn close_late() -> usize {
 struct Lane {
     context: Context,
     stream: Raw<CUstream_st>,
+    /// Whether memory was freed there since somebody saw it idle.
+    frees: bool,
 }
 
 /// What fences need from one round to the next.
@@ -301,6 +304,7 @@ impl Fences {
         let done = if in_order.is_empty() {
             0
         } else {
+            self.lanes.iter_mut().filter(|one| same(&one.context, context)).for_each(|one| one.frees = true);
             let _mode = capture_mode::relaxed(context.driver());
             in_order.into_iter().filter(|free| self.free(free, lane)).count()
         };
@@ -374,6 +378,19 @@ impl Fences {
         done
     }
 
+    /// Waits a moment for what was freed in the lane of a context, and lets the driver look after it.
+    pub(crate) fn see_freed(&mut self, context: &Context) {
+        let with_frees = |lane: &&mut Lane| lane.frees && same(&lane.context, context);
+        let Some(lane) = self.lanes.iter_mut().find(with_frees) else { return };
+        let Ok(event) = record_new(context, lane.stream.get()) else { return };
+        let is_free = || is_reached(context, event, "asking whether memory is free").then_some(());
+        if for_at_most(PASSING, is_free).is_some() {
+            point::settle(context, event);
+            lane.frees = false;
+        }
+        queue::destroy(context, Object::Event(event));
+    }
+
     /// Makes a stream wait for all that was freed in the lane of its context. A failure changes nothing.
     pub(crate) fn let_wait_for_frees(&self, stream: &RawStream) {
         let context = stream.context();
@@ -426,7 +443,7 @@ impl Fences {
         };
         drop(current);
         context.check(Call::cuStreamCreate, code)?;
-        self.lanes.push(Lane { context: context.clone(), stream: Raw::new(raw) });
+        self.lanes.push(Lane { context: context.clone(), stream: Raw::new(raw), frees: false });
         Ok(raw)
     }
 }

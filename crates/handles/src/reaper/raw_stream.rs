@@ -16,7 +16,7 @@ use super::wanted::Exclusion;
 use crate::capture_mode;
 use crate::context::{Context, is_sticky};
 use crate::error::{Error, Result};
-use crate::patience::{lock_unless_inside, try_lock, unless_inside};
+use crate::patience::{for_at_most, lock_unless_inside, try_lock, unless_inside};
 use crate::raw::Raw;
 
 /// The driver's stream behind a handle. It outlives the handle while the reaper has yet to wait for its work.
@@ -318,6 +318,30 @@ impl RawStream {
             }
         }
         false
+    }
+
+    /// Says that this library has just enqueued something that takes no time.
+    pub(crate) fn set_marked(&self) {
+        self.marked.store(true, Ordering::Release);
+    }
+
+    /// If the stream [is idle soon](Self::is_idle_soon), lets the driver look after its frees. Others may enqueue meanwhile: so not by a wait for the stream.
+    pub(crate) fn settle_soon(&self) {
+        const WHAT: &str = "asking whether memory is free";
+        if !self.is_idle_soon() || self.is_closed() {
+            return;
+        }
+        let event = point::new(&self.context, |event| {
+            let _turn = self.enqueue()?;
+            self.refuse_capture(WHAT)?;
+            point::record(&self.context, event, self.raw())
+        });
+        let Ok(event) = event else { return };
+        let is_reached = || point::is_reached(&self.context, event, WHAT).then_some(());
+        if for_at_most(PASSING, is_reached).is_some() {
+            point::settle(&self.context, event);
+        }
+        queue::destroy(&self.context, Object::Event(event));
     }
 
     /// Whether all work enqueued here is done. False where that cannot be asked: while capturing, in a host function.

@@ -96,6 +96,19 @@ pub(crate) fn catch_up(is_so: impl Fn() -> bool) {
     });
 }
 
+/// Lets memory that is idle and was dropped be free, for who asks how much there is; for some milliseconds at most.
+pub(crate) fn catch_up_frees(context: &Context) {
+    if may_take_turn()
+        && let Some(mut fences) = try_lock(&TURN)
+    {
+        as_worker(|| {
+            objects();
+            fences.work();
+            fences.see_freed(context);
+        });
+    }
+}
+
 /// Does what can be done at once; whether something is about to be released. Somebody who drains may have the turn for long.
 fn look_again() -> bool {
     let has_more = || !PAYLOADS.is_empty() || DESTRUCTORS.load(Ordering::Acquire) > 0 || owed::is_about_to_come();
