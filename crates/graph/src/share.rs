@@ -3,7 +3,6 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cuda_handles::{Stream, UserObject, WeakStream};
-use smallvec::SmallVec;
 
 use crate::last_runs::LastRuns;
 
@@ -22,7 +21,7 @@ pub(crate) struct Share {
 
 impl Share {
     pub(crate) fn new(owners: UserObject, last: Option<LastRuns>, put_off: bool) -> Self {
-        Self { owners: Some(owners), ran: Ran::default(), lent: AtomicBool::new(false), last, put_off }
+        Self { owners: Some(owners), ran: Ran::new(), lent: AtomicBool::new(false), last, put_off }
     }
 
     /// The executable was enqueued there just now.
@@ -57,16 +56,20 @@ impl Drop for Share {
 }
 
 /// Where an executable ran.
-#[derive(Default)]
 struct Ran {
     /// The stream of the last run, by its number; 0 for none.
     on: u64,
     /// That stream and some of those before, so that going back and forth counts no references.
-    streams: SmallVec<[(u64, WeakStream); 2]>,
+    streams: Vec<(u64, WeakStream)>,
 }
 
 impl Ran {
-    const MOST: usize = 8;
+    const MOST: usize = 4;
+
+    /// A launch allocates nothing.
+    fn new() -> Self {
+        Self { on: 0, streams: Vec::with_capacity(Self::MOST) }
+    }
 
     #[cold]
     fn change(&mut self, stream: &Stream) {

@@ -280,7 +280,8 @@ impl Event {
     fn reached(&self, (_, point): &(u64, Option<Point>)) {
         let is_ours = |options: EventOptions| !options.ipc;
         let EventBox { lent, in_graphs, options, .. } = &*self.0;
-        if options.is_some_and(is_ours) && !lent.load(Ordering::Acquire) && !in_graphs.load(Ordering::Acquire) {
+        if options.is_some_and(is_ours) && !lent.load(Ordering::Acquire) && !in_graphs.load(Ordering::Acquire)
+        {
             point.iter().for_each(Point::reach);
         }
     }

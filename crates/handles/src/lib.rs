@@ -54,8 +54,8 @@ pub use linker::Linker;
 pub use memory::graph_memory;
 pub use memory::{
     AddressInfo, Allocation, Buffer, Copy2d, Copy3d, CopyLayout, CopySide, Element, FillLayout, GraphBuffer,
-    GraphMemoryUsage, GraphSlice, HostBuffer, MemPool, MemoryKind, MemorySpace, NodeMemory, NotUnique, PoolAccess,
-    PoolOptions, PoolReuse, PoolUsage, SharedHostBuffer, Slice,
+    GraphMemoryUsage, GraphSlice, HostBuffer, MemPool, MemoryKind, MemorySpace, NodeMemory, NotUnique,
+    PoolAccess, PoolOptions, PoolReuse, PoolUsage, SharedHostBuffer, Slice,
 };
 pub use owner::Owner;
 #[doc(hidden)]

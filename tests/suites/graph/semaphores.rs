@@ -9,8 +9,7 @@ use cuda_sys::{
     CUDA_EXT_SEM_SIGNAL_NODE_PARAMS, CUDA_EXT_SEM_WAIT_NODE_PARAMS, CUexternalSemaphore, CUresult, Call,
 };
 use cuda_tests::{
-    Kind, SOON, VulkanSemaphore, count, fail, in_callback, is_soft, live, no_leaks, raw, setup, skip,
-    until,
+    Kind, SOON, VulkanSemaphore, count, fail, in_callback, is_soft, live, no_leaks, raw, setup, skip, until,
 };
 
 use crate::drawn::Drawn;

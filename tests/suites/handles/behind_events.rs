@@ -19,10 +19,9 @@ fn read(context: &Context) -> (Stream, SharedHostBuffer<u64>, Event, Gate) {
 fn it_is_the_hosts_once_the_event_was_seen_to_be_reached() {
     let context = setup();
     no_leaks(|| {
-        for seen in [
-            (|event| event.synchronize_blocking().unwrap()) as fn(&Event),
-            |event| assert!(until(SOON, || event.query().unwrap())),
-        ] {
+        for seen in [(|event| event.synchronize_blocking().unwrap()) as fn(&Event), |event| {
+            assert!(until(SOON, || event.query().unwrap()))
+        }] {
             let (stream, host, event, gate) = read(&context);
             seen(&event);
             assert!(!stream.query().unwrap());

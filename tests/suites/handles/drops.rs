@@ -5,8 +5,8 @@ use std::time::Duration;
 use cuda_handles::{Buffer, Context, GraphHandle, Linker, Stream, UserObject, reaper};
 use cuda_sys::{CUresult, Call};
 use cuda_tests::{
-    Counts, Gate, Kind, SOON, alone, count, fail, fail_any, in_callback, kernel, live, no_leaks, raw, settle,
-    setup, until,
+    Counts, Gate, Kind, SOON, alone, count, fail, fail_any, in_callback, is_soft, kernel, live, no_leaks,
+    raw, settle, setup, until,
 };
 
 /// Looks at the flag at most so often: some seconds.

@@ -2,9 +2,9 @@
 
 use cuda_handles::capture::CaptureMode;
 use cuda_handles::{
-    Batch, Buffer, Compare, Context, Copy2d, Copy3d, Device, Error, Event, EventOptions, GraphHandle, Image, Kernel,
-    Library, Linker, LoadOptions, MemPool, PoolOptions, PoolReuse, SharedHostBuffer, Stream, StreamOptions,
-    UserObject, reaper,
+    Batch, Buffer, Compare, Context, Copy2d, Copy3d, Device, Error, Event, EventOptions, GraphHandle, Image,
+    Kernel, Library, Linker, LoadOptions, MemPool, PoolOptions, PoolReuse, SharedHostBuffer, Stream,
+    StreamOptions, UserObject, reaper,
 };
 use cuda_sys::{CUdevice_attribute, CUfunction_attribute, CUresult, Call};
 use cuda_tests::SMALL;

@@ -186,9 +186,8 @@ fn a_captured_write_keeps_elements_of_its_own() {
         let mut params = CUDA_GRAPH_INSTANTIATE_PARAMS::default();
         let graph = captured.graph.as_raw();
         // SAFETY: the graph lives, and what its nodes use is kept below until the end.
-        let made = || unsafe {
-            raw::driver().cuGraphInstantiateWithParams(&raw mut exec, graph, &raw mut params)
-        };
+        let made =
+            || unsafe { raw::driver().cuGraphInstantiateWithParams(&raw mut exec, graph, &raw mut params) };
         raw::ok(context.with_current(made).unwrap());
         for _ in 0..3 {
             // What goes through the blocks meanwhile changes nothing.

@@ -69,8 +69,11 @@ struct Slot {
 impl Pipeline {
     /// For rows of `n` numbers.
     pub(crate) fn new(context: &Context, n: usize) -> Result<Self> {
-        let streams =
-            Streams { copies_in: context.stream()?, computes: context.stream()?, copies_out: context.stream()? };
+        let streams = Streams {
+            copies_in: context.stream()?,
+            computes: context.stream()?,
+            copies_out: context.stream()?,
+        };
         let free = (0..SLOTS).map(|_| Slot::new(context, &streams.computes, n)).collect::<Result<_>>()?;
         let staged = |_| Ok(Staged { host: context.host_zeros(n)?.share(), read: context.event()? });
         let ring = (0..STAGED).map(staged).collect::<Result<_>>()?;
@@ -146,7 +149,10 @@ impl Slot {
         let (numbers, sums) = (computes.zeros(n)?, computes.zeros(n.div_ceil(BLOCK as usize))?);
         let graph = context.graph()?;
         let scaled = graph.root().launch(&scale, per(n, BLOCK), (n as u32, 3, 0, &numbers))?.named("scale");
-        scaled.then().launch(&add_sums, per(n, BLOCK), (n as u32, &sums, &numbers))?.named("add the row's number");
+        scaled
+            .then()
+            .launch(&add_sums, per(n, BLOCK), (n as u32, &sums, &numbers))?
+            .named("add the row's number");
         let executable = graph.instantiate()?;
         let result = context.host_zeros(n)?.share();
         let (worked_on, copied_out) = (context.event()?, context.event()?);

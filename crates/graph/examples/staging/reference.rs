@@ -11,6 +11,7 @@ pub(crate) fn row(n: usize, row: u32) -> impl Iterator<Item = u32> {
 /// The sum of a row that was worked on.
 pub(crate) fn sum(n: usize, number: u32) -> u32 {
     let added = |index| if index >= BLOCK { number } else { 0 };
-    let worked_on = row(n, number).enumerate().map(|(index, one)| one.wrapping_mul(3).wrapping_add(added(index)));
+    let worked_on =
+        row(n, number).enumerate().map(|(index, one)| one.wrapping_mul(3).wrapping_add(added(index)));
     worked_on.fold(0, u32::wrapping_add)
 }

@@ -59,7 +59,7 @@ pub struct HostLoopExec {
 }
 
 enum Form {
-    Device(GraphExec),
+    Device(Box<GraphExec>),
     Host(Box<Hosted>),
 }
 
@@ -117,7 +117,7 @@ impl Graph {
         };
         let form = match on_host {
             true => Form::Host(Box::new(unless_ended(self, || self.host(&options))?)),
-            false => Form::Device(self.instantiate_with(options)?),
+            false => Form::Device(Box::new(self.instantiate_with(options)?)),
         };
         Ok(HostLoopExec { form, source: Source::of(self) })
     }
@@ -157,7 +157,16 @@ impl Graph {
         let owners = Share::new(owners, None, false);
         let states = vec![State::default(); program.chosen.len()];
         let counts = HostCounts::default();
-        Ok(Hosted { program, states, counts, awaited, runs, owners, context: context.clone(), _single: single })
+        Ok(Hosted {
+            program,
+            states,
+            counts,
+            awaited,
+            runs,
+            owners,
+            context: context.clone(),
+            _single: single,
+        })
     }
 }
 

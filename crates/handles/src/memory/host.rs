@@ -102,11 +102,9 @@ impl<T: Element> HostBuffer<T> {
         let block = if bytes == 0 { None } else { Some(block(context, kind, bytes)?) };
         let start = block.as_ref().map(|block| block.start.get());
         let buffer = Buffer::whole(Allocation::host(context, kind, block, bytes), len);
-        if let Some(start) = start {
-            if !start.cast::<T>().is_aligned() {
-                let (size, align) = (size_of::<T>(), align_of::<T>());
-                return Err(Error::Cast { bytes, address: buffer.address(), size, align });
-            }
+        if start.is_some_and(|start| !start.cast::<T>().is_aligned()) {
+            let (size, align) = (size_of::<T>(), align_of::<T>());
+            return Err(Error::Cast { bytes, address: buffer.address(), size, align });
         }
         Ok(Self(buffer))
     }

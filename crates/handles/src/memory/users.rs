@@ -49,7 +49,11 @@ impl Users {
         self.change(stream, |user| user.open += 1)
     }
 
-    fn change(&mut self, stream: &Arc<RawStream>, change: impl FnOnce(&mut User)) -> Option<Vec<Arc<RawStream>>> {
+    fn change(
+        &mut self,
+        stream: &Arc<RawStream>,
+        change: impl FnOnce(&mut User),
+    ) -> Option<Vec<Arc<RawStream>>> {
         if let Some(user) = self.0.iter_mut().find(|user| user.stream.id() == stream.id()) {
             change(user);
             return None;

@@ -338,7 +338,9 @@ impl Fences {
             return;
         }
         match record_new(context, lane) {
-            Ok(event) => self.held.push(Held { context: context.clone(), event, frees, since: Instant::now() }),
+            Ok(event) => {
+                self.held.push(Held { context: context.clone(), event, frees, since: Instant::now() })
+            }
             Err(error) => {
                 report_unless_expected("fencing host memory", error);
                 self.postponed.extend(frees);

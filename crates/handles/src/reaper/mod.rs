@@ -58,6 +58,6 @@ pub(crate) use spare::{HostBlock, HostKind, give, kept, take};
 pub(crate) use staging::{MOST as STAGED_MOST, Staging};
 pub(crate) use turns::{CAPTURED, Shared};
 pub(crate) use worker::{
-    catch_up, catch_up_frees, destroy_keeping, free_now, free_pending, make_room, order_after_frees, start as start_thread,
-    wait_for_frees,
+    catch_up, catch_up_frees, destroy_keeping, free_now, free_pending, make_room, order_after_frees,
+    start as start_thread, wait_for_frees,
 };

@@ -95,7 +95,11 @@ pub(super) fn trim() {
 
 impl Ring {
     /// Makes sure that there is room for so many bytes; `allocate` makes a block. Without the stream's turn.
-    pub(crate) fn prepare(&mut self, bytes: usize, allocate: impl FnOnce(usize) -> Result<HostBlock>) -> Result<()> {
+    pub(crate) fn prepare(
+        &mut self,
+        bytes: usize,
+        allocate: impl FnOnce(usize) -> Result<HostBlock>,
+    ) -> Result<()> {
         let stream = &self.stream;
         if let Some(block) = &mut self.current {
             if block.has_room(bytes) {

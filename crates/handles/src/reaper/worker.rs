@@ -11,8 +11,8 @@ use cuda_sys::{CUresult, Call};
 
 use super::fence::Fences;
 use super::list::{List, Node};
-use super::queue::{self, Doomed, LIBRARIES, OBJECTS, PAYLOADS, STALLING, Unused};
 use super::owed;
+use super::queue::{self, Doomed, LIBRARIES, OBJECTS, PAYLOADS, STALLING, Unused};
 use super::raw_stream::RawStream;
 use super::spare;
 use super::staging;
@@ -111,7 +111,8 @@ pub(crate) fn catch_up_frees(context: &Context) {
 
 /// Does what can be done at once; whether something is about to be released. Somebody who drains may have the turn for long.
 fn look_again() -> bool {
-    let has_more = || !PAYLOADS.is_empty() || DESTRUCTORS.load(Ordering::Acquire) > 0 || owed::is_about_to_come();
+    let has_more =
+        || !PAYLOADS.is_empty() || DESTRUCTORS.load(Ordering::Acquire) > 0 || owed::is_about_to_come();
     let waits = try_lock(&TURN).is_none_or(|mut fences| {
         objects();
         fences.work();
