@@ -20,7 +20,8 @@ use crate::stream::Stream;
 /// A value under the driver's reference counts: it lives while this handle, a graph that [retains](Self::retain_on) it, an executable made of
 /// such a graph, or a launch of that in flight does.
 ///
-/// The value is dropped by the reaper some time after the last of them is gone, never on the driver's thread. If the context is lost, the drop
+/// The value is dropped by the reaper some time after the last of them is gone, never on the driver's thread; for an executable of cuda-graph by the drop of that, if its
+/// runs are over. If the context is lost, the drop
 /// of this handle gives the value up: nothing runs any more, and the driver is not asked. A value whose handle was dropped before the loss, so that graphs or
 /// executables alone have it, stays to the end of the process then.
 pub struct UserObject {

@@ -8,7 +8,10 @@
 //! - Streams, events, graphs, executables, user objects and linkers are destroyed at once. Streams that are part of the fence are left to the reaper.
 //! - Where the driver does not permit a call (inside a host function, or a free while the home stream is capturing), the reaper makes it. A capture that
 //!   cannot be ended in a host function, as somebody uses its streams, it ends as well.
-//! - What a user object owns is dropped by the reaper, never by the driver's thread.
+//! - What a user object owns is dropped by the reaper, never by the driver's thread. What an executable owns is dropped with it, on that thread, if its runs are over; else
+//!   by the reaper when they are.
+//! - Who asks (whether host memory is unique, how much memory is in use) finds released what was dropped and is idle: for that the question waits some milliseconds at most.
+//! - Pinned memory of small writes is kept by its stream; [`drain`] takes that of idle streams.
 //! - Pinned and managed memory goes to a free list once the work that used it is done, and the next who asks gets it; foreign memory is given
 //!   back to its owner then. Plain device memory goes the way of buffers that other streams used.
 //! - A pool is destroyed at once if the host has seen all frees of its memory done, else by the reaper once it has: drivers crash otherwise.
