@@ -147,6 +147,9 @@ struct Held {
     since: Instant,
 }
 
+/// How long somebody waits for a lane who asks how much memory is free.
+const SEEING: Duration = Duration::from_millis(50);
+
 /// How long a lane takes to come behind a fence over streams that are idle, as a rule.
 const PASSING: Duration = Duration::from_millis(5);
 
@@ -386,7 +389,7 @@ impl Fences {
         let Some(lane) = self.lanes.iter_mut().find(with_frees) else { return };
         let Ok(event) = record_new(context, lane.stream.get()) else { return };
         let is_free = || is_reached(context, event, "asking whether memory is free").then_some(());
-        if for_at_most(PASSING, is_free).is_some() {
+        if for_at_most(SEEING, is_free).is_some() {
             point::settle(context, event);
             lane.frees = false;
         }

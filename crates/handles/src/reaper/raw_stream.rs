@@ -52,6 +52,9 @@ pub(crate) struct RawStream {
     reached: Arc<AtomicU64>,
 }
 
+/// How long somebody waits for a free who asks how much memory is free.
+const SEEING: Duration = Duration::from_millis(50);
+
 /// How long a marker may be in a stream that is idle otherwise.
 const PASSING: Duration = Duration::from_millis(5);
 
@@ -304,13 +307,17 @@ impl RawStream {
     /// As [`is_idle`](Self::is_idle). If this library has recorded its marker here meanwhile, which somebody who has just waited for the stream
     /// cannot know, the marker is given a moment to be reached.
     pub(crate) fn is_idle_soon(&self) -> bool {
+        self.is_idle_within(PASSING)
+    }
+
+    fn is_idle_within(&self, bound: Duration) -> bool {
         if self.is_idle() {
             return true;
         }
         if !self.marked.swap(false, Ordering::AcqRel) {
             return false;
         }
-        let end = std::time::Instant::now() + PASSING;
+        let end = std::time::Instant::now() + bound;
         while std::time::Instant::now() < end {
             std::thread::yield_now();
             if self.is_idle() {
@@ -328,7 +335,7 @@ impl RawStream {
     /// If the stream [is idle soon](Self::is_idle_soon), lets the driver look after its frees. Others may enqueue meanwhile: so not by a wait for the stream.
     pub(crate) fn settle_soon(&self) {
         const WHAT: &str = "asking whether memory is free";
-        if !self.is_idle_soon() || self.is_closed() {
+        if !self.is_idle_within(SEEING) || self.is_closed() {
             return;
         }
         let event = point::new(&self.context, |event| {
@@ -338,7 +345,7 @@ impl RawStream {
         });
         let Ok(event) = event else { return };
         let is_reached = || point::is_reached(&self.context, event, WHAT).then_some(());
-        if for_at_most(PASSING, is_reached).is_some() {
+        if for_at_most(SEEING, is_reached).is_some() {
             point::settle(&self.context, event);
         }
         queue::destroy(&self.context, Object::Event(event));

@@ -99,7 +99,7 @@ pub(crate) fn catch_up(is_so: impl Fn() -> bool) {
 /// Lets memory that is idle and was dropped be free, for who asks how much there is; for some milliseconds at most.
 pub(crate) fn catch_up_frees(context: &Context) {
     if may_take_turn()
-        && let Some(mut fences) = try_lock(&TURN)
+        && let Some(mut fences) = for_at_most(CATCHING_UP, || try_lock(&TURN))
     {
         as_worker(|| {
             objects();
