@@ -390,8 +390,9 @@ fn memory_that_was_dropped_and_is_idle_is_free_for_who_asks() {
             stream.synchronize_blocking().unwrap();
             let (before, _) = context.memory_info().unwrap();
             drop(buffer);
-            let (after, _) = context.memory_info().unwrap();
-            assert!(after >= before + BYTES / 2 || !is_soft(), "{before} bytes were free, now {after}");
+            // Mostly the first question hears of it; where threads wait for processors, a later one.
+            let is_free = || context.memory_info().unwrap().0 >= before + BYTES / 2 || !is_soft();
+            assert!(until(SOON, is_free), "{before} bytes were free, and are");
         }
     });
 }

@@ -198,7 +198,7 @@ impl<T> SharedHostBuffer<T> {
     /// goes on with other work keeps nothing.
     ///
     /// What was dropped and is idle does not count: an executable that used it and whose launches are over, for instance. This waits for nothing else than
-    /// what this library and the driver have still to do for that, some microseconds as a rule and 50 milliseconds at most.
+    /// what this library and the driver have still to do for that, some microseconds as a rule and 100 milliseconds at most.
     ///
     /// ```no_run
     /// # fn main() -> cuda_handles::Result<()> {

@@ -281,7 +281,7 @@ impl MemPool {
         self.set(way.attribute(), c_int::from(allowed))
     }
 
-    /// How much memory it has. What was dropped and is idle is freed first, for which this waits 50 milliseconds at most.
+    /// How much memory it has. What was dropped and is idle is freed first, for which this waits some microseconds as a rule and half a second at most.
     ///
     /// Stands on `cuMemPoolGetAttribute`, CUDA 11.3; four calls, so the numbers may be of different moments.
     ///

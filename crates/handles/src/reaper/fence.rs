@@ -148,7 +148,7 @@ struct Held {
 }
 
 /// How long somebody waits for a lane who asks how much memory is free.
-const SEEING: Duration = Duration::from_millis(50);
+const SEEING: Duration = Duration::from_millis(200);
 
 /// How long a lane takes to come behind a fence over streams that are idle, as a rule.
 const PASSING: Duration = Duration::from_millis(5);
@@ -391,8 +391,9 @@ impl Fences {
         let is_free = || is_reached(context, event, "asking whether memory is free").then_some(());
         if for_at_most(SEEING, is_free).is_some() {
             point::settle(context, event);
-            lane.frees = false;
         }
+        // Behind work that takes long nobody waits twice.
+        lane.frees = false;
         queue::destroy(context, Object::Event(event));
     }
 

@@ -53,7 +53,7 @@ pub(crate) struct RawStream {
 }
 
 /// How long somebody waits for a free who asks how much memory is free.
-const SEEING: Duration = Duration::from_millis(50);
+const SEEING: Duration = Duration::from_millis(200);
 
 /// How long a marker may be in a stream that is idle otherwise.
 const PASSING: Duration = Duration::from_millis(5);

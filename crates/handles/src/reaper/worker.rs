@@ -40,7 +40,7 @@ const SOON: Duration = Duration::from_millis(5);
 const LATE: Duration = Duration::from_secs(1);
 
 /// How long somebody waits for what is about to be released.
-const CATCHING_UP: Duration = Duration::from_millis(50);
+const CATCHING_UP: Duration = Duration::from_millis(100);
 
 /// The thread that runs destructors of other code.
 static DROPPING: OnceLock<Thread> = OnceLock::new();
