@@ -21,13 +21,15 @@ use crate::share::Share;
 /// once no launch can use it. One executable never runs twice at the same time; the driver puts its launches one after the other, on
 /// whatever streams they are. To run the same work side by side, instantiate again.
 ///
-/// It can be dropped while it runs; the launch still ends as it should. Of one with conditional nodes the driver's own part stays until somebody
+/// It can be dropped while it runs; the launch still ends as it should. What it owns is dropped with it if its runs are over, on the thread that drops it, but for a host function; else by the
+/// [reaper](cuda_handles::reaper) once they are. So after a wait for its stream, [`SharedHostBuffer::try_unique`](cuda_handles::SharedHostBuffer::try_unique) of memory that it used succeeds.
+/// Of one with conditional nodes the driver's own part stays until somebody
 /// [drains](cuda_handles::reaper::drain), or the device has no memory left, or the graph is instantiated again or lent: destroying it would wait for all work of the device, and the
 /// launches of every thread with it. What its nodes use is let go once its last run is over, as ever. Where other code has the graph, too, as it is made, it is destroyed at once all the same, since that
 /// code may instantiate it.
 pub struct GraphExec {
     handle: GraphExecHandle,
-    _owners: Share,
+    owners: Share,
     source: Source,
     launches: Launches,
     options: InstantiateOptions,
@@ -86,7 +88,7 @@ impl GraphExec {
         launches: Launches,
         options: InstantiateOptions,
     ) -> Self {
-        Self { handle, _owners: owners, source: Source::of(graph), launches, options }
+        Self { handle, owners, source: Source::of(graph), launches, options }
     }
 
     /// Enqueues a run of the whole graph on `stream`, behind all that was enqueued there. One driver call.
@@ -162,6 +164,7 @@ impl GraphExec {
         let result =
             unsafe { stream.context().driver().cuGraphUpload(self.handle.as_raw(), stream.as_raw()) };
         context.check(Call::cuGraphUpload, result)?;
+        self.owners.note(stream);
         Ok(())
     }
 
@@ -207,10 +210,12 @@ impl GraphExec {
         self.handle.context()
     }
 
-    /// The driver's own handle, for calls that this library lacks. It is destroyed with the `GraphExec`, or later. Should such a call launch an executable with
+    /// The driver's own handle, for calls that this library lacks. It is destroyed with the `GraphExec`, or later. As such calls may launch it, what it owns is let go only when the
+    /// driver says that nothing runs any more. Should such a call launch an executable with
     /// conditional nodes, the run has to be over before the `GraphExec` is dropped.
     #[must_use]
     pub fn as_raw(&self) -> CUgraphExec {
+        self.owners.lend();
         self.handle.as_raw()
     }
 
@@ -228,6 +233,7 @@ impl GraphExec {
         if let Err(error) = enqueue(&mut self.handle, &self.launches.events, stream) {
             self.enqueue_with_room(stream, error)?;
         }
+        self.owners.note(stream);
         if let Some(runs) = &mut self.launches.runs {
             runs.note(stream);
         }

@@ -107,11 +107,14 @@ impl Graph {
             locked.executable = Arc::downgrade(single);
         }
         // Of a graph that other code knows as well, that may make the next one, at any time.
-        let (end, put_off) = match single.is_some() && locked.has_conditionals() && !locked.is_shared() {
-            true => (ExecEnd::Drained, Some(locked.last_runs.clone())),
-            false => (ExecEnd::AtOnce, None),
-        };
-        let owners = Share::new(owners, put_off);
+        let put_off = single.is_some() && locked.has_conditionals() && !locked.is_shared();
+        let end = if put_off { ExecEnd::Drained } else { ExecEnd::AtOnce };
+        let last = single.as_ref().map(|_| locked.last_runs.clone());
+        let mut owners = Share::new(owners, last, put_off);
+        if options.is_for_device_launch() {
+            owners.lend();
+        }
+        options.upload_stream().into_iter().for_each(|stream| owners.note(stream));
         // SAFETY: the driver has just made it, in this context, and nobody else knows it.
         let handle = unsafe { GraphExecHandle::from_raw_owned_with(context, raw, single, end) };
         drop(locked);

@@ -175,22 +175,6 @@ impl Context {
     pub fn refuse_in_callback(&self) -> Result<()> {
         self.check(Call::cuCtxGetCurrent, callback::ask(self.driver()))
     }
-
-    /// The device's memory, (free, total) in bytes.
-    ///
-    /// Stands on `cuMemGetInfo`, CUDA 3.2.
-    ///
-    /// # Errors
-    /// What the driver answers.
-    #[doc(alias = "cuMemGetInfo")]
-    pub fn memory_info(&self) -> Result<(usize, usize)> {
-        let _current = self.enter()?;
-        let (mut free, mut total) = (0, 0);
-        // SAFETY: both out pointers are valid.
-        let code = unsafe { self.driver().cuMemGetInfo(&raw mut free, &raw mut total) };
-        self.check(Call::cuMemGetInfo, code)?;
-        Ok((free, total))
-    }
 }
 
 impl Drop for ContextBox {

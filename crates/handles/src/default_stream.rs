@@ -126,7 +126,7 @@ impl DefaultStream {
             // SAFETY: the context is current and the event alive.
             unsafe { self.context.driver().cuEventRecord(event.as_raw(), self.as_raw()) }
         })?;
-        *recorded = Recorded::Plain;
+        recorded.set(Recorded::Plain);
         Ok(())
     }
 
@@ -140,7 +140,7 @@ impl DefaultStream {
     pub fn wait(&self, event: &Event) -> Result<()> {
         self.context.ensure_usable()?;
         let recorded = event.recorded()?;
-        if matches!(*recorded, Recorded::Captured(_) | Recorded::Foreign) {
+        if matches!(recorded.place(), Recorded::Captured(_) | Recorded::Foreign) {
             return Err(Error::CapturedEvent);
         }
         self.call("making a default stream wait", Call::cuStreamWaitEvent, || {

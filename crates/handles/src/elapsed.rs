@@ -45,7 +45,7 @@ impl Event {
         if self.options().is_some_and(|options| !options.timing) {
             return Err(Error::NoTime(NoTime::WithoutTiming(which)));
         }
-        match *self.recorded()? {
+        match self.recorded()?.place() {
             Recorded::Captured(_) | Recorded::Foreign => Err(Error::NoTime(NoTime::Captured(which))),
             _ => Ok(()),
         }
@@ -54,7 +54,7 @@ impl Event {
     #[cold]
     fn no_time(&self, start: &Self, code: CUresult) -> Error {
         // A graph that other code launches records its events without a note: so it counts only with the driver's no.
-        let never = |event: &Self| event.recorded().is_ok_and(|noted| *noted == Recorded::Never);
+        let never = |event: &Self| event.recorded().is_ok_and(|record| record.place() == Recorded::Never);
         Error::NoTime(match code {
             CUresult::CUDA_ERROR_NOT_READY => NoTime::NotReached,
             CUresult::CUDA_ERROR_INVALID_HANDLE if never(start) => NoTime::NeverRecorded(Which::Start),

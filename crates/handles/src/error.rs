@@ -321,6 +321,11 @@ pub enum Error {
         /// How it has to be made.
         how: &'static str,
     },
+    /// Host memory that is to be the host's own.
+    #[error(
+        "somebody else has the memory: another handle, a graph or an executable; drop these first, and wait for the streams of the launches"
+    )]
+    StillShared,
     /// A user object was to be released by a graph that holds no reference from it.
     #[error(
         "the graph holds no reference to the user object from this handle; it can only give back what it was given"

@@ -15,7 +15,7 @@ use crate::patience::unless_inside;
 use crate::process;
 use crate::raw::{Raw, identity};
 use crate::reaper::{self, Object};
-use crate::recorded::Recorded;
+use crate::recorded::{Point, Record, Recorded};
 use crate::registry::{Registry, Sharded};
 
 static EVENTS: LazyLock<Registry<Sharded<EventBox>>> = LazyLock::new(|| Registry::with_map(Sharded::new()));
@@ -58,9 +58,11 @@ struct EventBox {
     /// `None` for an event that is not ours: what it was created with is not known.
     options: Option<EventOptions>,
     /// Where it was recorded last. Held over the driver call that records it or waits for it, so that both agree.
-    recorded: Brief<Recorded>,
+    recorded: Brief<Record>,
     /// Whether others may record it by its raw handle, so that nobody here knows where it was recorded last.
     lent: AtomicBool,
+    /// Whether graphs may record it, at times that nobody here knows.
+    in_graphs: AtomicBool,
 }
 
 /// An event. Record it with [`Stream::record`](crate::Stream::record); it is destroyed with its last handle.
@@ -89,13 +91,14 @@ impl Context {
     #[doc(alias = "cuEventCreate")]
     pub fn event_with(&self, options: EventOptions) -> Result<Event> {
         let raw = reaper::create_event(self, options.flags()?)?;
-        let recorded = Brief::new(Recorded::Never);
+        let recorded = Brief::new(Record::new(Recorded::Never));
         let event = Arc::new(EventBox {
             raw,
             context: self.clone(),
             options: Some(options),
             recorded,
             lent: AtomicBool::new(false),
+            in_graphs: AtomicBool::new(false),
         });
         EVENTS.register(raw.key(), Arc::downgrade(&event));
         Ok(Event(event))
@@ -115,13 +118,14 @@ impl Event {
     /// An event of another process that was opened here.
     pub(crate) fn imported(context: &Context, raw: CUevent) -> Self {
         let options = EventOptions { timing: false, blocking: false, ipc: true };
-        let recorded = Brief::new(Recorded::Unknown);
+        let recorded = Brief::new(Record::new(Recorded::Unknown));
         let event = Arc::new(EventBox {
             raw: Raw::new(raw),
             context: context.clone(),
             options: Some(options),
             recorded,
             lent: AtomicBool::new(false),
+            in_graphs: AtomicBool::new(false),
         });
         EVENTS.register(raw.addr(), Arc::downgrade(&event));
         Self(event)
@@ -149,13 +153,14 @@ impl Event {
             context.ensure_same(known.context(), "the event")?;
             return Ok(known);
         }
-        let recorded = Brief::new(Recorded::Unknown);
+        let recorded = Brief::new(Record::new(Recorded::Unknown));
         Ok(Self(Arc::new(EventBox {
             raw: Raw::new(raw),
             context: context.clone(),
             options: None,
             recorded,
             lent: AtomicBool::new(true),
+            in_graphs: AtomicBool::new(false),
         })))
     }
 
@@ -175,7 +180,7 @@ impl Event {
     /// Where it was recorded last, for reading and changing. Who has it may be recording the event, which takes as long as other calls let the driver
     /// wait for everything; inside a host function, which such a call may be waiting for, it is refused then.
     #[inline]
-    pub(crate) fn recorded(&self) -> Result<Held<'_, Recorded>> {
+    pub(crate) fn recorded(&self) -> Result<Held<'_, Record>> {
         unless_inside(&self.0.context, || self.0.recorded.try_lock())
     }
 
@@ -186,9 +191,9 @@ impl Event {
     }
 
     /// The driver answers such questions by invalidating the capture. As long as the result is held, nobody records the event here.
-    fn refuse_captured(&self) -> Result<Held<'_, Recorded>> {
+    fn refuse_captured(&self) -> Result<Held<'_, Record>> {
         let recorded = self.recorded()?;
-        match *recorded {
+        match recorded.place() {
             Recorded::Captured(_) | Recorded::Foreign => Err(Error::CapturedEvent),
             _ => Ok(recorded),
         }
@@ -232,12 +237,16 @@ impl Event {
     pub fn query(&self) -> Result<bool> {
         self.0.context.ensure_usable()?;
         // Over the call: nobody records it in a capture meanwhile.
-        let _recorded = self.refuse_captured()?;
+        let recorded = self.refuse_captured()?;
         let _mode = capture_mode::relaxed(self.0.context.driver());
         // SAFETY: the event is alive.
         match unsafe { self.0.context.driver().cuEventQuery(self.as_raw()) } {
             CUresult::CUDA_ERROR_NOT_READY => Ok(false),
-            code => self.0.context.check(Call::cuEventQuery, code).map(|()| true),
+            code => {
+                self.0.context.check(Call::cuEventQuery, code)?;
+                self.reached(&recorded.point());
+                Ok(true)
+            }
         }
     }
 
@@ -251,12 +260,35 @@ impl Event {
     #[doc(alias = "cuEventSynchronize")]
     pub fn synchronize_blocking(&self) -> Result<()> {
         self.0.context.ensure_usable()?;
-        drop(self.refuse_captured()?);
+        let waited_for = self.refuse_captured()?.point();
         self.0.context.refuse_in_callback()?;
-        let _mode = capture_mode::relaxed(self.0.context.driver());
+        let mode = capture_mode::relaxed(self.0.context.driver());
         // SAFETY: the event is alive.
         let code = unsafe { self.0.context.driver().cuEventSynchronize(self.as_raw()) };
-        self.0.context.check(Call::cuEventSynchronize, code)
+        drop(mode);
+        self.0.context.check(Call::cuEventSynchronize, code)?;
+        // Recorded anew meanwhile, it may be the later record that was waited for, on another stream.
+        if self.recorded().is_ok_and(|recorded| recorded.point().0 == waited_for.0) {
+            self.reached(&waited_for);
+        }
+        Ok(())
+    }
+
+    /// Takes note that the point of a record was reached, if the driver's answer was certainly about that: other code, other processes and graphs may have recorded
+    /// the event since.
+    fn reached(&self, (_, point): &(u64, Option<Point>)) {
+        let is_ours = |options: EventOptions| !options.ipc;
+        let EventBox { lent, in_graphs, options, .. } = &*self.0;
+        if options.is_some_and(is_ours) && !lent.load(Ordering::Acquire) && !in_graphs.load(Ordering::Acquire)
+        {
+            point.iter().for_each(Point::reach);
+        }
+    }
+
+    /// Says that graphs may record it from now on.
+    #[doc(hidden)]
+    pub fn set_in_graphs(&self) {
+        self.0.in_graphs.store(true, Ordering::Release);
     }
 }
 
@@ -264,12 +296,12 @@ impl Event {
 #[doc(hidden)]
 #[derive(Debug)]
 #[must_use]
-pub struct Recording<'e>(SmallVec<[Held<'e, Recorded>; 4]>);
+pub struct Recording<'e>(SmallVec<[Held<'e, Record>; 4]>);
 
 impl Recording<'_> {
     /// Takes note that the call has recorded them, outside of any capture.
     pub fn done(mut self) {
-        self.0.iter_mut().for_each(|recorded| **recorded = Recorded::Plain);
+        self.0.iter_mut().for_each(|recorded| recorded.set(Recorded::Plain));
     }
 }
 

@@ -67,8 +67,8 @@ pub use linker::Linker;
 pub use memory::{
     AddressInfo, Allocation, Buffer, Copy2d, Copy3d, CopyLayout, CopySide, Element, FillLayout, GraphBuffer,
     GraphMemoryUsage, GraphSlice, HostBuffer, HostView, MemPool, MemoryKind, MemorySpace, NodeMemory,
-    PoolAccess, PoolOptions, PoolReuse, PoolUsage, Refused, RegisterOptions, SharedHostBuffer, SharedView,
-    Slice,
+    NotUnique, PoolAccess, PoolOptions, PoolReuse, PoolUsage, Refused, RegisterOptions, SharedHostBuffer,
+    SharedView, Slice,
 };
 #[doc(hidden)]
 pub use memory::{assert_value, graph_memory};
@@ -80,6 +80,8 @@ pub use patience::lock_unless_inside;
 pub use process::is_forked;
 pub use scheduling::Scheduling;
 pub use semaphore::{ExternalSemaphore, SemaphoreKind};
+#[doc(hidden)]
+pub use stream::WeakStream;
 pub use stream::{AsStream, Stream, StreamOptions};
 pub use user_object::UserObject;
 pub use wrong_context::{ContextName, WrongContext};

@@ -1,5 +1,8 @@
 //! Where an event was recorded last.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 /// Where an event was recorded last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Recorded {
@@ -13,4 +16,63 @@ pub(crate) enum Recorded {
     Captured(u64),
     /// In a capture that somebody else began.
     Foreign,
+}
+
+/// The last record of an event.
+#[derive(Debug)]
+pub(crate) struct Record {
+    place: Recorded,
+    /// How often it was recorded, so that nobody takes a later record for the one he has waited for.
+    count: u64,
+    point: Option<Point>,
+}
+
+/// A point in the work of a stream.
+#[derive(Clone, Debug)]
+pub(crate) struct Point {
+    /// Up to which ticket the work of the stream was seen to be done; as long as it is the same stream, the same counter.
+    reached: Arc<AtomicU64>,
+    /// The last ticket in front of the point.
+    ticket: u64,
+}
+
+impl Point {
+    /// It was seen to be reached.
+    pub(crate) fn reach(&self) {
+        self.reached.fetch_max(self.ticket, Ordering::AcqRel);
+    }
+}
+
+impl Record {
+    pub(crate) const fn new(place: Recorded) -> Self {
+        Self { place, count: 0, point: None }
+    }
+
+    pub(crate) fn place(&self) -> Recorded {
+        self.place
+    }
+
+    /// It was recorded just now, and nobody knows behind what.
+    pub(crate) fn set(&mut self, place: Recorded) {
+        self.count += 1;
+        self.place = place;
+        self.point = None;
+    }
+
+    /// It was recorded just now in the work of a stream, behind what has this ticket.
+    #[inline]
+    pub(crate) fn set_behind(&mut self, reached: &Arc<AtomicU64>, ticket: u64) {
+        self.count += 1;
+        self.place = Recorded::Plain;
+        match &mut self.point {
+            // Mostly on one stream: no count of references.
+            Some(point) if Arc::ptr_eq(&point.reached, reached) => point.ticket = ticket,
+            point => *point = Some(Point { reached: Arc::clone(reached), ticket }),
+        }
+    }
+
+    /// Which record this is, and its point if that is known.
+    pub(crate) fn point(&self) -> (u64, Option<Point>) {
+        (self.count, self.point.clone())
+    }
 }

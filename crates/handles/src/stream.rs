@@ -3,7 +3,7 @@
 use core::fmt;
 use core::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, Weak};
 
 use cuda_sys::{CUresult, CUstream, CUstream_flags, Call};
 use smallvec::SmallVec;
@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::process;
 use crate::raw::{Raw, identity};
-use crate::reaper::{self, RawStream};
+use crate::reaper::{self, RawStream, Staging};
 use crate::recorded::Recorded;
 use crate::registry::{Registry, Sharded};
 
@@ -40,6 +40,8 @@ struct StreamBox {
     issued: AtomicU64,
     /// For other streams, by their number: up to which of their tickets this one has been made to wait.
     waited: Mutex<SmallVec<[(u64, u64); 4]>>,
+    /// Pinned memory for small writes.
+    staging: OnceLock<Arc<Staging>>,
 }
 
 /// Of how many other streams a stream remembers that it has waited for them.
@@ -52,6 +54,25 @@ const FIRST_USE: &str = "the first use of memory of another stream";
 pub struct Stream(Arc<StreamBox>);
 
 identity!(Stream);
+
+/// A stream that may be gone.
+#[doc(hidden)]
+#[derive(Clone)]
+pub struct WeakStream(Weak<StreamBox>);
+
+impl WeakStream {
+    /// A handle, if there is one still.
+    #[must_use]
+    pub fn upgrade(&self) -> Option<Stream> {
+        self.0.upgrade().map(Stream)
+    }
+}
+
+impl fmt::Debug for WeakStream {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("WeakStream")
+    }
+}
 
 /// Something to enqueue on.
 pub trait AsStream {
@@ -151,6 +172,7 @@ impl Stream {
             options,
             issued: AtomicU64::new(0),
             waited: Mutex::new(SmallVec::new()),
+            staging: OnceLock::new(),
         }))
     }
 
@@ -280,10 +302,18 @@ impl Stream {
         let mut recorded = event.recorded()?;
         let turn = self.0.stream.enqueue()?;
         let place = if turn.signs() == 0 { Recorded::Plain } else { self.place_of_record()? };
+        if place != Recorded::Plain {
+            event.set_in_graphs();
+        }
+        // Before the call: all that has a ticket up to this was enqueued.
+        let issued = self.issued();
         // SAFETY: stream and event are alive.
         let code = unsafe { self.context().driver().cuEventRecord(event.as_raw(), self.as_raw()) };
         self.context().check(Call::cuEventRecord, code)?;
-        *recorded = place;
+        match place {
+            Recorded::Plain => recorded.set_behind(self.0.stream.reached(), issued),
+            place => recorded.set(place),
+        }
         Ok(())
     }
 
@@ -316,7 +346,7 @@ impl Stream {
         };
         let attempt = || {
             let recorded = event.recorded()?;
-            captures::wait(&self.0.stream, event.certain(*recorded), call)
+            captures::wait(&self.0.stream, event.certain(recorded.place()), call)
         };
         self.0.stream.insist(|| attempt().transpose())?
     }
@@ -440,6 +470,18 @@ impl Stream {
     #[inline]
     pub(crate) fn has_synced(&self, ticket: u64) -> bool {
         self.0.stream.has_synced(ticket)
+    }
+
+    /// Pinned memory for small writes.
+    pub(crate) fn staging(&self) -> &Staging {
+        self.0.staging.get_or_init(|| Staging::new(&self.0.stream))
+    }
+
+    /// It, without keeping it.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn downgrade(&self) -> WeakStream {
+        WeakStream(Arc::downgrade(&self.0))
     }
 
     /// The driver's stream behind it.

@@ -14,13 +14,14 @@ use crate::graph::{GraphHandle, GraphIdentity};
 use crate::patience::lock_unless_inside;
 use crate::process;
 use crate::raw::Raw;
-use crate::reaper::{self, Free, Freed, Node, Object, Payload};
+use crate::reaper::{self, Free, Freed, Node, Object, Payload, Runs};
 use crate::stream::Stream;
 
 /// A value under the driver's reference counts: it lives while this handle, a graph that [retains](Self::retain_on) it, an executable made of
 /// such a graph, or a launch of that in flight does.
 ///
-/// The value is dropped by the reaper some time after the last of them is gone, never on the driver's thread. If the context is lost, the drop
+/// The value is dropped by the reaper some time after the last of them is gone, never on the driver's thread; for an executable of cuda-graph by the drop of that, if its
+/// runs are over. If the context is lost, the drop
 /// of this handle gives the value up: nothing runs any more, and the driver is not asked. A value whose handle was dropped before the loss, so that graphs or
 /// executables alone have it, stays to the end of the process then.
 pub struct UserObject {
@@ -107,29 +108,50 @@ impl UserObject {
         Ok(())
     }
 
-    /// Gives the value up once all is over that was enqueued on these streams until now, whoever still has a reference; the reaper drops it then. With
-    /// no streams that is at once.
-    ///
-    /// For what an executable uses that runs no more, while the driver's own end of it has to wait for a better moment: [`ExecEnd`](crate::ExecEnd).
-    ///
-    /// # Safety
-    /// No work uses the value but what was enqueued on these streams.
-    pub unsafe fn give_up_after(self, streams: &[Stream]) {
-        if !process::is_running() {
-            return;
-        }
+    /// Gives the value up once all is over that was enqueued on these streams until now, whoever still has a reference; the reaper drops it then. Each order holds
+    /// the owner: it goes with the last one.
+    fn give_up_behind(self, streams: Runs) {
         let owner: Arc<dyn Any + Send + Sync> = Arc::new(GivenUp(Arc::clone(&self.payload)));
         let context = &self.context;
         let free = |home| Free { context: context.clone(), home, what: Freed::Owned(Arc::clone(&owner)) };
-        // Each holds the owner: it goes with the last one. As for memory that has its home there, the end of the work on a stream of other code is recorded
-        // with the last handle.
-        let homes = streams.iter().map(|stream| {
-            let raw = stream.raw_stream();
-            raw.set_home();
-            Some(Arc::clone(raw))
-        });
         let none = streams.is_empty().then_some(None);
-        homes.chain(none).for_each(|home| reaper::push_free(Node::new(free(home))));
+        streams.into_iter().map(Some).chain(none).for_each(|home| reaper::push_free(Node::new(free(home))));
+    }
+
+    /// Ends what an executable has of the value, once the executable was destroyed or waits for that. Where its runs are over, the value is dropped
+    /// now, on this thread; else by the reaper, once they are.
+    ///
+    /// `runs` are the streams of the runs that may not be over; `None` if nobody knows them. `put_off` says that the driver keeps its references until somebody
+    /// [drains](crate::reaper::drain).
+    ///
+    /// # Safety
+    /// If `runs` is given, no work uses the value but what was enqueued on these streams.
+    #[doc(hidden)]
+    pub unsafe fn end(self, runs: Option<&[Stream]>, put_off: bool) {
+        if !process::is_running() || self.context.ensure_usable().is_err() {
+            return;
+        }
+        let raw = |stream: &Stream| {
+            // The end of the work on a stream of other code is recorded with its last handle.
+            stream.raw_stream().set_home();
+            Arc::clone(stream.raw_stream())
+        };
+        let runs: Option<Runs> = runs.map(|streams| streams.iter().map(raw).collect());
+        let is_over = runs.as_ref().is_some_and(|runs| self.are_over(runs));
+        let payload = Arc::clone(&self.payload);
+        reaper::expect_back(&payload, &self.context, runs.clone());
+        match runs {
+            Some(runs) if put_off && !is_over => self.give_up_behind(runs),
+            _ => drop(self),
+        }
+        if is_over {
+            reaper::release_here(payload);
+        }
+    }
+
+    /// Whether nothing runs on these streams. False in a host function, where nothing of other code is dropped.
+    fn are_over(&self, runs: &Runs) -> bool {
+        self.context.refuse_in_callback().is_ok() && runs.iter().all(|stream| stream.is_idle_soon())
     }
 
     /// The driver's own handle.

@@ -48,6 +48,7 @@ mod picture;
 mod programs;
 mod put_off;
 mod read_back;
+mod released;
 mod removal;
 mod scale;
 #[cfg(unix)]

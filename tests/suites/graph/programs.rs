@@ -6,6 +6,7 @@ mod heat_loop;
 mod host_reads;
 #[path = "../../../crates/graph/examples/common/kinds.rs"]
 mod kinds;
+mod staging;
 
 use std::collections::BTreeSet;
 

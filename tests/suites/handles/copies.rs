@@ -106,7 +106,7 @@ proptest! {
 }
 
 fn square(stream: &Stream, side: usize) -> cuda_handles::Buffer<u32> {
-    stream.upload(&(0..(side * side) as u32).collect::<Vec<_>>()).unwrap()
+    stream.upload_blocking(&(0..(side * side) as u32).collect::<Vec<_>>()).unwrap()
 }
 
 #[test]

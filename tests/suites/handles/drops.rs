@@ -5,8 +5,8 @@ use std::time::Duration;
 use cuda_handles::{Buffer, Context, GraphHandle, Linker, Stream, UserObject, reaper};
 use cuda_sys::{CUresult, Call};
 use cuda_tests::{
-    Counts, Gate, Kind, SOON, alone, count, fail, fail_any, in_callback, kernel, live, no_leaks, raw, settle,
-    setup, until,
+    Counts, Gate, Kind, SOON, alone, count, fail, fail_any, in_callback, is_soft, kernel, live, no_leaks,
+    raw, settle, setup, until,
 };
 
 /// Looks at the flag at most so often: some seconds.
@@ -374,4 +374,25 @@ fn a_linker_whose_destruction_is_refused_is_destroyed_later() {
     alone!();
     let cost = a_linker_dropped_in_a_host_function(true);
     assert_eq!(cost.calls_anywhere("cuLinkDestroy"), 2, "one is refused, one is made: {cost}");
+}
+
+/// Plain memory goes by way of the reaper.
+#[test]
+fn memory_that_was_dropped_and_is_idle_is_free_for_who_asks() {
+    const BYTES: usize = 64 << 20;
+    alone!();
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        for _ in 0..20 {
+            let buffer = context.alloc_blocking::<u8>(BYTES).unwrap();
+            stream.fill(&buffer, 1).unwrap();
+            stream.synchronize_blocking().unwrap();
+            let (before, _) = context.memory_info().unwrap();
+            drop(buffer);
+            // Mostly the first question hears of it; where threads wait for processors, a later one.
+            let is_free = || context.memory_info().unwrap().0 >= before + BYTES / 2 || !is_soft();
+            assert!(until(SOON, is_free), "{before} bytes were free, and are");
+        }
+    });
 }

@@ -24,7 +24,7 @@ fn a_refused_call_is_named_with_its_code_and_the_drivers_sentence() {
 fn whatever_call_of_an_operation_fails_nothing_stays_behind() {
     let context = setup();
     let (home, other) = (context.stream().unwrap(), context.stream().unwrap());
-    let ready = home.upload(&[1_u32; 16]).unwrap();
+    let ready = home.upload_blocking(&[1_u32; 16]).unwrap();
     let shared = || -> Result<_, Error> {
         let buffer = home.zeros::<u32>(16)?;
         other.fill(&buffer, 1)?;
@@ -35,7 +35,13 @@ fn whatever_call_of_an_operation_fails_nothing_stays_behind() {
     assert!(every_failure(|| context.stream()) >= 1);
     assert!(every_failure(|| context.event()) >= 1);
     assert!(every_failure(|| home.zeros::<u32>(16)) >= 2);
-    assert!(every_failure(|| home.upload(&[1_u32; 16])) >= 2);
+    assert!(every_failure(|| home.upload_blocking(&[1_u32; 16])) >= 2);
+    // What these leave on its way is counted as theirs.
+    assert!(every_failure(|| home.upload(&[1_u32; 16]).and_then(|_buffer| home.synchronize_blocking())) >= 3);
+    assert!(
+        every_failure(|| home.upload(&[1_u8; 20_000]).and_then(|_buffer| home.synchronize_blocking())) >= 3
+    );
+    assert!(every_failure(|| home.write(&ready, &[1; 16]).and_then(|()| home.synchronize_blocking())) >= 2);
     assert!(every_failure(|| home.fill(&ready, 1)) >= 1);
     assert!(every_failure(|| ready.read_blocking(&home)) >= 1);
     assert!(every_failure(|| ready.write_blocking(&home, &[2; 16])) >= 1);

@@ -3,6 +3,7 @@
 
 mod across;
 mod addresses;
+mod behind_events;
 mod capture;
 mod capture_state;
 mod context;
@@ -32,6 +33,7 @@ mod registered;
 mod registry;
 mod shared_libraries;
 mod six_states;
+mod staged;
 mod streams;
 mod sweep;
 mod unknown_captures;

@@ -177,3 +177,26 @@ fn a_pool_that_is_refused_leaves_nothing() {
         cuda_tests::every_failure(|| stream.zeros_from::<u32>(&pool, 16));
     });
 }
+
+/// Whatever frees it: its home, or the reaper where other streams have used it.
+#[test]
+fn memory_that_was_dropped_and_is_idle_is_not_in_use() {
+    let context = setup();
+    no_leaks(|| {
+        let (home, other) = (context.stream().unwrap(), context.stream().unwrap());
+        let pool = context.pool(PoolOptions::default()).unwrap();
+        for time in 0..200 {
+            let (own, shared) =
+                (home.zeros_from::<u32>(&pool, 1000).unwrap(), home.zeros_from::<u32>(&pool, 1000).unwrap());
+            other.fill(&shared, 1).unwrap();
+            home.synchronize_blocking().unwrap();
+            other.synchronize_blocking().unwrap();
+            assert!(pool.usage().unwrap().used >= 8000);
+            drop((own, shared));
+            // Mostly the first question hears of it; where threads wait for processors, a later one.
+            assert!(until(SOON, || pool.usage().unwrap().used == 0), "at time {time}");
+        }
+        pool.trim(0).unwrap();
+        assert_eq!(pool.usage().unwrap().reserved, 0);
+    });
+}

@@ -3,9 +3,9 @@
 use cuda_handles::capture::CaptureMode;
 use cuda_handles::nvrtc::Program;
 use cuda_handles::{
-    Batch, Buffer, Compare, Context, Copy2d, Copy3d, Device, Event, EventOptions, GraphHandle, Image, Kernel,
-    Library, Linker, LoadOptions, MemPool, PoolOptions, PoolReuse, Scheduling, SharedHostBuffer, Stream,
-    StreamOptions, UserObject, reaper,
+    Batch, Buffer, Compare, Context, Copy2d, Copy3d, Device, Error, Event, EventOptions, GraphHandle, Image,
+    Kernel, Library, Linker, LoadOptions, MemPool, PoolOptions, PoolReuse, Scheduling, SharedHostBuffer,
+    Stream, StreamOptions, UserObject, reaper,
 };
 use cuda_sys::{CUdevice_attribute, CUfunction_attribute, CUresult, Call};
 use cuda_tests::states::{
@@ -242,6 +242,11 @@ fn memory() -> Vec<Row> {
         }),
         row("Stream::zeros", CALLS, |things| done(things.home.zeros::<u32>(LEN)?)),
         row("Stream::upload", CALLS, |things| done(things.home.upload(&[1_u32; LEN])?)),
+        row("Stream::upload_blocking", CALLS, |things| done(things.home.upload_blocking(&[1_u32; LEN])?)),
+        row("Stream::write", CALLS, |things| Ok(things.home.write(&things.buffer, &[0; LEN])?)),
+        row("Stream::write of more than goes through the blocks", CALLS, |things| {
+            done(things.home.upload(&[0_u8; 20_000])?)
+        }),
         row("Stream::fill", PERMITTED, |things| Ok(things.home.fill(&things.buffer, 0)?)),
         row("Stream::copy", CALLS, |things| {
             let (from, to) = (things.buffer.slice(..8)?, things.buffer.slice(8..16)?);
@@ -300,6 +305,10 @@ fn copies() -> Vec<Row> {
         row("Context::alloc_blocking", CALLS, |things| done(things.context.alloc_blocking::<u32>(LEN)?)),
         row("Context::host_zeros", CALLS, |things| done(things.context.host_zeros::<u32>(LEN)?)),
         row("Context::managed_zeros", CALLS, |things| done(things.context.managed_zeros::<u32>(LEN)?)),
+        prepared("SharedHostBuffer::unique_blocking", CALLS, pinned, |things, (pinned, _)| {
+            things.home.copy_from_host(&pinned, &things.buffer)?;
+            Ok(pinned.unique_blocking().map(drop).map_err(Error::from)?)
+        }),
         prepared("SharedHostBuffer::clone, slice, try_unique", PURE, pinned, |_, (pinned, _)| {
             drop((pinned.clone(), pinned.slice(1..)?));
             pinned.try_unique().map_or_else(done, done)

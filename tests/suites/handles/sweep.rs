@@ -161,6 +161,33 @@ fn plain_pinned_and_managed_memory() {
 }
 
 #[test]
+fn staged_writes_and_memory_that_comes_back() {
+    let context = setup();
+    let home = used_stream(&context);
+    let event = context.event().unwrap();
+    let cases = sweep("staged writes", || -> Result<(), Error> {
+        let (small, large) = (home.upload(&[7_u32; 16])?, home.upload(&[5_u8; 20_000])?);
+        home.write(small.slice(4..)?, &[1; 12])?;
+        home.write(&large, &[6; 20_000])?;
+        let host = context.host_zeros::<u32>(16)?.share();
+        home.copy_to_host(&small, &host)?;
+        home.record(&event)?;
+        event.synchronize_blocking()?;
+        // Where asking fails, it is shared yet.
+        if let Ok(mut host) = host.try_unique() {
+            assert_eq!((host[3], host[4]), (7, 1));
+            host.fill(3);
+            let shared = host.share();
+            home.copy_from_host(&shared, &small)?;
+            shared.unique_blocking()?;
+        }
+        assert_eq!(large.read_blocking(&home)?, [6; 20_000]);
+        Ok(())
+    });
+    assert!(cases >= 40, "{cases}");
+}
+
+#[test]
 fn pools() {
     let context = setup();
     let home = used_stream(&context);
@@ -232,7 +259,7 @@ fn linking_and_attributes() {
 fn captures() {
     let context = setup();
     let (home, other) = (used_stream(&context), used_stream(&context));
-    let buffer = home.upload(&[1_u32; 16]).unwrap();
+    let buffer = home.upload_blocking(&[1_u32; 16]).unwrap();
     let cases = sweep("captures", || -> Result<(), Error> {
         let capture = home.begin_capture(CaptureMode::ThreadLocal)?;
         home.fill(&buffer, 1)?;

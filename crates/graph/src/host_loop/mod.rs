@@ -18,6 +18,7 @@ use crate::graph::Graph;
 use crate::instantiate::{awaited, unless_ended};
 use crate::last_runs::LastRuns;
 use crate::options::InstantiateOptions;
+use crate::share::Share;
 use plan::Program;
 use run::{Run, State};
 use stretch::Making;
@@ -58,7 +59,7 @@ pub struct HostLoopExec {
 }
 
 enum Form {
-    Device(GraphExec),
+    Device(Box<GraphExec>),
     Host(Box<Hosted>),
 }
 
@@ -73,7 +74,8 @@ struct Hosted {
     /// Of a graph that has one executable at a time.
     runs: Option<LastRuns>,
     /// As in a `GraphExec`.
-    owners: UserObject,
+    owners: Share,
+    context: Context,
     /// Lives as long as the executable, of which the graph has one at a time.
     _single: Option<Arc<()>>,
 }
@@ -115,7 +117,7 @@ impl Graph {
         };
         let form = match on_host {
             true => Form::Host(Box::new(unless_ended(self, || self.host(&options))?)),
-            false => Form::Device(self.instantiate_with(options)?),
+            false => Form::Device(Box::new(self.instantiate_with(options)?)),
         };
         Ok(HostLoopExec { form, source: Source::of(self) })
     }
@@ -152,9 +154,19 @@ impl Graph {
         }
         drop(locked);
         drop(turn);
+        let owners = Share::new(owners, None, false);
         let states = vec![State::default(); program.chosen.len()];
         let counts = HostCounts::default();
-        Ok(Hosted { program, states, counts, awaited, runs, owners, _single: single })
+        Ok(Hosted {
+            program,
+            states,
+            counts,
+            awaited,
+            runs,
+            owners,
+            context: context.clone(),
+            _single: single,
+        })
     }
 }
 
@@ -188,7 +200,7 @@ impl HostLoopExec {
     fn context(&self) -> &Context {
         match &self.form {
             Form::Device(exec) => exec.context(),
-            Form::Host(hosted) => hosted.owners.context(),
+            Form::Host(hosted) => &hosted.context,
         }
     }
 
@@ -229,6 +241,7 @@ impl Hosted {
                 self.runs.iter().for_each(LastRuns::end);
             }
             Err(_) => {
+                self.owners.note(stream);
                 // It has waited for all others.
                 self.awaited = vec![stream.clone()];
                 self.runs.iter().for_each(|runs| runs.follow(stream));

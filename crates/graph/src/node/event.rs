@@ -43,7 +43,7 @@ impl EventRecordNode {
     #[doc(alias = "cuGraphNodeSetParams")]
     pub fn set_event(&self, event: &Event) -> Result<()> {
         self.graph().context().ensure_same(event.context(), RECORDED)?;
-        self.replace(Detail::EventRecord(event.clone()), Owners::new(), &mut record(event.as_raw()))
+        self.replace(Detail::EventRecord(event.clone()), Owners::new(), &mut record(event))
     }
 }
 
@@ -87,7 +87,7 @@ impl Frontier<'_> {
     pub fn record(&self, event: &Event) -> Result<EventRecordNode> {
         self.of_this_context(RECORDED, event.context())?;
         let detail = Detail::EventRecord(event.clone());
-        self.add(detail, Owners::new(), &mut record(event.as_raw())).map(EventRecordNode::wrap)
+        self.add(detail, Owners::new(), &mut record(event)).map(EventRecordNode::wrap)
     }
 
     /// Adds a node that waits for `event` as it was recorded last when the graph is launched; at once if it never was. The event may be of another
@@ -108,10 +108,11 @@ impl Frontier<'_> {
 const RECORDED: &str = "the event of a node that records it";
 
 /// The driver's form of a node that records an event.
-fn record(event: CUevent) -> CUgraphNodeParams {
+fn record(event: &Event) -> CUgraphNodeParams {
+    event.set_in_graphs();
     let mut params = blank(CUgraphNodeType::CU_GRAPH_NODE_TYPE_EVENT_RECORD);
     let to = &mut params.__bindgen_anon_1;
-    to.eventRecord.event = event;
+    to.eventRecord.event = event.as_raw();
     params
 }
 

@@ -146,7 +146,7 @@ impl Frontier<'_> {
     }
 
     /// Adds a node that copies device memory to pinned or managed memory of the same length. The host can look at it once graph and executables
-    /// are gone: [`SharedHostBuffer::try_unique`]; until then it reads by copies in a stream's order.
+    /// are gone and their streams were waited for: [`SharedHostBuffer::try_unique`]; until then it reads by copies in a stream's order.
     ///
     /// Memory that the host holds as a slice is not taken, so that no reference of the host's points to what a graph writes:
     ///

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use cuda_sys::{CUdeviceptr, CUresult, Call};
-use smallvec::SmallVec;
 
 use super::graph_life::{Freeing, GraphMemory};
 use super::kind::MemoryKind;
 use super::pool::MemPool;
 use super::space::MemorySpace;
+use super::users::Users;
 use crate::capture_mode;
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -78,7 +78,7 @@ struct HostMemory {
     /// Whether somebody of the host looks at it.
     viewed: AtomicBool,
     /// The streams that were made ready for it since it was last unique.
-    users: Mutex<SmallVec<[Arc<RawStream>; 2]>>,
+    users: Mutex<Users>,
 }
 
 impl Allocation {
@@ -320,6 +320,29 @@ impl Allocation {
         WrongContext::new("the memory", found, "the stream", needed).advise(WrongContext::MEMORY).into()
     }
 
+    /// As [`ready_on`](Self::ready_on), for one call that is over when the result is dropped. So of host memory it is known behind which point of the stream the use
+    /// lies.
+    #[inline]
+    pub(super) fn ready_once<'a>(&'a self, stream: &'a Stream) -> Result<Once<'a>> {
+        match &self.backing {
+            Backing::Host(memory) if self.bytes > 0 => self.begin_use(memory, stream),
+            _ => self.ready_on(stream).map(|()| Once(None)),
+        }
+    }
+
+    fn begin_use<'a>(&'a self, memory: &'a HostMemory, stream: &'a Stream) -> Result<Once<'a>> {
+        if !self.context().is_same(stream.context()) {
+            return Err(self.elsewhere(stream));
+        }
+        stream.context().ensure_usable()?;
+        memory.begin(stream.raw_stream());
+        let once = Once(Some((memory, stream)));
+        reaper::join(stream.raw_stream());
+        self.order.get_or_init(|| self.order());
+        self.state.fetch_or(SHARED, Ordering::AcqRel);
+        Ok(once)
+    }
+
     fn use_on(&self, stream: &Stream, state: u64) -> Result<()> {
         const BOTH: u64 = SHARED | SETTLED;
         if self.bytes == 0 {
@@ -389,39 +412,62 @@ impl Allocation {
         let is_usable = self.context().ensure_usable().is_ok();
         let Backing::Host(memory) = &mut self.backing else { return false };
         let users = memory.users.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if !is_usable || !users.iter().all(|stream| stream.is_idle_soon()) {
+        if !is_usable || !users.are_over() {
             return false;
         }
         users.clear();
         *self.state.get_mut() = SETTLED;
         true
     }
+
+    /// Makes host memory unshared again, after a wait for all that is enqueued on the streams that use it.
+    pub(super) fn unshare_blocking(&mut self) -> Result<()> {
+        self.context().ensure_usable()?;
+        let Backing::Host(memory) = &mut self.backing else { return Err(Error::StillShared) };
+        let users = memory.users.get_mut().unwrap_or_else(PoisonError::into_inner);
+        users.wait()?;
+        users.clear();
+        *self.state.get_mut() = SETTLED;
+        Ok(())
+    }
+}
+
+/// One use of memory, over when this is dropped; see [`Allocation::ready_once`].
+#[must_use]
+pub(super) struct Once<'a>(Option<(&'a HostMemory, &'a Stream)>);
+
+impl Drop for Once<'_> {
+    fn drop(&mut self) {
+        if let Some((memory, stream)) = self.0 {
+            // Behind the call, whatever came of it.
+            memory.users().end(stream.id(), stream.ticket());
+        }
+    }
 }
 
 impl HostMemory {
+    fn begin(&self, stream: &Arc<RawStream>) {
+        let others = self.users().begin(stream);
+        others.into_iter().for_each(|others| self.forget_gone(others));
+    }
+
     fn add(&self, stream: &Arc<RawStream>) {
-        let others: SmallVec<[_; 2]> = {
-            let mut users = self.users();
-            if users.iter().any(|user| user.id() == stream.id()) {
-                return;
-            }
-            let others = users.iter().cloned().collect();
-            users.push(Arc::clone(stream));
-            others
-        };
+        let others = self.users().add(stream);
+        others.into_iter().for_each(|others| self.forget_gone(others));
+    }
+
+    /// Forgets those whose handles are gone and whose work is done.
+    fn forget_gone(&self, others: Vec<Arc<RawStream>>) {
         // Without the lock: the driver is asked, which may be waiting for a host function that wants the lock. Streams whose handles are gone can only
         // become idle.
-        let is_over = |user: &Arc<RawStream>| user.is_closed() && user.is_idle();
-        let over: SmallVec<[_; 2]> = others.into_iter().filter(is_over).collect();
-        if !over.is_empty() {
-            self.users().retain(|user| !over.iter().any(|one| one.id() == user.id()));
-        }
+        let over: Vec<_> = others.into_iter().filter(|user| user.is_closed() && user.is_idle()).collect();
         // The last reference destroys the stream: not under the lock either.
-        drop(over);
+        let forgotten = self.users().forget(&over);
+        drop((over, forgotten));
     }
 
     /// Under a lock that nobody holds over a driver call.
-    fn users(&self) -> MutexGuard<'_, SmallVec<[Arc<RawStream>; 2]>> {
+    fn users(&self) -> MutexGuard<'_, Users> {
         self.users.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

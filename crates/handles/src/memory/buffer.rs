@@ -45,6 +45,11 @@ impl<T> Buffer<T> {
         Buffer { allocation, address, len, _elements: PhantomData }
     }
 
+    /// Whether nobody else has a part in the allocation.
+    pub(super) fn is_sole(&self) -> bool {
+        Arc::strong_count(&self.allocation) == 1
+    }
+
     /// The allocation, if nobody else has a part in it.
     pub(super) fn sole_allocation(&mut self) -> Option<&mut Allocation> {
         Arc::get_mut(&mut self.allocation)

@@ -83,18 +83,28 @@ impl Context {
 
 impl<T: Element> HostBuffer<T> {
     fn zeros(context: &Context, kind: HostKind, len: usize) -> Result<Self> {
+        // SAFETY: filled right below.
+        let buffer = unsafe { Self::unfilled(context, kind, len) }?;
+        if !buffer.0.is_empty() {
+            // SAFETY: the memory has room for so many elements, and nobody else has it.
+            unsafe { buffer.start().write_bytes(0, len) };
+        }
+        Ok(buffer)
+    }
+
+    /// Memory whose contents are whatever was there.
+    ///
+    /// # Safety
+    /// All of it is written before it is read: from the driver it comes uninitialised.
+    pub(super) unsafe fn unfilled(context: &Context, kind: HostKind, len: usize) -> Result<Self> {
         context.ensure_usable()?;
         let bytes = bytes_of::<T>(len)?;
         let block = if bytes == 0 { None } else { Some(block(context, kind, bytes)?) };
         let start = block.as_ref().map(|block| block.start.get());
         let buffer = Buffer::whole(Allocation::host(context, kind, block, bytes), len);
-        if let Some(start) = start {
-            if !start.cast::<T>().is_aligned() {
-                let (size, align) = (size_of::<T>(), align_of::<T>());
-                return Err(Error::Cast { bytes, address: buffer.address(), size, align });
-            }
-            // SAFETY: the block has room for so many bytes, and nobody else has it.
-            unsafe { start.cast::<u8>().write_bytes(0, bytes) };
+        if start.is_some_and(|start| !start.cast::<T>().is_aligned()) {
+            let (size, align) = (size_of::<T>(), align_of::<T>());
+            return Err(Error::Cast { bytes, address: buffer.address(), size, align });
         }
         Ok(Self(buffer))
     }
@@ -102,7 +112,7 @@ impl<T: Element> HostBuffer<T> {
 
 impl<T> HostBuffer<T> {
     /// The first element; dangling if there are no bytes.
-    fn start(&self) -> *mut T {
+    pub(super) fn start(&self) -> *mut T {
         self.0.allocation().host_start().map_or(NonNull::dangling().as_ptr(), <*mut c_void>::cast)
     }
 
@@ -182,18 +192,94 @@ impl<T> SharedHostBuffer<T> {
         self.0.allocation().kind()
     }
 
-    /// The host's own again, if nobody else has it (another handle, a graph) and all streams that it was used on are idle. Wait for those
-    /// streams first: this asks the driver about each of them, and waits for nothing else than what this library itself has just enqueued there,
-    /// some microseconds as a rule and 5 milliseconds at most.
+    /// The host's own again, if nobody else has it (another handle, a graph, an executable) and all its uses are over. Of a use by a copy or a fill that is known
+    /// once an [event](crate::Event) that was recorded behind it on its stream was seen to be reached, by [`query`](crate::Event::query) or
+    /// [`synchronize_blocking`](crate::Event::synchronize_blocking), or its stream was waited for; else the driver is asked whether the stream is idle. So a stream that
+    /// goes on with other work keeps nothing.
+    ///
+    /// What was dropped and is idle does not count: an executable that used it and whose launches are over, for instance. This waits for nothing else than
+    /// what this library and the driver have still to do for that, some microseconds as a rule and 100 milliseconds at most.
+    ///
+    /// ```no_run
+    /// # fn main() -> cuda_handles::Result<()> {
+    /// # let context = cuda_handles::Device::new(0)?.context()?;
+    /// # let stream = context.stream()?;
+    /// # let buffer = stream.zeros::<f32>(4)?;
+    /// let result = context.host_zeros::<f32>(4)?.share();
+    /// let copied = context.event()?;
+    /// stream.copy_to_host(&buffer, &result)?;
+    /// stream.record(&copied)?;
+    /// // More work on the same stream, then:
+    /// copied.synchronize_blocking()?;
+    /// let result = result.try_unique().expect("the copy is over");
+    /// println!("{}", result[0]);
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// It is still shared, a stream that used it is at work or capturing, the context is lost, or this is a host function: it comes back.
     #[doc(alias = "cuStreamQuery")]
     pub fn try_unique(mut self) -> Result<HostBuffer<T>, Self> {
+        self.catch_up();
         match self.0.sole_allocation().map(Allocation::unshare) {
             Some(true) => Ok(HostBuffer(self.0)),
             _ => Err(self),
         }
+    }
+
+    /// The host's own again, once all its uses are over. **Waits** for all that is enqueued by now on the streams that used it.
+    ///
+    /// Stands on `cuEventRecord`, CUDA 2.0, and `cuEventSynchronize` for each stream whose uses were not seen to be over.
+    ///
+    /// # Errors
+    /// Somebody else has it ([`Error::StillShared`]): another handle, a graph, an executable; a stream that used it is capturing; the context is lost; this is a host
+    /// function; or what the driver answers. The memory comes back with the error.
+    #[doc(alias = "cuEventSynchronize")]
+    pub fn unique_blocking(mut self) -> Result<HostBuffer<T>, NotUnique<T>> {
+        self.catch_up();
+        match self.0.sole_allocation().ok_or(Error::StillShared).and_then(Allocation::unshare_blocking) {
+            Ok(()) => Ok(HostBuffer(self.0)),
+            Err(error) => Err(NotUnique { buffer: self, error }),
+        }
+    }
+
+    fn catch_up(&self) {
+        if !self.0.is_sole() {
+            reaper::catch_up(|| self.0.is_sole());
+        }
+    }
+}
+
+/// Host memory that did not become the host's own, and why.
+#[non_exhaustive]
+pub struct NotUnique<T> {
+    /// The memory.
+    pub buffer: SharedHostBuffer<T>,
+    /// Why.
+    pub error: Error,
+}
+
+impl<T> fmt::Debug for NotUnique<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("NotUnique").field("buffer", &self.buffer).field("error", &self.error).finish()
+    }
+}
+
+impl<T> fmt::Display for NotUnique<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.error, formatter)
+    }
+}
+
+impl<T> core::error::Error for NotUnique<T> {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        Some(&self.error)
+    }
+}
+
+impl<T> From<NotUnique<T>> for Error {
+    fn from(refusal: NotUnique<T>) -> Self {
+        refusal.error
     }
 }
 
@@ -251,6 +337,12 @@ fn block(context: &Context, kind: HostKind, bytes: usize) -> Result<HostBlock> {
         Some(block) => Ok(block),
         None => allocate(context, kind, bytes, room),
     }
+}
+
+/// As [`block`], for who holds what others need while they free something.
+pub(super) fn block_at_once(context: &Context, kind: HostKind, bytes: usize) -> Result<HostBlock> {
+    let room = rounded(bytes);
+    reaper::take(context, kind, room).map_or_else(|| allocate(context, kind, bytes, room), Ok)
 }
 
 fn allocate(context: &Context, kind: HostKind, asked: usize, room: usize) -> Result<HostBlock> {

@@ -227,6 +227,7 @@ impl MemPool {
             return;
         }
         let ticket = home.ticket();
+        home.raw_stream().set_marked();
         if let Some(known) = self.0.homes().iter_mut().find(|known| known.id == home.id()) {
             known.freed = known.freed.max(ticket);
         }
@@ -295,19 +296,29 @@ impl MemPool {
         self.set(way.attribute(), c_int::from(allowed))
     }
 
-    /// How much memory it has.
+    /// How much memory it has. What was dropped and is idle is freed first, for which this waits some microseconds as a rule and half a second at most.
     ///
     /// Stands on `cuMemPoolGetAttribute`, CUDA 11.3; four calls, so the numbers may be of different moments.
     ///
     /// # Errors
     /// What the driver answers.
     pub fn usage(&self) -> Result<PoolUsage> {
+        self.catch_up()?;
         Ok(PoolUsage {
             used: self.word(Attribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT)?,
             used_high: self.word(Attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH)?,
             reserved: self.word(Attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT)?,
             reserved_high: self.word(Attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH)?,
         })
+    }
+
+    /// Lets its idle memory be free that was dropped.
+    fn catch_up(&self) -> Result<()> {
+        self.context().ensure_usable()?;
+        reaper::catch_up_frees(self.context());
+        let homes: SmallVec<[_; 4]> = self.0.homes().iter().filter_map(Home::at_work).collect();
+        homes.iter().for_each(|home| home.settle_soon());
+        Ok(())
     }
 
     /// Makes both high-water marks of [`usage`](Self::usage) begin anew.
@@ -329,7 +340,7 @@ impl MemPool {
     /// What the driver answers.
     #[doc(alias = "cuMemPoolTrimTo")]
     pub fn trim(&self, keep: usize) -> Result<()> {
-        self.context().ensure_usable()?;
+        self.catch_up()?;
         let driver = self.context().driver();
         let _mode = capture_mode::relaxed(driver);
         // SAFETY: the pool is alive.

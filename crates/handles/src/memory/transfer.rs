@@ -76,14 +76,15 @@ impl Stream {
         Ok(Buffer::whole(allocation, len))
     }
 
-    /// A buffer with a copy of `elements`. This stream is its home. **Waits** for the stream until the elements have been read.
+    /// A buffer with a copy of `elements`. This stream is its home. **Waits** for the stream until the elements have been read; so other streams need not wait for
+    /// it. [`upload`](Self::upload) does not wait.
     ///
     /// Stands on `cuMemAllocAsync`, CUDA 11.2, `cuMemcpyHtoDAsync`, CUDA 3.2, and `cuStreamSynchronize`.
     ///
     /// # Errors
     /// The device has not enough memory, the stream is capturing, or what the driver answers.
     #[doc(alias = "cuMemcpyHtoDAsync")]
-    pub fn upload<T: Element>(&self, elements: &[T]) -> Result<Buffer<T>> {
+    pub fn upload_blocking<T: Element>(&self, elements: &[T]) -> Result<Buffer<T>> {
         let allocation = Allocation::pooled(self, None, size_of_val(elements))?;
         let buffer = Buffer::whole(allocation, elements.len());
         buffer.write_blocking(self, elements)?;
@@ -121,7 +122,7 @@ impl Stream {
         if memory.is_empty() {
             return Ok(());
         }
-        memory.allocation().ready_on(self)?;
+        let _use = memory.allocation().ready_once(self)?;
         let turn = self.enqueue()?;
         if turn.is_captured()? {
             turn.keep(memory.allocation())?;
@@ -165,8 +166,8 @@ impl Stream {
         if source.size_bytes() == 0 {
             return Ok(());
         }
-        source.allocation().ready_on(self)?;
-        destination.allocation().ready_on(self)?;
+        let _read = source.allocation().ready_once(self)?;
+        let _written = destination.allocation().ready_once(self)?;
         let turn = self.enqueue()?;
         if turn.is_captured()? {
             turn.keep(source.allocation())?;
@@ -284,7 +285,7 @@ impl<T: Element> Slice<'_, T> {
         if self.size_bytes() == 0 {
             return Ok(());
         }
-        self.allocation().ready_on(stream)?;
+        let _use = self.allocation().ready_once(stream)?;
         // SAFETY: both ranges have that size; the host's is borrowed until the wait is over.
         unsafe {
             self.move_blocking(stream, "writing from host memory", elements.as_ptr().cast_mut().cast(), true)
@@ -297,7 +298,7 @@ impl<T: Element> Slice<'_, T> {
         if self.size_bytes() == 0 {
             return Ok(());
         }
-        self.allocation().ready_on(stream)?;
+        let _use = self.allocation().ready_once(stream)?;
         // SAFETY: the host's room is the caller's promise.
         unsafe { self.move_blocking(stream, "reading into host memory", elements.cast(), false) }
     }

@@ -8,12 +8,13 @@
 use core::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use cuda_sys::{CUdeviceptr, CUevent_st, CUresult, CUstream, CUstream_flags, CUstream_st, Call};
 
 use super::attempts;
 use super::list::{List, Node};
-use super::point::{is_reached, record_new, report_unless_expected};
+use super::point::{self, is_reached, record_new, report_unless_expected};
 use super::pools::{self, Pools};
 use super::queue::{self, Object};
 use super::raw_stream::{RawStream, let_wait};
@@ -22,6 +23,7 @@ use crate::capture_mode;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::memory::Freeing;
+use crate::patience::for_at_most;
 use crate::process;
 use crate::raw::Raw;
 
@@ -116,6 +118,8 @@ fn close_late() -> usize {
 struct Lane {
     context: Context,
     stream: Raw<CUstream_st>,
+    /// Whether memory was freed there since somebody saw it idle.
+    frees: bool,
 }
 
 /// What fences need from one round to the next.
@@ -140,7 +144,14 @@ struct Held {
     context: Context,
     event: Raw<CUevent_st>,
     frees: Vec<Free>,
+    since: Instant,
 }
+
+/// How long somebody waits for a lane who asks how much memory is free.
+const SEEING: Duration = Duration::from_millis(200);
+
+/// How long a lane takes to come behind a fence over streams that are idle, as a rule.
+const PASSING: Duration = Duration::from_millis(5);
 
 impl Lane {
     /// Whether it was ended, as nothing else holds its context. What it still does is waited for.
@@ -189,6 +200,11 @@ impl Fences {
     /// Whether [`take_owners`](Self::take_owners) would give some.
     pub(crate) fn has_owners(&self) -> bool {
         !self.owners.is_empty()
+    }
+
+    /// Whether a fence is so new that it may be reached any moment.
+    pub(crate) fn has_young(&self) -> bool {
+        self.held.iter().any(|held| held.since.elapsed() < PASSING)
     }
 
     /// The owners of foreign memory that nothing uses any more, to be dropped without the turn: that may take as long as it likes.
@@ -291,6 +307,7 @@ impl Fences {
         let done = if in_order.is_empty() {
             0
         } else {
+            self.lanes.iter_mut().filter(|one| same(&one.context, context)).for_each(|one| one.frees = true);
             let _mode = capture_mode::relaxed(context.driver());
             in_order.into_iter().filter(|free| self.free(free, lane)).count()
         };
@@ -324,7 +341,9 @@ impl Fences {
             return;
         }
         match record_new(context, lane) {
-            Ok(event) => self.held.push(Held { context: context.clone(), event, frees }),
+            Ok(event) => {
+                self.held.push(Held { context: context.clone(), event, frees, since: Instant::now() })
+            }
             Err(error) => {
                 report_unless_expected("fencing host memory", error);
                 self.postponed.extend(frees);
@@ -362,6 +381,20 @@ impl Fences {
             done += 1;
         }
         done
+    }
+
+    /// Waits a moment for what was freed in the lane of a context, and lets the driver look after it.
+    pub(crate) fn see_freed(&mut self, context: &Context) {
+        let with_frees = |lane: &&mut Lane| lane.frees && same(&lane.context, context);
+        let Some(lane) = self.lanes.iter_mut().find(with_frees) else { return };
+        let Ok(event) = record_new(context, lane.stream.get()) else { return };
+        let is_free = || is_reached(context, event, "asking whether memory is free").then_some(());
+        if for_at_most(SEEING, is_free).is_some() {
+            point::settle(context, event);
+        }
+        // Behind work that takes long nobody waits twice.
+        lane.frees = false;
+        queue::destroy(context, Object::Event(event));
     }
 
     /// Makes a stream wait for all that was freed in the lane of its context. A failure changes nothing.
@@ -416,7 +449,7 @@ impl Fences {
         };
         drop(current);
         context.check(Call::cuStreamCreate, code)?;
-        self.lanes.push(Lane { context: context.clone(), stream: Raw::new(raw) });
+        self.lanes.push(Lane { context: context.clone(), stream: Raw::new(raw), frees: false });
         Ok(raw)
     }
 }

@@ -8,7 +8,10 @@
 //! - Streams, events, graphs, executables, user objects and linkers are destroyed at once. Streams that are part of the fence are left to the reaper.
 //! - Where the driver does not permit a call (inside a host function, or a free while the home stream is capturing), the reaper makes it. A capture that
 //!   cannot be ended in a host function, as somebody uses its streams, it ends as well.
-//! - What a user object owns is dropped by the reaper, never by the driver's thread.
+//! - What a user object owns is dropped by the reaper, never by the driver's thread. What an executable owns is dropped with it, on that thread, if its runs are over; else
+//!   by the reaper when they are.
+//! - Who asks (whether host memory is unique, how much memory is in use) finds released what was dropped and is idle: for that the question waits some milliseconds at most.
+//! - Pinned memory of small writes is kept by its stream; [`drain`] takes that of idle streams.
 //! - Pinned and managed memory goes to a free list once the work that used it is done, and the next who asks gets it; foreign memory is given
 //!   back to its owner then. Plain device memory goes the way of buffers that other streams used.
 //! - A pool is destroyed at once if the host has seen all frees of its memory done, else by the reaper once it has: drivers crash otherwise.
@@ -27,12 +30,14 @@ mod exclusion;
 mod fence;
 mod legacy;
 mod list;
+mod owed;
 mod own_block;
 mod point;
 mod pools;
 mod queue;
 mod raw_stream;
 mod spare;
+mod staging;
 mod turns;
 mod wanted;
 mod worker;
@@ -45,6 +50,7 @@ pub(crate) use create::create_event;
 pub(crate) use fence::{Free, Freed, close, expect_across, join, push_free};
 pub(crate) use legacy::share as share_legacy;
 pub(crate) use list::Node;
+pub(crate) use owed::{Runs, expect as expect_back, release_here};
 pub(crate) use pools::{UnusedPool, push_pool};
 pub(crate) use queue::{
     Object, Payload, Unused, destroy, destroy_with, drop_later, may_call, push_library, push_payload,
@@ -52,8 +58,9 @@ pub(crate) use queue::{
 };
 pub(crate) use raw_stream::RawStream;
 pub(crate) use spare::{HostBlock, HostKind, HostOwner, give, kept, take, unregister};
+pub(crate) use staging::{MOST as STAGED_MOST, Staging};
 pub(crate) use turns::{CAPTURED, Shared};
 pub(crate) use worker::{
-    destroy_keeping, free_now, free_pending, make_room, order_after_frees, start as start_thread,
-    wait_for_frees,
+    catch_up, catch_up_frees, destroy_keeping, free_now, free_pending, make_room, order_after_frees,
+    start as start_thread, wait_for_frees,
 };

@@ -60,14 +60,18 @@ pub(super) fn is_reached(context: &Context, event: Raw<CUevent_st>, what: &'stat
 /// Waits for an event that was reached, which takes no time, but lets the driver look after the frees in front of it. Without that it does so when some thread
 /// waits for the stream, and crashes if a pool is destroyed meanwhile whose memory these were.
 pub(super) fn settle(context: &Context, event: Raw<CUevent_st>) {
-    if !queue::may_call(context) {
-        return;
+    if queue::may_call(context) {
+        // Only to take note of a lost context.
+        let _ = wait(context, event);
     }
+}
+
+/// Waits for an event.
+pub(super) fn wait(context: &Context, event: Raw<CUevent_st>) -> Result<()> {
     let _mode = capture_mode::relaxed(context.driver());
     // SAFETY: the event is ours and alive.
     let code = unsafe { context.driver().cuEventSynchronize(event.get()) };
-    // Only to take note of a lost context.
-    let _ = context.check(Call::cuEventSynchronize, code);
+    context.check(Call::cuEventSynchronize, code)
 }
 
 /// A capture going on, or a call that is not permitted on this thread, passes by itself.

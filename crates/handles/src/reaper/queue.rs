@@ -2,7 +2,7 @@
 
 use core::any::Any;
 use core::fmt;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 use std::thread::Thread;
 
@@ -18,6 +18,7 @@ use crate::clones;
 use crate::context::Context;
 use crate::error::Error;
 use crate::panics;
+use crate::patience::try_lock;
 use crate::process;
 use crate::raw::Raw;
 
@@ -55,7 +56,11 @@ impl Doomed {
 }
 
 /// What a user object of the driver owns, until its destructor or its last handle gives it up.
-pub(crate) struct Payload(Mutex<Option<Box<dyn Send>>>);
+pub(crate) struct Payload {
+    value: Mutex<Option<Box<dyn Send>>>,
+    /// Whether it is counted as one that the driver has yet to give back.
+    owed: AtomicBool,
+}
 
 /// A library that nothing uses any more, with what its driver object may point to.
 pub(crate) struct Unused {
@@ -71,6 +76,7 @@ pub(crate) static LIBRARIES: List<Unused> = List::starting_with(AtomicPtr::new(c
 /// Executables whose end waits for all work of the device.
 pub(crate) static STALLING: List<Doomed> = List::starting_with(AtomicPtr::new(core::ptr::null_mut()));
 
+static UNENDED: AtomicBool = AtomicBool::new(false);
 static PENDING: AtomicUsize = AtomicUsize::new(0);
 static STARTER: OnceLock<fn() -> Option<Thread>> = OnceLock::new();
 static THREAD: OnceLock<Option<Thread>> = OnceLock::new();
@@ -98,7 +104,11 @@ impl core::error::Error for DropFailure {
     }
 }
 
-/// How many things wait to be freed, destroyed, released or unloaded, those just being handled included.
+/// How many things wait to be freed, destroyed, released or unloaded, those just being handled included, and those that the driver has yet to give back: an executable
+/// that was launched and dropped counts until the driver is through with it, some 100 µs after its last run. So with 0 all is released that was dropped.
+///
+/// It does not know of what the driver failed to destroy, which the [hook](set_hook) was told, and of what other code keeps: graphs and executables that it
+/// made of a graph that was lent.
 #[must_use]
 pub fn pending() -> usize {
     PENDING.load(Ordering::Acquire)
@@ -212,9 +222,17 @@ pub(crate) fn try_destroy(doomed: Doomed) -> Result<(), Doomed> {
         return Err(doomed);
     }
     if let Err(error) = context.check(call, code) {
+        if doomed.object.may_run_destructors() {
+            UNENDED.store(true, Ordering::Release);
+        }
         report(what(doomed.object), error);
     }
     Ok(())
+}
+
+/// Whether the driver has failed to end something since this was last asked that may have destructors: they never run.
+pub(super) fn take_unended() -> bool {
+    UNENDED.swap(false, Ordering::AcqRel)
 }
 
 impl Object {
@@ -271,12 +289,32 @@ fn what(object: Object) -> &'static str {
 
 impl Payload {
     pub(crate) fn new(value: Box<dyn Send>) -> Self {
-        Self(Mutex::new(Some(value)))
+        Self { value: Mutex::new(Some(value)), owed: AtomicBool::new(false) }
+    }
+
+    /// Counts it until the driver's destructor has run, which it cannot have yet.
+    pub(super) fn owe(&self) {
+        expect_one();
+        self.owed.store(true, Ordering::Release);
+    }
+
+    pub(super) fn is_owed(&self) -> bool {
+        self.owed.load(Ordering::Acquire)
+    }
+
+    /// Whether it was owed. Its count is the caller's then.
+    pub(super) fn stop_owing(&self) -> bool {
+        self.owed.swap(false, Ordering::AcqRel)
+    }
+
+    /// Whether nobody has released it; true as well while somebody is about to.
+    pub(super) fn is_held(&self) -> bool {
+        try_lock(&self.value).is_none_or(|value| value.is_some())
     }
 
     /// Drops the value, unless that has happened. A panic in its drop is caught.
     pub(crate) fn release(&self) {
-        let value = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let value = self.value.lock().unwrap_or_else(PoisonError::into_inner).take();
         panics::contain(|| drop(value));
     }
 }
@@ -309,7 +347,12 @@ pub(crate) fn push_stalling(context: &Context, object: Object, keep: Option<Arc<
 /// Hands a payload to the reaper. The node is there already: no allocation, no lock, no driver call.
 pub(crate) fn push_payload(node: Box<Node<Arc<Payload>>>) {
     expect_one();
+    let payload = Arc::clone(node.value());
     PAYLOADS.push(node);
+    // Behind the push, so that somebody who asks finds it owed or in the list.
+    if payload.stop_owing() {
+        one_done();
+    }
     nudge();
 }
 

@@ -3,7 +3,7 @@
 use core::cell::Cell;
 use core::time::Duration;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use cuda_sys::{CUevent_flags, CUevent_st, CUresult, CUstream, CUstream_st, CUstreamCaptureStatus, Call};
 
@@ -16,7 +16,7 @@ use super::wanted::Exclusion;
 use crate::capture_mode;
 use crate::context::{Context, is_sticky};
 use crate::error::{Error, Result};
-use crate::patience::{lock_unless_inside, try_lock, unless_inside};
+use crate::patience::{for_at_most, lock_unless_inside, try_lock, unless_inside};
 use crate::raw::Raw;
 
 /// The driver's stream behind a handle. It outlives the handle while the reaper has yet to wait for its work.
@@ -48,7 +48,12 @@ pub(crate) struct RawStream {
     lent: AtomicBool,
     /// The highest number up to which the host has seen everything done.
     synced: AtomicU64,
+    /// The highest number up to which everything was seen done by way of events; the driver has yet to look after frees.
+    reached: Arc<AtomicU64>,
 }
+
+/// How long somebody waits for a free who asks how much memory is free.
+const SEEING: Duration = Duration::from_millis(200);
 
 /// How long a marker may be in a stream that is idle otherwise.
 const PASSING: Duration = Duration::from_millis(5);
@@ -92,6 +97,7 @@ impl RawStream {
             marked: AtomicBool::new(false),
             lent: AtomicBool::new(false),
             synced: AtomicU64::new(0),
+            reached: Arc::default(),
         }
     }
 
@@ -219,6 +225,38 @@ impl RawStream {
         self.synced.load(Ordering::Acquire) >= ticket
     }
 
+    /// For events that are recorded here.
+    #[inline]
+    pub(crate) fn reached(&self) -> &Arc<AtomicU64> {
+        &self.reached
+    }
+
+    /// Whether what has this ticket was seen done, whichever way.
+    pub(crate) fn has_done(&self, ticket: u64) -> bool {
+        self.has_synced(ticket) || self.reached.load(Ordering::Acquire) >= ticket
+    }
+
+    /// Waits for all that is enqueued here now.
+    pub(crate) fn wait_for_all(&self) -> Result<()> {
+        self.context.refuse_in_callback()?;
+        let gate = self.gate_unless_inside()?;
+        if gate.closed && !self.owned {
+            let refusal = Error::Capturing { what: "the last work of a stream" };
+            let &marker = self.marker.get().filter(|_| !gate.unmarked).ok_or(refusal)?;
+            drop(gate);
+            return point::wait(&self.context, marker);
+        }
+        let event = point::new(&self.context, |event| {
+            let _turn = self.enqueue()?;
+            self.refuse_capture("waiting for what used host memory")?;
+            point::record(&self.context, event, self.raw())
+        })?;
+        drop(gate);
+        let waited = point::wait(&self.context, event);
+        queue::destroy(&self.context, Object::Event(event));
+        waited
+    }
+
     /// Whether somebody else may have let the stream enter a capture.
     #[inline]
     pub(crate) fn is_foreign(&self) -> bool {
@@ -269,13 +307,17 @@ impl RawStream {
     /// As [`is_idle`](Self::is_idle). If this library has recorded its marker here meanwhile, which somebody who has just waited for the stream
     /// cannot know, the marker is given a moment to be reached.
     pub(crate) fn is_idle_soon(&self) -> bool {
+        self.is_idle_within(PASSING)
+    }
+
+    fn is_idle_within(&self, bound: Duration) -> bool {
         if self.is_idle() {
             return true;
         }
         if !self.marked.swap(false, Ordering::AcqRel) {
             return false;
         }
-        let end = std::time::Instant::now() + PASSING;
+        let end = std::time::Instant::now() + bound;
         while std::time::Instant::now() < end {
             std::thread::yield_now();
             if self.is_idle() {
@@ -283,6 +325,30 @@ impl RawStream {
             }
         }
         false
+    }
+
+    /// Says that this library has just enqueued something that takes no time.
+    pub(crate) fn set_marked(&self) {
+        self.marked.store(true, Ordering::Release);
+    }
+
+    /// If the stream [is idle soon](Self::is_idle_soon), lets the driver look after its frees. Others may enqueue meanwhile: so not by a wait for the stream.
+    pub(crate) fn settle_soon(&self) {
+        const WHAT: &str = "asking whether memory is free";
+        if !self.is_idle_within(SEEING) || self.is_closed() {
+            return;
+        }
+        let event = point::new(&self.context, |event| {
+            let _turn = self.enqueue()?;
+            self.refuse_capture(WHAT)?;
+            point::record(&self.context, event, self.raw())
+        });
+        let Ok(event) = event else { return };
+        let is_reached = || point::is_reached(&self.context, event, WHAT).then_some(());
+        if for_at_most(SEEING, is_reached).is_some() {
+            point::settle(&self.context, event);
+        }
+        queue::destroy(&self.context, Object::Event(event));
     }
 
     /// Whether all work enqueued here is done. False where that cannot be asked: while capturing, in a host function.

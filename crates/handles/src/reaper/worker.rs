@@ -3,7 +3,7 @@
 use core::any::Any;
 use core::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, TryLockError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError, TryLockError, Weak};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
@@ -11,14 +11,17 @@ use cuda_sys::{CUresult, Call};
 
 use super::fence::Fences;
 use super::list::List;
+use super::owed;
 use super::queue::{self, Doomed, LIBRARIES, OBJECTS, PAYLOADS, STALLING, Unused, end_all};
 use super::raw_stream::RawStream;
 use super::spare;
+use super::staging;
 use crate::callback;
 use crate::capture_mode;
 use crate::context::Context;
 use crate::error::Result;
 use crate::panics;
+use crate::patience::{for_at_most, try_lock};
 use crate::process;
 
 /// Whose turn it is to do the work: the reaper's thread, or one that drains.
@@ -35,6 +38,12 @@ static DESTRUCTORS: AtomicUsize = AtomicUsize::new(0);
 /// How long what was postponed waits for its next try, at first and at most.
 const SOON: Duration = Duration::from_millis(5);
 const LATE: Duration = Duration::from_secs(1);
+
+/// How long somebody waits for what is about to be released.
+const CATCHING_UP: Duration = Duration::from_millis(100);
+
+/// The thread that runs destructors of other code.
+static DROPPING: OnceLock<Thread> = OnceLock::new();
 
 /// How long the end of the process waits for the reaper to leave the driver.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -72,6 +81,47 @@ pub(crate) fn free_pending() {
     }
     let mut fences = turn();
     as_worker(|| objects() + fences.work());
+}
+
+/// Lets what is idle and was dropped be released, for who asks whether it is: until this is so, or nothing is about to be, for some milliseconds at most. Others'
+/// destructors run on the reaper's thread, as always.
+pub(crate) fn catch_up(is_so: impl Fn() -> bool) {
+    if !may_take_turn() {
+        return;
+    }
+    owed::hand_over();
+    for_at_most(CATCHING_UP, || {
+        let is_coming = as_worker(look_again);
+        (is_so() || !is_coming).then_some(())
+    });
+}
+
+/// Lets memory that is idle and was dropped be free, for who asks how much there is; for some milliseconds at most.
+pub(crate) fn catch_up_frees(context: &Context) {
+    if may_take_turn()
+        && let Some(mut fences) = for_at_most(CATCHING_UP, || try_lock(&TURN))
+    {
+        as_worker(|| {
+            objects();
+            fences.work();
+            fences.see_freed(context);
+        });
+    }
+}
+
+/// Does what can be done at once; whether something is about to be released. Somebody who drains may have the turn for long.
+fn look_again() -> bool {
+    let has_more =
+        || !PAYLOADS.is_empty() || DESTRUCTORS.load(Ordering::Acquire) > 0 || owed::is_about_to_come();
+    let waits = try_lock(&TURN).is_none_or(|mut fences| {
+        objects();
+        fences.work();
+        fences.has_owners() || fences.has_young()
+    }) || has_more();
+    // Without a thread everything waits for a drain.
+    let Some(dropping) = DROPPING.get().filter(|_| waits) else { return false };
+    dropping.unpark();
+    true
 }
 
 /// Destroys the executables that wait for a drain, where [`free_pending`] was not enough: they have memory, too, and it is better to wait for their end than
@@ -141,7 +191,11 @@ pub(crate) fn start() -> Option<Thread> {
     });
     let dropping = spawn("cuda-reaper-drop", drop_for_others);
     // Where there can be only one thread, it does both.
-    let thread = spawn("cuda-reaper", move || run(dropping.as_ref()))?;
+    let thread = spawn("cuda-reaper", {
+        let dropping = dropping.clone();
+        move || run(dropping.as_ref())
+    })?;
+    let _ = DROPPING.set(dropping.unwrap_or_else(|| thread.clone()));
     Some(thread)
 }
 
@@ -178,8 +232,9 @@ fn run(dropping: Option<&Thread>) {
 
 fn drop_for_others() {
     while process::is_running() {
+        let busy = Busy::begin();
         let owners = turn().take_owners();
-        if as_worker(|| destructors(owners)) == 0 {
+        if as_worker(|| destructors(owners, busy)) == 0 {
             thread::park();
         }
     }
@@ -219,18 +274,34 @@ fn rounds(unload: bool) -> usize {
 fn round(unload: bool) -> usize {
     let mut fences = turn();
     let done = objects() + fences.work() + if unload { stalling() } else { 0 };
+    let busy = Busy::begin();
     let owners = fences.take_owners();
     if unload {
         fences.end_lanes();
     }
     drop(fences);
-    done + destructors(owners)
+    done + destructors(owners, busy)
 }
 
-fn destructors(owners: Vec<Arc<dyn Any + Send + Sync>>) -> usize {
-    DESTRUCTORS.fetch_add(1, Ordering::AcqRel);
+/// This thread is about to run destructors of other code, or runs them; from before it takes out what is to be dropped.
+struct Busy;
+
+impl Busy {
+    fn begin() -> Self {
+        DESTRUCTORS.fetch_add(1, Ordering::AcqRel);
+        Self
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        DESTRUCTORS.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+fn destructors(owners: Vec<Arc<dyn Any + Send + Sync>>, _busy: Busy) -> usize {
     let done = payloads() + drop_owners(owners);
-    DESTRUCTORS.fetch_sub(1, Ordering::AcqRel);
+    owed::sweep();
     done
 }
 
@@ -256,6 +327,7 @@ fn objects() -> usize {
 
 /// What the driver waits for all work of the device in.
 fn stalling() -> usize {
+    staging::trim();
     destroy_all(&STALLING) + libraries() + spare::free_all() + spare::unregister_all()
 }
 

@@ -1,0 +1,29 @@
+//! How much memory the device has.
+
+use cuda_sys::Call;
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::reaper;
+
+impl Context {
+    /// The device's memory, (free, total) in bytes. What was dropped and is idle is freed first, for which this waits some microseconds as a rule and half a second at most; what its stream frees is
+    /// free once somebody has waited for that stream.
+    ///
+    /// Stands on `cuMemGetInfo`, CUDA 3.2.
+    ///
+    /// # Errors
+    /// What the driver answers.
+    #[doc(alias = "cuMemGetInfo")]
+    #[doc(alias = "cudaMemGetInfo")]
+    pub fn memory_info(&self) -> Result<(usize, usize)> {
+        self.ensure_usable()?;
+        reaper::catch_up_frees(self);
+        let _current = self.enter()?;
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: both out pointers are valid.
+        let code = unsafe { self.driver().cuMemGetInfo(&raw mut free, &raw mut total) };
+        self.check(Call::cuMemGetInfo, code)?;
+        Ok((free, total))
+    }
+}

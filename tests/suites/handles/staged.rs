@@ -1,0 +1,260 @@
+//! Writes that do not wait: the elements are copied first.
+
+use std::sync::mpsc::channel;
+
+use cuda_handles::capture::CaptureMode;
+use cuda_handles::{Buffer, Error, Slice, Stream, reaper};
+use cuda_sys::{CUDA_GRAPH_INSTANTIATE_PARAMS, CUresult, Call};
+use cuda_tests::{Gate, Kind, SOON, alone, count, fail, in_callback, live, no_leaks, raw, setup, until};
+
+/// What goes through the blocks of a stream, and the size of these.
+const MOST: usize = 16 << 10;
+const BLOCK: usize = 64 << 10;
+
+fn pinned() -> i64 {
+    live().of(Kind::Pinned)
+}
+
+#[test]
+fn a_write_is_in_the_order_of_the_stream_and_waits_for_nothing() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        for len in [1_usize, 5, MOST / 4, MOST / 4 + 1, 100_000] {
+            let buffer = stream.zeros::<u32>(len).unwrap();
+            let copies: Vec<Buffer<u32>> = (0..3).map(|_| stream.zeros(len).unwrap()).collect();
+            let gate = Gate::close(&stream);
+            for (number, copy) in (1..).zip(&copies) {
+                let mut elements = vec![number; len];
+                stream.write(&buffer, &elements).unwrap();
+                stream.copy(&buffer, copy).unwrap();
+                // They were copied.
+                elements.fill(u32::MAX);
+            }
+            assert!(!stream.query().unwrap());
+            gate.open();
+            for (number, copy) in (1..).zip(&copies) {
+                assert_eq!(copy.read_blocking(&stream).unwrap(), vec![number; len]);
+            }
+        }
+    });
+}
+
+#[test]
+fn an_upload_waits_for_nothing() {
+    let context = setup();
+    no_leaks(|| {
+        let (stream, other) = (context.stream().unwrap(), context.stream().unwrap());
+        let gate = Gate::close(&stream);
+        let small = stream.upload(&[1_u32, 2, 3]).unwrap();
+        let large = stream.upload(&vec![7_u64; 10_000]).unwrap();
+        let empty = stream.upload::<u32>(&[]).unwrap();
+        assert!(!stream.query().unwrap() && empty.is_empty());
+        // Another stream waits for it.
+        let copy = other.zeros::<u32>(3).unwrap();
+        other.copy(&small, &copy).unwrap();
+        assert!(!other.query().unwrap());
+        gate.open();
+        assert_eq!(copy.read_blocking(&other).unwrap(), [1, 2, 3]);
+        assert_eq!(large.read_blocking(&stream).unwrap(), [7; 10_000]);
+    });
+}
+
+#[test]
+fn parts_and_host_memory_are_written_too() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let buffer = stream.zeros::<u16>(8).unwrap();
+        stream.write(buffer.slice(2..5).unwrap(), &[1, 2, 3]).unwrap();
+        stream.write::<u16>(buffer.slice(5..5).unwrap(), &[]).unwrap();
+        assert_eq!(buffer.read_blocking(&stream).unwrap(), [0, 0, 1, 2, 3, 0, 0, 0]);
+        let host = context.host_zeros::<u16>(3).unwrap().share();
+        stream.write(&host, &[4, 5, 6]).unwrap();
+        stream.synchronize_blocking().unwrap();
+        assert_eq!(host.try_unique().unwrap()[..], [4, 5, 6]);
+        let refused = stream.write(&buffer, &[1; 9]).unwrap_err();
+        assert!(matches!(refused, Error::Length { expected: 8, found: 9, .. }), "{refused:?}");
+    });
+}
+
+/// Writes a block full, whose parts are of this size.
+fn fill_block(stream: &Stream, to: &Buffer<u8>) {
+    (0..BLOCK / MOST).for_each(|_| stream.write(to, &[1; MOST]).unwrap());
+}
+
+#[test]
+fn a_write_is_one_call_and_a_block_two_more_where_nobody_waits() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let (small, large) = (stream.zeros::<u8>(4).unwrap(), stream.zeros::<u8>(MOST).unwrap());
+        stream.synchronize_blocking().unwrap();
+        stream.write(&small, &[0; 4]).unwrap();
+        let ((), cost) = count(|| stream.write(&small, &[1; 4]).unwrap());
+        cost.assert_calls(&[("cuMemcpyHtoDAsync", 1)]);
+        assert_eq!(cost.heap_allocations(), 0);
+        // Where the host waits now and then, a block is filled again and again.
+        let ((), cost) = count(|| {
+            for _ in 0..10_000 {
+                stream.write(&small, &[1; 4]).unwrap();
+            }
+        });
+        assert!(cost.calls("cuEventRecord") <= 3 && cost.calls("cuEventQuery") <= 3, "{cost}");
+        // Another one, so that writes end where blocks do.
+        stream.synchronize_blocking().unwrap();
+        let stream = context.stream().unwrap();
+        fill_block(&stream, &large);
+        for _ in 0..3 {
+            stream.synchronize_blocking().unwrap();
+            let ((), cost) = count(|| fill_block(&stream, &large));
+            cost.assert_calls(&[("cuMemcpyHtoDAsync", 4)]);
+            assert_eq!(cost.heap_allocations(), 0);
+        }
+        // Where nobody does, there is an event behind each block, which is asked for once.
+        for _ in 0..3 {
+            fill_block(&stream, &large);
+            assert!(until(SOON, || stream.query().unwrap()));
+        }
+        let ((), cost) = count(|| fill_block(&stream, &large));
+        let relaxed = ("cuThreadExchangeStreamCaptureMode", 2);
+        cost.assert_calls(&[("cuMemcpyHtoDAsync", 4), ("cuEventRecord", 1), ("cuEventQuery", 1), relaxed]);
+        assert_eq!(cost.heap_allocations(), 0);
+    });
+}
+
+#[test]
+fn there_are_as_many_blocks_as_are_on_their_way() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let large = stream.zeros::<u8>(MOST).unwrap();
+        reaper::drain();
+        let before = pinned();
+        let gate = Gate::close(&stream);
+        (0..5).for_each(|_| fill_block(&stream, &large));
+        assert_eq!(pinned(), before + 5);
+        gate.open();
+        stream.synchronize_blocking().unwrap();
+        (0..20).for_each(|_| fill_block(&stream, &large));
+        assert!(pinned() <= before + 25);
+        // Idle streams keep none when somebody drains.
+        stream.synchronize_blocking().unwrap();
+        assert!(until(SOON, || {
+            reaper::drain();
+            pinned() == before
+        }));
+        fill_block(&stream, &large);
+        drop(stream);
+        assert_eq!(pinned(), before + 1, "kept for the next");
+    });
+}
+
+#[test]
+fn streams_that_go_leave_their_blocks_behind_their_work() {
+    let context = setup();
+    no_leaks(|| {
+        let (home, stream) = (context.stream().unwrap(), context.stream().unwrap());
+        let buffer = home.zeros::<u32>(4).unwrap();
+        home.synchronize_blocking().unwrap();
+        let gate = Gate::close(&stream);
+        stream.write(&buffer, &[1, 2, 3, 4]).unwrap();
+        drop(stream);
+        // Nobody gets the block before it was read.
+        let mut other = context.host_zeros::<u8>(BLOCK).unwrap();
+        other.fill(u8::MAX);
+        reaper::drain();
+        gate.open();
+        assert!(until(SOON, || buffer.read_blocking(&home).unwrap() == [1, 2, 3, 4]));
+    });
+}
+
+#[test]
+fn a_captured_write_keeps_elements_of_its_own() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let buffer = stream.zeros::<u32>(4).unwrap();
+        stream.write(&buffer, &[9; 4]).unwrap();
+        stream.synchronize_blocking().unwrap();
+        let capture = stream.begin_capture(CaptureMode::ThreadLocal).unwrap();
+        stream.write(&buffer, &[1, 2, 3, 4]).unwrap();
+        assert!(matches!(stream.upload(&[1_u32]), Err(Error::Capturing { .. })));
+        let captured = capture.end().unwrap();
+        assert_eq!(captured.owners.len(), 2, "the elements and the buffer");
+        let mut exec = core::ptr::null_mut();
+        let mut params = CUDA_GRAPH_INSTANTIATE_PARAMS::default();
+        let graph = captured.graph.as_raw();
+        // SAFETY: the graph lives, and what its nodes use is kept below until the end.
+        let made =
+            || unsafe { raw::driver().cuGraphInstantiateWithParams(&raw mut exec, graph, &raw mut params) };
+        raw::ok(context.with_current(made).unwrap());
+        for _ in 0..3 {
+            // What goes through the blocks meanwhile changes nothing.
+            (0..3).for_each(|_| stream.write(&buffer, &[8; 4]).unwrap());
+            // SAFETY: executable and stream live, and so does what the nodes use.
+            raw::ok(unsafe { raw::driver().cuGraphLaunch(exec, stream.as_raw()) });
+            assert_eq!(buffer.read_blocking(&stream).unwrap(), [1, 2, 3, 4]);
+        }
+        // SAFETY: the last use of it.
+        raw::ok(unsafe { raw::driver().cuGraphExecDestroy(exec) });
+        drop(captured.owners);
+    });
+}
+
+#[test]
+fn a_write_that_fails_changes_nothing() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let buffer = stream.zeros::<u32>(4).unwrap();
+        for call in [Call::cuMemHostAlloc, Call::cuMemcpyHtoDAsync] {
+            let failing = fail(call, 1, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+            let error = stream.write(&buffer, &[1; 4]).unwrap_err();
+            assert!(failing.hit());
+            let is_memory = matches!(error, Error::OutOfHostMemory { .. } | Error::Driver { .. });
+            assert!(is_memory, "{error:?}");
+        }
+        assert_eq!(buffer.read_blocking(&stream).unwrap(), [0; 4]);
+        stream.write(&buffer, &[2; 4]).unwrap();
+        assert_eq!(buffer.read_blocking(&stream).unwrap(), [2; 4]);
+    });
+}
+
+#[test]
+fn threads_write_on_one_stream() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let buffers: Vec<Buffer<u32>> = (0..4).map(|_| stream.zeros(64).unwrap()).collect();
+        std::thread::scope(|scope| {
+            for (buffer, number) in buffers.iter().zip(1..) {
+                let stream = &stream;
+                scope.spawn(move || {
+                    for round in 0..500 {
+                        stream.write(buffer, &[number * 1000 + round; 64]).unwrap();
+                    }
+                });
+            }
+        });
+        for (buffer, number) in buffers.iter().zip(1..) {
+            assert_eq!(buffer.read_blocking(&stream).unwrap(), [number * 1000 + 499; 64]);
+        }
+    });
+}
+
+#[test]
+fn in_a_host_function_it_is_refused() {
+    alone!();
+    let context = setup();
+    no_leaks(|| {
+        let (stream, runs) = (context.stream().unwrap(), context.stream().unwrap());
+        let buffer = stream.zeros::<u32>(4).unwrap();
+        let (sender, receiver) = channel();
+        in_callback(&runs, move || {
+            let _ = sender.send(stream.write(Slice::from(&buffer), &[1; 4]).is_err());
+        });
+        assert!(receiver.recv_timeout(SOON).unwrap());
+        runs.synchronize_blocking().unwrap();
+    });
+}
