@@ -141,12 +141,12 @@ impl UserObject {
         let payload = Arc::clone(&self.payload);
         reaper::expect_back(&payload, &self.context, runs.clone());
         match runs {
-            Some(runs) if put_off && !is_over => self.give_up_behind(runs),
-            _ => drop(self),
+            // Before the driver's reference goes, behind which its destructor may be faster.
+            Some(_) if is_over => reaper::release_here(payload),
+            Some(runs) if put_off => return self.give_up_behind(runs),
+            _ => {}
         }
-        if is_over {
-            reaper::release_here(payload);
-        }
+        drop(self);
     }
 
     /// Whether nothing runs on these streams. False in a host function, where nothing of other code is dropped.
