@@ -72,7 +72,7 @@ impl Callable {
         let known: Arc<Callback<Call>> = callback.clone();
         callbacks().insert(number, Arc::downgrade(&known));
         drop(known);
-        let owner = Owner::Other(callback as Arc<dyn Any + Send + Sync>);
+        let owner = Owner::shared(callback);
         Self { data: core::ptr::without_provenance_mut(number), name, owner }
     }
 }

@@ -14,6 +14,7 @@ use crate::brief::Brief;
 use crate::captures;
 use crate::error::{Error, Result};
 use crate::graph::GraphHandle;
+use crate::kept::Kept;
 use crate::kernel::Kernel;
 use crate::memory::Allocation;
 use crate::owner::Owner;
@@ -346,7 +347,7 @@ fn end_later(origin: Stream, word: u64) {
         if let Ok(Ok(raw)) = ended {
             drop(own(&origin, raw));
         }
-        Some(Arc::new(owners) as _)
+        Some(Kept::new(owners))
     }));
 }
 

@@ -1,6 +1,5 @@
 //! User objects: what the driver keeps alive for graphs and executables.
 
-use core::any::Any;
 use core::ffi::c_void;
 use core::fmt;
 use std::sync::{Arc, Mutex};
@@ -11,6 +10,7 @@ use smallvec::SmallVec;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::graph::{GraphHandle, GraphIdentity};
+use crate::kept::Kept;
 use crate::patience::lock_unless_inside;
 use crate::process;
 use crate::raw::Raw;
@@ -118,9 +118,9 @@ impl UserObject {
         if !process::is_running() {
             return;
         }
-        let owner: Arc<dyn Any + Send + Sync> = Arc::new(GivenUp(Arc::clone(&self.payload)));
+        let owner = Kept::new(GivenUp(Arc::clone(&self.payload)));
         let context = &self.context;
-        let free = |home| Free { context: context.clone(), home, what: Freed::Owned(Arc::clone(&owner)) };
+        let free = |home| Free { context: context.clone(), home, what: Freed::Owned(owner.clone()) };
         // Each holds the owner: it goes with the last one. As for memory that has its home there, the end of the work on a stream of other code is recorded
         // with the last handle.
         let homes = streams.iter().map(|stream| {

@@ -45,7 +45,7 @@ impl Table {
         let same = |known: &Owner| match (known, &owner) {
             (Owner::Allocation(known), Owner::Allocation(new)) => Arc::ptr_eq(known, new),
             (Owner::Other(known), Owner::Other(new)) => {
-                core::ptr::addr_eq(Arc::as_ptr(known), Arc::as_ptr(new))
+                core::ptr::eq(known.as_ptr(), new.as_ptr())
             }
             _ => false,
         };

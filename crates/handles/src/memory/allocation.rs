@@ -15,6 +15,7 @@ use super::space::MemorySpace;
 use crate::capture_mode;
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::kept::Kept;
 use crate::reaper::{self, Free, Freed, HostBlock, HostKind, Node, RawStream};
 use crate::stream::Stream;
 
@@ -57,7 +58,7 @@ enum Backing {
     Pooled(Option<MemPool>),
     Plain,
     Host(HostMemory),
-    Foreign(Arc<dyn Any + Send + Sync>),
+    Foreign(Kept),
     Imported(MemPool),
     /// That of an allocation node, which its graph alone uses and frees.
     Graph(Arc<GraphMemory>),
@@ -106,7 +107,7 @@ impl Allocation {
         context: &Context,
         address: CUdeviceptr,
         bytes: usize,
-        owner: Arc<dyn Any + Send + Sync>,
+        owner: Kept,
     ) -> Self {
         Self::with(Belongs::Context(context.clone()), address, bytes, Backing::Foreign(owner))
     }
@@ -429,7 +430,7 @@ impl Allocation {
             Backing::Pooled(own) => device(own.as_ref().map(pool)),
             Backing::Imported(own) => device(Some(pool(own))),
             Backing::Host(HostMemory { block: Some(block), .. }) => Freed::Host(block.clone()),
-            Backing::Foreign(owner) => Freed::Owned(Arc::clone(owner)),
+            Backing::Foreign(owner) => Freed::Owned(owner.clone()),
             Backing::Output(memory) => device(Some(Arc::new(Freeing(Arc::clone(memory))))),
             Backing::Plain | Backing::Host(_) | Backing::Graph(_) => device(None),
         };

@@ -1,7 +1,6 @@
 //! Buffers over memory that somebody else owns.
 
 use core::any::Any;
-use std::sync::Arc;
 
 use cuda_sys::CUdeviceptr;
 
@@ -11,6 +10,7 @@ use super::element::Element;
 use super::range::bytes_of;
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::kept::Kept;
 
 impl<T: Element> Buffer<T> {
     /// A buffer over memory of another owner, which is dropped when the buffer, its clones and parts, every graph with it and all work
@@ -36,6 +36,6 @@ impl<T: Element> Buffer<T> {
         if null || !address.is_multiple_of(align as u64) || address.checked_add(bytes as u64).is_none() {
             return Err(Error::Cast { bytes, address, size, align });
         }
-        Ok(Self::whole(Allocation::foreign(context, address, bytes, Arc::new(owner)), len))
+        Ok(Self::whole(Allocation::foreign(context, address, bytes, Kept::new(owner)), len))
     }
 }

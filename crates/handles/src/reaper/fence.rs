@@ -21,6 +21,8 @@ use super::spare::{self, HostBlock};
 use crate::capture_mode;
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::failure;
+use crate::kept::Kept;
 use crate::memory::Freeing;
 use crate::process;
 use crate::raw::Raw;
@@ -42,7 +44,7 @@ pub(crate) enum Freed {
     /// Kept for the next who asks.
     Host(HostBlock),
     /// By dropping its owner.
-    Owned(Arc<dyn Any + Send + Sync>),
+    Owned(Kept),
 }
 
 pub(crate) static FREES: List<Free> = List::starting_with(AtomicPtr::new(core::ptr::null_mut()));
@@ -127,7 +129,7 @@ pub(crate) struct Fences {
     /// Frees behind fences that the host has not seen reached yet.
     held: Vec<Held>,
     /// Owners of memory that nothing uses any more; only where destructors may run are they dropped.
-    owners: Vec<Arc<dyn Any + Send + Sync>>,
+    owners: Vec<Kept>,
     /// Pools without handles whose memory is still being freed.
     pools: Pools,
     /// Why the last frees that were postponed were.
@@ -192,7 +194,7 @@ impl Fences {
     }
 
     /// The owners of foreign memory that nothing uses any more, to be dropped without the turn: that may take as long as it likes.
-    pub(crate) fn take_owners(&mut self) -> Vec<Arc<dyn Any + Send + Sync>> {
+    pub(crate) fn take_owners(&mut self) -> Vec<Kept> {
         core::mem::take(&mut self.owners)
     }
 
@@ -312,7 +314,7 @@ impl Fences {
             if let Some(freeing) = keep.as_ref().and_then(|keep| keep.downcast_ref::<Freeing>()) {
                 freeing.failed(&error);
             }
-            queue::report("freeing a buffer", error);
+            failure::report("freeing a buffer", error);
         }
         queue::one_done();
         true

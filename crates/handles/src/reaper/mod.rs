@@ -37,9 +37,11 @@ mod turns;
 mod wanted;
 mod worker;
 
-pub use queue::{DropFailure, manual, pending, set_hook};
+pub use crate::failure::{DropCause, DropFailure, set_hook};
+pub use queue::{manual, pending};
 pub use worker::drain;
 
+pub(crate) use crate::failure::report;
 pub(crate) use attempts::attempt;
 pub(crate) use create::create_event;
 pub(crate) use fence::{Free, Freed, close, expect_across, join, push_free};
@@ -48,7 +50,7 @@ pub(crate) use list::Node;
 pub(crate) use pools::{UnusedPool, push_pool};
 pub(crate) use queue::{
     Object, Payload, Unused, destroy, destroy_with, may_call, push_library, push_payload, push_stalling,
-    report, set_starter, start,
+    set_starter, start,
 };
 pub(crate) use raw_stream::RawStream;
 pub(crate) use spare::{HostBlock, HostKind, give, kept, take};

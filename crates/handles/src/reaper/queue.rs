@@ -1,9 +1,8 @@
 //! What waits for the reaper, and the first try that mostly makes waiting unnecessary.
 
 use core::any::Any;
-use core::fmt;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::thread::Thread;
 
 use cuda_sys::{
@@ -16,8 +15,7 @@ use crate::callback;
 use crate::capture_mode;
 use crate::clones;
 use crate::context::Context;
-use crate::error::Error;
-use crate::panics;
+use crate::failure::{self, report};
 use crate::process;
 use crate::raw::Raw;
 
@@ -74,67 +72,12 @@ pub(crate) static STALLING: List<Doomed> = List::starting_with(AtomicPtr::new(co
 static PENDING: AtomicUsize = AtomicUsize::new(0);
 static STARTER: OnceLock<fn() -> Option<Thread>> = OnceLock::new();
 static THREAD: OnceLock<Option<Thread>> = OnceLock::new();
-static HOOK: RwLock<Option<fn(&DropFailure)>> = RwLock::new(None);
-
-/// Something that could not be destroyed when its owner was dropped.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct DropFailure {
-    /// What was to happen, such as `freeing a buffer`.
-    pub what: &'static str,
-    /// What the driver answered.
-    pub error: Error,
-}
-
-impl fmt::Display for DropFailure {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} failed in a drop: {}", self.what, self.error)
-    }
-}
-
-impl core::error::Error for DropFailure {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        Some(&self.error)
-    }
-}
 
 /// How many things wait to be freed, destroyed, released or unloaded, those just being handled included.
 #[must_use]
 pub fn pending() -> usize {
     PENDING.load(Ordering::Acquire)
 }
-
-/// Gives failures of drops to `hook`, in place of the hook before. It runs on whatever thread dropped, the reaper's included; a panic in it
-/// is caught and lost. Without a hook, failures are silent; with the feature `tracing` they are warnings of the target
-/// `cuda_handles::reaper`.
-///
-/// In a forked child it does nothing, as drops do nothing there.
-pub fn set_hook(hook: fn(&DropFailure)) {
-    if process::is_forked() {
-        return;
-    }
-    *HOOK.write().unwrap_or_else(PoisonError::into_inner) = Some(hook);
-}
-
-/// Reports a failure of a drop. A lost context is no failure: everything in it is gone.
-pub(crate) fn report(what: &'static str, error: Error) {
-    if matches!(error, Error::ContextLost(_) | Error::Forked) || !process::is_running() {
-        return;
-    }
-    let hook = *HOOK.read().unwrap_or_else(PoisonError::into_inner);
-    let failure = DropFailure { what, error };
-    panics::contain(|| hook.unwrap_or(default_hook)(&failure));
-}
-
-/// The hook where none is set.
-#[cfg(feature = "tracing")]
-fn default_hook(failure: &DropFailure) {
-    tracing::warn!(target: "cuda_handles::reaper", what = failure.what, error = %failure.error, "a drop failed");
-}
-
-/// The hook where none is set.
-#[cfg(not(feature = "tracing"))]
-fn default_hook(_failure: &DropFailure) {}
 
 /// One more thing waits.
 pub(crate) fn expect_one() {
@@ -274,10 +217,17 @@ impl Payload {
         Self(Mutex::new(Some(value)))
     }
 
-    /// Drops the value, unless that has happened. A panic in its drop is caught.
+    /// Drops the value, unless that has happened. A panic in its drop is caught and reported.
     pub(crate) fn release(&self) {
         let value = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        panics::contain(|| drop(value));
+        failure::dropping("dropping what a user object has", || drop(value));
+    }
+}
+
+/// Where the driver made no user object of it.
+impl Drop for Payload {
+    fn drop(&mut self) {
+        self.release();
     }
 }
 

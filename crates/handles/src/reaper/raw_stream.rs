@@ -16,6 +16,7 @@ use super::wanted::Exclusion;
 use crate::capture_mode;
 use crate::context::{Context, is_sticky};
 use crate::error::{Error, Result};
+use crate::failure;
 use crate::patience::{lock_unless_inside, try_lock, unless_inside};
 use crate::raw::Raw;
 
@@ -421,7 +422,7 @@ impl RawStream {
         // The hook may do anything.
         drop(gate);
         if let Some(error) = failed {
-            queue::report(
+            failure::report(
                 "recording the last work of an adopted stream (what it used stays allocated)",
                 error,
             );

@@ -11,6 +11,7 @@ use cuda_sys::{CUdeviceptr, CUresult, Call};
 use super::queue;
 use crate::capture_mode;
 use crate::context::Context;
+use crate::failure;
 use crate::raw::Raw;
 
 /// What the host can address as well.
@@ -97,7 +98,7 @@ fn free(block: &HostBlock) -> bool {
         return false;
     }
     if let Err(error) = block.context.check(call, code) {
-        queue::report("freeing host memory", error);
+        failure::report("freeing host memory", error);
     }
     true
 }

@@ -1,9 +1,8 @@
 //! The reaper's thread, and doing its work on another one.
 
-use core::any::Any;
 use core::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, TryLockError, Weak};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError, TryLockError, Weak};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
@@ -18,7 +17,8 @@ use crate::callback;
 use crate::capture_mode;
 use crate::context::Context;
 use crate::error::Result;
-use crate::panics;
+use crate::failure;
+use crate::kept::Kept;
 use crate::process;
 
 /// Whose turn it is to do the work: the reaper's thread, or one that drains.
@@ -227,7 +227,7 @@ fn round(unload: bool) -> usize {
     done + destructors(owners)
 }
 
-fn destructors(owners: Vec<Arc<dyn Any + Send + Sync>>) -> usize {
+fn destructors(owners: Vec<Kept>) -> usize {
     DESTRUCTORS.fetch_add(1, Ordering::AcqRel);
     let done = payloads() + drop_owners(owners);
     DESTRUCTORS.fetch_sub(1, Ordering::AcqRel);
@@ -242,9 +242,9 @@ fn payloads() -> usize {
     released.count()
 }
 
-fn drop_owners(owners: Vec<Arc<dyn Any + Send + Sync>>) -> usize {
+fn drop_owners(owners: Vec<Kept>) -> usize {
     let dropped = owners.into_iter().map(|owner| {
-        panics::contain(|| drop(owner));
+        drop(owner);
         queue::one_done();
     });
     dropped.count()
@@ -297,7 +297,7 @@ fn unload(unused: Unused) -> Result<(), Unused> {
         return Err(unused);
     }
     if let Err(error) = context.check(Call::cuLibraryUnload, code) {
-        queue::report("unloading a library", error);
+        failure::report("unloading a library", error);
     }
     // Only now: the driver may have written to it until here.
     drop(unused.keep);
