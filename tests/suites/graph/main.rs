@@ -41,6 +41,7 @@ mod nested_conditions;
 mod nesting;
 mod nodes;
 mod outcome;
+mod panicking_drops;
 mod picture;
 mod programs;
 mod put_off;
