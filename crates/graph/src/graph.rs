@@ -199,7 +199,7 @@ impl Graph {
     #[inline(always)]
     fn lock(&self) -> Result<Locked<'_>> {
         // What runs under the lock does not panic; a table that saw one anyway is consistent between calls.
-        let table = lock_unless_inside(self.root.handle.context(), &self.root.table)?;
+        let table = lock_unless_inside(self.root.handle.context(), "the graph", &self.root.table)?;
         let raw = self.root.handle.as_raw();
         Ok(Locked { root: &self.root, place: self.place, raw, table, _after: None })
     }

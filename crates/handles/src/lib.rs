@@ -63,6 +63,7 @@ pub use memory::{
 pub use owner::Owner;
 #[doc(hidden)]
 pub use patience::lock_unless_inside;
+pub use patience::{patience, set_patience};
 pub use process::is_forked;
 pub use semaphore::{ExternalSemaphore, SemaphoreKind};
 pub use stream::{AsStream, Stream, StreamOptions};

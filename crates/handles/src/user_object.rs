@@ -74,7 +74,7 @@ impl UserObject {
     pub fn retain_on(&self, graph: &GraphHandle) -> Result<()> {
         self.context.ensure_usable()?;
         self.context.ensure_same(graph.context(), "the graph")?;
-        let mut held_by = lock_unless_inside(&self.context, &self.held_by)?;
+        let mut held_by = lock_unless_inside(&self.context, "the user object", &self.held_by)?;
         // Graphs that are gone hold nothing.
         held_by.retain(|held| !held.is_gone());
         held_by.reserve(1);
@@ -96,7 +96,7 @@ impl UserObject {
     #[doc(alias = "cuGraphReleaseUserObject")]
     pub fn release_from(&self, graph: &GraphHandle) -> Result<()> {
         self.context.ensure_usable()?;
-        let mut held_by = lock_unless_inside(&self.context, &self.held_by)?;
+        let mut held_by = lock_unless_inside(&self.context, "the user object", &self.held_by)?;
         let held = held_by.iter().position(|held| held.is(graph)).ok_or(Error::NotHeld)?;
         let _alone = graph.call_alone()?;
         // SAFETY: graph and object are alive, and the graph has the reference.

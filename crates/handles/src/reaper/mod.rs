@@ -25,6 +25,8 @@ mod blocks;
 mod create;
 mod exclusion;
 mod fence;
+mod holders;
+mod idle;
 mod legacy;
 mod list;
 mod own_block;
@@ -32,6 +34,7 @@ mod point;
 mod pools;
 mod queue;
 mod raw_stream;
+mod running;
 mod spare;
 mod turns;
 mod wanted;
@@ -45,6 +48,7 @@ pub(crate) use crate::failure::report;
 pub(crate) use attempts::attempt;
 pub(crate) use create::create_event;
 pub(crate) use fence::{Free, Freed, close, expect_across, join, push_free};
+pub(crate) use idle::destroy_when_idle;
 pub(crate) use legacy::share as share_legacy;
 pub(crate) use list::Node;
 pub(crate) use pools::{UnusedPool, push_pool};
@@ -53,6 +57,7 @@ pub(crate) use queue::{
     set_starter, start,
 };
 pub(crate) use raw_stream::RawStream;
+pub(crate) use running::note as note_stream;
 pub(crate) use spare::{HostBlock, HostKind, give, kept, take};
 pub(crate) use turns::{CAPTURED, Shared};
 pub(crate) use worker::{

@@ -147,10 +147,11 @@ pub(crate) fn try_destroy(doomed: Doomed) -> Result<(), Doomed> {
     if !may_call(context) {
         return Ok(());
     }
-    let (call, code) = match doomed.object.may_run_destructors() && callback::is_inside() {
-        true => return Err(doomed),
-        false => call_destroy(context.driver(), doomed.object),
-    };
+    if doomed.object.may_run_destructors() && callback::is_inside() {
+        return Err(doomed);
+    }
+    let Some(_alone) = doomed.object.alone() else { return Err(doomed) };
+    let (call, code) = call_destroy(context.driver(), doomed.object);
     if code == CUresult::CUDA_ERROR_NOT_PERMITTED {
         return Err(doomed);
     }
@@ -166,6 +167,14 @@ impl Object {
     fn may_run_destructors(&self) -> bool {
         matches!(self, Self::Graph(_) | Self::GraphExec(_) | Self::Share(_))
     }
+
+    /// What is held over its end; `None` if somebody has that for more than a moment. A drop does not wait for it.
+    fn alone(&self) -> Option<Option<clones::Alone>> {
+        match self {
+            Self::Graph(_) => clones::alone_soon().map(Some),
+            _ => Some(None),
+        }
+    }
 }
 
 fn call_destroy(driver: &'static Driver, object: Object) -> (Call, CUresult) {
@@ -174,10 +183,7 @@ fn call_destroy(driver: &'static Driver, object: Object) -> (Call, CUresult) {
         match object {
             Object::Stream(raw) => (Call::cuStreamDestroy, driver.cuStreamDestroy(raw.get())),
             Object::Event(raw) => (Call::cuEventDestroy, driver.cuEventDestroy(raw.get())),
-            Object::Graph(raw) => {
-                let _alone = clones::alone();
-                (Call::cuGraphDestroy, driver.cuGraphDestroy(raw.get()))
-            }
+            Object::Graph(raw) => (Call::cuGraphDestroy, driver.cuGraphDestroy(raw.get())),
             Object::GraphExec(raw) => {
                 let _mode = capture_mode::relaxed(driver);
                 (Call::cuGraphExecDestroy, driver.cuGraphExecDestroy(raw.get()))
@@ -229,6 +235,27 @@ impl Drop for Payload {
     fn drop(&mut self) {
         self.release();
     }
+}
+
+/// Ends what is in a list; what comes back, as the driver does not permit its end now, stays there.
+pub(super) fn end_all<T>(list: &List<T>, end: impl Fn(T) -> Result<(), T>) -> usize {
+    end_each(list.take(), list, end)
+}
+
+/// As [`end_all`], for what was taken out of the list.
+pub(super) fn end_each<T>(taken: impl Iterator<Item = T>, list: &List<T>, end: impl Fn(T) -> Result<(), T>) -> usize {
+    let (mut done, mut staying) = (0, Vec::new());
+    for one in taken {
+        match end(one) {
+            Ok(()) => {
+                one_done();
+                done += 1;
+            }
+            Err(one) => staying.push(one),
+        }
+    }
+    staying.into_iter().for_each(|one| list.push(Node::new(one)));
+    done
 }
 
 /// Keeps an executable whose end waits for all work of the device until somebody drains.

@@ -2,6 +2,7 @@
 
 use core::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
 use std::sync::{Mutex, MutexGuard, Once, PoisonError, TryLockError, Weak};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
@@ -9,16 +10,19 @@ use std::time::{Duration, Instant};
 use cuda_sys::{CUresult, Call};
 
 use super::fence::Fences;
+use super::idle;
 use super::list::{List, Node};
 use super::queue::{self, Doomed, LIBRARIES, OBJECTS, PAYLOADS, STALLING, Unused};
 use super::raw_stream::RawStream;
+use super::running;
 use super::spare;
 use crate::callback;
 use crate::capture_mode;
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::failure;
 use crate::kept::Kept;
+use crate::patience::{Busy, for_at_most, patience, try_lock};
 use crate::process;
 
 /// Whose turn it is to do the work: the reaper's thread, or one that drains.
@@ -36,8 +40,14 @@ static DESTRUCTORS: AtomicUsize = AtomicUsize::new(0);
 const SOON: Duration = Duration::from_millis(5);
 const LATE: Duration = Duration::from_secs(1);
 
+/// What [`end_stalling`] does, in errors.
+const ENDING: &str = "the end of an executable graph with conditional nodes that was dropped";
+
+/// How long work is waited for that an executable's end would wait for. The caller may be the one who has to end it.
+const SHORTLY: Duration = Duration::from_secs(1);
+
 /// How long the end of the process waits for the reaper to leave the driver.
-const PATIENCE: Duration = Duration::from_millis(500);
+const LEAVING: Duration = Duration::from_millis(500);
 
 /// Does everything that waits, and waits for what the reaper's thread is doing in the driver, but not for a destructor that it is running;
 /// returns how much this call did itself.
@@ -67,35 +77,89 @@ pub fn drain() -> usize {
 /// The part of [`drain`] that frees memory in stream order and runs nobody's destructors; for an allocation that failed. Nothing inside a host function,
 /// where the allocation is refused: somebody who drains may have the turn and be waiting for that function.
 pub(crate) fn free_pending() {
-    if !may_take_turn() {
-        return;
+    if may_take_turn()
+        && let Ok(mut fences) = turn_patiently()
+    {
+        as_worker(|| objects() + fences.work());
     }
-    let mut fences = turn();
-    as_worker(|| objects() + fences.work());
 }
 
-/// Destroys the executables that wait for a drain, where [`free_pending`] was not enough: they have memory, too, and it is better to wait for their end than
-/// to do without. Whether there were some.
+/// Destroys the executables that wait for a drain, where [`free_pending`] was not enough: they have memory, too. Whether there were some. None where
+/// work runs for which the driver would wait: it may be the caller who has to end that.
 pub(crate) fn make_room() -> bool {
-    if !may_take_turn() {
-        return false;
-    }
-    let mut fences = turn();
-    as_worker(|| {
-        let ended = destroy_all(&STALLING);
-        fences.work();
-        ended > 0
-    })
+    may_take_turn() && end_stalling(|_| true).is_ok_and(|ended| ended > 0)
 }
 
-/// Destroys the executable that keeps this, if it waits for that.
-pub(crate) fn destroy_keeping(kept: &Weak<()>) {
+/// Destroys the executable that keeps this, if it waits for that. Work that ends [soon](SHORTLY) is waited for.
+///
+/// # Errors
+/// Work runs for which the driver would wait.
+pub(crate) fn destroy_keeping(kept: &Weak<()>) -> Result<()> {
     if !may_take_turn() {
-        return;
+        return Ok(());
     }
-    let _turn = turn();
     let end = |doomed: Doomed| if doomed.keeps(kept) { queue::try_destroy(doomed) } else { Err(doomed) };
-    as_worker(|| [&OBJECTS, &STALLING].map(|list| end_all(list, end)));
+    let turn = turn_patiently()?;
+    as_worker(|| queue::end_all(&OBJECTS, end));
+    drop(turn);
+    let mut last = end_stalling(|doomed| doomed.keeps(kept));
+    let end = Instant::now() + SHORTLY.min(patience());
+    while matches!(last, Err(Error::StillRunning { .. })) && Instant::now() < end {
+        thread::sleep(Duration::from_millis(1));
+        last = end_stalling(|doomed| doomed.keeps(kept));
+    }
+    last.map(drop)
+}
+
+/// Ends some of the executables in whose end the driver waits for all work of the device; how many. Those stay in whose context there is work: if that
+/// is all, it is an error.
+fn end_stalling(which: impl Fn(&Doomed) -> bool) -> Result<usize> {
+    let (turn, mut busy) = (turn_patiently()?, None);
+    let mut chosen = Vec::new();
+    for list in [&STALLING, &idle::WAITING] {
+        for doomed in list.take() {
+            let refusal = which(&doomed).then(|| running::ensure_idle(&doomed.context, ENDING));
+            match refusal {
+                Some(Ok(())) => chosen.push(doomed),
+                stays => {
+                    list.push(Node::new(doomed));
+                    busy = busy.or(stays.and_then(Result::err));
+                }
+            }
+        }
+    }
+    // Not over the driver's call: others need the turn.
+    drop(turn);
+    let ended = end_elsewhere(chosen)?;
+    match busy {
+        Some(busy) if ended == 0 => Err(busy),
+        _ => Ok(ended),
+    }
+}
+
+/// Ends executables on a thread made for that: work that nobody knows of here may hold up the driver for ever.
+fn end_elsewhere(doomed: Vec<Doomed>) -> Result<usize> {
+    if doomed.is_empty() {
+        return Ok(0);
+    }
+    let (done, ended) = channel();
+    let end = move || {
+        DESTRUCTORS.fetch_add(1, Ordering::AcqRel);
+        let ended = as_worker(|| queue::end_each(doomed.into_iter(), &STALLING, queue::try_destroy));
+        DESTRUCTORS.fetch_sub(1, Ordering::AcqRel);
+        // Nobody may be waiting any more.
+        let _ = done.send(ended);
+    };
+    if queue::start().is_none() {
+        // Where there can be no thread.
+        end();
+    } else if spawn("cuda-reaper-end", end).is_none() {
+        return Ok(0);
+    }
+    ended.recv_timeout(patience()).map_err(|_| {
+        let by = "the driver, which waits in cuGraphExecDestroy for work on streams that were dropped or are not known here";
+        Busy { what: "an executable graph that was dropped".into(), by: by.into() }.into()
+    })
 }
 
 /// [`free_pending`] for who cannot go on before, and has asked whether this is a host function: why what is asked for is not
@@ -104,7 +168,7 @@ pub(crate) fn free_now(done: impl FnOnce() -> bool) -> Result<()> {
     if WORKING.get() || !process::is_running() {
         return Ok(());
     }
-    let mut fences = turn();
+    let mut fences = turn_patiently()?;
     as_worker(|| {
         fences.forget_trouble();
         objects();
@@ -116,15 +180,17 @@ pub(crate) fn free_now(done: impl FnOnce() -> bool) -> Result<()> {
 
 /// Makes `stream` wait for the frees that the reaper has enqueued in its context, for an allocation that failed. A failure changes nothing.
 pub(crate) fn wait_for_frees(stream: &RawStream) {
-    if may_take_turn() {
-        turn().let_wait_for_frees(stream);
+    if may_take_turn()
+        && let Ok(fences) = turn_patiently()
+    {
+        fences.let_wait_for_frees(stream);
     }
 }
 
 /// Makes `stream` wait for the frees that the reaper has enqueued in its context, for who has asked whether this is a host function.
 pub(crate) fn order_after_frees(stream: &RawStream) -> Result<()> {
     // The reaper launches nothing by itself.
-    if WORKING.get() { Ok(()) } else { turn().order_after_frees(stream) }
+    if WORKING.get() { Ok(()) } else { turn_patiently()?.order_after_frees(stream) }
 }
 
 fn may_take_turn() -> bool {
@@ -165,7 +231,7 @@ fn run(dropping: Option<&Thread>) {
                 done
             }
         });
-        let again = turn().has_postponed() || !OBJECTS.is_empty();
+        let again = turn().has_postponed() || !(OBJECTS.is_empty() && idle::WAITING.is_empty());
         if again {
             thread::park_timeout(pause);
             pause = if done == 0 { LATE.min(pause * 2) } else { SOON };
@@ -198,8 +264,18 @@ fn as_worker<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
 
+/// The turn, for the reaper's threads and who drains.
 fn turn() -> MutexGuard<'static, Fences> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The turn, for others.
+fn turn_patiently() -> Result<MutexGuard<'static, Fences>> {
+    let busy = || {
+        let by = "a thread in `reaper::drain`, or the reaper's own, which the driver keeps waiting";
+        Busy { what: "the reaper".into(), by: by.into() }.into()
+    };
+    for_at_most(patience(), || try_lock(&TURN)).ok_or_else(busy)
 }
 
 /// Rounds until one finds nothing to do: what is dropped in one may leave more.
@@ -251,36 +327,20 @@ fn drop_owners(owners: Vec<Kept>) -> usize {
 }
 
 fn objects() -> usize {
-    destroy_all(&OBJECTS)
+    destroy_all(&OBJECTS) + idle::work()
 }
 
 /// What the driver waits for all work of the device in.
 fn stalling() -> usize {
-    destroy_all(&STALLING) + libraries() + spare::free_all()
+    destroy_all(&STALLING) + destroy_all(&idle::WAITING) + libraries() + spare::free_all()
 }
 
 fn destroy_all(list: &List<Doomed>) -> usize {
-    end_all(list, queue::try_destroy)
+    queue::end_all(list, queue::try_destroy)
 }
 
 fn libraries() -> usize {
-    end_all(&LIBRARIES, unload)
-}
-
-/// Ends what is in a list; what comes back, as the driver does not permit its end now, stays there.
-fn end_all<T>(list: &List<T>, end: impl Fn(T) -> Result<(), T>) -> usize {
-    let (mut done, mut staying) = (0, Vec::new());
-    for one in list.take() {
-        match end(one) {
-            Ok(()) => {
-                queue::one_done();
-                done += 1;
-            }
-            Err(one) => staying.push(one),
-        }
-    }
-    staying.into_iter().for_each(|one| list.push(Node::new(one)));
-    done
+    queue::end_all(&LIBRARIES, unload)
 }
 
 /// Unloads a library, unless the driver permits no such call here: then it comes back.
@@ -310,7 +370,7 @@ extern "C" fn stop() {
     if process::is_forked() || WORKING.get() {
         return;
     }
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + LEAVING;
     while Instant::now() < end {
         match TURN.try_lock() {
             Err(TryLockError::Poisoned(_)) => return,
