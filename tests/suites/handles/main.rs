@@ -19,6 +19,7 @@ mod kernels;
 mod library;
 mod lost;
 mod memory;
+mod patience;
 mod pool_drops;
 mod pools;
 mod process;
