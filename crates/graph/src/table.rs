@@ -431,7 +431,7 @@ impl About {
     /// What goes with the graph.
     fn into_owners(self) -> impl Iterator<Item = Owner> {
         // An owner of nobody else's: dropped with the others, after the lock.
-        let lent = self.lent.map(|lent| Owner::shared(lent));
+        let lent = self.lent.map(Owner::shared);
         self.kept.into_iter().chain(lent)
     }
 }

@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use cuda_graph::{ContextExt, Graph, Node};
 use cuda_handles::reaper::{self, DropCause, DropFailure};
 use cuda_handles::{Buffer, Context, GraphHandle, Owner, Stream, UserObject};
-use cuda_launch::{LaunchConfig, params};
-use cuda_tests::{Gate, SOON, alone, in_callback, kernel, no_leaks, settle, setup, until};
+use cuda_launch::{Launch, LaunchConfig, params, per};
+use cuda_sys::{CUresult, Call};
+use cuda_tests::{Gate, SOON, alone, fail, in_callback, kernel, no_leaks, settle, setup, until};
 
 static DROPPED: AtomicUsize = AtomicUsize::new(0);
 static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -264,4 +265,72 @@ fn a_value_that_the_caller_has_as_well_panics_where_the_caller_drops_it() {
     // By hand, but by an owner of this library.
     drop(Owner::other(Bomb));
     assert_eq!((DROPPED.load(Ordering::SeqCst), told()), (2, 1));
+}
+
+/// What a call drops that it takes the place of, or does not take.
+#[test]
+fn calls_that_drop_what_they_are_given_or_replace_do_not_panic() {
+    alone!();
+    let context = setup();
+    reaper::set_hook(hook);
+    no_leaks(|| {
+        let call = || {
+            let bomb = Bomb;
+            move || {
+                let _ = &bomb;
+            }
+        };
+        let graph = context.graph().unwrap();
+        let node = graph.root().host(call()).unwrap();
+        let removed = graph.root().empty().unwrap();
+        removed.remove().unwrap();
+        node.set(call()).unwrap();
+        assert_eq!(told(), 1, "replaced");
+        for (failing, drops) in [(Call::cuGraphAddNode, 2), (Call::cuGraphNodeSetParams, 3)] {
+            let failure = fail(failing, 1, CUresult::CUDA_ERROR_OPERATING_SYSTEM);
+            match failing {
+                Call::cuGraphAddNode => graph.root().host(call()).map(drop).unwrap_err(),
+                _ => node.set(call()).unwrap_err(),
+            };
+            assert!(failure.hit());
+            assert_eq!(told(), drops, "{}", failing.name());
+        }
+        removed.keep(Owner::other(Bomb)).unwrap_err();
+        removed.then().host(call()).unwrap_err();
+        assert_eq!(told(), 5, "not taken");
+        // What the node has now.
+        drop((removed, node, graph));
+        settle();
+        assert_eq!((told(), DROPPED.load(Ordering::SeqCst)), (6, 6));
+    });
+}
+
+/// Holders of parameters own memory, and memory its owner.
+#[test]
+fn holders_of_parameters_let_go_of_what_panics() {
+    alone!();
+    let context = setup();
+    reaper::set_hook(hook);
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let increment = kernel(&context, "increment");
+        let memory = [(); 2].map(|()| {
+            let buffer = stream.upload(&[1_u32; 64]).unwrap();
+            stream.synchronize_blocking().unwrap();
+            let owner = (Bomb, buffer.clone());
+            // SAFETY: the owner keeps the memory, which nobody else uses.
+            unsafe { Buffer::<u32>::from_foreign(&context, buffer.address(), 64, owner) }.unwrap()
+        });
+        let [first, second] = &memory;
+        let holders = (params![first, 64_u32].into_owned(), params![second, 64_u32].into_owned());
+        drop(memory);
+        // SAFETY: the arguments are the kernel's, and the buffer has 64 elements.
+        unsafe { increment.launch(&stream, per(64, 64), &holders.0) }.unwrap();
+        assert_eq!(told(), 0);
+        drop(holders);
+        assert!(until(SOON, || {
+            settle();
+            (told(), DROPPED.load(Ordering::SeqCst)) == (2, 2)
+        }));
+    });
 }

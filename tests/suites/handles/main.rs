@@ -19,6 +19,7 @@ mod kernels;
 mod library;
 mod lost;
 mod memory;
+mod panicking_drops;
 mod patience;
 mod pool_drops;
 mod pools;
