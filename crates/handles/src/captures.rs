@@ -198,16 +198,20 @@ pub(crate) fn end<R>(
     over: impl FnOnce(),
 ) -> Result<R> {
     let mut ending = Some((call, over));
-    unless_inside(context, || in_the_way(word), || {
-        let (call, over) = ending.take()?;
-        match try_end(word, call, over) {
-            Ok(result) => Some(result),
-            Err(later) => {
-                ending = Some(later);
-                None
+    unless_inside(
+        context,
+        || in_the_way(word),
+        || {
+            let (call, over) = ending.take()?;
+            match try_end(word, call, over) {
+                Ok(result) => Some(result),
+                Err(later) => {
+                    ending = Some(later);
+                    None
+                }
             }
-        }
-    })?
+        },
+    )?
 }
 
 /// Who uses a stream of a capture.

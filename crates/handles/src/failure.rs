@@ -92,7 +92,9 @@ fn tell(failure: DropFailure) {
 fn default_hook(failure: &DropFailure) {
     let what = failure.what;
     match &failure.cause {
-        DropCause::Refused(error) => tracing::warn!(target: "cuda_handles::reaper", what, error = %error, "a drop failed"),
+        DropCause::Refused(error) => {
+            tracing::warn!(target: "cuda_handles::reaper", what, error = %error, "a drop failed")
+        }
         DropCause::Panicked(message) => {
             tracing::warn!(target: "cuda_handles::reaper", what, panic = %message, "a destructor panicked");
         }

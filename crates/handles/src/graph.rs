@@ -227,7 +227,7 @@ pub enum ExecEnd {
     /// As its last handle is dropped, or soon after where the driver does not permit it there. It still runs.
     #[default]
     AtOnce,
-    /// When somebody [drains](crate::reaper::drain), or the device has no memory left. For one with conditional nodes: the driver waits for all work of the device
+    /// When somebody [drains](crate::reaper::drain), or the device has no memory left while no stream has work. For one with conditional nodes: the driver waits for all work of the device
     /// when it destroys one, whether it runs or not, and the launches of all threads wait as well.
     Drained,
     /// As its last handle is dropped if no stream of this library has work in the context, or else soon after none has. For one with conditional nodes of a graph that

@@ -43,7 +43,8 @@ pub(crate) struct Busy {
 impl Busy {
     /// Something that is held over calls of the driver.
     pub(crate) fn called(what: &str) -> Self {
-        const CALL: &str = "another call, from which the driver has not returned, or out of which this one is made";
+        const CALL: &str =
+            "another call, from which the driver has not returned, or out of which this one is made";
         Self { what: what.into(), by: CALL.into() }
     }
 }

@@ -32,7 +32,7 @@ pub struct UserObject {
 }
 
 impl UserObject {
-    /// Puts `value` under the driver's reference counts.
+    /// Puts `value` under the driver's reference counts. A panic in its destructor ends there, and the [hook](crate::reaper::set_hook) is told.
     ///
     /// Stands on `cuUserObjectCreate`, CUDA 11.3.
     ///

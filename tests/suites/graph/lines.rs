@@ -1,6 +1,5 @@
 //! Graphs that keep each other in a long line are dropped by a thread with a small stack.
 
-
 use cuda_graph::{ContextExt, Graph};
 use cuda_handles::{Context, Owner};
 use cuda_tests::{is_soft, no_leaks, setup};

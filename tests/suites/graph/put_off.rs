@@ -85,7 +85,11 @@ fn the_next_executable_of_the_graph_ends_it() {
         drop(graph.instantiate().unwrap());
         let (mut exec, cost) = count(|| graph.instantiate().unwrap());
         // That one alone.
-        assert_eq!((cost.calls_anywhere("cuGraphExecDestroy"), live().of(Kind::Exec)), (1, execs + 1), "{cost}");
+        assert_eq!(
+            (cost.calls_anywhere("cuGraphExecDestroy"), live().of(Kind::Exec)),
+            (1, execs + 1),
+            "{cost}"
+        );
         exec.launch(stream).unwrap();
         stream.synchronize_blocking().unwrap();
         assert_eq!(graph.instantiate().unwrap_err(), Error::OneExecutable { of: "conditional nodes" });

@@ -127,10 +127,13 @@ type End = fn(ActiveCapture) -> Option<Error>;
 fn a_capture_ends_although_a_turn_was_forgotten() {
     alone!();
     let context = impatient();
-    let ends: [End; 2] = [|capture| capture.end().err(), |capture| {
-        drop(capture);
-        None
-    }];
+    let ends: [End; 2] = [
+        |capture| capture.end().err(),
+        |capture| {
+            drop(capture);
+            None
+        },
+    ];
     for end in ends {
         let (over, ended) = channel();
         let own: Context = context.clone();
@@ -258,7 +261,8 @@ fn a_library_that_compiles_is_named() {
         let library: Library = kernel(&context, "empty").library().clone();
         let (one, two) = (library.clone(), library);
         let first = move || one.kernel("increment").map(drop);
-        beside(Call::cuLibraryGetKernel, first, move || is_busy(two.kernel("saxpy"), &["the library"])).unwrap();
+        beside(Call::cuLibraryGetKernel, first, move || is_busy(two.kernel("saxpy"), &["the library"]))
+            .unwrap();
     });
 }
 

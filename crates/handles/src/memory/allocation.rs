@@ -103,12 +103,7 @@ impl Allocation {
     }
 
     /// Wraps somebody else's memory.
-    pub(super) fn foreign(
-        context: &Context,
-        address: CUdeviceptr,
-        bytes: usize,
-        owner: Kept,
-    ) -> Self {
+    pub(super) fn foreign(context: &Context, address: CUdeviceptr, bytes: usize, owner: Kept) -> Self {
         Self::with(Belongs::Context(context.clone()), address, bytes, Backing::Foreign(owner))
     }
 
@@ -416,7 +411,7 @@ impl Allocation {
     /// of that, as it does where memory of one graph is freed by another.
     fn free_output_at_home(&self) -> bool {
         let Some(home) = self.home() else { return false };
-        let _turn = home.raw_stream().enqueue();
+        let Ok(_turn) = home.raw_stream().enqueue() else { return false };
         home.refuse_capture("freeing what a launch left").is_ok() && self.free_at_home(None)
     }
 

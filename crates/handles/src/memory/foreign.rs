@@ -15,7 +15,7 @@ use crate::kept::Kept;
 impl<T: Element> Buffer<T> {
     /// A buffer over memory of another owner, which is dropped when the buffer, its clones and parts, every graph with it and all work
     /// that was enqueued with it are done: on the thread of the last drop if no work has used the memory, else by the
-    /// [reaper](crate::reaper).
+    /// [reaper](crate::reaper). A panic in its destructor ends there; see [`Kept`](crate::Kept).
     ///
     /// # Safety
     /// - As long as `owner` is not dropped, `address` is that of `len` elements that the device of `context` may read and write.

@@ -396,11 +396,10 @@ impl Fences {
         let context = stream.context();
         let Some(lane) = self.lanes.iter().find(|lane| same(&lane.context, context)) else { return Ok(()) };
         let event = record_new(context, lane.stream.get())?;
-        let turn = stream.enqueue();
-        let waits = stream
-            .refuse_capture("waiting for memory to be freed")
-            .and_then(|()| let_wait(context, stream.raw(), event));
-        drop(turn);
+        let waits = stream.enqueue().and_then(|_turn| {
+            stream.refuse_capture("waiting for memory to be freed")?;
+            let_wait(context, stream.raw(), event)
+        });
         queue::destroy(context, Object::Event(event));
         waits
     }

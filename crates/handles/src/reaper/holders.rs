@@ -30,6 +30,7 @@ pub(super) fn used(what: String, turns: &Turns) -> Busy {
 
 /// A thing that somebody changes.
 pub(super) fn changing(what: String) -> Busy {
-    const BY: &str = "a thread that lets it enter or leave a capture, from which call the driver has not returned";
+    const BY: &str =
+        "a thread that lets it enter or leave a capture, from which call the driver has not returned";
     Busy { what: what.into(), by: BY.into() }
 }

@@ -1,6 +1,10 @@
 //! The drop rules, in one place.
 //!
-//! A drop never waits for the device and never fails loudly. What it does depends on what it finds:
+//! A drop never waits for the device and never fails loudly. A panic in the destructor of a value that was given to this library never comes out of a
+//! drop of this library, on whatever thread, in a call that replaces or refuses the value as little as in a drop by hand: it ends there, and the
+//! [hook](set_hook) is told; see [`Kept`](crate::Kept). What does come out is the panic of a value that the caller drops by a reference of its own.
+//!
+//! What a drop does depends on what it finds:
 //!
 //! - A buffer that only its home stream used is freed in that stream's order, with the thread's capture mode relaxed around the call.
 //! - A buffer that other streams used is freed by the reaper behind a fence over all streams that ever used memory of another home: the
@@ -13,8 +17,11 @@
 //!   back to its owner then. Plain device memory goes the way of buffers that other streams used.
 //! - A pool is destroyed at once if the host has seen all frees of its memory done, else by the reaper once it has: drivers crash otherwise.
 //! - Libraries are unloaded, executables with conditional nodes are destroyed, and the free list is freed, by [`drain`] alone, since all these make the launches
-//!   of every thread wait. What such an executable kept is dropped once its runs are over. Where the device has no memory left, the executables go, too.
+//!   of every thread wait. What such an executable kept is dropped once its runs are over. Where the device has no memory left, or the graph is instantiated
+//!   again, the executables go, too, while no stream has work. That of a graph which other code knows goes as soon as none has.
 //! - After its context was lost, in a forked child and while the process exits, a drop makes no driver call.
+//!
+//! Calls of this library wait for each other for a set time only: [`set_patience`](crate::set_patience).
 //!
 //! The reaper is a thread, started when something first waits for it, and a second one for destructors of other code, which may be slow. It keeps one stream per context. The end of the process stops it in
 //! bounded time.

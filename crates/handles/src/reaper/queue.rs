@@ -243,7 +243,11 @@ pub(super) fn end_all<T>(list: &List<T>, end: impl Fn(T) -> Result<(), T>) -> us
 }
 
 /// As [`end_all`], for what was taken out of the list.
-pub(super) fn end_each<T>(taken: impl Iterator<Item = T>, list: &List<T>, end: impl Fn(T) -> Result<(), T>) -> usize {
+pub(super) fn end_each<T>(
+    taken: impl Iterator<Item = T>,
+    list: &List<T>,
+    end: impl Fn(T) -> Result<(), T>,
+) -> usize {
     let (mut done, mut staying) = (0, Vec::new());
     for one in taken {
         match end(one) {

@@ -53,7 +53,8 @@ const LEAVING: Duration = Duration::from_millis(500);
 /// returns how much this call did itself.
 ///
 /// This is the place where libraries are unloaded, executables with conditional nodes are destroyed, and pinned and managed memory is freed. The driver waits for all running work of the device
-/// in these calls, and while it does, launches of other threads wait as well: drain where that is no matter. Nothing else here waits
+/// in these calls, however long that takes, as calls named `blocking` do; and while it does, launches of other threads wait as well: drain where that is no matter, and not where the caller has
+/// to end that work. Nothing else here waits
 /// for the device; memory is freed in stream order. What the driver forbids at the moment (a stream whose work has to be waited for is capturing) stays
 /// [`pending`](super::pending). It also waits for what the reaper has enqueued in a context of other code of which nothing else is left, and lets go of that
 /// context.
