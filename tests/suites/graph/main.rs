@@ -42,6 +42,7 @@ mod nesting;
 mod nodes;
 mod outcome;
 mod panicking_drops;
+mod patience;
 mod picture;
 mod programs;
 mod put_off;

@@ -10,7 +10,7 @@ use cuda_handles::capture::{ActiveCapture, CaptureMode};
 use cuda_handles::{Context, Error, Event, Library, Owner, Stream, clones, reaper, set_patience};
 use cuda_sys::{CUresult, Call};
 use cuda_tests::states::Foreign;
-use cuda_tests::{Gate, SOON, Setup, alone, fail, hold, kernel, no_leaks, settle, setup, until};
+use cuda_tests::{Gate, SOON, Setup, alone, fail, hold, in_callback, kernel, no_leaks, settle, setup, until};
 
 const MODE: CaptureMode = CaptureMode::Relaxed;
 
@@ -322,4 +322,24 @@ fn who_hands_owners_to_a_capture_may_call_the_library() {
         assert_eq!(captured.owners.len(), 2, "{:?}", captured.owners);
         settle();
     });
+}
+
+/// The driver's thread for host functions ends with the process.
+#[test]
+fn a_turn_that_a_host_function_forgot_holds_nobody_up_for_ever() {
+    alone!();
+    let context = impatient();
+    let (runs, stream) = (context.stream().unwrap(), context.stream().unwrap());
+    let has = stream.clone();
+    in_callback(&runs, move || {
+        forget(has.enqueue().unwrap());
+        // Nor anybody in there, where the driver's own answer is given.
+        let refused = has.begin_capture(MODE).err();
+        let code = CUresult::CUDA_ERROR_NOT_PERMITTED;
+        assert!(matches!(refused, Some(Error::Driver { code: found, .. }) if found == code), "{refused:?}");
+        forget(has);
+    });
+    runs.synchronize_blocking().unwrap();
+    let begins = stream.clone();
+    is_busy(soon(move || begins.begin_capture(MODE).map(drop)), &["thread", "Enqueue"]);
 }
