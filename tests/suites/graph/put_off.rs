@@ -297,6 +297,7 @@ fn the_next_executable_is_refused_while_there_is_work_that_the_host_has_to_end()
         // Its own run, and the work of another stream.
         for held in [stream, &other] {
             let graph = looping(context, stream, number);
+            let execs = live().of(Kind::Exec);
             let mut exec = graph.instantiate().unwrap();
             let gate = Gate::close(held);
             exec.launch(stream).unwrap();
@@ -315,6 +316,8 @@ fn the_next_executable_is_refused_while_there_is_work_that_the_host_has_to_end()
             beside_the_gate(move || lends.lend().map(drop)).unwrap();
             gate.open();
             [stream, &other].into_iter().for_each(|stream| stream.synchronize_blocking().unwrap());
+            // As somebody wanted it gone, without a drain.
+            assert!(until(SOON, || live().of(Kind::Exec) == execs));
             graph.instantiate().unwrap().launch(stream).unwrap();
             stream.synchronize_blocking().unwrap();
         }

@@ -3,7 +3,7 @@
 use core::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
-use std::sync::{Mutex, MutexGuard, Once, PoisonError, TryLockError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, TryLockError, Weak};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
@@ -112,29 +112,31 @@ pub(crate) fn destroy_keeping(kept: &Weak<()>) -> Result<()> {
     last.map(drop)
 }
 
-/// Ends some of the executables in whose end the driver waits for all work of the device; how many. Those stay in whose context there is work: if that
-/// is all, it is an error.
+/// Ends some of the executables in whose end the driver waits for all work of the device; how many. Those in whose context there is work stay, and the
+/// reaper's thread ends them once there is none, as somebody wants that: if that is all, it is an error.
 fn end_stalling(which: impl Fn(&Doomed) -> bool) -> Result<usize> {
-    let (turn, mut busy) = (turn_patiently()?, None);
-    let mut chosen = Vec::new();
+    let turn = turn_patiently()?;
+    let (mut chosen, mut busy) = (Vec::<Doomed>::new(), None);
     for list in [&STALLING, &idle::WAITING] {
-        for doomed in list.take() {
-            let refusal = which(&doomed).then(|| running::ensure_idle(&doomed.context, ENDING));
-            match refusal {
-                Some(Ok(())) => chosen.push(doomed),
-                stays => {
-                    list.push(Node::new(doomed));
-                    busy = busy.or(stays.and_then(Result::err));
-                }
-            }
-        }
+        let (wanted, others): (Vec<_>, Vec<_>) = list.take().partition(&which);
+        others.into_iter().for_each(|doomed| list.push(Node::new(doomed)));
+        chosen.extend(wanted);
     }
+    let is_idle = |doomed: &Doomed| {
+        let idle = running::ensure_idle(&doomed.context, ENDING);
+        idle.map_err(|error| busy = Some(error)).is_ok()
+    };
+    let (chosen, staying): (Vec<_>, Vec<_>) = chosen.into_iter().partition(is_idle);
+    staying.into_iter().for_each(|doomed| idle::WAITING.push(Node::new(doomed)));
     // Not over the driver's call: others need the turn.
     drop(turn);
     let ended = end_elsewhere(chosen)?;
     match busy {
-        Some(busy) if ended == 0 => Err(busy),
-        _ => Ok(ended),
+        Some(busy) => {
+            queue::wake();
+            if ended == 0 { Err(busy) } else { Ok(ended) }
+        }
+        None => Ok(ended),
     }
 }
 
@@ -144,9 +146,14 @@ fn end_elsewhere(doomed: Vec<Doomed>) -> Result<usize> {
         return Ok(0);
     }
     let (done, ended) = channel();
+    let doomed = Arc::new(Mutex::new(doomed));
+    let take = |doomed: &Mutex<Vec<Doomed>>| {
+        core::mem::take(&mut *doomed.lock().unwrap_or_else(PoisonError::into_inner))
+    };
+    let own = Arc::clone(&doomed);
     let end = move || {
         DESTRUCTORS.fetch_add(1, Ordering::AcqRel);
-        let ended = as_worker(|| queue::end_each(doomed.into_iter(), &STALLING, queue::try_destroy));
+        let ended = as_worker(|| queue::end_each(take(&own).into_iter(), &STALLING, queue::try_destroy));
         DESTRUCTORS.fetch_sub(1, Ordering::AcqRel);
         // Nobody may be waiting any more.
         let _ = done.send(ended);
@@ -155,6 +162,7 @@ fn end_elsewhere(doomed: Vec<Doomed>) -> Result<usize> {
         // Where there can be no thread.
         end();
     } else if spawn("cuda-reaper-end", end).is_none() {
+        take(&doomed).into_iter().for_each(|doomed| STALLING.push(Node::new(doomed)));
         return Ok(0);
     }
     ended.recv_timeout(patience()).map_err(|_| {
