@@ -283,7 +283,7 @@ fn beside_the_gate<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static)
 
 #[track_caller]
 fn is_running(outcome: Result<GraphExec, Error>) {
-    let error = outcome.err().expect("the driver would wait for the gate");
+    let error = outcome.expect_err("the driver would wait for the gate");
     let text = error.to_string();
     assert!(matches!(error, Error::Handles(HandleError::StillRunning { .. })), "{text}");
     assert!(text.contains("the stream") && text.contains("reaper::drain"), "{text}");
