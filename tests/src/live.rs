@@ -17,7 +17,7 @@ pub enum Kind {
     Event,
     /// Device memory.
     Allocation,
-    /// Pinned host memory.
+    /// Pinned host memory, and registered memory.
     Pinned,
     /// Memory pools.
     Pool,
@@ -123,8 +123,8 @@ fn effect(call: Call) -> Option<(Kind, i64)> {
         | Call::cuMemAllocAsync
         | Call::cuMemAllocFromPoolAsync => (Kind::Allocation, 1),
         Call::cuMemFree | Call::cuMemFreeAsync => (Kind::Allocation, -1),
-        Call::cuMemAllocHost | Call::cuMemHostAlloc => (Kind::Pinned, 1),
-        Call::cuMemFreeHost => (Kind::Pinned, -1),
+        Call::cuMemAllocHost | Call::cuMemHostAlloc | Call::cuMemHostRegister => (Kind::Pinned, 1),
+        Call::cuMemFreeHost | Call::cuMemHostUnregister => (Kind::Pinned, -1),
         Call::cuMemPoolCreate => (Kind::Pool, 1),
         Call::cuMemPoolDestroy => (Kind::Pool, -1),
         Call::cuLibraryLoadData | Call::cuLibraryLoadFromFile => (Kind::Library, 1),

@@ -182,7 +182,7 @@ fn need_not_matter(Case { call, code, nth }: Case) -> bool {
 }
 
 fn is_an_end(call: &[u8]) -> bool {
-    [&b"Destroy"[..], b"Free", b"Unload", b"Release"]
+    [&b"Destroy"[..], b"Free", b"Unload", b"Unregister", b"Release"]
         .iter()
         .any(|part| call.windows(part.len()).any(|window| window == *part))
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::thread::ThreadId;
 
-use cuda_sys::{CUresult, Call, Observer};
+use cuda_sys::{CUresult, Call, Interceptor, Observer};
 
 use crate::{heap, hold, inject, live};
 
@@ -41,7 +41,7 @@ pub struct Step {
 pub(crate) struct Watch;
 
 impl Observer for Watch {
-    fn before(&self, call: Call) -> Option<CUresult> {
+    fn before(&self, call: Call) {
         hold::pass(call);
         EVERYWHERE[call as usize].fetch_add(1, Ordering::SeqCst);
         // A thread that is ending may have no counters any more.
@@ -49,9 +49,7 @@ impl Observer for Watch {
         if IN_DESTRUCTOR.try_with(Cell::get).unwrap_or(false) {
             FROM_DESTRUCTORS.fetch_add(1, Ordering::SeqCst);
         }
-        let answer = inject::answer(call);
         heap::set_in_driver(true);
-        answer
     }
 
     fn after(&self, call: Call, result: CUresult) {
@@ -68,6 +66,12 @@ impl Observer for Watch {
             TRACE.lock().unwrap_or_else(PoisonError::into_inner).push(step);
             heap::set_in_driver(false);
         }
+    }
+}
+
+impl Interceptor for Watch {
+    fn answer(&self, call: Call) -> Option<CUresult> {
+        inject::answer(call)
     }
 }
 

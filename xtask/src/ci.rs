@@ -9,7 +9,7 @@ use xtask::runner::{self, TestOptions};
 
 use crate::build::{self, Build};
 use crate::cargo::{self, Cargo};
-use crate::{doc_tests, kernels};
+use crate::{cudarc, doc_tests, kernels};
 
 enum Ended {
     Passed(String),
@@ -28,6 +28,7 @@ const STEPS: &[Step] = &[
     ("runner's tests", |cargo| passed(cargo.run(&["test", "--quiet", "--package", "xtask"]))),
     ("examples", examples),
     ("programs", programs),
+    ("beside cudarc", |cargo| passed(cudarc::run(cargo))),
     ("documentation", documentation),
     ("models", models),
     ("tests, sanitised", sanitised),
@@ -175,7 +176,7 @@ fn alone(cargo: &Cargo) -> Result<Ended> {
 
 /// Without lock files: for packages that are not to be published, cargo would look for their neighbours on the public registry.
 fn package(cargo: &Cargo) -> Result<Ended> {
-    let exclude = ["--exclude", "xtask", "--exclude", "cuda-tests"];
+    let exclude = ["--exclude", "xtask", "--exclude", "cuda-tests", "--exclude", "cuda-tests-cudarc"];
     let arguments =
         ["package", "--workspace", "--no-verify", "--exclude-lockfile", "--allow-dirty", "--quiet"];
     passed(cargo.run(&[arguments.as_slice(), &exclude].concat()))

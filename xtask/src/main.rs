@@ -4,6 +4,7 @@ mod build;
 mod bundle;
 mod cargo;
 mod ci;
+mod cudarc;
 mod doc_tests;
 mod kernels;
 mod nvrtc;
@@ -57,6 +58,8 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Run the tests and the example that share a process with cudarc, on the software driver as a library
+    Cudarc,
     /// Do all that must pass before a change is taken
     Ci,
 }
@@ -84,6 +87,7 @@ fn run(task: Task) -> Result<u8> {
         Task::Bundle => bundle::run(&cargo).map(|()| 0),
         Task::Bindgen { check } => ci::bindgen(&cargo, check).map(|()| 0),
         Task::Kernels { check } => kernels::run(cargo.root(), check).map(|()| 0),
+        Task::Cudarc => cudarc::run(&cargo).map(|()| 0),
         Task::Ci => ci::run(&cargo),
     }
 }

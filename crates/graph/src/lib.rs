@@ -3,7 +3,6 @@
 mod adopt;
 mod ask;
 mod body;
-mod callback;
 mod check;
 mod clone;
 mod condition;
@@ -45,7 +44,8 @@ mod table;
 mod topology;
 mod words;
 
-pub use callback::{CallbackPanic, set_panic_hook};
+pub use cuda_handles::{CallbackPanic, HostView, set_panic_hook};
+
 pub use check::{
     CheckOptions, Finding, FoundNode, NotCompared, OpaqueNode, Opaqueness, Race, RacingAccess, RacingMemory,
     Report, Severity, Stopped,

@@ -265,7 +265,9 @@ impl Batch {
         self.memory.iter().try_for_each(|memory| {
             context.ensure_same(memory.context(), "the memory of a batch")?;
             match memory.kind() {
-                MemoryKind::Plain | MemoryKind::Pinned | MemoryKind::Foreign => Ok(()),
+                MemoryKind::Plain | MemoryKind::Pinned | MemoryKind::Registered | MemoryKind::Foreign => {
+                    Ok(())
+                }
                 kind => Err(Error::BatchMemory { kind }),
             }
         })?;

@@ -221,10 +221,12 @@ impl<'s> Enqueue<'s> {
         Ok(())
     }
 
-    /// As [`keep`](Self::keep) for several things at once: `give` hands them over, and makes no other call of this library.
+    /// As [`keep`](Self::keep) for several things at once, for the crates above this one: `give` runs under the lock of all that captures keep, so it
+    /// hands them over and makes no other call of this library.
     ///
     /// # Errors
     /// As [`keep`](Self::keep).
+    #[doc(hidden)]
     #[inline]
     pub fn keep_with(&self, give: impl FnOnce(&mut Keeper<'_>)) -> Result<()> {
         match self.stream.capture_id() {

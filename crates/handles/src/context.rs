@@ -8,6 +8,7 @@ use cuda_sys::{CUcontext, CUctx_st, CUresult, Call, Driver};
 use crate::callback;
 use crate::device::{Device, checked};
 use crate::error::{Cause, Error, Result};
+use crate::host_function;
 use crate::limits::Limits;
 use crate::process;
 use crate::raw::{Raw, identity};
@@ -38,11 +39,11 @@ impl Context {
         Self(Arc::new(ContextBox { raw: Raw::new(raw), device, limits, lost: OnceLock::new() }))
     }
 
-    pub(crate) fn register(&self) {
+    pub(crate) fn make_known(&self) {
         CONTEXTS.register(self.0.raw.key(), Arc::downgrade(&self.0));
     }
 
-    /// As [`register`](Self::register), unless somebody was faster: then his.
+    /// As [`make_known`](Self::make_known), unless somebody was faster: then his.
     pub(crate) fn register_unless_known(self) -> Self {
         let known = CONTEXTS.register_unless_known(self.0.raw.key(), Arc::downgrade(&self.0));
         known.map_or(self, Self)
@@ -118,17 +119,20 @@ impl Context {
     /// [`Error::Driver`], or [`Error::ContextLost`] with the first cause.
     #[inline]
     pub fn check(&self, call: Call, code: CUresult) -> Result<()> {
-        if code.is_success() { Ok(()) } else { self.failed(call, code) }
+        if code.is_success() { Ok(()) } else { Err(self.failure(call, code)) }
     }
 
+    /// The error of a call that failed; see [`check`](Self::check).
     #[cold]
-    fn failed(&self, call: Call, code: CUresult) -> Result<()> {
+    pub(crate) fn failure(&self, call: Call, code: CUresult) -> Error {
         if is_sticky(code) {
-            return Err(Error::ContextLost(*self.0.lost.get_or_init(|| Cause { call, code })));
+            let cause = *self.0.lost.get_or_init(|| Cause { call, code });
+            host_function::let_go(self);
+            return Error::ContextLost(cause);
         }
         match self.lost() {
-            Some(cause) => Err(Error::ContextLost(cause)),
-            None => Err(Error::Driver { call, code }),
+            Some(cause) => Error::ContextLost(cause),
+            None => Error::Driver { call, code },
         }
     }
 
@@ -186,19 +190,6 @@ impl Context {
         let code = unsafe { self.driver().cuMemGetInfo(&raw mut free, &raw mut total) };
         self.check(Call::cuMemGetInfo, code)?;
         Ok((free, total))
-    }
-
-    /// `Ok` if `other` is this context; else an error that says `what` belongs to `other`.
-    ///
-    /// # Errors
-    /// [`Error::WrongContext`].
-    #[inline]
-    pub fn ensure_same(&self, other: &Self, what: &'static str) -> Result<()> {
-        // The same handle, mostly.
-        if self == other || self.as_raw() == other.as_raw() {
-            return Ok(());
-        }
-        Err(Error::WrongContext { what, expected: self.0.raw.key(), found: other.0.raw.key() })
     }
 }
 

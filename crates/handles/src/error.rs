@@ -2,9 +2,12 @@
 
 use core::fmt;
 
-use cuda_sys::{CUresult, Call, LoadError, Missing};
+use cuda_sys::{CUresult, Call, LoadError, Missing, Printable, PrintableLog};
 
 use crate::memory::kind::MemoryKind;
+use crate::names::Near;
+use crate::no_time::NoTime;
+use crate::wrong_context::WrongContext;
 
 /// The result of this crate's operations.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
@@ -39,7 +42,7 @@ pub enum Error {
     #[error(transparent)]
     Missing(#[from] Missing),
     /// The driver refused a call.
-    #[error("{}{}", Cause { call: *call, code: *code }, Advice(*code))]
+    #[error("{}{}", Cause { call: *call, code: *code }, Advice(*call, *code))]
     Driver {
         /// The call.
         call: Call,
@@ -65,10 +68,10 @@ pub enum Error {
         found: usize,
     },
     /// An image is not what it was given as, or is cut off; the driver did not see it.
-    #[error("the image cannot be loaded: {0}")]
+    #[error("the image cannot be loaded: {}", Printable(_0))]
     Image(Box<str>),
     /// The driver could not compile or load an image.
-    #[error("{}{}{}", Cause { call: *call, code: *code }, Advice(*code), Log(log))]
+    #[error("{}{}{}", Cause { call: *call, code: *code }, Advice(*call, *code), Log(log))]
     Jit {
         /// The call.
         call: Call,
@@ -78,23 +81,16 @@ pub enum Error {
         log: Box<str>,
     },
     /// A library has no kernel of that name.
-    #[error("the library has no kernel `{name}`{}", Names(kernels.as_deref()))]
+    #[error("the library has no kernel `{}`{}", Printable(name), Names(kernels.as_ref()))]
     NoKernel {
         /// The name that was asked for.
         name: Box<str>,
-        /// The library's kernels, where the driver can list them (12.4).
-        kernels: Option<Box<[Box<str>]>>,
+        /// Those of the library's kernels that have nearly that name, where the driver can list them (12.4).
+        kernels: Option<Near>,
     },
     /// Two things that were to work together belong to different contexts.
-    #[error("{what} belongs to another context: {expected:#x} was needed, it is of {found:#x}")]
-    WrongContext {
-        /// What belongs elsewhere.
-        what: &'static str,
-        /// The context needed, as a raw value.
-        expected: usize,
-        /// The context found, as a raw value.
-        found: usize,
-    },
+    #[error(transparent)]
+    WrongContext(Box<WrongContext>),
     /// A range does not lie in the memory it was taken of.
     #[error("the range {start}..{end} does not lie in a buffer of {}", Count(*len, "element", "elements"))]
     Bounds {
@@ -159,7 +155,8 @@ pub enum Error {
     },
     /// Memory to be filled does not start at a multiple of the value's size.
     #[error(
-        "memory at {address:#x} cannot be filled with values of {align} bytes: it has to start at a multiple of that; fill it byte by byte"
+        "memory at {address:#x} cannot be filled with values of {align} bytes: it has to start at a multiple of that. Where all bytes of the value are equal, \
+         `cast` the memory to bytes and fill those; else copy the values there"
     )]
     Unaligned {
         /// Where it starts.
@@ -185,6 +182,17 @@ pub enum Error {
         /// The bytes there are; 0 if the driver did not tell.
         total: usize,
     },
+    /// A pool has not enough memory within the limit that it was made with, also after what was waiting to be freed was freed.
+    #[error(
+        "the pool has no {asked} bytes: it was made to hold {limit} at most (`PoolOptions::max_bytes`), though the device has more; drop buffers \
+         of it, or make a pool with a larger limit"
+    )]
+    PoolFull {
+        /// The bytes asked for.
+        asked: usize,
+        /// The most that the pool may hold.
+        limit: usize,
+    },
     /// The host has not enough memory that could be pinned or managed.
     #[error(
         "the driver gives no {asked} bytes of host memory; {kept} bytes are kept for later requests, which `reaper::drain` frees"
@@ -209,6 +217,22 @@ pub enum Error {
         /// What it is.
         kind: MemoryKind,
     },
+    /// Memory was given to a host function that the host does not reach.
+    #[error(
+        "a host function cannot look at {kind} memory; copy it to pinned memory (`Context::host_zeros`) in front of the function, and give that"
+    )]
+    NotOnHost {
+        /// What it is.
+        kind: MemoryKind,
+    },
+    /// An owner of another type was asked for than the memory has.
+    #[error(
+        "the memory has no owner of the type {asked}; ask for the type that was given to `Context::register_raw`, or a vector of the same elements for `Context::register`"
+    )]
+    OtherOwner {
+        /// The type that was asked for.
+        asked: &'static str,
+    },
     /// More elements than an address space can hold.
     #[error("{len} elements of {size} bytes are more than can be addressed")]
     TooLarge {
@@ -217,9 +241,16 @@ pub enum Error {
         /// The size of one.
         size: usize,
     },
+    /// Memory whose allocation may not have been reached yet was first used on a capturing stream, which cannot wait for that; the capture goes on.
+    #[error(
+        "the memory was allocated on another stream, which may not have come to that yet, and a capturing stream cannot wait for it. Wait for \
+         the memory's home on the host (`Stream::synchronize_blocking`), also while this stream captures; or make this stream wait for it before \
+         the capture (`Stream::wait_for`)"
+    )]
+    CapturedFirstUse,
     /// The operation cannot be part of a capture, and its stream is capturing; the capture goes on.
     #[error(
-        "{what} cannot be captured, and the stream is capturing; do it before the capture or on another stream"
+        "{what} cannot be captured, and the stream is capturing; do it before or after the capture, or on a stream that is in none"
     )]
     Capturing {
         /// The operation.
@@ -250,7 +281,8 @@ pub enum Error {
     },
     /// A kernel is in another library than the one given for it.
     #[error(
-        "the kernel `{kernel}` is in the library {found:#x}, not in {given:#x}; give that one, or none, as it is known"
+        "the kernel `{}` is in the library {found:#x}, not in {given:#x}; give that one, or none if the kernel is known",
+        Printable(kernel)
     )]
     OtherLibrary {
         /// The kernel.
@@ -260,9 +292,9 @@ pub enum Error {
         /// The library it is in, as a raw value.
         found: usize,
     },
-    /// The time between events was asked of an event that keeps none.
-    #[error("the event was created without timing; create it with `EventOptions {{ timing: true, .. }}`")]
-    NoTiming,
+    /// There is no time between two events that could be told.
+    #[error("no time from one event to the other: {0}")]
+    NoTime(NoTime),
     /// The options of an event exclude each other.
     #[error("an event for other processes cannot keep times: `ipc` needs `timing: false`")]
     IpcTiming,
@@ -323,14 +355,27 @@ fn sentence(code: CUresult) -> Option<&'static str> {
 }
 
 /// What to do about a code, as a sentence behind the driver's.
-struct Advice(CUresult);
+struct Advice(Call, CUresult);
 
 impl fmt::Display for Advice {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match advice(self.0) {
+        match advice_on_call(self.0, self.1).or_else(|| advice(self.1)) {
             Some(advice) => write!(formatter, ". {advice}"),
             None => Ok(()),
         }
+    }
+}
+
+/// What a code of one call means.
+fn advice_on_call(call: Call, code: CUresult) -> Option<&'static str> {
+    match (call, code) {
+        (Call::cuEventElapsedTime, CUresult::CUDA_ERROR_INVALID_HANDLE) => {
+            Some("One of the events was never recorded, or was created without timing")
+        }
+        (Call::cuEventElapsedTime, CUresult::CUDA_ERROR_INVALID_VALUE) => {
+            Some("One of the events was last recorded in a capture; record it anew")
+        }
+        _ => None,
     }
 }
 
@@ -343,7 +388,6 @@ fn advice(code: CUresult) -> Option<&'static str> {
             "CUDA was not initialised in this process; begin with Device::new, and not in a child made by fork"
         }
         CUresult::CUDA_ERROR_OUT_OF_MEMORY => "Drop buffers that are no longer needed, or use smaller ones",
-        CUresult::CUDA_ERROR_INVALID_PTX => "See the compiler's log for the line",
         CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION => {
             "The PTX is newer than the driver: compile it with an older toolkit, or install a newer driver"
         }
@@ -357,7 +401,8 @@ fn advice(code: CUresult) -> Option<&'static str> {
             "The driver allows no such call inside a host function or a destructor that it runs; make it on another thread"
         }
         CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED => {
-            "The call cannot be made while a stream is capturing; make it before the capture, or capture in relaxed mode"
+            "A stream in a capture takes no such call: make it before or after the capture, or on another stream; beside captures of other \
+             streams it can be made if those are in relaxed mode"
         }
         CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED => {
             "A call during the capture could not be captured; end the capture and look for the first error"
@@ -369,13 +414,17 @@ fn advice(code: CUresult) -> Option<&'static str> {
             "Every stream that was drawn into a capture must be waited for by the first one before the end"
         }
         CUresult::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT => {
-            "The legacy default stream was used while a stream that waits for it is capturing"
+            "The legacy default stream was used while a stream that waits for it is capturing; use another stream, or make the capturing one \
+             non-blocking"
         }
         CUresult::CUDA_ERROR_CAPTURED_EVENT => "The event was last recorded in a capture; record it anew",
         CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES => {
             "The kernel needs more registers or shared memory than a block can have: use smaller blocks"
         }
         CUresult::CUDA_ERROR_INVALID_HANDLE => "The object was destroyed, or is of another kind",
+        CUresult::CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED => {
+            "The memory, or a part of it, is pinned or registered already: use the buffer that it was registered as"
+        }
         CUresult::CUDA_ERROR_SYSTEM_DRIVER_MISMATCH => {
             "The kernel module and the driver library have different versions: reboot after a driver update"
         }
@@ -395,19 +444,19 @@ struct Log<'a>(&'a str);
 
 impl fmt::Display for Log<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() { Ok(()) } else { write!(formatter, ". The compiler's log:\n{}", self.0) }
+        if self.0.is_empty() {
+            Ok(())
+        } else {
+            write!(formatter, ". The compiler's log:\n{}", PrintableLog(self.0))
+        }
     }
 }
 
-struct Names<'a>(Option<&'a [Box<str>]>);
+struct Names<'a>(Option<&'a Near>);
 
 impl fmt::Display for Names<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            None => Ok(()),
-            Some([]) => write!(formatter, "; it has none at all"),
-            Some(names) => write!(formatter, "; it has `{}`", names.join("`, `")),
-        }
+        self.0.map_or(Ok(()), |names| write!(formatter, "; {names}"))
     }
 }
 
@@ -423,7 +472,8 @@ mod tests {
     #[test]
     fn names_the_kernels_there_are() {
         let error = |kernels: Option<&[&str]>| {
-            let kernels = kernels.map(|names| names.iter().map(|&name| name.into()).collect());
+            let kernels = kernels.map(|names| names.iter().map(|&name| name.to_owned()).collect());
+            let kernels = kernels.map(|names| Near::of("f", names));
             Error::NoKernel { name: "f".into(), kernels }.to_string()
         };
         assert_eq!(error(None), "the library has no kernel `f`");
@@ -442,7 +492,7 @@ mod tests {
             text.starts_with("cuStreamSynchronize answered CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900)"),
             "{text}"
         );
-        assert!(text.ends_with("capture in relaxed mode"), "{text}");
+        assert!(text.contains("make it before or after the capture"), "{text}");
     }
 
     #[test]

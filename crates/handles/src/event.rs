@@ -1,7 +1,6 @@
 //! Events: points in the work of a stream.
 
 use core::fmt;
-use core::time::Duration;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Weak};
 
@@ -264,32 +263,6 @@ impl Event {
         // SAFETY: the event is alive.
         let code = unsafe { self.0.context.driver().cuEventSynchronize(self.as_raw()) };
         self.0.context.check(Call::cuEventSynchronize, code)
-    }
-
-    /// The time from `start` to this event, about half a microsecond exact. Both have been recorded and reached.
-    ///
-    /// Stands on `cuEventElapsedTime`, CUDA 2.0.
-    ///
-    /// # Errors
-    /// One of them keeps no time or is of another context; one was not recorded (`INVALID_HANDLE`) or not reached (`NOT_READY`).
-    #[doc(alias = "cuEventElapsedTime")]
-    pub fn elapsed_since(&self, start: &Self) -> Result<Duration> {
-        let context = &self.0.context;
-        context.ensure_usable()?;
-        context.ensure_same(start.context(), "the starting event")?;
-        if [self, start].iter().any(|event| event.options().is_some_and(|options| !options.timing)) {
-            return Err(Error::NoTiming);
-        }
-        drop(self.refuse_captured()?);
-        drop(start.refuse_captured()?);
-        let mut milliseconds = 0.0;
-        // SAFETY: both events are alive and the out pointer is valid.
-        let code = unsafe {
-            context.driver().cuEventElapsedTime(&raw mut milliseconds, start.as_raw(), self.as_raw())
-        };
-        context.check(Call::cuEventElapsedTime, code)?;
-        // Events on two streams may come in the other order than asked: no time then.
-        Ok(Duration::try_from_secs_f64(f64::from(milliseconds) / 1000.0).unwrap_or_default())
     }
 }
 

@@ -50,7 +50,8 @@ impl core::error::Error for DropFailure {
 }
 
 /// Gives failures of drops to `hook`, in place of the hook before. It runs on whatever thread dropped, the
-/// reaper's and the driver's included, also while that unwinds; a panic in it is caught and lost. Without a hook,
+/// reaper's and the driver's included, also while that unwinds; a panic in it is caught and lost. It may use this library, but the
+/// reaper frees nothing while it runs, so it returns soon and waits for no other thread. Without a hook,
 /// failures are silent; with the feature `tracing` they are warnings of the target `cuda_handles::reaper`.
 ///
 /// Whether there is a hook or not, Rust has told of a panic on the way as of any other (`std::panic::set_hook`).

@@ -13,6 +13,7 @@ use cuda_sys::{
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::library::{self, Library};
+use crate::names::Near;
 use crate::process;
 use crate::raw::{Raw, identity};
 use crate::registry::{Registry, Sharded};
@@ -106,7 +107,7 @@ impl Library {
     /// `cuKernelGetAttribute`, CUDA 12.0, and `cuKernelGetParamInfo`, CUDA 12.4.
     ///
     /// # Errors
-    /// There is none with this name (the error lists those there are), it does not compile, or what the driver answers.
+    /// There is none with this name (the error lists the nearest of those there are), it does not compile, or what the driver answers.
     #[doc(alias = "cuLibraryGetKernel")]
     #[doc(alias = "cuKernelGetFunction")]
     pub fn kernel(&self, name: &str) -> Result<Kernel> {
@@ -147,8 +148,7 @@ impl Library {
     }
 
     fn no_kernel(&self, name: &str) -> Error {
-        let kernels = self.kernel_names().ok();
-        let kernels = kernels.map(|names| names.into_iter().map(String::into_boxed_str).collect());
+        let kernels = self.kernel_names().ok().map(|names| Near::of(name, names));
         Error::NoKernel { name: name.into(), kernels }
     }
 }

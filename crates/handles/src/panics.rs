@@ -50,6 +50,13 @@ mod tests {
     }
 
     #[test]
+    fn what_a_panic_said() {
+        assert_eq!(&*message(&"text"), "text");
+        assert_eq!(&*message(&String::from("string")), "string");
+        assert_eq!(&*message(&1), "with a value that is no text");
+    }
+
+    #[test]
     fn what_never_ends_is_left_alone() {
         static DROPS: AtomicUsize = AtomicUsize::new(0);
         struct Endless;

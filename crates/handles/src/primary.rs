@@ -27,6 +27,11 @@ fn known(device: Device) -> Option<Context> {
     primary().iter().find(|context| context.device() == device).cloned()
 }
 
+/// Whether it is the primary context of its device, got by [`Device::context`].
+pub(crate) fn is_primary(context: &Context) -> bool {
+    known(context.device()).is_some_and(|known| known.as_raw() == context.as_raw())
+}
+
 /// Lets nobody else retain one. Refused inside a host function if somebody does, as the driver refuses it there.
 fn retain_alone() -> Result<MutexGuard<'static, ()>> {
     match try_lock(&RETAINING) {
@@ -64,7 +69,7 @@ impl Device {
         checked(Call::cuDevicePrimaryCtxRetain, code)?;
         reaper::set_starter(reaper::start_thread);
         let context = Context::wrap(raw, self, limits);
-        context.register();
+        context.make_known();
         primary().push(context.clone());
         Ok(context)
     }

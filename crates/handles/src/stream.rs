@@ -45,6 +45,8 @@ struct StreamBox {
 /// Of how many other streams a stream remembers that it has waited for them.
 const REMEMBERED: usize = 32;
 
+const FIRST_USE: &str = "the first use of memory of another stream";
+
 /// A stream. Work enqueued on it runs in order; it is destroyed with its last handle, once its work is done.
 #[derive(Clone)]
 pub struct Stream(Arc<StreamBox>);
@@ -381,9 +383,8 @@ impl Stream {
             return Ok(());
         }
         let issued = home.issued();
-        let (what, waiting) =
-            ("handing memory to another stream", "the first use of memory of another stream");
-        home.0.stream.order_both_uncaptured(&self.0.stream, what, waiting)?;
+        let (what, waiting) = ("handing memory to another stream", FIRST_USE);
+        home.0.stream.order_both_uncaptured(&self.0.stream, what, waiting).map_err(first_use)?;
         self.remember_wait(home.id(), issued);
         Ok(())
     }
@@ -466,5 +467,14 @@ impl fmt::Debug for Stream {
             .field("id", &self.id())
             .field("raw", &Raw::new(self.as_raw()))
             .finish()
+    }
+}
+
+/// Says of a first use that it could not be captured what settles it. That the home captures is another matter.
+#[cold]
+fn first_use(error: Error) -> Error {
+    match error {
+        Error::Capturing { what } if what == FIRST_USE => Error::CapturedFirstUse,
+        other => other,
     }
 }

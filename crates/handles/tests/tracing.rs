@@ -4,19 +4,17 @@
 use std::sync::{Mutex, PoisonError};
 
 use cuda_handles::Device;
-use cuda_sys::{CUresult, Call, Observer};
+use cuda_sys::{CUresult, Call, Interceptor};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Metadata, Subscriber, span};
 
 /// Lets no event be destroyed.
 struct Refuse;
 
-impl Observer for Refuse {
-    fn before(&self, call: Call) -> Option<CUresult> {
+impl Interceptor for Refuse {
+    fn answer(&self, call: Call) -> Option<CUresult> {
         (call == Call::cuEventDestroy).then_some(CUresult::CUDA_ERROR_INVALID_VALUE)
     }
-
-    fn after(&self, _call: Call, _result: CUresult) {}
 }
 
 static SEEN: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -57,7 +55,9 @@ impl Visit for Text {
 
 #[test]
 fn a_failing_drop_is_a_warning() {
-    cuda_soft::loader(cuda_soft::Config::default()).observe(&Refuse).install().expect("the software driver");
+    let loader = cuda_soft::loader(cuda_soft::Config::default());
+    // SAFETY: the event stays as it is, as the code says.
+    unsafe { loader.intercept(&Refuse) }.install().expect("the software driver");
     tracing::subscriber::set_global_default(Collect).expect("no other subscriber");
     let context = Device::new(0).and_then(Device::context).expect("a context");
     drop(context.event().expect("an event"));

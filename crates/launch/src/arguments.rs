@@ -1,6 +1,7 @@
 //! What a launch and a kernel node take: either parameter holder.
 
 use core::ffi::c_void;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use cuda_handles::{Allocation, Kernel, Owner, Stream};
@@ -44,6 +45,9 @@ pub trait Arguments: sealed::Sealed {
 
     /// Hands each allocation that the arguments use to `each`: nothing else is in a holder.
     fn each_allocation<'s>(&'s self, each: impl FnMut(&'s Arc<Allocation>));
+
+    /// The argument that leads to the allocation of this index among those of [`each_allocation`](Self::each_allocation), for errors.
+    fn name_of(&self, allocation: usize) -> Cow<'static, str>;
 
     /// The handles of conditions among the arguments, in their order; empty but for kernels that can only be nodes of a graph.
     #[inline]
@@ -99,6 +103,10 @@ impl<A: Arguments> Arguments for &A {
     #[inline]
     fn each_allocation<'s>(&'s self, each: impl FnMut(&'s Arc<Allocation>)) {
         (**self).each_allocation(each);
+    }
+
+    fn name_of(&self, allocation: usize) -> Cow<'static, str> {
+        (**self).name_of(allocation)
     }
 
     #[inline]

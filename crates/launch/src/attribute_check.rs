@@ -19,6 +19,8 @@ const CARVEOUT: Version = Version::new(12, 5);
 /// Blocks of a cluster that every kernel may have, and those that a kernel can be allowed to have.
 const PORTABLE: u64 = 8;
 const NON_PORTABLE: u64 = 16;
+const ALLOW_NON_PORTABLE: &str = ", which `Kernel::set_attribute` raises to 16, if the device can do that, with a 1 for \
+                                  `CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED`";
 
 /// Checks one configuration against one kernel.
 struct Check<'a> {
@@ -136,7 +138,12 @@ impl Check<'_> {
         }
         let most = if blocks > PORTABLE { self.most_blocks()? } else { PORTABLE };
         if blocks > most {
-            return Err(self.refused(what, format!("{cluster} has {blocks} blocks; the limit is {most}")));
+            let raise = match blocks <= NON_PORTABLE {
+                true => ALLOW_NON_PORTABLE,
+                false => "",
+            };
+            let reason = format!("{cluster} has {blocks} blocks; the limit is {most}{raise}");
+            return Err(self.refused(what, reason));
         }
         if !divides(cluster, grid) {
             return Err(self.refused(what, format!("{cluster} does not divide the grid {grid}")));

@@ -32,15 +32,22 @@ impl LaunchConfig {
     /// Takes the configuration itself: for a reference every launch would have to write it to memory.
     #[cold]
     fn refusal(self, kernel: &Kernel) -> Error {
+        let bounds = Bounds::of(kernel);
         let (what, asked, limit) =
-            self.exceeded(&Bounds::of(kernel)).unwrap_or(("launch configuration", self.threads(), u64::MAX));
-        Error::Limit(Box::new(LimitExceeded {
-            kernel: kernel.name().to_owned(),
-            config: self,
-            what,
-            asked,
-            limit,
-        }))
+            self.exceeded(&bounds).unwrap_or(("launch configuration", self.threads(), u64::MAX));
+        let advice = match what {
+            SHARED => raising_shared(kernel, asked, limit),
+            KERNEL_THREADS => {
+                format!(
+                    "the kernel was compiled for no larger blocks (`__launch_bounds__`, or its {} registers a thread); the device has up to {}",
+                    kernel.attributes().registers,
+                    bounds.device_threads
+                )
+            }
+            _ => String::new(),
+        };
+        let kernel = kernel.name().to_owned();
+        Error::Limit(Box::new(LimitExceeded { kernel, config: self, what, asked, limit, advice }))
     }
 
     /// The first limit that the configuration does not keep: its name, the value asked for, the limit.
@@ -57,7 +64,7 @@ impl LaunchConfig {
             .or_else(|| {
                 let (asked, limit) = (self.block().product(), u64::from(bounds.threads));
                 let what = if bounds.threads < bounds.device_threads {
-                    "number of threads per block, for this kernel,"
+                    KERNEL_THREADS
                 } else {
                     "number of threads per block"
                 };
@@ -65,8 +72,33 @@ impl LaunchConfig {
             })
             .or_else(|| {
                 let (asked, limit) = (u64::from(self.shared()), u64::from(bounds.shared));
-                (asked > limit).then_some(("number of bytes of dynamic shared memory", asked, limit))
+                (asked > limit).then_some((SHARED, asked, limit))
             })
+    }
+}
+
+const SHARED: &str = "number of bytes of dynamic shared memory";
+const KERNEL_THREADS: &str = "number of threads per block, for this kernel,";
+
+/// Who can raise the limit of dynamic shared memory, and how far.
+fn raising_shared(kernel: &Kernel, asked: u64, limit: u64) -> String {
+    let (limits, own) = (kernel.context().limits(), u64::from(kernel.attributes().static_shared_bytes));
+    let (default, device) = (u64::from(limits.max_shared_bytes), u64::from(limits.max_shared_bytes_opt_in));
+    let most = default.max(device).saturating_sub(own);
+    if asked > most {
+        let device = most + own;
+        return format!(
+            "a block of this device has {device} at most, of which the kernel declares {own} itself"
+        );
+    }
+    const HOW: &str = "`Kernel::set_max_dynamic_shared_bytes`";
+    match default.saturating_sub(own) {
+        usual if limit < usual => {
+            format!(
+                "somebody has lowered it from the usual {usual}; whoever has the kernel can raise it to up to {most} by {HOW}"
+            )
+        }
+        _ => format!("{HOW} raises it, for this kernel on this device to up to {most}"),
     }
 }
 

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use cuda_handles::Parameter;
-use cuda_sys::Version;
+use cuda_sys::{Printable, Version};
 
 use crate::config::LaunchConfig;
 use crate::place::Place;
@@ -41,7 +41,10 @@ pub enum Error {
     Unavailable(Unavailable),
     /// An argument is the handle of a condition, which a kernel may have only as a node of the condition's graph: set outside of a launch of that, it costs
     /// the device its context.
-    #[error("kernel `{kernel}` takes the handle of a condition: add it as a node of the condition's graph")]
+    #[error(
+        "kernel `{}` takes the handle of a condition: add it as a node of the condition's graph",
+        Printable(kernel)
+    )]
     OutsideGraph {
         /// The kernel's name.
         kernel: Box<str>,
@@ -53,7 +56,7 @@ pub enum Error {
 
 /// An attribute of a launch that the device or the kernel does not allow.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("kernel `{kernel}` cannot be launched with {config}: {what} is not possible: {reason}")]
+#[error("kernel `{}` cannot be launched with {config}: {what} is not possible: {reason}", Printable(kernel))]
 #[non_exhaustive]
 pub struct Refused {
     /// The kernel's name.
@@ -82,7 +85,8 @@ pub struct Unavailable {
 /// A condition in a kernel's declaration that does not hold for a launch.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "kernel `{kernel}` cannot be launched: `{condition}` does not hold with {}{config}",
+    "kernel `{}` cannot be launched: `{condition}` does not hold with {}{config}",
+    Printable(kernel),
     separated(values)
 )]
 #[non_exhaustive]
@@ -104,8 +108,9 @@ fn separated(values: &str) -> String {
 /// Two arguments that share memory which the kernel writes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "kernel `{kernel}` cannot be launched: `{first}` and `{second}` overlap by {bytes} bytes, and one of them is written; if the kernel \
-     is made for that, declare it with `allow overlap`"
+    "kernel `{}` cannot be launched: `{first}` and `{second}` overlap by {bytes} bytes, and one of them is written; if the kernel \
+     is made for that, declare it with `allow overlap`",
+    Printable(kernel)
 )]
 #[non_exhaustive]
 pub struct OverlappingArguments {
@@ -121,7 +126,12 @@ pub struct OverlappingArguments {
 
 /// A launch configuration that the device or the kernel does not allow.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("kernel `{kernel}` cannot be launched with {config}: the {what} {}", verdict(*asked, *limit))]
+#[error(
+    "kernel `{}` cannot be launched with {config}: the {what} {}{}",
+    Printable(kernel),
+    verdict(*asked, *limit),
+    Advice(advice)
+)]
 #[non_exhaustive]
 pub struct LimitExceeded {
     /// The kernel's name.
@@ -134,6 +144,17 @@ pub struct LimitExceeded {
     pub asked: u64,
     /// The largest value allowed.
     pub limit: u64,
+    /// Who can raise the limit, and how far, or why nobody can; may be empty.
+    pub advice: String,
+}
+
+/// A sentence behind another one; nothing if it is empty.
+struct Advice<'a>(&'a str);
+
+impl fmt::Display for Advice<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() { Ok(()) } else { write!(formatter, "; {}", self.0) }
+    }
 }
 
 fn verdict(asked: u64, limit: u64) -> String {
@@ -165,10 +186,15 @@ impl fmt::Display for WrongArguments {
             return write!(
                 formatter,
                 "the arguments for kernel `{}` take {bytes} bytes; no kernel has more than {MAX_BYTES}",
-                self.kernel
+                Printable(&self.kernel)
             );
         };
-        write!(formatter, "kernel `{}` takes {}", self.kernel, Count(expected.len(), "parameter"))?;
+        write!(
+            formatter,
+            "kernel `{}` takes {}",
+            Printable(&self.kernel),
+            Count(expected.len(), "parameter")
+        )?;
         let list = expected.iter().map(|parameter| (parameter.size, parameter.offset));
         write!(formatter, "{}", Layout(list.collect()))?;
         if expected.len() != self.found.len() {
@@ -229,6 +255,7 @@ mod tests {
             what: "block extent in x",
             asked: 2048,
             limit: 1024,
+            advice: String::new(),
         };
         assert_eq!(
             error.to_string(),

@@ -42,7 +42,8 @@
 /// [`Image<'static>`](cuda_handles::Image), such as `Image::Binary(include_bytes!("kernels.cubin"))`.
 ///
 /// # Parameters
-/// Numbers of exact width, arrays of them, [`Struct<T>`](crate::Struct) for structs by value, and memory as [`In<T>`](crate::In),
+/// Numbers of exact width, arrays of them, [`Struct<T>`](crate::Struct) for structs by value, [`Fields<T>`](crate::Fields) where conditions are
+/// about fields of it, and memory as [`In<T>`](crate::In),
 /// [`Out<T>`](crate::Out) or [`InOut<T>`](crate::InOut), also of a [`Tensor<T>`](crate::Tensor); [`ConditionalHandle`](crate::ConditionalHandle) for the
 /// handle of a condition, which the kernel may only set. These names need not be imported. Memory that is written must not overlap that of
 /// other arguments, unless the signature is followed by `allow overlap`. A name that differs in the image, as in C++ without
@@ -52,7 +53,7 @@
 /// They follow `where`, separated by commas: Rust expressions over the parameters and over `grid`, `block`, `cluster` (with `x`, `y`, `z`
 /// and `product()`), `shared` (bytes of dynamic shared memory) and `cooperative` (whether all blocks run at the same time). With a
 /// [preferred cluster](crate::LaunchConfig::preferred_cluster) they must hold for that in the place of `cluster`, too. Integers are wide enough for products of all these; a number too
-/// large even for that breaks the condition. `x.len()` is an integer, a floating-point parameter an `f64`, and `n.to_f64()` compares the two.
+/// large even for that breaks the condition. So are fields (`settings.n`) and elements (`shape[0]`). `x.len()` is an integer, a floating-point parameter an `f64`, and `n.to_f64()` compares the two.
 /// The error for a condition that does not hold has its text and all values.
 ///
 /// # Safety
@@ -221,7 +222,7 @@ macro_rules! __kernel {
 
         const _: () = {
             #[allow(unused_imports)]
-            use $crate::{ConditionalHandle, In, InOut, Out, Struct, Tensor};
+            use $crate::{ConditionalHandle, Fields, In, InOut, Out, Struct, Tensor};
 
             // SAFETY: the promise made with `unsafe in`.
             unsafe impl $crate::TypedKernel for $kernel {

@@ -6,6 +6,7 @@ use cuda_sys::Call;
 
 use crate::arguments::Arguments;
 use crate::config::LaunchConfig;
+use crate::elsewhere;
 use crate::error::{Error, Result};
 use crate::raw_config::raw_config;
 use crate::stream_config::StreamConfig;
@@ -80,14 +81,17 @@ pub(crate) unsafe fn enqueue(
     config: StreamConfig<'_>,
     arguments: &impl Arguments,
 ) -> Result<()> {
-    let context = stream.context();
-    kernel.context().ensure_same(context, "the stream of a launch")?;
+    if !kernel.context().is_same(stream.context()) {
+        return Err(elsewhere::kernel(kernel, stream));
+    }
     config.check(kernel)?;
     arguments.check(kernel)?;
     if arguments.has_handles() {
         return Err(outside(kernel));
     }
-    arguments.ready_on(stream)?;
+    if let Err(error) = arguments.ready_on(stream) {
+        return Err(elsewhere::named(error, kernel, arguments));
+    }
     if config.has_events() {
         // SAFETY: the caller's promise.
         return unsafe { enqueue_recording(kernel, stream, config, arguments) };

@@ -10,6 +10,7 @@ pub mod condition;
 mod conditional;
 mod config;
 mod dim;
+mod elsewhere;
 mod error;
 mod handle;
 mod kernel;
@@ -21,6 +22,7 @@ mod parameter;
 mod params;
 mod place;
 mod raw_config;
+mod seen;
 mod signature;
 mod stream_config;
 mod tensor_map;
@@ -40,10 +42,12 @@ pub use launch::Launch;
 pub use occupancy::{BestBlock, Occupancy};
 pub use owned_params::OwnedParams;
 pub use parameter::{
-    Argument, In, InOut, Out, Parameter, PlainArgument, PlainParameter, ReadOnly, Struct, Tensor, read_only,
+    Argument, Fields, In, InOut, Out, Parameter, PlainArgument, PlainParameter, ReadOnly, Struct, Tensor,
+    read_only,
 };
 pub use params::{KernelArg, Params};
 pub use place::Place;
+pub use seen::Seen;
 pub use signature::{ArgumentsOf, Overlap, PlainArgumentsOf, PlainSignature, Signature};
 pub use stream_config::{StreamConfig, Trigger};
 pub use tensor_map::{L2Promotion, Swizzle, TensorElement, TensorMap, Tiled};
@@ -56,3 +60,6 @@ pub mod __private {
 
     pub use crate::typed::{Loaded, launch};
 }
+
+#[doc(hidden)]
+pub use elsewhere::memory as ensure_memory_of;

@@ -2,6 +2,7 @@
 
 use core::ffi::c_void;
 use core::fmt;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use cuda_handles::{Allocation, Kernel, Owner, Stream};
@@ -10,7 +11,7 @@ use smallvec::SmallVec;
 use crate::arguments::{Arguments, sealed};
 use crate::error::Result;
 use crate::handle::ConditionalHandle;
-use crate::params::{Known, Params, WORD, Word, pointer};
+use crate::params::{Known, Order, Params, WORD, Word, numbered, pointer};
 use crate::place::Place;
 
 /// A parameter holder that owns what it uses: made once by [`Params::into_owned`], launched many times, on any thread.
@@ -21,6 +22,7 @@ pub struct OwnedParams {
     values: Values,
     places: Vec<Place>,
     owners: Vec<Owner>,
+    order: Order,
     handles: Vec<ConditionalHandle>,
     known: Known,
 }
@@ -88,6 +90,7 @@ impl Params<'_> {
                 .iter()
                 .map(|&allocation| Owner::Allocation(Arc::clone(allocation)))
                 .collect(),
+            order: self.order,
             values: Values::new(self.words[..self.end.div_ceil(WORD)].to_vec(), &self.places),
             places: self.places.into_vec(),
             handles: self.handles.map(Vec::from).unwrap_or_default(),
@@ -123,6 +126,10 @@ impl Arguments for OwnedParams {
     #[inline]
     fn each_allocation<'s>(&'s self, each: impl FnMut(&'s Arc<Allocation>)) {
         self.allocations().for_each(each);
+    }
+
+    fn name_of(&self, allocation: usize) -> Cow<'static, str> {
+        numbered(self.order, allocation)
     }
 
     fn handles(&self) -> SmallVec<[ConditionalHandle; 1]> {

@@ -8,8 +8,9 @@ use cuda_sys::CUtensorMap;
 
 use crate::access::{Access, Memory, MemoryParameter};
 use crate::arg::Scalar;
-use crate::condition::{Int, Length, Scope};
+use crate::condition::{Length, Scope};
 use crate::handle::ConditionalHandle;
+use crate::seen::Seen;
 use crate::tensor_map::{TensorElement, TensorMap};
 
 pub(crate) mod sealed {
@@ -33,12 +34,16 @@ pub struct InOut<T>(PhantomData<fn() -> T>);
 #[derive(Debug)]
 pub struct Struct<T>(PhantomData<fn() -> T>);
 
-/// A type that [`kernel!`](crate::kernel!) takes for a parameter: a number of exact width, an array of them, [`Struct`], memory as
+/// Declares a struct that the kernel takes by value, as [`Struct`] does, and whose fields conditions see: those named by [`fields!`](crate::fields!).
+#[derive(Debug)]
+pub struct Fields<T>(PhantomData<fn() -> T>);
+
+/// A type that [`kernel!`](crate::kernel!) takes for a parameter: a number of exact width, an array of them, [`Struct`] or [`Fields`], memory as
 /// [`In`], [`Out`] or [`InOut`], and the [`ConditionalHandle`] of a graph's condition.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the type of a kernel's parameter",
     label = "not a parameter type",
-    note = "there are `u8` to `u64`, `i8` to `i64`, `f32`, `f64`, arrays of them, `Struct<T>`, `In<T>`, `Out<T>`, `InOut<T>` and `ConditionalHandle`"
+    note = "there are `u8` to `u64`, `i8` to `i64`, `f32`, `f64`, arrays of them, `Struct<T>`, `Fields<T>`, `In<T>`, `Out<T>`, `InOut<T>` and `ConditionalHandle`"
 )]
 pub trait Parameter: sealed::Sealed + 'static {
     /// What is given for it.
@@ -105,14 +110,14 @@ pub trait Argument<'a, P: Parameter> {
 pub trait PlainArgument<'a, P: Parameter>: Argument<'a, P> {}
 
 macro_rules! scalars {
-    ($known:ty, $number:expr => $($type:ty),*) => {$(
+    ($($type:ty),*) => {$(
         impl sealed::Sealed for $type {}
         impl PlainParameter for $type {}
 
         impl Parameter for $type {
             type Value<'a> = Self;
             type Packed = Self;
-            type Known<'s> = $known;
+            type Known<'s> = <Self as Seen>::Seen<'s>;
 
             #[inline]
             fn packed(value: &Self) -> Self {
@@ -120,9 +125,8 @@ macro_rules! scalars {
             }
 
             #[inline]
-            fn known<'s>(value: &Self, scope: &'s Scope) -> $known {
-                let number: fn(Self, &'s Scope) -> $known = $number;
-                number(*value, scope)
+            fn known<'s>(value: &Self, scope: &'s Scope) -> Self::Known<'s> {
+                value.seen(scope)
             }
 
             #[inline]
@@ -131,7 +135,7 @@ macro_rules! scalars {
             }
 
             fn show(name: &str, value: &Self, text: &mut dyn fmt::Write) -> fmt::Result {
-                write!(text, "{name} = {value}")
+                Seen::show(value, name, text)
             }
         }
 
@@ -146,19 +150,17 @@ macro_rules! scalars {
     )*};
 }
 
-scalars!(Int<'s>, |value, scope| scope.int(value) => u8, u16, u32, u64, i8, i16, i32, i64);
-scalars!(f64, |value, _| f64::from(value) => f32);
-scalars!(f64, |value, _| value => f64);
+scalars!(u8, u16, u32, u64, i8, i16, i32, i64, f32, f64);
 #[cfg(feature = "half")]
-scalars!(f64, |value, _| f64::from(value) => half::f16, half::bf16);
+scalars!(half::f16, half::bf16);
 
 impl<T: Scalar, const N: usize> sealed::Sealed for [T; N] {}
-impl<T: Scalar + fmt::Debug + 'static, const N: usize> PlainParameter for [T; N] {}
+impl<T: Scalar + Seen + 'static, const N: usize> PlainParameter for [T; N] {}
 
-impl<T: Scalar + fmt::Debug + 'static, const N: usize> Parameter for [T; N] {
+impl<T: Scalar + Seen + 'static, const N: usize> Parameter for [T; N] {
     type Value<'a> = Self;
     type Packed = Self;
-    type Known<'s> = Self;
+    type Known<'s> = <Self as Seen>::Seen<'s>;
 
     #[inline]
     fn packed(value: &Self) -> Self {
@@ -166,8 +168,8 @@ impl<T: Scalar + fmt::Debug + 'static, const N: usize> Parameter for [T; N] {
     }
 
     #[inline]
-    fn known(value: &Self, _: &Scope) -> Self {
-        *value
+    fn known<'s>(value: &Self, scope: &'s Scope) -> Self::Known<'s> {
+        value.seen(scope)
     }
 
     #[inline]
@@ -176,13 +178,13 @@ impl<T: Scalar + fmt::Debug + 'static, const N: usize> Parameter for [T; N] {
     }
 
     fn show(name: &str, value: &Self, text: &mut dyn fmt::Write) -> fmt::Result {
-        write!(text, "{name} = {value:?}")
+        Seen::show(value, name, text)
     }
 }
 
-impl<T: Scalar + fmt::Debug + 'static, const N: usize> PlainArgument<'_, [T; N]> for [T; N] {}
+impl<T: Scalar + Seen + 'static, const N: usize> PlainArgument<'_, [T; N]> for [T; N] {}
 
-impl<T: Scalar + fmt::Debug + 'static, const N: usize> Argument<'_, [T; N]> for [T; N] {
+impl<T: Scalar + Seen + 'static, const N: usize> Argument<'_, [T; N]> for [T; N] {
     #[inline]
     fn value(self) -> Self {
         self
@@ -220,6 +222,43 @@ impl<T: Copy + Send + Sync + 'static> Parameter for Struct<T> {
 impl<T: Copy + Send + Sync + 'static> PlainArgument<'_, Struct<T>> for T {}
 
 impl<T: Copy + Send + Sync + 'static> Argument<'_, Struct<T>> for T {
+    #[inline]
+    fn value(self) -> T {
+        self
+    }
+}
+
+impl<T> sealed::Sealed for Fields<T> {}
+impl<T: Seen + Copy + Send + Sync + 'static> PlainParameter for Fields<T> {}
+
+impl<T: Seen + Copy + Send + Sync + 'static> Parameter for Fields<T> {
+    type Value<'a> = T;
+    type Packed = T;
+    type Known<'s> = T::Seen<'s>;
+
+    #[inline]
+    fn packed(value: &T) -> T {
+        *value
+    }
+
+    #[inline]
+    fn known<'s>(value: &T, scope: &'s Scope) -> T::Seen<'s> {
+        value.seen(scope)
+    }
+
+    #[inline]
+    fn memory<'a>(_: &T) -> Option<Memory<'a>> {
+        None
+    }
+
+    fn show(name: &str, value: &T, text: &mut dyn fmt::Write) -> fmt::Result {
+        value.show(name, text)
+    }
+}
+
+impl<T: Seen + Copy + Send + Sync + 'static> PlainArgument<'_, Fields<T>> for T {}
+
+impl<T: Seen + Copy + Send + Sync + 'static> Argument<'_, Fields<T>> for T {
     #[inline]
     fn value(self) -> T {
         self

@@ -3,6 +3,7 @@
 use core::ffi::c_void;
 use core::fmt;
 use core::mem::MaybeUninit;
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -124,6 +125,24 @@ impl Known {
     }
 }
 
+/// In what order arguments and allocations came to a holder: a bit each, set for an allocation, which goes with the last argument before it. Behind
+/// 64 of them it is not known.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Order(u64);
+
+impl Order {
+    #[inline]
+    fn note(&mut self, at: usize) {
+        self.0 |= if at < 64 { 1 << at } else { 0 };
+    }
+
+    /// The position of the argument, from 0, that leads to the allocation of this index.
+    pub(crate) fn argument_of(self, allocation: usize) -> Option<usize> {
+        let at = (0..64_usize).filter(|at| self.0 & 1 << at != 0).nth(allocation)?;
+        at.checked_sub(allocation + 1)
+    }
+}
+
 /// The parameter holder of a launch: values packed inline, buffers borrowed for `'a`.
 ///
 /// Made by [`params!`](crate::params). Up to 16 arguments of up to 8 bytes need no heap, and nothing is reference counted.
@@ -145,6 +164,8 @@ pub struct Params<'a> {
     pub(crate) end: usize,
     pub(crate) places: SmallVec<[Place; INLINE]>,
     pub(crate) allocations: SmallVec<[&'a Arc<Allocation>; INLINE]>,
+    /// Which arguments lead to the allocations.
+    pub(crate) order: Order,
     /// The handles of conditions among the arguments; hardly any launch has one.
     pub(crate) handles: Option<Box<[ConditionalHandle]>>,
     pub(crate) known: Known,
@@ -160,6 +181,7 @@ impl<'a> Params<'a> {
             end: 0,
             places: SmallVec::new(),
             allocations: SmallVec::new(),
+            order: Order::default(),
             handles: None,
             known: Known::default(),
         }
@@ -240,9 +262,10 @@ impl<'a> Params<'a> {
         unsafe { place.cast::<MaybeUninit<u8>>().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) }
     }
 
-    /// Keeps an allocation for as long as the holder lives.
+    /// Keeps an allocation for as long as the holder lives. The argument that leads to it is the last one.
     #[inline]
     pub(crate) fn borrow(&mut self, allocation: &'a Arc<Allocation>) {
+        self.order.note(self.places.len() + self.allocations.len());
         self.allocations.push(allocation);
         self.known = Known::default();
     }
@@ -268,6 +291,14 @@ impl fmt::Debug for Params<'_> {
 #[inline]
 pub(crate) fn pointer(base: *mut Word, place: Place) -> *mut c_void {
     base.cast::<u8>().wrapping_add(place.offset()).cast()
+}
+
+/// The argument that leads to an allocation, in errors.
+pub(crate) fn numbered(order: Order, allocation: usize) -> Cow<'static, str> {
+    match order.argument_of(allocation) {
+        Some(position) => format!("argument {}", position + 1).into(),
+        None => "an argument".into(),
+    }
 }
 
 #[cold]
@@ -316,6 +347,10 @@ impl Arguments for Params<'_> {
     #[inline]
     fn each_allocation<'s>(&'s self, each: impl FnMut(&'s Arc<Allocation>)) {
         self.allocations.iter().copied().for_each(each);
+    }
+
+    fn name_of(&self, allocation: usize) -> Cow<'static, str> {
+        numbered(self.order, allocation)
     }
 
     fn handles(&self) -> SmallVec<[ConditionalHandle; 1]> {

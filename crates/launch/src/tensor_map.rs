@@ -14,14 +14,29 @@ use crate::error::{Error, Result};
 use crate::params::{KernelArg, Params};
 
 /// An element type that tensor maps know.
-pub trait TensorElement: Element {
+///
+/// # Safety
+/// An element of [`DATA_TYPE`](Self::DATA_TYPE) has as many bytes as one of this type: by that the reach of a map is checked.
+///
+/// ```compile_fail,E0200
+/// # use cuda_sys::CUtensorMapDataType;
+/// #[repr(transparent)]
+/// #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+/// struct Byte(u8);
+/// impl cuda_launch::TensorElement for Byte {
+///     const DATA_TYPE: CUtensorMapDataType = CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_FLOAT64;
+/// }
+/// # fn main() {}
+/// ```
+pub unsafe trait TensorElement: Element {
     /// The driver's name for it.
     const DATA_TYPE: CUtensorMapDataType;
 }
 
 macro_rules! elements {
     ($($type:ty: $name:ident),*) => {$(
-        impl TensorElement for $type {
+        // SAFETY: the name is that of the type.
+        unsafe impl TensorElement for $type {
             const DATA_TYPE: CUtensorMapDataType = CUtensorMapDataType::$name;
         }
     )*};

@@ -3,6 +3,7 @@
 use core::ffi::c_void;
 use core::fmt;
 use core::marker::PhantomData;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use cuda_handles::{Allocation, AsStream, Context, Image, Kernel, Library, Stream};
@@ -11,6 +12,7 @@ use smallvec::SmallVec;
 use crate::access::{AccessRanges, Accesses, Declaration};
 use crate::arguments::{Arguments, sealed};
 use crate::config::LaunchConfig;
+use crate::elsewhere;
 use crate::error::{BrokenCondition, Error, OverlappingArguments, Result};
 use crate::handle::ConditionalHandle;
 use crate::launch::enqueue;
@@ -159,9 +161,11 @@ impl<'a, K: TypedKernel> Prepared<'a, K> {
     #[inline]
     fn check_declared(&self, config: &LaunchConfig) -> Result<()> {
         let context = self.kernel.context();
-        K::Signature::each_memory(&self.values, |memory| {
-            context.ensure_same(memory.allocation.context(), "the memory of an argument")
-        })?;
+        let mut is_elsewhere = false;
+        self.each_allocation(|allocation| is_elsewhere |= !context.is_same(allocation.context()));
+        if is_elsewhere {
+            elsewhere::memory(self.kernel, self)?;
+        }
         if let Some(condition) = K::broken(&self.values, config) {
             return Err(broken::<K>(condition, self.values, *config));
         }
@@ -222,6 +226,12 @@ impl<K: TypedKernel> Arguments for Prepared<'_, K> {
             });
     }
 
+    fn name_of(&self, allocation: usize) -> Cow<'static, str> {
+        let position = K::DECLARATION.each().nth(allocation).map(|(position, _)| position);
+        let name = position.and_then(|position| K::PARAMETERS.get(position));
+        name.map_or("an argument".into(), |name| format!("argument `{name}`").into())
+    }
+
     #[inline]
     fn handles(&self) -> SmallVec<[ConditionalHandle; 1]> {
         let mut handles = SmallVec::new();
@@ -244,6 +254,19 @@ impl<K: TypedKernel> Arguments for Prepared<'_, K> {
     }
 }
 
+/// Where stream and memory agree, the kernel is the one that is elsewhere.
+#[cold]
+fn of_stream(kernel: &Kernel, stream: &Stream, error: Error) -> Error {
+    match error {
+        Error::Handles(cuda_handles::Error::WrongContext(_))
+            if !kernel.context().is_same(stream.context()) =>
+        {
+            elsewhere::kernel(kernel, stream)
+        }
+        other => other,
+    }
+}
+
 /// Launches a typed kernel on a stream.
 ///
 /// # Safety
@@ -260,7 +283,9 @@ pub unsafe fn launch<'a, K: TypedKernel>(
 ) -> Result<()> {
     let config = config.into();
     let prepared = Prepared::new(kernel, arguments);
-    prepared.check_declared(config.config())?;
+    if let Err(error) = prepared.check_declared(config.config()) {
+        return Err(of_stream(kernel.kernel(), stream.as_stream(), error));
+    }
     // SAFETY: the arguments are the kernel's by the promise of its declaration, and so is that it stays within their memory; what the
     // declaration leaves open is the caller's promise. Memory of the device is no Rust reference, so that unordered work of others
     // changes numbers and nothing else.

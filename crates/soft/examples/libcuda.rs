@@ -1,46 +1,47 @@
-//! The software driver as a library of its own, for programs that open a driver by its path:
+//! The software driver as a library of its own, for programs that open a driver by its path or by its name:
 //! `cargo build --release --package cuda-soft --example cuda`, then `CUDA_SYS_DRIVER=target/release/examples/libcuda.so`.
-//! It exports the two symbols that cuda-sys looks for; all other calls are found through them.
+//! It exports the symbols of a driver library, each in the layout that this symbol has there.
 
-use core::ffi::{c_char, c_int, c_void};
+use core::ffi::{CStr, c_int, c_void};
+use core::mem::transmute;
+use std::sync::OnceLock;
 
-use cuda_sys::{CUdriverProcAddressQueryResult, CUresult, Version, cuuint64_t};
+use cuda_sys::{CUdriverProcAddressQueryResult, CUresult};
 
-/// The look-up of all calls.
-///
-/// # Safety
-/// As CUDA's documentation of `cuGetProcAddress` demands of its arguments.
-// SAFETY: the name is the driver's; the library is opened in the place of the driver and not beside it.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGetProcAddress_v2(
-    symbol: *const c_char,
-    pfn: *mut *mut c_void,
-    driver_version: c_int,
-    flags: cuuint64_t,
-    symbol_found: *mut CUdriverProcAddressQueryResult,
-) -> CUresult {
-    // SAFETY: the caller's promise.
-    unsafe { cuda_soft::get_proc_address(symbol, pfn, driver_version, flags, symbol_found) }
-}
-
-/// The version that the driver poses as.
-///
-/// # Safety
-/// `version` is null or valid for a write.
-// SAFETY: as above.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDriverGetVersion(version: *mut c_int) -> CUresult {
-    type GetVersion = unsafe extern "C" fn(*mut c_int) -> CUresult;
+/// The address of a call in the layout of a version, or null if the driver poses as an older one.
+fn find(symbol: &CStr, since: c_int) -> usize {
     let mut found: *mut c_void = core::ptr::null_mut();
     let mut status = CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SUCCESS;
-    let since = Version::new(2, 2).as_raw();
     // SAFETY: the name is a C string and the out pointers are valid.
-    let answer = unsafe {
-        cuda_soft::get_proc_address(c"cuDriverGetVersion".as_ptr(), &raw mut found, since, 0, &raw mut status)
-    };
-    if !answer.is_success() || found.is_null() {
-        return CUresult::CUDA_ERROR_NOT_FOUND;
-    }
-    // SAFETY: a call's pointer has the call's signature; the argument is the caller's promise.
-    unsafe { core::mem::transmute::<*mut c_void, GetVersion>(found)(version) }
+    unsafe { cuda_soft::get_proc_address(symbol.as_ptr(), &raw mut found, since, 0, &raw mut status) };
+    found.expose_provenance()
 }
+
+macro_rules! export {
+    ($($name:ident $symbol:literal $since:literal ($($arg:ident: $ty:ty),*);)*) => {
+        $(
+            /// The driver's call.
+            ///
+            /// # Safety
+            /// As CUDA's documentation of the call demands of its arguments.
+            // SAFETY: the name is the driver's; the library is opened in the place of the driver and not beside it.
+            #[unsafe(no_mangle)]
+            #[allow(non_snake_case, clippy::too_many_arguments)]
+            pub unsafe extern "C" fn $name($($arg: $ty),*) -> CUresult {
+                type Entry = unsafe extern "C" fn($($ty),*) -> CUresult;
+                static FOUND: OnceLock<usize> = OnceLock::new();
+                match *FOUND.get_or_init(|| find($symbol, $since)) {
+                    0 => CUresult::CUDA_ERROR_NOT_FOUND,
+                    address => {
+                        let pointer: *mut c_void = core::ptr::with_exposed_provenance_mut(address);
+                        // SAFETY: a call's pointer has the signature of the layout that was asked for; the arguments are the caller's
+                        // promise.
+                        unsafe { transmute::<*mut c_void, Entry>(pointer)($($arg),*) }
+                    }
+                }
+            }
+        )*
+    };
+}
+
+cuda_sys::for_each_export!(export);

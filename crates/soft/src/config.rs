@@ -1,6 +1,6 @@
 //! What the driver poses as.
 
-use cuda_sys::Version;
+use cuda_sys::{Printable, Version};
 
 /// How the software driver presents itself. Starts as a driver of CUDA 13.0 with one device of compute capability 9.0 and 4 GiB.
 ///
@@ -25,7 +25,7 @@ pub struct Config {
 
 /// An environment variable that does not say what it should.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{variable} is `{value}`, which is not {expected}")]
+#[error("{variable} is `{}`, which is not {expected}", Printable(value))]
 #[non_exhaustive]
 pub struct ConfigError {
     /// The variable's name.

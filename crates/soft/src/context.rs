@@ -157,13 +157,12 @@ fn end(slot: &mut Slot) -> Option<Arc<Context>> {
     Some(context)
 }
 
-/// The primary context's flags and whether it is active.
+/// The flags that the primary context was given and whether it is active. What the active one was given by itself does not count.
 pub(crate) fn primary_state(device: i32) -> Answer<(u32, bool)> {
     let handle = primary_handle(device)?;
     let slots = contexts();
     let slot = slots.get(handle).ok_or(INVALID_DEVICE)?;
-    let flags = slot.context.as_ref().map_or(slot.flags, |context| context.flags.load(Ordering::Relaxed));
-    Ok((flags, slot.context.is_some()))
+    Ok((slot.flags, slot.context.is_some()))
 }
 
 /// Flags for the primary context, now or when it becomes active.

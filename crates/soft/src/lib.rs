@@ -46,9 +46,13 @@ pub fn loader(config: Config) -> cuda_sys::Loader {
 
 /// A driver that does nothing: every call answers success at once, and calls that create something give out distinct handles. With it
 /// the cost of a library above the driver is measured.
+///
+/// # Safety
+/// A copy that it says is done has copied nothing, and no work has run: nobody reads memory of the host that a copy or a kernel was to write, such as a
+/// vector that the library above makes of what it has read.
 #[must_use]
-pub fn null_loader() -> cuda_sys::Loader {
-    // SAFETY: as above; the functions write nothing but their out parameters.
+pub unsafe fn null_loader() -> cuda_sys::Loader {
+    // SAFETY: as above; the functions write nothing but their out parameters, and the rest is the caller's promise.
     unsafe { cuda_sys::Loader::in_process("cuda-soft (null)", null::cuGetProcAddress) }
 }
 

@@ -4,6 +4,7 @@
 //! Memory that both sides reach has its host address on both.
 
 mod allocation;
+pub(crate) mod pages;
 mod promise;
 mod stretch;
 
@@ -333,6 +334,11 @@ pub(crate) fn find(address: u64) -> Option<Arc<Allocation>> {
     (address < allocation.end()).then(|| Arc::clone(allocation))
 }
 
+/// Whether the device may only read what is at `address`.
+pub(crate) fn is_read_only(address: u64) -> bool {
+    find(address).is_some_and(|found| !found.is_writable())
+}
+
 /// The allocation that starts at `address`.
 pub(crate) fn find_start(address: u64) -> Option<Arc<Allocation>> {
     MAP.read().unwrap_or_else(PoisonError::into_inner).get(&address).cloned()
@@ -343,10 +349,11 @@ pub(crate) fn find_range(address: u64, len: usize) -> Option<Arc<Allocation>> {
     find(address).filter(|found| address.checked_add(len as u64).is_some_and(|end| end <= found.end()))
 }
 
-/// Whether any allocation overlaps the range.
-pub(crate) fn overlaps(address: u64, len: usize) -> bool {
+/// Where memory comes from that overlaps the range, if any does.
+pub(crate) fn overlapped(address: u64, len: usize) -> Option<Origin> {
     let map = MAP.read().unwrap_or_else(PoisonError::into_inner);
-    map.range(..address.saturating_add(len as u64)).next_back().is_some_and(|(_, last)| last.end() > address)
+    let (_, last) = map.range(..address.saturating_add(len as u64)).next_back()?;
+    (last.end() > address).then_some(last.origin)
 }
 
 /// All allocations that `wanted` selects.

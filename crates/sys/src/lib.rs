@@ -4,6 +4,10 @@
 #[rustfmt::skip]
 mod table;
 
+#[macro_use]
+#[rustfmt::skip]
+mod exports;
+
 #[rustfmt::skip]
 #[allow(
     missing_docs,
@@ -25,6 +29,7 @@ mod call;
 mod driver;
 mod load;
 mod observe;
+mod printable;
 mod status;
 mod version;
 
@@ -32,5 +37,6 @@ pub use bindings::*;
 pub use call::{Call, Missing, Table};
 pub use driver::Driver;
 pub use load::{GetProcAddress, LoadError, Loader, driver, installed};
-pub use observe::Observer;
+pub use observe::{Interceptor, Observer};
+pub use printable::{Printable, PrintableLog};
 pub use version::Version;

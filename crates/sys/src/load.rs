@@ -6,9 +6,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use crate::{
-    CUdriverProcAddressQueryResult, CUresult, Call, Driver, Observer, Table, Version, cuuint64_t, observe,
-};
+use crate::observe::{self, Interceptor, Observer, Watchers};
+use crate::{CUdriverProcAddressQueryResult, CUresult, Call, Driver, Printable, Table, Version, cuuint64_t};
 
 /// The environment variable with the path of a driver library to load in place of the system's.
 const VARIABLE: &str = "CUDA_SYS_DRIVER";
@@ -32,17 +31,30 @@ pub type GetProcAddress = unsafe extern "C" fn(
 #[non_exhaustive]
 pub enum LoadError {
     /// No library of that name could be opened.
-    #[error(
-        "no CUDA driver: {file} cannot be loaded ({reason}). Install NVIDIA's driver, or use the software driver"
-    )]
+    #[error("no CUDA driver: {} cannot be loaded ({}). {}", Printable(file), Printable(reason), advice(file))]
     NotFound {
         /// The file that was asked for.
         file: String,
         /// The system's reason.
         reason: String,
     },
+    /// The environment variable `CUDA_SYS_DRIVER` names a file that is no driver that could be used.
+    #[error(
+        "the environment variable {variable} asks for the CUDA driver `{}`, which cannot be used: {}. Correct the variable, or unset it to \
+         use the system's driver",
+        Printable(value),
+        Reason(reason)
+    )]
+    Variable {
+        /// The variable's name.
+        variable: &'static str,
+        /// What it says.
+        value: String,
+        /// Why that file is no driver; not itself of this kind.
+        reason: Box<LoadError>,
+    },
     /// The library is not a CUDA driver.
-    #[error("{file} is not a CUDA driver: it has no symbol {symbol}")]
+    #[error("{} is not a CUDA driver: it has no symbol {symbol}", Printable(file))]
     Foreign {
         /// The file that was opened.
         file: String,
@@ -50,7 +62,10 @@ pub enum LoadError {
         symbol: &'static str,
     },
     /// The driver is older than the oldest one supported.
-    #[error("the CUDA driver in {file} is too old: version {needed} or newer is needed, it is {found}")]
+    #[error(
+        "the CUDA driver in {} is too old: version {needed} or newer is needed, it is {found}",
+        Printable(file)
+    )]
     TooOld {
         /// The driver's origin.
         file: String,
@@ -60,7 +75,12 @@ pub enum LoadError {
         found: Version,
     },
     /// A call that every driver of its version has is not there.
-    #[error("the CUDA driver in {file} says it is version {found} but lacks {}, which drivers have since {}", call.name(), call.since())]
+    #[error(
+        "the CUDA driver in {} says it is version {found} but lacks {}, which drivers have since {}",
+        Printable(file),
+        call.name(),
+        call.since()
+    )]
     Incomplete {
         /// The driver's origin.
         file: String,
@@ -70,7 +90,10 @@ pub enum LoadError {
         found: Version,
     },
     /// The driver did not tell its version.
-    #[error("the CUDA driver in {file} does not tell its version: cuDriverGetVersion answered {result}")]
+    #[error(
+        "the CUDA driver in {} does not tell its version: cuDriverGetVersion answered {result}",
+        Printable(file)
+    )]
     NoVersion {
         /// The driver's origin.
         file: String,
@@ -78,16 +101,44 @@ pub enum LoadError {
         result: CUresult,
     },
     /// A driver is in use already; a process has one.
-    #[error("the process already uses the CUDA driver in {file}; it is chosen once, before its first use")]
+    #[error(
+        "the process already uses the CUDA driver in {}; it is chosen once, before its first use",
+        Printable(file)
+    )]
     AlreadyInstalled {
         /// The origin of the driver in use.
         file: String,
     },
 }
 
+fn advice(file: &str) -> &'static str {
+    match file {
+        SYSTEM => "Install NVIDIA's driver, or use the software driver, the crate cuda-soft",
+        _ => "Check the path, or use the system's driver",
+    }
+}
+
+/// What is wrong with a file, without advice.
+struct Reason<'a>(&'a LoadError);
+
+impl core::fmt::Display for Reason<'_> {
+    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self.0 {
+            LoadError::NotFound { reason, .. } => Printable(reason).fmt(formatter),
+            other => other.fmt(formatter),
+        }
+    }
+}
+
 enum Source {
+    System,
     File(PathBuf),
-    InProcess { name: String, get_proc_address: GetProcAddress },
+    /// The file that the environment variable names.
+    Variable(OsString),
+    InProcess {
+        name: String,
+        get_proc_address: GetProcAddress,
+    },
 }
 
 type Wrap = Box<dyn FnOnce(&mut Table)>;
@@ -104,25 +155,25 @@ type Wrap = Box<dyn FnOnce(&mut Table)>;
 pub struct Loader {
     source: Source,
     wraps: Vec<Wrap>,
-    observer: Option<&'static dyn Observer>,
+    watchers: Watchers,
 }
 
 impl Loader {
     fn new(source: Source) -> Self {
-        Self { source, wraps: Vec::new(), observer: None }
+        Self { source, wraps: Vec::new(), watchers: Watchers::default() }
     }
 
     /// NVIDIA's driver, by the name under which the system finds it (`libcuda.so.1`, `nvcuda.dll`).
     #[must_use]
     pub fn system() -> Self {
-        Self::new(Source::File(SYSTEM.into()))
+        Self::new(Source::System)
     }
 
     /// The library named by the environment variable `CUDA_SYS_DRIVER`; where it is not set, the system's.
     #[must_use]
     pub fn from_environment() -> Self {
         match std::env::var_os(VARIABLE).filter(|path: &OsString| !path.is_empty()) {
-            Some(path) => Self::new(Source::File(path.into())),
+            Some(path) => Self::new(Source::Variable(path)),
             None => Self::system(),
         }
     }
@@ -147,7 +198,8 @@ impl Loader {
         Self::new(Source::InProcess { name: name.to_owned(), get_proc_address })
     }
 
-    /// Lets `wrap` change entries of the table before anybody calls them. It runs once, at the installation.
+    /// Lets `wrap` change entries of the table before anybody calls them. It runs once, at the installation, and must not ask for
+    /// [`driver`], which waits for the end of that. If it panics nothing is installed.
     ///
     /// # Safety
     /// An entry put into the table keeps to the interface of the call it stands for.
@@ -160,7 +212,21 @@ impl Loader {
     /// Lets `observer` see every call, outside of what [`wrap`](Self::wrap) put in place.
     #[must_use]
     pub fn observe(mut self, observer: &'static dyn Observer) -> Self {
-        self.observer = Some(observer);
+        self.watchers.observer = Some(observer);
+        self
+    }
+
+    /// Lets `interceptor` answer calls in the driver's place, outside of what [`wrap`](Self::wrap) put in place: to see what a program does when a
+    /// call fails.
+    ///
+    /// # Safety
+    /// The answers are true, as everybody above the driver relies on them:
+    /// - With `CUDA_SUCCESS` the call has done what it does, and its results are written.
+    /// - A code that says that work is over, a context lost, or an object unknown is answered only where that is so.
+    /// - Any other code is one after which the call has done nothing.
+    #[must_use]
+    pub unsafe fn intercept(mut self, interceptor: &'static dyn Interceptor) -> Self {
+        self.watchers.interceptor = Some(interceptor);
         self
     }
 
@@ -181,19 +247,36 @@ impl Loader {
     }
 
     fn load(self) -> Result<Driver, LoadError> {
-        let (origin, get_proc_address) = match self.source {
-            Source::File(path) => open(&path)?,
-            Source::InProcess { name, get_proc_address } => (name, get_proc_address),
-        };
+        match self.source {
+            Source::System => Self::finish(self.wraps, self.watchers, open(Path::new(SYSTEM))?),
+            Source::File(path) => Self::finish(self.wraps, self.watchers, open(&path)?),
+            Source::InProcess { name, get_proc_address } => {
+                Self::finish(self.wraps, self.watchers, (name, get_proc_address))
+            }
+            Source::Variable(value) => open(Path::new(&value))
+                .and_then(|opened| Self::finish(self.wraps, self.watchers, opened))
+                .map_err(|reason| LoadError::Variable {
+                    variable: VARIABLE,
+                    value: value.to_string_lossy().into_owned(),
+                    reason: Box::new(reason),
+                }),
+        }
+    }
+
+    fn finish(
+        wraps: Vec<Wrap>,
+        watchers: Watchers,
+        (origin, get_proc_address): (String, GetProcAddress),
+    ) -> Result<Driver, LoadError> {
         let version = version(&origin, get_proc_address)?;
         // SAFETY: whoever made the loader promised that the source keeps to the driver's interface; the system's driver does.
         let table =
             unsafe { Table::look_up(version, |call| find(get_proc_address, call.symbol(), call.since())) };
         let mut table =
             table.map_err(|call| LoadError::Incomplete { file: origin.clone(), call, found: version })?;
-        self.wraps.into_iter().for_each(|wrap| wrap(&mut table));
-        if let Some(observer) = self.observer {
-            observe::observe(&mut table, observer);
+        wraps.into_iter().for_each(|wrap| wrap(&mut table));
+        if watchers.observer.is_some() || watchers.interceptor.is_some() {
+            observe::observe(&mut table, watchers);
         }
         Ok(Driver { table, version, origin })
     }
@@ -202,7 +285,9 @@ impl Loader {
 impl core::fmt::Debug for Loader {
     fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         let source = match &self.source {
+            Source::System => SYSTEM.to_owned(),
             Source::File(path) => path.display().to_string(),
+            Source::Variable(value) => value.to_string_lossy().into_owned(),
             Source::InProcess { name, .. } => name.clone(),
         };
         formatter.debug_struct("Loader").field("source", &source).finish_non_exhaustive()

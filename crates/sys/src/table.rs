@@ -426,6 +426,8 @@ macro_rules! for_each_call {
             baseline cuPointerGetAttribute c"cuPointerGetAttribute" 4000 (data: *mut ::core::ffi::c_void, attribute: $crate::CUpointer_attribute, ptr: $crate::CUdeviceptr_v2);
             baseline cuPointerGetAttributes c"cuPointerGetAttributes" 7000 (num_attributes: ::core::ffi::c_uint, attributes: *mut $crate::CUpointer_attribute, data: *mut *mut ::core::ffi::c_void, ptr: $crate::CUdeviceptr_v2);
             baseline cuPointerSetAttribute c"cuPointerSetAttribute" 6000 (value: *const ::core::ffi::c_void, attribute: $crate::CUpointer_attribute, ptr: $crate::CUdeviceptr_v2);
+            baseline cuProfilerStart c"cuProfilerStart" 4000 ();
+            baseline cuProfilerStop c"cuProfilerStop" 4000 ();
             baseline cuSignalExternalSemaphoresAsync c"cuSignalExternalSemaphoresAsync" 10000 (ext_sem_array: *const $crate::CUexternalSemaphore, params_array: *const $crate::CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_v1, num_ext_sems: ::core::ffi::c_uint, stream: $crate::CUstream);
             baseline cuStreamAddCallback c"cuStreamAddCallback" 5000 (h_stream: $crate::CUstream, callback: $crate::CUstreamCallback, user_data: *mut ::core::ffi::c_void, flags: ::core::ffi::c_uint);
             baseline cuStreamAttachMemAsync c"cuStreamAttachMemAsync" 6000 (h_stream: $crate::CUstream, dptr: $crate::CUdeviceptr_v2, length: usize, flags: ::core::ffi::c_uint);

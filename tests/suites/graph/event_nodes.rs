@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use cuda_graph::{ContextExt, Error, EventRecordNode, EventWaitNode, Graph, HostCallbackNode, NodeKind};
 use cuda_handles::capture::CaptureMode;
-use cuda_handles::{Device, Error as HandleError, EventOptions};
+use cuda_handles::{Device, Error as HandleError, EventOptions, NoTime, Which};
 use cuda_sys::{CUDA_HOST_NODE_PARAMS_v1, CUevent, CUgraphNode, CUresult, Call};
 use cuda_tests::{Gate, Kind, SOON, alone, count, fail, live, needs, no_leaks, raw, settle, setup, until};
 
@@ -89,7 +89,7 @@ fn events_measure_across_nodes() {
         let nap = first.then().host(|| std::thread::sleep(Duration::from_millis(5))).unwrap();
         nap.then().record(&end).unwrap();
         let mut exec = graph.instantiate().unwrap();
-        assert!(end.elapsed_since(&start).is_err(), "not recorded yet");
+        assert_eq!(end.elapsed_since(&start), Err(HandleError::NoTime(NoTime::NeverRecorded(Which::Start))));
         exec.launch(&stream).unwrap();
         stream.synchronize_blocking().unwrap();
         let elapsed = end.elapsed_since(&start).unwrap();
@@ -98,7 +98,7 @@ fn events_measure_across_nodes() {
         nap.then().record(&silent).unwrap();
         graph.instantiate().unwrap().launch(&stream).unwrap();
         stream.synchronize_blocking().unwrap();
-        assert_eq!(silent.elapsed_since(&start), Err(HandleError::NoTiming));
+        assert_eq!(silent.elapsed_since(&start), Err(HandleError::NoTime(NoTime::WithoutTiming(Which::End))));
     });
 }
 

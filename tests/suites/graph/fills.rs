@@ -132,14 +132,12 @@ fn what_the_driver_would_refuse_is_refused_before_in_words() {
     no_leaks(|| {
         let stream = context.stream().unwrap();
         let words = stream.zeros::<u32>(N).unwrap();
-        let (wide, odd) = (stream.zeros::<u64>(N).unwrap(), words.bytes().sub_buffer(1..9).unwrap());
-        let odd = odd.cast::<[u8; 4]>().unwrap();
+        let odd = words.bytes().sub_buffer(1..9).unwrap().cast::<[u8; 4]>().unwrap();
         let graph = Drawn::new(&context);
         let root = graph.root();
         let (refused, cost) = count(|| {
             [
                 root.fill(words.slice(..0).unwrap(), 1),
-                root.fill(&wide, 1),
                 root.fill(&odd, [1; 4]),
                 root.fill_2d(&words, 8, [0, 4], 1),
                 root.fill_2d(&words, 8, [4, 0], 1),

@@ -26,6 +26,7 @@ mod half_done;
 mod half_inserted;
 mod host_functions;
 mod host_loop;
+mod host_views;
 mod insertion;
 mod instantiate;
 mod interop;

@@ -3,6 +3,7 @@
 mod bisection;
 mod dispatch;
 mod heat_loop;
+mod host_reads;
 #[path = "../../../crates/graph/examples/common/kinds.rs"]
 mod kinds;
 
@@ -87,8 +88,9 @@ fn checks_find_nothing_in_them() {
     let Some(context) = branching() else { return };
     let heat = heat_loop::program(&context);
     let bisection = bisection::program(&context);
-    let dispatch = dispatch::program(&context);
-    for (graph, opaque) in [(heat.graph(), 1), (bisection.graph(), 0), (dispatch.graph(), 0)] {
+    let (dispatch, thermostat) = (dispatch::program(&context), host_reads::program(&context));
+    let all = [(heat.graph(), 1), (bisection.graph(), 0), (dispatch.graph(), 0), (thermostat.graph(), 1)];
+    for (graph, opaque) in all {
         let report = graph.check().unwrap();
         let found = (report.findings().len(), report.stopped(), report.opaque().len());
         assert_eq!(found, (0, None, opaque), "{report}");

@@ -380,3 +380,29 @@ fn conditions_loops_and_branches() {
     });
     assert!(cases >= 60, "{cases}");
 }
+
+#[test]
+fn host_functions_with_memory() {
+    let context = setup();
+    let stream = used_stream(&context);
+    let cases = sweep("host functions with memory", || -> Result<(), Error> {
+        let graph = context.graph()?;
+        let (buffer, host) = (stream.alloc::<u64>(8)?, context.host_zeros::<u64>(8)?.share());
+        let clear = graph.root().clear(buffer.slice(..4)?)?;
+        clear.set_clear(&buffer)?;
+        let copy = clear.then().copy_to_host(&buffer, &host)?;
+        let look = copy.then().host_with(&host, |_| ())?;
+        let seen = Arc::new(AtomicU32::new(0));
+        let inside = Arc::clone(&seen);
+        look.set_with((&host, host.slice(4..)?), move |(all, part)| {
+            let zeros = all.iter().chain(part.iter()).filter(|number| *number == 0);
+            inside.store(zeros.count() as u32, Ordering::Relaxed);
+        })?;
+        let mut exec = graph.instantiate()?;
+        exec.launch(&stream)?;
+        stream.synchronize_blocking()?;
+        assert_eq!(seen.load(Ordering::Relaxed), 12);
+        Ok(())
+    });
+    assert!(cases >= 40, "{cases}");
+}

@@ -1,8 +1,9 @@
 use core::ptr;
 use std::collections::HashSet;
 
-use cuda_handles::{Context, Device, reaper};
-use cuda_sys::CUcontext;
+use cuda_handles::capture::CaptureMode;
+use cuda_handles::{Context, Device, Scheduling, reaper};
+use cuda_sys::{CUcontext, CUctx_flags};
 use cuda_tests::{Kind, alone, chosen, count, install, live, no_leaks, raw, settle, setup};
 
 fn current() -> CUcontext {
@@ -130,4 +131,41 @@ fn nothing_is_left_of_an_adopted_context_that_was_let_go_of() {
             raw::ok(unsafe { raw::driver().cuCtxDestroy(theirs) });
         });
     }
+}
+
+#[test]
+fn scheduling_is_read_as_it_was_set_and_other_flags_stay() {
+    alone!();
+    let context = setup();
+    let raw_flags = || {
+        let mut flags = 0;
+        // SAFETY: the out pointer is valid.
+        raw::ok(context.with_current(|| unsafe { raw::driver().cuCtxGetFlags(&raw mut flags) }).unwrap());
+        flags
+    };
+    let resize = CUctx_flags::CU_CTX_LMEM_RESIZE_TO_MAX.0;
+    // SAFETY: a context is current.
+    raw::ok(context.with_current(|| unsafe { raw::driver().cuCtxSetFlags(resize) }).unwrap());
+    assert_eq!(context.scheduling().unwrap(), Scheduling::Auto);
+    for scheduling in [Scheduling::Spin, Scheduling::Yield, Scheduling::BlockingSync, Scheduling::Auto] {
+        let ((), cost) = count(|| context.set_scheduling(scheduling).unwrap());
+        assert_eq!((cost.calls("cuCtxGetFlags"), cost.calls("cuCtxSetFlags")), (1, 1), "{cost}");
+        assert_eq!(context.scheduling().unwrap(), scheduling);
+        assert_eq!(raw_flags() & resize, resize, "{scheduling:?}");
+        // Waits work in each.
+        let stream = context.stream().unwrap();
+        assert_eq!(stream.upload(&[7_u32]).unwrap().read_blocking(&stream).unwrap(), [7]);
+    }
+    assert_eq!(current(), ptr::null_mut());
+}
+
+#[test]
+fn a_profiler_is_started_and_stopped_beside_open_captures() {
+    let context = setup();
+    let stream = context.stream().unwrap();
+    let capture = stream.begin_capture(CaptureMode::Global).unwrap();
+    let ((), cost) = count(|| context.start_profiler().unwrap());
+    assert_eq!(cost.calls("cuProfilerStart"), 1, "{cost}");
+    context.stop_profiler().unwrap();
+    drop(capture.end().unwrap());
 }

@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use cuda_handles::{Error, EventOptions};
+use cuda_handles::{Error, EventOptions, NoTime, Which};
 use cuda_tests::{Gate, Kind, SOON, count, live, no_leaks, setup, until};
 
 #[test]
@@ -61,7 +61,12 @@ fn two_events_tell_the_time_between_them() {
         let began = Instant::now();
         let gate = Gate::close(&stream);
         stream.record(&end).unwrap();
-        assert!(end.elapsed_since(&start).is_err(), "the end has not come yet");
+        assert_eq!(
+            end.elapsed_since(&start),
+            Err(Error::NoTime(NoTime::NotReached)),
+            "the end has not come yet"
+        );
+        assert_eq!(start.elapsed_since(&end), Err(Error::NoTime(NoTime::NotReached)));
         assert!(!until(HELD, || end.query().unwrap()));
         gate.open();
         end.synchronize_blocking().unwrap();
@@ -83,7 +88,55 @@ fn an_event_without_timing_tells_no_time_and_says_so() {
         stream.record(&end).unwrap();
         stream.synchronize_blocking().unwrap();
         let error = end.elapsed_since(&start).unwrap_err();
-        assert_eq!(error, Error::NoTiming);
-        assert!(error.to_string().contains("timing"), "{error}");
+        assert_eq!(error, Error::NoTime(NoTime::WithoutTiming(Which::Start)));
+        assert!(error.to_string().contains("the starting event was created without timing"), "{error}");
+        let timed = context.event().unwrap();
+        stream.record(&timed).unwrap();
+        stream.synchronize_blocking().unwrap();
+        assert_eq!(end.elapsed_since(&timed), Err(Error::NoTime(NoTime::WithoutTiming(Which::End))));
+    });
+}
+
+#[test]
+fn the_wrong_way_round_is_an_error_that_says_by_how_much() {
+    const APART: Duration = Duration::from_millis(20);
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let (first, second) = (context.event().unwrap(), context.event().unwrap());
+        stream.record(&first).unwrap();
+        first.synchronize_blocking().unwrap();
+        std::thread::sleep(APART);
+        stream.record(&second).unwrap();
+        second.synchronize_blocking().unwrap();
+        let forward = second.elapsed_since(&first).unwrap();
+        let error = first.elapsed_since(&second).unwrap_err();
+        assert_eq!(error, Error::NoTime(NoTime::Backwards(forward)));
+        assert!(forward >= APART / 2, "{forward:?}");
+        let expected = format!(
+            "no time from one event to the other: the ending event was reached {forward:?} before the starting event; ask the other way \
+             round"
+        );
+        assert_eq!(error.to_string(), expected);
+        assert_eq!(first.elapsed_since(&first), Ok(Duration::ZERO));
+    });
+}
+
+#[test]
+fn an_event_that_was_never_recorded_is_named() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let (never, done) = (context.event().unwrap(), context.event().unwrap());
+        stream.record(&done).unwrap();
+        stream.synchronize_blocking().unwrap();
+        let missing = |which| Err(Error::NoTime(NoTime::NeverRecorded(which)));
+        assert_eq!(never.elapsed_since(&done), missing(Which::End));
+        assert_eq!(done.elapsed_since(&never), missing(Which::Start));
+        assert_eq!(never.elapsed_since(&never), missing(Which::Start));
+        // The advice: record it.
+        stream.record(&never).unwrap();
+        stream.synchronize_blocking().unwrap();
+        never.elapsed_since(&done).unwrap();
     });
 }

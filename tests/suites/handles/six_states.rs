@@ -3,8 +3,8 @@
 use cuda_handles::capture::CaptureMode;
 use cuda_handles::{
     Batch, Buffer, Compare, Context, Copy2d, Copy3d, Device, Event, EventOptions, GraphHandle, Image, Kernel,
-    Library, Linker, LoadOptions, MemPool, PoolOptions, PoolReuse, SharedHostBuffer, Stream, StreamOptions,
-    UserObject, reaper,
+    Library, Linker, LoadOptions, MemPool, PoolOptions, PoolReuse, Scheduling, SharedHostBuffer, Stream,
+    StreamOptions, UserObject, reaper,
 };
 use cuda_sys::{CUdevice_attribute, CUfunction_attribute, CUresult, Call};
 use cuda_tests::SMALL;
@@ -14,6 +14,7 @@ use cuda_tests::states::{
 
 mod adopted;
 mod drain;
+mod host_calls;
 #[cfg(unix)]
 mod imports;
 mod peers;
@@ -35,6 +36,7 @@ fn rows() -> Vec<Row> {
         libraries(),
         graphs(),
         adopted::rows(),
+        host_calls::rows(),
         ends(),
     ]
     .into_iter()
@@ -80,9 +82,16 @@ fn contexts() -> Vec<Row> {
         row("Context::ensure_same", PURE, |things| {
             Ok(things.context.ensure_same(things.home.context(), "the stream")?)
         }),
+        row("Context::is_same", PURE, |things| done(things.context.is_same(things.home.context()))),
         row("Context::with_current", CALLS, |things| Ok(things.context.with_current(|| ())?)),
         row("Context::memory_info", CALLS, |things| done(things.context.memory_info()?)),
         row("Context::synchronize_blocking", CALLS, |things| Ok(things.context.synchronize_blocking()?)),
+        row("Context::scheduling", CALLS, |things| done(things.context.scheduling()?)),
+        row("Context::set_scheduling", CALLS, |things| {
+            Ok(things.context.set_scheduling(Scheduling::BlockingSync)?)
+        }),
+        row("Context::start_profiler", CALLS, |things| Ok(things.context.start_profiler()?)),
+        row("Context::stop_profiler", CALLS, |things| Ok(things.context.stop_profiler()?)),
         row("Context::stream", CALLS, |things| done(things.context.stream()?)),
         row("Context::stream_with", CALLS, |things| {
             let options = StreamOptions { priority: -1, blocking_with_legacy: true };
@@ -218,9 +227,15 @@ fn timed_events(things: &Things) -> Result<(Event, Event), Refusal> {
 
 fn memory() -> Vec<Row> {
     vec![
-        row("Buffer::slice, sub_buffer, cast, clone", PURE, |things| {
+        row("Buffer::slice, sub_buffer, cast, clone, Slice::cast", PURE, |things| {
             let (slice, part) = (things.buffer.slice(8..)?, things.buffer.sub_buffer(..8)?);
-            drop((slice.slice(1..2)?, part.clone(), things.buffer.cast::<f32>()?, slice.address()));
+            drop((
+                slice.slice(1..2)?,
+                slice.cast::<f32>()?,
+                part.clone(),
+                things.buffer.cast::<f32>()?,
+                slice.address(),
+            ));
             Ok(())
         }),
         row("Stream::zeros", CALLS, |things| done(things.home.zeros::<u32>(LEN)?)),

@@ -16,6 +16,9 @@ fn devices_and_contexts() {
         assert_eq!(device.context()?, *context);
         drop((device.name()?, device.uuid()?, device.total_memory()?, device.compute_capability()?));
         context.memory_info()?;
+        context.set_scheduling(context.scheduling()?)?;
+        context.start_profiler()?;
+        context.stop_profiler()?;
         context.synchronize_blocking()
     });
     assert!(cases >= 20, "{cases}");
@@ -220,4 +223,48 @@ fn captures() {
         Ok(())
     });
     assert!(cases >= 20, "{cases}");
+}
+
+#[test]
+fn host_functions() {
+    let context = setup();
+    let home = used_stream(&context);
+    let cases = sweep("host functions", || -> Result<(), Error> {
+        let (buffer, host) = (home.upload(&[7_u32; 16])?, context.host_zeros::<u32>(16)?.share());
+        let (sender, receiver) = std::sync::mpsc::channel();
+        home.copy_to_host(&buffer, &host)?;
+        home.host_with(&host, |view| drop(view.set(0, 1)))?;
+        home.host(|| ())?;
+        home.host_once_with(&host, move |view| drop(sender.send(view.to_vec())))?;
+        home.synchronize_blocking()?;
+        let seen = receiver.try_recv();
+        assert_eq!(seen.map(|seen| (seen[0], seen[15])), Ok((1, 7)));
+        let capture = home.begin_capture(CaptureMode::ThreadLocal)?;
+        home.host_with(&host, |_| ())?;
+        capture.end().map(drop)
+    });
+    assert!(cases >= 30, "{cases}");
+}
+
+#[test]
+fn registered_and_unfilled_memory() {
+    let context = setup();
+    let home = used_stream(&context);
+    let cases = sweep("registered and unfilled memory", || -> Result<(), Error> {
+        let pool = context.pool(PoolOptions::default())?;
+        let (host, dropped) = (context.register(vec![7_u64; 16])?.share(), context.register(vec![1_u8])?);
+        let (buffer, pooled) = (home.alloc::<u64>(16)?, home.alloc_from::<u64>(&pool, 16)?);
+        home.copy_from_host(&host, &buffer)?;
+        home.clear(&pooled)?;
+        home.clear(buffer.slice(8..)?)?;
+        home.copy_to_host(&buffer, &host)?;
+        home.synchronize_blocking()?;
+        drop((dropped, pooled, pool));
+        let view = host.try_view().map(|view| (view.get(7), view.get(8)));
+        assert_eq!(view, Some((Some(7), Some(0))));
+        let vector = context.register(vec![3_u16; 16])?.into_vec_blocking()?;
+        assert_eq!(vector, [3; 16]);
+        Ok(())
+    });
+    assert!(cases >= 40, "{cases}");
 }

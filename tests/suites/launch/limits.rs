@@ -69,6 +69,55 @@ fn shared_memory_beyond_the_kernels_allowance_is_refused() {
     }
 }
 
+/// What the error advises is done, and the launch works.
+#[test]
+fn shared_memory_over_a_limit_says_who_raises_it_and_how_far() {
+    let context = setup();
+    let (limits, stream) = (context.limits(), context.stream().unwrap());
+    let empty = kernel(&context, "empty");
+    let (usual, most) =
+        (limits.max_shared_bytes, limits.max_shared_bytes_opt_in.max(limits.max_shared_bytes));
+    let over = |bytes: u32| LaunchConfig::new(1, 32).shared_bytes(bytes);
+    let launch = |bytes| {
+        // SAFETY: the kernel does nothing.
+        unsafe { empty.launch(&stream, over(bytes), params![]) }.unwrap();
+    };
+    let refused = |bytes| {
+        // SAFETY: the configuration is refused.
+        let (outcome, cost) = count(|| unsafe { empty.launch(&stream, over(bytes), params![]) });
+        cost.assert_calls(&[]);
+        outcome.unwrap_err().to_string()
+    };
+    const HOW: &str = "`Kernel::set_max_dynamic_shared_bytes`";
+    assert_eq!(empty.max_dynamic_shared_bytes(), usual);
+    if most > usual {
+        let text = refused(usual + 1);
+        let expected = format!(
+            "is {}; the limit is {usual}; {HOW} raises it, for this kernel on this device to up to {most}",
+            usual + 1
+        );
+        assert!(text.ends_with(&expected), "{text}");
+        empty.set_max_dynamic_shared_bytes(usual + 1).unwrap();
+        launch(usual + 1);
+    }
+    empty.set_max_dynamic_shared_bytes(100).unwrap();
+    let text = refused(101);
+    let lowered = format!(
+        "the limit is 100; somebody has lowered it from the usual {usual}; whoever has the kernel can raise it to up to {most} by {HOW}"
+    );
+    assert!(text.ends_with(&lowered), "{text}");
+    empty.set_max_dynamic_shared_bytes(101).unwrap();
+    launch(101);
+    let text = refused(most + 1);
+    assert!(
+        text.ends_with(&format!(
+            "; a block of this device has {most} at most, of which the kernel declares 0 itself"
+        )),
+        "{text}"
+    );
+    stream.synchronize_blocking().unwrap();
+}
+
 #[test]
 fn the_largest_configurations_are_accepted() {
     let context = setup();

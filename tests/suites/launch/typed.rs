@@ -4,7 +4,7 @@ use core::fmt;
 
 use cuda_graph::ContextExt;
 use cuda_handles::{Context, Image, Library};
-use cuda_launch::{Error, LaunchConfig, TypedKernel, kernel, params, per};
+use cuda_launch::{Error, LaunchConfig, TypedKernel, fields, kernel, params, per};
 use cuda_sys::Version;
 use cuda_tests::{SMALL, count, no_leaks, raw, setup};
 use proptest::prelude::*;
@@ -28,6 +28,30 @@ struct Long([u64; 3]);
 #[derive(Clone, Copy)]
 struct Wide([u64; 2]);
 
+/// As in the image, with names for its parts.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Triple {
+    numbers: [u64; 3],
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Part {
+    first: u64,
+    second: u64,
+}
+
+#[repr(C, align(16))]
+#[derive(Clone, Copy)]
+struct Pair {
+    part: Part,
+}
+
+fields! { Triple { numbers: [u64; 3] } }
+fields! { Part { first: u64, second: u64 } }
+fields! { Pair { part: Part } }
+
 kernel! {
     // SAFETY: the kernels in the image have these parameters; what each touches is described there, and the conditions say it.
     unsafe in Image::Ptx(SMALL);
@@ -40,6 +64,9 @@ kernel! {
     where from.len() >= n, to.len() >= n;
     fn structures(a: u8, b: Struct<Long>, c: u16, d: Struct<Wide>, e: u32, out: Out<u64>)
     where out.len() >= 8, grid.product() == 1, (block.product()) == 1;
+    fn fielded(a: u8, b: Fields<Triple>, c: u16, d: Fields<Pair>, e: u32, out: Out<u64>) named "structures"
+    where d.part.first * d.part.second >= out.len(), b.numbers[0] * b.numbers[1] * b.numbers[2] <= 24 * out.len(), grid.product() == 1,
+        block.product() == 1, out.len() >= 8;
     unsafe fn poke(address: u64, value: u32);
     fn many20(
         out: Out<u64>, a1: u8, a2: u16, a3: u32, a4: u64, a5: u8, a6: u16, a7: u32, a8: u64, a9: u8, a10: u16, a11: u32,
@@ -260,6 +287,40 @@ fn no_arguments_many_arguments_and_structures() {
         // SAFETY: the arguments are the kernel's, and it has the eight words that it writes.
         unsafe { cuda_launch::Launch::launch(structures.kernel(), &stream, one, params) }.unwrap();
         assert_eq!(typed.read_blocking(&stream).unwrap(), untyped.read_blocking(&stream).unwrap());
+    });
+}
+
+#[test]
+fn conditions_see_the_fields_of_structs() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let one = LaunchConfig::new(1, 1);
+        let fielded = fielded::load(&context).unwrap();
+        let (plain, out) = (stream.zeros::<u64>(8).unwrap(), stream.zeros::<u64>(8).unwrap());
+        let pair = |first, second| Pair { part: Part { first, second } };
+        let (launched, cost) = count(|| {
+            fielded.launch(&stream, one, (1, Triple { numbers: [2, 3, 4] }, 5, pair(6, 7), 8, &out))
+        });
+        launched.unwrap();
+        cost.assert_calls(&[("cuLaunchKernel", 1)]);
+        assert_eq!(cost.heap_allocations(), 0);
+        let structures = structures::load(&context).unwrap();
+        structures.launch(&stream, one, (1, Long([2, 3, 4]), 5, Wide([6, 7]), 8, &plain)).unwrap();
+        assert_eq!(out.read_blocking(&stream).unwrap(), plain.read_blocking(&stream).unwrap());
+
+        let triple = Triple { numbers: [2, 3, 4] };
+        let error = text(fielded.launch(&stream, one, (1, triple, 5, pair(1, 7), 8, &out)));
+        assert!(error.contains("`d.part.first * d.part.second >= out.len()` does not hold"), "{error}");
+        assert!(error.contains("b.numbers[0] = 2, b.numbers[1] = 3, b.numbers[2] = 4"), "{error}");
+        assert!(error.contains("d.part.first = 1, d.part.second = 7, e = 8, out.len() = 8"), "{error}");
+        // 2^32 times 2^32 is 0 in 64 bits.
+        let wraps = Triple { numbers: [1 << 32, 1 << 32, 1] };
+        let error = text(fielded.launch(&stream, one, (1, wraps, 5, pair(6, 7), 8, &out)));
+        assert!(
+            error.contains("`b.numbers[0] * b.numbers[1] * b.numbers[2] <= 24 * out.len()` does not hold"),
+            "{error}"
+        );
     });
 }
 

@@ -6,7 +6,8 @@ use cuda_tests::{alone, count, install, kernel};
 #[test]
 fn the_driver_that_does_nothing_answers_success_and_gives_out_distinct_handles() {
     alone!();
-    let driver = cuda_soft::null_loader().install().unwrap();
+    // SAFETY: nothing is read.
+    let driver = unsafe { cuda_soft::null_loader() }.install().unwrap();
     // SAFETY: the out pointers are valid.
     unsafe {
         assert_eq!(driver.cuInit(0), CUresult::CUDA_SUCCESS);
@@ -20,7 +21,8 @@ fn the_driver_that_does_nothing_answers_success_and_gives_out_distinct_handles()
 #[test]
 fn the_library_runs_above_it() {
     alone!();
-    install(cuda_soft::null_loader());
+    // SAFETY: nothing is read.
+    install(unsafe { cuda_soft::null_loader() });
     let context = Device::new(0).unwrap().context().unwrap();
     let stream = context.stream().unwrap();
     let buffer = stream.zeros::<u32>(8).unwrap();

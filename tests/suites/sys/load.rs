@@ -1,5 +1,3 @@
-use std::path::PathBuf;
-
 use cuda_sys::{Call, LoadError, Loader, Version};
 use cuda_tests::{alone, chosen};
 
@@ -158,10 +156,35 @@ fn of_many_threads_that_install_one_succeeds_and_all_get_its_driver() {
 fn the_environment_names_the_driver() {
     alone!("CUDA_SYS_DRIVER" = "/nowhere/from-the-environment.so");
     let error = cuda_sys::driver().unwrap_err();
-    let LoadError::NotFound { file, .. } = error else { panic!("{error:?}") };
-    assert_eq!(PathBuf::from(file), PathBuf::from("/nowhere/from-the-environment.so"));
-    let error = cuda_sys::driver().unwrap_err();
-    assert!(matches!(error, LoadError::NotFound { .. }), "the next try gives the same answer: {error:?}");
+    let text = error.to_string();
+    let LoadError::Variable { variable, value, reason } = &error else { panic!("{error:?}") };
+    assert_eq!((*variable, value.as_str()), ("CUDA_SYS_DRIVER", "/nowhere/from-the-environment.so"));
+    let LoadError::NotFound { file, reason } = &**reason else { panic!("{reason:?}") };
+    assert_eq!(file, value);
+    assert_eq!(
+        text,
+        format!(
+            "the environment variable CUDA_SYS_DRIVER asks for the CUDA driver `{file}`, which cannot be used: {reason}. Correct the \
+             variable, or unset it to use the system's driver"
+        )
+    );
+    assert_eq!(cuda_sys::driver().unwrap_err(), error, "the next try gives the same answer");
+}
+
+#[test]
+fn a_variable_that_names_no_driver_is_named() {
+    alone!("CUDA_SYS_DRIVER" = "libm.so.6");
+    let text = cuda_sys::driver().unwrap_err().to_string();
+    assert!(text.contains("CUDA_SYS_DRIVER asks for the CUDA driver `libm.so.6`"), "{text}");
+    assert!(text.contains("has no symbol cuDriverGetVersion. Correct the variable"), "{text}");
+}
+
+#[test]
+fn what_a_variable_says_does_nothing_to_a_terminal() {
+    alone!("CUDA_SYS_DRIVER" = "/nowhere/\u{1b}[31mred\n");
+    let text = cuda_sys::driver().unwrap_err().to_string();
+    assert!(!text.chars().any(char::is_control), "{text:?}");
+    assert!(text.contains(r"`/nowhere/\u{1b}[31mred\n`"), "{text}");
 }
 
 #[test]

@@ -3,7 +3,7 @@ use core::ptr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use cuda_sys::{CUresult, Call, Observer, Table};
+use cuda_sys::{CUresult, Call, Interceptor, Observer, Table};
 use cuda_tests::{alone, chosen, count, fail, raw, setup, trace};
 
 static INNER: AtomicU32 = AtomicU32::new(0);
@@ -57,14 +57,29 @@ static SEEN: Mutex<Vec<String>> = Mutex::new(Vec::new());
 struct Notes;
 
 impl Observer for Notes {
-    fn before(&self, call: Call) -> Option<CUresult> {
+    fn before(&self, call: Call) {
         SEEN.lock().unwrap().push(format!("before {}", call.name()));
-        (call == Call::cuDeviceGetName).then_some(CUresult::CUDA_ERROR_SYSTEM_NOT_READY)
     }
 
     fn after(&self, call: Call, result: CUresult) {
         SEEN.lock().unwrap().push(format!("after {} {result}", call.name()));
     }
+}
+
+/// Answers one call.
+struct NoName;
+
+impl Interceptor for NoName {
+    fn answer(&self, call: Call) -> Option<CUresult> {
+        (call == Call::cuDeviceGetName).then_some(CUresult::CUDA_ERROR_SYSTEM_NOT_READY)
+    }
+}
+
+fn ask_version(driver: &cuda_sys::Driver) -> c_int {
+    let mut version = -1;
+    // SAFETY: the out pointer is valid.
+    assert!(unsafe { driver.cuDriverGetVersion(&raw mut version) }.is_success());
+    version
 }
 
 #[test]
@@ -80,9 +95,10 @@ fn an_observer_sees_every_call_before_and_after_and_outside_of_wrappers() {
 }
 
 #[test]
-fn an_observer_can_answer_in_the_drivers_place() {
+fn an_interceptor_answers_in_the_drivers_place_and_the_observer_sees_it() {
     alone!();
-    let driver = chosen().observe(&Notes).install().unwrap();
+    // SAFETY: the call has done nothing, as the code says.
+    let driver = unsafe { chosen().observe(&Notes).intercept(&NoName) }.install().unwrap();
     let mut name = [7; 4];
     // SAFETY: the buffer has the length given.
     let result = unsafe { driver.cuDeviceGetName(name.as_mut_ptr(), 4, 0) };
@@ -90,6 +106,73 @@ fn an_observer_can_answer_in_the_drivers_place() {
     assert_eq!(name, [7; 4], "the driver was not called");
     let expected = ["before cuDeviceGetName", "after cuDeviceGetName CUDA_ERROR_SYSTEM_NOT_READY (802)"];
     assert_eq!(*SEEN.lock().unwrap(), expected);
+}
+
+/// Panics in whatever it is called for, with a value that panics in its own drop.
+struct Panicking;
+
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("a bomb");
+    }
+}
+
+impl Observer for Panicking {
+    fn before(&self, _: Call) {
+        std::panic::panic_any(Bomb);
+    }
+
+    fn after(&self, _: Call, _: CUresult) {
+        std::panic::panic_any(Bomb);
+    }
+}
+
+impl Interceptor for Panicking {
+    fn answer(&self, _: Call) -> Option<CUresult> {
+        std::panic::panic_any(Bomb);
+    }
+}
+
+#[test]
+fn a_panic_of_who_watches_ends_there_and_the_driver_answers() {
+    alone!();
+    std::panic::set_hook(Box::new(|_| {}));
+    // SAFETY: it answers nothing.
+    let driver = unsafe { chosen().observe(&Panicking).intercept(&Panicking) }.install().unwrap();
+    assert!(ask_version(driver) > 0);
+    assert!(ask_version(driver) > 0);
+}
+
+/// Makes driver calls while it watches one.
+struct Recursive;
+
+impl Observer for Recursive {
+    fn before(&self, call: Call) {
+        SEEN.lock().unwrap().push(call.name().to_owned());
+        ask_version(cuda_sys::installed().unwrap());
+    }
+
+    fn after(&self, call: Call, _: CUresult) {
+        self.before(call);
+    }
+}
+
+impl Interceptor for Recursive {
+    fn answer(&self, call: Call) -> Option<CUresult> {
+        self.before(call);
+        None
+    }
+}
+
+#[test]
+fn calls_of_who_watches_are_not_watched() {
+    alone!();
+    // SAFETY: it answers nothing.
+    let driver = unsafe { chosen().observe(&Recursive).intercept(&Recursive) }.install().unwrap();
+    assert!(ask_version(driver) > 0);
+    assert_eq!(*SEEN.lock().unwrap(), ["cuDriverGetVersion"; 3]);
 }
 
 #[test]

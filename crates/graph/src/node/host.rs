@@ -2,11 +2,11 @@
 
 use core::ffi::c_void;
 
-use cuda_handles::Owner;
+use cuda_handles::host_function::{self, Callable};
+use cuda_handles::{Owner, Viewable};
 use cuda_sys::{CUgraphNodeParams, CUgraphNodeType};
 
 use super::handle::{blank, typed};
-use crate::callback::{self, Callable};
 use crate::detail::Detail;
 use crate::error::Result;
 use crate::frontier::Frontier;
@@ -91,6 +91,19 @@ impl HostCallbackNode {
     #[doc(alias = "cuGraphNodeSetParams")]
     pub fn set<F: Fn() + Send + Sync + 'static>(&self, call: F) -> Result<()> {
         self.replace_by(closure(self.graph(), call)?)
+    }
+
+    /// Calls another closure with memory from now on; see [`set`](Self::set) and [`Frontier::host_with`].
+    ///
+    /// # Errors
+    /// As [`set`](Self::set) and [`Frontier::host_with`].
+    #[doc(alias = "cuGraphHostNodeSetParams")]
+    pub fn set_with<M, F>(&self, memory: M, call: F) -> Result<()>
+    where
+        M: Viewable,
+        F: Fn(&M::Views) + Send + Sync + 'static,
+    {
+        self.replace_by(looking(self.graph(), memory, call)?)
     }
 
     /// Calls a C function with data that the node keeps from now on; see [`set`](Self::set).
@@ -209,6 +222,37 @@ impl Frontier<'_> {
         self.add_call(closure(self.graph(), call)?)
     }
 
+    /// Adds a node that calls a closure that looks at pinned, registered or managed memory: `memory` is a shared buffer, a slice of one, or a tuple of
+    /// these, and the closure is given a [`HostView`](crate::HostView) of each. The node and each executable made of it own the closure and keep the
+    /// memory; see [`host`](Self::host).
+    ///
+    /// While the closure runs, nobody else of the host has a view of that memory. If somebody has one when it is to be called, it is not called, the
+    /// hook of [`set_panic_hook`](crate::set_panic_hook) is told, and the graph goes on. Work of the device that is not ordered with the node
+    /// may read and write the memory meanwhile; see [`HostView`](crate::HostView).
+    ///
+    /// ```no_run
+    /// # fn example(graph: &cuda_graph::Graph, sums: &cuda_handles::Buffer<f32>) -> cuda_graph::Result<()> {
+    /// let host = graph.context().host_zeros::<f32>(sums.len())?.share();
+    /// let copy = graph.root().copy_to_host(sums, &host)?;
+    /// copy.then().host_with(&host, |sums| println!("{:?}", sums.to_vec()))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Stands on `cuGraphAddNode`, CUDA 12.2.
+    ///
+    /// # Errors
+    /// As [`host`](Self::host); memory of another context, or which the host does not reach.
+    #[doc(alias = "cuGraphAddHostNode")]
+    #[doc(alias = "cuGraphAddNode")]
+    pub fn host_with<M, F>(&self, memory: M, call: F) -> Result<HostCallbackNode>
+    where
+        M: Viewable,
+        F: Fn(&M::Views) + Send + Sync + 'static,
+    {
+        self.add_call(looking(self.graph(), memory, call)?)
+    }
+
     /// Adds a node that calls a C function with a pointer to `data`, which the node and each executable made of it own. Its address stays the same.
     ///
     /// For data of a size that only running code knows, see [`host_raw`](Self::host_raw).
@@ -266,8 +310,21 @@ impl Frontier<'_> {
 fn closure<F: Fn() + Send + Sync + 'static>(graph: &Graph, call: F) -> Result<Prepared> {
     // Before the table of closures is touched, whose lock a forked child may find held.
     graph.context().ensure_usable()?;
-    let Callable { data, name, owner } = Callable::new(call);
-    Ok(Prepared { host: Host::Closure(name), owner, function: callback::call, data })
+    Ok(prepared(Callable::new(call)))
+}
+
+/// As [`closure`], with the memory that it looks at.
+fn looking<M, F>(graph: &Graph, memory: M, call: F) -> Result<Prepared>
+where
+    M: Viewable,
+    F: Fn(&M::Views) + Send + Sync + 'static,
+{
+    graph.context().ensure_usable()?;
+    Ok(prepared(Callable::with(memory.views(graph.context())?, call)))
+}
+
+fn prepared(Callable { data, name, owner }: Callable) -> Prepared {
+    Prepared { host: Host::Closure(name), owner, function: host_function::call, data }
 }
 
 /// The data is part of a closure, so that it lives through a call as well.

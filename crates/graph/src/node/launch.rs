@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use cuda_handles::{Allocation, Kernel, Owner};
-use cuda_launch::{Accesses, Arguments, ArgumentsOf, AttributeList, LaunchConfig, SafeKernel};
+use cuda_launch::{
+    Accesses, Arguments, ArgumentsOf, AttributeList, LaunchConfig, SafeKernel, ensure_memory_of,
+};
 use smallvec::SmallVec;
 
 use super::attribute::set_all;
@@ -193,7 +195,8 @@ impl Frontier<'_> {
 fn check(graph: &Graph, kernel: &Kernel, config: &LaunchConfig, arguments: &impl Arguments) -> Result<()> {
     graph.context().ensure_same(kernel.context(), "the kernel of a node")?;
     config.check(kernel)?;
-    Ok(arguments.check(kernel)?)
+    arguments.check(kernel)?;
+    Ok(ensure_memory_of(kernel, arguments)?)
 }
 
 /// What a checked launch consists of.

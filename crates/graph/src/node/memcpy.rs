@@ -300,7 +300,7 @@ fn prepared(
 fn peer<T>(context: &Context, source: Slice<'_, T>, destination: Slice<'_, T>) -> Result<Prepared> {
     let (from, to) = (source.allocation(), destination.allocation());
     let mut layout = CopyLayout::linear(source, destination)?.ok_or(Error::NoElements { what: "memcpy" })?;
-    let is_elsewhere = |memory: &Allocation| context.ensure_same(memory.context(), "").is_err();
+    let is_elsewhere = |memory: &Allocation| !context.is_same(memory.context());
     if is_elsewhere(from) {
         context.ensure_same(to.context(), "the memory on either side of a copy between devices")?;
     }

@@ -1,6 +1,6 @@
 //! Nodes that fill memory.
 
-use cuda_handles::{Context, Element, FillLayout, NodeMemory, Owner, Slice};
+use cuda_handles::{Context, Element, FillLayout, NodeMemory, Owner, Slice, assert_value};
 use cuda_sys::{CUdeviceptr, CUgraphNodeParams, CUgraphNodeType};
 
 use super::handle::{blank, typed};
@@ -73,6 +73,7 @@ impl MemsetNode {
     #[doc(alias = "cuGraphMemsetNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
     pub fn set<'a, T: Element>(&self, target: impl NodeMemory<'a, T>, value: T) -> Result<()> {
+        const { assert_value::<T>() };
         self.replace_by(linear(self.graph().context(), target.operand(), value)?)
     }
 
@@ -87,6 +88,7 @@ impl MemsetNode {
         extent: [usize; 2],
         value: T,
     ) -> Result<()> {
+        const { assert_value::<T>() };
         self.replace_by(rectangle(self.graph().context(), target.operand(), pitch, extent, value)?)
     }
 
@@ -99,6 +101,14 @@ impl MemsetNode {
     /// As [`Frontier::fill_raw`].
     pub unsafe fn set_raw(&self, fill: RawFill) -> Result<()> {
         self.replace_by(fill.prepare(self.graph().context())?)
+    }
+
+    /// Sets all bytes of `target` to zero from now on; see [`set`](Self::set).
+    ///
+    /// # Errors
+    /// As [`Frontier::clear`].
+    pub fn set_clear<'a, T: Element>(&self, target: impl NodeMemory<'a, T>) -> Result<()> {
+        self.replace_by(cleared(self.graph().context(), target.operand())?)
     }
 
     fn replace_by(&self, (layout, owners): Prepared) -> Result<()> {
@@ -115,11 +125,22 @@ impl Frontier<'_> {
     /// Stands on `cuGraphAddNode`, CUDA 12.2.
     ///
     /// # Errors
-    /// A value of another size, memory that is not aligned to that size, no elements, memory of another context, or of the graph for which there is a free node
-    /// ([`Error::FreedBefore`]); a node of the frontier was removed; or what the driver answers.
+    /// Memory that is not aligned to the size of the value, no elements, memory of another context, or of the graph for which there is a free node
+    /// ([`Error::FreedBefore`]); a node of the frontier was removed; or what the driver answers. A value of another size does not compile:
+    /// [`cast`](cuda_handles::Slice::cast) the memory to smaller elements.
+    ///
+    /// ```compile_fail,E0080
+    /// # fn example(graph: &cuda_graph::Graph, wide: &cuda_handles::Buffer<f64>) -> cuda_graph::Result<()> {
+    /// graph.root().fill(wide, 0.0).map(drop)
+    /// # }
+    /// # fn main() {
+    /// #     let _: fn(&cuda_graph::Graph, &cuda_handles::Buffer<f64>) -> cuda_graph::Result<()> = example;
+    /// # }
+    /// ```
     #[doc(alias = "cuGraphAddMemsetNode")]
     #[doc(alias = "cuGraphAddNode")]
     pub fn fill<'a, T: Element>(&self, target: impl NodeMemory<'a, T>, value: T) -> Result<MemsetNode> {
+        const { assert_value::<T>() };
         self.add_fill(linear(self.graph().context(), target.operand(), value)?)
     }
 
@@ -138,6 +159,7 @@ impl Frontier<'_> {
         [width, height]: [usize; 2],
         value: T,
     ) -> Result<MemsetNode> {
+        const { assert_value::<T>() };
         self.add_fill(rectangle(self.graph().context(), target.operand(), pitch, [width, height], value)?)
     }
 
@@ -157,6 +179,18 @@ impl Frontier<'_> {
         self.add_fill(fill.prepare(self.graph().context())?)
     }
 
+    /// Adds a node that sets all bytes of `target` to zero, whatever its elements; as [`fill`](Self::fill) in all else.
+    ///
+    /// Stands on `cuGraphAddNode`, CUDA 12.2.
+    ///
+    /// # Errors
+    /// As [`fill`](Self::fill), but for the size and the place of an element.
+    #[doc(alias = "cuGraphAddMemsetNode")]
+    #[doc(alias = "cudaGraphAddMemsetNode")]
+    pub fn clear<'a, T: Element>(&self, target: impl NodeMemory<'a, T>) -> Result<MemsetNode> {
+        self.add_fill(cleared(self.graph().context(), target.operand())?)
+    }
+
     fn add_fill(&self, (layout, owners): Prepared) -> Result<MemsetNode> {
         let mut params = params(self.graph().context(), &layout);
         self.add(Detail::Memset(layout), owners, &mut params).map(MemsetNode::wrap)
@@ -174,7 +208,14 @@ fn rectangle<T: Element>(
     extent: [usize; 2],
     value: T,
 ) -> Result<Prepared> {
-    let layout = FillLayout::rectangle(target, pitch, extent, value)?;
+    prepare(context, target, FillLayout::rectangle(target, pitch, extent, value)?)
+}
+
+fn cleared<T: Element>(context: &Context, target: Slice<'_, T>) -> Result<Prepared> {
+    prepare(context, target, FillLayout::clear(target))
+}
+
+fn prepare<T>(context: &Context, target: Slice<'_, T>, layout: Option<FillLayout>) -> Result<Prepared> {
     let layout = layout.ok_or(Error::NoElements { what: "memset" })?;
     context.ensure_same(target.allocation().context(), "the memory of a memset node")?;
     Ok((layout, [Owner::from(target.allocation())].into_iter().collect()))

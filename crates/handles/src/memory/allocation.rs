@@ -2,7 +2,7 @@
 
 use core::any::Any;
 use core::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use cuda_sys::{CUdeviceptr, CUresult, Call};
@@ -18,6 +18,7 @@ use crate::error::{Error, Result};
 use crate::kept::Kept;
 use crate::reaper::{self, Free, Freed, HostBlock, HostKind, Node, RawStream};
 use crate::stream::Stream;
+use crate::wrong_context::WrongContext;
 
 /// Used off its home: freeing it takes a fence.
 const SHARED: u64 = 1;
@@ -70,6 +71,8 @@ struct HostMemory {
     /// `None` if it has no bytes.
     block: Option<HostBlock>,
     kind: HostKind,
+    /// Whether somebody of the host looks at it.
+    viewed: AtomicBool,
     /// The streams that were made ready for it since it was last unique.
     users: Mutex<SmallVec<[Arc<RawStream>; 2]>>,
 }
@@ -98,7 +101,8 @@ impl Allocation {
     /// Wraps host memory that is nobody else's.
     pub(super) fn host(context: &Context, kind: HostKind, block: Option<HostBlock>, bytes: usize) -> Self {
         let address = block.as_ref().map_or(0, |block| block.start.get().expose_provenance() as CUdeviceptr);
-        let memory = HostMemory { block, kind, users: Mutex::default() };
+        let address = if bytes == 0 { 0 } else { address };
+        let memory = HostMemory { block, kind, viewed: AtomicBool::new(false), users: Mutex::default() };
         Self::with(Belongs::Context(context.clone()), address, bytes, Backing::Host(memory))
     }
 
@@ -192,6 +196,7 @@ impl Allocation {
             Backing::Pooled(_) => MemoryKind::Pooled,
             Backing::Plain => MemoryKind::Plain,
             Backing::Host(HostMemory { kind: HostKind::Pinned, .. }) => MemoryKind::Pinned,
+            Backing::Host(HostMemory { kind: HostKind::Registered, .. }) => MemoryKind::Registered,
             Backing::Host(HostMemory { kind: HostKind::Managed, .. }) => MemoryKind::Managed,
             Backing::Foreign(_) => MemoryKind::Foreign,
             Backing::Imported(_) => MemoryKind::Imported,
@@ -271,7 +276,7 @@ impl Allocation {
 
     /// As [`ready_on`](Self::ready_on), for a copy between devices: `stream` may be of another context.
     pub(super) fn ready_across(&self, stream: &Stream) -> Result<()> {
-        if self.context().ensure_same(stream.context(), "").is_ok() {
+        if self.context().is_same(stream.context()) {
             return self.ready_on(stream);
         }
         self.context().ensure_usable()?;
@@ -280,8 +285,16 @@ impl Allocation {
     }
 
     fn share_with(&self, stream: &Stream, state: u64) -> Result<()> {
-        self.context().ensure_same(stream.context(), "the stream")?;
+        if !self.context().is_same(stream.context()) {
+            return Err(self.elsewhere(stream));
+        }
         self.use_on(stream, state)
+    }
+
+    #[cold]
+    fn elsewhere(&self, stream: &Stream) -> Error {
+        let (found, needed) = (self.context(), stream.context());
+        WrongContext::new("the memory", found, "the stream", needed).advise(WrongContext::MEMORY).into()
     }
 
     fn use_on(&self, stream: &Stream, state: u64) -> Result<()> {
@@ -317,6 +330,33 @@ impl Allocation {
     pub(super) fn host_start(&self) -> Option<*mut core::ffi::c_void> {
         match &self.backing {
             Backing::Host(memory) => memory.block.as_ref().map(|block| block.start.get()),
+            _ => None,
+        }
+    }
+
+    /// The block of host memory, for its end.
+    pub(super) fn host_block(&self) -> Option<&HostBlock> {
+        match &self.backing {
+            Backing::Host(memory) => memory.block.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Takes the block of host memory, which somebody else ends, and all that names it. The memory must not be shared.
+    pub(super) fn take_host_block(&mut self) -> Option<HostBlock> {
+        // It may have been shared once.
+        drop(self.order.take());
+        self.forget();
+        match &mut self.backing {
+            Backing::Host(memory) => memory.block.take(),
+            _ => None,
+        }
+    }
+
+    /// Whether somebody of the host looks at it; host memory has this.
+    pub(super) fn view_flag(&self) -> Option<&AtomicBool> {
+        match &self.backing {
+            Backing::Host(memory) => Some(&memory.viewed),
             _ => None,
         }
     }
@@ -499,8 +539,13 @@ fn allocate_on(home: &Stream, pool: Option<&MemPool>, bytes: usize) -> Result<CU
         Some(_) => Call::cuMemAllocFromPoolAsync,
         None => Call::cuMemAllocAsync,
     };
-    allocated(home.context(), call, code, bytes)?;
-    Ok(address)
+    match (allocated(home.context(), call, code, bytes), pool.and_then(MemPool::max_bytes)) {
+        // The device has what the pool may not take.
+        (Err(Error::OutOfMemory { asked, free, .. }), Some(limit)) if free >= asked => {
+            Err(Error::PoolFull { asked, limit })
+        }
+        (outcome, _) => outcome.map(|()| address),
+    }
 }
 
 /// The driver's allocation for all streams.

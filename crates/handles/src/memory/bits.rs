@@ -14,12 +14,14 @@ pub(super) enum Bits {
 }
 
 impl Bits {
-    pub(super) fn of<T: Element>(value: &T) -> Result<Self> {
-        match *bytemuck::bytes_of(value) {
-            [a] => Ok(Self::One(a)),
-            [a, b] => Ok(Self::Two(u16::from_ne_bytes([a, b]))),
-            [a, b, c, d] => Ok(Self::Four(u32::from_ne_bytes([a, b, c, d]))),
-            ref bytes => Err(Error::FillSize { bytes: bytes.len() }),
+    /// Of a value of 1, 2 or 4 bytes, as who calls this asserts.
+    pub(super) fn of<T: Element>(value: &T) -> Self {
+        let mut word = [0; 4];
+        word.iter_mut().zip(bytemuck::bytes_of(value)).for_each(|(to, from)| *to = *from);
+        match (size_of::<T>(), word) {
+            (1, [a, ..]) => Self::One(a),
+            (2, [a, b, ..]) => Self::Two(u16::from_ne_bytes([a, b])),
+            (_, word) => Self::Four(u32::from_ne_bytes(word)),
         }
     }
 
@@ -47,9 +49,9 @@ mod tests {
 
     #[test]
     fn fill_values_by_size() {
-        assert_eq!(Bits::of(&7_u8), Ok(Bits::One(7)));
-        assert_eq!(Bits::of(&-1_i16), Ok(Bits::Two(0xffff)));
-        assert_eq!(Bits::of(&1.0_f32), Ok(Bits::Four(0x3f80_0000)));
-        assert_eq!(Bits::of(&1.0_f64), Err(Error::FillSize { bytes: 8 }));
+        assert_eq!(Bits::of(&7_u8), Bits::One(7));
+        assert_eq!(Bits::of(&-1_i16), Bits::Two(0xffff));
+        assert_eq!(Bits::of(&1.0_f32), Bits::Four(0x3f80_0000));
+        assert_eq!(Bits::of(&[1_u8, 2]), Bits::Two(u16::from_ne_bytes([1, 2])));
     }
 }

@@ -11,7 +11,7 @@ use cuda_sys::CUdeviceptr;
 use super::allocation::Allocation;
 use super::element::Element;
 use super::slice::Slice;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::stream::Stream;
 
 /// Memory of the device for `len` elements, or a part of such memory. Clones and sub-buffers share it; it is freed when the last of them and
@@ -130,15 +130,11 @@ impl<T> Buffer<T> {
     /// # Errors
     /// Its size is no multiple of the other type's, or its address is not aligned for it.
     pub fn cast<U: Element>(&self) -> Result<Buffer<U>> {
-        let (bytes, size, align) = (self.size_bytes(), size_of::<U>(), align_of::<U>());
-        let fits = self.address.is_multiple_of(align as u64) && bytes.is_multiple_of(size.max(1));
-        if !fits || size == 0 && bytes != 0 {
-            return Err(Error::Cast { bytes, address: self.address, size, align });
-        }
+        let cast = self.as_slice().cast::<U>()?;
         Ok(Buffer {
             allocation: Arc::clone(&self.allocation),
-            address: self.address,
-            len: bytes.checked_div(size).unwrap_or(0),
+            address: cast.address(),
+            len: cast.len(),
             _elements: PhantomData,
         })
     }

@@ -4,6 +4,7 @@ use cuda_sys::CUdeviceptr;
 
 use super::bits::Bits;
 use super::element::Element;
+use super::fill_size::assert_value;
 use super::layout::Shape;
 use super::slice::Slice;
 use super::space::MemorySpace;
@@ -32,8 +33,9 @@ impl FillLayout {
     /// The fill of all of `memory`, checked as [`Stream::fill`](crate::Stream::fill) does; `None` if there is nothing to fill.
     ///
     /// # Errors
-    /// The value has not 1, 2 or 4 bytes, or the memory is not aligned to that size.
+    /// The memory is not aligned to the size of the value. A value of another size than 1, 2 or 4 bytes does not compile.
     pub fn linear<T: Element>(memory: Slice<'_, T>, value: T) -> Result<Option<Self>> {
+        const { assert_value::<T>() };
         Self::rectangle(memory, memory.len(), [memory.len(), 1], value)
     }
 
@@ -48,7 +50,8 @@ impl FillLayout {
         [width, height]: [usize; 2],
         value: T,
     ) -> Result<Option<Self>> {
-        let bits = Bits::of(&value)?.at(memory.address())?;
+        const { assert_value::<T>() };
+        let bits = Bits::of(&value).at(memory.address())?;
         let shape = Shape { pitch, rows: height, extent: [width, height, 1] };
         shape.check_in("the slice of a fill", memory.len())?;
         if shape.is_empty() {

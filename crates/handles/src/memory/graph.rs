@@ -172,6 +172,16 @@ impl<'a, T> GraphSlice<'a, T> {
     }
 }
 
+impl<'a, T> GraphSlice<'a, T> {
+    /// The same memory as elements of another type.
+    ///
+    /// # Errors
+    /// As [`Slice::cast`].
+    pub fn cast<U: Element>(self) -> Result<GraphSlice<'a, U>> {
+        self.0.cast().map(GraphSlice)
+    }
+}
+
 impl<T> Clone for GraphBuffer<T> {
     fn clone(&self) -> Self {
         Self { memory: Arc::clone(&self.memory), len: self.len, _elements: PhantomData }

@@ -43,7 +43,7 @@ use crate::stream::Stream;
 /// Dropped memory goes to a free list from which later calls take it; [`reaper::drain`] frees that list.
 ///
 /// [`share`]: Self::share
-pub struct HostBuffer<T>(Buffer<T>);
+pub struct HostBuffer<T>(pub(super) Buffer<T>);
 
 /// [`HostBuffer`] while the device may use it. Clones share it.
 ///
@@ -259,6 +259,8 @@ fn allocate(context: &Context, kind: HostKind, asked: usize, room: usize) -> Res
     let (call, code, start) = match kind {
         HostKind::Pinned => ask_pinned(context, room),
         HostKind::Managed => ask_managed(context, room),
+        // The memory is there already.
+        HostKind::Registered => return Err(Error::Unsupported { what: "allocating registered memory" }),
     };
     drop(mode);
     drop(current);
@@ -266,7 +268,7 @@ fn allocate(context: &Context, kind: HostKind, asked: usize, room: usize) -> Res
         return Err(Error::OutOfHostMemory { asked, kept: reaper::kept(context, kind) });
     }
     context.check(call, code)?;
-    Ok(HostBlock { context: context.clone(), start: Raw::new(start), bytes: room, kind })
+    Ok(HostBlock { context: context.clone(), start: Raw::new(start), bytes: room, kind, owner: None })
 }
 
 fn ask_pinned(context: &Context, room: usize) -> (Call, CUresult, *mut c_void) {

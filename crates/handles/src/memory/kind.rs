@@ -11,6 +11,9 @@ pub enum MemoryKind {
     Plain,
     /// Host memory that does not move: [`Context::host_zeros`](crate::Context::host_zeros). Kept for the next who asks.
     Pinned,
+    /// Memory of another owner on the host, registered with the driver: [`Context::register`](crate::Context::register). It is unregistered by
+    /// [`reaper::drain`](crate::reaper::drain), and then its owner is dropped.
+    Registered,
     /// Memory that moves between host and device: [`Context::managed_zeros`](crate::Context::managed_zeros). Kept for the next who asks.
     Managed,
     /// Somebody else's: [`Buffer::from_foreign`](crate::Buffer::from_foreign). Its owner is dropped.
@@ -27,6 +30,7 @@ impl core::fmt::Display for MemoryKind {
             Self::Pooled => "pooled",
             Self::Plain => "plain",
             Self::Pinned => "pinned",
+            Self::Registered => "registered",
             Self::Managed => "managed",
             Self::Foreign => "foreign",
             Self::Imported => "imported",

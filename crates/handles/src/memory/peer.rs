@@ -46,11 +46,11 @@ impl Stream {
         let (source, destination) = (source.into(), destination.into());
         same_length("the destination of a copy", source.len(), destination.len())?;
         let (from, to) = (source.allocation(), destination.allocation());
-        if from.context().ensure_same(to.context(), "").is_ok() {
+        if from.context().is_same(to.context()) {
             return self.copy(source, destination);
         }
-        if from.context().ensure_same(self.context(), "").is_err() {
-            to.context().ensure_same(self.context(), "the stream")?;
+        if !from.context().is_same(self.context()) {
+            to.context().ensure_same(self.context(), "the stream of a copy between contexts")?;
         }
         if source.size_bytes() == 0 {
             return Ok(());

@@ -4,6 +4,7 @@ use cuda_sys::{CUDA_MEMCPY2D, CUDA_MEMCPY3D, Call};
 
 use super::element::Element;
 use super::fill::FillLayout;
+use super::fill_size::assert_value;
 use super::rectangle::{Copy2d, Copy3d};
 use super::slice::Slice;
 use crate::error::Result;
@@ -80,8 +81,8 @@ impl Stream {
     /// Stands on `cuMemsetD2D8Async`, `cuMemsetD2D16Async` and `cuMemsetD2D32Async`, CUDA 3.2.
     ///
     /// # Errors
-    /// A value of another size, memory that is not aligned to that size, a pitch below the width, a rectangle that leaves the slice, memory of another context, or what the driver
-    /// answers.
+    /// Memory that is not aligned to the size of the value, a pitch below the width, a rectangle that leaves the slice, memory of another
+    /// context, or what the driver answers. A value of another size does not compile.
     #[doc(alias = "cuMemsetD2D8Async")]
     #[doc(alias = "cuMemsetD2D16Async")]
     #[doc(alias = "cuMemsetD2D32Async")]
@@ -92,6 +93,7 @@ impl Stream {
         [width, height]: [usize; 2],
         value: T,
     ) -> Result<()> {
+        const { assert_value::<T>() };
         let memory = memory.into();
         let Some(layout) = FillLayout::rectangle(memory, pitch, [width, height], value)? else {
             return Ok(());

@@ -3,7 +3,7 @@
 use core::ffi::{c_int, c_void};
 use core::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use cuda_sys::{
     CUmemAccess_flags, CUmemAccessDesc, CUmemAllocationHandleType, CUmemAllocationType, CUmemLocation,
@@ -106,6 +106,8 @@ struct PoolBox {
     context: Context,
     /// Whether it is destroyed with its last handle. Of other pools no notes are taken.
     owned: bool,
+    /// The most that it may hold, as it was made; 0 for whatever the device has, or where it is not known.
+    max_bytes: OnceLock<usize>,
     /// The streams on which its memory is freed.
     homes: Mutex<SmallVec<[Home; 4]>>,
     /// Whether some of its memory was or will be freed by the reaper.
@@ -157,6 +159,7 @@ impl Context {
         drop(mode);
         self.check(Call::cuMemPoolCreate, code)?;
         let pool = MemPool::wrap(self, raw, true);
+        let _ = pool.0.max_bytes.set(options.max_bytes);
         // The driver exports no memory of a pool that was not exported itself; once is enough, and the descriptor need not stay.
         #[cfg(unix)]
         if options.shareable {
@@ -189,7 +192,19 @@ impl MemPool {
             reaper::start();
         }
         let (homes, fenced) = (Mutex::default(), AtomicBool::new(false));
-        Self(Arc::new(PoolBox { raw: Raw::new(raw), context: context.clone(), owned, homes, fenced }))
+        Self(Arc::new(PoolBox {
+            raw: Raw::new(raw),
+            context: context.clone(),
+            owned,
+            max_bytes: OnceLock::new(),
+            homes,
+            fenced,
+        }))
+    }
+
+    /// The most that it may hold, if that was said when it was made here.
+    pub(super) fn max_bytes(&self) -> Option<usize> {
+        self.0.max_bytes.get().copied().filter(|bytes| *bytes > 0)
     }
 
     /// Says that memory of it was allocated on `home` and will be freed there, so that [`note_free`](Self::note_free) allocates nothing.

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use cuda_sys::CUdeviceptr;
 
 use super::allocation::Allocation;
+use super::element::Element;
 use super::range::resolve;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// A range of elements in device memory, borrowed. Small and `Copy`.
 pub struct Slice<'a, T> {
@@ -67,6 +68,21 @@ impl<'a, T> Slice<'a, T> {
         let range = resolve(range, self.len)?;
         let address = self.address + (range.start * size_of::<T>()) as CUdeviceptr;
         Ok(Self { address, len: range.len(), ..self })
+    }
+}
+
+impl<'a, T> Slice<'a, T> {
+    /// The same memory as elements of another type.
+    ///
+    /// # Errors
+    /// Its size is no multiple of the other type's, or its address is not aligned for it.
+    pub fn cast<U: Element>(self) -> Result<Slice<'a, U>> {
+        let (bytes, size, align) = (self.size_bytes(), size_of::<U>(), align_of::<U>());
+        let fits = self.address.is_multiple_of(align as u64) && bytes.is_multiple_of(size.max(1));
+        if !fits || size == 0 && bytes != 0 {
+            return Err(Error::Cast { bytes, address: self.address, size, align });
+        }
+        Ok(Slice::of(self.allocation, self.address, bytes.checked_div(size).unwrap_or(0)))
     }
 }
 

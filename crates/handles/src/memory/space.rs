@@ -58,7 +58,7 @@ impl MemoryKind {
     pub fn space(self) -> MemorySpace {
         match self {
             Self::Pooled | Self::Plain | Self::Imported | Self::Graph => MemorySpace::Device,
-            Self::Pinned => MemorySpace::Pinned,
+            Self::Pinned | Self::Registered => MemorySpace::Pinned,
             Self::Managed => MemorySpace::Managed,
             Self::Foreign => MemorySpace::Found,
         }

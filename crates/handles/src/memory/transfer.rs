@@ -8,6 +8,7 @@ use super::allocation::Allocation;
 use super::bits::Bits;
 use super::buffer::Buffer;
 use super::element::Element;
+use super::fill_size::assert_value;
 use super::host::SharedHostBuffer;
 use super::kind::MemoryKind;
 use super::pool::MemPool;
@@ -91,16 +92,32 @@ impl Stream {
 
     /// Fills memory with one value of 1, 2 or 4 bytes. Waits for nothing.
     ///
+    /// The device repeats no larger values, and a value of another size does not compile. [`Slice::cast`] gives the same memory in smaller elements:
+    /// ```
+    /// # fn example(stream: &cuda_handles::Stream, wide: &cuda_handles::Buffer<f64>) -> cuda_handles::Result<()> {
+    /// stream.fill(wide.as_slice().cast::<u32>()?, 0)
+    /// # }
+    /// ```
+    /// ```compile_fail,E0080
+    /// # fn example(stream: &cuda_handles::Stream, wide: &cuda_handles::Buffer<f64>) -> cuda_handles::Result<()> {
+    /// stream.fill(wide, 0.0)
+    /// # }
+    /// # fn main() {
+    /// #     let _: fn(&cuda_handles::Stream, &cuda_handles::Buffer<f64>) -> cuda_handles::Result<()> = example;
+    /// # }
+    /// ```
+    ///
     /// Stands on `cuMemsetD8Async`, `cuMemsetD16Async` and `cuMemsetD32Async`, CUDA 3.2.
     ///
     /// # Errors
-    /// The value has another size, the memory is not aligned to that size or of another context, or what the driver answers.
+    /// The memory is not aligned to the size of the value or of another context, or what the driver answers.
     #[doc(alias = "cuMemsetD8Async")]
     #[doc(alias = "cuMemsetD16Async")]
     #[doc(alias = "cuMemsetD32Async")]
     pub fn fill<'a, T: Element>(&self, memory: impl Into<Slice<'a, T>>, value: T) -> Result<()> {
+        const { assert_value::<T>() };
         let memory = memory.into();
-        let bits = Bits::of(&value)?.at(memory.address())?;
+        let bits = Bits::of(&value).at(memory.address())?;
         if memory.is_empty() {
             return Ok(());
         }
@@ -210,10 +227,10 @@ unsafe fn copy_call<T>(
             (from_kind, to_kind) if from_kind.is_of_device() && to_kind.is_of_device() => {
                 (Call::cuMemcpyDtoDAsync, driver.cuMemcpyDtoDAsync(to, from, bytes, raw))
             }
-            (kind, MemoryKind::Pinned) if kind.is_of_device() => {
+            (kind, MemoryKind::Pinned | MemoryKind::Registered) if kind.is_of_device() => {
                 (Call::cuMemcpyDtoHAsync, driver.cuMemcpyDtoHAsync(host(to), from, bytes, raw))
             }
-            (MemoryKind::Pinned, kind) if kind.is_of_device() => {
+            (MemoryKind::Pinned | MemoryKind::Registered, kind) if kind.is_of_device() => {
                 (Call::cuMemcpyHtoDAsync, driver.cuMemcpyHtoDAsync(to, host(from), bytes, raw))
             }
             _ => (Call::cuMemcpyAsync, driver.cuMemcpyAsync(to, from, bytes, raw)),

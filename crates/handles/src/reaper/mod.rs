@@ -60,12 +60,12 @@ pub(crate) use legacy::share as share_legacy;
 pub(crate) use list::Node;
 pub(crate) use pools::{UnusedPool, push_pool};
 pub(crate) use queue::{
-    Object, Payload, Unused, destroy, destroy_with, may_call, push_library, push_payload, push_stalling,
-    set_starter, start,
+    Object, Payload, Unused, destroy, destroy_with, drop_later, may_call, push_library, push_payload,
+    push_stalling, set_starter, start,
 };
 pub(crate) use raw_stream::RawStream;
 pub(crate) use running::note as note_stream;
-pub(crate) use spare::{HostBlock, HostKind, give, kept, take};
+pub(crate) use spare::{HostBlock, HostKind, HostOwner, give, kept, take, unregister};
 pub(crate) use turns::{CAPTURED, Shared};
 pub(crate) use worker::{
     destroy_keeping, free_now, free_pending, make_room, order_after_frees, start as start_thread,

@@ -278,6 +278,12 @@ pub(crate) fn push_payload(node: Box<Node<Arc<Payload>>>) {
     nudge();
 }
 
+/// Lets the reaper drop a value that may be anybody's.
+pub(crate) fn drop_later(value: impl Send + 'static) {
+    start();
+    push_payload(Node::new(Arc::new(Payload::new(Box::new(value)))));
+}
+
 /// Keeps a library that nothing uses until somebody drains.
 pub(crate) fn push_library(unused: Unused) {
     expect_one();

@@ -1,17 +1,23 @@
-//! Pinned and managed memory that nobody uses, kept for whoever asks next.
+//! Pinned and managed memory that nobody uses, kept for whoever asks next; and registered memory that nobody uses, kept until it is unregistered.
 //!
 //! The driver waits for all running work of the device when such memory is freed, and the launches of every thread wait meanwhile. So it is
 //! freed by [`drain`](super::drain) alone.
 
+use core::any::{Any, TypeId};
 use core::ffi::c_void;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use core::fmt;
+use std::sync::atomic::AtomicPtr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cuda_sys::{CUdeviceptr, CUresult, Call};
 
-use super::queue;
+use super::list::{List, Node};
+use super::queue::{self, end_all};
 use crate::capture_mode;
 use crate::context::Context;
+use crate::error::Error;
 use crate::failure;
+use crate::process;
 use crate::raw::Raw;
 
 /// What the host can address as well.
@@ -21,6 +27,8 @@ pub(crate) enum HostKind {
     Pinned,
     /// Of `cuMemAllocManaged`.
     Managed,
+    /// Of `cuMemHostRegister`: the memory is that of an owner.
+    Registered,
 }
 
 /// A block of the driver's; a name, which owns nothing by itself.
@@ -30,6 +38,58 @@ pub(crate) struct HostBlock {
     pub(crate) start: Raw<c_void>,
     pub(crate) bytes: usize,
     pub(crate) kind: HostKind,
+    /// The owner of registered memory.
+    pub(crate) owner: Option<Arc<HostOwner>>,
+}
+
+/// The owner of registered memory. Nobody looks at it before it is taken out, so it need not be `Sync`.
+pub(crate) struct HostOwner(Option<Box<dyn Any + Send>>);
+
+// SAFETY: behind a shared reference nothing is done with the value but to ask for its type.
+unsafe impl Sync for HostOwner {}
+
+impl HostOwner {
+    pub(crate) fn new(owner: Box<dyn Any + Send>) -> Self {
+        Self(Some(owner))
+    }
+
+    /// Whether it is an `O`.
+    pub(crate) fn is<O: 'static>(&self) -> bool {
+        self.0.as_ref().is_some_and(|owner| (**owner).type_id() == TypeId::of::<O>())
+    }
+
+    /// The value, if it is an `O`.
+    pub(crate) fn into_inner<O: 'static>(mut self) -> Option<O> {
+        self.0.take().and_then(|owner| owner.downcast().ok()).map(|owner| *owner)
+    }
+}
+
+impl Drop for HostOwner {
+    fn drop(&mut self) {
+        let owner = self.0.take();
+        // The memory may not be there in a forked child.
+        if process::is_forked() {
+            core::mem::forget(owner);
+            return;
+        }
+        failure::dropping("dropping the owner of registered memory", || drop(owner));
+    }
+}
+
+impl fmt::Debug for HostOwner {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("HostOwner")
+    }
+}
+
+/// Registered memory that nothing uses any more, until somebody drains.
+static REGISTERED: List<HostBlock> = List::starting_with(AtomicPtr::new(core::ptr::null_mut()));
+
+/// Registered memory that the driver has kept: whoever freed it would leave its pages to the device.
+static STUCK: Mutex<Vec<HostBlock>> = Mutex::new(Vec::new());
+
+fn stuck() -> MutexGuard<'static, Vec<HostBlock>> {
+    STUCK.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 static SPARE: Mutex<Vec<HostBlock>> = Mutex::new(Vec::new());
@@ -40,9 +100,62 @@ fn spare() -> MutexGuard<'static, Vec<HostBlock>> {
 
 /// Keeps a block that no work uses any more.
 pub(crate) fn give(block: HostBlock) {
+    if block.kind == HostKind::Registered {
+        return give_registered(block);
+    }
     if queue::may_call(&block.context) {
         spare().push(block);
     }
+}
+
+fn give_registered(block: HostBlock) {
+    if queue::may_call(&block.context) {
+        queue::expect_one();
+        REGISTERED.push(Node::new(block));
+    } else {
+        let_go(block);
+    }
+}
+
+/// Lets the reaper drop the owner of a block, which may be anybody's.
+fn let_go(block: HostBlock) {
+    if process::is_running() {
+        queue::drop_later(block.owner);
+    }
+}
+
+/// Unregisters what waits for that. Returns how many blocks that were.
+pub(super) fn unregister_all() -> usize {
+    end_all(&REGISTERED, unregister_waiting)
+}
+
+/// Unregisters a block, unless the driver permits no such call here: then it comes back.
+fn unregister_waiting(block: HostBlock) -> Result<(), HostBlock> {
+    if !queue::may_call(&block.context) {
+        let_go(block);
+        return Ok(());
+    }
+    match unregister(&block) {
+        Err(Error::Driver { code: CUresult::CUDA_ERROR_NOT_PERMITTED, .. }) => return Err(block),
+        Err(error) if !matches!(error, Error::ContextLost(_)) => {
+            stuck().push(block);
+            failure::report("unregistering host memory (it and its owner stay)", error);
+            return Ok(());
+        }
+        _ => {}
+    }
+    let_go(block);
+    Ok(())
+}
+
+/// Unregisters the memory of a block, which no work uses.
+pub(crate) fn unregister(block: &HostBlock) -> crate::error::Result<()> {
+    let driver = block.context.driver();
+    let mode = capture_mode::relaxed(driver);
+    // SAFETY: the memory was registered for this block.
+    let code = unsafe { driver.cuMemHostUnregister(block.start.get()) };
+    drop(mode);
+    block.context.check(Call::cuMemHostUnregister, code)
 }
 
 /// The smallest block that has room for `bytes` without wasting more than as much again.
@@ -91,6 +204,8 @@ fn free(block: &HostBlock) -> bool {
             HostKind::Managed => {
                 (Call::cuMemFree, driver.cuMemFree(block.start.get().expose_provenance() as CUdeviceptr))
             }
+            // These are not in that list.
+            HostKind::Registered => return true,
         }
     };
     drop(mode);

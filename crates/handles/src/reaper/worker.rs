@@ -341,7 +341,11 @@ fn objects() -> usize {
 
 /// What the driver waits for all work of the device in.
 fn stalling() -> usize {
-    destroy_all(&STALLING) + destroy_all(&idle::WAITING) + libraries() + spare::free_all()
+    destroy_all(&STALLING)
+        + destroy_all(&idle::WAITING)
+        + libraries()
+        + spare::free_all()
+        + spare::unregister_all()
 }
 
 fn destroy_all(list: &List<Doomed>) -> usize {

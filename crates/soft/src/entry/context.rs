@@ -5,13 +5,13 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use cuda_sys::{
-    CUcontext, CUctxCreateParams, CUdevice, CUexecAffinityParam, CUfunc_cache, CUlimit, CUsharedconfig,
-    CUstreamCaptureMode,
+    CUcontext, CUctx_flags, CUctxCreateParams, CUdevice, CUexecAffinityParam, CUfunc_cache, CUlimit,
+    CUsharedconfig, CUstreamCaptureMode,
 };
 
 use super::Entries;
-use super::device::{CONTEXT_FLAGS, end};
-use crate::code::{Answer, INVALID_CONTEXT, INVALID_VALUE, UNSUPPORTED_LIMIT};
+use super::device::{check_flags, end};
+use crate::code::{Answer, INVALID_CONTEXT, UNSUPPORTED_LIMIT};
 use crate::context::{self, check_device, current};
 use crate::device::GREATEST_PRIORITY;
 use crate::fault::crash;
@@ -54,14 +54,17 @@ pub(super) fn given_or_current(ctx: CUcontext) -> Answer<std::sync::Arc<context:
     if ctx.is_null() { current() } else { context::get(number(ctx)) }
 }
 
+/// Every context maps host memory, whether it was asked to or not.
+const MAP_HOST: c_uint = CUctx_flags::CU_CTX_MAP_HOST.0;
+/// Flags that can be set and are not told.
+const NOT_TOLD: c_uint = CUctx_flags::CU_CTX_COREDUMP_ENABLE.0 | CUctx_flags::CU_CTX_USER_COREDUMP_ENABLE.0;
+
 /// # Safety
 /// `pctx` is null or valid for a write.
 unsafe fn create(pctx: *mut CUcontext, flags: c_uint, dev: CUdevice) -> Answer {
     required(pctx)?;
     check_device(dev)?;
-    if flags & !CONTEXT_FLAGS != 0 {
-        return Err(INVALID_VALUE);
-    }
+    check_flags(flags)?;
     // SAFETY: not null, and so valid by the caller's promise.
     unsafe { put(pctx, to_raw(context::create(dev, flags)?)) }
 }
@@ -149,13 +152,12 @@ entries! {
     }
 
     init fn cuCtxGetFlags(flags: *mut c_uint) {
-        put(flags, current()?.flags.load(Ordering::Relaxed))
+        let own = current()?.flags.load(Ordering::Relaxed);
+        put(flags, own & !NOT_TOLD | MAP_HOST)
     }
 
     init fn cuCtxSetFlags(flags: c_uint) {
-        if flags & !CONTEXT_FLAGS != 0 {
-            return Err(INVALID_VALUE);
-        }
+        check_flags(flags)?;
         current()?.flags.store(flags, Ordering::Relaxed);
         Ok(())
     }

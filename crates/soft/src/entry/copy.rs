@@ -14,6 +14,7 @@ use crate::gate::required;
 use crate::graph::capture;
 use crate::graph::task::{CopyNode, FillNode, Task};
 use crate::handle::number;
+use crate::memory;
 use crate::stream::{self, Stream};
 
 pub(super) const fn add(entries: Entries) -> Entries {
@@ -59,6 +60,9 @@ unsafe fn enqueue(copy: Copy3, stream: &Arc<Stream>, wait: bool) -> Answer {
         let context = stream.context.handle;
         let node = CopyNode { raw: copy.describe(), copy, context };
         return capture::add(stream, Task::Copy(Arc::new(node)), false).map(drop);
+    }
+    if memory::is_read_only(copy.dst.address) {
+        return Err(INVALID_VALUE);
     }
     // SAFETY: the caller's promise.
     let staged = unsafe { copy.stage() };
@@ -141,6 +145,9 @@ fn fill(fill: Fill, stream: Option<CUstream>) -> Answer {
         return capture::add(&on, Task::Fill(FillNode { fill, context }), false).map(drop);
     }
     fill.check(Promised::No)?;
+    if memory::is_read_only(fill.address) {
+        return Err(INVALID_VALUE);
+    }
     let ticket = on.push(move || fill.run(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS));
     if stream.is_none() {
         ticket.wait();

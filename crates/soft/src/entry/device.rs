@@ -2,7 +2,7 @@
 
 use core::ffi::{c_char, c_int, c_uint};
 
-use cuda_sys::{CUcontext, CUdevice, CUdevice_attribute, CUuuid};
+use cuda_sys::{CUcontext, CUctx_flags, CUdevice, CUdevice_attribute, CUuuid};
 
 use super::Entries;
 use crate::code::{Answer, INVALID_DEVICE, INVALID_VALUE};
@@ -31,8 +31,13 @@ pub(super) const fn add(entries: Entries) -> Entries {
     }
 }
 
-/// Flags that a context may have: scheduling, mapped host memory, local memory resize, synchronous memory operations.
-pub(super) const CONTEXT_FLAGS: c_uint = 0xff;
+/// Flags that a context may have: at most one way of scheduling, mapped host memory, local memory resize, core dumps, synchronous memory
+/// operations.
+pub(super) fn check_flags(flags: c_uint) -> Answer {
+    let scheduling = flags & CUctx_flags::CU_CTX_SCHED_MASK.0;
+    let known = flags & !CUctx_flags::CU_CTX_FLAGS_MASK.0 == 0;
+    if known && matches!(scheduling, 0 | 1 | 2 | 4) { Ok(()) } else { Err(INVALID_VALUE) }
+}
 
 /// Ends everything that belonged to a context.
 pub(super) fn end(context: &Context) {
@@ -134,7 +139,8 @@ entries! {
         if dev < 0 {
             return Err(INVALID_DEVICE);
         }
-        if flags & !CONTEXT_FLAGS != 0 || flags & 7 == 3 || flags & 7 > 4 {
+        check_flags(flags)?;
+        if flags & CUctx_flags::CU_CTX_MAP_HOST.0 != 0 {
             return Err(INVALID_VALUE);
         }
         context::set_primary_flags(dev, flags)

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use cuda_sys::{CUdriverProcAddressQueryResult as Query, CUresult, Version, cuuint64_t};
 
-use super::{ENTRIES, Entries, Found};
+use super::{ENTRIES, Entries, Found, old};
 use crate::code::{Answer, INVALID_VALUE, NOT_FOUND, NOT_SUPPORTED};
 use crate::driver;
 use crate::gate::{put, put_if, required};
@@ -23,6 +23,9 @@ pub(super) const fn add(entries: Entries) -> Entries {
         ..entries
     }
 }
+
+/// The flag for per-thread default streams; the flag before it is for legacy ones, which are the default.
+const LAST_FLAG: cuuint64_t = 2;
 
 entries! {
     always fn cuInit(flags: c_uint) {
@@ -43,14 +46,23 @@ entries! {
         flags: cuuint64_t,
         symbol_found: *mut Query,
     ) {
-        let _ = flags;
         required(symbol)?;
         required(pfn)?;
-        if driver_version > driver::version().as_raw() {
+        if flags > LAST_FLAG || driver_version > driver::version().as_raw() {
             return Err(INVALID_VALUE);
         }
         let asked = Version::from_raw(driver_version);
-        let (pointer, query) = match ENTRIES.find(CStr::from_ptr(symbol), asked, driver::version()) {
+        let symbol = CStr::from_ptr(symbol);
+        let found = match ENTRIES.find(symbol, asked, driver::version()) {
+            Found::NoSuchCall => old::find(symbol, asked),
+            // No layout of today is so old; another one may be.
+            Found::NotInThatVersion => match old::find(symbol, asked) {
+                Found::NoSuchCall => Found::NotInThatVersion,
+                found => found,
+            },
+            found @ Found::Entry(_) => found,
+        };
+        let (pointer, query) = match found {
             Found::Entry(pointer) => (pointer, Query::CU_GET_PROC_ADDRESS_SUCCESS),
             Found::NoSuchCall => (core::ptr::null_mut(), Query::CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND),
             Found::NotInThatVersion => (core::ptr::null_mut(), Query::CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT),

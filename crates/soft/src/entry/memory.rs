@@ -280,20 +280,28 @@ entries! {
 
     guarded fn cuMemHostRegister(p: *mut c_void, len: usize, flags: c_uint) {
         let context = current()?;
-        if p.is_null() || len == 0 || flags > 15 {
+        const READ_ONLY: c_uint = 8;
+        // Bit 2 is for memory of other hardware, of which there is none here.
+        const KNOWN: c_uint = 1 | 2 | READ_ONLY;
+        if p.is_null() || len == 0 || flags & !KNOWN != 0 {
             return Err(INVALID_VALUE);
         }
-        if memory::overlaps(number(p), len) {
-            return Err(HOST_MEMORY_ALREADY_REGISTERED);
+        match memory::overlapped(number(p), len) {
+            Some(Origin::Registered) => return Err(HOST_MEMORY_ALREADY_REGISTERED),
+            Some(_) => return Err(INVALID_VALUE),
+            None => memory::pages::ensure(p, len)?,
         }
-        const READ_ONLY: c_uint = 8;
         memory::register(request(Origin::Registered, len, &context, flags), p.cast(), flags & READ_ONLY == 0);
         Ok(())
     }
 
-    live fn cuMemHostUnregister(p: *mut c_void) {
-        let found = memory::find_start(number(p)).filter(|found| found.origin == Origin::Registered);
-        let found = found.ok_or(HOST_MEMORY_NOT_REGISTERED)?;
+    guarded fn cuMemHostUnregister(p: *mut c_void) {
+        let found = match memory::find(number(p)) {
+            Some(found) if found.origin == Origin::Registered && found.start == number(p) => found,
+            None if !p.is_null() => return Err(HOST_MEMORY_NOT_REGISTERED),
+            // Inside a registered range, or other memory.
+            _ => return Err(INVALID_VALUE),
+        };
         stream::stalled(|| memory::remove(&found, "cuMemHostUnregister"));
         Ok(())
     }

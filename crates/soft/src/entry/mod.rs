@@ -21,8 +21,10 @@ mod mem_op;
 mod memory;
 mod module;
 mod occupancy;
+mod old;
 mod peer;
 mod pool;
+mod profiler;
 mod semaphore;
 mod stream;
 mod stream_attribute;
@@ -110,5 +112,5 @@ pub(crate) static ENTRIES: Entries = {
     let entries = occupancy::add(launch::add(entries));
     let entries = graph_add::add(graph_edges::add(graph_build::add(entries)));
     let entries = graph_attribute::add(graph_node::add(mem_op::add(semaphore::add(entries))));
-    user_object::add(graph_exec::add(entries))
+    profiler::add(user_object::add(graph_exec::add(entries)))
 };

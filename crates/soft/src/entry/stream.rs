@@ -145,11 +145,11 @@ entries! {
         Ok(())
     }
 
-    owned fn cuLaunchHostFunc(h_stream: CUstream, function: CUhostFn, user_data: *mut c_void) {
+    owned_in_callbacks fn cuLaunchHostFunc(h_stream: CUstream, function: CUhostFn, user_data: *mut c_void) {
         launch_host_func(h_stream, function, user_data)
     }
 
-    owned fn cuLaunchHostFunc_v13010(h_stream: CUstream, function: CUhostFn, user_data: *mut c_void, sync_mode: c_uint) {
+    owned_in_callbacks fn cuLaunchHostFunc_v13010(h_stream: CUstream, function: CUhostFn, user_data: *mut c_void, sync_mode: c_uint) {
         let _ = sync_mode;
         launch_host_func(h_stream, function, user_data)
     }

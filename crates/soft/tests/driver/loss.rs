@@ -236,7 +236,7 @@ fn before_init_little_works() {
 #[test]
 fn the_null_driver_gives_out_handles() {
     alone("loss::the_null_driver_gives_out_handles", || {
-        let driver = cuda_soft::null_loader().install().unwrap();
+        let driver = unsafe { cuda_soft::null_loader() }.install().unwrap();
         unsafe {
             let (mut first, mut second, mut offset) = (null_mut(), null_mut(), 0);
             assert_eq!(driver.cuInit(0), OK);

@@ -54,7 +54,7 @@ impl fmt::Display for Choice {
 /// Installs the driver asked for.
 pub(crate) fn install(choice: &Choice) -> Outcome<&'static Driver> {
     let loader = match choice {
-        // SAFETY: the functions keep to the interfaces of the calls.
+        // SAFETY: the functions keep to the interfaces of the calls, and nothing is read of what a copy was to bring.
         Choice::Null => unsafe {
             cuda_soft::null_loader().wrap(|table| {
                 table.cuKernelGetParamInfo = Some(saxpy_layout);

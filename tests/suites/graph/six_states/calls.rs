@@ -4,7 +4,7 @@ use cuda_graph::{
     ContextExt, EventRecordNode, EventWaitNode, Graph, HostCallbackNode, KernelNode, NodeAttribute,
     NodeAttributeKind,
 };
-use cuda_handles::Owner;
+use cuda_handles::{Owner, SharedHostBuffer};
 use cuda_launch::{params, per};
 use cuda_tests::states::{CALLS, LEN, PERMITTED, PURE, Refusal, Row, Things, done, drops, prepared};
 
@@ -17,6 +17,10 @@ fn calls(things: &Things) -> Result<Calls, Refusal> {
     let (record, wait) = (graph.root().record(&things.event)?, graph.root().wait(&things.event)?);
     let host = record.then().host(|| ())?;
     Ok((graph, host, record, wait))
+}
+
+fn looked_at(things: &Things) -> Result<(Calls, SharedHostBuffer<u32>), Refusal> {
+    Ok((calls(things)?, things.context.host_zeros(LEN)?.share()))
 }
 
 unsafe extern "C" fn nothing(_data: *mut core::ffi::c_void) {}
@@ -40,6 +44,12 @@ pub(super) fn rows() -> Vec<Row> {
         }),
         prepared("Frontier::wait", PERMITTED, calls, |things, (graph, ..)| {
             done(graph.root().wait(&things.event)?)
+        }),
+        prepared("Frontier::host_with", PERMITTED, looked_at, |_, ((graph, ..), memory)| {
+            done(graph.root().host_with(&memory, |view| drop(view.to_vec()))?)
+        }),
+        prepared("HostCallbackNode::set_with", PERMITTED, looked_at, |_, ((_graph, host, ..), memory)| {
+            Ok(host.set_with((&memory, &memory), |(one, other)| drop((one.to_vec(), other.len())))?)
         }),
         prepared("HostCallbackNode::set", PERMITTED, calls, |_, (_, host, ..)| Ok(host.set(|| ())?)),
         prepared("HostCallbackNode::set_function, set_raw", PERMITTED, calls, |_, (_, host, ..)| {

@@ -113,6 +113,12 @@ fn fills() -> Vec<Row> {
             // SAFETY: the graph is never launched.
             done(unsafe { graph.root().fill_raw(raw_fill(things)?) }?)
         }),
+        prepared("Frontier::clear", CALLS, empty, |things, (graph, ..)| {
+            done(graph.root().clear(&things.buffer)?)
+        }),
+        prepared("MemsetNode::set_clear", CALLS, nodes, |things, (_graph, fill, ..)| {
+            Ok(fill.set_clear(&things.buffer)?)
+        }),
         prepared("MemsetNode::layout", PURE, nodes, |_, (_graph, fill, ..)| done(fill.layout()?)),
         prepared("MemsetNode::set", CALLS, nodes, |things, (_graph, fill, ..)| {
             Ok(fill.set(&things.buffer, 2)?)

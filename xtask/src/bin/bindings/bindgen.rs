@@ -1,7 +1,8 @@
 //! `cargo xtask bindgen`: the generated half of cuda-sys.
 //!
 //! One run of bindgen over CUDA's headers gives the types. The header with one function-pointer type for each call **and layout**
-//! gives the table: name, the driver version whose layout it is, and the signature.
+//! gives the table: name, the driver version whose layout it is, and the signature. The same types give the symbols that a driver
+//! library exports, one for each layout.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,6 +17,14 @@ use xtask::pypi::Wheel;
 
 const HEADERS: Wheel = Wheel { package: "nvidia-cuda-runtime", version: "13.5.37" };
 const CLANG: Wheel = Wheel { package: "libclang", version: "18.1.1" };
+
+/// The header of the profiler's two calls is not in that package.
+const HEADERS_READ: &str = "\
+#include <cuda.h>
+#include <cudaTypedefs.h>
+typedef CUresult (CUDAAPI *PFN_cuProfilerStart_v4000)(void);
+typedef CUresult (CUDAAPI *PFN_cuProfilerStop_v4000)(void);
+";
 
 /// The oldest driver that cuda-sys loads. Of the layouts up to it, the newest is in the table.
 const BASELINE: u32 = 12020;
@@ -33,6 +42,7 @@ pub(crate) fn run(root: &Path, check: bool) -> Result<()> {
     let generated = [
         (source.join("bindings.rs"), bindings(types.clone())?),
         (source.join("table.rs"), table(&types, &layouts)?),
+        (source.join("exports.rs"), exports(&layouts)?),
     ];
     for (path, text) in generated {
         if check {
@@ -62,7 +72,9 @@ fn parse(include: &Path, clang: &Path) -> Result<syn::File> {
         )
     };
     let text = bindgen::Builder::default()
-        .header_contents("driver.h", "#include <cuda.h>\n#include <cudaTypedefs.h>\n")
+        .header_contents("driver.h", HEADERS_READ)
+        // Declares the oldest layouts as well.
+        .clang_arg("-D__CUDA_API_VERSION_INTERNAL")
         .clang_arg(format!("-I{}", include.display()))
         .clang_args(compiler_headers()?)
         .allowlist_file(".*/cuda\\.h")
@@ -96,7 +108,17 @@ fn compiler_headers() -> Result<Vec<String>> {
 /// One layout of one call, as a function-pointer type in the header gives it.
 struct Layout {
     since: u32,
+    /// The symbol of a driver library that has this layout.
+    export: String,
     arguments: Vec<(String, syn::Type)>,
+}
+
+impl Layout {
+    fn signature(&self) -> String {
+        let arguments = self.arguments.iter();
+        let arguments = arguments.map(|(name, ty)| format!("{}: {}", argument_name(name), qualified(ty)));
+        arguments.collect::<Vec<_>>().join(", ")
+    }
 }
 
 type Layouts = BTreeMap<String, Vec<Layout>>;
@@ -108,17 +130,38 @@ fn split(file: syn::File) -> Result<(Vec<syn::Item>, Layouts)> {
         match &item {
             syn::Item::Type(alias) if alias.ident.to_string().starts_with("PFN_") => {
                 let Some((name, since)) = name_and_version(&alias.ident.to_string()) else { continue };
-                layouts.entry(name).or_default().push(Layout { since, arguments: arguments(&alias.ty)? });
+                layouts.entry(name).or_default().push(Layout {
+                    since,
+                    export: String::new(),
+                    arguments: arguments(&alias.ty)?,
+                });
             }
             _ => types.push(item),
         }
     }
-    for versions in layouts.values_mut() {
+    for (symbol, versions) in &mut layouts {
         versions.sort_by_key(|layout| layout.since);
-        let newest_old = versions.iter().rposition(|layout| layout.since <= BASELINE).unwrap_or(0);
-        versions.drain(..newest_old);
+        for (index, layout) in versions.iter_mut().enumerate() {
+            layout.export = export(symbol, index);
+        }
     }
     Ok((types, layouts))
+}
+
+/// The oldest layout has the plain symbol, each later one the next number.
+fn export(symbol: &str, index: usize) -> String {
+    if index == 0 { symbol.to_owned() } else { format!("{symbol}_v{}", index + 1) }
+}
+
+/// A call whose newer layout has a name of its own, `cuGraphInstantiateWithFlags`.
+const SUPERSEDED: &str = "cuGraphInstantiate";
+
+/// Where the layouts begin that the table has: at the newest one that the oldest driver has.
+fn first_in_table(symbol: &str, versions: &[Layout]) -> usize {
+    if symbol == SUPERSEDED {
+        return versions.len();
+    }
+    versions.iter().rposition(|layout| layout.since <= BASELINE).unwrap_or(0)
 }
 
 /// `PFN_cuMemAlloc_v3020` is `cuMemAlloc` as of 3.2. Variants for the per-thread default stream are left out.
@@ -199,25 +242,61 @@ fn table(types: &[syn::Item], layouts: &Layouts) -> Result<String> {
         "#[macro_export]\nmacro_rules! for_each_call {{\n    ($($apply:tt)+) => {{\n        $($apply)+! {{"
     )?;
     for (symbol, versions) in layouts {
-        for (index, layout) in versions.iter().enumerate() {
+        for (index, layout) in versions[first_in_table(symbol, versions)..].iter().enumerate() {
             let name = if index == 0 { symbol.clone() } else { format!("{symbol}_v{}", layout.since) };
             let need = if layout.since <= BASELINE { "baseline" } else { "optional" };
-            let arguments: Vec<_> = layout
-                .arguments
-                .iter()
-                .map(|(name, ty)| format!("{}: {}", argument_name(name), qualified(ty)))
-                .collect();
             writeln!(
                 text,
                 "            {need} {name} c\"{symbol}\" {} ({});",
                 layout.since,
-                arguments.join(", ")
+                layout.signature()
             )?;
         }
     }
     writeln!(text, "        }}\n    }};\n}}\n")?;
     names(types, &mut text)?;
     Ok(text)
+}
+
+/// Every layout of every call as a driver library exports it; and those that are too old for the table.
+fn exports(layouts: &Layouts) -> Result<String> {
+    let mut text = head();
+    let rows = layouts.iter().flat_map(|(symbol, versions)| versions.iter().map(move |one| (symbol, one)));
+    macro_of(
+        &mut text,
+        "/// Hands the list of all symbols that a driver library exports to the macro named: the symbol, the name and the version that\n\
+         /// `cuGetProcAddress` finds it by, arguments. The oldest layout of a call has the plain symbol.",
+        "for_each_export",
+        rows,
+    )?;
+    let old = layouts.iter().flat_map(|(symbol, versions)| {
+        versions[..first_in_table(symbol, versions)].iter().map(move |one| (symbol, one))
+    });
+    writeln!(text)?;
+    macro_of(
+        &mut text,
+        "/// Hands the layouts that are older than those of [`for_each_call!`](crate::for_each_call) to the macro named, in the same form as\n\
+         /// [`for_each_export!`](crate::for_each_export).",
+        "for_each_old_layout",
+        old,
+    )?;
+    Ok(text)
+}
+
+fn macro_of<'a>(
+    text: &mut String,
+    documentation: &str,
+    name: &str,
+    rows: impl Iterator<Item = (&'a String, &'a Layout)>,
+) -> Result<()> {
+    writeln!(text, "{documentation}\n#[macro_export]\nmacro_rules! {name} {{")?;
+    writeln!(text, "    ($($apply:tt)+) => {{\n        $($apply)+! {{")?;
+    for (symbol, layout) in rows {
+        let Layout { since, export, .. } = layout;
+        writeln!(text, "            {export} c\"{symbol}\" {since} ({});", layout.signature())?;
+    }
+    writeln!(text, "        }}\n    }};\n}}")?;
+    Ok(())
 }
 
 fn argument_name(name: &str) -> String {

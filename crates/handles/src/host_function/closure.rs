@@ -1,0 +1,270 @@
+//! Closures that the driver calls: found by a number, so that no call can reach one that is gone.
+
+use core::any::type_name;
+use core::ffi::c_void;
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
+
+use super::trouble;
+use super::viewable::{HostViews, InUse, exclusively};
+use crate::context::Context;
+use crate::failure;
+use crate::owner::Owner;
+use crate::panics;
+use crate::process::is_forked;
+use crate::reaper;
+
+/// What comes of a call: the closure ran, or somebody else has its memory.
+pub(super) type Outcome = Result<(), InUse>;
+
+type Call = dyn Fn() -> Outcome + Send + Sync;
+type CallOnce = Box<dyn FnOnce() -> Outcome + Send>;
+
+/// A closure that others own, with what the driver knows it by.
+///
+/// The driver gets a number that is never given twice, not an address: after a context was lost, owners go while a host function may just be about
+/// to start on the driver's thread.
+struct Callback<F: ?Sized> {
+    number: usize,
+    name: &'static str,
+    call: F,
+}
+
+/// A closure that a stream calls once.
+struct Once {
+    context: Context,
+    name: &'static str,
+    call: CallOnce,
+}
+
+/// What a number stands for.
+enum Known {
+    Owned(Weak<Callback<Call>>),
+    Once(Once),
+}
+
+static KNOWN: LazyLock<Mutex<HashMap<usize, Known>>> = LazyLock::new(Mutex::default);
+
+/// No code of others runs under this lock, and nothing of theirs is dropped.
+fn known() -> MutexGuard<'static, HashMap<usize, Known>> {
+    KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn new_number() -> usize {
+    static NUMBERS: AtomicUsize = AtomicUsize::new(1);
+    NUMBERS.fetch_add(1, Ordering::Relaxed)
+}
+
+fn data(number: usize) -> *mut c_void {
+    core::ptr::without_provenance_mut(number)
+}
+
+/// A closure that the driver can call as long as `owner` or a clone of it lives.
+#[derive(Debug)]
+pub struct Callable {
+    /// What the driver gives to [`call`].
+    pub data: *mut c_void,
+    /// The closure, by the function in which it stands.
+    pub name: &'static str,
+    /// What the closure lives by.
+    pub owner: Owner,
+}
+
+impl Callable {
+    /// A closure. Not in a forked child, which is the caller's to ask: the table of closures may be locked for ever there.
+    pub fn new<F: Fn() + Send + Sync + 'static>(call: F) -> Self {
+        Self::named(type_name::<F>(), move || {
+            call();
+            Ok(())
+        })
+    }
+
+    /// As [`new`](Self::new), with the memory that the closure looks at.
+    pub fn with<V: HostViews, F: Fn(&V) + Send + Sync + 'static>(views: V, call: F) -> Self {
+        Self::named(type_name::<F>(), move || exclusively(&views, || call(&views)))
+    }
+
+    pub(super) fn named(name: &'static str, call: impl Fn() -> Outcome + Send + Sync + 'static) -> Self {
+        let number = new_number();
+        let callback = Arc::new(Callback { number, name, call });
+        let shared: Arc<Callback<Call>> = callback.clone();
+        known().insert(number, Known::Owned(Arc::downgrade(&shared)));
+        drop(shared);
+        let owner = Owner::shared(callback);
+        Self { data: data(number), name, owner }
+    }
+}
+
+impl<F: ?Sized> Drop for Callback<F> {
+    fn drop(&mut self) {
+        // The driver calls nothing in a forked child, and there the lock may be held by a thread that is not there.
+        if !is_forked() {
+            let _weak = known().remove(&self.number);
+        }
+    }
+}
+
+/// A closure that a stream is about to be told of. Unless it is [accepted](Self::accept), it is dropped.
+#[derive(Debug)]
+pub(super) struct Offered {
+    number: usize,
+}
+
+impl Offered {
+    /// Not in a forked child, which is the caller's to ask.
+    pub(super) fn new(context: &Context, name: &'static str, call: CallOnce) -> Self {
+        let number = new_number();
+        known().insert(number, Known::Once(Once { context: context.clone(), name, call }));
+        Self { number }
+    }
+
+    /// What the driver gives to [`call`].
+    pub(super) fn data(&self) -> *mut c_void {
+        data(self.number)
+    }
+
+    /// The driver has taken it, and will call it. If the context was lost meanwhile, it may not: then the closure is dropped here, unless the
+    /// driver has begun to call it.
+    pub(super) fn accept(self, context: &Context) {
+        if context.lost().is_none() {
+            core::mem::forget(self);
+        }
+    }
+}
+
+impl Drop for Offered {
+    fn drop(&mut self) {
+        let refused = known().remove(&self.number);
+        failure::dropping("dropping a closure that the driver did not take", || drop(refused));
+    }
+}
+
+/// Hands the closures that streams of a lost context have yet to call to the reaper, which drops them: the driver calls them no more.
+#[cold]
+pub(crate) fn let_go(context: &Context) {
+    if is_forked() {
+        return;
+    }
+    let is_of_context =
+        |_: &usize, known: &mut Known| matches!(known, Known::Once(once) if once.context == *context);
+    let gone: Vec<_> = known().extract_if(is_of_context).collect();
+    for (_, closure) in gone {
+        reaper::drop_later(closure);
+    }
+}
+
+/// What the driver calls, with the number of a closure. The closure lives until it returns.
+///
+/// # Safety
+/// None: it takes any number. It is unsafe as the driver's type for it is.
+pub unsafe extern "C" fn call(data: *mut c_void) {
+    // The drop of the closure as well, should this be the last who has it.
+    panics::contain(|| match find(data.addr()) {
+        Some(Found::Owned(callback)) => {
+            run(callback.name, &callback.call);
+            failure::dropping("dropping a closure", || drop(callback));
+        }
+        Some(Found::Once(once)) => run(once.name, once.call),
+        None => {}
+    });
+}
+
+enum Found {
+    Owned(Arc<Callback<Call>>),
+    Once(Once),
+}
+
+/// The closure of a number. One that is called once is nobody else's from now on.
+fn find(number: usize) -> Option<Found> {
+    let mut known = known();
+    if let Known::Owned(callback) = known.get(&number)? {
+        return callback.upgrade().map(Found::Owned);
+    }
+    match known.remove(&number)? {
+        Known::Once(once) => Some(Found::Once(once)),
+        Known::Owned(_) => None,
+    }
+}
+
+fn run(name: &'static str, call: impl FnOnce() -> Outcome) {
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(Ok(())) => {}
+        Ok(Err(InUse)) => trouble::not_called(name),
+        Err(payload) => {
+            trouble::panicked(name, &*payload);
+            drop(payload);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_closure_is_called_as_long_as_it_has_owners_and_never_after() {
+        let count = Arc::new(AtomicUsize::new(0));
+        let inside = count.clone();
+        let Callable { data, owner, name } = Callable::new(move || {
+            inside.fetch_add(1, Ordering::Relaxed);
+        });
+        assert!(name.contains("a_closure_is_called"), "{name}");
+        let other = owner.clone();
+        drop(owner);
+        // SAFETY: the function takes any number.
+        unsafe { call(data) };
+        assert_eq!(count.load(Ordering::Relaxed), 1);
+        drop(other);
+        assert_eq!(Arc::strong_count(&count), 1);
+        // SAFETY: as above.
+        unsafe { call(data) };
+        assert_eq!(count.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn a_closure_can_be_called_by_two_threads_at_once() {
+        let both = Arc::new(std::sync::Barrier::new(2));
+        let Callable { data, owner, .. } = Callable::new(move || {
+            both.wait();
+        });
+        let number = data.addr();
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                // SAFETY: the function takes any number.
+                scope.spawn(move || unsafe { call(core::ptr::without_provenance_mut(number)) });
+            }
+        });
+        drop(owner);
+    }
+
+    #[test]
+    fn a_closure_that_loses_its_owners_while_it_runs_lives_until_it_returns() {
+        let held: Arc<Mutex<Option<Owner>>> = Arc::default();
+        let (inside, value) = (Arc::clone(&held), Arc::new(()));
+        let weak = Arc::downgrade(&value);
+        let Callable { data, owner, .. } = Callable::new(move || {
+            drop(inside.lock().unwrap().take());
+            assert_eq!(Arc::strong_count(&value), 1);
+        });
+        *held.lock().unwrap() = Some(owner);
+        // SAFETY: the function takes any number.
+        unsafe { call(data) };
+        assert!(weak.upgrade().is_none() && held.lock().unwrap().is_none());
+    }
+
+    #[test]
+    fn panics_stay_inside_even_those_of_drops() {
+        struct Bomb;
+        impl Drop for Bomb {
+            fn drop(&mut self) {
+                panic!("dropped");
+            }
+        }
+        let Callable { data, owner, .. } = Callable::new(|| std::panic::panic_any(Bomb));
+        // SAFETY: the function takes any number.
+        unsafe { call(data) };
+        drop(owner);
+    }
+}

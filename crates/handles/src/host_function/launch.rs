@@ -1,0 +1,180 @@
+//! Host functions on streams.
+
+use core::any::type_name;
+
+use cuda_sys::Call;
+
+use super::closure::{self, Callable, Offered, Outcome};
+use super::viewable::{Viewable, exclusively};
+use crate::error::{Error, Result};
+use crate::stream::Stream;
+
+impl Stream {
+    /// Calls a closure on a thread of the driver's, once the work enqueued so far is done. Work enqueued later waits until it has returned. Waits
+    /// for nothing itself.
+    ///
+    /// On a capturing stream the call becomes a host node, and the graph that comes of it owns the closure; so it may be called again. Where it is
+    /// called once and nothing captures, [`host_once`](Self::host_once) takes closures that give away what they have.
+    ///
+    /// No driver call is permitted in there, not even a small one. Most of this library's give an error that says so; those on the way of
+    /// a launch do not look, such as launches of graphs: keep them out. Buffers and all else may be dropped. A function that waits for something
+    /// that the device or the host functions behind it have to do waits for ever.
+    ///
+    /// A panic is caught and told to the hook of [`set_panic_hook`](crate::set_panic_hook), and the stream goes on. The closure is dropped after
+    /// its call, on the same thread. If the context is lost before, it is not called, and the [reaper](crate::reaper) drops it. In a forked child
+    /// nothing is called.
+    ///
+    /// ```no_run
+    /// # fn main() -> cuda_handles::Result<()> {
+    /// # let context = cuda_handles::Device::new(0)?.context()?;
+    /// # let stream = context.stream()?;
+    /// let (done, wait) = std::sync::mpsc::channel();
+    /// stream.host(move || drop(done.send(())))?;
+    /// let _ = wait.recv();
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// It may be called more than once, so it cannot give away what it has:
+    ///
+    /// ```compile_fail,E0525
+    /// # fn example(stream: &cuda_handles::Stream) -> cuda_handles::Result<()> {
+    /// let text = String::from("once");
+    /// stream.host(move || drop(text))
+    /// # }
+    /// ```
+    ///
+    /// It cannot borrow what may end before it is called:
+    ///
+    /// ```compile_fail,E0373
+    /// # fn example(stream: &cuda_handles::Stream) -> cuda_handles::Result<()> {
+    /// let count = std::sync::atomic::AtomicU32::new(0);
+    /// stream.host(|| drop(count.load(std::sync::atomic::Ordering::Relaxed)))
+    /// # }
+    /// ```
+    ///
+    /// Stands on `cuLaunchHostFunc`, CUDA 10.0.
+    ///
+    /// # Errors
+    /// What the driver answers; the closure is dropped then.
+    #[doc(alias = "cuLaunchHostFunc")]
+    #[doc(alias = "cudaLaunchHostFunc")]
+    #[doc(alias = "cuStreamAddCallback")]
+    #[doc(alias = "cudaStreamAddCallback")]
+    pub fn host<F: Fn() + Send + Sync + 'static>(&self, call: F) -> Result<()> {
+        self.call(type_name::<F>(), move || {
+            call();
+            Ok(())
+        })
+    }
+
+    /// As [`host`](Self::host), for a closure that is called once: it may give away what it has, and need not be `Sync`.
+    ///
+    /// ```no_run
+    /// # fn main() -> cuda_handles::Result<()> {
+    /// # let context = cuda_handles::Device::new(0)?.context()?;
+    /// # let stream = context.stream()?;
+    /// let staging = vec![0_u8; 1 << 20];
+    /// stream.host_once(move || drop(staging))?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`host`](Self::host); the stream is capturing.
+    #[doc(alias = "cuLaunchHostFunc")]
+    #[doc(alias = "cudaLaunchHostFunc")]
+    pub fn host_once<F: FnOnce() + Send + 'static>(&self, call: F) -> Result<()> {
+        self.call_once(type_name::<F>(), move || {
+            call();
+            Ok(())
+        })
+    }
+
+    /// As [`host`](Self::host), for a closure that looks at pinned, registered or managed memory: `memory` is a shared buffer, a slice of one, or a
+    /// tuple of these, and the closure is given a [`HostView`](crate::HostView) of each. The memory is kept until the closure was called, or as long
+    /// as the graph into which this is captured; until then nobody has it alone.
+    ///
+    /// While it runs, nobody else of the host has a view of that memory. If somebody has one when it is to be called, it is not called, and the hook of
+    /// [`set_panic_hook`](crate::set_panic_hook) is told. Work of the device that is not ordered with the function may read and write the memory
+    /// meanwhile; see [`HostView`](crate::HostView).
+    ///
+    /// ```no_run
+    /// # fn main() -> cuda_handles::Result<()> {
+    /// # let context = cuda_handles::Device::new(0)?.context()?;
+    /// # let stream = context.stream()?;
+    /// # let sums = stream.zeros::<f32>(4)?;
+    /// let host = context.host_zeros::<f32>(4)?.share();
+    /// stream.copy_to_host(&sums, &host)?;
+    /// stream.host_with(&host, |sums| println!("{:?}", sums.to_vec()))?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`host`](Self::host); memory of another context, or which the host does not reach ([`Error::NotOnHost`]).
+    #[doc(alias = "cuLaunchHostFunc")]
+    #[doc(alias = "cudaLaunchHostFunc")]
+    pub fn host_with<M, F>(&self, memory: M, call: F) -> Result<()>
+    where
+        M: Viewable,
+        F: Fn(&M::Views) + Send + Sync + 'static,
+    {
+        let views = memory.views(self.context())?;
+        self.call(type_name::<F>(), move || exclusively(&views, || call(&views)))
+    }
+
+    /// As [`host_with`](Self::host_with), for a closure that is called once: it may give away what it has, and need not be `Sync`.
+    ///
+    /// # Errors
+    /// As [`host_with`](Self::host_with); the stream is capturing.
+    #[doc(alias = "cuLaunchHostFunc")]
+    #[doc(alias = "cudaLaunchHostFunc")]
+    pub fn host_once_with<M, F>(&self, memory: M, call: F) -> Result<()>
+    where
+        M: Viewable,
+        F: FnOnce(&M::Views) + Send + 'static,
+    {
+        let views = memory.views(self.context())?;
+        self.call_once(type_name::<F>(), move || exclusively(&views, || call(&views)))
+    }
+
+    fn call(&self, name: &'static str, call: impl Fn() -> Outcome + Send + Sync + 'static) -> Result<()> {
+        // Before the table of closures is touched, whose lock a forked child may find held.
+        self.context().ensure_usable()?;
+        // Dropped behind the turn, as they may be anybody's.
+        let (callable, offered);
+        let turn = self.enqueue()?;
+        if turn.is_captured()? {
+            callable = Callable::named(name, call);
+            turn.keep(callable.owner.clone())?;
+            return self.launch_host(callable.data);
+        }
+        offered = Offered::new(self.context(), name, Box::new(call));
+        self.launch_host(offered.data())?;
+        drop(turn);
+        offered.accept(self.context());
+        Ok(())
+    }
+
+    fn call_once(&self, name: &'static str, call: impl FnOnce() -> Outcome + Send + 'static) -> Result<()> {
+        self.context().ensure_usable()?;
+        let offered;
+        let turn = self.enqueue()?;
+        if turn.is_captured()? {
+            return Err(Error::Capturing {
+                what: "a host function that is called once (`Stream::host_once`)",
+            });
+        }
+        offered = Offered::new(self.context(), name, Box::new(call));
+        self.launch_host(offered.data())?;
+        drop(turn);
+        offered.accept(self.context());
+        Ok(())
+    }
+
+    /// With a turn.
+    fn launch_host(&self, data: *mut core::ffi::c_void) -> Result<()> {
+        // SAFETY: the stream is alive; the function takes any number, at any time.
+        let code =
+            unsafe { self.context().driver().cuLaunchHostFunc(self.as_raw(), Some(closure::call), data) };
+        self.context().check(Call::cuLaunchHostFunc, code)
+    }
+}

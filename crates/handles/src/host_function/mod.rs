@@ -1,0 +1,14 @@
+//! Functions of the host that streams and graphs call: closures with what they own, and a hook for what goes wrong in them.
+//!
+//! cuda-graph's host nodes are made of [`Callable`] and [`call`]; other code has no need for these.
+
+mod closure;
+mod launch;
+mod trouble;
+mod viewable;
+
+pub use closure::{Callable, call};
+pub use trouble::{CallbackPanic, set_panic_hook};
+pub use viewable::{HostViews, Viewable};
+
+pub(crate) use closure::let_go;

@@ -1,0 +1,75 @@
+//! The hook for functions that panicked or were not called.
+
+use core::any::Any;
+use core::fmt;
+use std::sync::{PoisonError, RwLock};
+
+use crate::panics;
+use crate::process::is_forked;
+
+static HOOK: RwLock<Option<fn(&CallbackPanic)>> = RwLock::new(None);
+
+/// A panic in a closure that a stream or a graph called, or that such a closure was not called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CallbackPanic {
+    /// The closure, by the function in which it stands.
+    pub callback: &'static str,
+    /// What the panic said; for a value that is no text, that it was one. If the closure was not called, why.
+    pub message: String,
+    /// Whether it was called. A closure with memory ([`Stream::host_with`](crate::Stream::host_with)) is not while somebody else has a view of that
+    /// memory.
+    pub was_called: bool,
+}
+
+impl fmt::Display for CallbackPanic {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = if self.was_called { "panicked" } else { "was not called" };
+        write!(formatter, "the host function `{}` {what}: {}", self.callback, self.message)
+    }
+}
+
+impl core::error::Error for CallbackPanic {}
+
+/// Gives panics in the closures that streams ([`Stream::host`](crate::Stream::host)) and graphs call to `hook`, in place of the hook before; and
+/// tells it of closures that were not called, as somebody else had a view of their memory. It runs on the driver's thread, where no driver call is
+/// permitted; a panic in it is caught and lost. In a forked child, where nothing is called, this does nothing.
+///
+/// Whether there is a hook or not, Rust has told of a panic on the way as of any other (`std::panic::set_hook`), and the stream or graph goes on.
+pub fn set_panic_hook(hook: fn(&CallbackPanic)) {
+    // The lock may be held for ever there.
+    if is_forked() {
+        return;
+    }
+    *HOOK.write().unwrap_or_else(PoisonError::into_inner) = Some(hook);
+}
+
+/// Tells the hook of a panic.
+pub(super) fn panicked(callback: &'static str, payload: &(dyn Any + Send)) {
+    report(CallbackPanic { callback, message: panics::message(payload).into(), was_called: true });
+}
+
+/// Tells the hook of a closure that was not called.
+pub(super) fn not_called(callback: &'static str) {
+    let message = "somebody else has a view of memory that it was given".to_owned();
+    report(CallbackPanic { callback, message, was_called: false });
+}
+
+fn report(trouble: CallbackPanic) {
+    let hook = *HOOK.read().unwrap_or_else(PoisonError::into_inner);
+    if let Some(hook) = hook {
+        panics::contain(|| hook(&trouble));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_told() {
+        let told = |was_called| CallbackPanic { callback: "f", message: "m".into(), was_called }.to_string();
+        assert_eq!(told(true), "the host function `f` panicked: m");
+        assert_eq!(told(false), "the host function `f` was not called: m");
+    }
+}

@@ -1,0 +1,115 @@
+//! The memory that a host function may look at.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::memory::{Allocation, Element, HostView, SharedHostBuffer, Slice};
+
+/// Memory that a host function may look at ([`Stream::host_with`](crate::Stream::host_with)): a pinned, registered or managed buffer, a slice of
+/// one, or a tuple of up to six of these.
+pub trait Viewable: sealed::Given {
+    /// What the function is given: a [`HostView`] for each.
+    type Views: HostViews;
+
+    /// The views, which keep the memory.
+    ///
+    /// # Errors
+    /// The memory is of another context, or the host does not reach it.
+    #[doc(hidden)]
+    fn views(self, context: &Context) -> Result<Self::Views>;
+}
+
+/// What a host function is given of the memory that it looks at: a [`HostView`], or a tuple of them.
+pub trait HostViews: Send + Sync + 'static + sealed::Seen {
+    /// Shows the memory of each.
+    #[doc(hidden)]
+    fn show<'v>(&'v self, to: &mut Memory<'v>);
+}
+
+mod sealed {
+    pub trait Given {}
+    pub trait Seen {}
+}
+
+/// Memory of views, each once.
+#[doc(hidden)]
+#[derive(Debug, Default)]
+pub struct Memory<'v>(SmallVec<[&'v Arc<Allocation>; 4]>);
+
+impl<T: Element> sealed::Given for &SharedHostBuffer<T> {}
+
+impl<T: Element> Viewable for &SharedHostBuffer<T> {
+    type Views = HostView<T>;
+
+    fn views(self, context: &Context) -> Result<HostView<T>> {
+        HostView::new(context, self.as_slice())
+    }
+}
+
+impl<T: Element> sealed::Given for Slice<'_, T> {}
+
+impl<T: Element> Viewable for Slice<'_, T> {
+    type Views = HostView<T>;
+
+    fn views(self, context: &Context) -> Result<HostView<T>> {
+        HostView::new(context, self)
+    }
+}
+
+impl<T: Element> sealed::Seen for HostView<T> {}
+
+impl<T: Element> HostViews for HostView<T> {
+    fn show<'v>(&'v self, to: &mut Memory<'v>) {
+        if !to.0.iter().any(|known| Arc::ptr_eq(known, self.allocation())) {
+            to.0.push(self.allocation());
+        }
+    }
+}
+
+macro_rules! tuples {
+    ($(($($name:ident)+))+) => { $(
+        impl<$($name: Viewable),+> sealed::Given for ($($name,)+) {}
+
+        #[allow(non_snake_case)]
+        impl<$($name: Viewable),+> Viewable for ($($name,)+) {
+            type Views = ($($name::Views,)+);
+
+            fn views(self, context: &Context) -> Result<Self::Views> {
+                let ($($name,)+) = self;
+                Ok(($($name.views(context)?,)+))
+            }
+        }
+
+        impl<$($name: HostViews),+> sealed::Seen for ($($name,)+) {}
+
+        #[allow(non_snake_case)]
+        impl<$($name: HostViews),+> HostViews for ($($name,)+) {
+            fn show<'v>(&'v self, to: &mut Memory<'v>) {
+                let ($($name,)+) = self;
+                $($name.show(to);)+
+            }
+        }
+    )+ };
+}
+
+tuples! { (A) (A B) (A B C) (A B C D) (A B C D E) (A B C D E F) }
+
+/// Somebody else has a view of the memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct InUse;
+
+/// Runs `look` while nobody else has a view of the memory of these.
+pub(super) fn exclusively<V: HostViews>(views: &V, look: impl FnOnce()) -> Result<(), InUse> {
+    let mut memory = Memory::default();
+    views.show(&mut memory);
+    let mut taken = SmallVec::<[_; 4]>::new();
+    for allocation in memory.0 {
+        taken.push(allocation.try_view().ok_or(InUse)?);
+    }
+    look();
+    drop(taken);
+    Ok(())
+}

@@ -1,0 +1,215 @@
+//! What the conditions of typed kernels see of values: numbers that cannot wrap around, also as fields of structs and elements of arrays.
+
+use core::fmt;
+
+use crate::condition::{Int, Scope};
+
+/// A value of which conditions see the numbers. [`fields!`](crate::fields!) implements it for structs.
+///
+/// # Safety
+/// What conditions see is the value that the kernel gets.
+#[diagnostic::on_unimplemented(
+    message = "conditions cannot see into `{Self}`",
+    note = "`cuda_launch::fields! {{ {Self} {{ field: u32, .. }} }}` names the fields that they see; `Struct<{Self}>` takes it without"
+)]
+pub unsafe trait Seen {
+    /// What conditions see.
+    type Seen<'s>;
+
+    /// What conditions see of this value.
+    fn seen<'s>(&self, scope: &'s Scope) -> Self::Seen<'s>;
+
+    /// Tells the value in an error.
+    ///
+    /// # Errors
+    /// Those of the formatter.
+    fn show(&self, name: &str, text: &mut dyn fmt::Write) -> fmt::Result;
+}
+
+macro_rules! numbers {
+    ($seen:ty, $number:expr => $($type:ty),*) => {$(
+        // SAFETY: the number itself.
+        unsafe impl Seen for $type {
+            type Seen<'s> = $seen;
+
+            #[inline]
+            fn seen<'s>(&self, scope: &'s Scope) -> $seen {
+                let number: fn(Self, &'s Scope) -> $seen = $number;
+                number(*self, scope)
+            }
+
+            fn show(&self, name: &str, text: &mut dyn fmt::Write) -> fmt::Result {
+                write!(text, "{name} = {self}")
+            }
+        }
+    )*};
+}
+
+numbers!(Int<'s>, |value, scope| scope.int(value) => u8, u16, u32, u64, i8, i16, i32, i64);
+numbers!(f64, |value, _| f64::from(value) => f32);
+numbers!(f64, |value, _| value => f64);
+#[cfg(feature = "half")]
+numbers!(f64, |value, _| f64::from(value) => half::f16, half::bf16);
+
+// SAFETY: each element is that of the array.
+unsafe impl<T: Seen, const N: usize> Seen for [T; N] {
+    type Seen<'s> = [T::Seen<'s>; N];
+
+    #[inline]
+    fn seen<'s>(&self, scope: &'s Scope) -> Self::Seen<'s> {
+        self.each_ref().map(|element| element.seen(scope))
+    }
+
+    fn show(&self, name: &str, text: &mut dyn fmt::Write) -> fmt::Result {
+        const SHOWN: usize = 8;
+        for (index, element) in self.iter().take(SHOWN).enumerate() {
+            if index > 0 {
+                text.write_str(", ")?;
+            }
+            element.show(&format!("{name}[{index}]"), text)?;
+        }
+        if N > SHOWN { write!(text, ", .. ({N} elements)") } else { Ok(()) }
+    }
+}
+
+/// Names the fields of a struct that conditions of [`kernel!`](crate::kernel!) see, for a parameter declared as [`Fields`](crate::Fields).
+///
+/// Fields are numbers of exact width, arrays, and structs for which this was said, too. In conditions they are integers that cannot wrap around, or `f64`.
+/// Fields that are not named are passed to the kernel and not seen.
+///
+/// ```
+/// #[repr(C)]
+/// #[derive(Clone, Copy)]
+/// struct Part {
+///     first: u32,
+///     count: u32,
+/// }
+///
+/// #[repr(C)]
+/// #[derive(Clone, Copy)]
+/// struct Settings {
+///     part: Part,
+///     shape: [u32; 2],
+///     scale: f32,
+/// }
+///
+/// cuda_launch::fields! { Part { first: u32, count: u32 } }
+/// cuda_launch::fields! { Settings { part: Part, shape: [u32; 2] } }
+///
+/// cuda_launch::kernel! {
+///     // SAFETY: the kernel has these parameters, and stays within the part and the shape.
+///     unsafe in cuda_handles::Image::Ptx(".version 7.8 // and so on");
+///     fn scale(settings: Fields<Settings>, x: InOut<f32>)
+///     where settings.part.first + settings.part.count <= x.len(), settings.shape[0] * settings.shape[1] <= x.len();
+/// }
+/// # fn main() {}
+/// ```
+///
+/// A field of another type than the struct's does not compile:
+/// ```compile_fail,E0308
+/// #[derive(Clone, Copy)]
+/// struct Settings { n: u64 }
+/// cuda_launch::fields! { Settings { n: u32 } }
+/// # fn main() {}
+/// ```
+/// Nor does a condition about a field that was not named:
+/// ```compile_fail,E0609
+/// #[derive(Clone, Copy)]
+/// struct Settings { n: u32, m: u32 }
+/// cuda_launch::fields! { Settings { n: u32 } }
+/// cuda_launch::kernel! {
+///     unsafe in cuda_handles::Image::Ptx("");
+///     fn scale(settings: Fields<Settings>, x: InOut<f32>) where settings.m <= x.len();
+/// }
+/// # fn main() {}
+/// ```
+#[macro_export]
+macro_rules! fields {
+    ($name:ident { $($field:ident: $type:ty),+ $(,)? }) => {
+        const _: () = {
+            #[allow(missing_docs, missing_debug_implementations, dead_code, unreachable_pub)]
+            pub struct Seen<'s> {
+                $(pub $field: <$type as $crate::Seen>::Seen<'s>,)+
+                _scope: ::core::marker::PhantomData<&'s ()>,
+            }
+
+            // SAFETY: each field is that of the value.
+            unsafe impl $crate::Seen for $name {
+                type Seen<'s> = Seen<'s>;
+
+                #[inline]
+                fn seen<'s>(&self, scope: &'s $crate::condition::Scope) -> Seen<'s> {
+                    Seen {
+                        $($field: <$type as $crate::Seen>::seen(&{ self.$field }, scope),)+
+                        _scope: ::core::marker::PhantomData,
+                    }
+                }
+
+                fn show(&self, name: &str, text: &mut dyn ::core::fmt::Write) -> ::core::fmt::Result {
+                    let mut separator = "";
+                    $(
+                        text.write_str(separator)?;
+                        let field = ::std::format!("{name}.{}", ::core::stringify!($field));
+                        <$type as $crate::Seen>::show(&{ self.$field }, &field, text)?;
+                        separator = ", ";
+                    )+
+                    let _ = separator;
+                    Ok(())
+                }
+            }
+        };
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Clone, Copy)]
+    #[repr(C, packed)]
+    struct Part {
+        first: u8,
+        count: u64,
+    }
+
+    #[derive(Clone, Copy)]
+    struct Whole {
+        part: Part,
+        shape: [u32; 2],
+        scale: f32,
+        _unseen: u8,
+    }
+
+    crate::fields! { Part { first: u8, count: u64 } }
+    crate::fields! { Whole { part: Part, shape: [u32; 2], scale: f32 } }
+
+    const WHOLE: Whole = Whole {
+        part: Part { first: 255, count: u64::MAX },
+        shape: [u32::MAX, u32::MAX],
+        scale: 0.5,
+        _unseen: 0,
+    };
+
+    #[test]
+    fn fields_of_fields_and_elements_do_not_wrap_around() {
+        let scope = Scope::new();
+        let seen = WHOLE.seen(&scope);
+        assert!(seen.part.first + seen.part.count == i128::from(u64::MAX) + 255);
+        assert!(seen.shape[0] * seen.shape[1] * 4 > seen.part.count && seen.scale < 1.0);
+        assert!(!scope.has_failed());
+    }
+
+    #[test]
+    fn all_fields_are_told() {
+        let mut text = String::new();
+        WHOLE.show("settings", &mut text).unwrap();
+        assert_eq!(
+            text,
+            "settings.part.first = 255, settings.part.count = 18446744073709551615, settings.shape[0] = 4294967295, \
+             settings.shape[1] = 4294967295, settings.scale = 0.5"
+        );
+        let mut text = String::new();
+        [0_u8; 100].show("x", &mut text).unwrap();
+        assert!(text.ends_with("x[7] = 0, .. (100 elements)"), "{text}");
+    }
+}
