@@ -26,7 +26,7 @@ impl Graph {
         copied.ensure_without_memory()?;
         let mut raw = core::ptr::null_mut();
         let result = {
-            let _alone = clones::alone_unless_inside(self.context())?;
+            let _alone = clones::alone(self.context())?;
             // SAFETY: the graph is live and locked, and the out pointer is valid.
             unsafe { locked.driver().cuGraphClone(&raw mut raw, locked.raw()) }
         };

@@ -6,6 +6,8 @@ use core::mem::ManuallyDrop;
 use core::ops::Deref;
 use std::sync::{Mutex, PoisonError};
 
+use cuda_handles::panics;
+
 use crate::table::Table;
 
 thread_local! {
@@ -46,7 +48,7 @@ impl Drop for LastingTable {
             }
         });
         let _rest = matches!(begins, Ok(true)).then(|| Rest);
-        drop(table);
+        panics::contain(|| drop(table));
     }
 }
 
@@ -55,9 +57,9 @@ struct Rest;
 
 impl Drop for Rest {
     fn drop(&mut self) {
-        // What is taken out is dropped when the list is free again: more may come.
+        // What is taken out is dropped when the list is free again: more may come. Whatever comes of one, the others are dropped.
         while let Some(next) = WAITING.try_with(next).ok().flatten() {
-            drop(next);
+            panics::contain(|| drop(next));
         }
     }
 }

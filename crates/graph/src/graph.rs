@@ -150,13 +150,18 @@ impl Graph {
     ///
     /// For what the nodes reach in ways that the library cannot see, such as addresses inside structs. See also
     /// [`Node::keep`](crate::Node::keep). A graph that is gone, because it was moved or the node that it was embedded in was removed, keeps
-    /// nothing, and neither does a forked child, which can use no graph, nor a host function while another thread works on the graph. One that was [adopted](Self::from_raw) keeps it while a handle of it lives, and
+    /// nothing, and neither does a forked child, which can use no graph. One that was [adopted](Self::from_raw) keeps it while a handle of it lives, and
     /// by itself from the first node on that is added here.
+    ///
+    /// While another thread works on the graph this waits. Where it cannot wait, in a host function, or has waited as long as calls are
+    /// [patient](cuda_handles::patience), `owner` lives to the end of the process: nodes may rely on it.
     pub fn keep(&self, owner: impl Into<Owner>) {
         // Declared before the lock, so that what is not kept is dropped after it.
         let owner = owner.into();
-        if let Ok(mut locked) = self.look() {
-            locked.keep(self.place, &owner);
+        match self.look() {
+            Ok(mut locked) => drop(locked.keep(self.place, &owner)),
+            Err(Error::GraphMoved | Error::Handles(HandleError::Forked)) => {}
+            Err(_) => core::mem::forget(owner),
         }
     }
 
@@ -216,7 +221,7 @@ impl Graph {
     #[inline(always)]
     fn lock(&self) -> Result<Locked<'_>> {
         // What runs under the lock does not panic; a table that saw one anyway is consistent between calls.
-        let table = lock_unless_inside(self.root.handle.context(), &self.root.table)?;
+        let table = lock_unless_inside(self.root.handle.context(), "the graph", &self.root.table)?;
         let raw = self.root.handle.as_raw();
         Ok(Locked { root: &self.root, place: self.place, raw, table, _after: None })
     }

@@ -140,7 +140,7 @@ impl Locked<'_> {
         // First the edge: while it is not there, the node stands for it.
         self.link(cut.as_slice())?;
         let result = {
-            let _alone = clones::alone_unless_inside(self.context())?;
+            let _alone = clones::alone(self.context())?;
             // SAFETY: the node is live, and nobody sees its row any more, if it has one.
             unsafe { self.driver().cuGraphDestroyNode(raw) }
         };

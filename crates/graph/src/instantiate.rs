@@ -24,8 +24,8 @@ impl Graph {
     /// The executable gets its own share of all owners. Of the driver's objects for that, one user object, nothing stays on the graph. A graph that was
     /// [lent](Self::lend) or [adopted](Self::from_raw) is looked at first, for nodes that other code has added.
     ///
-    /// The driver may keep an executable with conditional nodes for a while after it was dropped: the next one of that graph has to wait for the end of that, and so for all work of the
-    /// device.
+    /// The driver keeps an executable with conditional nodes after it was dropped, as it waits for all work of the device when it ends one. The next one of that
+    /// graph ends it once no stream of the context has work, for which it waits a second at most.
     ///
     /// From then on, no [free node](Self::free) can be added for the memory of an allocation node that is in the graph now and not in a node of it.
     ///
@@ -33,7 +33,8 @@ impl Graph {
     ///
     /// # Errors
     /// A node uses memory of the graph that is not there yet or no more ([`Error::MemoryOrder`]); a graph that can have one executable has one
-    /// ([`Error::OneExecutable`]). [`Error::Instantiate`] with the reason in words and the node by its name, where the driver tells them, and with what
+    /// ([`Error::OneExecutable`]), or had one with conditional nodes that was dropped, and a stream still has work
+    /// ([`StillRunning`](cuda_handles::Error::StillRunning), which names it): wait for that stream, or [drain](cuda_handles::reaper::drain). [`Error::Instantiate`] with the reason in words and the node by its name, where the driver tells them, and with what
     /// [`check`](Self::check) finds wrong with the structure; for a graph that was lent or adopted, that is [`Error::Unsound`], and the driver is not asked. A loop or
     /// branch that the driver has no node for is [`Error::NeedsHost`], which [`instantiate_with_fallback`](Self::instantiate_with_fallback) takes. Should the driver refuse to take
     /// the user object off the graph again, there is no executable, and what the nodes use now lives as long as the graph.
@@ -106,9 +107,13 @@ impl Graph {
         if let Some(single) = &single {
             locked.executable = Arc::downgrade(single);
         }
-        // Of a graph that other code knows as well, that may make the next one, at any time.
-        let put_off = single.is_some() && locked.has_conditionals() && !locked.is_shared();
-        let end = if put_off { ExecEnd::Drained } else { ExecEnd::AtOnce };
+        let put_off = single.is_some() && locked.has_conditionals();
+        let end = match (put_off, locked.is_shared()) {
+            (true, false) => ExecEnd::Drained,
+            // Other code knows the graph as well, and may make the next one as soon as nothing runs.
+            (true, true) => ExecEnd::Idle,
+            (false, _) => ExecEnd::AtOnce,
+        };
         let last = single.as_ref().map(|_| locked.last_runs.clone());
         let mut owners = Share::new(owners, last, put_off);
         if options.is_for_device_launch() {

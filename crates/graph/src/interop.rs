@@ -65,7 +65,8 @@ impl Graph {
             (locked.raw(), locked.executable.clone())
         };
         if executable.strong_count() > 0 {
-            // Where that is not permitted, the graph is lent all the same, and somebody drains before other code makes an executable.
+            // Where that is not permitted, the graph is lent all the same, and somebody drains before other code makes an executable. Beside work the
+            // reaper does it once there is none.
             let _ = GraphExecHandle::destroy_waiting(self.context(), &executable);
         }
         Ok(raw)

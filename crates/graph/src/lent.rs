@@ -59,7 +59,7 @@ impl Lent {
 fn known(owner: &Owner) -> Option<Known> {
     Some(match owner {
         Owner::Allocation(allocation) => Known::Address(Arc::as_ptr(allocation).addr()),
-        Owner::Other(other) => Known::Address(Arc::as_ptr(other).addr()),
+        Owner::Other(other) => Known::Address(other.as_ptr().addr()),
         Owner::Kernel(kernel) => Known::Kernel(kernel.clone()),
         Owner::Event(event) => Known::Event(event.clone()),
         Owner::Stream(stream) => Known::Stream(stream.clone()),

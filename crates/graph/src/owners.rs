@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     fn other(held: &Arc<()>) -> Owner {
-        Owner::Other(held.clone())
+        Owner::shared(held.clone())
     }
 
     #[test]

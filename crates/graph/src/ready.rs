@@ -1,7 +1,6 @@
 //! What a ready-made loop or branch goes by, for whoever decides in the driver's place.
 
 use core::fmt;
-use std::any::Any;
 use std::sync::Arc;
 
 use cuda_handles::{Buffer, Owner, Stream};
@@ -50,7 +49,7 @@ pub(crate) struct Decision {
 
 impl Decision {
     pub(crate) fn into_owner(self) -> Owner {
-        Owner::Other(self.ready as Arc<dyn Any + Send + Sync>)
+        Owner::shared(self.ready)
     }
 }
 

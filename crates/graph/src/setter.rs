@@ -1,7 +1,6 @@
 //! The library's own kernels, which set conditions.
 
 use core::ffi::c_void;
-use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use cuda_handles::{Context, Image, Kernel, Library, Owner};
@@ -61,7 +60,7 @@ impl Own {
 
     /// What a node with one of the kernels keeps, so that the image is found again.
     pub(crate) fn owner(self: &Arc<Self>) -> Owner {
-        Owner::Other(Arc::clone(self) as Arc<dyn Any + Send + Sync>)
+        Owner::shared(Arc::clone(self))
     }
 }
 

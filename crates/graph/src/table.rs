@@ -483,7 +483,7 @@ impl About {
     /// What goes with the graph.
     fn into_owners(self) -> impl Iterator<Item = Owner> {
         // An owner of nobody else's: dropped with the others, after the lock.
-        let lent = self.lent.map(|lent| Owner::Other(lent));
+        let lent = self.lent.map(Owner::shared);
         self.kept.into_iter().chain(lent)
     }
 }
@@ -532,7 +532,7 @@ mod tests {
     fn owners_are_those_of_rows_and_graph() {
         let mut table = Table::default();
         let held = Arc::new(());
-        let other = || Owner::Other(held.clone());
+        let other = || Owner::shared(held.clone());
         table.insert(Place::ROOT, raw(16), Detail::Empty, Owners::from_iter([other(), other()]));
         assert!(table.keep(Place::ROOT, &other()));
         assert_eq!(table.owners().len(), 3);
@@ -543,7 +543,7 @@ mod tests {
     fn owners_come_out_with_the_last_row_that_uses_them() {
         let mut table = Table::default();
         let (first, second) = (Arc::new(()), Arc::new(()));
-        let other = |held: &Arc<()>| Owner::Other(held.clone());
+        let other = |held: &Arc<()>| Owner::shared(held.clone());
         let id = table.insert(Place::ROOT, raw(16), Detail::Empty, Owners::from_iter([other(&first)]));
         let mut owners = Owners::from_iter([other(&second)]);
         table.swap_owners(id, &mut owners);

@@ -14,6 +14,7 @@ use crate::brief::Brief;
 use crate::captures;
 use crate::error::{Error, Result};
 use crate::graph::GraphHandle;
+use crate::kept::Kept;
 use crate::kernel::Kernel;
 use crate::memory::Allocation;
 use crate::owner::Owner;
@@ -57,9 +58,34 @@ fn keep_for(word: u64, give: impl FnOnce(&mut Keeper<'_>)) {
     if process::is_forked() {
         return;
     }
+    // Not under the lock: `give` may be anybody's code.
+    let mut taken = Taken { word, owners: take_for_now(word) };
+    give(&mut Keeper { owners: &mut taken.owners });
+}
+
+/// The owners of a capture while somebody adds some.
+struct Taken {
+    word: u64,
+    owners: Vec<Owner>,
+}
+
+fn take_for_now(word: u64) -> Vec<Owner> {
     let mut kept = KEPT.lock();
-    if let Some((_, owners)) = kept.iter_mut().find(|(other, _)| *other == word) {
-        give(&mut Keeper { owners });
+    let found = kept.iter_mut().find(|(other, _)| *other == word);
+    found.map(|(_, owners)| core::mem::take(owners)).unwrap_or_default()
+}
+
+/// Whatever came of it, they are kept again, with those that others have added meanwhile.
+impl Drop for Taken {
+    fn drop(&mut self) {
+        let mut kept = KEPT.lock();
+        if let Some((_, owners)) = kept.iter_mut().find(|(other, _)| *other == self.word) {
+            if !owners.is_empty() {
+                self.owners.append(owners);
+            }
+            // What the capture had is empty: nothing is dropped under the lock.
+            core::mem::swap(owners, &mut self.owners);
+        }
     }
 }
 
@@ -109,7 +135,7 @@ impl Stream {
     ///
     /// # Errors
     /// The stream is capturing already; or this is a host function and somebody uses the stream (`NOT_PERMITTED`), who may be waiting for that very
-    /// function; or what the driver answers.
+    /// function; or somebody used it all the time, by a wait or a turn that was forgotten ([`Error::Busy`] names the threads); or what the driver answers.
     #[doc(alias = "cuStreamBeginCapture")]
     pub fn begin_capture(&self, mode: CaptureMode) -> Result<ActiveCapture> {
         let context = self.context();
@@ -127,11 +153,12 @@ impl Stream {
 
     /// The right to enqueue on this stream by a driver call of one's own, to be held over the call: no capture of this library begins or ends
     /// here meanwhile. Hold one at a time on a thread, and while it is held make no other call of this library but
-    /// [`Enqueue::is_captured`] and [`Enqueue::keep`]: others may want the stream for themselves and wait for ever.
+    /// [`Enqueue::is_captured`] and [`Enqueue::keep`]: others may want the stream for themselves. They wait as long as calls are
+    /// [patient](crate::patience) and then fail with [`Error::Busy`]; so they do for good where the result is forgotten.
     ///
     /// # Errors
     /// The context is lost, or the process is a forked child; or this is a host function, and another thread lets the stream enter or leave a capture
-    /// (`NOT_PERMITTED`): the driver may have that thread wait for the function.
+    /// (`NOT_PERMITTED`): the driver may have that thread wait for the function. Elsewhere, [`Error::Busy`] if the driver keeps that thread for too long.
     // Inlined always: what it gives, written to memory and read back at once in other pieces, would take longer than all it does.
     #[inline(always)]
     pub fn enqueue(&self) -> Result<Enqueue<'_>> {
@@ -348,7 +375,7 @@ fn end_later(origin: Stream, word: u64) {
         if let Ok(Ok(raw)) = ended {
             drop(own(&origin, raw));
         }
-        Some(Arc::new(owners) as _)
+        Some(Kept::new(owners))
     }));
 }
 

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::patience::unless_inside;
+use crate::patience::{Busy, unless_inside};
 use crate::reaper::RawStream;
 use crate::recorded::Recorded;
 
@@ -189,7 +189,7 @@ fn end_soon(word: u64) -> Option<Vec<Arc<RawStream>>> {
 /// streams is waited for.
 ///
 /// # Errors
-/// There is no such capture; or this is a host function and one of the streams is used (`NOT_PERMITTED`): nothing has happened but that no stream
+/// There is no such capture; or this is a host function and one of the streams is used (`NOT_PERMITTED`), or one is used all the time ([`Error::Busy`]): nothing has happened but that no stream
 /// joins any more.
 pub(crate) fn end<R>(
     context: &Context,
@@ -198,16 +198,31 @@ pub(crate) fn end<R>(
     over: impl FnOnce(),
 ) -> Result<R> {
     let mut ending = Some((call, over));
-    unless_inside(context, || {
-        let (call, over) = ending.take()?;
-        match try_end(word, call, over) {
-            Ok(result) => Some(result),
-            Err(later) => {
-                ending = Some(later);
-                None
+    unless_inside(
+        context,
+        || in_the_way(word),
+        || {
+            let (call, over) = ending.take()?;
+            match try_end(word, call, over) {
+                Ok(result) => Some(result),
+                Err(later) => {
+                    ending = Some(later);
+                    None
+                }
             }
-        }
-    })?
+        },
+    )?
+}
+
+/// Who uses a stream of a capture.
+#[cold]
+fn in_the_way(word: u64) -> Busy {
+    let members = end_soon(word).unwrap_or_default();
+    let used = members.iter().find(|stream| RawStream::try_leave(core::slice::from_ref(*stream)).is_none());
+    used.or(members.first()).map_or_else(
+        || Busy { what: "a capture".into(), by: "a call that has ended it just now".into() },
+        |stream| stream.used(),
+    )
 }
 
 /// As [`end`], unless somebody has a turn on one of the streams: then the two come back.

@@ -335,6 +335,28 @@ pub enum Error {
     #[cfg(feature = "nvrtc")]
     #[error(transparent)]
     Nvrtc(Box<cuda_nvrtc::Error>),
+    /// Something was in use for as long as calls are [patient](crate::patience). Nothing has happened.
+    #[error(
+        "{what} was in use all the time for {patience:?}: by {by}. Let that end first; `set_patience` makes calls wait longer"
+    )]
+    Busy {
+        /// What was to be used.
+        what: Box<str>,
+        /// Who uses it, as far as that is known.
+        by: Box<str>,
+        /// For how long the call waited.
+        patience: core::time::Duration,
+    },
+    /// The driver would wait for all work of the device, and there is some. Nothing has happened.
+    #[error(
+        "{what} would wait for all work of the device, and {running} still runs, or captures; wait for it (`synchronize_blocking`) and try again, or call `reaper::drain`, which waits"
+    )]
+    StillRunning {
+        /// What was to be done.
+        what: &'static str,
+        /// A stream that has work.
+        running: Box<str>,
+    },
     /// A raw value belongs to no object of this library.
     #[error("the raw value {raw:#x} is no {what} that this library knows")]
     Unknown {

@@ -11,7 +11,7 @@ use crate::brief::{Brief, Held};
 use crate::capture_mode;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::patience::unless_inside;
+use crate::patience::{Busy, unless_inside};
 use crate::process;
 use crate::raw::{Raw, identity};
 use crate::reaper::{self, Object};
@@ -181,7 +181,13 @@ impl Event {
     /// wait for everything; inside a host function, which such a call may be waiting for, it is refused then.
     #[inline]
     pub(crate) fn recorded(&self) -> Result<Held<'_, Record>> {
-        unless_inside(&self.0.context, || self.0.recorded.try_lock())
+        unless_inside(&self.0.context, || self.busy(), || self.0.recorded.try_lock())
+    }
+
+    #[cold]
+    fn busy(&self) -> Busy {
+        const BY: &str = "a call that records it, asks it or makes a stream wait for it, or a launch that records it, from which the driver has not returned";
+        Busy { what: format!("the event {:?}", self.0.raw).into(), by: BY.into() }
     }
 
     /// Where it was recorded last, as far as a wait can rely on it, of what is noted.

@@ -164,7 +164,7 @@ fn find<K: Any + Send + Sync>(tied: &[Known]) -> Option<Arc<K>> {
 impl GraphHandle {
     /// Keeps this crate's own calls on the graph apart; safe code reaches no others.
     pub(crate) fn call_alone(&self) -> Result<MutexGuard<'_, ()>> {
-        lock_unless_inside(self.context(), &self.0.calls)
+        lock_unless_inside(self.context(), "the graph", &self.0.calls)
     }
 
     /// This graph, without keeping it alive.
@@ -227,9 +227,12 @@ pub enum ExecEnd {
     /// As its last handle is dropped, or soon after where the driver does not permit it there. It still runs.
     #[default]
     AtOnce,
-    /// When somebody [drains](crate::reaper::drain), or the device has no memory left. For one with conditional nodes: the driver waits for all work of the device
+    /// When somebody [drains](crate::reaper::drain), or the device has no memory left while no stream has work. For one with conditional nodes: the driver waits for all work of the device
     /// when it destroys one, whether it runs or not, and the launches of all threads wait as well.
     Drained,
+    /// As its last handle is dropped if no stream of this library has work in the context, or else soon after none has. For one with conditional nodes of a graph that
+    /// other code may instantiate next.
+    Idle,
 }
 
 /// The owner of an executable graph of the driver. Destroying one that is queued or running is allowed: it still runs.
@@ -268,12 +271,11 @@ impl GraphExecHandle {
     /// Destroys the one now that keeps this, if it was dropped and only that is left to do.
     ///
     /// # Errors
-    /// The driver does not permit it here.
+    /// The driver does not permit it here, or would wait for work that runs.
     #[doc(hidden)]
     pub fn destroy_waiting(context: &Context, kept: &Weak<()>) -> Result<()> {
         context.refuse_in_callback()?;
-        reaper::destroy_keeping(kept);
-        Ok(())
+        reaper::destroy_keeping(kept)
     }
 
     /// Destroys all now of which only that is left to do, for memory that the driver lacks; whether there were some. None where the driver does not permit it.
@@ -304,6 +306,7 @@ impl Drop for ExecBox {
         let end = match self.end {
             ExecEnd::AtOnce => reaper::destroy_with,
             ExecEnd::Drained => reaper::push_stalling,
+            ExecEnd::Idle => reaper::destroy_when_idle,
         };
         end(&self.context, Object::GraphExec(self.raw), self.keep.take().map(|keep| keep as _));
     }

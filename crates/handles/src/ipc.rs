@@ -83,7 +83,7 @@ fn find_or_import<K: Eq + core::hash::Hash, W, O>(
 ) -> Result<O> {
     let mut found = Vec::new();
     // The driver may be mapping memory for who has it.
-    let mut known = lock_unless_inside(context, known)?;
+    let mut known = lock_unless_inside(context, "the table of what was imported", known)?;
     let table = known.get_or_insert_default();
     if let Some(owner) = table.get(&key).and_then(&upgrade) {
         return Ok(owner);

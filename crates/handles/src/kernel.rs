@@ -114,7 +114,7 @@ impl Library {
     pub fn kernel(&self, name: &str) -> Result<Kernel> {
         let context = self.context();
         let current = context.enter()?;
-        let _alone = self.compile_alone();
+        let _alone = self.compile_alone()?;
         let Some(raw) = find(self, name)? else { return Err(self.no_kernel(name)) };
         if let Some(known) = KERNELS.find(&raw.addr()) {
             return Ok(Kernel(known));

@@ -2,7 +2,7 @@
 
 use core::ffi::CStr;
 use core::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use cuda_sys::{CUkernel, CUlib_st, CUlibrary, CUresult, Call};
 
@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::image::{Checked, Image};
 use crate::jit::{Jit, LoadOptions};
 use crate::memory::Globals;
+use crate::patience::lock_unless_inside;
 use crate::raw::{Raw, identity};
 use crate::reaper::{self, Unused};
 
@@ -102,7 +103,7 @@ impl Library {
 
     /// The driver says that PTX is wrong, or that an image is none, when first asked for a kernel: so it is asked for one that is not there.
     fn probe(&self) -> Result<()> {
-        let _alone = self.compile_alone();
+        let _alone = self.compile_alone()?;
         let mut kernel = core::ptr::null_mut();
         // SAFETY: the library is loaded, the name is a C string, and the out pointer is valid.
         let code = unsafe {
@@ -161,8 +162,8 @@ impl Library {
     }
 
     /// Keeps others from compiling while the log is in use.
-    pub(crate) fn compile_alone(&self) -> MutexGuard<'_, ()> {
-        self.0.compiling.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn compile_alone(&self) -> Result<MutexGuard<'_, ()>> {
+        lock_unless_inside(self.context(), "the library", &self.0.compiling)
     }
 
     /// The result of a call that may compile.

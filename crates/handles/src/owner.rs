@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::context::Context;
 use crate::event::Event;
+use crate::kept::Kept;
 use crate::kernel::Kernel;
 use crate::memory::{Allocation, Buffer, SharedHostBuffer, Slice};
 use crate::semaphore::ExternalSemaphore;
@@ -27,13 +28,18 @@ pub enum Owner {
     /// A semaphore of another interface.
     ExternalSemaphore(ExternalSemaphore),
     /// Anything else; see [`Owner::other`].
-    Other(Arc<dyn Any + Send + Sync>),
+    Other(Kept),
 }
 
 impl Owner {
-    /// An owner of any value.
+    /// An owner of any value. A panic in the value's destructor never comes out of a drop; see [`Kept`].
     pub fn other(value: impl Any + Send + Sync) -> Self {
-        Self::Other(Arc::new(value))
+        Self::Other(Kept::new(value))
+    }
+
+    /// An owner of a value that others have as well.
+    pub fn shared<T: Any + Send + Sync>(value: Arc<T>) -> Self {
+        Self::Other(Kept::from(value as Arc<dyn Any + Send + Sync>))
     }
 }
 
@@ -63,7 +69,7 @@ impl From<&Arc<Allocation>> for Owner {
 
 impl From<Arc<dyn Any + Send + Sync>> for Owner {
     fn from(other: Arc<dyn Any + Send + Sync>) -> Self {
-        Self::Other(other)
+        Self::Other(Kept::from(other))
     }
 }
 

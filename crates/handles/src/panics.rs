@@ -1,5 +1,7 @@
-//! Code of others, run where a panic of it must not get any further: in the driver's threads, in drops and in the reaper.
+//! Code of others, run where a panic of it must not get any further: in the driver's threads, in drops and in the
+//! reaper.
 
+use core::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// How often what a panic carries may panic in its own drop before it is leaked.
@@ -14,6 +16,15 @@ pub fn contain(run: impl FnOnce()) {
         caught = catch_unwind(AssertUnwindSafe(|| drop(payload))).err();
     }
     core::mem::forget(caught);
+}
+
+/// What a panic said; for a value that is no text, that it was one.
+#[must_use]
+pub fn message(payload: &(dyn Any + Send)) -> Box<str> {
+    let text = payload.downcast_ref::<&str>().copied();
+    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("with a value that is no text")
+        .into()
 }
 
 #[cfg(test)]
@@ -36,6 +47,13 @@ mod tests {
         }
         contain(|| panic_any(Bomb(3)));
         assert_eq!(DROPS.load(Ordering::Relaxed), 4);
+    }
+
+    #[test]
+    fn what_a_panic_said() {
+        assert_eq!(&*message(&"text"), "text");
+        assert_eq!(&*message(&String::from("string")), "string");
+        assert_eq!(&*message(&1), "with a value that is no text");
     }
 
     #[test]

@@ -1,16 +1,62 @@
-//! Waiting for what another thread is doing, by trying again and again.
+//! Waiting for what another thread is doing, by trying again and again. Each such wait has an end.
 
 use core::time::Duration;
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::Instant;
 
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// How long something is tried where nobody may wait.
 const MOMENT: Duration = Duration::from_millis(5);
 
-/// Tries until it works, without keeping a processor busy for long.
+/// In microseconds.
+static PATIENCE: AtomicU64 = AtomicU64::new(30_000_000);
+
+/// How long a call waits for what another call or guard holds before it answers [`Error::Busy`]; 30 seconds at first.
+#[must_use]
+pub fn patience() -> Duration {
+    Duration::from_micros(PATIENCE.load(Ordering::Relaxed))
+}
+
+/// Sets how long calls of this process wait for what another call or guard holds before they answer [`Error::Busy`],
+/// to the microsecond. What is held is mostly given back within microseconds, but calls named `blocking` keep their stream from entering a
+/// capture as long as they wait. Calls named `blocking` and [`reaper::drain`](crate::reaper::drain) wait
+/// for the device as long as that takes, whatever is set here.
+///
+/// ```
+/// cuda_handles::set_patience(std::time::Duration::from_secs(5));
+/// assert_eq!(cuda_handles::patience().as_secs(), 5);
+/// ```
+pub fn set_patience(patience: Duration) {
+    let micros = u64::try_from(patience.as_micros()).unwrap_or(u64::MAX);
+    PATIENCE.store(micros, Ordering::Relaxed);
+}
+
+/// What somebody waited for in vain, and who has it.
+pub(crate) struct Busy {
+    pub(crate) what: Box<str>,
+    pub(crate) by: Box<str>,
+}
+
+impl Busy {
+    /// Something that is held over calls of the driver.
+    pub(crate) fn called(what: &str) -> Self {
+        const CALL: &str =
+            "another call, from which the driver has not returned, or out of which this one is made";
+        Self { what: what.into(), by: CALL.into() }
+    }
+}
+
+impl From<Busy> for Error {
+    fn from(Busy { what, by }: Busy) -> Self {
+        Self::Busy { what, by, patience: patience() }
+    }
+}
+
+/// Tries until it works, without keeping a processor busy for long. For what is held for moments alone, and over no
+/// call of the driver and no code of others.
 #[cold]
 pub(crate) fn patiently<R>(mut attempt: impl FnMut() -> Option<R>) -> R {
     let mut tries = 0;
@@ -35,27 +81,45 @@ pub(crate) fn for_at_most<R>(bound: Duration, mut attempt: impl FnMut() -> Optio
     }
 }
 
-/// Tries until it works, for what another thread may hold over a driver call that waits. Inside a host function, the call may be waiting for
-/// that very function: there it is tried for a moment and then refused, as the driver refuses things there. Nobody is asked whether this is one
-/// where the first try works.
+/// Tries for a moment, where nobody may wait.
+pub(crate) fn for_a_moment<R>(attempt: impl FnMut() -> Option<R>) -> Option<R> {
+    for_at_most(MOMENT, attempt)
+}
+
+/// Tries until it works or [`patience`] has run out, for what another thread may hold over a driver call that waits.
+/// Inside a host function, the call may be waiting for that very function: there it is tried for a moment and then refused,
+/// as the driver refuses things there. Nobody is asked whether this is one where the first try works.
 #[inline]
-pub(crate) fn unless_inside<R>(context: &Context, mut attempt: impl FnMut() -> Option<R>) -> Result<R> {
+pub(crate) fn unless_inside<R>(
+    context: &Context,
+    busy: impl FnOnce() -> Busy,
+    mut attempt: impl FnMut() -> Option<R>,
+) -> Result<R> {
     match attempt() {
         Some(result) => Ok(result),
-        None => longer(context, attempt),
+        None => longer(context, busy, attempt),
     }
 }
 
-/// The value of a lock under the same terms.
+/// The value of a lock under the same terms; `what` it keeps apart is named in the error.
 ///
 /// For the locks of the crates above this one, too.
 #[doc(hidden)]
 #[inline]
-pub fn lock_unless_inside<'m, T>(context: &Context, mutex: &'m Mutex<T>) -> Result<MutexGuard<'m, T>> {
+pub fn lock_unless_inside<'m, T>(
+    context: &Context,
+    what: &str,
+    mutex: &'m Mutex<T>,
+) -> Result<MutexGuard<'m, T>> {
     match try_lock(mutex) {
         Some(value) => Ok(value),
-        None => lock_later(context, mutex),
+        None => longer(context, || Busy::called(what), || try_lock(mutex)),
     }
+}
+
+/// The value of a lock, once nobody else has it, or [`patience`] has run out.
+pub(crate) fn lock_patiently<'m, T>(what: &str, mutex: &'m Mutex<T>) -> Result<MutexGuard<'m, T>> {
+    for_at_most(patience(), || try_lock(mutex)).ok_or_else(|| Busy::called(what).into())
 }
 
 /// The value of a lock that nobody has. Who panics with it leaves it as it is.
@@ -68,20 +132,15 @@ pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     }
 }
 
-/// Whoever may wait sleeps until he has it.
 #[cold]
-fn lock_later<'m, T>(context: &Context, mutex: &'m Mutex<T>) -> Result<MutexGuard<'m, T>> {
+fn longer<R>(
+    context: &Context,
+    busy: impl FnOnce() -> Busy,
+    attempt: impl FnMut() -> Option<R>,
+) -> Result<R> {
     match context.refuse_in_callback() {
-        Ok(()) => Ok(mutex.lock().unwrap_or_else(PoisonError::into_inner)),
-        Err(refusal) => for_at_most(MOMENT, || try_lock(mutex)).ok_or(refusal),
-    }
-}
-
-#[cold]
-fn longer<R>(context: &Context, attempt: impl FnMut() -> Option<R>) -> Result<R> {
-    match context.refuse_in_callback() {
-        Ok(()) => Ok(patiently(attempt)),
-        Err(refusal) => for_at_most(MOMENT, attempt).ok_or(refusal),
+        Ok(()) => for_at_most(patience(), attempt).ok_or_else(|| busy().into()),
+        Err(refusal) => for_a_moment(attempt).ok_or(refusal),
     }
 }
 

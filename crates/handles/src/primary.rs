@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::device::{Device, checked, initialised};
 use crate::error::{Error, Result};
 use crate::limits::Limits;
-use crate::patience::try_lock;
+use crate::patience::{lock_patiently, try_lock};
 use crate::process;
 use crate::reaper;
 
@@ -40,7 +40,7 @@ fn retain_alone() -> Result<MutexGuard<'static, ()>> {
             let code = CUresult::CUDA_ERROR_NOT_PERMITTED;
             Err(Error::Driver { call: Call::cuDevicePrimaryCtxRetain, code })
         }
-        None => Ok(RETAINING.lock().unwrap_or_else(PoisonError::into_inner)),
+        None => lock_patiently("the primary context of a device", &RETAINING),
     }
 }
 

@@ -167,8 +167,10 @@ impl Context {
 
 impl Stream {
     fn wrap(stream: RawStream, options: Option<StreamOptions>) -> Self {
+        let stream = Arc::new(stream);
+        reaper::note_stream(&stream);
         Self(Arc::new(StreamBox {
-            stream: Arc::new(stream),
+            stream,
             options,
             issued: AtomicU64::new(0),
             waited: Mutex::new(SmallVec::new()),

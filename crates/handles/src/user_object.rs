@@ -1,6 +1,5 @@
 //! User objects: what the driver keeps alive for graphs and executables.
 
-use core::any::Any;
 use core::ffi::c_void;
 use core::fmt;
 use std::sync::{Arc, Mutex};
@@ -11,6 +10,7 @@ use smallvec::SmallVec;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::graph::{GraphHandle, GraphIdentity};
+use crate::kept::Kept;
 use crate::patience::lock_unless_inside;
 use crate::process;
 use crate::raw::Raw;
@@ -33,7 +33,7 @@ pub struct UserObject {
 }
 
 impl UserObject {
-    /// Puts `value` under the driver's reference counts.
+    /// Puts `value` under the driver's reference counts. A panic in its destructor ends there, and the [hook](crate::reaper::set_hook) is told.
     ///
     /// Stands on `cuUserObjectCreate`, CUDA 11.3.
     ///
@@ -75,7 +75,7 @@ impl UserObject {
     pub fn retain_on(&self, graph: &GraphHandle) -> Result<()> {
         self.context.ensure_usable()?;
         self.context.ensure_same(graph.context(), "the graph")?;
-        let mut held_by = lock_unless_inside(&self.context, &self.held_by)?;
+        let mut held_by = lock_unless_inside(&self.context, "the user object", &self.held_by)?;
         // Graphs that are gone hold nothing.
         held_by.retain(|held| !held.is_gone());
         held_by.reserve(1);
@@ -97,7 +97,7 @@ impl UserObject {
     #[doc(alias = "cuGraphReleaseUserObject")]
     pub fn release_from(&self, graph: &GraphHandle) -> Result<()> {
         self.context.ensure_usable()?;
-        let mut held_by = lock_unless_inside(&self.context, &self.held_by)?;
+        let mut held_by = lock_unless_inside(&self.context, "the user object", &self.held_by)?;
         let held = held_by.iter().position(|held| held.is(graph)).ok_or(Error::NotHeld)?;
         let _alone = graph.call_alone()?;
         // SAFETY: graph and object are alive, and the graph has the reference.
@@ -111,9 +111,9 @@ impl UserObject {
     /// Gives the value up once all is over that was enqueued on these streams until now, whoever still has a reference; the reaper drops it then. Each order holds
     /// the owner: it goes with the last one.
     fn give_up_behind(self, streams: Runs) {
-        let owner: Arc<dyn Any + Send + Sync> = Arc::new(GivenUp(Arc::clone(&self.payload)));
+        let owner = Kept::new(GivenUp(Arc::clone(&self.payload)));
         let context = &self.context;
-        let free = |home| Free { context: context.clone(), home, what: Freed::Owned(Arc::clone(&owner)) };
+        let free = |home| Free { context: context.clone(), home, what: Freed::Owned(owner.clone()) };
         let none = streams.is_empty().then_some(None);
         streams.into_iter().map(Some).chain(none).for_each(|home| reaper::push_free(Node::new(free(home))));
     }

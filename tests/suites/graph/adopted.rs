@@ -226,7 +226,7 @@ fn an_owner_given_again_is_held_once() {
     let foreign = other::graph();
     let _destroys = Destroys(foreign.expose_provenance());
     // SAFETY: the graph lives longer than the handles.
-    let adopt = || unsafe { Graph::from_raw_with(&context, foreign, Owner::Other(owner.clone())) }.unwrap();
+    let adopt = || unsafe { Graph::from_raw_with(&context, foreign, Owner::shared(owner.clone())) }.unwrap();
     let first = adopt();
     let held = std::sync::Arc::strong_count(&owner);
     for _ in 0..10 {

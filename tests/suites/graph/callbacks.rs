@@ -297,7 +297,7 @@ fn c_functions_have_data_of_their_own_or_a_pointer_with_an_owner() {
         let number = Arc::new(AtomicU32::new(5));
         let pointer = Arc::as_ptr(&number).cast_mut().cast::<c_void>();
         // SAFETY: the function takes an `AtomicU32`, which the owner keeps.
-        let raw = unsafe { owned.then().host_raw(double, pointer, Owner::Other(number.clone())) }.unwrap();
+        let raw = unsafe { owned.then().host_raw(double, pointer, Owner::shared(number.clone())) }.unwrap();
         let mut exec = graph.instantiate().unwrap();
         exec.launch(&stream).unwrap();
         exec.launch(&stream).unwrap();
@@ -310,7 +310,7 @@ fn c_functions_have_data_of_their_own_or_a_pointer_with_an_owner() {
         let other = Sum { add: 100, to: AtomicU32::new(0), seen: Arc::clone(&total) };
         // SAFETY: as above.
         unsafe {
-            owned.set_raw(double, pointer, Owner::Other(number.clone())).unwrap();
+            owned.set_raw(double, pointer, Owner::shared(number.clone())).unwrap();
             raw.set_function(add, other).unwrap();
         }
         run(&context, &graph);

@@ -421,7 +421,7 @@ fn pageable_memory_goes_by_address_where_it_is_meant() {
         let host = pageable(&numbers(40));
         let graph = Drawn::new(&context);
         let there = || RawMemory::at(buffer.address()).keep(&buffer);
-        let here = || RawMemory::at_host(host.as_ptr()).keep(Owner::Other(host.clone()));
+        let here = || RawMemory::at_host(host.as_ptr()).keep(Owner::shared(host.clone()));
         // SAFETY: refused.
         let error = unsafe { graph.root().copy_raw(RawCopy::new(here(), there(), 4 * N)) }.unwrap_err();
         assert!(matches!(error, Error::UnknownMemory { what: "the source of a copy", .. }), "{error:?}");

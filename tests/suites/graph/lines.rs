@@ -1,7 +1,5 @@
 //! Graphs that keep each other in a long line are dropped by a thread with a small stack.
 
-use std::sync::Arc;
-
 use cuda_graph::{ContextExt, Graph};
 use cuda_handles::{Context, Owner};
 use cuda_tests::{is_soft, no_leaks, setup};
@@ -10,7 +8,7 @@ use cuda_tests::{is_soft, no_leaks, setup};
 type Keep = fn(&Graph, Graph);
 
 fn other(graph: Graph) -> Owner {
-    Owner::Other(Arc::new(graph))
+    Owner::other(graph)
 }
 
 const WAYS: [(&str, usize, Keep); 4] = [
@@ -25,7 +23,7 @@ const WAYS: [(&str, usize, Keep); 4] = [
     ("an executable", 2_000, |graph, before| {
         let exec = before.instantiate().unwrap();
         drop(before);
-        graph.keep(Owner::Other(Arc::new(exec)));
+        graph.keep(Owner::other(exec));
     }),
 ];
 

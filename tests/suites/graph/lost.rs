@@ -158,7 +158,7 @@ fn a_forked_child_waits_for_no_lock_of_callbacks_and_graphs() {
                             && forked(graph.root().child(&graphs[0]).err())
                     });
                     cuda_graph::set_panic_hook(|_| ());
-                    drop(cuda_handles::clones::alone());
+                    drop(cuda_handles::clones::alone(graph.context()));
                     // SAFETY: as above.
                     let set = unsafe { called.set_function(nothing, 1_u32) };
                     let set = forked(called.set(|| ()).err()) && forked(set.err());

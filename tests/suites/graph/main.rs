@@ -44,6 +44,8 @@ mod nested_conditions;
 mod nesting;
 mod nodes;
 mod outcome;
+mod panicking_drops;
+mod patience;
 mod picture;
 mod programs;
 mod put_off;

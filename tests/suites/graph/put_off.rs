@@ -1,8 +1,10 @@
 //! The end of executables with conditional nodes, in which the driver waits for all work of the device: it is put off.
 
+use std::time::Duration;
+
 use cuda_graph::{ContextExt, Error, Graph, GraphExec};
 use cuda_handles::capture::CaptureMode;
-use cuda_handles::{Buffer, Context, Stream, reaper};
+use cuda_handles::{Buffer, Context, Error as HandleError, Stream, reaper, set_patience};
 use cuda_sys::{CUresult, Call};
 use cuda_tests::states::Foreign;
 use cuda_tests::{
@@ -83,7 +85,11 @@ fn the_next_executable_of_the_graph_ends_it() {
         drop(graph.instantiate().unwrap());
         let (mut exec, cost) = count(|| graph.instantiate().unwrap());
         // That one alone.
-        assert_eq!((cost.calls("cuGraphExecDestroy"), live().of(Kind::Exec)), (1, execs + 1), "{cost}");
+        assert_eq!(
+            (cost.calls_anywhere("cuGraphExecDestroy"), live().of(Kind::Exec)),
+            (1, execs + 1),
+            "{cost}"
+        );
         exec.launch(stream).unwrap();
         stream.synchronize_blocking().unwrap();
         assert_eq!(graph.instantiate().unwrap_err(), Error::OneExecutable { of: "conditional nodes" });
@@ -263,6 +269,101 @@ fn its_end_breaks_no_capture() {
             assert!(until(SOON, || live().of(Kind::Exec) == execs), "{mode:?}");
             captured.fill(number, 4).unwrap();
             assert!(capture.end().is_ok(), "{mode:?}");
+        }
+    });
+}
+
+/// Gives what `work` gives, on a thread of its own: what waits for the gate fails the test.
+#[track_caller]
+fn beside_the_gate<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::spawn(move || sender.send(work()));
+    receiver.recv_timeout(SOON).expect("it ends while the gate is closed")
+}
+
+#[track_caller]
+fn is_running(outcome: Result<GraphExec, Error>) {
+    let error = outcome.expect_err("the driver would wait for the gate");
+    let text = error.to_string();
+    assert!(matches!(error, Error::Handles(HandleError::StillRunning { .. })), "{text}");
+    assert!(text.contains("the stream") && text.contains("reaper::drain"), "{text}");
+}
+
+/// The host opens the gate: whoever waited for that would wait for itself.
+#[test]
+fn the_next_executable_is_refused_while_there_is_work_that_the_host_has_to_end() {
+    with_loops(|context, stream, number| {
+        let other = context.stream().unwrap();
+        // Its own run, and the work of another stream.
+        for held in [stream, &other] {
+            let graph = looping(context, stream, number);
+            let execs = live().of(Kind::Exec);
+            let mut exec = graph.instantiate().unwrap();
+            let gate = Gate::close(held);
+            exec.launch(stream).unwrap();
+            drop(exec);
+            let again = graph.clone();
+            is_running(beside_the_gate(move || again.instantiate()));
+            // Not for lack of memory either.
+            let allocates = other.clone();
+            beside_the_gate(move || {
+                let short = |nth| fail(Call::cuMemAllocAsync, nth, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+                let injections = [short(1), short(1)];
+                assert!(matches!(allocates.zeros::<u32>(16), Err(HandleError::OutOfMemory { .. })));
+                assert!(injections.iter().all(Injection::hit));
+            });
+            let lends = graph.clone();
+            beside_the_gate(move || lends.lend().map(drop)).unwrap();
+            gate.open();
+            [stream, &other].into_iter().for_each(|stream| stream.synchronize_blocking().unwrap());
+            // As somebody wanted it gone, without a drain.
+            assert!(until(SOON, || live().of(Kind::Exec) == execs));
+            graph.instantiate().unwrap().launch(stream).unwrap();
+            stream.synchronize_blocking().unwrap();
+        }
+    });
+}
+
+/// Nobody knows of the work of a stream that is gone: the driver is asked, and not for longer than calls are patient.
+#[test]
+fn the_next_executable_does_not_wait_for_ever_for_work_that_is_not_known() {
+    with_loops(|context, stream, number| {
+        set_patience(Duration::from_millis(200));
+        let graph = looping(context, stream, number);
+        let gone = context.stream().unwrap();
+        let gate = Gate::close(&gone);
+        drop(gone);
+        drop(graph.instantiate().unwrap());
+        let again = graph.clone();
+        let error = beside_the_gate(move || again.instantiate()).unwrap_err();
+        let text = error.to_string();
+        assert!(matches!(error, Error::Handles(HandleError::Busy { .. })), "{text}");
+        assert!(text.contains("cuGraphExecDestroy"), "{text}");
+        gate.open();
+        assert!(until(SOON, || graph.instantiate().is_ok()));
+    });
+}
+
+/// That of a graph which other code knows is not left to a drain: that code knows of none.
+#[test]
+fn one_of_a_lent_graph_waits_for_no_work_and_goes_when_there_is_none() {
+    with_loops(|context, stream, number| {
+        let other = context.stream().unwrap();
+        for held in [stream, &other] {
+            let graph = looping(context, stream, number);
+            graph.lend().unwrap();
+            let execs = live().of(Kind::Exec);
+            let mut exec = graph.instantiate().unwrap();
+            let gate = Gate::close(held);
+            exec.launch(stream).unwrap();
+            beside_the_gate(move || drop(exec));
+            assert_eq!(live().of(Kind::Exec), execs + 1);
+            gate.open();
+            // Without a drain.
+            assert!(until(SOON, || live().of(Kind::Exec) == execs));
+            // At rest it goes at once.
+            drop(graph.instantiate().unwrap());
+            assert_eq!(live().of(Kind::Exec), execs);
         }
     });
 }

@@ -88,15 +88,15 @@ fn owners_go_to_the_capture_and_come_out_with_the_graph() {
         let (stream, other) = (context.stream().unwrap(), context.stream().unwrap());
         let things: Vec<Arc<u32>> = (0..4).map(Arc::new).collect();
         let capture = begin(&stream);
-        stream.enqueue().unwrap().keep(Owner::Other(things[0].clone())).unwrap();
+        stream.enqueue().unwrap().keep(Owner::shared(things[0].clone())).unwrap();
         fork(&context, &stream, &other);
         assert_eq!(capture.streams(), 2);
-        other.enqueue().unwrap().keep(Owner::Other(things[1].clone())).unwrap();
+        other.enqueue().unwrap().keep(Owner::shared(things[1].clone())).unwrap();
         std::thread::scope(|scope| {
-            let keep = || stream.clone().enqueue().unwrap().keep(Owner::Other(things[2].clone()));
+            let keep = || stream.clone().enqueue().unwrap().keep(Owner::shared(things[2].clone()));
             scope.spawn(keep).join().unwrap().unwrap();
         });
-        capture.keep(Owner::Other(things[3].clone()));
+        capture.keep(Owner::shared(things[3].clone()));
         fork(&context, &other, &stream);
         let Captured { graph, owners } = capture.end().unwrap();
         assert_eq!(owners.len(), 4);
@@ -104,7 +104,7 @@ fn owners_go_to_the_capture_and_come_out_with_the_graph() {
         drop((graph, owners));
         assert!(things.iter().all(|thing| Arc::strong_count(thing) == 1));
         let (stream, capture) = (stream.clone(), begin(&stream));
-        stream.enqueue().unwrap().keep(Owner::Other(things[0].clone())).unwrap();
+        stream.enqueue().unwrap().keep(Owner::shared(things[0].clone())).unwrap();
         drop(capture);
         assert_eq!(Arc::strong_count(&things[0]), 1, "a capture thrown away owns nothing");
     });
@@ -278,7 +278,7 @@ fn a_capture_of_somebody_else_is_seen_on_an_adopted_stream() {
         raw::ok(unsafe { raw::driver().cuStreamBeginCapture(theirs, mode) });
         let turn = adopted.enqueue().unwrap();
         assert!(turn.is_captured().unwrap());
-        turn.keep(Owner::Other(thing.clone())).unwrap();
+        turn.keep(Owner::shared(thing.clone())).unwrap();
         drop(turn);
         assert_eq!(Arc::strong_count(&thing), 2);
         assert!(matches!(adopted.query(), Err(Error::Capturing { .. })));

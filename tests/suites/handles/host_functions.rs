@@ -205,7 +205,7 @@ fn in_the_way_of_the_end(mode: CaptureMode, end: fn(ActiveCapture) -> Option<Res
         let captures = stream.clone();
         in_callback(&runs, move || {
             let capture = captures.begin_capture(mode).unwrap();
-            capture.keep(Owner::Other(kept));
+            capture.keep(Owner::shared(kept));
             let _ = begun.send(());
             let _ = ended.recv_timeout(SOON);
             let _ = sender.send(end(capture));

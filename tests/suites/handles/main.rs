@@ -25,6 +25,8 @@ mod library;
 mod lost;
 mod memory;
 mod nvrtc;
+mod panicking_drops;
+mod patience;
 mod pool_drops;
 mod pools;
 mod process;

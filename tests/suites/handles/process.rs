@@ -154,7 +154,7 @@ fn a_forked_child_waits_for_no_lock_of_memory_graphs_and_hooks() {
                         && forked(Device::new(0).and_then(Device::context).err());
                     cuda_handles::reaper::set_hook(|_| ());
                     let thread = cuda_handles::reaper::manual();
-                    drop(cuda_handles::clones::alone());
+                    drop(cuda_handles::clones::alone(&context));
                     // SAFETY: nothing is done with it, and the child destroys nothing.
                     let again = unsafe { GraphHandle::from_raw_owned(&context, graph.as_raw()) };
                     let ((), cost) = count(|| drop((again, graph, object)));

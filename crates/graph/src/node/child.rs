@@ -73,7 +73,7 @@ impl ChildGraphNode {
         two.first.reserve_many(self.graph().place(), copied.len());
         let mut params = params(two.second_raw()?, CLONED);
         let result = {
-            let _alone = clones::alone_unless_inside(self.graph().context())?;
+            let _alone = clones::alone(self.graph().context())?;
             // SAFETY: both graphs are live and locked, as their tables say, and neither lies in the other; so is the node, and its
             // parameters are complete.
             unsafe { two.first.driver().cuGraphNodeSetParams(raw, &raw mut params) }
@@ -151,7 +151,7 @@ impl Frontier<'_> {
         let mut params = params(two.second_raw()?, CLONED);
         two.first.reserve_many(self.graph().place(), copied.len() + 1);
         let raw = {
-            let _alone = clones::alone_unless_inside(self.graph().context())?;
+            let _alone = clones::alone(self.graph().context())?;
             self.add_raw(&mut two.first, NodeKind::ChildGraph, &mut params)?
         };
         let locked = &mut two.first;
@@ -217,7 +217,7 @@ impl Frontier<'_> {
         let mut params = params(two.second_raw()?, MOVED);
         two.first.reserve_many(self.graph().place(), copied.len() + 1);
         let raw = {
-            let _alone = clones::alone_unless_inside(self.graph().context())?;
+            let _alone = clones::alone(self.graph().context())?;
             self.add_raw(&mut two.first, NodeKind::ChildGraph, &mut params)?
         };
         let runs = two.second().0.last_runs.clone();
@@ -250,7 +250,7 @@ impl Frontier<'_> {
     fn take_over(&self, mut two: Two<'_>, root: MovedRoot, graph: &Graph) -> Result<ChildGraphNode> {
         let mut params = params(root.raw, MOVED);
         let raw = {
-            let _alone = clones::alone_unless_inside(self.graph().context())?;
+            let _alone = clones::alone(self.graph().context())?;
             self.add_raw(&mut two.first, NodeKind::ChildGraph, &mut params)?
         };
         let detail = Detail::Child { graph: Place::ROOT };

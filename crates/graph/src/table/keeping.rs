@@ -44,9 +44,7 @@ impl Table {
     pub(crate) fn keep_given(&mut self, owner: Owner) {
         let same = |known: &Owner| match (known, &owner) {
             (Owner::Allocation(known), Owner::Allocation(new)) => Arc::ptr_eq(known, new),
-            (Owner::Other(known), Owner::Other(new)) => {
-                core::ptr::addr_eq(Arc::as_ptr(known), Arc::as_ptr(new))
-            }
+            (Owner::Other(known), Owner::Other(new)) => core::ptr::eq(known.as_ptr(), new.as_ptr()),
             _ => false,
         };
         if !self.given.iter().any(same) {

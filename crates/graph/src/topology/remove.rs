@@ -145,7 +145,7 @@ impl Locked<'_> {
         let raw = self.raw_of(id)?;
         self.ensure_may_lose(id, "nodes")?;
         let result = {
-            let _alone = clones::alone_unless_inside(self.context())?;
+            let _alone = clones::alone(self.context())?;
             // SAFETY: the table says that the node is live and of this hierarchy, whose lock is held. Nobody sees the table before the row is
             // gone.
             unsafe { self.driver().cuGraphDestroyNode(raw) }

@@ -1,6 +1,6 @@
 //! Closures that the driver calls: found by a number, so that no call can reach one that is gone.
 
-use core::any::{Any, type_name};
+use core::any::type_name;
 use core::ffi::c_void;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,6 +10,7 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 use super::trouble;
 use super::viewable::{HostViews, InUse, exclusively};
 use crate::context::Context;
+use crate::failure;
 use crate::owner::Owner;
 use crate::panics;
 use crate::process::is_forked;
@@ -92,7 +93,7 @@ impl Callable {
         let shared: Arc<Callback<Call>> = callback.clone();
         known().insert(number, Known::Owned(Arc::downgrade(&shared)));
         drop(shared);
-        let owner = Owner::Other(callback as Arc<dyn Any + Send + Sync>);
+        let owner = Owner::shared(callback);
         Self { data: data(number), name, owner }
     }
 }
@@ -139,7 +140,7 @@ impl Offered {
 impl Drop for Offered {
     fn drop(&mut self) {
         let refused = known().remove(&self.number);
-        panics::contain(|| drop(refused));
+        failure::dropping("dropping a closure that the driver did not take", || drop(refused));
     }
 }
 
@@ -163,9 +164,12 @@ pub(crate) fn let_go(context: &Context) {
 /// # Safety
 /// None: it takes any number. It is unsafe as the driver's type for it is.
 pub unsafe extern "C" fn call(data: *mut c_void) {
-    // Also the drop of the closure, should this be the last who has it.
+    // The drop of the closure as well, should this be the last who has it.
     panics::contain(|| match find(data.addr()) {
-        Some(Found::Owned(callback)) => run(callback.name, &callback.call),
+        Some(Found::Owned(callback)) => {
+            run(callback.name, &callback.call);
+            failure::dropping("dropping a closure", || drop(callback));
+        }
         Some(Found::Once(once)) => run(once.name, once.call),
         None => {}
     });

@@ -51,7 +51,7 @@ pub fn set_panic_hook(hook: fn(&CallbackPanic)) {
 
 /// Tells the hook of a panic.
 pub(super) fn panicked(callback: &'static str, payload: &(dyn Any + Send)) {
-    report(CallbackPanic { callback, message: message(payload), was_called: true });
+    report(CallbackPanic { callback, message: panics::message(payload).into(), was_called: true });
 }
 
 /// Tells the hook of a closure that was not called.
@@ -67,22 +67,9 @@ fn report(trouble: CallbackPanic) {
     }
 }
 
-fn message(payload: &(dyn Any + Send)) -> String {
-    let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| payload.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "with a value that is no text".to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_a_panic_said() {
-        assert_eq!(message(&"text"), "text");
-        assert_eq!(message(&String::from("string")), "string");
-        assert_eq!(message(&1), "with a value that is no text");
-    }
 
     #[test]
     fn what_is_told() {

@@ -15,6 +15,7 @@ use super::users::Users;
 use crate::capture_mode;
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::kept::Kept;
 use crate::reaper::{self, Free, Freed, HostBlock, HostKind, Node, RawStream};
 use crate::stream::Stream;
 use crate::wrong_context::WrongContext;
@@ -58,10 +59,10 @@ enum Backing {
     Pooled(Option<MemPool>),
     Plain,
     Host(HostMemory),
-    Foreign(Arc<dyn Any + Send + Sync>),
+    Foreign(Kept),
     /// A variable of a library, which is its owner.
     Variable {
-        owner: Arc<dyn Any + Send + Sync>,
+        owner: Kept,
         managed: bool,
     },
     Imported(MemPool),
@@ -111,12 +112,7 @@ impl Allocation {
     }
 
     /// Wraps somebody else's memory.
-    pub(super) fn foreign(
-        context: &Context,
-        address: CUdeviceptr,
-        bytes: usize,
-        owner: Arc<dyn Any + Send + Sync>,
-    ) -> Self {
+    pub(super) fn foreign(context: &Context, address: CUdeviceptr, bytes: usize, owner: Kept) -> Self {
         Self::with(Belongs::Context(context.clone()), address, bytes, Backing::Foreign(owner))
     }
 
@@ -126,7 +122,7 @@ impl Allocation {
         address: CUdeviceptr,
         bytes: usize,
         managed: bool,
-        owner: Arc<dyn Any + Send + Sync>,
+        owner: Kept,
     ) -> Self {
         let backing = Backing::Variable { owner, managed };
         Self::with(Belongs::Context(context.clone()), address, bytes, backing)
@@ -520,7 +516,7 @@ impl Allocation {
     /// of that, as it does where memory of one graph is freed by another.
     fn free_output_at_home(&self) -> bool {
         let Some(home) = self.home() else { return false };
-        let _turn = home.raw_stream().enqueue();
+        let Ok(_turn) = home.raw_stream().enqueue() else { return false };
         home.refuse_capture("freeing what a launch left").is_ok() && self.free_at_home(None)
     }
 
@@ -534,7 +530,7 @@ impl Allocation {
             Backing::Pooled(own) => device(own.as_ref().map(pool)),
             Backing::Imported(own) => device(Some(pool(own))),
             Backing::Host(HostMemory { block: Some(block), .. }) => Freed::Host(block.clone()),
-            Backing::Foreign(owner) | Backing::Variable { owner, .. } => Freed::Owned(Arc::clone(owner)),
+            Backing::Foreign(owner) | Backing::Variable { owner, .. } => Freed::Owned(owner.clone()),
             Backing::Output(memory) => device(Some(Arc::new(Freeing(Arc::clone(memory))))),
             Backing::Plain | Backing::Host(_) | Backing::Graph(_) => device(None),
         };

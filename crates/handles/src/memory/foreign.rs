@@ -1,7 +1,6 @@
 //! Buffers over memory that somebody else owns.
 
 use core::any::Any;
-use std::sync::Arc;
 
 use cuda_sys::CUdeviceptr;
 
@@ -11,11 +10,12 @@ use super::element::Element;
 use super::range::bytes_of;
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::kept::Kept;
 
 impl<T: Element> Buffer<T> {
     /// A buffer over memory of another owner, which is dropped when the buffer, its clones and parts, every graph with it and all work
     /// that was enqueued with it are done: on the thread of the last drop if no work has used the memory, else by the
-    /// [reaper](crate::reaper).
+    /// [reaper](crate::reaper). A panic in its destructor ends there; see [`Kept`](crate::Kept).
     ///
     /// # Safety
     /// - As long as `owner` is not dropped, `address` is that of `len` elements that the device of `context` may read and write.
@@ -36,6 +36,6 @@ impl<T: Element> Buffer<T> {
         if null || !address.is_multiple_of(align as u64) || address.checked_add(bytes as u64).is_none() {
             return Err(Error::Cast { bytes, address, size, align });
         }
-        Ok(Self::whole(Allocation::foreign(context, address, bytes, Arc::new(owner)), len))
+        Ok(Self::whole(Allocation::foreign(context, address, bytes, Kept::new(owner)), len))
     }
 }

@@ -9,6 +9,7 @@ use super::allocation::Allocation;
 use super::buffer::Buffer;
 use super::element::Element;
 use crate::error::{Error, Result};
+use crate::kept::Kept;
 use crate::library::Library;
 use crate::wrong_variable::WrongVariable;
 
@@ -99,7 +100,7 @@ impl Library {
         let (mut address, mut bytes): (CUdeviceptr, usize) = (0, 0);
         let context = self.context();
         let current = context.enter()?;
-        let alone = self.compile_alone();
+        let alone = self.compile_alone()?;
         // SAFETY: the library is loaded, its context is current, the name is a C string, and the out pointers are valid.
         let code = unsafe {
             let (driver, library, name) = (context.driver(), self.as_raw(), text.as_ptr());
@@ -120,7 +121,7 @@ impl Library {
             return Err(none());
         }
         outcome?;
-        let (managed, owner) = (matches!(lookup, Lookup::Managed), Arc::new(self.clone()));
+        let (managed, owner) = (matches!(lookup, Lookup::Managed), Kept::new(self.clone()));
         let allocation = Arc::new(Allocation::variable(context, address, bytes, managed, owner));
         Ok(self.globals().insert(name, allocation))
     }

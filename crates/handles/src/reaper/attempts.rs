@@ -1,15 +1,14 @@
 //! What could not be done where it was to be done, and is tried until it works.
 
-use core::any::Any;
-use std::sync::Arc;
 use std::sync::atomic::AtomicPtr;
 
 use super::list::{List, Node};
 use super::queue;
+use crate::kept::Kept;
 use crate::process;
 
 /// Something tried again and again; it waits for nobody. What it gives in the end is dropped where destructors of other code may run.
-pub(crate) type Attempt = Box<dyn FnMut() -> Option<Arc<dyn Any + Send + Sync>> + Send>;
+pub(crate) type Attempt = Box<dyn FnMut() -> Option<Kept> + Send>;
 
 static ATTEMPTS: List<Attempt> = List::starting_with(AtomicPtr::new(core::ptr::null_mut()));
 
@@ -29,7 +28,7 @@ pub(super) fn any() -> bool {
 }
 
 /// Tries each once. Gives what came of those that worked, each of which waits until that is dropped.
-pub(super) fn try_all() -> Vec<Arc<dyn Any + Send + Sync>> {
+pub(super) fn try_all() -> Vec<Kept> {
     let (mut over, mut refused) = (Vec::new(), Vec::new());
     for mut attempt in ATTEMPTS.take() {
         match attempt() {

@@ -29,7 +29,7 @@ impl Slot {
 }
 
 /// Things that a thread mostly uses at the same time, at the most.
-const SLOTS: usize = 4;
+pub(crate) const SLOTS: usize = 4;
 
 /// A thread's slots, on cache lines of their own.
 #[derive(Debug)]
@@ -51,6 +51,11 @@ impl Block {
     pub(crate) fn slot(&self) -> Option<&Slot> {
         let [first, rest @ ..] = &self.slots;
         if first.is_empty() { Some(first) } else { rest.iter().find(|slot| slot.is_empty()) }
+    }
+
+    /// What is in its slots.
+    pub(crate) fn numbers(&self) -> [u64; SLOTS] {
+        core::array::from_fn(|slot| self.slots.get(slot).map_or(0, |slot| slot.0.load(Ordering::Acquire)))
     }
 
     fn take(&self) -> bool {
@@ -97,6 +102,14 @@ impl Blocks {
                 Err(found) => head = found,
             }
         }
+    }
+
+    /// The uses of a thing: each with its block and the number of its slot there.
+    pub(crate) fn using(&self, number: u64) -> impl Iterator<Item = (&'static Block, usize)> {
+        self.all().flat_map(move |block| {
+            let slots = block.numbers().into_iter().enumerate();
+            slots.filter(move |&(_, other)| other == number).map(move |(slot, _)| (block, slot))
+        })
     }
 
     /// Whether a thing is in use.

@@ -6,13 +6,14 @@
 use core::time::Duration;
 use std::sync::Arc;
 
+use super::holders;
 use super::legacy;
 use super::own_block::BLOCKS;
 use super::raw_stream::RawStream;
 use super::turns::Alone;
 use crate::callback;
 use crate::error::Result;
-use crate::patience::{for_at_most, unless_inside};
+use crate::patience::{Busy, for_at_most, unless_inside};
 
 /// How long a wait steps aside at the most. What it lets pass is mostly held up by other waits, for work that is in front of its own; so it is
 /// seldom longer for that.
@@ -47,7 +48,8 @@ impl RawStream {
     /// go of all it holds.
     ///
     /// # Errors
-    /// It does not work at once and this is a host function.
+    /// It does not work at once and this is a host function; or others have used the stream all the time
+    /// ([`Error::Busy`](crate::Error::Busy)).
     #[inline]
     pub(crate) fn insist<R>(&self, mut attempt: impl FnMut() -> Option<R>) -> Result<R> {
         match attempt() {
@@ -59,7 +61,12 @@ impl RawStream {
     #[cold]
     fn insist_longer<R>(&self, attempt: impl FnMut() -> Option<R>) -> Result<R> {
         let _wanted = self.exclusion().want();
-        unless_inside(self.context(), attempt)
+        unless_inside(self.context(), || self.used(), attempt)
+    }
+
+    /// Who uses it.
+    pub(crate) fn used(&self) -> Busy {
+        holders::used(self.name(), self.turn())
     }
 
     /// For a wait that will hold a turn all the time, before it takes the turn, and with nothing else held: whoever wants the stream alone goes first. Waits that

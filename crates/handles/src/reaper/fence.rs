@@ -22,6 +22,8 @@ use super::spare::{self, HostBlock};
 use crate::capture_mode;
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::failure;
+use crate::kept::Kept;
 use crate::memory::Freeing;
 use crate::patience::for_at_most;
 use crate::process;
@@ -44,7 +46,7 @@ pub(crate) enum Freed {
     /// Kept for the next who asks.
     Host(HostBlock),
     /// By dropping its owner.
-    Owned(Arc<dyn Any + Send + Sync>),
+    Owned(Kept),
 }
 
 pub(crate) static FREES: List<Free> = List::starting_with(AtomicPtr::new(core::ptr::null_mut()));
@@ -131,7 +133,7 @@ pub(crate) struct Fences {
     /// Frees behind fences that the host has not seen reached yet.
     held: Vec<Held>,
     /// Owners of memory that nothing uses any more; only where destructors may run are they dropped.
-    owners: Vec<Arc<dyn Any + Send + Sync>>,
+    owners: Vec<Kept>,
     /// Pools without handles whose memory is still being freed.
     pools: Pools,
     /// Why the last frees that were postponed were.
@@ -208,7 +210,7 @@ impl Fences {
     }
 
     /// The owners of foreign memory that nothing uses any more, to be dropped without the turn: that may take as long as it likes.
-    pub(crate) fn take_owners(&mut self) -> Vec<Arc<dyn Any + Send + Sync>> {
+    pub(crate) fn take_owners(&mut self) -> Vec<Kept> {
         core::mem::take(&mut self.owners)
     }
 
@@ -329,7 +331,7 @@ impl Fences {
             if let Some(freeing) = keep.as_ref().and_then(|keep| keep.downcast_ref::<Freeing>()) {
                 freeing.failed(&error);
             }
-            queue::report("freeing a buffer", error);
+            failure::report("freeing a buffer", error);
         }
         queue::one_done();
         true
@@ -427,11 +429,10 @@ impl Fences {
         let context = stream.context();
         let Some(lane) = self.lanes.iter().find(|lane| same(&lane.context, context)) else { return Ok(()) };
         let event = record_new(context, lane.stream.get())?;
-        let turn = stream.enqueue();
-        let waits = stream
-            .refuse_capture("waiting for memory to be freed")
-            .and_then(|()| let_wait(context, stream.raw(), event));
-        drop(turn);
+        let waits = stream.enqueue().and_then(|_turn| {
+            stream.refuse_capture("waiting for memory to be freed")?;
+            let_wait(context, stream.raw(), event)
+        });
         queue::destroy(context, Object::Event(event));
         waits
     }

@@ -8,6 +8,7 @@
 
 use std::sync::LazyLock;
 
+use super::holders;
 use super::own_block::{BLOCKS, own_block};
 use super::turns::{Alone, Shared, Turns};
 use crate::context::Context;
@@ -26,7 +27,10 @@ static TURN: LazyLock<Turns> = LazyLock::new(|| Turns::new(NUMBER));
 pub(crate) fn share(context: &Context) -> Result<Shared<'static>> {
     match TURN.share(own_block()) {
         Some(turn) => Ok(turn),
-        None => unless_inside(context, || TURN.share_again(own_block())),
+        None => {
+            let busy = || holders::changing("the legacy stream".to_owned());
+            unless_inside(context, busy, || TURN.share_again(own_block()))
+        }
     }
 }
 

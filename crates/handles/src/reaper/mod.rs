@@ -1,6 +1,10 @@
 //! The drop rules, in one place.
 //!
-//! A drop never waits for the device and never fails loudly. What it does depends on what it finds:
+//! A drop never waits for the device and never fails loudly. A panic in the destructor of a value that was given to this library never comes out of a
+//! drop of this library, on whatever thread, in a call that replaces or refuses the value as little as in a drop by hand: it ends there, and the
+//! [hook](set_hook) is told; see [`Kept`](crate::Kept). What does come out is the panic of a value that the caller drops by a reference of its own.
+//!
+//! What a drop does depends on what it finds:
 //!
 //! - A buffer that only its home stream used is freed in that stream's order, with the thread's capture mode relaxed around the call.
 //! - A buffer that other streams used is freed by the reaper behind a fence over all streams that ever used memory of another home: the
@@ -16,8 +20,11 @@
 //!   back to its owner then. Plain device memory goes the way of buffers that other streams used.
 //! - A pool is destroyed at once if the host has seen all frees of its memory done, else by the reaper once it has: drivers crash otherwise.
 //! - Libraries are unloaded, executables with conditional nodes are destroyed, and the free list is freed, by [`drain`] alone, since all these make the launches
-//!   of every thread wait. What such an executable kept is dropped once its runs are over. Where the device has no memory left, the executables go, too.
+//!   of every thread wait. What such an executable kept is dropped once its runs are over. Where the device has no memory left, or the graph is instantiated
+//!   again, the executables go, too, while no stream has work. That of a graph which other code knows goes as soon as none has.
 //! - After its context was lost, in a forked child and while the process exits, a drop makes no driver call.
+//!
+//! Calls of this library wait for each other for a set time only: [`set_patience`](crate::set_patience).
 //!
 //! The reaper is a thread, started when something first waits for it, and a second one for destructors of other code, which may be slow. It keeps one stream per context. The end of the process stops it in
 //! bounded time.
@@ -28,6 +35,8 @@ mod blocks;
 mod create;
 mod exclusion;
 mod fence;
+mod holders;
+mod idle;
 mod legacy;
 mod list;
 mod owed;
@@ -36,27 +45,32 @@ mod point;
 mod pools;
 mod queue;
 mod raw_stream;
+mod running;
 mod spare;
 mod staging;
 mod turns;
 mod wanted;
 mod worker;
 
-pub use queue::{DropFailure, manual, pending, set_hook};
+pub use crate::failure::{DropCause, DropFailure, set_hook};
+pub use queue::{manual, pending};
 pub use worker::drain;
 
+pub(crate) use crate::failure::report;
 pub(crate) use attempts::attempt;
 pub(crate) use create::create_event;
 pub(crate) use fence::{Free, Freed, close, expect_across, join, push_free};
+pub(crate) use idle::destroy_when_idle;
 pub(crate) use legacy::share as share_legacy;
 pub(crate) use list::Node;
 pub(crate) use owed::{Runs, expect as expect_back, release_here};
 pub(crate) use pools::{UnusedPool, push_pool};
 pub(crate) use queue::{
     Object, Payload, Unused, destroy, destroy_with, drop_later, may_call, push_library, push_payload,
-    push_stalling, report, set_starter, start,
+    push_stalling, set_starter, start,
 };
 pub(crate) use raw_stream::RawStream;
+pub(crate) use running::note as note_stream;
 pub(crate) use spare::{HostBlock, HostKind, HostOwner, give, kept, take, unregister};
 pub(crate) use staging::{MOST as STAGED_MOST, Staging};
 pub(crate) use turns::{CAPTURED, Shared};

@@ -7,6 +7,7 @@ use super::queue::{self, Object};
 use crate::capture_mode;
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::failure;
 use crate::raw::Raw;
 
 /// A new event, which `record` records. If it fails there is none.
@@ -79,7 +80,7 @@ pub(super) fn report_unless_expected(what: &'static str, error: Error) {
     match error {
         Error::Capturing { .. } | Error::Driver { code: CUresult::CUDA_ERROR_NOT_PERMITTED, .. } => {}
         Error::Driver { code, .. } if is_of_capture(code) => {}
-        error => queue::report(what, error),
+        error => failure::report(what, error),
     }
 }
 

@@ -47,8 +47,8 @@ pub(crate) fn push_pool(pool: UnusedPool) {
 
 /// A stream has lost its last handle. If pools want to know when its frees are done, it stays until it is idle.
 pub(super) fn close_home(stream: &Arc<RawStream>) {
-    // Nobody but pools has weak references.
-    if Arc::weak_count(stream) > 0 && queue::may_call(stream.context()) {
+    // Beside the list of all streams, which has one, only pools have weak references.
+    if Arc::weak_count(stream) > 1 && queue::may_call(stream.context()) {
         queue::expect_one();
         CLOSING.push(Node::new(Arc::clone(stream)));
         queue::wake();

@@ -1,9 +1,8 @@
 //! What waits for the reaper, and the first try that mostly makes waiting unnecessary.
 
 use core::any::Any;
-use core::fmt;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::thread::Thread;
 
 use cuda_sys::{
@@ -16,8 +15,7 @@ use crate::callback;
 use crate::capture_mode;
 use crate::clones;
 use crate::context::Context;
-use crate::error::Error;
-use crate::panics;
+use crate::failure::{self, report};
 use crate::patience::try_lock;
 use crate::process;
 use crate::raw::Raw;
@@ -80,29 +78,6 @@ static UNENDED: AtomicBool = AtomicBool::new(false);
 static PENDING: AtomicUsize = AtomicUsize::new(0);
 static STARTER: OnceLock<fn() -> Option<Thread>> = OnceLock::new();
 static THREAD: OnceLock<Option<Thread>> = OnceLock::new();
-static HOOK: RwLock<Option<fn(&DropFailure)>> = RwLock::new(None);
-
-/// Something that could not be destroyed when its owner was dropped.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct DropFailure {
-    /// What was to happen, such as `freeing a buffer`.
-    pub what: &'static str,
-    /// What the driver answered.
-    pub error: Error,
-}
-
-impl fmt::Display for DropFailure {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} failed in a drop: {}", self.what, self.error)
-    }
-}
-
-impl core::error::Error for DropFailure {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        Some(&self.error)
-    }
-}
 
 /// How many things wait to be freed, destroyed, released or unloaded, those just being handled included, and those that the driver has yet to give back: an executable
 /// that was launched and dropped counts until the driver is through with it, some 100 µs after its last run. So with 0 all is released that was dropped.
@@ -113,38 +88,6 @@ impl core::error::Error for DropFailure {
 pub fn pending() -> usize {
     PENDING.load(Ordering::Acquire)
 }
-
-/// Gives failures of drops to `hook`, in place of the hook before. It runs on whatever thread dropped, the reaper's included; a panic in it
-/// is caught and lost. It may use this library, but the reaper frees nothing while it runs, so it returns soon and waits for no other thread. Without a hook, failures are silent; with the feature `tracing` they are warnings of the target
-/// `cuda_handles::reaper`.
-///
-/// In a forked child it does nothing, as drops do nothing there.
-pub fn set_hook(hook: fn(&DropFailure)) {
-    if process::is_forked() {
-        return;
-    }
-    *HOOK.write().unwrap_or_else(PoisonError::into_inner) = Some(hook);
-}
-
-/// Reports a failure of a drop. A lost context is no failure: everything in it is gone.
-pub(crate) fn report(what: &'static str, error: Error) {
-    if matches!(error, Error::ContextLost(_) | Error::Forked) || !process::is_running() {
-        return;
-    }
-    let hook = *HOOK.read().unwrap_or_else(PoisonError::into_inner);
-    let failure = DropFailure { what, error };
-    panics::contain(|| hook.unwrap_or(default_hook)(&failure));
-}
-
-/// The hook where none is set.
-#[cfg(feature = "tracing")]
-fn default_hook(failure: &DropFailure) {
-    tracing::warn!(target: "cuda_handles::reaper", what = failure.what, error = %failure.error, "a drop failed");
-}
-
-/// The hook where none is set.
-#[cfg(not(feature = "tracing"))]
-fn default_hook(_failure: &DropFailure) {}
 
 /// One more thing waits.
 pub(crate) fn expect_one() {
@@ -214,10 +157,11 @@ pub(crate) fn try_destroy(doomed: Doomed) -> Result<(), Doomed> {
     if !may_call(context) {
         return Ok(());
     }
-    let (call, code) = match doomed.object.may_run_destructors() && callback::is_inside() {
-        true => return Err(doomed),
-        false => call_destroy(context.driver(), doomed.object),
-    };
+    if doomed.object.may_run_destructors() && callback::is_inside() {
+        return Err(doomed);
+    }
+    let Some(_alone) = doomed.object.alone() else { return Err(doomed) };
+    let (call, code) = call_destroy(context.driver(), doomed.object);
     if code == CUresult::CUDA_ERROR_NOT_PERMITTED {
         return Err(doomed);
     }
@@ -241,6 +185,14 @@ impl Object {
     fn may_run_destructors(&self) -> bool {
         matches!(self, Self::Graph(_) | Self::GraphExec(_) | Self::Share(_))
     }
+
+    /// What is held over its end; `None` if somebody has that for more than a moment. A drop does not wait for it.
+    fn alone(&self) -> Option<Option<clones::Alone>> {
+        match self {
+            Self::Graph(_) => clones::alone_soon().map(Some),
+            _ => Some(None),
+        }
+    }
 }
 
 fn call_destroy(driver: &'static Driver, object: Object) -> (Call, CUresult) {
@@ -249,10 +201,7 @@ fn call_destroy(driver: &'static Driver, object: Object) -> (Call, CUresult) {
         match object {
             Object::Stream(raw) => (Call::cuStreamDestroy, driver.cuStreamDestroy(raw.get())),
             Object::Event(raw) => (Call::cuEventDestroy, driver.cuEventDestroy(raw.get())),
-            Object::Graph(raw) => {
-                let _alone = clones::alone();
-                (Call::cuGraphDestroy, driver.cuGraphDestroy(raw.get()))
-            }
+            Object::Graph(raw) => (Call::cuGraphDestroy, driver.cuGraphDestroy(raw.get())),
             Object::GraphExec(raw) => {
                 let _mode = capture_mode::relaxed(driver);
                 (Call::cuGraphExecDestroy, driver.cuGraphExecDestroy(raw.get()))
@@ -312,17 +261,33 @@ impl Payload {
         try_lock(&self.value).is_none_or(|value| value.is_some())
     }
 
-    /// Drops the value, unless that has happened. A panic in its drop is caught.
+    /// Drops the value, unless that has happened. A panic in its drop is caught and reported.
     pub(crate) fn release(&self) {
         let value = self.value.lock().unwrap_or_else(PoisonError::into_inner).take();
-        panics::contain(|| drop(value));
+        failure::dropping("dropping what a user object has", || drop(value));
+    }
+}
+
+/// Where the driver made no user object of it.
+impl Drop for Payload {
+    fn drop(&mut self) {
+        self.release();
     }
 }
 
 /// Ends what is in a list; what comes back, as the driver does not permit its end now, stays there.
 pub(super) fn end_all<T>(list: &List<T>, end: impl Fn(T) -> Result<(), T>) -> usize {
+    end_each(list.take(), list, end)
+}
+
+/// As [`end_all`], for what was taken out of the list.
+pub(super) fn end_each<T>(
+    taken: impl Iterator<Item = T>,
+    list: &List<T>,
+    end: impl Fn(T) -> Result<(), T>,
+) -> usize {
     let (mut done, mut staying) = (0, Vec::new());
-    for one in list.take() {
+    for one in taken {
         match end(one) {
             Ok(()) => {
                 one_done();

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use cuda_sys::{CUevent_flags, CUevent_st, CUresult, CUstream, CUstream_st, CUstreamCaptureStatus, Call};
 
 use super::create::create_event;
+use super::holders;
 use super::own_block::own_block;
 use super::point;
 use super::queue::{self, Object};
@@ -16,7 +17,8 @@ use super::wanted::Exclusion;
 use crate::capture_mode;
 use crate::context::{Context, is_sticky};
 use crate::error::{Error, Result};
-use crate::patience::{for_at_most, lock_unless_inside, try_lock, unless_inside};
+use crate::failure;
+use crate::patience::{Busy, for_at_most, patience, try_lock, unless_inside};
 use crate::raw::Raw;
 
 /// The driver's stream behind a handle. It outlives the handle while the reaper has yet to wait for its work.
@@ -50,6 +52,8 @@ pub(crate) struct RawStream {
     synced: AtomicU64,
     /// The highest number up to which everything was seen done by way of events; the driver has yet to look after frees.
     reached: Arc<AtomicU64>,
+    /// No handle is left of a stream that is not ours, and the gate could not be had to note that.
+    lost: AtomicBool,
 }
 
 /// How long somebody waits for a free who asks how much memory is free.
@@ -57,6 +61,9 @@ const SEEING: Duration = Duration::from_millis(200);
 
 /// How long a marker may be in a stream that is idle otherwise.
 const PASSING: Duration = Duration::from_millis(5);
+
+/// What failed where the end of an adopted stream's work cannot be told.
+const UNMARKED: &str = "recording the last work of an adopted stream (what it used stays allocated)";
 
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
@@ -98,6 +105,7 @@ impl RawStream {
             lent: AtomicBool::new(false),
             synced: AtomicU64::new(0),
             reached: Arc::default(),
+            lost: AtomicBool::new(false),
         }
     }
 
@@ -109,6 +117,12 @@ impl RawStream {
     #[inline]
     pub(crate) fn id(&self) -> u64 {
         self.id
+    }
+
+    /// Its name in errors.
+    #[cold]
+    pub(super) fn name(&self) -> String {
+        format!("the stream {:?} (number {})", self.raw, self.id)
     }
 
     pub(crate) fn is_owned(&self) -> bool {
@@ -139,18 +153,27 @@ impl RawStream {
     }
 
     pub(crate) fn gate(&self) -> MutexGuard<'_, Gate> {
-        self.gate.lock().unwrap_or_else(PoisonError::into_inner)
+        self.up_to_date(self.gate.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The gate with what could not be noted there.
+    fn up_to_date<'g>(&self, mut gate: MutexGuard<'g, Gate>) -> MutexGuard<'g, Gate> {
+        if self.lost.load(Ordering::Acquire) {
+            *gate = Gate { closed: true, unmarked: true };
+        }
+        gate
     }
 
     /// As [`gate`](Self::gate). Who has it may be enqueuing, which takes as long as other calls let the driver wait for everything: inside a host function,
     /// which such a call may be waiting for, it is refused then.
     fn gate_unless_inside(&self) -> Result<MutexGuard<'_, Gate>> {
-        lock_unless_inside(&self.context, &self.gate)
+        let gate = unless_inside(&self.context, || Busy::called(&self.name()), || try_lock(&self.gate))?;
+        Ok(self.up_to_date(gate))
     }
 
     /// Whether no handle is left; false as well while somebody has the gate.
     pub(crate) fn is_closed(&self) -> bool {
-        try_lock(&self.gate).is_some_and(|gate| gate.closed)
+        try_lock(&self.gate).is_some_and(|gate| self.up_to_date(gate).closed)
     }
 
     /// The number of the capture begun by this library that the stream is in; 0 for none.
@@ -174,7 +197,8 @@ impl RawStream {
 
     #[cold]
     fn enqueue_later(&self) -> Result<Shared<'_>> {
-        unless_inside(&self.context, || self.turn.share_again(own_block()))
+        let busy = || holders::changing(self.name());
+        unless_inside(&self.context, busy, || self.turn.share_again(own_block()))
     }
 
     pub(super) fn turn(&self) -> &Turns {
@@ -351,6 +375,12 @@ impl RawStream {
         queue::destroy(&self.context, Object::Event(event));
     }
 
+    /// Whether work that was enqueued here is perhaps not done. Nobody knows of that of a stream that was not ours and is gone.
+    pub(super) fn has_work(&self) -> bool {
+        let is_gone = !self.owned && self.marker.get().is_none() && self.is_closed();
+        !is_gone && !self.is_idle_soon()
+    }
+
     /// Whether all work enqueued here is done. False where that cannot be asked: while capturing, in a host function.
     pub(crate) fn is_idle(&self) -> bool {
         let Ok(gate) = self.gate_unless_inside() else { return false };
@@ -471,7 +501,13 @@ impl RawStream {
         let gate = match try_lock(&self.gate) {
             Some(gate) => gate,
             None if self.owned => return false,
-            None => self.gate(),
+            None => match for_at_most(patience(), || try_lock(&self.gate)) {
+                Some(gate) => gate,
+                None => {
+                    self.close_unmarked();
+                    return true;
+                }
+            },
         };
         self.close_with(gate);
         true
@@ -487,11 +523,14 @@ impl RawStream {
         // The hook may do anything.
         drop(gate);
         if let Some(error) = failed {
-            queue::report(
-                "recording the last work of an adopted stream (what it used stays allocated)",
-                error,
-            );
+            failure::report(UNMARKED, error);
         }
+    }
+
+    /// The end of a stream that is not ours and of which nobody can say any more when its work is done.
+    fn close_unmarked(&self) {
+        self.lost.store(true, Ordering::Release);
+        failure::report(UNMARKED, Busy::called(&self.name()).into());
     }
 
     fn mark_last(&self) -> Result<()> {

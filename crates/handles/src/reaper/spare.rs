@@ -16,7 +16,7 @@ use super::queue::{self, end_all};
 use crate::capture_mode;
 use crate::context::Context;
 use crate::error::Error;
-use crate::panics;
+use crate::failure;
 use crate::process;
 use crate::raw::Raw;
 
@@ -72,7 +72,7 @@ impl Drop for HostOwner {
             core::mem::forget(owner);
             return;
         }
-        panics::contain(|| drop(owner));
+        failure::dropping("dropping the owner of registered memory", || drop(owner));
     }
 }
 
@@ -139,7 +139,7 @@ fn unregister_waiting(block: HostBlock) -> Result<(), HostBlock> {
         Err(Error::Driver { code: CUresult::CUDA_ERROR_NOT_PERMITTED, .. }) => return Err(block),
         Err(error) if !matches!(error, Error::ContextLost(_)) => {
             stuck().push(block);
-            queue::report("unregistering host memory (it and its owner stay)", error);
+            failure::report("unregistering host memory (it and its owner stay)", error);
             return Ok(());
         }
         _ => {}
@@ -213,7 +213,7 @@ fn free(block: &HostBlock) -> bool {
         return false;
     }
     if let Err(error) = block.context.check(call, code) {
-        queue::report("freeing host memory", error);
+        failure::report("freeing host memory", error);
     }
     true
 }

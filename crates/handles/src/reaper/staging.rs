@@ -71,7 +71,7 @@ impl Staging {
 
     /// Whoever has it may be in the driver.
     pub(crate) fn lock(&self, stream: &RawStream) -> Result<MutexGuard<'_, Ring>> {
-        lock_unless_inside(stream.context(), &self.0)
+        lock_unless_inside(stream.context(), "the staging memory of a stream", &self.0)
     }
 }
 

@@ -121,6 +121,16 @@ impl Turns {
         self.state.fetch_and(!(sign & SIGNS), Ordering::AcqRel);
     }
 
+    /// Its number.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// How many use it without a slot.
+    pub(crate) fn counted(&self) -> u32 {
+        self.state.load(Ordering::Acquire) & !(SIGNS | CHANGING)
+    }
+
     /// A turn to change, if nobody has any. `blocks` are those of all threads.
     pub(crate) fn try_alone(&self, blocks: &Blocks) -> Option<Alone<'_>> {
         if self.state.fetch_or(CHANGING, Ordering::AcqRel) & CHANGING != 0 {

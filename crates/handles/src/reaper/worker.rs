@@ -1,8 +1,8 @@
 //! The reaper's thread, and doing its work on another one.
 
-use core::any::Any;
 use core::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError, TryLockError, Weak};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
@@ -10,18 +10,21 @@ use std::time::{Duration, Instant};
 use cuda_sys::{CUresult, Call};
 
 use super::fence::Fences;
-use super::list::List;
+use super::idle;
+use super::list::{List, Node};
 use super::owed;
-use super::queue::{self, Doomed, LIBRARIES, OBJECTS, PAYLOADS, STALLING, Unused, end_all};
+use super::queue::{self, Doomed, LIBRARIES, OBJECTS, PAYLOADS, STALLING, Unused};
 use super::raw_stream::RawStream;
+use super::running;
 use super::spare;
 use super::staging;
 use crate::callback;
 use crate::capture_mode;
 use crate::context::Context;
-use crate::error::Result;
-use crate::panics;
-use crate::patience::{for_at_most, try_lock};
+use crate::error::{Error, Result};
+use crate::failure;
+use crate::kept::Kept;
+use crate::patience::{Busy, for_at_most, patience, try_lock};
 use crate::process;
 
 /// Whose turn it is to do the work: the reaper's thread, or one that drains.
@@ -44,15 +47,21 @@ const CATCHING_UP: Duration = Duration::from_millis(100);
 
 /// The thread that runs destructors of other code.
 static DROPPING: OnceLock<Thread> = OnceLock::new();
+/// What [`end_stalling`] does, in errors.
+const ENDING: &str = "the end of an executable graph with conditional nodes that was dropped";
+
+/// How long work is waited for that an executable's end would wait for. The caller may be the one who has to end it.
+const SHORTLY: Duration = Duration::from_secs(1);
 
 /// How long the end of the process waits for the reaper to leave the driver.
-const PATIENCE: Duration = Duration::from_millis(500);
+const LEAVING: Duration = Duration::from_millis(500);
 
 /// Does everything that waits, and waits for what the reaper's thread is doing in the driver, but not for a destructor that it is running;
 /// returns how much this call did itself.
 ///
 /// This is the place where libraries are unloaded, executables with conditional nodes are destroyed, and pinned and managed memory is freed. The driver waits for all running work of the device
-/// in these calls, and while it does, launches of other threads wait as well: drain where that is no matter. Nothing else here waits
+/// in these calls, however long that takes, as calls named `blocking` do; and while it does, launches of other threads wait as well: drain where that is no matter, and not where the caller has
+/// to end that work. Nothing else here waits
 /// for the device; memory is freed in stream order. What the driver forbids at the moment (a stream whose work has to be waited for is capturing) stays
 /// [`pending`](super::pending). It also waits for what the reaper has enqueued in a context of other code of which nothing else is left, and lets go of that
 /// context.
@@ -76,11 +85,11 @@ pub fn drain() -> usize {
 /// The part of [`drain`] that frees memory in stream order and runs nobody's destructors; for an allocation that failed. Nothing inside a host function,
 /// where the allocation is refused: somebody who drains may have the turn and be waiting for that function.
 pub(crate) fn free_pending() {
-    if !may_take_turn() {
-        return;
+    if may_take_turn()
+        && let Ok(mut fences) = turn_patiently()
+    {
+        as_worker(|| objects() + fences.work());
     }
-    let mut fences = turn();
-    as_worker(|| objects() + fences.work());
 }
 
 /// Lets what is idle and was dropped be released, for who asks whether it is: until this is so, or nothing is about to be, for some milliseconds at most. Others'
@@ -124,28 +133,90 @@ fn look_again() -> bool {
     true
 }
 
-/// Destroys the executables that wait for a drain, where [`free_pending`] was not enough: they have memory, too, and it is better to wait for their end than
-/// to do without. Whether there were some.
+/// Destroys the executables that wait for a drain, where [`free_pending`] was not enough: they have memory, too. Whether there were some. None where
+/// work runs for which the driver would wait: it may be the caller who has to end that.
 pub(crate) fn make_room() -> bool {
-    if !may_take_turn() {
-        return false;
-    }
-    let mut fences = turn();
-    as_worker(|| {
-        let ended = destroy_all(&STALLING);
-        fences.work();
-        ended > 0
-    })
+    may_take_turn() && end_stalling(|_| true).is_ok_and(|ended| ended > 0)
 }
 
-/// Destroys the executable that keeps this, if it waits for that.
-pub(crate) fn destroy_keeping(kept: &Weak<()>) {
+/// Destroys the executable that keeps this, if it waits for that. Work that ends [soon](SHORTLY) is waited for.
+///
+/// # Errors
+/// Work runs for which the driver would wait.
+pub(crate) fn destroy_keeping(kept: &Weak<()>) -> Result<()> {
     if !may_take_turn() {
-        return;
+        return Ok(());
     }
-    let _turn = turn();
     let end = |doomed: Doomed| if doomed.keeps(kept) { queue::try_destroy(doomed) } else { Err(doomed) };
-    as_worker(|| [&OBJECTS, &STALLING].map(|list| end_all(list, end)));
+    let turn = turn_patiently()?;
+    as_worker(|| queue::end_all(&OBJECTS, end));
+    drop(turn);
+    let mut last = end_stalling(|doomed| doomed.keeps(kept));
+    let end = Instant::now() + SHORTLY.min(patience());
+    while matches!(last, Err(Error::StillRunning { .. })) && Instant::now() < end {
+        thread::sleep(Duration::from_millis(1));
+        last = end_stalling(|doomed| doomed.keeps(kept));
+    }
+    last.map(drop)
+}
+
+/// Ends some of the executables in whose end the driver waits for all work of the device; how many. Those in whose context there is work stay, and the
+/// reaper's thread ends them once there is none, as somebody wants that: if that is all, it is an error.
+fn end_stalling(which: impl Fn(&Doomed) -> bool) -> Result<usize> {
+    let turn = turn_patiently()?;
+    let (mut chosen, mut busy) = (Vec::<Doomed>::new(), None);
+    for list in [&STALLING, &idle::WAITING] {
+        let (wanted, others): (Vec<_>, Vec<_>) = list.take().partition(&which);
+        others.into_iter().for_each(|doomed| list.push(Node::new(doomed)));
+        chosen.extend(wanted);
+    }
+    let is_idle = |doomed: &Doomed| {
+        let idle = running::ensure_idle(&doomed.context, ENDING);
+        idle.map_err(|error| busy = Some(error)).is_ok()
+    };
+    let (chosen, staying): (Vec<_>, Vec<_>) = chosen.into_iter().partition(is_idle);
+    staying.into_iter().for_each(|doomed| idle::WAITING.push(Node::new(doomed)));
+    // Not over the driver's call: others need the turn.
+    drop(turn);
+    let ended = end_elsewhere(chosen)?;
+    match busy {
+        Some(busy) => {
+            queue::wake();
+            if ended == 0 { Err(busy) } else { Ok(ended) }
+        }
+        None => Ok(ended),
+    }
+}
+
+/// Ends executables on a thread made for that: work that nobody knows of here may hold up the driver for ever.
+fn end_elsewhere(doomed: Vec<Doomed>) -> Result<usize> {
+    if doomed.is_empty() {
+        return Ok(0);
+    }
+    let (done, ended) = channel();
+    let doomed = Arc::new(Mutex::new(doomed));
+    let take = |doomed: &Mutex<Vec<Doomed>>| {
+        core::mem::take(&mut *doomed.lock().unwrap_or_else(PoisonError::into_inner))
+    };
+    let own = Arc::clone(&doomed);
+    let end = move || {
+        DESTRUCTORS.fetch_add(1, Ordering::AcqRel);
+        let ended = as_worker(|| queue::end_each(take(&own).into_iter(), &STALLING, queue::try_destroy));
+        DESTRUCTORS.fetch_sub(1, Ordering::AcqRel);
+        // Nobody may be waiting any more.
+        let _ = done.send(ended);
+    };
+    if queue::start().is_none() {
+        // Where there can be no thread.
+        end();
+    } else if spawn("cuda-reaper-end", end).is_none() {
+        take(&doomed).into_iter().for_each(|doomed| STALLING.push(Node::new(doomed)));
+        return Ok(0);
+    }
+    ended.recv_timeout(patience()).map_err(|_| {
+        let by = "the driver, which waits in cuGraphExecDestroy for work on streams that were dropped or are not known here";
+        Busy { what: "an executable graph that was dropped".into(), by: by.into() }.into()
+    })
 }
 
 /// [`free_pending`] for who cannot go on before, and has asked whether this is a host function: why what is asked for is not
@@ -154,7 +225,7 @@ pub(crate) fn free_now(done: impl FnOnce() -> bool) -> Result<()> {
     if WORKING.get() || !process::is_running() {
         return Ok(());
     }
-    let mut fences = turn();
+    let mut fences = turn_patiently()?;
     as_worker(|| {
         fences.forget_trouble();
         objects();
@@ -166,15 +237,17 @@ pub(crate) fn free_now(done: impl FnOnce() -> bool) -> Result<()> {
 
 /// Makes `stream` wait for the frees that the reaper has enqueued in its context, for an allocation that failed. A failure changes nothing.
 pub(crate) fn wait_for_frees(stream: &RawStream) {
-    if may_take_turn() {
-        turn().let_wait_for_frees(stream);
+    if may_take_turn()
+        && let Ok(fences) = turn_patiently()
+    {
+        fences.let_wait_for_frees(stream);
     }
 }
 
 /// Makes `stream` wait for the frees that the reaper has enqueued in its context, for who has asked whether this is a host function.
 pub(crate) fn order_after_frees(stream: &RawStream) -> Result<()> {
     // The reaper launches nothing by itself.
-    if WORKING.get() { Ok(()) } else { turn().order_after_frees(stream) }
+    if WORKING.get() { Ok(()) } else { turn_patiently()?.order_after_frees(stream) }
 }
 
 fn may_take_turn() -> bool {
@@ -219,7 +292,7 @@ fn run(dropping: Option<&Thread>) {
                 done
             }
         });
-        let again = turn().has_postponed() || !OBJECTS.is_empty();
+        let again = turn().has_postponed() || !(OBJECTS.is_empty() && idle::WAITING.is_empty());
         if again {
             thread::park_timeout(pause);
             pause = if done == 0 { LATE.min(pause * 2) } else { SOON };
@@ -232,7 +305,7 @@ fn run(dropping: Option<&Thread>) {
 
 fn drop_for_others() {
     while process::is_running() {
-        let busy = Busy::begin();
+        let busy = Destroying::begin();
         let owners = turn().take_owners();
         if as_worker(|| destructors(owners, busy)) == 0 {
             thread::park();
@@ -253,8 +326,18 @@ fn as_worker<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
 
+/// The turn, for the reaper's threads and who drains.
 fn turn() -> MutexGuard<'static, Fences> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The turn, for others.
+fn turn_patiently() -> Result<MutexGuard<'static, Fences>> {
+    let busy = || {
+        let by = "a thread in `reaper::drain`, or the reaper's own, which the driver keeps waiting";
+        Busy { what: "the reaper".into(), by: by.into() }.into()
+    };
+    for_at_most(patience(), || try_lock(&TURN)).ok_or_else(busy)
 }
 
 /// Rounds until one finds nothing to do: what is dropped in one may leave more.
@@ -274,7 +357,7 @@ fn rounds(unload: bool) -> usize {
 fn round(unload: bool) -> usize {
     let mut fences = turn();
     let done = objects() + fences.work() + if unload { stalling() } else { 0 };
-    let busy = Busy::begin();
+    let busy = Destroying::begin();
     let owners = fences.take_owners();
     if unload {
         fences.end_lanes();
@@ -284,22 +367,22 @@ fn round(unload: bool) -> usize {
 }
 
 /// This thread is about to run destructors of other code, or runs them; from before it takes out what is to be dropped.
-struct Busy;
+struct Destroying;
 
-impl Busy {
+impl Destroying {
     fn begin() -> Self {
         DESTRUCTORS.fetch_add(1, Ordering::AcqRel);
         Self
     }
 }
 
-impl Drop for Busy {
+impl Drop for Destroying {
     fn drop(&mut self) {
         DESTRUCTORS.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
-fn destructors(owners: Vec<Arc<dyn Any + Send + Sync>>, _busy: Busy) -> usize {
+fn destructors(owners: Vec<Kept>, _destroying: Destroying) -> usize {
     let done = payloads() + drop_owners(owners);
     owed::sweep();
     done
@@ -313,30 +396,34 @@ fn payloads() -> usize {
     released.count()
 }
 
-fn drop_owners(owners: Vec<Arc<dyn Any + Send + Sync>>) -> usize {
+fn drop_owners(owners: Vec<Kept>) -> usize {
     let dropped = owners.into_iter().map(|owner| {
-        panics::contain(|| drop(owner));
+        drop(owner);
         queue::one_done();
     });
     dropped.count()
 }
 
 fn objects() -> usize {
-    destroy_all(&OBJECTS)
+    destroy_all(&OBJECTS) + idle::work()
 }
 
 /// What the driver waits for all work of the device in.
 fn stalling() -> usize {
     staging::trim();
-    destroy_all(&STALLING) + libraries() + spare::free_all() + spare::unregister_all()
+    destroy_all(&STALLING)
+        + destroy_all(&idle::WAITING)
+        + libraries()
+        + spare::free_all()
+        + spare::unregister_all()
 }
 
 fn destroy_all(list: &List<Doomed>) -> usize {
-    end_all(list, queue::try_destroy)
+    queue::end_all(list, queue::try_destroy)
 }
 
 fn libraries() -> usize {
-    end_all(&LIBRARIES, unload)
+    queue::end_all(&LIBRARIES, unload)
 }
 
 /// Unloads a library, unless the driver permits no such call here: then it comes back.
@@ -353,7 +440,7 @@ fn unload(unused: Unused) -> Result<(), Unused> {
         return Err(unused);
     }
     if let Err(error) = context.check(Call::cuLibraryUnload, code) {
-        queue::report("unloading a library", error);
+        failure::report("unloading a library", error);
     }
     // Only now: the driver may have written to it until here.
     drop(unused.keep);
@@ -366,7 +453,7 @@ extern "C" fn stop() {
     if process::is_forked() || WORKING.get() {
         return;
     }
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + LEAVING;
     while Instant::now() < end {
         match TURN.try_lock() {
             Err(TryLockError::Poisoned(_)) => return,
