@@ -44,9 +44,6 @@ cuda_sys::for_each_old_layout!(define);
 
 /// The newest old layout of the call that the version asked for has.
 pub(super) fn find(symbol: &CStr, asked: Version) -> Found {
-    if symbol == c"cuGraphInstantiate" && asked >= Version::new(12, 0) {
-        return Found::Entry(ENTRIES.cuGraphInstantiateWithFlags as *mut c_void);
-    }
     let mut named = LAYOUTS.all().filter(|(name, ..)| *name == symbol).peekable();
     if named.peek().is_none() {
         return Found::NoSuchCall;
