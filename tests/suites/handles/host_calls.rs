@@ -5,7 +5,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use cuda_handles::capture::CaptureMode;
-use cuda_handles::{CallbackPanic, Context, Error, Stream, reaper, set_panic_hook};
+use cuda_handles::{CallbackPanic, Error, Kernel, Stream, reaper, set_panic_hook};
 use cuda_sys::{CUgraphExec, CUresult, Call};
 use cuda_tests::{Gate, SOON, alone, count, fail, kernel, no_leaks, raw, settle, setup, until};
 
@@ -262,9 +262,9 @@ fn a_closure_captured_by_other_code_is_kept_by_the_graph() {
     });
 }
 
-/// Lets a kernel write where nothing is.
-fn lose(context: &Context, stream: &Stream) -> Error {
-    raw::launch(stream, &kernel(context, "poke"), 1, &[0x40, 7]);
+/// Lets the kernel `poke` write where nothing is.
+fn lose(stream: &Stream, poke: &Kernel) -> Error {
+    raw::launch(stream, poke, 1, &[0x40, 7]);
     stream.synchronize_blocking().unwrap_err()
 }
 
@@ -273,6 +273,8 @@ fn closures_of_a_lost_context_are_dropped_once_by_the_reaper() {
     alone!();
     let context = setup();
     let (stream, waiting) = (context.stream().unwrap(), context.stream().unwrap());
+    // The first use of a library would wait for the gate.
+    let poke = kernel(&context, "poke");
     let gate = Gate::close(&waiting);
     let (behind, call) = counter();
     waiting.host(call).unwrap();
@@ -281,7 +283,7 @@ fn closures_of_a_lost_context_are_dropped_once_by_the_reaper() {
     let bombs = Count::default();
     let bomb = Bomb(Arc::clone(&bombs));
     waiting.host(move || drop(Arc::clone(&bomb.0))).unwrap();
-    let lost = lose(&context, &stream);
+    let lost = lose(&stream, &poke);
     assert!(matches!(lost, Error::ContextLost(_)), "{lost:?}");
     let gone = || [&behind, &once, &bombs].iter().all(|it| Arc::strong_count(it) == 1);
     assert!(until(SOON, || {
