@@ -271,7 +271,9 @@ fn lose(stream: &Stream, poke: &Kernel) -> Error {
 #[test]
 fn closures_of_a_lost_context_are_dropped_once_by_the_reaper() {
     alone!();
+    static FAILURES: Mutex<Vec<String>> = Mutex::new(Vec::new());
     let context = setup();
+    reaper::set_hook(|failure| FAILURES.lock().unwrap().push(failure.to_string()));
     let (stream, waiting) = (context.stream().unwrap(), context.stream().unwrap());
     // The first use of a library would wait for the gate.
     let poke = kernel(&context, "poke");
@@ -281,8 +283,10 @@ fn closures_of_a_lost_context_are_dropped_once_by_the_reaper() {
     let (once, call) = counter();
     waiting.host_once(call).unwrap();
     let bombs = Count::default();
-    let bomb = Bomb(Arc::clone(&bombs));
-    waiting.host(move || drop(Arc::clone(&bomb.0))).unwrap();
+    for _ in 0..2 {
+        let bomb = Bomb(Arc::clone(&bombs));
+        waiting.host(move || drop(Arc::clone(&bomb.0))).unwrap();
+    }
     let lost = lose(&stream, &poke);
     assert!(matches!(lost, Error::ContextLost(_)), "{lost:?}");
     let gone = || [&behind, &once, &bombs].iter().all(|it| Arc::strong_count(it) == 1);
@@ -290,7 +294,11 @@ fn closures_of_a_lost_context_are_dropped_once_by_the_reaper() {
         reaper::drain();
         gone()
     }));
-    assert_eq!((seen(&behind), seen(&once), seen(&bombs)), (0, 0, 1));
+    assert_eq!((seen(&behind), seen(&once), seen(&bombs)), (0, 0, 2));
+    // The hook is told behind the drop.
+    let expected = "dropping a host function that is not called panicked: dropped";
+    assert!(until(SOON, || FAILURES.lock().unwrap().len() == 2));
+    assert_eq!(*FAILURES.lock().unwrap(), [expected; 2]);
     gate.open();
     // Nothing later is called, either.
     let (late, call) = counter();
