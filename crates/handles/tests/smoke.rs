@@ -16,7 +16,7 @@ fn everything_once() -> Result<(), Error> {
     let context = Device::new(0)?.context()?;
     let (home, other) = (context.stream()?, context.stream()?);
 
-    let source = home.upload(&[1_u32, 2, 3, 4])?;
+    let source = home.upload_blocking(&[1_u32, 2, 3, 4])?;
     let target = home.zeros::<u32>(4)?;
     assert!(source.allocation().is_settled() && !target.allocation().is_settled());
     other.copy(&source, &target)?;

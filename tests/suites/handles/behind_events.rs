@@ -1,6 +1,6 @@
 //! Pinned memory that comes back behind an event, while its stream goes on.
 
-use cuda_handles::{Context, Event, EventOptions, SharedHostBuffer, Stream};
+use cuda_handles::{Buffer, Context, Copy2d, Copy3d, Event, EventOptions, SharedHostBuffer, Stream};
 use cuda_tests::{Gate, SOON, count, no_leaks, setup, until};
 
 /// A stream that has read pinned memory, an event behind that, and work that goes on.
@@ -55,6 +55,57 @@ fn a_result_is_looked_at_without_another_copy() {
     });
 }
 
+/// Each is a use of one call, after which the stream has nothing more to do with the memory.
+#[test]
+fn copies_and_fills_of_all_kinds_are_over_behind_the_event() {
+    type Use = fn(&Stream, &SharedHostBuffer<u32>, &Buffer<u32>) -> cuda_handles::Result<()>;
+    let uses: [(&str, Use); 8] = [
+        ("copy_from_host", |stream, host, data| stream.copy_from_host(host, data)),
+        ("copy_to_host", |stream, host, data| stream.copy_to_host(data, host)),
+        ("fill", |stream, host, _| stream.fill(host, 1)),
+        ("clear", |stream, host, _| stream.clear(host)),
+        ("write", |stream, host, _| stream.write(host, &[1; 4])),
+        ("fill_2d", |stream, host, _| stream.fill_2d(host, 2, [1, 2], 1)),
+        ("copy_2d", |stream, host, data| {
+            stream.copy_2d(Copy2d {
+                source: data.into(),
+                source_pitch: 2,
+                destination: host.into(),
+                destination_pitch: 2,
+                width: 1,
+                height: 2,
+            })
+        }),
+        ("copy_3d", |stream, host, data| {
+            stream.copy_3d(Copy3d {
+                source: host.into(),
+                source_pitch: 1,
+                source_rows: 2,
+                destination: data.into(),
+                destination_pitch: 1,
+                destination_rows: 2,
+                width: 1,
+                height: 1,
+                depth: 2,
+            })
+        }),
+    ];
+    let context = setup();
+    for (what, used) in uses {
+        no_leaks(|| {
+            let (stream, event) = (context.stream().unwrap(), context.event().unwrap());
+            let data = stream.zeros::<u32>(4).unwrap();
+            let host = context.host_zeros::<u32>(4).unwrap().share();
+            used(&stream, &host, &data).unwrap();
+            stream.record(&event).unwrap();
+            let gate = Gate::close(&stream);
+            event.synchronize_blocking().unwrap();
+            assert!(host.try_unique().is_ok(), "{what}");
+            gate.open();
+        });
+    }
+}
+
 #[test]
 fn uses_behind_the_event_count() {
     let context = setup();
@@ -80,9 +131,10 @@ fn uses_on_other_streams_count() {
         other.copy_to_host(&data, &host).unwrap();
         event.synchronize_blocking().unwrap();
         let host = host.try_unique().unwrap_err();
+        // Host functions of a context run one after the other: behind this gate waits the other.
+        gate.open();
         held.open();
         assert!(host.unique_blocking().is_ok());
-        gate.open();
     });
 }
 

@@ -149,7 +149,8 @@ fn what_cannot_be_captured_is_refused_and_the_capture_goes_on() {
     let context = setup();
     no_leaks(|| {
         let (capturing, home) = (context.stream().unwrap(), context.stream().unwrap());
-        let buffer = home.upload(&[1_u32; 8]).unwrap();
+        // Settled: a read of other memory would be refused as its first use.
+        let buffer = home.upload_blocking(&[1_u32; 8]).unwrap();
         let capture = begin(&capturing, THREAD_LOCAL);
         let refusals = [
             ("zeros", capturing.zeros::<u32>(8).map(drop)),

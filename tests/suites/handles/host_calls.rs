@@ -5,7 +5,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use cuda_handles::capture::CaptureMode;
-use cuda_handles::{CallbackPanic, Context, Error, Stream, reaper, set_panic_hook};
+use cuda_handles::{CallbackPanic, Error, Kernel, Stream, reaper, set_panic_hook};
 use cuda_sys::{CUgraphExec, CUresult, Call};
 use cuda_tests::{Gate, SOON, alone, count, fail, kernel, no_leaks, raw, settle, setup, until};
 
@@ -262,33 +262,43 @@ fn a_closure_captured_by_other_code_is_kept_by_the_graph() {
     });
 }
 
-/// Lets a kernel write where nothing is.
-fn lose(context: &Context, stream: &Stream) -> Error {
-    raw::launch(stream, &kernel(context, "poke"), 1, &[0x40, 7]);
+/// Lets the kernel `poke` write where nothing is.
+fn lose(stream: &Stream, poke: &Kernel) -> Error {
+    raw::launch(stream, poke, 1, &[0x40, 7]);
     stream.synchronize_blocking().unwrap_err()
 }
 
 #[test]
 fn closures_of_a_lost_context_are_dropped_once_by_the_reaper() {
     alone!();
+    static FAILURES: Mutex<Vec<String>> = Mutex::new(Vec::new());
     let context = setup();
+    reaper::set_hook(|failure| FAILURES.lock().unwrap().push(failure.to_string()));
     let (stream, waiting) = (context.stream().unwrap(), context.stream().unwrap());
+    // The first use of a library would wait for the gate.
+    let poke = kernel(&context, "poke");
     let gate = Gate::close(&waiting);
     let (behind, call) = counter();
     waiting.host(call).unwrap();
     let (once, call) = counter();
     waiting.host_once(call).unwrap();
     let bombs = Count::default();
-    let bomb = Bomb(Arc::clone(&bombs));
-    waiting.host(move || drop(Arc::clone(&bomb.0))).unwrap();
-    let lost = lose(&context, &stream);
+    for _ in 0..2 {
+        let bomb = Bomb(Arc::clone(&bombs));
+        waiting.host(move || drop(Arc::clone(&bomb.0))).unwrap();
+    }
+    let lost = lose(&stream, &poke);
     assert!(matches!(lost, Error::ContextLost(_)), "{lost:?}");
     let gone = || [&behind, &once, &bombs].iter().all(|it| Arc::strong_count(it) == 1);
     assert!(until(SOON, || {
         reaper::drain();
         gone()
     }));
-    assert_eq!((seen(&behind), seen(&once), seen(&bombs)), (0, 0, 1));
+    assert_eq!((seen(&behind), seen(&once), seen(&bombs)), (0, 0, 2));
+    // The hook is told behind the drop.
+    let expected = "dropping a host function that is not called panicked: dropped";
+    assert!(until(SOON, || FAILURES.lock().unwrap().len() == 2));
+    assert_eq!(*FAILURES.lock().unwrap(), [expected; 2]);
     gate.open();
     // Nothing later is called, either.
     let (late, call) = counter();

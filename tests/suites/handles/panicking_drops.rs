@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cuda_handles::capture::CaptureMode;
 use cuda_handles::reaper::{self, DropCause, DropFailure};
-use cuda_handles::{Buffer, Context, Error, Owner, Stream, UserObject};
+use cuda_handles::{Buffer, Context, Error, Owner, RegisterOptions, Stream, UserObject};
 use cuda_sys::{CUresult, CUstreamCaptureMode, Call};
 use cuda_tests::states::Foreign;
 use cuda_tests::{Gate, SOON, alone, fail, in_callback, no_leaks, settle, setup, until};
@@ -52,7 +52,15 @@ fn foreign(stream: &Stream) -> Buffer<u32> {
 /// Drops so many bombs.
 type Case = fn(&Context, &Stream) -> usize;
 
-const CASES: [(&str, Case); 13] = [
+/// A host function with a bomb in it.
+fn host_function() -> impl Fn() + Send + Sync + 'static {
+    let bomb = Bomb(0);
+    move || {
+        let _ = &bomb;
+    }
+}
+
+const CASES: [(&str, Case); 16] = [
     ("an owner", |_, _| {
         drop(Owner::other(Bomb(0)));
         1
@@ -109,6 +117,36 @@ const CASES: [(&str, Case); 13] = [
     ("nothing that captures", |_, stream| {
         stream.enqueue().unwrap().keep(Owner::other(Bomb(0))).unwrap();
         1
+    }),
+    ("host functions that the driver refuses", |_, stream| {
+        for number in 0..2 {
+            let refusal = fail(Call::cuLaunchHostFunc, 1, CUresult::CUDA_ERROR_INVALID_VALUE);
+            let refused = match number {
+                0 => stream.host(host_function()),
+                _ => stream.host_once(host_function()),
+            };
+            assert!(refused.is_err() && refusal.hit());
+        }
+        2
+    }),
+    ("host functions of a capture", |_, stream| {
+        let capture = stream.begin_capture(CaptureMode::Relaxed).unwrap();
+        (0..2).for_each(|_| stream.host(host_function()).unwrap());
+        drop(capture.end().unwrap());
+        2
+    }),
+    ("owners of registered memory", |context, stream| {
+        let memory = [(); 2].map(|()| {
+            let mut elements = Box::new([0_u64; 32]);
+            let start = elements.as_mut_ptr();
+            let options = RegisterOptions::default();
+            // SAFETY: the owner has these elements, and nobody else uses them.
+            unsafe { context.register_raw(start, 32, (elements, Bomb(0)), options) }.unwrap().share()
+        });
+        memory.iter().for_each(|memory| stream.clear(memory).unwrap());
+        drop(memory);
+        stream.synchronize_blocking().unwrap();
+        2
     }),
     ("a user object", |context, stream| {
         let objects = [(); 2].map(|()| UserObject::new(context, Box::new(Bomb(0))).unwrap());

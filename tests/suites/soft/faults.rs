@@ -109,10 +109,12 @@ fn a_use_of_freed_memory_is_caught() {
 fn a_use_before_the_allocation_is_reached_is_caught() {
     let context = soft_alone!();
     let (home, other) = (context.stream().unwrap(), context.stream().unwrap());
+    // The first use of a library would wait for the gate.
+    let poke = kernel(&context, "poke");
     let gate = Gate::close(&home);
     let buffer: Buffer<u32> = home.zeros(4).unwrap();
-    // Without the library, which would let the other stream wait.
-    raw::launch(&other, &kernel(&context, "poke"), 1, &[buffer.address(), 7]);
+    // Without `cuda-handles`, which would let the other stream wait.
+    raw::launch(&other, &poke, 1, &[buffer.address(), 7]);
     let (code, text) = fault(&other);
     gate.open();
     assert_eq!(code, CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);

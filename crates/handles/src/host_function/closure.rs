@@ -140,7 +140,17 @@ impl Offered {
 impl Drop for Offered {
     fn drop(&mut self) {
         let refused = known().remove(&self.number);
-        failure::dropping("dropping a closure that the driver did not take", || drop(refused));
+        drop(Uncalled(refused));
+    }
+}
+
+/// A closure that is not called any more. It is dropped in a containment of its own.
+struct Uncalled(Option<Known>);
+
+impl Drop for Uncalled {
+    fn drop(&mut self) {
+        let closure = self.0.take();
+        failure::dropping("dropping a host function that is not called", || drop(closure));
     }
 }
 
@@ -155,7 +165,7 @@ pub(crate) fn let_go(context: &Context) {
         |_: &usize, known: &mut Known| matches!(known, Known::Once(once) if once.context == *context);
     let gone: Vec<_> = known().extract_if(is_of_context).collect();
     for (_, closure) in gone {
-        reaper::drop_later(closure);
+        reaper::drop_later(Uncalled(Some(closure)));
     }
 }
 
@@ -168,7 +178,7 @@ pub unsafe extern "C" fn call(data: *mut c_void) {
     panics::contain(|| match find(data.addr()) {
         Some(Found::Owned(callback)) => {
             run(callback.name, &callback.call);
-            failure::dropping("dropping a closure", || drop(callback));
+            failure::dropping("dropping a host function", || drop(callback));
         }
         Some(Found::Once(once)) => run(once.name, once.call),
         None => {}
@@ -198,7 +208,8 @@ fn run(name: &'static str, call: impl FnOnce() -> Outcome) {
         Ok(Err(InUse)) => trouble::not_called(name),
         Err(payload) => {
             trouble::panicked(name, &*payload);
-            drop(payload);
+            // While it unwound, the drop of the closure behind this would end the process.
+            panics::contain(|| drop(payload));
         }
     }
 }
@@ -270,5 +281,17 @@ mod tests {
         // SAFETY: the function takes any number.
         unsafe { call(data) };
         drop(owner);
+        // The call has the closure last, and both the panic and the closure carry one.
+        let held: Arc<Mutex<Option<Owner>>> = Arc::default();
+        let (inside, bomb) = (Arc::clone(&held), Bomb);
+        let Callable { data, owner, .. } = Callable::new(move || {
+            let _bomb = &bomb;
+            drop(inside.lock().unwrap().take());
+            std::panic::panic_any(Bomb);
+        });
+        *held.lock().unwrap() = Some(owner);
+        // SAFETY: as above.
+        unsafe { call(data) };
+        assert_eq!(Arc::strong_count(&held), 1, "the closure is gone");
     }
 }

@@ -36,8 +36,8 @@ impl Stream {
             Height: layout.height,
             ..Default::default()
         };
-        source.allocation().ready_on(self)?;
-        destination.allocation().ready_on(self)?;
+        let _read = source.allocation().ready_once(self)?;
+        let _written = destination.allocation().ready_once(self)?;
         let turn = self.enqueue()?;
         if turn.is_captured()? {
             turn.keep(source.allocation())?;
@@ -62,8 +62,8 @@ impl Stream {
         let Some(layout) = copy.layout()? else { return Ok(()) };
         let mut params = CUDA_MEMCPY3D::default();
         layout.write_to(&mut params);
-        source.allocation().ready_on(self)?;
-        destination.allocation().ready_on(self)?;
+        let _read = source.allocation().ready_once(self)?;
+        let _written = destination.allocation().ready_once(self)?;
         let turn = self.enqueue()?;
         if turn.is_captured()? {
             turn.keep(source.allocation())?;
@@ -98,7 +98,7 @@ impl Stream {
         let Some(layout) = FillLayout::rectangle(memory, pitch, [width, height], value)? else {
             return Ok(());
         };
-        memory.allocation().ready_on(self)?;
+        let _use = memory.allocation().ready_once(self)?;
         let turn = self.enqueue()?;
         if turn.is_captured()? {
             turn.keep(memory.allocation())?;

@@ -119,7 +119,8 @@ fn what_was_enqueued_before_a_failure_ends_with_all_that_it_uses() {
     let context = setup();
     no_leaks(|| {
         let steps = Steps::new(&context, By::Host);
-        for nth in 1..4 {
+        let copy = |nth| (Call::cuMemcpyDtoHAsync, nth);
+        for (call, nth) in [(Call::cuStreamSynchronize, 1), copy(1), copy(2), copy(3)] {
             let graph = steps.graph();
             let (number, target) = (steps.number(3), steps.stream.zeros::<u32>(1 << 16).unwrap());
             let rounds = graph.root().while_nonzero(&number, |body| {
@@ -129,9 +130,9 @@ fn what_was_enqueued_before_a_failure_ends_with_all_that_it_uses() {
             drop(rounds.unwrap());
             let mut exec = steps.exec(&graph);
             let gate = Gate::close(&steps.stream);
-            // What comes before the failure waits behind the gate; the wait itself is not come to.
-            let failing = fail(Call::cuMemcpyDtoHAsync, nth, CUresult::CUDA_ERROR_INVALID_VALUE);
-            if nth > 1 {
+            // In the first case all waits behind the gate, as the wait for it fails. A copy comes after such a wait.
+            let failing = fail(call, nth, CUresult::CUDA_ERROR_INVALID_VALUE);
+            if call == Call::cuMemcpyDtoHAsync {
                 gate.open();
             }
             exec.run_blocking(&steps.stream).unwrap_err();

@@ -79,7 +79,8 @@ fn specification(mut rest: &[u8]) -> Option<(Spec, &[u8])> {
         spec.precision = Some(precision);
         rest = tail;
     }
-    while let [length @ (b'h' | b'l' | b'L'), tail @ ..] = rest {
+    // GPUs know no `L`.
+    while let [length @ (b'h' | b'l'), tail @ ..] = rest {
         match length {
             b'h' => spec.halves = spec.halves.saturating_add(1),
             _ => spec.is_long = true,
@@ -144,7 +145,8 @@ fn conversion(spec: Spec, source: &mut dyn Source, out: &mut Vec<u8>) -> Step<()
         }
         b'p' => match source.argument(Cell::U64)? {
             0 => padded(b"(nil)", spec, out),
-            value => padded(format!("{value:#x}").as_bytes(), spec, out),
+            // As `%#lx`, but with a sign if one is asked for.
+            value => integer(false, "0x", format!("{value:x}"), spec, true, out),
         },
         b'c' => padded(&[source.argument(Cell::U32)? as u8], spec, out),
         b's' => {
@@ -210,15 +212,29 @@ fn float(kind: u8, value: f64, spec: Spec, out: &mut Vec<u8>) {
             _ => hexadecimal(magnitude, spec.precision),
         }
     };
+    if spec.alternate && value.is_finite() {
+        put_point(&mut text);
+    }
     if kind.is_ascii_uppercase() {
         text.make_ascii_uppercase();
     }
     if spec.zero && !spec.left && value.is_finite() {
         let zeros = spec.width.saturating_sub(sign.len() + text.len());
-        out.extend_from_slice(format!("{sign}{}{text}", "0".repeat(zeros)).as_bytes());
+        let (prefix, digits) = text.split_at(if kind.eq_ignore_ascii_case(&b'a') { 2 } else { 0 });
+        out.extend_from_slice(format!("{sign}{prefix}{}{digits}", "0".repeat(zeros)).as_bytes());
     } else {
         padded(format!("{sign}{text}").as_bytes(), spec, out);
     }
+}
+
+/// Puts a point behind the digits where there is none.
+fn put_point(text: &mut String) {
+    if text.contains('.') {
+        return;
+    }
+    // An `e` is a digit in hexadecimal, where `p` is in front of the exponent.
+    let end = text.find('p').or_else(|| text.find('e').filter(|_| !text.starts_with("0x")));
+    text.insert(end.unwrap_or(text.len()), '.');
 }
 
 /// With at least two digits of exponent, as C writes it.
@@ -284,6 +300,9 @@ fn hexadecimal(value: f64, precision: Option<usize>) -> String {
 mod tests {
     use super::{Cell, Source, Step, format};
 
+    /// The address of `global!`.
+    const TEXT: u64 = 1000;
+
     /// Arguments in order; strings by their number.
     struct List<'a>(std::slice::Iter<'a, u64>);
 
@@ -293,7 +312,7 @@ mod tests {
             Ok(if cell == Cell::S32 { value as i32 as u64 } else { value })
         }
         fn text(&mut self, address: u64) -> Step<Vec<u8>> {
-            Ok(format!("text{address}").into_bytes())
+            Ok(if address == TEXT { "global!".into() } else { format!("text{address}").into_bytes() })
         }
     }
 
@@ -338,5 +357,57 @@ mod tests {
         assert_eq!(printed("%hd %hhd %#o %#x", &[70000, 300, 8, 0]), "4464 44 010 0");
         assert_eq!(printed("%k %d|%.*f|%*.*f|%zu|%5|%l", &[1]), "%k 1|%.*f|%*.*f|%zu|%5|%l");
         assert_eq!(printed("%A %.2a %.0a", &[-3.0, 1.999, 1.5].map(float)), "-0X1.8P+1 0x2.00p+0 0x2p+0");
+    }
+
+    /// What an H200 printed.
+    #[test]
+    fn as_a_gpu_prints() {
+        let float = |value: f64| value.to_bits();
+        let (inf, nan) = (float(f64::INFINITY), float(f64::NAN));
+        let (one, half) = (float(1.0), float(1.5));
+        let (minus_one, minus_six) = (u64::from(u32::MAX), u64::from(-6_i32 as u32));
+        let wide = 1 << 40;
+        let rows: [(&str, &[u64], &str); 36] = [
+            ("%k|%d", &[1], "%k|1"),
+            ("%lf %Lf|", &[float(1.25)], "1.250000 %Lf|"),
+            ("%5%|%d", &[4], "%|4"),
+            ("%05s|%+s|% s|%#s|", &[TEXT; 4], "global!|global!|global!|global!|"),
+            ("%+u|% u|%+x|%+o|", &[1, 2, 3, 4], "1|2|3|4|"),
+            ("%#x %#o %#X", &[0, 0, 0], "0 0 0"),
+            ("%.20f", &[float(0.1)], "0.10000000000000000555"),
+            ("%.0f %.0f %.0f %#.0f", &[0.5, 1.5, 2.5, 3.0].map(float), "0 2 2 3."),
+            ("%hd|%hu|%hx|", &[70000; 3], "4464|4464|1170|"),
+            ("%lx %llx %lX %lo %llo", &[wide, wide, wide, 8, 8], "10000000000 10000000000 10000000000 10 10"),
+            ("%.10x|%10.4x|%-10.4x|%010x|", &[255; 4], "00000000ff|      00ff|00ff      |00000000ff|"),
+            ("%-05d|%0-5d|%+ d|%010.4d|", &[7; 4], "7    |7    |+7|      0007|"),
+            ("%10p|%-10p|%010p|", &[4096; 3], "    0x1000|0x1000    |0x00001000|"),
+            ("%.8p|%+p|", &[4096; 2], "0x00001000|+0x1000|"),
+            ("%c|%05c|%.3c|", &[0x141, 66, 67], "A|    B|C|"),
+            ("%c|", &[0], "\0|"),
+            ("%.3s|%10.3s|%-10.3s|%.0s|%.s|", &[TEXT; 5], "glo|       glo|glo       |||"),
+            ("%.f|%.e|%.g|", &[half; 3], "2|2e+00|2|"),
+            ("%#f %#.0e %#x", &[one, one, 5], "1.000000 1.e+00 0x5"),
+            ("%g %g %g", &[123456789.0, 0.00001234, 1.0].map(float), "1.23457e+08 1.234e-05 1"),
+            ("%.3g %.10g %.0g", &[float(3.14159); 3], "3.14 3.14159 3"),
+            ("%#.3g %g", &[3.0, 1234567.0].map(float), "3.00 1.23457e+06"),
+            ("%e %e %e", &[0.0, 1e300, -1e-300].map(float), "0.000000e+00 1.000000e+300 -1.000000e-300"),
+            ("%a %a %a", &[0.0, -0.0, 1e10].map(float), "0x0p+0 -0x0p+0 0x1.2a05f2p+33"),
+            ("%a", &[1], "0x0.0000000000001p-1022"),
+            ("%.0a %.1a %.3a", &[half, float(1.96875), one], "0x2p+0 0x2.0p+0 0x1.000p+0"),
+            ("%.20a|%20a|", &[half; 2], "0x1.80000000000000000000p+0|            0x1.8p+0|"),
+            ("%-20a|%020a|", &[half; 2], "0x1.8p+0            |0x0000000000001.8p+0|"),
+            ("%+a|%#a", &[half, one], "+0x1.8p+0|0x1.p+0"),
+            ("%5f|%05f|%-10f|", &[inf, inf, nan], "  inf|  inf|nan       |"),
+            ("%+.1e|%010.2e", &[2.0, -2.0].map(float), "+2.0e+00|-02.00e+00"),
+            ("%E %G %F %A", &[inf, nan, one, inf], "INF NAN 1.000000 INF"),
+            ("%f %f", &[1e22, -0.0].map(float), "10000000000000000000000.000000 -0.000000"),
+            ("%0*d|%+*d|", &[6, 3, 6, 3], "000003|    +3|"),
+            ("%-*d|%*s|", &[minus_six, 3, 10, TEXT], "3     |   global!|"),
+            ("%i %u", &[minus_one; 2], "-1 4294967295"),
+        ];
+        for (pattern, args, expected) in rows {
+            let (text, _) = format(pattern.as_bytes(), &mut List(args.iter())).unwrap();
+            assert_eq!(String::from_utf8(text).unwrap(), expected, "{pattern}");
+        }
     }
 }
