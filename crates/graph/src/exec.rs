@@ -4,9 +4,12 @@ use core::fmt;
 use std::sync::{Arc, Weak};
 
 use cuda_handles::capture::Enqueue;
-use cuda_handles::{AsStream, Buffer, Context, Error as HandleError, Event, GraphExecHandle, Stream};
+use cuda_handles::{
+    AsStream, Buffer, Context, Error as HandleError, Event, GraphExecHandle, Stream, WrongContext,
+};
 use cuda_sys::{CUgraphExec, CUgraphInstantiate_flags as Flags, CUresult, Call};
 
+use crate::elsewhere::ensure;
 use crate::error::{Error, Result};
 use crate::graph::{Graph, Root};
 use crate::last_runs::OwnRuns;
@@ -14,6 +17,10 @@ use crate::memory::{Outlet, Outputs};
 use crate::options::InstantiateOptions;
 use crate::place::Place;
 use crate::share::Share;
+
+/// What streams are for, in errors.
+const LAUNCH: &str = "the stream of the launch";
+const UPLOAD: &str = "the stream of the upload";
 
 /// An executable graph: what a [`Graph`] was when [`instantiate`](Graph::instantiate) made it, ready to be launched.
 ///
@@ -112,7 +119,7 @@ impl GraphExec {
     #[inline]
     pub fn launch(&mut self, stream: &impl AsStream) -> Result<()> {
         let stream = stream.as_stream();
-        self.usable_on(stream)?;
+        self.usable_on(stream, LAUNCH)?;
         if !self.launches.are_plain() {
             return self.launch_in_steps(stream, false).map(drop);
         }
@@ -144,7 +151,7 @@ impl GraphExec {
     #[doc(alias = "cuGraphLaunch")]
     pub fn launch_with_outputs(&mut self, stream: &impl AsStream) -> Result<Outputs<'_>> {
         let stream = stream.as_stream();
-        self.usable_on(stream)?;
+        self.usable_on(stream, LAUNCH)?;
         let buffers = self.launch_in_steps(stream, true)?;
         Ok(Outputs::new(self.launches.outlet.as_deref(), buffers))
     }
@@ -158,7 +165,7 @@ impl GraphExec {
     #[doc(alias = "cuGraphUpload")]
     pub fn upload(&mut self, stream: &impl AsStream) -> Result<()> {
         let stream = stream.as_stream();
-        let context = self.usable_on(stream)?;
+        let context = self.usable_on(stream, UPLOAD)?;
         let _turn = uncaptured(stream, "uploading an executable graph")?;
         // SAFETY: as for a launch.
         let result =
@@ -221,10 +228,10 @@ impl GraphExec {
 
     /// The stream's context, if the executable can run there.
     #[inline]
-    fn usable_on<'s>(&self, stream: &'s Stream) -> Result<&'s Context> {
-        let context = stream.context();
+    fn usable_on<'s>(&self, stream: &'s Stream, what: &'static str) -> Result<&'s Context> {
+        let (context, own) = (stream.context(), self.handle.context());
         context.ensure_usable()?;
-        self.handle.context().ensure_same(context, "the stream of a graph launch")?;
+        ensure(own, context, || WrongContext::new(what, context, "the executable graph", own))?;
         Ok(context)
     }
 

@@ -315,10 +315,6 @@ impl<'g> Frontier<'g> {
         Ok(())
     }
 
-    pub(crate) fn of_this_context(&self, what: &'static str, context: &cuda_handles::Context) -> Result<()> {
-        Ok(self.graph.context().ensure_same(context, what)?)
-    }
-
     /// Adds a node. All that can fail comes before the driver call, and nothing after it.
     pub(crate) fn add(&self, detail: Detail, owners: Owners, params: &mut CUgraphNodeParams) -> Result<Node> {
         self.add_with(detail, owners, params, &Handles::new(), |_, _| Ok(()))

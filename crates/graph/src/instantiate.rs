@@ -7,6 +7,7 @@ use cuda_handles::{Error as HandleError, Event, ExecEnd, GraphExecHandle, Stream
 use cuda_sys::{CUDA_GRAPH_INSTANTIATE_PARAMS, CUgraph, CUgraphExec, CUgraphNode, CUresult, Call};
 
 use crate::detail::Detail;
+use crate::elsewhere::ensure_of_graph;
 use crate::error::{Error, Result};
 use crate::exec::{GraphExec, Launches, uncaptured};
 use crate::graph::{Graph, Locked};
@@ -130,7 +131,7 @@ impl Graph {
 
     /// The right to enqueue an upload.
     pub(crate) fn upload_turn<'s>(&self, stream: &'s Stream) -> Result<cuda_handles::capture::Enqueue<'s>> {
-        self.context().ensure_same(stream.context(), "the stream of an upload")?;
+        ensure_of_graph(self.context(), stream.context(), || "the stream of the upload")?;
         uncaptured(stream, "uploading an executable graph")
     }
 }

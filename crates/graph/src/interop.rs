@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use cuda_handles::{Context, GraphExecHandle, GraphHandle, Owner};
+use cuda_handles::{Context, GraphExecHandle, GraphHandle, Owner, WrongContext};
 use cuda_sys::{CUgraph, CUgraphNode};
 
+use crate::elsewhere::ensure;
 use crate::error::{Error, Result};
 use crate::graph::{Graph, Locked};
 use crate::lent::Lent;
@@ -172,7 +173,9 @@ impl Graph {
                 None if handle.is_owned() => (Self::of(handle, Table::default()), false),
                 None => (share(raw, Self::of(handle, Table::adopted())), false),
             };
-            context.ensure_same(graph.context(), "the graph")?;
+            let found = graph.context();
+            let wrong = || WrongContext::new("the graph known here", found, "the context given", context);
+            ensure(context, found, wrong)?;
             match graph.take_in(&keep, is_known) {
                 // It was moved, or went, since it was found: it is looked up anew, and the registry has that by now.
                 Err(Error::GraphMoved | Error::GraphRemoved) => {}

@@ -12,6 +12,7 @@ mod copy;
 mod deciding;
 mod detail;
 mod edge;
+mod elsewhere;
 mod ending;
 mod error;
 mod exec;

@@ -60,3 +60,4 @@ mod sweep;
 mod taken_back;
 mod unchecked;
 mod vanished;
+mod wrong_object;

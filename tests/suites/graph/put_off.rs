@@ -296,6 +296,8 @@ fn the_next_executable_is_refused_while_there_is_work_that_the_host_has_to_end()
         let other = context.stream().unwrap();
         // Its own run, and the work of another stream.
         for held in [stream, &other] {
+            // The last one of the round before waits for a drain: lack of memory would end it, too.
+            reaper::drain();
             let graph = looping(context, stream, number);
             let execs = live().of(Kind::Exec);
             let mut exec = graph.instantiate().unwrap();

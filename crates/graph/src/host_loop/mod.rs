@@ -10,8 +10,9 @@ use core::fmt;
 use std::sync::Arc;
 
 use cuda_handles::capture_mode::relaxed;
-use cuda_handles::{AsStream, Context, Stream, UserObject};
+use cuda_handles::{AsStream, Context, Stream, UserObject, WrongContext};
 
+use crate::elsewhere::ensure;
 use crate::error::{Error, Result};
 use crate::exec::{GraphExec, Source};
 use crate::graph::Graph;
@@ -184,7 +185,9 @@ impl HostLoopExec {
         let stream = stream.as_stream();
         let context = stream.context();
         context.ensure_usable()?;
-        self.context().ensure_same(context, "the stream of a graph launch")?;
+        let own = self.context();
+        let wrong = || WrongContext::new("the stream of the launch", context, "the executable graph", own);
+        ensure(own, context, wrong)?;
         // Before the first launch: what cannot be waited for is not begun.
         stream.refuse_capture("running an executable graph to its end")?;
         context.refuse_in_callback()?;

@@ -1,8 +1,9 @@
 //! What a ready-made loop or branch looks at.
 
-use cuda_handles::{Buffer, Context, Element, NodeMemory, Slice, Stream};
+use cuda_handles::{Buffer, Context, Element, NodeMemory, Slice, Stream, WrongContext};
 use cuda_launch::{Memory, Params};
 
+use crate::elsewhere::ensure_memory;
 use crate::error::{Error, Result};
 use crate::ready::Question;
 
@@ -242,7 +243,8 @@ impl<'m> Test<'m> {
         if self.operands.is_empty() {
             return Err(Error::NothingToTest);
         }
-        Ok(context.ensure_same(self.operands.context(), "the memory of a test")?)
+        const WHAT: &str = "the memory that a loop or branch tests";
+        ensure_memory(context, self.operands.context(), WHAT, WrongContext::MEMORY)
     }
 
     /// The same with its memory kept alive.

@@ -1,6 +1,6 @@
 //! Nodes that run a graph of their own.
 
-use cuda_handles::clones;
+use cuda_handles::{WrongContext, clones};
 use cuda_sys::{
     CUgraph, CUgraphChildGraphNodeOwnership, CUgraphNode, CUgraphNodeParams, CUgraphNodeType, Call,
 };
@@ -8,6 +8,7 @@ use cuda_sys::{
 use super::handle::{Node, blank, typed};
 use crate::copy::{Copied, Twins};
 use crate::detail::Detail;
+use crate::elsewhere::ensure;
 use crate::error::{Error, Result};
 use crate::frontier::Frontier;
 use crate::graph::{Graph, Locked, Two, enter_two};
@@ -57,7 +58,7 @@ impl ChildGraphNode {
     /// ([`Error::KeepsAll`]). The node is as it was then, except for [`Error::ReplacedUnread`].
     #[doc(alias = "cuGraphNodeSetParams")]
     pub fn set_graph(&self, graph: &Graph) -> Result<()> {
-        self.graph().context().ensure_same(graph.context(), CHILD)?;
+        self.getting(ensure_child(self.graph(), graph))?;
         // What the old graph used comes out of the locks before it is dropped.
         self.replace_graph(graph).map(drop)
     }
@@ -130,6 +131,11 @@ impl Graph {
     }
 }
 
+fn ensure_child(graph: &Graph, child: &Graph) -> Result<()> {
+    let (context, of) = (graph.context(), child.context());
+    ensure(context, of, || WrongContext::new("the graph to embed", of, "the graph that embeds it", context))
+}
+
 impl Frontier<'_> {
     /// Adds a node that runs a clone of `graph`, as it is now. Names, and what the nodes use, are those of the original; its nodes are found in
     /// the [embedded graph](ChildGraphNode::embedded) by [`find_clone_of`](Graph::find_clone_of).
@@ -144,7 +150,7 @@ impl Frontier<'_> {
     #[doc(alias = "cuGraphAddChildGraphNode")]
     #[doc(alias = "cuGraphAddNode")]
     pub fn child(&self, graph: &Graph) -> Result<ChildGraphNode> {
-        self.of_this_context(CHILD, graph.context())?;
+        ensure_child(self.graph(), graph)?;
         let mut two = enter_two(self.graph(), graph)?;
         let copied = copy_for(&mut two, self.graph().place(), None, "")?;
         two.first.ensure_may_hold_all(self.graph().place(), &copied)?;
@@ -186,7 +192,7 @@ impl Frontier<'_> {
     #[doc(alias = "CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE")]
     #[doc(alias = "cuGraphAddNode")]
     pub fn child_moved(&self, graph: Graph) -> Result<ChildGraphNode> {
-        self.of_this_context(CHILD, graph.context())?;
+        ensure_child(self.graph(), &graph)?;
         let found = graph.context().driver().version();
         if found < Error::MOVES {
             return Err(Error::CannotMove { found });
@@ -283,7 +289,6 @@ impl Frontier<'_> {
     }
 }
 
-const CHILD: &str = "the graph to embed";
 const CLONED: CUgraphChildGraphNodeOwnership =
     CUgraphChildGraphNodeOwnership::CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE;
 const MOVED: CUgraphChildGraphNodeOwnership =

@@ -5,8 +5,10 @@ use cuda_sys::{CUevent, CUgraphNodeParams, CUgraphNodeType};
 
 use super::handle::{blank, typed};
 use crate::detail::Detail;
+use crate::elsewhere::ensure_of_graph;
 use crate::error::Result;
 use crate::frontier::Frontier;
+use crate::graph::Graph;
 use crate::owners::Owners;
 
 typed! {
@@ -42,7 +44,7 @@ impl EventRecordNode {
     #[doc(alias = "cuGraphEventRecordNodeSetEvent")]
     #[doc(alias = "cuGraphNodeSetParams")]
     pub fn set_event(&self, event: &Event) -> Result<()> {
-        self.graph().context().ensure_same(event.context(), RECORDED)?;
+        self.getting(ensure_own(self.graph(), event))?;
         self.replace(Detail::EventRecord(event.clone()), Owners::new(), &mut record(event))
     }
 }
@@ -85,7 +87,7 @@ impl Frontier<'_> {
     #[doc(alias = "cuGraphAddEventRecordNode")]
     #[doc(alias = "cuGraphAddNode")]
     pub fn record(&self, event: &Event) -> Result<EventRecordNode> {
-        self.of_this_context(RECORDED, event.context())?;
+        ensure_own(self.graph(), event)?;
         let detail = Detail::EventRecord(event.clone());
         self.add(detail, Owners::new(), &mut record(event)).map(EventRecordNode::wrap)
     }
@@ -105,7 +107,9 @@ impl Frontier<'_> {
     }
 }
 
-const RECORDED: &str = "the event of a node that records it";
+fn ensure_own(graph: &Graph, event: &Event) -> Result<()> {
+    ensure_of_graph(graph.context(), event.context(), || "the event to record")
+}
 
 /// The driver's form of a node that records an event.
 fn record(event: &Event) -> CUgraphNodeParams {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cuda_handles::{Allocation, Kernel, Owner};
+use cuda_handles::{Allocation, Kernel, Owner, WrongContext};
 use cuda_launch::{
     Accesses, Arguments, ArgumentsOf, AttributeList, LaunchConfig, SafeKernel, TypedKernel, ensure_memory_of,
 };
@@ -13,6 +13,7 @@ use super::handle::Node;
 use super::kernel::{KernelNode, params};
 use super::relaunch::Relaunch;
 use crate::detail::Detail;
+use crate::elsewhere::ensure;
 use crate::error::Result;
 use crate::frontier::Frontier;
 use crate::graph::{Graph, Locked};
@@ -86,7 +87,7 @@ impl KernelNode {
         config: LaunchConfig,
         arguments: impl Arguments,
     ) -> Result<()> {
-        check(self.graph(), kernel, &config, &arguments)?;
+        self.getting(check(self.graph(), kernel, &config, &arguments))?;
         let Prepared { detail, owners, attributes } =
             prepare(kernel, config, &arguments, arguments.accesses())?;
         arguments.with_pointers(|pointers| {
@@ -276,7 +277,11 @@ impl Frontier<'_> {
 
 #[inline]
 fn check(graph: &Graph, kernel: &Kernel, config: &LaunchConfig, arguments: &impl Arguments) -> Result<()> {
-    graph.context().ensure_same(kernel.context(), "the kernel of a node")?;
+    let (context, of) = (graph.context(), kernel.context());
+    ensure(context, of, || {
+        let what = format!("the kernel `{}`", kernel.name());
+        WrongContext::new(what, of, "the graph", context).advise("load it for that context")
+    })?;
     config.check(kernel)?;
     arguments.check(kernel)?;
     Ok(ensure_memory_of(kernel, arguments)?)

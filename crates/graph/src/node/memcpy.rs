@@ -11,6 +11,7 @@ use cuda_sys::{CUdeviceptr, CUgraphNodeParams, CUgraphNodeType, CUresult};
 use super::handle::{blank, typed};
 use super::raw::RawCopy;
 use crate::detail::Detail;
+use crate::elsewhere::ensure_memory;
 use crate::error::{Error, Result};
 use crate::frontier::Frontier;
 use crate::owners::Owners;
@@ -75,7 +76,11 @@ impl MemcpyNode {
         source: impl NodeMemory<'a, T>,
         destination: impl NodeMemory<'b, T>,
     ) -> Result<()> {
-        self.replace_by(linear(self.graph().context(), source.operand(), destination.operand())?)
+        self.replace_by(self.getting(linear(
+            self.graph().context(),
+            source.operand(),
+            destination.operand(),
+        ))?)
     }
 
     /// Copies a rectangle from now on; see [`set`](Self::set).
@@ -91,7 +96,7 @@ impl MemcpyNode {
     /// # Errors
     /// As [`Frontier::copy_3d`].
     pub fn set_3d<T: Element>(&self, copy: Copy3d<'_, T>) -> Result<()> {
-        self.replace_by(boxed(self.graph().context(), copy)?)
+        self.replace_by(self.getting(boxed(self.graph().context(), copy))?)
     }
 
     /// Copies between devices from now on; see [`set`](Self::set).
@@ -104,7 +109,7 @@ impl MemcpyNode {
         destination: impl NodeMemory<'b, T>,
     ) -> Result<()> {
         let context = self.graph().context();
-        between(context, source.operand(), destination.operand(), |copy| self.replace_by(copy))
+        self.getting(between(context, source.operand(), destination.operand(), |copy| self.replace_by(copy)))
     }
 
     /// Copies between addresses from now on; see [`set`](Self::set).
@@ -274,6 +279,7 @@ impl Frontier<'_> {
 
 const SOURCE: &str = "the source of a copy";
 const DESTINATION: &str = "the destination of a copy";
+const NEITHER: &str = "the destination of a copy whose source is not of the graph's context either";
 
 fn linear<T>(context: &Context, source: Slice<'_, T>, destination: Slice<'_, T>) -> Result<Prepared> {
     let layout = CopyLayout::linear(source, destination)?;
@@ -292,8 +298,9 @@ fn prepared(
     layout: Option<CopyLayout>,
 ) -> Result<Prepared> {
     let layout = layout.ok_or(Error::NoElements { what: "memcpy" })?;
-    context.ensure_same(source.context(), SOURCE)?;
-    context.ensure_same(destination.context(), DESTINATION)?;
+    const ADVICE: &str = "a node of `Frontier::copy_peer` copies from one context to another";
+    ensure_memory(context, source.context(), SOURCE, ADVICE)?;
+    ensure_memory(context, destination.context(), DESTINATION, ADVICE)?;
     Ok((layout, owners(source, destination)))
 }
 
@@ -302,7 +309,7 @@ fn peer<T>(context: &Context, source: Slice<'_, T>, destination: Slice<'_, T>) -
     let mut layout = CopyLayout::linear(source, destination)?.ok_or(Error::NoElements { what: "memcpy" })?;
     let is_elsewhere = |memory: &Allocation| !context.is_same(memory.context());
     if is_elsewhere(from) {
-        context.ensure_same(to.context(), "the memory on either side of a copy between devices")?;
+        ensure_memory(context, to.context(), NEITHER, "one of the two has to be of the graph's context")?;
     }
     for (side, memory) in [(&mut layout.source, from), (&mut layout.destination, to)] {
         if is_elsewhere(memory) && side.space == MemorySpace::Device {

@@ -1,11 +1,12 @@
 //! Nodes that fill memory.
 
-use cuda_handles::{Context, Element, FillLayout, NodeMemory, Owner, Slice, assert_value};
+use cuda_handles::{Context, Element, FillLayout, NodeMemory, Owner, Slice, WrongContext, assert_value};
 use cuda_sys::{CUdeviceptr, CUgraphNodeParams, CUgraphNodeType};
 
 use super::handle::{blank, typed};
 use super::raw::RawFill;
 use crate::detail::Detail;
+use crate::elsewhere::ensure_memory;
 use crate::error::{Error, Result};
 use crate::frontier::Frontier;
 use crate::owners::Owners;
@@ -74,7 +75,7 @@ impl MemsetNode {
     #[doc(alias = "cuGraphNodeSetParams")]
     pub fn set<'a, T: Element>(&self, target: impl NodeMemory<'a, T>, value: T) -> Result<()> {
         const { assert_value::<T>() };
-        self.replace_by(linear(self.graph().context(), target.operand(), value)?)
+        self.replace_by(self.getting(linear(self.graph().context(), target.operand(), value))?)
     }
 
     /// Fills a rectangle from now on; see [`set`](Self::set).
@@ -89,7 +90,13 @@ impl MemsetNode {
         value: T,
     ) -> Result<()> {
         const { assert_value::<T>() };
-        self.replace_by(rectangle(self.graph().context(), target.operand(), pitch, extent, value)?)
+        self.replace_by(self.getting(rectangle(
+            self.graph().context(),
+            target.operand(),
+            pitch,
+            extent,
+            value,
+        ))?)
     }
 
     /// Fills memory at an address from now on; see [`set`](Self::set).
@@ -108,7 +115,7 @@ impl MemsetNode {
     /// # Errors
     /// As [`Frontier::clear`].
     pub fn set_clear<'a, T: Element>(&self, target: impl NodeMemory<'a, T>) -> Result<()> {
-        self.replace_by(cleared(self.graph().context(), target.operand())?)
+        self.replace_by(self.getting(cleared(self.graph().context(), target.operand()))?)
     }
 
     fn replace_by(&self, (layout, owners): Prepared) -> Result<()> {
@@ -217,7 +224,7 @@ fn cleared<T: Element>(context: &Context, target: Slice<'_, T>) -> Result<Prepar
 
 fn prepare<T>(context: &Context, target: Slice<'_, T>, layout: Option<FillLayout>) -> Result<Prepared> {
     let layout = layout.ok_or(Error::NoElements { what: "memset" })?;
-    context.ensure_same(target.allocation().context(), "the memory of a memset node")?;
+    ensure_memory(context, target.allocation().context(), "the memory of a fill", WrongContext::MEMORY)?;
     Ok((layout, [Owner::from(target.allocation())].into_iter().collect()))
 }
 

@@ -10,6 +10,7 @@ use cuda_sys::{
 
 use super::handle::{blank, typed};
 use crate::detail::Detail;
+use crate::elsewhere::ensure_of_graph;
 use crate::error::{Error, Result};
 use crate::frontier::Frontier;
 use crate::owners::Owners;
@@ -50,7 +51,7 @@ impl SemaphoreSignalNode {
     #[doc(alias = "cuGraphExternalSemaphoresSignalNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
     pub fn set<'a>(&self, signals: impl IntoIterator<Item = (&'a ExternalSemaphore, u64)>) -> Result<()> {
-        let semaphores = taken(self.graph().context(), "semaphore signal", signals)?;
+        let semaphores = self.getting(taken(self.graph().context(), "semaphore signal", signals))?;
         let owners = owners(&semaphores);
         let mut lists = Lists::of(&semaphores, signal);
         self.replace(Detail::SignalSemaphores(semaphores), owners, &mut lists.signals())
@@ -79,7 +80,7 @@ impl SemaphoreWaitNode {
     #[doc(alias = "cuGraphExternalSemaphoresWaitNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
     pub fn set<'a>(&self, waits: impl IntoIterator<Item = (&'a ExternalSemaphore, u64)>) -> Result<()> {
-        let semaphores = taken(self.graph().context(), "semaphore wait", waits)?;
+        let semaphores = self.getting(taken(self.graph().context(), "semaphore wait", waits))?;
         let owners = owners(&semaphores);
         let mut lists = Lists::of(&semaphores, wait);
         self.replace(Detail::WaitSemaphores(semaphores), owners, &mut lists.waits())
@@ -137,8 +138,8 @@ fn taken<'a>(
     if semaphores.is_empty() {
         return Err(Error::NoElements { what });
     }
-    for (semaphore, _) in semaphores.iter() {
-        context.ensure_same(semaphore.context(), "the semaphore of a node")?;
+    for (index, (semaphore, _)) in semaphores.iter().enumerate() {
+        ensure_of_graph(context, semaphore.context(), || format!("semaphore {} of a {what}", index + 1))?;
     }
     Ok(semaphores)
 }

@@ -45,3 +45,24 @@ fn memory_of_graphs_rises_by_launches_and_falls_by_a_trim() {
         exec.launch(stream).unwrap();
     });
 }
+
+#[test]
+fn what_another_stream_used_is_given_back_once_it_was_dropped() {
+    // All graphs of a process count.
+    alone!();
+    traceless(|context, stream| {
+        let graph = context.graph().unwrap();
+        let (alloc, memory) = graph.root().alloc::<u32>(64).unwrap();
+        alloc.then().fill(&memory, 5).unwrap();
+        let mut exec = graph.into_exec().unwrap();
+        let other = context.stream().unwrap();
+        // The reaper frees it, in a stream of its own, for which nobody waits.
+        for _ in 0..50 {
+            let output = exec.launch_with_outputs(stream).unwrap().take(&memory).unwrap();
+            assert_eq!(output.read_blocking(&other).unwrap(), [5; 64]);
+            drop(output);
+            context.trim_graph_memory().unwrap();
+            assert_eq!(steps(context)[..2], [0, 0]);
+        }
+    });
+}
