@@ -6,6 +6,7 @@ use cuda_sys::{CUresult, Call};
 use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::node::Node;
+use crate::place::NodeId;
 use crate::place::Place;
 use crate::table::Table;
 
@@ -71,10 +72,14 @@ impl Graph {
             let about = locked.about(self.place()).ok_or(Error::GraphRemoved)?;
             let lineage = about.lineage.within(self.place(), &locked.moved);
             let id = lineage.find(source, node.graph().place(), node.id());
-            id.map(|id| (id, locked.row(id).map(|row| row.detail.kind())))
+            id.map(|id| (id, locked.row(id).map(|row| (row.within, row.detail.kind()))))
         };
         match found {
-            Some((id, Some(kind))) => Ok(Node::new(self.clone(), id, kind)),
+            Some((id, Some((within, kind)))) if within == self.place() => {
+                Ok(Node::new(self.clone(), id, kind))
+            }
+            // It was gone before the graph was moved, and what it was known by is another's.
+            Some((NodeId::NONE, _) | (_, Some(_))) => Err(node.removed()),
             Some((id, None)) => Err(Node::new(self.clone(), id, node.kind()).removed()),
             None => Err(Error::NotCloned { node: node.name().into() }),
         }

@@ -37,6 +37,29 @@ pub(crate) struct Moved {
 pub(crate) struct Renamed {
     pub(crate) nodes: HashMap<NodeId, NodeId>,
     pub(crate) places: HashMap<Place, Place>,
+    /// At the first so many indices each node that was there got another name, and so did each graph. Of one that was gone the old name may be somebody else's now.
+    pub(crate) rows: usize,
+    pub(crate) graphs: usize,
+}
+
+impl Renamed {
+    /// What a node of the table is called now; [`NodeId::NONE`] if it was gone.
+    pub(crate) fn node(&self, node: NodeId) -> NodeId {
+        match self.nodes.get(&node) {
+            Some(renamed) => *renamed,
+            None if (node.index as usize) < self.rows => NodeId::NONE,
+            None => node,
+        }
+    }
+
+    /// Where a graph of the table is now; `None` if it was gone.
+    fn place(&self, place: Place) -> Option<Place> {
+        match self.places.get(&place) {
+            Some(renamed) => Some(*renamed),
+            None if place.index().is_none_or(|index| (index as usize) < self.graphs) => None,
+            None => Some(place),
+        }
+    }
 }
 
 impl Moved {
@@ -52,11 +75,10 @@ impl Moved {
 
     /// What a node of a graph of the hierarchy is now, if that graph is the one at `here` now.
     fn find(&self, here: Place, place: Place, node: NodeId) -> Option<NodeId> {
-        let renamed = self.renamed.iter();
-        let (place, node) = renamed.fold((place, node), |(place, node), renamed| {
-            let place = renamed.places.get(&place).copied().unwrap_or(place);
-            (place, renamed.nodes.get(&node).copied().unwrap_or(node))
-        });
+        let mut renamed = self.renamed.iter();
+        let (place, node) = renamed.try_fold((place, node), |(place, node), renamed| {
+            Some((renamed.place(place)?, renamed.node(node)))
+        })?;
         (place == here).then_some(node)
     }
 }
@@ -109,12 +131,11 @@ impl Lineage {
     }
 
     /// Nodes of the graph have other names now.
-    pub(crate) fn rename(&mut self, renamed: &HashMap<NodeId, NodeId>) {
+    pub(crate) fn rename(&mut self, renamed: &Renamed) {
         if let Some(latest) = self.0.first_mut()
             && let Step::Listed { source, nodes } = &**latest
         {
-            let now = |id: &NodeId| renamed.get(id).copied().unwrap_or(*id);
-            let nodes = nodes.iter().map(|(original, id)| (*original, now(id))).collect();
+            let nodes = nodes.iter().map(|(original, id)| (*original, renamed.node(*id))).collect();
             *latest = Arc::new(Step::Listed { source: *source, nodes });
         }
     }
@@ -174,14 +195,14 @@ mod tests {
         let (inner, outer) = (Place::embedded(3, 7), Place::embedded(4, 9));
         let rename = |nodes: &[(u64, u64)], place| {
             let nodes = nodes.iter().map(|&(before, now)| (id(before), id(now))).collect();
-            Arc::new(Renamed { nodes, places: HashMap::from([(Place::ROOT, place)]) })
+            Arc::new(Renamed { nodes, places: HashMap::from([(Place::ROOT, place)]), ..Renamed::default() })
         };
         // A clone of hierarchy 1 in hierarchy 2, which is moved into 3, and that into 4.
         let mut lineage = step(1, &[(10, 20), (11, 21)], &Lineage::default());
         let first = rename(&[(20, 50)], inner);
-        lineage.rename(&first.nodes);
+        lineage.rename(&first);
         let second = rename(&[(50, 60)], outer);
-        lineage.rename(&second.nodes);
+        lineage.rename(&second);
         let mut moved = vec![Moved::new(2, first), Moved::new(3, second.clone())];
         assert!(moved[0].move_on(&second));
         let here = lineage.within(inner, &moved);

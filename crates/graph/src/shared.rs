@@ -65,7 +65,8 @@ fn open() -> Open {
 
 impl Open {
     fn find(&self, raw: CUgraph) -> Option<Graph> {
-        let entry = self.0.by_raw.get(&raw.addr())?;
+        // What is over may have another's place by now, since its table became that of another hierarchy.
+        let entry = self.0.by_raw.get(&raw.addr()).filter(|entry| !entry.is_over())?;
         let root = entry.home.root().upgrade()?;
         Some(Graph::from_root(root, entry.place))
     }

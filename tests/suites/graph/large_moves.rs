@@ -195,3 +195,75 @@ fn graphs_moved_into_one_another_from_the_inside_out_are_linear() {
         drop((inner, graph));
     });
 }
+
+/// A node of the moved graph that was removed before is nothing's: neither by its own handle nor by that of a node that it was a clone of.
+#[test]
+fn removed_nodes_of_a_moved_graph_are_not_those_of_the_graph_around() {
+    let context = setup();
+    needs!(MovedGraphs);
+    no_leaks(|| {
+        for inside in [2, 60] {
+            let (original, originals) = chain(&context, inside.max(4), "original");
+            let moved = original.clone_graph().unwrap();
+            let mut gone: Vec<Node> = Vec::new();
+            for node in &originals[..3] {
+                gone.push(moved.find_clone_of(node).unwrap());
+            }
+            gone.iter().for_each(|node| node.remove().unwrap());
+            let (outer, own) = chain(&context, 4, "outer");
+            let child = own[3].then().child_moved(moved).unwrap();
+            let (further, others) = chain(&context, 6, "further");
+            let mut embedded = child.embedded().unwrap();
+            for moves in 0..2 {
+                for (node, gone) in originals.iter().zip(&gone) {
+                    let found = [embedded.find_clone_of(node), embedded.find_clone_of(gone)];
+                    for found in found {
+                        let is_none = matches!(found, Err(Error::Removed { .. } | Error::NotCloned { .. }));
+                        assert!(is_none, "{inside}, {moves} moves: {found:?}");
+                    }
+                }
+                assert!(embedded.find_clone_of(&originals[3]).is_ok());
+                if moves == 0 {
+                    let around = others[5].then().child_moved(outer.clone()).unwrap();
+                    let outer = around.embedded().unwrap();
+                    embedded = outer.children().unwrap().pop().unwrap().embedded().unwrap();
+                }
+            }
+            drop((further, own));
+        }
+    });
+}
+
+/// The raw value of a graph that was removed from the moved one, given to another graph, is not that of a graph of the one around.
+#[test]
+fn raw_values_of_removed_graphs_do_not_stand_for_graphs_around() {
+    let context = setup();
+    needs!(MovedGraphs);
+    no_leaks(|| {
+        let (moved, nodes) = chain(&context, 60, "moved");
+        let before = moved.children().unwrap().pop().unwrap().embedded().unwrap().as_raw().unwrap();
+        nodes[0].remove().unwrap();
+        let (outer, own) = chain(&context, 3, "outer");
+        let _child = own[2].then().child_moved(moved).unwrap();
+        // Other code's graphs, until the driver gives one the address.
+        let mut raws = Vec::new();
+        for _ in 0..64 {
+            let mut raw = core::ptr::null_mut();
+            // SAFETY: the out pointer is valid.
+            let code = unsafe { context.driver().cuGraphCreate(&raw mut raw, 0) };
+            assert!(code.is_success());
+            raws.push(raw);
+            if raw == before {
+                // SAFETY: it lives until all handles are gone.
+                let graph = unsafe { Graph::from_raw(&context, raw) }.unwrap();
+                assert_eq!((graph.parent().unwrap(), graph.len().unwrap()), (None, 0));
+                break;
+            }
+        }
+        for raw in raws {
+            // SAFETY: nobody uses it any more.
+            let _ = unsafe { context.driver().cuGraphDestroy(raw) };
+        }
+        drop(outer);
+    });
+}

@@ -54,7 +54,8 @@ impl Table {
         moved.next = moved.next.max(self.next);
         moved.latest = moved.latest.max(self.latest);
         moved.newest = moved.newest.max(self.newest);
-        let mut renamed = Renamed::default();
+        let (rows, graphs) = (self.rows.len(), self.embedded.len());
+        let mut renamed = Renamed { rows, graphs, ..Renamed::default() };
         moved.clear_rows(self.rows.len(), &mut renamed);
         moved.clear_embedded(self.embedded.len(), &mut renamed);
         let place = moved.end_as_root(&root, into, &mut renamed);
@@ -96,7 +97,7 @@ impl Table {
         }
         for place in within {
             if let Some(about) = self.about_mut(place) {
-                about.lineage.rename(&renamed.nodes);
+                about.lineage.rename(renamed);
             }
         }
         self.free.retain(|index| *index as usize >= count);
