@@ -149,14 +149,17 @@ fn what_cannot_be_captured_is_refused_and_the_capture_goes_on() {
     let context = setup();
     no_leaks(|| {
         let (capturing, home) = (context.stream().unwrap(), context.stream().unwrap());
-        // Settled: a read of other memory would be refused as its first use.
         let buffer = home.upload_blocking(&[1_u32; 8]).unwrap();
+        // Its home would have to be waited for as well, which would be of no use.
+        let unsettled = home.upload(&[1_u32; 8]).unwrap();
         let capture = begin(&capturing, THREAD_LOCAL);
         let refusals = [
             ("zeros", capturing.zeros::<u32>(8).map(drop)),
             ("upload", capturing.upload(&[1_u32]).map(drop)),
             ("read", buffer.read_blocking(&capturing).map(drop)),
             ("write", buffer.write_blocking(&capturing, &[2; 8])),
+            ("first read", unsettled.read_blocking(&capturing).map(drop)),
+            ("first write", unsettled.write_blocking(&capturing, &[2; 8])),
             ("query", capturing.query().map(drop)),
             ("synchronize", capturing.synchronize_blocking()),
             ("context synchronize", context.synchronize_blocking()),
@@ -167,6 +170,8 @@ fn what_cannot_be_captured_is_refused_and_the_capture_goes_on() {
             assert!(error.to_string().contains("captur"), "{what}: {error}");
         }
         end(capture);
-        assert_eq!(buffer.read_blocking(&home).unwrap(), [1; 8]);
+        for buffer in [&buffer, &unsettled] {
+            assert_eq!(buffer.read_blocking(&home).unwrap(), [1; 8]);
+        }
     });
 }

@@ -285,11 +285,9 @@ impl<T: Element> Slice<'_, T> {
         if self.size_bytes() == 0 {
             return Ok(());
         }
-        let _use = self.allocation().ready_once(stream)?;
+        let _use = self.allocation().ready_once(stream).map_err(never_captured(WRITING))?;
         // SAFETY: both ranges have that size; the host's is borrowed until the wait is over.
-        unsafe {
-            self.move_blocking(stream, "writing from host memory", elements.as_ptr().cast_mut().cast(), true)
-        }
+        unsafe { self.move_blocking(stream, WRITING, elements.as_ptr().cast_mut().cast(), true) }
     }
 
     /// # Safety
@@ -298,9 +296,9 @@ impl<T: Element> Slice<'_, T> {
         if self.size_bytes() == 0 {
             return Ok(());
         }
-        let _use = self.allocation().ready_once(stream)?;
+        let _use = self.allocation().ready_once(stream).map_err(never_captured(READING))?;
         // SAFETY: the host's room is the caller's promise.
-        unsafe { self.move_blocking(stream, "reading into host memory", elements.cast(), false) }
+        unsafe { self.move_blocking(stream, READING, elements.cast(), false) }
     }
 
     /// Copies between the memory and the host's, and waits.
@@ -355,6 +353,17 @@ impl<T: Element> Slice<'_, T> {
         };
         drop(turn);
         waited
+    }
+}
+
+const READING: &str = "reading into host memory";
+const WRITING: &str = "writing from host memory";
+
+/// That the memory's home was not waited for is no matter where the operation cannot be captured at all.
+fn never_captured(what: &'static str) -> impl Fn(Error) -> Error {
+    move |error| match error {
+        Error::CapturedFirstUse => Error::Capturing { what },
+        other => other,
     }
 }
 
