@@ -71,7 +71,7 @@ fn memory_of_nodes_is_told_by_its_part() {
     assert_eq!(refused(|| root.copy(&here, &there)), advised("the destination of a copy", peer));
     assert_eq!(refused(|| root.copy_peer(&there, &also)), advised(neither, one));
     assert_eq!(
-        refused(|| root.while_loop(Test::equal(&there.slice(..1).unwrap(), 1), |_| Ok::<_, Error>(()))),
+        refused(|| root.while_loop(Test::equal(there.slice(..1).unwrap(), 1), |_| Ok::<_, Error>(()))),
         advised("the memory that a loop or branch tests", memory)
     );
 
