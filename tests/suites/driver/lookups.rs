@@ -31,7 +31,8 @@ fn every_layout_is_found_with_its_own_version() {
         assert!(!pointer.is_null(), "{export}");
         found += 1;
     }
-    assert!(found > 500, "{found}");
+    // The oldest driver has fewer.
+    assert!(found > 400, "{found}");
 }
 
 #[test]

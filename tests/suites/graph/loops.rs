@@ -547,7 +547,7 @@ fn memory_of_another_context_is_refused() {
     let number = other.stream().unwrap().zeros::<u32>(1).unwrap();
     let graph = context.graph().unwrap();
     let error = graph.root().if_nonzero(&number, |_| Ok::<_, Error>(())).unwrap_err();
-    assert!(error.to_string().contains("the memory of a test"), "{error}");
+    assert!(error.to_string().contains("the memory that a loop or branch tests"), "{error}");
     assert_eq!(graph.len().unwrap(), 0);
 }
 

@@ -39,6 +39,8 @@ pub(crate) fn traceless(section: impl FnOnce(&Context, &Stream)) {
 pub(crate) fn in_use(context: &Context) -> (u64, u64) {
     settle();
     context.synchronize_blocking().unwrap();
+    // The reaper's stream may be freeing some.
+    context.memory_info().unwrap();
     context.trim_graph_memory().unwrap();
     let usage = context.graph_memory_usage().unwrap();
     (usage.used, usage.reserved)

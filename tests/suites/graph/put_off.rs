@@ -346,6 +346,26 @@ fn the_next_executable_does_not_wait_for_ever_for_work_that_is_not_known() {
     });
 }
 
+/// The driver waits in its end for work that nobody knows of, and on the reaper's thread alone.
+#[test]
+fn who_asks_for_memory_does_not_end_one_that_waits_for_streams_to_be_idle() {
+    with_loops(|context, stream, number| {
+        let graph = looping(context, stream, number);
+        graph.lend().unwrap();
+        let gone = context.stream().unwrap();
+        let (gate, unknown) = (Gate::close(stream), Gate::close(&gone));
+        drop(gone);
+        let exec = graph.instantiate().unwrap();
+        beside_the_gate(move || drop(exec));
+        // The reaper looks less often by now.
+        std::thread::sleep(Duration::from_millis(500));
+        let own = context.clone();
+        gate.open();
+        beside_the_gate(move || own.memory_info()).unwrap();
+        unknown.open();
+    });
+}
+
 /// That of a graph which other code knows is not left to a drain: that code knows of none.
 #[test]
 fn one_of_a_lent_graph_waits_for_no_work_and_goes_when_there_is_none() {

@@ -4,7 +4,6 @@ use cuda_sys::{CUgraphMem_attribute as Attribute, Call};
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::reaper;
 
 /// How much memory of a device the allocation nodes of graphs have, in bytes: those of all graphs of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +20,7 @@ pub struct GraphMemoryUsage {
 }
 
 impl Context {
-    /// How much memory of its device graphs have. What was dropped and is idle is freed first, for which this waits some microseconds as a rule and half a second at most.
+    /// How much memory of its device graphs have.
     ///
     /// Stands on `cuDeviceGetGraphMemAttribute`, CUDA 11.4; four calls, so the numbers may be of different moments.
     ///
@@ -29,8 +28,6 @@ impl Context {
     /// What the driver answers.
     #[doc(alias = "cuDeviceGetGraphMemAttribute")]
     pub fn graph_memory_usage(&self) -> Result<GraphMemoryUsage> {
-        self.ensure_usable()?;
-        reaper::catch_up_frees(self);
         Ok(GraphMemoryUsage {
             used: self.graph_memory(Attribute::CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT)?,
             used_high: self.graph_memory(Attribute::CU_GRAPH_MEM_ATTR_USED_MEM_HIGH)?,
@@ -52,7 +49,10 @@ impl Context {
     }
 
     /// Gives back to the device what graphs have reserved of it and do not use now. The next launch takes what it needs again, so this is for when
-    /// graphs rest. What was dropped and is idle is freed first, as for [`graph_memory_usage`](Self::graph_memory_usage).
+    /// graphs rest.
+    ///
+    /// Memory that was dropped counts until the reaper has freed it, in the order of the streams that used it.
+    /// [`memory_info`](Self::memory_info) waits for that where the streams are idle.
     ///
     /// Stands on `cuDeviceGraphMemTrim`, CUDA 11.4.
     ///
@@ -61,7 +61,6 @@ impl Context {
     #[doc(alias = "cuDeviceGraphMemTrim")]
     pub fn trim_graph_memory(&self) -> Result<()> {
         self.ensure_usable()?;
-        reaper::catch_up_frees(self);
         // SAFETY: the driver gives back what no graph uses.
         let code = unsafe { self.driver().cuDeviceGraphMemTrim(self.device().as_raw()) };
         self.check(Call::cuDeviceGraphMemTrim, code)

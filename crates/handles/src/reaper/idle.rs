@@ -23,7 +23,8 @@ pub(crate) fn destroy_when_idle(context: &Context, object: Object, keep: Option<
     }
 }
 
-/// Ends those that can end now.
+/// Ends those that can end now. On the reaper's thread, or where somebody drains: the driver may be
+/// held up for long by work on streams that nobody knows of.
 pub(super) fn work() -> usize {
     queue::end_all(&WAITING, try_end)
 }

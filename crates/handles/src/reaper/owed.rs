@@ -22,6 +22,9 @@ pub(crate) type Runs = SmallVec<[Arc<RawStream>; 1]>;
 /// How long the driver may take for a destructor whose time has come, on a busy machine.
 const PASSING: Duration = Duration::from_millis(50);
 
+/// How long before something is expected the driver may have failed to end the executable.
+const BEFORE: Duration = Duration::from_secs(1);
+
 struct Owed {
     payload: Arc<Payload>,
     context: Context,
@@ -47,9 +50,11 @@ pub(crate) fn expect(payload: &Arc<Payload>, context: &Context, runs: Option<Run
 /// Lets go of what is not owed any more: the driver has given it back, or never will, as the context is lost. Where it failed to end something, nobody knows of
 /// which it will: nothing is counted then.
 pub(super) fn sweep() {
-    let is_hopeless = queue::take_unended();
+    let failed = queue::last_unended();
+    // An executable is ended before its share is expected, and others may sweep in between.
+    let is_hopeless = |one: &Owed| failed.is_some_and(|failed| one.since <= failed + BEFORE);
     let is_lost = |one: &Owed| !queue::may_call(&one.context);
-    let is_over = |one: &mut Owed| is_hopeless || !one.payload.is_owed() || is_lost(one);
+    let is_over = |one: &mut Owed| is_hopeless(one) || !one.payload.is_owed() || is_lost(one);
     let over: Vec<Owed> = owed().extract_if(.., is_over).collect();
     for one in over {
         if one.payload.stop_owing() {

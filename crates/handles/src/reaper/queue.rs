@@ -4,6 +4,7 @@ use core::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::thread::Thread;
+use std::time::Instant;
 
 use cuda_sys::{
     CUevent_st, CUextSemaphore_st, CUgraph_st, CUgraphExec_st, CUlib_st, CUlinkState_st, CUmemPoolHandle_st,
@@ -74,7 +75,8 @@ pub(crate) static LIBRARIES: List<Unused> = List::starting_with(AtomicPtr::new(c
 /// Executables whose end waits for all work of the device.
 pub(crate) static STALLING: List<Doomed> = List::starting_with(AtomicPtr::new(core::ptr::null_mut()));
 
-static UNENDED: AtomicBool = AtomicBool::new(false);
+/// When the driver last failed to end something that may have destructors.
+static UNENDED: Mutex<Option<Instant>> = Mutex::new(None);
 static PENDING: AtomicUsize = AtomicUsize::new(0);
 static STARTER: OnceLock<fn() -> Option<Thread>> = OnceLock::new();
 static THREAD: OnceLock<Option<Thread>> = OnceLock::new();
@@ -167,16 +169,16 @@ pub(crate) fn try_destroy(doomed: Doomed) -> Result<(), Doomed> {
     }
     if let Err(error) = context.check(call, code) {
         if doomed.object.may_run_destructors() {
-            UNENDED.store(true, Ordering::Release);
+            *UNENDED.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
         }
         report(what(doomed.object), error);
     }
     Ok(())
 }
 
-/// Whether the driver has failed to end something since this was last asked that may have destructors: they never run.
-pub(super) fn take_unended() -> bool {
-    UNENDED.swap(false, Ordering::AcqRel)
+/// When the driver last failed to end something that may have destructors: they never run.
+pub(super) fn last_unended() -> Option<Instant> {
+    *UNENDED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Object {

@@ -285,7 +285,7 @@ fn run(dropping: Option<&Thread>) {
             None => rounds(false),
             Some(dropping) => {
                 let mut fences = turn();
-                let done = objects() + fences.work();
+                let done = objects() + idle::work() + fences.work();
                 if fences.has_owners() || !PAYLOADS.is_empty() {
                     dropping.unpark();
                 }
@@ -356,7 +356,7 @@ fn rounds(unload: bool) -> usize {
 /// First what the driver frees, with the turn; then the destructors of other code, without it: one that is slow holds nobody up.
 fn round(unload: bool) -> usize {
     let mut fences = turn();
-    let done = objects() + fences.work() + if unload { stalling() } else { 0 };
+    let done = objects() + idle::work() + fences.work() + if unload { stalling() } else { 0 };
     let busy = Destroying::begin();
     let owners = fences.take_owners();
     if unload {
@@ -404,8 +404,9 @@ fn drop_owners(owners: Vec<Kept>) -> usize {
     dropped.count()
 }
 
+/// Nothing here waits for work of the device.
 fn objects() -> usize {
-    destroy_all(&OBJECTS) + idle::work()
+    destroy_all(&OBJECTS)
 }
 
 /// What the driver waits for all work of the device in.
