@@ -4,6 +4,7 @@
 mod adopted;
 mod all_or_nothing;
 mod batch;
+mod both_ways;
 mod callbacks;
 mod capture;
 mod check;

@@ -299,6 +299,8 @@ fn the_next_executable_is_refused_while_there_is_work_that_the_host_has_to_end()
             // The last one of the round before waits for a drain: lack of memory would end it, too.
             reaper::drain();
             let graph = looping(context, stream, number);
+            // That of the round before.
+            reaper::drain();
             let execs = live().of(Kind::Exec);
             let mut exec = graph.instantiate().unwrap();
             let gate = Gate::close(held);
@@ -387,5 +389,23 @@ fn one_of_a_lent_graph_waits_for_no_work_and_goes_when_there_is_none() {
             drop(graph.instantiate().unwrap());
             assert_eq!(live().of(Kind::Exec), execs);
         }
+    });
+}
+
+/// Nobody knows of the work of a stream that is gone: the driver waits for it, but not on the thread that drops the executable.
+#[test]
+fn one_of_a_lent_graph_waits_for_no_work_that_is_not_known() {
+    with_loops(|context, stream, number| {
+        let execs = live().of(Kind::Exec);
+        let graph = looping(context, stream, number);
+        graph.lend().unwrap();
+        let exec = graph.instantiate().unwrap();
+        let gone = context.stream().unwrap();
+        let gate = Gate::close(&gone);
+        drop(gone);
+        beside_the_gate(move || drop(exec));
+        gate.open();
+        assert!(until(SOON, || live().of(Kind::Exec) == execs));
+        drop(graph);
     });
 }

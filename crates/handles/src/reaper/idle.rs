@@ -1,37 +1,51 @@
 //! Objects in whose end the driver waits for all work of the device, and which are not to wait for a drain: they end once no stream has work.
 
 use core::any::Any;
+use core::time::Duration;
 use std::sync::Arc;
 use std::sync::atomic::AtomicPtr;
 
 use super::list::{List, Node};
 use super::queue::{self, Doomed, Object};
 use super::running;
+use super::worker;
+use crate::callback;
 use crate::context::Context;
 
 pub(super) static WAITING: List<Doomed> = List::starting_with(AtomicPtr::new(core::ptr::null_mut()));
+
+/// How long an end is waited for that should take no time. Work that nobody knows of here may hold it up for ever: so it is made on a thread of its own.
+const PASSING: Duration = Duration::from_millis(100);
 
 /// Destroys an object now if no stream of its context has work, or else on the reaper's thread, once that is so.
 pub(crate) fn destroy_when_idle(context: &Context, object: Object, keep: Option<Arc<dyn Any + Send + Sync>>) {
     if !queue::may_call(context) {
         return;
     }
-    if let Err(doomed) = try_end(Doomed { context: context.clone(), object, keep }) {
-        queue::expect_one();
+    queue::expect_one();
+    let doomed = Doomed { context: context.clone(), object, keep };
+    if callback::is_inside() || !is_idle(&doomed) {
         WAITING.push(Node::new(doomed));
         queue::wake();
+    } else {
+        end(vec![doomed]);
     }
 }
 
 /// Ends those that can end now. On the reaper's thread, or where somebody drains: the driver may be
 /// held up for long by work on streams that nobody knows of.
 pub(super) fn work() -> usize {
-    queue::end_all(&WAITING, try_end)
+    let (idle, busy): (Vec<_>, Vec<_>) = WAITING.take().partition(is_idle);
+    busy.into_iter().for_each(|doomed| WAITING.push(Node::new(doomed)));
+    end(idle)
 }
 
-fn try_end(doomed: Doomed) -> Result<(), Doomed> {
-    match running::ensure_idle(&doomed.context, "") {
-        Ok(()) => queue::try_destroy(doomed),
-        Err(_) => Err(doomed),
-    }
+fn is_idle(doomed: &Doomed) -> bool {
+    running::ensure_idle(&doomed.context, "").is_ok()
+}
+
+fn end(doomed: Vec<Doomed>) -> usize {
+    // Once more, right before the call: a thread takes its time to start.
+    let try_end = |doomed: Doomed| if is_idle(&doomed) { queue::try_destroy(doomed) } else { Err(doomed) };
+    worker::end_elsewhere(doomed, &WAITING, try_end, PASSING).unwrap_or(0)
 }

@@ -178,7 +178,7 @@ fn end_stalling(which: impl Fn(&Doomed) -> bool) -> Result<usize> {
     staying.into_iter().for_each(|doomed| idle::WAITING.push(Node::new(doomed)));
     // Not over the driver's call: others need the turn.
     drop(turn);
-    let ended = end_elsewhere(chosen)?;
+    let ended = end_elsewhere(chosen, &STALLING, queue::try_destroy, patience())?;
     match busy {
         Some(busy) => {
             queue::wake();
@@ -188,8 +188,13 @@ fn end_stalling(which: impl Fn(&Doomed) -> bool) -> Result<usize> {
     }
 }
 
-/// Ends executables on a thread made for that: work that nobody knows of here may hold up the driver for ever.
-fn end_elsewhere(doomed: Vec<Doomed>) -> Result<usize> {
+/// Ends executables on a thread made for that: work that nobody knows of here may hold up the driver for ever. What cannot end now goes to `list`.
+pub(super) fn end_elsewhere(
+    doomed: Vec<Doomed>,
+    list: &'static List<Doomed>,
+    try_end: impl Fn(Doomed) -> Result<(), Doomed> + Send + 'static,
+    bound: Duration,
+) -> Result<usize> {
     if doomed.is_empty() {
         return Ok(0);
     }
@@ -200,9 +205,12 @@ fn end_elsewhere(doomed: Vec<Doomed>) -> Result<usize> {
     };
     let own = Arc::clone(&doomed);
     let end = move || {
-        DESTRUCTORS.fetch_add(1, Ordering::AcqRel);
-        let ended = as_worker(|| queue::end_each(take(&own).into_iter(), &STALLING, queue::try_destroy));
-        DESTRUCTORS.fetch_sub(1, Ordering::AcqRel);
+        let _destroying = Destroying::begin();
+        let each = || queue::end_each(take(&own).into_iter(), list, try_end);
+        let ended = if WORKING.get() { each() } else { as_worker(each) };
+        if !list.is_empty() {
+            queue::wake();
+        }
         // Nobody may be waiting any more.
         let _ = done.send(ended);
     };
@@ -210,10 +218,11 @@ fn end_elsewhere(doomed: Vec<Doomed>) -> Result<usize> {
         // Where there can be no thread.
         end();
     } else if spawn("cuda-reaper-end", end).is_none() {
-        take(&doomed).into_iter().for_each(|doomed| STALLING.push(Node::new(doomed)));
+        take(&doomed).into_iter().for_each(|doomed| list.push(Node::new(doomed)));
+        queue::wake();
         return Ok(0);
     }
-    ended.recv_timeout(patience()).map_err(|_| {
+    ended.recv_timeout(bound).map_err(|_| {
         let by = "the driver, which waits in cuGraphExecDestroy for work on streams that were dropped or are not known here";
         Busy { what: "an executable graph that was dropped".into(), by: by.into() }.into()
     })
@@ -356,7 +365,9 @@ fn rounds(unload: bool) -> usize {
 /// First what the driver frees, with the turn; then the destructors of other code, without it: one that is slow holds nobody up.
 fn round(unload: bool) -> usize {
     let mut fences = turn();
-    let done = objects() + idle::work() + fences.work() + if unload { stalling() } else { 0 };
+    let done = objects() + fences.work();
+    // A drain ends those that wait for idle streams, too.
+    let done = done + if unload { stalling() } else { idle::work() };
     let busy = Destroying::begin();
     let owners = fences.take_owners();
     if unload {
