@@ -5,7 +5,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use cuda_handles::capture::CaptureMode;
-use cuda_handles::{CallbackPanic, Context, Error, Stream, reaper, set_panic_hook};
+use cuda_handles::{CallbackPanic, Error, Kernel, Stream, reaper, set_panic_hook};
 use cuda_sys::{CUgraphExec, CUresult, Call};
 use cuda_tests::{Gate, SOON, alone, count, fail, kernel, no_leaks, raw, settle, setup, until};
 
@@ -263,9 +263,28 @@ fn a_closure_captured_by_other_code_is_kept_by_the_graph() {
 }
 
 /// Lets a kernel write where nothing is.
-fn lose(context: &Context, stream: &Stream) -> Error {
-    raw::launch(stream, &kernel(context, "poke"), 1, &[0x40, 7]);
+fn lose(poke: &Kernel, stream: &Stream) -> Error {
+    raw::launch(stream, poke, 1, &[0x40, 7]);
     stream.synchronize_blocking().unwrap_err()
+}
+
+#[test]
+fn a_panic_and_that_of_the_closures_drop_are_two() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let host = context.host_zeros::<u32>(4).unwrap().share();
+        let bombs = Count::default();
+        let bomb = Bomb(Arc::clone(&bombs));
+        stream.host(move || panic!("with {}", Arc::strong_count(&bomb.0))).unwrap();
+        let bomb = Bomb(Arc::clone(&bombs));
+        stream.host_with(&host, move |_| panic!("with {}", Arc::strong_count(&bomb.0))).unwrap();
+        let (count, call) = counter();
+        stream.host(call).unwrap();
+        stream.synchronize_blocking().unwrap();
+        assert_eq!((seen(&bombs), seen(&count)), (2, 1));
+        assert!(host.try_view().is_some(), "the function has let go of it");
+    });
 }
 
 #[test]
@@ -273,6 +292,8 @@ fn closures_of_a_lost_context_are_dropped_once_by_the_reaper() {
     alone!();
     let context = setup();
     let (stream, waiting) = (context.stream().unwrap(), context.stream().unwrap());
+    // The driver waits for the device where a kernel is first loaded.
+    let poke = kernel(&context, "poke");
     let gate = Gate::close(&waiting);
     let (behind, call) = counter();
     waiting.host(call).unwrap();
@@ -281,7 +302,7 @@ fn closures_of_a_lost_context_are_dropped_once_by_the_reaper() {
     let bombs = Count::default();
     let bomb = Bomb(Arc::clone(&bombs));
     waiting.host(move || drop(Arc::clone(&bomb.0))).unwrap();
-    let lost = lose(&context, &stream);
+    let lost = lose(&poke, &stream);
     assert!(matches!(lost, Error::ContextLost(_)), "{lost:?}");
     let gone = || [&behind, &once, &bombs].iter().all(|it| Arc::strong_count(it) == 1);
     assert!(until(SOON, || {
