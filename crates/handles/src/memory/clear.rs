@@ -23,7 +23,7 @@ impl Stream {
         if memory.size_bytes() == 0 {
             return Ok(());
         }
-        memory.allocation().ready_on(self)?;
+        let _use = memory.allocation().ready_once(self)?;
         let turn = self.enqueue()?;
         if turn.is_captured()? {
             turn.keep(memory.allocation())?;
