@@ -125,6 +125,18 @@ unsafe impl<T: Seen, const N: usize> Seen for [T; N] {
 /// cuda_launch::fields! { Other { n: u32 } }
 /// # fn main() {}
 /// ```
+/// ```compile_fail,E0308
+/// #[derive(Clone, Copy)]
+/// struct Number(u32);
+/// impl core::ops::Deref for Number {
+///     type Target = u32;
+///     fn deref(&self) -> &u32 { &0 }
+/// }
+/// #[derive(Clone, Copy)]
+/// struct Settings { n: Number }
+/// cuda_launch::fields! { Settings { n: u32 } }
+/// # fn main() {}
+/// ```
 /// Nor does a condition about a field that was not named:
 /// ```compile_fail,E0609
 /// #[derive(Clone, Copy)]
@@ -152,8 +164,10 @@ macro_rules! fields {
 
                 #[inline]
                 fn seen<'s>(&self, scope: &'s $crate::condition::Scope) -> Seen<'s> {
-                    // By pattern: `self.field` may be a field of what the struct dereferences to.
+                    // By pattern: `self.field` may be a field of what the struct dereferences to. As values:
+                    // a reference to a field may become one to what that dereferences to.
                     let $name { $($field,)+ .. } = *self;
+                    $(let $field: $type = $field;)+
                     Seen {
                         $($field: <$type as $crate::Seen>::seen(&$field, scope),)+
                         _scope: ::core::marker::PhantomData,
@@ -166,6 +180,7 @@ macro_rules! fields {
                         text.write_str(separator)?;
                         let path = ::std::format!("{name}.{}", ::core::stringify!($field));
                         let $name { $field, .. } = *self;
+                        let $field: $type = $field;
                         <$type as $crate::Seen>::show(&$field, &path, text)?;
                         separator = ", ";
                     )+
