@@ -82,7 +82,7 @@ static THREAD: OnceLock<Option<Thread>> = OnceLock::new();
 /// How many things wait to be freed, destroyed, released or unloaded, those just being handled included, and those that the driver has yet to give back: an executable
 /// that was launched and dropped counts until the driver is through with it, some 100 µs after its last run. So with 0 all is released that was dropped.
 ///
-/// It does not know of what the driver failed to destroy, which the [hook](set_hook) was told, and of what other code keeps: graphs and executables that it
+/// It does not know of what the driver failed to destroy, which the [hook](super::set_hook) was told, and of what other code keeps: graphs and executables that it
 /// made of a graph that was lent.
 #[must_use]
 pub fn pending() -> usize {
