@@ -42,6 +42,11 @@ pub(crate) fn is_running() -> bool {
     STATE.load(Ordering::Acquire) == RUNNING
 }
 
+/// Whether the process has begun to exit.
+pub(crate) fn is_exiting() -> bool {
+    STATE.load(Ordering::Acquire) == EXITING
+}
+
 /// Whether this is a forked child of a process that used the driver. It can call nothing of the driver; drops do nothing there, and nothing of this
 /// library waits for a lock, which may have been held by a thread that is not there.
 #[inline]

@@ -112,6 +112,31 @@ unsafe impl<T: Seen, const N: usize> Seen for [T; N] {
 /// cuda_launch::fields! { Settings { n: u32 } }
 /// # fn main() {}
 /// ```
+/// Nor does a field of another struct that this one dereferences to, which is not what the kernel gets:
+/// ```compile_fail,E0026
+/// #[derive(Clone, Copy)]
+/// struct Settings { n: u32 }
+/// #[derive(Clone, Copy)]
+/// struct Other { m: u32 }
+/// impl core::ops::Deref for Other {
+///     type Target = Settings;
+///     fn deref(&self) -> &Settings { &Settings { n: 0 } }
+/// }
+/// cuda_launch::fields! { Other { n: u32 } }
+/// # fn main() {}
+/// ```
+/// ```compile_fail,E0308
+/// #[derive(Clone, Copy)]
+/// struct Number(u32);
+/// impl core::ops::Deref for Number {
+///     type Target = u32;
+///     fn deref(&self) -> &u32 { &0 }
+/// }
+/// #[derive(Clone, Copy)]
+/// struct Settings { n: Number }
+/// cuda_launch::fields! { Settings { n: u32 } }
+/// # fn main() {}
+/// ```
 /// Nor does a condition about a field that was not named:
 /// ```compile_fail,E0609
 /// #[derive(Clone, Copy)]
@@ -139,8 +164,12 @@ macro_rules! fields {
 
                 #[inline]
                 fn seen<'s>(&self, scope: &'s $crate::condition::Scope) -> Seen<'s> {
+                    // By pattern: `self.field` may be a field of what the struct dereferences to. As values:
+                    // a reference to a field may become one to what that dereferences to.
+                    let $name { $($field,)+ .. } = *self;
+                    $(let $field: $type = $field;)+
                     Seen {
-                        $($field: <$type as $crate::Seen>::seen(&{ self.$field }, scope),)+
+                        $($field: <$type as $crate::Seen>::seen(&$field, scope),)+
                         _scope: ::core::marker::PhantomData,
                     }
                 }
@@ -149,8 +178,10 @@ macro_rules! fields {
                     let mut separator = "";
                     $(
                         text.write_str(separator)?;
-                        let field = ::std::format!("{name}.{}", ::core::stringify!($field));
-                        <$type as $crate::Seen>::show(&{ self.$field }, &field, text)?;
+                        let path = ::std::format!("{name}.{}", ::core::stringify!($field));
+                        let $name { $field, .. } = *self;
+                        let $field: $type = $field;
+                        <$type as $crate::Seen>::show(&$field, &path, text)?;
                         separator = ", ";
                     )+
                     let _ = separator;

@@ -254,3 +254,21 @@ fn memory_that_was_made_ready_for_good_waits_for_the_stream() {
         assert!(host.try_unique().is_ok());
     });
 }
+
+#[test]
+fn a_cleared_buffer_is_the_hosts_behind_the_event() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let host = context.host_zeros::<u32>(4).unwrap().share();
+        let cleared = context.event().unwrap();
+        stream.clear(&host).unwrap();
+        stream.record(&cleared).unwrap();
+        cleared.synchronize_blocking().unwrap();
+        let gate = Gate::close(&stream);
+        let host = host.try_unique().expect("the clear is over");
+        gate.open();
+        assert_eq!(host[..], [0; 4]);
+        stream.synchronize_blocking().unwrap();
+    });
+}

@@ -269,6 +269,25 @@ fn lose(stream: &Stream, poke: &Kernel) -> Error {
 }
 
 #[test]
+fn a_panic_and_that_of_the_closures_drop_are_two() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let host = context.host_zeros::<u32>(4).unwrap().share();
+        let bombs = Count::default();
+        let bomb = Bomb(Arc::clone(&bombs));
+        stream.host(move || panic!("with {}", Arc::strong_count(&bomb.0))).unwrap();
+        let bomb = Bomb(Arc::clone(&bombs));
+        stream.host_with(&host, move |_| panic!("with {}", Arc::strong_count(&bomb.0))).unwrap();
+        let (count, call) = counter();
+        stream.host(call).unwrap();
+        stream.synchronize_blocking().unwrap();
+        assert_eq!((seen(&bombs), seen(&count)), (2, 1));
+        assert!(host.try_view().is_some(), "the function has let go of it");
+    });
+}
+
+#[test]
 fn closures_of_a_lost_context_are_dropped_once_by_the_reaper() {
     alone!();
     static FAILURES: Mutex<Vec<String>> = Mutex::new(Vec::new());

@@ -239,6 +239,46 @@ fn no_elements_are_an_ordinary_view() {
 }
 
 #[test]
+fn no_elements_of_the_devices_memory_are_an_ordinary_view() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let (buffer, empty) = (stream.zeros::<u32>(4).unwrap(), stream.zeros::<u64>(0).unwrap());
+        let (sender, receiver) = channel();
+        stream
+            .host_once_with((buffer.slice(2..2).unwrap(), empty.as_slice()), move |(one, other)| {
+                let _ = sender.send((one.to_vec(), other.to_vec()));
+            })
+            .unwrap();
+        assert_eq!(receiver.recv_timeout(SOON).expect("it is called"), (Vec::new(), Vec::new()));
+        stream.synchronize_blocking().unwrap();
+    });
+}
+
+#[test]
+fn a_function_drops_the_last_owners_of_its_memory_and_its_stream() {
+    let context = setup();
+    no_leaks(|| {
+        for host in all(&context, 64) {
+            let stream = context.stream().unwrap();
+            let (sender, receiver) = channel();
+            let buffer = stream.upload(&[7_u32; 64]).unwrap();
+            stream.write(&host, &[3; 64]).unwrap();
+            stream.copy_to_host(&buffer, &host).unwrap();
+            let own = (stream.clone(), host.clone(), buffer);
+            stream
+                .host_once_with((&host, host.slice(3..40).unwrap()), move |(whole, part)| {
+                    drop(own);
+                    let _ = sender.send((whole.to_vec(), part.to_vec()));
+                })
+                .unwrap();
+            drop((stream, host));
+            assert_eq!(receiver.recv_timeout(SOON).unwrap(), (vec![7; 64], vec![7; 37]));
+        }
+    });
+}
+
+#[test]
 fn a_captured_function_keeps_its_memory() {
     let context = setup();
     no_leaks(|| {

@@ -174,3 +174,49 @@ fn a_forked_child_waits_for_no_lock_of_memory_graphs_and_hooks() {
         );
     });
 }
+
+/// Owners of memory that the device was still using as the process began to exit.
+#[cfg(unix)]
+static LEFT: std::sync::Mutex<Option<Box<dyn core::any::Any + Send>>> = std::sync::Mutex::new(None);
+
+/// Ends the process as a failed one when it is dropped.
+#[cfg(unix)]
+struct NotYet(#[allow(dead_code, reason = "the memory")] Vec<u32>);
+
+#[cfg(unix)]
+impl Drop for NotYet {
+    fn drop(&mut self) {
+        // SAFETY: it ends the process.
+        unsafe { libc::_exit(99) };
+    }
+}
+
+#[cfg(unix)]
+extern "C" fn drop_what_is_left() {
+    drop(LEFT.lock().unwrap().take());
+}
+
+#[cfg(unix)]
+#[test]
+fn memory_that_the_device_may_be_using_stays_to_the_end_of_the_process() {
+    alone!();
+    // SAFETY: the handler panics only as the test fails. It runs after those of the library, which come later.
+    unsafe { libc::atexit(drop_what_is_left) };
+    let context = setup();
+    let stream = context.stream().unwrap();
+    let source = stream.zeros::<u32>(4).unwrap();
+    let behind = context.alloc_blocking::<u32>(4).unwrap();
+    let mut vector = vec![0_u32; 4];
+    let start = vector.as_mut_ptr();
+    // SAFETY: the elements are those of the vector, which nobody else uses.
+    let registered =
+        unsafe { context.register_raw(start, 4, NotYet(vector), cuda_handles::RegisterOptions::default()) };
+    let registered = registered.unwrap().share();
+    let owner = (NotYet(Vec::new()), behind.clone());
+    // SAFETY: the memory is that of the buffer, which the owner keeps.
+    let foreign =
+        unsafe { cuda_handles::Buffer::<u32>::from_foreign(&context, behind.address(), 4, owner) }.unwrap();
+    stream.copy_to_host(&source, &registered).unwrap();
+    stream.copy(&source, &foreign).unwrap();
+    *LEFT.lock().unwrap() = Some(Box::new((registered, foreign)));
+}

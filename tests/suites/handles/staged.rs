@@ -258,3 +258,96 @@ fn in_a_host_function_it_is_refused() {
         runs.synchronize_blocking().unwrap();
     });
 }
+
+#[test]
+fn blocks_of_streams_that_went_are_never_filled_too_early() {
+    let context = setup();
+    no_leaks(|| {
+        let home = context.stream().unwrap();
+        let buffers: Vec<Buffer<u32>> = (0..40).map(|_| home.zeros(4001).unwrap()).collect();
+        home.synchronize_blocking().unwrap();
+        let mut gates = Vec::new();
+        for (buffer, number) in buffers.iter().zip(0_u32..) {
+            let stream = context.stream().unwrap();
+            if number.is_multiple_of(3) {
+                gates.push(Gate::close(&stream));
+            }
+            (0..=number % 7).for_each(|round| stream.write(buffer, &[number * 100 + round; 4001]).unwrap());
+            drop(stream);
+            if number % 10 == 9 {
+                gates.drain(..).for_each(|gate| gate.open());
+                reaper::drain();
+            }
+        }
+        for (buffer, number) in buffers.iter().zip(0_u32..) {
+            let last = [number * 100 + number % 7; 4001];
+            assert!(until(SOON, || buffer.read_blocking(&home).unwrap() == last), "{number}");
+        }
+    });
+}
+
+#[test]
+fn elements_of_all_sizes_and_blocks_filled_to_the_last_byte() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        for size in [1, 15, 16, 17, MOST - 1, MOST, MOST + 1, BLOCK - 1, BLOCK, BLOCK + 1] {
+            let buffer = stream.zeros::<u8>(size + 3).unwrap();
+            let gate = Gate::close(&stream);
+            let mut copies = Vec::new();
+            for number in 1..10_u8 {
+                stream.write(buffer.slice(3..).unwrap(), &vec![number; size]).unwrap();
+                let copy = stream.alloc::<u8>(size + 3).unwrap();
+                stream.copy(&buffer, &copy).unwrap();
+                copies.push((copy, number));
+            }
+            gate.open();
+            for (copy, number) in copies {
+                let (start, rest) = (&[0; 3], vec![number; size]);
+                assert_eq!(copy.read_blocking(&stream).unwrap(), [&start[..], &rest].concat());
+            }
+        }
+        let odd = stream.upload(&[[1_u8, 2, 3]; 7]).unwrap();
+        assert_eq!(odd.read_blocking(&stream).unwrap(), [[1, 2, 3]; 7]);
+        let wide = stream.upload(&[u128::MAX - 5; 7]).unwrap();
+        assert_eq!(wide.read_blocking(&stream).unwrap(), [u128::MAX - 5; 7]);
+        let nothing = stream.upload(&[[0_u32; 0]; 5]).unwrap();
+        stream.write(&nothing, &[[]; 5]).unwrap();
+        assert_eq!(nothing.read_blocking(&stream).unwrap().len(), 5);
+    });
+}
+
+#[test]
+fn writes_captures_and_drains_at_once_disturb_nobody() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let buffers: Vec<Buffer<u32>> = (0..3).map(|_| stream.zeros(1000).unwrap()).collect();
+        stream.synchronize_blocking().unwrap();
+        std::thread::scope(|scope| {
+            for buffer in &buffers {
+                let (stream, event) = (stream.clone(), context.event().unwrap());
+                scope.spawn(move || {
+                    for round in 0..400_u32 {
+                        stream.write(buffer, &[round; 1000]).unwrap();
+                        // Refused where the stream captures.
+                        if round % 50 == 7 && stream.record(&event).is_ok() {
+                            let _ = event.query();
+                        }
+                    }
+                });
+            }
+            scope.spawn(|| (0..60).map(|_| reaper::drain()).sum::<usize>());
+            scope.spawn(|| {
+                for _ in 0..60 {
+                    let capture = stream.begin_capture(CaptureMode::Relaxed).unwrap();
+                    capture.end().unwrap();
+                }
+            });
+        });
+        for buffer in &buffers {
+            stream.write(buffer, &[7; 1000]).unwrap();
+            assert_eq!(buffer.read_blocking(&stream).unwrap(), [7; 1000]);
+        }
+    });
+}

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::trouble;
-use super::viewable::{HostViews, InUse, exclusively};
+use super::viewable::{HostViews, InUse, Shown};
 use crate::context::Context;
 use crate::failure;
 use crate::owner::Owner;
@@ -20,7 +20,14 @@ use crate::reaper;
 pub(super) type Outcome = Result<(), InUse>;
 
 type Call = dyn Fn() -> Outcome + Send + Sync;
-type CallOnce = Box<dyn FnOnce() -> Outcome + Send>;
+
+/// A closure that is called once.
+pub(super) enum CallOnce {
+    /// It can be no more often.
+    Given(Box<dyn FnOnce() -> Outcome + Send>),
+    /// It could be called again, so it is dropped after its call, whether that panicked or not.
+    Kept(Box<Call>),
+}
 
 /// A closure that others own, with what the driver knows it by.
 ///
@@ -84,7 +91,8 @@ impl Callable {
 
     /// As [`new`](Self::new), with the memory that the closure looks at.
     pub fn with<V: HostViews, F: Fn(&V) + Send + Sync + 'static>(views: V, call: F) -> Self {
-        Self::named(type_name::<F>(), move || exclusively(&views, || call(&views)))
+        let views = Shown::new(views);
+        Self::named(type_name::<F>(), move || views.exclusively(&call))
     }
 
     pub(super) fn named(name: &'static str, call: impl Fn() -> Outcome + Send + Sync + 'static) -> Self {
@@ -180,7 +188,11 @@ pub unsafe extern "C" fn call(data: *mut c_void) {
             run(callback.name, &callback.call);
             failure::dropping("dropping a host function", || drop(callback));
         }
-        Some(Found::Once(once)) => run(once.name, once.call),
+        Some(Found::Once(Once { name, call: CallOnce::Given(call), .. })) => run(name, call),
+        Some(Found::Once(Once { name, call: CallOnce::Kept(call), .. })) => {
+            run(name, &*call);
+            failure::dropping("dropping a closure", || drop(call));
+        }
         None => {}
     });
 }

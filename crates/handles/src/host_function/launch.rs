@@ -4,8 +4,8 @@ use core::any::type_name;
 
 use cuda_sys::Call;
 
-use super::closure::{self, Callable, Offered, Outcome};
-use super::viewable::{Viewable, exclusively};
+use super::closure::{self, CallOnce, Callable, Offered, Outcome};
+use super::viewable::{Shown, Viewable};
 use crate::error::{Error, Result};
 use crate::stream::Stream;
 
@@ -125,8 +125,8 @@ impl Stream {
         M: Viewable,
         F: Fn(&M::Views) + Send + Sync + 'static,
     {
-        let views = memory.views(self.context())?;
-        self.call(type_name::<F>(), move || exclusively(&views, || call(&views)))
+        let views = Shown::new(memory.views(self.context())?);
+        self.call(type_name::<F>(), move || views.exclusively(&call))
     }
 
     /// As [`host_with`](Self::host_with), for a closure that is called once: it may give away what
@@ -141,8 +141,8 @@ impl Stream {
         M: Viewable,
         F: FnOnce(&M::Views) + Send + 'static,
     {
-        let views = memory.views(self.context())?;
-        self.call_once(type_name::<F>(), move || exclusively(&views, || call(&views)))
+        let views = Shown::new(memory.views(self.context())?);
+        self.call_once(type_name::<F>(), move || views.exclusively(call))
     }
 
     fn call(&self, name: &'static str, call: impl Fn() -> Outcome + Send + Sync + 'static) -> Result<()> {
@@ -156,7 +156,7 @@ impl Stream {
             turn.keep(callable.owner.clone())?;
             return self.launch_host(callable.data);
         }
-        offered = Offered::new(self.context(), name, Box::new(call));
+        offered = Offered::new(self.context(), name, CallOnce::Kept(Box::new(call)));
         self.launch_host(offered.data())?;
         drop(turn);
         offered.accept(self.context());
@@ -172,7 +172,7 @@ impl Stream {
                 what: "a host function that is called once (`Stream::host_once`)",
             });
         }
-        offered = Offered::new(self.context(), name, Box::new(call));
+        offered = Offered::new(self.context(), name, CallOnce::Given(Box::new(call)));
         self.launch_host(offered.data())?;
         drop(turn);
         offered.accept(self.context());

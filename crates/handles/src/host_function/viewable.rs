@@ -24,7 +24,7 @@ pub trait Viewable: sealed::Given {
 
 /// What a host function is given of the memory that it looks at: a [`HostView`], or a tuple of
 /// them.
-pub trait HostViews: Send + Sync + 'static + sealed::Seen {
+pub trait HostViews: Send + 'static + sealed::Seen {
     /// Shows the memory of each.
     #[doc(hidden)]
     fn show<'v>(&'v self, to: &mut Memory<'v>);
@@ -64,7 +64,8 @@ impl<T: Element> sealed::Seen for HostView<T> {}
 
 impl<T: Element> HostViews for HostView<T> {
     fn show<'v>(&'v self, to: &mut Memory<'v>) {
-        if !to.0.iter().any(|known| Arc::ptr_eq(known, self.allocation())) {
+        // No bytes are nobody's, of whatever memory.
+        if self.has_bytes() && !to.0.iter().any(|known| Arc::ptr_eq(known, self.allocation())) {
             to.0.push(self.allocation());
         }
     }
@@ -102,15 +103,32 @@ tuples! { (A) (A B) (A B C) (A B C D) (A B C D E) (A B C D E F) }
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct InUse;
 
-/// Runs `look` while nobody else has a view of the memory of these.
-pub(super) fn exclusively<V: HostViews>(views: &V, look: impl FnOnce()) -> Result<(), InUse> {
+/// Views for whoever calls first.
+pub(super) struct Shown<V>(V);
+
+// SAFETY: the views are used only by whoever has the right to look at the memory of all of them; those
+// without memory read and write nothing.
+unsafe impl<V: HostViews> Sync for Shown<V> {}
+
+impl<V: HostViews> Shown<V> {
+    pub(super) fn new(views: V) -> Self {
+        Self(views)
+    }
+
+    /// Runs `look` while nobody else has a view of the memory of these.
+    pub(super) fn exclusively(&self, look: impl FnOnce(&V)) -> Result<(), InUse> {
+        exclusively(&self.0, look)
+    }
+}
+
+fn exclusively<V: HostViews>(views: &V, look: impl FnOnce(&V)) -> Result<(), InUse> {
     let mut memory = Memory::default();
     views.show(&mut memory);
     let mut taken = SmallVec::<[_; 4]>::new();
     for allocation in memory.0 {
         taken.push(allocation.try_view().ok_or(InUse)?);
     }
-    look();
+    look(views);
     drop(taken);
     Ok(())
 }

@@ -16,6 +16,7 @@ use crate::capture_mode;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::kept::Kept;
+use crate::process;
 use crate::reaper::{self, Free, Freed, HostBlock, HostKind, Node, RawStream};
 use crate::stream::Stream;
 use crate::wrong_context::WrongContext;
@@ -470,7 +471,11 @@ impl HostMemory {
 
 impl Drop for Allocation {
     fn drop(&mut self) {
-        if self.bytes == 0 || !reaper::may_call(self.context()) {
+        if self.bytes == 0 {
+            return;
+        }
+        if !reaper::may_call(self.context()) {
+            self.leave();
             return;
         }
         match (&self.backing, *self.state.get_mut() & SHARED != 0) {
@@ -485,6 +490,17 @@ impl Drop for Allocation {
 }
 
 impl Allocation {
+    /// At the end of the process the device may still be using what other code owns.
+    #[cold]
+    fn leave(&self) {
+        if let Backing::Foreign(owner) | Backing::Variable { owner, .. } = &self.backing
+            && self.is_shared()
+            && process::is_exiting()
+        {
+            core::mem::forget(owner.clone());
+        }
+    }
+
     /// Frees it in the order of its home. False if that has to be left to the reaper.
     fn free_at_home(&self, pool: Option<&MemPool>) -> bool {
         let Some(home) = self.home() else { return false };

@@ -25,18 +25,23 @@ use crate::process;
 /// aligned to its size is read or written as a whole; a larger one may be read half changed by work
 /// that is not ordered with the read.
 ///
-/// One party of the host at a time has views of an allocation.
+/// One party of the host at a time has views of an allocation, and one thread of it: two that read
+/// and write the same bytes in units of different sizes would race, so a view is not `Sync`.
+///
+/// ```compile_fail,E0277
+/// # fn example(view: &cuda_handles::HostView<u32>) {
+/// std::thread::scope(|scope| drop(scope.spawn(|| view.to_vec())));
+/// # }
+/// ```
 pub struct HostView<T> {
     allocation: Arc<Allocation>,
     start: NonNull<T>,
     len: usize,
 }
 
-// SAFETY: the memory is kept; it is read and written by atomic operations.
+// SAFETY: the memory is kept, and no element of it is in the view. It is not `Sync`: two threads could
+// use it by atomic operations of different sizes, which is a race.
 unsafe impl<T: Element> Send for HostView<T> {}
-// SAFETY: as above.
-unsafe impl<T: Element> Sync for HostView<T> {}
-
 impl<T: Element> HostView<T> {
     /// A view of memory of `context`.
     pub(crate) fn new(context: &Context, slice: Slice<'_, T>) -> Result<Self> {
@@ -56,6 +61,11 @@ impl<T: Element> HostView<T> {
 
     pub(crate) fn allocation(&self) -> &Arc<Allocation> {
         &self.allocation
+    }
+
+    /// Whether there is anything to look at.
+    pub(crate) fn has_bytes(&self) -> bool {
+        self.len * size_of::<T>() > 0
     }
 
     /// The number of elements.

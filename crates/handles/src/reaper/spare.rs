@@ -67,8 +67,8 @@ impl HostOwner {
 impl Drop for HostOwner {
     fn drop(&mut self) {
         let owner = self.0.take();
-        // The memory may not be there in a forked child.
-        if process::is_forked() {
+        // The memory may not be there in a forked child, and the device may be using it at the end of the process.
+        if !process::is_running() {
             core::mem::forget(owner);
             return;
         }
