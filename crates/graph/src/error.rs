@@ -196,7 +196,7 @@ pub enum Error {
     /// Memory was given by an address at which the driver knows none.
     #[error(
         "{what}: the driver knows no memory at {address:#x}. Pageable memory of the host goes with RawMemory::pageable for copies, and not at all \
-         for fills: pin it (Context::host_zeros); arrays are not taken here: copy through linear memory; else it was freed or never allocated"
+         for fills: pin it (Context::pinned_zeros); arrays are not taken here: copy through linear memory; else it was freed or never allocated"
     )]
     UnknownMemory {
         /// What was to be there.

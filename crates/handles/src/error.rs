@@ -234,7 +234,7 @@ pub enum Error {
     },
     /// Memory was given to a host function that the host does not reach.
     #[error(
-        "a host function cannot look at {kind} memory; copy it to pinned memory (`Context::host_zeros`) in front of the function, and give that"
+        "a host function cannot look at {kind} memory; copy it to pinned memory (`Context::pinned_zeros`) in front of the function, and give that"
     )]
     NotOnHost {
         /// What it is.

@@ -134,7 +134,7 @@ fn a_stream_waits_for_a_number_that_a_graph_writes() {
     let context = setup();
     no_leaks(|| {
         let (stream, other) = (context.stream().unwrap(), context.stream().unwrap());
-        let flags = context.host_zeros::<u32>(2).unwrap().share();
+        let flags = context.pinned_zeros::<u32>(2).unwrap().share();
         let out = other.zeros::<u32>(1).unwrap();
         let mut wait = Batch::new();
         wait.wait(&flags, 0, Compare::Equal, 9).unwrap();

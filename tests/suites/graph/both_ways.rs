@@ -124,7 +124,7 @@ fn what_runs_use_stays_whichever_streams_they_were_on() {
                 scope.spawn(move || {
                     for round in 0..60 {
                         let streams: Vec<Stream> = (0..3).map(|_| context.stream().unwrap()).collect();
-                        let target = context.host_zeros::<u32>(1).unwrap().share();
+                        let target = context.pinned_zeros::<u32>(1).unwrap().share();
                         let graph = context.graph().unwrap();
                         let buffer = streams[0].zeros::<u32>(1).unwrap();
                         let fill = graph.root().fill(&buffer, 9).unwrap();

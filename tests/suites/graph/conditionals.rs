@@ -374,7 +374,7 @@ fn bodies_hold_what_the_driver_runs_there_and_nothing_else() {
         let body = node.body().unwrap();
         let (event, other) = (context.event().unwrap(), context.graph().unwrap());
         let words = kernels.stream.zeros::<u32>(4).unwrap();
-        let pinned = context.host_zeros::<u32>(4).unwrap().share();
+        let pinned = context.pinned_zeros::<u32>(4).unwrap().share();
         // What can be there.
         body.root().empty().unwrap();
         body.root().fill(&words, 1).unwrap();

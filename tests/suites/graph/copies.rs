@@ -23,7 +23,7 @@ fn every_kind(context: &Context, stream: &Stream) -> Vec<(MemorySpace, Buffer<u3
     vec![
         (MemorySpace::Device, stream.zeros(N).unwrap()),
         (MemorySpace::Device, context.alloc_blocking(N).unwrap()),
-        (MemorySpace::Pinned, context.host_zeros(N).unwrap().share().as_buffer().clone()),
+        (MemorySpace::Pinned, context.pinned_zeros(N).unwrap().share().as_buffer().clone()),
         (MemorySpace::Managed, context.managed_zeros(N).unwrap().share().as_buffer().clone()),
         (MemorySpace::Found, foreign),
     ]
@@ -92,9 +92,9 @@ fn host_memory_is_the_hosts_again_once_nothing_can_write_it() {
     let context = setup();
     no_leaks(|| {
         let stream = context.stream().unwrap();
-        let mut host = context.host_zeros::<u32>(N).unwrap();
+        let mut host = context.pinned_zeros::<u32>(N).unwrap();
         host.copy_from_slice(&numbers(7));
-        let (source, target) = (host.share(), context.host_zeros::<u32>(N).unwrap().share());
+        let (source, target) = (host.share(), context.pinned_zeros::<u32>(N).unwrap().share());
         let buffer = stream.zeros::<u32>(N).unwrap();
         let graph = context.graph().unwrap();
         graph.root().copy_from_host(&source, &buffer).unwrap().then().copy_to_host(&buffer, &target).unwrap();
@@ -125,7 +125,7 @@ fn host_memory_is_read_at_each_launch() {
     let context = setup();
     no_leaks(|| {
         let stream = context.stream().unwrap();
-        let source = context.host_zeros::<u32>(N).unwrap().share();
+        let source = context.pinned_zeros::<u32>(N).unwrap().share();
         let buffer = stream.zeros::<u32>(N).unwrap();
         let graph = context.graph().unwrap();
         graph.root().copy_from_host(&source, &buffer).unwrap();
@@ -156,7 +156,7 @@ proptest! {
         let stream = context.stream().unwrap();
         let memory = |pinned, first: u32| -> Buffer<u32> {
             let memory = match pinned {
-                true => context.host_zeros(160).unwrap().share().as_buffer().clone(),
+                true => context.pinned_zeros(160).unwrap().share().as_buffer().clone(),
                 false => stream.zeros(160).unwrap(),
             };
             memory.write_blocking(&stream, &(first..first + 160).collect::<Vec<_>>()).unwrap();
@@ -201,7 +201,7 @@ fn what_the_driver_would_refuse_is_refused_before_in_words() {
     no_leaks(|| {
         let stream = context.stream().unwrap();
         let (a, b) = (stream.zeros::<u32>(N).unwrap(), stream.zeros::<u32>(N).unwrap());
-        let host = context.host_zeros::<u32>(N).unwrap().share();
+        let host = context.pinned_zeros::<u32>(N).unwrap().share();
         let graph = Drawn::new(&context);
         let root = graph.root();
         let flat = Copy2d {
@@ -251,7 +251,7 @@ fn a_node_can_be_set_to_another_direction_and_shape_and_lets_go_of_what_it_used(
         let stream = context.stream().unwrap();
         let out = stream.zeros::<u32>(N).unwrap();
         let (first, second) = (stream.upload(&numbers(10)).unwrap(), stream.upload(&numbers(500)).unwrap());
-        let host = context.host_zeros::<u32>(N).unwrap().share();
+        let host = context.pinned_zeros::<u32>(N).unwrap().share();
         host.write_blocking(&stream, &numbers(900)).unwrap();
         let before = live().of(Kind::Allocation);
         let graph = Drawn::new(&context);
@@ -341,7 +341,7 @@ fn each_copy_is_one_call_and_what_it_costs_beyond_is_the_table() {
     no_leaks(|| {
         let stream = context.stream().unwrap();
         let (a, b) = (stream.zeros::<u32>(N).unwrap(), stream.zeros::<u32>(N).unwrap());
-        let host = context.host_zeros::<u32>(N).unwrap().share();
+        let host = context.pinned_zeros::<u32>(N).unwrap().share();
         let flat = Copy2d {
             source: a.as_slice(),
             source_pitch: 8,

@@ -33,7 +33,7 @@ fn memory_of_each_kind_is_filled() {
         let kinds: [(MemorySpace, Buffer<u32>); 5] = [
             (MemorySpace::Device, stream.zeros(N).unwrap()),
             (MemorySpace::Device, plain),
-            (MemorySpace::Pinned, context.host_zeros(N).unwrap().share().as_buffer().clone()),
+            (MemorySpace::Pinned, context.pinned_zeros(N).unwrap().share().as_buffer().clone()),
             (MemorySpace::Managed, context.managed_zeros(N).unwrap().share().as_buffer().clone()),
             (MemorySpace::Found, foreign),
         ];

@@ -26,7 +26,7 @@ fn nothing_about_a_graph_waits_in_a_host_function_for_who_has_its_lock() {
         let (graph, idle) = (context.graph().unwrap(), context.graph().unwrap());
         let node = graph.root().empty().unwrap().named("asked");
         let child = idle.root().child(&context.graph().unwrap()).unwrap();
-        drop(context.host_zeros::<u32>(1 << 20).unwrap());
+        drop(context.pinned_zeros::<u32>(1 << 20).unwrap());
         let (begin, begun) = channel::<()>();
         let (sender, receiver) = channel();
         let (inside, asked) = (graph.clone(), node.clone());

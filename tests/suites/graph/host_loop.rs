@@ -301,7 +301,7 @@ fn numbers_compare_as_here(steps: &Steps) {
 
 fn numbers_lie_in_the_middle_of_memory_and_in_pinned_memory(steps: &Steps) {
     let (graph, numbers) = (steps.graph(), steps.stream.upload(&[1_u32, 1, 6, 1]).unwrap());
-    let flag = steps.context.host_zeros::<u32>(1).unwrap().share();
+    let flag = steps.context.pinned_zeros::<u32>(1).unwrap().share();
     let number = numbers.slice(2..3).unwrap();
     let rounds = graph.root().while_nonzero(number, |body| steps.round(body, number)).unwrap();
     rounds.then().if_nonzero(&flag, |body| steps.count(&body.root(), 100)).unwrap();
@@ -383,7 +383,7 @@ fn nodes_of_every_kind_run_beside_a_loop(steps: &Steps) {
     let number = steps.number(0);
     let (source, target) =
         (stream.upload(&[1_u32, 2, 3, 4, 5, 6, 7, 8]).unwrap(), stream.zeros::<u32>(8).unwrap());
-    let pinned = steps.context.host_zeros::<u32>(8).unwrap().share();
+    let pinned = steps.context.pinned_zeros::<u32>(8).unwrap().share();
     let plain = steps.context.alloc_blocking::<u32>(1).unwrap();
     let (begin, end) = (steps.context.event().unwrap(), steps.context.event().unwrap());
     let calls = Arc::new(AtomicU32::new(0));

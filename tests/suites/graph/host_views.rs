@@ -9,7 +9,7 @@ use cuda_tests::{SOON, alone, count, no_leaks, raw, setup};
 
 fn all(context: &Context, len: usize) -> [SharedHostBuffer<u64>; 3] {
     let buffers = [
-        context.host_zeros(len).unwrap(),
+        context.pinned_zeros(len).unwrap(),
         context.managed_zeros(len).unwrap(),
         context.register(vec![0; len]).unwrap(),
     ];

@@ -521,7 +521,7 @@ fn what_is_read_of_a_foreign_node_is_what_it_was_made_with() {
         let stream = &bench.stream;
         let (a, b) = (stream.zeros::<u32>(256).unwrap(), stream.zeros::<u32>(256).unwrap());
         let bytes = stream.zeros::<u8>(100).unwrap();
-        let pinned = context.host_zeros::<u32>(16).unwrap().share();
+        let pinned = context.pinned_zeros::<u32>(16).unwrap().share();
         let mine = context.graph().unwrap();
         let fill = mine.root().fill(a.slice(3..77).unwrap(), 0x0102_0304).unwrap();
         let narrow = mine.root().fill(&bytes, 7).unwrap();

@@ -328,7 +328,7 @@ fn pinned_memory_of_the_host_can_be_tested() {
     needs!(Conditionals);
     no_leaks(|| {
         let steps = Steps::new(&context);
-        let (graph, flag) = (context.graph().unwrap(), context.host_zeros::<u32>(1).unwrap().share());
+        let (graph, flag) = (context.graph().unwrap(), context.pinned_zeros::<u32>(1).unwrap().share());
         let runs = steps.kernels.runs.as_slice();
         graph.root().if_nonzero(&flag, |body| steps.add(&body.root(), 1, runs)).unwrap();
         assert_eq!(steps.run(&graph), 0);

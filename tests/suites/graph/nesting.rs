@@ -88,7 +88,7 @@ fn deep_graphs_wait_and_record_and_are_moved() {
         stream.record(&first).unwrap();
         inner.root().wait(&first).unwrap();
         // So that the launch goes down as one that may have to wait.
-        let flag = context.host_zeros::<u32>(1).unwrap().share();
+        let flag = context.pinned_zeros::<u32>(1).unwrap().share();
         let mut batch = cuda_handles::Batch::new();
         batch.wait(&flag, 0, cuda_handles::Compare::Equal, 0).unwrap();
         fill.then().batch(&batch).unwrap();

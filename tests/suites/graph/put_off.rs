@@ -171,7 +171,7 @@ fn memory_of_the_host_does_not_end_it() {
         drop(looping(context, stream, number).into_exec().unwrap());
         // Of a size that nothing on the free list has.
         for bytes in [1 << 16, 1 << 18] {
-            let (block, cost) = count(|| context.host_zeros::<u8>(bytes).unwrap());
+            let (block, cost) = count(|| context.pinned_zeros::<u8>(bytes).unwrap());
             assert_eq!(cost.calls_anywhere("cuGraphExecDestroy"), 0, "{cost}");
             drop(block);
             let (block, cost) = count(|| context.managed_zeros::<u8>(bytes).unwrap());

@@ -66,7 +66,7 @@ fn comes_back(context: &Context, draw: Draw, streams: &[&Stream], executables: u
     bench.stream.synchronize_blocking().unwrap();
     let owner = Arc::new(());
     for time in 0..TIMES {
-        let host = context.host_zeros::<u32>(1).unwrap().share();
+        let host = context.pinned_zeros::<u32>(1).unwrap().share();
         let graph = draw(context, &bench, &host);
         graph.keep(Owner::other(Arc::clone(&owner)));
         let mut execs: Vec<_> = (0..executables).map(|_| graph.instantiate().unwrap()).collect();
@@ -149,7 +149,7 @@ fn dropped_in_flight(draw: Draw) {
         bench.stream.synchronize_blocking().unwrap();
         let stream = context.stream().unwrap();
         for time in 0..TIMES {
-            let host = context.host_zeros::<u32>(1).unwrap().share();
+            let host = context.pinned_zeros::<u32>(1).unwrap().share();
             let graph = draw(&context, &bench, &host);
             let mut exec = graph.instantiate().unwrap();
             let gate = Gate::close(&stream);
@@ -183,7 +183,7 @@ fn a_stream_that_is_gone_makes_no_difference() {
         bench.stream.synchronize_blocking().unwrap();
         for time in 0..TIMES {
             let stream = context.stream().unwrap();
-            let host = context.host_zeros::<u32>(1).unwrap().share();
+            let host = context.pinned_zeros::<u32>(1).unwrap().share();
             let graph = copies(&context, &bench, &host);
             let mut exec = graph.instantiate().unwrap();
             exec.launch(&stream).unwrap();
@@ -204,7 +204,7 @@ fn one_that_other_code_may_launch_waits_for_the_driver() {
         bench.stream.synchronize_blocking().unwrap();
         let stream = context.stream().unwrap();
         for _ in 0..TIMES {
-            let host = context.host_zeros::<u32>(1).unwrap().share();
+            let host = context.pinned_zeros::<u32>(1).unwrap().share();
             let mut exec = copies(&context, &bench, &host).into_exec().unwrap();
             exec.launch(&stream).unwrap();
             assert!(!exec.as_raw().is_null());
@@ -213,7 +213,7 @@ fn one_that_other_code_may_launch_waits_for_the_driver() {
             assert_eq!(host.try_unique().unwrap()[0], 42);
         }
         // Uploads are known.
-        let host = context.host_zeros::<u32>(1).unwrap().share();
+        let host = context.pinned_zeros::<u32>(1).unwrap().share();
         let upload = InstantiateOptions::new().upload_on(&stream);
         let mut exec = copies(&context, &bench, &host).instantiate_with(upload).unwrap();
         exec.upload(&stream).unwrap();
@@ -232,7 +232,7 @@ fn nothing_waits_once_nothing_is_pending() {
         let stream = context.stream().unwrap();
         let before = live();
         for _ in 0..TIMES {
-            let host = context.host_zeros::<u32>(1).unwrap().share();
+            let host = context.pinned_zeros::<u32>(1).unwrap().share();
             let graph = copies(&context, &bench, &host);
             let mut exec = graph.instantiate().unwrap();
             exec.launch(&stream).unwrap();
@@ -270,7 +270,7 @@ fn the_drop_of_an_idle_executable_asks_once() {
     let context = setup();
     no_leaks(|| {
         let stream = context.stream().unwrap();
-        let host = context.host_zeros::<u32>(1).unwrap().share();
+        let host = context.pinned_zeros::<u32>(1).unwrap().share();
         let bench = Bench::new(&context);
         let mut exec = copies(&context, &bench, &host).into_exec().unwrap();
         exec.launch(&stream).unwrap();

@@ -43,7 +43,7 @@ fn drawing_running_and_dropping() {
 fn copies_and_fills_of_every_shape() {
     let context = setup();
     let (home, other) = (used_stream(&context), used_stream(&context));
-    let host = context.host_zeros::<u32>(16).unwrap().share();
+    let host = context.pinned_zeros::<u32>(16).unwrap().share();
     let cases = sweep("copies and fills", || -> Result<(), Error> {
         let graph = context.graph()?;
         let (from, to) = (home.zeros::<u32>(16)?, home.zeros::<u32>(16)?);
@@ -387,7 +387,7 @@ fn host_functions_with_memory() {
     let stream = used_stream(&context);
     let cases = sweep("host functions with memory", || -> Result<(), Error> {
         let graph = context.graph()?;
-        let (buffer, host) = (stream.alloc::<u64>(8)?, context.host_zeros::<u64>(8)?.share());
+        let (buffer, host) = (stream.alloc::<u64>(8)?, context.pinned_zeros::<u64>(8)?.share());
         let clear = graph.root().clear(buffer.slice(..4)?)?;
         clear.set_clear(&buffer)?;
         let copy = clear.then().copy_to_host(&buffer, &host)?;

@@ -78,13 +78,13 @@ fn pinned_memory_used_by_a_closed_stream_of_another_device_is_given_to_nobody_el
     alone!("CUDA_SOFT_DEVICES" = "2");
     let Some((here, there)) = two() else { skip!("there is one device") };
     let to = zeroed(&there);
-    let mut from = here.host_zeros::<u32>(LEN).unwrap();
+    let mut from = here.pinned_zeros::<u32>(LEN).unwrap();
     from.fill(5);
     let from = from.share();
     let gate = copied_by_a_closed_stream(&there, &from, &to);
     drop(from);
     assert!(!until(A_WHILE, || reaper::pending() == 0), "the copy still reads it");
-    let mut next = here.host_zeros::<u32>(LEN).unwrap();
+    let mut next = here.pinned_zeros::<u32>(LEN).unwrap();
     next.fill(9);
     assert_eq!(brought(&there, &to, &gate), 5);
     settle();

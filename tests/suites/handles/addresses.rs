@@ -11,7 +11,7 @@ fn an_address_tells_where_it_lies_and_what_it_is_of() {
         let memory: [(MemorySpace, Buffer<u32>); 4] = [
             (MemorySpace::Device, stream.zeros(64).unwrap()),
             (MemorySpace::Device, context.alloc_blocking(64).unwrap()),
-            (MemorySpace::Pinned, context.host_zeros(64).unwrap().share().as_buffer().clone()),
+            (MemorySpace::Pinned, context.pinned_zeros(64).unwrap().share().as_buffer().clone()),
             (MemorySpace::Managed, context.managed_zeros(64).unwrap().share().as_buffer().clone()),
         ];
         for (space, buffer) in memory {

@@ -8,7 +8,7 @@ fn read(context: &Context) -> (Stream, SharedHostBuffer<u64>, Event, Gate) {
     let stream = context.stream().unwrap();
     let data = stream.zeros::<u64>(4).unwrap();
     let event = context.event().unwrap();
-    let host = context.host_zeros::<u64>(4).unwrap().share();
+    let host = context.pinned_zeros::<u64>(4).unwrap().share();
     stream.copy_from_host(&host, &data).unwrap();
     stream.record(&event).unwrap();
     let gate = Gate::close(&stream);
@@ -40,7 +40,7 @@ fn a_result_is_looked_at_without_another_copy() {
         let stream = context.stream().unwrap();
         let data = stream.zeros::<u32>(8).unwrap();
         let copied = context.event().unwrap();
-        let mut result = context.host_zeros::<u32>(8).unwrap();
+        let mut result = context.pinned_zeros::<u32>(8).unwrap();
         for number in 1..20 {
             let shared = result.share();
             stream.fill(&data, number).unwrap();
@@ -95,7 +95,7 @@ fn copies_and_fills_of_all_kinds_are_over_behind_the_event() {
         no_leaks(|| {
             let (stream, event) = (context.stream().unwrap(), context.event().unwrap());
             let data = stream.zeros::<u32>(4).unwrap();
-            let host = context.host_zeros::<u32>(4).unwrap().share();
+            let host = context.pinned_zeros::<u32>(4).unwrap().share();
             used(&stream, &host, &data).unwrap();
             stream.record(&event).unwrap();
             let gate = Gate::close(&stream);
@@ -145,7 +145,7 @@ fn an_event_recorded_elsewhere_says_nothing() {
         let (stream, other) = (context.stream().unwrap(), context.stream().unwrap());
         let event = context.event().unwrap();
         let data = stream.zeros::<u64>(4).unwrap();
-        let host = context.host_zeros::<u64>(4).unwrap().share();
+        let host = context.pinned_zeros::<u64>(4).unwrap().share();
         let gate = Gate::close(&stream);
         stream.copy_from_host(&host, &data).unwrap();
         stream.record(&event).unwrap();
@@ -171,7 +171,7 @@ fn events_that_others_may_record_say_nothing() {
         assert!(host.try_unique().is_ok());
         let options = EventOptions { timing: false, ipc: true, ..EventOptions::default() };
         let Ok(exported) = context.event_with(options) else { return };
-        let host = context.host_zeros::<u64>(4).unwrap().share();
+        let host = context.pinned_zeros::<u64>(4).unwrap().share();
         let data = stream.zeros::<u64>(4).unwrap();
         stream.copy_from_host(&host, &data).unwrap();
         stream.record(&exported).unwrap();
@@ -190,7 +190,7 @@ fn a_wait_for_it_ends_with_the_work_of_now() {
         let stream = context.stream().unwrap();
         let data = stream.zeros::<u32>(1 << 10).unwrap();
         for _ in 0..50 {
-            let host = context.host_zeros::<u32>(1 << 10).unwrap().share();
+            let host = context.pinned_zeros::<u32>(1 << 10).unwrap().share();
             stream.fill(&data, 7).unwrap();
             stream.copy_to_host(&data, &host).unwrap();
             let host = host.unique_blocking().unwrap();
@@ -202,7 +202,7 @@ fn a_wait_for_it_ends_with_the_work_of_now() {
         }
         // A stream that is gone.
         let (gone, data) = (context.stream().unwrap(), data);
-        let host = context.host_zeros::<u32>(1 << 10).unwrap().share();
+        let host = context.pinned_zeros::<u32>(1 << 10).unwrap().share();
         gone.copy_to_host(&data, &host).unwrap();
         drop(gone);
         assert_eq!(host.unique_blocking().unwrap()[0], 7);
@@ -217,7 +217,7 @@ fn a_ring_of_buffers_goes_round_on_a_busy_stream() {
         let stream = context.stream().unwrap();
         let sum = stream.zeros::<u32>(64).unwrap();
         let mut ring: Vec<_> = (0..3)
-            .map(|_| (context.host_zeros::<u32>(64).unwrap().share(), context.event().unwrap()))
+            .map(|_| (context.pinned_zeros::<u32>(64).unwrap().share(), context.event().unwrap()))
             .collect();
         let mut gates = Vec::new();
         for round in 0..60 {
@@ -260,7 +260,7 @@ fn a_cleared_buffer_is_the_hosts_behind_the_event() {
     let context = setup();
     no_leaks(|| {
         let stream = context.stream().unwrap();
-        let host = context.host_zeros::<u32>(4).unwrap().share();
+        let host = context.pinned_zeros::<u32>(4).unwrap().share();
         let cleared = context.event().unwrap();
         stream.clear(&host).unwrap();
         stream.record(&cleared).unwrap();

@@ -158,7 +158,7 @@ fn rectangles_go_between_device_and_host() {
     no_leaks(|| {
         let stream = context.stream().unwrap();
         let image = square(&stream, 8);
-        for host in [context.host_zeros::<u32>(6).unwrap(), context.managed_zeros(6).unwrap()] {
+        for host in [context.pinned_zeros::<u32>(6).unwrap(), context.managed_zeros(6).unwrap()] {
             let shared = host.share();
             let copy = Copy2d {
                 source: image.slice(9..).unwrap(),
@@ -226,7 +226,7 @@ fn whatever_call_of_a_copy_fails_nothing_stays_behind() {
     let context = setup();
     let stream = context.stream().unwrap();
     let image = square(&stream, 4);
-    let shared = context.host_zeros::<u32>(16).unwrap().share();
+    let shared = context.pinned_zeros::<u32>(16).unwrap().share();
     let copy = |height| Copy2d {
         source: image.as_slice(),
         source_pitch: 4,
@@ -245,7 +245,7 @@ fn whatever_call_of_a_copy_fails_nothing_stays_behind() {
     assert!(every_failure(|| stream.copy_from_host(&shared, &image)) >= 1);
     assert!(every_failure(|| shared.read_blocking(&stream)) >= 2);
     assert!(every_failure(|| context.alloc_blocking::<u32>(4)) >= 2);
-    assert!(every_failure(|| context.host_zeros::<u32>(4)) >= 2);
+    assert!(every_failure(|| context.pinned_zeros::<u32>(4)) >= 2);
     assert!(every_failure(|| context.managed_zeros::<u32>(4)) >= 2);
 }
 
@@ -271,7 +271,7 @@ fn captured_copies_and_fills_keep_their_memory() {
         let before = live().of(Kind::Allocation);
         let (one, other) = (stream.upload(&[1_u32; 16]).unwrap(), stream.zeros::<u32>(16).unwrap());
         let (plain, pinned) =
-            (context.alloc_blocking::<u32>(16).unwrap(), context.host_zeros::<u32>(16).unwrap().share());
+            (context.alloc_blocking::<u32>(16).unwrap(), context.pinned_zeros::<u32>(16).unwrap().share());
         let capture = stream.begin_capture(CaptureMode::ThreadLocal).unwrap();
         stream.copy(&one, &other).unwrap();
         stream.copy_from_host(&pinned, &plain).unwrap();
@@ -294,7 +294,7 @@ fn captured_copies_and_fills_keep_their_memory() {
         let captured = capture.end().unwrap();
         settle();
         assert_eq!(live().of(Kind::Allocation), before + 3, "the capture's owners keep it");
-        let fresh = context.host_zeros::<u32>(16).unwrap();
+        let fresh = context.pinned_zeros::<u32>(16).unwrap();
         assert_ne!(fresh.as_ptr().addr() as u64, address);
         drop(captured);
         settle();

@@ -47,7 +47,7 @@ fn a_constant_is_written_by_copies_and_read_by_kernels() {
         stream.copy(weights.slice(2..4).unwrap(), &out).unwrap();
         assert_eq!(out.read_blocking(&stream).unwrap(), [7.0, 8.0]);
         // From pinned memory and back.
-        let pinned = context.host_zeros::<f32>(16).unwrap().share();
+        let pinned = context.pinned_zeros::<f32>(16).unwrap().share();
         pinned.write_blocking(&stream, &[9.0; 16]).unwrap();
         stream.copy_from_host(&pinned, &weights).unwrap();
         assert_eq!(weigh(&library, &stream, &[2.0; 2]), [18.0; 2]);
@@ -182,7 +182,7 @@ fn a_variable_keeps_its_library() {
 fn work_in_flight_keeps_the_library() {
     let context = setup();
     no_leaks(|| {
-        let (stream, out) = (context.stream().unwrap(), context.host_zeros::<f32>(16).unwrap().share());
+        let (stream, out) = (context.stream().unwrap(), context.pinned_zeros::<f32>(16).unwrap().share());
         let before = live().of(Kind::Library);
         let gate = Gate::close(&stream);
         // The driver may wait for the gate where a library is first used, so that is done in front.

@@ -6,7 +6,7 @@ use cuda_tests::{Gate, Kind, SOON, alone, count, fail, in_callback, live, no_lea
 
 /// Both kinds of memory that the host reaches.
 fn both(context: &cuda_handles::Context, len: usize) -> [HostBuffer<u32>; 2] {
-    [context.host_zeros(len).unwrap(), context.managed_zeros(len).unwrap()]
+    [context.pinned_zeros(len).unwrap(), context.managed_zeros(len).unwrap()]
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn it_goes_to_the_device_and_back_without_a_wait_in_between() {
         for mut source in both(&context, 256) {
             let values: Vec<u32> = (0..256).collect();
             source.copy_from_slice(&values);
-            let (source, target) = (source.share(), context.host_zeros::<u32>(256).unwrap().share());
+            let (source, target) = (source.share(), context.pinned_zeros::<u32>(256).unwrap().share());
             let gate = Gate::close(&stream);
             let buffer = stream.zeros::<u32>(256).unwrap();
             stream.copy_from_host(&source, &buffer).unwrap();
@@ -83,7 +83,7 @@ fn a_busy_stream_that_never_used_it_does_not_matter() {
     let context = setup();
     no_leaks(|| {
         let (used, busy) = (context.stream().unwrap(), context.stream().unwrap());
-        let shared = context.host_zeros::<u32>(64).unwrap().share();
+        let shared = context.pinned_zeros::<u32>(64).unwrap().share();
         let gate = Gate::close(&busy);
         used.fill(&shared, 1).unwrap();
         used.synchronize_blocking().unwrap();
@@ -97,7 +97,7 @@ fn work_of_a_stream_without_handles_still_counts() {
     let context = setup();
     no_leaks(|| {
         let stream = context.stream().unwrap();
-        let mut shared = context.host_zeros::<u32>(64).unwrap().share();
+        let mut shared = context.pinned_zeros::<u32>(64).unwrap().share();
         let gate = Gate::close(&stream);
         stream.fill(&shared, 9).unwrap();
         drop(stream);
@@ -130,7 +130,7 @@ fn shared_memory_is_read_and_written_by_copies() {
             shared.write_blocking(&one, &[1, 2, 3, 4, 5, 6, 7, 8]).unwrap();
             assert_eq!(shared.read_blocking(&other).unwrap(), [1, 2, 3, 4, 5, 6, 7, 8]);
             assert_eq!(shared.slice(2..4).unwrap().read_blocking(&one).unwrap(), [3, 4]);
-            let second = context.host_zeros::<u32>(8).unwrap().share();
+            let second = context.pinned_zeros::<u32>(8).unwrap().share();
             one.copy(&shared, &second).unwrap();
             assert_eq!(second.read_blocking(&one).unwrap(), [1, 2, 3, 4, 5, 6, 7, 8]);
             let slice = Slice::from(&second);
@@ -145,8 +145,8 @@ fn each_kind_of_copy_is_one_call() {
     no_leaks(|| {
         let stream = context.stream().unwrap();
         let (device, pinned) =
-            (stream.zeros::<u32>(8).unwrap(), context.host_zeros::<u32>(8).unwrap().share());
-        let other = context.host_zeros::<u32>(8).unwrap().share();
+            (stream.zeros::<u32>(8).unwrap(), context.pinned_zeros::<u32>(8).unwrap().share());
+        let other = context.pinned_zeros::<u32>(8).unwrap().share();
         let managed = context.managed_zeros::<u32>(8).unwrap().share();
         // Once, for what a first use costs.
         for shared in [&pinned, &other, &managed] {
@@ -171,7 +171,7 @@ fn dropped_memory_is_given_to_the_next_and_freed_by_a_drain_alone() {
         for first in both(&context, 1000) {
             let kind = first.kind();
             let make = || match kind {
-                MemoryKind::Pinned => context.host_zeros::<u32>(1000).unwrap(),
+                MemoryKind::Pinned => context.pinned_zeros::<u32>(1000).unwrap(),
                 _ => context.managed_zeros::<u32>(1000).unwrap(),
             };
             let mut first = first;
@@ -197,14 +197,14 @@ fn memory_in_use_is_given_to_the_next_only_after_the_work() {
     let context = setup();
     no_leaks(|| {
         let stream = context.stream().unwrap();
-        let shared = context.host_zeros::<u32>(1 << 12).unwrap().share();
+        let shared = context.pinned_zeros::<u32>(1 << 12).unwrap().share();
         // There is another one to give: a new one might make the driver wait for the gate.
-        drop(context.host_zeros::<u32>(1 << 12).unwrap());
+        drop(context.pinned_zeros::<u32>(1 << 12).unwrap());
         let gate = Gate::close(&stream);
         let address = shared.as_slice().address();
         stream.fill(&shared, 1).unwrap();
         drop(shared);
-        let other = context.host_zeros::<u32>(1 << 12).unwrap();
+        let other = context.pinned_zeros::<u32>(1 << 12).unwrap();
         assert_ne!(other.as_ptr().addr() as u64, address, "the fill has yet to come");
         reaper::drain();
         assert!(reaper::pending() > 0);
@@ -221,7 +221,7 @@ fn nothing_but_a_drain_frees_pinned_memory_whoever_asks_for_it() {
         let stream = context.stream().unwrap();
         let before = live().of(Kind::Pinned);
         for _ in 0..20 {
-            let shared = context.host_zeros::<u8>(100).unwrap().share();
+            let shared = context.pinned_zeros::<u8>(100).unwrap().share();
             stream.fill(&shared, 1).unwrap();
             stream.synchronize_blocking().unwrap();
             drop(shared);
@@ -237,7 +237,7 @@ fn host_memory_of_no_elements_is_an_ordinary_value() {
     let context = setup();
     no_leaks(|| {
         let stream = context.stream().unwrap();
-        let (host, cost) = count(|| context.host_zeros::<u32>(0).unwrap());
+        let (host, cost) = count(|| context.pinned_zeros::<u32>(0).unwrap());
         assert_eq!(cost.calls("cuMemHostAlloc"), 0);
         assert!(host.is_empty());
         let shared = host.share();
@@ -253,11 +253,11 @@ fn host_memory_that_cannot_be_had_is_an_error_with_the_numbers() {
     no_leaks(|| {
         settle();
         let injection = fail(Call::cuMemHostAlloc, 1, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
-        let error = context.host_zeros::<u32>(1 << 22).unwrap_err();
+        let error = context.pinned_zeros::<u32>(1 << 22).unwrap_err();
         assert!(injection.hit());
         assert!(matches!(error, Error::OutOfHostMemory { asked, .. } if asked == 1 << 24), "{error:?}");
         assert!(error.to_string().contains("reaper::drain"), "{error}");
-        assert!(matches!(context.host_zeros::<u64>(usize::MAX), Err(Error::TooLarge { .. })));
+        assert!(matches!(context.pinned_zeros::<u64>(usize::MAX), Err(Error::TooLarge { .. })));
     });
 }
 
@@ -310,7 +310,8 @@ fn memory_is_dropped_in_a_host_function_without_a_refusal() {
     let context = setup();
     no_leaks(|| {
         let stream = context.stream().unwrap();
-        let (unused, used) = (context.host_zeros::<u32>(8).unwrap(), context.host_zeros::<u32>(8).unwrap());
+        let (unused, used) =
+            (context.pinned_zeros::<u32>(8).unwrap(), context.pinned_zeros::<u32>(8).unwrap());
         let used = used.share();
         stream.fill(&used, 1).unwrap();
         let plain = context.alloc_blocking::<u32>(8).unwrap();
@@ -327,7 +328,7 @@ fn memory_of_a_lost_context_is_dropped_without_calls_and_its_owners_with_it() {
     let context = setup();
     let stream = context.stream().unwrap();
     let (unused, shared) =
-        (context.host_zeros::<u32>(8).unwrap(), context.host_zeros::<u32>(8).unwrap().share());
+        (context.pinned_zeros::<u32>(8).unwrap(), context.pinned_zeros::<u32>(8).unwrap().share());
     let (plain, pool) =
         (context.alloc_blocking::<u32>(8).unwrap(), context.pool(PoolOptions::default()).unwrap());
     let pooled = stream.zeros_from::<u32>(&pool, 8).unwrap();
@@ -343,7 +344,7 @@ fn memory_of_a_lost_context_is_dropped_without_calls_and_its_owners_with_it() {
     assert!(matches!(stream.synchronize_blocking(), Err(Error::ContextLost(_))));
     assert!(injection.hit());
     drop(injection);
-    assert!(matches!(context.host_zeros::<u32>(8), Err(Error::ContextLost(_))));
+    assert!(matches!(context.pinned_zeros::<u32>(8), Err(Error::ContextLost(_))));
     assert!(matches!(context.alloc_blocking::<u32>(8), Err(Error::ContextLost(_))));
     assert!(matches!(stream.copy_to_host(&plain, &shared), Err(Error::ContextLost(_))));
     let shared = shared.try_unique().unwrap_err();
@@ -360,7 +361,7 @@ fn handles_of_host_memory_go_between_threads() {
     fn goes<T: Send + Sync>(_: &T) {}
     let context = setup();
     no_leaks(|| {
-        let host = context.host_zeros::<u32>(4).unwrap();
+        let host = context.pinned_zeros::<u32>(4).unwrap();
         goes(&host);
         let shared: SharedHostBuffer<u32> = host.share();
         goes(&shared);

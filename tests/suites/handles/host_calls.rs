@@ -273,7 +273,7 @@ fn a_panic_and_that_of_the_closures_drop_are_two() {
     let context = setup();
     no_leaks(|| {
         let stream = context.stream().unwrap();
-        let host = context.host_zeros::<u32>(4).unwrap().share();
+        let host = context.pinned_zeros::<u32>(4).unwrap().share();
         let bombs = Count::default();
         let bomb = Bomb(Arc::clone(&bombs));
         stream.host(move || panic!("with {}", Arc::strong_count(&bomb.0))).unwrap();

@@ -78,7 +78,7 @@ impl Things {
         let [other, idle] = [(); 2].map(|()| context.stream().unwrap());
         // The event for this is made by the first wait.
         other.wait_for(stream).unwrap();
-        let (event, memory) = (context.event().unwrap(), context.host_zeros(8).unwrap().share());
+        let (event, memory) = (context.event().unwrap(), context.pinned_zeros(8).unwrap().share());
         Self { stream: stream.clone(), other, idle, event, memory }
     }
 
@@ -174,7 +174,7 @@ fn who_else_uses_pinned_memory_is_not_waited_for() {
     no_leaks(|| {
         let a_try = || {
             let [first, second, third] = [(); 3].map(|()| context.stream().unwrap());
-            let memory = context.host_zeros::<u32>(8).unwrap().share();
+            let memory = context.pinned_zeros::<u32>(8).unwrap().share();
             first.fill(&memory, 1).unwrap();
             let turn = third.clone();
             drop(first);

@@ -11,7 +11,7 @@ use cuda_tests::{Gate, SOON, alone, count, no_leaks, setup};
 fn all(context: &Context, len: u32) -> [SharedHostBuffer<u32>; 3] {
     let numbers = || (0..len).collect::<Vec<_>>();
     let (mut pinned, mut managed) =
-        (context.host_zeros(len as usize).unwrap(), context.managed_zeros(len as usize).unwrap());
+        (context.pinned_zeros(len as usize).unwrap(), context.managed_zeros(len as usize).unwrap());
     pinned.copy_from_slice(&numbers());
     managed.copy_from_slice(&numbers());
     [pinned, managed, context.register(numbers()).unwrap()].map(cuda_handles::HostBuffer::share)
@@ -81,7 +81,7 @@ fn views_have_the_elements_and_their_bounds() {
 #[test]
 fn elements_of_every_size_are_read_and_written_whole() {
     fn try_with<T: cuda_handles::Element + PartialEq + core::fmt::Debug>(context: &Context, value: T) {
-        let host = context.host_zeros::<T>(5).unwrap().share();
+        let host = context.pinned_zeros::<T>(5).unwrap().share();
         let view = host.try_view().unwrap();
         for index in [0, 1, 4] {
             view.set(index, value).unwrap();
@@ -109,7 +109,7 @@ fn several_buffers_and_parts_of_one_are_looked_at_together() {
     let context = setup();
     no_leaks(|| {
         let stream = context.stream().unwrap();
-        let floats = context.host_zeros::<f64>(2).unwrap().share();
+        let floats = context.pinned_zeros::<f64>(2).unwrap().share();
         let [numbers, ..] = all(&context, 8);
         let (first, second) = (numbers.slice(..4).unwrap(), numbers.slice(4..).unwrap());
         let (sender, receiver) = channel();
@@ -144,7 +144,7 @@ fn memory_is_kept_until_the_call_and_nobody_has_it_alone_before() {
             stream.synchronize_blocking().unwrap();
             assert_eq!(kept.try_unique().expect("it was called")[..], [0, 1, 2, 3]);
             // The function alone has it.
-            let dropped = context.host_zeros::<u32>(4).unwrap().share();
+            let dropped = context.pinned_zeros::<u32>(4).unwrap().share();
             let gate = Gate::close(&stream);
             let (sender, receiver) = channel();
             stream.host_once_with(&dropped, move |view| drop(sender.send(view.to_vec()))).unwrap();
@@ -226,7 +226,7 @@ fn no_elements_are_an_ordinary_view() {
     let context = setup();
     no_leaks(|| {
         let stream = context.stream().unwrap();
-        let empty = context.host_zeros::<u64>(0).unwrap().share();
+        let empty = context.pinned_zeros::<u64>(0).unwrap().share();
         let [some, ..] = all(&context, 4);
         let (sender, receiver) = channel();
         let look = move |(empty, none): &(HostView<u64>, HostView<u32>)| {

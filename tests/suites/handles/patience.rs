@@ -272,7 +272,7 @@ fn an_allocation_does_not_wait_for_a_drain_for_ever() {
     let context = impatient();
     no_leaks(|| {
         let stream = context.stream().unwrap();
-        drop(context.host_zeros::<u8>(1 << 16).unwrap());
+        drop(context.pinned_zeros::<u8>(1 << 16).unwrap());
         let allocates = stream.clone();
         beside(Call::cuMemFreeHost, reaper::drain, move || {
             let short = fail(Call::cuMemAllocAsync, 1, CUresult::CUDA_ERROR_OUT_OF_MEMORY);

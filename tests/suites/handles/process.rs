@@ -113,7 +113,7 @@ fn a_forked_child_waits_for_no_lock_of_memory_graphs_and_hooks() {
     alone!();
     let context = setup();
     let streams = [(); 3].map(|()| context.stream().unwrap());
-    let pinned = context.host_zeros::<u32>(64).unwrap().share();
+    let pinned = context.pinned_zeros::<u32>(64).unwrap().share();
     let device = streams[0].zeros::<u32>(64).unwrap();
     let over = AtomicBool::new(false);
     let until_over = |work: &dyn Fn()| {
@@ -136,7 +136,7 @@ fn a_forked_child_waits_for_no_lock_of_memory_graphs_and_hooks() {
             until_over(&|| {
                 cuda_handles::reaper::set_hook(|_| ());
                 drop(GraphHandle::create(&context).unwrap());
-                drop(context.host_zeros::<u32>(8).unwrap());
+                drop(context.pinned_zeros::<u32>(8).unwrap());
             });
         });
         let codes = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| {
@@ -149,7 +149,7 @@ fn a_forked_child_waits_for_no_lock_of_memory_graphs_and_hooks() {
                         && forked(streams[1].copy(&device, &pinned).err())
                         && forked(streams[2].wait_for(&streams[1]).err())
                         && forked(context.synchronize_blocking().err());
-                    let made = forked(context.host_zeros::<u32>(8).err())
+                    let made = forked(context.pinned_zeros::<u32>(8).err())
                         && forked(object.retain_on(&graph).err())
                         && forked(Device::new(0).and_then(Device::context).err());
                     cuda_handles::reaper::set_hook(|_| ());

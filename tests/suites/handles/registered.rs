@@ -122,7 +122,7 @@ fn an_owner_comes_back_when_nobody_else_has_the_memory() {
         let owner = shared.try_unique().unwrap().into_owner_blocking::<Box<[u8]>>().unwrap();
         assert_eq!(owner[..], [6; 100]);
         // Pinned memory has no owner.
-        let refused = context.host_zeros::<u8>(4).unwrap().into_vec_blocking().unwrap_err();
+        let refused = context.pinned_zeros::<u8>(4).unwrap().into_vec_blocking().unwrap_err();
         assert!(matches!(refused.error, Error::OtherOwner { .. }));
         assert_eq!(refused.value[..], [0; 4]);
     });

@@ -297,13 +297,13 @@ fn batch(things: &Things) -> Result<Batch, Refusal> {
 type Pinned = (SharedHostBuffer<u32>, Buffer<u32>);
 
 fn pinned(things: &Things) -> Result<Pinned, Refusal> {
-    Ok((things.context.host_zeros(LEN)?.share(), things.buffer.clone()))
+    Ok((things.context.pinned_zeros(LEN)?.share(), things.buffer.clone()))
 }
 
 fn copies() -> Vec<Row> {
     vec![
         row("Context::alloc_blocking", CALLS, |things| done(things.context.alloc_blocking::<u32>(LEN)?)),
-        row("Context::host_zeros", CALLS, |things| done(things.context.host_zeros::<u32>(LEN)?)),
+        row("Context::pinned_zeros", CALLS, |things| done(things.context.pinned_zeros::<u32>(LEN)?)),
         row("Context::managed_zeros", CALLS, |things| done(things.context.managed_zeros::<u32>(LEN)?)),
         prepared("SharedHostBuffer::unique_blocking", CALLS, pinned, |things, (pinned, _)| {
             things.home.copy_from_host(&pinned, &things.buffer)?;
@@ -538,7 +538,7 @@ fn ends() -> Vec<Row> {
             Ok(buffer)
         }),
         drops("drop of a plain buffer", |things| Ok(things.context.alloc_blocking::<u32>(LEN)?)),
-        drops("drop of a pinned buffer", |things| Ok(things.context.host_zeros::<u32>(LEN)?)),
+        drops("drop of a pinned buffer", |things| Ok(things.context.pinned_zeros::<u32>(LEN)?)),
         drops("drop of a pinned buffer in use", |things| {
             let (pinned, buffer) = pinned(things)?;
             things.other.copy_from_host(&pinned, &buffer)?;

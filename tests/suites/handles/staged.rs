@@ -69,7 +69,7 @@ fn parts_and_host_memory_are_written_too() {
         stream.write(buffer.slice(2..5).unwrap(), &[1, 2, 3]).unwrap();
         stream.write::<u16>(buffer.slice(5..5).unwrap(), &[]).unwrap();
         assert_eq!(buffer.read_blocking(&stream).unwrap(), [0, 0, 1, 2, 3, 0, 0, 0]);
-        let host = context.host_zeros::<u16>(3).unwrap().share();
+        let host = context.pinned_zeros::<u16>(3).unwrap().share();
         stream.write(&host, &[4, 5, 6]).unwrap();
         stream.synchronize_blocking().unwrap();
         assert_eq!(host.try_unique().unwrap()[..], [4, 5, 6]);
@@ -161,7 +161,7 @@ fn streams_that_go_leave_their_blocks_behind_their_work() {
         stream.write(&buffer, &[1, 2, 3, 4]).unwrap();
         drop(stream);
         // Nobody gets the block before it was read.
-        let mut other = context.host_zeros::<u8>(BLOCK).unwrap();
+        let mut other = context.pinned_zeros::<u8>(BLOCK).unwrap();
         other.fill(u8::MAX);
         reaper::drain();
         gate.open();

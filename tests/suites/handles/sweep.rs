@@ -148,7 +148,7 @@ fn plain_pinned_and_managed_memory() {
         let plain = context.alloc_blocking::<u32>(16)?;
         home.fill(&plain, 3)?;
         let (pinned, managed) =
-            (context.host_zeros::<u32>(16)?.share(), context.managed_zeros::<u32>(16)?.share());
+            (context.pinned_zeros::<u32>(16)?.share(), context.managed_zeros::<u32>(16)?.share());
         home.copy_to_host(&plain, &pinned)?;
         other.wait_for(&home)?;
         other.copy_from_host(&pinned, managed.slice(..)?)?;
@@ -169,7 +169,7 @@ fn staged_writes_and_memory_that_comes_back() {
         let (small, large) = (home.upload(&[7_u32; 16])?, home.upload(&[5_u8; 20_000])?);
         home.write(small.slice(4..)?, &[1; 12])?;
         home.write(&large, &[6; 20_000])?;
-        let host = context.host_zeros::<u32>(16)?.share();
+        let host = context.pinned_zeros::<u32>(16)?.share();
         home.copy_to_host(&small, &host)?;
         home.record(&event)?;
         event.synchronize_blocking()?;
@@ -278,7 +278,7 @@ fn host_functions() {
     let context = setup();
     let home = used_stream(&context);
     let cases = sweep("host functions", || -> Result<(), Error> {
-        let (buffer, host) = (home.upload(&[7_u32; 16])?, context.host_zeros::<u32>(16)?.share());
+        let (buffer, host) = (home.upload(&[7_u32; 16])?, context.pinned_zeros::<u32>(16)?.share());
         let (sender, receiver) = std::sync::mpsc::channel();
         home.copy_to_host(&buffer, &host)?;
         home.host_with(&host, |view| drop(view.set(0, 1)))?;

@@ -174,7 +174,7 @@ fn a_blocking_copy_that_fails_writes_nothing_after_its_return() {
         if lent {
             let _ = stream.lend();
         }
-        let mut host = context.host_zeros::<u32>(64).unwrap();
+        let mut host = context.pinned_zeros::<u32>(64).unwrap();
         let gate = Gate::close(&stream);
         std::thread::scope(|scope| {
             let opens = scope.spawn(|| {

@@ -131,11 +131,11 @@ fn host_memory_is_refused_in_a_host_function_that_a_drain_waits_for() {
     let context = setup();
     no_leaks(|| {
         let stream = context.stream().unwrap();
-        drop(context.host_zeros::<u8>(100).unwrap());
+        drop(context.pinned_zeros::<u8>(100).unwrap());
         let inside = Context::clone(&context);
         let ask = move || {
             let big = 1 << 22;
-            (inside.host_zeros::<u8>(big).map(drop), inside.managed_zeros::<u8>(big).map(drop))
+            (inside.pinned_zeros::<u8>(big).map(drop), inside.managed_zeros::<u8>(big).map(drop))
         };
         let ((pinned, managed), drained) = while_waited_for(&stream, reaper::drain, ask);
         is_refused(pinned);
@@ -149,9 +149,9 @@ fn host_memory_that_lies_ready_is_given_in_a_host_function_too() {
     let context = setup();
     no_leaks(|| {
         let stream = context.stream().unwrap();
-        drop(context.host_zeros::<u8>(100).unwrap());
+        drop(context.pinned_zeros::<u8>(100).unwrap());
         let inside = Context::clone(&context);
-        let ask = move || inside.host_zeros::<u8>(100).map(|memory| memory.len());
+        let ask = move || inside.pinned_zeros::<u8>(100).map(|memory| memory.len());
         let waits = stream.clone();
         let (found, waited) = while_waited_for(&stream, move || waits.synchronize_blocking(), ask);
         assert_eq!((found, waited), (Ok(100), Ok(())));
@@ -166,13 +166,13 @@ fn questions_in_a_host_function_do_not_wait_for_who_enqueues() {
         let (stream, busy, other) =
             (context.stream().unwrap(), context.stream().unwrap(), context.stream().unwrap());
         let event = context.event().unwrap();
-        let shared = context.host_zeros::<u32>(8).unwrap().share();
+        let shared = context.pinned_zeros::<u32>(8).unwrap().share();
         busy.fill(&shared, 1).unwrap();
         busy.synchronize_blocking().unwrap();
-        let unseen = context.host_zeros::<u32>(8).unwrap().share();
+        let unseen = context.pinned_zeros::<u32>(8).unwrap().share();
         busy.fill(&unseen, 1).unwrap();
         other.wait_for(&busy).unwrap();
-        drop(context.host_zeros::<u8>(1 << 20).unwrap());
+        drop(context.pinned_zeros::<u8>(1 << 20).unwrap());
         let (records, recorded) = (busy.clone(), event.clone());
         let (orders, ordered) = (busy.clone(), other.clone());
         let wait = move || {

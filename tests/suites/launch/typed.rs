@@ -433,7 +433,7 @@ fn pinned_memory_is_an_argument_too() {
     let context = setup();
     no_leaks(|| {
         let (increment, stream) = (increment::load(&context).unwrap(), context.stream().unwrap());
-        let shared = context.host_zeros::<u32>(8).unwrap().share();
+        let shared = context.pinned_zeros::<u32>(8).unwrap().share();
         increment.launch(&stream, per(8, 8), (&shared, 8)).unwrap();
         // SAFETY: the arguments are the kernel's, and the count is the buffer's.
         unsafe {

@@ -90,9 +90,9 @@ impl Bisection {
     pub(crate) fn new(context: &Context) -> Result<Self> {
         let stream = context.stream()?;
         let staging = Staging {
-            problem: context.host_zeros(5)?.share(),
-            root: context.host_zeros(1)?.share(),
-            counts: context.host_zeros(2)?.share(),
+            problem: context.pinned_zeros(5)?.share(),
+            root: context.pinned_zeros(1)?.share(),
+            counts: context.pinned_zeros(2)?.share(),
         };
         let kernels = Kernels {
             begin: begin::load(context)?,

@@ -90,7 +90,7 @@ impl Dispatch {
             spare: stream.zeros(n)?,
             sums: stream.zeros(n.div_ceil(BLOCK as usize))?,
         };
-        let shown = context.host_zeros(n)?.share();
+        let shown = context.pinned_zeros(n)?.share();
         let graph = machine.graph(context, &shown)?;
         let executable = graph.instantiate()?;
         Ok(Self { graph, executable, stream, machine, shown })

@@ -104,10 +104,10 @@ impl HeatLoop {
         let events =
             Events { loaded: context.event()?, started: context.event()?, finished: context.event()? };
         let staging = Staging {
-            plate_in: context.host_zeros(task.cells())?.share(),
-            plate_out: context.host_zeros(task.cells())?.share(),
-            residual: context.host_zeros(1)?.share(),
-            rounds: context.host_zeros(1)?.share(),
+            plate_in: context.pinned_zeros(task.cells())?.share(),
+            plate_out: context.pinned_zeros(task.cells())?.share(),
+            residual: context.pinned_zeros(1)?.share(),
+            rounds: context.pinned_zeros(1)?.share(),
         };
         let device = Device {
             task,

@@ -85,14 +85,14 @@ impl Thermostat {
         report: impl Fn(usize, Reading) + Send + Sync + 'static,
     ) -> Result<Self> {
         let stream = context.stream()?;
-        let mut heater = context.host_zeros(task.width)?;
+        let mut heater = context.pinned_zeros(task.width)?;
         heater.fill(task.decide(0.0));
         let parts = Parts {
             task,
             step: heat_step::load(context)?,
             plates: [stream.zeros(task.cells())?, stream.zeros(task.cells())?],
             heater: heater.share(),
-            sensor: context.host_zeros(1)?.share(),
+            sensor: context.pinned_zeros(1)?.share(),
         };
         let readings = Arc::default();
         let graph = parts.graph(context, &readings, report)?;

@@ -75,7 +75,7 @@ impl Pipeline {
             copies_out: context.stream()?,
         };
         let free = (0..SLOTS).map(|_| Slot::new(context, &streams.computes, n)).collect::<Result<_>>()?;
-        let staged = |_| Ok(Staged { host: context.host_zeros(n)?.share(), read: context.event()? });
+        let staged = |_| Ok(Staged { host: context.pinned_zeros(n)?.share(), read: context.event()? });
         let ring = (0..STAGED).map(staged).collect::<Result<_>>()?;
         Ok(Self { n, streams, free, busy: VecDeque::new(), ring, looks: 0, idle: 0 })
     }
@@ -154,7 +154,7 @@ impl Slot {
             .launch(&add_sums, per(n, BLOCK), (n as u32, &sums, &numbers))?
             .named("add the row's number");
         let executable = graph.instantiate()?;
-        let result = context.host_zeros(n)?.share();
+        let result = context.pinned_zeros(n)?.share();
         let (worked_on, copied_out) = (context.event()?, context.event()?);
         Ok(Self { executable, numbers, sums, result, worked_on, copied_out })
     }

@@ -209,7 +209,7 @@ impl Finding {
         match self {
             Self::Cycle { .. } => "remove one of these edges (Graph::remove_edge)".to_owned(),
             Self::NotInBody { pageable: true, .. } => {
-                "pin the memory (Context::host_zeros), or copy before or after the conditional node".to_owned()
+                "pin the memory (Context::pinned_zeros), or copy before or after the conditional node".to_owned()
             }
             Self::NotInBody { conditional, .. } => {
                 format!("move it out of there: before or after {conditional}")

@@ -235,7 +235,7 @@ impl Frontier<'_> {
     ///
     /// ```no_run
     /// # fn example(graph: &cuda_graph::Graph, sums: &cuda_handles::Buffer<f32>) -> cuda_graph::Result<()> {
-    /// let host = graph.context().host_zeros::<f32>(sums.len())?.share();
+    /// let host = graph.context().pinned_zeros::<f32>(sums.len())?.share();
     /// let copy = graph.root().copy_to_host(sums, &host)?;
     /// copy.then().host_with(&host, |sums| println!("{:?}", sums.to_vec()))?;
     /// # Ok(())

@@ -159,7 +159,7 @@ impl Frontier<'_> {
     /// # fn example(
     /// #     context: &cuda_handles::Context, graph: &cuda_graph::Graph, buffer: &cuda_handles::Buffer<u32>
     /// # ) -> Result<(), Box<dyn std::error::Error>> {
-    /// let host = context.host_zeros::<u32>(8)?;
+    /// let host = context.pinned_zeros::<u32>(8)?;
     /// graph.root().copy_to_host(buffer, &host)?; // not shared: host.share() is
     /// println!("{}", host[0]);
     /// # Ok(())

@@ -109,7 +109,7 @@ impl Stream {
     /// # let context = cuda_handles::Device::new(0)?.context()?;
     /// # let stream = context.stream()?;
     /// # let sums = stream.zeros::<f32>(4)?;
-    /// let host = context.host_zeros::<f32>(4)?.share();
+    /// let host = context.pinned_zeros::<f32>(4)?.share();
     /// stream.copy_to_host(&sums, &host)?;
     /// stream.host_with(&host, |sums| println!("{:?}", sums.to_vec()))?;
     /// # Ok(()) }

@@ -30,7 +30,7 @@ use crate::stream::Stream;
 /// # let context = cuda_handles::Device::new(0)?.context()?;
 /// # let stream = context.stream()?;
 /// # let buffer = stream.zeros::<f32>(4)?;
-/// let mut host = context.host_zeros::<f32>(4)?;
+/// let mut host = context.pinned_zeros::<f32>(4)?;
 /// host[0] = 1.0;
 /// let shared = host.share();
 /// stream.copy_from_host(&shared, &buffer)?;
@@ -60,7 +60,9 @@ impl Context {
     /// The host has not enough memory to pin, or what the driver answers.
     #[doc(alias = "cuMemHostAlloc")]
     #[doc(alias = "cuMemAllocHost")]
-    pub fn host_zeros<T: Element>(&self, len: usize) -> Result<HostBuffer<T>> {
+    #[doc(alias = "cudaHostAlloc")]
+    #[doc(alias = "cudaMallocHost")]
+    pub fn pinned_zeros<T: Element>(&self, len: usize) -> Result<HostBuffer<T>> {
         HostBuffer::zeros(self, HostKind::Pinned, len)
     }
 
@@ -205,7 +207,7 @@ impl<T> SharedHostBuffer<T> {
     /// # let context = cuda_handles::Device::new(0)?.context()?;
     /// # let stream = context.stream()?;
     /// # let buffer = stream.zeros::<f32>(4)?;
-    /// let result = context.host_zeros::<f32>(4)?.share();
+    /// let result = context.pinned_zeros::<f32>(4)?.share();
     /// let copied = context.event()?;
     /// stream.copy_to_host(&buffer, &result)?;
     /// stream.record(&copied)?;

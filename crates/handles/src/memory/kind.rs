@@ -9,7 +9,7 @@ pub enum MemoryKind {
     /// Allocated for all streams at once: [`Context::alloc_blocking`](crate::Context::alloc_blocking). Freed in stream order as well, by the
     /// reaper.
     Plain,
-    /// Host memory that does not move: [`Context::host_zeros`](crate::Context::host_zeros). Kept for the next who asks.
+    /// Host memory that does not move: [`Context::pinned_zeros`](crate::Context::pinned_zeros). Kept for the next who asks.
     Pinned,
     /// Memory of another owner on the host, registered with the driver: [`Context::register`](crate::Context::register). It is unregistered by
     /// [`reaper::drain`](crate::reaper::drain), and then its owner is dropped.

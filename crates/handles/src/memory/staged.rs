@@ -20,7 +20,7 @@ impl Stream {
     ///
     /// Up to 16 KiB go through pinned memory that the stream keeps for this: blocks of 64 KiB, filled one after the other and again once the device has read them.
     /// As long as it has read none there is one block more, so the stream keeps as much as is on its way. More than 16 KiB get pinned memory of their
-    /// own. All of it comes from the free list of [`host_zeros`](crate::Context::host_zeros) where that has some, and goes back there: what is of its own when it was read,
+    /// own. All of it comes from the free list of [`pinned_zeros`](crate::Context::pinned_zeros) where that has some, and goes back there: what is of its own when it was read,
     /// blocks when [`reaper::drain`](crate::reaper::drain) finds the stream idle, or with the stream. For large data that is in pinned memory already there is
     /// [`copy_from_host`](Self::copy_from_host); [`Slice::write_blocking`] needs none.
     ///

@@ -58,9 +58,9 @@ const KINDS: [(&str, Make); 8] = [
         scene.busy.fill(&buffer, 1)?;
         Ok(Thing::Buffer(buffer))
     }),
-    ("pinned buffers", |scene| Ok(Thing::Pinned(scene.context.host_zeros(1 << 16)?.share()))),
+    ("pinned buffers", |scene| Ok(Thing::Pinned(scene.context.pinned_zeros(1 << 16)?.share()))),
     ("pinned buffers, in use", |scene| {
-        let (pinned, buffer) = (scene.context.host_zeros(1 << 16)?.share(), scene.home.zeros(1 << 16)?);
+        let (pinned, buffer) = (scene.context.pinned_zeros(1 << 16)?.share(), scene.home.zeros(1 << 16)?);
         scene.busy.copy_from_host(&pinned, &buffer)?;
         Ok(Thing::Pinned(pinned))
     }),

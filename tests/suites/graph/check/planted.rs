@@ -139,7 +139,7 @@ planted! {
         race([["corner", "middle"]])
     };
     pinned_memory_both_ways: |lab, graph| {
-        let host = lab.context.host_zeros::<f32>(N).unwrap().share();
+        let host = lab.context.pinned_zeros::<f32>(N).unwrap().share();
         graph.root().copy_from_host(&host, &lab.a).unwrap().named("up");
         graph.root().copy_to_host(&lab.b, &host).unwrap().named("down");
         race([["down", "up"]])

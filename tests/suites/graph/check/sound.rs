@@ -145,7 +145,7 @@ sound! {
         }
     };
     two_buffers_of_the_host: |lab, graph| {
-        let hosts = [0; 2].map(|_| lab.context.host_zeros::<f32>(N).unwrap().share());
+        let hosts = [0; 2].map(|_| lab.context.pinned_zeros::<f32>(N).unwrap().share());
         let up = graph.root().copy_from_host(&hosts[0], &lab.a).unwrap();
         let change = lab.change(&up.then(), &lab.a, "change");
         change.then().copy_to_host(&lab.a, &hosts[1]).unwrap();

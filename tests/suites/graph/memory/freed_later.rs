@@ -112,7 +112,7 @@ fn copies_and_fills_come_before_the_free_node() {
     traceless(|context, stream| {
         let kernel = increment::load(context).unwrap();
         let own = stream.zeros::<u32>(N).unwrap();
-        let host = context.host_zeros::<u32>(N).unwrap().share();
+        let host = context.pinned_zeros::<u32>(N).unwrap().share();
         let graph = context.graph().unwrap();
         let inner = graph.root().child(&context.graph().unwrap()).unwrap().embedded().unwrap();
         let condition = graph.condition_with_default(0);

@@ -29,7 +29,7 @@ fn an_output_is_used_as_a_buffer() {
     traceless(|context, stream| {
         let kernel = increment::load(context).unwrap();
         let (mut exec, memory) = executable(context);
-        let host = context.host_zeros::<u32>(N).unwrap().share();
+        let host = context.pinned_zeros::<u32>(N).unwrap().share();
         let other = stream.zeros::<u32>(N).unwrap();
         let output = exec.launch_with_outputs(stream).unwrap().take(&memory).unwrap();
         kernel.launch(stream, per(N, 32), (&output, COUNT)).unwrap();

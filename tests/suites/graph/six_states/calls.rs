@@ -20,7 +20,7 @@ fn calls(things: &Things) -> Result<Calls, Refusal> {
 }
 
 fn looked_at(things: &Things) -> Result<(Calls, SharedHostBuffer<u32>), Refusal> {
-    Ok((calls(things)?, things.context.host_zeros(LEN)?.share()))
+    Ok((calls(things)?, things.context.pinned_zeros(LEN)?.share()))
 }
 
 unsafe extern "C" fn nothing(_data: *mut core::ffi::c_void) {}

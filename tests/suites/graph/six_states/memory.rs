@@ -7,7 +7,7 @@ use cuda_tests::states::{CALLS, LEN, PERMITTED, PURE, Refusal, Row, Things, done
 use super::{empty, nodes};
 
 fn pinned(things: &Things) -> Result<(Graph, SharedHostBuffer<u32>), Refusal> {
-    Ok((things.context.graph()?, things.context.host_zeros(LEN)?.share()))
+    Ok((things.context.graph()?, things.context.pinned_zeros(LEN)?.share()))
 }
 
 fn halves(things: &Things) -> Result<[Slice<'_, u32>; 2], Refusal> {

@@ -9,7 +9,7 @@ use cuda_tests::{SMALL, SOON, in_callback, no_leaks, setup, trace, until};
 /// What waits for somebody to drain, of each kind.
 fn leave_something(context: &cuda_handles::Context) -> usize {
     drop(Library::load(context, Image::Ptx(SMALL)).unwrap());
-    drop(context.host_zeros::<u32>(1 << 20).unwrap());
+    drop(context.pinned_zeros::<u32>(1 << 20).unwrap());
     drop(context.managed_zeros::<u32>(1 << 20).unwrap());
     assert!(until(SOON, || reaper::pending() == 1), "the library alone is pending");
     reaper::pending()
