@@ -3,7 +3,7 @@
 use core::fmt;
 use core::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cuda_handles::{Context, Error as HandleError, GraphHandle, Owner, lock_unless_inside};
 use cuda_sys::{CUgraph, CUgraphNode, CUresult, Call, Driver};
@@ -161,7 +161,7 @@ impl Graph {
         match self.look() {
             Ok(mut locked) => drop(locked.keep(self.place, &owner)),
             Err(Error::GraphMoved | Error::Handles(HandleError::Forked)) => {}
-            Err(_) => core::mem::forget(owner),
+            Err(_) => for_good(owner),
         }
     }
 
@@ -447,4 +447,10 @@ impl<'g> Two<'g> {
     pub(crate) fn are_beside(&self) -> bool {
         self.second.is_none()
     }
+}
+
+/// Keeps an owner to the end of the process.
+fn for_good(owner: Owner) {
+    static KEPT: Mutex<Vec<Owner>> = Mutex::new(Vec::new());
+    KEPT.lock().unwrap_or_else(PoisonError::into_inner).push(owner);
 }

@@ -2,7 +2,7 @@
 //! driver 580.159.04.
 
 use std::ffi::c_void;
-use std::ptr::{null_mut, with_exposed_provenance_mut, without_provenance_mut};
+use std::ptr::{null_mut, with_exposed_provenance_mut};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use cuda_sys::{CUresult, CUstreamCaptureMode, CUstreamCaptureStatus};
@@ -29,6 +29,16 @@ impl Pages {
     fn at(&self, offset: usize) -> *mut c_void {
         assert!(offset <= 16 * PAGE && !self.0.is_empty());
         self.1.wrapping_add(offset).cast()
+    }
+}
+
+/// The address of a page that was mapped and is no more.
+fn unmapped() -> *mut c_void {
+    let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    unsafe {
+        let page = libc::mmap(null_mut(), PAGE, libc::PROT_NONE, kind, -1, 0);
+        assert_eq!(libc::munmap(page, PAGE), 0);
+        page
     }
 }
 
@@ -89,7 +99,7 @@ fn what_cannot_be_registered_is_told_apart() {
     }
     // What is not there.
     assert_eq!(s.register(pages.at(0), usize::MAX - PAGE + 1), IV);
-    assert_eq!(s.register(without_provenance_mut(1 << 40), PAGE), IV);
+    assert_eq!(s.register(unmapped(), PAGE), IV);
     assert_eq!(s.register(pages.at(0), 1 << 40), CUresult::CUDA_ERROR_OUT_OF_MEMORY);
 }
 

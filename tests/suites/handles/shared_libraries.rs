@@ -1,6 +1,6 @@
 //! Libraries that all share who load the same image.
 
-use std::sync::Barrier;
+use std::sync::{Barrier, LazyLock};
 
 use cuda_handles::{Image, Library};
 use cuda_tests::{
@@ -19,8 +19,8 @@ fn an_image_is_loaded_once() {
         assert_eq!(first, again);
         assert_eq!(first.kernel("saxpy").unwrap(), again.kernel("saxpy").unwrap());
         // The contents count.
-        let copy: &'static str = Box::leak(SMALL.to_owned().into_boxed_str());
-        assert_eq!(Library::load_shared(&context, Image::Ptx(copy)).unwrap(), first);
+        static COPY: LazyLock<String> = LazyLock::new(|| SMALL.to_owned());
+        assert_eq!(Library::load_shared(&context, Image::Ptx(&COPY)).unwrap(), first);
         let others = [Image::Ptx(VARIABLES), Image::Ptx(&SMALL[..SMALL.len() - 1])];
         for other in others {
             assert_ne!(Library::load_shared(&context, other).unwrap(), first);

@@ -48,7 +48,14 @@ mod tests {
         assert_eq!(ensure(start.wrapping_byte_add(3), 5), Ok(()));
         assert_eq!(ensure(start, 1 << 46), Err(OUT_OF_MEMORY));
         assert_eq!(ensure(start, usize::MAX - 4096), Err(INVALID_VALUE));
-        assert_eq!(ensure(core::ptr::without_provenance(1 << 40), 4096), Err(INVALID_VALUE));
+        // SAFETY: a mapping of our own, which nobody reads.
+        let gone = unsafe {
+            let (kind, nowhere) = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, core::ptr::null_mut());
+            let gone = libc::mmap(nowhere, 4096, libc::PROT_NONE, kind, -1, 0);
+            assert_eq!(libc::munmap(gone, 4096), 0);
+            gone
+        };
+        assert_eq!(ensure(gone, 4096), Err(INVALID_VALUE));
         assert_eq!(ensure(core::ptr::without_provenance(usize::MAX - 8), 4), Err(INVALID_VALUE));
     }
 }
