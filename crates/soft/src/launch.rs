@@ -1,6 +1,5 @@
 //! Launches of kernels: what may be launched, and the launch itself on the interpreter.
 
-use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,6 +16,7 @@ use crate::device::{GREATEST_PRIORITY, most_window};
 use crate::driver;
 use crate::fault::{self, Loss};
 use crate::handle::number;
+pub(crate) use crate::launch_attribute::{AttributeValue, Attributes};
 use crate::limits::{
     BLOCKS_PER_SM, MAX_SHARED, MAX_THREADS, REGISTERS_PER_SM, RESERVED_SHARED, SHARED_PER_SM, THREADS_PER_SM,
 };
@@ -35,24 +35,6 @@ pub(crate) struct Sizes {
     pub(crate) block: [u32; 3],
     /// Dynamic shared memory, in bytes.
     pub(crate) shared: u32,
-}
-
-/// Launch attributes by their numbers.
-pub(crate) type Attributes = BTreeMap<u32, AttributeValue>;
-
-/// The value of an attribute, whatever it means.
-#[derive(Clone, Copy)]
-pub(crate) struct AttributeValue(pub(crate) CUlaunchAttributeValue);
-
-// SAFETY: the pointers that some attributes hold (an event, a window's base) are only passed on, never followed.
-unsafe impl Send for AttributeValue {}
-// SAFETY: as above.
-unsafe impl Sync for AttributeValue {}
-
-impl std::fmt::Debug for AttributeValue {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("AttributeValue")
-    }
 }
 
 pub(crate) const COOPERATIVE: u32 = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE.0;

@@ -19,6 +19,7 @@ mod graph;
 mod handle;
 mod image;
 mod launch;
+mod launch_attribute;
 mod limits;
 mod mem_op;
 mod memory;

@@ -12,7 +12,7 @@ use crate::code::Answer;
 use crate::context::{self, Context};
 use crate::fault::{self, Loss, crash};
 use crate::handle::{Kind, Slots};
-use crate::launch::Attributes;
+use crate::launch_attribute::Attributes;
 
 /// How a stream stands to the legacy stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicPtr;
 use super::list::{List, Node};
 use super::queue::{self, Doomed, Object};
 use super::running;
-use super::worker;
+use super::threads::end_elsewhere;
 use crate::callback;
 use crate::context::Context;
 
@@ -47,5 +47,5 @@ fn is_idle(doomed: &Doomed) -> bool {
 fn end(doomed: Vec<Doomed>) -> usize {
     // Once more, right before the call: a thread takes its time to start.
     let try_end = |doomed: Doomed| if is_idle(&doomed) { queue::try_destroy(doomed) } else { Err(doomed) };
-    worker::end_elsewhere(doomed, &WAITING, try_end, PASSING).unwrap_or(0)
+    end_elsewhere(doomed, &WAITING, try_end, PASSING).unwrap_or(0)
 }

@@ -48,6 +48,7 @@ mod raw_stream;
 mod running;
 mod spare;
 mod staging;
+mod threads;
 mod turns;
 mod wanted;
 mod worker;

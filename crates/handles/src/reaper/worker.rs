@@ -1,9 +1,6 @@
 //! The reaper's thread, and doing its work on another one.
 
-use core::cell::Cell;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError, TryLockError, Weak};
+use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError, TryLockError, Weak};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
@@ -18,6 +15,7 @@ use super::raw_stream::RawStream;
 use super::running;
 use super::spare;
 use super::staging;
+use super::threads::{Destroying, as_worker, destructors_run, end_elsewhere, is_working, spawn};
 use crate::callback;
 use crate::capture_mode;
 use crate::context::Context;
@@ -29,14 +27,6 @@ use crate::process;
 
 /// Whose turn it is to do the work: the reaper's thread, or one that drains.
 static TURN: Mutex<Fences> = Mutex::new(Fences::new());
-
-thread_local! {
-    /// This thread is doing the work; what it drops may ask to drain again.
-    static WORKING: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Threads that are running destructors of other code; those may be in the driver.
-static DESTRUCTORS: AtomicUsize = AtomicUsize::new(0);
 
 /// How long what was postponed waits for its next try, at first and at most.
 const SOON: Duration = Duration::from_millis(5);
@@ -76,7 +66,7 @@ const LEAVING: Duration = Duration::from_millis(500);
 #[doc(alias = "cuGraphExecDestroy")]
 pub fn drain() -> usize {
     // Asked before the turn, which somebody may hold who waits for this function. Where every context is lost, nothing waits any more.
-    if WORKING.get() || !process::is_running() || Context::any_is_usable() && callback::is_inside() {
+    if is_working() || !process::is_running() || Context::any_is_usable() && callback::is_inside() {
         return 0;
     }
     as_worker(|| rounds(true))
@@ -120,8 +110,7 @@ pub(crate) fn catch_up_frees(context: &Context) {
 
 /// Does what can be done at once; whether something is about to be released. Somebody who drains may have the turn for long.
 fn look_again() -> bool {
-    let has_more =
-        || !PAYLOADS.is_empty() || DESTRUCTORS.load(Ordering::Acquire) > 0 || owed::is_about_to_come();
+    let has_more = || !PAYLOADS.is_empty() || destructors_run() || owed::is_about_to_come();
     let waits = try_lock(&TURN).is_none_or(|mut fences| {
         objects();
         fences.work();
@@ -188,50 +177,10 @@ fn end_stalling(which: impl Fn(&Doomed) -> bool) -> Result<usize> {
     }
 }
 
-/// Ends executables on a thread made for that: work that nobody knows of here may hold up the driver for ever. What cannot end now goes to `list`.
-pub(super) fn end_elsewhere(
-    doomed: Vec<Doomed>,
-    list: &'static List<Doomed>,
-    try_end: impl Fn(Doomed) -> Result<(), Doomed> + Send + 'static,
-    bound: Duration,
-) -> Result<usize> {
-    if doomed.is_empty() {
-        return Ok(0);
-    }
-    let (done, ended) = channel();
-    let doomed = Arc::new(Mutex::new(doomed));
-    let take = |doomed: &Mutex<Vec<Doomed>>| {
-        core::mem::take(&mut *doomed.lock().unwrap_or_else(PoisonError::into_inner))
-    };
-    let own = Arc::clone(&doomed);
-    let end = move || {
-        let _destroying = Destroying::begin();
-        let each = || queue::end_each(take(&own).into_iter(), list, try_end);
-        let ended = if WORKING.get() { each() } else { as_worker(each) };
-        if !list.is_empty() {
-            queue::wake();
-        }
-        // Nobody may be waiting any more.
-        let _ = done.send(ended);
-    };
-    if queue::start().is_none() {
-        // Where there can be no thread.
-        end();
-    } else if spawn("cuda-reaper-end", end).is_none() {
-        take(&doomed).into_iter().for_each(|doomed| list.push(Node::new(doomed)));
-        queue::wake();
-        return Ok(0);
-    }
-    ended.recv_timeout(bound).map_err(|_| {
-        let by = "the driver, which waits in cuGraphExecDestroy for work on streams that were dropped or are not known here";
-        Busy { what: "an executable graph that was dropped".into(), by: by.into() }.into()
-    })
-}
-
 /// [`free_pending`] for who cannot go on before, and has asked whether this is a host function: why what is asked for is not
 /// `done` now.
 pub(crate) fn free_now(done: impl FnOnce() -> bool) -> Result<()> {
-    if WORKING.get() || !process::is_running() {
+    if is_working() || !process::is_running() {
         return Ok(());
     }
     let mut fences = turn_patiently()?;
@@ -256,11 +205,11 @@ pub(crate) fn wait_for_frees(stream: &RawStream) {
 /// Makes `stream` wait for the frees that the reaper has enqueued in its context, for who has asked whether this is a host function.
 pub(crate) fn order_after_frees(stream: &RawStream) -> Result<()> {
     // The reaper launches nothing by itself.
-    if WORKING.get() { Ok(()) } else { turn_patiently()?.order_after_frees(stream) }
+    if is_working() { Ok(()) } else { turn_patiently()?.order_after_frees(stream) }
 }
 
 fn may_take_turn() -> bool {
-    !WORKING.get() && process::is_running() && !callback::is_inside()
+    !is_working() && process::is_running() && !callback::is_inside()
 }
 
 /// Starts the thread.
@@ -279,11 +228,6 @@ pub(crate) fn start() -> Option<Thread> {
     })?;
     let _ = DROPPING.set(dropping.unwrap_or_else(|| thread.clone()));
     Some(thread)
-}
-
-fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Option<Thread> {
-    let thread = thread::Builder::new().name(name.to_owned()).spawn(work).ok()?;
-    Some(thread.thread().clone())
 }
 
 /// The reaper's thread. Destructors of other code run on `dropping`, so that a slow one keeps no memory from being freed.
@@ -320,19 +264,6 @@ fn drop_for_others() {
             thread::park();
         }
     }
-}
-
-/// Marks the thread as working.
-fn as_worker<R>(work: impl FnOnce() -> R) -> R {
-    struct Done;
-    impl Drop for Done {
-        fn drop(&mut self) {
-            WORKING.set(false);
-        }
-    }
-    WORKING.set(true);
-    let _done = Done;
-    work()
 }
 
 /// The turn, for the reaper's threads and who drains.
@@ -375,22 +306,6 @@ fn round(unload: bool) -> usize {
     }
     drop(fences);
     done + destructors(owners, busy)
-}
-
-/// This thread is about to run destructors of other code, or runs them; from before it takes out what is to be dropped.
-struct Destroying;
-
-impl Destroying {
-    fn begin() -> Self {
-        DESTRUCTORS.fetch_add(1, Ordering::AcqRel);
-        Self
-    }
-}
-
-impl Drop for Destroying {
-    fn drop(&mut self) {
-        DESTRUCTORS.fetch_sub(1, Ordering::AcqRel);
-    }
 }
 
 fn destructors(owners: Vec<Kept>, _destroying: Destroying) -> usize {
@@ -462,14 +377,14 @@ fn unload(unused: Unused) -> Result<(), Unused> {
 /// At the end of the process: nobody enters the driver any more, and whoever is in it gets a moment to leave.
 extern "C" fn stop() {
     process::exiting();
-    if process::is_forked() || WORKING.get() {
+    if process::is_forked() || is_working() {
         return;
     }
     let end = Instant::now() + LEAVING;
     while Instant::now() < end {
         match TURN.try_lock() {
             Err(TryLockError::Poisoned(_)) => return,
-            Ok(turn) if DESTRUCTORS.load(Ordering::Acquire) == 0 => return core::mem::forget(turn),
+            Ok(turn) if !destructors_run() => return core::mem::forget(turn),
             Ok(_) | Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(1)),
         }
     }
