@@ -18,6 +18,7 @@ mod error;
 mod exec;
 mod frontier;
 mod graph;
+mod home;
 mod host_loop;
 mod insert;
 mod instantiate;

@@ -7,6 +7,7 @@ use cuda_handles::GraphHandle;
 use cuda_sys::CUgraph;
 
 use crate::graph::{Graph, Locked, Root};
+use crate::home::Home;
 use crate::place::Place;
 use crate::table::Table;
 
@@ -27,24 +28,9 @@ struct Entry {
     there: Option<Weak<()>>,
 }
 
-/// The hierarchy that graphs are of. All that a table has entered share it, so that they follow it into another hierarchy at once. Its lock is taken under
-/// that of the shared graphs.
-#[derive(Debug)]
-pub(crate) struct Home(Mutex<Weak<Root>>);
-
-impl Home {
-    fn new(root: &Arc<Root>) -> Arc<Self> {
-        Arc::new(Self(Mutex::new(Arc::downgrade(root))))
-    }
-
-    fn root(&self) -> MutexGuard<'_, Weak<Root>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl Entry {
     fn is_of(&self, graph: &Graph) -> bool {
-        core::ptr::eq(self.home.root().as_ptr(), Arc::as_ptr(graph.hierarchy()))
+        core::ptr::addr_eq(self.home.root().as_ptr(), Arc::as_ptr(graph.hierarchy()))
             && self.place == graph.place()
     }
 
@@ -67,7 +53,7 @@ impl Open {
     fn find(&self, raw: CUgraph) -> Option<Graph> {
         // What is over may have another's place by now, since its table became that of another hierarchy.
         let entry = self.0.by_raw.get(&raw.addr()).filter(|entry| !entry.is_over())?;
-        let root = entry.home.root().upgrade()?;
+        let root = entry.home.root().upgrade()?.downcast().ok()?;
         Some(Graph::from_root(root, entry.place))
     }
 
@@ -129,7 +115,7 @@ impl Locked<'_> {
         let mut shared = open();
         let root = Arc::clone(self.hierarchy());
         if let Some(home) = &self.home {
-            *home.root() = Arc::downgrade(&root);
+            home.move_to(&root);
         }
         shared.enter(&root, self, places);
     }

@@ -18,6 +18,7 @@ use smallvec::SmallVec;
 use crate::conditions::Conditions;
 use crate::detail::{By, Conditional, Detail};
 use crate::edge::EdgeKind;
+use crate::home::Home;
 use crate::last_runs::LastRuns;
 use crate::lent::Lent;
 use crate::lineage::{Lineage, Moved};
@@ -26,7 +27,6 @@ use crate::order::{self, Index};
 use crate::owners::{Owners, Store, Uses};
 use crate::place::{NodeId, Place, RawGraph, RawNode};
 use crate::ready::Decision;
-use crate::shared::Home;
 
 /// A graph embedded in a node.
 #[derive(Debug)]
