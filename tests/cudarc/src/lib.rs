@@ -1,4 +1,4 @@
-//! These crates and [cudarc](cudarc) in one process, on one context.
+//! These crates and [cudarc] in one process, on one context.
 //!
 //! Both open the driver by themselves and retain the same primary context. Objects pass between them as raw values of the driver, each time
 //! with a promise about who ends them; the functions here are these promises, written once.
