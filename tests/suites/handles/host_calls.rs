@@ -289,7 +289,8 @@ fn a_panic_and_that_of_the_closures_drop_are_two() {
 
 #[test]
 fn closures_of_a_lost_context_are_dropped_once_by_the_reaper() {
-    alone!();
+    // A search for leaks would find the gate's own closure, which a lost driver never calls.
+    alone!("ASAN_OPTIONS" = "detect_leaks=0");
     static FAILURES: Mutex<Vec<String>> = Mutex::new(Vec::new());
     let context = setup();
     reaper::set_hook(|failure| FAILURES.lock().unwrap().push(failure.to_string()));
