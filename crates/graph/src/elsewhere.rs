@@ -32,7 +32,13 @@ pub(crate) fn ensure_memory(
 /// Refuses what is of another context, with this error.
 #[inline]
 pub(crate) fn ensure(needed: &Context, found: &Context, error: impl FnOnce() -> WrongContext) -> Result<()> {
-    if needed.is_same(found) { Ok(()) } else { Err(Error::Handles(error().into())) }
+    if needed.is_same(found) { Ok(()) } else { refused(error) }
+}
+
+#[cold]
+#[inline(never)]
+fn refused(error: impl FnOnce() -> WrongContext) -> Result<()> {
+    Err(Error::Handles(error().into()))
 }
 
 impl Node {
