@@ -32,16 +32,24 @@ pub(crate) fn named(error: Error, kernel: &Kernel, arguments: &impl Arguments) -
 ///
 /// # Errors
 /// [`WrongContext`](cuda_handles::WrongContext) names the first argument whose memory is not.
+#[inline]
 pub fn memory(kernel: &Kernel, arguments: &impl Arguments) -> Result<()> {
+    let mut is_same = true;
+    arguments.each_allocation(|allocation| is_same &= kernel.context().is_same(allocation.context()));
+    if is_same { Ok(()) } else { Err(wrong_memory(kernel, arguments)) }
+}
+
+#[cold]
+fn wrong_memory(kernel: &Kernel, arguments: &impl Arguments) -> Error {
     let (mut index, mut first) = (0, None);
     arguments.each_allocation(|allocation| {
         if first.is_none() && !kernel.context().is_same(allocation.context()) {
-            first = Some((index, allocation.context().clone()));
+            first = Some((index, allocation.context()));
         }
         index += 1;
     });
-    let Some((index, found)) = first else { return Ok(()) };
+    let (index, found) = first.unwrap_or((0, kernel.context()));
     let what = format!("the memory of {} of kernel `{}`", arguments.name_of(index), kernel.name());
-    let error = WrongContext::new(what, &found, "the kernel", kernel.context());
-    Err(Error::Handles(error.advise(WrongContext::MEMORY).into()))
+    let error = WrongContext::new(what, found, "the kernel", kernel.context());
+    Error::Handles(error.advise(WrongContext::MEMORY).into())
 }
