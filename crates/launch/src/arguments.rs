@@ -8,6 +8,7 @@ use cuda_handles::{Allocation, Kernel, Owner, Stream};
 use smallvec::SmallVec;
 
 use crate::access::{AccessRanges, Accesses};
+use crate::elsewhere;
 use crate::error::Result;
 use crate::handle::ConditionalHandle;
 use crate::place::Place;
@@ -33,6 +34,15 @@ pub trait Arguments: sealed::Sealed {
     /// [`Error::WrongArguments`](crate::Error::WrongArguments) with the kernel's name, its layout and what differs.
     #[doc(alias = "cuKernelGetParamInfo")]
     fn check(&self, kernel: &Kernel) -> Result<()>;
+
+    /// Whether the memory of all arguments is of the kernel's context. Makes no driver call.
+    ///
+    /// # Errors
+    /// [`WrongContext`](cuda_handles::WrongContext) names the first argument whose memory is not.
+    #[inline]
+    fn check_memory(&self, kernel: &Kernel) -> Result<()> {
+        elsewhere::memory(kernel, self)
+    }
 
     /// Makes `stream` wait until the memory of all buffers can be used on it; see [`Allocation::ready_on`].
     ///
@@ -88,6 +98,11 @@ impl<A: Arguments> Arguments for &A {
     #[inline]
     fn check(&self, kernel: &Kernel) -> Result<()> {
         (**self).check(kernel)
+    }
+
+    #[inline]
+    fn check_memory(&self, kernel: &Kernel) -> Result<()> {
+        (**self).check_memory(kernel)
     }
 
     #[inline]

@@ -33,14 +33,14 @@ pub(crate) fn named(error: Error, kernel: &Kernel, arguments: &impl Arguments) -
 /// # Errors
 /// [`WrongContext`](cuda_handles::WrongContext) names the first argument whose memory is not.
 #[inline]
-pub fn memory(kernel: &Kernel, arguments: &impl Arguments) -> Result<()> {
+pub(crate) fn memory(kernel: &Kernel, arguments: &(impl Arguments + ?Sized)) -> Result<()> {
     let mut is_same = true;
     arguments.each_allocation(|allocation| is_same &= kernel.context().is_same(allocation.context()));
     if is_same { Ok(()) } else { Err(wrong_memory(kernel, arguments)) }
 }
 
 #[cold]
-fn wrong_memory(kernel: &Kernel, arguments: &impl Arguments) -> Error {
+fn wrong_memory(kernel: &Kernel, arguments: &(impl Arguments + ?Sized)) -> Error {
     let (mut index, mut first) = (0, None);
     arguments.each_allocation(|allocation| {
         if first.is_none() && !kernel.context().is_same(allocation.context()) {

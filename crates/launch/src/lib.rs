@@ -63,6 +63,3 @@ pub mod __private {
     pub use crate::typed::{Loaded, launch};
     pub use crate::variable::variable;
 }
-
-#[doc(hidden)]
-pub use elsewhere::memory as ensure_memory_of;

@@ -210,6 +210,12 @@ impl<K: TypedKernel> Arguments for Prepared<'_, K> {
     }
 
     #[inline]
+    fn check_memory(&self, kernel: &Kernel) -> Result<()> {
+        // For the kernel that they were prepared for, `prepare` did.
+        if self.kernel == kernel { Ok(()) } else { elsewhere::memory(kernel, self) }
+    }
+
+    #[inline]
     fn ready_on(&self, stream: &Stream) -> Result<()> {
         Ok(K::Signature::each_memory(&self.values, |memory| memory.allocation.ready_on(stream))?)
     }

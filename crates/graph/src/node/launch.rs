@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use cuda_handles::{Allocation, Kernel, Owner, WrongContext};
-use cuda_launch::{
-    Accesses, Arguments, ArgumentsOf, AttributeList, LaunchConfig, SafeKernel, TypedKernel, ensure_memory_of,
-};
+use cuda_launch::{Accesses, Arguments, ArgumentsOf, AttributeList, LaunchConfig, SafeKernel, TypedKernel};
 use smallvec::SmallVec;
 
 use super::attribute::set_all;
@@ -284,7 +282,7 @@ fn check(graph: &Graph, kernel: &Kernel, config: &LaunchConfig, arguments: &impl
     })?;
     config.check(kernel)?;
     arguments.check(kernel)?;
-    Ok(ensure_memory_of(kernel, arguments)?)
+    Ok(arguments.check_memory(kernel)?)
 }
 
 /// What a checked launch consists of.
