@@ -22,7 +22,8 @@ macro_rules! alone {
     }};
 }
 
-/// What the rest of the test prints, run in a process of its own: `let Some(text) = printed!() else { …; return };`
+/// What the rest of the test prints, run in a process of its own: `let Some(text) = printed!() else
+/// { …; return };`
 #[macro_export]
 macro_rules! printed {
     () => {{
@@ -47,7 +48,8 @@ pub fn ran_as_child(function: &str, environment: &[(&str, &str)]) -> bool {
     true
 }
 
-/// All that the rest of the test prints to its standard output, run in a process of its own: [`printed!`](crate::printed).
+/// All that the rest of the test prints to its standard output, run in a process of its own:
+/// [`printed!`](crate::printed).
 ///
 /// # Panics
 /// The child failed; its output is shown.
@@ -64,7 +66,8 @@ fn test_name(function: &str) -> &str {
     name.strip_suffix("::here").unwrap_or(name)
 }
 
-/// What the test printed that was run again in a child process, and passed; `None` in the child itself.
+/// What the test printed that was run again in a child process, and passed; `None` in the child
+/// itself.
 #[track_caller]
 fn child_output(name: &str, environment: &[(&str, &str)]) -> Option<String> {
     if std::env::var_os(VARIABLE).is_some_and(|child| child == name) {

@@ -8,8 +8,9 @@ use crate::heap;
 use crate::live::{Kind, Live, live};
 use crate::watch::{CALLS, calls};
 
-/// The cost of a section: driver calls of the thread that ran it, driver calls of other threads meanwhile, heap allocations of the
-/// thread (not those inside driver calls), and the objects that came to live (or went, where negative).
+/// The cost of a section: driver calls of the thread that ran it, driver calls of other threads
+/// meanwhile, heap allocations of the thread (not those inside driver calls), and the objects that
+/// came to live (or went, where negative).
 #[derive(Clone)]
 pub struct Counts {
     here: Box<[u64; CALLS]>,

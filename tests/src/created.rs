@@ -1,4 +1,5 @@
-//! The wrapped `cuGraphCreate`: remembers the raw graph, so that tests can ask the driver about it without the library's help.
+//! The wrapped `cuGraphCreate`: remembers the raw graph, so that tests can ask the driver about it
+//! without the library's help.
 
 use core::cell::Cell;
 use core::ffi::c_uint;

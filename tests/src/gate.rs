@@ -33,7 +33,8 @@ unsafe extern "C" fn run(work: *mut c_void) {
     }
 }
 
-/// Enqueues `work` as a host function: it runs on the driver's thread, where most driver calls are refused.
+/// Enqueues `work` as a host function: it runs on the driver's thread, where most driver calls are
+/// refused.
 ///
 /// # Panics
 /// The driver refuses.

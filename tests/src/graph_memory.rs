@@ -1,5 +1,5 @@
-//! Memory of graphs among what is counted: no call of its own makes it, so the calls that free it end nothing that was counted. Whether some is left
-//! the device tells when it is trimmed.
+//! Memory of graphs among what is counted: no call of its own makes it, so the calls that free it
+//! end nothing that was counted. Whether some is left the device tells when it is trimmed.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -25,7 +25,8 @@ static ADD_ALLOC: OnceLock<AddAlloc> = OnceLock::new();
 static FREE: OnceLock<Free> = OnceLock::new();
 static FREE_ASYNC: OnceLock<FreeAsync> = OnceLock::new();
 
-/// The addresses of all allocation nodes that there were. A driver keeps them apart from those of other memory.
+/// The addresses of all allocation nodes that there were. A driver keeps them apart from those of
+/// other memory.
 static ADDRESSES: Mutex<BTreeSet<CUdeviceptr>> = Mutex::new(BTreeSet::new());
 
 fn remember(address: CUdeviceptr) {

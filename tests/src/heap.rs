@@ -1,4 +1,5 @@
-//! Heap allocations of a thread, without those that the driver makes inside its calls (the software driver runs in this process).
+//! Heap allocations of a thread, without those that the driver makes inside its calls (the software
+//! driver runs in this process).
 
 use core::cell::Cell;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -20,7 +21,8 @@ fn one_more() {
     }
 }
 
-// SAFETY: everything is handed on to the system's allocator; counting touches plain thread-local cells and allocates nothing.
+// SAFETY: everything is handed on to the system's allocator; counting touches plain thread-local
+// cells and allocates nothing.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         one_more();

@@ -1,4 +1,5 @@
-//! Holding up driver calls, as a driver does while another call of the process makes it wait for all work.
+//! Holding up driver calls, as a driver does while another call of the process makes it wait for
+//! all work.
 
 use core::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -34,8 +35,8 @@ fn state() -> MutexGuard<'static, State> {
 #[must_use = "dropping it lets the calls go on"]
 pub struct Hold(());
 
-/// Holds up all calls of this name before they reach the driver, except those made in a host function of [`in_callback`](crate::in_callback). One at a
-/// time in a process.
+/// Holds up all calls of this name before they reach the driver, except those made in a host
+/// function of [`in_callback`](crate::in_callback). One at a time in a process.
 pub fn hold(call: Call) -> Hold {
     *state() = State { call: Some(call), arrived: 0 };
     HOLDS.fetch_add(1, Ordering::SeqCst);

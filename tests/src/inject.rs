@@ -55,7 +55,8 @@ pub struct Injection {
     id: u64,
 }
 
-/// Answers the `nth` call of this name from now on (the first is 1), on whatever thread, with `code`, once; the driver is not called.
+/// Answers the `nth` call of this name from now on (the first is 1), on whatever thread, with
+/// `code`, once; the driver is not called.
 ///
 /// # Panics
 /// `nth` is 0.
@@ -63,7 +64,8 @@ pub fn fail(call: Call, nth: u64, code: CUresult) -> Injection {
     plan(Target::Named(call), nth, code)
 }
 
-/// Answers the `nth` driver call of this thread from now on, whichever it is, with `code`, once; the driver is not called.
+/// Answers the `nth` driver call of this thread from now on, whichever it is, with `code`, once;
+/// the driver is not called.
 ///
 /// # Panics
 /// `nth` is 0.

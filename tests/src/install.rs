@@ -17,7 +17,8 @@ static ALONE: Mutex<()> = Mutex::new(());
 static WARM: OnceLock<()> = OnceLock::new();
 static WATCH: Watch = Watch;
 
-/// The context of device 0, for one test at a time: tests that share a process wait for each other, as what they count is the process's.
+/// The context of device 0, for one test at a time: tests that share a process wait for each other,
+/// as what they count is the process's.
 #[derive(Debug)]
 pub struct Setup {
     context: Context,
@@ -32,7 +33,8 @@ impl Deref for Setup {
     }
 }
 
-/// The loader that the environment variable `CUDA_TEST_DRIVER` names: `soft` (also when it is not set), `system`, or a path.
+/// The loader that the environment variable `CUDA_TEST_DRIVER` names: `soft` (also when it is not
+/// set), `system`, or a path.
 ///
 /// # Panics
 /// The configuration of the software driver in the environment is wrong.
@@ -57,12 +59,14 @@ pub fn install(loader: Loader) -> &'static Driver {
     let loader = unsafe {
         loader.wrap(user_object::wrap).wrap(created::wrap).wrap(moved::wrap).wrap(graph_memory::wrap)
     };
-    // SAFETY: injected codes are those of calls that did nothing; a test that makes a context look lost has no work on the device that matters.
+    // SAFETY: injected codes are those of calls that did nothing; a test that makes a context look
+    // lost has no work on the device that matters.
     let loader = unsafe { loader.observe(&WATCH).intercept(&WATCH) };
     loader.install().unwrap_or_else(|error| panic!("the driver under test: {error}"))
 }
 
-/// Installs the driver under test, once, and opens device 0. Only one test of a process gets past this at a time.
+/// Installs the driver under test, once, and opens device 0. Only one test of a process gets past
+/// this at a time.
 ///
 /// # Panics
 /// There is no driver or no device.
@@ -85,8 +89,9 @@ pub fn is_soft() -> bool {
     cuda_sys::installed().is_some_and(|driver| driver.origin().contains("cuda-soft"))
 }
 
-/// Makes the library create what it keeps for ever (the reaper's thread and its stream), so that it does not look like a leak, and waits
-/// until the reaper is quiet again, so that its calls do not get among those that a test looks at.
+/// Makes the library create what it keeps for ever (the reaper's thread and its stream), so that it
+/// does not look like a leak, and waits until the reaper is quiet again, so that its calls do not
+/// get among those that a test looks at.
 fn warm(context: &Context) {
     let before = live();
     let (home, other) = (context.stream().expect("a stream"), context.stream().expect("a stream"));

@@ -38,9 +38,10 @@ pub fn no_leaks<R>(section: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Runs `operation` again and again, each time with another of its driver calls failing, until it gets through without; returns how many
-/// calls it has. Each failure must come back as an error (or not matter) and leave nothing behind. Failures of calls that end an
-/// object are skipped: what they leave behind is the driver's.
+/// Runs `operation` again and again, each time with another of its driver calls failing, until it
+/// gets through without; returns how many calls it has. Each failure must come back as an error (or
+/// not matter) and leave nothing behind. Failures of calls that end an object are skipped: what
+/// they leave behind is the driver's.
 ///
 /// # Panics
 /// A failure left something behind.

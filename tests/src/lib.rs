@@ -1,4 +1,5 @@
-//! The harness of the test suites: the driver under test, exact counts of its calls and objects, failures on demand.
+//! The harness of the test suites: the driver under test, exact counts of its calls and objects,
+//! failures on demand.
 //!
 //! ```no_run
 //! use cuda_tests::{count, no_leaks, setup};
@@ -68,7 +69,8 @@ macro_rules! skip {
     }};
 }
 
-/// Skips the test on a GPU, unless the environment says that nothing runs beside it: no other process finds memory then.
+/// Skips the test on a GPU, unless the environment says that nothing runs beside it: no other
+/// process finds memory then.
 #[macro_export]
 macro_rules! takes_all_memory {
     () => {

@@ -108,7 +108,8 @@ impl fmt::Debug for Live {
     }
 }
 
-/// What a successful call changes. User objects end with their destructor, which the wrapped entry sees.
+/// What a successful call changes. User objects end with their destructor, which the wrapped entry
+/// sees.
 fn effect(call: Call) -> Option<(Kind, i64)> {
     Some(match call {
         Call::cuDevicePrimaryCtxRetain | Call::cuCtxCreate | Call::cuCtxCreate_v12050 => (Kind::Context, 1),

@@ -1,4 +1,5 @@
-//! The wrapped calls that add nodes: a graph that is moved into a node is nobody's to destroy any more.
+//! The wrapped calls that add nodes: a graph that is moved into a node is nobody's to destroy any
+//! more.
 
 use std::sync::OnceLock;
 

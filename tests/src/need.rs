@@ -5,7 +5,8 @@ use cuda_sys::Version;
 
 use crate::raw::driver;
 
-/// Something that came with a version of the driver or with a generation of devices. [`needs!`](crate::needs) skips a test where it is lacking.
+/// Something that came with a version of the driver or with a generation of devices.
+/// [`needs!`](crate::needs) skips a test where it is lacking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
     /// Edges of other kinds than full ones.
@@ -89,7 +90,8 @@ fn capability() -> (u32, u32) {
         .unwrap_or_else(|error| panic!("device 0: {error}"))
 }
 
-/// Skips the test where the driver or the devices lack something: `needs!(Branches);`, after `setup()`.
+/// Skips the test where the driver or the devices lack something: `needs!(Branches);`, after
+/// `setup()`.
 #[macro_export]
 macro_rules! needs {
     ($($need:ident),+) => {$(

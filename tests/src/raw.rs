@@ -1,4 +1,5 @@
-//! What the driver itself says, asked without the library. The raw handles given must be of objects that live; a test has them in hand.
+//! What the driver itself says, asked without the library. The raw handles given must be of objects
+//! that live; a test has them in hand.
 #![allow(clippy::not_unsafe_ptr_arg_deref)] // Handles: names that go to the driver, followed by nobody here.
 
 use core::mem::MaybeUninit;
@@ -53,7 +54,8 @@ pub fn edges(graph: CUgraph) -> Vec<(usize, usize)> {
     edges_with_data(graph).into_iter().map(|(from, to, _)| (from, to)).collect()
 }
 
-/// The edges of a graph, as positions in [`nodes`], each with its port of origin and its type, sorted. A driver before 12.3 has none but 0 and 0.
+/// The edges of a graph, as positions in [`nodes`], each with its port of origin and its type,
+/// sorted. A driver before 12.3 has none but 0 and 0.
 ///
 /// # Panics
 /// An edge names a node that the graph does not list.
@@ -121,8 +123,9 @@ pub fn memcpy(node: CUgraphNode) -> CUDA_MEMCPY3D_v2 {
     unsafe { params.assume_init() }
 }
 
-/// Launches one block of `threads` threads, without the launch crate. Every argument is given as 64 bits, of which the kernel takes the
-/// low ones that it needs; that the arguments' memory is ready and lives is the caller's business.
+/// Launches one block of `threads` threads, without the launch crate. Every argument is given as 64
+/// bits, of which the kernel takes the low ones that it needs; that the arguments' memory is ready
+/// and lives is the caller's business.
 ///
 /// # Panics
 /// The driver refuses.
@@ -130,7 +133,8 @@ pub fn memcpy(node: CUgraphNode) -> CUDA_MEMCPY3D_v2 {
 pub fn launch(stream: &Stream, kernel: &Kernel, threads: u32, arguments: &[u64]) {
     let mut pointers: Vec<_> =
         arguments.iter().map(|argument| ptr::from_ref(argument).cast_mut().cast()).collect();
-    // SAFETY: function and stream live; there is a pointer for each argument, to at least as many bytes as it has.
+    // SAFETY: function and stream live; there is a pointer for each argument, to at least as many
+    // bytes as it has.
     ok(unsafe {
         driver().cuLaunchKernel(
             kernel.function(),

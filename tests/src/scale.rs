@@ -19,7 +19,8 @@ pub struct Scale {
     figures: Vec<(&'static str, f64)>,
 }
 
-/// Builds, asks for, changes and drops a graph of `nodes` kernel nodes, and tells what each of that took.
+/// Builds, asks for, changes and drops a graph of `nodes` kernel nodes, and tells what each of that
+/// took.
 ///
 /// # Errors
 /// What the graph or the driver answers.

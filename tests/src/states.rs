@@ -1,4 +1,5 @@
-//! The six states in which an operation may find driver and thread, and a table of what comes of it in each.
+//! The six states in which an operation may find driver and thread, and a table of what comes of it
+//! in each.
 
 use core::fmt;
 use core::ptr;
@@ -29,7 +30,8 @@ pub enum State {
     CapturingElsewhere,
     /// The operation is made inside a host function, on the driver's thread.
     Callback,
-    /// A kernel has touched memory that is not there; the context is lost. For a process of its own.
+    /// A kernel has touched memory that is not there; the context is lost. For a process of its
+    /// own.
     Lost,
 }
 
@@ -38,7 +40,8 @@ pub enum State {
 pub enum Expected {
     /// It succeeds.
     Works,
-    /// The driver refuses it with `CUDA_ERROR_NOT_PERMITTED`, as it does with nearly everything inside a host function.
+    /// The driver refuses it with `CUDA_ERROR_NOT_PERMITTED`, as it does with nearly everything
+    /// inside a host function.
     NotPermitted,
     /// It is refused because the context is lost.
     Lost,
@@ -56,8 +59,8 @@ pub const PURE: Cells = Cells([Works; 6]);
 pub const DROP: Cells = PURE;
 /// An operation of a context that makes no driver call, but says that the context is lost.
 pub const CHECKS: Cells = PURE.but(State::Lost, Lost);
-/// An operation of a context that calls the driver: it needs no current context and leaves a current one, and captures of others, alone. Inside
-/// a host function the driver refuses it.
+/// An operation of a context that calls the driver: it needs no current context and leaves a
+/// current one, and captures of others, alone. Inside a host function the driver refuses it.
 pub const CALLS: Cells = Cells([Works, Works, Works, Works, NotPermitted, Lost]);
 /// The same, but all that it calls is permitted inside a host function.
 pub const PERMITTED: Cells = CALLS.but(State::Callback, Works);
@@ -87,7 +90,8 @@ impl Refusal {
 }
 
 impl Refusal {
-    /// Whether an older driver lacks what is asked for, or an older device; or a compiler is not there, or too new for the driver.
+    /// Whether an older driver lacks what is asked for, or an older device; or a compiler is not
+    /// there, or too new for the driver.
     fn is_for_what_is_lacking(&self) -> bool {
         self.text.contains(" needs a CUDA driver of version ")
             || self.text.contains(" it needs compute capability ")
@@ -271,7 +275,8 @@ fn attempt(work: Work) -> Found {
     }
 }
 
-/// Tries every row in a state. After each the context must still be good and what is somebody else's unbroken.
+/// Tries every row in a state. After each the context must still be good and what is somebody
+/// else's unbroken.
 ///
 /// # Panics
 /// Something else came of a row than was expected; the whole table is shown.
@@ -377,7 +382,8 @@ impl Drop for AnotherContext {
     }
 }
 
-/// A non-blocking stream that the library does not know; destroyed in the end where the driver permits that.
+/// A non-blocking stream that the library does not know; destroyed in the end where the driver
+/// permits that.
 #[derive(Debug)]
 pub struct Foreign(CUstream);
 
@@ -508,10 +514,12 @@ pub fn lose(context: &Context) {
     assert_eq!(cause.code, CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
-/// The six tests of a table of operations: one for each state, with the rows that the function named gives.
+/// The six tests of a table of operations: one for each state, with the rows that the function
+/// named gives.
 ///
-/// `six_states!(rows)`, or `six_states!(rows, devices: 2)` for a table that needs two devices; the software driver has them then. In the long
-/// form, statements that come first in each test, and those that come first where the test needs a process of its own.
+/// `six_states!(rows)`, or `six_states!(rows, devices: 2)` for a table that needs two devices; the
+/// software driver has them then. In the long form, statements that come first in each test, and
+/// those that come first where the test needs a process of its own.
 #[macro_export]
 macro_rules! six_states {
     ($rows:ident) => {

@@ -1,4 +1,5 @@
-//! The fault sweep: a scenario with each of its driver calls failing in turn, in each way that is plausible for it.
+//! The fault sweep: a scenario with each of its driver calls failing in turn, in each way that is
+//! plausible for it.
 
 use core::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,7 +26,8 @@ fn reported() -> Vec<String> {
     core::mem::take(&mut *REPORTED.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// A stream that has the events that it keeps for other streams to wait for: a scenario that gets it from outside leaves none behind.
+/// A stream that has the events that it keeps for other streams to wait for: a scenario that gets
+/// it from outside leaves none behind.
 ///
 /// # Panics
 /// The driver refuses.
@@ -56,10 +58,11 @@ impl Display for Case {
     }
 }
 
-/// Lets every call of `scenario` (the n-th of each name, on whatever thread, what the drops at its end leave to the reaper included) fail with
-/// plausible codes, one at a time, and returns the number of cases. In each: nothing panics; the error names call and code, or else the
-/// failure was one of a drop and went to the hook, or is one that need not matter; nothing is left behind but what the failing call
-/// itself was to end; and the scenario works again.
+/// Lets every call of `scenario` (the n-th of each name, on whatever thread, what the drops at its
+/// end leave to the reaper included) fail with plausible codes, one at a time, and returns the
+/// number of cases. In each: nothing panics; the error names call and code, or else the failure was
+/// one of a drop and went to the hook, or is one that need not matter; nothing is left behind but
+/// what the failing call itself was to end; and the scenario works again.
 ///
 /// The scenario leaves nothing behind and makes the same calls each time.
 ///
@@ -126,7 +129,8 @@ fn one(name: &str, case: Case, run: &mut impl FnMut() -> Result<(), String>) -> 
     true
 }
 
-/// Waits until there is no more of anything than before. Less there may be: an executable's owners go some time after it.
+/// Waits until there is no more of anything than before. Less there may be: an executable's owners
+/// go some time after it.
 #[track_caller]
 fn nothing_more_than(before: &Live, what: impl Fn() -> String) {
     let back = until(SOON, || {
@@ -174,7 +178,8 @@ fn need_not_matter(Case { call, code, nth }: Case) -> bool {
         {
             true
         }
-        // What a free is answered while its stream captures: it is made later, whether or not the capture is over by then.
+        // What a free is answered while its stream captures: it is made later, whether or not the
+        // capture is over by then.
         CUresult::CUDA_ERROR_INVALID_VALUE | CUresult::CUDA_ERROR_ILLEGAL_STATE
             if call == b"cuMemFreeAsync" =>
         {
@@ -193,11 +198,13 @@ fn is_an_end(call: &[u8]) -> bool {
         .any(|part| call.windows(part.len()).any(|window| window == *part))
 }
 
-/// Calls that only help: to stay out of the way of captures, to say more in an error, to put back what was current.
+/// Calls that only help: to stay out of the way of captures, to say more in an error, to put back
+/// what was current.
 const SPARE: [&[u8]; 9] = [
     // Asked where an executable is dropped: what it kept goes later if there is no answer.
     b"cuStreamQuery",
-    // Asked to hear whether this is a host function; another answer than that it is one says nothing.
+    // Asked to hear whether this is a host function; another answer than that it is one says
+    // nothing.
     b"cuCtxGetCurrent",
     b"cuThreadExchangeStreamCaptureMode",
     b"cuCtxPopCurrent",

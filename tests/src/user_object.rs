@@ -1,4 +1,5 @@
-//! The wrapped `cuUserObjectCreate`: sees the destructors, which the driver calls without any call of ours.
+//! The wrapped `cuUserObjectCreate`: sees the destructors, which the driver calls without any call
+//! of ours.
 
 use core::ffi::{c_uint, c_void};
 use std::sync::OnceLock;
@@ -65,7 +66,8 @@ pub(crate) fn wrap(table: &mut Table) {
     }
 }
 
-/// How many heap allocations the destructors of user objects have made on the threads that ran them.
+/// How many heap allocations the destructors of user objects have made on the threads that ran
+/// them.
 #[must_use]
 pub fn allocations_in_destructors() -> u64 {
     ALLOCATIONS.load(Ordering::SeqCst)

@@ -37,7 +37,8 @@ impl VulkanSemaphore {
     /// A semaphore on the device with this identity: a timeline at 0, or else a binary one.
     ///
     /// # Errors
-    /// There is no Vulkan loader (`libvulkan.so.1`), no such device, or it cannot export semaphores; in words.
+    /// There is no Vulkan loader (`libvulkan.so.1`), no such device, or it cannot export
+    /// semaphores; in words.
     pub fn new(uuid: [u8; 16], timeline: bool) -> Result<Self, String> {
         // SAFETY: the loader of the system does what it says.
         let entry = unsafe { ash::Entry::load() }.map_err(|error| format!("no Vulkan loader: {error}"))?;

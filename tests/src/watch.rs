@@ -20,7 +20,8 @@ thread_local! {
 
 static FROM_DESTRUCTORS: AtomicU64 = AtomicU64::new(0);
 
-/// Whether the environment asks for a line about every call, for finding out what a crash came after.
+/// Whether the environment asks for a line about every call, for finding out what a crash came
+/// after.
 static LOUD: LazyLock<bool> = LazyLock::new(|| std::env::var_os("CUDA_TEST_TRACE").is_some());
 
 static TRACING: AtomicBool = AtomicBool::new(false);

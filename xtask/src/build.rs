@@ -1,4 +1,5 @@
-//! Building the test binaries, the demo, the examples and the program that measures, and finding out where cargo has put them.
+//! Building the test binaries, the demo, the examples and the program that measures, and finding
+//! out where cargo has put them.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -12,8 +12,9 @@ use crate::cargo::Cargo;
 /// A bundle is carried about, so it stays small.
 const MOST: u64 = 96 << 20;
 
-/// Where the device runtime comes from, which a kernel that launches graphs is linked with. It must not be newer than the oldest driver that the
-/// bundle is taken to; it is in no other place of this project.
+/// Where the device runtime comes from, which a kernel that launches graphs is linked with. It must
+/// not be newer than the oldest driver that the bundle is taken to; it is in no other place of this
+/// project.
 const DEVICE_RUNTIME: Wheel = Wheel { package: "nvidia-cuda-runtime", version: "13.0.96" };
 
 /// Builds everything and fills `bundle`.

@@ -1,4 +1,5 @@
-//! `cargo xtask ci`: all that must pass before a change is taken, in the order in which it fails soonest.
+//! `cargo xtask ci`: all that must pass before a change is taken, in the order in which it fails
+//! soonest.
 
 use std::time::{Duration, Instant};
 
@@ -189,7 +190,8 @@ fn alone(cargo: &Cargo) -> Result<Ended> {
     Ok(Ended::Passed(format!("{} packages", metadata.packages.len())))
 }
 
-/// Without lock files: for packages that are not to be published, cargo would look for their neighbours on the public registry.
+/// Without lock files: for packages that are not to be published, cargo would look for their
+/// neighbours on the public registry.
 fn package(cargo: &Cargo) -> Result<Ended> {
     let exclude = ["--exclude", "xtask", "--exclude", "cuda-tests", "--exclude", "cuda-tests-cudarc"];
     let arguments =

@@ -1,4 +1,5 @@
-//! `cargo xtask cudarc`: programs that use cudarc as well, which opens the driver's library by its name.
+//! `cargo xtask cudarc`: programs that use cudarc as well, which opens the driver's library by its
+//! name.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,7 +13,8 @@ const PACKAGE: &str = "cuda-tests-cudarc";
 /// The names that programs open the driver by.
 const NAMES: [&str; 2] = ["libcuda.so", "libcuda.so.1"];
 
-/// Builds the software driver as a library, and runs tests and example with it in the place of the system's driver.
+/// Builds the software driver as a library, and runs tests and example with it in the place of the
+/// system's driver.
 pub(crate) fn run(cargo: &Cargo) -> Result<()> {
     let folder = driver(cargo)?;
     cargo::succeed(beside(cargo, &folder, &["test", "--", "--test-threads", "1"]))?;

@@ -1,4 +1,5 @@
-//! `cargo xtask kernels`: CUDA C++ of the tests, of the graph crate and of its examples to PTX, which is checked in.
+//! `cargo xtask kernels`: CUDA C++ of the tests, of the graph crate and of its examples to PTX,
+//! which is checked in.
 
 use std::path::{Path, PathBuf};
 
@@ -66,8 +67,8 @@ fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// For the oldest GPUs that the tests run on. With a later standard, the compiler's own headers put some forty unused constants into every
-/// image.
+/// For the oldest GPUs that the tests run on. With a later standard, the compiler's own headers put
+/// some forty unused constants into every image.
 fn compile(compiler: &Compiler, source: &Path) -> Result<String> {
     let name = source.file_name().unwrap_or_default().to_string_lossy();
     let program = Program::new(name, std::fs::read_to_string(source)?)
@@ -78,8 +79,8 @@ fn compile(compiler: &Compiler, source: &Path) -> Result<String> {
     Ok(without_call_numbers(compiled.ptx().unwrap_or_default()))
 }
 
-/// The compiler numbers calls through all files that it has compiled, in comments: without them a file is the same
-/// whatever was compiled before it.
+/// The compiler numbers calls through all files that it has compiled, in comments: without them a
+/// file is the same whatever was compiled before it.
 fn without_call_numbers(ptx: &str) -> String {
     let mut out = String::with_capacity(ptx.len());
     for line in ptx.split_inclusive('\n') {

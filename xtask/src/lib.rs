@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 /// The root of the workspace.
 #[must_use]
 pub fn workspace() -> PathBuf {
-    // `cargo run` sets the variable; a target folder shared by two clones would make the compiled-in path the wrong one.
+    // `cargo run` sets the variable; a target folder shared by two clones would make the
+    // compiled-in path the wrong one.
     let package = std::env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
     package.parent().unwrap_or(Path::new(".")).to_owned()

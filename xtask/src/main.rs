@@ -43,7 +43,8 @@ enum Task {
     },
     /// Measure the library's own time beside the raw driver's, optimised
     Bench(BenchOptions),
-    /// Put the test binaries, the demo, the measurements and a runner into ./bundle, for a machine without Rust
+    /// Put the test binaries, the demo, the measurements and a runner into ./bundle, for a machine
+    /// without Rust
     Bundle,
     /// Make cuda-sys's bindings from CUDA's headers
     Bindgen {
@@ -57,7 +58,8 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
-    /// Run the tests and the example that share a process with cudarc, on the software driver as a library
+    /// Run the tests and the example that share a process with cudarc, on the software driver as a
+    /// library
     Cudarc,
     /// Do all that must pass before a change is taken
     Ci,

@@ -1,6 +1,7 @@
 //! Files that come out of wheels on PyPI: CUDA's headers, libclang, the runtime compiler.
 //!
-//! A wheel is a zip file, so nothing is installed: it is downloaded once, unpacked below `target`, and found there afterwards.
+//! A wheel is a zip file, so nothing is installed: it is downloaded once, unpacked below `target`,
+//! and found there afterwards.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

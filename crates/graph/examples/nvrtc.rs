@@ -1,6 +1,8 @@
-//! Kernels that are written while the program runs: a polynomial whose coefficients are compiled into it, for two types of numbers, in a graph.
+//! Kernels that are written while the program runs: a polynomial whose coefficients are compiled
+//! into it, for two types of numbers, in a graph.
 //!
-//! It needs NVIDIA's runtime compiler, from a toolkit or from PyPI (`pip install nvidia-cuda-nvrtc-cu12`), and on the software driver no GPU.
+//! It needs NVIDIA's runtime compiler, from a toolkit or from PyPI (`pip install
+//! nvidia-cuda-nvrtc-cu12`), and on the software driver no GPU.
 //!
 //! ```sh
 //! cargo run -p cuda-graph --features nvrtc --example nvrtc -- --driver soft
@@ -65,7 +67,8 @@ fn run(context: &Context, options: &Options) -> Result<bool> {
 
     let graph = context.graph()?;
     let count = u32::try_from(len)?;
-    // SAFETY: these are the parameters of the source above, and each thread touches the elements of its number, below `n`.
+    // SAFETY: these are the parameters of the source above, and each thread touches the elements of
+    // its number, below `n`.
     unsafe {
         let first = graph.root().launch_untyped(&single, per(len, 64), params![count, &x, &y])?;
         first.then().launch_untyped(&double, per(len, 64), params![count, &wide_x, &wide_y])?;

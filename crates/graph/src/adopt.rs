@@ -36,7 +36,8 @@ struct Surveyed {
 #[derive(Clone, Copy)]
 enum Whereabouts {
     Known(Place),
-    /// In a node of a graph of the survey, by the numbers of graph, node, and of the graph in the node; it gets its place with that.
+    /// In a node of a graph of the survey, by the numbers of graph, node, and of the graph in the
+    /// node; it gets its place with that.
     In(usize, usize, usize),
 }
 
@@ -62,7 +63,8 @@ impl Met {
 }
 
 impl Locked<'_> {
-    /// Where the row of a raw node of the graph is. If other code added it, it gets one now, like all others that have none.
+    /// Where the row of a raw node of the graph is. If other code added it, it gets one now, like
+    /// all others that have none.
     #[inline]
     pub(crate) fn index(&mut self, raw: CUgraphNode) -> Result<Index> {
         self.index_in(self.place(), raw)
@@ -77,7 +79,8 @@ impl Locked<'_> {
         }
     }
 
-    /// Whether a row is of a node of this graph: one that other code removed may have had the address in another one.
+    /// Whether a row is of a node of this graph: one that other code removed may have had the
+    /// address in another one.
     #[inline]
     fn is_in(&self, index: Index, place: Place) -> bool {
         self.at(index).is_some_and(|row| row.within == place)
@@ -89,21 +92,22 @@ impl Locked<'_> {
         self.find(raw).ok_or(Error::UnknownNode { raw: raw.addr() })
     }
 
-    /// Gives rows to the nodes of a graph, and of those embedded in it, that have none, and an order to all of them that their edges go along. If that
-    /// fails, nothing has changed.
+    /// Gives rows to the nodes of a graph, and of those embedded in it, that have none, and an
+    /// order to all of them that their edges go along. If that fails, nothing has changed.
     pub(crate) fn adopt(&mut self, place: Place) -> Result<()> {
         let survey = self.survey(place, false)?;
         self.enter_survey(survey)
     }
 
-    /// [`adopt`](Self::adopt) that also takes out the rows of nodes that other code removed, or put others in place of, or gave
-    /// other kernels.
+    /// [`adopt`](Self::adopt) that also takes out the rows of nodes that other code removed, or put
+    /// others in place of, or gave other kernels.
     pub(crate) fn renew(&mut self, place: Place) -> Result<()> {
         let survey = self.survey(place, true)?;
         self.enter_survey(survey)
     }
 
-    /// Gives rows to nodes of the graph that are not known, if there are any: other code may have added some.
+    /// Gives rows to nodes of the graph that are not known, if there are any: other code may have
+    /// added some.
     pub(crate) fn meet(&mut self) -> Result<()> {
         let is_read = !self.may_be_unread || self.rows().all(|(id, _)| !self.is_unread(id.index));
         let is_known = !self.is_shared() && is_read;
@@ -128,7 +132,8 @@ impl Locked<'_> {
         place.is_some_and(|place| self.embedded(place).is_none())
     }
 
-    /// The graph embedded in a child graph node; `None` if it is no such node. If the driver has not told what is in there, it is asked again.
+    /// The graph embedded in a child graph node; `None` if it is no such node. If the driver has
+    /// not told what is in there, it is asked again.
     pub(crate) fn inside(&mut self, node: NodeId) -> Result<Option<Place>> {
         if self.is_unread(node.index)
             && let Some(within) = self.row(node).map(|row| row.within)
@@ -160,7 +165,8 @@ impl Locked<'_> {
         Ok(survey)
     }
 
-    /// A node that is in a graph. A row with its address is of another one that is gone, if it is of another graph or type.
+    /// A node that is in a graph. A row with its address is of another one that is gone, if it is
+    /// of another graph or type.
     fn met(&mut self, at: Whereabouts, raw: CUgraphNode, whole: bool) -> Result<Met> {
         let found = self.find(raw);
         let found = found.and_then(|index| Some((self.id(index)?, self.at(index)?)));
@@ -182,8 +188,9 @@ impl Locked<'_> {
         Ok(met)
     }
 
-    /// Whether the driver's node has the bodies that its row has, if that is of a conditional node: other code may have put another one in its place, be it one
-    /// that goes by a condition of this library's.
+    /// Whether the driver's node has the bodies that its row has, if that is of a conditional node:
+    /// other code may have put another one in its place, be it one that goes by a condition of this
+    /// library's.
     fn is_conditional_of(&self, row: &Row, raw: CUgraphNode) -> Result<bool> {
         let Detail::Conditional(Conditional { by: By::Foreign(_) | By::Condition(_), bodies, .. }) =
             &row.detail
@@ -197,7 +204,8 @@ impl Locked<'_> {
             .eq(found.into_iter().map(Some)))
     }
 
-    /// Whether the driver's node has the kernel that its row has, if that has one: with another one, what is known of its launch is of no use.
+    /// Whether the driver's node has the kernel that its row has, if that has one: with another
+    /// one, what is known of its launch is of no use.
     fn is_kernel_of(&self, row: &Row, raw: CUgraphNode) -> Result<bool> {
         let Detail::Kernel { kernel, .. } = &row.detail else { return Ok(true) };
         Ok(self.kernel_params(raw)?.kern == kernel.as_raw())
@@ -249,7 +257,8 @@ impl Locked<'_> {
         Ok(())
     }
 
-    /// Gives places to the graphs that have none, and lets them be found by their raw values: all or, if one was adopted by itself, none.
+    /// Gives places to the graphs that have none, and lets them be found by their raw values: all
+    /// or, if one was adopted by itself, none.
     fn give_places(&mut self, survey: &Survey) -> Result<Places> {
         let mut places = Places::new();
         for (number, graph) in survey.graphs.iter().enumerate() {

@@ -9,7 +9,8 @@ use crate::error::Result;
 use crate::graph::Locked;
 
 impl Locked<'_> {
-    /// Of a live kernel node. What it points to is the node's own block, which nobody changes while the lock is held.
+    /// Of a live kernel node. What it points to is the node's own block, which nobody changes while
+    /// the lock is held.
     pub(crate) fn kernel_params(&self, raw: CUgraphNode) -> Result<CUDA_KERNEL_NODE_PARAMS_v2> {
         let mut params = CUDA_KERNEL_NODE_PARAMS_v2::default();
         // SAFETY: a live kernel node of a graph whose lock is held, and the out pointer is valid.

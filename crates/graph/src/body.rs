@@ -121,7 +121,8 @@ impl Locked<'_> {
     }
 }
 
-/// Adds the node that gives a condition its default each time a body begins: before all kernels there that have the condition.
+/// Adds the node that gives a condition its default each time a body begins: before all kernels
+/// there that have the condition.
 pub(crate) fn add_default(
     graph: &Graph,
     locked: &mut Locked<'_>,

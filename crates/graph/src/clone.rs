@@ -11,15 +11,16 @@ use crate::place::Place;
 use crate::table::Table;
 
 impl Graph {
-    /// A graph of its own with the same nodes, edges and names, which keeps the same things alive. (`clone()` is another handle of the same
-    /// graph.) Of a graph that is embedded in a node it makes one that can be instantiated, moved and embedded.
+    /// A graph of its own with the same nodes, edges and names, which keeps the same things alive.
+    /// (`clone()` is another handle of the same graph.) Of a graph that is embedded in a node it
+    /// makes one that can be instantiated, moved and embedded.
     ///
-    /// Stands on `cuGraphClone`, CUDA 10.0, and asks the driver for the clone's nodes: `cuGraphGetNodes` for each graph and
-    /// `cuGraphChildGraphNodeGetGraph` for each embedded one.
+    /// Stands on `cuGraphClone`, CUDA 10.0, and asks the driver for the clone's nodes:
+    /// `cuGraphGetNodes` for each graph and `cuGraphChildGraphNodeGetGraph` for each embedded one.
     ///
     /// # Errors
-    /// The graph is embedded in a node and has child graph nodes itself, and the driver takes no such graph ([`Error::HoldsChildren`]); or what the
-    /// driver answers.
+    /// The graph is embedded in a node and has child graph nodes itself, and the driver takes no
+    /// such graph ([`Error::HoldsChildren`]); or what the driver answers.
     #[doc(alias = "cuGraphClone")]
     pub fn clone_graph(&self) -> Result<Self> {
         let mut locked = self.enter()?;
@@ -48,14 +49,15 @@ impl Graph {
         Ok(clone)
     }
 
-    /// The node of this graph that stands for `node` of another one: this is a clone of that one, embedded as a clone of it, or what it became
-    /// when it was moved into a node. Through clones of clones as well, up to eight of them.
+    /// The node of this graph that stands for `node` of another one: this is a clone of that one,
+    /// embedded as a clone of it, or what it became when it was moved into a node. Through clones
+    /// of clones as well, up to eight of them.
     ///
     /// Nodes of embedded graphs are found in the embedded graphs of the clone. No driver call.
     ///
     /// # Errors
-    /// `node` was removed, or the one that stands for it ([`Error::Removed`]); or this is no clone of its graph, or it was added later
-    /// ([`Error::NotCloned`]).
+    /// `node` was removed, or the one that stands for it ([`Error::Removed`]); or this is no clone
+    /// of its graph, or it was added later ([`Error::NotCloned`]).
     #[doc(alias = "cuGraphNodeFindInClone")]
     pub fn find_clone_of(&self, node: &Node) -> Result<Node> {
         // One lock after the other. The nodes of a graph that was moved are all here.

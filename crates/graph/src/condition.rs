@@ -13,11 +13,14 @@ use crate::graph::{Graph, Locked};
 use crate::node::Node;
 use crate::place::{NodeId, Place};
 
-/// A condition of a graph: a 32-bit number, set by kernels of a launch, by which one conditional node goes.
+/// A condition of a graph: a 32-bit number, set by kernels of a launch, by which one conditional
+/// node goes.
 ///
-/// Made by [`Graph::condition`] or [`Graph::condition_with_default`], given to kernels among their arguments (see
-/// [`ConditionalHandle`]) and to the conditional node. All of these are nodes of one graph, of the bodies in it, and of graphs embedded in these; another graph's condition is the error
-/// [`Error::ForeignCondition`]. Kernels that set it come before the node in the order of the graph; in the body of a loop they decide about the next round.
+/// Made by [`Graph::condition`] or [`Graph::condition_with_default`], given to kernels among their
+/// arguments (see [`ConditionalHandle`]) and to the conditional node. All of these are nodes of one
+/// graph, of the bodies in it, and of graphs embedded in these; another graph's condition is the
+/// error [`Error::ForeignCondition`]. Kernels that set it come before the node in the order of the
+/// graph; in the body of a loop they decide about the next round.
 ///
 /// The handle keeps the graph alive. Handles are equal if they are of the same condition.
 ///
@@ -48,11 +51,13 @@ pub struct Condition {
 impl Graph {
     /// A condition that keeps the value that was set last over the launches of an executable.
     ///
-    /// What it starts with is not determined: drivers give a new executable what an ended one had, of this graph or another, as it is, and 0 where there was none. So let a kernel set it
-    /// in front of its node, or take one [with a default](Self::condition_with_default).
+    /// What it starts with is not determined: drivers give a new executable what an ended one had,
+    /// of this graph or another, as it is, and 0 where there was none. So let a kernel set it in
+    /// front of its node, or take one [with a default](Self::condition_with_default).
     ///
-    /// What the driver has for it cannot be given back: it has to be used by a conditional node, or the graph cannot be instantiated
-    /// ([`Error::UnusedCondition`]). A condition whose handles are all gone and that no node uses is used again for the next one with the same default.
+    /// What the driver has for it cannot be given back: it has to be used by a conditional node, or
+    /// the graph cannot be instantiated ([`Error::UnusedCondition`]). A condition whose handles are
+    /// all gone and that no node uses is used again for the next one with the same default.
     ///
     /// Stands on `cuGraphConditionalHandleCreate`, CUDA 12.3.
     ///
@@ -63,10 +68,12 @@ impl Graph {
         self.make_condition(None)
     }
 
-    /// A condition that gets the value `default` each time the graph that its conditional node lies in begins: at each launch, or each time the body is entered.
+    /// A condition that gets the value `default` each time the graph that its conditional node lies
+    /// in begins: at each launch, or each time the body is entered.
     ///
-    /// (The driver by itself sets it once a launch, so that a loop in a loop would run in the first round only. In a body, this library adds a kernel node that sets it, before the
-    /// conditional node and before all kernels there that have the condition.)
+    /// (The driver by itself sets it once a launch, so that a loop in a loop would run in the first
+    /// round only. In a body, this library adds a kernel node that sets it, before the conditional
+    /// node and before all kernels there that have the condition.)
     ///
     /// Stands on `cuGraphConditionalHandleCreate`, CUDA 12.3.
     ///
@@ -92,7 +99,8 @@ impl Graph {
 }
 
 impl Condition {
-    /// The graph that it is a condition of; for one made on a body, or on a graph that is embedded, the outermost.
+    /// The graph that it is a condition of; for one made on a body, or on a graph that is embedded,
+    /// the outermost.
     #[must_use]
     pub fn graph(&self) -> &Graph {
         &self.graph
@@ -118,7 +126,8 @@ impl Condition {
     /// The handle that kernels get.
     #[must_use]
     pub fn handle(&self) -> ConditionalHandle {
-        // SAFETY: the driver gave it for the live graph of this number; numbers of conditions are given once a graph; and what is added to a graph is compared.
+        // SAFETY: the driver gave it for the live graph of this number; numbers of conditions are
+        // given once a graph; and what is added to a graph is compared.
         unsafe { ConditionalHandle::new(self.raw, self.graph.number(), self.number()) }
     }
 

@@ -21,7 +21,8 @@ pub(crate) struct Conditions {
     having: HashMap<Index, SmallVec<[u64; 1]>>,
     /// The same the other way round.
     setters: BTreeSet<(u64, Index)>,
-    /// Entries that something has let go of since they were looked at, by default: all that are left over are among them.
+    /// Entries that something has let go of since they were looked at, by default: all that are
+    /// left over are among them.
     let_go: HashMap<Option<u32>, BTreeSet<usize>>,
     /// The numbers of conditions whose last handle was dropped, which takes no lock.
     dropped: Receiver<u64>,
@@ -42,7 +43,8 @@ pub(crate) struct Entry {
     is_foreign: bool,
 }
 
-/// The handles of one condition share it. As long as there are any, what the driver has for it is given to no other.
+/// The handles of one condition share it. As long as there are any, what the driver has for it is
+/// given to no other.
 #[derive(Debug)]
 pub(crate) struct Handles {
     number: u64,
@@ -110,7 +112,8 @@ impl Conditions {
         self.by_number.insert(number, index);
     }
 
-    /// The condition with this raw value, for the node that goes by it, which other code made. If it is not known, neither is its default, and other code made it as well.
+    /// The condition with this raw value, for the node that goes by it, which other code made. If
+    /// it is not known, neither is its default, and other code made it as well.
     pub(crate) fn meet(&mut self, raw: u64, node: NodeId) -> By {
         let known = self.by_raw.get(&raw).and_then(|&index| self.entries.get_mut(index));
         if let Some(known) = known {
@@ -181,7 +184,8 @@ impl Conditions {
         }
     }
 
-    /// What the driver has for a condition with this default that nothing uses any more; `is_there` says whether a node is.
+    /// What the driver has for a condition with this default that nothing uses any more; `is_there`
+    /// says whether a node is.
     pub(crate) fn left_over(
         &mut self,
         default: Option<u32>,

@@ -2,7 +2,8 @@
 
 use cuda_launch::{Dim, LaunchConfig};
 
-/// A launch configuration. Most have no attributes: these take half the room of the others, in a table that has one for each kernel node.
+/// A launch configuration. Most have no attributes: these take half the room of the others, in a
+/// table that has one for each kernel node.
 #[derive(Clone, Debug)]
 pub(crate) enum Configuration {
     Plain { grid: Dim, block: Dim, shared: u32 },

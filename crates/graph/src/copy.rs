@@ -99,7 +99,8 @@ impl Locked<'_> {
 
     /// Finds the nodes of `clone`, which the driver has made of the graph that was copied.
     ///
-    /// Stands on `cuGraphGetNodes` for each graph and on `cuGraphChildGraphNodeGetGraph` for each embedded one, CUDA 10.0.
+    /// Stands on `cuGraphGetNodes` for each graph and on `cuGraphChildGraphNodeGetGraph` for each
+    /// embedded one, CUDA 10.0.
     pub(crate) fn pair(&self, copied: &Copied, clone: CUgraph) -> Result<Twins> {
         let mut raws = vec![core::ptr::null_mut(); copied.graphs.len()];
         raws[0] = clone;
@@ -117,8 +118,9 @@ impl Locked<'_> {
         Ok(Twins(twins))
     }
 
-    /// The nodes of the clone of one graph. The driver gives a clone its nodes in the order of the original's. It is not asked which stands for which
-    /// (`cuGraphNodeFindInClone`): that look-up crashes where an original was destroyed, and a source may itself be a clone of any graph.
+    /// The nodes of the clone of one graph. The driver gives a clone its nodes in the order of the
+    /// original's. It is not asked which stands for which (`cuGraphNodeFindInClone`): that look-up
+    /// crashes where an original was destroyed, and a source may itself be a clone of any graph.
     fn pair_one(&self, graph: &CopiedGraph, clone: CUgraph) -> Result<Vec<CUgraphNode>> {
         let nodes = self.raw_nodes_of(clone)?;
         if nodes.len() != graph.nodes.len() {
@@ -213,8 +215,8 @@ impl Twins {
 }
 
 impl Table {
-    /// Enters a copy at a place without rows. What was `moved` is what it was, with what was lent of it; a clone is another one. The places of the
-    /// graphs.
+    /// Enters a copy at a place without rows. What was `moved` is what it was, with what was lent
+    /// of it; a clone is another one. The places of the graphs.
     pub(crate) fn paste(&mut self, copied: Copied, twins: &Twins, place: Place, moved: bool) -> Vec<Place> {
         let mut places = vec![Place::ROOT; copied.graphs.len()];
         places[0] = place;

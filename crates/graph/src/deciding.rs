@@ -45,7 +45,8 @@ impl Locked<'_> {
         !self.conditions.are_in_no_kernel() && !self.conditions.of_kernel(kernel).is_empty()
     }
 
-    /// Before a kernel node is given a launch with other handles: these are checked, and the node waits for where the library sets their defaults. Gives the new edges.
+    /// Before a kernel node is given a launch with other handles: these are checked, and the node
+    /// waits for where the library sets their defaults. Gives the new edges.
     #[cold]
     pub(crate) fn let_decide(
         &mut self,
@@ -59,7 +60,8 @@ impl Locked<'_> {
         Ok(new)
     }
 
-    /// After the launch was given, be it in part: the node has the new handles. Or not: then the new edges go.
+    /// After the launch was given, be it in part: the node has the new handles. Or not: then the
+    /// new edges go.
     #[cold]
     pub(crate) fn decided(
         &mut self,
@@ -91,7 +93,8 @@ impl Locked<'_> {
         }
     }
 
-    /// The edges that a kernel needs to come after the nodes that set the defaults of its conditions.
+    /// The edges that a kernel needs to come after the nodes that set the defaults of its
+    /// conditions.
     fn edges_from_defaults(&mut self, node: NodeId, handles: &Handles) -> Result<Vec<Link>> {
         let within = self.row(node).map(|row| row.within).ok_or(Error::GraphRemoved)?;
         let mut new: Vec<Link> = Vec::new();

@@ -120,7 +120,8 @@ impl Detail {
             Self::WaitSemaphores(_) => NodeKind::SemaphoreWait,
             Self::Child { .. } => NodeKind::ChildGraph,
             Self::Conditional(conditional) => conditional.class.kind(),
-            // Also where there is a type for it: the handles of that promise more than is known here.
+            // Also where there is a type for it: the handles of that promise more than is known
+            // here.
             Self::Other { kind } => NodeKind::Other(*kind),
         }
     }
@@ -133,7 +134,8 @@ impl Detail {
         }
     }
 
-    /// Whether it is a conditional node of any class, be it one of which that is not known, or one that is not the driver's.
+    /// Whether it is a conditional node of any class, be it one of which that is not known, or one
+    /// that is not the driver's.
     pub(crate) fn is_conditional(&self) -> bool {
         self.kind().raw() == CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL
     }

@@ -13,15 +13,17 @@ pub enum EdgeKind {
     /// The first node's end, with all that it wrote.
     #[default]
     Full,
-    /// That every block of the first kernel has triggered (`griddepcontrol.launch_dependents`) or ended. What it wrote before is seen only after
-    /// the second kernel has waited (`griddepcontrol.wait`).
+    /// That every block of the first kernel has triggered (`griddepcontrol.launch_dependents`) or
+    /// ended. What it wrote before is seen only after the second kernel has waited
+    /// (`griddepcontrol.wait`).
     #[doc(alias = "CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC")]
     #[doc(alias = "CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC")]
     Programmatic,
     /// That every block of the first kernel has begun; nothing that it writes is waited for.
     #[doc(alias = "CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER")]
     LaunchOrder,
-    /// As [`LaunchOrder`](Self::LaunchOrder); what the first kernel wrote is seen after the second has waited (`griddepcontrol.wait`).
+    /// As [`LaunchOrder`](Self::LaunchOrder); what the first kernel wrote is seen after the second
+    /// has waited (`griddepcontrol.wait`).
     ProgrammaticLaunchOrder,
     /// Something that a newer driver says of an edge that other code made.
     Other {

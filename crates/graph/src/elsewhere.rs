@@ -1,4 +1,5 @@
-//! Errors about things of another context: which of two they are, and for which node they were meant.
+//! Errors about things of another context: which of two they are, and for which node they were
+//! meant.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,5 @@
-//! The end of tables whose graphs keep each other: one after the other, however long the line. A drop that goes down from graph to graph would need
-//! a stack as deep.
+//! The end of tables whose graphs keep each other: one after the other, however long the line. A
+//! drop that goes down from graph to graph would need a stack as deep.
 
 use core::cell::RefCell;
 use core::mem::ManuallyDrop;
@@ -11,8 +11,8 @@ use cuda_handles::panics;
 use crate::table::Table;
 
 thread_local! {
-    /// While a table is dropped on this thread, those that went with it. Nothing is in it when the thread ends, and it is there to the end: tables may be
-    /// dropped by destructors that run then.
+    /// While a table is dropped on this thread, those that went with it. Nothing is in it when the
+    /// thread ends, and it is there to the end: tables may be dropped by destructors that run then.
     static WAITING: RefCell<ManuallyDrop<Option<Vec<Table>>>> = const { RefCell::new(ManuallyDrop::new(None)) };
 }
 
@@ -52,12 +52,14 @@ impl Drop for LastingTable {
     }
 }
 
-/// The tables that wait on this thread. What an owner's drop makes of it, a panic included: they are dropped.
+/// The tables that wait on this thread. What an owner's drop makes of it, a panic included: they
+/// are dropped.
 struct Rest;
 
 impl Drop for Rest {
     fn drop(&mut self) {
-        // What is taken out is dropped when the list is free again: more may come. Whatever comes of one, the others are dropped.
+        // What is taken out is dropped when the list is free again: more may come. Whatever comes
+        // of one, the others are dropped.
         while let Some(next) = WAITING.try_with(next).ok().flatten() {
             panics::contain(|| drop(next));
         }

@@ -12,10 +12,12 @@ use crate::words::{A, At, Count, Found, Listed, More, Named, Names};
 /// The result of this crate's functions.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
 
-/// Why an operation on a graph failed. The graph is as it was before, but for [`HalfDone`](Self::HalfDone) and
-/// [`ReplacedUnread`](Self::ReplacedUnread); the order in which the driver lists edges may be another one.
+/// Why an operation on a graph failed. The graph is as it was before, but for
+/// [`HalfDone`](Self::HalfDone) and [`ReplacedUnread`](Self::ReplacedUnread); the order in which
+/// the driver lists edges may be another one.
 ///
-/// Nodes are named as in [`Node::name`](crate::Node::name); in the text of an error such a name is one line of bounded length, and of long lists a dozen is told.
+/// Nodes are named as in [`Node::name`](crate::Node::name); in the text of an error such a name is
+/// one line of bounded length, and of long lists a dozen is told.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -65,7 +67,8 @@ pub enum Error {
     /// The edge would close a cycle.
     #[error("the edge would close a cycle: {}", Path(path))]
     Cycle {
-        /// The nodes of the cycle: each has an edge to the next. The edge asked for leads from the last to the first.
+        /// The nodes of the cycle: each has an edge to the next. The edge asked for leads from the
+        /// last to the first.
         path: Vec<String>,
     },
     /// A memcpy or memset node over no bytes was asked for; the driver has no such nodes.
@@ -85,8 +88,8 @@ pub enum Error {
         /// What is wrong.
         why: &'static str,
     },
-    /// A graph that other code may have changed was to be instantiated, and its structure is one that drivers refuse; see
-    /// [`Graph::check`](crate::Graph::check).
+    /// A graph that other code may have changed was to be instantiated, and its structure is one
+    /// that drivers refuse; see [`Graph::check`](crate::Graph::check).
     #[error("the graph cannot be instantiated: {}", Found(findings))]
     Unsound {
         /// What is wrong, in words.
@@ -109,7 +112,8 @@ pub enum Error {
         /// The raw node.
         raw: usize,
     },
-    /// A graph that lies in a node was met there, and is known as a graph of its own: it was adopted before the graph that it lies in.
+    /// A graph that lies in a node was met there, and is known as a graph of its own: it was
+    /// adopted before the graph that it lies in.
     #[error(
         "graph {raw:#x} lies in a node, and is known as a graph of its own, since it was adopted first; drop all handles of it and of its nodes, \
          adopt the graph that it lies in, and take it from there (ChildGraphNode::embedded)"
@@ -154,7 +158,8 @@ pub enum Error {
         /// What was asked, as in `instantiated`.
         what: &'static str,
     },
-    /// A graph that is embedded in a node and has child graph nodes was to be cloned by itself, and the driver refused.
+    /// A graph that is embedded in a node and has child graph nodes was to be cloned by itself, and
+    /// the driver refused.
     #[error(
         "this driver does not clone a graph alone that is embedded in a node and has child graph nodes itself; clone the whole \
          (Graph::clone_graph of the graph that it lies in), or remove those nodes first"
@@ -182,8 +187,10 @@ pub enum Error {
         /// The node's name.
         node: NodeName,
     },
-    /// The driver replaced the graph of a node, but then did not tell what is in it. The node has its new graph and keeps all that it uses; the
-    /// driver is asked again by the next use of the embedded graph. Its nodes have no names of their own then, and are found as no clones of others.
+    /// The driver replaced the graph of a node, but then did not tell what is in it. The node has
+    /// its new graph and keeps all that it uses; the driver is asked again by the next use of the
+    /// embedded graph. Its nodes have no names of their own then, and are found as no clones of
+    /// others.
     #[error(
         "the graph of node `{node}` was replaced, but the driver did not tell what is in the new one (it is asked again by the next use): {cause}"
     )]
@@ -233,7 +240,8 @@ pub enum Error {
     /// The driver failed on the way, and not everything that was done before could be taken back.
     #[error(transparent)]
     HalfDone(Box<HalfDone>),
-    /// A graph was to be run, cloned, embedded or moved that has a kernel node with a part of a launch only; see [`HalfDone`](Self::HalfDone).
+    /// A graph was to be run, cloned, embedded or moved that has a kernel node with a part of a
+    /// launch only; see [`HalfDone`](Self::HalfDone).
     #[error(
         "kernel node `{node}` has a part of a launch only, as a change of it failed on its way and could not be taken back; what its kernel relies on may \
          be missing, so give it a whole launch (KernelNode::set) or remove it (Node::remove) first"
@@ -242,7 +250,8 @@ pub enum Error {
         /// The node's name.
         node: NodeName,
     },
-    /// A graph was to be run, or checked before that, that has a loop or a branch which was not built to its end; see [`HalfDone`](Self::HalfDone).
+    /// A graph was to be run, or checked before that, that has a loop or a branch which was not
+    /// built to its end; see [`HalfDone`](Self::HalfDone).
     #[error(
         "the loop or branch `{node}` was not built to its end, as something failed on the way and it could not be taken out again; it may decide nothing or \
          never end, so remove it (Node::remove), or build the graph anew where the driver removes no nodes"
@@ -276,7 +285,8 @@ pub enum Error {
         /// Its edges.
         edges: usize,
     },
-    /// A kernel or a conditional node was given a condition of another graph, or one whose graph was moved away.
+    /// A kernel or a conditional node was given a condition of another graph, or one whose graph
+    /// was moved away.
     #[error(
         "node `{node}` was given a condition of another graph; a condition goes by the graph that it was made on (Graph::condition)"
     )]
@@ -294,7 +304,8 @@ pub enum Error {
         /// The node that goes by it.
         node: NodeName,
     },
-    /// A graph was to be instantiated that has a condition which no conditional node uses: the driver refuses that.
+    /// A graph was to be instantiated that has a condition which no conditional node uses: the
+    /// driver refuses that.
     #[error(
         "condition {number} ({}) is used by no conditional node{}; the driver makes no executable of such a graph: add the node, or use the condition for \
          another one (a new condition with the same default takes its place once its handles are gone)",
@@ -346,7 +357,8 @@ pub enum Error {
         /// What the graph has that makes it so.
         of: &'static str,
     },
-    /// Nodes use memory of the graph, and it may not be there yet, or no more: no edges say that it is.
+    /// Nodes use memory of the graph, and it may not be there yet, or no more: no edges say that it
+    /// is.
     #[error("the graph cannot be instantiated, since its memory may not be there when it is used: {}{}; add edges", Orders(found), More(*more))]
     MemoryOrder {
         /// What is not in order.
@@ -371,7 +383,8 @@ pub enum Error {
         /// The free node, by name.
         free: NodeName,
     },
-    /// Memory of a graph was to be freed by a node that was added after an executable of the graph was made.
+    /// Memory of a graph was to be freed by a node that was added after an executable of the graph
+    /// was made.
     #[error(
         "the memory of node `{memory}` can no longer be freed by a node of the graph, since an executable was made of that with the allocation node and without a \
          free node: the driver refuses it for good. Add the free node before the first executable, or let go of what launches leave: drop it, or have the next \
@@ -381,7 +394,8 @@ pub enum Error {
         /// The allocation node, by name.
         memory: NodeName,
     },
-    /// The driver took no free node for memory of a graph, though nothing is known here that would speak against it.
+    /// The driver took no free node for memory of a graph, though nothing is known here that would
+    /// speak against it.
     #[error(
         "the driver takes no free node for the memory of node `{memory}`: {cause}. Other code has made an executable of the graph, or frees the memory in another \
          graph; if it does not, let go of what launches leave: drop it, or have the next launch free it (InstantiateOptions::auto_free)"
@@ -420,7 +434,8 @@ pub enum Error {
         /// The memory of the device, in bytes.
         total: usize,
     },
-    /// A copy node was to copy memory from a pool of another device that the graph's device may not access.
+    /// A copy node was to copy memory from a pool of another device that the graph's device may not
+    /// access.
     #[error(
         "device {own} may not access the pool on device {of} that memory of the copy is from, as it has to for a node: let it (MemPool::grant_access), or take plain memory \
          (Context::alloc_blocking); a copy on a stream needs neither"
@@ -495,7 +510,8 @@ pub enum Error {
         /// The version of the driver that runs.
         found: cuda_sys::Version,
     },
-    /// A graph was to be instantiated or lent in which a ready-made loop or branch stands for a conditional node that the driver does not have.
+    /// A graph was to be instantiated or lent in which a ready-made loop or branch stands for a
+    /// conditional node that the driver does not have.
     #[error(
         "node `{node}` goes by a test, which needs a CUDA driver of version {needs} or newer; this one is {found}. The host can decide in its place, and wait for each \
          test: Graph::instantiate_with_fallback with Fallback::HostLoop"
@@ -508,7 +524,8 @@ pub enum Error {
         /// The version of the driver that runs.
         found: cuda_sys::Version,
     },
-    /// A conditional node that goes by a condition was to be added to a body of a loop or branch about which the host decides.
+    /// A conditional node that goes by a condition was to be added to a body of a loop or branch
+    /// about which the host decides.
     #[error(
         "a node of kind {kind} that goes by a condition cannot be in a body of node `{node}`, as the driver has no node for that one, so that it and all in it are for the host to \
          decide; add a ready-made loop or branch (Frontier::while_loop, Frontier::if_then)"
@@ -544,7 +561,8 @@ pub enum Error {
     /// A loop or a branch was to go by memory without elements.
     #[error("a test needs a number to look at, and the memory given has no elements; give it a slice of one")]
     NothingToTest,
-    /// The closure that was to fill the body of a loop or a branch failed; its own error is lost, as what was added before could not be taken out again.
+    /// The closure that was to fill the body of a loop or a branch failed; its own error is lost,
+    /// as what was added before could not be taken out again.
     #[error("the closure that fills the body failed")]
     NotFilled,
     /// A file was to be written at a path that no system call takes.
@@ -587,7 +605,8 @@ impl HalfDone {
     }
 }
 
-/// Where a run failed in which the host decides, and why. What was enqueued before has run or runs; the next run begins anew.
+/// Where a run failed in which the host decides, and why. What was enqueued before has run or runs;
+/// the next run begins anew.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("the run failed {}{doing}: {cause}", Rounds(within))]
 #[non_exhaustive]

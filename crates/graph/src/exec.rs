@@ -22,18 +22,24 @@ use crate::share::Share;
 const LAUNCH: &str = "the stream of the launch";
 const UPLOAD: &str = "the stream of the upload";
 
-/// An executable graph: what a [`Graph`] was when [`instantiate`](Graph::instantiate) made it, ready to be launched.
+/// An executable graph: what a [`Graph`] was when [`instantiate`](Graph::instantiate) made it,
+/// ready to be launched.
 ///
-/// It owns a share of all that its nodes use, independent of the graph: nodes removed from the graph stay in it, and memory is freed only
-/// once no launch can use it. One executable never runs twice at the same time; the driver puts its launches one after the other, on
-/// whatever streams they are. To run the same work side by side, instantiate again.
+/// It owns a share of all that its nodes use, independent of the graph: nodes removed from the
+/// graph stay in it, and memory is freed only once no launch can use it. One executable never runs
+/// twice at the same time; the driver puts its launches one after the other, on whatever streams
+/// they are. To run the same work side by side, instantiate again.
 ///
-/// It can be dropped while it runs; the launch still ends as it should. What it owns is dropped with it if its runs are over, on the thread that drops it, but for a host function; else by the
-/// [reaper](cuda_handles::reaper) once they are. So after a wait for its stream, [`SharedHostBuffer::try_unique`](cuda_handles::SharedHostBuffer::try_unique) of memory that it used succeeds.
-/// Of one with conditional nodes the driver's own part stays until somebody
-/// [drains](cuda_handles::reaper::drain), or the device has no memory left, or the graph is instantiated again or lent: destroying it would wait for all work of the device, and the
-/// launches of every thread with it. What its nodes use is let go once its last run is over, as ever. Where other code has the graph, too, as it is made, it is destroyed at once all the same, since that
-/// code may instantiate it.
+/// It can be dropped while it runs; the launch still ends as it should. What it owns is dropped
+/// with it if its runs are over, on the thread that drops it, but for a host function; else by the
+/// [reaper](cuda_handles::reaper) once they are. So after a wait for its stream,
+/// [`SharedHostBuffer::try_unique`](cuda_handles::SharedHostBuffer::try_unique) of memory that it
+/// used succeeds. Of one with conditional nodes the driver's own part stays until somebody
+/// [drains](cuda_handles::reaper::drain), or the device has no memory left, or the graph is
+/// instantiated again or lent: destroying it would wait for all work of the device, and the
+/// launches of every thread with it. What its nodes use is let go once its last run is over, as
+/// ever. Where other code has the graph, too, as it is made, it is destroyed at once all the same,
+/// since that code may instantiate it.
 pub struct GraphExec {
     handle: GraphExecHandle,
     owners: Share,
@@ -44,8 +50,8 @@ pub struct GraphExec {
 
 /// What goes with each launch of an executable.
 pub(crate) struct Launches {
-    /// Where memory comes from that was perhaps not yet allocated when the executable was made, and where one before it ran last: the first launch waits
-    /// for these.
+    /// Where memory comes from that was perhaps not yet allocated when the executable was made, and
+    /// where one before it ran last: the first launch waits for these.
     pub(crate) homes: Vec<Stream>,
     /// Of a graph that has one executable at a time.
     pub(crate) runs: Option<OwnRuns>,
@@ -67,7 +73,8 @@ impl Launches {
 pub(crate) enum Source {
     /// Kept: keys of later updates are the nodes of this graph, which must exist then.
     Own(Graph),
-    /// Other code destroys its graph when no handle is left. Were it kept, the graph would be known at an address that may be another one's by then.
+    /// Other code destroys its graph when no handle is left. Were it kept, the graph would be known
+    /// at an address that may be another one's by then.
     Adopted(Weak<Root>),
 }
 
@@ -98,23 +105,29 @@ impl GraphExec {
         Self { handle, owners, source: Source::of(graph), launches, options }
     }
 
-    /// Enqueues a run of the whole graph on `stream`, behind all that was enqueued there. One driver call.
+    /// Enqueues a run of the whole graph on `stream`, behind all that was enqueued there. One
+    /// driver call.
     ///
-    /// The first launch also makes the stream wait for the streams on which buffers of the graph were allocated, if they were not
-    /// synchronised in between. That of a graph that can have one executable only waits for the runs of the one before, too.
+    /// The first launch also makes the stream wait for the streams on which buffers of the graph
+    /// were allocated, if they were not synchronised in between. That of a graph that can have one
+    /// executable only waits for the runs of the one before, too.
     ///
-    /// Memory that the graph allocates and does not free is freed in the order of the stream right behind the launch, by three calls for each allocation
-    /// node; see [`launch_with_outputs`](Self::launch_with_outputs). With [`auto_free`](InstantiateOptions::auto_free) it stays until the next
-    /// launch, which frees it by itself, or until the executable is dropped.
+    /// Memory that the graph allocates and does not free is freed in the order of the stream right
+    /// behind the launch, by three calls for each allocation node; see
+    /// [`launch_with_outputs`](Self::launch_with_outputs). With
+    /// [`auto_free`](InstantiateOptions::auto_free) it stays until the next launch, which frees it
+    /// by itself, or until the executable is dropped.
     ///
     /// Stands on `cuGraphLaunch`, CUDA 10.0.
     ///
     /// # Errors
-    /// A stream of another context or one that is capturing; what a launch before left of the graph's memory is in use ([`Error::OutputInUse`](crate::Error::OutputInUse)), or
-    /// could not be freed, with the reason; or what
-    /// the driver answers. One refused because the device lacks memory for the graph's allocation nodes (`CUDA_ERROR_OUT_OF_MEMORY`) does harm: the driver keeps
-    /// what it reserved for it, which may be all memory of the device, until the process ends, whatever is dropped or
-    /// [trimmed](cuda_handles::Context::trim_graph_memory). Allocation nodes have to fit into the device together.
+    /// A stream of another context or one that is capturing; what a launch before left of the
+    /// graph's memory is in use ([`Error::OutputInUse`](crate::Error::OutputInUse)), or could not
+    /// be freed, with the reason; or what the driver answers. One refused because the device lacks
+    /// memory for the graph's allocation nodes (`CUDA_ERROR_OUT_OF_MEMORY`) does harm: the driver
+    /// keeps what it reserved for it, which may be all memory of the device, until the process
+    /// ends, whatever is dropped or [trimmed](cuda_handles::Context::trim_graph_memory). Allocation
+    /// nodes have to fit into the device together.
     #[doc(alias = "cuGraphLaunch")]
     #[inline]
     pub fn launch(&mut self, stream: &impl AsStream) -> Result<()> {
@@ -126,8 +139,9 @@ impl GraphExec {
         self.enqueue(stream)
     }
 
-    /// [`launch`](Self::launch), and what the graph does not free of the memory that its nodes allocate. That is there from this launch on in the order of
-    /// `stream`, and goes back in that order as it is dropped; the next launch can be made when all is gone.
+    /// [`launch`](Self::launch), and what the graph does not free of the memory that its nodes
+    /// allocate. That is there from this launch on in the order of `stream`, and goes back in that
+    /// order as it is dropped; the next launch can be made when all is gone.
     ///
     /// On another stream than that of the launch before, it waits for what is enqueued there now.
     ///
@@ -144,7 +158,8 @@ impl GraphExec {
     /// # }
     /// ```
     ///
-    /// Stands on `cuGraphLaunch`, CUDA 10.0, and `cuMemFreeAsync`, CUDA 11.2, for each output that is dropped.
+    /// Stands on `cuGraphLaunch`, CUDA 10.0, and `cuMemFreeAsync`, CUDA 11.2, for each output that
+    /// is dropped.
     ///
     /// # Errors
     /// As [`launch`](Self::launch). Nothing is left then.
@@ -156,7 +171,8 @@ impl GraphExec {
         Ok(Outputs::new(self.launches.outlet.as_deref(), buffers))
     }
 
-    /// Sends the executable to the device, enqueued on `stream`, so that the first launch need not. One driver call.
+    /// Sends the executable to the device, enqueued on `stream`, so that the first launch need not.
+    /// One driver call.
     ///
     /// Stands on `cuGraphUpload`, CUDA 11.1.
     ///
@@ -206,8 +222,8 @@ impl GraphExec {
         Ok(options)
     }
 
-    /// The graph that the executable was made of. It keeps a graph of this library's, and lets an [adopted](Graph::from_raw) one go: `None` once there is no
-    /// other handle of that.
+    /// The graph that the executable was made of. It keeps a graph of this library's, and lets an
+    /// [adopted](Graph::from_raw) one go: `None` once there is no other handle of that.
     #[must_use]
     pub fn graph(&self) -> Option<Graph> {
         self.source.graph()
@@ -217,7 +233,8 @@ impl GraphExec {
         self.handle.context()
     }
 
-    /// The driver's own handle, for calls that this library lacks. It is destroyed with the `GraphExec`, or later. As such calls may launch it, what it owns is let go only when the
+    /// The driver's own handle, for calls that this library lacks. It is destroyed with the
+    /// `GraphExec`, or later. As such calls may launch it, what it owns is let go only when the
     /// driver says that nothing runs any more. Should such a call launch an executable with
     /// conditional nodes, the run has to be over before the `GraphExec` is dropped.
     #[must_use]
@@ -247,8 +264,9 @@ impl GraphExec {
         Ok(())
     }
 
-    /// Once more, if the launch failed for lack of memory and executables of which only the driver's part was left had some. Without the stream's turn, which who
-    /// ends these may be waiting for.
+    /// Once more, if the launch failed for lack of memory and executables of which only the
+    /// driver's part was left had some. Without the stream's turn, which who ends these may be
+    /// waiting for.
     #[cold]
     fn enqueue_with_room(&mut self, stream: &Stream, error: Error) -> Result<()> {
         const SHORT: CUresult = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
@@ -260,8 +278,8 @@ impl GraphExec {
         }
     }
 
-    /// A launch that has to wait for something or leaves something. Once one has waited for the homes, later ones need not, on whatever stream: an
-    /// executable does not overlap itself.
+    /// A launch that has to wait for something or leaves something. Once one has waited for the
+    /// homes, later ones need not, on whatever stream: an executable does not overlap itself.
     #[cold]
     fn launch_in_steps(&mut self, stream: &Stream, asks: bool) -> Result<Vec<Buffer<u8>>> {
         // Before the waits, which a capture would take for its own.
@@ -283,14 +301,17 @@ impl GraphExec {
     }
 }
 
-/// Launches an executable that nobody else uses meanwhile, and that records these events. Executable and stream are of one context, which is usable.
+/// Launches an executable that nobody else uses meanwhile, and that records these events.
+/// Executable and stream are of one context, which is usable.
 #[inline]
 pub(crate) fn enqueue(handle: &mut GraphExecHandle, events: &[Event], stream: &Stream) -> Result<()> {
     let context = stream.context();
-    // Over the call: nobody records them in a capture meanwhile, of which the note below would know nothing. Before the turn, as everywhere.
+    // Over the call: nobody records them in a capture meanwhile, of which the note below would know
+    // nothing. Before the turn, as everywhere.
     let recording = if events.is_empty() { None } else { Some(Event::recording(events)?) };
     let turn = uncaptured(stream, "launching an executable graph")?;
-    // SAFETY: executable and stream are live; the exclusive reference keeps other calls on the executable away; it owns what its nodes use.
+    // SAFETY: executable and stream are live; the exclusive reference keeps other calls on the
+    // executable away; it owns what its nodes use.
     let result = unsafe { context.driver().cuGraphLaunch(handle.as_raw(), stream.as_raw()) };
     context.check(Call::cuGraphLaunch, result)?;
     // In no capture any more, if that is where they were recorded before.
@@ -301,7 +322,8 @@ pub(crate) fn enqueue(handle: &mut GraphExecHandle, events: &[Event], stream: &S
     Ok(())
 }
 
-/// The right to enqueue what cannot be captured. The driver refuses it, too, but then the capture is lost.
+/// The right to enqueue what cannot be captured. The driver refuses it, too, but then the capture
+/// is lost.
 #[inline]
 pub(crate) fn uncaptured<'s>(stream: &'s Stream, what: &'static str) -> Result<Enqueue<'s>> {
     let turn = stream.enqueue()?;

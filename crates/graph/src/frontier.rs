@@ -19,13 +19,14 @@ use crate::node::Node;
 use crate::owners::{Owners, Uses};
 use crate::place::NodeId;
 
-/// A point of a graph at which nodes are added: each starts when all nodes of the frontier have ended, or as far as the
-/// [kind of edge](EdgeKind) says.
+/// A point of a graph at which nodes are added: each starts when all nodes of the frontier have
+/// ended, or as far as the [kind of edge](EdgeKind) says.
 ///
-/// Any number of nodes can be added at one frontier; they do not wait for each other. Each add is one driver call.
+/// Any number of nodes can be added at one frontier; they do not wait for each other. Each add is
+/// one driver call.
 ///
-/// A frontier can also lie [before](Self::before) nodes that are there: these wait for what is added, too, which takes another call.
-/// [`Graph::between`] makes one in place of an edge.
+/// A frontier can also lie [before](Self::before) nodes that are there: these wait for what is
+/// added, too, which takes another call. [`Graph::between`] makes one in place of an edge.
 #[derive(Clone, Debug)]
 #[must_use = "a frontier does nothing by itself; add nodes at it"]
 pub struct Frontier<'g> {
@@ -67,11 +68,12 @@ impl Graph {
         self.after_edges(nodes.into_iter().map(|node| (node, EdgeKind::Full)))
     }
 
-    /// The frontier of nodes that wait for each of `nodes` as far as the kind of edge says. A node given twice counts once.
+    /// The frontier of nodes that wait for each of `nodes` as far as the kind of edge says. A node
+    /// given twice counts once.
     ///
     /// # Errors
-    /// A node of another graph, or one that was removed; a node given twice with different kinds; an edge from a kernel to a kernel that does not
-    /// leave one.
+    /// A node of another graph, or one that was removed; a node given twice with different kinds;
+    /// an edge from a kernel to a kernel that does not leave one.
     pub fn after_edges<'n>(
         &self,
         nodes: impl IntoIterator<Item = (&'n Node, EdgeKind)>,
@@ -84,11 +86,13 @@ impl Graph {
         Ok(frontier)
     }
 
-    /// The frontier in the edge from `from` to `to`: a node added there waits for `from`, `to` waits for it, and the edge is gone, which the order
-    /// makes superfluous. Both new edges are full ones, whatever the old one was.
+    /// The frontier in the edge from `from` to `to`: a node added there waits for `from`, `to`
+    /// waits for it, and the edge is gone, which the order makes superfluous. Both new edges are
+    /// full ones, whatever the old one was.
     ///
-    /// The first node added takes the edge's place; others stand beside it. Each add is one driver call for the node and one for the edge to `to`;
-    /// the first also asks for the old edge and removes it.
+    /// The first node added takes the edge's place; others stand beside it. Each add is one driver
+    /// call for the node and one for the edge to `to`; the first also asks for the old edge and
+    /// removes it.
     ///
     /// ```no_run
     /// # fn example(graph: &cuda_graph::Graph) -> cuda_graph::Result<()> {
@@ -99,11 +103,13 @@ impl Graph {
     /// # }
     /// ```
     ///
-    /// Stands on `cuGraphRemoveDependencies` and `cuGraphAddDependencies`, CUDA 10.0, besides what adding the node stands on.
+    /// Stands on `cuGraphRemoveDependencies` and `cuGraphAddDependencies`, CUDA 10.0, besides what
+    /// adding the node stands on.
     ///
     /// # Errors
-    /// A node of another graph or a removed one, no such edge, or what the driver answers. What can go wrong at the add is what can in
-    /// [`before`](Frontier::before); and the driver removes no edges of a graph with memory nodes.
+    /// A node of another graph or a removed one, no such edge, or what the driver answers. What can
+    /// go wrong at the add is what can in [`before`](Frontier::before); and the driver removes no
+    /// edges of a graph with memory nodes.
     pub fn between(&self, from: &Node, to: &Node) -> Result<Frontier<'_>> {
         if self.edge_kind(from, to)?.is_none() {
             return Err(Error::NoEdge { from: from.name().into(), to: to.name().into() });
@@ -135,7 +141,8 @@ struct Seen(std::collections::HashMap<NodeId, EdgeKind>);
 impl Seen {
     const FEW: usize = 16;
 
-    /// The kind with which a node was given before. One that was not is taken to be with this kind now.
+    /// The kind with which a node was given before. One that was not is taken to be with this kind
+    /// now.
     fn replace(&mut self, before: &[(NodeId, EdgeKind)], id: NodeId, kind: EdgeKind) -> Option<EdgeKind> {
         if before.len() < Self::FEW {
             return before.iter().find(|(known, _)| *known == id).map(|(_, kind)| *kind);
@@ -163,16 +170,19 @@ impl Node {
         Frontier { graph: self.graph(), after, full: true, before: None }
     }
 
-    /// The frontier of kernels that wait for this one's trigger, not for its end; see [`EdgeKind::Programmatic`].
+    /// The frontier of kernels that wait for this one's trigger, not for its end; see
+    /// [`EdgeKind::Programmatic`].
     ///
-    /// Adding something else than a kernel there, or after something else than a kernel, is the error [`Error::EdgeKind`]. CUDA 12.3.
+    /// Adding something else than a kernel there, or after something else than a kernel, is the
+    /// error [`Error::EdgeKind`]. CUDA 12.3.
     pub fn then_programmatic(&self) -> Frontier<'_> {
         self.then_with(EdgeKind::Programmatic)
     }
 
     /// The frontier of nodes that wait for this one as far as the kind of edge says.
     ///
-    /// Adding a node there that cannot have such an edge is the error [`Error::EdgeKind`]. CUDA 12.3 for other edges than full ones.
+    /// Adding a node there that cannot have such an edge is the error [`Error::EdgeKind`]. CUDA
+    /// 12.3 for other edges than full ones.
     pub fn then_with(&self, kind: EdgeKind) -> Frontier<'_> {
         let kind = kind.plain();
         let after = SmallVec::from_slice(&[(self.id(), kind)]);
@@ -188,7 +198,8 @@ impl<'g> Frontier<'g> {
         self.graph
     }
 
-    /// The frontier of nodes that also wait for `node`, as far as the kind of edge says. A node that is in the frontier already counts once.
+    /// The frontier of nodes that also wait for `node`, as far as the kind of edge says. A node
+    /// that is in the frontier already counts once.
     ///
     /// # Errors
     /// As for [`Graph::after_edges`].
@@ -197,7 +208,8 @@ impl<'g> Frontier<'g> {
         Ok(self)
     }
 
-    /// The frontier of nodes that besides come before all of `nodes`: each of these waits for what is added. One given twice counts once.
+    /// The frontier of nodes that besides come before all of `nodes`: each of these waits for what
+    /// is added. One given twice counts once.
     ///
     /// ```no_run
     /// # fn example(graph: &cuda_graph::Graph) -> cuda_graph::Result<()> {
@@ -207,11 +219,14 @@ impl<'g> Frontier<'g> {
     /// # }
     /// ```
     ///
-    /// Each add is then a call of `cuGraphAddDependencies` for each kind of edge that occurs, CUDA 10.0, after queries among the nodes whose order is concerned.
+    /// Each add is then a call of `cuGraphAddDependencies` for each kind of edge that occurs, CUDA
+    /// 10.0, after queries among the nodes whose order is concerned.
     ///
     /// # Errors
-    /// A node of another graph, or one that was removed. At the add, a cycle is an error as it is for [`Graph::add_edges`], and so is moving a graph
-    /// into the node. Whatever fails there, the graph is as it was; if the driver does not take back what it did, that is [`Error::HalfDone`].
+    /// A node of another graph, or one that was removed. At the add, a cycle is an error as it is
+    /// for [`Graph::add_edges`], and so is moving a graph into the node. Whatever fails there, the
+    /// graph is as it was; if the driver does not take back what it did, that is
+    /// [`Error::HalfDone`].
     #[doc(alias = "cuGraphAddDependencies")]
     pub fn before<const N: usize>(self, nodes: [&Node; N]) -> Result<Self> {
         self.before_all(nodes)
@@ -225,10 +240,12 @@ impl<'g> Frontier<'g> {
         self.before_edges(nodes.into_iter().map(|node| (node, EdgeKind::Full)))
     }
 
-    /// The same as [`before`](Self::before), where each of `nodes` waits as far as the kind of edge says.
+    /// The same as [`before`](Self::before), where each of `nodes` waits as far as the kind of edge
+    /// says.
     ///
     /// # Errors
-    /// As for [`before`](Self::before); also a node given twice with different kinds, or an edge from a kernel to a kernel that does not enter one.
+    /// As for [`before`](Self::before); also a node given twice with different kinds, or an edge
+    /// from a kernel to a kernel that does not enter one.
     pub fn before_edges<'n>(mut self, nodes: impl IntoIterator<Item = (&'n Node, EdgeKind)>) -> Result<Self> {
         let mut before = self.before.take().unwrap_or_default();
         let mut seen = Seen::default();
@@ -268,12 +285,14 @@ impl<'g> Frontier<'g> {
         self
     }
 
-    /// The same frontier without the nodes that it is before: for what comes in front of a node that is added here.
+    /// The same frontier without the nodes that it is before: for what comes in front of a node
+    /// that is added here.
     pub(crate) fn without_before(&self) -> Self {
         Frontier { before: None, ..self.clone() }
     }
 
-    /// The frontier after a node that was added [in front](Self::without_before), before the same nodes as this one.
+    /// The frontier after a node that was added [in front](Self::without_before), before the same
+    /// nodes as this one.
     pub(crate) fn moved_behind(&self, node: &Node) -> Self {
         let after = SmallVec::from_slice(&[(node.id(), EdgeKind::Full)]);
         Frontier { graph: self.graph, after, full: true, before: self.before.clone() }
@@ -320,7 +339,8 @@ impl<'g> Frontier<'g> {
         self.add_with(detail, owners, params, &Handles::new(), |_, _| Ok(()))
     }
 
-    /// Adds a launch of a kernel with memory that the caller holds. What is to be done besides the one driver call is [`add_with`](Self::add_with)'s.
+    /// Adds a launch of a kernel with memory that the caller holds. What is to be done besides the
+    /// one driver call is [`add_with`](Self::add_with)'s.
     pub(crate) fn add_launch(
         &self,
         kernel: &Kernel,
@@ -354,9 +374,11 @@ impl<'g> Frontier<'g> {
         self.before.is_some()
     }
 
-    /// Adds a node and finishes it by further calls. If one of these fails, the node is taken out again.
+    /// Adds a node and finishes it by further calls. If one of these fails, the node is taken out
+    /// again.
     ///
-    /// The handles of conditions that a kernel has are those of this graph; where the library sets a default, the node waits for that.
+    /// The handles of conditions that a kernel has are those of this graph; where the library sets
+    /// a default, the node waits for that.
     pub(crate) fn add_with(
         &self,
         detail: Detail,
@@ -401,8 +423,9 @@ impl<'g> Frontier<'g> {
         Ok(Node::new(self.graph.clone(), id, kind))
     }
 
-    /// The driver call that adds a node. There is room for its row afterwards, which is the next one to be inserted; or else the node is
-    /// [undone](Locked::undo). Before its row comes [`join`](Self::join).
+    /// The driver call that adds a node. There is room for its row afterwards, which is the next
+    /// one to be inserted; or else the node is [undone](Locked::undo). Before its row comes
+    /// [`join`](Self::join).
     #[inline]
     pub(crate) fn add_raw(
         &self,
@@ -435,7 +458,8 @@ impl<'g> Frontier<'g> {
         }
     }
 
-    /// The edges from a node that was added to those that the frontier is before. If they fail, the node is to be [undone](Locked::undo).
+    /// The edges from a node that was added to those that the frontier is before. If they fail, the
+    /// node is to be [undone](Locked::undo).
     pub(crate) fn join(&self, locked: &Locked<'_>, raw: CUgraphNode) -> Result<()> {
         self.before.as_ref().map_or(Ok(()), |before| locked.join_before(raw, before))
     }
@@ -452,8 +476,8 @@ impl<'g> Frontier<'g> {
         }
         let mut raw = core::ptr::null_mut();
         let dependencies = if after.is_empty() { core::ptr::null() } else { after.as_ptr() };
-        // SAFETY: graph and dependencies are live, as the table says; the lock is held; the parameters are complete for their type, and
-        // what they point to outlives the call.
+        // SAFETY: graph and dependencies are live, as the table says; the lock is held; the
+        // parameters are complete for their type, and what they point to outlives the call.
         let result = unsafe {
             locked.driver().cuGraphAddNode(&raw mut raw, locked.raw(), dependencies, after.len(), params)
         };

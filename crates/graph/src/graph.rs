@@ -16,13 +16,15 @@ use crate::table::{Leaving, RemovedNames, Table};
 
 /// A CUDA graph: work with an order, to be drawn once and run many times.
 ///
-/// Nodes are added at a [`Frontier`](crate::Frontier): [`root`](Self::root), [`after`](Self::after) or
-/// [`Node::then`](crate::Node::then). The graph keeps alive what its nodes use, and so does every executable made by
-/// [`instantiate`](Self::instantiate), by itself.
+/// Nodes are added at a [`Frontier`](crate::Frontier): [`root`](Self::root), [`after`](Self::after)
+/// or [`Node::then`](crate::Node::then). The graph keeps alive what its nodes use, and so does
+/// every executable made by [`instantiate`](Self::instantiate), by itself.
 ///
-/// A `Graph` is a handle: clones are the same graph, and it lives until the last handle of it, of its nodes and of its executables is
-/// gone (executables of an [adopted](Self::from_raw) graph do without it). It can be used from any thread; a lock lets one operation at a time reach the driver, which does not guard graphs itself. A host function, which
-/// the driver may be waiting for, is refused the lock (`NOT_PERMITTED`) after a moment, if another thread has it.
+/// A `Graph` is a handle: clones are the same graph, and it lives until the last handle of it, of
+/// its nodes and of its executables is gone (executables of an [adopted](Self::from_raw) graph do
+/// without it). It can be used from any thread; a lock lets one operation at a time reach the
+/// driver, which does not guard graphs itself. A host function, which the driver may be waiting
+/// for, is refused the lock (`NOT_PERMITTED`) after a moment, if another thread has it.
 #[derive(Clone)]
 pub struct Graph {
     root: Arc<Root>,
@@ -76,8 +78,8 @@ impl Graph {
         Ok(Self::of(handle, Table::default()))
     }
 
-    /// The root graph of a handle and the table of its nodes. Who finds the handle by the raw graph finds the graph; if there is one already, that
-    /// is the result.
+    /// The root graph of a handle and the table of its nodes. Who finds the handle by the raw graph
+    /// finds the graph; if there is one already, that is the result.
     pub(crate) fn of(handle: GraphHandle, table: Table) -> Self {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
@@ -97,7 +99,8 @@ impl Graph {
         self.look().is_ok_and(|locked| locked.about(self.place).is_some())
     }
 
-    /// The error of asking of an embedded graph, if it is there, what only a graph of its own can do.
+    /// The error of asking of an embedded graph, if it is there, what only a graph of its own can
+    /// do.
     pub(crate) fn is_embedded(&self, what: &'static str) -> Error {
         match self.look() {
             Ok(locked) if locked.about(self.place).is_none() => Error::GraphRemoved,
@@ -146,15 +149,18 @@ impl Graph {
         self.root.handle.context()
     }
 
-    /// Keeps `owner` alive for as long as the graph lives, and in every executable made from now on.
+    /// Keeps `owner` alive for as long as the graph lives, and in every executable made from now
+    /// on.
     ///
-    /// For what the nodes reach in ways that the library cannot see, such as addresses inside structs. See also
-    /// [`Node::keep`](crate::Node::keep). A graph that is gone, because it was moved or the node that it was embedded in was removed, keeps
-    /// nothing, and neither does a forked child, which can use no graph. One that was [adopted](Self::from_raw) keeps it while a handle of it lives, and
-    /// by itself from the first node on that is added here.
+    /// For what the nodes reach in ways that the library cannot see, such as addresses inside
+    /// structs. See also [`Node::keep`](crate::Node::keep). A graph that is gone, because it was
+    /// moved or the node that it was embedded in was removed, keeps nothing, and neither does a
+    /// forked child, which can use no graph. One that was [adopted](Self::from_raw) keeps it while
+    /// a handle of it lives, and by itself from the first node on that is added here.
     ///
-    /// While another thread works on the graph this waits. Where it cannot wait, in a host function, or has waited as long as calls are
-    /// [patient](cuda_handles::patience), `owner` lives to the end of the process: nodes may rely on it.
+    /// While another thread works on the graph this waits. Where it cannot wait, in a host
+    /// function, or has waited as long as calls are [patient](cuda_handles::patience), `owner`
+    /// lives to the end of the process: nodes may rely on it.
     pub fn keep(&self, owner: impl Into<Owner>) {
         // Declared before the lock, so that what is not kept is dropped after it.
         let owner = owner.into();
@@ -188,8 +194,8 @@ impl Graph {
         &self.root.handle
     }
 
-    /// Takes the lock for work on the driver's graph; refused where the driver cannot be called any more, and where the graph is gone with the
-    /// node that it was embedded in, or was moved.
+    /// Takes the lock for work on the driver's graph; refused where the driver cannot be called any
+    /// more, and where the graph is gone with the node that it was embedded in, or was moved.
     pub(crate) fn enter(&self) -> Result<Locked<'_>> {
         self.enter_here()
     }
@@ -203,8 +209,9 @@ impl Graph {
         Ok(locked)
     }
 
-    /// Takes the lock to look into the table, which makes sense after the context was lost, too. Refused in a forked child: the lock may have been
-    /// held by a thread that does not exist there; and where the graph was moved.
+    /// Takes the lock to look into the table, which makes sense after the context was lost, too.
+    /// Refused in a forked child: the lock may have been held by a thread that does not exist
+    /// there; and where the graph was moved.
     pub(crate) fn look(&self) -> Result<Locked<'_>> {
         match self.context().ensure_usable() {
             Err(error @ HandleError::Forked) => Err(error.into()),
@@ -215,12 +222,14 @@ impl Graph {
         }
     }
 
-    /// Takes the lock of the root graph. It is held for driver calls on this graph, and nothing is dropped under it. Whoever does not
-    /// [`enter`](Self::enter) asks first whether the driver can be called, and then [where](Locked::locate) the graph is. Some of the calls wait for the device, so a host function does not
-    /// wait for the lock: it may be what they wait for.
+    /// Takes the lock of the root graph. It is held for driver calls on this graph, and nothing is
+    /// dropped under it. Whoever does not [`enter`](Self::enter) asks first whether the driver can
+    /// be called, and then [where](Locked::locate) the graph is. Some of the calls wait for the
+    /// device, so a host function does not wait for the lock: it may be what they wait for.
     #[inline(always)]
     fn lock(&self) -> Result<Locked<'_>> {
-        // What runs under the lock does not panic; a table that saw one anyway is consistent between calls.
+        // What runs under the lock does not panic; a table that saw one anyway is consistent
+        // between calls.
         let table = lock_unless_inside(self.root.handle.context(), "the graph", &self.root.table)?;
         let raw = self.root.handle.as_raw();
         Ok(Locked { root: &self.root, place: self.place, raw, table, _after: None })
@@ -368,7 +377,8 @@ impl Locked<'_> {
         self.fetch(name, count, call)
     }
 
-    /// Asks for `count` raw nodes. The driver and the locked graph go to `call`, with a buffer of that size.
+    /// Asks for `count` raw nodes. The driver and the locked graph go to `call`, with a buffer of
+    /// that size.
     pub(crate) fn fetch(
         &self,
         name: Call,
@@ -408,7 +418,8 @@ impl Drop for Two<'_> {
     }
 }
 
-/// Takes the locks of two graphs, in the order of their addresses, so that no two threads wait for each other. Nobody holds two locks but by this.
+/// Takes the locks of two graphs, in the order of their addresses, so that no two threads wait for
+/// each other. Nobody holds two locks but by this.
 pub(crate) fn enter_two<'g>(first: &'g Graph, second: &'g Graph) -> Result<Two<'g>> {
     let place = second.place;
     if first.is_beside(second) {

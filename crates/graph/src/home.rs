@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 type Hierarchy = Weak<dyn Any + Send + Sync>;
 
-/// The hierarchy that graphs are of. All that a table has entered share it, so that they follow it into another
-/// hierarchy at once. Its lock is taken under that of the shared graphs. A table does not know what it lies in:
-/// so the type is left open.
+/// The hierarchy that graphs are of. All that a table has entered share it, so that they follow it
+/// into another hierarchy at once. Its lock is taken under that of the shared graphs. A table does
+/// not know what it lies in: so the type is left open.
 #[derive(Debug)]
 pub(crate) struct Home(Mutex<Hierarchy>);
 

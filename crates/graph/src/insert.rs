@@ -19,7 +19,8 @@ pub(crate) struct Before {
     pub(crate) cut: Option<(NodeId, NodeId)>,
 }
 
-/// Refuses what cannot be taken out again: a node into which a graph is moved would take the graph with it.
+/// Refuses what cannot be taken out again: a node into which a graph is moved would take the graph
+/// with it.
 pub(crate) fn ensure_undoable(params: &CUgraphNodeParams) -> Result<()> {
     const MOVE: CUgraphChildGraphNodeOwnership =
         CUgraphChildGraphNodeOwnership::CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE;
@@ -30,8 +31,9 @@ pub(crate) fn ensure_undoable(params: &CUgraphNodeParams) -> Result<()> {
 }
 
 impl Locked<'_> {
-    /// Prepares the add of a node of a kind: everything is checked, labels are found, and the edge is taken away. Edges come first, since a graph
-    /// with memory nodes refuses that: so nothing has changed then.
+    /// Prepares the add of a node of a kind: everything is checked, labels are found, and the edge
+    /// is taken away. Edges come first, since a graph with memory nodes refuses that: so nothing
+    /// has changed then.
     #[cold]
     pub(crate) fn make_room(
         &mut self,
@@ -69,7 +71,8 @@ impl Locked<'_> {
         }
     }
 
-    /// Lets nodes wait for one that was added just now. One driver call for each kind of edge that occurs.
+    /// Lets nodes wait for one that was added just now. One driver call for each kind of edge that
+    /// occurs.
     #[cold]
     pub(crate) fn join_before(&self, raw: CUgraphNode, before: &Before) -> Result<()> {
         let mut edges = Vec::with_capacity(before.nodes.len());
@@ -85,8 +88,8 @@ impl Locked<'_> {
         Some(Link { from, to, kind })
     }
 
-    /// Takes out a node that was added just now and that nobody knows, and puts the edge back that it took the place of: then the graph is as it was, and
-    /// the cause is the result.
+    /// Takes out a node that was added just now and that nobody knows, and puts the edge back that
+    /// it took the place of: then the graph is as it was, and the cause is the result.
     ///
     /// # Errors
     /// The node had to stay: its row is to be inserted, and [`told`](Stuck::told) says so.
@@ -102,7 +105,8 @@ impl Locked<'_> {
         }
     }
 
-    /// [Undoes](Self::undo) a node if what had to be done once it was there failed. What is left to be told, if it had to stay.
+    /// [Undoes](Self::undo) a node if what had to be done once it was there failed. What is left to
+    /// be told, if it had to stay.
     ///
     /// # Errors
     /// Why that failed, if the graph is as it was.
@@ -159,7 +163,8 @@ pub(crate) struct Stuck {
 }
 
 impl Stuck {
-    /// The error, once the node has its row: the driver is asked for the edges that the node should have and the one that it took the place of.
+    /// The error, once the node has its row: the driver is asked for the edges that the node should
+    /// have and the one that it took the place of.
     #[cold]
     pub(crate) fn told(
         self,

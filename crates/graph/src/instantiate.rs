@@ -22,23 +22,32 @@ use crate::share::Share;
 impl Graph {
     /// Makes an executable of the graph as it is now.
     ///
-    /// The executable gets its own share of all owners. Of the driver's objects for that, one user object, nothing stays on the graph. A graph that was
-    /// [lent](Self::lend) or [adopted](Self::from_raw) is looked at first, for nodes that other code has added.
+    /// The executable gets its own share of all owners. Of the driver's objects for that, one user
+    /// object, nothing stays on the graph. A graph that was [lent](Self::lend) or
+    /// [adopted](Self::from_raw) is looked at first, for nodes that other code has added.
     ///
-    /// The driver keeps an executable with conditional nodes after it was dropped, as it waits for all work of the device when it ends one. The next one of that
-    /// graph ends it once no stream of the context has work, for which it waits a second at most.
+    /// The driver keeps an executable with conditional nodes after it was dropped, as it waits for
+    /// all work of the device when it ends one. The next one of that graph ends it once no stream
+    /// of the context has work, for which it waits a second at most.
     ///
-    /// From then on, no [free node](Self::free) can be added for the memory of an allocation node that is in the graph now and not in a node of it.
+    /// From then on, no [free node](Self::free) can be added for the memory of an allocation node
+    /// that is in the graph now and not in a node of it.
     ///
     /// Stands on `cuGraphInstantiateWithParams`, CUDA 12.0, and on user objects, CUDA 11.3.
     ///
     /// # Errors
-    /// A node uses memory of the graph that is not there yet or no more ([`Error::MemoryOrder`]); a graph that can have one executable has one
-    /// ([`Error::OneExecutable`]), or had one with conditional nodes that was dropped, and a stream still has work
-    /// ([`StillRunning`](cuda_handles::Error::StillRunning), which names it): wait for that stream, or [drain](cuda_handles::reaper::drain). [`Error::Instantiate`] with the reason in words and the node by its name, where the driver tells them, and with what
-    /// [`check`](Self::check) finds wrong with the structure; for a graph that was lent or adopted, that is [`Error::Unsound`], and the driver is not asked. A loop or
-    /// branch that the driver has no node for is [`Error::NeedsHost`], which [`instantiate_with_fallback`](Self::instantiate_with_fallback) takes. Should the driver refuse to take
-    /// the user object off the graph again, there is no executable, and what the nodes use now lives as long as the graph.
+    /// A node uses memory of the graph that is not there yet or no more ([`Error::MemoryOrder`]); a
+    /// graph that can have one executable has one ([`Error::OneExecutable`]), or had one with
+    /// conditional nodes that was dropped, and a stream still has work
+    /// ([`StillRunning`](cuda_handles::Error::StillRunning), which names it): wait for that stream,
+    /// or [drain](cuda_handles::reaper::drain). [`Error::Instantiate`] with the reason in words and
+    /// the node by its name, where the driver tells them, and with what [`check`](Self::check)
+    /// finds wrong with the structure; for a graph that was lent or adopted, that is
+    /// [`Error::Unsound`], and the driver is not asked. A loop or branch that the driver has no
+    /// node for is [`Error::NeedsHost`], which
+    /// [`instantiate_with_fallback`](Self::instantiate_with_fallback) takes. Should the driver
+    /// refuse to take the user object off the graph again, there is no executable, and what the
+    /// nodes use now lives as long as the graph.
     #[doc(alias = "cuGraphInstantiate")]
     #[doc(alias = "cuGraphInstantiateWithParams")]
     #[doc(alias = "cuUserObjectCreate")]
@@ -46,7 +55,8 @@ impl Graph {
         self.instantiate_with(InstantiateOptions::new())
     }
 
-    /// Makes the executable of a graph that can have one only, as one with conditional or memory nodes, and gives this handle of the graph up.
+    /// Makes the executable of a graph that can have one only, as one with conditional or memory
+    /// nodes, and gives this handle of the graph up.
     ///
     /// Stands on what [`instantiate`](Self::instantiate) stands on.
     ///
@@ -62,8 +72,9 @@ impl Graph {
     /// Stands on `cuGraphInstantiateWithParams`, CUDA 12.0, and on user objects, CUDA 11.3.
     ///
     /// # Errors
-    /// As [`instantiate`](Self::instantiate); a stream for the upload that is of another context or capturing; for launches by kernels:
-    /// [`Error::DeviceLaunch`] with the node that cannot be in such a graph.
+    /// As [`instantiate`](Self::instantiate); a stream for the upload that is of another context or
+    /// capturing; for launches by kernels: [`Error::DeviceLaunch`] with the node that cannot be in
+    /// such a graph.
     #[doc(alias = "cuGraphInstantiateWithParams")]
     pub fn instantiate_with(&self, options: InstantiateOptions) -> Result<GraphExec> {
         unless_ended(self, || self.make_executable(&options))
@@ -101,7 +112,8 @@ impl Graph {
             let _relaxed = relaxed(context.driver());
             context.with_current(|| instantiate(&locked, locked.raw(), options))
         };
-        // The executable has its own reference now; the graph gives its one back whatever came of it.
+        // The executable has its own reference now; the graph gives its one back whatever came of
+        // it.
         let released = owners.release_from(self.handle());
         let raw = outcome?.map_err(|failure| locked.explain(self, &failure))?;
         locked.memory.instantiated();
@@ -111,7 +123,8 @@ impl Graph {
         let put_off = single.is_some() && locked.has_conditionals();
         let end = match (put_off, locked.is_shared()) {
             (true, false) => ExecEnd::Drained,
-            // Other code knows the graph as well, and may make the next one as soon as nothing runs.
+            // Other code knows the graph as well, and may make the next one as soon as nothing
+            // runs.
             (true, true) => ExecEnd::Idle,
             (false, _) => ExecEnd::AtOnce,
         };
@@ -136,8 +149,8 @@ impl Graph {
     }
 }
 
-/// Attempts what an executable keeps from being done; and once more, as that was perhaps dropped and its end put off. So are those of other graphs, which
-/// may have the memory that is lacking.
+/// Attempts what an executable keeps from being done; and once more, as that was perhaps dropped
+/// and its end put off. So are those of other graphs, which may have the memory that is lacking.
 pub(crate) fn unless_ended<R>(graph: &Graph, attempt: impl Fn() -> Result<R>) -> Result<R> {
     let outcome = attempt();
     match &outcome {
@@ -153,7 +166,8 @@ pub(crate) fn unless_ended<R>(graph: &Graph, attempt: impl Fn() -> Result<R>) ->
 }
 
 impl Locked<'_> {
-    /// Refuses nodes with a part of a launch only, as their kernels may rely on what is missing, and loops that may never end.
+    /// Refuses nodes with a part of a launch only, as their kernels may rely on what is missing,
+    /// and loops that may never end.
     pub(crate) fn ensure_complete(&self) -> Result<()> {
         match self.incomplete.iter().filter_map(|index| self.id(*index)).next() {
             Some(id) => Err(self.not_whole(id)),
@@ -170,7 +184,8 @@ impl Locked<'_> {
         }
     }
 
-    /// Refuses a structure that no driver takes, where other code may have made one: here it cannot be made.
+    /// Refuses a structure that no driver takes, where other code may have made one: here it cannot
+    /// be made.
     fn ensure_sound(&mut self, graph: &Graph) -> Result<()> {
         if !self.is_shared() {
             return Ok(());
@@ -179,7 +194,8 @@ impl Locked<'_> {
         if findings.is_empty() { Ok(()) } else { Err(Error::Unsound { findings }) }
     }
 
-    /// What stands for the executable to be, if the graph can have one only; an error if there is one.
+    /// What stands for the executable to be, if the graph can have one only; an error if there is
+    /// one.
     pub(crate) fn single(&self) -> Result<Option<Arc<()>>> {
         match self.single_by() {
             None => Ok(None),
@@ -224,7 +240,8 @@ pub(crate) fn instantiate(
         params.hUploadStream = stream.as_raw();
     }
     let mut raw = core::ptr::null_mut();
-    // SAFETY: the graph is live and nobody else uses it, both structures are valid for the call, and the stream, if any, is alive.
+    // SAFETY: the graph is live and nobody else uses it, both structures are valid for the call,
+    // and the stream, if any, is alive.
     let code = unsafe { locked.driver().cuGraphInstantiateWithParams(&raw mut raw, graph, &raw mut params) };
     // The result first: with a failure the handle means nothing.
     if code.is_success() { Ok(raw) } else { Err(Failure { code, params }) }
@@ -306,8 +323,9 @@ fn recorded_events(locked: &Locked<'_>) -> Vec<Event> {
     locked.rows().filter_map(|(_, row)| recorded(&row.detail)).collect()
 }
 
-/// What the first run of an executable made now waits for, each once: the home streams of memory that may not be allocated yet, and those where an executable
-/// before it may still run that uses the same memory and conditions.
+/// What the first run of an executable made now waits for, each once: the home streams of memory
+/// that may not be allocated yet, and those where an executable before it may still run that uses
+/// the same memory and conditions.
 pub(crate) fn awaited(locked: &Locked<'_>) -> Vec<Stream> {
     let mut awaited: Vec<Stream> = Vec::new();
     let unsettled = locked.allocations().filter(|allocation| !allocation.is_settled());

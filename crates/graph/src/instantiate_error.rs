@@ -17,7 +17,8 @@ pub struct InstantiateError {
     pub result: CUgraphInstantiateResult,
     /// The node that it reported, by name.
     pub node: Option<String>,
-    /// What is found wrong with the structure of the graph, in words; see [`Graph::check`](crate::Graph::check).
+    /// What is found wrong with the structure of the graph, in words; see
+    /// [`Graph::check`](crate::Graph::check).
     pub findings: Vec<String>,
 }
 

@@ -42,7 +42,8 @@ pub enum NodeKind {
     SemaphoreSignal,
     /// Waits for external semaphores.
     SemaphoreWait,
-    /// Something that this library has no type for, or of which the driver does not tell enough, in a graph that other code made.
+    /// Something that this library has no type for, or of which the driver does not tell enough, in
+    /// a graph that other code made.
     Other(CUgraphNodeType),
 }
 

@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cuda_handles::Stream;
 
-/// The streams of the last runs. A dropped executable still runs, on the memory and the conditions that are those of the next one as well: so that waits.
+/// The streams of the last runs. A dropped executable still runs, on the memory and the conditions
+/// that are those of the next one as well: so that waits.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LastRuns(Arc<Mutex<Runs>>);
 
@@ -12,7 +13,8 @@ pub(crate) struct LastRuns(Arc<Mutex<Runs>>);
 struct Runs {
     /// What runs of the newest executable come behind.
     followed: Vec<Stream>,
-    /// Those of graphs that were moved into this one after it was made: its runs do not wait for them.
+    /// Those of graphs that were moved into this one after it was made: its runs do not wait for
+    /// them.
     beside: Vec<Stream>,
 }
 

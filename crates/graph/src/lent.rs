@@ -8,11 +8,12 @@ use cuda_handles::{Context, Event, GraphHandle, Kernel, Owner, Stream, UserObjec
 
 use crate::error::Result;
 
-/// A log of all that the nodes of a lent graph have ever used. A user object that the graph retains owns it, and so does every clone and every
-/// executable that other code makes of the graph.
+/// A log of all that the nodes of a lent graph have ever used. A user object that the graph retains
+/// owns it, and so does every clone and every executable that other code makes of the graph.
 pub(crate) struct Lent {
     log: Arc<Log>,
-    /// Beside the driver's own references, so that the log goes after the context was lost, where nothing is destroyed any more.
+    /// Beside the driver's own references, so that the log goes after the context was lost, where
+    /// nothing is destroyed any more.
     _object: UserObject,
 }
 
@@ -23,7 +24,8 @@ struct Log(Mutex<Entries>);
 #[derive(Default)]
 struct Entries {
     owners: Vec<Owner>,
-    /// What is in the log, so that nothing is there twice. The addresses are of owners in it, and so in use for good.
+    /// What is in the log, so that nothing is there twice. The addresses are of owners in it, and
+    /// so in use for good.
     known: HashSet<Known>,
 }
 

@@ -7,7 +7,8 @@ use smallvec::SmallVec;
 
 use crate::place::{NodeId, Place};
 
-/// How many graphs back a node is found: clones of clones share what they know, but a line of them without end does not.
+/// How many graphs back a node is found: clones of clones share what they know, but a line of them
+/// without end does not.
 pub(crate) const GENERATIONS: usize = 8;
 
 /// From the nodes of a graph to those of a clone of it, or of what it became when it was moved.
@@ -37,7 +38,8 @@ pub(crate) struct Moved {
 pub(crate) struct Renamed {
     pub(crate) nodes: HashMap<NodeId, NodeId>,
     pub(crate) places: HashMap<Place, Place>,
-    /// At the first so many indices each node that was there got another name, and so did each graph. Of one that was gone the old name may be somebody else's now.
+    /// At the first so many indices each node that was there got another name, and so did each
+    /// graph. Of one that was gone the old name may be somebody else's now.
     pub(crate) rows: usize,
     pub(crate) graphs: usize,
 }

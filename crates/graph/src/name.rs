@@ -7,8 +7,8 @@ use crate::words::Named;
 
 /// What a node is called, as an error has it.
 ///
-/// It derefs to the name itself. Displayed, as in the text of the error, it is one line of bounded length: control characters are escaped, and the middle of a
-/// very long name is left out.
+/// It derefs to the name itself. Displayed, as in the text of the error, it is one line of bounded
+/// length: control characters are escaped, and the middle of a very long name is left out.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct NodeName(Box<str>);
 

@@ -27,31 +27,36 @@ impl InstantiateOptions {
         Self::default()
     }
 
-    /// Memory that the graph allocates and does not free stays after a [launch](crate::GraphExec::launch), and the next one frees it at its beginning.
-    /// Without this it is freed right behind the launch.
+    /// Memory that the graph allocates and does not free stays after a
+    /// [launch](crate::GraphExec::launch), and the next one frees it at its beginning. Without this
+    /// it is freed right behind the launch.
     #[doc(alias = "CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH")]
     pub fn auto_free(mut self) -> Self {
         self.auto_free = true;
         self
     }
 
-    /// Kernel nodes run at the priority in their own launch configuration; without this all run at that of the stream of the launch.
+    /// Kernel nodes run at the priority in their own launch configuration; without this all run at
+    /// that of the stream of the launch.
     #[doc(alias = "CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY")]
     pub fn node_priorities(mut self) -> Self {
         self.node_priorities = true;
         self
     }
 
-    /// Kernels may launch the executable, too. Only kernels, copies and fills of device or pinned memory, and child graphs of these can be in it.
+    /// Kernels may launch the executable, too. Only kernels, copies and fills of device or pinned
+    /// memory, and child graphs of these can be in it.
     ///
-    /// A kernel can launch it once it was [uploaded](crate::GraphExec::upload) or launched from the host.
+    /// A kernel can launch it once it was [uploaded](crate::GraphExec::upload) or launched from the
+    /// host.
     #[doc(alias = "CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH")]
     pub fn device_launch(mut self) -> Self {
         self.device_launch = true;
         self
     }
 
-    /// Sends the executable to the device right away, enqueued on `stream`, as [`GraphExec::upload`](crate::GraphExec::upload) does.
+    /// Sends the executable to the device right away, enqueued on `stream`, as
+    /// [`GraphExec::upload`](crate::GraphExec::upload) does.
     #[doc(alias = "CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD")]
     pub fn upload_on(mut self, stream: &Stream) -> Self {
         self.upload = Some(stream.clone());

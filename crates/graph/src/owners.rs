@@ -1,12 +1,14 @@
-//! What the nodes of a hierarchy keep alive. Nodes mostly use the same memory again and again, so it is held once and counted by the table itself:
-//! a count of references that threads share costs more than all else about a row.
+//! What the nodes of a hierarchy keep alive. Nodes mostly use the same memory again and again, so
+//! it is held once and counted by the table itself: a count of references that threads share costs
+//! more than all else about a row.
 
 use std::sync::Arc;
 
 use cuda_handles::{Allocation, Owner};
 use smallvec::SmallVec;
 
-/// What one node keeps alive besides its kernel, outside of a table; up to five buffers need no heap.
+/// What one node keeps alive besides its kernel, outside of a table; up to five buffers need no
+/// heap.
 pub(crate) type Owners = SmallVec<[Owner; 5]>;
 
 /// What one node keeps alive besides its kernel, by their numbers in the [`Store`] of its table.
@@ -31,7 +33,8 @@ enum Slot {
     Free { next: Option<u32> },
 }
 
-/// Where memory was found last, by a hash of its address. It may be forgotten or gone: then it is held once more.
+/// Where memory was found last, by a hash of its address. It may be forgotten or gone: then it is
+/// held once more.
 #[derive(Debug, Default)]
 struct Recent([[u32; 2]; 1 << Recent::BITS]);
 

@@ -8,8 +8,8 @@ use crate::order::Index;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct RawNode(pub(crate) CUgraphNode);
 
-// SAFETY: it is a name that goes to the driver and is never dereferenced here; any thread may use it, one at a time, which the lock of the
-// table sees to.
+// SAFETY: it is a name that goes to the driver and is never dereferenced here; any thread may use
+// it, one at a time, which the lock of the table sees to.
 unsafe impl Send for RawNode {}
 
 impl RawNode {
@@ -25,7 +25,8 @@ pub(crate) struct RawGraph(pub(crate) CUgraph);
 // SAFETY: as for `RawNode`.
 unsafe impl Send for RawGraph {}
 
-/// A graph of the hierarchy under one root, for good: as for nodes, its place is given to others, its number never.
+/// A graph of the hierarchy under one root, for good: as for nodes, its place is given to others,
+/// its number never.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Place {
     /// 0 for the root; above, one more than the index in the table.
@@ -61,7 +62,8 @@ impl Place {
     }
 }
 
-/// A node of one root graph or of a graph embedded in it, for good: its place is given to others once it is removed, its number never.
+/// A node of one root graph or of a graph embedded in it, for good: its place is given to others
+/// once it is removed, its number never.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct NodeId {
     pub(crate) index: Index,

@@ -19,7 +19,8 @@ use crate::memory::AllocOptions;
 use crate::node::Host;
 
 impl Locked<'_> {
-    /// What a live node does. Nothing is kept for it but its kernel or event, where this library owns that.
+    /// What a live node does. Nothing is kept for it but its kernel or event, where this library
+    /// owns that.
     pub(crate) fn read(&self, kind: CUgraphNodeType, raw: CUgraphNode) -> Result<Detail> {
         let known = match kind {
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY => Some(Detail::Empty),
@@ -47,7 +48,8 @@ impl Locked<'_> {
         Ok(known.unwrap_or(Detail::Other { kind }))
     }
 
-    /// What the driver tells of a live conditional node: its parameters. `None` from drivers that do not tell, before 13.2.
+    /// What the driver tells of a live conditional node: its parameters. `None` from drivers that
+    /// do not tell, before 13.2.
     pub(crate) fn read_conditional(&self, raw: CUgraphNode) -> Result<Option<CUgraphNodeParams>> {
         let mut params = CUgraphNodeParams::default();
         // SAFETY: a live node, and the out pointer is valid.
@@ -57,7 +59,8 @@ impl Locked<'_> {
         }
     }
 
-    /// `None` where there is no kernel for it: one of another context, of a library that the driver does not name (before 12.5), or of a module.
+    /// `None` where there is no kernel for it: one of another context, of a library that the driver
+    /// does not name (before 12.5), or of a module.
     fn read_kernel(&self, raw: CUgraphNode) -> Result<Option<Detail>> {
         let params = self.kernel_params(raw)?;
         if params.kern.is_null() || params.ctx != self.context().as_raw() {
@@ -83,7 +86,8 @@ impl Locked<'_> {
         if !result.is_success() || library.is_null() {
             return None;
         }
-        // SAFETY: who adopts or changes a graph promises that what its nodes use lives as long as they do.
+        // SAFETY: who adopts or changes a graph promises that what its nodes use lives as long as
+        // they do.
         unsafe {
             let library = Library::from_raw(self.context(), library);
             Kernel::from_raw_in(raw, Some(&library)).ok()
@@ -95,7 +99,8 @@ impl Locked<'_> {
         let cluster = self.attribute(raw, CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)?;
         let cooperative = self.attribute(raw, CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE)?;
         let priority = self.attribute(raw, CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PRIORITY)?;
-        // SAFETY: each value is of the attribute that was asked for; numbers all, so that any bits are a value.
+        // SAFETY: each value is of the attribute that was asked for; numbers all, so that any bits
+        // are a value.
         let (cluster, cooperative, priority) = unsafe {
             let dim = cluster.clusterDim;
             ((dim.x, dim.y, dim.z), cooperative.cooperative != 0, priority.priority)
@@ -106,13 +111,15 @@ impl Locked<'_> {
         self.with_memory_attributes(config, raw)
     }
 
-    /// The configuration with what a node's attributes say of synchronization domains and shared memory, where that is not the driver's default.
+    /// The configuration with what a node's attributes say of synchronization domains and shared
+    /// memory, where that is not the driver's default.
     fn with_memory_attributes(&self, config: LaunchConfig, raw: CUgraphNode) -> Result<LaunchConfig> {
         let map = self.attribute(raw, CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP)?;
         let domain = self.attribute(raw, CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN)?;
         let id = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
         let carveout = self.attribute_if_known(raw, id)?;
-        // SAFETY: each value is of the attribute that was asked for; numbers all, so that any bits are a value.
+        // SAFETY: each value is of the attribute that was asked for; numbers all, so that any bits
+        // are a value.
         let (map, domain, carveout) = unsafe {
             let map = map.memSyncDomainMap;
             ((map.default_, map.remote), domain.memSyncDomain, carveout.map(|value| value.sharedMemCarveout))
@@ -174,9 +181,11 @@ impl Locked<'_> {
         Ok(params.fn_.map(|function| Detail::Host(Host::raw(function, params.userData))))
     }
 
-    /// The event of a raw value. One that nobody here knows is not owned; `None` for one that is known to be of another context.
+    /// The event of a raw value. One that nobody here knows is not owned; `None` for one that is
+    /// known to be of another context.
     fn event(&self, raw: CUevent) -> Option<Event> {
-        // SAFETY: a node uses the event; who adopts or changes a graph promises that what its nodes use lives as long as they do.
+        // SAFETY: a node uses the event; who adopts or changes a graph promises that what its nodes
+        // use lives as long as they do.
         unsafe { Event::from_raw(self.context(), raw) }.ok()
     }
 
@@ -236,7 +245,8 @@ impl Locked<'_> {
         let params = self.fill_params(raw)?;
         let (width, height) = (params.width, params.height.max(1));
         let Ok(element @ (1 | 2 | 4)) = u8::try_from(params.elementSize) else { return Ok(None) };
-        // The driver reads back a value that is wider than the element as it was given, though it fills with the lowest bytes.
+        // The driver reads back a value that is wider than the element as it was given, though it
+        // fills with the lowest bytes.
         let value = params.value & (u32::MAX >> (32 - 8 * u32::from(element)));
         // Of one row, the pitch means nothing.
         let pitch = if height == 1 { width * usize::from(element) } else { params.pitch };

@@ -26,7 +26,8 @@ pub(crate) trait Question: fmt::Debug + Send + Sync {
     fn memory(&self) -> Memory<'_>;
 }
 
-/// What a loop or a branch looks at, and where a loop counts its rounds. One of each, so that its address tells which it is.
+/// What a loop or a branch looks at, and where a loop counts its rounds. One of each, so that its
+/// address tells which it is.
 #[derive(Debug)]
 pub(crate) struct Ready {
     test: Box<dyn Question>,
@@ -74,8 +75,9 @@ impl Ready {
         Some(Memory { allocation: halves.allocation(), start, bytes, written: true })
     }
 
-    /// Decides in the order of a stream, as `decide` in `kernels/conditions.cu` does: whether to go on. Counts a loop's rounds, here and where kernels read it. **Waits** for the
-    /// stream, but where the limit says all.
+    /// Decides in the order of a stream, as `decide` in `kernels/conditions.cu` does: whether to go
+    /// on. Counts a loop's rounds, here and where kernels read it. **Waits** for the stream, but
+    /// where the limit says all.
     pub(crate) fn decide_blocking(&self, stand: Stand, done: &mut u64, stream: &Stream) -> Result<bool> {
         if let Some(rounds) = &self.rounds {
             *done = if stand == Stand::AfterRound { done.saturating_add(1) } else { 0 };

@@ -6,8 +6,9 @@ use cuda_handles::{Stream, UserObject, WeakStream};
 
 use crate::last_runs::LastRuns;
 
-/// The share of the owners that an executable has. Beside the driver's own references it is held here, so that the drop lets the owners go by itself where the
-/// runs are over: the driver takes a while, and destroys nothing any more once the context is lost.
+/// The share of the owners that an executable has. Beside the driver's own references it is held
+/// here, so that the drop lets the owners go by itself where the runs are over: the driver takes a
+/// while, and destroys nothing any more once the context is lost.
 pub(crate) struct Share {
     owners: Option<UserObject>,
     ran: Ran,
@@ -37,7 +38,8 @@ impl Share {
         self.lent.store(true, Ordering::Relaxed);
     }
 
-    /// The streams whose work may be runs of the executable; `None` if that is not known. With those whose end is put off other code has to be through by now.
+    /// The streams whose work may be runs of the executable; `None` if that is not known. With
+    /// those whose end is put off other code has to be through by now.
     fn runs(&self) -> Option<Vec<Stream>> {
         if self.lent.load(Ordering::Relaxed) && !self.put_off {
             return None;
@@ -49,7 +51,8 @@ impl Share {
 impl Drop for Share {
     fn drop(&mut self) {
         if let Some(owners) = self.owners.take() {
-            // SAFETY: an executable does not overlap itself: all runs ended where the last one did. Those of executables that other code may launch are not known.
+            // SAFETY: an executable does not overlap itself: all runs ended where the last one did.
+            // Those of executables that other code may launch are not known.
             unsafe { owners.end(self.runs().as_deref(), self.put_off) };
         }
     }

@@ -11,7 +11,8 @@ use crate::home::Home;
 use crate::place::Place;
 use crate::table::Table;
 
-/// The graphs that this library knows and that no handle owns: those adopted, and all embedded ones.
+/// The graphs that this library knows and that no handle owns: those adopted, and all embedded
+/// ones.
 static SHARED: LazyLock<Mutex<Shared>> = LazyLock::new(Mutex::default);
 
 #[derive(Default)]
@@ -40,8 +41,8 @@ impl Entry {
     }
 }
 
-/// The shared graphs, under their lock. It is the last to be taken: under it no other is, and nothing is dropped that may take one. So a graph that
-/// is found comes out of it.
+/// The shared graphs, under their lock. It is the last to be taken: under it no other is, and
+/// nothing is dropped that may take one. So a graph that is found comes out of it.
 struct Open(MutexGuard<'static, Shared>);
 
 /// Takes the lock of the shared graphs.
@@ -51,7 +52,8 @@ fn open() -> Open {
 
 impl Open {
     fn find(&self, raw: CUgraph) -> Option<Graph> {
-        // What is over may have another's place by now, since its table became that of another hierarchy.
+        // What is over may have another's place by now, since its table became that of another
+        // hierarchy.
         let entry = self.0.by_raw.get(&raw.addr()).filter(|entry| !entry.is_over())?;
         let root = entry.home.root().upgrade()?.downcast().ok()?;
         Some(Graph::from_root(root, entry.place))
@@ -110,7 +112,8 @@ impl Locked<'_> {
         }
     }
 
-    /// After the table became that of this hierarchy: all graphs that it has entered are found as graphs of this one, and those that have new places there.
+    /// After the table became that of this hierarchy: all graphs that it has entered are found as
+    /// graphs of this one, and those that have new places there.
     pub(crate) fn share_anew(&mut self, places: &[Place]) {
         let mut shared = open();
         let root = Arc::clone(self.hierarchy());
@@ -120,7 +123,8 @@ impl Locked<'_> {
         shared.enter(&root, self, places);
     }
 
-    /// The same for graphs that other code put into nodes, unless one of them was adopted by itself: that is the result then, and none is entered.
+    /// The same for graphs that other code put into nodes, unless one of them was adopted by
+    /// itself: that is the result then, and none is entered.
     pub(crate) fn share_met(&mut self, places: &[Place]) -> Option<CUgraph> {
         if places.is_empty() {
             return None;
@@ -146,12 +150,14 @@ pub(crate) fn known(handle: &GraphHandle) -> Option<Graph> {
         if found.is_there() {
             return Some(found);
         }
-        // An embedded graph that has gone, and its raw value may have been given to another; or it was moved, and has another entry by now.
+        // An embedded graph that has gone, and its raw value may have been given to another; or it
+        // was moved, and has another entry by now.
         open().give_up(handle.as_raw(), &found);
     }
 }
 
-/// Enters an adopted graph, unless another thread was faster or the graph has come into a node of one that is known: then that one is the result.
+/// Enters an adopted graph, unless another thread was faster or the graph has come into a node of
+/// one that is known: then that one is the result.
 pub(crate) fn share(raw: CUgraph, graph: Graph) -> Graph {
     loop {
         let known = open().claim(raw, &graph);

@@ -84,7 +84,8 @@ impl fmt::Display for Called<'_> {
     }
 }
 
-/// The function in which a closure stands, without what it is generic over, and no more of its path than tells it from others.
+/// The function in which a closure stands, without what it is generic over, and no more of its path
+/// than tells it from others.
 fn function_of(closure: &str) -> String {
     let mut depth = 0_usize;
     let is_outside = |character: &char| {

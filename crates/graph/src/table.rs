@@ -1,4 +1,5 @@
-//! The table of a root graph: a row for each node of it and of the graphs embedded in it, with what the node uses.
+//! The table of a root graph: a row for each node of it and of the graphs embedded in it, with what
+//! the node uses.
 
 mod embedding;
 mod exchange;
@@ -31,7 +32,8 @@ use crate::ready::Decision;
 /// A graph embedded in a node.
 #[derive(Debug)]
 pub(crate) struct Embedded {
-    /// A body where the driver has no conditional nodes: a graph of its own for the driver. Before what its nodes use.
+    /// A body where the driver has no conditional nodes: a graph of its own for the driver. Before
+    /// what its nodes use.
     own: Option<GraphHandle>,
     pub(crate) raw: RawGraph,
     number: u64,
@@ -111,7 +113,8 @@ pub(crate) struct Leaving {
 /// Rows in use have a `Some`; the others are listed as free.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
-    /// The graphs embedded in nodes. First of all: those that are the driver's own graphs go before what their nodes use.
+    /// The graphs embedded in nodes. First of all: those that are the driver's own graphs go before
+    /// what their nodes use.
     embedded: Vec<Option<Embedded>>,
     rows: Vec<Option<Row>>,
     free: Vec<Index>,
@@ -137,14 +140,16 @@ pub(crate) struct Table {
     pub(crate) deciding: HashMap<Index, Decision>,
     /// The memory nodes.
     pub(crate) memory: Ledger,
-    /// Kernel nodes with a part of a launch only, and ready-made loops and branches that were not built to their end.
+    /// Kernel nodes with a part of a launch only, and ready-made loops and branches that were not
+    /// built to their end.
     pub(crate) incomplete: HashSet<Index>,
     /// Of the executable, where only one may live.
     pub(crate) executable: Weak<()>,
     pub(crate) last_runs: LastRuns,
     /// The hierarchies that were moved into this one and whose tables it has taken over.
     pub(crate) moved: Vec<Moved>,
-    /// The number by which the memory of its allocation nodes is known, if that is not the hierarchy's own.
+    /// The number by which the memory of its allocation nodes is known, if that is not the
+    /// hierarchy's own.
     pub(crate) memory_of: Option<u64>,
     /// Shared with who has no lock.
     pub(crate) removed: Arc<RemovedNames>,
@@ -166,7 +171,8 @@ pub(crate) struct Table {
     pub(crate) leaving: Option<Box<Leaving>>,
     /// Rows that may have got other owners since the lock was taken; only where a graph was lent.
     touched: Vec<Index>,
-    /// Whether the root graph was moved into a node of another hierarchy, with everything that was here.
+    /// Whether the root graph was moved into a node of another hierarchy, with everything that was
+    /// here.
     gone: bool,
 }
 
@@ -259,7 +265,8 @@ impl Table {
         NodeId { index, number }
     }
 
-    /// Takes out the row of a node that other code removed without a word: the driver has given its address to a new one.
+    /// Takes out the row of a node that other code removed without a word: the driver has given its
+    /// address to a new one.
     #[cold]
     pub(crate) fn lose_stale(&mut self, raw: CUgraphNode) {
         if let Some(id) = self.find(raw).and_then(|index| self.id(index)) {
@@ -273,7 +280,8 @@ impl Table {
         self.leaving.get_or_insert_default().rows.extend(taken);
     }
 
-    /// Takes out the graph embedded in a node, in place of which other code put another. What it kept goes with the lock.
+    /// Takes out the graph embedded in a node, in place of which other code put another. What it
+    /// kept goes with the lock.
     pub(crate) fn lose_inside(&mut self, place: Place) {
         let (taken, kept) = self.take_inside(place);
         let leaving = self.leaving.get_or_insert_default();
@@ -288,7 +296,8 @@ impl Table {
         }
     }
 
-    /// Takes a row out, and with it those of the graph embedded in its node; their owners are the caller's to drop, after the lock.
+    /// Takes a row out, and with it those of the graph embedded in its node; their owners are the
+    /// caller's to drop, after the lock.
     pub(crate) fn take(&mut self, id: NodeId) -> Taken {
         let mut taken = Taken::new();
         let mut waiting: SmallVec<[Index; 1]> = self.row(id).map(|_| id.index).into_iter().collect();
@@ -328,8 +337,8 @@ impl Table {
         taken
     }
 
-    /// Takes out the graph embedded in a node with its rows, but not the node's own. As for [`take`](Self::take); what the graph kept is among
-    /// the owners given back.
+    /// Takes out the graph embedded in a node with its rows, but not the node's own. As for
+    /// [`take`](Self::take); what the graph kept is among the owners given back.
     pub(crate) fn take_inside(&mut self, place: Place) -> (Taken, Vec<Owner>) {
         let mut taken = Taken::new();
         let Some(graph) = self.take_embedded(place) else { return (taken, Vec::new()) };
@@ -346,8 +355,8 @@ impl Table {
         uses.into_iter().filter_map(|one| self.store.release(one)).collect()
     }
 
-    /// Lets a row use other owners. What it used before and no other row uses takes their place, or they stay there if it is gone: it is the
-    /// caller's to drop, after the lock.
+    /// Lets a row use other owners. What it used before and no other row uses takes their place, or
+    /// they stay there if it is gone: it is the caller's to drop, after the lock.
     pub(crate) fn swap_owners(&mut self, id: NodeId, owners: &mut Owners) {
         let Some(row) = self.row_mut(id) else { return };
         let mut uses = core::mem::take(&mut row.uses);

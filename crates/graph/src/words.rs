@@ -21,7 +21,8 @@ fn write_one(character: char, formatter: &mut fmt::Formatter<'_>) -> fmt::Result
     }
 }
 
-/// Whether a character stands in a line as itself: it is none that controls something, breaks a line or turns the direction of text.
+/// Whether a character stands in a line as itself: it is none that controls something, breaks a
+/// line or turns the direction of text.
 pub(crate) fn is_plain(character: char) -> bool {
     let turns = matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{61c}');
     let breaks = matches!(character, '\u{2028}' | '\u{2029}');

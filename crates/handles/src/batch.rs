@@ -1,4 +1,5 @@
-//! Batches of memory operations: numbers in memory written and waited for by a stream or a graph, without a kernel.
+//! Batches of memory operations: numbers in memory written and waited for by a stream or a graph,
+//! without a kernel.
 
 use core::fmt;
 use std::sync::Arc;
@@ -18,7 +19,8 @@ use crate::stream::Stream;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Compare {
-    /// Until it is at least as large; as numbers that wrap around: until their difference, taken as a signed number, is not negative.
+    /// Until it is at least as large; as numbers that wrap around: until their difference, taken as
+    /// a signed number, is not negative.
     #[doc(alias = "CU_STREAM_WAIT_VALUE_GEQ")]
     AtLeast,
     /// Until both are equal.
@@ -108,8 +110,9 @@ pub enum BatchOperation {
     Flush,
 }
 
-/// A list of memory operations, done one after the other: for [`Stream::batch`] and for batch nodes of graphs. It keeps the memory,
-/// which has to be plain or pinned: pooled and managed memory the driver does not take.
+/// A list of memory operations, done one after the other: for [`Stream::batch`] and for batch nodes
+/// of graphs. It keeps the memory, which has to be plain or pinned: pooled and managed memory the
+/// driver does not take.
 ///
 /// ```no_run
 /// # fn main() -> cuda_handles::Result<()> {
@@ -125,7 +128,8 @@ pub enum BatchOperation {
 /// # Ok(()) }
 /// ```
 ///
-/// A wait holds up what follows on the stream, or after the node, for as long as nobody writes the number.
+/// A wait holds up what follows on the stream, or after the node, for as long as nobody writes the
+/// number.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     operations: Vec<BatchOperation>,
@@ -142,7 +146,8 @@ impl Batch {
         Self::default()
     }
 
-    /// Writes `value` to the element at `index`, once everybody can see all that was written before.
+    /// Writes `value` to the element at `index`, once everybody can see all that was written
+    /// before.
     ///
     /// # Errors
     /// There is no such element.
@@ -175,7 +180,8 @@ impl Batch {
         self.push_wait(memory.into(), index, compare, value, false)
     }
 
-    /// As [`wait`](Self::wait), and then sees what other devices wrote before they wrote the number. Not every device can.
+    /// As [`wait`](Self::wait), and then sees what other devices wrote before they wrote the
+    /// number. Not every device can.
     ///
     /// # Errors
     /// There is no such element.
@@ -256,7 +262,8 @@ impl Batch {
     /// Stands on `cuDeviceGetAttribute`, CUDA 2.0, for what not every device can.
     ///
     /// # Errors
-    /// Memory of another context, or neither plain nor pinned; more than [`LIMIT`](Self::LIMIT) operations; the device lacks something.
+    /// Memory of another context, or neither plain nor pinned; more than [`LIMIT`](Self::LIMIT)
+    /// operations; the device lacks something.
     pub fn check(&self, context: &Context) -> Result<()> {
         let (asked, limit) = (self.len() as u64, Self::LIMIT as u64);
         if asked > limit {
@@ -382,8 +389,8 @@ impl fmt::Display for BatchOperation {
 }
 
 impl Stream {
-    /// Enqueues the operations of a batch, one after the other. Waits for nothing on the host. One driver call, and one more for each thing that
-    /// not every device can.
+    /// Enqueues the operations of a batch, one after the other. Waits for nothing on the host. One
+    /// driver call, and one more for each thing that not every device can.
     ///
     /// Stands on `cuStreamBatchMemOp`, CUDA 11.7.
     ///
@@ -403,8 +410,8 @@ impl Stream {
         if turn.is_captured()? {
             batch.memory.iter().try_for_each(|memory| turn.keep(memory))?;
         }
-        // SAFETY: there are so many operations, at most 255, on memory that lives until after this point of the stream, or as long as the graph
-        // they are captured into.
+        // SAFETY: there are so many operations, at most 255, on memory that lives until after this
+        // point of the stream, or as long as the graph they are captured into.
         let code = unsafe {
             let count = params.len() as u32;
             context.driver().cuStreamBatchMemOp(self.as_raw(), count, params.as_mut_ptr(), 0)

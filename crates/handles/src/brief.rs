@@ -1,4 +1,5 @@
-//! A lock that is mostly free and held for moments. It takes half of what std's does: one atomic operation to get it, and a store to give it back.
+//! A lock that is mostly free and held for moments. It takes half of what std's does: one atomic
+//! operation to get it, and a store to give it back.
 
 use core::cell::UnsafeCell;
 use core::fmt;

@@ -1,7 +1,9 @@
-//! Capturing the work of streams, the low-level part: beginning, ending, and keeping what captured calls use.
+//! Capturing the work of streams, the low-level part: beginning, ending, and keeping what captured
+//! calls use.
 //!
-//! A stream that is capturing enqueues nothing: its calls become nodes of a graph that runs later, any number of times. So whoever enqueues holds
-//! an [`Enqueue`] over the driver call and, if that says so, gives the capture the owners of everything the call uses. cuda-graph builds its
+//! A stream that is capturing enqueues nothing: its calls become nodes of a graph that runs later,
+//! any number of times. So whoever enqueues holds an [`Enqueue`] over the driver call and, if that
+//! says so, gives the capture the owners of everything the call uses. cuda-graph builds its
 //! captures on this; other code has no need for it.
 
 use core::fmt;
@@ -26,7 +28,8 @@ use crate::user_object::UserObject;
 /// Whose unrelated calls a capture forbids, since they might be meant to be captured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CaptureMode {
-    /// Those of every thread. This library makes its own calls in a way that does no harm; others may not.
+    /// Those of every thread. This library makes its own calls in a way that does no harm; others
+    /// may not.
     Global,
     /// Those of the thread that began the capture.
     #[default]
@@ -48,7 +51,8 @@ impl CaptureMode {
 /// What the calls of each open capture use, by the capture's number.
 static KEPT: Brief<Vec<(u64, Vec<Owner>)>> = Brief::new(Vec::new());
 
-/// Among how many of the owners kept last one is looked for, so that what is used again and again is kept once.
+/// Among how many of the owners kept last one is looked for, so that what is used again and again
+/// is kept once.
 const RECENT: usize = 8;
 
 /// Lets `give` keep things for a capture that is not over.
@@ -126,16 +130,20 @@ impl Keeper<'_> {
 }
 
 impl Stream {
-    /// Begins to capture what is enqueued on this stream, by whomever and through whichever clone, and on streams that wait for events of
-    /// the capture. It ends with [`ActiveCapture::end`]; dropping the result ends it and throws away what was captured.
+    /// Begins to capture what is enqueued on this stream, by whomever and through whichever clone,
+    /// and on streams that wait for events of the capture. It ends with [`ActiveCapture::end`];
+    /// dropping the result ends it and throws away what was captured.
     ///
-    /// It begins once nobody waits for the stream any more; waits that would begin meanwhile let it go first.
+    /// It begins once nobody waits for the stream any more; waits that would begin meanwhile let it
+    /// go first.
     ///
     /// Stands on `cuStreamBeginCapture`, CUDA 10.1.
     ///
     /// # Errors
-    /// The stream is capturing already; or this is a host function and somebody uses the stream (`NOT_PERMITTED`), who may be waiting for that very
-    /// function; or somebody used it all the time, by a wait or a turn that was forgotten ([`Error::Busy`] names the threads); or what the driver answers.
+    /// The stream is capturing already; or this is a host function and somebody uses the stream
+    /// (`NOT_PERMITTED`), who may be waiting for that very function; or somebody used it all the
+    /// time, by a wait or a turn that was forgotten ([`Error::Busy`] names the threads); or what
+    /// the driver answers.
     #[doc(alias = "cuStreamBeginCapture")]
     pub fn begin_capture(&self, mode: CaptureMode) -> Result<ActiveCapture> {
         let context = self.context();
@@ -151,22 +159,28 @@ impl Stream {
         Ok(ActiveCapture { origin: self.clone(), word, _thread: PhantomData })
     }
 
-    /// The right to enqueue on this stream by a driver call of one's own, to be held over the call: no capture of this library begins or ends
-    /// here meanwhile. Hold one at a time on a thread, and while it is held make no other call of this library but
-    /// [`Enqueue::is_captured`] and [`Enqueue::keep`]: others may want the stream for themselves. They wait as long as calls are
-    /// [patient](crate::patience) and then fail with [`Error::Busy`]; so they do for good where the result is forgotten.
+    /// The right to enqueue on this stream by a driver call of one's own, to be held over the call:
+    /// no capture of this library begins or ends here meanwhile. Hold one at a time on a thread,
+    /// and while it is held make no other call of this library but [`Enqueue::is_captured`] and
+    /// [`Enqueue::keep`]: others may want the stream for themselves. They wait as long as calls are
+    /// [patient](crate::patience) and then fail with [`Error::Busy`]; so they do for good where the
+    /// result is forgotten.
     ///
     /// # Errors
-    /// The context is lost, or the process is a forked child; or this is a host function, and another thread lets the stream enter or leave a capture
-    /// (`NOT_PERMITTED`): the driver may have that thread wait for the function. Elsewhere, [`Error::Busy`] if the driver keeps that thread for too long.
-    // Inlined always: what it gives, written to memory and read back at once in other pieces, would take longer than all it does.
+    /// The context is lost, or the process is a forked child; or this is a host function, and
+    /// another thread lets the stream enter or leave a capture (`NOT_PERMITTED`): the driver may
+    /// have that thread wait for the function. Elsewhere, [`Error::Busy`] if the driver keeps that
+    /// thread for too long.
+    // Inlined always: what it gives, written to memory and read back at once in other pieces, would
+    // take longer than all it does.
     #[inline(always)]
     pub fn enqueue(&self) -> Result<Enqueue<'_>> {
         self.context().ensure_usable()?;
         Ok(Enqueue { stream: self, turn: self.raw_stream().enqueue()? })
     }
 
-    /// The number of the capture that the stream is in, if it is one that this library began. Numbers are never used again. One load.
+    /// The number of the capture that the stream is in, if it is one that this library began.
+    /// Numbers are never used again. One load.
     #[must_use]
     #[inline]
     pub fn capture_id(&self) -> Option<u64> {
@@ -188,7 +202,8 @@ impl<'s> Enqueue<'s> {
         self.stream
     }
 
-    /// Whether a call made now is captured. No driver call unless the stream is adopted or was reached by a capture of somebody else.
+    /// Whether a call made now is captured. No driver call unless the stream is adopted or was
+    /// reached by a capture of somebody else.
     ///
     /// Stands on `cuStreamIsCapturing`, CUDA 10.0, for such streams.
     ///
@@ -203,10 +218,12 @@ impl<'s> Enqueue<'s> {
         }
     }
 
-    /// Gives the capture an owner of something that the call uses: it lives as long as the graph that comes of it and what is made of that.
-    /// Does nothing on a stream that is not capturing. Call this **before** the driver call that uses it.
+    /// Gives the capture an owner of something that the call uses: it lives as long as the graph
+    /// that comes of it and what is made of that. Does nothing on a stream that is not capturing.
+    /// Call this **before** the driver call that uses it.
     ///
-    /// A capture that somebody else began gets a user object: `cuStreamGetCaptureInfo` and `cuGraphRetainUserObject`, CUDA 11.3.
+    /// A capture that somebody else began gets a user object: `cuStreamGetCaptureInfo` and
+    /// `cuGraphRetainUserObject`, CUDA 11.3.
     ///
     /// # Errors
     /// For a capture of somebody else, what the driver answers.
@@ -221,8 +238,9 @@ impl<'s> Enqueue<'s> {
         Ok(())
     }
 
-    /// As [`keep`](Self::keep) for several things at once, for the crates above this one: `give` runs under the lock of all that captures keep, so it
-    /// hands them over and makes no other call of this library.
+    /// As [`keep`](Self::keep) for several things at once, for the crates above this one: `give`
+    /// runs under the lock of all that captures keep, so it hands them over and makes no other call
+    /// of this library.
     ///
     /// # Errors
     /// As [`keep`](Self::keep).
@@ -262,7 +280,8 @@ impl fmt::Debug for Enqueue<'_> {
     }
 }
 
-/// The graph into which somebody else captures; `None` if that capture is invalid, so that nothing will come of it.
+/// The graph into which somebody else captures; `None` if that capture is invalid, so that nothing
+/// will come of it.
 fn foreign_graph(stream: &Stream) -> Result<Option<CUgraph>> {
     let context = stream.context();
     let (mut status, mut graph) =
@@ -289,7 +308,8 @@ fn foreign_graph(stream: &Stream) -> Result<Option<CUgraph>> {
 pub struct Captured {
     /// The graph.
     pub graph: GraphHandle,
-    /// The owners of what its nodes use: they have to live as long as the graph and everything made of it.
+    /// The owners of what its nodes use: they have to live as long as the graph and everything made
+    /// of it.
     pub owners: Vec<Owner>,
 }
 
@@ -316,30 +336,34 @@ impl ActiveCapture {
         self.word
     }
 
-    /// How many streams take part, the first one included; 0 in a forked child, where nothing is captured.
+    /// How many streams take part, the first one included; 0 in a forked child, where nothing is
+    /// captured.
     #[must_use]
     pub fn streams(&self) -> usize {
         // The table may be locked for ever there.
         if process::is_forked() { 0 } else { captures::size(self.word) }
     }
 
-    /// Lets the graph own something more. In a forked child, where there will be no graph, it is dropped.
+    /// Lets the graph own something more. In a forked child, where there will be no graph, it is
+    /// dropped.
     pub fn keep(&self, owner: impl Into<Owner>) {
         let owner = owner.into();
         keep_for(self.word, |keeper| keeper.owners.push(owner));
     }
 
-    /// Ends it. Whatever the driver answers, no stream is in the capture afterwards, and all of them can be used.
+    /// Ends it. Whatever the driver answers, no stream is in the capture afterwards, and all of
+    /// them can be used.
     ///
     /// Stands on `cuStreamEndCapture`, CUDA 10.0.
     ///
     /// # Errors
-    /// A call during the capture has invalidated it; a stream that takes part was not waited for; or what else the driver answers. What was
-    /// captured is thrown away then.
+    /// A call during the capture has invalidated it; a stream that takes part was not waited for;
+    /// or what else the driver answers. What was captured is thrown away then.
     ///
-    /// This is a host function, and another thread is enqueuing on a stream that takes part and does not return (`NOT_PERMITTED`): the driver may have
-    /// that thread wait for the function. What was captured is thrown away, and the reaper ends the capture once the streams are free. This also holds for
-    /// a drop there.
+    /// This is a host function, and another thread is enqueuing on a stream that takes part and
+    /// does not return (`NOT_PERMITTED`): the driver may have that thread wait for the function.
+    /// What was captured is thrown away, and the reaper ends the capture once the streams are free.
+    /// This also holds for a drop there.
     #[doc(alias = "cuStreamEndCapture")]
     pub fn end(mut self) -> Result<Captured> {
         process::ensure_not_forked()?;
@@ -366,8 +390,8 @@ fn own(origin: &Stream, raw: CUgraph) -> GraphHandle {
     unsafe { GraphHandle::from_raw_owned(origin.context(), raw) }
 }
 
-/// Lets the reaper end a capture and throw away what was captured. By the driver's rules a capture that belongs to a thread is over, too, when another
-/// thread ends it.
+/// Lets the reaper end a capture and throw away what was captured. By the driver's rules a capture
+/// that belongs to a thread is over, too, when another thread ends it.
 fn end_later(origin: Stream, word: u64) {
     reaper::attempt(Box::new(move || {
         let mut owners = Vec::new();

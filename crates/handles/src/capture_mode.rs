@@ -1,8 +1,10 @@
-//! The calling thread's capture mode, exchanged around calls that the driver forbids near a capture.
+//! The calling thread's capture mode, exchanged around calls that the driver forbids near a
+//! capture.
 //!
-//! A capture in GLOBAL mode on any thread, or in THREAD_LOCAL mode on this one, is invalidated by some calls that have nothing to do with it:
-//! allocations and frees on other streams, queries and waits, instantiation and destruction of executables, unloading. The driver allows
-//! them to a thread whose own mode is RELAXED. This guard is the one place where the library changes it.
+//! A capture in GLOBAL mode on any thread, or in THREAD_LOCAL mode on this one, is invalidated by
+//! some calls that have nothing to do with it: allocations and frees on other streams, queries and
+//! waits, instantiation and destruction of executables, unloading. The driver allows them to a
+//! thread whose own mode is RELAXED. This guard is the one place where the library changes it.
 
 use core::marker::PhantomData;
 
@@ -18,8 +20,8 @@ pub struct Relaxed {
     _thread: PhantomData<*mut ()>,
 }
 
-/// Puts the calling thread into RELAXED mode, inside a host function too. Where the driver refuses that, nothing changes and the calls that follow
-/// give their own answers.
+/// Puts the calling thread into RELAXED mode, inside a host function too. Where the driver refuses
+/// that, nothing changes and the calls that follow give their own answers.
 ///
 /// Stands on `cuThreadExchangeStreamCaptureMode`, CUDA 10.1.
 #[doc(alias = "cuThreadExchangeStreamCaptureMode")]

@@ -1,12 +1,14 @@
 //! Which captures are open, and which streams are in each.
 //!
-//! A capture is a state of the stream: a number in the stream's box, 0 for none. Beginning one sets it, waiting for an event that was recorded
-//! in one draws the waiting stream in, and the end clears it everywhere. Every change is made with nobody enqueuing on the stream, so that
-//! whoever enqueues knows whether the call is captured. The numbers are never used again.
+//! A capture is a state of the stream: a number in the stream's box, 0 for none. Beginning one sets
+//! it, waiting for an event that was recorded in one draws the waiting stream in, and the end
+//! clears it everywhere. Every change is made with nobody enqueuing on the stream, so that whoever
+//! enqueues knows whether the call is captured. The numbers are never used again.
 //!
-//! The table of open captures is locked for moments, never over a driver call, which may be waiting for a host function that wants the table. A stream is
-//! entered before the call that lets it in, and taken out again if that fails. It is held alone meanwhile, and a capture ends with all its streams
-//! alone: so none ends while a stream joins it.
+//! The table of open captures is locked for moments, never over a driver call, which may be waiting
+//! for a host function that wants the table. A stream is entered before the call that lets it in,
+//! and taken out again if that fails. It is held alone meanwhile, and a capture ends with all its
+//! streams alone: so none ends while a stream joins it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,7 +22,8 @@ use crate::recorded::Recorded;
 struct Open {
     word: u64,
     context: Context,
-    /// Those in it, and those joining just now. They live until the end, whatever becomes of their handles.
+    /// Those in it, and those joining just now. They live until the end, whatever becomes of their
+    /// handles.
     members: Vec<Arc<RawStream>>,
     /// No stream joins any more.
     ending: bool,
@@ -52,7 +55,8 @@ pub(crate) fn size(word: u64) -> usize {
     found.map_or(0, |capture| capture.members.len())
 }
 
-/// Makes a stream the first one of a new capture; `call` begins it in the driver. `ready` is told its number before.
+/// Makes a stream the first one of a new capture; `call` begins it in the driver. `ready` is told
+/// its number before.
 pub(crate) fn begin(
     stream: &Arc<RawStream>,
     ready: impl FnOnce(u64),
@@ -74,11 +78,12 @@ pub(crate) fn begin(
     Ok(word)
 }
 
-/// Lets `call` make the stream wait for an event; an event of a capture draws the stream into it. What the driver would answer by
-/// invalidating a capture is refused.
+/// Lets `call` make the stream wait for an event; an event of a capture draws the stream into it.
+/// What the driver would answer by invalidating a capture is refused.
 ///
-/// `None` if others are using a stream that would be drawn in, perhaps for long: nothing has happened, and the caller tries again once it has let
-/// go of what it holds ([`RawStream::insist`]).
+/// `None` if others are using a stream that would be drawn in, perhaps for long: nothing has
+/// happened, and the caller tries again once it has let go of what it holds
+/// ([`RawStream::insist`]).
 pub(crate) fn wait(
     stream: &Arc<RawStream>,
     recorded: Recorded,
@@ -104,8 +109,9 @@ pub(crate) fn wait(
     try_join(stream, word, call)
 }
 
-/// A wait that may draw the stream into a capture of somebody else. Then everyone has to know who enqueues on it next: the driver is asked from before
-/// the wait on, unless it says afterwards that nothing of the kind has happened.
+/// A wait that may draw the stream into a capture of somebody else. Then everyone has to know who
+/// enqueues on it next: the driver is asked from before the wait on, unless it says afterwards that
+/// nothing of the kind has happened.
 fn wait_unsure(
     stream: &Arc<RawStream>,
     recorded: Recorded,
@@ -176,7 +182,8 @@ fn leave(word: u64, stream: &Arc<RawStream>) {
     }
 }
 
-/// Lets no stream join a capture any more, and gives those in it and those joining just now, which may yet fail.
+/// Lets no stream join a capture any more, and gives those in it and those joining just now, which
+/// may yet fail.
 fn end_soon(word: u64) -> Option<Vec<Arc<RawStream>>> {
     let mut open = open();
     let capture = open.iter_mut().find(|capture| capture.word == word)?;
@@ -184,13 +191,15 @@ fn end_soon(word: u64) -> Option<Vec<Arc<RawStream>>> {
     Some(capture.members.clone())
 }
 
-/// Ends a capture: `call` ends it in the driver, and whatever that answers, the streams are in none of ours afterwards; if it also says that
-/// the driver did not end it, the driver is asked from now on. `over` runs before anybody can enqueue on them again. Who has a turn on one of the
-/// streams is waited for.
+/// Ends a capture: `call` ends it in the driver, and whatever that answers, the streams are in none
+/// of ours afterwards; if it also says that the driver did not end it, the driver is asked from now
+/// on. `over` runs before anybody can enqueue on them again. Who has a turn on one of the streams
+/// is waited for.
 ///
 /// # Errors
-/// There is no such capture; or this is a host function and one of the streams is used (`NOT_PERMITTED`), or one is used all the time ([`Error::Busy`]): nothing has happened but that no stream
-/// joins any more.
+/// There is no such capture; or this is a host function and one of the streams is used
+/// (`NOT_PERMITTED`), or one is used all the time ([`Error::Busy`]): nothing has happened but that
+/// no stream joins any more.
 pub(crate) fn end<R>(
     context: &Context,
     word: u64,

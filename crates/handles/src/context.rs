@@ -24,10 +24,12 @@ pub(crate) struct ContextBox {
     lost: OnceLock<Cause>,
 }
 
-/// A device's context. The primary one ([`Device::context`]) is retained once in a process and not released before its end.
+/// A device's context. The primary one ([`Device::context`]) is retained once in a process and not
+/// released before its end.
 ///
-/// A fault on the device ends a context for good: from then on every use of it and of what belongs to it answers [`Error::ContextLost`] with
-/// the first cause, and drops make no driver calls. The process cannot get the device back.
+/// A fault on the device ends a context for good: from then on every use of it and of what belongs
+/// to it answers [`Error::ContextLost`] with the first cause, and drops make no driver calls. The
+/// process cannot get the device back.
 #[derive(Clone)]
 pub struct Context(Arc<ContextBox>);
 
@@ -91,7 +93,8 @@ impl Context {
         self.0.lost.get().copied()
     }
 
-    /// Whether the context can be used; for the start of an operation, before its first driver call. Two loads.
+    /// Whether the context can be used; for the start of an operation, before its first driver
+    /// call. Two loads.
     ///
     /// # Errors
     /// The context is lost, or the process is a forked child.
@@ -113,7 +116,8 @@ impl Context {
         }
     }
 
-    /// Turns what a call answered into a result. A code that says that the context is lost is remembered if it is the first.
+    /// Turns what a call answered into a result. A code that says that the context is lost is
+    /// remembered if it is the first.
     ///
     /// # Errors
     /// [`Error::Driver`], or [`Error::ContextLost`] with the first cause.
@@ -136,10 +140,11 @@ impl Context {
         }
     }
 
-    /// Runs `work` with this context current on the calling thread, and makes the one before current again.
+    /// Runs `work` with this context current on the calling thread, and makes the one before
+    /// current again.
     ///
-    /// Stands on `cuCtxPushCurrent` and `cuCtxPopCurrent`, CUDA 4.0. This crate enters contexts by itself where a call needs it; enqueuing on a
-    /// stream does not.
+    /// Stands on `cuCtxPushCurrent` and `cuCtxPopCurrent`, CUDA 4.0. This crate enters contexts by
+    /// itself where a call needs it; enqueuing on a stream does not.
     ///
     /// # Errors
     /// The context cannot be made current; `work` did not run.
@@ -164,8 +169,8 @@ impl Context {
         CONTEXTS.all().iter().any(|context| context.lost.get().is_none())
     }
 
-    /// An error inside a host function. The driver lets one wait there for a stream or an event, also for those that wait for the function
-    /// itself, and never returns then.
+    /// An error inside a host function. The driver lets one wait there for a stream or an event,
+    /// also for those that wait for the function itself, and never returns then.
     ///
     /// For the crates above this one, too, before work that waits on its way.
     ///

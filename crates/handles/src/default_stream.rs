@@ -13,12 +13,13 @@ use crate::reaper;
 use crate::recorded::Recorded;
 use crate::stream::Stream;
 
-/// A default stream of a context, as other code may use it: the legacy one, which waits for the context's blocking streams and they for it, or
-/// the calling thread's own one.
+/// A default stream of a context, as other code may use it: the legacy one, which waits for the
+/// context's blocking streams and they for it, or the calling thread's own one.
 ///
-/// Which stream the driver means by these depends on the thread and on its current context. So this handle stays on its thread, enters its
-/// context for every call, and is there to put work in order: events are recorded here and waited for, and other streams wait for it and it for
-/// them. Work itself goes on streams of one's own, and memory never has its home here.
+/// Which stream the driver means by these depends on the thread and on its current context. So this
+/// handle stays on its thread, enters its context for every call, and is there to put work in
+/// order: events are recorded here and waited for, and other streams wait for it and it for them.
+/// Work itself goes on streams of one's own, and memory never has its home here.
 pub struct DefaultStream {
     context: Context,
     kind: Kind,
@@ -48,7 +49,8 @@ impl Context {
 }
 
 impl DefaultStream {
-    /// The driver's value for it: not a handle, but a name that means another stream on another thread or in another context.
+    /// The driver's value for it: not a handle, but a name that means another stream on another
+    /// thread or in another context.
     #[must_use]
     pub fn as_raw(&self) -> CUstream {
         core::ptr::without_provenance_mut(match self.kind {
@@ -63,12 +65,15 @@ impl DefaultStream {
         &self.context
     }
 
-    /// Waits until all work enqueued so far is done; on the legacy stream that of the context's blocking streams too.
+    /// Waits until all work enqueued so far is done; on the legacy stream that of the context's
+    /// blocking streams too.
     ///
-    /// Stands on `cuStreamSynchronize`, CUDA 2.0; for the legacy stream on an event that is recorded there and waited for.
+    /// Stands on `cuStreamSynchronize`, CUDA 2.0; for the legacy stream on an event that is
+    /// recorded there and waited for.
     ///
     /// # Errors
-    /// The stream is capturing, or a blocking one that it would wait for is; or what the driver answers.
+    /// The stream is capturing, or a blocking one that it would wait for is; or what the driver
+    /// answers.
     #[doc(alias = "cuStreamSynchronize")]
     pub fn synchronize_blocking(&self) -> Result<()> {
         const WHAT: &str = "waiting for a default stream";
@@ -135,7 +140,8 @@ impl DefaultStream {
     /// Stands on `cuStreamWaitEvent`, CUDA 3.2.
     ///
     /// # Errors
-    /// The event was last recorded in a capture; as [`synchronize_blocking`](Self::synchronize_blocking).
+    /// The event was last recorded in a capture; as
+    /// [`synchronize_blocking`](Self::synchronize_blocking).
     #[doc(alias = "cuStreamWaitEvent")]
     pub fn wait(&self, event: &Event) -> Result<()> {
         self.context.ensure_usable()?;
@@ -160,7 +166,8 @@ impl DefaultStream {
         self.wait(&event)
     }
 
-    /// Makes a call with the context current, unless something captures that it would harm. On the legacy stream it is one that waits for nothing.
+    /// Makes a call with the context current, unless something captures that it would harm. On the
+    /// legacy stream it is one that waits for nothing.
     fn call(&self, what: &'static str, call: Call, work: impl FnOnce() -> CUresult) -> Result<()> {
         let _current = self.context.enter()?;
         let is_legacy = self.kind == Kind::Legacy;
@@ -182,7 +189,8 @@ impl DefaultStream {
 }
 
 impl Stream {
-    /// Makes work enqueued here from now on wait for all that is enqueued on a default stream so far.
+    /// Makes work enqueued here from now on wait for all that is enqueued on a default stream so
+    /// far.
     ///
     /// # Errors
     /// One of the two is capturing; or what the driver answers.

@@ -19,7 +19,8 @@ pub struct Device {
 }
 
 impl Device {
-    /// How many devices there are. Loads and initialises the driver if that has not happened. A driver that sees no device counts 0.
+    /// How many devices there are. Loads and initialises the driver if that has not happened. A
+    /// driver that sees no device counts 0.
     ///
     /// Stands on `cuInit` and `cuDeviceGetCount`, CUDA 2.0.
     ///
@@ -34,7 +35,8 @@ impl Device {
         }
     }
 
-    /// The device with this ordinal, from 0. Loads and initialises the driver if that has not happened.
+    /// The device with this ordinal, from 0. Loads and initialises the driver if that has not
+    /// happened.
     ///
     /// Stands on `cuInit` and `cuDeviceGet`, CUDA 2.0.
     ///

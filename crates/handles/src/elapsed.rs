@@ -10,14 +10,16 @@ use crate::no_time::{NoTime, Which};
 use crate::recorded::Recorded;
 
 impl Event {
-    /// The time from `start` to this event, about half a microsecond exact. Both have been recorded and reached.
+    /// The time from `start` to this event, about half a microsecond exact. Both have been recorded
+    /// and reached.
     ///
     /// Stands on `cuEventElapsedTime`, CUDA 2.0.
     ///
     /// # Errors
-    /// [`Error::NoTime`] says why there is none: one of them keeps no time, was never recorded, was last recorded in a capture, or is not reached; or this
-    /// event was reached before `start`, and how long. One is of another context; or what else the driver answers: `INVALID_HANDLE` where other
-    /// code created an event without timing, or has never recorded it.
+    /// [`Error::NoTime`] says why there is none: one of them keeps no time, was never recorded, was
+    /// last recorded in a capture, or is not reached; or this event was reached before `start`, and
+    /// how long. One is of another context; or what else the driver answers: `INVALID_HANDLE` where
+    /// other code created an event without timing, or has never recorded it.
     #[doc(alias = "cuEventElapsedTime")]
     #[doc(alias = "cudaEventElapsedTime")]
     pub fn elapsed_since(&self, start: &Self) -> Result<Duration> {
@@ -40,7 +42,8 @@ impl Event {
             .map_err(|_| Error::NoTime(NoTime::Backwards(duration(-milliseconds).unwrap_or_default())))
     }
 
-    /// Whether it may have a time: the driver answers the same to an event without timing and to one never recorded.
+    /// Whether it may have a time: the driver answers the same to an event without timing and to
+    /// one never recorded.
     fn has_time(&self, which: Which) -> Result<()> {
         if self.options().is_some_and(|options| !options.timing) {
             return Err(Error::NoTime(NoTime::WithoutTiming(which)));
@@ -53,7 +56,8 @@ impl Event {
 
     #[cold]
     fn no_time(&self, start: &Self, code: CUresult) -> Error {
-        // A graph that other code launches records its events without a note: so it counts only with the driver's no.
+        // A graph that other code launches records its events without a note: so it counts only
+        // with the driver's no.
         let never = |event: &Self| event.recorded().is_ok_and(|record| record.place() == Recorded::Never);
         Error::NoTime(match code {
             CUresult::CUDA_ERROR_NOT_READY => NoTime::NotReached,

@@ -32,7 +32,8 @@ impl fmt::Display for Cause {
     }
 }
 
-/// Why an operation of this crate failed. An operation that fails has changed nothing unless it says so.
+/// Why an operation of this crate failed. An operation that fails has changed nothing unless it
+/// says so.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -50,7 +51,8 @@ pub enum Error {
         /// What it answered.
         code: CUresult,
     },
-    /// A fault on the device ended the context; every later use of it gets this error with the first cause.
+    /// A fault on the device ended the context; every later use of it gets this error with the
+    /// first cause.
     #[error(
         "the context is lost: {0}. The process cannot get the device back; start a new one, and look for the fault in the kernels and copies enqueued before"
     )]
@@ -86,7 +88,8 @@ pub enum Error {
     NoKernel {
         /// The name that was asked for.
         name: Box<str>,
-        /// Those of the library's kernels that have nearly that name, where the driver can list them (12.4).
+        /// Those of the library's kernels that have nearly that name, where the driver can list
+        /// them (12.4).
         kernels: Option<Near>,
     },
     /// A library has no variable of that name.
@@ -197,7 +200,8 @@ pub enum Error {
         /// The bytes there are; 0 if the driver did not tell.
         total: usize,
     },
-    /// A pool has not enough memory within the limit that it was made with, also after what was waiting to be freed was freed.
+    /// A pool has not enough memory within the limit that it was made with, also after what was
+    /// waiting to be freed was freed.
     #[error(
         "the pool has no {asked} bytes: it was made to hold {limit} at most (`PoolOptions::max_bytes`), though the device has more; drop buffers \
          of it, or make a pool with a larger limit"
@@ -224,7 +228,8 @@ pub enum Error {
         /// What is missing.
         what: &'static str,
     },
-    /// A batch was given memory whose numbers the driver neither writes nor waits for in batches; of nodes it says so only at the launch.
+    /// A batch was given memory whose numbers the driver neither writes nor waits for in batches;
+    /// of nodes it says so only at the launch.
     #[error(
         "batches work on plain device memory (`Context::alloc_blocking`), variables of libraries and pinned memory; this is {kind} memory"
     )]
@@ -256,7 +261,8 @@ pub enum Error {
         /// The size of one.
         size: usize,
     },
-    /// Memory whose allocation may not have been reached yet was first used on a capturing stream, which cannot wait for that; the capture goes on.
+    /// Memory whose allocation may not have been reached yet was first used on a capturing stream,
+    /// which cannot wait for that; the capture goes on.
     #[error(
         "the memory was allocated on another stream, which may not have come to that yet, and a capturing stream cannot wait for it. Wait for \
          the memory's home on the host (`Stream::synchronize_blocking`), also while this stream captures; or make this stream wait for it before \
@@ -335,7 +341,8 @@ pub enum Error {
     #[cfg(feature = "nvrtc")]
     #[error(transparent)]
     Nvrtc(Box<cuda_nvrtc::Error>),
-    /// Something was in use for as long as calls are [patient](crate::patience). Nothing has happened.
+    /// Something was in use for as long as calls are [patient](crate::patience). Nothing has
+    /// happened.
     #[error(
         "{what} was in use all the time for {patience:?}: by {by}. Let that end first; `set_patience` makes calls wait longer"
     )]

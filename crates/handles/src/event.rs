@@ -23,7 +23,8 @@ static EVENTS: LazyLock<Registry<Sharded<EventBox>>> = LazyLock::new(|| Registry
 /// What an event is created with; it cannot be asked of the driver afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct EventOptions {
-    /// Whether it keeps the time, for [`Event::elapsed_since`]. Events without are faster. Default: yes, as in CUDA.
+    /// Whether it keeps the time, for [`Event::elapsed_since`]. Events without are faster. Default:
+    /// yes, as in CUDA.
     #[doc(alias = "CU_EVENT_DISABLE_TIMING")]
     pub timing: bool,
     /// Whether a thread that waits for it sleeps instead of spinning. Default: no.
@@ -57,15 +58,18 @@ struct EventBox {
     context: Context,
     /// `None` for an event that is not ours: what it was created with is not known.
     options: Option<EventOptions>,
-    /// Where it was recorded last. Held over the driver call that records it or waits for it, so that both agree.
+    /// Where it was recorded last. Held over the driver call that records it or waits for it, so
+    /// that both agree.
     recorded: Brief<Record>,
-    /// Whether others may record it by its raw handle, so that nobody here knows where it was recorded last.
+    /// Whether others may record it by its raw handle, so that nobody here knows where it was
+    /// recorded last.
     lent: AtomicBool,
     /// Whether graphs may record it, at times that nobody here knows.
     in_graphs: AtomicBool,
 }
 
-/// An event. Record it with [`Stream::record`](crate::Stream::record); it is destroyed with its last handle.
+/// An event. Record it with [`Stream::record`](crate::Stream::record); it is destroyed with its
+/// last handle.
 #[derive(Clone)]
 pub struct Event(Arc<EventBox>);
 
@@ -135,12 +139,15 @@ impl Event {
         WeakEvent(Arc::downgrade(&self.0))
     }
 
-    /// The event behind a raw handle: the owner that this library has for it, or else a handle that does not own it.
+    /// The event behind a raw handle: the owner that this library has for it, or else a handle that
+    /// does not own it.
     ///
-    /// Where an event that is not this library's was recorded last is not known here, also after it was recorded here: its owner may have recorded it
-    /// since. A wait for it on a capturing stream goes to the driver, which invalidates the capture unless the event was recorded in it; and if its owner
-    /// has recorded it in a capture, [`query`](Self::query), [`synchronize_blocking`](Self::synchronize_blocking),
-    /// [`elapsed_since`](Self::elapsed_since) and a wait of the legacy stream invalidate that one.
+    /// Where an event that is not this library's was recorded last is not known here, also after it
+    /// was recorded here: its owner may have recorded it since. A wait for it on a capturing stream
+    /// goes to the driver, which invalidates the capture unless the event was recorded in it; and
+    /// if its owner has recorded it in a capture, [`query`](Self::query),
+    /// [`synchronize_blocking`](Self::synchronize_blocking), [`elapsed_since`](Self::elapsed_since)
+    /// and a wait of the legacy stream invalidate that one.
     ///
     /// # Safety
     /// `raw` is an event of `context`, and it lives until every use of the result is over.
@@ -164,21 +171,24 @@ impl Event {
         })))
     }
 
-    /// Keeps others from recording these events, or waiting for them, while a call of another crate records them. To be taken before a turn.
+    /// Keeps others from recording these events, or waiting for them, while a call of another crate
+    /// records them. To be taken before a turn.
     ///
     /// # Errors
     /// This is a host function, and somebody is using one of them.
     #[doc(hidden)]
     pub fn recording<'e>(events: impl IntoIterator<Item = &'e Self>) -> Result<Recording<'e>> {
         let mut events: SmallVec<[&Self; 4]> = events.into_iter().collect();
-        // Each once, and in one order for all, so that nobody waits for one while holding another that is waited for.
+        // Each once, and in one order for all, so that nobody waits for one while holding another
+        // that is waited for.
         events.sort_unstable_by_key(|event| Arc::as_ptr(&event.0).addr());
         events.dedup_by_key(|event| Arc::as_ptr(&event.0).addr());
         events.into_iter().map(Self::recorded).collect::<Result<_>>().map(Recording)
     }
 
-    /// Where it was recorded last, for reading and changing. Who has it may be recording the event, which takes as long as other calls let the driver
-    /// wait for everything; inside a host function, which such a call may be waiting for, it is refused then.
+    /// Where it was recorded last, for reading and changing. Who has it may be recording the event,
+    /// which takes as long as other calls let the driver wait for everything; inside a host
+    /// function, which such a call may be waiting for, it is refused then.
     #[inline]
     pub(crate) fn recorded(&self) -> Result<Held<'_, Record>> {
         unless_inside(&self.0.context, || self.busy(), || self.0.recorded.try_lock())
@@ -196,7 +206,8 @@ impl Event {
         if self.0.lent.load(Ordering::Acquire) { Recorded::Unknown } else { noted }
     }
 
-    /// The driver answers such questions by invalidating the capture. As long as the result is held, nobody records the event here.
+    /// The driver answers such questions by invalidating the capture. As long as the result is
+    /// held, nobody records the event here.
     fn refuse_captured(&self) -> Result<Held<'_, Record>> {
         let recorded = self.recorded()?;
         match recorded.place() {
@@ -205,16 +216,18 @@ impl Event {
         }
     }
 
-    /// The driver's own handle, to let other code record the event: from now on, where it was recorded last counts as unknown, as for one that
-    /// came by [`from_raw`](Self::from_raw). For other calls [`as_raw`](Self::as_raw) will do.
+    /// The driver's own handle, to let other code record the event: from now on, where it was
+    /// recorded last counts as unknown, as for one that came by [`from_raw`](Self::from_raw). For
+    /// other calls [`as_raw`](Self::as_raw) will do.
     #[must_use]
     pub fn lend(&self) -> CUevent {
         self.0.lent.store(true, Ordering::Release);
         self.as_raw()
     }
 
-    /// The driver's own handle. Record the event with it only after [`lend`](Self::lend): a stream that waits for an event of a capture that this
-    /// library does not know of is captured without its knowledge, and what it enqueues is not kept for the graph.
+    /// The driver's own handle. Record the event with it only after [`lend`](Self::lend): a stream
+    /// that waits for an event of a capture that this library does not know of is captured without
+    /// its knowledge, and what it enqueues is not kept for the graph.
     #[must_use]
     #[inline]
     pub fn as_raw(&self) -> CUevent {
@@ -256,8 +269,9 @@ impl Event {
         }
     }
 
-    /// Waits until all work up to its last record is done; at once if it was never recorded. Others may record it meanwhile, but not in a capture
-    /// while this begins: the driver would invalidate the capture.
+    /// Waits until all work up to its last record is done; at once if it was never recorded. Others
+    /// may record it meanwhile, but not in a capture while this begins: the driver would invalidate
+    /// the capture.
     ///
     /// Stands on `cuEventSynchronize`, CUDA 2.0.
     ///
@@ -273,15 +287,16 @@ impl Event {
         let code = unsafe { self.0.context.driver().cuEventSynchronize(self.as_raw()) };
         drop(mode);
         self.0.context.check(Call::cuEventSynchronize, code)?;
-        // Recorded anew meanwhile, it may be the later record that was waited for, on another stream.
+        // Recorded anew meanwhile, it may be the later record that was waited for, on another
+        // stream.
         if self.recorded().is_ok_and(|recorded| recorded.point().0 == waited_for.0) {
             self.reached(&waited_for);
         }
         Ok(())
     }
 
-    /// Takes note that the point of a record was reached, if the driver's answer was certainly about that: other code, other processes and graphs may have recorded
-    /// the event since.
+    /// Takes note that the point of a record was reached, if the driver's answer was certainly
+    /// about that: other code, other processes and graphs may have recorded the event since.
     fn reached(&self, (_, point): &(u64, Option<Point>)) {
         let is_ours = |options: EventOptions| !options.ipc;
         let EventBox { lent, in_graphs, options, .. } = &*self.0;

@@ -26,8 +26,8 @@ pub struct DropFailure {
 pub enum DropCause {
     /// The driver refused, and the object stays as it is.
     Refused(Error),
-    /// The destructor of a value that was given to this library panicked with this message. Nothing else is
-    /// harmed.
+    /// The destructor of a value that was given to this library panicked with this message. Nothing
+    /// else is harmed.
     Panicked(Box<str>),
 }
 
@@ -49,12 +49,14 @@ impl core::error::Error for DropFailure {
     }
 }
 
-/// Gives failures of drops to `hook`, in place of the hook before. It runs on whatever thread dropped, the
-/// reaper's and the driver's included, also while that unwinds; a panic in it is caught and lost. It may use this library, but the
-/// reaper frees nothing while it runs, so it returns soon and waits for no other thread. Without a hook,
-/// failures are silent; with the feature `tracing` they are warnings of the target `cuda_handles::reaper`.
+/// Gives failures of drops to `hook`, in place of the hook before. It runs on whatever thread
+/// dropped, the reaper's and the driver's included, also while that unwinds; a panic in it is
+/// caught and lost. It may use this library, but the reaper frees nothing while it runs, so it
+/// returns soon and waits for no other thread. Without a hook, failures are silent; with the
+/// feature `tracing` they are warnings of the target `cuda_handles::reaper`.
 ///
-/// Whether there is a hook or not, Rust has told of a panic on the way as of any other (`std::panic::set_hook`).
+/// Whether there is a hook or not, Rust has told of a panic on the way as of any other
+/// (`std::panic::set_hook`).
 ///
 /// In a forked child it does nothing, as drops do nothing there.
 pub fn set_hook(hook: fn(&DropFailure)) {

@@ -29,10 +29,12 @@ struct GraphBox {
     calls: Mutex<()>,
 }
 
-/// Knowledge of a type. It is looked up by that, and so nobody takes the place of what has a type that others cannot name.
+/// Knowledge of a type. It is looked up by that, and so nobody takes the place of what has a type
+/// that others cannot name.
 type Known = (TypeId, Weak<dyn Any + Send + Sync>);
 
-/// The owner of a graph of the driver. Calls on one graph must not overlap, reading ones included: that is for whoever holds it to see to.
+/// The owner of a graph of the driver. Calls on one graph must not overlap, reading ones included:
+/// that is for whoever holds it to see to.
 #[derive(Clone)]
 pub struct GraphHandle(Arc<GraphBox>);
 
@@ -59,7 +61,8 @@ impl GraphHandle {
     /// Takes over a graph; it is destroyed with the last handle.
     ///
     /// # Safety
-    /// `raw` is a graph whose work is of `context`. It has no other owner, now or later, and is no body and no child of another graph.
+    /// `raw` is a graph whose work is of `context`. It has no other owner, now or later, and is no
+    /// body and no child of another graph.
     #[must_use]
     #[doc(alias = "cuGraphDestroy")]
     pub unsafe fn from_raw_owned(context: &Context, raw: CUgraph) -> Self {
@@ -71,11 +74,13 @@ impl GraphHandle {
         Self(graph)
     }
 
-    /// The graph behind a raw handle: the owner that this library has for it, or else a handle that does not own it.
+    /// The graph behind a raw handle: the owner that this library has for it, or else a handle that
+    /// does not own it.
     ///
     /// # Safety
     /// `raw` is a graph whose work is of `context`, and it lives as long as the result is used.
-    /// Calls with the result do not overlap with others on the graph, nor do those of [`UserObject`](crate::UserObject).
+    /// Calls with the result do not overlap with others on the graph, nor do those of
+    /// [`UserObject`](crate::UserObject).
     ///
     /// # Errors
     /// The graph is known and belongs to another context.
@@ -108,7 +113,8 @@ impl GraphHandle {
         self.0.owned.load(Ordering::Acquire)
     }
 
-    /// Leaves the graph to somebody else: no handle destroys it any more, and [`from_raw`](Self::from_raw) knows it no more.
+    /// Leaves the graph to somebody else: no handle destroys it any more, and
+    /// [`from_raw`](Self::from_raw) knows it no more.
     ///
     /// For the crates above this one.
     ///
@@ -119,9 +125,10 @@ impl GraphHandle {
     /// ```
     ///
     /// # Safety
-    /// Whoever asks for the graph by its raw value from now on finds what is [tied](Self::tie) to the handle and still used, by other ways than the handle; or
-    /// nothing that is tied is used any more. Otherwise somebody gets a second handle, and ties to it what keeps its calls apart, but not from those of whoever
-    /// has the first.
+    /// Whoever asks for the graph by its raw value from now on finds what is [tied](Self::tie) to
+    /// the handle and still used, by other ways than the handle; or nothing that is tied is used
+    /// any more. Otherwise somebody gets a second handle, and ties to it what keeps its calls
+    /// apart, but not from those of whoever has the first.
     #[doc(hidden)]
     pub unsafe fn disown(&self) {
         if self.0.owned.swap(false, Ordering::AcqRel) {
@@ -129,8 +136,9 @@ impl GraphHandle {
         }
     }
 
-    /// Ties what its user knows of the graph to the handle, for [`knowledge`](Self::knowledge) of whoever finds the handle by the raw value. What of
-    /// this type is tied already stays as long as it lives, and is given back then.
+    /// Ties what its user knows of the graph to the handle, for [`knowledge`](Self::knowledge) of
+    /// whoever finds the handle by the raw value. What of this type is tied already stays as long
+    /// as it lives, and is given back then.
     #[doc(hidden)]
     pub fn tie<K: Any + Send + Sync>(&self, knowledge: &Arc<K>) -> Option<Arc<K>> {
         let mut tied = self.tied();
@@ -224,28 +232,34 @@ struct ExecBox {
 /// When the driver is asked to destroy an executable graph that nobody has any more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ExecEnd {
-    /// As its last handle is dropped, or soon after where the driver does not permit it there. It still runs.
+    /// As its last handle is dropped, or soon after where the driver does not permit it there. It
+    /// still runs.
     #[default]
     AtOnce,
-    /// When somebody [drains](crate::reaper::drain), or the device has no memory left while no stream has work. For one with conditional nodes: the driver waits for all work of the device
+    /// When somebody [drains](crate::reaper::drain), or the device has no memory left while no
+    /// stream has work. For one with conditional nodes: the driver waits for all work of the device
     /// when it destroys one, whether it runs or not, and the launches of all threads wait as well.
     Drained,
-    /// As its last handle is dropped if no stream of this library has work in the context, or else soon after none has. For one with conditional nodes of a graph that
-    /// other code may instantiate next.
+    /// As its last handle is dropped if no stream of this library has work in the context, or else
+    /// soon after none has. For one with conditional nodes of a graph that other code may
+    /// instantiate next.
     Idle,
 }
 
-/// The owner of an executable graph of the driver. Destroying one that is queued or running is allowed: it still runs.
+/// The owner of an executable graph of the driver. Destroying one that is queued or running is
+/// allowed: it still runs.
 #[derive(Clone)]
 pub struct GraphExecHandle(Arc<ExecBox>);
 
 identity!(GraphExecHandle);
 
 impl GraphExecHandle {
-    /// Takes over an executable graph; it is destroyed with the last handle, with the thread's capture mode relaxed.
+    /// Takes over an executable graph; it is destroyed with the last handle, with the thread's
+    /// capture mode relaxed.
     ///
     /// # Safety
-    /// `raw` is an executable graph whose work is of `context`, and it has no other owner, now or later.
+    /// `raw` is an executable graph whose work is of `context`, and it has no other owner, now or
+    /// later.
     #[must_use]
     #[doc(alias = "cuGraphExecDestroy")]
     pub unsafe fn from_raw_owned(context: &Context, raw: CUgraphExec) -> Self {
@@ -253,8 +267,9 @@ impl GraphExecHandle {
         unsafe { Self::from_raw_owned_with(context, raw, None, ExecEnd::AtOnce) }
     }
 
-    /// [`from_raw_owned`](Self::from_raw_owned) with the choice of [when](ExecEnd) it is destroyed, and something that is kept until the driver has done
-    /// so: that may be after the last handle is gone.
+    /// [`from_raw_owned`](Self::from_raw_owned) with the choice of [when](ExecEnd) it is destroyed,
+    /// and something that is kept until the driver has done so: that may be after the last handle
+    /// is gone.
     ///
     /// # Safety
     /// As [`from_raw_owned`](Self::from_raw_owned).
@@ -278,7 +293,8 @@ impl GraphExecHandle {
         reaper::destroy_keeping(kept)
     }
 
-    /// Destroys all now of which only that is left to do, for memory that the driver lacks; whether there were some. None where the driver does not permit it.
+    /// Destroys all now of which only that is left to do, for memory that the driver lacks; whether
+    /// there were some. None where the driver does not permit it.
     #[doc(hidden)]
     #[must_use]
     pub fn make_room() -> bool {

@@ -8,8 +8,8 @@ use crate::error::{Error, Result};
 /// Device code to load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Image<'a> {
-    /// PTX, which the driver compiles for the device. Zero bytes at its end are left out: compilers count them into
-    /// their sizes.
+    /// PTX, which the driver compiles for the device. Zero bytes at its end are left out: compilers
+    /// count them into their sizes.
     Ptx(&'a str),
     /// A cubin or a fatbin.
     Binary(&'a [u8]),
@@ -22,7 +22,8 @@ pub(crate) enum Checked<'a> {
 }
 
 impl<'a> Image<'a> {
-    /// The image as the driver takes it. The driver is not told lengths: it reads as far as the image says it goes.
+    /// The image as the driver takes it. The driver is not told lengths: it reads as far as the
+    /// image says it goes.
     pub(crate) fn check(self) -> Result<Checked<'a>> {
         match self {
             Self::Ptx(text) => match CString::new(text.trim_end_matches('\0')) {
@@ -110,7 +111,8 @@ fn fatbin_size(bytes: &[u8]) -> Option<u64> {
     Some(rest.saturating_add(u64::from(header)))
 }
 
-/// The end of the farthest of an ELF file's tables, segments and sections. Cubins are of the 64-bit little-endian kind.
+/// The end of the farthest of an ELF file's tables, segments and sections. Cubins are of the 64-bit
+/// little-endian kind.
 fn elf_size(bytes: &[u8]) -> Option<u64> {
     let long = |at| read(bytes, at).map(u64::from_le_bytes);
     let short = |at| read(bytes, at).map(u16::from_le_bytes).map(u64::from);
@@ -118,7 +120,8 @@ fn elf_size(bytes: &[u8]) -> Option<u64> {
         return None;
     }
     let mut end = 64;
-    // Where the table starts; the size and number of its entries; where in an entry its part's offset and size are.
+    // Where the table starts; the size and number of its entries; where in an entry its part's
+    // offset and size are.
     let tables =
         [(long(0x20)?, short(0x36)?, short(0x38)?, 8, 32), (long(0x28)?, short(0x3a)?, short(0x3c)?, 24, 32)];
     for (index, (start, entry, count, offset_at, size_at)) in tables.into_iter().enumerate() {
@@ -158,7 +161,8 @@ mod tests {
         bytes
     }
 
-    /// An ELF file with one section of `size` bytes, of type `kind`, between its header and its section table.
+    /// An ELF file with one section of `size` bytes, of type `kind`, between its header and its
+    /// section table.
     fn elf(kind: u32, size: u64) -> Vec<u8> {
         let mut bytes = vec![0; 64 + 16 + 64];
         bytes[..4].copy_from_slice(&ELF);

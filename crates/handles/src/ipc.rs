@@ -1,7 +1,8 @@
 //! Events and pooled memory of other processes.
 //!
-//! The handles are bytes, to be carried by any means: a pipe, a file, shared memory. A pool goes by a file descriptor, which a socket can carry
-//! and a child can inherit. Importing the same handle again gives the owner that is there already.
+//! The handles are bytes, to be carried by any means: a pipe, a file, shared memory. A pool goes by
+//! a file descriptor, which a socket can carry and a child can inherit. Importing the same handle
+//! again gives the owner that is there already.
 
 use core::fmt;
 use std::collections::HashMap;
@@ -103,7 +104,8 @@ fn find_or_import<K: Eq + core::hash::Hash, W, O>(
 }
 
 impl Event {
-    /// A handle for other processes. The event was created with [`EventOptions::ipc`](crate::EventOptions::ipc).
+    /// A handle for other processes. The event was created with
+    /// [`EventOptions::ipc`](crate::EventOptions::ipc).
     ///
     /// Stands on `cuIpcGetEventHandle`, CUDA 4.1.
     ///
@@ -134,11 +136,14 @@ impl Event {
 }
 
 impl Context {
-    /// The event that another process exported. It keeps no times. Importing it again gives the same.
+    /// The event that another process exported. It keeps no times. Importing it again gives the
+    /// same.
     ///
-    /// Where it was recorded last is not known until it is recorded here: a wait for it on a capturing stream goes to the driver, which invalidates the
-    /// capture unless the event was recorded in it. Should other code of this process have recorded it in a capture, by the driver's handle, then
-    /// [`Event::query`], [`Event::synchronize_blocking`], [`Event::elapsed_since`] and a wait of the legacy stream invalidate that one.
+    /// Where it was recorded last is not known until it is recorded here: a wait for it on a
+    /// capturing stream goes to the driver, which invalidates the capture unless the event was
+    /// recorded in it. Should other code of this process have recorded it in a capture, by the
+    /// driver's handle, then [`Event::query`], [`Event::synchronize_blocking`],
+    /// [`Event::elapsed_since`] and a wait of the legacy stream invalidate that one.
     ///
     /// Stands on `cuIpcOpenEventHandle`, CUDA 4.1.
     ///
@@ -164,11 +169,11 @@ impl Context {
         Ok(Event::imported(self, raw))
     }
 
-    /// The pool behind a descriptor that another process exported. Memory cannot be allocated from it, but
-    /// [imported](MemPool::import). The descriptor may be closed afterwards.
+    /// The pool behind a descriptor that another process exported. Memory cannot be allocated from
+    /// it, but [imported](MemPool::import). The descriptor may be closed afterwards.
     ///
-    /// Stands on `cuMemPoolImportFromShareableHandle`, `cuMemPoolGetAccess` and, where the device may not use the pool yet, `cuMemPoolSetAccess`,
-    /// CUDA 11.2.
+    /// Stands on `cuMemPoolImportFromShareableHandle`, `cuMemPoolGetAccess` and, where the device
+    /// may not use the pool yet, `cuMemPoolSetAccess`, CUDA 11.2.
     ///
     /// # Errors
     /// The descriptor is not of a pool, or what the driver answers.
@@ -182,7 +187,8 @@ impl Context {
         let handle = core::ptr::without_provenance_mut(usize::try_from(fd).unwrap_or(usize::MAX));
         let kind = CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
         let mode = capture_mode::relaxed(self.driver());
-        // SAFETY: for this type of handle the pointer is the descriptor itself; the out pointer is valid.
+        // SAFETY: for this type of handle the pointer is the descriptor itself; the out pointer is
+        // valid.
         let code = unsafe { self.driver().cuMemPoolImportFromShareableHandle(&raw mut raw, handle, kind, 0) };
         drop(mode);
         self.check(Call::cuMemPoolImportFromShareableHandle, code)?;
@@ -196,7 +202,8 @@ impl Context {
 
 #[cfg(unix)]
 impl MemPool {
-    /// A descriptor for other processes. The pool was created with [`PoolOptions::shareable`](crate::PoolOptions::shareable).
+    /// A descriptor for other processes. The pool was created with
+    /// [`PoolOptions::shareable`](crate::PoolOptions::shareable).
     ///
     /// Stands on `cuMemPoolExportToShareableHandle`, CUDA 11.2.
     ///
@@ -222,15 +229,16 @@ impl MemPool {
 }
 
 impl MemPool {
-    /// Memory that another process exported of the pool that this one was imported from. Importing it again gives the same allocation. It is
-    /// unmapped when the last handle is gone and the work with it is done.
+    /// Memory that another process exported of the pool that this one was imported from. Importing
+    /// it again gives the same allocation. It is unmapped when the last handle is gone and the work
+    /// with it is done.
     ///
     /// Stands on `cuMemPoolImportPointer`, CUDA 11.2.
     ///
     /// # Safety
     /// - `handle` comes unchanged from [`Buffer::export`] on memory of that pool.
-    /// - The other process keeps the memory until all that is made of the result here is dropped, and [`reaper::pending`] is 0 or this process
-    ///   has ended.
+    /// - The other process keeps the memory until all that is made of the result here is dropped,
+    ///   and [`reaper::pending`] is 0 or this process has ended.
     /// - Work here is ordered behind the allocation there, by an event for instance.
     ///
     /// [`reaper::pending`]: crate::reaper::pending
@@ -252,7 +260,8 @@ impl MemPool {
                 let mut data = CUmemPoolPtrExportData { reserved: handle.data };
                 let _current = context.enter()?;
                 let mode = capture_mode::relaxed(context.driver());
-                // SAFETY: the pool is alive and the pointers are valid; the handle is the caller's promise.
+                // SAFETY: the pool is alive and the pointers are valid; the handle is the caller's
+                // promise.
                 let code = unsafe {
                     context.driver().cuMemPoolImportPointer(&raw mut address, self.as_raw(), &raw mut data)
                 };
@@ -268,12 +277,14 @@ impl MemPool {
 }
 
 impl<T: Element> Buffer<T> {
-    /// A handle for other processes. The memory is of a [shareable](crate::PoolOptions::shareable) pool.
+    /// A handle for other processes. The memory is of a [shareable](crate::PoolOptions::shareable)
+    /// pool.
     ///
     /// Stands on `cuMemPoolExportPointer`, CUDA 11.2.
     ///
     /// # Errors
-    /// The memory is of another kind, or of a pool that is not shareable (`INVALID_VALUE`); there are no bytes; or what the driver answers.
+    /// The memory is of another kind, or of a pool that is not shareable (`INVALID_VALUE`); there
+    /// are no bytes; or what the driver answers.
     #[doc(alias = "cuMemPoolExportPointer")]
     pub fn export(&self) -> Result<IpcBuffer> {
         let (allocation, context) = (self.allocation(), self.allocation().context());

@@ -55,8 +55,9 @@ impl LoadOptions {
 
 const LOG_BYTES: usize = 16 * 1024;
 
-/// Options of the driver's compiler, with the buffer for its log. They have to outlive what they were given for: with lazy loading the driver
-/// compiles later, and it writes the log's length into the values.
+/// Options of the driver's compiler, with the buffer for its log. They have to outlive what they
+/// were given for: with lazy loading the driver compiles later, and it writes the log's length into
+/// the values.
 pub(crate) struct Jit(*mut Parts);
 
 struct Parts {
@@ -65,7 +66,8 @@ struct Parts {
     text: [c_char; LOG_BYTES],
 }
 
-// SAFETY: the parts are written by the driver inside calls that their holder keeps apart, and read by us after such a call.
+// SAFETY: the parts are written by the driver inside calls that their holder keeps apart, and read
+// by us after such a call.
 unsafe impl Send for Jit {}
 // SAFETY: as above.
 unsafe impl Sync for Jit {}

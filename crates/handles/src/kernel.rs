@@ -37,7 +37,8 @@ pub struct KernelAttributes {
     pub max_threads_per_block: u32,
     /// Bytes of shared memory that it declares itself.
     pub static_shared_bytes: u32,
-    /// Bytes of dynamic shared memory that a launch may add, unless [`Kernel::set_max_dynamic_shared_bytes`] has changed that.
+    /// Bytes of dynamic shared memory that a launch may add, unless
+    /// [`Kernel::set_max_dynamic_shared_bytes`] has changed that.
     pub max_dynamic_shared_bytes: u32,
     /// Bytes of constant memory that it declares.
     pub constant_bytes: u32,
@@ -63,11 +64,13 @@ struct KernelBox {
     shared: Arc<Settings>,
 }
 
-/// What is set of a kernel on a device, once for all handles of it: those of adopted libraries are not found again, and there may be several.
+/// What is set of a kernel on a device, once for all handles of it: those of adopted libraries are
+/// not found again, and there may be several.
 struct Settings {
     /// The dynamic shared memory that it may have now.
     max_dynamic_shared: AtomicU32,
-    /// What was last found of how many blocks fit on a multiprocessor; for the crate that asks. 0 if nothing.
+    /// What was last found of how many blocks fit on a multiprocessor; for the crate that asks. 0
+    /// if nothing.
     occupancy: AtomicU64,
 }
 
@@ -91,24 +94,29 @@ fn settings(key: (usize, CUdevice), max_dynamic_shared: u32) -> Arc<Settings> {
     new
 }
 
-/// A kernel, with its library, its function in the context, and what is known about it. Asking twice for a kernel gives the same one.
+/// A kernel, with its library, its function in the context, and what is known about it. Asking
+/// twice for a kernel gives the same one.
 ///
-/// Of a library that other code owns ([`Library::from_raw`]) it gives another handle, unequal to the first. They stand for the same kernel of the
-/// driver, and have the limit of shared memory in common.
+/// Of a library that other code owns ([`Library::from_raw`]) it gives another handle, unequal to
+/// the first. They stand for the same kernel of the driver, and have the limit of shared memory in
+/// common.
 #[derive(Clone)]
 pub struct Kernel(Arc<KernelBox>);
 
 identity!(Kernel);
 
 impl Library {
-    /// The kernel with this name, as it stands in the PTX (for C++ code without `extern "C"` the mangled name).
+    /// The kernel with this name, as it stands in the PTX (for C++ code without `extern "C"` the
+    /// mangled name).
     ///
-    /// It is loaded to the device now, so that no later launch or capture has to. For the first kernel or variable of a library **the driver waits**
-    /// there for work that runs on the device; later ones do not wait. Stands on `cuLibraryGetKernel`, `cuKernelGetFunction`,
+    /// It is loaded to the device now, so that no later launch or capture has to. For the first
+    /// kernel or variable of a library **the driver waits** there for work that runs on the device;
+    /// later ones do not wait. Stands on `cuLibraryGetKernel`, `cuKernelGetFunction`,
     /// `cuKernelGetAttribute`, CUDA 12.0, and `cuKernelGetParamInfo`, CUDA 12.4.
     ///
     /// # Errors
-    /// There is none with this name (the error lists the nearest of those there are), it does not compile, or what the driver answers.
+    /// There is none with this name (the error lists the nearest of those there are), it does not
+    /// compile, or what the driver answers.
     #[doc(alias = "cuLibraryGetKernel")]
     #[doc(alias = "cuKernelGetFunction")]
     pub fn kernel(&self, name: &str) -> Result<Kernel> {
@@ -131,7 +139,8 @@ impl Library {
     fn wrap_kernel(&self, raw: CUkernel, name: Box<str>) -> Result<Arc<KernelBox>> {
         let context = self.context();
         let mut function = core::ptr::null_mut();
-        // SAFETY: the kernel's library is loaded, its context is current, and the out pointer is valid.
+        // SAFETY: the kernel's library is loaded, its context is current, and the out pointer is
+        // valid.
         let code = unsafe { context.driver().cuKernelGetFunction(&raw mut function, raw) };
         self.compiled(Call::cuKernelGetFunction, code)?;
         let attributes = attributes(context, raw)?;
@@ -155,7 +164,8 @@ impl Library {
 }
 
 impl Kernel {
-    /// The kernel that this library knows by a raw handle: its whole owner, as long as anybody holds it.
+    /// The kernel that this library knows by a raw handle: its whole owner, as long as anybody
+    /// holds it.
     ///
     /// # Safety
     /// `raw` is a kernel whose library is loaded.
@@ -167,17 +177,18 @@ impl Kernel {
         KERNELS.find(&raw.addr()).map(Self).ok_or(Error::Unknown { what: "kernel", raw: raw.addr() })
     }
 
-    /// The kernel behind a raw handle. One that this library knows gives its whole owner; of any other `library` is taken to be its library, and
-    /// kept.
+    /// The kernel behind a raw handle. One that this library knows gives its whole owner; of any
+    /// other `library` is taken to be its library, and kept.
     ///
-    /// Stands on `cuKernelGetLibrary`, CUDA 12.5, to check that; on older drivers it is not checked.
+    /// Stands on `cuKernelGetLibrary`, CUDA 12.5, to check that; on older drivers it is not
+    /// checked.
     ///
     /// # Safety
     /// `raw` is a kernel whose library is loaded; for one that is not known, `library` is that.
     ///
     /// # Errors
-    /// The kernel is in another library ([`Error::OtherLibrary`] names both); it is not known and no library is given ([`Error::Unknown`]); or
-    /// what the driver answers.
+    /// The kernel is in another library ([`Error::OtherLibrary`] names both); it is not known and
+    /// no library is given ([`Error::Unknown`]); or what the driver answers.
     #[doc(alias = "cuKernelGetLibrary")]
     pub unsafe fn from_raw_in(raw: CUkernel, library: Option<&Library>) -> Result<Self> {
         process::ensure_not_forked()?;
@@ -211,7 +222,8 @@ impl Kernel {
         self.0.raw.get()
     }
 
-    /// A number, not 0, that no other kernel of this process has or gets. It is this library's, not the driver's.
+    /// A number, not 0, that no other kernel of this process has or gets. It is this library's, not
+    /// the driver's.
     #[must_use]
     #[inline]
     pub fn id(&self) -> u64 {
@@ -244,7 +256,8 @@ impl Kernel {
         &self.0.name
     }
 
-    /// Its parameters in order; `None` where the driver does not tell (before 12.4). Read once, when the kernel was got; no driver call.
+    /// Its parameters in order; `None` where the driver does not tell (before 12.4). Read once,
+    /// when the kernel was got; no driver call.
     #[doc(alias = "cuKernelGetParamInfo")]
     #[must_use]
     #[inline]
@@ -252,7 +265,8 @@ impl Kernel {
         self.0.parameters.as_deref()
     }
 
-    /// What the compiler and the driver made of it. Read once, when the kernel was got; no driver call.
+    /// What the compiler and the driver made of it. Read once, when the kernel was got; no driver
+    /// call.
     #[doc(alias = "cuKernelGetAttribute")]
     #[must_use]
     #[inline]
@@ -262,23 +276,25 @@ impl Kernel {
 }
 
 impl Kernel {
-    /// Bytes of dynamic shared memory that a launch may add now; see [`set_max_dynamic_shared_bytes`](Self::set_max_dynamic_shared_bytes). No
-    /// driver call.
+    /// Bytes of dynamic shared memory that a launch may add now; see
+    /// [`set_max_dynamic_shared_bytes`](Self::set_max_dynamic_shared_bytes). No driver call.
     #[must_use]
     #[inline]
     pub fn max_dynamic_shared_bytes(&self) -> u32 {
         self.0.shared.max_dynamic_shared.load(Ordering::Relaxed)
     }
 
-    /// What [`cuda-launch`](https://docs.rs/cuda-launch) last found of the kernel's occupancy, in its own form; 0 once an attribute is set.
+    /// What [`cuda-launch`](https://docs.rs/cuda-launch) last found of the kernel's occupancy, in
+    /// its own form; 0 once an attribute is set.
     #[doc(hidden)]
     #[must_use]
     pub fn occupancy_memo(&self) -> &AtomicU64 {
         &self.0.shared.occupancy
     }
 
-    /// Lets launches add that many bytes of dynamic shared memory, up to the device's opt-in limit less what the kernel declares itself. It
-    /// holds for everybody who uses the kernel on this device.
+    /// Lets launches add that many bytes of dynamic shared memory, up to the device's opt-in limit
+    /// less what the kernel declares itself. It holds for everybody who uses the kernel on this
+    /// device.
     ///
     /// Stands on `cuKernelSetAttribute`, CUDA 12.0.
     ///
@@ -309,8 +325,9 @@ impl Kernel {
         read_attribute(self.context(), self.as_raw(), attribute)
     }
 
-    /// Sets one attribute, for the context's device and everybody who uses the kernel there; such as
-    /// `CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT` and `CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED`.
+    /// Sets one attribute, for the context's device and everybody who uses the kernel there; such
+    /// as `CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT` and
+    /// `CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED`.
     ///
     /// Stands on `cuKernelSetAttribute`, CUDA 12.0.
     ///

@@ -18,14 +18,17 @@ use crate::reaper::{self, Unused};
 pub(crate) struct LibraryBox {
     raw: Raw<CUlib_st>,
     context: Context,
-    /// `None` for a library that somebody else loaded and will unload; else taken out by the drop alone.
+    /// `None` for a library that somebody else loaded and will unload; else taken out by the drop
+    /// alone.
     jit: Option<Jit>,
-    /// The driver may compile when a kernel is first asked for, and writes to the log then: one at a time.
+    /// The driver may compile when a kernel is first asked for, and writes to the log then: one at
+    /// a time.
     compiling: Mutex<()>,
     globals: Globals,
 }
 
-/// A loaded image. It stays loaded while a handle, a kernel or a graph holds it; [`reaper::drain`] unloads it afterwards.
+/// A loaded image. It stays loaded while a handle, a kernel or a graph holds it; [`reaper::drain`]
+/// unloads it afterwards.
 #[derive(Clone)]
 pub struct Library(pub(crate) Arc<LibraryBox>);
 
@@ -42,7 +45,8 @@ impl Library {
 
     /// Loads an image. PTX is compiled now.
     ///
-    /// Stands on `cuLibraryLoadData` and, as the driver tells only there whether the image is any good, `cuLibraryGetKernel`, CUDA 12.0.
+    /// Stands on `cuLibraryLoadData` and, as the driver tells only there whether the image is any
+    /// good, `cuLibraryGetKernel`, CUDA 12.0.
     ///
     /// # Errors
     /// The image is cut off or of no known kind; it does not compile or has no code for the device
@@ -62,7 +66,8 @@ impl Library {
         let jit = Jit::new(options)?;
         let (count, names, values) = jit.raw();
         let mut raw = core::ptr::null_mut();
-        // SAFETY: the image is whole, the options and the buffers they name live as long as the library, and the out pointer is valid.
+        // SAFETY: the image is whole, the options and the buffers they name live as long as the
+        // library, and the out pointer is valid.
         let code = unsafe {
             context.driver().cuLibraryLoadData(
                 &raw mut raw,
@@ -81,11 +86,12 @@ impl Library {
         Ok(library)
     }
 
-    /// The library behind a raw handle that somebody else loaded. It is not unloaded with the last handle.
+    /// The library behind a raw handle that somebody else loaded. It is not unloaded with the last
+    /// handle.
     ///
     /// # Safety
-    /// `raw` is a library of the driver, it can be used in `context`, and it stays loaded until every handle of it, every kernel of it, and
-    /// everything that holds these is gone.
+    /// `raw` is a library of the driver, it can be used in `context`, and it stays loaded until
+    /// every handle of it, every kernel of it, and everything that holds these is gone.
     #[must_use]
     pub unsafe fn from_raw(context: &Context, raw: CUlibrary) -> Self {
         Self::wrap(context, raw, None)
@@ -101,7 +107,8 @@ impl Library {
         }))
     }
 
-    /// The driver says that PTX is wrong, or that an image is none, when first asked for a kernel: so it is asked for one that is not there.
+    /// The driver says that PTX is wrong, or that an image is none, when first asked for a kernel:
+    /// so it is asked for one that is not there.
     fn probe(&self) -> Result<()> {
         let _alone = self.compile_alone()?;
         let mut kernel = core::ptr::null_mut();
@@ -118,7 +125,8 @@ impl Library {
 
     /// The names of its kernels, in the driver's order.
     ///
-    /// Stands on `cuLibraryGetKernelCount`, `cuLibraryEnumerateKernels`, CUDA 12.4, and `cuKernelGetName`, CUDA 12.3.
+    /// Stands on `cuLibraryGetKernelCount`, `cuLibraryEnumerateKernels`, CUDA 12.4, and
+    /// `cuKernelGetName`, CUDA 12.3.
     ///
     /// # Errors
     /// The driver is older than 12.4, or what it answers.
@@ -182,7 +190,8 @@ impl Library {
 
 impl Drop for LibraryBox {
     fn drop(&mut self) {
-        // Where it is never unloaded, it is never used either: the driver writes to the log only when asked for a kernel.
+        // Where it is never unloaded, it is never used either: the driver writes to the log only
+        // when asked for a kernel.
         if self.jit.is_none() || !reaper::may_call(&self.context) {
             return;
         }

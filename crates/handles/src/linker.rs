@@ -15,7 +15,8 @@ use crate::library::Library;
 use crate::raw::Raw;
 use crate::reaper::{self, Object};
 
-/// The driver's linker: PTX texts and binaries that use each other's functions and variables become one library.
+/// The driver's linker: PTX texts and binaries that use each other's functions and variables become
+/// one library.
 ///
 /// ```no_run
 /// # fn example(context: &cuda_handles::Context, main: &str, helpers: &str) -> cuda_handles::Result<()> {
@@ -55,7 +56,8 @@ impl Linker {
         let jit = Jit::new(options)?;
         let (count, names, values) = jit.raw();
         let mut state: CUlinkState = core::ptr::null_mut();
-        // SAFETY: the context is current, the options live as long as the state, and the out pointer is valid.
+        // SAFETY: the context is current, the options live as long as the state, and the out
+        // pointer is valid.
         let code = unsafe { context.driver().cuLinkCreate(count, names, values, &raw mut state) };
         jit.check(context, Call::cuLinkCreate, code)?;
         Ok(Self { state: Raw::new(state), context: context.clone(), jit: Arc::new(jit) })
@@ -66,7 +68,8 @@ impl Linker {
     /// Stands on `cuLinkAddData`, CUDA 6.5.
     ///
     /// # Errors
-    /// The image is cut off or of no known kind, it does not compile ([`Error::Jit`], with the log), or what the driver answers.
+    /// The image is cut off or of no known kind, it does not compile ([`Error::Jit`], with the
+    /// log), or what the driver answers.
     #[doc(alias = "cuLinkAddData")]
     pub fn add(&mut self, name: &str, image: Image<'_>) -> Result<&mut Self> {
         let image = image.check()?;
@@ -80,12 +83,14 @@ impl Linker {
         self.add_data(name, kind, image.as_ptr(), size)
     }
 
-    /// Adds an archive of device code, such as the device runtime's `libcudadevrt.a`, of which what is needed is taken.
+    /// Adds an archive of device code, such as the device runtime's `libcudadevrt.a`, of which what
+    /// is needed is taken.
     ///
     /// Stands on `cuLinkAddData`, CUDA 6.5.
     ///
     /// # Errors
-    /// It is no archive, a member or an image in one is cut off, or what the driver answers ([`Error::Jit`], with the log).
+    /// It is no archive, a member or an image in one is cut off, or what the driver answers
+    /// ([`Error::Jit`], with the log).
     #[doc(alias = "CU_JIT_INPUT_LIBRARY")]
     pub fn add_archive(&mut self, name: &str, archive: &[u8]) -> Result<&mut Self> {
         check_archive(archive)?;
@@ -104,7 +109,8 @@ impl Linker {
             return Err(Error::Image("its name has a zero byte".into()));
         };
         let _current = self.context.enter()?;
-        // SAFETY: state, data and name are alive, the size is the data's, and the driver copies what it keeps.
+        // SAFETY: state, data and name are alive, the size is the data's, and the driver copies
+        // what it keeps.
         let code = unsafe {
             self.context.driver().cuLinkAddData(
                 self.state.get(),
@@ -126,7 +132,8 @@ impl Linker {
     /// Stands on `cuLinkComplete`, CUDA 5.5, and `cuLibraryLoadData`, CUDA 12.0.
     ///
     /// # Errors
-    /// Nothing was added; something is missing or there twice ([`Error::Jit`], with the log); or what the driver answers.
+    /// Nothing was added; something is missing or there twice ([`Error::Jit`], with the log); or
+    /// what the driver answers.
     #[doc(alias = "cuLinkComplete")]
     pub fn link(self) -> Result<Library> {
         let image = self.complete()?;

@@ -4,7 +4,8 @@ use core::fmt;
 
 use cuda_sys::Printable;
 
-/// Names that come near to one that was asked for, and how many there are in all. The nearest comes first.
+/// Names that come near to one that was asked for, and how many there are in all. The nearest comes
+/// first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Near {
     /// The nearest names, a dozen at most.
@@ -16,7 +17,8 @@ pub struct Near {
 /// How many names a message has.
 const SHOWN: usize = 12;
 
-/// How much of a name is compared: two names of some thousand characters would be compared for long.
+/// How much of a name is compared: two names of some thousand characters would be compared for
+/// long.
 const COMPARED: usize = 128;
 
 impl Near {

@@ -3,8 +3,8 @@
 use core::fmt;
 use core::time::Duration;
 
-/// Why there is no time from one event to another; which of the two it is about is said from the call
-/// [`Event::elapsed_since`](crate::Event::elapsed_since): `end.elapsed_since(&start)`.
+/// Why there is no time from one event to another; which of the two it is about is said from the
+/// call [`Event::elapsed_since`](crate::Event::elapsed_since): `end.elapsed_since(&start)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum NoTime {

@@ -1,4 +1,5 @@
-//! CUDA C++ compiled while the program runs: the crate [cuda-nvrtc](cuda_nvrtc) for the device of a context. Feature `nvrtc`.
+//! CUDA C++ compiled while the program runs: the crate [cuda-nvrtc](cuda_nvrtc) for the device of a
+//! context. Feature `nvrtc`.
 //!
 //! ```no_run
 //! # fn example(context: &cuda_handles::Context) -> cuda_handles::Result<()> {
@@ -42,15 +43,18 @@ impl<'a> From<&'a Compiled> for Image<'a> {
 }
 
 impl Context {
-    /// Compiles CUDA C++ for this context's device. A program without a [target](Program::target) becomes PTX for the device's compute
-    /// capability, or for the newest before it that the compiler knows. The same program with the same options is compiled once; see
+    /// Compiles CUDA C++ for this context's device. A program without a [target](Program::target)
+    /// becomes PTX for the device's compute capability, or for the newest before it that the
+    /// compiler knows. The same program with the same options is compiled once; see
     /// [`Compiler::compile`].
     ///
-    /// Of several compilers one is taken whose major version is no newer than the driver's, where there is one. No driver call is made.
+    /// Of several compilers one is taken whose major version is no newer than the driver's, where
+    /// there is one. No driver call is made.
     ///
     /// # Errors
-    /// [`Error::Nvrtc`](crate::Error::Nvrtc): there is no compiler (the error names all that was tried); the program does not compile (it has the
-    /// compiler's log); or the PTX is newer than what the driver reads (it says what to do). The context is lost.
+    /// [`Error::Nvrtc`](crate::Error::Nvrtc): there is no compiler (the error names all that was
+    /// tried); the program does not compile (it has the compiler's log); or the PTX is newer than
+    /// what the driver reads (it says what to do). The context is lost.
     #[doc(alias = "nvrtcCompileProgram")]
     pub fn compile(&self, program: &Program) -> Result<Arc<Compiled>> {
         self.ensure_usable()?;

@@ -11,7 +11,8 @@ use crate::memory::{Allocation, Buffer, SharedHostBuffer, Slice};
 use crate::semaphore::ExternalSemaphore;
 use crate::stream::Stream;
 
-/// Keeps something alive that a graph or a parameter holder uses. Three words; a clone counts one reference.
+/// Keeps something alive that a graph or a parameter holder uses. Three words; a clone counts one
+/// reference.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Owner {
@@ -32,7 +33,8 @@ pub enum Owner {
 }
 
 impl Owner {
-    /// An owner of any value. A panic in the value's destructor never comes out of a drop; see [`Kept`].
+    /// An owner of any value. A panic in the value's destructor never comes out of a drop; see
+    /// [`Kept`].
     pub fn other(value: impl Any + Send + Sync) -> Self {
         Self::Other(Kept::new(value))
     }

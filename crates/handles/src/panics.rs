@@ -1,5 +1,5 @@
-//! Code of others, run where a panic of it must not get any further: in the driver's threads, in drops and in the
-//! reaper.
+//! Code of others, run where a panic of it must not get any further: in the driver's threads, in
+//! drops and in the reaper.
 
 use core::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,8 +7,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// How often what a panic carries may panic in its own drop before it is leaked.
 const PATIENCE: usize = 8;
 
-/// Runs `run`. A panic ends it and nothing else; so does one in the drop of what the panic carries, and in what that one carries. What does not come
-/// to an end like this is leaked after a few times.
+/// Runs `run`. A panic ends it and nothing else; so does one in the drop of what the panic carries,
+/// and in what that one carries. What does not come to an end like this is leaked after a few
+/// times.
 pub fn contain(run: impl FnOnce()) {
     let mut caught = catch_unwind(AssertUnwindSafe(run)).err();
     for _ in 0..PATIENCE {

@@ -14,16 +14,18 @@ const MOMENT: Duration = Duration::from_millis(5);
 /// In microseconds.
 static PATIENCE: AtomicU64 = AtomicU64::new(30_000_000);
 
-/// How long a call waits for what another call or guard holds before it answers [`Error::Busy`]; 30 seconds at first.
+/// How long a call waits for what another call or guard holds before it answers [`Error::Busy`]; 30
+/// seconds at first.
 #[must_use]
 pub fn patience() -> Duration {
     Duration::from_micros(PATIENCE.load(Ordering::Relaxed))
 }
 
-/// Sets how long calls of this process wait for what another call or guard holds before they answer [`Error::Busy`],
-/// to the microsecond. What is held is mostly given back within microseconds, but calls named `blocking` keep their stream from entering a
-/// capture as long as they wait. Calls named `blocking` and [`reaper::drain`](crate::reaper::drain) wait
-/// for the device as long as that takes, whatever is set here.
+/// Sets how long calls of this process wait for what another call or guard holds before they answer
+/// [`Error::Busy`], to the microsecond. What is held is mostly given back within microseconds, but
+/// calls named `blocking` keep their stream from entering a capture as long as they wait. Calls
+/// named `blocking` and [`reaper::drain`](crate::reaper::drain) wait for the device as long as that
+/// takes, whatever is set here.
 ///
 /// ```
 /// cuda_handles::set_patience(std::time::Duration::from_secs(5));
@@ -55,8 +57,8 @@ impl From<Busy> for Error {
     }
 }
 
-/// Tries until it works, without keeping a processor busy for long. For what is held for moments alone, and over no
-/// call of the driver and no code of others.
+/// Tries until it works, without keeping a processor busy for long. For what is held for moments
+/// alone, and over no call of the driver and no code of others.
 #[cold]
 pub(crate) fn patiently<R>(mut attempt: impl FnMut() -> Option<R>) -> R {
     let mut tries = 0;
@@ -86,9 +88,10 @@ pub(crate) fn for_a_moment<R>(attempt: impl FnMut() -> Option<R>) -> Option<R> {
     for_at_most(MOMENT, attempt)
 }
 
-/// Tries until it works or [`patience`] has run out, for what another thread may hold over a driver call that waits.
-/// Inside a host function, the call may be waiting for that very function: there it is tried for a moment and then refused,
-/// as the driver refuses things there. Nobody is asked whether this is one where the first try works.
+/// Tries until it works or [`patience`] has run out, for what another thread may hold over a driver
+/// call that waits. Inside a host function, the call may be waiting for that very function: there
+/// it is tried for a moment and then refused, as the driver refuses things there. Nobody is asked
+/// whether this is one where the first try works.
 #[inline]
 pub(crate) fn unless_inside<R>(
     context: &Context,

@@ -13,10 +13,12 @@ use crate::patience::{lock_patiently, try_lock};
 use crate::process;
 use crate::reaper;
 
-/// Retained once each, and kept until the process ends: what is in a context may be dropped at any time.
+/// Retained once each, and kept until the process ends: what is in a context may be dropped at any
+/// time.
 static PRIMARY: Mutex<Vec<Context>> = Mutex::new(Vec::new());
 
-/// Held while one is retained. Not so the table, which a host function may want for which the driver waits meanwhile.
+/// Held while one is retained. Not so the table, which a host function may want for which the
+/// driver waits meanwhile.
 static RETAINING: Mutex<()> = Mutex::new(());
 
 fn primary() -> MutexGuard<'static, Vec<Context>> {
@@ -32,7 +34,8 @@ pub(crate) fn is_primary(context: &Context) -> bool {
     known(context.device()).is_some_and(|known| known.as_raw() == context.as_raw())
 }
 
-/// Lets nobody else retain one. Refused inside a host function if somebody does, as the driver refuses it there.
+/// Lets nobody else retain one. Refused inside a host function if somebody does, as the driver
+/// refuses it there.
 fn retain_alone() -> Result<MutexGuard<'static, ()>> {
     match try_lock(&RETAINING) {
         Some(alone) => Ok(alone),
@@ -45,9 +48,11 @@ fn retain_alone() -> Result<MutexGuard<'static, ()>> {
 }
 
 impl Device {
-    /// The device's primary context, the one that other CUDA code of the process uses as well. Every call gives the same one.
+    /// The device's primary context, the one that other CUDA code of the process uses as well.
+    /// Every call gives the same one.
     ///
-    /// Stands on `cuDevicePrimaryCtxRetain`, CUDA 7.0; called once per device. It is not released before the process ends.
+    /// Stands on `cuDevicePrimaryCtxRetain`, CUDA 7.0; called once per device. It is not released
+    /// before the process ends.
     ///
     /// # Errors
     /// What the driver answers.
@@ -76,11 +81,12 @@ impl Device {
 }
 
 impl Context {
-    /// The context behind a raw handle: the owner that this library has for it, or else a handle that does not own it.
+    /// The context behind a raw handle: the owner that this library has for it, or else a handle
+    /// that does not own it.
     ///
     /// # Safety
-    /// `raw` is a context of the driver of this process, and it lives until everything made from the result is dropped and
-    /// [`reaper::drain`] has returned.
+    /// `raw` is a context of the driver of this process, and it lives until everything made from
+    /// the result is dropped and [`reaper::drain`] has returned.
     ///
     /// # Errors
     /// What the driver answers to the question for its device.
@@ -101,7 +107,8 @@ fn device_of(raw: CUcontext) -> Result<Device> {
     let driver = initialised()?;
     let mut popped = core::ptr::null_mut();
     let mut ordinal = 0;
-    // SAFETY: the caller's context is alive; all out pointers are valid, and what is pushed is popped.
+    // SAFETY: the caller's context is alive; all out pointers are valid, and what is pushed is
+    // popped.
     unsafe {
         checked(Call::cuCtxPushCurrent, driver.cuCtxPushCurrent(raw))?;
         let code = driver.cuCtxGetDevice(&raw mut ordinal);

@@ -11,8 +11,8 @@ const EXITING: u8 = 2;
 
 static STATE: AtomicU8 = AtomicU8::new(RUNNING);
 
-/// Watches for `fork` and `exit`, from the first call on. Handlers of `exit` run last in, first out: called after the driver was
-/// initialised, ours run before the driver's own.
+/// Watches for `fork` and `exit`, from the first call on. Handlers of `exit` run last in, first
+/// out: called after the driver was initialised, ours run before the driver's own.
 pub(crate) fn watch() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -47,8 +47,9 @@ pub(crate) fn is_exiting() -> bool {
     STATE.load(Ordering::Acquire) == EXITING
 }
 
-/// Whether this is a forked child of a process that used the driver. It can call nothing of the driver; drops do nothing there, and nothing of this
-/// library waits for a lock, which may have been held by a thread that is not there.
+/// Whether this is a forked child of a process that used the driver. It can call nothing of the
+/// driver; drops do nothing there, and nothing of this library waits for a lock, which may have
+/// been held by a thread that is not there.
 #[inline]
 #[must_use]
 pub fn is_forked() -> bool {

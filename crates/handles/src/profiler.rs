@@ -7,8 +7,8 @@ use crate::context::Context;
 use crate::error::Result;
 
 impl Context {
-    /// Tells a profiler that watches this process to record from now on (`nsys profile --capture-range=cudaProfilerApi`). Without a
-    /// profiler it does nothing.
+    /// Tells a profiler that watches this process to record from now on (`nsys profile
+    /// --capture-range=cudaProfilerApi`). Without a profiler it does nothing.
     ///
     /// Calls `cuProfilerStart` (CUDA 4.0). Captures that are open stay intact.
     ///
@@ -32,7 +32,8 @@ impl Context {
         self.profiler(Call::cuProfilerStart, |driver| unsafe { driver.cuProfilerStart() })
     }
 
-    /// Tells a profiler that watches this process to record no more. Work that is still enqueued may be missing: wait for it first.
+    /// Tells a profiler that watches this process to record no more. Work that is still enqueued
+    /// may be missing: wait for it first.
     ///
     /// Calls `cuProfilerStop` (CUDA 4.0). Captures that are open stay intact.
     ///

@@ -5,7 +5,8 @@ use core::fmt;
 /// A raw handle of the driver. It is compared and moved about here, never dereferenced.
 pub(crate) struct Raw<T>(*mut T);
 
-// SAFETY: the driver's handles are names of objects that it guards itself; any thread may pass them to it.
+// SAFETY: the driver's handles are names of objects that it guards itself; any thread may pass them
+// to it.
 unsafe impl<T> Send for Raw<T> {}
 // SAFETY: as above; the wrapper is immutable.
 unsafe impl<T> Sync for Raw<T> {}

@@ -22,7 +22,8 @@ pub(crate) enum Recorded {
 #[derive(Debug)]
 pub(crate) struct Record {
     place: Recorded,
-    /// How often it was recorded, so that nobody takes a later record for the one he has waited for.
+    /// How often it was recorded, so that nobody takes a later record for the one he has waited
+    /// for.
     count: u64,
     point: Option<Point>,
 }
@@ -30,7 +31,8 @@ pub(crate) struct Record {
 /// A point in the work of a stream.
 #[derive(Clone, Debug)]
 pub(crate) struct Point {
-    /// Up to which ticket the work of the stream was seen to be done; as long as it is the same stream, the same counter.
+    /// Up to which ticket the work of the stream was seen to be done; as long as it is the same
+    /// stream, the same counter.
     reached: Arc<AtomicU64>,
     /// The last ticket in front of the point.
     ticket: u64,

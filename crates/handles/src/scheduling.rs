@@ -11,7 +11,8 @@ use crate::error::Result;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Scheduling {
-    /// The driver chooses between [`Spin`](Self::Spin) and [`Yield`](Self::Yield), by the number of contexts and processors.
+    /// The driver chooses between [`Spin`](Self::Spin) and [`Yield`](Self::Yield), by the number of
+    /// contexts and processors.
     #[default]
     Auto,
     /// The thread spins: the shortest wait, and one processor busy.
@@ -56,8 +57,9 @@ impl Context {
         self.flags().map(Scheduling::of)
     }
 
-    /// Sets how threads wait in this context from now on, and leaves its other flags alone. Other code that uses the context waits in
-    /// the same way. An [event](crate::EventOptions::blocking) can block by itself instead.
+    /// Sets how threads wait in this context from now on, and leaves its other flags alone. Other
+    /// code that uses the context waits in the same way. An [event](crate::EventOptions::blocking)
+    /// can block by itself instead.
     ///
     /// Calls `cuCtxGetFlags` (CUDA 7.0) and `cuCtxSetFlags` (CUDA 12.1).
     ///

@@ -35,22 +35,24 @@ struct SemaphoreBox {
     kind: SemaphoreKind,
 }
 
-/// A semaphore of another interface, such as Vulkan's, that nodes of graphs signal and wait for. It is destroyed with its last handle.
+/// A semaphore of another interface, such as Vulkan's, that nodes of graphs signal and wait for. It
+/// is destroyed with its last handle.
 #[derive(Clone)]
 pub struct ExternalSemaphore(Arc<SemaphoreBox>);
 
 identity!(ExternalSemaphore);
 
 impl ExternalSemaphore {
-    /// Imports a semaphore that another interface has exported as a file descriptor. The driver takes the descriptor over; if it refuses, the
-    /// descriptor is closed.
+    /// Imports a semaphore that another interface has exported as a file descriptor. The driver
+    /// takes the descriptor over; if it refuses, the descriptor is closed.
     ///
     /// Stands on `cuImportExternalSemaphore`, CUDA 10.0.
     ///
     /// # Safety
     /// - `descriptor` is of a semaphore of that kind on the same device.
-    /// - Signals and waits, here and in the other interface, follow the other interface's rules: a binary semaphore is signalled only when it is
-    ///   not, and waited for once for each signal; the number of a timeline only rises.
+    /// - Signals and waits, here and in the other interface, follow the other interface's rules: a
+    ///   binary semaphore is signalled only when it is not, and waited for once for each signal;
+    ///   the number of a timeline only rises.
     ///
     /// # Errors
     /// What the driver answers.
@@ -70,7 +72,8 @@ impl ExternalSemaphore {
         let mut raw = core::ptr::null_mut();
         let current = context.enter()?;
         let mode = capture_mode::relaxed(context.driver());
-        // SAFETY: the context is current, the out pointer valid and the description complete; what the descriptor is of is the caller's promise.
+        // SAFETY: the context is current, the out pointer valid and the description complete; what
+        // the descriptor is of is the caller's promise.
         let code = unsafe { context.driver().cuImportExternalSemaphore(&raw mut raw, &raw const desc) };
         drop(mode);
         drop(current);
@@ -84,7 +87,8 @@ impl ExternalSemaphore {
     /// Takes over a semaphore that other code has imported; it is destroyed with the last handle.
     ///
     /// # Safety
-    /// As [`import`](Self::import); `raw` is a semaphore of `context` and of that kind, and it has no other owner, now or later.
+    /// As [`import`](Self::import); `raw` is a semaphore of `context` and of that kind, and it has
+    /// no other owner, now or later.
     #[must_use]
     #[doc(alias = "cuDestroyExternalSemaphore")]
     pub unsafe fn from_raw_owned(context: &Context, kind: SemaphoreKind, raw: CUexternalSemaphore) -> Self {
@@ -113,7 +117,8 @@ impl ExternalSemaphore {
 
 impl Drop for SemaphoreBox {
     fn drop(&mut self) {
-        // Nothing can be using it: the nodes that do hold a handle, and so does every executable until its last launch is over.
+        // Nothing can be using it: the nodes that do hold a handle, and so does every executable
+        // until its last launch is over.
         reaper::destroy(&self.context, Object::Semaphore(self.raw));
     }
 }

@@ -28,12 +28,15 @@ fn shared() -> MutexGuard<'static, Vec<Entry>> {
 }
 
 impl Library {
-    /// The library that was loaded from this image in this context, as long as anybody holds it; else loads it with the default options. Images
-    /// are the same if their contents are. All who have the library share its kernels with their settings, such as
-    /// [`Kernel::set_max_dynamic_shared_bytes`](crate::Kernel::set_max_dynamic_shared_bytes), and its [variables](Self::global).
+    /// The library that was loaded from this image in this context, as long as anybody holds it;
+    /// else loads it with the default options. Images are the same if their contents are. All who
+    /// have the library share its kernels with their settings, such as
+    /// [`Kernel::set_max_dynamic_shared_bytes`](crate::Kernel::set_max_dynamic_shared_bytes), and
+    /// its [variables](Self::global).
     ///
-    /// Kernels that [`kernel!`](https://docs.rs/cuda-launch/latest/cuda_launch/macro.kernel.html) declares are loaded by this. Threads that load
-    /// an image at the same moment may each load it; all get the same library, and the others are unloaded by
+    /// Kernels that [`kernel!`](https://docs.rs/cuda-launch/latest/cuda_launch/macro.kernel.html)
+    /// declares are loaded by this. Threads that load an image at the same moment may each load it;
+    /// all get the same library, and the others are unloaded by
     /// [`reaper::drain`](crate::reaper::drain).
     ///
     /// # Errors

@@ -24,8 +24,8 @@ static STREAMS: LazyLock<Registry<Sharded<StreamBox>>> = LazyLock::new(|| Regist
 /// What a stream is created with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct StreamOptions {
-    /// Lower numbers go first; 0 is the default and the lowest priority. The driver takes the nearest that the device has; see
-    /// [`Context::stream_priorities`].
+    /// Lower numbers go first; 0 is the default and the lowest priority. The driver takes the
+    /// nearest that the device has; see [`Context::stream_priorities`].
     pub priority: i32,
     /// Whether it and the legacy default stream wait for each other. Default: no.
     #[doc(alias = "CU_STREAM_NON_BLOCKING")]
@@ -36,9 +36,11 @@ struct StreamBox {
     stream: Arc<RawStream>,
     /// `None` for a stream that is not ours: what it was created with is not known.
     options: Option<StreamOptions>,
-    /// Counts what was enqueued that somebody may ask about later: an allocation takes the number after its own call as its ticket.
+    /// Counts what was enqueued that somebody may ask about later: an allocation takes the number
+    /// after its own call as its ticket.
     issued: AtomicU64,
-    /// For other streams, by their number: up to which of their tickets this one has been made to wait.
+    /// For other streams, by their number: up to which of their tickets this one has been made to
+    /// wait.
     waited: Mutex<SmallVec<[(u64, u64); 4]>>,
     /// Pinned memory for small writes.
     staging: OnceLock<Arc<Staging>>,
@@ -49,7 +51,8 @@ const REMEMBERED: usize = 32;
 
 const FIRST_USE: &str = "the first use of memory of another stream";
 
-/// A stream. Work enqueued on it runs in order; it is destroyed with its last handle, once its work is done.
+/// A stream. Work enqueued on it runs in order; it is destroyed with its last handle, once its work
+/// is done.
 #[derive(Clone)]
 pub struct Stream(Arc<StreamBox>);
 
@@ -128,7 +131,8 @@ impl Context {
         Ok(stream)
     }
 
-    /// The priorities that streams can have, from the most urgent (the lowest number) to the least urgent one.
+    /// The priorities that streams can have, from the most urgent (the lowest number) to the least
+    /// urgent one.
     ///
     /// Stands on `cuCtxGetStreamPriorityRange`, CUDA 5.5.
     ///
@@ -144,14 +148,17 @@ impl Context {
         Ok(greatest..=least)
     }
 
-    /// Waits until all work is done that was enqueued on the streams of this context that this library created and somebody holds; for one
-    /// after the other as [`Stream::synchronize_blocking`]. Adopted streams and other code's are waited for with their own handles: the driver's
-    /// wait for a whole context would invalidate whatever somebody captures in it.
+    /// Waits until all work is done that was enqueued on the streams of this context that this
+    /// library created and somebody holds; for one after the other as
+    /// [`Stream::synchronize_blocking`]. Adopted streams and other code's are waited for with their
+    /// own handles: the driver's wait for a whole context would invalidate whatever somebody
+    /// captures in it.
     ///
     /// Stands on `cuStreamSynchronize`, CUDA 2.0.
     ///
     /// # Errors
-    /// A stream of the context is capturing (nothing is waited for then), or what the driver answers.
+    /// A stream of the context is capturing (nothing is waited for then), or what the driver
+    /// answers.
     #[doc(alias = "cuCtxSynchronize")]
     pub fn synchronize_blocking(&self) -> Result<()> {
         self.ensure_usable()?;
@@ -178,19 +185,24 @@ impl Stream {
         }))
     }
 
-    /// The stream behind a raw handle: the owner that this library has for it, or else a handle that does not own it.
+    /// The stream behind a raw handle: the owner that this library has for it, or else a handle
+    /// that does not own it.
     ///
     /// # Safety
     /// - `raw` is a stream of `context`, neither the legacy default stream nor the per-thread one.
-    /// - It lives until every clone of the result is dropped. Buffers whose home it is hold clones, and so do captures and graphs that use such
-    ///   buffers; what of these was dropped may hold them until [`reaper::pending`](crate::reaper::pending) is 0. The last clone is not dropped inside a
-    ///   host function, nor while the stream is capturing.
-    /// - Whoever begins or ends a capture of it by other means does so while nobody enqueues on it through the result.
+    /// - It lives until every clone of the result is dropped. Buffers whose home it is hold clones,
+    ///   and so do captures and graphs that use such buffers; what of these was dropped may hold
+    ///   them until [`reaper::pending`](crate::reaper::pending) is 0. The last clone is not dropped
+    ///   inside a host function, nor while the stream is capturing.
+    /// - Whoever begins or ends a capture of it by other means does so while nobody enqueues on it
+    ///   through the result.
     ///
     /// # Errors
-    /// The stream is known and belongs to another context, or the value is one of the default streams.
+    /// The stream is known and belongs to another context, or the value is one of the default
+    /// streams.
     pub unsafe fn from_raw(context: &Context, raw: CUstream) -> Result<Self> {
-        // Null, CU_STREAM_LEGACY and CU_STREAM_PER_THREAD stand for different streams at different times.
+        // Null, CU_STREAM_LEGACY and CU_STREAM_PER_THREAD stand for different streams at different
+        // times.
         process::ensure_not_forked()?;
         if raw.addr() <= 2 {
             return Err(Error::Unknown { what: "stream of its own", raw: raw.addr() });
@@ -202,19 +214,21 @@ impl Stream {
         Ok(Self::wrap(RawStream::adopted(context, raw), None))
     }
 
-    /// The driver's own handle, to let other code capture the stream or make others wait for its events: from now on the driver is asked before
-    /// every call whether the stream is capturing, as for an adopted one. For other calls [`as_raw`](Self::as_raw) will do.
+    /// The driver's own handle, to let other code capture the stream or make others wait for its
+    /// events: from now on the driver is asked before every call whether the stream is capturing,
+    /// as for an adopted one. For other calls [`as_raw`](Self::as_raw) will do.
     ///
-    /// Whoever begins or ends a capture of it by other means does so while nobody enqueues on it through this handle or its clones: a blocking copy to
-    /// or from host memory, caught by such a capture, would run again when that memory is gone.
+    /// Whoever begins or ends a capture of it by other means does so while nobody enqueues on it
+    /// through this handle or its clones: a blocking copy to or from host memory, caught by such a
+    /// capture, would run again when that memory is gone.
     #[must_use]
     pub fn lend(&self) -> CUstream {
         self.0.stream.set_foreign();
         self.as_raw()
     }
 
-    /// The driver's own handle. Capture the stream with it only after [`lend`](Self::lend): what this library does not know of, it cannot leave
-    /// alone.
+    /// The driver's own handle. Capture the stream with it only after [`lend`](Self::lend): what
+    /// this library does not know of, it cannot leave alone.
     #[must_use]
     #[inline]
     pub fn as_raw(&self) -> CUstream {
@@ -228,22 +242,24 @@ impl Stream {
         self.0.stream.context()
     }
 
-    /// What it was created with, as it was asked for; `None` if somebody else created it. No driver call: the driver's own questions for these
-    /// invalidate a capture.
+    /// What it was created with, as it was asked for; `None` if somebody else created it. No driver
+    /// call: the driver's own questions for these invalidate a capture.
     #[must_use]
     pub fn options(&self) -> Option<StreamOptions> {
         self.0.options
     }
 
-    /// A number that no other stream of this process has or gets. It is this library's, not the driver's.
+    /// A number that no other stream of this process has or gets. It is this library's, not the
+    /// driver's.
     #[must_use]
     #[inline]
     pub fn id(&self) -> u64 {
         self.0.stream.id()
     }
 
-    /// Waits until all work enqueued so far is done. A capture of this stream can begin only afterwards. Where one is to begin already, or to draw this
-    /// stream in, it goes first, for which this waits a second at most.
+    /// Waits until all work enqueued so far is done. A capture of this stream can begin only
+    /// afterwards. Where one is to begin already, or to draw this stream in, it goes first, for
+    /// which this waits a second at most.
     ///
     /// Stands on `cuStreamSynchronize`, CUDA 2.0.
     ///
@@ -259,8 +275,8 @@ impl Stream {
         self.wait_until_done()
     }
 
-    /// The wait itself, with the turn held, not in a host function, and where it is known that the stream is not capturing: a capture that began now would
-    /// make it fail.
+    /// The wait itself, with the turn held, not in a host function, and where it is known that the
+    /// stream is not capturing: a capture that began now would make it fail.
     pub(crate) fn wait_until_done(&self) -> Result<()> {
         let issued = self.issued();
         let _mode = capture_mode::relaxed(self.context().driver());
@@ -329,15 +345,17 @@ impl Stream {
         })
     }
 
-    /// Makes work enqueued from now on wait until `event`, as recorded last, is reached. The event may be of another context; it may be
-    /// dropped or recorded anew right afterwards. An event that was recorded in a capture going on draws this stream into it, once nobody waits for this
-    /// stream any more.
+    /// Makes work enqueued from now on wait until `event`, as recorded last, is reached. The event
+    /// may be of another context; it may be dropped or recorded anew right afterwards. An event
+    /// that was recorded in a capture going on draws this stream into it, once nobody waits for
+    /// this stream any more.
     ///
     /// Stands on `cuStreamWaitEvent`, CUDA 3.2.
     ///
     /// # Errors
-    /// The stream is capturing and the event was not recorded in the same capture; the event is of a capture that is over; this is a host function
-    /// and somebody uses the stream that would be, or may be, drawn in (`NOT_PERMITTED`); or what the driver answers.
+    /// The stream is capturing and the event was not recorded in the same capture; the event is of
+    /// a capture that is over; this is a host function and somebody uses the stream that would be,
+    /// or may be, drawn in (`NOT_PERMITTED`); or what the driver answers.
     #[doc(alias = "cuStreamWaitEvent")]
     pub fn wait(&self, event: &Event) -> Result<()> {
         self.context().ensure_usable()?;
@@ -353,14 +371,15 @@ impl Stream {
         self.0.stream.insist(|| attempt().transpose())?
     }
 
-    /// Makes work enqueued here from now on wait for all that is enqueued on `other` so far. If `other` is capturing, this stream is drawn
-    /// into the capture.
+    /// Makes work enqueued here from now on wait for all that is enqueued on `other` so far. If
+    /// `other` is capturing, this stream is drawn into the capture.
     ///
-    /// Stands on `cuEventRecord` and `cuStreamWaitEvent`, one call each, with an event that `other` keeps for this.
+    /// Stands on `cuEventRecord` and `cuStreamWaitEvent`, one call each, with an event that `other`
+    /// keeps for this.
     ///
     /// # Errors
-    /// This stream is in a capture that `other` is not in; this is a host function and somebody uses the stream that would be drawn in
-    /// (`NOT_PERMITTED`); or what the driver answers.
+    /// This stream is in a capture that `other` is not in; this is a host function and somebody
+    /// uses the stream that would be drawn in (`NOT_PERMITTED`); or what the driver answers.
     pub fn wait_for(&self, other: &Self) -> Result<()> {
         self.context().ensure_usable()?;
         if self.id() == other.id() {
@@ -391,7 +410,8 @@ impl Stream {
         Ok(())
     }
 
-    /// As [`wait_for`](Self::wait_for), but refused while either of the two is capturing, so that no stream is drawn into a capture.
+    /// As [`wait_for`](Self::wait_for), but refused while either of the two is capturing, so that
+    /// no stream is drawn into a capture.
     ///
     /// # Errors
     /// One of the streams is capturing, or what the driver answers.
@@ -407,7 +427,8 @@ impl Stream {
         Ok(())
     }
 
-    /// Makes this stream wait for the point of `home` with this ticket, unless it has. Refused while either is capturing.
+    /// Makes this stream wait for the point of `home` with this ticket, unless it has. Refused
+    /// while either is capturing.
     pub(crate) fn wait_for_ticket(&self, home: &Self, ticket: u64) -> Result<()> {
         if self.has_waited(home.id(), ticket) {
             return Ok(());
@@ -436,8 +457,8 @@ impl Stream {
         waited.push((id, up_to));
     }
 
-    /// An error if the stream is capturing: `what` cannot be captured. No driver call unless the stream is adopted or was reached by a capture of
-    /// somebody else.
+    /// An error if the stream is capturing: `what` cannot be captured. No driver call unless the
+    /// stream is adopted or was reached by a capture of somebody else.
     ///
     /// # Errors
     /// [`Error::Capturing`], or what the driver answers.
@@ -452,8 +473,8 @@ impl Stream {
         self.0.stream.is_capturing().unwrap_or(false)
     }
 
-    /// A ticket for what was enqueued just now: taken **after** the call, so that whoever reads this count or a higher one and then waits
-    /// for the stream has waited for that call.
+    /// A ticket for what was enqueued just now: taken **after** the call, so that whoever reads
+    /// this count or a higher one and then waits for the stream has waited for that call.
     pub(crate) fn ticket(&self) -> u64 {
         self.0.stream.set_home();
         self.0.issued.fetch_add(1, Ordering::AcqRel) + 1
@@ -512,7 +533,8 @@ impl fmt::Debug for Stream {
     }
 }
 
-/// Says of a first use that it could not be captured what settles it. That the home captures is another matter.
+/// Says of a first use that it could not be captured what settles it. That the home captures is
+/// another matter.
 #[cold]
 fn first_use(error: Error) -> Error {
     match error {

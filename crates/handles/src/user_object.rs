@@ -17,12 +17,14 @@ use crate::raw::Raw;
 use crate::reaper::{self, Free, Freed, Node, Object, Payload, Runs};
 use crate::stream::Stream;
 
-/// A value under the driver's reference counts: it lives while this handle, a graph that [retains](Self::retain_on) it, an executable made of
-/// such a graph, or a launch of that in flight does.
+/// A value under the driver's reference counts: it lives while this handle, a graph that
+/// [retains](Self::retain_on) it, an executable made of such a graph, or a launch of that in flight
+/// does.
 ///
-/// The value is dropped by the reaper some time after the last of them is gone, never on the driver's thread; for an executable of cuda-graph by the drop of that, if its
-/// runs are over. If the context is lost, the drop
-/// of this handle gives the value up: nothing runs any more, and the driver is not asked. A value whose handle was dropped before the loss, so that graphs or
+/// The value is dropped by the reaper some time after the last of them is gone, never on the
+/// driver's thread; for an executable of cuda-graph by the drop of that, if its runs are over. If
+/// the context is lost, the drop of this handle gives the value up: nothing runs any more, and the
+/// driver is not asked. A value whose handle was dropped before the loss, so that graphs or
 /// executables alone have it, stays to the end of the process then.
 pub struct UserObject {
     raw: Raw<CUuserObject_st>,
@@ -33,7 +35,8 @@ pub struct UserObject {
 }
 
 impl UserObject {
-    /// Puts `value` under the driver's reference counts. A panic in its destructor ends there, and the [hook](crate::reaper::set_hook) is told.
+    /// Puts `value` under the driver's reference counts. A panic in its destructor ends there, and
+    /// the [hook](crate::reaper::set_hook) is told.
     ///
     /// Stands on `cuUserObjectCreate`, CUDA 11.3.
     ///
@@ -65,9 +68,11 @@ impl UserObject {
         Ok(Self { raw: Raw::new(raw), context: context.clone(), payload, held_by: Mutex::default() })
     }
 
-    /// Lets `graph` hold one reference more. Executables made of it, and graphs cloned from it, get their own.
+    /// Lets `graph` hold one reference more. Executables made of it, and graphs cloned from it, get
+    /// their own.
     ///
-    /// Stands on `cuGraphRetainUserObject`, CUDA 11.3. This is a call on the graph; see [`GraphHandle`].
+    /// Stands on `cuGraphRetainUserObject`, CUDA 11.3. This is a call on the graph; see
+    /// [`GraphHandle`].
     ///
     /// # Errors
     /// What the driver answers.
@@ -88,9 +93,11 @@ impl UserObject {
         Ok(())
     }
 
-    /// Takes one reference from `graph` that [`retain_on`](Self::retain_on) gave it. The driver would not notice if there was none.
+    /// Takes one reference from `graph` that [`retain_on`](Self::retain_on) gave it. The driver
+    /// would not notice if there was none.
     ///
-    /// Stands on `cuGraphReleaseUserObject`, CUDA 11.3. This is a call on the graph; see [`GraphHandle`].
+    /// Stands on `cuGraphReleaseUserObject`, CUDA 11.3. This is a call on the graph; see
+    /// [`GraphHandle`].
     ///
     /// # Errors
     /// The graph has no reference from this handle, or what the driver answers.
@@ -108,8 +115,9 @@ impl UserObject {
         Ok(())
     }
 
-    /// Gives the value up once all is over that was enqueued on these streams until now, whoever still has a reference; the reaper drops it then. Each order holds
-    /// the owner: it goes with the last one.
+    /// Gives the value up once all is over that was enqueued on these streams until now, whoever
+    /// still has a reference; the reaper drops it then. Each order holds the owner: it goes with
+    /// the last one.
     fn give_up_behind(self, streams: Runs) {
         let owner = Kept::new(GivenUp(Arc::clone(&self.payload)));
         let context = &self.context;
@@ -118,10 +126,12 @@ impl UserObject {
         streams.into_iter().map(Some).chain(none).for_each(|home| reaper::push_free(Node::new(free(home))));
     }
 
-    /// Ends what an executable has of the value, once the executable was destroyed or waits for that. Where its runs are over, the value is dropped
-    /// now, on this thread; else by the reaper, once they are.
+    /// Ends what an executable has of the value, once the executable was destroyed or waits for
+    /// that. Where its runs are over, the value is dropped now, on this thread; else by the reaper,
+    /// once they are.
     ///
-    /// `runs` are the streams of the runs that may not be over; `None` if nobody knows them. `put_off` says that the driver keeps its references until somebody
+    /// `runs` are the streams of the runs that may not be over; `None` if nobody knows them.
+    /// `put_off` says that the driver keeps its references until somebody
     /// [drains](crate::reaper::drain).
     ///
     /// # Safety
@@ -149,7 +159,8 @@ impl UserObject {
         drop(self);
     }
 
-    /// Whether nothing runs on these streams. False in a host function, where nothing of other code is dropped.
+    /// Whether nothing runs on these streams. False in a host function, where nothing of other code
+    /// is dropped.
     fn are_over(&self, runs: &Runs) -> bool {
         self.context.refuse_in_callback().is_ok() && runs.iter().all(|stream| stream.is_idle_soon())
     }
@@ -176,7 +187,8 @@ impl Drop for GivenUp {
     }
 }
 
-/// Runs on a thread of the driver, or inside one of its calls: no driver call, no lock, no allocation.
+/// Runs on a thread of the driver, or inside one of its calls: no driver call, no lock, no
+/// allocation.
 unsafe extern "C" fn destructor(node: *mut c_void) {
     // SAFETY: `new` gave the driver this node, and the driver runs the destructor once.
     reaper::push_payload(unsafe { Box::from_raw(node.cast()) });

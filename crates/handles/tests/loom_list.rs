@@ -1,4 +1,5 @@
-//! The reaper's list under every interleaving: `RUSTFLAGS="--cfg loom" cargo test -p cuda-handles --release --test loom_list`.
+//! The reaper's list under every interleaving: `RUSTFLAGS="--cfg loom" cargo test -p cuda-handles
+//! --release --test loom_list`.
 #![cfg(loom)]
 
 #[path = "../src/reaper/list.rs"]

@@ -1,4 +1,5 @@
-//! The registry's protocol under every interleaving: `RUSTFLAGS="--cfg loom" cargo test -p cuda-handles --release --test loom_registry`.
+//! The registry's protocol under every interleaving: `RUSTFLAGS="--cfg loom" cargo test -p
+//! cuda-handles --release --test loom_registry`.
 #![cfg(loom)]
 
 #[path = "../src/registry/protocol.rs"]
@@ -113,7 +114,8 @@ impl Reference for WeakOwner {
     }
 }
 
-/// Blocks hold the world and the world's map holds blocks: cut the circle, so that loom sees no leak.
+/// Blocks hold the world and the world's map holds blocks: cut the circle, so that loom sees no
+/// leak.
 fn forget_all(world: &World) {
     world.registry.map().0.lock().unwrap().clear();
 }

@@ -34,7 +34,8 @@ use loom::sync::atomic::AtomicPtr;
 use loom::thread;
 use turns::{Shared, Turns};
 
-/// What is changed with a turn alone and read with a shared one; loom checks that these exclude each other and see each other's work.
+/// What is changed with a turn alone and read with a shared one; loom checks that these exclude
+/// each other and see each other's work.
 struct World {
     turns: Turns,
     blocks: Blocks,
@@ -68,7 +69,8 @@ impl World {
         }
     }
 
-    /// Without waiting: of two who wait, loom lets now one and now the other go on looking, and the one waited for never.
+    /// Without waiting: of two who wait, loom lets now one and now the other go on looking, and the
+    /// one waited for never.
     fn try_to_use(&self, block: Option<&'static Block>) {
         self.turns.share(block).map(|turn| self.read(turn));
     }

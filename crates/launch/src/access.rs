@@ -75,14 +75,17 @@ impl Declaration {
     }
 }
 
-/// The memory that one launch accesses: a declaration, and of each parameter what the driver could not tell of it.
+/// The memory that one launch accesses: a declaration, and of each parameter what the driver could
+/// not tell of it.
 ///
-/// That is two words, which every kernel node has: the driver tells the addresses, most arguments are whole allocations, and most slices of a launch
-/// have as many elements. Where it does not suffice, [`are_apart`](Self::are_apart), there are [`AccessRanges`] besides.
+/// That is two words, which every kernel node has: the driver tells the addresses, most arguments
+/// are whole allocations, and most slices of a launch have as many elements. Where it does not
+/// suffice, [`are_apart`](Self::are_apart), there are [`AccessRanges`] besides.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Accesses {
     declaration: Option<&'static Declaration>,
-    /// The positions of parameters that are given no whole allocations, a bit each, and how many elements are given for all of them.
+    /// The positions of parameters that are given no whole allocations, a bit each, and how many
+    /// elements are given for all of them.
     lengths: u64,
 }
 
@@ -149,7 +152,8 @@ impl Accesses {
     }
 }
 
-/// The memory that is given for each parameter of a launch: what goes with [`Accesses`] that do not have it.
+/// The memory that is given for each parameter of a launch: what goes with [`Accesses`] that do not
+/// have it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct AccessRanges(Vec<(usize, u64, u64)>);
 

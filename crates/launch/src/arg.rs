@@ -113,8 +113,9 @@ impl<'a> ParamBytes<'a> {
     ///
     /// # Safety
     /// - The kernel's parameter has the same fields at the same offsets (`#[repr(C)]` helps).
-    /// - Memory whose address is in `value` can be used by the kernel for as long as the argument is in use: in a launch until it has
-    ///   ended, in a graph until the graph and its executables are gone. [`using`](Self::using) sees to that for a buffer.
+    /// - Memory whose address is in `value` can be used by the kernel for as long as the argument
+    ///   is in use: in a launch until it has ended, in a graph until the graph and its executables
+    ///   are gone. [`using`](Self::using) sees to that for a buffer.
     pub unsafe fn of<T: Copy>(value: &'a T) -> Self {
         let start = core::ptr::from_ref(value).cast::<MaybeUninit<u8>>();
         // SAFETY: the bytes of a value, which may be uninitialised where it has padding.
@@ -122,7 +123,8 @@ impl<'a> ParamBytes<'a> {
         Self { bytes, align: align_of::<T>(), allocations: SmallVec::new() }
     }
 
-    /// Says that the address of `slice` is in the bytes, so that its memory is kept and waited for like that of a buffer argument.
+    /// Says that the address of `slice` is in the bytes, so that its memory is kept and waited for
+    /// like that of a buffer argument.
     #[must_use]
     pub fn using<T: Element>(mut self, slice: impl NodeMemory<'a, T>) -> Self {
         self.allocations.push(slice.operand().allocation());

@@ -24,14 +24,17 @@ pub trait Arguments: sealed::Sealed {
     /// Where each argument lies, and its size.
     fn places(&self) -> &[Place];
 
-    /// Whether the arguments have the number and the sizes that `kernel` takes. Makes no driver call.
+    /// Whether the arguments have the number and the sizes that `kernel` takes. Makes no driver
+    /// call.
     ///
-    /// A driver below 12.4 does not tell a kernel's layout; then only a total that no kernel takes is refused.
+    /// A driver below 12.4 does not tell a kernel's layout; then only a total that no kernel takes
+    /// is refused.
     ///
     /// The kernel's layout comes from `cuKernelGetParamInfo`, CUDA 12.4.
     ///
     /// # Errors
-    /// [`Error::WrongArguments`](crate::Error::WrongArguments) with the kernel's name, its layout and what differs.
+    /// [`Error::WrongArguments`](crate::Error::WrongArguments) with the kernel's name, its layout
+    /// and what differs.
     #[doc(alias = "cuKernelGetParamInfo")]
     fn check(&self, kernel: &Kernel) -> Result<()>;
 
@@ -44,7 +47,8 @@ pub trait Arguments: sealed::Sealed {
         elsewhere::memory(kernel, self)
     }
 
-    /// Makes `stream` wait until the memory of all buffers can be used on it; see [`Allocation::ready_on`].
+    /// Makes `stream` wait until the memory of all buffers can be used on it; see
+    /// [`Allocation::ready_on`].
     ///
     /// # Errors
     /// Those of the driver. Buffers before the failing one stay usable on the stream.
@@ -56,10 +60,12 @@ pub trait Arguments: sealed::Sealed {
     /// Hands each allocation that the arguments use to `each`: nothing else is in a holder.
     fn each_allocation<'s>(&'s self, each: impl FnMut(&'s Arc<Allocation>));
 
-    /// The argument that leads to the allocation of this index among those of [`each_allocation`](Self::each_allocation), for errors.
+    /// The argument that leads to the allocation of this index among those of
+    /// [`each_allocation`](Self::each_allocation), for errors.
     fn name_of(&self, allocation: usize) -> Cow<'static, str>;
 
-    /// The handles of conditions among the arguments, in their order; empty but for kernels that can only be nodes of a graph.
+    /// The handles of conditions among the arguments, in their order; empty but for kernels that
+    /// can only be nodes of a graph.
     #[inline]
     fn handles(&self) -> SmallVec<[ConditionalHandle; 1]> {
         SmallVec::new()
@@ -71,7 +77,8 @@ pub trait Arguments: sealed::Sealed {
         false
     }
 
-    /// What is declared of the memory that the kernel accesses: known of arguments that were prepared for a typed kernel.
+    /// What is declared of the memory that the kernel accesses: known of arguments that were
+    /// prepared for a typed kernel.
     #[inline]
     fn accesses(&self) -> Accesses {
         Accesses::unknown()

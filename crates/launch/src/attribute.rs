@@ -8,13 +8,15 @@ use smallvec::SmallVec;
 
 use crate::dim::Dim;
 
-/// The memory synchronization domain of a kernel: a fence in one domain does not wait for writes of the other.
+/// The memory synchronization domain of a kernel: a fence in one domain does not wait for writes of
+/// the other.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum MemorySyncDomain {
     /// That of usual kernels.
     #[default]
     Default,
-    /// For kernels that write to the memory of other devices, so that fences of others need not wait for that.
+    /// For kernels that write to the memory of other devices, so that fences of others need not
+    /// wait for that.
     Remote,
 }
 
@@ -29,7 +31,8 @@ impl MemorySyncDomain {
     }
 }
 
-/// The attributes of a launch configuration. All that are `None` or false are the driver's defaults.
+/// The attributes of a launch configuration. All that are `None` or false are the driver's
+/// defaults.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub(crate) struct Attributes {
     pub(crate) cluster: Option<Dim>,

@@ -1,4 +1,5 @@
-//! Whether driver, device and kernel allow the attributes of a launch. Only launches that have some come here.
+//! Whether driver, device and kernel allow the attributes of a launch. Only launches that have some
+//! come here.
 
 use std::sync::atomic::Ordering;
 
@@ -94,7 +95,8 @@ impl StreamConfig<'_> {
 }
 
 impl Check<'_> {
-    /// All blocks have to fit on the device at once. What was found last is remembered, so that launches in a row ask once.
+    /// All blocks have to fit on the device at once. What was found last is remembered, so that
+    /// launches in a row ask once.
     fn cooperative(&self) -> Result<()> {
         const WHAT: &str = "a cooperative launch";
         if !self.kernel.context().limits().cooperative_launch {
@@ -111,7 +113,8 @@ impl Check<'_> {
     fn blocks_at_once(&self) -> Result<u64> {
         let (memo, multiprocessors) =
             (self.kernel.occupancy_memo(), u64::from(self.kernel.context().limits().multiprocessors));
-        // A block has 11 bits of threads at most, of which there is one at least; 32 of shared memory; few blocks fit.
+        // A block has 11 bits of threads at most, of which there is one at least; 32 of shared
+        // memory; few blocks fit.
         let key = (self.config.block().product() << 32 | u64::from(self.config.shared())) << 16;
         let known = memo.load(Ordering::Relaxed);
         if known & !0xFFFF == key {

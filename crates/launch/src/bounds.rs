@@ -7,12 +7,13 @@ use crate::dim::Dim;
 use crate::error::{Error, LimitExceeded, Result};
 
 impl LaunchConfig {
-    /// Whether `kernel` can be launched with this configuration on its device. Makes no driver call, unless attributes of
-    /// the launch depend on something that only the driver knows.
+    /// Whether `kernel` can be launched with this configuration on its device. Makes no driver
+    /// call, unless attributes of the launch depend on something that only the driver knows.
     ///
     /// # Errors
-    /// [`Error::Limit`] names the first limit that is exceeded, the value asked for and the kernel. An extent of zero is one.
-    /// [`Error::Attribute`] and [`Error::Unavailable`] say why an attribute cannot be used.
+    /// [`Error::Limit`] names the first limit that is exceeded, the value asked for and the kernel.
+    /// An extent of zero is one. [`Error::Attribute`] and [`Error::Unavailable`] say why an
+    /// attribute cannot be used.
     #[inline]
     pub fn check(&self, kernel: &Kernel) -> Result<()> {
         if !self.fits(&Bounds::of(kernel)) {
@@ -29,7 +30,8 @@ impl LaunchConfig {
             && self.shared() <= bounds.shared
     }
 
-    /// Takes the configuration itself: for a reference every launch would have to write it to memory.
+    /// Takes the configuration itself: for a reference every launch would have to write it to
+    /// memory.
     #[cold]
     fn refusal(self, kernel: &Kernel) -> Error {
         let bounds = Bounds::of(kernel);
@@ -50,7 +52,8 @@ impl LaunchConfig {
         Error::Limit(Box::new(LimitExceeded { kernel, config: self, what, asked, limit, advice }))
     }
 
-    /// The first limit that the configuration does not keep: its name, the value asked for, the limit.
+    /// The first limit that the configuration does not keep: its name, the value asked for, the
+    /// limit.
     fn exceeded(&self, bounds: &Bounds<'_>) -> Option<(&'static str, u64, u64)> {
         const GRID: [&str; 3] = ["grid extent in x", "grid extent in y", "grid extent in z"];
         const BLOCK: [&str; 3] = ["block extent in x", "block extent in y", "block extent in z"];
@@ -102,7 +105,8 @@ fn raising_shared(kernel: &Kernel, asked: u64, limit: u64) -> String {
     }
 }
 
-/// The limits that hold for one kernel on its device. The arrays stay where they are: copied, they would be read back before they are written.
+/// The limits that hold for one kernel on its device. The arrays stay where they are: copied, they
+/// would be read back before they are written.
 #[derive(Clone, Copy)]
 struct Bounds<'a> {
     grid: &'a [u32; 3],

@@ -1,6 +1,7 @@
 //! The numbers that the conditions of typed kernels are about.
 //!
-//! Integers are 128 bits wide, so that products of what a launch has cannot wrap around; what still does is noticed and breaks the condition.
+//! Integers are 128 bits wide, so that products of what a launch has cannot wrap around; what still
+//! does is noticed and breaks the condition.
 
 use core::cell::Cell;
 use core::cmp::Ordering;

@@ -5,10 +5,11 @@ use core::fmt;
 use crate::attribute::{AttributeList, Attributes, MemorySyncDomain};
 use crate::dim::Dim;
 
-/// The launch configuration: grid, block, dynamic shared memory, and the attributes that launches and kernel nodes have.
+/// The launch configuration: grid, block, dynamic shared memory, and the attributes that launches
+/// and kernel nodes have.
 ///
-/// Any values can be put in; [`check`](Self::check) tells whether a kernel can be launched so, and every launch and every kernel node
-/// asks it first.
+/// Any values can be put in; [`check`](Self::check) tells whether a kernel can be launched so, and
+/// every launch and every kernel node asks it first.
 ///
 /// ```
 /// use cuda_launch::LaunchConfig;
@@ -48,24 +49,27 @@ impl LaunchConfig {
         self
     }
 
-    /// Groups the blocks into clusters of this many. Needs compute capability 9.0; the grid is a multiple of it, and it has at most 8 blocks, or
-    /// 16 for a kernel that allows that.
+    /// Groups the blocks into clusters of this many. Needs compute capability 9.0; the grid is a
+    /// multiple of it, and it has at most 8 blocks, or 16 for a kernel that allows that.
     #[doc(alias = "CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION")]
     #[must_use]
     pub fn cluster(self, cluster: impl Into<Dim>) -> Self {
         self.with(|attributes| attributes.cluster = Some(cluster.into()))
     }
 
-    /// Clusters of this many blocks where the device has room for them, else those of [`cluster`](Self::cluster), of which it is a multiple. The
-    /// grid is a multiple of it, and it has at most as many blocks as a cluster may have. Needs CUDA 12.8. Launches on a stream have it, nodes of a graph have not.
+    /// Clusters of this many blocks where the device has room for them, else those of
+    /// [`cluster`](Self::cluster), of which it is a multiple. The grid is a multiple of it, and it
+    /// has at most as many blocks as a cluster may have. Needs CUDA 12.8. Launches on a stream have
+    /// it, nodes of a graph have not.
     #[doc(alias = "CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION")]
     #[must_use]
     pub fn preferred_cluster(self, cluster: impl Into<Dim>) -> Self {
         self.with(|attributes| attributes.preferred_cluster = Some(cluster.into()))
     }
 
-    /// All blocks run at the same time, so that they can wait for each other. Grids that the device has no room for are refused;
-    /// [`Occupancy::blocks_at_once`](crate::Occupancy::blocks_at_once) says how many it has.
+    /// All blocks run at the same time, so that they can wait for each other. Grids that the device
+    /// has no room for are refused; [`Occupancy::blocks_at_once`](crate::Occupancy::blocks_at_once)
+    /// says how many it has.
     #[doc(alias = "CU_LAUNCH_ATTRIBUTE_COOPERATIVE")]
     #[doc(alias = "cuLaunchCooperativeKernel")]
     #[must_use]
@@ -73,14 +77,16 @@ impl LaunchConfig {
         self.with(|attributes| attributes.cooperative = true)
     }
 
-    /// The priority of the kernel, instead of its stream's. Lower numbers go first; the driver takes the nearest that the device has.
+    /// The priority of the kernel, instead of its stream's. Lower numbers go first; the driver
+    /// takes the nearest that the device has.
     #[doc(alias = "CU_LAUNCH_ATTRIBUTE_PRIORITY")]
     #[must_use]
     pub fn priority(self, priority: i32) -> Self {
         self.with(|attributes| attributes.priority = Some(priority))
     }
 
-    /// The memory synchronization domain of the kernel. The remote one needs compute capability 9.0.
+    /// The memory synchronization domain of the kernel. The remote one needs compute capability
+    /// 9.0.
     #[doc(alias = "CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN")]
     #[must_use]
     pub fn memory_sync_domain(self, domain: MemorySyncDomain) -> Self {
@@ -94,8 +100,8 @@ impl LaunchConfig {
         self.with(|attributes| attributes.domain_map = Some((default, remote)))
     }
 
-    /// How much of the memory that shared memory and cache have in common is to be shared memory, in percent; a hint, before that of the
-    /// kernel. Needs CUDA 12.5.
+    /// How much of the memory that shared memory and cache have in common is to be shared memory,
+    /// in percent; a hint, before that of the kernel. Needs CUDA 12.5.
     #[doc(alias = "CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT")]
     #[must_use]
     pub fn shared_carveout(self, percent: u8) -> Self {
@@ -110,7 +116,8 @@ impl LaunchConfig {
         self
     }
 
-    /// The same grid, block and shared memory with all attributes of another configuration, in place of its own.
+    /// The same grid, block and shared memory with all attributes of another configuration, in
+    /// place of its own.
     #[doc(alias = "cuGraphKernelNodeCopyAttributes")]
     #[must_use]
     pub fn attributes_of(mut self, other: &Self) -> Self {
@@ -119,7 +126,8 @@ impl LaunchConfig {
         self
     }
 
-    /// The same with all attributes that another configuration has as well, and with its values where both have one.
+    /// The same with all attributes that another configuration has as well, and with its values
+    /// where both have one.
     #[must_use]
     pub fn attributes_also_of(mut self, other: &Self) -> Self {
         let (own, new) = (&mut self.attributes, &other.attributes);
@@ -142,7 +150,8 @@ impl LaunchConfig {
         self
     }
 
-    /// The attributes in the driver's form, for launches and kernel nodes. Those of a [`StreamConfig`](crate::StreamConfig) are not among them.
+    /// The attributes in the driver's form, for launches and kernel nodes. Those of a
+    /// [`StreamConfig`](crate::StreamConfig) are not among them.
     #[must_use]
     pub fn attributes(&self) -> AttributeList {
         self.attributes.list()
@@ -210,10 +219,12 @@ impl fmt::Display for LaunchConfig {
     }
 }
 
-/// A one-dimensional configuration with at least one thread for each of `n` elements, in blocks of `block` threads.
+/// A one-dimensional configuration with at least one thread for each of `n` elements, in blocks of
+/// `block` threads.
 ///
-/// The grid is rounded up, so the kernel has to compare its index with `n`. For `n == 0` or `block == 0` the grid is empty, which
-/// [`LaunchConfig::check`] refuses; so is a grid too large for the device.
+/// The grid is rounded up, so the kernel has to compare its index with `n`. For `n == 0` or `block ==
+/// 0` the grid is empty, which [`LaunchConfig::check`] refuses; so is a grid too large for the
+/// device.
 ///
 /// ```
 /// let config = cuda_launch::per(1000, 256);
@@ -225,8 +236,8 @@ pub fn per(n: usize, block: u32) -> LaunchConfig {
     LaunchConfig::new(blocks(n, block), block)
 }
 
-/// A two-dimensional configuration with at least one thread for each element of `extent` (x, y), in blocks of `block` (x, y) threads;
-/// otherwise like [`per`].
+/// A two-dimensional configuration with at least one thread for each element of `extent` (x, y), in
+/// blocks of `block` (x, y) threads; otherwise like [`per`].
 ///
 /// ```
 /// let config = cuda_launch::per_2d((1000, 30), (32, 8));
@@ -238,7 +249,8 @@ pub fn per_2d(extent: (usize, usize), block: (u32, u32)) -> LaunchConfig {
     LaunchConfig::new((blocks(extent.0, block.0), blocks(extent.1, block.1)), block)
 }
 
-/// Blocks needed for `n` elements. What does not fit 32 bits becomes a number that no device takes, so that the check refuses it.
+/// Blocks needed for `n` elements. What does not fit 32 bits becomes a number that no device takes,
+/// so that the check refuses it.
 #[inline]
 fn blocks(n: usize, block: u32) -> u32 {
     match u32::try_from(n) {

@@ -36,8 +36,8 @@ impl Dim {
     /// Whether each extent is at least one and at most its limit.
     #[inline]
     pub(crate) fn within(self, max: &[u32; 3]) -> bool {
-        // An extent of zero wraps around and is beyond every limit. One is within all of them, which is known when a launch in fewer
-        // dimensions is compiled.
+        // An extent of zero wraps around and is beyond every limit. One is within all of them,
+        // which is known when a launch in fewer dimensions is compiled.
         let fits = |extent: u32, max: u32| extent.wrapping_sub(1) < max;
         fits(self.x, max[0]) && (self.y == 1 || fits(self.y, max[1])) && (self.z == 1 || fits(self.z, max[2]))
     }

@@ -17,7 +17,8 @@ fn wrong_kernel(kernel: &Kernel, with: &'static str, context: &Context) -> Error
     Error::Handles(error.advise("load it for that context, or use a stream of its own").into())
 }
 
-/// The error of arguments that are not ready: where their memory is of another context, it names the first such argument.
+/// The error of arguments that are not ready: where their memory is of another context, it names
+/// the first such argument.
 #[cold]
 pub(crate) fn named(error: Error, kernel: &Kernel, arguments: &impl Arguments) -> Error {
     match error {

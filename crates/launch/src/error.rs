@@ -39,8 +39,8 @@ pub enum Error {
     /// The driver that runs is too old for an attribute of the launch.
     #[error(transparent)]
     Unavailable(Unavailable),
-    /// An argument is the handle of a condition, which a kernel may have only as a node of the condition's graph: set outside of a launch of that, it costs
-    /// the device its context.
+    /// An argument is the handle of a condition, which a kernel may have only as a node of the
+    /// condition's graph: set outside of a launch of that, it costs the device its context.
     #[error(
         "kernel `{}` takes the handle of a condition: add it as a node of the condition's graph",
         Printable(kernel)
@@ -171,7 +171,8 @@ fn verdict(asked: u64, limit: u64) -> String {
 pub struct WrongArguments {
     /// The kernel's name.
     pub kernel: String,
-    /// The kernel's parameters; `None` where the driver does not tell them and the arguments are too large for any kernel.
+    /// The kernel's parameters; `None` where the driver does not tell them and the arguments are
+    /// too large for any kernel.
     pub expected: Option<Vec<Parameter>>,
     /// The arguments given.
     pub found: Vec<Place>,

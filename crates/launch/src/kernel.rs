@@ -1,6 +1,7 @@
 //! The macro that declares typed kernels.
 
-/// Declares kernels: their signature, the image that has them, and what must hold for a launch. Launching them is safe.
+/// Declares kernels: their signature, the image that has them, and what must hold for a launch.
+/// Launching them is safe.
 ///
 /// ```
 /// cuda_launch::kernel! {
@@ -33,32 +34,40 @@
 ///
 /// Each kernel becomes a type of its name with
 /// - `load(&Context)`: loads the image, or takes the one that is loaded in that context
-///   ([`Library::load_shared`](cuda_handles::Library::load_shared)), and compares number and sizes of the parameters with what the driver says
-///   of the kernel (since 12.4); `unsafe of(&Library)` takes the kernel from another library;
-/// - `launch(&stream, config, arguments)`: one driver call, no heap allocation; `unsafe` for a kernel declared as `unsafe fn`;
+///   ([`Library::load_shared`](cuda_handles::Library::load_shared)), and compares number and sizes
+///   of the parameters with what the driver says of the kernel (since 12.4); `unsafe of(&Library)`
+///   takes the kernel from another library;
+/// - `launch(&stream, config, arguments)`: one driver call, no heap allocation; `unsafe` for a
+///   kernel declared as `unsafe fn`;
 /// - the trait [`TypedKernel`](crate::TypedKernel), by which graphs take it.
 ///
 /// # The image
-/// A string literal is the path of a PTX file, relative to the source file, as for [`include_str!`]. Anything else is an expression of type
-/// [`Image<'static>`](cuda_handles::Image), such as `Image::Binary(include_bytes!("kernels.cubin"))`.
+/// A string literal is the path of a PTX file, relative to the source file, as for
+/// [`include_str!`]. Anything else is an expression of type
+/// [`Image<'static>`](cuda_handles::Image), such as
+/// `Image::Binary(include_bytes!("kernels.cubin"))`.
 ///
-/// Where the image is made while the program runs, as by a compiler, declare an empty one and take kernels by `of` from the library that was
-/// loaded; `load` fails then.
+/// Where the image is made while the program runs, as by a compiler, declare an empty one and take
+/// kernels by `of` from the library that was loaded; `load` fails then.
 ///
 /// # Parameters
-/// Numbers of exact width, arrays of them, [`Struct<T>`](crate::Struct) for structs by value, [`Fields<T>`](crate::Fields) where conditions are
-/// about fields of it, and memory as [`In<T>`](crate::In),
-/// [`Out<T>`](crate::Out) or [`InOut<T>`](crate::InOut), also of a [`Tensor<T>`](crate::Tensor); [`ConditionalHandle`](crate::ConditionalHandle) for the
-/// handle of a condition, which the kernel may only set. These names need not be imported. Memory that is written must not overlap that of
-/// other arguments, unless the signature is followed by `allow overlap`. A name that differs in the image, as in C++ without
-/// `extern "C"`, is given as `named "_Z5saxpyjfPKfPf"` behind that.
+/// Numbers of exact width, arrays of them, [`Struct<T>`](crate::Struct) for structs by value,
+/// [`Fields<T>`](crate::Fields) where conditions are about fields of it, and memory as
+/// [`In<T>`](crate::In), [`Out<T>`](crate::Out) or [`InOut<T>`](crate::InOut), also of a
+/// [`Tensor<T>`](crate::Tensor); [`ConditionalHandle`](crate::ConditionalHandle) for the handle of
+/// a condition, which the kernel may only set. These names need not be imported. Memory that is
+/// written must not overlap that of other arguments, unless the signature is followed by `allow
+/// overlap`. A name that differs in the image, as in C++ without `extern "C"`, is given as `named
+/// "_Z5saxpyjfPKfPf"` behind that.
 ///
 /// # All kernels of an image
-/// A struct in front of the kernels gets a field for each of them, and `load(&Context)`, which loads the image once. Variables of the image
-/// (`__device__`, `__constant__`) follow it: `static weights: [f32; 16];`, `[f32]` for any number of elements, or one value, such as `u32`.
-/// They are fields too, of type [`Buffer`](cuda_handles::Buffer), which copies write and read; the size of the variable is compared with the
-/// declaration. Each is also a type of its name with `load(&Context)`. A name that differs in the image is given behind an equals sign.
-/// The order is: the struct, variables, kernels; all but the kernels may be left out.
+/// A struct in front of the kernels gets a field for each of them, and `load(&Context)`, which
+/// loads the image once. Variables of the image (`__device__`, `__constant__`) follow it: `static
+/// weights: [f32; 16];`, `[f32]` for any number of elements, or one value, such as `u32`. They are
+/// fields too, of type [`Buffer`](cuda_handles::Buffer), which copies write and read; the size of
+/// the variable is compared with the declaration. Each is also a type of its name with
+/// `load(&Context)`. A name that differs in the image is given behind an equals sign. The order is:
+/// the struct, variables, kernels; all but the kernels may be left out.
 /// ```
 /// cuda_launch::kernel! {
 ///     // SAFETY: `scale` multiplies each of the first `n` elements of `values` by one of the 16 floats in the constant `weights`.
@@ -86,25 +95,33 @@
 /// ```
 ///
 /// # Conditions
-/// They follow `where`, separated by commas: Rust expressions over the parameters and over `grid`, `block`, `cluster` (with `x`, `y`, `z`
-/// and `product()`), `shared` (bytes of dynamic shared memory) and `cooperative` (whether all blocks run at the same time). With a
-/// [preferred cluster](crate::LaunchConfig::preferred_cluster) they must hold for that in the place of `cluster`, too. Integers are wide enough for products of all these; a number too
-/// large even for that breaks the condition. So are fields (`settings.n`) and elements (`shape[0]`). `x.len()` is an integer, a floating-point parameter an `f64`, and `n.to_f64()` compares the two.
-/// The error for a condition that does not hold has its text and all values.
+/// They follow `where`, separated by commas: Rust expressions over the parameters and over `grid`,
+/// `block`, `cluster` (with `x`, `y`, `z` and `product()`), `shared` (bytes of dynamic shared
+/// memory) and `cooperative` (whether all blocks run at the same time). With a [preferred
+/// cluster](crate::LaunchConfig::preferred_cluster) they must hold for that in the place of
+/// `cluster`, too. Integers are wide enough for products of all these; a number too large even for
+/// that breaks the condition. So are fields (`settings.n`) and elements (`shape[0]`). `x.len()` is
+/// an integer, a floating-point parameter an `f64`, and `n.to_f64()` compares the two. The error
+/// for a condition that does not hold has its text and all values.
 ///
 /// # Safety
 /// `unsafe in` is the promise, for each kernel declared:
-/// - The image has a kernel of this name, whose parameters have the types of the signature: `In<f32>` and the like stand for an address, a
-///   [`Struct`](crate::Struct) for one with the same fields at the same offsets.
-/// - For every launch configuration and all arguments that meet the conditions, and whatever is in the memory, the kernel accesses no memory but
-///   that of the arguments, within their lengths, reading `In`, writing `Out`, and both for `InOut`, and variables of the image; and it ends
+/// - The image has a kernel of this name, whose parameters have the types of the signature:
+///   `In<f32>` and the like stand for an address, a [`Struct`](crate::Struct) for one with the same
+///   fields at the same offsets.
+/// - For every launch configuration and all arguments that meet the conditions, and whatever is in
+///   the memory, the kernel accesses no memory but that of the arguments, within their lengths,
+///   reading `In`, writing `Out`, and both for `InOut`, and variables of the image; and it ends
 ///   without a fault.
-/// - The image has a variable of the name of each `static`, which holds numbers of that type; and all kernels of the image keep this
-///   promise whatever numbers are in the declared variables.
-///   This includes launches with [`programmatic_serialization`](crate::StreamConfig::programmatic_serialization), which can start before the kernel in
-///   front of them in the stream has ended: what that one writes may not be in memory yet, unless the kernel waits for it.
-/// - For a kernel declared as `unsafe fn` this holds where the conditions in its documentation are met, too. A kernel that trusts
-///   positions or addresses which it finds in memory or in numbers is of this kind.
+/// - The image has a variable of the name of each `static`, which holds numbers of that type; and
+///   all kernels of the image keep this promise whatever numbers are in the declared variables.
+///   This includes launches with
+///   [`programmatic_serialization`](crate::StreamConfig::programmatic_serialization), which can
+///   start before the kernel in front of them in the stream has ended: what that one writes may not
+///   be in memory yet, unless the kernel waits for it.
+/// - For a kernel declared as `unsafe fn` this holds where the conditions in its documentation are
+///   met, too. A kernel that trusts positions or addresses which it finds in memory or in numbers
+///   is of this kind.
 ///
 /// # Not everything compiles
 /// An argument of another type, or one that is missing:
@@ -150,13 +167,13 @@
 /// ```
 /// A variable of a type that has other bit patterns than those of numbers:
 /// ```compile_fail,E0277
-/// cuda_launch::kernel! { unsafe in cuda_handles::Image::Ptx(""); static flags: [bool; 4]; fn one(); }
+/// cuda_launch::kernel! { unsafe in cuda_handles::Image::Ptx(""); static flags: [bool; 4]; fn
+/// one(); }
 /// ```
 /// A private kernel of a struct, elsewhere:
 /// ```compile_fail,E0616
-/// mod inner {
-///     cuda_launch::kernel! { unsafe in cuda_handles::Image::Ptx(""); pub struct Both; pub fn one(); fn two(); }
-/// }
+/// mod inner { cuda_launch::kernel! { unsafe in cuda_handles::Image::Ptx(""); pub struct Both; pub
+/// fn one(); fn two(); } }
 /// # fn example(both: inner::Both) {
 /// let _ = both.two;
 /// # }
@@ -227,7 +244,8 @@ macro_rules! __block {
     };
 }
 
-/// The declarations, one after the other. `$all` is their text once more, for the names in conditions.
+/// The declarations, one after the other. `$all` is their text once more, for the names in
+/// conditions.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __kernels {
@@ -270,7 +288,8 @@ macro_rules! __kernel {
 
         #[allow(dead_code)]
         impl $kernel {
-            /// Loads the image and takes the kernel out of it. Its number and sizes of parameters are compared with the declaration.
+            /// Loads the image and takes the kernel out of it. Its number and sizes of parameters
+            /// are compared with the declaration.
             ///
             /// # Errors
             /// The image does not load, has no such kernel, or the kernel has other parameters.
@@ -281,7 +300,8 @@ macro_rules! __kernel {
             /// The kernel of a library that is loaded already.
             ///
             /// # Safety
-            /// The library was loaded from the image that the kernel was declared with, or from one that has the same kernel.
+            /// The library was loaded from the image that the kernel was declared with, or from one
+            /// that has the same kernel.
             ///
             /// # Errors
             /// The library has no such kernel, or the kernel has other parameters.
@@ -293,8 +313,8 @@ macro_rules! __kernel {
             /// Enqueues a launch on `stream`. One driver call.
             ///
             /// # Errors
-            /// A condition does not hold, the configuration is beyond a limit, memory overlaps or is of another context, or what
-            /// the driver answers.
+            /// A condition does not hold, the configuration is beyond a limit, memory overlaps or
+            /// is of another context, or what the driver answers.
             $(
                 #[doc = concat!("\n# Safety\nThe kernel is declared as `", stringify!($unsafe), " fn`: see its own documentation.")]
             )?
@@ -305,7 +325,8 @@ macro_rules! __kernel {
                 config: impl ::core::convert::Into<$crate::StreamConfig<'a>>,
                 arguments: impl $crate::PlainArgumentsOf<'a, <Self as $crate::TypedKernel>::Signature>,
             ) -> $crate::Result<()> {
-                // SAFETY: the promise made with `unsafe in`, and the caller's for a kernel declared as `unsafe fn`.
+                // SAFETY: the promise made with `unsafe in`, and the caller's for a kernel declared
+                // as `unsafe fn`.
                 unsafe { $crate::__private::launch(self, stream, config, arguments) }
             }
         }
@@ -351,7 +372,8 @@ macro_rules! __kernel {
     };
     ($from:tt $attributes:tt $visibility:tt [fn $kernel:ident] $($rest:tt)*) => {
         $crate::__kernel!(@declare $kernel $from $attributes $visibility [] $($rest)*);
-        // SAFETY: the promise made with `unsafe in` holds for all arguments of a kernel declared without `unsafe`.
+        // SAFETY: the promise made with `unsafe in` holds for all arguments of a kernel declared
+        // without `unsafe`.
         unsafe impl $crate::SafeKernel for $kernel {}
     };
     ($from:tt $attributes:tt $visibility:tt [unsafe fn $kernel:ident] $($rest:tt)*) => {
@@ -362,8 +384,8 @@ macro_rules! __kernel {
     };
 }
 
-/// Binds `grid`, `block`, `cluster`, `shared` and `cooperative` wherever they are named: as the user's own names, which a condition can see. Names that are
-/// not there are not bound.
+/// Binds `grid`, `block`, `cluster`, `shared` and `cooperative` wherever they are named: as the
+/// user's own names, which a condition can see. Names that are not there are not bound.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __names {

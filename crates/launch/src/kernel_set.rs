@@ -13,7 +13,8 @@ macro_rules! __variable {
 
         #[allow(dead_code)]
         impl $name {
-            /// The variable of the image as it is loaded in the context, or is loaded now. Its size is compared with the declaration.
+            /// The variable of the image as it is loaded in the context, or is loaded now. Its size
+            /// is compared with the declaration.
             ///
             /// # Errors
             /// The image does not load, has no such variable, or the variable has another size.
@@ -26,8 +27,8 @@ macro_rules! __variable {
             /// The variable of a library that is loaded already.
             ///
             /// # Safety
-            /// The library was loaded from the image that the variable was declared with, or from one that has the same variable and keeps the
-            /// same promise.
+            /// The library was loaded from the image that the variable was declared with, or from
+            /// one that has the same variable and keeps the same promise.
             ///
             /// # Errors
             /// The library has no such variable, or the variable has another size.
@@ -40,7 +41,8 @@ macro_rules! __variable {
     };
 }
 
-/// All kernels and variables of a block in one struct, where one was declared. What is no declaration of a kernel is told of by `__kernels`.
+/// All kernels and variables of a block in one struct, where one was declared. What is no
+/// declaration of a kernel is told of by `__kernels`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __set {
@@ -69,10 +71,12 @@ macro_rules! __set {
 
         #[allow(dead_code)]
         impl $set {
-            /// Loads the image, or takes the one that is loaded in the context, and compares every kernel and variable with its declaration.
+            /// Loads the image, or takes the one that is loaded in the context, and compares every
+            /// kernel and variable with its declaration.
             ///
             /// # Errors
-            /// The image does not load, lacks a kernel or a variable, or one of them is not as it was declared.
+            /// The image does not load, lacks a kernel or a variable, or one of them is not as it
+            /// was declared.
             $visibility fn load(context: &$crate::__private::Context) -> $crate::Result<Self> {
                 let library = $crate::__private::Library::load_shared(context, $($image)*)?;
                 // SAFETY: the promise made with `unsafe in`.
@@ -82,7 +86,8 @@ macro_rules! __set {
             /// The kernels and variables of a library that is loaded already.
             ///
             /// # Safety
-            /// The library was loaded from the image of the declaration, or from one that has the same kernels and variables.
+            /// The library was loaded from the image of the declaration, or from one that has the
+            /// same kernels and variables.
             ///
             /// # Errors
             /// The library lacks a kernel or a variable, or one of them is not as it was declared.

@@ -15,13 +15,16 @@ use crate::stream_config::StreamConfig;
 pub trait Launch {
     /// Enqueues a launch on `stream`; it runs after all that was enqueued there before.
     ///
-    /// On a capturing stream the launch becomes a node of the capture's graph, which keeps kernel and arguments.
+    /// On a capturing stream the launch becomes a node of the capture's graph, which keeps kernel
+    /// and arguments.
     ///
-    /// Configuration, arguments and contexts are checked first, so that a launch refused here has not reached the driver and leaves a capture
-    /// intact. What cannot be known here the driver refuses, which ends a capture: a block other than the one that the kernel insists on
-    /// (`.reqntid`), more shared memory than the kernel has been allowed since by other code, a cooperative launch in clusters for which there is
-    /// room as blocks only. Then the stream is made to wait for the memory of buffers that it has not used before, where that is still needed. One
-    /// driver call, no heap allocation with up to 16 arguments.
+    /// Configuration, arguments and contexts are checked first, so that a launch refused here has
+    /// not reached the driver and leaves a capture intact. What cannot be known here the driver
+    /// refuses, which ends a capture: a block other than the one that the kernel insists on
+    /// (`.reqntid`), more shared memory than the kernel has been allowed since by other code, a
+    /// cooperative launch in clusters for which there is room as blocks only. Then the stream is
+    /// made to wait for the memory of buffers that it has not used before, where that is still
+    /// needed. One driver call, no heap allocation with up to 16 arguments.
     ///
     /// ```no_run
     /// # fn example(kernel: &cuda_handles::Kernel, stream: &cuda_handles::Stream) -> Result<(), cuda_launch::Error> {
@@ -36,14 +39,16 @@ pub trait Launch {
     /// Stands on `cuLaunchKernel`, CUDA 4.0; with attributes on `cuLaunchKernelEx`, CUDA 11.6.
     ///
     /// # Safety
-    /// - The kernel's parameters mean what the arguments are: a number where it takes a number of that kind, an address where it takes an
-    ///   address. (Number and sizes are checked.)
-    /// - With these arguments and this configuration, and whatever the buffers hold then, the kernel accesses no memory but that of the
-    ///   buffers given, within their bounds.
-    /// - No other work that may run at the same time accesses the same memory in a way that makes a data race.
+    /// - The kernel's parameters mean what the arguments are: a number where it takes a number of
+    ///   that kind, an address where it takes an address. (Number and sizes are checked.)
+    /// - With these arguments and this configuration, and whatever the buffers hold then, the
+    ///   kernel accesses no memory but that of the buffers given, within their bounds.
+    /// - No other work that may run at the same time accesses the same memory in a way that makes a
+    ///   data race.
     ///
     /// # Errors
-    /// Configuration or arguments that the kernel does not take, a stream of another context, or what the driver answers.
+    /// Configuration or arguments that the kernel does not take, a stream of another context, or
+    /// what the driver answers.
     #[doc(alias = "cuLaunchKernel")]
     #[doc(alias = "cuLaunchKernelEx")]
     unsafe fn launch<'e>(
@@ -55,8 +60,8 @@ pub trait Launch {
 }
 
 impl Launch for Kernel {
-    // Configuration and arguments are large: passed to a function that is not inlined, they would be written to memory and read back, which
-    // takes longer than all the checks.
+    // Configuration and arguments are large: passed to a function that is not inlined, they would
+    // be written to memory and read back, which takes longer than all the checks.
     #[inline(always)]
     unsafe fn launch<'e>(
         &self,
@@ -69,8 +74,8 @@ impl Launch for Kernel {
     }
 }
 
-/// Checks and launches. What is seldom done is done elsewhere, by functions that take the configuration itself: for a reference to it every launch
-/// would have to write it to memory.
+/// Checks and launches. What is seldom done is done elsewhere, by functions that take the
+/// configuration itself: for a reference to it every launch would have to write it to memory.
 ///
 /// # Safety
 /// As [`Launch::launch`].
@@ -126,8 +131,8 @@ unsafe fn call(
 ) -> Result<()> {
     let (grid, block) = (config.grid(), config.block());
     let result = arguments.with_pointers(|pointers| {
-        // SAFETY: function and stream are live, as their owners are; there is a pointer to a value of the right size for each
-        // parameter; the rest is the caller's promise.
+        // SAFETY: function and stream are live, as their owners are; there is a pointer to a value
+        // of the right size for each parameter; the rest is the caller's promise.
         unsafe {
             stream.context().driver().cuLaunchKernel(
                 kernel.function(),
@@ -162,8 +167,8 @@ unsafe fn enqueue_with_attributes(
     let mut attributes = config.list();
     let raw = raw_config(config.config(), Some(stream), &mut attributes);
     let result = arguments.with_pointers(|pointers| {
-        // SAFETY: function, stream and events are live, as their owners are; the attributes live as long as the call; the rest is the
-        // caller's promise.
+        // SAFETY: function, stream and events are live, as their owners are; the attributes live as
+        // long as the call; the rest is the caller's promise.
         unsafe {
             let driver = stream.context().driver();
             driver.cuLaunchKernelEx(&raw const raw, kernel.function(), pointers, core::ptr::null_mut())
@@ -183,7 +188,8 @@ unsafe fn enqueue_recording(
     config: StreamConfig<'_>,
     arguments: &impl Arguments,
 ) -> Result<()> {
-    // Over the call: nobody records them in a capture meanwhile, of which the note below would know nothing. Before the turn, as everywhere.
+    // Over the call: nobody records them in a capture meanwhile, of which the note below would know
+    // nothing. Before the turn, as everywhere.
     let recording = Event::recording(config.events().map(|(event, _)| event))?;
     let turn = stream.enqueue()?;
     if turn.is_captured()? {
@@ -195,7 +201,8 @@ unsafe fn enqueue_recording(
     Ok(())
 }
 
-/// Gives the capture what the launch uses. The turn is passed through: for a reference to it every launch would have to write it to memory.
+/// Gives the capture what the launch uses. The turn is passed through: for a reference to it every
+/// launch would have to write it to memory.
 #[cold]
 fn keep<'s>(turn: Enqueue<'s>, kernel: &Kernel, arguments: &impl Arguments) -> Result<Enqueue<'s>> {
     turn.keep_with(|keeper| {

@@ -7,9 +7,10 @@ use crate::place::Place;
 
 /// Whether arguments at `places` are what `kernel` takes.
 ///
-/// Number and sizes decide: the driver reads each argument through a pointer of its own, so an offset that differs (an array of four
-/// floats where the kernel has a 16-byte aligned vector) is no fault. Drivers before 12.4 do not tell a kernel's layout; there only
-/// the total size is looked at.
+/// Number and sizes decide: the driver reads each argument through a pointer of its own, so an
+/// offset that differs (an array of four floats where the kernel has a 16-byte aligned vector) is
+/// no fault. Drivers before 12.4 do not tell a kernel's layout; there only the total size is looked
+/// at.
 #[inline]
 pub(crate) fn check(kernel: &Kernel, places: &[Place]) -> Result<()> {
     let fits = match kernel.parameters() {

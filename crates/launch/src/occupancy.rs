@@ -9,7 +9,8 @@ use crate::config::LaunchConfig;
 use crate::error::Result;
 use crate::raw_config::raw_config;
 
-/// What fits on the device at once. Each query makes the kernel's context current for its driver call; none disturbs a capture.
+/// What fits on the device at once. Each query makes the kernel's context current for its driver
+/// call; none disturbs a capture.
 ///
 /// ```no_run
 /// # fn example(kernel: &cuda_handles::Kernel) -> cuda_launch::Result<()> {
@@ -21,7 +22,8 @@ use crate::raw_config::raw_config;
 /// # }
 /// ```
 pub trait Occupancy: sealed::Sealed {
-    /// How many blocks of `threads` threads with `shared` bytes of dynamic shared memory a multiprocessor runs at once; 0 if none fits.
+    /// How many blocks of `threads` threads with `shared` bytes of dynamic shared memory a
+    /// multiprocessor runs at once; 0 if none fits.
     ///
     /// Stands on `cuOccupancyMaxActiveBlocksPerMultiprocessor`, CUDA 6.5.
     ///
@@ -30,8 +32,8 @@ pub trait Occupancy: sealed::Sealed {
     #[doc(alias = "cuOccupancyMaxActiveBlocksPerMultiprocessor")]
     fn blocks_per_multiprocessor(&self, threads: u32, shared: u32) -> Result<u32>;
 
-    /// How many blocks with the block and the shared memory of `config` the device runs at once: the largest grid of a
-    /// [cooperative](LaunchConfig::cooperative) launch.
+    /// How many blocks with the block and the shared memory of `config` the device runs at once:
+    /// the largest grid of a [cooperative](LaunchConfig::cooperative) launch.
     ///
     /// Stands on `cuOccupancyMaxActiveBlocksPerMultiprocessor`, CUDA 6.5.
     ///
@@ -40,8 +42,8 @@ pub trait Occupancy: sealed::Sealed {
     #[doc(alias = "cuOccupancyMaxActiveBlocksPerMultiprocessor")]
     fn blocks_at_once(&self, config: &LaunchConfig) -> Result<u64>;
 
-    /// The block size with which most threads run at once, when each block has `shared` bytes of dynamic shared memory, and the smallest grid
-    /// that fills the device with such blocks.
+    /// The block size with which most threads run at once, when each block has `shared` bytes of
+    /// dynamic shared memory, and the smallest grid that fills the device with such blocks.
     ///
     /// Stands on `cuOccupancyMaxPotentialBlockSize`, CUDA 6.5.
     ///
@@ -50,7 +52,8 @@ pub trait Occupancy: sealed::Sealed {
     #[doc(alias = "cuOccupancyMaxPotentialBlockSize")]
     fn best_block(&self, shared: u32) -> Result<BestBlock>;
 
-    /// How many bytes of dynamic shared memory each of `blocks` blocks of `threads` threads on one multiprocessor can have.
+    /// How many bytes of dynamic shared memory each of `blocks` blocks of `threads` threads on one
+    /// multiprocessor can have.
     ///
     /// Stands on `cuOccupancyAvailableDynamicSMemPerBlock`, CUDA 10.2.
     ///
@@ -59,7 +62,8 @@ pub trait Occupancy: sealed::Sealed {
     #[doc(alias = "cuOccupancyAvailableDynamicSMemPerBlock")]
     fn shared_bytes_available(&self, blocks: u32, threads: u32) -> Result<usize>;
 
-    /// How many [clusters](LaunchConfig::cluster) of a launch with `config` the device runs at once.
+    /// How many [clusters](LaunchConfig::cluster) of a launch with `config` the device runs at
+    /// once.
     ///
     /// Stands on `cuOccupancyMaxActiveClusters`, CUDA 11.7.
     ///
@@ -68,7 +72,8 @@ pub trait Occupancy: sealed::Sealed {
     #[doc(alias = "cuOccupancyMaxActiveClusters")]
     fn clusters_at_once(&self, config: &LaunchConfig) -> Result<u32>;
 
-    /// The largest number of blocks of a cluster with which a launch with `config`, whose own cluster does not count, is possible.
+    /// The largest number of blocks of a cluster with which a launch with `config`, whose own
+    /// cluster does not count, is possible.
     ///
     /// Stands on `cuOccupancyMaxPotentialClusterSize`, CUDA 11.7.
     ///

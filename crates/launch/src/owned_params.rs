@@ -14,9 +14,11 @@ use crate::handle::ConditionalHandle;
 use crate::params::{Known, Order, Params, WORD, Word, numbered, pointer};
 use crate::place::Place;
 
-/// A parameter holder that owns what it uses: made once by [`Params::into_owned`], launched many times, on any thread.
+/// A parameter holder that owns what it uses: made once by [`Params::into_owned`], launched many
+/// times, on any thread.
 ///
-/// It remembers kernel and stream of the last launch, so that another one of the same kernel on the same stream repeats no check.
+/// It remembers kernel and stream of the last launch, so that another one of the same kernel on the
+/// same stream repeats no check.
 #[derive(Debug)]
 pub struct OwnedParams {
     values: Values,

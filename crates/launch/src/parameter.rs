@@ -17,29 +17,34 @@ pub(crate) mod sealed {
     pub trait Sealed {}
 }
 
-/// Declares memory that the kernel only reads. Given as `&Buffer<T>` or `Slice<T>`, to nodes also as memory of their graph: `&GraphBuffer<T>`.
+/// Declares memory that the kernel only reads. Given as `&Buffer<T>` or `Slice<T>`, to nodes also
+/// as memory of their graph: `&GraphBuffer<T>`.
 #[derive(Debug)]
 pub struct In<T>(PhantomData<fn() -> T>);
 
-/// Declares memory that the kernel only writes. Given as `&Buffer<T>` or `Slice<T>`; must not overlap other arguments.
+/// Declares memory that the kernel only writes. Given as `&Buffer<T>` or `Slice<T>`; must not
+/// overlap other arguments.
 #[derive(Debug)]
 pub struct Out<T>(PhantomData<fn() -> T>);
 
-/// Declares memory that the kernel reads and writes. Given as `&Buffer<T>` or `Slice<T>`; must not overlap other arguments.
+/// Declares memory that the kernel reads and writes. Given as `&Buffer<T>` or `Slice<T>`; must not
+/// overlap other arguments.
 #[derive(Debug)]
 pub struct InOut<T>(PhantomData<fn() -> T>);
 
-/// Declares a struct that the kernel takes by value, padding and all. Given as a `T`, which has the fields of the kernel's struct at the
-/// same offsets (`#[repr(C)]` helps).
+/// Declares a struct that the kernel takes by value, padding and all. Given as a `T`, which has the
+/// fields of the kernel's struct at the same offsets (`#[repr(C)]` helps).
 #[derive(Debug)]
 pub struct Struct<T>(PhantomData<fn() -> T>);
 
-/// Declares a struct that the kernel takes by value, as [`Struct`] does, and whose fields conditions see: those named by [`fields!`](crate::fields!).
+/// Declares a struct that the kernel takes by value, as [`Struct`] does, and whose fields
+/// conditions see: those named by [`fields!`](crate::fields!).
 #[derive(Debug)]
 pub struct Fields<T>(PhantomData<fn() -> T>);
 
-/// A type that [`kernel!`](crate::kernel!) takes for a parameter: a number of exact width, an array of them, [`Struct`] or [`Fields`], memory as
-/// [`In`], [`Out`] or [`InOut`], and the [`ConditionalHandle`] of a graph's condition.
+/// A type that [`kernel!`](crate::kernel!) takes for a parameter: a number of exact width, an array
+/// of them, [`Struct`] or [`Fields`], memory as [`In`], [`Out`] or [`InOut`], and the
+/// [`ConditionalHandle`] of a graph's condition.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the type of a kernel's parameter",
     label = "not a parameter type",
@@ -88,7 +93,8 @@ pub trait Argument<'a, P: Parameter> {
     fn value(self) -> P::Value<'a>;
 }
 
-/// An [`Argument`] of a launch on a stream: any but the memory of a graph, which is there for the graph's nodes alone.
+/// An [`Argument`] of a launch on a stream: any but the memory of a graph, which is there for the
+/// graph's nodes alone.
 ///
 /// ```compile_fail,E0277
 /// # use cuda_handles::{GraphBuffer, Image, Stream};
@@ -380,7 +386,8 @@ macro_rules! memory {
 
 memory!(In Read false, Out Write true, InOut ReadWrite true);
 
-/// Declares a tensor map of elements of type `T`, as in `In<Tensor<f32>>`. Given as a `&TensorMap<T>`.
+/// Declares a tensor map of elements of type `T`, as in `In<Tensor<f32>>`. Given as a
+/// `&TensorMap<T>`.
 #[derive(Debug)]
 pub struct Tensor<T>(PhantomData<fn() -> T>);
 

@@ -43,13 +43,15 @@ macro_rules! params {
 
 /// A value that can be given to a kernel.
 ///
-/// - Scalars by their exact width: `u8` to `u64`, `i8` to `i64`, `f32`, `f64`, with the feature `half` also `half::f16` and `half::bf16`,
-///   and arrays of them.
-/// - `&Buffer<T>`, `&SharedHostBuffer<T>` and `Slice<'_, T>`: the kernel gets the device address of the first element. The memory of a graph,
-///   `&GraphBuffer<T>` and `GraphSlice<'_, T>`, is for nodes of that graph: a launch on a stream refuses it.
+/// - Scalars by their exact width: `u8` to `u64`, `i8` to `i64`, `f32`, `f64`, with the feature
+///   `half` also `half::f16` and `half::bf16`, and arrays of them.
+/// - `&Buffer<T>`, `&SharedHostBuffer<T>` and `Slice<'_, T>`: the kernel gets the device address of
+///   the first element. The memory of a graph, `&GraphBuffer<T>` and `GraphSlice<'_, T>`, is for
+///   nodes of that graph: a launch on a stream refuses it.
 /// - [`ParamBytes`](crate::ParamBytes) for structs.
 ///
-/// Anything else does not compile. `usize` is as wide as the machine that compiles, so say which width the kernel has:
+/// Anything else does not compile. `usize` is as wide as the machine that compiles, so say which
+/// width the kernel has:
 ///
 /// ```compile_fail,E0277
 /// let n: usize = 4;
@@ -72,8 +74,8 @@ macro_rules! params {
 /// ```
 ///
 /// # Safety
-/// [`add_to`](Self::add_to) adds exactly one argument. Memory whose address is in it can be used by kernels until `'a` ends, or its
-/// allocation is borrowed by the holder.
+/// [`add_to`](Self::add_to) adds exactly one argument. Memory whose address is in it can be used by
+/// kernels until `'a` ends, or its allocation is borrowed by the holder.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an argument of a kernel",
     label = "not a kernel argument",
@@ -90,7 +92,8 @@ pub unsafe trait KernelArg<'a> {
 pub(crate) struct Known {
     /// The kernel whose layout is that of the arguments. Neither changes.
     kernel: AtomicU64,
-    /// The stream that all allocations are ready for. They stay so: the holder keeps them, and a stream need not wait twice.
+    /// The stream that all allocations are ready for. They stay so: the holder keeps them, and a
+    /// stream need not wait twice.
     stream: AtomicU64,
 }
 
@@ -125,8 +128,8 @@ impl Known {
     }
 }
 
-/// In what order arguments and allocations came to a holder: a bit each, set for an allocation, which goes with the last argument before it. Behind
-/// 64 of them it is not known.
+/// In what order arguments and allocations came to a holder: a bit each, set for an allocation,
+/// which goes with the last argument before it. Behind 64 of them it is not known.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Order(u64);
 
@@ -145,7 +148,8 @@ impl Order {
 
 /// The parameter holder of a launch: values packed inline, buffers borrowed for `'a`.
 ///
-/// Made by [`params!`](crate::params). Up to 16 arguments of up to 8 bytes need no heap, and nothing is reference counted.
+/// Made by [`params!`](crate::params). Up to 16 arguments of up to 8 bytes need no heap, and
+/// nothing is reference counted.
 ///
 /// A buffer cannot be dropped while a holder has it:
 ///
@@ -209,7 +213,8 @@ impl<'a> Params<'a> {
     pub fn values(&self) -> impl ExactSizeIterator<Item = &[MaybeUninit<u8>]> {
         let bytes = self.words.as_ptr().cast::<MaybeUninit<u8>>();
         self.places.iter().map(move |place| {
-            // SAFETY: every place lies in the words, and bytes that may be uninitialised need no more.
+            // SAFETY: every place lies in the words, and bytes that may be uninitialised need no
+            // more.
             unsafe { core::slice::from_raw_parts(bytes.add(place.offset()), place.size()) }
         })
     }
@@ -258,11 +263,13 @@ impl<'a> Params<'a> {
     /// Packs bytes as one argument.
     pub(crate) fn push_bytes(&mut self, bytes: &[MaybeUninit<u8>], align: usize) {
         let place = self.grow(bytes.len(), align);
-        // SAFETY: there is room for the bytes, and the holder's own memory does not overlap what the caller borrows.
+        // SAFETY: there is room for the bytes, and the holder's own memory does not overlap what
+        // the caller borrows.
         unsafe { place.cast::<MaybeUninit<u8>>().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) }
     }
 
-    /// Keeps an allocation for as long as the holder lives. The argument that leads to it is the last one.
+    /// Keeps an allocation for as long as the holder lives. The argument that leads to it is the
+    /// last one.
     #[inline]
     pub(crate) fn borrow(&mut self, allocation: &'a Arc<Allocation>) {
         self.order.note(self.places.len() + self.allocations.len());
@@ -340,7 +347,8 @@ impl Arguments for Params<'_> {
             // As many are written as there are arguments.
             inline.as_mut_ptr().cast()
         };
-        // In one place: a closure that is handed to one of two functions is in memory, and all that it uses.
+        // In one place: a closure that is handed to one of two functions is in memory, and all that
+        // it uses.
         call(pointers)
     }
 

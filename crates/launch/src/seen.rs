@@ -1,10 +1,12 @@
-//! What the conditions of typed kernels see of values: numbers that cannot wrap around, also as fields of structs and elements of arrays.
+//! What the conditions of typed kernels see of values: numbers that cannot wrap around, also as
+//! fields of structs and elements of arrays.
 
 use core::fmt;
 
 use crate::condition::{Int, Scope};
 
-/// A value of which conditions see the numbers. [`fields!`](crate::fields!) implements it for structs.
+/// A value of which conditions see the numbers. [`fields!`](crate::fields!) implements it for
+/// structs.
 ///
 /// # Safety
 /// What conditions see is the value that the kernel gets.
@@ -72,10 +74,12 @@ unsafe impl<T: Seen, const N: usize> Seen for [T; N] {
     }
 }
 
-/// Names the fields of a struct that conditions of [`kernel!`](crate::kernel!) see, for a parameter declared as [`Fields`](crate::Fields).
+/// Names the fields of a struct that conditions of [`kernel!`](crate::kernel!) see, for a parameter
+/// declared as [`Fields`](crate::Fields).
 ///
-/// Fields are numbers of exact width, arrays, and structs for which this was said, too. In conditions they are integers that cannot wrap around, or `f64`.
-/// Fields that are not named are passed to the kernel and not seen.
+/// Fields are numbers of exact width, arrays, and structs for which this was said, too. In
+/// conditions they are integers that cannot wrap around, or `f64`. Fields that are not named are
+/// passed to the kernel and not seen.
 ///
 /// ```
 /// #[repr(C)]
@@ -112,7 +116,8 @@ unsafe impl<T: Seen, const N: usize> Seen for [T; N] {
 /// cuda_launch::fields! { Settings { n: u32 } }
 /// # fn main() {}
 /// ```
-/// Nor does a field of another struct that this one dereferences to, which is not what the kernel gets:
+/// Nor does a field of another struct that this one dereferences to, which is not what the kernel
+/// gets:
 /// ```compile_fail,E0026
 /// #[derive(Clone, Copy)]
 /// struct Settings { n: u32 }
@@ -164,8 +169,9 @@ macro_rules! fields {
 
                 #[inline]
                 fn seen<'s>(&self, scope: &'s $crate::condition::Scope) -> Seen<'s> {
-                    // By pattern: `self.field` may be a field of what the struct dereferences to. As values:
-                    // a reference to a field may become one to what that dereferences to.
+                    // By pattern: `self.field` may be a field of what the struct dereferences to.
+                    // As values: a reference to a field may become one to what that dereferences
+                    // to.
                     let $name { $($field,)+ .. } = *self;
                     $(let $field: $type = $field;)+
                     Seen {

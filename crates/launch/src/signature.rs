@@ -27,7 +27,8 @@ pub trait Signature: sealed::Sealed + 'static {
     /// Where the values would lie in a struct, and their sizes.
     const PLACES: &'static [Place];
 
-    /// Whether there is a [`ConditionalHandle`] among them: such a kernel can only be a node of a graph.
+    /// Whether there is a [`ConditionalHandle`] among them: such a kernel can only be a node of a
+    /// graph.
     const HAS_HANDLES: bool;
 
     /// What the kernel does with the memory that each value leads to.
@@ -78,7 +79,8 @@ pub trait ArgumentsOf<'a, S: Signature> {
 /// A signature all of whose parameters are [`PlainParameter`]s.
 pub trait PlainSignature: Signature {}
 
-/// Arguments for a launch on a stream: a tuple with a [`PlainArgument`] for each parameter of a [`PlainSignature`].
+/// Arguments for a launch on a stream: a tuple with a [`PlainArgument`] for each parameter of a
+/// [`PlainSignature`].
 #[diagnostic::on_unimplemented(
     message = "the arguments do not fit the kernel's signature in a launch on a stream",
     label = "arguments of type `{Self}`",

@@ -1,4 +1,5 @@
-//! What a launch on a stream can have and a node of a graph cannot: events, and overlap with the kernel in front.
+//! What a launch on a stream can have and a node of a graph cannot: events, and overlap with the
+//! kernel in front.
 
 use core::fmt;
 
@@ -9,9 +10,11 @@ use crate::attribute::AttributeList;
 use crate::config::LaunchConfig;
 use crate::error::{Error, Result};
 
-/// A [`LaunchConfig`] with what makes sense on a stream alone. Every launch on a stream takes either.
+/// A [`LaunchConfig`] with what makes sense on a stream alone. Every launch on a stream takes
+/// either.
 ///
-/// In a graph the same is said by edges; a node takes no `StreamConfig`, so nothing gets lost there.
+/// In a graph the same is said by edges; a node takes no `StreamConfig`, so nothing gets lost
+/// there.
 ///
 /// ```
 /// # fn example(event: &cuda_handles::Event) {
@@ -29,7 +32,8 @@ pub struct StreamConfig<'e> {
 /// When a block of a kernel triggers a programmatic event.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Trigger {
-    /// Where the kernel says so (`cudaTriggerProgrammaticLaunchCompletion`, `griddepcontrol.launch_dependents`), or at the block's end.
+    /// Where the kernel says so (`cudaTriggerProgrammaticLaunchCompletion`,
+    /// `griddepcontrol.launch_dependents`), or at the block's end.
     Kernel,
     /// When the block starts.
     BlockStart,
@@ -43,8 +47,8 @@ impl From<LaunchConfig> for StreamConfig<'_> {
 }
 
 impl LaunchConfig {
-    /// Lets the kernel start before the kernel in front of it in the stream has ended, when that one allows it; see
-    /// [`StreamConfig::programmatic_serialization`].
+    /// Lets the kernel start before the kernel in front of it in the stream has ended, when that
+    /// one allows it; see [`StreamConfig::programmatic_serialization`].
     #[must_use]
     pub fn programmatic_serialization<'e>(self) -> StreamConfig<'e> {
         StreamConfig::from(self).programmatic_serialization()
@@ -71,8 +75,9 @@ impl<'e> StreamConfig<'e> {
         &self.config
     }
 
-    /// Lets the kernel start before the kernel in front of it in the stream has ended, when that one allows it: this kernel waits for it by
-    /// `cudaGridDependencySynchronize` (`griddepcontrol.wait`). Needs compute capability 9.0.
+    /// Lets the kernel start before the kernel in front of it in the stream has ended, when that
+    /// one allows it: this kernel waits for it by `cudaGridDependencySynchronize`
+    /// (`griddepcontrol.wait`). Needs compute capability 9.0.
     #[doc(alias = "CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION")]
     #[must_use]
     pub fn programmatic_serialization(mut self) -> Self {
@@ -80,8 +85,9 @@ impl<'e> StreamConfig<'e> {
         self
     }
 
-    /// Records `event` when all blocks have triggered it, so that what waits for the event can start before the kernel ends. The event has no
-    /// timing and is not for other processes. Needs compute capability 9.0; cannot be captured.
+    /// Records `event` when all blocks have triggered it, so that what waits for the event can
+    /// start before the kernel ends. The event has no timing and is not for other processes. Needs
+    /// compute capability 9.0; cannot be captured.
     #[doc(alias = "CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT")]
     #[must_use]
     pub fn programmatic_event(mut self, event: &'e Event, trigger: Trigger) -> Self {
@@ -89,8 +95,9 @@ impl<'e> StreamConfig<'e> {
         self
     }
 
-    /// Records `event` when all blocks have started, nominally; the driver may do it later. The event has no timing and is not for other
-    /// processes. Needs compute capability 9.0 and CUDA 12.3; cannot be captured.
+    /// Records `event` when all blocks have started, nominally; the driver may do it later. The
+    /// event has no timing and is not for other processes. Needs compute capability 9.0 and CUDA
+    /// 12.3; cannot be captured.
     #[doc(alias = "CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT")]
     #[must_use]
     pub fn completion_event(mut self, event: &'e Event) -> Self {

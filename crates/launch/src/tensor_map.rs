@@ -1,4 +1,5 @@
-//! Tensor maps: descriptions of arrays of up to five dimensions, by which kernels copy tiles to shared memory and back.
+//! Tensor maps: descriptions of arrays of up to five dimensions, by which kernels copy tiles to
+//! shared memory and back.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -16,7 +17,8 @@ use crate::params::{KernelArg, Params};
 /// An element type that tensor maps know.
 ///
 /// # Safety
-/// An element of [`DATA_TYPE`](Self::DATA_TYPE) has as many bytes as one of this type: by that the reach of a map is checked.
+/// An element of [`DATA_TYPE`](Self::DATA_TYPE) has as many bytes as one of this type: by that the
+/// reach of a map is checked.
 ///
 /// ```compile_fail,E0200
 /// # use cuda_sys::CUtensorMapDataType;
@@ -56,7 +58,8 @@ elements!(
 #[cfg(feature = "half")]
 elements!(half::f16: CU_TENSOR_MAP_DATA_TYPE_FLOAT16, half::bf16: CU_TENSOR_MAP_DATA_TYPE_BFLOAT16);
 
-/// How the chunks of a tile's rows are mixed in shared memory, so that columns are read without bank conflicts.
+/// How the chunks of a tile's rows are mixed in shared memory, so that columns are read without
+/// bank conflicts.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Swizzle {
     /// Not at all.
@@ -130,7 +133,8 @@ impl L2Promotion {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Tiled<const RANK: usize> {
     dims: [u64; RANK],
-    /// In bytes, the first being the element's size; `None` where rows follow each other without gaps.
+    /// In bytes, the first being the element's size; `None` where rows follow each other without
+    /// gaps.
     strides: Option<[u64; RANK]>,
     tile: [u32; RANK],
     steps: [u32; RANK],
@@ -147,7 +151,8 @@ impl<const RANK: usize> Tiled<RANK> {
         Self { dims, strides: None, tile, steps: [1; RANK], swizzle, promotion, nan: false }
     }
 
-    /// The distance in bytes between neighbours in each dimension. The first is not used: elements of a row follow each other.
+    /// The distance in bytes between neighbours in each dimension. The first is not used: elements
+    /// of a row follow each other.
     #[must_use]
     pub fn strides(mut self, bytes: [u64; RANK]) -> Self {
         self.strides = Some(bytes);
@@ -187,7 +192,8 @@ impl<const RANK: usize> Tiled<RANK> {
     /// Stands on `cuTensorMapEncodeTiled`, CUDA 12.0. Needs compute capability 9.0.
     ///
     /// # Errors
-    /// [`Error::TensorMap`] names the rule that is broken and the value; or what the driver answers.
+    /// [`Error::TensorMap`] names the rule that is broken and the value; or what the driver
+    /// answers.
     #[doc(alias = "cuTensorMapEncodeTiled")]
     pub fn encode<'a, T: TensorElement>(&self, slice: impl Into<Slice<'a, T>>) -> Result<TensorMap<T>> {
         let slice = slice.into();
@@ -202,8 +208,8 @@ impl<const RANK: usize> Tiled<RANK> {
         let strides = self.check(&slice)?;
         let mut raw = CUtensorMap::default();
         let encode = || {
-            // SAFETY: the arrays have an element for each dimension, one less for the strides, and the address is that of live memory with
-            // room for the array.
+            // SAFETY: the arrays have an element for each dimension, one less for the strides, and
+            // the address is that of live memory with room for the array.
             unsafe {
                 context.driver().cuTensorMapEncodeTiled(
                     &raw mut raw,
@@ -317,8 +323,9 @@ fn refuse<T>(reason: String) -> Result<T> {
     Err(Error::TensorMap(reason.into()))
 }
 
-/// A tensor map of elements of type `T`, which keeps the memory that it describes. An argument of kernels, by value, as a
-/// `const __grid_constant__ CUtensorMap`; in [`kernel!`](crate::kernel!) declared as `In<Tensor<T>>`, `Out<Tensor<T>>` or `InOut<Tensor<T>>`.
+/// A tensor map of elements of type `T`, which keeps the memory that it describes. An argument of
+/// kernels, by value, as a `const __grid_constant__ CUtensorMap`; in [`kernel!`](crate::kernel!)
+/// declared as `In<Tensor<T>>`, `Out<Tensor<T>>` or `InOut<Tensor<T>>`.
 pub struct TensorMap<T> {
     raw: CUtensorMap,
     allocation: Arc<Allocation>,

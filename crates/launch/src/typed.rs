@@ -26,8 +26,9 @@ type ValuesOf<'a, K> = <<K as TypedKernel>::Signature as Signature>::Values<'a>;
 /// A kernel with a signature and conditions, made by [`kernel!`](crate::kernel!).
 ///
 /// # Safety
-/// What [`kernel!`](crate::kernel!) asks of a declaration: the image has a kernel of this name whose parameters are those of the signature, and
-/// every launch with arguments for which [`broken`](Self::broken) finds nothing keeps the promise made there.
+/// What [`kernel!`](crate::kernel!) asks of a declaration: the image has a kernel of this name
+/// whose parameters are those of the signature, and every launch with arguments for which
+/// [`broken`](Self::broken) finds nothing keeps the promise made there.
 pub unsafe trait TypedKernel: Sized + Send + Sync + 'static {
     /// The parameters.
     type Signature: Signature;
@@ -57,11 +58,12 @@ pub unsafe trait TypedKernel: Sized + Send + Sync + 'static {
         &self.loaded().kernel
     }
 
-    /// Checks everything about arguments and configuration that the declaration is about, and gives them the form that launches and graphs
-    /// take, bound to this kernel. Makes no driver call.
+    /// Checks everything about arguments and configuration that the declaration is about, and gives
+    /// them the form that launches and graphs take, bound to this kernel. Makes no driver call.
     ///
     /// # Errors
-    /// A condition does not hold, memory that is written overlaps other arguments, or memory is of another context.
+    /// A condition does not hold, memory that is written overlaps other arguments, or memory is of
+    /// another context.
     #[inline]
     fn prepare<'a>(
         &'a self,
@@ -77,7 +79,8 @@ pub unsafe trait TypedKernel: Sized + Send + Sync + 'static {
 /// A typed kernel that may be launched by safe code: declared without `unsafe`.
 ///
 /// # Safety
-/// The promise of [`TypedKernel`] holds for all arguments that meet the conditions and for whatever the memory holds.
+/// The promise of [`TypedKernel`] holds for all arguments that meet the conditions and for whatever
+/// the memory holds.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` was declared as `unsafe fn`: safe code cannot launch it",
     label = "needs `unsafe`",
@@ -86,7 +89,8 @@ pub unsafe trait TypedKernel: Sized + Send + Sync + 'static {
 )]
 pub unsafe trait SafeKernel: TypedKernel {}
 
-/// Takes the values themselves: for a reference they would have to be written to memory in every launch.
+/// Takes the values themselves: for a reference they would have to be written to memory in every
+/// launch.
 #[cold]
 fn broken<K: TypedKernel>(condition: &'static str, values: ValuesOf<'_, K>, config: LaunchConfig) -> Error {
     let mut text = String::new();
@@ -109,10 +113,12 @@ pub struct Loaded<K> {
 }
 
 impl<K: TypedKernel> Loaded<K> {
-    /// Loads the declaration's image, or takes the one that is loaded, and takes the kernel out of it. See [`Library::load_shared`].
+    /// Loads the declaration's image, or takes the one that is loaded, and takes the kernel out of
+    /// it. See [`Library::load_shared`].
     ///
     /// # Errors
-    /// The image does not load, has no such kernel, or the kernel has another number or other sizes of parameters.
+    /// The image does not load, has no such kernel, or the kernel has another number or other sizes
+    /// of parameters.
     pub fn load(context: &Context) -> Result<Self> {
         let kernel = Library::load_shared(context, K::image())?.kernel(K::NAME)?;
         Self::checked(kernel)
@@ -124,7 +130,8 @@ impl<K: TypedKernel> Loaded<K> {
     /// The library was loaded from the declaration's image, or from one that has the same kernel.
     ///
     /// # Errors
-    /// The library has no such kernel, or the kernel has another number or other sizes of parameters.
+    /// The library has no such kernel, or the kernel has another number or other sizes of
+    /// parameters.
     pub unsafe fn of(library: &Library) -> Result<Self> {
         Self::checked(library.kernel(K::NAME)?)
     }
@@ -147,7 +154,8 @@ impl<K> fmt::Debug for Loaded<K> {
     }
 }
 
-/// The arguments of one launch of a typed kernel, checked; from [`TypedKernel::prepare`]. They borrow what they use.
+/// The arguments of one launch of a typed kernel, checked; from [`TypedKernel::prepare`]. They
+/// borrow what they use.
 pub struct Prepared<'a, K: TypedKernel> {
     kernel: &'a Kernel,
     values: ValuesOf<'a, K>,
@@ -159,7 +167,8 @@ impl<'a, K: TypedKernel> Prepared<'a, K> {
         Self { kernel: kernel.kernel(), values: arguments.values() }
     }
 
-    /// See [`TypedKernel::prepare`]. It gives nothing: large results are written to memory and copied from there.
+    /// See [`TypedKernel::prepare`]. It gives nothing: large results are written to memory and
+    /// copied from there.
     #[inline]
     fn check_declared(&self, config: &LaunchConfig) -> Result<()> {
         let context = self.kernel.context();
@@ -294,8 +303,9 @@ pub unsafe fn launch<'a, K: TypedKernel>(
     if let Err(error) = prepared.check_declared(config.config()) {
         return Err(of_stream(kernel.kernel(), stream.as_stream(), error));
     }
-    // SAFETY: the arguments are the kernel's by the promise of its declaration, and so is that it stays within their memory; what the
-    // declaration leaves open is the caller's promise. Memory of the device is no Rust reference, so that unordered work of others
-    // changes numbers and nothing else.
+    // SAFETY: the arguments are the kernel's by the promise of its declaration, and so is that it
+    // stays within their memory; what the declaration leaves open is the caller's promise. Memory
+    // of the device is no Rust reference, so that unordered work of others changes numbers and
+    // nothing else.
     unsafe { enqueue(kernel.kernel(), stream.as_stream(), config, &prepared) }
 }

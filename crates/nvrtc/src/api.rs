@@ -81,11 +81,14 @@ impl Api {
     /// Opens a library and looks at its version.
     ///
     /// # Safety
-    /// A library at that path is NVRTC, or opening it and calling what it has under the names of nvrtc.h does no harm.
+    /// A library at that path is NVRTC, or opening it and calling what it has under the names of
+    /// nvrtc.h does no harm.
     pub(crate) unsafe fn open(path: &Path) -> Result<(Self, Version), String> {
-        // The wheels of NVRTC 13 do not tell the loader that their second part lies beside the first. It finds by name what is open already.
+        // The wheels of NVRTC 13 do not tell the loader that their second part lies beside the
+        // first. It finds by name what is open already.
         for part in search::builtins(path) {
-            // SAFETY: the caller's promise. Where it does not open, the compiler says so when it needs it.
+            // SAFETY: the caller's promise. Where it does not open, the compiler says so when it
+            // needs it.
             core::mem::forget(unsafe { Library::new(part) });
         }
         // SAFETY: the caller's promise.

@@ -17,13 +17,15 @@ impl Arch {
         Self { major, minor, suffix: None }
     }
 
-    /// With the features that this compute capability alone has, such as `sm_90a`. The code runs on no other.
+    /// With the features that this compute capability alone has, such as `sm_90a`. The code runs on
+    /// no other.
     #[must_use]
     pub const fn specific(self) -> Self {
         Self { suffix: Some('a'), ..self }
     }
 
-    /// With the features that the family of this compute capability has, such as `sm_100f`. Since NVRTC 12.9.
+    /// With the features that the family of this compute capability has, such as `sm_100f`. Since
+    /// NVRTC 12.9.
     #[must_use]
     pub const fn of_family(self) -> Self {
         Self { suffix: Some('f'), ..self }
@@ -46,13 +48,15 @@ impl fmt::Display for Arch {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Target {
-    /// PTX for the oldest architecture that the compiler knows; with a context (feature `nvrtc` of cuda-handles), PTX for its device.
+    /// PTX for the oldest architecture that the compiler knows; with a context (feature `nvrtc` of
+    /// cuda-handles), PTX for its device.
     #[default]
     Unnamed,
     /// PTX, which runs on this compute capability and on later ones.
     Ptx(Arch),
-    /// Code of this compute capability, which later ones of the same major number run as well. The driver has nothing to compile, and its version
-    /// may be older than the compiler's, within the same major number.
+    /// Code of this compute capability, which later ones of the same major number run as well. The
+    /// driver has nothing to compile, and its version may be older than the compiler's, within the
+    /// same major number.
     Cubin(Arch),
 }
 

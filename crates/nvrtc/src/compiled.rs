@@ -61,8 +61,8 @@ impl Compiled {
         self.ptx().and_then(version::of_ptx)
     }
 
-    /// Whether a driver of this CUDA version reads the PTX. Says nothing of cubins, and of drivers that this crate does not know: there the driver has
-    /// the last word.
+    /// Whether a driver of this CUDA version reads the PTX. Says nothing of cubins, and of drivers
+    /// that this crate does not know: there the driver has the last word.
     ///
     /// # Errors
     /// [`Error::PtxTooNew`], which says what to do.

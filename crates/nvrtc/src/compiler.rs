@@ -34,20 +34,23 @@ impl Compiler {
     /// Finds the compiler and loads it, once in a process; a failed try can be repeated.
     ///
     /// The library is looked for
-    /// 1. where the environment variable `CUDA_NVRTC` says (a file, or the folder that has it), and then nowhere else;
+    /// 1. where the environment variable `CUDA_NVRTC` says (a file, or the folder that has it), and
+    ///    then nowhere else;
     /// 2. where the system finds libraries, as for `LD_LIBRARY_PATH`;
-    /// 3. in the toolkits that `CUDA_HOME`, `CUDA_PATH` or `CUDA_ROOT` name, and in the usual places;
-    /// 4. in the Python environments that `VIRTUAL_ENV` or `CONDA_PREFIX` name, the user's and the system's, where the wheels
-    ///    `nvidia-cuda-nvrtc-cu12` and `nvidia-cuda-nvrtc` put it.
+    /// 3. in the toolkits that `CUDA_HOME`, `CUDA_PATH` or `CUDA_ROOT` name, and in the usual
+    ///    places;
+    /// 4. in the Python environments that `VIRTUAL_ENV` or `CONDA_PREFIX` name, the user's and the
+    ///    system's, where the wheels `nvidia-cuda-nvrtc-cu12` and `nvidia-cuda-nvrtc` put it.
     ///
     /// # Errors
-    /// It is nowhere ([`Error::NotFound`] names all that was tried), or what `CUDA_NVRTC` names is none.
+    /// It is nowhere ([`Error::NotFound`] names all that was tried), or what `CUDA_NVRTC` names is
+    /// none.
     pub fn load() -> Result<Self> {
         Self::load_once(None)
     }
 
-    /// As [`load`](Self::load), for a driver: a compiler whose major number is newer than the driver's is taken only where there is no other, since
-    /// the driver does not read its PTX.
+    /// As [`load`](Self::load), for a driver: a compiler whose major number is newer than the
+    /// driver's is taken only where there is no other, since the driver does not read its PTX.
     ///
     /// # Errors
     /// As [`load`](Self::load).
@@ -89,7 +92,8 @@ impl Compiler {
     /// Loads the compiler from a library.
     ///
     /// # Safety
-    /// Opening a library runs its initialisers, and its entry points are called with the signatures of nvrtc.h: it must be NVIDIA's.
+    /// Opening a library runs its initialisers, and its entry points are called with the signatures
+    /// of nvrtc.h: it must be NVIDIA's.
     ///
     /// # Errors
     /// It cannot be opened, is no NVRTC, or is older than 12.0.
@@ -140,7 +144,8 @@ impl Compiler {
         Ok(archs)
     }
 
-    /// The newest architecture that it compiles for and that a device of this compute capability runs as PTX.
+    /// The newest architecture that it compiles for and that a device of this compute capability
+    /// runs as PTX.
     ///
     /// # Errors
     /// There is none ([`Error::NoArch`]), or what the compiler answers.
@@ -151,13 +156,16 @@ impl Compiler {
         best.ok_or(Error::NoArch { compiler: self.version(), device: capability, known })
     }
 
-    /// Compiles a program, or gives what came of it before: the same source, headers, expressions, target and options give the same result. Up to
-    /// 256 programs are kept in memory, as long as a handle of the compiler. Files that a program includes from folders are not compared:
-    /// after a change of them [`forget`](Self::forget) what was compiled. Compiled anew, a program gives the same code; comments in PTX may have other
-    /// numbers, as the compiler counts calls through all programs.
+    /// Compiles a program, or gives what came of it before: the same source, headers, expressions,
+    /// target and options give the same result. Up to 256 programs are kept in memory, as long as a
+    /// handle of the compiler. Files that a program includes from folders are not compared: after a
+    /// change of them [`forget`](Self::forget) what was compiled. Compiled anew, a program gives
+    /// the same code; comments in PTX may have other numbers, as the compiler counts calls through
+    /// all programs.
     ///
     /// # Errors
-    /// The program does not compile ([`Error::Compile`], with the compiler's log), a text has a zero byte, or what the compiler answers.
+    /// The program does not compile ([`Error::Compile`], with the compiler's log), a text has a
+    /// zero byte, or what the compiler answers.
     #[doc(alias = "nvrtcCompileProgram")]
     pub fn compile(&self, program: &Program) -> Result<Arc<Compiled>> {
         match self.0.cache.find(program) {
@@ -218,7 +226,8 @@ impl<'c> Running<'c> {
         let (names, headers) = (texts("the name of a header", &names)?, texts("a header", &headers)?);
         let (names, headers) = (pointers(&names), pointers(&headers));
         let mut raw = null_mut();
-        // SAFETY: all texts are C strings that live to the end of the call; there are as many names as headers.
+        // SAFETY: all texts are C strings that live to the end of the call; there are as many names
+        // as headers.
         let code = unsafe {
             (compiler.0.api.create)(
                 &raw mut raw,
@@ -240,7 +249,8 @@ impl<'c> Running<'c> {
         }
         let options = pointers(&options);
         let api = &self.compiler.0.api;
-        // SAFETY: the program is there; the options are as many as said, and live to the end of the call.
+        // SAFETY: the program is there; the options are as many as said, and live to the end of the
+        // call.
         let code = unsafe { (api.compile)(self.raw, count(&options), options.as_ptr()) };
         if code == 0 {
             return Ok(());

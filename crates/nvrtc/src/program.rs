@@ -66,8 +66,9 @@ impl Program {
         self
     }
 
-    /// Has the compiler make an instance of a template, such as `scale<float>`, or keep a kernel or variable (`&counter`) that is not
-    /// `extern "C"`. [`Compiled::lowered_name`](crate::Compiled::lowered_name) tells its name in the image.
+    /// Has the compiler make an instance of a template, such as `scale<float>`, or keep a kernel or
+    /// variable (`&counter`) that is not `extern "C"`.
+    /// [`Compiled::lowered_name`](crate::Compiled::lowered_name) tells its name in the image.
     #[doc(alias = "nvrtcAddNameExpression")]
     #[must_use]
     pub fn expression(mut self, expression: impl Into<String>) -> Self {
@@ -95,8 +96,8 @@ impl Program {
         })
     }
 
-    /// A folder in which `#include` looks: `--include-path`. The compiler brings no headers of its own; those of CUDA are in the toolkit and in
-    /// the wheel `nvidia-cuda-runtime`.
+    /// A folder in which `#include` looks: `--include-path`. The compiler brings no headers of its
+    /// own; those of CUDA are in the toolkit and in the wheel `nvidia-cuda-runtime`.
     #[must_use]
     pub fn include(self, folder: impl AsRef<Path>) -> Self {
         self.option(format!("--include-path={}", folder.as_ref().display()))

@@ -34,8 +34,8 @@ pub(crate) fn named(environment: &impl Environment) -> Option<PathBuf> {
 
 /// What may be NVRTC, and where was looked.
 pub(crate) struct Found {
-    /// The libraries, in the order in which they are tried: by the loader's own rules, in toolkits, in Python's environments. In each place the
-    /// newer comes first.
+    /// The libraries, in the order in which they are tried: by the loader's own rules, in toolkits,
+    /// in Python's environments. In each place the newer comes first.
     pub(crate) libraries: Vec<PathBuf>,
     /// Toolkits and environments without one.
     pub(crate) empty: Vec<PathBuf>,
@@ -86,7 +86,8 @@ fn environments(environment: &impl Environment) -> Vec<PathBuf> {
     roots
 }
 
-/// The folders of NVIDIA's wheels: `nvidia/cuda_nvrtc/lib` of those for CUDA 12, `nvidia/cu13/lib` of those for CUDA 13.
+/// The folders of NVIDIA's wheels: `nvidia/cuda_nvrtc/lib` of those for CUDA 12, `nvidia/cu13/lib`
+/// of those for CUDA 13.
 fn in_environment(root: &Path) -> Vec<PathBuf> {
     let pythons = entries(&root.join("lib")).into_iter().filter(|path| starts_with(path, "python3"));
     let inside = |path: PathBuf| ["site-packages", "dist-packages"].map(|name| path.join(name));
@@ -125,7 +126,8 @@ fn starts_with(path: &Path, start: &str) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(start))
 }
 
-/// The major number in the name of the library: `libnvrtc.so.12`, `nvrtc64_120_0.dll`. `None` for files beside it.
+/// The major number in the name of the library: `libnvrtc.so.12`, `nvrtc64_120_0.dll`. `None` for
+/// files beside it.
 fn major_of(path: &Path) -> Option<u32> {
     let name = path.file_name()?.to_str()?;
     if let Some(number) = name.strip_prefix("libnvrtc.so.") {

@@ -1,6 +1,7 @@
-//! The software driver as a library of its own, for programs that open a driver by its path or by its name:
-//! `cargo build --release --package cuda-soft --example cuda`, then `CUDA_SYS_DRIVER=target/release/examples/libcuda.so`.
-//! It exports the symbols of a driver library, each in the layout that this symbol has there.
+//! The software driver as a library of its own, for programs that open a driver by its path or by
+//! its name: `cargo build --release --package cuda-soft --example cuda`, then
+//! `CUDA_SYS_DRIVER=target/release/examples/libcuda.so`. It exports the symbols of a driver
+//! library, each in the layout that this symbol has there.
 
 use core::ffi::{CStr, c_int, c_void};
 use core::mem::transmute;
@@ -24,7 +25,8 @@ macro_rules! export {
             ///
             /// # Safety
             /// As CUDA's documentation of the call demands of its arguments.
-            // SAFETY: the name is the driver's; the library is opened in the place of the driver and not beside it.
+            // SAFETY: the name is the driver's; the library is opened in the place of the driver
+            // and not beside it.
             #[unsafe(no_mangle)]
             #[allow(non_snake_case, clippy::too_many_arguments)]
             pub unsafe extern "C" fn $name($($arg: $ty),*) -> CUresult {
@@ -34,8 +36,8 @@ macro_rules! export {
                     0 => CUresult::CUDA_ERROR_NOT_FOUND,
                     address => {
                         let pointer: *mut c_void = core::ptr::with_exposed_provenance_mut(address);
-                        // SAFETY: a call's pointer has the signature of the layout that was asked for; the arguments are the caller's
-                        // promise.
+                        // SAFETY: a call's pointer has the signature of the layout that was asked
+                        // for; the arguments are the caller's promise.
                         unsafe { transmute::<*mut c_void, Entry>(pointer)($($arg),*) }
                     }
                 }

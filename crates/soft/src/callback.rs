@@ -1,4 +1,5 @@
-//! Calling the user's functions: host functions on one thread a context, late destructors of user objects on another thread.
+//! Calling the user's functions: host functions on one thread a context, late destructors of user
+//! objects on another thread.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -14,7 +15,8 @@ pub(crate) struct Callback {
     pub(crate) data: *mut c_void,
 }
 
-// SAFETY: whoever hands the pair to the driver allows it to be called on a driver thread; the pointer is only passed on.
+// SAFETY: whoever hands the pair to the driver allows it to be called on a driver thread; the
+// pointer is only passed on.
 unsafe impl Send for Callback {}
 // SAFETY: as above; nothing is read through a shared reference.
 unsafe impl Sync for Callback {}
@@ -26,7 +28,8 @@ thread_local! {
     static STREAM: Cell<u64> = const { Cell::new(0) };
 }
 
-/// A late destructor and a host function never run at the same time, host functions of several contexts do.
+/// A late destructor and a host function never run at the same time, host functions of several
+/// contexts do.
 static TURN: RwLock<()> = RwLock::new(());
 
 type Work = Box<dyn FnOnce() + Send>;
@@ -39,7 +42,8 @@ pub(crate) fn inside() -> bool {
     INSIDE.get() && !LIFTED.get()
 }
 
-/// Notes the id of the stream for which this thread works from now on, 0 for none, and gives the one before.
+/// Notes the id of the stream for which this thread works from now on, 0 for none, and gives the
+/// one before.
 pub(crate) fn work_for(stream: u64) -> u64 {
     STREAM.replace(stream)
 }
@@ -65,8 +69,8 @@ impl Callback {
         });
     }
 
-    /// Calls the function, a destructor, on this thread. As on a GPU, one that runs inside a host function lifts for good what is not permitted
-    /// on the thread.
+    /// Calls the function, a destructor, on this thread. As on a GPU, one that runs inside a host
+    /// function lifts for good what is not permitted on the thread.
     pub(crate) fn destruct(self) {
         let inside = INSIDE.get();
         self.call();
@@ -87,7 +91,8 @@ impl Callback {
     }
 }
 
-/// Runs `call` on the context's host function thread, for the stream for which this thread works, and waits for its end.
+/// Runs `call` on the context's host function thread, for the stream for which this thread works,
+/// and waits for its end.
 pub(crate) fn on_host_thread(context: u64, call: impl FnOnce() + Send + 'static) {
     let (done, wait) = channel();
     let stream = STREAM.get();

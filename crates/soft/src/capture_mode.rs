@@ -1,4 +1,5 @@
-//! Which captures are open, and which calls they forbid: the mode of each thread and of each capture.
+//! Which captures are open, and which calls they forbid: the mode of each thread and of each
+//! capture.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

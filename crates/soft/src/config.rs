@@ -2,7 +2,8 @@
 
 use cuda_sys::{Printable, Version};
 
-/// How the software driver presents itself. Starts as a driver of CUDA 13.0 with one device of compute capability 9.0 and 4 GiB.
+/// How the software driver presents itself. Starts as a driver of CUDA 13.0 with one device of
+/// compute capability 9.0 and 4 GiB.
 ///
 /// ```
 /// use cuda_soft::Config;
@@ -60,8 +61,9 @@ impl Config {
         Self::default()
     }
 
-    /// Poses as a driver of this version: calls newer than it are not found, and older layouts are served. What such a driver gets wrong
-    /// about conditional nodes (an empty body before 12.8, children in an IF with two bodies in 12.8 and 12.9) loses the context.
+    /// Poses as a driver of this version: calls newer than it are not found, and older layouts are
+    /// served. What such a driver gets wrong about conditional nodes (an empty body before 12.8,
+    /// children in an IF with two bodies in 12.8 and 12.9) loses the context.
     #[must_use]
     pub fn version(mut self, version: Version) -> Self {
         self.version = version;
@@ -96,16 +98,18 @@ impl Config {
         self
     }
 
-    /// Gives the addresses of freed memory to later allocations of the same size, as the real driver does. Off, a use of freed memory
-    /// is always caught; on, code that takes an address for an identity is.
+    /// Gives the addresses of freed memory to later allocations of the same size, as the real
+    /// driver does. Off, a use of freed memory is always caught; on, code that takes an address for
+    /// an identity is.
     #[must_use]
     pub fn reuse_addresses(mut self, reuse: bool) -> Self {
         self.reuse_addresses = reuse;
         self
     }
 
-    /// Runs the nodes of graphs in an order that is drawn from `seed` among those that the edges allow, instead of the order of creation:
-    /// what an edge should order, but does not, goes wrong with some seed.
+    /// Runs the nodes of graphs in an order that is drawn from `seed` among those that the edges
+    /// allow, instead of the order of creation: what an edge should order, but does not, goes wrong
+    /// with some seed.
     #[must_use]
     pub fn branch_order(mut self, seed: u64) -> Self {
         self.branch_seed = Some(seed);
@@ -125,9 +129,9 @@ impl Config {
         Ok(())
     }
 
-    /// The default configuration, changed by the environment: `CUDA_SOFT_VERSION` (`12.4`), `CUDA_SOFT_DEVICES` (`2`),
-    /// `CUDA_SOFT_CAPABILITY` (`8.0`), `CUDA_SOFT_MEMORY` (bytes) and `CUDA_SOFT_BRANCH_ORDER` (a seed). Unset and empty variables change
-    /// nothing.
+    /// The default configuration, changed by the environment: `CUDA_SOFT_VERSION` (`12.4`),
+    /// `CUDA_SOFT_DEVICES` (`2`), `CUDA_SOFT_CAPABILITY` (`8.0`), `CUDA_SOFT_MEMORY` (bytes) and
+    /// `CUDA_SOFT_BRANCH_ORDER` (a seed). Unset and empty variables change nothing.
     ///
     /// # Errors
     /// A variable is set to something else.

@@ -10,7 +10,8 @@ use crate::code::{Answer, CONTEXT_IS_DESTROYED, INVALID_CONTEXT, INVALID_DEVICE}
 use crate::driver;
 use crate::handle::{Kind, Slots};
 
-/// A living context. A primary context that is reset and retained again is another one under the same handle.
+/// A living context. A primary context that is reset and retained again is another one under the
+/// same handle.
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) handle: u64,
@@ -42,8 +43,9 @@ struct Slot {
 static CONTEXTS: Mutex<Slots<Slot>> = Mutex::new(Slots::new(Kind::Context));
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
-/// The contexts that a thread has pushed, the current one last. Not dropped with the thread, since destructors that run while it ends may still call
-/// the driver; nothing is left of it all the same, if it is not very deep then.
+/// The contexts that a thread has pushed, the current one last. Not dropped with the thread, since
+/// destructors that run while it ends may still call the driver; nothing is left of it all the
+/// same, if it is not very deep then.
 struct Stack {
     lowest: [u64; Self::FLAT],
     len: usize,
@@ -144,7 +146,8 @@ pub(crate) fn release_primary(device: i32) -> Answer<Option<Arc<Context>>> {
     Ok(if slot.retained == 0 { end(slot) } else { None })
 }
 
-/// `cuDevicePrimaryCtxReset`: the context that ends with it, if there was one. References stay counted.
+/// `cuDevicePrimaryCtxReset`: the context that ends with it, if there was one. References stay
+/// counted.
 pub(crate) fn reset_primary(device: i32) -> Answer<Option<Arc<Context>>> {
     let handle = primary_handle(device)?;
     let mut slots = contexts();
@@ -157,7 +160,8 @@ fn end(slot: &mut Slot) -> Option<Arc<Context>> {
     Some(context)
 }
 
-/// The flags that the primary context was given and whether it is active. What the active one was given by itself does not count.
+/// The flags that the primary context was given and whether it is active. What the active one was
+/// given by itself does not count.
 pub(crate) fn primary_state(device: i32) -> Answer<(u32, bool)> {
     let handle = primary_handle(device)?;
     let slots = contexts();

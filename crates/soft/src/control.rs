@@ -12,14 +12,17 @@ use crate::memory::{self, Origin};
 use crate::semaphore::SharedWord;
 use crate::{driver, entry, event, module, pool, semaphore, stream};
 
-/// How many objects of each kind live: made by the user and not yet destroyed. `bytes` kinds count bytes.
+/// How many objects of each kind live: made by the user and not yet destroyed. `bytes` kinds count
+/// bytes.
 ///
-/// The kinds: `streams`, `events`, `device allocations`, `device bytes`, `pinned allocations`, `pinned bytes`, `registered ranges`,
-/// `pools`, `libraries`, `modules`, `links`, `graphs`, `executables`, `user objects`,
-/// `external semaphores`. What belongs to another object (children, bodies, the
-/// variables of a module, the modules of a library) is not counted, nor are default streams and pools.
+/// The kinds: `streams`, `events`, `device allocations`, `device bytes`, `pinned allocations`,
+/// `pinned bytes`, `registered ranges`, `pools`, `libraries`, `modules`, `links`, `graphs`,
+/// `executables`, `user objects`, `external semaphores`. What belongs to another object (children,
+/// bodies, the variables of a module, the modules of a library) is not counted, nor are default
+/// streams and pools.
 ///
-/// Memory counts until its free has taken place, which for a stream-ordered one is when the stream gets there.
+/// Memory counts until its free has taken place, which for a stream-ordered one is when the stream
+/// gets there.
 #[must_use]
 pub fn live_objects() -> Vec<(&'static str, usize)> {
     let sum = |wanted: &dyn Fn(Origin) -> bool| {
@@ -50,22 +53,24 @@ pub fn live_objects() -> Vec<(&'static str, usize)> {
     ]
 }
 
-/// Loses all devices, as a kernel's stray access does one: from now on calls answer `code`. The first loss of a device stays.
+/// Loses all devices, as a kernel's stray access does one: from now on calls answer `code`. The
+/// first loss of a device stays.
 pub fn lose_context(code: CUresult) {
     for device in 0..driver::config().devices {
         lose_device(i32::try_from(device).unwrap_or(i32::MAX), code);
     }
 }
 
-/// Loses one device: calls on its contexts, streams and events answer `code` from now on, those of other devices do not.
-/// The first loss of a device stays.
+/// Loses one device: calls on its contexts, streams and events answer `code` from now on, those of
+/// other devices do not. The first loss of a device stays.
 pub fn lose_device(device: i32, code: CUresult) {
     if !code.is_success() {
         fault::set(device, Loss::new(code, format!("the context was lost on demand with {code}")));
     }
 }
 
-/// Why the first device was lost: kernel, thread, address and the nearest allocation, or the copy or fill; `None` while none is.
+/// Why the first device was lost: kernel, thread, address and the nearest allocation, or the copy
+/// or fill; `None` while none is.
 #[must_use]
 pub fn last_fault() -> Option<String> {
     fault::sentence(None)
@@ -79,7 +84,8 @@ pub fn last_fault_of(device: i32) -> Option<String> {
 
 /// The other side of an external semaphore: what a graphics library would have made and signals.
 ///
-/// The driver imports its descriptor as an opaque one, of a semaphore that is signalled (1) or not (0), or as that of a timeline.
+/// The driver imports its descriptor as an opaque one, of a semaphore that is signalled (1) or not
+/// (0), or as that of a timeline.
 #[derive(Debug)]
 pub struct ExternalSemaphore {
     word: SharedWord,
@@ -94,7 +100,8 @@ impl ExternalSemaphore {
         Ok(Self { word: SharedWord::create()? })
     }
 
-    /// A descriptor for `cuImportExternalSemaphore`, which takes it over; each import needs its own.
+    /// A descriptor for `cuImportExternalSemaphore`, which takes it over; each import needs its
+    /// own.
     ///
     /// # Errors
     /// The process has no descriptor left.

@@ -53,7 +53,8 @@ impl Promised {
     }
 }
 
-/// One side of a copy: the address of the first byte and the distances between rows and between slices.
+/// One side of a copy: the address of the first byte and the distances between rows and between
+/// slices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Side {
     pub(crate) address: u64,
@@ -182,7 +183,8 @@ impl Copy3 {
         let [width, height, depth] = self.extent;
         for z in 0..depth {
             for y in 0..height {
-                // SAFETY: both sides reach over all rows: checked against the allocations, or promised for pageable memory.
+                // SAFETY: both sides reach over all rows: checked against the allocations, or
+                // promised for pageable memory.
                 unsafe {
                     let from = src.base.add(z * self.src.slice + y * self.src.pitch);
                     let to = dst.base.add(z * self.dst.slice + y * self.dst.pitch);
@@ -226,7 +228,8 @@ fn reach(address: u64, len: usize, write: bool) -> Result<Reached, String> {
 /// # Safety
 /// Both pointers are valid for `len` bytes.
 unsafe fn copy_row(to: *mut u8, from: *mut u8, len: usize) {
-    // SAFETY (of all blocks): inside the rows, and aligned as the accesses need, by the arithmetic around them.
+    // SAFETY (of all blocks): inside the rows, and aligned as the accesses need, by the arithmetic
+    // around them.
     let mut at = 0;
     let together = to.addr() % 8 == from.addr() % 8;
     let head = if together { len.min(to.align_offset(8)) } else { len };
@@ -305,7 +308,8 @@ impl Fill {
         for y in 0..self.height {
             for x in 0..self.width {
                 let offset = y * self.pitch + x * self.element as usize;
-                // SAFETY: inside the reach that was found in one allocation; aligned to the element, as was checked at the call.
+                // SAFETY: inside the reach that was found in one allocation; aligned to the
+                // element, as was checked at the call.
                 unsafe {
                     let to = reached.base.add(offset);
                     match self.element {
@@ -334,7 +338,8 @@ impl RawSide {
     fn resolve(&self, extent: [usize; 3]) -> Answer<Side> {
         let (base, place) = match self.kind {
             CUmemorytype::CU_MEMORYTYPE_HOST => {
-                // Host memory is taken as it is, also unmapped; a device pointer given as host works.
+                // Host memory is taken as it is, also unmapped; a device pointer given as host
+                // works.
                 (self.host, Place::of(self.host).ok_or(INVALID_VALUE)?)
             }
             CUmemorytype::CU_MEMORYTYPE_DEVICE => match Place::of(self.device) {
@@ -368,7 +373,8 @@ impl RawSide {
     }
 }
 
-/// Reads the description of a copy. For a node an extent of 0 is an invalid value, for a call it is nothing to do.
+/// Reads the description of a copy. For a node an extent of 0 is an invalid value, for a call it is
+/// nothing to do.
 pub(crate) fn parse(raw: &CUDA_MEMCPY3D_v2, promised: Promised) -> Answer<Copy3> {
     let extent = [raw.WidthInBytes, raw.Height, raw.Depth];
     if promised == Promised::Yes && extent.contains(&0) {

@@ -20,7 +20,8 @@ pub(crate) fn configure(config: Config) {
     *WANTED.lock().unwrap_or_else(PoisonError::into_inner) = Some(config);
 }
 
-/// Says something on the standard error itself: test harnesses keep to themselves what macros print, and forget it when the process ends.
+/// Says something on the standard error itself: test harnesses keep to themselves what macros
+/// print, and forget it when the process ends.
 pub(crate) fn say(text: &str) {
     let _ = std::io::stderr().write_all(format!("cuda-soft: {text}\n").as_bytes());
 }

@@ -1,4 +1,5 @@
-//! The loss of a device: one code that everything there answers from then on, and the sentence that says why.
+//! The loss of a device: one code that everything there answers from then on, and the sentence that
+//! says why.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -31,7 +32,8 @@ fn losses() -> MutexGuard<'static, Vec<(i32, Loss)>> {
     LOSSES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Says why a device was lost where the environment asks for that: programs that open the driver by path have no other way to learn it.
+/// Says why a device was lost where the environment asks for that: programs that open the driver by
+/// path have no other way to learn it.
 fn explain(device: i32, loss: &Loss) {
     if std::env::var_os("CUDA_SOFT_EXPLAIN").is_some_and(|value| !value.is_empty() && value != "0") {
         driver::say(&format!("device {device} is lost with {}: {}", loss.code, loss.sentence));

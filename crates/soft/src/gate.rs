@@ -7,8 +7,9 @@ use crate::code::{Answer, INVALID_VALUE, NOT_INITIALIZED, NOT_PERMITTED};
 use crate::{capture_mode, driver, fault};
 
 /// Writes entry points of the driver. The word before `fn` says which gate the call passes:
-/// `always` none, `init` works with a lost device, `live` not with that of the current context, `owned` not with that of its stream or event; what is `guarded` open captures may forbid.
-/// Inside callbacks only `always`, `initialised` and what ends in `in_callbacks` is permitted.
+/// `always` none, `init` works with a lost device, `live` not with that of the current context,
+/// `owned` not with that of its stream or event; what is `guarded` open captures may forbid. Inside
+/// callbacks only `always`, `initialised` and what ends in `in_callbacks` is permitted.
 macro_rules! entries {
     ($($gate:ident fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $body:block)*) => {
         $(
@@ -35,7 +36,8 @@ pub(crate) fn always(call: impl FnOnce() -> Answer) -> CUresult {
     finish(call())
 }
 
-/// A call that needs an initialised driver and is not allowed in callbacks, but works with a lost context.
+/// A call that needs an initialised driver and is not allowed in callbacks, but works with a lost
+/// context.
 pub(crate) fn init(call: impl FnOnce() -> Answer) -> CUresult {
     initialised(|| {
         refuse_in_callbacks()?;
@@ -61,7 +63,8 @@ pub(crate) fn owned_in_callbacks(call: impl FnOnce() -> Answer) -> CUresult {
     })
 }
 
-/// As [`live`], for a call that a stream or an event is given: what counts is whether the device of that is lost.
+/// As [`live`], for a call that a stream or an event is given: what counts is whether the device of
+/// that is lost.
 pub(crate) fn owned(call: impl FnOnce() -> Answer) -> CUresult {
     init(|| {
         fault::check_all()?;
@@ -162,7 +165,8 @@ pub(crate) unsafe fn given_mut<'a, T>(pointer: *mut T) -> Answer<&'a mut T> {
     Ok(unsafe { &mut *pointer })
 }
 
-/// The slice of an array argument; a null array with a count is an invalid value, and so is one that no memory holds.
+/// The slice of an array argument; a null array with a count is an invalid value, and so is one
+/// that no memory holds.
 ///
 /// # Safety
 /// `array` is null or points to `count` elements that stay unchanged for `'a`.
@@ -175,6 +179,7 @@ pub(crate) unsafe fn slice<'a, T>(array: *const T, count: usize) -> Answer<&'a [
     if bytes.and_then(|bytes| array.addr().checked_add(bytes)).is_none() {
         return Err(INVALID_VALUE);
     }
-    // SAFETY: not null, aligned and of a size that memory can have, and so valid by the caller's promise.
+    // SAFETY: not null, aligned and of a size that memory can have, and so valid by the caller's
+    // promise.
     Ok(unsafe { core::slice::from_raw_parts(array, count) })
 }

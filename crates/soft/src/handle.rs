@@ -1,8 +1,9 @@
 //! Handles: numbers that point to nothing, looked up in tables of the live objects.
 //!
-//! A handle given back to the driver is never followed, only looked up, so no misuse of one can harm the process; and as no address of
-//! this form is ever mapped, code that follows one itself crashes as it would on memory that is not its own. The slot of a destroyed
-//! object goes to the next one, as the addresses of the real driver do.
+//! A handle given back to the driver is never followed, only looked up, so no misuse of one can
+//! harm the process; and as no address of this form is ever mapped, code that follows one itself
+//! crashes as it would on memory that is not its own. The slot of a destroyed object goes to the
+//! next one, as the addresses of the real driver do.
 
 /// The kinds of object, which lie in ranges of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

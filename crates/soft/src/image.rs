@@ -38,8 +38,8 @@ fn text_of(image: &[u8]) -> Result<&str, Refusal> {
     core::str::from_utf8(image).map_err(|_| refusal(INVALID_IMAGE, "the image is no text"))
 }
 
-/// Whether this driver and its devices can run what the text says it is made for. This comes before all else in it: what
-/// is too new may well look wrong.
+/// Whether this driver and its devices can run what the text says it is made for. This comes before
+/// all else in it: what is too new may well look wrong.
 fn check_head(text: &str) -> Result<(), Refusal> {
     let head = ptx::head(text);
     if !head.is_ptx {

@@ -66,7 +66,8 @@ pub(crate) fn is_programmatic(attributes: &Attributes) -> bool {
 pub(crate) struct LaunchEvent {
     /// The event's handle.
     pub(crate) event: u64,
-    /// Once all blocks run, which is before the kernel has done its work; else when they trigger it or end.
+    /// Once all blocks run, which is before the kernel has done its work; else when they trigger it
+    /// or end.
     pub(crate) is_early: bool,
     /// The edge that a capture makes from the kernel to what waits for the event: port and type.
     pub(crate) edge: (u8, u8),
@@ -93,8 +94,8 @@ pub(crate) fn is_node_attribute(id: u32) -> bool {
     matches!(id, 1 | 2 | 4 | 5 | 8 | 9 | 10 | 13 | 14)
 }
 
-/// Whether an attribute may have a value, as far as that does not depend on the kernel; brings the value into its range where the driver
-/// does.
+/// Whether an attribute may have a value, as far as that does not depend on the kernel; brings the
+/// value into its range where the driver does.
 pub(crate) fn check_attribute(attribute: CUlaunchAttributeID, value: &mut CUlaunchAttributeValue) -> Answer {
     type A = CUlaunchAttributeID;
     // SAFETY: the attribute of each number holds its field, and all bytes of the value are given.
@@ -117,8 +118,9 @@ pub(crate) fn check_attribute(attribute: CUlaunchAttributeID, value: &mut CUlaun
     if good { Ok(()) } else { Err(INVALID_VALUE) }
 }
 
-/// Whether an access policy window is one: as on a GPU a share of hits that is neither below 0 nor above 1, which no number is not, misses that are not
-/// persisting, and no more bytes than a device has. What hits are for and what lies there is never looked at.
+/// Whether an access policy window is one: as on a GPU a share of hits that is neither below 0 nor
+/// above 1, which no number is not, misses that are not persisting, and no more bytes than a device
+/// has. What hits are for and what lies there is never looked at.
 fn is_window(window: &CUaccessPolicyWindow) -> bool {
     let is_outside = window.hitRatio < 0.0 || window.hitRatio > 1.0;
     !is_outside
@@ -190,7 +192,8 @@ pub(crate) fn most_cluster(code: &Code) -> u32 {
     if code.settings.non_portable_cluster.load(Ordering::Relaxed) { NON_PORTABLE_CLUSTER } else { CLUSTER }
 }
 
-/// Whether the cluster that the attributes ask for, if they do, fits the kernel and divides the grid.
+/// Whether the cluster that the attributes ask for, if they do, fits the kernel and divides the
+/// grid.
 pub(crate) fn check_cluster(code: &Code, grid: [u32; 3], attributes: &Attributes) -> Answer {
     let Some(cluster) = cluster(attributes) else { return Ok(()) };
     if cluster == [0, 0, 0] {
@@ -207,7 +210,8 @@ pub(crate) fn check_cluster(code: &Code, grid: [u32; 3], attributes: &Attributes
     check_preferred_cluster(grid, cluster, attributes)
 }
 
-/// Whether the preferred cluster, if there is one, is a multiple of the cluster and divides the grid. One that is too large for the device is never met.
+/// Whether the preferred cluster, if there is one, is a multiple of the cluster and divides the
+/// grid. One that is too large for the device is never met.
 fn check_preferred_cluster(grid: [u32; 3], cluster: [u32; 3], attributes: &Attributes) -> Answer {
     let id = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION.0;
     // SAFETY: the attribute of this number holds this field.
@@ -343,7 +347,8 @@ pub(crate) trait Conditions: Send + Sync {
     fn set(&self, handle: u64, value: u32);
 }
 
-/// The memory as one launch sees it. It holds every allocation that it has found until the launch has ended.
+/// The memory as one launch sees it. It holds every allocation that it has found until the launch
+/// has ended.
 struct View<'a> {
     held: Mutex<Vec<Arc<Allocation>>>,
     conditions: Option<&'a dyn Conditions>,

@@ -11,7 +11,8 @@ pub(crate) type Attributes = BTreeMap<u32, AttributeValue>;
 #[derive(Clone, Copy)]
 pub(crate) struct AttributeValue(pub(crate) CUlaunchAttributeValue);
 
-// SAFETY: the pointers that some attributes hold (an event, a window's base) are only passed on, never followed.
+// SAFETY: the pointers that some attributes hold (an event, a window's base) are only passed on,
+// never followed.
 unsafe impl Send for AttributeValue {}
 // SAFETY: as above.
 unsafe impl Sync for AttributeValue {}

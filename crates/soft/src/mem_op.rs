@@ -1,4 +1,5 @@
-//! Memory operations of streams and of batch nodes: write a value, wait for one, change one, a barrier.
+//! Memory operations of streams and of batch nodes: write a value, wait for one, change one, a
+//! barrier.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
@@ -85,7 +86,8 @@ impl MemOp {
     /// Reads what was given; unknown operations and flags are invalid values.
     fn act(&self) -> Answer<Act> {
         let raw = &self.0;
-        // SAFETY (of all blocks): the operation says which form the parameters have, and all bytes of them were given.
+        // SAFETY (of all blocks): the operation says which form the parameters have, and all bytes
+        // of them were given.
         match self.kind() {
             kind @ (T::CU_STREAM_MEM_OP_WAIT_VALUE_32 | T::CU_STREAM_MEM_OP_WAIT_VALUE_64) => {
                 let wide = kind == T::CU_STREAM_MEM_OP_WAIT_VALUE_64;
@@ -187,7 +189,8 @@ pub(crate) fn ensure_reachable(ops: &[MemOp]) -> Answer {
     if ops.iter().any(refused) { Err(INVALID_VALUE) } else { Ok(()) }
 }
 
-/// Carries operations out one after the other, from the one with number `next` on and as far as they go now; whether that was to the end.
+/// Carries operations out one after the other, from the one with number `next` on and as far as
+/// they go now; whether that was to the end.
 pub(crate) fn advance(ops: &[MemOp], next: &mut usize) -> Result<bool, Loss> {
     while let Some(op) = ops.get(*next) {
         if !op.try_run()? {
@@ -263,7 +266,8 @@ fn with_word<R>(
     if !at.addr().is_multiple_of(if wide { 8 } else { 4 }) {
         return Err("it is not aligned".to_owned());
     }
-    // SAFETY (of both): aligned and inside the allocation; all accesses to device memory are atomic.
+    // SAFETY (of both): aligned and inside the allocation; all accesses to device memory are
+    // atomic.
     let word = match wide {
         // SAFETY: as above.
         true => Word::Wide(unsafe { AtomicU64::from_ptr(at.cast()) }),

@@ -1,7 +1,7 @@
 //! The memory of the devices and all memory of the host that they can reach.
 //!
-//! Device addresses are made up and never mapped in the process, so that code which follows one crashes as it would on a GPU machine.
-//! Memory that both sides reach has its host address on both.
+//! Device addresses are made up and never mapped in the process, so that code which follows one
+//! crashes as it would on a GPU machine. Memory that both sides reach has its host address on both.
 
 mod allocation;
 pub(crate) mod mapped;
@@ -32,7 +32,8 @@ const FIRST_ADDRESS: u64 = 1 << 48;
 /// All device addresses lie below this.
 const END_OF_ADDRESSES: u64 = FIRST_ADDRESS << 1;
 const _: () = assert!(END_OF_ADDRESSES <= FIRST_WINDOW, "kernels tell spaces apart by the address");
-/// Allocations start at multiples of this and lie at least as far apart, so that a step past the end hits nothing.
+/// Allocations start at multiples of this and lie at least as far apart, so that a step past the
+/// end hits nothing.
 const GRAIN: u64 = 512;
 /// What every allocation is aligned to.
 pub(crate) const ALIGNMENT: u64 = GRAIN;
@@ -113,7 +114,8 @@ pub(crate) fn make_at(address: u64, request: Request) -> Answer<Arc<Allocation>>
     make(Some(address), request)
 }
 
-/// The memory of the machine, in bytes: more than that is not asked of the system, which might give it and then end the process.
+/// The memory of the machine, in bytes: more than that is not asked of the system, which might give
+/// it and then end the process.
 fn room_of_host() -> usize {
     static ROOM: OnceLock<usize> = OnceLock::new();
     *ROOM.get_or_init(|| {
@@ -183,7 +185,8 @@ pub(crate) fn allocate_in(file: &Arc<SharedFile>, request: Request) -> Answer<Ar
     Ok(insert(request, address, host, backing, PENDING))
 }
 
-/// Makes an allocation of `cuMemAlloc`, in a file of the process so that others can map it; in plain memory where there are no such files.
+/// Makes an allocation of `cuMemAlloc`, in a file of the process so that others can map it; in
+/// plain memory where there are no such files.
 pub(crate) fn allocate_plain(request: Request) -> Answer<Arc<Allocation>> {
     static FILE: OnceLock<Option<Arc<SharedFile>>> = OnceLock::new();
     let file = FILE.get_or_init(|| SharedFile::create(Purpose::Plain, 0).ok().map(Arc::new));
@@ -249,7 +252,8 @@ fn show(allocation: &Arc<Allocation>) {
     }
 }
 
-/// Puts memory of a graph to its address, now that its node is reached. What lies there and waits for its own node is hidden: it may be shown again.
+/// Puts memory of a graph to its address, now that its node is reached. What lies there and waits
+/// for its own node is hidden: it may be shown again.
 pub(crate) fn show_reached(allocation: &Arc<Allocation>) {
     {
         let mut map = MAP.write().unwrap_or_else(PoisonError::into_inner);
@@ -328,7 +332,8 @@ pub(crate) fn used(device: i32) -> u64 {
     with_shared(|shared| shared.used.get(&device).copied().unwrap_or(0))
 }
 
-/// Ends an allocation; `how` names the call for messages. The bytes go when the last holder lets go.
+/// Ends an allocation; `how` names the call for messages. The bytes go when the last holder lets
+/// go.
 pub(crate) fn remove(allocation: &Arc<Allocation>, how: impl Into<Cow<'static, str>>) {
     {
         let mut map = MAP.write().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,5 @@
-//! Modules and libraries: PTX images loaded into a context or for all of them, their kernels, functions and variables.
+//! Modules and libraries: PTX images loaded into a context or for all of them, their kernels,
+//! functions and variables.
 
 use std::collections::HashMap;
 use std::ffi::CString;
@@ -72,7 +73,8 @@ pub(crate) struct Module {
 #[derive(Debug)]
 pub(crate) struct Library {
     pub(crate) handle: u64,
-    /// The image with its code; where it was refused, the code that every use of the library answers.
+    /// The image with its code; where it was refused, the code that every use of the library
+    /// answers.
     content: Answer<(Image, Vec<Arc<Code>>)>,
     pub(crate) kernels: Vec<u64>,
     modules: Mutex<HashMap<u64, Arc<Module>>>,
@@ -104,7 +106,8 @@ fn codes(image: &Image) -> Vec<Arc<Code>> {
     image.kernels().map(code).collect()
 }
 
-/// Memory for a variable of an image: zeros, as PTX has it for all that an initialiser does not name.
+/// Memory for a variable of an image: zeros, as PTX has it for all that an initialiser does not
+/// name.
 fn allocate_variable(size: u64, align: u64, managed: bool, context: &Context) -> Answer<Arc<Allocation>> {
     if align > memory::ALIGNMENT {
         return Err(INVALID_PTX);
@@ -318,7 +321,8 @@ impl Library {
         self.kernels.get(index).copied().ok_or(NOT_FOUND)
     }
 
-    /// The library's module in a context, loaded at its first use there. That waits for the context's work (seen).
+    /// The library's module in a context, loaded at its first use there. That waits for the
+    /// context's work (seen).
     pub(crate) fn module(&self, context: &Arc<Context>) -> Answer<Arc<Module>> {
         let known = lock(&self.modules).get(&context.id).cloned();
         if let Some(module) = known {

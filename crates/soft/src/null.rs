@@ -1,4 +1,5 @@
-//! The driver that does nothing: entries that answer success, and out parameters where a caller cannot do without.
+//! The driver that does nothing: entries that answer success, and out parameters where a caller
+//! cannot do without.
 
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::collections::HashMap;

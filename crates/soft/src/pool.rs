@@ -46,7 +46,8 @@ pub(crate) struct Pool {
     file: Option<Arc<SharedFile>>,
     /// It came from another process: nothing is allocated from it.
     is_imported: bool,
-    /// It was destroyed and stays for the sake of its memory, so that its handle goes to no other pool meanwhile.
+    /// It was destroyed and stays for the sake of its memory, so that its handle goes to no other
+    /// pool meanwhile.
     is_destroyed: AtomicBool,
     figures: Mutex<Figures>,
     /// What the devices other than its own may do with its memory.

@@ -66,7 +66,8 @@ impl Records {
 
     /// Waits until that record is reached, by whichever process.
     pub(crate) fn wait(&self, number: u64) {
-        /// So often the counter is looked at when no bell rings, as it does not if its process ends between the two.
+        /// So often the counter is looked at when no bell rings, as it does not if its process ends
+        /// between the two.
         const PATIENCE: Duration = Duration::from_millis(100);
         let patience = libc::timespec { tv_sec: 0, tv_nsec: PATIENCE.as_nanos() as libc::c_long };
         loop {

@@ -1,4 +1,5 @@
-//! Memory that several processes have: files without a name, handed on as descriptors or found through the process that made them.
+//! Memory that several processes have: files without a name, handed on as descriptors or found
+//! through the process that made them.
 
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
@@ -11,7 +12,8 @@ use std::{fs, io};
 pub(crate) const PAGE: u64 = 4096;
 
 const MAGIC: [u8; 8] = *b"cudasoft";
-/// The layout of files and handles, which processes of another version of this driver may have otherwise.
+/// The layout of files and handles, which processes of another version of this driver may have
+/// otherwise.
 const LAYOUT: u8 = 1;
 
 /// What a file is for, so that a descriptor of another one is told apart.
@@ -24,7 +26,8 @@ pub(crate) enum Purpose {
     Semaphore,
 }
 
-/// What every file begins with. The bytes are the same in all processes, as they are all of this driver.
+/// What every file begins with. The bytes are the same in all processes, as they are all of this
+/// driver.
 pub(crate) const IDENTITY: usize = 24;
 
 /// The identity of a file: what nobody else has, and its purpose.
@@ -77,7 +80,8 @@ pub(crate) struct SharedFile {
     end: Mutex<u64>,
 }
 
-/// Who has a descriptor can write to the file, but not make it shorter, and not forbid anything to others.
+/// Who has a descriptor can write to the file, but not make it shorter, and not forbid anything to
+/// others.
 const SEALS: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_SEAL;
 
 fn seal(file: &File) -> io::Result<()> {
@@ -112,7 +116,8 @@ impl SharedFile {
         Ok(own)
     }
 
-    /// The file behind a descriptor of this process, which stays the caller's. Whatever else a descriptor is of, it is no such file.
+    /// The file behind a descriptor of this process, which stays the caller's. Whatever else a
+    /// descriptor is of, it is no such file.
     pub(crate) fn from_descriptor(descriptor: RawFd, purpose: Purpose) -> Option<Self> {
         // SAFETY: any number may be asked for a copy; a bad one answers an error.
         let raw = unsafe { libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, 0) };
@@ -133,7 +138,8 @@ impl SharedFile {
 
     fn open(file: File, purpose: Purpose) -> Option<Self> {
         let len = file.metadata().ok()?.len();
-        // A file that others can make shorter would end this process by a signal at the next access.
+        // A file that others can make shorter would end this process by a signal at the next
+        // access.
         if len < PAGE || !is_sealed(&file) {
             return None;
         }
@@ -173,7 +179,8 @@ impl SharedFile {
         Ok((offset, mapping))
     }
 
-    /// Makes the file as long as that, unless it is already: another process may have made it longer, and nobody makes it shorter.
+    /// Makes the file as long as that, unless it is already: another process may have made it
+    /// longer, and nobody makes it shorter.
     fn reach(&self, len: u64) -> io::Result<()> {
         let is_there = || Ok::<bool, io::Error>(self.file.metadata()?.len() >= len);
         if is_there()? {
@@ -205,7 +212,8 @@ impl SharedFile {
     pub(crate) fn discard(&self, offset: u64, len: usize) {
         let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
         if let (Ok(offset), Ok(len)) = (libc::off_t::try_from(offset), libc::off_t::try_from(len)) {
-            // SAFETY: the descriptor is open. If the system cannot do it, the memory stays until the file is gone.
+            // SAFETY: the descriptor is open. If the system cannot do it, the memory stays until
+            // the file is gone.
             let _ = unsafe { libc::fallocate(self.descriptor(), mode, offset, len) };
         }
     }
@@ -218,7 +226,8 @@ pub(crate) struct Mapping {
     len: usize,
 }
 
-// SAFETY: the bytes are shared between processes anyway; whoever accesses them does so by atomics, or under the rules of the interface.
+// SAFETY: the bytes are shared between processes anyway; whoever accesses them does so by atomics,
+// or under the rules of the interface.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}

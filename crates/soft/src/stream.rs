@@ -93,7 +93,8 @@ static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 static LEGACY: Mutex<Option<HashMap<u64, Arc<Stream>>>> = Mutex::new(None);
 /// The per-thread default streams.
 static PER_THREAD: Mutex<Vec<Arc<Stream>>> = Mutex::new(Vec::new());
-/// Destroyed streams whose work goes on: whoever waits for a context, or for all work, waits for it, too.
+/// Destroyed streams whose work goes on: whoever waits for a context, or for all work, waits for
+/// it, too.
 static LEAVING: Mutex<Vec<Arc<Stream>>> = Mutex::new(Vec::new());
 /// Held for writing by the calls during which nobody can enqueue anything.
 static STALL: RwLock<()> = RwLock::new(());
@@ -171,7 +172,8 @@ fn own_of(context: &Arc<Context>) -> Arc<Stream> {
     })
 }
 
-/// The stream of a handle of the interface, on a device that is not lost. 0 and 1 are the current context's legacy stream, 2 the thread's own.
+/// The stream of a handle of the interface, on a device that is not lost. 0 and 1 are the current
+/// context's legacy stream, 2 the thread's own.
 pub(crate) fn get(handle: u64) -> Answer<Arc<Stream>> {
     let stream = match handle {
         0 | 1 => legacy_of(&context::current()?),
@@ -209,7 +211,8 @@ pub(crate) fn synchronize_context(context: &Context) -> Answer {
     fault::check_device(context.device)
 }
 
-/// Waits for all work of all contexts and lets nobody enqueue meanwhile, as the calls do that change mappings; then does `act`.
+/// Waits for all work of all contexts and lets nobody enqueue meanwhile, as the calls do that
+/// change mappings; then does `act`.
 pub(crate) fn stalled<R>(act: impl FnOnce() -> R) -> R {
     if callback::inside() {
         fault::hang("a host function waits for all work, and so for itself");
@@ -283,8 +286,8 @@ impl Stream {
         )
     }
 
-    /// Adds a point which shows that the work before it is done: whoever sees that by `shows` sees the stream there, and the other way round.
-    /// `shows` runs under the lock of the queue.
+    /// Adds a point which shows that the work before it is done: whoever sees that by `shows` sees
+    /// the stream there, and the other way round. `shows` runs under the lock of the queue.
     pub(crate) fn push_sign(self: &Arc<Self>, shows: impl FnOnce() + Send + 'static) -> Ticket {
         self.add(true, Box::new(|| Ok(())), Some(Box::new(shows)))
     }
@@ -355,7 +358,8 @@ impl Stream {
         }
     }
 
-    /// Waits for all work so far. On the legacy stream that is the work of all blocking streams too.
+    /// Waits for all work so far. On the legacy stream that is the work of all blocking streams
+    /// too.
     pub(crate) fn synchronize(self: &Arc<Self>) -> Answer {
         match self.manner {
             Manner::Legacy => self.push_always(|| {}).wait(),

@@ -30,7 +30,8 @@ macro_rules! method {
         /// As CUDA's documentation of the call demands of its arguments.
         #[inline]
         pub unsafe fn $name(&self, $($arg: $ty),*) -> CUresult {
-            // SAFETY: the pointer has the layout it was looked up with; the arguments are the caller's promise.
+            // SAFETY: the pointer has the layout it was looked up with; the arguments are the
+            // caller's promise.
             unsafe { (self.$name)($($arg),*) }
         }
     };
@@ -45,7 +46,8 @@ macro_rules! method {
         #[inline]
         pub unsafe fn $name(&self, $($arg: $ty),*) -> Result<CUresult, Missing> {
             match self.$name {
-                // SAFETY: the pointer has the layout it was looked up with; the arguments are the caller's promise.
+                // SAFETY: the pointer has the layout it was looked up with; the arguments are the
+                // caller's promise.
                 Some(entry) => Ok(unsafe { entry($($arg),*) }),
                 None => Err(self.missing(Call::$name)),
             }
@@ -55,7 +57,8 @@ macro_rules! method {
 
 /// Reads one entry out of a look-up.
 macro_rules! entry {
-    // SAFETY (both arms): the caller of `Table::look_up` promises that its pointers have the layout of the version asked for.
+    // SAFETY (both arms): the caller of `Table::look_up` promises that its pointers have the layout
+    // of the version asked for.
     (baseline $found:expr, ($($ty:ty),*), $call:expr) => {
         match $found {
             Some(pointer) => unsafe {
@@ -73,8 +76,8 @@ macro_rules! entry {
 
 macro_rules! define {
     ($($need:ident $name:ident $symbol:literal $since:literal ($($arg:ident: $ty:ty),*);)*) => {
-        /// One driver call in one layout. The first layout in the table has the call's plain name; newer ones carry the version that
-        /// brought them, as in `cuGraphAddNode_v12030`.
+        /// One driver call in one layout. The first layout in the table has the call's plain name;
+        /// newer ones carry the version that brought them, as in `cuGraphAddNode_v12030`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[allow(missing_docs, non_camel_case_types)]
         #[repr(u16)]
@@ -96,7 +99,8 @@ macro_rules! define {
                 match self { $(Self::$name => $symbol),* }
             }
 
-            /// The version whose layout the table has; a driver of at least this version has the call.
+            /// The version whose layout the table has; a driver of at least this version has the
+            /// call.
             #[must_use]
             pub const fn since(self) -> Version {
                 match self { $(Self::$name => Version::from_raw($since)),* }
@@ -119,11 +123,12 @@ macro_rules! define {
 
         #[allow(non_snake_case, clippy::too_many_arguments)]
         impl Table {
-            /// Fills the table by asking `find` for each call; on failure says which baseline call was not found.
+            /// Fills the table by asking `find` for each call; on failure says which baseline call
+            /// was not found.
             ///
             /// # Safety
-            /// Each pointer that `find` returns stays callable for the life of the process and has the signature that the headers
-            /// give the call in the version asked for.
+            /// Each pointer that `find` returns stays callable for the life of the process and has
+            /// the signature that the headers give the call in the version asked for.
             #[allow(clippy::undocumented_unsafe_blocks)]
             pub(crate) unsafe fn look_up(
                 version: Version,

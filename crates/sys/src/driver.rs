@@ -4,7 +4,8 @@ use core::ops::Deref;
 
 use crate::{CUresult, Table, Version};
 
-/// The loaded driver: its table of calls, its version and where it came from. There is one in a process; see [`driver`](crate::driver).
+/// The loaded driver: its table of calls, its version and where it came from. There is one in a
+/// process; see [`driver`](crate::driver).
 ///
 /// Dereferences to its [`Table`], so a call reads `driver.cuInit(0)`.
 #[derive(Debug)]
@@ -44,7 +45,8 @@ impl Driver {
         if !answer.is_success() || text.is_null() {
             return None;
         }
-        // SAFETY: the driver returns strings that live as long as it does, and it is never unloaded.
+        // SAFETY: the driver returns strings that live as long as it does, and it is never
+        // unloaded.
         unsafe { core::ffi::CStr::from_ptr(text) }.to_str().ok()
     }
 }

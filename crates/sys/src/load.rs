@@ -38,7 +38,8 @@ pub enum LoadError {
         /// The system's reason.
         reason: String,
     },
-    /// The environment variable `CUDA_SYS_DRIVER` names a file that is no driver that could be used.
+    /// The environment variable `CUDA_SYS_DRIVER` names a file that is no driver that could be
+    /// used.
     #[error(
         "the environment variable {variable} asks for the CUDA driver `{}`, which cannot be used: {}. Correct the variable, or unset it to \
          use the system's driver",
@@ -181,7 +182,8 @@ impl Loader {
         Self::new(Source::System)
     }
 
-    /// The library named by the environment variable `CUDA_SYS_DRIVER`; where it is not set, the system's.
+    /// The library named by the environment variable `CUDA_SYS_DRIVER`; where it is not set, the
+    /// system's.
     #[must_use]
     pub fn from_environment() -> Self {
         match std::env::var_os(VARIABLE).filter(|path: &OsString| !path.is_empty()) {
@@ -193,8 +195,8 @@ impl Loader {
     /// The driver library at `path`.
     ///
     /// # Safety
-    /// Opening a library runs its initialisers, and its entry points are called with the signatures of CUDA's headers: it must be
-    /// NVIDIA's driver or one that keeps to its interface.
+    /// Opening a library runs its initialisers, and its entry points are called with the signatures
+    /// of CUDA's headers: it must be NVIDIA's driver or one that keeps to its interface.
     #[must_use]
     pub unsafe fn file(path: impl AsRef<Path>) -> Self {
         Self::new(Source::File(path.as_ref().to_owned()))
@@ -203,21 +205,24 @@ impl Loader {
     /// A driver inside the process, such as cuda-soft; `name` stands for its file in messages.
     ///
     /// # Safety
-    /// Every pointer that `get_proc_address` gives out is callable for the life of the process, with the signature that CUDA's headers
-    /// give the call in the version asked for, and keeps to the driver's interface.
+    /// Every pointer that `get_proc_address` gives out is callable for the life of the process,
+    /// with the signature that CUDA's headers give the call in the version asked for, and keeps to
+    /// the driver's interface.
     #[must_use]
     pub unsafe fn in_process(name: &str, get_proc_address: GetProcAddress) -> Self {
         Self::new(Source::InProcess { name: name.to_owned(), get_proc_address })
     }
 
-    /// A driver that cannot be used, for makers of drivers inside the process: the installation fails with `reason`.
+    /// A driver that cannot be used, for makers of drivers inside the process: the installation
+    /// fails with `reason`.
     #[must_use]
     pub fn refused(name: &str, reason: impl core::fmt::Display) -> Self {
         Self::new(Source::Refused { name: name.to_owned(), reason: reason.to_string() })
     }
 
-    /// Lets `wrap` change entries of the table before anybody calls them. It runs once, at the installation, and must not ask for
-    /// [`driver`], which waits for the end of that. If it panics nothing is installed.
+    /// Lets `wrap` change entries of the table before anybody calls them. It runs once, at the
+    /// installation, and must not ask for [`driver`], which waits for the end of that. If it panics
+    /// nothing is installed.
     ///
     /// # Safety
     /// An entry put into the table keeps to the interface of the call it stands for.
@@ -234,13 +239,14 @@ impl Loader {
         self
     }
 
-    /// Lets `interceptor` answer calls in the driver's place, outside of what [`wrap`](Self::wrap) put in place: to see what a program does when a
-    /// call fails.
+    /// Lets `interceptor` answer calls in the driver's place, outside of what [`wrap`](Self::wrap)
+    /// put in place: to see what a program does when a call fails.
     ///
     /// # Safety
     /// The answers are true, as everybody above the driver relies on them:
     /// - With `CUDA_SUCCESS` the call has done what it does, and its results are written.
-    /// - A code that says that work is over, a context lost, or an object unknown is answered only where that is so.
+    /// - A code that says that work is over, a context lost, or an object unknown is answered only
+    ///   where that is so.
     /// - Any other code is one after which the call has done nothing.
     #[must_use]
     pub unsafe fn intercept(mut self, interceptor: &'static dyn Interceptor) -> Self {
@@ -288,7 +294,8 @@ impl Loader {
         (origin, get_proc_address): (String, GetProcAddress),
     ) -> Result<Driver, LoadError> {
         let version = version(&origin, get_proc_address)?;
-        // SAFETY: whoever made the loader promised that the source keeps to the driver's interface; the system's driver does.
+        // SAFETY: whoever made the loader promised that the source keeps to the driver's interface;
+        // the system's driver does.
         let table =
             unsafe { Table::look_up(version, |call| find(get_proc_address, call.symbol(), call.since())) };
         let mut table =
@@ -320,7 +327,8 @@ fn open(path: &Path) -> Result<(String, GetProcAddress), LoadError> {
     let library = unsafe { libloading::Library::new(path) }
         .map_err(|error| LoadError::NotFound { file: file.clone(), reason: innermost(&error) })?;
     let symbol = |name: &'static str| {
-        // SAFETY: a pointer to any exported symbol may be read as a pointer to nothing in particular.
+        // SAFETY: a pointer to any exported symbol may be read as a pointer to nothing in
+        // particular.
         let found = unsafe { library.get::<*mut c_void>(name) }.ok()?;
         NonNull::new(*found)
     };
@@ -383,7 +391,8 @@ fn version(file: &str, get_proc_address: GetProcAddress) -> Result<Version, Load
     if found < Version::BASELINE { Err(too_old(file, found)) } else { Ok(found) }
 }
 
-/// `CU_GET_PROC_ADDRESS_LEGACY_STREAM`: the null stream is the legacy one, whatever the process was compiled for.
+/// `CU_GET_PROC_ADDRESS_LEGACY_STREAM`: the null stream is the legacy one, whatever the process was
+/// compiled for.
 const LEGACY_STREAM: cuuint64_t = 1;
 
 fn find(
@@ -393,7 +402,8 @@ fn find(
 ) -> Option<NonNull<c_void>> {
     let mut pointer = core::ptr::null_mut();
     let mut status = CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SUCCESS;
-    // SAFETY: the symbol is a C string and both out pointers are valid. Asking for a version newer than the driver's is an error code.
+    // SAFETY: the symbol is a C string and both out pointers are valid. Asking for a version newer
+    // than the driver's is an error code.
     let result = unsafe {
         get_proc_address(symbol.as_ptr(), &raw mut pointer, since.as_raw(), LEGACY_STREAM, &raw mut status)
     };
@@ -404,7 +414,8 @@ fn find(
 static DRIVER: OnceLock<Driver> = OnceLock::new();
 static INSTALLING: Mutex<()> = Mutex::new(());
 
-/// The driver of the process. Where none was installed, the one of [`Loader::from_environment`] is loaded and installed now.
+/// The driver of the process. Where none was installed, the one of [`Loader::from_environment`] is
+/// loaded and installed now.
 ///
 /// # Errors
 /// As [`Loader::install`]; the next call tries again.

@@ -1,4 +1,5 @@
-//! Watching every driver call: to count them; and answering calls in the driver's place: to make some fail.
+//! Watching every driver call: to count them; and answering calls in the driver's place: to make
+//! some fail.
 
 use core::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,9 +9,10 @@ use crate::{CUresult, Call, Table};
 
 /// Sees each call before and after it; given to [`Loader::observe`](crate::Loader::observe).
 ///
-/// It runs inside the call, on the calling thread, and a call takes as long as it does. It cannot change what a call answers: for that there is an
-/// [`Interceptor`]. A panic in it ends with it. Driver calls that it makes itself are not observed. The library above may hold its locks
-/// around a call, so do not call that.
+/// It runs inside the call, on the calling thread, and a call takes as long as it does. It cannot
+/// change what a call answers: for that there is an [`Interceptor`]. A panic in it ends with it.
+/// Driver calls that it makes itself are not observed. The library above may hold its locks around
+/// a call, so do not call that.
 ///
 /// An observer has nothing to answer with:
 /// ```compile_fail,E0053
@@ -31,10 +33,12 @@ pub trait Observer: Sync {
     fn after(&self, call: Call, result: CUresult);
 }
 
-/// Answers calls in the driver's place; given to [`Loader::intercept`](crate::Loader::intercept), which is `unsafe`: the library above takes an
-/// answer for the driver's, and lets go of memory by it.
+/// Answers calls in the driver's place; given to [`Loader::intercept`](crate::Loader::intercept),
+/// which is `unsafe`: the library above takes an answer for the driver's, and lets go of memory by
+/// it.
 ///
-/// It runs inside the call, on the calling thread. After a panic in it the driver is called. Driver calls that it makes itself go to the driver.
+/// It runs inside the call, on the calling thread. After a panic in it the driver is called. Driver
+/// calls that it makes itself go to the driver.
 pub trait Interceptor: Sync {
     /// `Some(code)` answers the call with that code, and the driver is not called.
     fn answer(&self, call: Call) -> Option<CUresult>;
@@ -71,7 +75,8 @@ struct Observed {
 static OBSERVED: OnceLock<Observed> = OnceLock::new();
 
 thread_local! {
-    /// Whether the thread is in code of an observer or interceptor, whose own calls are not watched: they would never end.
+    /// Whether the thread is in code of an observer or interceptor, whose own calls are not
+    /// watched: they would never end.
     static OUTSIDE: Cell<bool> = const { Cell::new(false) };
 }
 

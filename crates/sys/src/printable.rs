@@ -2,8 +2,9 @@
 
 use core::fmt::{self, Write};
 
-/// Text from outside, such as a name or a path, as it stands in a message: control characters and those that turn the direction of
-/// writing are escaped, so that a terminal or a log shows the message and does nothing else.
+/// Text from outside, such as a name or a path, as it stands in a message: control characters and
+/// those that turn the direction of writing are escaped, so that a terminal or a log shows the
+/// message and does nothing else.
 ///
 /// ```
 /// assert_eq!(cuda_sys::Printable("a\u{1b}[31m\n").to_string(), r"a\u{1b}[31m\n");

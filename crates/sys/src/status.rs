@@ -12,7 +12,8 @@ impl CUresult {
         self == Self::CUDA_SUCCESS
     }
 
-    /// The code's name in the header, such as `CUDA_ERROR_INVALID_VALUE`; `None` for a code that a newer driver invented.
+    /// The code's name in the header, such as `CUDA_ERROR_INVALID_VALUE`; `None` for a code that a
+    /// newer driver invented.
     #[must_use]
     pub fn name(self) -> Option<&'static str> {
         RESULT_NAMES.iter().find(|(code, _)| *code == self).map(|(_, name)| *name)

@@ -1,7 +1,8 @@
-//! A program of cudarc's that builds its graph here: cudarc has the context, the stream and the data, this library the graph.
+//! A program of cudarc's that builds its graph here: cudarc has the context, the stream and the
+//! data, this library the graph.
 //!
-//! `cargo xtask cudarc` runs it on the software driver; on a machine with a GPU `cargo run -p cuda-tests-cudarc --example beside_cudarc`
-//! will do.
+//! `cargo xtask cudarc` runs it on the software driver; on a machine with a GPU `cargo run -p
+//! cuda-tests-cudarc --example beside_cudarc` will do.
 
 use cuda_graph::ContextExt;
 use cuda_launch::{kernel, per};
@@ -21,7 +22,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let data = their_stream.clone_htod(&vec![1.0_f32; n])?;
 
     let context = shared_context(&theirs)?;
-    // SAFETY: `their_stream` is declared before, so it is dropped after everything that is made of it here.
+    // SAFETY: `their_stream` is declared before, so it is dropped after everything that is made of
+    // it here.
     let stream = unsafe { adopt_stream(&context, &their_stream)? };
     let x = adopt_slice(&context, data)?;
     let y = stream.zeros::<f32>(n)?;

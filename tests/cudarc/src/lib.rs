@@ -1,7 +1,8 @@
 //! These crates and [cudarc] in one process, on one context.
 //!
-//! Both open the driver by themselves and retain the same primary context. Objects pass between them as raw values of the driver, each time
-//! with a promise about who ends them; the functions here are these promises, written once.
+//! Both open the driver by themselves and retain the same primary context. Objects pass between
+//! them as raw values of the driver, each time with a promise about who ends them; the functions
+//! here are these promises, written once.
 
 use std::sync::Arc;
 
@@ -26,8 +27,9 @@ pub fn shared_context(theirs: &CudaContext) -> Outcome<Context> {
 /// A stream of cudarc's, for work of this library.
 ///
 /// # Safety
-/// `theirs` lives until the result and its clones are dropped and [`reaper::pending`](cuda_handles::reaper::pending) is 0, and
-/// cudarc begins and ends captures of it while nobody enqueues through the result.
+/// `theirs` lives until the result and its clones are dropped and
+/// [`reaper::pending`](cuda_handles::reaper::pending) is 0, and cudarc begins and ends captures of
+/// it while nobody enqueues through the result.
 ///
 /// # Errors
 /// The stream is known here and of another context, or it is a default stream.
@@ -39,14 +41,16 @@ pub unsafe fn adopt_stream(context: &Context, theirs: &CudaStream) -> Outcome<St
 /// A stream of this library, for work of cudarc's.
 ///
 /// # Safety
-/// `ours` lives as long as the result, and cudarc begins and ends captures of it while nobody enqueues through `ours`.
+/// `ours` lives as long as the result, and cudarc begins and ends captures of it while nobody
+/// enqueues through `ours`.
 #[must_use]
 pub unsafe fn lend_stream(theirs: &Arc<CudaContext>, ours: &Stream) -> Arc<CudaStream> {
     // SAFETY: the stream is of the shared context, and the caller keeps it alive.
     unsafe { theirs.wrap_borrowed_stream(ours.lend().cast()) }
 }
 
-/// Memory of cudarc's as a buffer. cudarc gets it back once the buffer and all work with it are done.
+/// Memory of cudarc's as a buffer. cudarc gets it back once the buffer and all work with it are
+/// done.
 ///
 /// # Errors
 /// The context is lost.
@@ -58,14 +62,16 @@ where
     let (len, address) = (theirs.len(), theirs.device_ptr(&stream).0);
     // Its work on the memory comes before ours.
     stream.synchronize()?;
-    // SAFETY: cudarc's slice has the memory and is kept; its stream, the only one that used it, is idle.
+    // SAFETY: cudarc's slice has the memory and is kept; its stream, the only one that used it, is
+    // idle.
     Ok(unsafe { Buffer::from_foreign(context, address, len, theirs) }?)
 }
 
 /// Lets cudarc use a buffer for the time of `work`.
 ///
 /// # Safety
-/// `work` leaves nothing enqueued that uses the memory later than what is enqueued on `stream` when it returns.
+/// `work` leaves nothing enqueued that uses the memory later than what is enqueued on `stream` when
+/// it returns.
 ///
 /// # Errors
 /// What `work` returns.
@@ -85,8 +91,8 @@ pub unsafe fn with_slice<T: Element, R>(
 /// A graph that cudarc captured, to be changed, instantiated and launched here.
 ///
 /// # Safety
-/// `theirs` and what its nodes use live until the result, its nodes and every executable made of it are dropped and
-/// [`reaper::pending`](cuda_handles::reaper::pending) is 0.
+/// `theirs` and what its nodes use live until the result, its nodes and every executable made of it
+/// are dropped and [`reaper::pending`](cuda_handles::reaper::pending) is 0.
 ///
 /// # Errors
 /// What the driver answers.

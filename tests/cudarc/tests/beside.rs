@@ -212,7 +212,8 @@ fn a_graph_of_ours_is_instantiated_and_launched_there() {
 fn they_capture_a_stream_of_ours_with_our_launches() {
     let Some((theirs, context)) = both() else { return };
     let stream = context.stream().unwrap();
-    // SAFETY: our stream outlives what is made of it here, and nobody enqueues on it while a capture begins or ends.
+    // SAFETY: our stream outlives what is made of it here, and nobody enqueues on it while a
+    // capture begins or ends.
     let lent = unsafe { lend_stream(&theirs, &stream) };
     let (x, y) = (stream.upload(&[1.0_f32; N]).unwrap(), stream.zeros::<f32>(N).unwrap());
     let saxpy = saxpy::load(&context).unwrap();

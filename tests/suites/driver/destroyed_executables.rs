@@ -27,7 +27,8 @@ fn graph(driver: &Session, has_condition: bool) -> CUgraph {
     own
 }
 
-/// Destroys an executable while the gate is closed: whether the call waited for that. Then the gate is open.
+/// Destroys an executable while the gate is closed: whether the call waited for that. Then the gate
+/// is open.
 fn waits(driver: &Session, exec: CUgraphExec, gate: Gate) -> bool {
     let (returned, news) = channel();
     let opener = thread::spawn(move || {

@@ -45,7 +45,8 @@ fn holder(driver: &Session) -> CUgraph {
 const CLONE: i32 = 0;
 const MOVE: i32 = 1;
 
-/// Puts a graph into a node of another, by a clone or itself, so that it is needed no more: the node, and the graph that it holds.
+/// Puts a graph into a node of another, by a clone or itself, so that it is needed no more: the
+/// node, and the graph that it holds.
 fn put(driver: &Session, graph: CUgraph, inner: CUgraph, ownership: i32) -> (CUgraphNode, CUgraph) {
     let (answer, node) = driver.embed(graph, inner, ownership);
     assert_eq!(answer, OK);

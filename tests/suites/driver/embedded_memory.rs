@@ -135,7 +135,8 @@ the outer one then: ok, ok, INVALID_VALUE, ok, ok
 a free: ok
 ";
 
-/// A free node in a child's graph is tried, and the whole is run if there is one: `free` may be no node then.
+/// A free node in a child's graph is tried, and the whole is run if there is one: `free` may be no
+/// node then.
 fn freed(
     driver: &Session,
     table: &mut Table,
@@ -353,7 +354,8 @@ fn child_nodes_beside_memory_nodes_keep_their_graphs() {
         assert_eq!(answer, OK);
         node
     };
-    // In a graph that allocates, before it is moved and then; beside it and in what is cloned there.
+    // In a graph that allocates, before it is moved and then; beside it and in what is cloned
+    // there.
     let ((inner, _), own) = (source(&driver, true), driver.graph());
     let (within, beside) = (child(inner), child(own));
     table.row("beside an allocation", set(within));

@@ -1,4 +1,5 @@
-//! What calls say of graph memory before its free is called, while it is queued and when it is done.
+//! What calls say of graph memory before its free is called, while it is queued and when it is
+//! done.
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
@@ -98,7 +99,8 @@ impl Scratch {
     }
 }
 
-/// What takes an address and no stream, tried on memory whose free is queued on the stream of the session, or will be, or was.
+/// What takes an address and no stream, tried on memory whose free is queued on the stream of the
+/// session, or will be, or was.
 fn ask(driver: &Session, table: &mut Table, when: &str, memory: CUdeviceptr) {
     let (mut start, mut size, mut word) = (0, 0, 5u32);
     let host: *mut c_void = (&raw mut word).cast();
@@ -125,8 +127,8 @@ fn ask(driver: &Session, table: &mut Table, when: &str, memory: CUdeviceptr) {
     }
 }
 
-/// What streams do with memory that lives. For memory that does not, one of these calls crashes a real driver, probably the first: none of them is tried
-/// there.
+/// What streams do with memory that lives. For memory that does not, one of these calls crashes a
+/// real driver, probably the first: none of them is tried there.
 fn ask_streams(driver: &Session, table: &mut Table, memory: CUdeviceptr, scratch: &Scratch) {
     let Scratch { words, pinned, other } = *scratch;
     unsafe {
@@ -306,7 +308,8 @@ relaxed, executable, two launches, wait: ok, ok, INVALID_VALUE, ok
 relaxed, a free: INVALID_VALUE
 ";
 
-/// What a launch answers, what the driver says of the address before it runs, and what is there then.
+/// What a launch answers, what the driver says of the address before it runs, and what is there
+/// then.
 fn launched(driver: &Session, exec: CUgraphExec, memory: CUdeviceptr) -> String {
     let (mut start, mut size, mut word) = (0, 0, 0);
     let gate = Gate::close(driver, driver.stream);

@@ -1,4 +1,5 @@
-//! The look-up of calls by name and version: every layout of every call, also those that are older than the bindings.
+//! The look-up of calls by name and version: every layout of every call, also those that are older
+//! than the bindings.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::null_mut;

@@ -142,7 +142,8 @@ fn a_default_is_assigned_by_each_launch() {
     driver.free(address);
 }
 
-/// Three outer rounds of an inner loop of two: the inner condition is set `before` the inner loop, or never but by its default.
+/// Three outer rounds of an inner loop of two: the inner condition is set `before` the inner loop,
+/// or never but by its default.
 fn nested(driver: &Session, sets: bool) -> u32 {
     let (own, address) = (driver.graph(), driver.words(3));
     let (left, inner_left, sum) = (address, address + 4, address + 8);

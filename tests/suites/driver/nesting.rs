@@ -10,7 +10,8 @@ use crate::table::{Table, all_said, said};
 
 const DEPTHS: [u32; 7] = [2, 32, 100, 128, 129, 300, 600];
 
-/// A clone is tried, then the graph is instantiated and runs once; what the innermost kernel counted comes last.
+/// A clone is tried, then the graph is instantiated and runs once; what the innermost kernel
+/// counted comes last.
 fn outcome(driver: &Session, graph: CUgraph, counted: u64) -> String {
     let (mut exec, mut clone, mut codes) = (null_mut(), null_mut(), Vec::new());
     driver.write(counted, 0);

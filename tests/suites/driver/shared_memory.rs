@@ -1,4 +1,5 @@
-//! Graphs that do not run at the same time have the same memory: what is reserved is what is needed at once.
+//! Graphs that do not run at the same time have the same memory: what is reserved is what is needed
+//! at once.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;

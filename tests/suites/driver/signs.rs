@@ -10,7 +10,8 @@ use crate::common::{OK, Session, session};
 const ROUNDS: usize = 500;
 const NOT_READY: CUresult = CUresult::CUDA_ERROR_NOT_READY;
 
-/// Enqueues work with an event behind it, again and again, and lets `look` wait for one of the two and ask the other.
+/// Enqueues work with an event behind it, again and again, and lets `look` wait for one of the two
+/// and ask the other.
 fn each_round(look: impl Fn(&Session, CUevent)) {
     let s = session();
     let (word, mut event) = (s.words(1), null_mut());

@@ -1,4 +1,5 @@
-//! Answers of a driver in rows, all of which a failed test shows: one run on a GPU tells everything.
+//! Answers of a driver in rows, all of which a failed test shows: one run on a GPU tells
+//! everything.
 
 use std::fmt::{Display, Write};
 

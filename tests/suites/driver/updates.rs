@@ -154,7 +154,8 @@ fn queued_loops_keep_their_values() {
     driver.free(address);
 }
 
-/// A graph with a conditional node whose body adds a number, and a kernel behind it that sets the condition if it should.
+/// A graph with a conditional node whose body adds a number, and a kernel behind it that sets the
+/// condition if it should.
 fn kept(driver: &Session, address: u64, (default, flags): (u32, u32), value: u64, sets: u64) -> CUgraph {
     let own = driver.graph();
     let handle = driver.condition_with(own, default, flags);
@@ -215,7 +216,8 @@ fn a_whole_update_and_the_values_of_conditions() {
     table.is(VALUES);
 }
 
-/// How the values of executables of several graphs hang together; none of the conditions has a default.
+/// How the values of executables of several graphs hang together; none of the conditions has a
+/// default.
 #[test]
 fn values_of_conditions_over_executables_of_several_graphs() {
     let driver = session();

@@ -47,7 +47,8 @@ fn a_variable_has_an_address_in_the_current_context() {
     unload(&s, library);
 }
 
-/// Does something on another thread beside a stream that is held up, and tells whether it came back before the stream was let go.
+/// Does something on another thread beside a stream that is held up, and tells whether it came back
+/// before the stream was let go.
 fn comes_back_beside_work(s: &Session, act: impl FnOnce(&Driver) + Send) -> bool {
     let (driver, context, stream) = (cuda_tests::raw::driver(), s.context.addr(), s.setup.stream().unwrap());
     let gate = cuda_tests::Gate::close(&stream);

@@ -236,7 +236,8 @@ fn an_owner_given_again_is_held_once() {
     drop(first);
 }
 
-/// Kernels of modules have no handle here, and are kernels all the same where the driver takes them for these.
+/// Kernels of modules have no handle here, and are kernels all the same where the driver takes them
+/// for these.
 #[test]
 fn kernels_of_modules_in_an_adopted_graph_are_taken_for_kernels() {
     let context = setup();
@@ -249,7 +250,8 @@ fn kernels_of_modules_in_an_adopted_graph_are_taken_for_kernels() {
         .with_current(|| {
             let text = std::ffi::CString::new(SMALL).unwrap();
             let mut function = core::ptr::null_mut();
-            // SAFETY: the text and the names are C strings, the out pointers valid, and the kernel takes no parameters.
+            // SAFETY: the text and the names are C strings, the out pointers valid, and the kernel
+            // takes no parameters.
             unsafe {
                 raw::ok(driver.cuModuleLoadData(&raw mut module, text.as_ptr().cast()));
                 raw::ok(driver.cuModuleGetFunction(&raw mut function, module, c"empty".as_ptr()));
@@ -295,7 +297,8 @@ fn kernels_of_modules_in_an_adopted_graph_are_taken_for_kernels() {
     }
 }
 
-/// Who gives an owner while the graph moves into a node gets the graph where it is, and the owner is kept.
+/// Who gives an owner while the graph moves into a node gets the graph where it is, and the owner
+/// is kept.
 #[test]
 fn an_owner_given_while_the_graph_moves_is_kept_where_it_goes() {
     let context = setup();
@@ -328,7 +331,8 @@ fn an_owner_given_while_the_graph_moves_is_kept_where_it_goes() {
     });
 }
 
-/// What others tie to the handle of a graph does not hide the graph from who asks for it by its raw value.
+/// What others tie to the handle of a graph does not hide the graph from who asks for it by its raw
+/// value.
 #[test]
 fn a_graph_is_found_beside_what_else_is_tied_to_its_handle() {
     let context = setup();
@@ -350,7 +354,8 @@ fn a_graph_is_found_beside_what_else_is_tied_to_its_handle() {
     });
 }
 
-/// An executable lets go of a graph of other code, which may be destroyed then, and keeps what its nodes use.
+/// An executable lets go of a graph of other code, which may be destroyed then, and keeps what its
+/// nodes use.
 #[test]
 fn an_executable_outlives_the_adopted_graph_that_it_was_made_of() {
     let context = setup();

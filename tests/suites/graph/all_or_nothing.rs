@@ -1,4 +1,5 @@
-//! Changes of nodes and edges are made or not: each driver call of each of them fails in turn, and after that the driver sees what it saw before.
+//! Changes of nodes and edges are made or not: each driver call of each of them fails in turn, and
+//! after that the driver sees what it saw before.
 
 use cuda_graph::EdgeKind::{Full, LaunchOrder, Programmatic};
 use cuda_graph::{Error, KernelNode};
@@ -92,7 +93,8 @@ fn whatever_call_fails_a_change_is_made_or_not() {
     });
 }
 
-/// Two calls fail: what is not as it was is told, and where all is as it was, that is no half of a change.
+/// Two calls fail: what is not as it was is told, and where all is as it was, that is no half of a
+/// change.
 #[test]
 fn whichever_two_calls_fail_what_stayed_of_a_change_is_told() {
     let context = setup();

@@ -37,10 +37,12 @@ fn agree(node: &BatchNode, batch: &Batch, graph: &Drawn) {
     raw::ok(unsafe { raw::driver().cuGraphBatchMemOpNodeGetParams(raw_node, &raw mut seen) });
     assert_eq!((seen.count as usize, seen.flags), (batch.len(), 0));
     assert_eq!(seen.ctx, graph.context().as_raw());
-    // SAFETY: the node's own array of that length; which fields of an operation count, its first word says.
+    // SAFETY: the node's own array of that length; which fields of an operation count, its first
+    // word says.
     let seen = unsafe { core::slice::from_raw_parts(seen.paramArray, seen.count as usize) };
     for (operation, seen) in batch.operations().iter().zip(seen) {
-        // SAFETY: each form begins with the operation, and those with an address have it at one place.
+        // SAFETY: each form begins with the operation, and those with an address have it at one
+        // place.
         let (kind, address) = unsafe { (seen.operation.0, seen.writeValue.address) };
         match *operation {
             BatchOperation::Write { address: given, wide, .. } => {
@@ -89,7 +91,8 @@ fn numbers_are_written_in_order() {
     });
 }
 
-/// A graph that waits and then writes to `out`, launched on one stream and released from another by writing `value`.
+/// A graph that waits and then writes to `out`, launched on one stream and released from another by
+/// writing `value`.
 fn releases(context: &Context, compare: Compare, given: u32, held: u32, released: u32) {
     let (stream, other) = (context.stream().unwrap(), context.stream().unwrap());
     let (flags, out) = (plain::<u32>(&stream, 2), stream.zeros::<u32>(1).unwrap());

@@ -1,4 +1,5 @@
-//! Threads that work on the same graphs in different orders, and destructors that come back to the library.
+//! Threads that work on the same graphs in different orders, and destructors that come back to the
+//! library.
 
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -73,7 +74,8 @@ impl Drop for ComesBack {
     }
 }
 
-/// Wherever the destructor runs: with the executable, on the reaper's thread, with a node, with a graph.
+/// Wherever the destructor runs: with the executable, on the reaper's thread, with a node, with a
+/// graph.
 #[test]
 fn destructors_may_use_the_library() {
     let context = setup();
@@ -113,7 +115,8 @@ fn destructors_may_use_the_library() {
     });
 }
 
-/// Executables that are launched, uploaded and dropped by threads that share streams: nothing that a run uses goes before its end.
+/// Executables that are launched, uploaded and dropped by threads that share streams: nothing that
+/// a run uses goes before its end.
 #[test]
 fn what_runs_use_stays_whichever_streams_they_were_on() {
     let context = setup();

@@ -10,7 +10,8 @@ mod sound;
 mod words;
 
 kernel! {
-    // SAFETY: the kernels in the file have these parameters, and each thread touches the elements of its own number, if that is below `n`.
+    // SAFETY: the kernels in the file have these parameters, and each thread touches the elements
+    // of its own number, if that is below `n`.
     unsafe in "../../kernels/fill.ptx";
 
     pub(crate) fn fill(n: u32, value: f32, out: Out<f32>) where out.len() >= n;

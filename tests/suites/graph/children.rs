@@ -438,7 +438,8 @@ fn threads_embed_graphs_in_each_other_in_any_order() {
                 scope.spawn(move || {
                     start.wait();
                     for round in 0..ROUNDS {
-                        // Graphs that hold each other's clones of each other would grow without end.
+                        // Graphs that hold each other's clones of each other would grow without
+                        // end.
                         let of = if of.children().unwrap().is_empty() { of } else { small };
                         let child = into.root().child(of).unwrap();
                         let inside = child.embedded().unwrap();
@@ -498,7 +499,8 @@ fn a_graph_is_moved_into_a_node() {
         let deep_now = moved.children().unwrap()[0].embedded().unwrap().find_clone_of(&deep).unwrap();
         assert_eq!(deep_now.kind(), NodeKind::Kernel);
 
-        // It is used as any other; not moved, embedded or instantiated again, but cloned with the whole.
+        // It is used as any other; not moved, embedded or instantiated again, but cloned with the
+        // whole.
         bench.step(&deep_now.then());
         assert_eq!(bench.adds(&graph), 4);
         new.remove().unwrap();

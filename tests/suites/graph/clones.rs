@@ -55,7 +55,8 @@ fn look_ups_without_a_counterpart_say_so() {
         let clone = graph.clone_graph().unwrap();
         let late = graph.root().empty().unwrap().named("late");
         let ((), cost) = count(|| {
-            // Added later, roles swapped, in the graph itself, of another graph, deeper than the outer clone.
+            // Added later, roles swapped, in the graph itself, of another graph, deeper than the
+            // outer clone.
             let twin = clone.find_clone_of(&a).unwrap();
             for (graph, node) in [
                 (&clone, &*late),
@@ -462,7 +463,8 @@ fn all_within(graph: &Graph) -> Vec<Graph> {
     all
 }
 
-/// Asserts that the table says what the driver says, for a graph and those in it; embedded graphs are found in the driver, too.
+/// Asserts that the table says what the driver says, for a graph and those in it; embedded graphs
+/// are found in the driver, too.
 fn agree(root: &Graph) {
     for graph in all_within(root) {
         let raw_nodes = raw::nodes(graph.as_raw().unwrap());

@@ -1,4 +1,5 @@
-//! Which value a condition has when its node is got to: over launches, executables, streams, and graphs in each other.
+//! Which value a condition has when its node is got to: over launches, executables, streams, and
+//! graphs in each other.
 
 use cuda_graph::{ContextExt, Error, Graph, GraphExec, Test};
 use cuda_handles::{Buffer, Context, Stream};
@@ -42,7 +43,8 @@ impl Bench {
         self.counted.read_blocking(&self.stream).unwrap()[0]
     }
 
-    /// A branch in whose body a condition is set, if at all; then a branch that goes by the condition.
+    /// A branch in whose body a condition is set, if at all; then a branch that goes by the
+    /// condition.
     fn graph(&self, context: &Context, default: Option<u32>) -> Graph {
         let graph = context.graph().unwrap();
         let condition = match default {

@@ -10,7 +10,8 @@ use cuda_sys::{CUresult, Call};
 use cuda_tests::{Need, alone, count, fail, needs, no_leaks, raw, setup};
 
 kernel! {
-    // SAFETY: the kernels in the file have these parameters, and each touches the first element alone.
+    // SAFETY: the kernels in the file have these parameters, and each touches the first element
+    // alone.
     unsafe in "../../kernels/conditions.ptx";
 
     pub(crate) fn set_to(value: u32, handle: ConditionalHandle);
@@ -535,7 +536,8 @@ fn a_branch_in_an_edge_whose_body_cannot_be_filled_gives_the_edge_back() {
             assert_eq!(state(), before, "{error}");
             // What cannot be given back is told, and the node stands for the edge.
             let failing = fail(Call::cuGraphAddNode, nth, CUresult::CUDA_ERROR_INVALID_VALUE);
-            // One call for the edge to the last node (where the default is set first, that takes none), the next for the one that was cut.
+            // One call for the edge to the last node (where the default is set first, that takes
+            // none), the next for the one that was cut.
             let again = fail(Call::cuGraphAddDependencies, 2, CUresult::CUDA_ERROR_INVALID_VALUE);
             let other = fail(Call::cuGraphAddDependencies_v12030, 2, CUresult::CUDA_ERROR_INVALID_VALUE);
             let outcome = graph.between(&first, &last).unwrap().if_node(&condition);

@@ -141,7 +141,8 @@ fn host_memory_is_read_at_each_launch() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(30))]
 
-    /// A node copies what the stream's copy of the same description does, and is refused where that is.
+    /// A node copies what the stream's copy of the same description does, and is refused where that
+    /// is.
     #[test]
     fn boxes_are_copied_as_a_stream_copies_them(
         extent in prop::array::uniform3(0_usize..5),

@@ -25,7 +25,8 @@ fn every_launch_runs_the_whole_graph() {
         let stream = context.stream().unwrap();
         let buffer = stream.zeros::<u32>(100).unwrap();
         let graph = context.graph().unwrap();
-        // SAFETY: the arguments are the kernel's, the count is the buffer's, and the edge orders the two.
+        // SAFETY: the arguments are the kernel's, the count is the buffer's, and the edge orders
+        // the two.
         unsafe {
             let first =
                 graph.root().launch_untyped(&increment, per(100, 32), params![&buffer, 100_u32]).unwrap();
@@ -73,7 +74,8 @@ fn launches_of_one_executable_on_two_streams_do_not_overlap() {
         let graph = context.graph().unwrap();
         let mut last = (*graph.root().empty().unwrap()).clone();
         for _ in 0..10 {
-            // SAFETY: the arguments are the kernel's, the count is the buffer's, and the nodes form a chain.
+            // SAFETY: the arguments are the kernel's, the count is the buffer's, and the nodes form
+            // a chain.
             last = unsafe { last.then().launch_untyped(&increment, per(64, 64), params![&buffer, 64_u32]) }
                 .unwrap()
                 .into();
@@ -122,7 +124,8 @@ fn nodes_run_after_all_they_wait_for() {
             let frontier = graph.after_all(&layer).unwrap();
             let nodes = (0..WIDTH).map(|place| {
                 let slot = stamps.slice(depth * WIDTH + place..=depth * WIDTH + place).unwrap();
-                // SAFETY: the arguments are the kernel's; the counter is used by atomic operations alone, and each node has its slot.
+                // SAFETY: the arguments are the kernel's; the counter is used by atomic operations
+                // alone, and each node has its slot.
                 unsafe { frontier.launch_untyped(&stamp, per(1, 1), params![&counter, slot]) }.unwrap().into()
             });
             let nodes: Vec<cuda_graph::Node> = nodes.collect();

@@ -97,7 +97,8 @@ fn elements_have_one_two_or_four_bytes() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(30))]
 
-    /// A node fills what the stream's fill of the same description does, and is refused where that is.
+    /// A node fills what the stream's fill of the same description does, and is refused where that
+    /// is.
     #[test]
     fn rectangles_are_filled_as_a_stream_fills_them(
         extent in prop::array::uniform2(0_usize..9),

@@ -15,7 +15,8 @@ fn ten_thousand_replays_with_a_new_buffer_each_are_flat_in_memory() {
             let graph = context.graph().unwrap();
             let buffer = home.zeros::<u32>(16).unwrap();
             let fill = graph.root().fill(&buffer, round).unwrap();
-            // SAFETY: the arguments are the kernel's, both buffers have 16 elements, and the edge orders the two nodes.
+            // SAFETY: the arguments are the kernel's, both buffers have 16 elements, and the edge
+            // orders the two nodes.
             unsafe {
                 fill.then().launch_untyped(&offset_copy, per(16, 16), params![&buffer, &out, 1_u32, 16_u32])
             }

@@ -165,7 +165,8 @@ fn those_that_come_later_are_met_and_those_that_go_are_missed() {
     });
 }
 
-/// A node by a condition of ours that other code replaces by another one: that has its address, but another body.
+/// A node by a condition of ours that other code replaces by another one: that has its address, but
+/// another body.
 #[test]
 fn one_that_is_replaced_is_not_taken_for_the_one_before() {
     alone!("CUDA_SOFT_VERSION" = "13.2", "CUDA_TEST_DRIVER" = "soft");

@@ -1,4 +1,5 @@
-//! Kernels that are given another condition while two driver calls fail: the table says which condition the driver's node has.
+//! Kernels that are given another condition while two driver calls fail: the table says which
+//! condition the driver's node has.
 
 use cuda_graph::{Condition, ContextExt, Error, Graph, IfNode, KernelNode};
 use cuda_handles::{Buffer, Context};
@@ -55,7 +56,8 @@ impl<'c> Deciding<'c> {
     /// The condition that the driver's node has.
     fn has(&self) -> usize {
         let params = raw::kernel(self.node.as_raw().unwrap());
-        // SAFETY: the second parameter is a handle, at a pointer that is good as long as the node is not changed.
+        // SAFETY: the second parameter is a handle, at a pointer that is good as long as the node
+        // is not changed.
         let handle = unsafe { **params.kernelParams.add(1).cast::<*const u64>() };
         self.conditions.iter().position(|condition| condition.handle().as_raw() == handle).unwrap()
     }

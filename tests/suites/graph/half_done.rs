@@ -1,4 +1,5 @@
-//! Kernel nodes that are not what was asked for, by two failing driver calls or by other code: the table says what the driver has.
+//! Kernel nodes that are not what was asked for, by two failing driver calls or by other code: the
+//! table says what the driver has.
 
 use core::ptr;
 
@@ -12,7 +13,8 @@ use crate::interop::other;
 use crate::kernel_nodes::all;
 
 kernel! {
-    // SAFETY: the kernel in the image has these parameters, and each thread touches the element of its own number, if that is below `n`.
+    // SAFETY: the kernel in the image has these parameters, and each thread touches the element of
+    // its own number, if that is below `n`.
     unsafe in Image::Ptx(SMALL);
 
     fn increment(values: InOut<u32>, n: u32) where values.len() >= n, cluster.x == 2;
@@ -154,7 +156,8 @@ fn after_two_failures_of_a_set_the_row_is_what_the_driver_has() {
 fn add_like(graph: CUgraph, params: CUDA_KERNEL_NODE_PARAMS_v2) -> CUgraphNode {
     let params = CUDA_KERNEL_NODE_PARAMS_v2 { func: ptr::null_mut(), ..params };
     let mut node = ptr::null_mut();
-    // SAFETY: the graph is live, the parameters are those of a live node, and the out pointer is valid.
+    // SAFETY: the graph is live, the parameters are those of a live node, and the out pointer is
+    // valid.
     raw::ok(unsafe {
         raw::driver().cuGraphAddKernelNode(&raw mut node, graph, ptr::null(), 0, &raw const params)
     });

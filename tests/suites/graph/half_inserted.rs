@@ -1,4 +1,5 @@
-//! Insertions in which two driver calls fail: all that stayed is told, edges that are gone or missing among it, and else the graph is as it was.
+//! Insertions in which two driver calls fail: all that stayed is told, edges that are gone or
+//! missing among it, and else the graph is as it was.
 
 use cuda_graph::{ContextExt, Error, Graph, KernelNode, Node, NodeAttribute, NodeAttributeKind, NodeKind};
 use cuda_handles::{Context, Kernel, Stream};

@@ -17,7 +17,8 @@ fn is_refused<R: core::fmt::Debug>(result: Result<R, Error>) {
     );
 }
 
-/// A drain makes the driver wait for the host function, and whoever uploads meanwhile waits for the driver, with the graph's lock.
+/// A drain makes the driver wait for the host function, and whoever uploads meanwhile waits for the
+/// driver, with the graph's lock.
 #[test]
 fn nothing_about_a_graph_waits_in_a_host_function_for_who_has_its_lock() {
     let context = setup();

@@ -1,4 +1,5 @@
-//! Ready-made loops and branches about which the host decides: what the device comes to, on drivers that have nodes for them and on those that have none.
+//! Ready-made loops and branches about which the host decides: what the device comes to, on drivers
+//! that have nodes for them and on those that have none.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -98,7 +99,8 @@ impl Steps {
     }
 }
 
-/// Each scenario, a function of [`Steps`], runs by the device, by the host, and where the driver leaves it to the host.
+/// Each scenario, a function of [`Steps`], runs by the device, by the host, and where the driver
+/// leaves it to the host.
 macro_rules! scenarios {
     ($($name:ident)*) => { $(
         mod $name {
@@ -316,7 +318,8 @@ fn branches_beside_loops_come_to_the_same(steps: &Steps) {
     let cells = steps.stream.zeros::<u32>(4).unwrap();
     let cell = |at: usize| cells.slice(at..=at).unwrap();
     let start = graph.root().fill(&number, 3).unwrap();
-    // One branch is a loop with something before and after it, one has none, one is a second loop, and all meet.
+    // One branch is a loop with something before and after it, one has none, one is a second loop,
+    // and all meet.
     let left = steps.add(&start.then(), 5, cell(0)).unwrap();
     let left = left.then().while_nonzero(&number, |body| {
         steps.add(&body.root(), 7, cell(0))?;

@@ -52,7 +52,8 @@ fn every_kind_of_node_can_be_put_between() {
         let last = first.then().copy(&from, &to).unwrap();
         let between = || graph.between(&first, &last).unwrap();
         let add = |values: &cuda_handles::Buffer<u32>, frontier: Frontier<'_>| {
-            // SAFETY: the arguments are the kernel's, and the buffer has 8 elements, each of which a thread reads and writes.
+            // SAFETY: the arguments are the kernel's, and the buffer has 8 elements, each of which
+            // a thread reads and writes.
             unsafe {
                 frontier.launch_untyped(&offset_copy, per(8, 8), params![values, values, 10_u32, 8_u32])
             }
@@ -178,7 +179,8 @@ fn an_insertion_that_fails_changes_nothing() {
     });
 }
 
-/// If what was done cannot be taken back either, the error says what stayed, and the library goes on with what is there.
+/// If what was done cannot be taken back either, the error says what stayed, and the library goes
+/// on with what is there.
 #[test]
 fn what_stayed_of_an_insertion_is_told() {
     let context = setup();

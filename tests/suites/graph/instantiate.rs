@@ -141,7 +141,8 @@ fn a_kernel_launches_a_graph() {
         let outer = context.graph().unwrap();
         let raw = inner.as_raw().expose_provenance() as u64;
         let arguments = params![raw, FIRE_AND_FORGET, &status];
-        // SAFETY: the kernel launches an executable that lives until the end of the test and writes its answer to the one element.
+        // SAFETY: the kernel launches an executable that lives until the end of the test and writes
+        // its answer to the one element.
         unsafe { outer.root().launch_untyped(&launch, LaunchConfig::new(1, 1), arguments) }.unwrap();
         let mut outer = outer.instantiate().unwrap();
         for round in 1..=3 {

@@ -85,7 +85,8 @@ pub(crate) mod other {
     ) -> CUgraphNode {
         let params = CUDA_KERNEL_NODE_PARAMS_v2 { func: ptr::null_mut(), ..params };
         let mut node = ptr::null_mut();
-        // SAFETY: graph and nodes live, the parameters are those of a kernel node that lives, and the out pointer is valid.
+        // SAFETY: graph and nodes live, the parameters are those of a kernel node that lives, and
+        // the out pointer is valid.
         raw::ok(unsafe {
             raw::driver().cuGraphAddKernelNode(
                 &raw mut node,
@@ -191,7 +192,8 @@ pub(crate) mod other {
         to.conditional.type_ = class;
         to.conditional.size = size;
         to.conditional.ctx = context.as_raw();
-        // SAFETY: the graph lives, the parameters are complete, and the out pointer is valid; then the driver tells of as many bodies.
+        // SAFETY: the graph lives, the parameters are complete, and the out pointer is valid; then
+        // the driver tells of as many bodies.
         unsafe {
             raw::ok(raw::driver().cuGraphAddNode(&raw mut node, graph, ptr::null(), 0, &raw mut params));
             let bodies = params.__bindgen_anon_1.conditional.phGraph_out;
@@ -240,7 +242,8 @@ pub(crate) fn allocations() -> i64 {
     live().of(Kind::Allocation)
 }
 
-/// A node that adds 1 to each of 64 numbers in a buffer of which nobody else has a handle, and copies them to `out`.
+/// A node that adds 1 to each of 64 numbers in a buffer of which nobody else has a handle, and
+/// copies them to `out`.
 pub(crate) fn counter(
     graph: &Graph,
     increment: &Kernel,

@@ -16,7 +16,8 @@ use crate::outcome::launched;
 const N: u32 = 256;
 
 kernel! {
-    // SAFETY: the kernel in the image has these parameters, and each thread touches the element of its own number, if that is below `n`.
+    // SAFETY: the kernel in the image has these parameters, and each thread touches the element of
+    // its own number, if that is below `n`.
     unsafe in Image::Ptx(SMALL);
 
     fn increment(values: InOut<u32>, n: u32) where values.len() >= n, cluster.x <= 2;

@@ -1,4 +1,5 @@
-//! Graphs of many nodes that are moved into graphs of few, whose table becomes theirs, and the other way round.
+//! Graphs of many nodes that are moved into graphs of few, whose table becomes theirs, and the
+//! other way round.
 
 use cuda_graph::{ContextExt, Error, Graph, Node};
 use cuda_handles::{Context, Owner};
@@ -32,7 +33,8 @@ fn assert_chain(graph: &Graph, nodes: usize, mark: &str) {
     assert_eq!(inside.nodes().unwrap()[0].name(), format!("inside {mark}"));
 }
 
-/// Whichever of both is larger: the handles of the graph around stand for what they stood for, and the nodes of the moved one are found.
+/// Whichever of both is larger: the handles of the graph around stand for what they stood for, and
+/// the nodes of the moved one are found.
 #[test]
 fn handles_stay_what_they_were_whichever_graph_is_larger() {
     let context = setup();
@@ -181,7 +183,8 @@ fn graphs_moved_into_one_another_from_the_inside_out_are_linear() {
             }
         });
         assert_eq!((cost.calls("cuGraphCreate"), cost.calls("cuGraphAddNode")), (depth, 2 * depth), "{cost}");
-        // Where the table changes hands the root's nodes are asked for, and before that those of a few graphs.
+        // Where the table changes hands the root's nodes are asked for, and before that those of a
+        // few graphs.
         assert!(cost.calls("cuGraphGetNodes") <= 4 * depth + 200, "{cost}");
         let mut inner = graph.clone();
         for level in (0..depth).rev() {
@@ -196,7 +199,8 @@ fn graphs_moved_into_one_another_from_the_inside_out_are_linear() {
     });
 }
 
-/// A node of the moved graph that was removed before is nothing's: neither by its own handle nor by that of a node that it was a clone of.
+/// A node of the moved graph that was removed before is nothing's: neither by its own handle nor by
+/// that of a node that it was a clone of.
 #[test]
 fn removed_nodes_of_a_moved_graph_are_not_those_of_the_graph_around() {
     let context = setup();
@@ -234,7 +238,8 @@ fn removed_nodes_of_a_moved_graph_are_not_those_of_the_graph_around() {
     });
 }
 
-/// The raw value of a graph that was removed from the moved one, given to another graph, is not that of a graph of the one around.
+/// The raw value of a graph that was removed from the moved one, given to another graph, is not
+/// that of a graph of the one around.
 #[test]
 fn raw_values_of_removed_graphs_do_not_stand_for_graphs_around() {
     let context = setup();

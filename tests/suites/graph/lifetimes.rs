@@ -24,7 +24,8 @@ fn right(out: &Buffer<u32>, stream: &Stream, add: u32) {
     assert_eq!(out.read_blocking(stream).unwrap(), (add..add + N as u32).collect::<Vec<_>>());
 }
 
-/// A graph that copies its input plus `add` to `out`; the input's last handle is dropped right after the node was added.
+/// A graph that copies its input plus `add` to `out`; the input's last handle is dropped right
+/// after the node was added.
 fn graph_with_dropped_input(context: &Context, home: &Stream, out: &Buffer<u32>, add: u32) -> Graph {
     let offset_copy = kernel(context, "offset_copy");
     let graph = context.graph().unwrap();
@@ -567,7 +568,8 @@ fn a_clone_has_its_own_share() {
     });
 }
 
-/// Memory that several nodes use is held once; it goes with the last of them, however they let go of it, and each executable has its own share.
+/// Memory that several nodes use is held once; it goes with the last of them, however they let go
+/// of it, and each executable has its own share.
 #[test]
 fn memory_used_by_several_nodes_goes_with_the_last_of_them() {
     let context = setup();

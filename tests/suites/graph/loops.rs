@@ -577,7 +577,8 @@ fn loops_cost_three_nodes_and_the_image_is_loaded_once() {
                 ("cuCtxPopCurrent", 1),
                 ("cuThreadExchangeStreamCaptureMode", 2),
                 ("cuGraphConditionalHandleCreate", 1),
-                // Before the loop, the loop, the fill, and the last of the body, behind what these tell.
+                // Before the loop, the loop, the fill, and the last of the body, behind what these
+                // tell.
                 ("cuGraphAddNode", 4 + filler()),
                 ("cuGraphGetEdges", 1),
                 ("cuGraphGetNodes", 2),
@@ -589,7 +590,8 @@ fn loops_cost_three_nodes_and_the_image_is_loaded_once() {
     });
 }
 
-/// Puts a loop of 3 rounds, a branch and one with two bodies into the edge between two nodes, of which the second counts 100, while each call fails in turn: the graph is as it was.
+/// Puts a loop of 3 rounds, a branch and one with two bodies into the edge between two nodes, of
+/// which the second counts 100, while each call fails in turn: the graph is as it was.
 pub(crate) fn each_call_fails(
     graph: &Graph,
     [start, last]: [&Node; 2],
@@ -676,7 +678,8 @@ fn what_cannot_be_taken_back_is_told() {
     });
 }
 
-/// In an edge, a loop that counts 3 down to 0, and in it a branch that counts how often less than 2 is left.
+/// In an edge, a loop that counts 3 down to 0, and in it a branch that counts how often less than 2
+/// is left.
 pub(crate) fn a_loop_and_a_branch(
     graph: &Graph,
     add: &increment_by,

@@ -16,7 +16,8 @@ fn a_fault_in_a_graph_loses_the_context_and_everything_says_so() {
     let node = healthy.root().fill(&buffer, 1).unwrap();
     let mut healthy_exec = healthy.instantiate().unwrap();
     let graph = context.graph().unwrap();
-    // SAFETY: not at all: the kernel writes where nothing is, which ends the context and this process's use of it.
+    // SAFETY: not at all: the kernel writes where nothing is, which ends the context and this
+    // process's use of it.
     unsafe {
         graph.root().launch_untyped(
             &kernel(&context, "poke"),
@@ -61,7 +62,8 @@ fn after_a_loss_a_dropped_executable_lets_its_owners_go() {
     settle();
     assert!(memory.upgrade().is_some(), "the executable owns it");
     let doomed = context.graph().unwrap();
-    // SAFETY: not at all: the kernel writes where nothing is, which ends the context and this process's use of it.
+    // SAFETY: not at all: the kernel writes where nothing is, which ends the context and this
+    // process's use of it.
     unsafe {
         doomed.root().launch_untyped(
             &kernel(&context, "poke"),
@@ -90,7 +92,8 @@ fn a_forked_child_is_refused_and_never_waits_for_a_graph() {
             matches!(graph.len().unwrap_err(), cuda_graph::Error::Handles(cuda_handles::Error::Forked));
         u8::from(!refused) + 2 * u8::from(node.is_removed()) + 4 * u8::from(node.name() != "empty#0")
     };
-    // SAFETY: another thread may have held the lock of the graph: that nobody waits for it is what is tried.
+    // SAFETY: another thread may have held the lock of the graph: that nobody waits for it is what
+    // is tried.
     let code = unsafe { cuda_tests::in_forked_child(in_child) };
     assert_eq!(
         code, 0,
@@ -165,7 +168,8 @@ fn a_forked_child_waits_for_no_lock_of_callbacks_and_graphs() {
                     let ((), cost) = count(|| drop((node, graph, things)));
                     u8::from(!others) + 2 * u8::from(!set) + 4 * u8::from(cost.total_anywhere() != 0)
                 };
-                // SAFETY: what other threads may have locked is not waited for: that is what is tried.
+                // SAFETY: what other threads may have locked is not waited for: that is what is
+                // tried.
                 unsafe { cuda_tests::in_forked_child(in_child) }
             })
         }));

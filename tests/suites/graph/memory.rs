@@ -14,7 +14,8 @@ mod refused;
 mod usage;
 
 kernel! {
-    // SAFETY: the kernel in the image has these parameters, and each thread touches the element of its own number, if that is below `n`.
+    // SAFETY: the kernel in the image has these parameters, and each thread touches the element of
+    // its own number, if that is below `n`.
     unsafe in Image::Ptx(SMALL);
 
     pub(crate) fn increment(values: InOut<u32>, n: u32) where values.len() >= n;
@@ -23,7 +24,8 @@ kernel! {
 pub(crate) const N: usize = 64;
 pub(crate) const COUNT: u32 = N as u32;
 
-/// Runs `section` and asserts that it leaves nothing: no object of the driver's, and no memory of graphs.
+/// Runs `section` and asserts that it leaves nothing: no object of the driver's, and no memory of
+/// graphs.
 #[track_caller]
 pub(crate) fn traceless(section: impl FnOnce(&Context, &Stream)) {
     let context = setup();

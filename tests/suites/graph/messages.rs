@@ -103,7 +103,8 @@ fn a_loop_that_runs_at_least_once_has_no_limit_of_no_rounds() {
         let refused = graph.root().do_while_loop(never, |body| body.root().empty());
         assert_eq!(refused.map(drop), Err(Error::NoRounds));
         assert_eq!(graph.len(), Ok(0));
-        // What that says to do: no round, on the device and by the host; and one, if there may be one.
+        // What that says to do: no round, on the device and by the host; and one, if there may be
+        // one.
         let rounds = graph.root().while_loop(never, |body| body.root().empty()).unwrap();
         let once = Test::nonzero(&number).limit(1);
         let one = graph.root().do_while_loop(once, |body| body.root().empty()).unwrap();
@@ -146,7 +147,8 @@ fn names_are_escaped_and_shortened_in_texts_and_pictures() {
     });
 }
 
-/// What is found about the order of memory, or about conditions, is told up to a thousand times, and then how much more there is.
+/// What is found about the order of memory, or about conditions, is told up to a thousand times,
+/// and then how much more there is.
 #[test]
 fn findings_of_one_kind_are_bounded() {
     let context = setup();
@@ -237,7 +239,8 @@ fn the_advice_about_conditions_works() {
         let graph: Graph = context.graph().unwrap();
         let unused = graph.condition_with_default(3).unwrap();
         assert!(matches!(graph.instantiate(), Err(Error::UnusedCondition { .. })));
-        // A new one with the same default takes its place once its handles are gone, and the node makes it one that is used.
+        // A new one with the same default takes its place once its handles are gone, and the node
+        // makes it one that is used.
         drop(unused);
         let again = graph.condition_with_default(3).unwrap();
         let node = graph.root().if_node(&again).unwrap();

@@ -198,7 +198,8 @@ impl Things {
         match what {
             0 => frontier.empty().map(Node::from),
             1 => frontier.fill(self.fodder.slice(number..=number)?, number as u32).map(Node::from),
-            // SAFETY: the arguments are the kernel's; the counter is used by atomic operations alone, and each node has its slot.
+            // SAFETY: the arguments are the kernel's; the counter is used by atomic operations
+            // alone, and each node has its slot.
             _ => unsafe { frontier.launch_untyped(&self.stamp, per(1, 1), params![&self.counter, slot]) }
                 .map(Node::from),
         }
@@ -220,7 +221,8 @@ fn outcome<T>(result: Result<T, Error>, faults: &BTreeSet<Fault>) -> Option<T> {
     }
 }
 
-/// The edges that a replacement of a node's neighbours takes away and adds; without a kind, an edge keeps its own.
+/// The edges that a replacement of a node's neighbours takes away and adds; without a kind, an edge
+/// keeps its own.
 fn replacement(
     model: &Model,
     is_old: impl Fn(&(usize, usize)) -> bool,

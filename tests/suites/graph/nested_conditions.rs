@@ -1,4 +1,5 @@
-//! Branches and loops in each other, whose conditions kernels set anew each time: against the same in plain Rust, ten launches in a row.
+//! Branches and loops in each other, whose conditions kernels set anew each time: against the same
+//! in plain Rust, ten launches in a row.
 
 use cuda_graph::{Condition, ContextExt, Error, Frontier, Graph, Node};
 use cuda_handles::{Buffer, Context, Slice, Stream};

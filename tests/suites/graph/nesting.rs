@@ -4,8 +4,8 @@ use cuda_graph::{ContextExt, DebugDotFlags, Graph};
 use cuda_handles::Context;
 use cuda_tests::{is_soft, no_leaks, raw, setup};
 
-/// How deep graphs are nested here. A driver may go down by recursion, on a stack whose size is the thread's, and says nothing of a limit; on a GPU this
-/// is what was tried.
+/// How deep graphs are nested here. A driver may go down by recursion, on a stack whose size is the
+/// thread's, and says nothing of a limit; on a GPU this is what was tried.
 fn deep() -> usize {
     if is_soft() { 4_000 } else { 256 }
 }
@@ -19,8 +19,8 @@ fn innermost(graph: &Graph) -> Graph {
     inner
 }
 
-/// Graphs nested at least this deep, one in each, the innermost one empty. Each step nests a clone in itself, so that building takes no longer than the
-/// result is deep.
+/// Graphs nested at least this deep, one in each, the innermost one empty. Each step nests a clone
+/// in itself, so that building takes no longer than the result is deep.
 fn nested(context: &Context, depth: usize) -> Graph {
     let mut graph = context.graph().unwrap();
     graph.root().child(&context.graph().unwrap()).unwrap();
@@ -50,7 +50,8 @@ fn deep_graphs_are_built_cloned_run_drawn_replaced_and_dropped() {
             assert_eq!(buffer.read_blocking(&stream).unwrap(), [7; 8]);
             let mut info = cuda_sys::CUgraphExecUpdateResultInfo::default();
             let source = clone.as_raw().unwrap();
-            // SAFETY: executable and graph live, and nobody else uses them; what both own is owned by the graph as well.
+            // SAFETY: executable and graph live, and nobody else uses them; what both own is owned
+            // by the graph as well.
             raw::ok(unsafe { raw::driver().cuGraphExecUpdate(exec.as_raw(), source, &raw mut info) });
         }
         assert!(graph.to_dot().unwrap().contains("more inside"));

@@ -66,7 +66,8 @@ fn a_graph_computes_what_its_nodes_say() {
         let graph = context.graph().unwrap();
         let left = graph.root().fill(&a, 7).unwrap();
         let right = graph.root().fill(b.slice(50..).unwrap(), 3).unwrap();
-        // SAFETY: the arguments are the kernels', the counts are the buffers', and the joins order what touches the same memory.
+        // SAFETY: the arguments are the kernels', the counts are the buffers', and the joins order
+        // what touches the same memory.
         unsafe {
             let both = graph.after([&left, &right]).unwrap();
             let sum = both.launch_untyped(&offset, per(100, 64), params![&b, &c, 10_u32, 100_u32]).unwrap();
@@ -94,7 +95,8 @@ fn arguments_are_kept_by_value_whatever_their_number_and_width() {
             let mut three = [11_u64, 12, 13];
             let owned = params![0xFE_u8, three, 0xFEDC_u16, [21_u64, 22], 0xFEDC_BA98_u32, &out].into_owned();
             three.fill(0);
-            // SAFETY: the arguments are the kernel's, and the buffer has the eight elements it writes.
+            // SAFETY: the arguments are the kernel's, and the buffer has the eight elements it
+            // writes.
             unsafe { graph.root().launch_untyped(&kernel(&context, "structures"), config, &owned) }.unwrap();
             let mut params = params![&many];
             for index in 1..20_u64 {

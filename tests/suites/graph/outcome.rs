@@ -16,16 +16,19 @@ pub(crate) fn launched<'a, T: Element>(
     Ok(memory.into().read_blocking(stream)?)
 }
 
-/// Two memories that began alike, one for a node and one for the stream's call of the same description.
+/// Two memories that began alike, one for a node and one for the stream's call of the same
+/// description.
 pub(crate) struct Pair<'m, T> {
     pub(crate) by_node: &'m Buffer<T>,
     pub(crate) by_stream: &'m Buffer<T>,
-    /// Whether the description is of no elements: the stream has nothing to do then, and there is no node for that.
+    /// Whether the description is of no elements: the stream has nothing to do then, and there is
+    /// no node for that.
     pub(crate) is_empty: bool,
 }
 
 impl<T: Element + PartialEq + Debug> Pair<'_, T> {
-    /// A node does what the stream's call does, and is refused for the same reason where that is. Gives the node, if there is one.
+    /// A node does what the stream's call does, and is refused for the same reason where that is.
+    /// Gives the node, if there is one.
     pub(crate) fn agrees<N: Debug>(
         &self,
         graph: &Graph,

@@ -1,4 +1,5 @@
-//! Destructors of other code that panic: each ends by itself, wherever this library drops for others, and what comes later is dropped as ever.
+//! Destructors of other code that panic: each ends by itself, wherever this library drops for
+//! others, and what comes later is dropped as ever.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -233,7 +234,8 @@ fn a_panic_in_a_destructor_ends_nothing_else_after_the_context_was_lost() {
     settle();
     let doomed = context.graph().unwrap();
     let nowhere = params![0x40_u64, 7_u32];
-    // SAFETY: not at all: the kernel writes where nothing is, which ends the context and this process's use of it.
+    // SAFETY: not at all: the kernel writes where nothing is, which ends the context and this
+    // process's use of it.
     unsafe { doomed.root().launch_untyped(&kernel(&context, "poke"), LaunchConfig::new(1, 1), nowhere) }
         .unwrap();
     doomed.instantiate().unwrap().launch(&stream).unwrap();
@@ -248,7 +250,8 @@ fn a_panic_in_a_destructor_ends_nothing_else_after_the_context_was_lost() {
     assert!(until(SOON, || told() == expected));
 }
 
-/// The rule that the documentation states: what the caller drops by a reference of its own is the caller's.
+/// The rule that the documentation states: what the caller drops by a reference of its own is the
+/// caller's.
 #[test]
 fn a_value_that_the_caller_has_as_well_panics_where_the_caller_drops_it() {
     alone!();

@@ -1,4 +1,5 @@
-//! Calls on a graph that another call has, from which the driver does not return: they end, and say so.
+//! Calls on a graph that another call has, from which the driver does not return: they end, and say
+//! so.
 
 use std::mem::forget;
 use std::sync::Arc;

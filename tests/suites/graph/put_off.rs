@@ -1,4 +1,5 @@
-//! The end of executables with conditional nodes, in which the driver waits for all work of the device: it is put off.
+//! The end of executables with conditional nodes, in which the driver waits for all work of the
+//! device: it is put off.
 
 use std::time::Duration;
 
@@ -232,7 +233,8 @@ fn what_one_kept_goes_wherever_it_is_dropped() {
     });
 }
 
-/// As the last run is over, what the executable records goes, and the graph; its own end comes last.
+/// As the last run is over, what the executable records goes, and the graph; its own end comes
+/// last.
 #[test]
 fn events_that_it_records_go_first() {
     with_loops(|context, stream, number| {
@@ -328,7 +330,8 @@ fn the_next_executable_is_refused_while_there_is_work_that_the_host_has_to_end()
     });
 }
 
-/// Nobody knows of the work of a stream that is gone: the driver is asked, and not for longer than calls are patient.
+/// Nobody knows of the work of a stream that is gone: the driver is asked, and not for longer than
+/// calls are patient.
 #[test]
 fn the_next_executable_does_not_wait_for_ever_for_work_that_is_not_known() {
     with_loops(|context, stream, number| {
@@ -392,7 +395,8 @@ fn one_of_a_lent_graph_waits_for_no_work_and_goes_when_there_is_none() {
     });
 }
 
-/// Nobody knows of the work of a stream that is gone: the driver waits for it, but not on the thread that drops the executable.
+/// Nobody knows of the work of a stream that is gone: the driver waits for it, but not on the
+/// thread that drops the executable.
 #[test]
 fn one_of_a_lent_graph_waits_for_no_work_that_is_not_known() {
     with_loops(|context, stream, number| {

@@ -26,7 +26,8 @@ fn a_kernel_node_reads_back() {
         assert_eq!([seen.blockDimX, seen.blockDimY, seen.blockDimZ], [8, 4, 2]);
         assert_eq!(seen.sharedMemBytes, 128);
         assert!(seen.kern == saxpy.as_raw() || seen.func == saxpy.function());
-        // SAFETY: the driver keeps a copy of each of the four arguments, of the sizes that the kernel has.
+        // SAFETY: the driver keeps a copy of each of the four arguments, of the sizes that the
+        // kernel has.
         let values = unsafe {
             let pointers = core::slice::from_raw_parts(seen.kernelParams, 4);
             (

@@ -1,4 +1,5 @@
-//! What was dropped and is idle is released when the next call asks, whatever the driver has still to do by itself.
+//! What was dropped and is idle is released when the next call asks, whatever the driver has still
+//! to do by itself.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -60,7 +61,8 @@ fn memory(context: &Context, _: &Bench, host: &SharedHostBuffer<u32>) -> Graph {
     graph
 }
 
-/// Runs a graph on these streams, one after the other; drops it and its executables in turn; and asks at once.
+/// Runs a graph on these streams, one after the other; drops it and its executables in turn; and
+/// asks at once.
 fn comes_back(context: &Context, draw: Draw, streams: &[&Stream], executables: usize) {
     let bench = Bench::new(context);
     bench.stream.synchronize_blocking().unwrap();

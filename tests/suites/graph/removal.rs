@@ -138,7 +138,8 @@ fn a_graph_with_memory_nodes_keeps_what_it_has() {
         params.poolProps.location.type_ = CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
         params.bytesize = 64;
         let mut alloc = core::ptr::null_mut();
-        // SAFETY: the graph lives and nobody else uses it; the parameters are complete and the out pointer is valid.
+        // SAFETY: the graph lives and nobody else uses it; the parameters are complete and the out
+        // pointer is valid.
         raw::ok(unsafe {
             raw::driver().cuGraphAddMemAllocNode(
                 &raw mut alloc,
@@ -176,7 +177,8 @@ fn a_graph_with_memory_nodes_keeps_what_it_has() {
     });
 }
 
-/// Each kind is a call of its own: the edges of those before one that the driver does not know are there.
+/// Each kind is a call of its own: the edges of those before one that the driver does not know are
+/// there.
 #[test]
 fn edges_that_a_driver_added_before_a_bad_one_are_taken_back_or_told() {
     let context = setup();
@@ -205,7 +207,8 @@ fn edges_that_a_driver_added_before_a_bad_one_are_taken_back_or_told() {
     });
 }
 
-/// Half of a batch that the driver did is taken back; if that is refused, too, the error says what stayed.
+/// Half of a batch that the driver did is taken back; if that is refused, too, the error says what
+/// stayed.
 #[test]
 fn what_a_driver_did_of_a_failing_batch_is_taken_back_or_told() {
     let context = setup();

@@ -78,7 +78,8 @@ fn a_hundred_thousand_nodes_are_built_asked_for_changed_and_dropped() {
     });
 }
 
-/// Whether one by one or at once: a chain against the order of its nodes asks for each of them once or twice.
+/// Whether one by one or at once: a chain against the order of its nodes asks for each of them once
+/// or twice.
 #[test]
 fn a_long_chain_in_reverse_is_linear() {
     const LONG: usize = 20_000;
@@ -105,7 +106,8 @@ fn a_long_chain_in_reverse_is_linear() {
     });
 }
 
-/// Conditions beside each other: each is found, and found to be left over, without a look at the others.
+/// Conditions beside each other: each is found, and found to be left over, without a look at the
+/// others.
 #[test]
 fn conditions_and_their_nodes_are_linear() {
     let context = setup();
@@ -148,7 +150,8 @@ fn conditions_and_their_nodes_are_linear() {
     });
 }
 
-/// Bodies in bodies. How deep a driver nests them, it does not say; on a GPU this is what was tried.
+/// Bodies in bodies. How deep a driver nests them, it does not say; on a GPU this is what was
+/// tried.
 #[test]
 fn bodies_in_bodies_are_linear() {
     let context = setup();
@@ -179,7 +182,8 @@ fn bodies_in_bodies_are_linear() {
     });
 }
 
-/// Prints what a node costs in graphs of 1 000, 10 000 and 100 000; to be asked for, in a build with optimisation.
+/// Prints what a node costs in graphs of 1 000, 10 000 and 100 000; to be asked for, in a build
+/// with optimisation.
 #[test]
 #[ignore = "a measurement"]
 fn times_for_each_node() {

@@ -1,4 +1,5 @@
-//! Nodes that signal semaphores of other interfaces and wait for them. Without Vulkan, a GPU has none, and the tests say so.
+//! Nodes that signal semaphores of other interfaces and wait for them. Without Vulkan, a GPU has
+//! none, and the tests say so.
 
 use cuda_graph::{
     ContextExt, Error, Fallback, InstantiateOptions, NodeKind, SemaphoreSignalNode, SemaphoreWaitNode,

@@ -279,7 +279,8 @@ fn callbacks_events_and_launches_set() {
         let before = launch.config()?;
         // SAFETY: as above.
         let set = unsafe { launch.set_untyped(&increment, per(8, 4).priority(0), params![&other, 8_u32]) };
-        // Where the driver does not tell the sizes of the arguments, there is no way back from a new launch.
+        // Where the driver does not tell the sizes of the arguments, there is no way back from a
+        // new launch.
         if matches!(&set, Err(error) if !matches!(error, Error::HalfDone(_))) {
             assert_eq!(launch.config()?, before);
         }

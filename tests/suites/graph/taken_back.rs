@@ -1,4 +1,5 @@
-//! Raw graphs that come back from other code: whatever way they come, this library has one graph for each.
+//! Raw graphs that come back from other code: whatever way they come, this library has one graph
+//! for each.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +14,8 @@ use crate::interop::other;
 
 /// The graph behind a raw value.
 fn taken(context: &Context, raw: CUgraph) -> cuda_graph::Result<Graph> {
-    // SAFETY: the tests give graphs that outlive their handles, and change them from one thread at a time.
+    // SAFETY: the tests give graphs that outlive their handles, and change them from one thread at
+    // a time.
     unsafe { Graph::from_raw(context, raw) }
 }
 
@@ -213,7 +215,8 @@ fn a_graph_and_the_one_that_it_lies_in_adopted_at_once_are_never_two() {
             let start = Barrier::new(2);
             let adopt = |address: usize| {
                 start.wait();
-                // Calls on graphs of which one lies in the other must not overlap; the software driver does not mind.
+                // Calls on graphs of which one lies in the other must not overlap; the software
+                // driver does not mind.
                 let _alone = (!is_soft()).then(|| lock.lock().unwrap());
                 taken_at(&context, address)
             };

@@ -6,7 +6,8 @@ use cuda_launch::{kernel, per};
 use cuda_tests::{Kind, SMALL, count, live, no_leaks, settle, setup};
 
 kernel! {
-    // SAFETY: `increment` touches the first `n` elements, and as many as it has threads; `offset_copy` the first `n` of both.
+    // SAFETY: `increment` touches the first `n` elements, and as many as it has threads;
+    // `offset_copy` the first `n` of both.
     unsafe in Image::Ptx(SMALL);
 
     /// # Safety
@@ -17,7 +18,8 @@ kernel! {
 
 mod variables {
     cuda_launch::kernel! {
-        // SAFETY: `weigh` touches the first `n` elements of its argument and the variable, and trusts nothing in them.
+        // SAFETY: `weigh` touches the first `n` elements of its argument and the variable, and
+        // trusts nothing in them.
         unsafe in "../../kernels/variables.ptx";
         pub(super) struct Weighing;
         pub(super) static weights: [f32; 16];

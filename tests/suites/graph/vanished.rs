@@ -8,7 +8,8 @@ use cuda_tests::{Injection, fail, no_leaks, raw, settle, setup};
 use crate::children::{Bench, moves, names};
 use crate::interop::{kinds_of, other, soon};
 
-/// A lent graph with a node of other code that was seen and is gone; the handle of that and its address.
+/// A lent graph with a node of other code that was seen and is gone; the handle of that and its
+/// address.
 fn with_a_gap(context: &Context) -> (Graph, Node, CUgraphNode) {
     let graph = context.graph().unwrap();
     let foreign = other::empty(graph.lend().unwrap(), &[]);

@@ -1,4 +1,5 @@
-//! Which of two things is of another context than the graph is told by its name, with the node that was to get it.
+//! Which of two things is of another context than the graph is told by its name, with the node that
+//! was to get it.
 
 use core::fmt;
 

@@ -32,7 +32,8 @@ fn raw_sync(stream: &Stream) -> CUresult {
     unsafe { raw::driver().cuStreamSynchronize(stream.as_raw()) }
 }
 
-/// A copy from `from` waits on a stream of `there` whose last handle is gone and which the reaper has let go of.
+/// A copy from `from` waits on a stream of `there` whose last handle is gone and which the reaper
+/// has let go of.
 fn copied_by_a_closed_stream<M>(there: &Context, from: &M, to: &Buffer<u32>) -> Gate
 where
     for<'m> &'m M: Into<cuda_handles::Slice<'m, u32>>,

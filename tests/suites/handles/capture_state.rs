@@ -1,4 +1,5 @@
-//! Capture as a state of the stream: who is in it, what is refused, and that the end leaves every stream usable.
+//! Capture as a state of the stream: who is in it, what is refused, and that the end leaves every
+//! stream usable.
 
 use std::sync::Arc;
 

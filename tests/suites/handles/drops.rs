@@ -65,7 +65,8 @@ fn a_buffer_keeps_its_home_stream() {
     });
 }
 
-/// Allocates on `home` what a freed block of this length would be given out for again, and writes over it.
+/// Allocates on `home` what a freed block of this length would be given out for again, and writes
+/// over it.
 fn overwrite(home: &Stream, len: usize) -> Vec<Buffer<u32>> {
     let buffers: Vec<_> = (0..32).map(|_| home.zeros::<u32>(len).unwrap()).collect();
     for buffer in &buffers {
@@ -390,7 +391,8 @@ fn memory_that_was_dropped_and_is_idle_is_free_for_who_asks() {
             stream.synchronize_blocking().unwrap();
             let (before, _) = context.memory_info().unwrap();
             drop(buffer);
-            // Mostly the first question hears of it; where threads wait for processors, a later one.
+            // Mostly the first question hears of it; where threads wait for processors, a later
+            // one.
             let is_free = || context.memory_info().unwrap().0 >= before + BYTES / 2 || !is_soft();
             assert!(until(SOON, is_free), "{before} bytes were free, and are");
         }

@@ -1,4 +1,5 @@
-//! Host functions wait for nothing that another thread may have over a driver call: the driver may hold that call up until the function is over.
+//! Host functions wait for nothing that another thread may have over a driver call: the driver may
+//! hold that call up until the function is over.
 
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -15,8 +16,8 @@ const RELAXED: CaptureMode = CaptureMode::Relaxed;
 /// Much longer than anything is tried for where nobody may wait.
 const A_MOMENT: Duration = Duration::from_secs(5);
 
-/// What `inside` gives in a host function, while `outside` is in a call of that name on another thread, held up until the function is over; then what
-/// `outside` gives.
+/// What `inside` gives in a host function, while `outside` is in a call of that name on another
+/// thread, held up until the function is over; then what `outside` gives.
 #[track_caller]
 fn while_held_up<R: Send + 'static, W: Send + 'static>(
     context: &Context,
@@ -63,7 +64,8 @@ fn is_refused<T>(result: Result<T, Error>) {
     assert!(expected, "{found:?}");
 }
 
-/// A stream that another thread has alone, with what uses it, made where the driver permits it; and one that nobody uses.
+/// A stream that another thread has alone, with what uses it, made where the driver permits it; and
+/// one that nobody uses.
 struct Things {
     stream: Stream,
     other: Stream,
@@ -165,7 +167,8 @@ fn a_stream_whose_capture_ends_is_not_waited_for() {
     });
 }
 
-/// The first user of pinned memory is a stream without handles, of which the driver is asked whether it is over; unless the reaper was faster.
+/// The first user of pinned memory is a stream without handles, of which the driver is asked
+/// whether it is over; unless the reaper was faster.
 #[test]
 fn who_else_uses_pinned_memory_is_not_waited_for() {
     const TRIES: usize = 50;
@@ -190,7 +193,8 @@ fn who_else_uses_pinned_memory_is_not_waited_for() {
     });
 }
 
-/// What `end` does in a host function with a capture that it began there, while another thread is enqueuing on its stream.
+/// What `end` does in a host function with a capture that it began there, while another thread is
+/// enqueuing on its stream.
 #[track_caller]
 fn in_the_way_of_the_end(mode: CaptureMode, end: fn(ActiveCapture) -> Option<Result<(), Error>>) {
     let context = setup();

@@ -45,7 +45,8 @@ fn an_event_imported_where_it_was_made_is_itself() {
     });
 }
 
-/// Memory and an event that a stream of the parent orders: the child reads what the parent wrote, writes, and records.
+/// Memory and an event that a stream of the parent orders: the child reads what the parent wrote,
+/// writes, and records.
 #[cfg(unix)]
 #[test]
 fn two_processes_share_an_event_and_pooled_memory() {
@@ -77,7 +78,8 @@ fn two_processes_share_an_event_and_pooled_memory() {
     });
 }
 
-/// Runs the test again in a process that gets the pool's descriptor and `sent`, and waits for its end.
+/// Runs the test again in a process that gets the pool's descriptor and `sent`, and waits for its
+/// end.
 #[cfg(unix)]
 fn talk(pool: &MemPool, sent: &[u8]) {
     use std::os::fd::AsRawFd;
@@ -116,7 +118,8 @@ fn child() {
     let pool = context.import_pool(&descriptor).unwrap();
     let event = context.import_event(&IpcEvent::from_bytes(event)).unwrap();
     let handle = IpcBuffer::from_bytes(memory);
-    // SAFETY: the parent exported both and keeps the memory until this process has ended; the event is behind its allocation.
+    // SAFETY: the parent exported both and keeps the memory until this process has ended; the event
+    // is behind its allocation.
     let import = || unsafe { pool.import::<u32>(&handle) }.unwrap();
     let (buffer, again) = (import(), import());
     assert!(std::sync::Arc::ptr_eq(buffer.allocation(), again.allocation()), "one owner");

@@ -49,7 +49,8 @@ fn a_kernel_nobody_holds_needs_its_library_and_keeps_it() {
         let other = Library::load(&context, Image::Ptx(SMALL)).unwrap();
         drop(again);
         if raw::driver().version() >= Version::new(12, 5) {
-            // SAFETY: the kernel's library is loaded; that the other one is given is what is refused.
+            // SAFETY: the kernel's library is loaded; that the other one is given is what is
+            // refused.
             let wrong = unsafe { Kernel::from_raw_in(raw, Some(&other)) };
             assert!(matches!(wrong, Err(Error::OtherLibrary { .. })), "{wrong:?}");
         }

@@ -1,4 +1,5 @@
-//! Destructors of other code that panic, where the library drops for others without a graph: each ends by itself.
+//! Destructors of other code that panic, where the library drops for others without a graph: each
+//! ends by itself.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;

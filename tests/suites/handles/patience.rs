@@ -1,4 +1,5 @@
-//! Waits for what others hold: each has an end, and an error that says who has what. Guards that were forgotten count, and those of threads that have ended.
+//! Waits for what others hold: each has an end, and an error that says who has what. Guards that
+//! were forgotten count, and those of threads that have ended.
 
 use std::mem::forget;
 use std::sync::Mutex;
@@ -266,7 +267,8 @@ fn a_library_that_compiles_is_named() {
     });
 }
 
-/// Freeing pinned memory waits for all work, and so does whoever drains; an allocation that is short of memory does without.
+/// Freeing pinned memory waits for all work, and so does whoever drains; an allocation that is
+/// short of memory does without.
 #[test]
 fn an_allocation_does_not_wait_for_a_drain_for_ever() {
     let context = impatient();

@@ -1,4 +1,5 @@
-//! Pools dropped while their memory is still being freed: destroying them then would crash a driver.
+//! Pools dropped while their memory is still being freed: destroying them then would crash a
+//! driver.
 
 use std::sync::mpsc::channel;
 use std::time::Duration;
@@ -495,7 +496,8 @@ fn threads_share_pools_and_drop_them() {
     });
 }
 
-/// A query of a stream or an event says nothing about pools: the driver crashes without a wait for what was reached.
+/// A query of a stream or an event says nothing about pools: the driver crashes without a wait for
+/// what was reached.
 #[test]
 fn a_pool_of_a_closed_stream_is_destroyed_after_a_wait_for_what_was_reached() {
     let context = setup();
@@ -511,7 +513,8 @@ fn a_pool_of_a_closed_stream_is_destroyed_after_a_wait_for_what_was_reached() {
             let gate = Gate::close(&home);
             use_on(&home, &pool);
             let ((), steps) = cuda_tests::trace(|| {
-                // The stream first: else the reaper may have put an event of its own behind the frees already, and waits for that.
+                // The stream first: else the reaper may have put an event of its own behind the
+                // frees already, and waits for that.
                 drop(home);
                 drop(pool);
                 assert_kept(before + 1);

@@ -193,7 +193,8 @@ fn memory_that_was_dropped_and_is_idle_is_not_in_use() {
             other.synchronize_blocking().unwrap();
             assert!(pool.usage().unwrap().used >= 8000);
             drop((own, shared));
-            // Mostly the first question hears of it; where threads wait for processors, a later one.
+            // Mostly the first question hears of it; where threads wait for processors, a later
+            // one.
             assert!(until(SOON, || pool.usage().unwrap().used == 0), "at time {time}");
         }
         pool.trim(0).unwrap();

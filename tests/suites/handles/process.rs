@@ -122,7 +122,8 @@ fn a_forked_child_waits_for_no_lock_of_memory_graphs_and_hooks() {
         }
     };
     std::thread::scope(|scope| {
-        // Between them they hold the locks of users of memory, of graphs, of clones, of spare memory and of the hook most of the time.
+        // Between them they hold the locks of users of memory, of graphs, of clones, of spare
+        // memory and of the hook most of the time.
         scope.spawn(|| {
             until_over(&|| {
                 // In turns: a stream that used it last need not look.
@@ -162,7 +163,8 @@ fn a_forked_child_waits_for_no_lock_of_memory_graphs_and_hooks() {
                     let quiet = cost.total_anywhere() == 0 && drained == 0;
                     u8::from(!copied) + 2 * u8::from(!made) + 4 * u8::from(!thread) + 8 * u8::from(!quiet)
                 };
-                // SAFETY: what other threads may have locked is not waited for: that is what is tried.
+                // SAFETY: what other threads may have locked is not waited for: that is what is
+                // tried.
                 unsafe { in_forked_child(in_child) }
             })
         }));
@@ -201,7 +203,8 @@ extern "C" fn drop_what_is_left() {
 fn memory_that_the_device_may_be_using_stays_to_the_end_of_the_process() {
     // A search for leaks would find what is left alone.
     alone!("ASAN_OPTIONS" = "detect_leaks=0");
-    // SAFETY: the handler panics only as the test fails. It runs after those of the library, which come later.
+    // SAFETY: the handler panics only as the test fails. It runs after those of the library, which
+    // come later.
     unsafe { libc::atexit(drop_what_is_left) };
     let context = setup();
     let stream = context.stream().unwrap();

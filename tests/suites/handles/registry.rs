@@ -108,7 +108,8 @@ fn the_raw_value_of_a_dropped_stream_finds_nobody() {
         let (raw_value, id) = (old.as_raw(), old.id());
         drop(old);
         cuda_tests::settle();
-        // SAFETY: the value is only looked up; the handle that may come back owns nothing and is dropped unused.
+        // SAFETY: the value is only looked up; the handle that may come back owns nothing and is
+        // dropped unused.
         match unsafe { Stream::from_raw(&context, raw_value) } {
             Ok(stranger) => assert_ne!(stranger.id(), id),
             Err(error) => assert!(!error.to_string().is_empty()),

@@ -1,4 +1,5 @@
-//! Captures that this library did not begin and events that others record: every stream is asked after in time, and nobody's capture is harmed.
+//! Captures that this library did not begin and events that others record: every stream is asked
+//! after in time, and nobody's capture is harmed.
 
 use std::sync::Arc;
 

@@ -70,7 +70,8 @@ fn its_destructor_only_hands_the_box_over() {
         let stream = context.stream().unwrap();
         let dropped: Vec<_> = (0..20).map(|_| Arc::new(Dropped::default())).collect();
         for dropped in &dropped {
-            // The payload owns a buffer: its drop needs the driver, which the driver's own thread may not call.
+            // The payload owns a buffer: its drop needs the driver, which the driver's own thread
+            // may not call.
             let payload = (Payload(dropped.clone()), stream.zeros::<u32>(64).unwrap());
             drop(UserObject::new(&context, Box::new(payload)).unwrap());
         }

@@ -1,4 +1,5 @@
-//! Whom a wait may hold up: no host function that it waits for itself, nobody who only asks, and no capture for long.
+//! Whom a wait may hold up: no host function that it waits for itself, nobody who only asks, and no
+//! capture for long.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
@@ -35,7 +36,8 @@ fn waiting<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> Join
     thread
 }
 
-/// What `inside` gives in a host function of `stream`, once `wait` is waiting for that function on another thread.
+/// What `inside` gives in a host function of `stream`, once `wait` is waiting for that function on
+/// another thread.
 #[track_caller]
 fn while_waited_for<R: Send + 'static, W: Send + 'static>(
     stream: &Stream,
@@ -201,7 +203,8 @@ fn questions_in_a_host_function_do_not_wait_for_who_enqueues() {
     });
 }
 
-/// Other code frees pinned memory, which waits for the host function and holds up the reaper, which has the stream's gate.
+/// Other code frees pinned memory, which waits for the host function and holds up the reaper, which
+/// has the stream's gate.
 #[test]
 fn a_stream_can_be_dropped_in_a_host_function_that_the_reaper_waits_for() {
     let context = setup();
@@ -427,7 +430,8 @@ fn among_waits(
     wait: impl Fn(&Stream) -> Result<(), Error> + Sync,
     enter: impl Fn(&Stream) + Sync,
 ) {
-    // Longer than all the work that can be in front of it, and shorter than it takes where the waits do not step aside.
+    // Longer than all the work that can be in front of it, and shorter than it takes where the
+    // waits do not step aside.
     const BOUND: Duration = Duration::from_secs(3);
     let stream = context.stream().unwrap();
     let (stop, rounds) = (AtomicBool::new(false), AtomicU64::new(0));
@@ -522,7 +526,8 @@ fn a_blocking_copy_makes_no_more_calls_than_it_needs() {
         let ((), cost) = count(|| buffer.write_blocking(&stream, &[2; 8]).unwrap());
         cost.assert_calls(&waits("cuMemcpyHtoDAsync", 1));
         assert_eq!(cost.heap_allocations(), 0);
-        // Before the copy, too: in one that waits by itself, host functions that it waits for may hang.
+        // Before the copy, too: in one that waits by itself, host functions that it waits for may
+        // hang.
         let (values, cost) = count(|| buffer.read_blocking(&stream).unwrap());
         cost.assert_calls(&waits("cuMemcpyDtoHAsync", 2));
         assert_eq!(values, [2; 8]);

@@ -1,4 +1,5 @@
-//! What errors say: lists are short, text of others does nothing to a terminal, and what is advised works.
+//! What errors say: lists are short, text of others does nothing to a terminal, and what is advised
+//! works.
 
 use core::fmt;
 
@@ -84,7 +85,8 @@ fn a_first_use_that_cannot_be_captured_names_what_settles_it() {
     });
 }
 
-/// Where the driver says no to a time and nobody here knows why, its code is told with what it means.
+/// Where the driver says no to a time and nobody here knows why, its code is told with what it
+/// means.
 #[test]
 fn codes_of_elapsed_time_are_explained() {
     let context = setup();

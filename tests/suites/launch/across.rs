@@ -8,7 +8,8 @@ const ROUNDS: u32 = 10_000;
 /// Rounds whose results are looked at together.
 const TOGETHER: u32 = 500;
 
-/// Allocated on one stream, written, read and given back at once by two others: each round gets memory that rounds before have had.
+/// Allocated on one stream, written, read and given back at once by two others: each round gets
+/// memory that rounds before have had.
 #[test]
 fn pool_memory_used_across_streams_at_once_is_right_ten_thousand_times() {
     let context = setup();
@@ -25,7 +26,8 @@ fn pool_memory_used_across_streams_at_once_is_right_ten_thousand_times() {
                 reader.wait_for(writer).unwrap();
                 let start = (round - first) as usize * LEN;
                 let result = results.slice(start..start + LEN).unwrap();
-                // SAFETY: the arguments are the kernel's, both ranges have `LEN` elements, and the launch waits for the fill.
+                // SAFETY: the arguments are the kernel's, both ranges have `LEN` elements, and the
+                // launch waits for the fill.
                 unsafe {
                     offset_copy.launch(
                         reader,

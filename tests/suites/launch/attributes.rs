@@ -359,7 +359,8 @@ fn shared_memory_beyond_the_default_is_allowed_to_a_kernel_that_asks_for_it() {
     });
 }
 
-/// What the driver would refuse of attributes is refused before: a capture is still there, and nodes are not added.
+/// What the driver would refuse of attributes is refused before: a capture is still there, and
+/// nodes are not added.
 #[test]
 fn attributes_that_do_not_fit_leave_a_capture_intact() {
     let context = setup();
@@ -390,7 +391,8 @@ fn attributes_that_do_not_fit_leave_a_capture_intact() {
     assert_eq!(cost.calls("cuOccupancyMaxActiveBlocksPerMultiprocessor"), 0, "{cost}");
 }
 
-/// The driver takes a preferred cluster that divides the grid and is a multiple of the cluster, also one that no device has room for.
+/// The driver takes a preferred cluster that divides the grid and is a multiple of the cluster,
+/// also one that no device has room for.
 #[test]
 fn the_driver_takes_preferred_clusters_that_divide_the_grid() {
     let context = setup();
@@ -412,7 +414,8 @@ fn the_driver_takes_preferred_clusters_that_divide_the_grid() {
             numAttrs: attributes.len() as u32,
             ..Default::default()
         };
-        // SAFETY: the kernel has no parameters and does nothing; the configuration outlives the call.
+        // SAFETY: the kernel has no parameters and does nothing; the configuration outlives the
+        // call.
         let code = unsafe {
             raw::driver().cuLaunchKernelEx(
                 &raw const raw_config,

@@ -1,11 +1,13 @@
-//! Kernels that take the handle of a condition: on a stream they are refused, before the driver could lose the context.
+//! Kernels that take the handle of a condition: on a stream they are refused, before the driver
+//! could lose the context.
 
 use cuda_handles::capture::CaptureMode;
 use cuda_launch::{Arguments, ConditionalHandle, Error, Launch, TypedKernel, kernel, params, per};
 use cuda_tests::{count, no_leaks, setup};
 
 kernel! {
-    // SAFETY: the kernels in the file have these parameters, and each touches the first element alone.
+    // SAFETY: the kernels in the file have these parameters, and each touches the first element
+    // alone.
     unsafe in "../../kernels/conditions.ptx";
 
     fn set_to(value: u32, handle: ConditionalHandle);

@@ -1,4 +1,5 @@
-//! Implementations of safe traits that lie, change their minds, panic or call back in: they get an error or what they asked for, and nothing breaks.
+//! Implementations of safe traits that lie, change their minds, panic or call back in: they get an
+//! error or what they asked for, and nothing breaks.
 
 use core::cell::Cell;
 use std::collections::Bound;
@@ -85,7 +86,8 @@ impl ArgumentsOf<'_, (ConditionalHandle,)> for Plain {
     }
 }
 
-// A kernel with this signature is launched by its type's `launch` alone, which takes arguments of a `PlainSignature`.
+// A kernel with this signature is launched by its type's `launch` alone, which takes arguments of a
+// `PlainSignature`.
 impl PlainArgumentsOf<'_, (ConditionalHandle,)> for Plain {}
 
 kernel! {

@@ -60,7 +60,8 @@ fn an_owning_holder_is_used_by_many_threads() {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for _ in 0..25 {
-                        // SAFETY: the arguments are the kernel's, and launches on one stream do not overlap.
+                        // SAFETY: the arguments are the kernel's, and launches on one stream do not
+                        // overlap.
                         unsafe { increment.launch(&stream, per(64, 64), &owned) }.unwrap();
                     }
                 });

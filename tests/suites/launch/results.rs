@@ -58,7 +58,8 @@ fn a_kernel_without_parameters_is_launched_with_no_arguments() {
     stream.synchronize_blocking().unwrap();
 }
 
-/// Values whose bytes all differ, cut to the widths 1, 2, 4 and 8 in turn, as the kernels `many16` and `many20` take them.
+/// Values whose bytes all differ, cut to the widths 1, 2, 4 and 8 in turn, as the kernels `many16`
+/// and `many20` take them.
 fn value(index: usize) -> u64 {
     0x0807_0605_0403_0201_u64.wrapping_mul(index as u64 + 1) | 0x80
 }
@@ -182,7 +183,8 @@ fn dynamic_shared_memory_is_there() {
         let stream = context.stream().unwrap();
         let out = stream.zeros::<u32>(64).unwrap();
         let config = LaunchConfig::new(1, 64).shared_bytes(64 * 4);
-        // SAFETY: the kernel writes one element for each thread, and uses four bytes of shared memory for each.
+        // SAFETY: the kernel writes one element for each thread, and uses four bytes of shared
+        // memory for each.
         unsafe { kernel(&context, "neighbour").launch(&stream, config, params![&out]) }.unwrap();
         let expected: Vec<u32> = (0..64).map(|thread| (thread + 1) % 64).collect();
         assert_eq!(out.read_blocking(&stream).unwrap(), expected);

@@ -13,7 +13,8 @@ cuda_tests::six_states!(rows);
 const N: u32 = LEN as u32;
 
 kernel! {
-    // SAFETY: the kernel in the image has these parameters, and each thread touches the element of its own number, if that is below `n`.
+    // SAFETY: the kernel in the image has these parameters, and each thread touches the element of
+    // its own number, if that is below `n`.
     unsafe in Image::Ptx(SMALL);
 
     fn increment(values: InOut<u32>, n: u32) where values.len() >= n;

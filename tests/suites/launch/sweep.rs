@@ -12,7 +12,8 @@ fn launches_at_home_and_elsewhere() {
     let cases = sweep("launches at home and elsewhere", || -> Result<(), Error> {
         let buffer = home.zeros::<u32>(16)?;
         for stream in [&home, &other] {
-            // SAFETY: the arguments are the kernel's, the count is the buffer's, and the second launch waits for the first.
+            // SAFETY: the arguments are the kernel's, the count is the buffer's, and the second
+            // launch waits for the first.
             unsafe { increment.launch(stream, per(16, 16), params![&buffer, 16_u32]) }?;
             other.wait_for(&home)?;
         }
@@ -58,7 +59,8 @@ fn from_the_image_to_the_result() {
 }
 
 declare! {
-    // SAFETY: the kernel in the image has these parameters, and each thread touches the element of its own number, if that is below `n`.
+    // SAFETY: the kernel in the image has these parameters, and each thread touches the element of
+    // its own number, if that is below `n`.
     unsafe in Image::Ptx(SMALL);
 
     fn saxpy(n: u32, a: f32, x: In<f32>, y: InOut<f32>)

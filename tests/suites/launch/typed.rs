@@ -10,7 +10,8 @@ use cuda_tests::{SMALL, count, no_leaks, raw, setup};
 use proptest::prelude::*;
 
 kernel! {
-    // SAFETY: the kernels in the file have these parameters, and each thread touches the element of its own number, if that is below `n`.
+    // SAFETY: the kernels in the file have these parameters, and each thread touches the element of
+    // its own number, if that is below `n`.
     unsafe in "../../kernels/saxpy.ptx";
 
     /// Adds `a` times `x` to `y`.
@@ -53,7 +54,8 @@ fields! { Part { first: u64, second: u64 } }
 fields! { Pair { part: Part } }
 
 kernel! {
-    // SAFETY: the kernels in the image have these parameters; what each touches is described there, and the conditions say it.
+    // SAFETY: the kernels in the image have these parameters; what each touches is described there,
+    // and the conditions say it.
     unsafe in Image::Ptx(SMALL);
 
     fn empty();
@@ -403,7 +405,8 @@ const LARGE: &str = r"
 ";
 
 kernel! {
-    // SAFETY: the kernel takes 8000 numbers by value and writes the last of them to the first element of `out`.
+    // SAFETY: the kernel takes 8000 numbers by value and writes the last of them to the first
+    // element of `out`.
     unsafe in Image::Ptx(LARGE);
     fn last(values: [u32; 8000], out: Out<u32>) where out.len() >= 1;
 }

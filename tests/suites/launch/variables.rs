@@ -5,8 +5,8 @@ use cuda_launch::{Error, TypedKernel, kernel, per};
 use cuda_tests::{Kind, SMALL, count, no_leaks, setup};
 
 kernel! {
-    // SAFETY: `weigh` touches the first `n` elements of its argument and the variable `weights`, and `count` the variable `calls`; what is in
-    // these matters to no access.
+    // SAFETY: `weigh` touches the first `n` elements of its argument and the variable `weights`,
+    // and `count` the variable `calls`; what is in these matters to no access.
     unsafe in "../../kernels/variables.ptx";
 
     /// What the image has.

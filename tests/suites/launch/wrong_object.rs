@@ -1,4 +1,5 @@
-//! Which of kernel, stream and arguments is of another context is told by its name, and the contexts by their devices.
+//! Which of kernel, stream and arguments is of another context is told by its name, and the
+//! contexts by their devices.
 
 use core::fmt;
 use core::ptr;
@@ -9,7 +10,8 @@ use cuda_launch::{Error, Launch, ParamBytes, Params, kernel, params, per};
 use cuda_tests::{SMALL, alone, count, kernel as untyped, raw, setup};
 
 kernel! {
-    // SAFETY: the kernel has these parameters, and each thread touches the element of its own number, if that is below `n`.
+    // SAFETY: the kernel has these parameters, and each thread touches the element of its own
+    // number, if that is below `n`.
     unsafe in cuda_handles::Image::Ptx(SMALL);
 
     fn offset_copy(from: In<u32>, to: Out<u32>, add: u32, n: u32) where from.len() >= n, to.len() >= n;
@@ -27,7 +29,8 @@ fn refused<T: fmt::Debug>(launch: impl FnOnce() -> Result<T, Error>) -> WrongCon
     }
 }
 
-/// What is told of memory, kernel and stream in all ways to mix them; `names` are those of the two contexts.
+/// What is told of memory, kernel and stream in all ways to mix them; `names` are those of the two
+/// contexts.
 fn told(here: &Context, there: &Context, names: [&str; 2]) {
     let [near, far] = names;
     let (stream, other) = (here.stream().unwrap(), there.stream().unwrap());

@@ -10,11 +10,13 @@ use cuda_sys::{CUdriverProcAddressQueryResult, CUresult, Loader, cuuint64_t};
 static VERSION: AtomicI32 = AtomicI32::new(0);
 static LACKS: Mutex<Option<String>> = Mutex::new(None);
 
-/// A driver of this version that finds every call but the one named. A version of 0 or less is not told.
+/// A driver of this version that finds every call but the one named. A version of 0 or less is not
+/// told.
 pub(crate) fn loader(version: i32, lacks: Option<&str>) -> Loader {
     VERSION.store(version, Ordering::SeqCst);
     *LACKS.lock().unwrap() = lacks.map(str::to_owned);
-    // SAFETY: the only entry that these tests reach is `cuDriverGetVersion`, which has its signature; no other is ever called.
+    // SAFETY: the only entry that these tests reach is `cuDriverGetVersion`, which has its
+    // signature; no other is ever called.
     unsafe { Loader::in_process("fake driver", get_proc_address) }
 }
 

@@ -4,7 +4,8 @@ use cuda_tests::{alone, chosen};
 use crate::fake;
 
 fn file(path: &str) -> Loader {
-    // SAFETY: a file that is not there, or a library of the system whose initialisers any program runs.
+    // SAFETY: a file that is not there, or a library of the system whose initialisers any program
+    // runs.
     unsafe { Loader::file(path) }
 }
 

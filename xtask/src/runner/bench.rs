@@ -8,8 +8,8 @@ use anyhow::{Context, Result};
 /// What is measured.
 #[derive(Clone, Debug, clap::Args)]
 pub struct BenchOptions {
-    /// The driver: null (does nothing, so that only the library's own time is left), soft, system or the path of a library
-    /// [default: null; with --latency soft]
+    /// The driver: null (does nothing, so that only the library's own time is left), soft, system
+    /// or the path of a library [default: null; with --latency soft]
     #[arg(long)]
     pub driver: Option<String>,
     /// One line of JSON for each figure: name, driver, ours_ns, raw_ns, over_ns, ratio, spread_ns
@@ -18,7 +18,8 @@ pub struct BenchOptions {
     /// Measure only figures whose name has this text in it
     #[arg(long, value_name = "SUBSTRING")]
     pub filter: Option<String>,
-    /// Look for the slowest launch while memory, libraries and streams are dropped on another thread; on a GPU one above 1 ms fails
+    /// Look for the slowest launch while memory, libraries and streams are dropped on another
+    /// thread; on a GPU one above 1 ms fails
     #[arg(long, conflicts_with_all = ["json", "filter"])]
     pub latency: bool,
 }

@@ -1,7 +1,8 @@
 //! The runner: every test in a process of its own.
 //!
-//! A process has one driver, chosen once, and counting or failing calls would disturb neighbours; so no two tests share a process.
-//! It needs the test binaries and nothing of Rust, so the bundle carries it to machines that have a GPU only.
+//! A process has one driver, chosen once, and counting or failing calls would disturb neighbours;
+//! so no two tests share a process. It needs the test binaries and nothing of Rust, so the bundle
+//! carries it to machines that have a GPU only.
 
 mod bench;
 mod driver;

@@ -16,10 +16,12 @@ pub struct TestOptions {
     /// The driver: soft, system or the path of a library
     #[arg(long, env = "CUDA_TEST_DRIVER", default_value = "soft", value_parser = Driver::parse_for_tests)]
     pub driver: Driver,
-    /// The version of a driver that the software driver is to pose as, such as 12.2 [default: its own]
+    /// The version of a driver that the software driver is to pose as, such as 12.2 [default: its
+    /// own]
     #[arg(long, value_name = "VERSION")]
     pub soft_version: Option<String>,
-    /// The compiler for CUDA C++ that tests use, or its folder [default: where CUDA_NVRTC says, or where it is found; else they are skipped]
+    /// The compiler for CUDA C++ that tests use, or its folder [default: where CUDA_NVRTC says, or
+    /// where it is found; else they are skipped]
     #[arg(long, value_name = "PATH")]
     pub nvrtc: Option<PathBuf>,
     /// Tests at a time [default: one a core; on a GPU at most 4]
@@ -28,7 +30,8 @@ pub struct TestOptions {
     /// Seconds after which a test is stopped and counts as failed
     #[arg(long, value_name = "SECONDS", default_value = "120")]
     pub timeout: u64,
-    /// Run a test that failed again, alone, up to so many times; if it passes then, it is reported as flaky
+    /// Run a test that failed again, alone, up to so many times; if it passes then, it is reported
+    /// as flaky
     #[arg(long, value_name = "N", default_value = "0")]
     pub retries: u32,
     /// Write the outcome of every test to this file, as JSON
@@ -61,7 +64,8 @@ impl TestOptions {
 /// How the demo is run.
 #[derive(Clone, Debug, clap::Args)]
 pub struct DemoOptions {
-    /// The driver: auto (the system's if it has a device, else soft), soft, system or the path of a library
+    /// The driver: auto (the system's if it has a device, else soft), soft, system or the path of a
+    /// library
     #[arg(long, default_value = "auto", value_parser = Driver::parse)]
     pub driver: Driver,
     /// Cells along each side of the plate [default: 1024; on the software driver 128]

@@ -62,7 +62,8 @@ impl Outcome {
     }
 }
 
-/// On a machine with one core the harness runs the test on its main thread and has written its name, without a line's end, before.
+/// On a machine with one core the harness runs the test on its main thread and has written its
+/// name, without a line's end, before.
 fn skip_reason<'a>(test: &str, output: &'a str) -> Option<&'a str> {
     let announced = format!("test {test} ... ");
     output

@@ -94,7 +94,8 @@ impl Report {
         }
     }
 
-    /// Prints failures with their output, skipped tests with their reasons, a line for each test binary, and the totals.
+    /// Prints failures with their output, skipped tests with their reasons, a line for each test
+    /// binary, and the totals.
     pub fn print(&self) {
         for row in &self.rows {
             let (suite, test, output) = (&row.suite, &row.test, row.output.trim_end());

@@ -35,7 +35,8 @@ pub(crate) fn run(tests: &[Test<'_>], options: &TestOptions) -> Vec<Row> {
     rows
 }
 
-/// Gives a test that failed as many more runs as it may have. What its first failure said stays with it.
+/// Gives a test that failed as many more runs as it may have. What its first failure said stays
+/// with it.
 fn again(row: &mut Row, retries: u32, run: impl FnMut() -> Row) {
     let runs = std::iter::repeat_with(run).take(retries as usize);
     for next in runs.inspect(|row| println!("again: {row}")) {

@@ -22,7 +22,8 @@ pub struct Binary {
     pub folder: PathBuf,
 }
 
-/// All test binaries, the program that measures, and the demo, which also names drivers and devices.
+/// All test binaries, the program that measures, and the demo, which also names drivers and
+/// devices.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Suite {
     /// The version of the workspace.

@@ -1,4 +1,5 @@
-//! The root of a monotone function: an IF with two sides in a WHILE, and an IF after it. Kernels of the program set the conditions.
+//! The root of a monotone function: an IF with two sides in a WHILE, and an IF after it. Kernels of
+//! the program set the conditions.
 //!
 //! ```sh
 //! cargo run -p cuda-graph --features svg --example bisection -- --driver soft --svg bisection.svg

@@ -1,5 +1,5 @@
-//! The program: halve an interval until it is narrow, and polish what comes of it if that is not good enough. All of it is one graph, and
-//! kernels decide how it goes on.
+//! The program: halve an interval until it is narrow, and polish what comes of it if that is not
+//! good enough. All of it is one graph, and kernels decide how it goes on.
 
 use std::error::Error;
 
@@ -10,7 +10,8 @@ use cuda_launch::{kernel, per};
 pub(crate) type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 kernel! {
-    // SAFETY: the kernels in the file have these parameters, and touch the first element of each, but of `problem` the first five.
+    // SAFETY: the kernels in the file have these parameters, and touch the first element of each,
+    // but of `problem` the first five.
     unsafe in "../kernels/bisection.ptx";
 
     fn begin(problem: In<f64>, low: Out<f64>, high: Out<f64>, go_on: ConditionalHandle)

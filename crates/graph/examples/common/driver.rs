@@ -35,7 +35,8 @@ pub(crate) enum Chosen {
     Elsewhere(ExitCode),
 }
 
-/// Installs the driver asked for. Left to choose, takes the system's if it has a device, else the software driver, and says why.
+/// Installs the driver asked for. Left to choose, takes the system's if it has a device, else the
+/// software driver, and says why.
 pub(crate) fn choose(choice: &Choice) -> Outcome<Chosen> {
     match choice {
         Choice::Soft => soft(),
@@ -55,7 +56,8 @@ fn soft() -> Outcome<Chosen> {
 }
 
 fn automatic() -> Outcome<Chosen> {
-    // A library named in the environment was asked for, so its failure is told and not papered over.
+    // A library named in the environment was asked for, so its failure is told and not papered
+    // over.
     let named = std::env::var_os("CUDA_SYS_DRIVER").is_some_and(|path| !path.is_empty());
     let driver = match Loader::from_environment().install() {
         Ok(driver) => driver,

@@ -1,4 +1,5 @@
-//! What the examples have in common: the command line, the driver, and what is told and drawn of a graph.
+//! What the examples have in common: the command line, the driver, and what is told and drawn of a
+//! graph.
 
 mod driver;
 mod kinds;

@@ -1,5 +1,5 @@
-//! A machine that takes its instructions out of memory: a SWITCH with several kernels in each branch. A number that no branch has does
-//! nothing.
+//! A machine that takes its instructions out of memory: a SWITCH with several kernels in each
+//! branch. A number that no branch has does nothing.
 //!
 //! ```sh
 //! cargo run -p cuda-graph --features svg --example dispatch -- --driver soft --svg dispatch.svg

@@ -1,4 +1,5 @@
-//! The program: a machine for rows of numbers. A launch takes the next instruction out of memory and branches by its number.
+//! The program: a machine for rows of numbers. A launch takes the next instruction out of memory
+//! and branches by its number.
 
 use std::error::Error;
 
@@ -12,9 +13,9 @@ pub(crate) type Result<T> = std::result::Result<T, Box<dyn Error>>;
 pub(crate) const BLOCK: u32 = 128;
 
 kernel! {
-    // SAFETY: the kernels in the file have these parameters. Each thread touches elements below `n` of the numbers, or in those with
-    // blocks of 128 threads, for which they have room, sums of a block whose number is below that of all blocks; `fetch` touches
-    // instructions below `count`.
+    // SAFETY: the kernels in the file have these parameters. Each thread touches elements below `n`
+    // of the numbers, or in those with blocks of 128 threads, for which they have room, sums of a
+    // block whose number is below that of all blocks; `fetch` touches instructions below `count`.
     unsafe in "../kernels/dispatch.ptx";
 
     fn fetch(count: u32, instructions: In<u32>, next: InOut<u32>, branch: ConditionalHandle)
@@ -100,7 +101,8 @@ impl Dispatch {
         &self.graph
     }
 
-    /// Puts instructions where the next launches take them from, one each, after those before. The numbers stay.
+    /// Puts instructions where the next launches take them from, one each, after those before. The
+    /// numbers stay.
     pub(crate) fn load(&self, instructions: &[u32]) -> Result<()> {
         let Machine { instructions: memory, next, .. } = &self.machine;
         let first = memory

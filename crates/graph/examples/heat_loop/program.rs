@@ -1,4 +1,5 @@
-//! The program: a plate comes in, heat flows on it until it has settled, and the plate goes out. All of it is one graph.
+//! The program: a plate comes in, heat flows on it until it has settled, and the plate goes out.
+//! All of it is one graph.
 
 use std::error::Error;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,8 +12,9 @@ use cuda_launch::{LaunchConfig, kernel, per, per_2d};
 pub(crate) type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 kernel! {
-    // SAFETY: the kernels in the file have these parameters. The first and the second touch cells below `width * height`, the second
-    // besides one number for each block, and has room for 256 threads; so has the third, which looks at the first `count` numbers.
+    // SAFETY: the kernels in the file have these parameters. The first and the second touch cells
+    // below `width * height`, the second besides one number for each block, and has room for 256
+    // threads; so has the third, which looks at the first `count` numbers.
     unsafe in "../kernels/heat_loop.ptx";
 
     fn heat_step(width: u32, height: u32, coefficient: f32, from: In<f32>, to: Out<f32>)
@@ -94,7 +96,8 @@ struct Device {
 }
 
 impl HeatLoop {
-    /// Builds the graph. At the end of each launch, the driver calls `report` with its number, from 1 on.
+    /// Builds the graph. At the end of each launch, the driver calls `report` with its number, from
+    /// 1 on.
     pub(crate) fn new(
         context: &Context,
         task: Task,

@@ -1,4 +1,5 @@
-//! The same in plain Rust: the kernels' operations in the kernels' order, so that the results are the same bits.
+//! The same in plain Rust: the kernels' operations in the kernels' order, so that the results are
+//! the same bits.
 
 use super::program::{COEFFICIENT, Outcome, Task};
 

@@ -12,7 +12,8 @@ use super::reference;
 pub(crate) type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 kernel! {
-    // SAFETY: the kernels in the file have these parameters. Each thread touches elements below `n` of the numbers, and sums of blocks below its own.
+    // SAFETY: the kernels in the file have these parameters. Each thread touches elements below `n`
+    // of the numbers, and sums of blocks below its own.
     unsafe in "../kernels/dispatch.ptx";
 
     fn scale(n: u32, factor: u32, summand: u32, numbers: InOut<u32>)

@@ -32,7 +32,8 @@ impl FoundNode {
         &self.name
     }
 
-    /// The names of the nodes that it is in, from the outside in, each with the body if there are several; of very many the innermost ones.
+    /// The names of the nodes that it is in, from the outside in, each with the body if there are
+    /// several; of very many the innermost ones.
     #[must_use]
     pub fn within(&self) -> &[String] {
         &self.within

@@ -1,9 +1,10 @@
 //! What was done with a range of memory so far.
 //!
-//! The range is cut where accesses begin or end; a tree over the pieces holds each access at few of its nodes, however many pieces it has. A new
-//! access is compared with those above the pieces it has, and with those below. An access that a later one covers and comes after says nothing
-//! more: whatever may run beside it may also run beside the later one. So it is taken out, and a line of a hundred thousand writes costs a
-//! comparison each.
+//! The range is cut where accesses begin or end; a tree over the pieces holds each access at few of
+//! its nodes, however many pieces it has. A new access is compared with those above the pieces it
+//! has, and with those below. An access that a later one covers and comes after says nothing more:
+//! whatever may run beside it may also run beside the later one. So it is taken out, and a line of
+//! a hundred thousand writes costs a comparison each.
 
 use smallvec::SmallVec;
 
@@ -20,7 +21,8 @@ pub(crate) enum Fate {
     Covered,
 }
 
-/// Compares a new access with one before. The flag says whether the new one has all the bytes of the place where they meet.
+/// Compares a new access with one before. The flag says whether the new one has all the bytes of
+/// the place where they meet.
 pub(crate) trait Compare {
     /// `None` to stop.
     fn compare(&mut self, before: Entry, covers: bool) -> Option<Fate>;
@@ -65,7 +67,8 @@ impl History {
         Self { cuts, nodes: vec![Place::default(); 2 * pieces.next_power_of_two()] }
     }
 
-    /// Compares an access with all that share bytes with it and of which one writes, then enters it. `None` if the comparison stopped.
+    /// Compares an access with all that share bytes with it and of which one writes, then enters
+    /// it. `None` if the comparison stopped.
     pub(crate) fn enter(&mut self, new: New, compare: &mut impl Compare) -> Option<()> {
         let piece = |address| self.cuts.partition_point(|cut| *cut < address);
         let range = (piece(new.bounds.0), piece(new.bounds.1));

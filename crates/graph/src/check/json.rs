@@ -9,10 +9,13 @@ use super::report::{Finding, NotCompared, Report, Stopped};
 impl Report {
     /// The report as one line of JSON, for programs.
     ///
-    /// An object with `clean`, `findings`, `opaque`, `left_out` (how many findings are not told) and `stopped` (null if all was compared). Each finding has `severity`, `class`, `text`, `remedy`
-    /// and `nodes`, each of these with its `name` and what it is `within`; a data race also has `race` with the `memory`, the `bytes` by their
-    /// `start` and `end`, what `first` and `second` do, and the `edge` that would mend it, or is to be of another kind if they are `linked`. What else an edge would
-    /// mend has the `edge`, and memory that is never freed its `bytes`.
+    /// An object with `clean`, `findings`, `opaque`, `left_out` (how many findings are not told)
+    /// and `stopped` (null if all was compared). Each finding has `severity`, `class`, `text`,
+    /// `remedy` and `nodes`, each of these with its `name` and what it is `within`; a data race
+    /// also has `race` with the `memory`, the `bytes` by their `start` and `end`, what `first` and
+    /// `second` do, and the `edge` that would mend it, or is to be of another kind if they are
+    /// `linked`. What else an edge would mend has the `edge`, and memory that is never freed its
+    /// `bytes`.
     #[must_use]
     pub fn to_json(&self) -> String {
         let mut text = String::new();

@@ -13,7 +13,8 @@ use crate::graph::Locked;
 use crate::place::NodeId;
 
 impl Lives {
-    /// Those of a subject of the locked graph. What has a part outside of the subject is told by a check of the graph around.
+    /// Those of a subject of the locked graph. What has a part outside of the subject is told by a
+    /// check of the graph around.
     pub(super) fn of(locked: &mut Locked<'_>, subject: &Subject) -> Result<Self> {
         let mut lives = Self::default();
         if locked.memory.is_empty() {

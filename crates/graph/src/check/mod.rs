@@ -1,7 +1,7 @@
 //! Checks of graphs: what a driver would refuse, and what it would do wrong without a word.
 //!
-//! A [collection](collect) takes what there is to know of the graph under its lock; the rules look at that as plain data. Each rule is a module:
-//! [structure], [races], [lives].
+//! A [collection](collect) takes what there is to know of the graph under its lock; the rules look
+//! at that as plain data. Each rule is a module: [structure], [races], [lives].
 
 mod collect;
 mod found;
@@ -41,30 +41,46 @@ use crate::error::Result;
 use crate::graph::{Graph, Locked};
 
 impl Graph {
-    /// Looks for what is wrong with the graph and all that is in its nodes, and says it by the names of nodes:
+    /// Looks for what is wrong with the graph and all that is in its nodes, and says it by the
+    /// names of nodes:
     ///
     /// - nodes that wait for each other in a cycle (other code can make one),
-    /// - nodes in bodies of conditional nodes that cannot be there, and kernels of other contexts there,
-    /// - conditions that no conditional node uses, and kernels that set one without a path between them and its node,
-    /// - kernel nodes with a part of a launch only, loops and branches that were not built to their end,
-    /// - nodes that may use [memory of the graph](crate::Frontier::alloc) before it is allocated or after it is freed,
+    /// - nodes in bodies of conditional nodes that cannot be there, and kernels of other contexts
+    ///   there,
+    /// - conditions that no conditional node uses, and kernels that set one without a path between
+    ///   them and its node,
+    /// - kernel nodes with a part of a launch only, loops and branches that were not built to their
+    ///   end,
+    /// - nodes that may use [memory of the graph](crate::Frontier::alloc) before it is allocated or
+    ///   after it is freed,
     /// - as a note: memory of the graph that no node frees,
-    /// - data races: two nodes without a path between them that touch the same bytes, one of them writing.
+    /// - data races: two nodes without a path between them that touch the same bytes, one of them
+    ///   writing.
     ///
-    /// What a node touches is known of copies, fills and batches of memory operations, to the byte, rectangles and boxes included, and of
-    /// [typed kernels](cuda_launch::kernel), which declare what they do with the slices that they are given; a tensor map counts for all that lies between its first element and its last. Untyped kernels, functions of the host and
-    /// most nodes of other code are listed as [opaque](Report::opaque). What is in a child graph or in a body counts for the node when it
-    /// is compared with nodes outside; the bodies of one node are not compared, since one of them runs. What comes before or after a launch of the graph, by
-    /// events or otherwise, is not looked at; nor is what happens outside of an embedded graph, if that is checked by itself. Numbers that batches write and wait for are made for being used at the same time, so batches are not compared with each
-    /// other; a wait puts nothing in order here.
+    /// What a node touches is known of copies, fills and batches of memory operations, to the byte,
+    /// rectangles and boxes included, and of [typed kernels](cuda_launch::kernel), which declare
+    /// what they do with the slices that they are given; a tensor map counts for all that lies
+    /// between its first element and its last. Untyped kernels, functions of the host and most
+    /// nodes of other code are listed as [opaque](Report::opaque). What is in a child graph or in a
+    /// body counts for the node when it is compared with nodes outside; the bodies of one node are
+    /// not compared, since one of them runs. What comes before or after a launch of the graph, by
+    /// events or otherwise, is not looked at; nor is what happens outside of an embedded graph, if
+    /// that is checked by itself. Numbers that batches write and wait for are made for being used
+    /// at the same time, so batches are not compared with each other; a wait puts nothing in order
+    /// here.
     ///
-    /// Edges that do not wait for the end of a kernel ([`EdgeKind::Programmatic`](crate::EdgeKind::Programmatic) and the like) put it in order only if the
-    /// second kernel waits, which nobody can see from here: pairs whose order hangs on that are notes. [`EdgeKind::LaunchOrder`](crate::EdgeKind::LaunchOrder)
-    /// does not put its nodes in order. What ends before a kernel starts also ends before those start that such edges lead to from there.
+    /// Edges that do not wait for the end of a kernel
+    /// ([`EdgeKind::Programmatic`](crate::EdgeKind::Programmatic) and the like) put it in order
+    /// only if the second kernel waits, which nobody can see from here: pairs whose order hangs on
+    /// that are notes. [`EdgeKind::LaunchOrder`](crate::EdgeKind::LaunchOrder) does not put its
+    /// nodes in order. What ends before a kernel starts also ends before those start that such
+    /// edges lead to from there.
     ///
-    /// Not every racing pair is told, but those that say it all: of any two nodes that race, one is the first of a pair that is told or comes before it, and the
-    /// other is the second or comes after that, by edges of any kind. So the edges that the findings propose mend all, and if nothing is found (and the search did not
-    /// [stop](Report::stopped)), there is no race between declared accesses.
+    /// Not every racing pair is told, but those that say it all: of any two nodes that race, one is
+    /// the first of a pair that is told or comes before it, and the other is the second or comes
+    /// after that, by edges of any kind. So the edges that the findings propose mend all, and if
+    /// nothing is found (and the search did not [stop](Report::stopped)), there is no race between
+    /// declared accesses.
     ///
     /// ```no_run
     /// # fn example(graph: &cuda_graph::Graph) -> cuda_graph::Result<()> {
@@ -75,12 +91,14 @@ impl Graph {
     /// # }
     /// ```
     ///
-    /// [`instantiate`](Self::instantiate) looks by itself for what drivers refuse: in a graph that other code may have changed, or after the driver's no.
+    /// [`instantiate`](Self::instantiate) looks by itself for what drivers refuse: in a graph that
+    /// other code may have changed, or after the driver's no.
     ///
-    /// The work is bounded, see [`CheckOptions`]; a graph of 100 000 nodes without races takes a fraction of a second. The graph can be used by others
-    /// while it is compared.
+    /// The work is bounded, see [`CheckOptions`]; a graph of 100 000 nodes without races takes a
+    /// fraction of a second. The graph can be used by others while it is compared.
     ///
-    /// Stands on `cuGraphGetNodes` and `cuGraphGetEdges`, CUDA 10.0, and on `cuGraphKernelNodeGetParams`, CUDA 12.0.
+    /// Stands on `cuGraphGetNodes` and `cuGraphGetEdges`, CUDA 10.0, and on
+    /// `cuGraphKernelNodeGetParams`, CUDA 12.0.
     ///
     /// # Errors
     /// What the driver answers.
@@ -123,7 +141,8 @@ impl Locked<'_> {
     }
 }
 
-/// Leaves a thousand findings of each kind; how many more there were. Data races, which are bounded by themselves, are not among them yet.
+/// Leaves a thousand findings of each kind; how many more there were. Data races, which are bounded
+/// by themselves, are not among them yet.
 fn leave_out(findings: &mut Vec<Finding>) -> usize {
     const MOST: usize = 1000;
     let (before, mut counts) = (findings.len(), HashMap::new());

@@ -1,7 +1,8 @@
 //! Which nodes come before which, also across graphs in graphs.
 //!
-//! What is in a node comes before all that the node comes before. So two nodes are compared where both are, or nodes that they are in are, in one
-//! graph. If that is one node, they are in different bodies of it, of which one runs.
+//! What is in a node comes before all that the node comes before. So two nodes are compared where
+//! both are, or nodes that they are in are, in one graph. If that is one node, they are in
+//! different bodies of it, of which one runs.
 
 use std::collections::HashSet;
 
@@ -48,8 +49,9 @@ struct Reaches {
 enum Ends {
     /// Where all edges wait for the end of a node.
     Plain(Reach),
-    /// Of what happens to nodes, one thing after the other: whatever an edge says, the second node does not start before the first. So what
-    /// ends before a kernel starts also ends before those start that do not wait for its end.
+    /// Of what happens to nodes, one thing after the other: whatever an edge says, the second node
+    /// does not start before the first. So what ends before a kernel starts also ends before those
+    /// start that do not wait for its end.
     Apart(Reach),
 }
 
@@ -66,7 +68,8 @@ impl Ends {
         }
     }
 
-    /// Event by event. If they are `waited` for, the end of a node comes before the touches of one that may wait for it.
+    /// Event by event. If they are `waited` for, the end of a node comes before the touches of one
+    /// that may wait for it.
     fn apart(subject: &Subject, graph: usize, order: &[u32], waited: bool) -> Self {
         let inner = &subject.graphs[graph];
         let first = inner.items.start;
@@ -162,7 +165,8 @@ impl<'s> Order<'s> {
         Some(if may_wait { Relation::IfWaitedFor } else { Relation::Beside })
     }
 
-    /// Whether edges of any kind lead from one node of a graph to another one of it, or may do so, as the budget does not suffice to tell.
+    /// Whether edges of any kind lead from one node of a graph to another one of it, or may do so,
+    /// as the budget does not suffice to tell.
     pub(crate) fn may_lead(&mut self, from: u32, to: u32, budget: &mut Budget) -> bool {
         if self.places[from as usize] > self.places[to as usize] {
             return false;
@@ -175,7 +179,8 @@ impl<'s> Order<'s> {
         !matches!(self.relate(from, to, budget), Some(Relation::Beside | Relation::Apart))
     }
 
-    /// The innermost graph that both are in, and the items there that they are or are in; `None` inside if there are none, or it is one item.
+    /// The innermost graph that both are in, and the items there that they are or are in; `None`
+    /// inside if there are none, or it is one item.
     pub(crate) fn meet(
         &self,
         mut first: u32,

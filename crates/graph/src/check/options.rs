@@ -15,18 +15,20 @@ impl Default for CheckOptions {
 }
 
 impl CheckOptions {
-    /// What [`Graph::check`](crate::Graph::check) does: 50 million steps, which take about a second, and a thousand races.
+    /// What [`Graph::check`](crate::Graph::check) does: 50 million steps, which take about a
+    /// second, and a thousand races.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// After how many comparisons of accesses and steps from node to node the search for data races ends. The
-    /// [report](crate::Report::stopped) says so then.
+    /// After how many comparisons of accesses and steps from node to node the search for data races
+    /// ends. The [report](crate::Report::stopped) says so then.
     pub fn steps(self, steps: u64) -> Self {
         Self { steps, ..self }
     }
 
-    /// After how many racing pairs of nodes the search ends. The [report](crate::Report::stopped) says so then.
+    /// After how many racing pairs of nodes the search ends. The [report](crate::Report::stopped)
+    /// says so then.
     pub fn races(self, races: usize) -> Self {
         Self { races, ..self }
     }

@@ -18,17 +18,20 @@ pub struct Race {
     pub second: RacingAccess,
     /// The allocation, where it is known.
     pub memory: Option<RacingMemory>,
-    /// The first bytes that both touch: counted from the start of the allocation, or addresses if that is not known.
+    /// The first bytes that both touch: counted from the start of the allocation, or addresses if
+    /// that is not known.
     pub bytes: Range<u64>,
     /// How many other accesses of the two nodes race.
     pub more: u32,
-    /// An edge that would put them in order: from the first to the second of these, which are the nodes themselves or those that they are in.
+    /// An edge that would put them in order: from the first to the second of these, which are the
+    /// nodes themselves or those that they are in.
     pub edge: Box<(FoundNode, FoundNode)>,
-    /// Whether there is such an edge, but of a kind that does not put them in order for certain: then the remedy is another kind
-    /// ([`Graph::set_edge_kind`](crate::Graph::set_edge_kind)).
+    /// Whether there is such an edge, but of a kind that does not put them in order for certain:
+    /// then the remedy is another kind ([`Graph::set_edge_kind`](crate::Graph::set_edge_kind)).
     pub are_linked: bool,
-    /// Whether there is a path, but over edges that do not wait for a kernel's end ([`EdgeKind::Programmatic`](crate::EdgeKind::Programmatic)
-    /// and the like): all is well if the kernels that these enter wait (`griddepcontrol.wait`) before they touch the memory.
+    /// Whether there is a path, but over edges that do not wait for a kernel's end
+    /// ([`EdgeKind::Programmatic`](crate::EdgeKind::Programmatic) and the like): all is well if the
+    /// kernels that these enter wait (`griddepcontrol.wait`) before they touch the memory.
     pub may_wait: bool,
 }
 

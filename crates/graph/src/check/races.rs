@@ -1,4 +1,5 @@
-//! Data races: two nodes without a path between them that touch the same bytes, one of them writing.
+//! Data races: two nodes without a path between them that touch the same bytes, one of them
+//! writing.
 
 use std::collections::HashMap;
 
@@ -55,8 +56,10 @@ pub(crate) struct Bounds {
     pub(crate) pairs: usize,
 }
 
-/// Races of a subject. Not all pairs are told, but those that say it all: of any two nodes that race, the one is or comes before the first of such a
-/// pair, and the other is or comes after the second, by paths of any kind. So an edge for each pair mends all, and a line of nodes beside another one is a pair.
+/// Races of a subject. Not all pairs are told, but those that say it all: of any two nodes that
+/// race, the one is or comes before the first of such a pair, and the other is or comes after the
+/// second, by paths of any kind. So an edge for each pair mends all, and a line of nodes beside
+/// another one is a pair.
 pub(crate) fn races(subject: &Subject, order: &mut Order<'_>, bounds: Bounds) -> Races {
     let places = &order.places;
     let place = |touch: &u32| places[subject.touches[*touch as usize].item as usize];
@@ -204,7 +207,8 @@ impl Comparison<'_, '_> {
         Some(false)
     }
 
-    /// The pairs without those of which another one says all: its first node comes after the first, or its second before the second.
+    /// The pairs without those of which another one says all: its first node comes after the first,
+    /// or its second before the second.
     fn telling(self) -> Vec<Pair> {
         let (mut firsts, mut seconds) =
             (HashMap::<u32, Vec<usize>>::new(), HashMap::<u32, Vec<usize>>::new());
@@ -250,7 +254,8 @@ impl Compare for Comparison<'_, '_> {
         let is_plain = !two.synchronizes || one.synchronizes;
         let comes_after = match relation {
             Relation::Before => true,
-            // It has been told of; and what may run beside the new one may run beside this one, too, if both are in one graph.
+            // It has been told of; and what may run beside the new one may run beside this one,
+            // too, if both are in one graph.
             Relation::IfWaitedFor => {
                 let graph = |touch: &Touch| subject.items[touch.item as usize].graph;
                 are_at_odds(one, two) && graph(one) == graph(two)

@@ -1,9 +1,11 @@
 //! Which nodes of a graph come before which.
 //!
-//! Questions are mostly answered by comparing a few numbers: two orders of the nodes that all edges go along, one that prefers the first
-//! successors and one that prefers the last, tell most nodes apart that have no path between them; and two forests of edges, in which every node
-//! has one predecessor, or one successor, tell most of those that have one. What is left is a search, in which these numbers close most ways and
-//! lines without branches are one step. Searches take from a budget.
+//! Questions are mostly answered by comparing a few numbers: two orders of the nodes that all edges
+//! go along, one that prefers the first successors and one that prefers the last, tell most nodes
+//! apart that have no path between them; and two forests of edges, in which every node has one
+//! predecessor, or one successor, tell most of those that have one. What is left is a search, in
+//! which these numbers close most ways and lines without branches are one step. Searches take from
+//! a budget.
 
 /// Steps that may still be taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,8 +58,8 @@ impl Successors {
         &self.next[self.first[node as usize] as usize..self.first[node as usize + 1] as usize]
     }
 
-    /// The nodes in an order that the edges go along, lines one after the other as far as can be, and else as they are numbered; `None` if there
-    /// is a cycle.
+    /// The nodes in an order that the edges go along, lines one after the other as far as can be,
+    /// and else as they are numbered; `None` if there is a cycle.
     pub(crate) fn in_order(&self) -> Option<Vec<u32>> {
         if !self.has_order() {
             return None;
@@ -126,7 +128,8 @@ impl Successors {
         None
     }
 
-    /// Where each node stands in an order that all edges go along; of nodes without a path between them, the order differs with `backwards`.
+    /// Where each node stands in an order that all edges go along; of nodes without a path between
+    /// them, the order differs with `backwards`.
     fn places(&self, backwards: bool) -> Vec<u32> {
         let nodes = self.len();
         let mut place = vec![u32::MAX; nodes];
@@ -179,9 +182,11 @@ struct About {
     /// Its places in two orders, and the longest path that leads to it.
     places: [u32; 2],
     level: u32,
-    /// In the forest where each node has one predecessor: the nodes below have numbers in this range.
+    /// In the forest where each node has one predecessor: the nodes below have numbers in this
+    /// range.
     below: Span,
-    /// In the forest where each node has one successor: the nodes that lead to it have numbers in this range.
+    /// In the forest where each node has one successor: the nodes that lead to it have numbers in
+    /// this range.
     before: Span,
     /// Where the line without branches that begins here ends.
     line: u32,
@@ -237,7 +242,8 @@ impl Reach {
         Self { successors, about, seen: vec![0; nodes], search: 0, waiting: Vec::new() }
     }
 
-    /// Whether a path leads from one node to another; `None` if the budget does not suffice to find out.
+    /// Whether a path leads from one node to another; `None` if the budget does not suffice to find
+    /// out.
     pub(crate) fn leads(&mut self, from: u32, to: u32, budget: &mut Budget) -> Option<bool> {
         budget.step()?;
         match self.at_once(from, to) {
@@ -262,7 +268,8 @@ impl Reach {
             self.search = 1;
         }
         self.waiting.clear();
-        // Nothing on a line leads to the node unless its end does: it would be before it in a forest.
+        // Nothing on a line leads to the node unless its end does: it would be before it in a
+        // forest.
         self.waiting.push(self.about[from as usize].line);
         while let Some(node) = self.waiting.pop() {
             for &next in self.successors.of(node) {
@@ -285,7 +292,8 @@ impl Reach {
     }
 }
 
-/// The spans of nodes in the forest in which each has the parent given. The first order has parents before children, the second after.
+/// The spans of nodes in the forest in which each has the parent given. The first order has parents
+/// before children, the second after.
 fn spans(
     parents: &[Option<u32>],
     down: impl Iterator<Item = u32>,

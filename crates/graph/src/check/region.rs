@@ -11,7 +11,8 @@ pub(crate) struct Region {
     rows: Option<Rows>,
 }
 
-/// How rows lie between the first byte and the last one. Each begins behind the end of the one before, and so do layers.
+/// How rows lie between the first byte and the last one. Each begins behind the end of the one
+/// before, and so do layers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Rows {
     width: u64,
@@ -25,7 +26,8 @@ struct Rows {
 /// A stretch of bytes: the first, and behind the last.
 pub(crate) type Stretch = (u64, u64);
 
-/// With more rows than this on both sides, rectangles with different steps, and boxes, are taken for all that lies between their first and last bytes.
+/// With more rows than this on both sides, rectangles with different steps, and boxes, are taken
+/// for all that lies between their first and last bytes.
 const MOST_ROWS: u64 = 1 << 16;
 
 impl Region {
@@ -86,7 +88,8 @@ impl Region {
             (Some(_), None) => self.first_in(bounds),
             (None, Some(_)) => other.first_in(bounds),
             (Some(one), Some(two)) if one.are_in_step_with(&two) => {
-                // What the first row of the one that begins later does not meet, no other row of it does.
+                // What the first row of the one that begins later does not meet, no other row of it
+                // does.
                 let (first, later, width) = match self.start <= other.start {
                     true => (self, other, two.width),
                     false => (other, self, one.width),
@@ -121,7 +124,8 @@ impl Region {
     fn first_in(&self, within: Stretch) -> Option<Stretch> {
         let Some(rows) = self.rows else { return common(self.bounds(), within) };
         let layer_bytes = (rows.height - 1).saturating_mul(rows.pitch).saturating_add(rows.width);
-        // The first layer that ends in the stretch or behind it, and the one after: what lies in between is no layer's.
+        // The first layer that ends in the stretch or behind it, and the one after: what lies in
+        // between is no layer's.
         let skipped = steps_before(within.0 - self.start, layer_bytes, rows.step);
         let layers = (skipped..rows.depth.min(skipped.saturating_add(2))).filter_map(|layer| {
             let start = self.start.saturating_add(layer.saturating_mul(rows.step));
@@ -159,7 +163,8 @@ impl Rows {
     }
 }
 
-/// How many pieces of some length, each a step behind the one before, end at a distance from the first one's start or before.
+/// How many pieces of some length, each a step behind the one before, end at a distance from the
+/// first one's start or before.
 fn steps_before(distance: u64, length: u64, step: u64) -> u64 {
     match distance.checked_sub(length) {
         None => 0,

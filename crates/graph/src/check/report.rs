@@ -11,8 +11,9 @@ use crate::words::{A, Count, Names};
 
 /// What [`Graph::check`](crate::Graph::check) found.
 ///
-/// For people by its `Display`, a line for each finding; for programs by [`findings`](Self::findings) and as [JSON](Self::to_json); and drawn into a
-/// picture of the graph by `Graph::to_svg_with`. As handles of nodes do, it keeps the graph alive.
+/// For people by its `Display`, a line for each finding; for programs by
+/// [`findings`](Self::findings) and as [JSON](Self::to_json); and drawn into a picture of the graph
+/// by `Graph::to_svg_with`. As handles of nodes do, it keeps the graph alive.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Report {
     pub(crate) findings: Vec<Finding>,
@@ -22,7 +23,8 @@ pub struct Report {
 }
 
 impl Report {
-    /// Whether nothing is wrong, as far as was looked: there are no findings but [notes](Severity::Note).
+    /// Whether nothing is wrong, as far as was looked: there are no findings but
+    /// [notes](Severity::Note).
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.findings.iter().all(|finding| finding.severity() == Severity::Note)
@@ -34,7 +36,8 @@ impl Report {
         &self.findings
     }
 
-    /// How many more findings there are: of each kind a thousand are told. Of data races [`stopped`](Self::stopped) tells it.
+    /// How many more findings there are: of each kind a thousand are told. Of data races
+    /// [`stopped`](Self::stopped) tells it.
     #[must_use]
     pub fn left_out(&self) -> usize {
         self.left_out
@@ -90,7 +93,8 @@ pub enum Finding {
         node: FoundNode,
         /// What it is.
         kind: NodeKind,
-        /// Whether it is a copy that would be possible of other memory: it is of pageable memory of the host.
+        /// Whether it is a copy that would be possible of other memory: it is of pageable memory of
+        /// the host.
         pageable: bool,
         /// The conditional node.
         conditional: FoundNode,
@@ -111,7 +115,8 @@ pub enum Finding {
         /// The kernel nodes that set it, by name.
         setters: Vec<String>,
     },
-    /// A kernel that may set a condition is in no order with the node that goes by it, so that it may come too late.
+    /// A kernel that may set a condition is in no order with the node that goes by it, so that it
+    /// may come too late.
     UnorderedCondition {
         /// The condition's number.
         number: u64,
@@ -119,18 +124,21 @@ pub enum Finding {
         setter: FoundNode,
         /// The conditional node.
         conditional: FoundNode,
-        /// An edge that would put them in order: from the first to the second of these, which are the nodes themselves or those that they are in.
+        /// An edge that would put them in order: from the first to the second of these, which are
+        /// the nodes themselves or those that they are in.
         edge: Box<(FoundNode, FoundNode)>,
         /// As for [`Race::may_wait`].
         may_wait: bool,
     },
-    /// A kernel node has a part of a launch only, or a loop or a branch was not built to its end; see [`HalfDone`](crate::HalfDone).
+    /// A kernel node has a part of a launch only, or a loop or a branch was not built to its end;
+    /// see [`HalfDone`](crate::HalfDone).
     Incomplete {
         /// The node.
         node: FoundNode,
     },
-    /// A node that uses memory of the graph may run before it is allocated or after it is freed, or it may be freed before it is allocated. There is no
-    /// [executable](crate::Graph::instantiate) of such a graph.
+    /// A node that uses memory of the graph may run before it is allocated or after it is freed, or
+    /// it may be freed before it is allocated. There is no [executable](crate::Graph::instantiate)
+    /// of such a graph.
     MemoryOrder {
         /// What is wrong.
         what: Disorder,
@@ -150,8 +158,9 @@ pub enum Finding {
         /// How many bytes it allocates.
         bytes: u64,
     },
-    /// Two nodes without a path between them touch the same bytes, and one of them writes. In a graph with edges that order only kernels that
-    /// wait for it (see [`Race::may_wait`]), a path of these makes it a note.
+    /// Two nodes without a path between them touch the same bytes, and one of them writes. In a
+    /// graph with edges that order only kernels that wait for it (see [`Race::may_wait`]), a path
+    /// of these makes it a note.
     Race(Box<Race>),
 }
 
@@ -369,9 +378,11 @@ impl fmt::Display for OpaqueNode {
 pub enum Stopped {
     /// The graph has a cycle, so that nothing can be said about order.
     Cycle,
-    /// Comparing took as many steps as were allowed; see [`CheckOptions::steps`](super::CheckOptions::steps).
+    /// Comparing took as many steps as were allowed; see
+    /// [`CheckOptions::steps`](super::CheckOptions::steps).
     Steps(NotCompared),
-    /// As many races were found as were asked for; see [`CheckOptions::races`](super::CheckOptions::races).
+    /// As many races were found as were asked for; see
+    /// [`CheckOptions::races`](super::CheckOptions::races).
     Races(NotCompared),
 }
 

@@ -1,4 +1,5 @@
-//! What a driver would refuse to make an executable of: cycles, what bodies cannot hold, conditions without nodes.
+//! What a driver would refuse to make an executable of: cycles, what bodies cannot hold, conditions
+//! without nodes.
 
 use super::namer::Namer;
 use super::nest::cycle;

@@ -1,4 +1,5 @@
-//! What is checked, as plain data: it knows nothing of drivers and locks, and the rules know nothing else.
+//! What is checked, as plain data: it knows nothing of drivers and locks, and the rules know
+//! nothing else.
 
 use cuda_handles::MemoryKind;
 use cuda_launch::Access;
@@ -99,7 +100,8 @@ pub(crate) enum Wrong {
     PageableInBody,
     /// A kernel of another context, in a body.
     OtherContext,
-    /// A kernel with a part of a launch only, or a ready-made loop or branch that was not built to its end.
+    /// A kernel with a part of a launch only, or a ready-made loop or branch that was not built to
+    /// its end.
     Incomplete,
 }
 

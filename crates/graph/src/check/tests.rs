@@ -1,4 +1,5 @@
-//! The rules against rules of another kind, written as plainly as can be: every pair, every byte, every path.
+//! The rules against rules of another kind, written as plainly as can be: every pair, every byte,
+//! every path.
 
 use std::collections::HashSet;
 
@@ -58,7 +59,8 @@ impl Subject {
         races(self, &mut Order::of(self).unwrap(), bounds)
     }
 
-    /// All pairs of nodes that race, the lower number first, by trying everything; or only those that do whatever kernels wait for.
+    /// All pairs of nodes that race, the lower number first, by trying everything; or only those
+    /// that do whatever kernels wait for.
     fn all_races(&self, certain: bool) -> HashSet<(u32, u32)> {
         let mut racing = HashSet::new();
         for (number, one) in self.touches.iter().enumerate() {
@@ -99,7 +101,8 @@ impl Subject {
             && [(one, two), (two, one)].into_iter().all(|(one, two)| !self.ends_before(one, two, certain))
     }
 
-    /// Whether one waits for the end of the other, or starts no sooner than what does; or also if kernels have waited.
+    /// Whether one waits for the end of the other, or starts no sooner than what does; or also if
+    /// kernels have waited.
     fn ends_before(&self, from: u32, to: u32, waited: bool) -> bool {
         let graph = &self.graphs[self.items[from as usize].graph as usize];
         let mut next = graph.edges.iter().filter(|(start, ..)| *start == from);

@@ -1,7 +1,9 @@
 //! What memory a node touches.
 //!
-//! Copies, fills and batches say it themselves. Of a typed kernel, the declaration says which parameters lead to memory and what for, the row how
-//! much memory that is where it is no whole allocation, and the driver where it is: so a kernel that other code gave other arguments is found out.
+//! Copies, fills and batches say it themselves. Of a typed kernel, the declaration says which
+//! parameters lead to memory and what for, the row how much memory that is where it is no whole
+//! allocation, and the driver where it is: so a kernel that other code gave other arguments is
+//! found out.
 
 use std::sync::Arc;
 
@@ -122,8 +124,9 @@ impl<'t> Touching<'t, '_> {
         }
         let before = self.touches.len();
         for (position, parameter) in declaration.each() {
-            // SAFETY: the driver gives a pointer to each parameter of the kernel, in the node's own block, which nobody changes while the lock is held; the
-            // declaration promises that this parameter is there and an address, of eight bytes.
+            // SAFETY: the driver gives a pointer to each parameter of the kernel, in the node's own
+            // block, which nobody changes while the lock is held; the declaration promises that
+            // this parameter is there and an address, of eight bytes.
             let given = || unsafe {
                 let value = *params.kernelParams.add(position);
                 value.cast::<CUdeviceptr>().read_unaligned()
@@ -144,7 +147,8 @@ impl<'t> Touching<'t, '_> {
         Ok(None)
     }
 
-    /// Enters the memory given for a parameter, of which the bytes are known if it is no whole allocation. False if it is not what was given here.
+    /// Enters the memory given for a parameter, of which the bytes are known if it is no whole
+    /// allocation. False if it is not what was given here.
     fn argument(
         &mut self,
         start: u64,

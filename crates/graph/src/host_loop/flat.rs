@@ -49,7 +49,8 @@ pub(super) struct Flat {
     pub(super) edges: Vec<(usize, usize, EdgeKind)>,
 }
 
-/// A part of a run: the device runs its nodes, then the host does what it has to do, then comes the next one.
+/// A part of a run: the device runs its nodes, then the host does what it has to do, then comes the
+/// next one.
 #[derive(Debug, Default)]
 pub(super) struct Stage {
     /// Nodes, in an order that all edges go along.
@@ -147,7 +148,8 @@ impl Flat {
         Ok(())
     }
 
-    /// Puts the nodes of a child graph, whose edges have been entered from some number on, between its ends.
+    /// Puts the nodes of a child graph, whose edges have been entered from some number on, between
+    /// its ends.
     fn tie(&mut self, nodes: impl Iterator<Item = Ends>, edges: usize, (begin, end): Ends) {
         let edges = self.edges.get(edges..).unwrap_or_default();
         let waiting: HashSet<usize> = edges.iter().map(|edge| edge.1).collect();

@@ -1,4 +1,5 @@
-//! Graphs with ready-made loops and branches about which the host decides, for drivers without conditional nodes.
+//! Graphs with ready-made loops and branches about which the host decides, for drivers without
+//! conditional nodes.
 
 mod flat;
 mod plan;
@@ -24,13 +25,16 @@ use plan::Program;
 use run::{Run, State};
 use stretch::Making;
 
-/// What runs a graph where the driver has no conditional nodes for its ready-made loops and branches; see [`Graph::instantiate_with_fallback`].
+/// What runs a graph where the driver has no conditional nodes for its ready-made loops and
+/// branches; see [`Graph::instantiate_with_fallback`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum Fallback {
-    /// The host decides, and waits for each decision. Where the driver has all that the graph needs, the device decides as in a [`GraphExec`].
+    /// The host decides, and waits for each decision. Where the driver has all that the graph
+    /// needs, the device decides as in a [`GraphExec`].
     HostLoop,
-    /// The host decides whatever the driver has: to look for a difference, or to hear in which round something fails.
+    /// The host decides whatever the driver has: to look for a difference, or to hear in which
+    /// round something fails.
     HostLoopAlways,
 }
 
@@ -48,12 +52,15 @@ pub struct HostCounts {
     pub rounds: u64,
 }
 
-/// An executable graph whose runs wait for their end, since the host may have to decide about loops and branches on the way; made by
-/// [`Graph::instantiate_with_fallback`].
+/// An executable graph whose runs wait for their end, since the host may have to decide about loops
+/// and branches on the way; made by [`Graph::instantiate_with_fallback`].
 ///
-/// It owns what its nodes use, as a [`GraphExec`] does. Where the [host decides](Self::is_on_host), a run launches the nodes up to a decision, waits for them, reads the number that the
-/// [`Test`](crate::Test) is about, and goes on. Results are those of the device: what has no order in the graph is put into one, child graphs are spread out, and rounds are counted where
-/// [`Loop::rounds_done`](crate::Loop::rounds_done) finds them. Nodes that have no order but wait for each other by way of memory, which a graph does not promise to work, do not find together.
+/// It owns what its nodes use, as a [`GraphExec`] does. Where the [host decides](Self::is_on_host),
+/// a run launches the nodes up to a decision, waits for them, reads the number that the
+/// [`Test`](crate::Test) is about, and goes on. Results are those of the device: what has no order
+/// in the graph is put into one, child graphs are spread out, and rounds are counted where
+/// [`Loop::rounds_done`](crate::Loop::rounds_done) finds them. Nodes that have no order but wait
+/// for each other by way of memory, which a graph does not promise to work, do not find together.
 pub struct HostLoopExec {
     form: Form,
     source: Source,
@@ -69,8 +76,9 @@ struct Hosted {
     program: Program,
     states: Vec<State>,
     counts: HostCounts,
-    /// What runs wait for until one has come to its end: where memory comes from that was perhaps not yet allocated when the executable was made, where one before
-    /// it ran, and where runs have failed, of which something may still go on.
+    /// What runs wait for until one has come to its end: where memory comes from that was perhaps
+    /// not yet allocated when the executable was made, where one before it ran, and where runs have
+    /// failed, of which something may still go on.
     awaited: Vec<Stream>,
     /// Of a graph that has one executable at a time.
     runs: Option<LastRuns>,
@@ -82,8 +90,10 @@ struct Hosted {
 }
 
 impl Graph {
-    /// Makes an executable that runs also where the driver has no conditional nodes for the [ready-made loops and branches](crate::Frontier::while_loop) of the graph:
-    /// before CUDA 12.3, and those with two bodies before 12.8. There the host decides, and a run waits for each of its decisions.
+    /// Makes an executable that runs also where the driver has no conditional nodes for the
+    /// [ready-made loops and branches](crate::Frontier::while_loop) of the graph: before CUDA 12.3,
+    /// and those with two bodies before 12.8. There the host decides, and a run waits for each of
+    /// its decisions.
     ///
     /// ```no_run
     /// # use cuda_graph::{Fallback, InstantiateOptions, Test};
@@ -100,12 +110,15 @@ impl Graph {
     ///
     /// As on the device, there is one executable of a graph with loops or branches at a time.
     ///
-    /// Where the device decides, this is [`instantiate_with`](Self::instantiate_with). Where the host does, the driver is asked what each node does, and gets copies of the nodes between two decisions
-    /// as a graph of their own: for each of these, it stands on `cuGraphCreate`, `cuGraphAddNode`, `cuGraphInstantiateWithParams` and `cuGraphDestroy`; CUDA 12.2.
+    /// Where the device decides, this is [`instantiate_with`](Self::instantiate_with). Where the
+    /// host does, the driver is asked what each node does, and gets copies of the nodes between two
+    /// decisions as a graph of their own: for each of these, it stands on `cuGraphCreate`,
+    /// `cuGraphAddNode`, `cuGraphInstantiateWithParams` and `cuGraphDestroy`; CUDA 12.2.
     ///
     /// # Errors
-    /// As [`instantiate_with`](Self::instantiate_with). Where the host decides: a node that goes by a condition, a kernel that sets one, or a memory node
-    /// ([`Error::NotOnHost`]); an executable for launches by kernels ([`Error::DeviceLaunch`]).
+    /// As [`instantiate_with`](Self::instantiate_with). Where the host decides: a node that goes by
+    /// a condition, a kernel that sets one, or a memory node ([`Error::NotOnHost`]); an executable
+    /// for launches by kernels ([`Error::DeviceLaunch`]).
     #[doc(alias = "cuGraphInstantiate")]
     pub fn instantiate_with_fallback(
         &self,
@@ -172,14 +185,18 @@ impl Graph {
 }
 
 impl HostLoopExec {
-    /// Runs the whole graph on `stream`, behind all that was enqueued there, and **waits** for its end; where the host decides, for each decision as well.
+    /// Runs the whole graph on `stream`, behind all that was enqueued there, and **waits** for its
+    /// end; where the host decides, for each decision as well.
     ///
-    /// Stands on `cuGraphLaunch`, CUDA 10.0, and `cuStreamSynchronize`; where the host decides, also on what [`Slice::read_into_blocking`](cuda_handles::Slice::read_into_blocking) and, for a count of
-    /// rounds, [`Stream::fill`] do: both for each decision about a loop, the first alone for one about a branch.
+    /// Stands on `cuGraphLaunch`, CUDA 10.0, and `cuStreamSynchronize`; where the host decides,
+    /// also on what [`Slice::read_into_blocking`](cuda_handles::Slice::read_into_blocking) and, for
+    /// a count of rounds, [`Stream::fill`] do: both for each decision about a loop, the first alone
+    /// for one about a branch.
     ///
     /// # Errors
-    /// A stream of another context, or one that is capturing; inside a host function; or what the driver answers. What fails on the way, where the host decides, is [`Error::HostLoop`], which tells
-    /// loop and round: what was enqueued before that has run or runs.
+    /// A stream of another context, or one that is capturing; inside a host function; or what the
+    /// driver answers. What fails on the way, where the host decides, is [`Error::HostLoop`], which
+    /// tells loop and round: what was enqueued before that has run or runs.
     #[doc(alias = "cuGraphLaunch")]
     pub fn run_blocking(&mut self, stream: &impl AsStream) -> Result<()> {
         let stream = stream.as_stream();

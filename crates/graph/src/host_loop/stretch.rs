@@ -32,7 +32,8 @@ pub(super) struct Stretch {
 }
 
 impl Stretch {
-    /// Makes the executable of some items, which are in an order that all edges go along. With the context current.
+    /// Makes the executable of some items, which are in an order that all edges go along. With the
+    /// context current.
     pub(super) fn make(
         locked: &Locked<'_>,
         flat: &Flat,
@@ -40,7 +41,8 @@ impl Stretch {
         edges: &[(usize, usize, EdgeKind)],
         making: &Making<'_>,
     ) -> Result<Self> {
-        // It goes at the end. What it keeps alive is kept by the maker as well, so that nothing of that goes under the lock.
+        // It goes at the end. What it keeps alive is kept by the maker as well, so that nothing of
+        // that goes under the lock.
         let graph = GraphHandle::create(locked.context())?;
         let twins = copy(locked, flat, items, edges, graph.as_raw())?;
         making.owners.retain_on(&graph)?;
@@ -103,8 +105,9 @@ fn add(
     let nodes: Vec<CUgraphNode> = after.iter().map(|(node, _)| *node).collect();
     let mut raw = core::ptr::null_mut();
     if after.iter().all(|(_, kind)| *kind == EdgeKind::Full) {
-        // SAFETY: the graph is live and nobody else's, as are its nodes; the parameters are complete for their type, and what they point to is the
-        // original node's, whose graph is locked.
+        // SAFETY: the graph is live and nobody else's, as are its nodes; the parameters are
+        // complete for their type, and what they point to is the original node's, whose graph is
+        // locked.
         let result = unsafe {
             locked.driver().cuGraphAddNode(&raw mut raw, graph, nodes.as_ptr(), nodes.len(), params)
         };

@@ -23,7 +23,8 @@ impl Twin {
         Self { params: blank(T::CU_GRAPH_NODE_TYPE_EMPTY), kernel: None }
     }
 
-    /// One that does what a live node does, whose graph is locked. What the parameters point to is the original's, so it is added before that changes.
+    /// One that does what a live node does, whose graph is locked. What the parameters point to is
+    /// the original's, so it is added before that changes.
     pub(super) fn of(locked: &Locked<'_>, raw: CUgraphNode, id: NodeId) -> Result<Self> {
         let Some(kind) = locked.row(id).map(|row| row.detail.raw_kind()) else {
             return Err(Error::UnknownNode { raw: raw.addr() });
@@ -63,7 +64,8 @@ impl Twin {
     /// What takes another call once the node is there.
     pub(super) fn finish(&self, locked: &Locked<'_>, node: CUgraphNode) -> Result<()> {
         let Some(original) = self.kernel else { return Ok(()) };
-        // SAFETY: both are live kernel nodes, the one of a locked graph, the other of one that nobody else knows.
+        // SAFETY: both are live kernel nodes, the one of a locked graph, the other of one that
+        // nobody else knows.
         let result = unsafe { locked.driver().cuGraphKernelNodeCopyAttributes(node, original) };
         locked.answer(Call::cuGraphKernelNodeCopyAttributes, result)
     }
@@ -93,7 +95,8 @@ impl Twin {
     fn read_copy(&mut self, locked: &Locked<'_>, raw: CUgraphNode) -> Result<()> {
         let to = &mut self.params.__bindgen_anon_1;
         to.memcpy.copyCtx = locked.context().as_raw();
-        // SAFETY: a live memcpy node; the out pointer is to this part of the union, which is zeroed as a whole.
+        // SAFETY: a live memcpy node; the out pointer is to this part of the union, which is zeroed
+        // as a whole.
         let result =
             unsafe { locked.driver().cuGraphMemcpyNodeGetParams(raw, &raw mut to.memcpy.copyParams) };
         locked.answer(Call::cuGraphMemcpyNodeGetParams, result)

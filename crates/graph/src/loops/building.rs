@@ -27,7 +27,8 @@ impl<E> From<Error> for Failed<E> {
     }
 }
 
-/// What was added so far. Dropped before its end, as by a closure that panics, it takes that out again.
+/// What was added so far. Dropped before its end, as by a closure that panics, it takes that out
+/// again.
 pub(super) struct Building<'g> {
     graph: &'g Graph,
     /// `None` where the host decides.
@@ -149,7 +150,8 @@ impl<'g> Building<'g> {
         HalfDone::error(cause, Some(undo), gone.into_iter().chain(there).collect())
     }
 
-    /// Takes out what was added. What cannot be taken out is not run: a loop of which nobody decides about the next round does not end.
+    /// Takes out what was added. What cannot be taken out is not run: a loop of which nobody
+    /// decides about the next round does not end.
     fn take_out(&mut self) -> Result<()> {
         let outcome = self.try_take_out();
         if outcome.is_err()

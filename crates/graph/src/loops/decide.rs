@@ -90,7 +90,8 @@ impl<'m> Decider<'m> {
         accesses
     }
 
-    /// Adds a node that decides: a kernel that sets a condition; without one, an empty node that has its place.
+    /// Adds a node that decides: a kernel that sets a condition; without one, an empty node that
+    /// has its place.
     pub(super) fn add(&self, at: &Frontier<'_>, condition: Option<&Condition>, stand: Stand) -> Result<Node> {
         let (Some((own, kernel)), Some(condition)) = (&self.kernel, condition) else {
             // As of the kernel's arguments.
@@ -109,8 +110,10 @@ impl<'m> Decider<'m> {
         }
         params.push(self.rounds.as_ref().map_or(0, |rounds| rounds.limit));
         let accesses = self.accesses();
-        // SAFETY: these are the arguments of the library's kernel: one thread of it reads the first element of the tested memory, which there is, and has the count, which a branch has no
-        // need of, for itself but for readers. Memory of the device is no Rust reference, so that unordered work of others changes numbers and nothing else.
+        // SAFETY: these are the arguments of the library's kernel: one thread of it reads the first
+        // element of the tested memory, which there is, and has the count, which a branch has no
+        // need of, for itself but for readers. Memory of the device is no Rust reference, so that
+        // unordered work of others changes numbers and nothing else.
         let node = unsafe { at.launch_keeping(kernel, per(1, 1), params, accesses, own.owner()) }?;
         Ok(node.into())
     }

@@ -22,7 +22,8 @@ pub(super) fn name_deciders(deciders: &[Node], node: &Node) {
 macro_rules! ready_made {
     ([$($parameters:tt)*] $name:ty) => {
         impl<$($parameters)*> $name {
-            /// The same with a name for people; see [`Node::named`]. The library's own nodes then are called as what decides about that.
+            /// The same with a name for people; see [`Node::named`]. The library's own nodes then
+            /// are called as what decides about that.
             pub fn named(self, name: impl Into<String>) -> Self {
                 self.node.set_name(name.into());
                 name_deciders(&self.deciders, &self.node);
@@ -44,8 +45,8 @@ macro_rules! ready_made {
 
 /// The body of a ready-made loop, to be filled: a graph, which knows the number of the round.
 ///
-/// Nodes of the body come before the library's own that decides about the next round, if they are added while the loop is built; see
-/// [`Frontier::while_loop`](crate::Frontier::while_loop).
+/// Nodes of the body come before the library's own that decides about the next round, if they are
+/// added while the loop is built; see [`Frontier::while_loop`](crate::Frontier::while_loop).
 #[derive(Clone, Debug)]
 pub struct LoopBody {
     pub(super) graph: Graph,
@@ -68,7 +69,8 @@ impl Deref for LoopBody {
     }
 }
 
-/// A ready-made loop: its [`WhileNode`], the number of rounds it has run, and what the closure gave that filled it.
+/// A ready-made loop: its [`WhileNode`], the number of rounds it has run, and what the closure gave
+/// that filled it.
 #[derive(Clone, Debug)]
 pub struct Loop<R = ()> {
     pub(super) node: WhileNode,
@@ -80,14 +82,16 @@ pub struct Loop<R = ()> {
 ready_made!([R] Loop<R>);
 
 impl<R> Loop<R> {
-    /// The number of rounds done since the loop was entered last, for kernels and copies to read: nodes after the loop, those of the body, or work on the stream after a launch. It
-    /// is set to 0 each time the loop is entered; before the first launch, it is whatever the memory held.
+    /// The number of rounds done since the loop was entered last, for kernels and copies to read:
+    /// nodes after the loop, those of the body, or work on the stream after a launch. It is set to
+    /// 0 each time the loop is entered; before the first launch, it is whatever the memory held.
     #[must_use]
     pub fn rounds_done(&self) -> Slice<'_, u64> {
         self.rounds.as_slice()
     }
 
-    /// The number of rounds done since the loop was entered last. **Waits** for what is on the stream, which is to be that of the launch, or one that waits for it.
+    /// The number of rounds done since the loop was entered last. **Waits** for what is on the
+    /// stream, which is to be that of the launch, or one that waits for it.
     ///
     /// Stands on what [`Slice::read_blocking`] does.
     ///
@@ -106,7 +110,8 @@ impl<R> Deref for Loop<R> {
     }
 }
 
-/// A ready-made branch: its node, an [`IfNode`](crate::IfNode) or an [`IfElseNode`](crate::IfElseNode), and what the closures gave that filled it.
+/// A ready-made branch: its node, an [`IfNode`](crate::IfNode) or an
+/// [`IfElseNode`](crate::IfElseNode), and what the closures gave that filled it.
 #[derive(Clone, Debug)]
 pub struct Branch<N, R = ()> {
     pub(super) node: N,

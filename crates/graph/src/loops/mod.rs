@@ -1,4 +1,5 @@
-//! Loops and branches without device code of the user's: the library's own kernels look at a number in memory and decide.
+//! Loops and branches without device code of the user's: the library's own kernels look at a number
+//! in memory and decide.
 
 mod building;
 mod decide;
@@ -22,7 +23,8 @@ use crate::node::{IfElseNode, IfNode, WhileNode};
 use crate::ready::Stand;
 
 impl Frontier<'_> {
-    /// Adds a loop that runs its body as long as a number in memory passes a test, which may be no time. The closure fills the body.
+    /// Adds a loop that runs its body as long as a number in memory passes a test, which may be no
+    /// time. The closure fills the body.
     ///
     /// ```no_run
     /// # use cuda_graph::Test;
@@ -46,21 +48,29 @@ impl Frontier<'_> {
     /// # }
     /// ```
     ///
-    /// The number is looked at when the graph gets to the loop, and again after each round: by one kernel of the library's before the loop, and one in the body,
-    /// which comes after all that the closure has put there. In a body of another loop, it begins anew in each round of that. What the closure returns is in
-    /// [`Loop::inside`]; if it ends with adding a node, nothing more need be written. The body can be filled with [what bodies hold](crate::WhileNode::body). What is added to it after
-    /// the closure has returned runs beside the decision, or after it ([`Graph::after`]), and is no part of it.
+    /// The number is looked at when the graph gets to the loop, and again after each round: by one
+    /// kernel of the library's before the loop, and one in the body, which comes after all that the
+    /// closure has put there. In a body of another loop, it begins anew in each round of that. What
+    /// the closure returns is in [`Loop::inside`]; if it ends with adding a node, nothing more need
+    /// be written. The body can be filled with [what bodies hold](crate::WhileNode::body). What is
+    /// added to it after the closure has returned runs beside the decision, or after it
+    /// ([`Graph::after`]), and is no part of it.
     ///
     /// The example `heat_loop` is a whole program around such a loop.
     ///
-    /// May **wait** for the device, as it allocates memory for the [count of rounds](Loop::rounds_done). Stands on `cuGraphConditionalHandleCreate` and `cuGraphAddNode`, CUDA 12.3. On an older driver, the
-    /// loop is drawn all the same, with an empty node of the driver's in its place, and `cuGraphCreate` for its body: the host can
-    /// [run it](Graph::instantiate_with_fallback), and nothing else can ([`Error::NeedsHost`]).
+    /// May **wait** for the device, as it allocates memory for the [count of
+    /// rounds](Loop::rounds_done). Stands on `cuGraphConditionalHandleCreate` and `cuGraphAddNode`,
+    /// CUDA 12.3. On an older driver, the loop is drawn all the same, with an empty node of the
+    /// driver's in its place, and `cuGraphCreate` for its body: the host can [run
+    /// it](Graph::instantiate_with_fallback), and nothing else can ([`Error::NeedsHost`]).
     ///
     /// # Errors
-    /// Those of the closure; an older driver, where other code has the graph ([`Error::TooOld`]); memory without elements ([`Error::NothingToTest`]) or of another context; a frontier with other
-    /// edges than full ones; the closure has removed the loop; or what the driver answers. Whatever fails, all that was added here is taken out again, also if the closure panics; what the
-    /// closure has done elsewhere stays. Its condition waits for the next ready-made loop or branch of the graph: until then, the graph cannot be instantiated
+    /// Those of the closure; an older driver, where other code has the graph ([`Error::TooOld`]);
+    /// memory without elements ([`Error::NothingToTest`]) or of another context; a frontier with
+    /// other edges than full ones; the closure has removed the loop; or what the driver answers.
+    /// Whatever fails, all that was added here is taken out again, also if the closure panics; what
+    /// the closure has done elsewhere stays. Its condition waits for the next ready-made loop or
+    /// branch of the graph: until then, the graph cannot be instantiated
     /// ([`Error::UnusedCondition`]), as the driver cannot take conditions back.
     #[doc(alias = "cuGraphAddNode")]
     #[doc(alias = "CU_GRAPH_COND_TYPE_WHILE")]
@@ -72,11 +82,13 @@ impl Frontier<'_> {
         self.repeat(Stand::BeforeWhile, going.into(), fill)
     }
 
-    /// Adds a loop that runs its body once, and then again as long as a number in memory passes a test; see [`while_loop`](Self::while_loop). Of the same body and the same test,
-    /// it is the loop for a number that the body itself computes.
+    /// Adds a loop that runs its body once, and then again as long as a number in memory passes a
+    /// test; see [`while_loop`](Self::while_loop). Of the same body and the same test, it is the
+    /// loop for a number that the body itself computes.
     ///
     /// # Errors
-    /// As for [`while_loop`](Self::while_loop); a limit of 0 rounds, as there is at least one ([`Error::NoRounds`]).
+    /// As for [`while_loop`](Self::while_loop); a limit of 0 rounds, as there is at least one
+    /// ([`Error::NoRounds`]).
     #[doc(alias = "cuGraphAddNode")]
     #[doc(alias = "CU_GRAPH_COND_TYPE_WHILE")]
     pub fn do_while_loop<'m, R, E: From<Error>>(
@@ -87,7 +99,8 @@ impl Frontier<'_> {
         self.repeat(Stand::BeforeDoWhile, going.into(), fill)
     }
 
-    /// Adds a branch that runs its body if a number in memory passes a test. The closure fills the body.
+    /// Adds a branch that runs its body if a number in memory passes a test. The closure fills the
+    /// body.
     ///
     /// ```no_run
     /// # use cuda_graph::{Graph, Test};
@@ -97,10 +110,11 @@ impl Frontier<'_> {
     /// # }
     /// ```
     ///
-    /// The number is looked at when the graph gets there, by one kernel of the library's before the branch. What the closure returns is in [`Branch::inside`].
+    /// The number is looked at when the graph gets there, by one kernel of the library's before the
+    /// branch. What the closure returns is in [`Branch::inside`].
     ///
-    /// Stands on `cuGraphConditionalHandleCreate` and `cuGraphAddNode`, CUDA 12.3; on an older driver it is drawn for the host, as a
-    /// [loop](Self::while_loop) is.
+    /// Stands on `cuGraphConditionalHandleCreate` and `cuGraphAddNode`, CUDA 12.3; on an older
+    /// driver it is drawn for the host, as a [loop](Self::while_loop) is.
     ///
     /// # Errors
     /// As for [`while_loop`](Self::while_loop).
@@ -117,7 +131,8 @@ impl Frontier<'_> {
         Ok(Branch { node: IfNode::wrap(node), deciders, inside })
     }
 
-    /// Adds a branch that runs the one of two bodies if a number in memory passes a test, else the other. One closure after the other fills them.
+    /// Adds a branch that runs the one of two bodies if a number in memory passes a test, else the
+    /// other. One closure after the other fills them.
     ///
     /// ```no_run
     /// # use cuda_graph::{Graph, Test};
@@ -130,7 +145,8 @@ impl Frontier<'_> {
     /// # }
     /// ```
     ///
-    /// Otherwise as [`if_then`](Self::if_then), but for the driver by which the device can decide: CUDA 12.8.
+    /// Otherwise as [`if_then`](Self::if_then), but for the driver by which the device can decide:
+    /// CUDA 12.8.
     ///
     /// # Errors
     /// As for [`while_loop`](Self::while_loop).

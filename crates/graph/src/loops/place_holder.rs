@@ -1,4 +1,5 @@
-//! Conditional nodes that the driver does not have: drawn as an empty node with graphs of their own, for the host to decide.
+//! Conditional nodes that the driver does not have: drawn as an empty node with graphs of their
+//! own, for the host to decide.
 
 use cuda_handles::GraphHandle;
 use cuda_sys::CUgraphNodeType;
@@ -13,9 +14,11 @@ use crate::owners::Owners;
 use crate::place::Place;
 
 impl Frontier<'_> {
-    /// Whether a ready-made node of a class has to be a place holder here: the driver has none, or the graph is a body of a place holder, whose graph knows no conditions.
+    /// Whether a ready-made node of a class has to be a place holder here: the driver has none, or
+    /// the graph is a body of a place holder, whose graph knows no conditions.
     ///
-    /// Other code that has the graph would run a place holder as the nothing that it is for the driver: there it is refused.
+    /// Other code that has the graph would run a place holder as the nothing that it is for the
+    /// driver: there it is refused.
     pub(super) fn needs_place_holder(&self, class: Class) -> Result<bool> {
         let lacks = ensure_conditionals(class, self.graph().context());
         let locked = self.graph().look()?;

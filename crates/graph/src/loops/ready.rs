@@ -9,7 +9,8 @@ use crate::place::NodeId;
 use crate::ready::{Decision, Ready, Stand};
 
 impl Locked<'_> {
-    /// Says of a conditional node and the nodes that decide about it that they are a ready-made loop or branch.
+    /// Says of a conditional node and the nodes that decide about it that they are a ready-made
+    /// loop or branch.
     pub(super) fn make_ready<'n>(
         &mut self,
         node: NodeId,

@@ -160,12 +160,14 @@ impl Question for Held {
     }
 }
 
-/// A question about one number in device memory, by which a loop or a branch goes: is the first element less than a value, and so on.
+/// A question about one number in device memory, by which a loop or a branch goes: is the first
+/// element less than a value, and so on.
 ///
-/// The memory is a [`Buffer`](cuda_handles::Buffer), a [`Slice`] of one, [shared pinned memory](cuda_handles::SharedHostBuffer) or memory
-/// [of the graph itself](cuda_handles::GraphBuffer). It is looked at on the device each time the
-/// graph gets there, and kept alive by the nodes that do it. Floating point numbers compare as in Rust: a NaN is neither less nor greater than anything, nor equal, but
-/// not equal to everything, and not zero.
+/// The memory is a [`Buffer`](cuda_handles::Buffer), a [`Slice`] of one, [shared pinned
+/// memory](cuda_handles::SharedHostBuffer) or memory [of the graph
+/// itself](cuda_handles::GraphBuffer). It is looked at on the device each time the graph gets
+/// there, and kept alive by the nodes that do it. Floating point numbers compare as in Rust: a NaN
+/// is neither less nor greater than anything, nor equal, but not equal to everything, and not zero.
 ///
 /// ```
 /// # use cuda_graph::Test;
@@ -227,8 +229,9 @@ impl<'m> Test<'m> {
         Self::new(found, Comparison::AtLeast, value)
     }
 
-    /// As long as the answer is yes, but at most `rounds` times each time the loop is entered. With 0 there is no round; a
-    /// [`do_while_loop`](crate::Frontier::do_while_loop), which has at least one, refuses that ([`Error::NoRounds`](crate::Error::NoRounds)).
+    /// As long as the answer is yes, but at most `rounds` times each time the loop is entered. With
+    /// 0 there is no round; a [`do_while_loop`](crate::Frontier::do_while_loop), which has at least
+    /// one, refuses that ([`Error::NoRounds`](crate::Error::NoRounds)).
     pub fn limit(self, rounds: u64) -> Repeat<'m> {
         Repeat { test: self, limit: rounds }
     }
@@ -265,7 +268,8 @@ impl<'m> Test<'m> {
     }
 }
 
-/// How long a loop goes on: as long as a [`Test`] says yes, and perhaps only so many rounds. Made of a test, by itself or by [`Test::limit`].
+/// How long a loop goes on: as long as a [`Test`] says yes, and perhaps only so many rounds. Made
+/// of a test, by itself or by [`Test::limit`].
 #[derive(Clone, Copy, Debug)]
 #[must_use = "this does nothing by itself; give it to a loop"]
 pub struct Repeat<'m> {

@@ -13,7 +13,8 @@ use crate::place::NodeId;
 /// The memory nodes of a hierarchy. Most have none.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
-    /// An address is given to one allocation after the other, each after the free of the one before.
+    /// An address is given to one allocation after the other, each after the free of the one
+    /// before.
     by_address: HashMap<CUdeviceptr, SmallVec<[Entry; 1]>>,
 }
 
@@ -76,7 +77,8 @@ impl Entry {
 }
 
 impl Ledger {
-    /// Takes note of a row. Those of one graph come in the order in which the nodes were made; a free in the graph around it may come before them.
+    /// Takes note of a row. Those of one graph come in the order in which the nodes were made; a
+    /// free in the graph around it may come before them.
     pub(crate) fn note(&mut self, node: NodeId, noted: Noted) {
         let (Noted::Alloc(address, _) | Noted::Free(address, _)) = noted;
         let entries = self.by_address.entry(address).or_default();
@@ -129,7 +131,8 @@ impl Ledger {
         }
     }
 
-    /// Takes the nodes of another hierarchy in. What one has of memory and the other of the same belongs together.
+    /// Takes the nodes of another hierarchy in. What one has of memory and the other of the same
+    /// belongs together.
     pub(crate) fn take_in(&mut self, other: Self) {
         for (address, entries) in other.by_address {
             let own = self.by_address.entry(address).or_default();

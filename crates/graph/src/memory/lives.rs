@@ -25,7 +25,8 @@ pub enum Disorder {
     FreeBeforeAllocation,
 }
 
-/// Nodes of which one has to end before the other starts, and no way of edges says so. They are named as in [`Node::name`](crate::Node::name).
+/// Nodes of which one has to end before the other starts, and no way of edges says so. They are
+/// named as in [`Node::name`](crate::Node::name).
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct MemoryOrder {
@@ -81,8 +82,9 @@ struct Use {
 }
 
 impl Locked<'_> {
-    /// All pairs of memory nodes and nodes that use their memory which no edges keep in order, in the order of the nodes. One query for the edges of
-    /// each graph in which some of them are; none where there are no memory nodes. The nodes of other code are known by now.
+    /// All pairs of memory nodes and nodes that use their memory which no edges keep in order, in
+    /// the order of the nodes. One query for the edges of each graph in which some of them are;
+    /// none where there are no memory nodes. The nodes of other code are known by now.
     pub(crate) fn memory_findings(&mut self) -> Result<Vec<Finding>> {
         let lives = self.memory.lives();
         let mut wanted = Vec::new();
@@ -139,7 +141,8 @@ impl Locked<'_> {
         }
     }
 
-    /// Refuses nodes that use memory of the graph while it may not be there: on a GPU they would read and write what has the address meanwhile.
+    /// Refuses nodes that use memory of the graph while it may not be there: on a GPU they would
+    /// read and write what has the address meanwhile.
     pub(crate) fn ensure_memory_in_order(&mut self) -> Result<()> {
         if self.memory.is_empty() {
             return Ok(());
@@ -188,7 +191,8 @@ impl Locked<'_> {
         meeting.find(|(_, first, second)| first != second)
     }
 
-    /// The graphs that a node is in, from the inside out, each with the node of it that the node is or is in.
+    /// The graphs that a node is in, from the inside out, each with the node of it that the node is
+    /// or is in.
     fn around(&self, node: NodeId) -> Vec<(Place, NodeId)> {
         let place = |id: NodeId| self.row(id).map(|row| (row.within, id));
         let outer = |&(place, _): &(Place, NodeId)| {

@@ -1,4 +1,5 @@
-//! The memory that a graph brings by itself: allocation and free nodes, the order of its uses, and what a launch leaves.
+//! The memory that a graph brings by itself: allocation and free nodes, the order of its uses, and
+//! what a launch leaves.
 
 mod ledger;
 mod lives;

@@ -25,7 +25,8 @@ pub enum AllocPlace {
     Managed,
 }
 
-/// How the memory of an allocation node is; see [`Frontier::alloc_with`](crate::Frontier::alloc_with).
+/// How the memory of an allocation node is; see
+/// [`Frontier::alloc_with`](crate::Frontier::alloc_with).
 ///
 /// ```no_run
 /// # use cuda_graph::{AllocOptions, AllocPlace};
@@ -44,7 +45,8 @@ pub struct AllocOptions {
 }
 
 impl AllocOptions {
-    /// Those of [`Frontier::alloc`](crate::Frontier::alloc): memory on the device of the graph's context, for that device.
+    /// Those of [`Frontier::alloc`](crate::Frontier::alloc): memory on the device of the graph's
+    /// context, for that device.
     pub fn new() -> Self {
         Self::default()
     }
@@ -55,8 +57,9 @@ impl AllocOptions {
         self
     }
 
-    /// What another device may do with the memory. Given twice for a device, the last counts. The device that the memory lies on, and that of the
-    /// graph's context, can read and write it in any case.
+    /// What another device may do with the memory. Given twice for a device, the last counts. The
+    /// device that the memory lies on, and that of the graph's context, can read and write it in
+    /// any case.
     #[doc(alias = "CUmemAccessDesc")]
     pub fn accessible_from(mut self, device: Device, access: PoolAccess) -> Self {
         self.access.retain(|(known, _)| *known != device);
@@ -124,7 +127,8 @@ impl AllocOptions {
             AllocPlace::Host | AllocPlace::Managed => None,
         };
         let own = (home != Some(here)).then_some((here, PoolAccess::ReadWrite));
-        // The driver knows of the others; what they may do with their own memory it does not want to be told otherwise.
+        // The driver knows of the others; what they may do with their own memory it does not want
+        // to be told otherwise.
         let others = self.access.iter().filter(|(device, _)| *device != here && Some(*device) != home);
         let desc = |(device, access): (Device, PoolAccess)| CUmemAccessDesc {
             location: location(CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE, device.as_raw()),

@@ -1,7 +1,7 @@
 //! Which nodes of a graph surely end before others start.
 
-/// An edge of a graph, by the numbers of its nodes: its second node starts once the first has ended, or, if it is no full one, at some point
-/// after that one started.
+/// An edge of a graph, by the numbers of its nodes: its second node starts once the first has
+/// ended, or, if it is no full one, at some point after that one started.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Wait {
     pub(super) from: u32,
@@ -9,10 +9,11 @@ pub(super) struct Wait {
     pub(super) full: bool,
 }
 
-/// For each pair of different nodes whether the first ends before the second starts, whatever happens. In a graph with a cycle it is taken to be so
-/// for all: that is another fault.
+/// For each pair of different nodes whether the first ends before the second starts, whatever
+/// happens. In a graph with a cycle it is taken to be so for all: that is another fault.
 ///
-/// All pairs with the same first node, or with the same second one, cost a 64th of one walk over the graph: whichever are fewer.
+/// All pairs with the same first node, or with the same second one, cost a 64th of one walk over
+/// the graph: whichever are fewer.
 pub(super) fn ends_before(nodes: usize, waits: &[Wait], pairs: &[(u32, u32)]) -> Vec<bool> {
     let Some(sorted) = sorted(nodes, waits) else { return vec![true; pairs.len()] };
     let distinct = |nodes: &mut dyn Iterator<Item = u32>| {
@@ -38,7 +39,8 @@ pub(super) fn ends_before(nodes: usize, waits: &[Wait], pairs: &[(u32, u32)]) ->
     found
 }
 
-/// Enters what was found for the pairs with one of `some` nodes. `look` tells that node of a pair, and the bits of the other.
+/// Enters what was found for the pairs with one of `some` nodes. `look` tells that node of a pair,
+/// and the bits of the other.
 fn note(found: &mut [bool], pairs: &[(u32, u32)], some: &[u32], look: impl Fn(&(u32, u32)) -> (u32, u64)) {
     for (found, pair) in found.iter_mut().zip(pairs) {
         let (node, bits) = look(pair);

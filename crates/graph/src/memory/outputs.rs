@@ -15,7 +15,8 @@ use crate::graph::Locked;
 
 /// The memory that a launch of an executable leaves.
 pub(crate) struct Outlet {
-    /// That which each launch leaves. Before the first launch, behind that also what the executable frees and one before it has left.
+    /// That which each launch leaves. Before the first launch, behind that also what the executable
+    /// frees and one before it has left.
     memory: Vec<Arc<Allocation>>,
     /// The names of the allocation nodes.
     names: Vec<String>,
@@ -28,7 +29,8 @@ pub(crate) struct Outlet {
 }
 
 impl Outlet {
-    /// That of an executable made now; `None` if it frees all memory that it allocates, and nothing was left of that before.
+    /// That of an executable made now; `None` if it frees all memory that it allocates, and nothing
+    /// was left of that before.
     pub(crate) fn of(locked: &Locked<'_>, frees: bool) -> Option<Box<Self>> {
         let (mut memory, mut names, mut leaves) = (Vec::new(), Vec::new(), 0);
         let mut lives = locked.memory.lives();
@@ -60,7 +62,8 @@ impl Outlet {
         }
     }
 
-    /// After a launch on `stream`: what it left, if somebody `asks`. Else that goes: an executable that frees by itself keeps it for the next launch.
+    /// After a launch on `stream`: what it left, if somebody `asks`. Else that goes: an executable
+    /// that frees by itself keeps it for the next launch.
     pub(crate) fn launched(&mut self, stream: &Stream, asks: bool) -> Vec<Buffer<u8>> {
         // The next launches come after this one, which has waited for it.
         self.memory.truncate(self.leaves);
@@ -68,8 +71,9 @@ impl Outlet {
         // The launch has freed it.
         self.left.drain(..).for_each(graph_memory::forget);
         let keeps = self.frees && !asks;
-        // SAFETY: the launch has just been enqueued; the graph does not free this memory. The next launch frees what is kept here, and that
-        // alone, since it is not made while somebody else has some.
+        // SAFETY: the launch has just been enqueued; the graph does not free this memory. The next
+        // launch frees what is kept here, and that alone, since it is not made while somebody else
+        // has some.
         let output = |memory: &Arc<Allocation>| unsafe { graph_memory::output(memory, stream, keeps) };
         let outputs: Vec<Buffer<u8>> = self.memory.iter().filter_map(output).collect();
         match (keeps, asks) {
@@ -81,9 +85,11 @@ impl Outlet {
     }
 }
 
-/// The memory that a launch left: what the allocation nodes of its graph have brought and no free node has freed.
+/// The memory that a launch left: what the allocation nodes of its graph have brought and no free
+/// node has freed.
 ///
-/// Made by [`GraphExec::launch_with_outputs`](crate::GraphExec::launch_with_outputs). What is not [taken](Self::take) is freed when this is dropped. Until all is gone, the executable cannot be
+/// Made by [`GraphExec::launch_with_outputs`](crate::GraphExec::launch_with_outputs). What is not
+/// [taken](Self::take) is freed when this is dropped. Until all is gone, the executable cannot be
 /// launched again:
 ///
 /// ```compile_fail,E0499
@@ -124,7 +130,8 @@ impl<'e> Outputs<'e> {
     /// What was left of the memory of an allocation node.
     ///
     /// # Errors
-    /// The launch left none of it ([`Error::NoOutput`]): the graph frees it, or it is of another graph. It was taken already ([`Error::OutputTaken`]).
+    /// The launch left none of it ([`Error::NoOutput`]): the graph frees it, or it is of another
+    /// graph. It was taken already ([`Error::OutputTaken`]).
     pub fn take<T: Element>(&mut self, memory: &GraphBuffer<T>) -> Result<OutputBuffer<'e, T>> {
         let is_it = |output: &&mut (Arc<Allocation>, _)| Arc::ptr_eq(&output.0, memory.allocation());
         let address = memory.address();
@@ -158,10 +165,12 @@ impl fmt::Debug for Outputs<'_> {
     }
 }
 
-/// Memory that a launch left, from [`Outputs::take`]. It is used as a [`Buffer`] is: on the stream of the launch at once, on others after that one.
-/// When it is dropped it is freed in the order of that stream, once what uses it elsewhere is done; then the executable can be launched again.
+/// Memory that a launch left, from [`Outputs::take`]. It is used as a [`Buffer`] is: on the stream
+/// of the launch at once, on others after that one. When it is dropped it is freed in the order of
+/// that stream, once what uses it elsewhere is done; then the executable can be launched again.
 ///
-/// A node of another graph, or a holder of arguments, may keep the memory longer. The next launch is an error then ([`Error::OutputInUse`]).
+/// A node of another graph, or a holder of arguments, may keep the memory longer. The next launch
+/// is an error then ([`Error::OutputInUse`]).
 pub struct OutputBuffer<'e, T> {
     buffer: Buffer<T>,
     _exec: PhantomData<&'e ()>,

@@ -39,8 +39,8 @@ impl Locked<'_> {
         })
     }
 
-    /// Refuses copies and fills with memory for which there is a free node in its own graph. A kernel has an address as a number, and a node that is there may be
-    /// set to it.
+    /// Refuses copies and fills with memory for which there is a free node in its own graph. A
+    /// kernel has an address as a number, and a node that is there may be set to it.
     pub(crate) fn ensure_not_freed(&self, owners: &[Owner], detail: &Detail) -> Result<()> {
         if self.memory.is_empty() {
             return Ok(());
@@ -72,7 +72,8 @@ impl Locked<'_> {
         }
     }
 
-    /// Refuses to take away a node, an edge from it, or the graph in it, where there are memory nodes.
+    /// Refuses to take away a node, an edge from it, or the graph in it, where there are memory
+    /// nodes.
     #[inline]
     pub(crate) fn ensure_may_lose(&self, node: NodeId, what: &'static str) -> Result<()> {
         if self.memory.is_empty() { Ok(()) } else { self.ensure_without_memory_around(node, what) }

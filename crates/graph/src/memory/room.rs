@@ -11,7 +11,8 @@ use crate::error::{Error, Result};
 static KNOWN: Mutex<Vec<(Device, usize)>> = Mutex::new(Vec::new());
 
 impl AllocOptions {
-    /// Refuses an allocation node of more memory than its device has: a launch of that would keep all memory of the device reserved until the process ends.
+    /// Refuses an allocation node of more memory than its device has: a launch of that would keep
+    /// all memory of the device reserved until the process ends.
     pub(crate) fn ensure_room(&self, context: &Context, bytes: usize) -> Result<()> {
         let device = match self.place() {
             AllocPlace::Here => context.device(),

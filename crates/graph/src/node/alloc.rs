@@ -68,16 +68,20 @@ impl AllocNode {
 }
 
 impl Frontier<'_> {
-    /// Adds a node that allocates memory for `len` elements on the graph's device. What is in it is what was there before.
+    /// Adds a node that allocates memory for `len` elements on the graph's device. What is in it is
+    /// what was there before.
     ///
-    /// Nodes of the graph use it: those that wait for this one, and, if it is [freed](Self::free), that the free node waits for.
-    /// [`Graph::instantiate`](crate::Graph::instantiate) refuses others. What the graph does not free, a launch leaves:
+    /// Nodes of the graph use it: those that wait for this one, and, if it is [freed](Self::free),
+    /// that the free node waits for. [`Graph::instantiate`](crate::Graph::instantiate) refuses
+    /// others. What the graph does not free, a launch leaves:
     /// [`GraphExec::launch_with_outputs`](crate::GraphExec::launch_with_outputs).
     ///
-    /// A graph with such a node has one executable at a time, and the driver takes neither nodes nor edges out of it and makes no clones of it; it can be
-    /// [moved](Self::child_moved) into a node.
+    /// A graph with such a node has one executable at a time, and the driver takes neither nodes
+    /// nor edges out of it and makes no clones of it; it can be [moved](Self::child_moved) into a
+    /// node.
     ///
-    /// Stands on `cuGraphAddNode`, CUDA 12.2, and, once in a process for each device, on `cuDeviceTotalMem`.
+    /// Stands on `cuGraphAddNode`, CUDA 12.2, and, once in a process for each device, on
+    /// `cuDeviceTotalMem`.
     ///
     /// ```no_run
     /// # fn example(context: &cuda_handles::Context, stream: &cuda_handles::Stream) -> cuda_graph::Result<()> {
@@ -97,9 +101,10 @@ impl Frontier<'_> {
     /// ```
     ///
     /// # Errors
-    /// No elements; more than the device has ([`Error::LargerThanDevice`]); a graph that is embedded in a node, which takes no memory nodes
-    /// ([`Error::MemoryEmbedded`]); a node of the frontier was removed; or what the driver answers. Whether there is room for it, and for all nodes together, is seen at a
-    /// [launch](crate::GraphExec::launch).
+    /// No elements; more than the device has ([`Error::LargerThanDevice`]); a graph that is
+    /// embedded in a node, which takes no memory nodes ([`Error::MemoryEmbedded`]); a node of the
+    /// frontier was removed; or what the driver answers. Whether there is room for it, and for all
+    /// nodes together, is seen at a [launch](crate::GraphExec::launch).
     #[doc(alias = "cuGraphAddMemAllocNode")]
     #[doc(alias = "cuGraphAddNode")]
     pub fn alloc<T: Element>(&self, len: usize) -> Result<(AllocNode, GraphBuffer<T>)> {
@@ -111,7 +116,8 @@ impl Frontier<'_> {
     /// Stands on `cuGraphAddNode`, CUDA 12.2; for managed memory CUDA 13.0.
     ///
     /// # Errors
-    /// As [`alloc`](Self::alloc); a place that the driver has no memory of graphs at ([`Error::NoMemoryThere`]), or is too old for.
+    /// As [`alloc`](Self::alloc); a place that the driver has no memory of graphs at
+    /// ([`Error::NoMemoryThere`]), or is too old for.
     #[doc(alias = "cuGraphAddMemAllocNode")]
     pub fn alloc_with<T: Element>(
         &self,

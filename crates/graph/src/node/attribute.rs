@@ -52,7 +52,8 @@ pub struct AccessPolicyWindow {
     pub address: CUdeviceptr,
     /// Its bytes; none for no window.
     pub bytes: usize,
-    /// The part of the accesses that `hit` is for, from 0 to 1; the rest goes by `miss`. What is no number is refused by this library: the driver takes it.
+    /// The part of the accesses that `hit` is for, from 0 to 1; the rest goes by `miss`. What is no
+    /// number is refused by this library: the driver takes it.
     pub hit_ratio: f32,
     /// For the accesses that are hits.
     pub hit: CacheUse,
@@ -101,8 +102,8 @@ pub enum NodeAttribute {
         /// The device's domain for the remote one.
         remote: u8,
     },
-    /// See [`LaunchConfig::shared_carveout`]; `None` for that of the kernel. The driver has one value for none and for 0 percent, which is read back
-    /// as `None`.
+    /// See [`LaunchConfig::shared_carveout`]; `None` for that of the kernel. The driver has one
+    /// value for none and for 0 percent, which is read back as `None`.
     SharedCarveout(Option<u8>),
     /// A hint for the second-level cache.
     AccessPolicyWindow(AccessPolicyWindow),
@@ -147,7 +148,8 @@ impl NodeAttributeKind {
     }
 
     fn value(self, value: CUlaunchAttributeValue) -> NodeAttribute {
-        // SAFETY: the driver gave the value for this attribute; numbers all, so that any bits are a value.
+        // SAFETY: the driver gave the value for this attribute; numbers all, so that any bits are a
+        // value.
         unsafe {
             match self {
                 Self::Cluster => {
@@ -254,7 +256,8 @@ impl NodeAttribute {
         raw
     }
 
-    /// The configuration with this attribute, as far as configurations have it; or why a node cannot have it.
+    /// The configuration with this attribute, as far as configurations have it; or why a node
+    /// cannot have it.
     fn put_into(self, config: LaunchConfig, kernel: &Kernel) -> Result<LaunchConfig> {
         Ok(match self {
             Self::Cluster(_) => return Err(Error::FixedAttribute { what: "the cluster" }),
@@ -305,7 +308,8 @@ impl AccessPolicyWindow {
 }
 
 impl KernelNode {
-    /// An attribute of the node as the driver has it. A priority is brought into the device's range by the driver.
+    /// An attribute of the node as the driver has it. A priority is brought into the device's range
+    /// by the driver.
     ///
     /// Stands on `cuGraphKernelNodeGetAttribute`, CUDA 11.0.
     ///
@@ -316,7 +320,8 @@ impl KernelNode {
         let locked = self.graph().enter()?;
         let raw = locked.row(self.id()).ok_or_else(|| self.removed())?.raw.0;
         let mut value = CUlaunchAttributeValue::default();
-        // SAFETY: the table says that the kernel node is live; the lock is held, and the out pointer is valid.
+        // SAFETY: the table says that the kernel node is live; the lock is held, and the out
+        // pointer is valid.
         let result = unsafe { locked.driver().cuGraphKernelNodeGetAttribute(raw, kind.id(), &raw mut value) };
         locked.answer(Call::cuGraphKernelNodeGetAttribute, result)?;
         Ok(kind.value(value))
@@ -324,16 +329,19 @@ impl KernelNode {
 
     /// Gives the node an attribute. Executables made before go on as they are.
     ///
-    /// Cluster and cooperation are part of what makes a launch right, so they go with a whole launch: [`set`](Self::set).
+    /// Cluster and cooperation are part of what makes a launch right, so they go with a whole
+    /// launch: [`set`](Self::set).
     ///
     /// Stands on `cuGraphKernelNodeSetAttribute`, CUDA 11.0.
     ///
     /// # Errors
-    /// The kernel or the device cannot have it; a cluster or cooperation ([`Error::FixedAttribute`]); the node was removed; or what the driver
-    /// answers. The node is as it was then.
+    /// The kernel or the device cannot have it; a cluster or cooperation
+    /// ([`Error::FixedAttribute`]); the node was removed; or what the driver answers. The node is
+    /// as it was then.
     #[doc(alias = "cuGraphKernelNodeSetAttribute")]
     pub fn set_attribute(&self, attribute: NodeAttribute) -> Result<()> {
-        // The launch that it is checked for is that of the call: another thread may set the node meanwhile.
+        // The launch that it is checked for is that of the call: another thread may set the node
+        // meanwhile.
         let mut locked = self.graph().enter()?;
         let row = locked.row(self.id()).ok_or_else(|| self.removed())?;
         let Detail::Kernel { kernel, config, .. } = &row.detail else { return Err(self.removed()) };
@@ -347,17 +355,19 @@ impl KernelNode {
         Ok(())
     }
 
-    /// Gives the node all attributes of another one, of this or another graph, in place of its own; grid, block and shared memory stay.
+    /// Gives the node all attributes of another one, of this or another graph, in place of its own;
+    /// grid, block and shared memory stay.
     ///
     /// Stands on `cuGraphKernelNodeCopyAttributes`, CUDA 11.0.
     ///
     /// # Safety
-    /// With cluster and cooperation of the other node, what was promised of this node's launch still holds: the kernel accesses no memory but
-    /// that of its buffers, within their bounds. The conditions of a typed kernel may speak of the cluster.
+    /// With cluster and cooperation of the other node, what was promised of this node's launch
+    /// still holds: the kernel accesses no memory but that of its buffers, within their bounds. The
+    /// conditions of a typed kernel may speak of the cluster.
     ///
     /// # Errors
-    /// The kernel cannot have one of the attributes with the sizes of this node; one of the nodes was removed; or what the driver answers. The
-    /// node is as it was then.
+    /// The kernel cannot have one of the attributes with the sizes of this node; one of the nodes
+    /// was removed; or what the driver answers. The node is as it was then.
     #[doc(alias = "cuGraphKernelNodeCopyAttributes")]
     pub unsafe fn copy_attributes_from(&self, other: &Self) -> Result<()> {
         let mut two = enter_two(self.graph(), other.graph())?;

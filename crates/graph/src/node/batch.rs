@@ -48,13 +48,15 @@ impl BatchNode {
 }
 
 impl Frontier<'_> {
-    /// Adds a node that does the operations of a batch, at least one and at most [`Batch::LIMIT`]. A wait holds up what comes after the node
-    /// for as long as nobody writes the number.
+    /// Adds a node that does the operations of a batch, at least one and at most [`Batch::LIMIT`].
+    /// A wait holds up what comes after the node for as long as nobody writes the number.
     ///
-    /// Stands on `cuGraphAddNode`, CUDA 12.2, and on `cuDeviceGetAttribute`, CUDA 2.0, for what not every device can.
+    /// Stands on `cuGraphAddNode`, CUDA 12.2, and on `cuDeviceGetAttribute`, CUDA 2.0, for what not
+    /// every device can.
     ///
     /// # Errors
-    /// No operations; as [`Batch::check`]; a node of the frontier was removed; or what the driver answers.
+    /// No operations; as [`Batch::check`]; a node of the frontier was removed; or what the driver
+    /// answers.
     #[doc(alias = "cuGraphAddBatchMemOpNode")]
     #[doc(alias = "cuGraphAddNode")]
     pub fn batch(&self, batch: &Batch) -> Result<BatchNode> {

@@ -24,10 +24,12 @@ typed! {
 }
 
 impl ChildGraphNode {
-    /// The graph in the node. It is used as any other: its nodes are listed, added, changed and removed there.
+    /// The graph in the node. It is used as any other: its nodes are listed, added, changed and
+    /// removed there.
     ///
-    /// It goes with its node: once that is removed, or has [another graph](Self::set_graph), using it is [`Error::GraphRemoved`]. It cannot be
-    /// instantiated, moved or embedded by itself; a [clone](Graph::clone_graph) of it can.
+    /// It goes with its node: once that is removed, or has [another graph](Self::set_graph), using
+    /// it is [`Error::GraphRemoved`]. It cannot be instantiated, moved or embedded by itself; a
+    /// [clone](Graph::clone_graph) of it can.
     ///
     /// No driver call, but after an [`Error::ReplacedUnread`].
     ///
@@ -48,13 +50,15 @@ impl ChildGraphNode {
         place.map(|place| self.graph().at(place)).ok_or_else(|| self.removed())
     }
 
-    /// Puts a clone of `graph`, as it is now, in place of the embedded graph, which may have other nodes. What that one used is let go of;
-    /// executables made before keep what they were.
+    /// Puts a clone of `graph`, as it is now, in place of the embedded graph, which may have other
+    /// nodes. What that one used is let go of; executables made before keep what they were.
     ///
-    /// Stands on `cuGraphNodeSetParams`, CUDA 12.2, and on what [`Frontier::child`] asks about the clone.
+    /// Stands on `cuGraphNodeSetParams`, CUDA 12.2, and on what [`Frontier::child`] asks about the
+    /// clone.
     ///
     /// # Errors
-    /// As for [`Frontier::child`]; `graph` lies in the embedded one ([`Error::ReplacesItself`]); the node's own graph has memory nodes, or one moved into a node of it has
+    /// As for [`Frontier::child`]; `graph` lies in the embedded one ([`Error::ReplacesItself`]);
+    /// the node's own graph has memory nodes, or one moved into a node of it has
     /// ([`Error::KeepsAll`]). The node is as it was then, except for [`Error::ReplacedUnread`].
     #[doc(alias = "cuGraphNodeSetParams")]
     pub fn set_graph(&self, graph: &Graph) -> Result<()> {
@@ -75,8 +79,8 @@ impl ChildGraphNode {
         let mut params = params(two.second_raw()?, CLONED);
         let result = {
             let _alone = clones::alone(self.graph().context())?;
-            // SAFETY: both graphs are live and locked, as their tables say, and neither lies in the other; so is the node, and its
-            // parameters are complete.
+            // SAFETY: both graphs are live and locked, as their tables say, and neither lies in the
+            // other; so is the node, and its parameters are complete.
             unsafe { two.first.driver().cuGraphNodeSetParams(raw, &raw mut params) }
         };
         two.first.answer(Call::cuGraphNodeSetParams, result)?;
@@ -137,16 +141,19 @@ fn ensure_child(graph: &Graph, child: &Graph) -> Result<()> {
 }
 
 impl Frontier<'_> {
-    /// Adds a node that runs a clone of `graph`, as it is now. Names, and what the nodes use, are those of the original; its nodes are found in
-    /// the [embedded graph](ChildGraphNode::embedded) by [`find_clone_of`](Graph::find_clone_of).
+    /// Adds a node that runs a clone of `graph`, as it is now. Names, and what the nodes use, are
+    /// those of the original; its nodes are found in the [embedded graph](ChildGraphNode::embedded)
+    /// by [`find_clone_of`](Graph::find_clone_of).
     ///
-    /// Stands on `cuGraphAddNode`, CUDA 12.2, and asks the driver for the clone's nodes: `cuGraphGetNodes` for each graph and
-    /// `cuGraphChildGraphNodeGetGraph` for each embedded one.
+    /// Stands on `cuGraphAddNode`, CUDA 12.2, and asks the driver for the clone's nodes:
+    /// `cuGraphGetNodes` for each graph and `cuGraphChildGraphNodeGetGraph` for each embedded one.
     ///
     /// # Errors
-    /// The frontier is in `graph` or in a graph embedded in it ([`Error::EmbedsItself`]): the driver would crash. A graph of another context, or
-    /// one that is itself embedded in a node ([`Error::Embedded`]), which the driver refuses: embed a [clone](Graph::clone_graph) of it. A node of
-    /// the frontier was removed; or what the driver answers. The graph is as it was then, but for [`Error::HalfDone`].
+    /// The frontier is in `graph` or in a graph embedded in it ([`Error::EmbedsItself`]): the
+    /// driver would crash. A graph of another context, or one that is itself embedded in a node
+    /// ([`Error::Embedded`]), which the driver refuses: embed a [clone](Graph::clone_graph) of it.
+    /// A node of the frontier was removed; or what the driver answers. The graph is as it was then,
+    /// but for [`Error::HalfDone`].
     #[doc(alias = "cuGraphAddChildGraphNode")]
     #[doc(alias = "cuGraphAddNode")]
     pub fn child(&self, graph: &Graph) -> Result<ChildGraphNode> {
@@ -168,7 +175,8 @@ impl Frontier<'_> {
                     Ok(cause) => return Err(cause),
                     Err(stuck) => stuck,
                 };
-                // It stays in the graph, so what it uses stays alive. What is in it is asked for when it is used.
+                // It stays in the graph, so what it uses stays alive. What is in it is asked for
+                // when it is used.
                 let (detail, owners) = (Detail::Child { graph: Place::UNREAD }, copied.into_owners());
                 locked.may_be_unread = true;
                 let id = locked.insert(self.graph().place(), raw, detail, owners);
@@ -177,18 +185,23 @@ impl Frontier<'_> {
         }
     }
 
-    /// Adds a node that runs `graph` itself, which becomes the [embedded](ChildGraphNode::embedded) one.
+    /// Adds a node that runs `graph` itself, which becomes the [embedded](ChildGraphNode::embedded)
+    /// one.
     ///
-    /// Other handles of it, and of its nodes and embedded graphs, lead nowhere from then on ([`Error::GraphMoved`]); its nodes are found in
-    /// the embedded graph by [`find_clone_of`](Graph::find_clone_of). Executables made of it before live on. A graph that was moved cannot be
-    /// moved or embedded again, but cloned.
+    /// Other handles of it, and of its nodes and embedded graphs, lead nowhere from then on
+    /// ([`Error::GraphMoved`]); its nodes are found in the embedded graph by
+    /// [`find_clone_of`](Graph::find_clone_of). Executables made of it before live on. A graph that
+    /// was moved cannot be moved or embedded again, but cloned.
     ///
     /// Stands on `cuGraphAddNode`, CUDA 12.9.
     ///
     /// # Errors
-    /// The frontier is in `graph` or in a graph embedded in it ([`Error::EmbedsItself`]); a graph that is embedded in a node
-    /// ([`Error::Embedded`]) or belongs to other code ([`Error::NotOwned`]); one with memory nodes that has an executable ([`Error::OneExecutable`]); a graph of another context; a node of the frontier was removed; an
-    /// older driver ([`Error::CannotMove`]); or what the driver answers. `graph` is as it was then, if there is another handle of it.
+    /// The frontier is in `graph` or in a graph embedded in it ([`Error::EmbedsItself`]); a graph
+    /// that is embedded in a node ([`Error::Embedded`]) or belongs to other code
+    /// ([`Error::NotOwned`]); one with memory nodes that has an executable
+    /// ([`Error::OneExecutable`]); a graph of another context; a node of the frontier was removed;
+    /// an older driver ([`Error::CannotMove`]); or what the driver answers. `graph` is as it was
+    /// then, if there is another handle of it.
     #[doc(alias = "CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE")]
     #[doc(alias = "cuGraphAddNode")]
     pub fn child_moved(&self, graph: Graph) -> Result<ChildGraphNode> {
@@ -231,8 +244,8 @@ impl Frontier<'_> {
         left = two.second().0.leave();
         copied.let_memory_belong_to(two.first.memory_number());
         let node = self.commit(&mut two.first, raw, copied, &twins, true);
-        // Last, and under both locks: whoever does not find the handle any more by the raw value finds the embedded graph, and waits for it.
-        // SAFETY: as just said.
+        // Last, and under both locks: whoever does not find the handle any more by the raw value
+        // finds the embedded graph, and waits for it. SAFETY: as just said.
         unsafe { graph.handle().disown() };
         drop(two);
         drop(left);
@@ -294,7 +307,8 @@ const CLONED: CUgraphChildGraphNodeOwnership =
 const MOVED: CUgraphChildGraphNodeOwnership =
     CUgraphChildGraphNodeOwnership::CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE;
 
-/// Copies what is known of the second graph, if a clone of it can be put into the graph at `into`, in place of the one at `instead`.
+/// Copies what is known of the second graph, if a clone of it can be put into the graph at `into`,
+/// in place of the one at `instead`.
 fn copy_for(two: &mut Two<'_>, into: Place, instead: Option<Place>, node: &str) -> Result<Copied> {
     let beside = two.are_beside();
     let (source, place) = two.second();

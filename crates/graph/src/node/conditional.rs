@@ -28,7 +28,8 @@ typed! {
 }
 
 typed! {
-    /// A node that runs its body again and again as long as its condition is not 0, which may be no time.
+    /// A node that runs its body again and again as long as its condition is not 0, which may be no
+    /// time.
     WhileNode, While
 }
 
@@ -76,7 +77,8 @@ impl SwitchNode {
 }
 
 impl Node {
-    /// The bodies of a conditional node of any class, in the order of the values that choose them, but that [`IfElseNode`] has first what runs for any value but 0; none of other nodes.
+    /// The bodies of a conditional node of any class, in the order of the values that choose them,
+    /// but that [`IfElseNode`] has first what runs for any value but 0; none of other nodes.
     #[doc = include_str!("body.md")]
     pub fn all_bodies(&self) -> Result<Vec<Graph>> {
         match self.detail()? {
@@ -96,19 +98,20 @@ impl Node {
 impl Frontier<'_> {
     /// Adds a node that runs its body if the condition is not 0.
     ///
-    /// Stands on `cuGraphAddNode` with a conditional node, CUDA 12.3. In a body, a condition with a default costs another node that sets it; see
-    /// [`Graph::condition_with_default`].
+    /// Stands on `cuGraphAddNode` with a conditional node, CUDA 12.3. In a body, a condition with a
+    /// default costs another node that sets it; see [`Graph::condition_with_default`].
     ///
     /// # Errors
-    /// A condition of another graph ([`Error::ForeignCondition`]) or of another node ([`Error::ConditionInUse`]); a node of the frontier was removed; or what
-    /// the driver answers.
+    /// A condition of another graph ([`Error::ForeignCondition`]) or of another node
+    /// ([`Error::ConditionInUse`]); a node of the frontier was removed; or what the driver answers.
     #[doc(alias = "cuGraphAddNode")]
     #[doc(alias = "CU_GRAPH_COND_TYPE_IF")]
     pub fn if_node(&self, condition: &Condition) -> Result<IfNode> {
         self.conditional(Class::If, condition, 1).map(IfNode::wrap)
     }
 
-    /// Adds a node that runs the first of two bodies if the condition is not 0, else the second. The example `bisection` is a whole program with one.
+    /// Adds a node that runs the first of two bodies if the condition is not 0, else the second.
+    /// The example `bisection` is a whole program with one.
     ///
     /// Stands on `cuGraphAddNode` with a conditional node, CUDA 12.8.
     ///
@@ -120,8 +123,9 @@ impl Frontier<'_> {
         self.conditional(Class::IfElse, condition, 2).map(IfElseNode::wrap)
     }
 
-    /// Adds a node that runs its body as long as the condition is not 0; it is looked at before each round. With a default of 0 and nobody who sets the condition before, no
-    /// round is run; with another default, the first is, and the body has to set the condition to 0 some time.
+    /// Adds a node that runs its body as long as the condition is not 0; it is looked at before
+    /// each round. With a default of 0 and nobody who sets the condition before, no round is run;
+    /// with another default, the first is, and the body has to set the condition to 0 some time.
     ///
     /// Stands on `cuGraphAddNode` with a conditional node, CUDA 12.3.
     ///
@@ -133,13 +137,14 @@ impl Frontier<'_> {
         self.conditional(Class::While, condition, 1).map(WhileNode::wrap)
     }
 
-    /// Adds a node that runs the one of `branches` bodies whose number the condition is, from 0 on; none if there is no such body. The example `dispatch` is
-    /// a whole program with one.
+    /// Adds a node that runs the one of `branches` bodies whose number the condition is, from 0 on;
+    /// none if there is no such body. The example `dispatch` is a whole program with one.
     ///
     /// Stands on `cuGraphAddNode` with a conditional node, CUDA 12.8.
     ///
     /// # Errors
-    /// As for [`if_node`](Self::if_node); a number of branches below 1 or above 1000 ([`Error::Branches`]); an older driver ([`Error::TooOld`]).
+    /// As for [`if_node`](Self::if_node); a number of branches below 1 or above 1000
+    /// ([`Error::Branches`]); an older driver ([`Error::TooOld`]).
     #[doc(alias = "cuGraphAddNode")]
     #[doc(alias = "CU_GRAPH_COND_TYPE_SWITCH")]
     pub fn switch_node(&self, condition: &Condition, branches: usize) -> Result<SwitchNode> {
@@ -294,7 +299,8 @@ fn params(graph: &Graph, class: Class, condition: &Condition, bodies: usize) -> 
     params
 }
 
-/// What the driver says of a conditional node: its class, the handle of its condition, and its bodies. `None` for a class that is not known here.
+/// What the driver says of a conditional node: its class, the handle of its condition, and its
+/// bodies. `None` for a class that is not known here.
 pub(crate) fn told(params: &CUgraphNodeParams) -> Option<(Class, u64, SmallVec<[CUgraph; 2]>)> {
     // SAFETY: these are the parameters of a conditional node, as the driver has written them.
     let told = unsafe { params.__bindgen_anon_1.conditional };
@@ -310,7 +316,8 @@ pub(crate) fn told(params: &CUgraphNodeParams) -> Option<(Class, u64, SmallVec<[
 
 /// The bodies that the driver has told of with the node.
 fn raw_bodies(params: &CUgraphNodeParams) -> SmallVec<[CUgraph; 2]> {
-    // SAFETY: these are the parameters of a conditional node that was added or read: the driver has put its own array there, as long as it says, and as was asked for.
+    // SAFETY: these are the parameters of a conditional node that was added or read: the driver has
+    // put its own array there, as long as it says, and as was asked for.
     unsafe {
         let conditional = params.__bindgen_anon_1.conditional;
         core::slice::from_raw_parts(conditional.phGraph_out, conditional.size as usize)

@@ -9,7 +9,8 @@ use crate::frontier::Frontier;
 use crate::owners::Owners;
 
 typed! {
-    /// A node that does nothing: one point for others to wait for, in place of an edge between any two.
+    /// A node that does nothing: one point for others to wait for, in place of an edge between any
+    /// two.
     EmptyNode, Empty
 }
 

@@ -12,7 +12,8 @@ use crate::graph::Graph;
 use crate::owners::Owners;
 
 typed! {
-    /// A node that records an [event](Event), so that streams, other graphs and the host can wait for the point where it stands.
+    /// A node that records an [event](Event), so that streams, other graphs and the host can wait
+    /// for the point where it stands.
     EventRecordNode, EventRecord
 }
 
@@ -78,7 +79,8 @@ impl EventWaitNode {
 impl Frontier<'_> {
     /// Adds a node that records `event` when all before it is done. Each launch records it anew.
     ///
-    /// With events that keep the time, [`Event::elapsed_since`] measures across nodes, once the launch is done.
+    /// With events that keep the time, [`Event::elapsed_since`] measures across nodes, once the
+    /// launch is done.
     ///
     /// Stands on `cuGraphAddNode`, CUDA 12.2.
     ///
@@ -92,8 +94,8 @@ impl Frontier<'_> {
         self.add(detail, Owners::new(), &mut record(event)).map(EventRecordNode::wrap)
     }
 
-    /// Adds a node that waits for `event` as it was recorded last when the graph is launched; at once if it never was. The event may be of another
-    /// context.
+    /// Adds a node that waits for `event` as it was recorded last when the graph is launched; at
+    /// once if it never was. The event may be of another context.
     ///
     /// Stands on `cuGraphAddNode`, CUDA 12.2.
     ///

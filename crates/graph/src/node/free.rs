@@ -35,7 +35,8 @@ impl FreeNode {
         }
     }
 
-    /// The node whose memory it frees; `None` for memory of another graph, which other code can free so.
+    /// The node whose memory it frees; `None` for memory of another graph, which other code can
+    /// free so.
     ///
     /// # Errors
     /// The node was removed.
@@ -52,7 +53,8 @@ impl FreeNode {
 }
 
 impl AllocNode {
-    /// The node that frees the memory; `None` if launches leave it ([`GraphExec::launch_with_outputs`](crate::GraphExec::launch_with_outputs)).
+    /// The node that frees the memory; `None` if launches leave it
+    /// ([`GraphExec::launch_with_outputs`](crate::GraphExec::launch_with_outputs)).
     ///
     /// # Errors
     /// The node was removed.
@@ -68,19 +70,24 @@ impl AllocNode {
 }
 
 impl Frontier<'_> {
-    /// Adds a node that frees memory of the graph. It has to wait for all nodes that use the memory, or the graph is not instantiated;
-    /// [`Graph::free`] finds them by itself.
+    /// Adds a node that frees memory of the graph. It has to wait for all nodes that use the
+    /// memory, or the graph is not instantiated; [`Graph::free`] finds them by itself.
     ///
-    /// It comes last: once it is there, the driver takes no more copies and fills with the memory, whatever they wait for, in this graph and those embedded in it; kernels it
-    /// does. And it comes before the first executable of the graph, unless the allocation node is added after that: what launches leave can only be dropped else, or freed
-    /// by the [next launch](crate::InstantiateOptions::auto_free). Memory that comes from a graph which was [moved](Self::child_moved) into a node is freed here at any time.
+    /// It comes last: once it is there, the driver takes no more copies and fills with the memory,
+    /// whatever they wait for, in this graph and those embedded in it; kernels it does. And it
+    /// comes before the first executable of the graph, unless the allocation node is added after
+    /// that: what launches leave can only be dropped else, or freed by the [next
+    /// launch](crate::InstantiateOptions::auto_free). Memory that comes from a graph which was
+    /// [moved](Self::child_moved) into a node is freed here at any time.
     ///
     /// Stands on `cuGraphAddNode`, CUDA 12.2.
     ///
     /// # Errors
-    /// Memory of another graph; memory that the graph frees already ([`Error::FreedTwice`]); an allocation node of this graph of which an executable was made
-    /// ([`Error::FreedTooLate`]), or of which other code has made one ([`Error::FreeRefused`]); a graph that is embedded in a node, which takes no memory nodes
-    /// ([`Error::MemoryEmbedded`]); a node of the frontier was removed; or what the driver answers.
+    /// Memory of another graph; memory that the graph frees already ([`Error::FreedTwice`]); an
+    /// allocation node of this graph of which an executable was made ([`Error::FreedTooLate`]), or
+    /// of which other code has made one ([`Error::FreeRefused`]); a graph that is embedded in a
+    /// node, which takes no memory nodes ([`Error::MemoryEmbedded`]); a node of the frontier was
+    /// removed; or what the driver answers.
     #[doc(alias = "cuGraphAddMemFreeNode")]
     #[doc(alias = "cuGraphAddNode")]
     pub fn free<T>(&self, memory: &GraphBuffer<T>) -> Result<FreeNode> {
@@ -103,8 +110,9 @@ impl Frontier<'_> {
 }
 
 impl Graph {
-    /// Adds a node that frees memory of the graph once all is done with it: it waits for the allocation and for every node that uses the memory now, be it
-    /// in a graph embedded in a node. It looks through all nodes for that.
+    /// Adds a node that frees memory of the graph once all is done with it: it waits for the
+    /// allocation and for every node that uses the memory now, be it in a graph embedded in a node.
+    /// It looks through all nodes for that.
     ///
     /// Stands on `cuGraphAddNode`, CUDA 12.2.
     ///
@@ -137,7 +145,8 @@ impl Locked<'_> {
         let memory_of = || self.name(life.alloc);
         match life.free {
             Some(free) => Err(Error::FreedTwice { memory: memory_of(), free: self.name(free) }),
-            // Free nodes are in the root graph, and one in another graph than the allocation node the driver takes at any time.
+            // Free nodes are in the root graph, and one in another graph than the allocation node
+            // the driver takes at any time.
             None if self.is_of_root(life.alloc) && self.memory.was_instantiated(memory) => {
                 Err(Error::FreedTooLate { memory: memory_of() })
             }

@@ -15,10 +15,12 @@ use crate::table::Row;
 
 /// A node of a graph, of any type.
 ///
-/// The handle keeps the graph alive. It may outlive the node: one that was removed says so ([`is_removed`](Self::is_removed)), is an error
-/// wherever a node is needed, and never stands for another node. Handles are equal if they are of the same node.
+/// The handle keeps the graph alive. It may outlive the node: one that was removed says so
+/// ([`is_removed`](Self::is_removed)), is an error wherever a node is needed, and never stands for
+/// another node. Handles are equal if they are of the same node.
 ///
-/// The types of nodes dereference to this one; [`KernelNode`](super::KernelNode) and the others are made of it by `try_from`.
+/// The types of nodes dereference to this one; [`KernelNode`](super::KernelNode) and the others are
+/// made of it by `try_from`.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Node {
     graph: Graph,
@@ -49,8 +51,10 @@ impl Node {
         self.kind
     }
 
-    /// The name given by [`named`](Self::named); without one, kind and number in the graph, and the kernel of a kernel node, as in
-    /// `kernel#3 saxpy`. Of a node that was removed, the name that it had, if it is one of the last thousand of its graph. Kind and number also inside a host function, while another thread works on the graph.
+    /// The name given by [`named`](Self::named); without one, kind and number in the graph, and the
+    /// kernel of a kernel node, as in `kernel#3 saxpy`. Of a node that was removed, the name that
+    /// it had, if it is one of the last thousand of its graph. Kind and number also inside a host
+    /// function, while another thread works on the graph.
     #[must_use]
     pub fn name(&self) -> String {
         let given =
@@ -59,7 +63,8 @@ impl Node {
         given.unwrap_or_else(|| self.default_name())
     }
 
-    /// What the node does, in one line for people, as in `copy 4096 B device -> pinned`; empty for a node whose [kind](Self::kind) says all.
+    /// What the node does, in one line for people, as in `copy 4096 B device -> pinned`; empty for
+    /// a node whose [kind](Self::kind) says all.
     ///
     /// # Errors
     /// The node was removed.
@@ -67,8 +72,8 @@ impl Node {
         self.detail().map(|detail| detail.summary())
     }
 
-    /// The same node with a name for people: it stands in errors and pictures. Names need not be unique. Inside a host function, while another thread
-    /// works on the graph, it stays as it was.
+    /// The same node with a name for people: it stands in errors and pictures. Names need not be
+    /// unique. Inside a host function, while another thread works on the graph, it stays as it was.
     pub fn named(self, name: impl Into<String>) -> Self {
         self.set_name(name.into());
         self
@@ -86,15 +91,15 @@ impl Node {
         format!("{}#{}", self.kind, self.id.number)
     }
 
-    /// Whether the node was removed from its graph. A forked child, which can use no graph, is told `false`, and so is
-    /// a host function while another thread works on the graph.
+    /// Whether the node was removed from its graph. A forked child, which can use no graph, is told
+    /// `false`, and so is a host function while another thread works on the graph.
     #[must_use]
     pub fn is_removed(&self) -> bool {
         self.graph.look().is_ok_and(|locked| locked.row(self.id).is_none())
     }
 
-    /// Gives the node other parameters of its kind by one driver call, and its row what goes with them. All that can fail comes before the
-    /// call. If it fails, the node is as it was.
+    /// Gives the node other parameters of its kind by one driver call, and its row what goes with
+    /// them. All that can fail comes before the call. If it fails, the node is as it was.
     ///
     /// Stands on `cuGraphNodeSetParams`, CUDA 12.2.
     pub(crate) fn replace(
@@ -103,13 +108,15 @@ impl Node {
         mut owners: Owners,
         params: &mut CUgraphNodeParams,
     ) -> Result<()> {
-        // As arguments, `detail` and `owners` are dropped after the lock on every way out: the new ones, or those that they took the place of.
+        // As arguments, `detail` and `owners` are dropped after the lock on every way out: the new
+        // ones, or those that they took the place of.
         let mut locked = self.graph.enter()?;
         self.replace_under(&mut locked, &mut detail, &mut owners, params)
     }
 
-    /// [`replace`](Self::replace) for who has the graph's lock, since what to do depends on the row. After success detail and owners are those
-    /// before; they are the caller's to drop, after the lock.
+    /// [`replace`](Self::replace) for who has the graph's lock, since what to do depends on the
+    /// row. After success detail and owners are those before; they are the caller's to drop, after
+    /// the lock.
     #[inline]
     pub(super) fn replace_under(
         &self,
@@ -122,8 +129,8 @@ impl Node {
         locked.ensure_may_hold(self.graph.place(), detail)?;
         locked.ensure_own_memory(owners, detail)?;
         locked.retain_if_adopted()?;
-        // SAFETY: the table says that the node is live and of this graph, whose lock is held; the parameters are complete for its type, and
-        // what they point to outlives the call.
+        // SAFETY: the table says that the node is live and of this graph, whose lock is held; the
+        // parameters are complete for its type, and what they point to outlives the call.
         let result = unsafe { locked.driver().cuGraphNodeSetParams(raw, params) };
         locked.answer(Call::cuGraphNodeSetParams, result)?;
         if let Some(row) = locked.row_mut(self.id) {
@@ -168,8 +175,9 @@ impl Row {
     }
 }
 
-/// Parameters of a node of this type with every byte zero. They are then set in place: the driver refuses parameters in which a byte that has
-/// no meaning is not zero, and a value of its own written over the whole union would leave the rest of it undefined.
+/// Parameters of a node of this type with every byte zero. They are then set in place: the driver
+/// refuses parameters in which a byte that has no meaning is not zero, and a value of its own
+/// written over the whole union would leave the rest of it undefined.
 #[inline]
 pub(crate) fn blank(kind: CUgraphNodeType) -> CUgraphNodeParams {
     CUgraphNodeParams { type_: kind, ..CUgraphNodeParams::default() }

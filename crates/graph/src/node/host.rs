@@ -43,7 +43,8 @@ impl Host {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Data(pub(crate) *mut c_void);
 
-// SAFETY: nothing here follows the pointer; who gave it promised that the function can be called on any thread.
+// SAFETY: nothing here follows the pointer; who gave it promised that the function can be called on
+// any thread.
 unsafe impl Send for Data {}
 // SAFETY: as above.
 unsafe impl Sync for Data {}
@@ -81,7 +82,8 @@ impl HostCallbackNode {
         })
     }
 
-    /// Calls another closure from now on. The node lets go of what it called before; executables made before go on with it.
+    /// Calls another closure from now on. The node lets go of what it called before; executables
+    /// made before go on with it.
     ///
     /// Stands on `cuGraphNodeSetParams`, CUDA 12.2.
     ///
@@ -93,7 +95,8 @@ impl HostCallbackNode {
         self.replace_by(closure(self.graph(), call)?)
     }
 
-    /// Calls another closure with memory from now on; see [`set`](Self::set) and [`Frontier::host_with`].
+    /// Calls another closure with memory from now on; see [`set`](Self::set) and
+    /// [`Frontier::host_with`].
     ///
     /// # Errors
     /// As [`set`](Self::set) and [`Frontier::host_with`].
@@ -153,13 +156,17 @@ impl HostCallbackNode {
 }
 
 impl Frontier<'_> {
-    /// Adds a node that calls a closure at each launch, on a thread of the driver's. What comes after the node waits until it has returned.
+    /// Adds a node that calls a closure at each launch, on a thread of the driver's. What comes
+    /// after the node waits until it has returned.
     ///
-    /// The node and each executable made of it own the closure. Two executables may call it at the same time.
+    /// The node and each executable made of it own the closure. Two executables may call it at the
+    /// same time.
     ///
-    /// No driver call is permitted in there, not even a small one. Most of this library's give an error that says so; those on the way of
-    /// a launch do not look, such as [`GraphExec::launch`](crate::GraphExec::launch) and the adds of nodes: keep them out. Buffers, executables and all else may be dropped.
-    /// A panic is caught, reported to the hook of [`set_panic_hook`](crate::set_panic_hook), and the graph goes on.
+    /// No driver call is permitted in there, not even a small one. Most of this library's give an
+    /// error that says so; those on the way of a launch do not look, such as
+    /// [`GraphExec::launch`](crate::GraphExec::launch) and the adds of nodes: keep them out.
+    /// Buffers, executables and all else may be dropped. A panic is caught, reported to the hook of
+    /// [`set_panic_hook`](crate::set_panic_hook), and the graph goes on.
     ///
     /// ```no_run
     /// # fn example(graph: &cuda_graph::Graph, step: &cuda_graph::Node) -> cuda_graph::Result<()> {
@@ -169,9 +176,11 @@ impl Frontier<'_> {
     /// # }
     /// ```
     ///
-    /// A closure that keeps a handle of its own graph, or of one of its nodes, keeps the graph from ever ending.
+    /// A closure that keeps a handle of its own graph, or of one of its nodes, keeps the graph from
+    /// ever ending.
     ///
-    /// It may be called more than once, and by several threads, so it cannot change what it has without a lock or atomics:
+    /// It may be called more than once, and by several threads, so it cannot change what it has
+    /// without a lock or atomics:
     ///
     /// ```compile_fail,E0594
     /// # fn example(graph: &cuda_graph::Graph) -> cuda_graph::Result<()> {
@@ -256,15 +265,18 @@ impl Frontier<'_> {
         self.add_call(looking(self.graph(), memory, call)?)
     }
 
-    /// Adds a node that calls a C function with a pointer to `data`, which the node and each executable made of it own. Its address stays the same.
+    /// Adds a node that calls a C function with a pointer to `data`, which the node and each
+    /// executable made of it own. Its address stays the same.
     ///
     /// For data of a size that only running code knows, see [`host_raw`](Self::host_raw).
     ///
     /// Stands on `cuGraphAddNode`, CUDA 12.2.
     ///
     /// # Safety
-    /// - The function can be called with a pointer to a `T` on any thread, several times, and by several threads at once.
-    /// - It writes to the data only where that can be done behind a shared reference, and does not use the pointer after it has returned.
+    /// - The function can be called with a pointer to a `T` on any thread, several times, and by
+    ///   several threads at once.
+    /// - It writes to the data only where that can be done behind a shared reference, and does not
+    ///   use the pointer after it has returned.
     /// - It neither unwinds nor ends the thread.
     ///
     /// # Errors
@@ -280,15 +292,17 @@ impl Frontier<'_> {
         self.add_call(unsafe { with_data(self.graph(), function, data) }?)
     }
 
-    /// Adds a node that calls a C function with a pointer. The node and each executable made of it own `owner`.
+    /// Adds a node that calls a C function with a pointer. The node and each executable made of it
+    /// own `owner`.
     ///
     /// The driver gets function and pointer as they are.
     ///
     /// Stands on `cuGraphAddNode`, CUDA 12.2.
     ///
     /// # Safety
-    /// - The function can be called with this pointer on any thread, as often as executables of the graph are launched, and by several threads at
-    ///   once, as long as `owner` lives. After a context was lost, which lets the owners go, that includes a call that is running then.
+    /// - The function can be called with this pointer on any thread, as often as executables of the
+    ///   graph are launched, and by several threads at once, as long as `owner` lives. After a
+    ///   context was lost, which lets the owners go, that includes a call that is running then.
     /// - It neither unwinds nor ends the thread.
     ///
     /// # Errors

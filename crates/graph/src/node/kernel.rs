@@ -40,8 +40,8 @@ impl KernelNode {
     }
 }
 
-/// The driver's form of a kernel node. The kernel is always given by itself and its context: by function, the driver crashes where no
-/// context is current.
+/// The driver's form of a kernel node. The kernel is always given by itself and its context: by
+/// function, the driver crashes where no context is current.
 #[inline]
 pub(crate) fn params(
     kernel: &Kernel,

@@ -26,18 +26,19 @@ struct Prepared {
 }
 
 impl KernelNode {
-    /// Launches a typed kernel, the same or another one, from now on. The node lets go of what it used before; executables made before go on as
-    /// they are.
+    /// Launches a typed kernel, the same or another one, from now on. The node lets go of what it
+    /// used before; executables made before go on as they are.
     ///
-    /// Attributes are those of the configuration; what it does not set gets the driver's default. Those that a [`LaunchConfig`] does not have,
-    /// set by [`set_attribute`](Self::set_attribute), are left to the driver.
+    /// Attributes are those of the configuration; what it does not set gets the driver's default.
+    /// Those that a [`LaunchConfig`] does not have, set by [`set_attribute`](Self::set_attribute),
+    /// are left to the driver.
     ///
-    /// Stands on `cuGraphNodeSetParams`, CUDA 12.2; with attributes before or after also on `cuGraphKernelNodeSetAttribute`, CUDA 11.0, and
-    /// `cuGraphKernelNodeGetParams`, CUDA 12.0.
+    /// Stands on `cuGraphNodeSetParams`, CUDA 12.2; with attributes before or after also on
+    /// `cuGraphKernelNodeSetAttribute`, CUDA 11.0, and `cuGraphKernelNodeGetParams`, CUDA 12.0.
     ///
     /// # Errors
-    /// As [`Frontier::launch`]; the node is as it was then. Should the driver refuse both an attribute and the way back, that is
-    /// [`Error::HalfDone`](crate::Error::HalfDone).
+    /// As [`Frontier::launch`]; the node is as it was then. Should the driver refuse both an
+    /// attribute and the way back, that is [`Error::HalfDone`](crate::Error::HalfDone).
     #[doc(alias = "cuGraphKernelNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
     pub fn set<'a, K: SafeKernel>(
@@ -46,11 +47,13 @@ impl KernelNode {
         config: LaunchConfig,
         arguments: impl ArgumentsOf<'a, K::Signature>,
     ) -> Result<()> {
-        // SAFETY: the kernel's declaration promises this for arguments that meet its conditions, which are checked.
+        // SAFETY: the kernel's declaration promises this for arguments that meet its conditions,
+        // which are checked.
         unsafe { self.set_unchecked(kernel, config, arguments) }
     }
 
-    /// [`set`](Self::set) for a kernel that was declared as `unsafe fn`. The conditions of its declaration are checked all the same.
+    /// [`set`](Self::set) for a kernel that was declared as `unsafe fn`. The conditions of its
+    /// declaration are checked all the same.
     ///
     /// # Safety
     /// As [`Frontier::launch_unchecked`].
@@ -96,7 +99,8 @@ impl KernelNode {
 }
 
 impl Frontier<'_> {
-    /// Adds a launch of a typed kernel. Values are packed now; kernel and buffers are kept by the node.
+    /// Adds a launch of a typed kernel. Values are packed now; kernel and buffers are kept by the
+    /// node.
     ///
     /// Stands on `cuGraphAddNode`, CUDA 12.2.
     ///
@@ -116,8 +120,8 @@ impl Frontier<'_> {
     /// ```
     ///
     /// # Errors
-    /// A condition of the kernel does not hold, memory that it writes overlaps other arguments; otherwise as
-    /// [`launch_untyped`](Self::launch_untyped).
+    /// A condition of the kernel does not hold, memory that it writes overlaps other arguments;
+    /// otherwise as [`launch_untyped`](Self::launch_untyped).
     #[doc(alias = "cuGraphAddKernelNode")]
     #[doc(alias = "cuGraphAddNode")]
     pub fn launch<'a, K: SafeKernel>(
@@ -126,13 +130,15 @@ impl Frontier<'_> {
         config: LaunchConfig,
         arguments: impl ArgumentsOf<'a, K::Signature>,
     ) -> Result<KernelNode> {
-        // SAFETY: the kernel's declaration promises this for arguments that meet its conditions, which are checked. Memory of the device is
-        // no Rust reference, so that unordered work of others changes numbers and nothing else.
+        // SAFETY: the kernel's declaration promises this for arguments that meet its conditions,
+        // which are checked. Memory of the device is no Rust reference, so that unordered work of
+        // others changes numbers and nothing else.
         unsafe { self.launch_unchecked(kernel, config, arguments) }
     }
 
-    /// [`launch`](Self::launch) for a kernel that was declared as `unsafe fn`. The conditions of its declaration are checked all the same; what is
-    /// not checked is what its documentation asks.
+    /// [`launch`](Self::launch) for a kernel that was declared as `unsafe fn`. The conditions of
+    /// its declaration are checked all the same; what is not checked is what its documentation
+    /// asks.
     ///
     /// ```no_run
     /// # use cuda_launch::per;
@@ -177,8 +183,9 @@ impl Frontier<'_> {
     /// ```
     ///
     /// # Safety
-    /// At every launch of an executable of the graph, what the documentation of the kernel's declaration asks holds, for these arguments and
-    /// this configuration and what the memory has in it then.
+    /// At every launch of an executable of the graph, what the documentation of the kernel's
+    /// declaration asks holds, for these arguments and this configuration and what the memory has
+    /// in it then.
     ///
     /// # Errors
     /// As [`launch`](Self::launch).
@@ -192,28 +199,33 @@ impl Frontier<'_> {
         arguments: impl ArgumentsOf<'a, K::Signature>,
     ) -> Result<KernelNode> {
         let prepared = kernel.prepare(&config, arguments)?;
-        // SAFETY: the declaration says what the parameters are; that the kernel stays within their memory is the caller's promise.
+        // SAFETY: the declaration says what the parameters are; that the kernel stays within their
+        // memory is the caller's promise.
         unsafe { self.launch_untyped(kernel.kernel(), config, prepared) }
     }
 
-    /// Adds a launch of `kernel`. The values are packed now; kernel and buffers are kept by the node.
+    /// Adds a launch of `kernel`. The values are packed now; kernel and buffers are kept by the
+    /// node.
     ///
-    /// Stands on `cuGraphAddNode`, CUDA 12.2, and, for each attribute of the configuration, `cuGraphKernelNodeSetAttribute`, CUDA 11.0.
+    /// Stands on `cuGraphAddNode`, CUDA 12.2, and, for each attribute of the configuration,
+    /// `cuGraphKernelNodeSetAttribute`, CUDA 11.0.
     ///
     /// # Safety
     /// At every launch of an executable of the graph:
-    /// - The kernel's parameters mean what the arguments are: a number where it takes a number of that kind, an address where it takes an
-    ///   address. (Number and sizes are checked.)
-    /// - With these arguments and this configuration, and whatever the buffers hold then, the kernel accesses no memory but that of the
-    ///   buffers given, within their bounds.
-    /// - No other work that may run at the same time, in this graph or elsewhere, accesses the same memory in a way that makes a data race.
+    /// - The kernel's parameters mean what the arguments are: a number where it takes a number of
+    ///   that kind, an address where it takes an address. (Number and sizes are checked.)
+    /// - With these arguments and this configuration, and whatever the buffers hold then, the
+    ///   kernel accesses no memory but that of the buffers given, within their bounds.
+    /// - No other work that may run at the same time, in this graph or elsewhere, accesses the same
+    ///   memory in a way that makes a data race.
     ///
     /// # Errors
-    /// Configuration or arguments that the kernel does not take; a kernel of another context; a node of the frontier was removed; or what
-    /// the driver answers.
+    /// Configuration or arguments that the kernel does not take; a kernel of another context; a
+    /// node of the frontier was removed; or what the driver answers.
     #[doc(alias = "cuGraphAddKernelNode")]
     #[doc(alias = "cuGraphAddNode")]
-    // As for a launch on a stream: configuration and arguments are large, and passing them on takes longer than what is done with them.
+    // As for a launch on a stream: configuration and arguments are large, and passing them on takes
+    // longer than what is done with them.
     #[inline(always)]
     pub unsafe fn launch_untyped(
         &self,
@@ -252,7 +264,8 @@ impl Frontier<'_> {
         self.launch_in_steps(kernel, config, &arguments, accesses, Some(more))
     }
 
-    /// Adds a launch that takes more than one driver call, or keeps more than its arguments; everything is checked but attributes.
+    /// Adds a launch that takes more than one driver call, or keeps more than its arguments;
+    /// everything is checked but attributes.
     #[cold]
     fn launch_in_steps(
         &self,

@@ -17,7 +17,8 @@ use crate::frontier::Frontier;
 use crate::owners::Owners;
 
 typed! {
-    /// A node that copies memory: a row of bytes, a rectangle or a box, between any two of device memory, pinned and managed memory.
+    /// A node that copies memory: a row of bytes, a rectangle or a box, between any two of device
+    /// memory, pinned and managed memory.
     MemcpyNode, Memcpy
 }
 
@@ -62,8 +63,8 @@ impl MemcpyNode {
         self.layout().map(|layout| layout.bytes())
     }
 
-    /// Copies `source` to `destination` from now on, in place of what it was made for; also where that was of another kind or dimension.
-    /// Executables made before go on as they are.
+    /// Copies `source` to `destination` from now on, in place of what it was made for; also where
+    /// that was of another kind or dimension. Executables made before go on as they are.
     ///
     /// Stands on `cuGraphNodeSetParams`, CUDA 12.2.
     ///
@@ -130,16 +131,19 @@ impl MemcpyNode {
 }
 
 impl Frontier<'_> {
-    /// Adds a node that copies `source` to `destination`, which has as many elements and does not overlap it: device memory, pinned or managed
-    /// memory, of whichever [kinds](cuda_handles::MemoryKind).
+    /// Adds a node that copies `source` to `destination`, which has as many elements and does not
+    /// overlap it: device memory, pinned or managed memory, of whichever
+    /// [kinds](cuda_handles::MemoryKind).
     ///
-    /// Memory of the graph is copied by nodes that are added before its [free node](Self::free), also those that run before that.
+    /// Memory of the graph is copied by nodes that are added before its [free node](Self::free),
+    /// also those that run before that.
     ///
     /// Stands on `cuGraphAddNode`, CUDA 12.2.
     ///
     /// # Errors
-    /// Different lengths, overlapping slices, no elements, memory of another context (see [`copy_peer`](Self::copy_peer)); memory of the graph for which there is
-    /// a free node ([`Error::FreedBefore`]); a node of the frontier was removed; or what the driver answers.
+    /// Different lengths, overlapping slices, no elements, memory of another context (see
+    /// [`copy_peer`](Self::copy_peer)); memory of the graph for which there is a free node
+    /// ([`Error::FreedBefore`]); a node of the frontier was removed; or what the driver answers.
     #[doc(alias = "cuGraphAddMemcpyNode")]
     #[doc(alias = "cuGraphAddNode")]
     pub fn copy<'a, 'b, T: Element>(
@@ -150,10 +154,12 @@ impl Frontier<'_> {
         self.add_copy(linear(self.graph().context(), source.operand(), destination.operand())?)
     }
 
-    /// Adds a node that copies device memory to pinned or managed memory of the same length. The host can look at it once graph and executables
-    /// are gone and their streams were waited for: [`SharedHostBuffer::try_unique`]; until then it reads by copies in a stream's order.
+    /// Adds a node that copies device memory to pinned or managed memory of the same length. The
+    /// host can look at it once graph and executables are gone and their streams were waited for:
+    /// [`SharedHostBuffer::try_unique`]; until then it reads by copies in a stream's order.
     ///
-    /// Memory that the host holds as a slice is not taken, so that no reference of the host's points to what a graph writes:
+    /// Memory that the host holds as a slice is not taken, so that no reference of the host's
+    /// points to what a graph writes:
     ///
     /// ```compile_fail,E0308
     /// # fn example(
@@ -186,8 +192,8 @@ impl Frontier<'_> {
         self.copy(source, destination)
     }
 
-    /// Adds a node that copies pinned or managed memory to device memory of the same length. What is copied is what the memory holds when the
-    /// node runs, at every launch.
+    /// Adds a node that copies pinned or managed memory to device memory of the same length. What
+    /// is copied is what the memory holds when the node runs, at every launch.
     ///
     /// Stands on `cuGraphAddNode`, CUDA 12.2.
     ///
@@ -206,9 +212,10 @@ impl Frontier<'_> {
     /// Stands on `cuGraphAddNode`, CUDA 12.2.
     ///
     /// # Errors
-    /// No elements; a pitch below the width; the rectangle leaves a slice, or overlaps itself; memory of another context, or of the graph for which there is a free
-    /// node ([`Error::FreedBefore`]); a node of the frontier was removed; or what the driver answers, which has a limit for pitches
-    /// (`CU_DEVICE_ATTRIBUTE_MAX_PITCH`).
+    /// No elements; a pitch below the width; the rectangle leaves a slice, or overlaps itself;
+    /// memory of another context, or of the graph for which there is a free node
+    /// ([`Error::FreedBefore`]); a node of the frontier was removed; or what the driver answers,
+    /// which has a limit for pitches (`CU_DEVICE_ATTRIBUTE_MAX_PITCH`).
     #[doc(alias = "cuGraphAddMemcpyNode")]
     pub fn copy_2d<T: Element>(&self, copy: Copy2d<'_, T>) -> Result<MemcpyNode> {
         self.copy_3d(copy.layer())
@@ -219,18 +226,21 @@ impl Frontier<'_> {
     /// Stands on `cuGraphAddNode`, CUDA 12.2.
     ///
     /// # Errors
-    /// No elements; a pitch below the width, or fewer rows than the height; the box leaves a slice, or overlaps itself; memory of another
-    /// context, or of the graph for which there is a free node ([`Error::FreedBefore`]); a node of the frontier was removed; or what the driver answers, which has a limit
-    /// for pitches (`CU_DEVICE_ATTRIBUTE_MAX_PITCH`).
+    /// No elements; a pitch below the width, or fewer rows than the height; the box leaves a slice,
+    /// or overlaps itself; memory of another context, or of the graph for which there is a free
+    /// node ([`Error::FreedBefore`]); a node of the frontier was removed; or what the driver
+    /// answers, which has a limit for pitches (`CU_DEVICE_ATTRIBUTE_MAX_PITCH`).
     #[doc(alias = "cuGraphAddMemcpyNode")]
     pub fn copy_3d<T: Element>(&self, copy: Copy3d<'_, T>) -> Result<MemcpyNode> {
         self.add_copy(boxed(self.graph().context(), copy)?)
     }
 
-    /// Adds a node that copies memory of one context to memory of another, of the same length. One of the two is the graph's. What the other
-    /// one's streams do with the memory before and after a launch has to be put in order with it, by [`Stream::wait_for`].
+    /// Adds a node that copies memory of one context to memory of another, of the same length. One
+    /// of the two is the graph's. What the other one's streams do with the memory before and after
+    /// a launch has to be put in order with it, by [`Stream::wait_for`].
     ///
-    /// Memory of a pool is copied by a node only if the graph's device may access that pool ([`MemPool::grant_access`]); a copy on a stream needs no access.
+    /// Memory of a pool is copied by a node only if the graph's device may access that pool
+    /// ([`MemPool::grant_access`]); a copy on a stream needs no access.
     ///
     /// [`MemPool::grant_access`]: cuda_handles::MemPool::grant_access
     /// [`Stream::wait_for`]: cuda_handles::Stream::wait_for
@@ -238,8 +248,10 @@ impl Frontier<'_> {
     /// Stands on `cuGraphAddNode`, CUDA 12.2.
     ///
     /// # Errors
-    /// Different lengths, no elements, memory of two other contexts, or of the graph for which there is a free node ([`Error::FreedBefore`]); memory of a pool that the
-    /// graph's device may not access ([`Error::PoolOutOfReach`]); a node of the frontier was removed; or what the driver answers.
+    /// Different lengths, no elements, memory of two other contexts, or of the graph for which
+    /// there is a free node ([`Error::FreedBefore`]); memory of a pool that the graph's device may
+    /// not access ([`Error::PoolOutOfReach`]); a node of the frontier was removed; or what the
+    /// driver answers.
     #[doc(alias = "cuMemcpyPeerAsync")]
     pub fn copy_peer<'a, 'b, T: Element>(
         &self,
@@ -250,22 +262,26 @@ impl Frontier<'_> {
         between(context, source.operand(), destination.operand(), |copy| self.add_copy(copy))
     }
 
-    /// Adds a node that copies between addresses. The driver is asked what memory they are of, one call for each, and
-    /// [`MemcpyNode::layout`] tells. Pageable memory of the host is refused unless [`RawMemory::pageable`](crate::RawMemory::pageable)
-    /// says that it is meant.
+    /// Adds a node that copies between addresses. The driver is asked what memory they are of, one
+    /// call for each, and [`MemcpyNode::layout`] tells. Pageable memory of the host is refused
+    /// unless [`RawMemory::pageable`](crate::RawMemory::pageable) says that it is meant.
     ///
     /// Stands on `cuGraphAddNode`, CUDA 12.2, and `cuPointerGetAttributes`, CUDA 7.0.
     ///
     /// # Safety
     /// At every launch of an executable of the graph:
-    /// - The memory is there, the source readable and the destination writable, over all the rows that the description names. The owners given are
-    ///   kept as long as the node, and as long as an executable made of it meanwhile can run.
-    /// - The host has no references into memory of its own that is written, and none but shared ones into what is read.
-    /// - Pageable memory of the host is read during the call of the launch, and written before that call returns; other memory, when the node runs.
+    /// - The memory is there, the source readable and the destination writable, over all the rows
+    ///   that the description names. The owners given are kept as long as the node, and as long as
+    ///   an executable made of it meanwhile can run.
+    /// - The host has no references into memory of its own that is written, and none but shared
+    ///   ones into what is read.
+    /// - Pageable memory of the host is read during the call of the launch, and written before that
+    ///   call returns; other memory, when the node runs.
     ///
     /// # Errors
-    /// No bytes; an address that the driver knows no memory at; more bytes than are left there; a pitch below the width, or fewer rows than the
-    /// height; an overlap; a node of the frontier was removed; or what the driver answers.
+    /// No bytes; an address that the driver knows no memory at; more bytes than are left there; a
+    /// pitch below the width, or fewer rows than the height; an overlap; a node of the frontier was
+    /// removed; or what the driver answers.
     #[doc(alias = "cuGraphAddMemcpyNode")]
     pub unsafe fn copy_raw(&self, copy: RawCopy) -> Result<MemcpyNode> {
         self.add_copy(copy.prepare(self.graph().context())?)

@@ -12,7 +12,8 @@ use crate::frontier::Frontier;
 use crate::owners::Owners;
 
 typed! {
-    /// A node that sets each element of a range or a rectangle of memory to one value: device memory, pinned or managed memory.
+    /// A node that sets each element of a range or a rectangle of memory to one value: device
+    /// memory, pinned or managed memory.
     MemsetNode, Memset
 }
 
@@ -65,7 +66,8 @@ impl MemsetNode {
         self.layout().map(|layout| layout.width * layout.height)
     }
 
-    /// Fills `target` with `value` from now on, in place of what it was made for. Executables made before go on as they are.
+    /// Fills `target` with `value` from now on, in place of what it was made for. Executables made
+    /// before go on as they are.
     ///
     /// Stands on `cuGraphNodeSetParams`, CUDA 12.2.
     ///
@@ -127,13 +129,15 @@ impl MemsetNode {
 impl Frontier<'_> {
     /// Adds a node that sets each element of `target` to `value`, of a type of 1, 2 or 4 bytes.
     ///
-    /// Memory of the graph is filled by nodes that are added before its [free node](Self::free), also those that run before that.
+    /// Memory of the graph is filled by nodes that are added before its [free node](Self::free),
+    /// also those that run before that.
     ///
     /// Stands on `cuGraphAddNode`, CUDA 12.2.
     ///
     /// # Errors
-    /// Memory that is not aligned to the size of the value, no elements, memory of another context, or of the graph for which there is a free node
-    /// ([`Error::FreedBefore`]); a node of the frontier was removed; or what the driver answers. A value of another size does not compile:
+    /// Memory that is not aligned to the size of the value, no elements, memory of another context,
+    /// or of the graph for which there is a free node ([`Error::FreedBefore`]); a node of the
+    /// frontier was removed; or what the driver answers. A value of another size does not compile:
     /// [`cast`](cuda_handles::Slice::cast) the memory to smaller elements.
     ///
     /// ```compile_fail,E0080
@@ -151,8 +155,9 @@ impl Frontier<'_> {
         self.add_fill(linear(self.graph().context(), target.operand(), value)?)
     }
 
-    /// Adds a node that sets each element of a rectangle to `value`, of a type of 1, 2 or 4 bytes: `height` rows of `width` elements, one `pitch`
-    /// elements behind the other, from the start of `target` on.
+    /// Adds a node that sets each element of a rectangle to `value`, of a type of 1, 2 or 4 bytes:
+    /// `height` rows of `width` elements, one `pitch` elements behind the other, from the start of
+    /// `target` on.
     ///
     /// Stands on `cuGraphAddNode`, CUDA 12.2.
     ///
@@ -170,23 +175,27 @@ impl Frontier<'_> {
         self.add_fill(rectangle(self.graph().context(), target.operand(), pitch, [width, height], value)?)
     }
 
-    /// Adds a node that fills memory at an address. The driver is asked what memory it is of, and [`MemsetNode::layout`] tells.
+    /// Adds a node that fills memory at an address. The driver is asked what memory it is of, and
+    /// [`MemsetNode::layout`] tells.
     ///
     /// Stands on `cuGraphAddNode`, CUDA 12.2, and `cuPointerGetAttributes`, CUDA 7.0.
     ///
     /// # Safety
-    /// At every launch of an executable of the graph, the memory is there and writable over all the rows that the description names, and the host
-    /// has no references into it. The owner given is kept as long as the node, and as long as an executable made of it meanwhile can run.
+    /// At every launch of an executable of the graph, the memory is there and writable over all the
+    /// rows that the description names, and the host has no references into it. The owner given is
+    /// kept as long as the node, and as long as an executable made of it meanwhile can run.
     ///
     /// # Errors
-    /// No elements, or ones of other than 1, 2 or 4 bytes; memory that is not aligned to that size; an address that the driver knows no memory
-    /// at; more bytes than are left there; a pitch below the width; a node of the frontier was removed; or what the driver answers.
+    /// No elements, or ones of other than 1, 2 or 4 bytes; memory that is not aligned to that size;
+    /// an address that the driver knows no memory at; more bytes than are left there; a pitch below
+    /// the width; a node of the frontier was removed; or what the driver answers.
     #[doc(alias = "cuGraphAddMemsetNode")]
     pub unsafe fn fill_raw(&self, fill: RawFill) -> Result<MemsetNode> {
         self.add_fill(fill.prepare(self.graph().context())?)
     }
 
-    /// Adds a node that sets all bytes of `target` to zero, whatever its elements; as [`fill`](Self::fill) in all else.
+    /// Adds a node that sets all bytes of `target` to zero, whatever its elements; as
+    /// [`fill`](Self::fill) in all else.
     ///
     /// Stands on `cuGraphAddNode`, CUDA 12.2.
     ///

@@ -24,13 +24,15 @@ impl RawMemory {
         Self { address, steps: None, owner: None, is_pageable: false }
     }
 
-    /// Memory at a pointer of the host's, which is an address as any other. Its provenance is exposed.
+    /// Memory at a pointer of the host's, which is an address as any other. Its provenance is
+    /// exposed.
     #[must_use]
     pub fn at_host<T: ?Sized>(pointer: *const T) -> Self {
         Self::at(pointer.cast::<c_void>().expose_provenance() as CUdeviceptr)
     }
 
-    /// Rows lie `pitch` bytes apart, and layers `rows` rows. Without this, they lie one right behind the other.
+    /// Rows lie `pitch` bytes apart, and layers `rows` rows. Without this, they lie one right
+    /// behind the other.
     #[must_use]
     pub fn steps(self, pitch: usize, rows: usize) -> Self {
         Self { steps: Some([pitch, rows]), ..self }
@@ -42,8 +44,8 @@ impl RawMemory {
         Self { owner: Some(owner.into()), ..self }
     }
 
-    /// It may be memory of the host that is neither pinned nor registered. A copy from there is read during each call of a launch, and one to there
-    /// makes that call wait until it is done.
+    /// It may be memory of the host that is neither pinned nor registered. A copy from there is
+    /// read during each call of a launch, and one to there makes that call wait until it is done.
     #[must_use]
     pub fn pageable(self) -> Self {
         Self { is_pageable: true, ..self }
@@ -138,7 +140,8 @@ impl RawFill {
         Self { target, value, element, extent: [count, 1] }
     }
 
-    /// Sets `height` rows of `width` elements instead; see [`RawMemory::steps`], of which the second has no meaning here.
+    /// Sets `height` rows of `width` elements instead; see [`RawMemory::steps`], of which the
+    /// second has no meaning here.
     #[must_use]
     pub fn extent(self, width: usize, height: usize) -> Self {
         Self { extent: [width, height], ..self }

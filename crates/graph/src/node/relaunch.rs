@@ -1,4 +1,5 @@
-//! Giving a kernel node another launch where attributes are concerned: several driver calls, all or none.
+//! Giving a kernel node another launch where attributes are concerned: several driver calls, all or
+//! none.
 
 use core::ffi::c_void;
 use core::mem::MaybeUninit;
@@ -77,7 +78,8 @@ impl Relaunch {
         self.apply_after(before, locked, node, params)
     }
 
-    /// Cluster and cooperation go first, as the driver compares them with the sizes at every call; then come the parameters, then all attributes.
+    /// Cluster and cooperation go first, as the driver compares them with the sizes at every call;
+    /// then come the parameters, then all attributes.
     #[cold]
     fn apply_after(
         &mut self,
@@ -225,13 +227,14 @@ impl Before {
 
 impl Locked<'_> {
     fn set_launch(&self, raw: CUgraphNode, params: &mut CUgraphNodeParams) -> Result<()> {
-        // SAFETY: a live kernel node of this graph, whose lock is held; the parameters are complete, and what they point to outlives the call.
+        // SAFETY: a live kernel node of this graph, whose lock is held; the parameters are
+        // complete, and what they point to outlives the call.
         let result = unsafe { self.driver().cuGraphNodeSetParams(raw, params) };
         self.answer(Call::cuGraphNodeSetParams, result)
     }
 
-    /// A copy of a kernel node's arguments; `None` where their sizes are not known (before CUDA 12.4), where they are packed, or where the node
-    /// has another kernel.
+    /// A copy of a kernel node's arguments; `None` where their sizes are not known (before CUDA
+    /// 12.4), where they are packed, or where the node has another kernel.
     fn arguments(&self, raw: CUgraphNode, kernel: &Kernel) -> Result<Option<Values>> {
         let Some(parameters) = kernel.parameters() else { return Ok(None) };
         let found = self.kernel_params(raw)?;
@@ -246,8 +249,8 @@ impl Locked<'_> {
             return Ok(None);
         }
         let copy = |(at, size): (usize, usize)| {
-            // SAFETY: the driver gives a pointer to each parameter of the kernel, to as many bytes as it has, in the node's own block; nobody
-            // changes that while the lock is held.
+            // SAFETY: the driver gives a pointer to each parameter of the kernel, to as many bytes
+            // as it has, in the node's own block; nobody changes that while the lock is held.
             let bytes = unsafe {
                 let value: *const MaybeUninit<u8> = (*found.kernelParams.add(at)).cast();
                 core::slice::from_raw_parts(value, size)

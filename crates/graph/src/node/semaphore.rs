@@ -29,7 +29,8 @@ typed! {
 pub(crate) type Semaphores = Arc<[(ExternalSemaphore, u64)]>;
 
 impl SemaphoreSignalNode {
-    /// The semaphores, each with the number that it is raised to; the number has no meaning for a binary one.
+    /// The semaphores, each with the number that it is raised to; the number has no meaning for a
+    /// binary one.
     ///
     /// # Errors
     /// The node was removed.
@@ -59,7 +60,8 @@ impl SemaphoreSignalNode {
 }
 
 impl SemaphoreWaitNode {
-    /// The semaphores, each with the number that is waited for; the number has no meaning for a binary one.
+    /// The semaphores, each with the number that is waited for; the number has no meaning for a
+    /// binary one.
     ///
     /// # Errors
     /// The node was removed.
@@ -88,12 +90,14 @@ impl SemaphoreWaitNode {
 }
 
 impl Frontier<'_> {
-    /// Adds a node that signals semaphores of other interfaces: each timeline is raised to its number, each binary one is signalled.
+    /// Adds a node that signals semaphores of other interfaces: each timeline is raised to its
+    /// number, each binary one is signalled.
     ///
     /// Stands on `cuGraphAddNode`, CUDA 12.2.
     ///
     /// # Errors
-    /// No semaphores, one of another context; a node of the frontier was removed; or what the driver answers.
+    /// No semaphores, one of another context; a node of the frontier was removed; or what the
+    /// driver answers.
     #[doc(alias = "cuGraphAddExternalSemaphoresSignalNode")]
     #[doc(alias = "cuGraphAddNode")]
     pub fn signal<'a>(
@@ -107,13 +111,14 @@ impl Frontier<'_> {
         self.add(detail, owners, &mut lists.signals()).map(SemaphoreSignalNode::wrap)
     }
 
-    /// Adds a node that waits for semaphores of other interfaces: until each timeline has reached its number, and for the signal of each binary
-    /// one, which it takes away.
+    /// Adds a node that waits for semaphores of other interfaces: until each timeline has reached
+    /// its number, and for the signal of each binary one, which it takes away.
     ///
     /// Stands on `cuGraphAddNode`, CUDA 12.2.
     ///
     /// # Errors
-    /// No semaphores, one of another context; a node of the frontier was removed; or what the driver answers.
+    /// No semaphores, one of another context; a node of the frontier was removed; or what the
+    /// driver answers.
     #[doc(alias = "cuGraphAddExternalSemaphoresWaitNode")]
     #[doc(alias = "cuGraphAddNode")]
     pub fn wait_semaphores<'a>(

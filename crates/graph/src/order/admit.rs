@@ -9,9 +9,11 @@ use super::view::{Index, Neighbours, Pair};
 /// What new edges mean for the order.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// They close no cycle. These nodes get new labels once the edges are there; none if all edges go along the order.
+    /// They close no cycle. These nodes get new labels once the edges are there; none if all edges
+    /// go along the order.
     Fits(Vec<(Index, u64)>),
-    /// They close this cycle: each node has an edge to the next, and the last one to the first by one of the new edges.
+    /// They close this cycle: each node has an edge to the next, and the last one to the first by
+    /// one of the new edges.
     Cycle(Vec<Index>),
 }
 
@@ -61,7 +63,8 @@ enum Settled {
 }
 
 impl<N: Neighbours> Plan<'_, N> {
-    /// Of edges against the order, sorted by the label of their ends: the first ones whose ranges of labels hang together.
+    /// Of edges against the order, sorted by the label of their ends: the first ones whose ranges
+    /// of labels hang together.
     fn first_group<'e>(&self, edges: &'e [Pair]) -> &'e [Pair] {
         let Some(first) = edges.first() else { return edges };
         let mut high = self.label(first.0);

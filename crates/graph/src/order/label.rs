@@ -3,8 +3,8 @@
 /// The distance of labels that nothing was put between.
 pub(super) const STEP: i64 = 1 << 16;
 
-/// The label before that of the first node. As much lies below, for nodes put before others, and above is room for more nodes than a process
-/// has time to make.
+/// The label before that of the first node. As much lies below, for nodes put before others, and
+/// above is room for more nodes than a process has time to make.
 const BASE: u64 = 1 << 62;
 
 /// The label of a new node that is above all others, the `newest`-th.

@@ -7,7 +7,8 @@ use super::label::STEP;
 use super::plan::{Plan, Way};
 use super::view::{Index, Neighbours, Pair};
 
-/// One of the two searches. Seen backwards the labels are negative, so that either way the nodes found move up.
+/// One of the two searches. Seen backwards the labels are negative, so that either way the nodes
+/// found move up.
 pub(super) struct Side {
     way: Way,
     /// The labels that the nodes found have to be above.
@@ -116,8 +117,8 @@ impl Side {
         cycle
     }
 
-    /// Moves the nodes found above the floor. If there is no room below the neighbours that do not take part, the next ones do from now on, and
-    /// the search goes on.
+    /// Moves the nodes found above the floor. If there is no room below the neighbours that do not
+    /// take part, the next ones do from now on, and the search goes on.
     pub(super) fn place<N: Neighbours>(&mut self, plan: &mut Plan<'_, N>, order: &[Index]) -> bool {
         while let Some(Reverse((_, node))) = self.beyond.peek()
             && self.found.contains_key(node)
@@ -126,8 +127,8 @@ impl Side {
         }
         let ceiling = self.beyond.peek().map(|Reverse((label, _))| *label);
         let nodes = order.len() as i64;
-        // Where others have to give way, they leave enough room that it does not happen again soon: the distance of that many nodes grows with
-        // their number.
+        // Where others have to give way, they leave enough room that it does not happen again soon:
+        // the distance of that many nodes grows with their number.
         let least = if self.is_wider { nodes.min(STEP) } else { 1 };
         let top = self.climb(plan, order, least, |_, _, _| {});
         let step = match ceiling {
@@ -145,7 +146,8 @@ impl Side {
         true
     }
 
-    /// Goes through the nodes in their order with labels that rise by at least a step; tells those that have to change, and the last one.
+    /// Goes through the nodes in their order with labels that rise by at least a step; tells those
+    /// that have to change, and the last one.
     fn climb<N: Neighbours>(
         &self,
         plan: &mut Plan<'_, N>,
@@ -164,7 +166,8 @@ impl Side {
         label
     }
 
-    /// Lets nodes take part that are in the way: at least one, and as many again where they lie close.
+    /// Lets nodes take part that are in the way: at least one, and as many again where they lie
+    /// close.
     fn widen(&mut self, ceiling: i64) {
         self.is_wider = true;
         self.reach = ceiling + self.found.len() as i64;

@@ -8,7 +8,8 @@ use crate::kind::NodeKind;
 use crate::picture::drawing::{Drawing, DrawnEdge, DrawnEdgeKind, DrawnKind, DrawnNode, Family};
 use crate::place::{NodeId, Place};
 
-/// Graphs in graphs deeper than this are said to be there, not drawn: who writes pictures goes down by recursion.
+/// Graphs in graphs deeper than this are said to be there, not drawn: who writes pictures goes down
+/// by recursion.
 const DEEPEST: usize = 32;
 
 /// The drawing of the locked graph, taken in one look at it.

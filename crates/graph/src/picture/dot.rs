@@ -7,7 +7,8 @@ use crate::picture::drawing::{Drawing, DrawnEdge, DrawnEdgeKind, DrawnNode, Fami
 use crate::picture::style::{box_style, edge_style};
 use crate::words::Named;
 
-/// A drawing as DOT text: a box for each node, a cluster for each node with graphs in it, styles for kinds of edges.
+/// A drawing as DOT text: a box for each node, a cluster for each node with graphs in it, styles
+/// for kinds of edges.
 pub(crate) struct Dot<'a>(pub(crate) &'a Drawing);
 
 impl fmt::Display for Dot<'_> {
@@ -99,8 +100,9 @@ fn write_edge(
 /// What the name of a node with graphs in it is followed by in that of the point below them.
 const END: &str = "_end";
 
-/// Holds the graphs in a node between its box and a point below them, by edges that are not seen: else they would be drawn beside the box, in any
-/// order, and what comes after the node beside them.
+/// Holds the graphs in a node between its box and a point below them, by edges that are not seen:
+/// else they would be drawn beside the box, in any order, and what comes after the node beside
+/// them.
 fn write_hold(out: &mut fmt::Formatter<'_>, node: &DrawnNode, prefix: &str, depth: usize) -> fmt::Result {
     let indent = Indent(depth + 1);
     let top = format!("{prefix}{}", node.id);
@@ -154,11 +156,12 @@ impl fmt::Display for Indent {
     }
 }
 
-/// How many bytes of a text are written. Graphviz takes strings of less than 16384 bytes, and a character is written as five at most.
+/// How many bytes of a text are written. Graphviz takes strings of less than 16384 bytes, and a
+/// character is written as five at most.
 const LONGEST: usize = 3000;
 
-/// Text as a quoted string of DOT, without the end of a very long one. In such a string, a backslash begins an escape of the label language, and `&` an entity of
-/// HTML.
+/// Text as a quoted string of DOT, without the end of a very long one. In such a string, a
+/// backslash begins an escape of the label language, and `&` an entity of HTML.
 struct Quoted<'a>(&'a str);
 
 impl fmt::Display for Quoted<'_> {

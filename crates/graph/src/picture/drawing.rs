@@ -1,8 +1,10 @@
-//! What is drawn of a graph, as plain data: it knows nothing of drivers, and the writers of pictures know nothing else.
+//! What is drawn of a graph, as plain data: it knows nothing of drivers, and the writers of
+//! pictures know nothing else.
 
 use core::fmt;
 
-/// A graph to draw. Those who draw go down into graphs in graphs by recursion; who makes drawings limits how deep.
+/// A graph to draw. Those who draw go down into graphs in graphs by recursion; who makes drawings
+/// limits how deep.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Drawing {
     pub(crate) title: String,

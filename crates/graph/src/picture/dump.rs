@@ -94,8 +94,9 @@ impl BitOrAssign for DebugDotFlags {
 }
 
 impl Graph {
-    /// Has the driver write the graph as DOT text to a file, which is made or replaced. It has what the driver knows of the nodes, by raw values
-    /// and not by name, so that it can be held beside [`to_dot`](Self::to_dot).
+    /// Has the driver write the graph as DOT text to a file, which is made or replaced. It has what
+    /// the driver knows of the nodes, by raw values and not by name, so that it can be held beside
+    /// [`to_dot`](Self::to_dot).
     ///
     /// ```no_run
     /// # use cuda_graph::DebugDotFlags;
@@ -105,10 +106,12 @@ impl Graph {
     /// # }
     /// ```
     ///
-    /// Stands on `cuGraphDebugDotPrint`, CUDA 11.3. What flags of newer drivers mean to an older one is up to it.
+    /// Stands on `cuGraphDebugDotPrint`, CUDA 11.3. What flags of newer drivers mean to an older
+    /// one is up to it.
     ///
     /// # Errors
-    /// A path with a NUL byte in it, or what the driver answers: `CUDA_ERROR_OPERATING_SYSTEM` where it cannot write the file.
+    /// A path with a NUL byte in it, or what the driver answers: `CUDA_ERROR_OPERATING_SYSTEM`
+    /// where it cannot write the file.
     #[doc(alias = "cuGraphDebugDotPrint")]
     pub fn debug_dot(&self, path: impl AsRef<Path>, flags: DebugDotFlags) -> Result<()> {
         let path = path.as_ref();
@@ -116,7 +119,8 @@ impl Graph {
             return Err(Error::PathWithNul { path: path.display().to_string().into() });
         };
         let locked = self.enter()?;
-        // SAFETY: the graph is live and locked; the path is a string that ends with a NUL and outlives the call.
+        // SAFETY: the graph is live and locked; the path is a string that ends with a NUL and
+        // outlives the call.
         let result =
             unsafe { locked.driver().cuGraphDebugDotPrint(locked.raw(), raw_path.as_ptr(), flags.0) };
         locked.answer(Call::cuGraphDebugDotPrint, result)

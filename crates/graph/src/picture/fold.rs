@@ -1,10 +1,11 @@
 //! Many alike branches as one block, and the inside of a long chain as another.
 //!
-//! A fan of 200 nodes in one row would be a picture of 30 000 units by 300. Branches that leave the same nodes and lead to the same nodes are
-//! put into a block instead, in rows; one edge to the block stands for an edge to each branch.
+//! A fan of 200 nodes in one row would be a picture of 30 000 units by 300. Branches that leave the
+//! same nodes and lead to the same nodes are put into a block instead, in rows; one edge to the
+//! block stands for an edge to each branch.
 //!
-//! The layout library takes a time that grows with the square of the boxes that come after each other. So it gets a long chain as one box; where its
-//! nodes go in there needs no thought.
+//! The layout library takes a time that grows with the square of the boxes that come after each
+//! other. So it gets a long chain as one box; where its nodes go in there needs no thought.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -24,7 +25,8 @@ pub(crate) enum Unit {
     Run(Run),
 }
 
-/// Nodes one after the other, each with an edge to the next and no others; nodes at the ends that have others are not among them.
+/// Nodes one after the other, each with an edge to the next and no others; nodes at the ends that
+/// have others are not among them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Run {
     /// By their positions in the drawing.
@@ -63,7 +65,8 @@ pub(crate) struct Folded {
     pub(crate) inner: HashMap<(usize, usize), DrawnEdgeKind>,
 }
 
-/// A drawing's edges by the positions of its nodes, without doubles and loose ends, in an order that does not depend on that of the input's edges.
+/// A drawing's edges by the positions of its nodes, without doubles and loose ends, in an order
+/// that does not depend on that of the input's edges.
 struct Neighbours<'d> {
     edges: Vec<(usize, usize, &'d DrawnEdgeKind)>,
     into: Vec<Vec<(usize, &'d DrawnEdgeKind)>>,
@@ -126,8 +129,8 @@ impl<'d> Neighbours<'d> {
     }
 }
 
-/// Puts branches into blocks where they would take more than `widest` beside each other, and other long chains into runs. `width` tells that of a node, with
-/// the gap to the next.
+/// Puts branches into blocks where they would take more than `widest` beside each other, and other
+/// long chains into runs. `width` tells that of a node, with the gap to the next.
 pub(crate) fn fold(drawing: &Drawing, width: impl Fn(usize) -> f64, widest: f64) -> Folded {
     let neighbours = Neighbours::of(drawing);
     let mut alike: BTreeMap<_, Vec<Vec<usize>>> = BTreeMap::new();

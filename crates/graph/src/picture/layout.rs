@@ -251,7 +251,8 @@ impl Piece {
         piece
     }
 
-    /// A branch from the top of a column: in the middle of it, so that its edges are straight, or if it has none, at the left. Gives where it ends.
+    /// A branch from the top of a column: in the middle of it, so that its edges are straight, or
+    /// if it has none, at the left. Gives where it ends.
     fn put_branch(&mut self, branch: &[usize], column: Rect, boxes: &[NodeBox], folded: &Folded) -> f64 {
         let mut y = column.y;
         let centre = column.x + column.width / 2.0;

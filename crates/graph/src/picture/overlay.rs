@@ -14,7 +14,8 @@ pub(crate) const RED: &str = "#c8102e";
 /// The colour of what may be.
 pub(crate) const AMBER: &str = "#b26a00";
 
-/// How far a line between racing nodes keeps from the boxes on its way; less than the margin of a picture.
+/// How far a line between racing nodes keeps from the boxes on its way; less than the margin of a
+/// picture.
 const BULGE: f64 = 30.0;
 /// Boxes with less between them have no other box between them.
 const NEAR: f64 = 90.0;
@@ -27,7 +28,8 @@ pub(crate) const STYLE: &str = "\
 .race:hover path{stroke-width:4}
 ";
 
-/// What is drawn over a drawing and those in it. Nodes are known by what they are called there, which is unique among all of these.
+/// What is drawn over a drawing and those in it. Nodes are known by what they are called there,
+/// which is unique among all of these.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Overlay {
     /// What is said about a node.
@@ -173,7 +175,8 @@ fn write_pair(out: &mut String, pair: &RacingPair, one: Rect, two: Rect) -> fmt:
     writeln!(out, "</g>")
 }
 
-/// From box to box: over the tops of boxes beside each other, and past the right of boxes above each other with room for more between.
+/// From box to box: over the tops of boxes beside each other, and past the right of boxes above
+/// each other with room for more between.
 fn curve(one: Rect, two: Rect) -> (Point, Point, Point, Point) {
     let centre = |rect: Rect| Point { x: rect.x + rect.width / 2.0, y: rect.y + rect.height / 2.0 };
     let (from, to) = (centre(one), centre(two));

@@ -32,7 +32,8 @@ pub(crate) struct Input {
     pub(crate) edges: Vec<(usize, usize)>,
 }
 
-/// Lays out from the top down or, where that gets much too wide, from left to right; `None` if there is too much of it.
+/// Lays out from the top down or, where that gets much too wide, from left to right; `None` if
+/// there is too much of it.
 pub(crate) fn place(input: &Input) -> Option<Layout> {
     let graph = input.graph();
     let down = input.place(&graph, Direction::TopBottom)?;
@@ -57,8 +58,8 @@ impl Input {
         builder.build()
     }
 
-    /// With the most care that takes well under a second for this input. How long it takes depends above all on how many layers edges pass, which
-    /// the library finds out first.
+    /// With the most care that takes well under a second for this input. How long it takes depends
+    /// above all on how many layers edges pass, which the library finds out first.
     fn place(&self, graph: &Graph, direction: Direction) -> Option<Layout> {
         let boxes = self.sizes.len();
         let cares = [(Care::Fine, 600), (Care::Swift, boxes.max(1000)), (Care::Rough, 60_000)];

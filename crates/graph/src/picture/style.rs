@@ -1,7 +1,8 @@
 //! Colours and strokes, the same in every form of picture.
 //!
-//! The hues are those of Okabe and Ito, which people with any kind of colour vision tell apart; fills are pale so that text stays readable, and
-//! nothing is told by colour alone: boxes say their kind, and kinds of edges differ in their dashes too.
+//! The hues are those of Okabe and Ito, which people with any kind of colour vision tell apart;
+//! fills are pale so that text stays readable, and nothing is told by colour alone: boxes say their
+//! kind, and kinds of edges differ in their dashes too.
 
 use crate::picture::drawing::{DrawnEdgeKind, Family};
 

@@ -46,7 +46,8 @@ text{fill:#1a1a1a;white-space:pre}
 .node:hover>.box,.edge:hover path{stroke-width:3.5}
 ";
 
-/// A drawing as the text of an SVG file: self-contained, with the full text of each node as its tooltip.
+/// A drawing as the text of an SVG file: self-contained, with the full text of each node as its
+/// tooltip.
 pub(crate) fn svg(drawing: &Drawing, overlay: &Overlay) -> Result<String, TooLarge> {
     let sheet = lay_out(drawing)?;
     let mut text = String::new();

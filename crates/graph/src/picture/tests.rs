@@ -189,7 +189,8 @@ fn a_fan_becomes_a_frame_and_a_chain_columns() {
     assert_eq!((sheet.frames.len(), sheet.routes.len()), (0, 16));
 }
 
-/// How many boxes the layout library gets, whose time grows with the square of those that come after each other.
+/// How many boxes the layout library gets, whose time grows with the square of those that come
+/// after each other.
 fn boxes(drawing: &Drawing) -> usize {
     fold(drawing, |_| 100.0, 2400.0).units.len()
 }

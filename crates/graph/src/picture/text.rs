@@ -1,7 +1,9 @@
-//! Text for pictures: what characters may stand in them, how wide they are at most, and how text is shortened.
+//! Text for pictures: what characters may stand in them, how wide they are at most, and how text is
+//! shortened.
 //!
-//! Who opens a picture has other fonts than who made it, so widths are estimates from above: a column is as wide as a character of the widest
-//! common monospaced font, and what no such font has counts as more than one.
+//! Who opens a picture has other fonts than who made it, so widths are estimates from above: a
+//! column is as wide as a character of the widest common monospaced font, and what no such font has
+//! counts as more than one.
 
 use crate::words;
 
@@ -33,8 +35,8 @@ pub(crate) fn width(line: &str, font_size: f64) -> f64 {
     columns(line) as f64 * COLUMN * font_size
 }
 
-/// The text in one line of at most `most` columns: without what would break lines or turn the direction of text, and if it is longer, without
-/// its middle.
+/// The text in one line of at most `most` columns: without what would break lines or turn the
+/// direction of text, and if it is longer, without its middle.
 pub(crate) fn shortened(text: &str, most: usize) -> String {
     let clean: String =
         text.chars().map(|character| if is_plain(character) { character } else { ' ' }).collect();
@@ -43,14 +45,16 @@ pub(crate) fn shortened(text: &str, most: usize) -> String {
         return clean.to_owned();
     }
     let room = most.saturating_sub(columns_of('…'));
-    // The end of a name tells more names apart than its beginning, but people read the beginning first.
+    // The end of a name tells more names apart than its beginning, but people read the beginning
+    // first.
     let head = prefix(clean.chars(), room - room / 2);
     let tail = prefix(clean.chars().rev(), room / 2);
     let tail: String = tail.chars().rev().collect();
     format!("{}…{}", head.trim_end(), tail.trim_start())
 }
 
-/// The text in lines of at most `most` columns, broken after commas; what is longer without one is shortened.
+/// The text in lines of at most `most` columns, broken after commas; what is longer without one is
+/// shortened.
 pub(crate) fn wrapped(text: &str, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for part in text.split_inclusive(", ") {
@@ -72,7 +76,8 @@ fn prefix(characters: impl Iterator<Item = char>, most: usize) -> String {
     characters.take_while(fits).collect()
 }
 
-/// Whether a character stands in a line as itself: it is in XML, breaks no line and turns no direction.
+/// Whether a character stands in a line as itself: it is in XML, breaks no line and turns no
+/// direction.
 fn is_plain(character: char) -> bool {
     is_xml(character) && words::is_plain(character)
 }

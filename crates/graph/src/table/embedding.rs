@@ -70,7 +70,8 @@ impl Table {
         }
     }
 
-    /// The conditional node that the driver does not have, in whose body a graph lies, be it in a graph embedded there.
+    /// The conditional node that the driver does not have, in whose body a graph lies, be it in a
+    /// graph embedded there.
     pub(crate) fn place_holder_around(&self, place: Place) -> Option<NodeId> {
         self.embedded(place)?.around.place_holder
     }
@@ -80,7 +81,8 @@ impl Table {
         self.embedded(place)?.around.body
     }
 
-    /// The conditional node with two bodies in one of which a graph lies, be it in a graph embedded there.
+    /// The conditional node with two bodies in one of which a graph lies, be it in a graph embedded
+    /// there.
     pub(crate) fn two_bodies_around(&self, place: Place) -> Option<NodeId> {
         self.embedded(place)?.around.of_two
     }

@@ -1,5 +1,6 @@
-//! A large hierarchy that is moved into a small one: its table becomes that one's, and the few rows of the small one come in. So each row is entered anew only
-//! when the hierarchy that it is of at least doubles, and graphs that are moved into one another from the inside out cost n log n.
+//! A large hierarchy that is moved into a small one: its table becomes that one's, and the few rows
+//! of the small one come in. So each row is entered anew only when the hierarchy that it is of at
+//! least doubles, and graphs that are moved into one another from the inside out cost n log n.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -29,8 +30,8 @@ pub(crate) struct MovedRoot {
 }
 
 impl Table {
-    /// Whether to take over the table of a hierarchy that is moved into a graph of this one, rather than to copy that: it is larger, and nothing in it has to be
-    /// looked at node by node.
+    /// Whether to take over the table of a hierarchy that is moved into a graph of this one, rather
+    /// than to copy that: it is larger, and nothing in it has to be looked at node by node.
     pub(crate) fn is_to_take_over(&self, moved: &Self, into: Place) -> bool {
         let taken_in = self.rows.len() + self.embedded.len() + moved.free.len() + moved.free_embedded.len();
         let is_larger = moved.rows.len() - moved.free.len() > FEW + taken_in;
@@ -42,9 +43,10 @@ impl Table {
         is_larger && is_plain && !moved.is_shared() && !self.is_shared() && self.body_around(into).is_none()
     }
 
-    /// Takes over the table of a hierarchy whose root graph was moved into a node of this one. The nodes and graphs of this one are known by what they were; of
-    /// the other's, those that are in their way get new names. Gives the place of the root graph, those of all graphs that are to be entered anew, and what is left, to be
-    /// dropped after the lock.
+    /// Takes over the table of a hierarchy whose root graph was moved into a node of this one. The
+    /// nodes and graphs of this one are known by what they were; of the other's, those that are in
+    /// their way get new names. Gives the place of the root graph, those of all graphs that are to
+    /// be entered anew, and what is left, to be dropped after the lock.
     pub(crate) fn take_over(
         &mut self,
         mut moved: Self,
@@ -74,7 +76,8 @@ impl Table {
         (place, places, left)
     }
 
-    /// Where the graphs are that are found by their raw values, as all are but bodies that the driver has.
+    /// Where the graphs are that are found by their raw values, as all are but bodies that the
+    /// driver has.
     fn shared_places(&self) -> impl Iterator<Item = Place> {
         let graphs = (0..).zip(&self.embedded).filter_map(|(index, graph)| Some((index, graph.as_ref()?)));
         let shared = graphs.filter(|(_, graph)| !graph.is_body || graph.own.is_some());

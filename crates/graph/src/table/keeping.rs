@@ -11,7 +11,8 @@ use crate::order::Index;
 use crate::place::{NodeId, Place};
 
 impl Table {
-    /// Keeps an owner as long as a graph of the hierarchy lives: with the node that it is embedded in, if it is. False if it is gone.
+    /// Keeps an owner as long as a graph of the hierarchy lives: with the node that it is embedded
+    /// in, if it is. False if it is gone.
     pub(crate) fn keep(&mut self, place: Place, owner: &Owner) -> bool {
         let Some(about) = self.about_mut(place) else { return false };
         about.kept.push(owner.clone());
@@ -74,8 +75,8 @@ impl Table {
         owners
     }
 
-    /// A copy of everything that the nodes of a graph, those of the graphs embedded in it and the graph itself keep alive, but for what was given with
-    /// the root graph.
+    /// A copy of everything that the nodes of a graph, those of the graphs embedded in it and the
+    /// graph itself keep alive, but for what was given with the root graph.
     pub(crate) fn owners_within(&self, place: Place) -> Vec<Owner> {
         if place.is_root() {
             return self.owners_of_root();
@@ -125,7 +126,8 @@ impl Table {
         self.adopted && self.about.lent.is_none()
     }
 
-    /// Logs what the rows that were touched use, for the graphs that are lent. To be called before the lock is given back.
+    /// Logs what the rows that were touched use, for the graphs that are lent. To be called before
+    /// the lock is given back.
     #[inline]
     pub(crate) fn log_touched(&mut self) {
         if !self.touched.is_empty() {

@@ -12,7 +12,8 @@ const LATEST: usize = 1024;
 /// How many bytes of a name are, at least: more than an error tells.
 const LONGEST: usize = 1024;
 
-/// What the nodes were called that were removed latest, the others have a default name. Its lock is the last to be taken, and is held for moments.
+/// What the nodes were called that were removed latest, the others have a default name. Its lock is
+/// the last to be taken, and is held for moments.
 #[derive(Debug, Default)]
 pub(crate) struct RemovedNames(Mutex<VecDeque<(NodeId, NodeName)>>);
 

@@ -1,8 +1,9 @@
 //! Taking edges away and adding others, as one change that is made or not.
 //!
-//! The driver goes through a list of edges one by one and stops at the first bad one, so that all are checked before. It closes cycles without a
-//! word; what it does check here is left to it where only one edge is concerned. Edges are taken away first, since a graph with memory nodes
-//! refuses that: so nothing has changed then.
+//! The driver goes through a list of edges one by one and stops at the first bad one, so that all
+//! are checked before. It closes cycles without a word; what it does check here is left to it where
+//! only one edge is concerned. Edges are taken away first, since a graph with memory nodes refuses
+//! that: so nothing has changed then.
 
 use cuda_sys::{CUgraphNode, Call, Driver};
 use smallvec::SmallVec;
@@ -55,11 +56,13 @@ fn by_kind(edges: impl Iterator<Item = (CUgraphNode, CUgraphNode, EdgeKind)>) ->
 }
 
 impl Locked<'_> {
-    /// Takes edges away that are there, and adds others that are not there otherwise. At most one driver call to take away and
-    /// one for each kind of edge to add, and queries only where edges go against the order.
+    /// Takes edges away that are there, and adds others that are not there otherwise. At most one
+    /// driver call to take away and one for each kind of edge to add, and queries only where edges
+    /// go against the order.
     ///
     /// # Errors
-    /// Ends that an edge of its kind cannot have, a cycle, or what the driver answers. Nothing has changed then, but for [`Error::HalfDone`].
+    /// Ends that an edge of its kind cannot have, a cycle, or what the driver answers. Nothing has
+    /// changed then, but for [`Error::HalfDone`].
     pub(crate) fn change(&mut self, remove: &[Link], add: &[Link]) -> Result<()> {
         add.iter().try_for_each(|link| self.ensure_possible(link))?;
         let labels = self.plan(remove, add)?;
@@ -87,7 +90,8 @@ impl Locked<'_> {
         ensure_kinds(self.driver())
     }
 
-    /// Adds edges. One driver call for each kind of edge that occurs; those of the kinds before one that fails are there then.
+    /// Adds edges. One driver call for each kind of edge that occurs; those of the kinds before one
+    /// that fails are there then.
     pub(crate) fn link(&self, links: &[Link]) -> Result<()> {
         let mut edges = SmallVec::<[_; 4]>::with_capacity(links.len());
         for link in links {
@@ -110,7 +114,8 @@ impl Locked<'_> {
         let (driver, count) = (self.driver(), from.len());
         let (from, to) = (from.as_ptr(), to.as_ptr());
         if *kind == EdgeKind::Full {
-            // SAFETY: the nodes are live and of this graph, as the table says, and its lock is held.
+            // SAFETY: the nodes are live and of this graph, as the table says, and its lock is
+            // held.
             let result = unsafe { driver.cuGraphAddDependencies(self.raw(), from, to, count) };
             return self.answer(Call::cuGraphAddDependencies, result);
         }
@@ -133,15 +138,16 @@ impl Locked<'_> {
             from.push(self.raw_of(link.from)?);
             to.push(self.raw_of(link.to)?);
         }
-        // A driver may refuse edges of several kinds if it is told these; without, it takes away any.
-        // SAFETY: as for adding.
+        // A driver may refuse edges of several kinds if it is told these; without, it takes away
+        // any. SAFETY: as for adding.
         let result = unsafe {
             self.driver().cuGraphRemoveDependencies(self.raw(), from.as_ptr(), to.as_ptr(), links.len())
         };
         self.answer(Call::cuGraphRemoveDependencies, result)
     }
 
-    /// Makes the edges what they were before a change that failed on its way, and says what is left of it, if something is.
+    /// Makes the edges what they were before a change that failed on its way, and says what is left
+    /// of it, if something is.
     #[cold]
     pub(crate) fn put_right(&mut self, cause: Error, removed: &[Link], added: &[Link]) -> Error {
         // A lost context has no graphs to put right.

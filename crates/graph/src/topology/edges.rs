@@ -12,16 +12,17 @@ use crate::graph::{Graph, Locked};
 use crate::node::Node;
 
 impl Graph {
-    /// Adds an edge: from now on `to` starts when `from` has ended. One driver call, if it goes along the order of the nodes.
+    /// Adds an edge: from now on `to` starts when `from` has ended. One driver call, if it goes
+    /// along the order of the nodes.
     ///
-    /// An edge to a node that was made later costs no search. Another one is checked for a cycle, by queries among the nodes whose order it
-    /// concerns.
+    /// An edge to a node that was made later costs no search. Another one is checked for a cycle,
+    /// by queries among the nodes whose order it concerns.
     ///
     /// Stands on `cuGraphAddDependencies`, CUDA 10.0.
     ///
     /// # Errors
-    /// A node of another graph or a removed one, twice the same node, an edge that is there, or one that closes a cycle; or what the driver
-    /// answers. The graph is unchanged then.
+    /// A node of another graph or a removed one, twice the same node, an edge that is there, or one
+    /// that closes a cycle; or what the driver answers. The graph is unchanged then.
     #[doc(alias = "cuGraphAddDependencies")]
     pub fn add_edge(&self, from: &Node, to: &Node) -> Result<()> {
         self.add_edges(&[(from, to, EdgeKind::Full)])
@@ -29,9 +30,11 @@ impl Graph {
 
     /// Adds edges: each second node waits for the first as far as the kind says.
     ///
-    /// All are checked before anything is done, then added by one driver call for each kind of edge that occurs, kind by kind in the order in which
-    /// these come. Checks of more than one edge ask for the edges of each node that one of them enters. Cycles are looked for once for all: edges in any number and order, the whole graph in reverse, too, cost no more than the
-    /// nodes and edges there are.
+    /// All are checked before anything is done, then added by one driver call for each kind of edge
+    /// that occurs, kind by kind in the order in which these come. Checks of more than one edge ask
+    /// for the edges of each node that one of them enters. Cycles are looked for once for all:
+    /// edges in any number and order, the whole graph in reverse, too, cost no more than the nodes
+    /// and edges there are.
     ///
     /// ```no_run
     /// # use cuda_graph::EdgeKind;
@@ -45,9 +48,11 @@ impl Graph {
     /// Stands on `cuGraphAddDependencies`, CUDA 10.0 (12.3 for other edges than full ones).
     ///
     /// # Errors
-    /// A node of another graph or a removed one, twice the same node, an edge that is there or is given twice, edges that close a cycle, a kind of
-    /// edge that leads from a kernel to a kernel only, or that the driver is too old for; or what the driver answers. The graph is unchanged
-    /// then; if the driver fails half-way and does not take back what it did either, that is [`Error::HalfDone`].
+    /// A node of another graph or a removed one, twice the same node, an edge that is there or is
+    /// given twice, edges that close a cycle, a kind of edge that leads from a kernel to a kernel
+    /// only, or that the driver is too old for; or what the driver answers. The graph is unchanged
+    /// then; if the driver fails half-way and does not take back what it did either, that is
+    /// [`Error::HalfDone`].
     #[doc(alias = "cuGraphAddDependencies")]
     pub fn add_edges(&self, edges: &[(&Node, &Node, EdgeKind)]) -> Result<()> {
         edges.iter().try_for_each(|(from, to, _)| self.own_ends(from, to))?;
@@ -64,21 +69,22 @@ impl Graph {
     /// Stands on `cuGraphRemoveDependencies`, CUDA 10.0.
     ///
     /// # Errors
-    /// A node of another graph or a removed one, or no such edge; or what the driver answers, which removes no edges of a graph with memory
-    /// nodes. The graph is unchanged then.
+    /// A node of another graph or a removed one, or no such edge; or what the driver answers, which
+    /// removes no edges of a graph with memory nodes. The graph is unchanged then.
     #[doc(alias = "cuGraphRemoveDependencies")]
     pub fn remove_edge(&self, from: &Node, to: &Node) -> Result<()> {
         self.remove_edges(&[(from, to)])
     }
 
-    /// Removes edges, of whatever kind. All are checked before anything is done, then removed by one driver call. The checks of more than one edge
-    /// ask for the edges of each node that one of them enters.
+    /// Removes edges, of whatever kind. All are checked before anything is done, then removed by
+    /// one driver call. The checks of more than one edge ask for the edges of each node that one of
+    /// them enters.
     ///
     /// Stands on `cuGraphRemoveDependencies`, CUDA 10.0.
     ///
     /// # Errors
-    /// As for [`remove_edge`](Self::remove_edge), or an edge is given twice. If the driver fails half-way and does not take back what it did
-    /// either, that is [`Error::HalfDone`].
+    /// As for [`remove_edge`](Self::remove_edge), or an edge is given twice. If the driver fails
+    /// half-way and does not take back what it did either, that is [`Error::HalfDone`].
     #[doc(alias = "cuGraphRemoveDependencies")]
     pub fn remove_edges(&self, edges: &[(&Node, &Node)]) -> Result<()> {
         for (from, to) in edges {
@@ -93,14 +99,15 @@ impl Graph {
         locked.remove_links(&ends)
     }
 
-    /// Gives an edge another kind. It is taken away and added again, so that it comes last in the order of the edges of both nodes; if it has the
-    /// kind already, nothing is done.
+    /// Gives an edge another kind. It is taken away and added again, so that it comes last in the
+    /// order of the edges of both nodes; if it has the kind already, nothing is done.
     ///
-    /// Stands on `cuGraphRemoveDependencies` and `cuGraphAddDependencies`, CUDA 10.0 (12.3 for other edges than full ones), each called once, after
-    /// a query.
+    /// Stands on `cuGraphRemoveDependencies` and `cuGraphAddDependencies`, CUDA 10.0 (12.3 for
+    /// other edges than full ones), each called once, after a query.
     ///
     /// # Errors
-    /// No such edge; otherwise as for [`add_edges`](Self::add_edges) and [`remove_edge`](Self::remove_edge).
+    /// No such edge; otherwise as for [`add_edges`](Self::add_edges) and
+    /// [`remove_edge`](Self::remove_edge).
     pub fn set_edge_kind(&self, from: &Node, to: &Node, kind: EdgeKind) -> Result<()> {
         self.own(from)?;
         self.own(to)?;
@@ -125,7 +132,8 @@ impl Locked<'_> {
     /// Adds edges between nodes that are there, none of them from a node to itself.
     fn add_links(&mut self, links: &[Link]) -> Result<()> {
         if let [link] = links {
-            // The driver looks for one that is there, and if it does not like what it sees, nothing has been done.
+            // The driver looks for one that is there, and if it does not like what it sees, nothing
+            // has been done.
             let done = self.change(&[], links);
             let refused = done.as_ref().is_err_and(is_invalid_value);
             return match refused && matches!(self.kind_of(link.from, link.to), Ok(Some(_))) {

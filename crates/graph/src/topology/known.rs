@@ -13,7 +13,8 @@ use cuda_sys::CUgraphNode;
 /// The two ends of an edge that may be there.
 pub(crate) type Ends = (NodeId, NodeId);
 
-/// A node with this many times as many neighbours as are of interest is not asked for all of them, if the others have few.
+/// A node with this many times as many neighbours as are of interest is not asked for all of them,
+/// if the others have few.
 const MANY: usize = 32;
 
 impl Locked<'_> {
@@ -22,10 +23,11 @@ impl Locked<'_> {
         Ok(self.kinds_of(&[(from, to)])?.pop().flatten())
     }
 
-    /// The kinds of the edges between pairs of nodes that are there, each pair given once; `None` where there is no edge.
+    /// The kinds of the edges between pairs of nodes that are there, each pair given once; `None`
+    /// where there is no edge.
     ///
-    /// One query for each node that an edge would enter, if that one has few edges or many of them are asked for; else the nodes that the edges
-    /// would leave are asked.
+    /// One query for each node that an edge would enter, if that one has few edges or many of them
+    /// are asked for; else the nodes that the edges would leave are asked.
     pub(crate) fn kinds_of(&self, pairs: &[Ends]) -> Result<Vec<Option<EdgeKind>>> {
         let mut kinds = vec![None; pairs.len()];
         let mut entering: HashMap<NodeId, Vec<usize>> = HashMap::new();
@@ -71,7 +73,8 @@ impl Locked<'_> {
         Ok(())
     }
 
-    /// The same, asked of the nodes that the edges would leave. `None` if one of them has more edges than `to`.
+    /// The same, asked of the nodes that the edges would leave. `None` if one of them has more
+    /// edges than `to`.
     fn kinds_from(
         &self,
         to: CUgraphNode,

@@ -10,10 +10,12 @@ use crate::node::Node;
 use crate::place::NodeId;
 
 impl Node {
-    /// Makes these the nodes that this one waits for, instead of those that it waits for now. A node given twice counts once.
+    /// Makes these the nodes that this one waits for, instead of those that it waits for now. A
+    /// node given twice counts once.
     ///
-    /// Edges that are there and stay are left as they are, kind and all; new ones are full ones. Whatever changes, one driver call takes edges
-    /// away and one adds others, after queries; all is checked before.
+    /// Edges that are there and stay are left as they are, kind and all; new ones are full ones.
+    /// Whatever changes, one driver call takes edges away and one adds others, after queries; all
+    /// is checked before.
     ///
     /// ```no_run
     /// # fn example(graph: &cuda_graph::Graph) -> cuda_graph::Result<()> {
@@ -27,13 +29,16 @@ impl Node {
     /// Stands on `cuGraphRemoveDependencies` and `cuGraphAddDependencies`, CUDA 10.0.
     ///
     /// # Errors
-    /// As for [`Graph::add_edges`](crate::Graph::add_edges) and [`Graph::remove_edges`](crate::Graph::remove_edges). The graph is unchanged
-    /// then, but for [`Error::HalfDone`]. (If edges had to be taken away and added again meanwhile, their order may be another.)
+    /// As for [`Graph::add_edges`](crate::Graph::add_edges) and
+    /// [`Graph::remove_edges`](crate::Graph::remove_edges). The graph is unchanged then, but for
+    /// [`Error::HalfDone`]. (If edges had to be taken away and added again meanwhile, their order
+    /// may be another.)
     pub fn set_predecessors(&self, nodes: &[&Node]) -> Result<()> {
         self.set_around(Way::In, nodes.iter().map(|node| (*node, None)))
     }
 
-    /// Makes these the nodes that wait for this one; see [`set_predecessors`](Self::set_predecessors).
+    /// Makes these the nodes that wait for this one; see
+    /// [`set_predecessors`](Self::set_predecessors).
     ///
     /// # Errors
     /// As for [`set_predecessors`](Self::set_predecessors).
@@ -41,13 +46,15 @@ impl Node {
         self.set_around(Way::Out, nodes.iter().map(|node| (*node, None)))
     }
 
-    /// Makes these the edges that enter the node: those from other nodes go, and an edge of another kind is given this one.
+    /// Makes these the edges that enter the node: those from other nodes go, and an edge of another
+    /// kind is given this one.
     ///
-    /// Otherwise as [`set_predecessors`](Self::set_predecessors), but for one driver call to add for each kind of edge that is new; CUDA 12.3 for
-    /// other edges than full ones.
+    /// Otherwise as [`set_predecessors`](Self::set_predecessors), but for one driver call to add
+    /// for each kind of edge that is new; CUDA 12.3 for other edges than full ones.
     ///
     /// # Errors
-    /// A node given with two kinds of edges; otherwise as for [`set_predecessors`](Self::set_predecessors).
+    /// A node given with two kinds of edges; otherwise as for
+    /// [`set_predecessors`](Self::set_predecessors).
     pub fn set_in_edges(&self, edges: &[(&Node, EdgeKind)]) -> Result<()> {
         self.set_around(Way::In, edges.iter().map(|(node, kind)| (*node, Some(kind.plain()))))
     }

@@ -1,6 +1,7 @@
 //! What the driver says of nodes and edges.
 //!
-//! Edges are asked for together with what they wait for, where the driver knows of that (CUDA 12.3). Before, all edges are full ones.
+//! Edges are asked for together with what they wait for, where the driver knows of that (CUDA
+//! 12.3). Before, all edges are full ones.
 
 use std::collections::HashSet;
 
@@ -25,7 +26,8 @@ pub(crate) enum Way {
 /// A node at the other end of an edge.
 pub(crate) type Neighbour = (CUgraphNode, EdgeKind);
 
-/// Room for this many neighbours is offered at once: where there are fewer, one call tells them all.
+/// Room for this many neighbours is offered at once: where there are fewer, one call tells them
+/// all.
 const FEW: usize = 8;
 
 impl Graph {
@@ -64,7 +66,8 @@ impl Graph {
         Ok(known.into_iter().map(edge).collect())
     }
 
-    /// The nodes whose end no other node of the graph waits for. A node that others start after, but not after its end, is one.
+    /// The nodes whose end no other node of the graph waits for. A node that others start after,
+    /// but not after its end, is one.
     pub(crate) fn loose_ends(&self) -> Result<Vec<Node>> {
         let known = {
             let mut locked = self.enter()?;
@@ -79,7 +82,8 @@ impl Graph {
 
     /// What the edge from `from` to `to` waits for; `None` if there is no edge.
     ///
-    /// Stands on `cuGraphNodeGetDependencies` and `cuGraphNodeGetDependentNodes`, CUDA 10.0 (12.3 for other edges than full ones).
+    /// Stands on `cuGraphNodeGetDependencies` and `cuGraphNodeGetDependentNodes`, CUDA 10.0 (12.3
+    /// for other edges than full ones).
     ///
     /// # Errors
     /// A node of another graph or a removed one, or what the driver answers.
@@ -92,7 +96,8 @@ impl Graph {
 }
 
 impl Node {
-    /// The nodes that this one waits for, in the order in which the edges were added; once some were removed, in any order.
+    /// The nodes that this one waits for, in the order in which the edges were added; once some
+    /// were removed, in any order.
     ///
     /// Stands on `cuGraphNodeGetDependencies`, CUDA 10.0 (12.3 for other edges than full ones).
     ///
@@ -103,7 +108,8 @@ impl Node {
         Ok(self.around(Way::In)?.into_iter().map(|(node, _)| node).collect())
     }
 
-    /// The nodes that wait for this one, in the order in which the edges were added; once some were removed, in any order.
+    /// The nodes that wait for this one, in the order in which the edges were added; once some were
+    /// removed, in any order.
     ///
     /// Stands on `cuGraphNodeGetDependentNodes`, CUDA 10.0 (12.3 for other edges than full ones).
     ///
@@ -114,7 +120,8 @@ impl Node {
         Ok(self.around(Way::Out)?.into_iter().map(|(node, _)| node).collect())
     }
 
-    /// The edges that enter the node, in the order in which they were added; once some were removed, in any order.
+    /// The edges that enter the node, in the order in which they were added; once some were
+    /// removed, in any order.
     ///
     /// Stands on `cuGraphNodeGetDependencies`, CUDA 10.0 (12.3 for other edges than full ones).
     ///
@@ -126,7 +133,8 @@ impl Node {
         Ok(self.around(Way::In)?.into_iter().map(edge).collect())
     }
 
-    /// The edges that leave the node, in the order in which they were added; once some were removed, in any order.
+    /// The edges that leave the node, in the order in which they were added; once some were
+    /// removed, in any order.
     ///
     /// Stands on `cuGraphNodeGetDependentNodes`, CUDA 10.0 (12.3 for other edges than full ones).
     ///
@@ -182,7 +190,8 @@ impl Locked<'_> {
         count: &mut usize,
     ) -> Result<()> {
         let driver = self.driver();
-        // SAFETY: the graph is live and locked; the buffers are as large as the count, or null: then the call counts.
+        // SAFETY: the graph is live and locked; the buffers are as large as the count, or null:
+        // then the call counts.
         match unsafe { driver.cuGraphGetEdges_v12030(graph, from, to, data, count) } {
             Ok(result) => self.answer(Call::cuGraphGetEdges_v12030, result),
             Err(_) => {
@@ -193,7 +202,8 @@ impl Locked<'_> {
         }
     }
 
-    /// The nodes at the other ends of a node's edges, in the order in which the edges were added. The node is live.
+    /// The nodes at the other ends of a node's edges, in the order in which the edges were added.
+    /// The node is live.
     pub(crate) fn neighbours(&self, node: CUgraphNode, way: Way) -> Result<SmallVec<[Neighbour; FEW]>> {
         match self.few_neighbours(node, way)? {
             Some(neighbours) => Ok(neighbours),
@@ -254,7 +264,8 @@ impl Locked<'_> {
     ) -> Result<()> {
         let driver = self.driver();
         match way {
-            // SAFETY: the node is live and its graph locked; the buffers are as large as the count, or null: then the call counts.
+            // SAFETY: the node is live and its graph locked; the buffers are as large as the count,
+            // or null: then the call counts.
             Way::In => match unsafe { driver.cuGraphNodeGetDependencies_v12030(node, nodes, data, count) } {
                 Ok(result) => self.answer(Call::cuGraphNodeGetDependencies_v12030, result),
                 Err(_) => {

@@ -17,15 +17,17 @@ use crate::place::NodeId;
 use crate::table::Taken;
 
 impl Graph {
-    /// Removes nodes with their edges and lets go of what they used; see [`Node::remove`]. A node given twice counts once.
+    /// Removes nodes with their edges and lets go of what they used; see [`Node::remove`]. A node
+    /// given twice counts once.
     ///
     /// All are checked before the first is removed. One driver call each.
     ///
     /// Stands on `cuGraphDestroyNode`, CUDA 10.0.
     ///
     /// # Errors
-    /// A node of another graph or a removed one; or what the driver answers, which removes no nodes of a graph with memory nodes. The graph is
-    /// unchanged then, unless some were removed before one failed: then [`Error::HalfDone`](crate::Error::HalfDone) names them.
+    /// A node of another graph or a removed one; or what the driver answers, which removes no nodes
+    /// of a graph with memory nodes. The graph is unchanged then, unless some were removed before
+    /// one failed: then [`Error::HalfDone`](crate::Error::HalfDone) names them.
     #[doc(alias = "cuGraphDestroyNode")]
     pub fn remove_nodes(&self, nodes: &[&Node]) -> Result<()> {
         nodes.iter().try_for_each(|node| self.own(node))?;
@@ -65,7 +67,8 @@ impl Node {
     /// Stands on `cuGraphDestroyNode`, CUDA 10.0.
     ///
     /// # Errors
-    /// It is removed already, or what the driver answers, which removes no nodes of a graph with memory nodes.
+    /// It is removed already, or what the driver answers, which removes no nodes of a graph with
+    /// memory nodes.
     #[doc(alias = "cuGraphDestroyNode")]
     pub fn remove(&self) -> Result<()> {
         // The rows with their owners come out of the lock before they are dropped.
@@ -76,14 +79,18 @@ impl Node {
         taken.map(drop)
     }
 
-    /// Removes the node, and lets the nodes that waited for it wait for those that it waited for, by full edges: the order of the others stays.
+    /// Removes the node, and lets the nodes that waited for it wait for those that it waited for,
+    /// by full edges: the order of the others stays.
     ///
-    /// Stands on `cuGraphRemoveDependencies`, `cuGraphAddDependencies` and `cuGraphDestroyNode`, CUDA 10.0, each called once, after queries of
-    /// the node's edges and of those of its successors.
+    /// Stands on `cuGraphRemoveDependencies`, `cuGraphAddDependencies` and `cuGraphDestroyNode`,
+    /// CUDA 10.0, each called once, after queries of the node's edges and of those of its
+    /// successors.
     ///
     /// # Errors
-    /// It is removed already, or what the driver answers, which removes neither edges nor nodes of a graph with memory nodes. The graph is
-    /// unchanged then, but for [`Error::HalfDone`](crate::Error::HalfDone). (If edges had to be taken away and added again meanwhile, their order may be another.)
+    /// It is removed already, or what the driver answers, which removes neither edges nor nodes of
+    /// a graph with memory nodes. The graph is unchanged then, but for
+    /// [`Error::HalfDone`](crate::Error::HalfDone). (If edges had to be taken away and added again
+    /// meanwhile, their order may be another.)
     #[doc(alias = "cuGraphDestroyNode")]
     pub fn remove_bridging(&self) -> Result<()> {
         // The rows with their owners come out of the lock before they are dropped.
@@ -106,7 +113,8 @@ impl Locked<'_> {
         let new = bridges.iter().zip(there).filter(|(_, kind)| kind.is_none());
         let link = |(from, to)| Link { from, to, kind: EdgeKind::Full };
         let new: Vec<Link> = new.map(|(ends, _)| link(*ends)).collect();
-        // Edges first: where the driver refuses that, as in a graph with memory nodes, nothing has been done.
+        // Edges first: where the driver refuses that, as in a graph with memory nodes, nothing has
+        // been done.
         self.change(&entering, &new)?;
         match self.destroy(id) {
             Ok(taken) => Ok(taken),
@@ -127,7 +135,8 @@ impl Locked<'_> {
         Ok(links)
     }
 
-    /// Destroys a node that is there; gives its row, and those of the graph in it, which are to be dropped after the lock.
+    /// Destroys a node that is there; gives its row, and those of the graph in it, which are to be
+    /// dropped after the lock.
     fn destroy(&mut self, id: NodeId) -> Result<Taken> {
         self.destroy_raw(id)?;
         let default = match self.row(id).map(|row| &row.detail) {
@@ -146,8 +155,8 @@ impl Locked<'_> {
         self.ensure_may_lose(id, "nodes")?;
         let result = {
             let _alone = clones::alone(self.context())?;
-            // SAFETY: the table says that the node is live and of this hierarchy, whose lock is held. Nobody sees the table before the row is
-            // gone.
+            // SAFETY: the table says that the node is live and of this hierarchy, whose lock is
+            // held. Nobody sees the table before the row is gone.
             unsafe { self.driver().cuGraphDestroyNode(raw) }
         };
         self.answer(Call::cuGraphDestroyNode, result)

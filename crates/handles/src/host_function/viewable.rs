@@ -106,8 +106,8 @@ pub(super) struct InUse;
 /// Views for whoever calls first.
 pub(super) struct Shown<V>(V);
 
-// SAFETY: the views are used only by whoever has the right to look at the memory of all of them; those
-// without memory read and write nothing.
+// SAFETY: the views are used only by whoever has the right to look at the memory of all of them;
+// those without memory read and write nothing.
 unsafe impl<V: HostViews> Sync for Shown<V> {}
 
 impl<V: HostViews> Shown<V> {

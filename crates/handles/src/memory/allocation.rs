@@ -30,11 +30,14 @@ const LAST: u32 = 2;
 
 /// Memory that the device can use, of any [kind](MemoryKind).
 ///
-/// Pooled memory has a **home**: the stream in whose order it was allocated and first written, and will be freed. The home may use it at once.
-/// Another stream has to wait once until the home has reached the allocation, unless the host has seen that already (*settled*:
-/// [`Stream::synchronize_blocking`] on the home does it). Memory of the other kinds has no home and is settled from the beginning.
+/// Pooled memory has a **home**: the stream in whose order it was allocated and first written, and
+/// will be freed. The home may use it at once. Another stream has to wait once until the home has
+/// reached the allocation, unless the host has seen that already (*settled*:
+/// [`Stream::synchronize_blocking`] on the home does it). Memory of the other kinds has no home and
+/// is settled from the beginning.
 ///
-/// Whoever enqueues work that uses the memory calls [`ready_on`](Self::ready_on) first; everything safe in these crates does.
+/// Whoever enqueues work that uses the memory calls [`ready_on`](Self::ready_on) first; everything
+/// safe in these crates does.
 pub struct Allocation {
     address: CUdeviceptr,
     bytes: usize,
@@ -45,11 +48,13 @@ pub struct Allocation {
     state: AtomicU64,
     belongs: Belongs,
     backing: Backing,
-    /// The reaper's order to free it, made when it is first shared: the drop allocates nothing then.
+    /// The reaper's order to free it, made when it is first shared: the drop allocates nothing
+    /// then.
     order: OnceLock<Box<Node<Free>>>,
 }
 
-/// What it belongs to. A home has the context; to hold that as well would be one count of references more for every buffer.
+/// What it belongs to. A home has the context; to hold that as well would be one count of
+/// references more for every buffer.
 enum Belongs {
     Home(Stream),
     Context(Context),
@@ -84,7 +89,8 @@ struct HostMemory {
 }
 
 impl Allocation {
-    /// Allocates pooled memory on a stream, from a pool or else the device's own. Nothing is allocated for 0 bytes.
+    /// Allocates pooled memory on a stream, from a pool or else the device's own. Nothing is
+    /// allocated for 0 bytes.
     pub(super) fn pooled(home: &Stream, pool: Option<&MemPool>, bytes: usize) -> Result<Self> {
         home.context().ensure_usable()?;
         let address = if bytes == 0 { 0 } else { allocate_on(home, pool, bytes)? };
@@ -270,18 +276,21 @@ impl Allocation {
             || self.home().is_none_or(|home| home.has_synced(self.ticket))
     }
 
-    /// Whether it was made ready for a stream other than its home; memory without one is shared by its first use.
+    /// Whether it was made ready for a stream other than its home; memory without one is shared by
+    /// its first use.
     #[must_use]
     pub fn is_shared(&self) -> bool {
         self.state.load(Ordering::Acquire) & SHARED != 0
     }
 
-    /// Makes the memory usable by what is enqueued on `stream` next, and lets it be freed only after that. On the home, and wherever it was
-    /// called before for a settled allocation or for this stream last, it costs a few loads and no driver call; else `stream` is made to wait
-    /// for the home, once.
+    /// Makes the memory usable by what is enqueued on `stream` next, and lets it be freed only
+    /// after that. On the home, and wherever it was called before for a settled allocation or for
+    /// this stream last, it costs a few loads and no driver call; else `stream` is made to wait for
+    /// the home, once.
     ///
     /// # Errors
-    /// `stream` is of another context; it would have to wait and one of the two is capturing; or what the driver answers.
+    /// `stream` is of another context; it would have to wait and one of the two is capturing; or
+    /// what the driver answers.
     #[inline]
     pub fn ready_on(&self, stream: &Stream) -> Result<()> {
         if stream.id() == self.home_id {
@@ -294,7 +303,8 @@ impl Allocation {
         self.share_with(stream, state)
     }
 
-    /// As [`ready_on`](Self::ready_on), for a copy between devices: `stream` may be of another context.
+    /// As [`ready_on`](Self::ready_on), for a copy between devices: `stream` may be of another
+    /// context.
     pub(super) fn ready_across(&self, stream: &Stream) -> Result<()> {
         if self.context().is_same(stream.context()) {
             return self.ready_on(stream);
@@ -317,8 +327,8 @@ impl Allocation {
         WrongContext::new("the memory", found, "the stream", needed).advise(WrongContext::MEMORY).into()
     }
 
-    /// As [`ready_on`](Self::ready_on), for one call that is over when the result is dropped. So of host memory it is known behind which point of the stream the use
-    /// lies.
+    /// As [`ready_on`](Self::ready_on), for one call that is over when the result is dropped. So of
+    /// host memory it is known behind which point of the stream the use lies.
     #[inline]
     pub(super) fn ready_once<'a>(&'a self, stream: &'a Stream) -> Result<Once<'a>> {
         match &self.backing {
@@ -385,7 +395,8 @@ impl Allocation {
         }
     }
 
-    /// Takes the block of host memory, which somebody else ends, and all that names it. The memory must not be shared.
+    /// Takes the block of host memory, which somebody else ends, and all that names it. The memory
+    /// must not be shared.
     pub(super) fn take_host_block(&mut self) -> Option<HostBlock> {
         // It may have been shared once.
         drop(self.order.take());
@@ -404,7 +415,8 @@ impl Allocation {
         }
     }
 
-    /// Makes host memory unshared again if no work can be using it: every stream that was made ready for it is idle.
+    /// Makes host memory unshared again if no work can be using it: every stream that was made
+    /// ready for it is idle.
     pub(super) fn unshare(&mut self) -> bool {
         let is_usable = self.context().ensure_usable().is_ok();
         let Backing::Host(memory) = &mut self.backing else { return false };
@@ -417,7 +429,8 @@ impl Allocation {
         true
     }
 
-    /// Makes host memory unshared again, after a wait for all that is enqueued on the streams that use it.
+    /// Makes host memory unshared again, after a wait for all that is enqueued on the streams that
+    /// use it.
     pub(super) fn unshare_blocking(&mut self) -> Result<()> {
         self.context().ensure_usable()?;
         let Backing::Host(memory) = &mut self.backing else { return Err(Error::StillShared) };
@@ -455,8 +468,8 @@ impl HostMemory {
 
     /// Forgets those whose handles are gone and whose work is done.
     fn forget_gone(&self, others: Vec<Arc<RawStream>>) {
-        // Without the lock: the driver is asked, which may be waiting for a host function that wants the lock. Streams whose handles are gone can only
-        // become idle.
+        // Without the lock: the driver is asked, which may be waiting for a host function that
+        // wants the lock. Streams whose handles are gone can only become idle.
         let over: Vec<_> = others.into_iter().filter(|user| user.is_closed() && user.is_idle()).collect();
         // The last reference destroys the stream: not under the lock either.
         let forgotten = self.users().forget(&over);
@@ -506,7 +519,8 @@ impl Allocation {
         let Some(home) = self.home() else { return false };
         let context = home.context();
         let mode = capture_mode::relaxed(context.driver());
-        // SAFETY: the memory is ours, and only its home has used it: every use is in front of this point.
+        // SAFETY: the memory is ours, and only its home has used it: every use is in front of this
+        // point.
         let code = unsafe { context.driver().cuMemFreeAsync(self.address, home.as_raw()) };
         drop(mode);
         if code == CUresult::CUDA_ERROR_NOT_PERMITTED {
@@ -528,8 +542,9 @@ impl Allocation {
         true
     }
 
-    /// [`free_at_home`](Self::free_at_home) for what a launch left. While its home captures, the driver would take the free for one of the graph that comes
-    /// of that, as it does where memory of one graph is freed by another.
+    /// [`free_at_home`](Self::free_at_home) for what a launch left. While its home captures, the
+    /// driver would take the free for one of the graph that comes of that, as it does where memory
+    /// of one graph is freed by another.
     fn free_output_at_home(&self) -> bool {
         let Some(home) = self.home() else { return false };
         let Ok(_turn) = home.raw_stream().enqueue() else { return false };
@@ -572,8 +587,8 @@ impl Allocation {
     }
 }
 
-/// Whether a free may have been refused with this because its stream was capturing then, whether or not it still is: a capture can end, or
-/// begin anew, before anybody asks.
+/// Whether a free may have been refused with this because its stream was capturing then, whether or
+/// not it still is: a capture can end, or begin anew, before anybody asks.
 fn is_of_capture(code: CUresult) -> bool {
     let first = CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED.0;
     let last = CUresult::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD.0;
@@ -595,7 +610,8 @@ impl fmt::Debug for Allocation {
     }
 }
 
-/// The driver's allocation in a stream's order. When memory is short, what waits to be freed is freed first, and the stream waits for that.
+/// The driver's allocation in a stream's order. When memory is short, what waits to be freed is
+/// freed first, and the stream waits for that.
 fn allocate_on(home: &Stream, pool: Option<&MemPool>, bytes: usize) -> Result<CUdeviceptr> {
     let driver = home.context().driver();
     let mut address = 0;
@@ -643,7 +659,8 @@ fn allocate_plain(context: &Context, bytes: usize) -> Result<CUdeviceptr> {
     Ok(address)
 }
 
-/// Allocates; where memory is short, once more when what waits is freed, and last when the executables are gone in whose end the driver waits for the device.
+/// Allocates; where memory is short, once more when what waits is freed, and last when the
+/// executables are gone in whose end the driver waits for the device.
 fn insist(mut attempt: impl FnMut() -> Result<CUresult>, freed: impl Fn()) -> Result<CUresult> {
     const SHORT: CUresult = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
     let mut code = attempt()?;

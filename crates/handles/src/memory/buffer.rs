@@ -14,11 +14,13 @@ use super::slice::Slice;
 use crate::error::Result;
 use crate::stream::Stream;
 
-/// Memory of the device for `len` elements, or a part of such memory. Clones and sub-buffers share it; it is freed when the last of them and
-/// every graph that uses it are gone.
+/// Memory of the device for `len` elements, or a part of such memory. Clones and sub-buffers share
+/// it; it is freed when the last of them and every graph that uses it are gone.
 ///
-/// Made by [`Stream::zeros`], [`Stream::zeros_from`], [`Stream::upload`] (pooled, the usual kind) and [`Context::alloc_blocking`](crate::Context::alloc_blocking) (plain), freed by
-/// `cuMemFreeAsync`. See [`Allocation`] for what its home stream means, and [`MemoryKind`](crate::MemoryKind) for the other kinds.
+/// Made by [`Stream::zeros`], [`Stream::zeros_from`], [`Stream::upload`] (pooled, the usual kind)
+/// and [`Context::alloc_blocking`](crate::Context::alloc_blocking) (plain), freed by
+/// `cuMemFreeAsync`. See [`Allocation`] for what its home stream means, and
+/// [`MemoryKind`](crate::MemoryKind) for the other kinds.
 #[doc(alias = "cuMemFreeAsync")]
 pub struct Buffer<T> {
     allocation: Arc<Allocation>,
@@ -62,7 +64,8 @@ impl<T> Buffer<T> {
         self.len
     }
 
-    /// Whether it has no elements. An empty buffer is an ordinary value; nothing done with it reaches the driver.
+    /// Whether it has no elements. An empty buffer is an ordinary value; nothing done with it
+    /// reaches the driver.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0

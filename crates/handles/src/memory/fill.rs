@@ -30,17 +30,20 @@ pub struct FillLayout {
 }
 
 impl FillLayout {
-    /// The fill of all of `memory`, checked as [`Stream::fill`](crate::Stream::fill) does; `None` if there is nothing to fill.
+    /// The fill of all of `memory`, checked as [`Stream::fill`](crate::Stream::fill) does; `None`
+    /// if there is nothing to fill.
     ///
     /// # Errors
-    /// The memory is not aligned to the size of the value. A value of another size than 1, 2 or 4 bytes does not compile.
+    /// The memory is not aligned to the size of the value. A value of another size than 1, 2 or 4
+    /// bytes does not compile.
     pub fn linear<T: Element>(memory: Slice<'_, T>, value: T) -> Result<Option<Self>> {
         const { assert_value::<T>() };
         Self::rectangle(memory, memory.len(), [memory.len(), 1], value)
     }
 
-    /// The fill of `height` rows of `width` elements, one `pitch` elements behind the other, checked as
-    /// [`Stream::fill_2d`](crate::Stream::fill_2d) does; `None` if there is nothing to fill.
+    /// The fill of `height` rows of `width` elements, one `pitch` elements behind the other,
+    /// checked as [`Stream::fill_2d`](crate::Stream::fill_2d) does; `None` if there is nothing to
+    /// fill.
     ///
     /// # Errors
     /// As [`linear`](Self::linear); a pitch below the width, or a rectangle that leaves the slice.

@@ -1,6 +1,7 @@
 //! The sizes of values that the device can repeat.
 
-/// Ends the compilation where a fill has a value of another size than 1, 2 or 4 bytes: to be called in a `const` block.
+/// Ends the compilation where a fill has a value of another size than 1, 2 or 4 bytes: to be called
+/// in a `const` block.
 ///
 /// ```compile_fail,E0080
 /// const { cuda_handles::assert_value::<f64>() };

@@ -21,15 +21,18 @@ enum Lookup {
 }
 
 impl Library {
-    /// A `__device__` or `__constant__` variable as a buffer, by the name that it has in the PTX (for C++ code without `extern "C"` the
-    /// mangled one). It goes wherever device memory goes: copies, fills, arguments of kernels, nodes of graphs. A constant is written by copies
-    /// and fills; a launch that is enqueued after them reads what they wrote.
+    /// A `__device__` or `__constant__` variable as a buffer, by the name that it has in the PTX
+    /// (for C++ code without `extern "C"` the mangled one). It goes wherever device memory goes:
+    /// copies, fills, arguments of kernels, nodes of graphs. A constant is written by copies and
+    /// fills; a launch that is enqueued after them reads what they wrote.
     ///
-    /// The buffer has as many elements as the variable has room for. It keeps the library loaded; so does all enqueued work that was given
-    /// it. Asking again gives the same memory. A library has one set of variables in each context, and these are those of
-    /// [its own](Self::context). [Shared libraries](Self::load_shared) share them.
+    /// The buffer has as many elements as the variable has room for. It keeps the library loaded;
+    /// so does all enqueued work that was given it. Asking again gives the same memory. A library
+    /// has one set of variables in each context, and these are those of [its own](Self::context).
+    /// [Shared libraries](Self::load_shared) share them.
     ///
-    /// [`kernel!`](https://docs.rs/cuda-launch/latest/cuda_launch/macro.kernel.html) declares variables with their types, for safe code.
+    /// [`kernel!`](https://docs.rs/cuda-launch/latest/cuda_launch/macro.kernel.html) declares
+    /// variables with their types, for safe code.
     ///
     /// ```no_run
     /// # fn example(context: &cuda_handles::Context, image: cuda_handles::Image<'_>) -> cuda_handles::Result<()> {
@@ -43,19 +46,22 @@ impl Library {
     /// # }
     /// ```
     ///
-    /// The first use of a library, by this or by a kernel of it, loads it to the device. **The driver waits** there for work that runs on the
-    /// device; later uses do not wait.
+    /// The first use of a library, by this or by a kernel of it, loads it to the device. **The
+    /// driver waits** there for work that runs on the device; later uses do not wait.
     ///
     /// Stands on `cuLibraryGetGlobal`, CUDA 12.0, with the context made current for it.
     ///
     /// # Safety
-    /// Safe code may write every value of `T` to every element of the buffer, at any time. So no kernel of the image may need more of the
-    /// variable than that to keep to its memory: one that takes positions or addresses from it is launched with the promise that they are good.
-    /// What the compiler itself puts into variables, such as tables of functions and texts of `printf`, is not to be asked for.
+    /// Safe code may write every value of `T` to every element of the buffer, at any time. So no
+    /// kernel of the image may need more of the variable than that to keep to its memory: one that
+    /// takes positions or addresses from it is launched with the promise that they are good. What
+    /// the compiler itself puts into variables, such as tables of functions and texts of `printf`,
+    /// is not to be asked for.
     ///
     /// # Errors
-    /// There is no such variable; its size is no multiple of the element's, or its address not aligned for it (the error names both); the image
-    /// does not compile; or what the driver answers.
+    /// There is no such variable; its size is no multiple of the element's, or its address not
+    /// aligned for it (the error names both); the image does not compile; or what the driver
+    /// answers.
     #[doc(alias = "cuLibraryGetGlobal")]
     #[doc(alias = "cuModuleGetGlobal")]
     #[doc(alias = "cudaGetSymbolAddress")]
@@ -66,12 +72,14 @@ impl Library {
         self.variable(name, Lookup::Global)
     }
 
-    /// A `__managed__` variable as a buffer. A library has one for all contexts; otherwise this is as [`global`](Self::global).
+    /// A `__managed__` variable as a buffer. A library has one for all contexts; otherwise this is
+    /// as [`global`](Self::global).
     ///
     /// Stands on `cuLibraryGetManaged`, CUDA 12.0.
     ///
     /// # Safety
-    /// As for [`global`](Self::global), and no reference of Rust's leads into the variable while the buffer exists.
+    /// As for [`global`](Self::global), and no reference of Rust's leads into the variable while
+    /// the buffer exists.
     ///
     /// # Errors
     /// As for [`global`](Self::global).
@@ -101,7 +109,8 @@ impl Library {
         let context = self.context();
         let current = context.enter()?;
         let alone = self.compile_alone()?;
-        // SAFETY: the library is loaded, its context is current, the name is a C string, and the out pointers are valid.
+        // SAFETY: the library is loaded, its context is current, the name is a C string, and the
+        // out pointers are valid.
         let code = unsafe {
             let (driver, library, name) = (context.driver(), self.as_raw(), text.as_ptr());
             match lookup {

@@ -1,4 +1,5 @@
-//! The variables of a library that somebody holds: one allocation for each, however often it is asked for.
+//! The variables of a library that somebody holds: one allocation for each, however often it is
+//! asked for.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 

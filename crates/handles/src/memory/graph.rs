@@ -12,10 +12,12 @@ use super::element::Element;
 use super::slice::Slice;
 use crate::error::{Error, Result};
 
-/// The memory of an allocation node, as the nodes of its graph use it. At each launch it is there from that node on until the graph frees it.
+/// The memory of an allocation node, as the nodes of its graph use it. At each launch it is there
+/// from that node on until the graph frees it.
 ///
-/// Made by `Frontier::alloc` of cuda-graph. It is an argument of what adds nodes, for their kernels, fills and copies. It has no memory while the graph
-/// does not run, so that using it on a stream does not compile:
+/// Made by `Frontier::alloc` of cuda-graph. It is an argument of what adds nodes, for their
+/// kernels, fills and copies. It has no memory while the graph does not run, so that using it on a
+/// stream does not compile:
 ///
 /// ```compile_fail,E0277
 /// # fn example(stream: &cuda_handles::Stream, memory: &cuda_handles::GraphBuffer<u32>) -> cuda_handles::Result<()> {
@@ -34,15 +36,16 @@ pub struct GraphBuffer<T> {
 /// A range of elements in a [`GraphBuffer`], borrowed. Small and `Copy`.
 pub struct GraphSlice<'a, T>(Slice<'a, T>);
 
-/// Memory that a node of a graph can use: whatever a stream can use, and the graph's own, [`GraphBuffer`].
+/// Memory that a node of a graph can use: whatever a stream can use, and the graph's own,
+/// [`GraphBuffer`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no memory that a node of a graph can use as elements of type `{T}`",
     label = "not memory for a node",
     note = "there are `&Buffer<T>`, `Slice<T>`, `&SharedHostBuffer<T>`, and memory of the graph itself: `&GraphBuffer<T>`, `GraphSlice<T>`"
 )]
 pub trait NodeMemory<'a, T> {
-    /// What the node uses. Of a graph's own memory, nodes of that graph alone take it; all else refuses it when it is used
-    /// ([`Error::MemoryOfGraph`]).
+    /// What the node uses. Of a graph's own memory, nodes of that graph alone take it; all else
+    /// refuses it when it is used ([`Error::MemoryOfGraph`]).
     fn operand(self) -> Slice<'a, T>;
 }
 
@@ -164,8 +167,9 @@ impl<'a, T> GraphSlice<'a, T> {
         self.0.slice(range).map(Self)
     }
 
-    /// The same memory for descriptions of work that take any slice, as copies of rectangles and tensor maps do. Nodes of its graph take it;
-    /// all else refuses it when it is used ([`Error::MemoryOfGraph`]).
+    /// The same memory for descriptions of work that take any slice, as copies of rectangles and
+    /// tensor maps do. Nodes of its graph take it; all else refuses it when it is used
+    /// ([`Error::MemoryOfGraph`]).
     #[must_use]
     pub fn as_operand(self) -> Slice<'a, T> {
         self.0

@@ -1,4 +1,5 @@
-//! What becomes of the memory of allocation nodes: what cuda-graph says of it, and what launches leave. No part of the public interface.
+//! What becomes of the memory of allocation nodes: what cuda-graph says of it, and what launches
+//! leave. No part of the public interface.
 
 use std::sync::Arc;
 
@@ -14,8 +15,8 @@ use crate::reaper;
 use crate::stream::Stream;
 
 impl Allocation {
-    /// The number of the hierarchy of graphs whose nodes alone can use it: that of an allocation node. `None` for all other memory, that which came
-    /// out of a launch included.
+    /// The number of the hierarchy of graphs whose nodes alone can use it: that of an allocation
+    /// node. `None` for all other memory, that which came out of a launch included.
     #[must_use]
     #[inline]
     pub fn graph(&self) -> Option<u64> {
@@ -66,11 +67,14 @@ pub fn was_left(memory: &Allocation) -> bool {
     memory.graph_memory().is_some_and(|memory| memory.last().is_some())
 }
 
-/// Prepares a launch that will allocate each of these: makes sure that what the last one left is freed, and that `stream` waits for that, or
-/// tells the place of the first that is not. With `frees`, the launch frees itself what an executable has.
+/// Prepares a launch that will allocate each of these: makes sure that what the last one left is
+/// freed, and that `stream` waits for that, or tells the place of the first that is not. With
+/// `frees`, the launch frees itself what an executable has.
 ///
 /// # Errors
-/// Why what an earlier launch left could not be freed; what the driver answers, or a stream that is capturing, where that keeps what is to be freed as well. Nothing has changed then but what the stream waits for.
+/// Why what an earlier launch left could not be freed; what the driver answers, or a stream that is
+/// capturing, where that keeps what is to be freed as well. Nothing has changed then but what the
+/// stream waits for.
 pub fn make_ready(memory: &[&Arc<Allocation>], stream: &Stream, frees: bool) -> Result<Option<usize>> {
     let life = |memory: &Allocation| memory.graph_memory().map_or(Life::Free, |memory| memory.life());
     let any = |wanted| memory.iter().any(|memory| life(memory) == wanted);
@@ -105,8 +109,9 @@ pub fn make_ready(memory: &[&Arc<Allocation>], stream: &Stream, frees: bool) -> 
     Ok(None)
 }
 
-/// What a launch on `home`, enqueued just now, left of it; freed in the order of that stream when the last owner drops it. `kept` if an executable
-/// has it that frees it at its next launch. `None` for memory of no allocation node.
+/// What a launch on `home`, enqueued just now, left of it; freed in the order of that stream when
+/// the last owner drops it. `kept` if an executable has it that frees it at its next launch. `None`
+/// for memory of no allocation node.
 ///
 /// # Safety
 /// The launch left this memory, and nobody else frees it: only after [`forget`] somebody may.

@@ -5,24 +5,29 @@ use cuda_sys::{CUgraphMem_attribute as Attribute, Call};
 use crate::context::Context;
 use crate::error::Result;
 
-/// How much memory of a device the allocation nodes of graphs have, in bytes: those of all graphs of the process.
+/// How much memory of a device the allocation nodes of graphs have, in bytes: those of all graphs
+/// of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GraphMemoryUsage {
     /// In use by graphs. A driver may count here what is reserved, until it is trimmed.
     pub used: u64,
-    /// The most that was in use at a time since the last [reset](Context::reset_graph_memory_high_water).
+    /// The most that was in use at a time since the last
+    /// [reset](Context::reset_graph_memory_high_water).
     pub used_high: u64,
-    /// Taken from the device. It rises with uploads and launches and falls by a [trim](Context::trim_graph_memory) alone.
+    /// Taken from the device. It rises with uploads and launches and falls by a
+    /// [trim](Context::trim_graph_memory) alone.
     pub reserved: u64,
-    /// The most that was taken at a time since the last [reset](Context::reset_graph_memory_high_water).
+    /// The most that was taken at a time since the last
+    /// [reset](Context::reset_graph_memory_high_water).
     pub reserved_high: u64,
 }
 
 impl Context {
     /// How much memory of its device graphs have.
     ///
-    /// Stands on `cuDeviceGetGraphMemAttribute`, CUDA 11.4; four calls, so the numbers may be of different moments.
+    /// Stands on `cuDeviceGetGraphMemAttribute`, CUDA 11.4; four calls, so the numbers may be of
+    /// different moments.
     ///
     /// # Errors
     /// What the driver answers.
@@ -48,11 +53,11 @@ impl Context {
         self.reset_graph_memory(Attribute::CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH)
     }
 
-    /// Gives back to the device what graphs have reserved of it and do not use now. The next launch takes what it needs again, so this is for when
-    /// graphs rest.
+    /// Gives back to the device what graphs have reserved of it and do not use now. The next launch
+    /// takes what it needs again, so this is for when graphs rest.
     ///
-    /// Memory that was dropped counts until the reaper has freed it, in the order of the streams that used it.
-    /// [`memory_info`](Self::memory_info) waits for that where the streams are idle.
+    /// Memory that was dropped counts until the reaper has freed it, in the order of the streams
+    /// that used it. [`memory_info`](Self::memory_info) waits for that where the streams are idle.
     ///
     /// Stands on `cuDeviceGraphMemTrim`, CUDA 11.4.
     ///

@@ -22,8 +22,9 @@ use crate::stream::Stream;
 
 /// Pinned or managed memory that nobody else has: a slice of the host.
 ///
-/// Copies between it and the device need no detour inside the driver. To give it to kernels, graphs and asynchronous copies, [`share`] it; while
-/// it is shared the host cannot look at it, so that no reference of the host's ever points to what the device is writing.
+/// Copies between it and the device need no detour inside the driver. To give it to kernels, graphs
+/// and asynchronous copies, [`share`] it; while it is shared the host cannot look at it, so that no
+/// reference of the host's ever points to what the device is writing.
 ///
 /// ```no_run
 /// # fn main() -> cuda_handles::Result<()> {
@@ -40,15 +41,16 @@ use crate::stream::Stream;
 /// # Ok(()) }
 /// ```
 ///
-/// Dropped memory goes to a free list from which later calls take it; [`reaper::drain`] frees that list.
+/// Dropped memory goes to a free list from which later calls take it; [`reaper::drain`] frees that
+/// list.
 ///
 /// [`share`]: Self::share
 pub struct HostBuffer<T>(pub(super) Buffer<T>);
 
 /// [`HostBuffer`] while the device may use it. Clones share it.
 ///
-/// It goes wherever a buffer goes: [`as_buffer`](Self::as_buffer), [`as_slice`](Self::as_slice). The host reads and writes it by copies in a
-/// stream's order.
+/// It goes wherever a buffer goes: [`as_buffer`](Self::as_buffer), [`as_slice`](Self::as_slice).
+/// The host reads and writes it by copies in a stream's order.
 pub struct SharedHostBuffer<T>(Buffer<T>);
 
 impl Context {
@@ -71,8 +73,8 @@ impl Context {
     /// Stands on `cuMemAllocManaged`, CUDA 6.0, unless the free list has such memory.
     ///
     /// # Errors
-    /// The host cannot use managed memory while the device is at work ([`Error::Unsupported`]), there is not enough memory, or what the driver
-    /// answers.
+    /// The host cannot use managed memory while the device is at work ([`Error::Unsupported`]),
+    /// there is not enough memory, or what the driver answers.
     #[doc(alias = "cuMemAllocManaged")]
     pub fn managed_zeros<T: Element>(&self, len: usize) -> Result<HostBuffer<T>> {
         // Without this, the host may not touch any managed memory while any kernel runs.
@@ -142,7 +144,8 @@ impl<T: Element> Deref for HostBuffer<T> {
 
     #[inline]
     fn deref(&self) -> &[T] {
-        // SAFETY: memory of that many elements, initialised, of which every bit pattern is a value. Nobody else has it, and no work uses it.
+        // SAFETY: memory of that many elements, initialised, of which every bit pattern is a value.
+        // Nobody else has it, and no work uses it.
         unsafe { core::slice::from_raw_parts(self.start(), self.0.len()) }
     }
 }
@@ -194,13 +197,17 @@ impl<T> SharedHostBuffer<T> {
         self.0.allocation().kind()
     }
 
-    /// The host's own again, if nobody else has it (another handle, a graph, an executable) and all its uses are over. Of a use by a copy or a fill that is known
-    /// once an [event](crate::Event) that was recorded behind it on its stream was seen to be reached, by [`query`](crate::Event::query) or
-    /// [`synchronize_blocking`](crate::Event::synchronize_blocking), or its stream was waited for; else the driver is asked whether the stream is idle. So a stream that
-    /// goes on with other work keeps nothing.
+    /// The host's own again, if nobody else has it (another handle, a graph, an executable) and all
+    /// its uses are over. Of a use by a copy or a fill that is known once an [event](crate::Event)
+    /// that was recorded behind it on its stream was seen to be reached, by
+    /// [`query`](crate::Event::query) or
+    /// [`synchronize_blocking`](crate::Event::synchronize_blocking), or its stream was waited for;
+    /// else the driver is asked whether the stream is idle. So a stream that goes on with other
+    /// work keeps nothing.
     ///
-    /// What was dropped and is idle does not count: an executable that used it and whose launches are over, for instance. This waits for nothing else than
-    /// what this library and the driver have still to do for that, some microseconds as a rule and 100 milliseconds at most.
+    /// What was dropped and is idle does not count: an executable that used it and whose launches
+    /// are over, for instance. This waits for nothing else than what this library and the driver
+    /// have still to do for that, some microseconds as a rule and 100 milliseconds at most.
     ///
     /// ```no_run
     /// # fn main() -> cuda_handles::Result<()> {
@@ -219,7 +226,8 @@ impl<T> SharedHostBuffer<T> {
     /// ```
     ///
     /// # Errors
-    /// It is still shared, a stream that used it is at work or capturing, the context is lost, or this is a host function: it comes back.
+    /// It is still shared, a stream that used it is at work or capturing, the context is lost, or
+    /// this is a host function: it comes back.
     #[doc(alias = "cuStreamQuery")]
     pub fn try_unique(mut self) -> Result<HostBuffer<T>, Self> {
         self.catch_up();
@@ -229,13 +237,16 @@ impl<T> SharedHostBuffer<T> {
         }
     }
 
-    /// The host's own again, once all its uses are over. **Waits** for all that is enqueued by now on the streams that used it.
+    /// The host's own again, once all its uses are over. **Waits** for all that is enqueued by now
+    /// on the streams that used it.
     ///
-    /// Stands on `cuEventRecord`, CUDA 2.0, and `cuEventSynchronize` for each stream whose uses were not seen to be over.
+    /// Stands on `cuEventRecord`, CUDA 2.0, and `cuEventSynchronize` for each stream whose uses
+    /// were not seen to be over.
     ///
     /// # Errors
-    /// Somebody else has it ([`Error::StillShared`]): another handle, a graph, an executable; a stream that used it is capturing; the context is lost; this is a host
-    /// function; or what the driver answers. The memory comes back with the error.
+    /// Somebody else has it ([`Error::StillShared`]): another handle, a graph, an executable; a
+    /// stream that used it is capturing; the context is lost; this is a host function; or what the
+    /// driver answers. The memory comes back with the error.
     #[doc(alias = "cuEventSynchronize")]
     pub fn unique_blocking(mut self) -> Result<HostBuffer<T>, NotUnique<T>> {
         self.catch_up();
@@ -383,7 +394,8 @@ fn ask_managed(context: &Context, room: usize) -> (Call, CUresult, *mut c_void) 
     (Call::cuMemAllocManaged, code, start)
 }
 
-/// Sizes in few steps, so that the free list fits more often: powers of two up to 1 MiB, and multiples of that.
+/// Sizes in few steps, so that the free list fits more often: powers of two up to 1 MiB, and
+/// multiples of that.
 fn rounded(bytes: usize) -> usize {
     const STEP: usize = 1 << 20;
     const LEAST: usize = 1 << 12;

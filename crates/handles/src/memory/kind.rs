@@ -4,25 +4,34 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum MemoryKind {
-    /// Of a pool, in the order of a home stream: [`Stream::zeros`](crate::Stream::zeros). Freed in stream order.
+    /// Of a pool, in the order of a home stream: [`Stream::zeros`](crate::Stream::zeros). Freed in
+    /// stream order.
     Pooled,
-    /// Allocated for all streams at once: [`Context::alloc_blocking`](crate::Context::alloc_blocking). Freed in stream order as well, by the
-    /// reaper.
+    /// Allocated for all streams at once:
+    /// [`Context::alloc_blocking`](crate::Context::alloc_blocking). Freed in stream order as well,
+    /// by the reaper.
     Plain,
-    /// Host memory that does not move: [`Context::pinned_zeros`](crate::Context::pinned_zeros). Kept for the next who asks.
+    /// Host memory that does not move: [`Context::pinned_zeros`](crate::Context::pinned_zeros).
+    /// Kept for the next who asks.
     Pinned,
-    /// Memory of another owner on the host, registered with the driver: [`Context::register`](crate::Context::register). It is unregistered by
+    /// Memory of another owner on the host, registered with the driver:
+    /// [`Context::register`](crate::Context::register). It is unregistered by
     /// [`reaper::drain`](crate::reaper::drain), and then its owner is dropped.
     Registered,
-    /// Memory that moves between host and device: [`Context::managed_zeros`](crate::Context::managed_zeros). Kept for the next who asks.
+    /// Memory that moves between host and device:
+    /// [`Context::managed_zeros`](crate::Context::managed_zeros). Kept for the next who asks.
     Managed,
-    /// Somebody else's: [`Buffer::from_foreign`](crate::Buffer::from_foreign). Its owner is dropped.
+    /// Somebody else's: [`Buffer::from_foreign`](crate::Buffer::from_foreign). Its owner is
+    /// dropped.
     Foreign,
-    /// A variable of a library: [`Library::global`](crate::Library::global). Freed with the library.
+    /// A variable of a library: [`Library::global`](crate::Library::global). Freed with the
+    /// library.
     Global,
-    /// Another process's: [`MemPool::import`](crate::MemPool::import). Unmapped in stream order, by the reaper.
+    /// Another process's: [`MemPool::import`](crate::MemPool::import). Unmapped in stream order, by
+    /// the reaper.
     Imported,
-    /// That of an allocation node of a graph ([`GraphBuffer`](crate::GraphBuffer)), or what a launch left of it, which is freed in stream order.
+    /// That of an allocation node of a graph ([`GraphBuffer`](crate::GraphBuffer)), or what a
+    /// launch left of it, which is freed in stream order.
     Graph,
 }
 
@@ -43,7 +52,8 @@ impl core::fmt::Display for MemoryKind {
 }
 
 impl MemoryKind {
-    /// Whether the driver's copy calls take its address for one of the device whatever they are told.
+    /// Whether the driver's copy calls take its address for one of the device whatever they are
+    /// told.
     pub(super) fn is_of_device(self) -> bool {
         matches!(self, Self::Pooled | Self::Plain | Self::Global | Self::Imported | Self::Graph)
     }

@@ -22,8 +22,8 @@ pub struct CopySide {
     pub rows: usize,
 }
 
-/// What is copied from where to where, in bytes: one row, a rectangle of rows, or a box of layers of rows. Steps that are never taken are as
-/// short as can be.
+/// What is copied from where to where, in bytes: one row, a rectangle of rows, or a box of layers
+/// of rows. Steps that are never taken are as short as can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CopyLayout {
     /// What is read.
@@ -44,7 +44,8 @@ impl CopySide {
         Self { address, space, pitch: shape.pitch * size_of::<T>(), rows: shape.rows }
     }
 
-    /// Memory type, pointer of the host and address of the device, as the driver's descriptions have them; one of the two is null.
+    /// Memory type, pointer of the host and address of the device, as the driver's descriptions
+    /// have them; one of the two is null.
     pub(super) fn place(&self) -> (CUmemorytype, *mut c_void, CUdeviceptr) {
         match self.space.memory_type() {
             CUmemorytype::CU_MEMORYTYPE_HOST => {
@@ -57,7 +58,8 @@ impl CopySide {
 }
 
 impl CopyLayout {
-    /// The copy of memory to memory of the same length, checked as [`Stream::copy`](crate::Stream::copy) does; `None` if there is nothing to copy.
+    /// The copy of memory to memory of the same length, checked as
+    /// [`Stream::copy`](crate::Stream::copy) does; `None` if there is nothing to copy.
     ///
     /// # Errors
     /// The lengths differ, or the ranges overlap.
@@ -118,8 +120,9 @@ impl CopyLayout {
         Ok(shape.reach())
     }
 
-    /// About how many bytes of source and destination are the same; exact only in whether it is 0, and if their steps differ, whatever lies
-    /// between the first byte and the last one of a side counts as part of it.
+    /// About how many bytes of source and destination are the same; exact only in whether it is 0,
+    /// and if their steps differ, whatever lies between the first byte and the last one of a side
+    /// counts as part of it.
     #[must_use]
     pub fn overlap(&self) -> usize {
         let distance = self.source.address.abs_diff(self.destination.address);
@@ -127,7 +130,8 @@ impl CopyLayout {
         usize::try_from(distance).map_or(0, |distance| overlap(distance, shapes.0, shapes.1))
     }
 
-    /// Writes the description into the driver's structure, field by field: what it does not set, padding included, stays as it is.
+    /// Writes the description into the driver's structure, field by field: what it does not set,
+    /// padding included, stays as it is.
     pub fn write_to(&self, params: &mut CUDA_MEMCPY3D) {
         let (from, to) = (self.source.place(), self.destination.place());
         params.srcMemoryType = from.0;
@@ -163,7 +167,8 @@ impl Shape {
         self.extent.contains(&0)
     }
 
-    /// The same box, with steps that are never taken as short as can be; then no size in bytes is beyond that of its memory.
+    /// The same box, with steps that are never taken as short as can be; then no size in bytes is
+    /// beyond that of its memory.
     pub(super) fn plain(self) -> Self {
         let [width, height, depth] = self.extent;
         let rows = if depth == 1 { height } else { self.rows };

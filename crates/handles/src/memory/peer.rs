@@ -10,7 +10,8 @@ use crate::error::{Error, Result};
 use crate::stream::Stream;
 
 impl Device {
-    /// Whether kernels of this device can use the memory of another one directly. Copies work either way.
+    /// Whether kernels of this device can use the memory of another one directly. Copies work
+    /// either way.
     ///
     /// Stands on `cuDeviceCanAccessPeer`, CUDA 4.0.
     ///
@@ -28,15 +29,17 @@ impl Device {
 }
 
 impl Stream {
-    /// Copies memory of one context to memory of another, of the same length, in the order of this stream, which is of one of the two. Streams of
-    /// the other context have to wait for this one ([`Stream::wait_for`]) before they use the memory, except for the home of the memory, which
+    /// Copies memory of one context to memory of another, of the same length, in the order of this
+    /// stream, which is of one of the two. Streams of the other context have to wait for this one
+    /// ([`Stream::wait_for`]) before they use the memory, except for the home of the memory, which
     /// is made to wait here. Waits for nothing on the host.
     ///
     /// Stands on `cuMemcpyPeerAsync`, CUDA 4.0.
     ///
     /// # Errors
-    /// The lengths differ, the memory is of one context (then [`copy`](Self::copy) does it), the stream is of neither, it or a home is capturing,
-    /// or what the driver answers. If it is the home's wait that fails, the copy is enqueued all the same.
+    /// The lengths differ, the memory is of one context (then [`copy`](Self::copy) does it), the
+    /// stream is of neither, it or a home is capturing, or what the driver answers. If it is the
+    /// home's wait that fails, the copy is enqueued all the same.
     #[doc(alias = "cuMemcpyPeerAsync")]
     pub fn copy_peer<'a, 'b, T: Element>(
         &self,
@@ -66,7 +69,8 @@ impl Stream {
         let turn = self.raw_stream().enqueue()?;
         self.refuse_capture(WHAT)?;
         let bytes = source.size_bytes();
-        // SAFETY: both ranges lie in memory of their contexts that lives until after this point of the stream.
+        // SAFETY: both ranges lie in memory of their contexts that lives until after this point of
+        // the stream.
         let code = unsafe {
             self.context().driver().cuMemcpyPeerAsync(
                 destination.address(),

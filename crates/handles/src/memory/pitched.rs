@@ -16,8 +16,9 @@ impl Stream {
     /// Stands on `cuMemcpy2DAsync`, CUDA 3.2.
     ///
     /// # Errors
-    /// A pitch below the width; the rectangle leaves a slice, or overlaps itself; memory of another context; or what the driver answers, which
-    /// has a limit for pitches (`CU_DEVICE_ATTRIBUTE_MAX_PITCH`).
+    /// A pitch below the width; the rectangle leaves a slice, or overlaps itself; memory of another
+    /// context; or what the driver answers, which has a limit for pitches
+    /// (`CU_DEVICE_ATTRIBUTE_MAX_PITCH`).
     #[doc(alias = "cuMemcpy2DAsync")]
     pub fn copy_2d<T: Element>(&self, copy: Copy2d<'_, T>) -> Result<()> {
         let Copy2d { source, destination, .. } = copy;
@@ -43,8 +44,8 @@ impl Stream {
             turn.keep(source.allocation())?;
             turn.keep(destination.allocation())?;
         }
-        // SAFETY: the description is complete, and the rectangles lie in memory that lives until after this point of the stream, or as long as
-        // the graph it is captured into.
+        // SAFETY: the description is complete, and the rectangles lie in memory that lives until
+        // after this point of the stream, or as long as the graph it is captured into.
         let code = unsafe { self.context().driver().cuMemcpy2DAsync(&raw const params, self.as_raw()) };
         self.context().check(Call::cuMemcpy2DAsync, code)
     }
@@ -54,8 +55,9 @@ impl Stream {
     /// Stands on `cuMemcpy3DAsync`, CUDA 3.2.
     ///
     /// # Errors
-    /// A pitch below the width, or fewer rows than the height; the box leaves a slice, or overlaps itself; memory of another context; or what
-    /// the driver answers, which has a limit for pitches (`CU_DEVICE_ATTRIBUTE_MAX_PITCH`).
+    /// A pitch below the width, or fewer rows than the height; the box leaves a slice, or overlaps
+    /// itself; memory of another context; or what the driver answers, which has a limit for pitches
+    /// (`CU_DEVICE_ATTRIBUTE_MAX_PITCH`).
     #[doc(alias = "cuMemcpy3DAsync")]
     pub fn copy_3d<T: Element>(&self, copy: Copy3d<'_, T>) -> Result<()> {
         let Copy3d { source, destination, .. } = copy;
@@ -69,20 +71,21 @@ impl Stream {
             turn.keep(source.allocation())?;
             turn.keep(destination.allocation())?;
         }
-        // SAFETY: the description is complete, and the boxes lie in memory that lives until after this point of the stream, or as long as the
-        // graph it is captured into.
+        // SAFETY: the description is complete, and the boxes lie in memory that lives until after
+        // this point of the stream, or as long as the graph it is captured into.
         let code = unsafe { self.context().driver().cuMemcpy3DAsync(&raw const params, self.as_raw()) };
         self.context().check(Call::cuMemcpy3DAsync, code)
     }
 
-    /// Fills a rectangle with one value of 1, 2 or 4 bytes: `height` rows of `width` elements, one `pitch` elements behind the other, from the
-    /// start of `memory` on. Waits for nothing.
+    /// Fills a rectangle with one value of 1, 2 or 4 bytes: `height` rows of `width` elements, one
+    /// `pitch` elements behind the other, from the start of `memory` on. Waits for nothing.
     ///
     /// Stands on `cuMemsetD2D8Async`, `cuMemsetD2D16Async` and `cuMemsetD2D32Async`, CUDA 3.2.
     ///
     /// # Errors
-    /// Memory that is not aligned to the size of the value, a pitch below the width, a rectangle that leaves the slice, memory of another
-    /// context, or what the driver answers. A value of another size does not compile.
+    /// Memory that is not aligned to the size of the value, a pitch below the width, a rectangle
+    /// that leaves the slice, memory of another context, or what the driver answers. A value of
+    /// another size does not compile.
     #[doc(alias = "cuMemsetD2D8Async")]
     #[doc(alias = "cuMemsetD2D16Async")]
     #[doc(alias = "cuMemsetD2D32Async")]
@@ -105,8 +108,8 @@ impl Stream {
         }
         let (driver, stream, pitch) = (self.context().driver(), self.as_raw(), layout.pitch);
         let FillLayout { address, value, width, height, .. } = layout;
-        // SAFETY: the rectangle lies in memory that lives until after this point of the stream, or as long as the graph it is captured into,
-        // and is aligned to its elements.
+        // SAFETY: the rectangle lies in memory that lives until after this point of the stream, or
+        // as long as the graph it is captured into, and is aligned to its elements.
         let (call, code) = unsafe {
             match layout.element {
                 1 => (

@@ -23,7 +23,8 @@ use crate::stream::Stream;
 /// What a pool is created with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PoolOptions {
-    /// The most bytes that may be allocated from it at a time; 0 for what the device has. Before CUDA 12.2 drivers take no notice of it.
+    /// The most bytes that may be allocated from it at a time; 0 for what the device has. Before
+    /// CUDA 12.2 drivers take no notice of it.
     pub max_bytes: usize,
     /// Whether it can be [exported](MemPool::export_fd) to other processes. Default: no.
     pub shareable: bool,
@@ -106,7 +107,8 @@ struct PoolBox {
     context: Context,
     /// Whether it is destroyed with its last handle. Of other pools no notes are taken.
     owned: bool,
-    /// The most that it may hold, as it was made; 0 for whatever the device has, or where it is not known.
+    /// The most that it may hold, as it was made; 0 for whatever the device has, or where it is not
+    /// known.
     max_bytes: OnceLock<usize>,
     /// The streams on which its memory is freed.
     homes: Mutex<SmallVec<[Home; 4]>>,
@@ -114,7 +116,8 @@ struct PoolBox {
     fenced: AtomicBool,
 }
 
-/// A stream on which memory of a pool is freed. It is not kept: once it is gone, its frees are done.
+/// A stream on which memory of a pool is freed. It is not kept: once it is gone, its frees are
+/// done.
 struct Home {
     stream: Weak<RawStream>,
     id: u64,
@@ -122,10 +125,12 @@ struct Home {
     freed: u64,
 }
 
-/// A pool of device memory. [`Stream::zeros_from`](crate::Stream::zeros_from) allocates from it. Buffers hold their pool.
+/// A pool of device memory. [`Stream::zeros_from`](crate::Stream::zeros_from) allocates from it.
+/// Buffers hold their pool.
 ///
-/// It is destroyed with its last handle if all frees of its memory are known to be done, as after [`Stream::synchronize_blocking`] on the streams on
-/// which its buffers were dropped; else by the reaper once they are. The drop waits for nothing.
+/// It is destroyed with its last handle if all frees of its memory are known to be done, as after
+/// [`Stream::synchronize_blocking`] on the streams on which its buffers were dropped; else by the
+/// reaper once they are. The drop waits for nothing.
 #[derive(Clone)]
 pub struct MemPool(Arc<PoolBox>);
 
@@ -154,13 +159,15 @@ impl Context {
         };
         let mut raw = core::ptr::null_mut();
         let mode = capture_mode::relaxed(self.driver());
-        // SAFETY: the properties are complete, what they do not say is zero, and the out pointer is valid.
+        // SAFETY: the properties are complete, what they do not say is zero, and the out pointer is
+        // valid.
         let code = unsafe { self.driver().cuMemPoolCreate(&raw mut raw, &raw const props) };
         drop(mode);
         self.check(Call::cuMemPoolCreate, code)?;
         let pool = MemPool::wrap(self, raw, true);
         let _ = pool.0.max_bytes.set(options.max_bytes);
-        // The driver exports no memory of a pool that was not exported itself; once is enough, and the descriptor need not stay.
+        // The driver exports no memory of a pool that was not exported itself; once is enough, and
+        // the descriptor need not stay.
         #[cfg(unix)]
         if options.shareable {
             pool.export_fd()?;
@@ -168,7 +175,8 @@ impl Context {
         Ok(pool)
     }
 
-    /// The pool that [`Stream::zeros`](crate::Stream::zeros) allocates from unless somebody gave the device another. It is never destroyed.
+    /// The pool that [`Stream::zeros`](crate::Stream::zeros) allocates from unless somebody gave
+    /// the device another. It is never destroyed.
     ///
     /// Stands on `cuDeviceGetDefaultMemPool`, CUDA 11.2.
     ///
@@ -207,7 +215,8 @@ impl MemPool {
         self.0.max_bytes.get().copied().filter(|bytes| *bytes > 0)
     }
 
-    /// Says that memory of it was allocated on `home` and will be freed there, so that [`note_free`](Self::note_free) allocates nothing.
+    /// Says that memory of it was allocated on `home` and will be freed there, so that
+    /// [`note_free`](Self::note_free) allocates nothing.
     pub(super) fn expect_frees_on(&self, home: &Stream) {
         if !self.0.owned {
             return;
@@ -250,8 +259,8 @@ impl MemPool {
         &self.0.context
     }
 
-    /// How many freed bytes it keeps when the driver waits for a stream, event or context; all beyond goes back to the device. A pool starts
-    /// with 0: each such wait empties it.
+    /// How many freed bytes it keeps when the driver waits for a stream, event or context; all
+    /// beyond goes back to the device. A pool starts with 0: each such wait empties it.
     ///
     /// Stands on `cuMemPoolGetAttribute`, CUDA 11.2.
     ///
@@ -263,7 +272,8 @@ impl MemPool {
         self.word(Attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
     }
 
-    /// Sets the [release threshold](Self::release_threshold), in bytes; `u64::MAX` keeps everything.
+    /// Sets the [release threshold](Self::release_threshold), in bytes; `u64::MAX` keeps
+    /// everything.
     ///
     /// Stands on `cuMemPoolSetAttribute`, CUDA 11.2.
     ///
@@ -296,9 +306,11 @@ impl MemPool {
         self.set(way.attribute(), c_int::from(allowed))
     }
 
-    /// How much memory it has. What was dropped and is idle is freed first, for which this waits some microseconds as a rule and half a second at most.
+    /// How much memory it has. What was dropped and is idle is freed first, for which this waits
+    /// some microseconds as a rule and half a second at most.
     ///
-    /// Stands on `cuMemPoolGetAttribute`, CUDA 11.3; four calls, so the numbers may be of different moments.
+    /// Stands on `cuMemPoolGetAttribute`, CUDA 11.3; four calls, so the numbers may be of different
+    /// moments.
     ///
     /// # Errors
     /// What the driver answers.
@@ -332,7 +344,8 @@ impl MemPool {
         self.set(Attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH, 0_u64)
     }
 
-    /// Gives memory back to the device until no more than `keep` bytes are reserved, or all that is left is in use.
+    /// Gives memory back to the device until no more than `keep` bytes are reserved, or all that is
+    /// left is in use.
     ///
     /// Stands on `cuMemPoolTrimTo`, CUDA 11.2.
     ///
@@ -383,7 +396,8 @@ impl MemPool {
     /// Stands on `cuMemPoolSetAccess`, CUDA 11.2.
     ///
     /// # Safety
-    /// No work of that device, enqueued already or later, does with the memory what is no longer allowed: it would lose its context.
+    /// No work of that device, enqueued already or later, does with the memory what is no longer
+    /// allowed: it would lose its context.
     ///
     /// # Errors
     /// It is the pool's own device, or what the driver answers.

@@ -69,7 +69,8 @@ impl MemoryKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct AddressInfo {
-    /// Where it lies. [`MemorySpace::Pageable`] is what the driver does not know: memory of the host that nobody pinned, or nothing at all.
+    /// Where it lies. [`MemorySpace::Pageable`] is what the driver does not know: memory of the
+    /// host that nobody pinned, or nothing at all.
     pub space: MemorySpace,
     /// Where the memory starts that it lies in; 0 if the driver does not know.
     pub start: CUdeviceptr,
@@ -114,7 +115,8 @@ impl Context {
             (&raw mut bytes).cast(),
         ];
         let _current = self.enter()?;
-        // SAFETY: there is a place for each attribute, of the attribute's type; the address is asked about, not used.
+        // SAFETY: there is a place for each attribute, of the attribute's type; the address is
+        // asked about, not used.
         let code = unsafe {
             let count = attributes.len() as u32;
             self.driver().cuPointerGetAttributes(count, attributes.as_mut_ptr(), places.as_mut_ptr(), address)

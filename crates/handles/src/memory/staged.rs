@@ -1,4 +1,5 @@
-//! Writing to memory of the device without waiting until the host's elements were read: they are copied first.
+//! Writing to memory of the device without waiting until the host's elements were read: they are
+//! copied first.
 
 use core::ffi::c_void;
 use core::ptr::NonNull;
@@ -16,13 +17,17 @@ use crate::reaper::{HostKind, STAGED_MOST};
 use crate::stream::Stream;
 
 impl Stream {
-    /// Overwrites memory with a copy of `elements`, in the order of this stream. Waits for nothing: the elements may change or go as soon as it returns.
+    /// Overwrites memory with a copy of `elements`, in the order of this stream. Waits for nothing:
+    /// the elements may change or go as soon as it returns.
     ///
-    /// Up to 16 KiB go through pinned memory that the stream keeps for this: blocks of 64 KiB, filled one after the other and again once the device has read them.
-    /// As long as it has read none there is one block more, so the stream keeps as much as is on its way. More than 16 KiB get pinned memory of their
-    /// own. All of it comes from the free list of [`pinned_zeros`](crate::Context::pinned_zeros) where that has some, and goes back there: what is of its own when it was read,
-    /// blocks when [`reaper::drain`](crate::reaper::drain) finds the stream idle, or with the stream. For large data that is in pinned memory already there is
-    /// [`copy_from_host`](Self::copy_from_host); [`Slice::write_blocking`] needs none.
+    /// Up to 16 KiB go through pinned memory that the stream keeps for this: blocks of 64 KiB,
+    /// filled one after the other and again once the device has read them. As long as it has read
+    /// none there is one block more, so the stream keeps as much as is on its way. More than 16 KiB
+    /// get pinned memory of their own. All of it comes from the free list of
+    /// [`pinned_zeros`](crate::Context::pinned_zeros) where that has some, and goes back there:
+    /// what is of its own when it was read, blocks when [`reaper::drain`](crate::reaper::drain)
+    /// finds the stream idle, or with the stream. For large data that is in pinned memory already
+    /// there is [`copy_from_host`](Self::copy_from_host); [`Slice::write_blocking`] needs none.
     ///
     /// ```no_run
     /// # fn main() -> cuda_handles::Result<()> {
@@ -36,13 +41,16 @@ impl Stream {
     /// # Ok(()) }
     /// ```
     ///
-    /// On a capturing stream the node that comes of it writes these elements at each launch: the capture keeps pinned memory of their own.
+    /// On a capturing stream the node that comes of it writes these elements at each launch: the
+    /// capture keeps pinned memory of their own.
     ///
-    /// Stands on `cuMemcpyHtoDAsync`, CUDA 3.2, one call; for each 64 KiB of small writes `cuEventRecord` and `cuEventQuery` once besides, unless the host has waited for the
-    /// stream; on `cuMemHostAlloc`, CUDA 2.2, where there is no pinned memory yet.
+    /// Stands on `cuMemcpyHtoDAsync`, CUDA 3.2, one call; for each 64 KiB of small writes
+    /// `cuEventRecord` and `cuEventQuery` once besides, unless the host has waited for the stream;
+    /// on `cuMemHostAlloc`, CUDA 2.2, where there is no pinned memory yet.
     ///
     /// # Errors
-    /// The lengths differ, the memory is of another context, the host has not enough memory to pin, or what the driver answers.
+    /// The lengths differ, the memory is of another context, the host has not enough memory to pin,
+    /// or what the driver answers.
     #[doc(alias = "cuMemcpyHtoDAsync")]
     #[doc(alias = "cudaMemcpyAsync")]
     pub fn write<'a, T: Element>(&self, memory: impl Into<Slice<'a, T>>, elements: &[T]) -> Result<()> {
@@ -58,13 +66,15 @@ impl Stream {
         to.write(self, Bytes::of(elements))
     }
 
-    /// A buffer with a copy of `elements`. This stream is its home. Waits for nothing, and goes through pinned memory as [`write`](Self::write) does: of more than 16 KiB
-    /// another copy is made on the way, for which [`upload_blocking`](Self::upload_blocking) has no need.
+    /// A buffer with a copy of `elements`. This stream is its home. Waits for nothing, and goes
+    /// through pinned memory as [`write`](Self::write) does: of more than 16 KiB another copy is
+    /// made on the way, for which [`upload_blocking`](Self::upload_blocking) has no need.
     ///
     /// Stands on `cuMemAllocAsync`, CUDA 11.2, and what [`write`](Self::write) stands on.
     ///
     /// # Errors
-    /// The device has not enough memory, the host has not enough memory to pin, the stream is capturing, or what the driver answers.
+    /// The device has not enough memory, the host has not enough memory to pin, the stream is
+    /// capturing, or what the driver answers.
     #[doc(alias = "cuMemcpyHtoDAsync")]
     pub fn upload<T: Element>(&self, elements: &[T]) -> Result<Buffer<T>> {
         let mut allocation = Allocation::pooled(self, None, size_of_val(elements))?;
@@ -173,7 +183,8 @@ impl Target<'_> {
     }
 
     /// # Safety
-    /// Pinned memory of that size, which stays as it is until the copy is over; the target is as large.
+    /// Pinned memory of that size, which stays as it is until the copy is over; the target is as
+    /// large.
     unsafe fn enqueue(&self, stream: &Stream, from: *mut c_void, bytes: usize) -> (Call, CUresult) {
         let (driver, raw) = (stream.context().driver(), stream.as_raw());
         // SAFETY: the caller's promise.

@@ -21,8 +21,8 @@ use crate::event::{Event, EventOptions};
 use crate::stream::Stream;
 
 impl Context {
-    /// A plain buffer of `len` elements, whose contents are whatever was there. Every stream may use it at once. May **wait** for the device, as
-    /// allocations of this kind do in the driver.
+    /// A plain buffer of `len` elements, whose contents are whatever was there. Every stream may
+    /// use it at once. May **wait** for the device, as allocations of this kind do in the driver.
     ///
     /// Stands on `cuMemAlloc`, CUDA 3.2. It is freed by `cuMemFreeAsync`, which does not wait.
     ///
@@ -35,8 +35,8 @@ impl Context {
 }
 
 impl Stream {
-    /// A buffer of `len` elements, all bytes zero. This stream is its home. Waits for nothing; if memory is short, the stream is made to wait for
-    /// what the [reaper](crate::reaper) is freeing.
+    /// A buffer of `len` elements, all bytes zero. This stream is its home. Waits for nothing; if
+    /// memory is short, the stream is made to wait for what the [reaper](crate::reaper) is freeing.
     ///
     /// Stands on `cuMemAllocAsync`, CUDA 11.2, and `cuMemsetD8Async`, CUDA 3.2.
     ///
@@ -52,7 +52,8 @@ impl Stream {
     /// Stands on `cuMemAllocFromPoolAsync`, CUDA 11.2, and `cuMemsetD8Async`, CUDA 3.2.
     ///
     /// # Errors
-    /// The pool is of another context, it or the device has not enough memory, the stream is capturing, or what the driver answers.
+    /// The pool is of another context, it or the device has not enough memory, the stream is
+    /// capturing, or what the driver answers.
     #[doc(alias = "cuMemAllocFromPoolAsync")]
     pub fn zeros_from<T: Element>(&self, pool: &MemPool, len: usize) -> Result<Buffer<T>> {
         self.context().ensure_same(pool.context(), "the pool")?;
@@ -76,10 +77,12 @@ impl Stream {
         Ok(Buffer::whole(allocation, len))
     }
 
-    /// A buffer with a copy of `elements`. This stream is its home. **Waits** for the stream until the elements have been read; so other streams need not wait for
-    /// it. [`upload`](Self::upload) does not wait.
+    /// A buffer with a copy of `elements`. This stream is its home. **Waits** for the stream until
+    /// the elements have been read; so other streams need not wait for it. [`upload`](Self::upload)
+    /// does not wait.
     ///
-    /// Stands on `cuMemAllocAsync`, CUDA 11.2, `cuMemcpyHtoDAsync`, CUDA 3.2, and `cuStreamSynchronize`.
+    /// Stands on `cuMemAllocAsync`, CUDA 11.2, `cuMemcpyHtoDAsync`, CUDA 3.2, and
+    /// `cuStreamSynchronize`.
     ///
     /// # Errors
     /// The device has not enough memory, the stream is capturing, or what the driver answers.
@@ -93,7 +96,8 @@ impl Stream {
 
     /// Fills memory with one value of 1, 2 or 4 bytes. Waits for nothing.
     ///
-    /// The device repeats no larger values, and a value of another size does not compile. [`Slice::cast`] gives the same memory in smaller elements:
+    /// The device repeats no larger values, and a value of another size does not compile.
+    /// [`Slice::cast`] gives the same memory in smaller elements:
     /// ```
     /// # fn example(stream: &cuda_handles::Stream, wide: &cuda_handles::Buffer<f64>) -> cuda_handles::Result<()> {
     /// stream.fill(wide.as_slice().cast::<u32>()?, 0)
@@ -111,7 +115,8 @@ impl Stream {
     /// Stands on `cuMemsetD8Async`, `cuMemsetD16Async` and `cuMemsetD32Async`, CUDA 3.2.
     ///
     /// # Errors
-    /// The memory is not aligned to the size of the value or of another context, or what the driver answers.
+    /// The memory is not aligned to the size of the value or of another context, or what the driver
+    /// answers.
     #[doc(alias = "cuMemsetD8Async")]
     #[doc(alias = "cuMemsetD16Async")]
     #[doc(alias = "cuMemsetD32Async")]
@@ -129,7 +134,8 @@ impl Stream {
         }
         let (driver, stream) = (self.context().driver(), self.as_raw());
         let (address, len) = (memory.address(), memory.len());
-        // SAFETY: the range lies in memory that lives until after this point of the stream, and is aligned to its elements.
+        // SAFETY: the range lies in memory that lives until after this point of the stream, and is
+        // aligned to its elements.
         let (call, code) = unsafe {
             match bits {
                 Bits::One(bits) => {
@@ -146,13 +152,15 @@ impl Stream {
         self.context().check(call, code)
     }
 
-    /// Copies memory to memory of the same length, of whatever [kinds](crate::MemoryKind). Waits for nothing.
+    /// Copies memory to memory of the same length, of whatever [kinds](crate::MemoryKind). Waits
+    /// for nothing.
     ///
-    /// Stands on `cuMemcpyDtoDAsync`, `cuMemcpyDtoHAsync` and `cuMemcpyHtoDAsync`, CUDA 3.2, and for other kinds than device memory and pinned
-    /// memory on `cuMemcpyAsync`, CUDA 4.0.
+    /// Stands on `cuMemcpyDtoDAsync`, `cuMemcpyDtoHAsync` and `cuMemcpyHtoDAsync`, CUDA 3.2, and
+    /// for other kinds than device memory and pinned memory on `cuMemcpyAsync`, CUDA 4.0.
     ///
     /// # Errors
-    /// The lengths differ, the ranges overlap, one is of another context, or what the driver answers.
+    /// The lengths differ, the ranges overlap, one is of another context, or what the driver
+    /// answers.
     #[doc(alias = "cuMemcpyAsync")]
     #[doc(alias = "cuMemcpyDtoDAsync")]
     pub fn copy<'a, 'b, T: Element>(
@@ -173,13 +181,14 @@ impl Stream {
             turn.keep(source.allocation())?;
             turn.keep(destination.allocation())?;
         }
-        // SAFETY: both ranges lie in memory that lives until after this point of the stream, or as long as the graph it is captured into.
+        // SAFETY: both ranges lie in memory that lives until after this point of the stream, or as
+        // long as the graph it is captured into.
         let (call, code) = unsafe { copy_call(self, &source, &destination) };
         self.context().check(call, code)
     }
 
-    /// Copies device memory to pinned or managed memory of the same length. Waits for nothing: see [`SharedHostBuffer::try_unique`] for when the
-    /// host may look.
+    /// Copies device memory to pinned or managed memory of the same length. Waits for nothing: see
+    /// [`SharedHostBuffer::try_unique`] for when the host may look.
     ///
     /// Stands on `cuMemcpyDtoHAsync`, CUDA 3.2, for pinned memory.
     ///
@@ -250,7 +259,8 @@ impl<T: Element> Slice<'_, T> {
     /// Stands on `cuMemcpyDtoHAsync`, CUDA 3.2, and `cuStreamSynchronize`.
     ///
     /// # Errors
-    /// The stream is of another context or capturing, the host has not enough memory, or what the driver answers.
+    /// The stream is of another context or capturing, the host has not enough memory, or what the
+    /// driver answers.
     #[doc(alias = "cuMemcpyDtoHAsync")]
     pub fn read_blocking(self, stream: &Stream) -> Result<Vec<T>> {
         let mut elements = Vec::new();
@@ -266,19 +276,22 @@ impl<T: Element> Slice<'_, T> {
     /// The elements, read into `elements` in the order of `stream`. **Waits** for the stream.
     ///
     /// # Errors
-    /// The lengths differ, the stream is of another context or capturing, or what the driver answers.
+    /// The lengths differ, the stream is of another context or capturing, or what the driver
+    /// answers.
     pub fn read_into_blocking(self, stream: &Stream, elements: &mut [T]) -> Result<()> {
         same_length("the slice to read into", self.len(), elements.len())?;
         // SAFETY: the slice has that length and is borrowed until the copy is over.
         unsafe { self.read_to(stream, elements.as_mut_ptr()) }
     }
 
-    /// Overwrites the elements in the order of `stream`. **Waits** for the stream until `elements` have been read.
+    /// Overwrites the elements in the order of `stream`. **Waits** for the stream until `elements`
+    /// have been read.
     ///
     /// Stands on `cuMemcpyHtoDAsync`, CUDA 3.2, and `cuStreamSynchronize`.
     ///
     /// # Errors
-    /// The lengths differ, the stream is of another context or capturing, or what the driver answers.
+    /// The lengths differ, the stream is of another context or capturing, or what the driver
+    /// answers.
     #[doc(alias = "cuMemcpyHtoDAsync")]
     pub fn write_blocking(self, stream: &Stream, elements: &[T]) -> Result<()> {
         same_length("the slice to write", self.len(), elements.len())?;
@@ -328,11 +341,13 @@ impl<T: Element> Slice<'_, T> {
         stream.refuse_capture(what)?;
         // Behind the copy there is no way back.
         stream.context().refuse_in_callback()?;
-        // The copy itself would wait for the stream, too, but some calls in a host function that it waits for then never return.
+        // The copy itself would wait for the stream, too, but some calls in a host function that it
+        // waits for then never return.
         if !write && behind.is_none() {
             stream.wait_until_done()?;
         }
-        // SAFETY: the range lies in memory that lives until the wait below is over; the host's range is the caller's promise.
+        // SAFETY: the range lies in memory that lives until the wait below is over; the host's
+        // range is the caller's promise.
         let (call, code) = unsafe {
             match (of_device, write) {
                 (true, true) => {
@@ -346,7 +361,8 @@ impl<T: Element> Slice<'_, T> {
             }
         };
         stream.context().check(call, code)?;
-        // With the turn: a capture that began now would make the wait fail while the copy is still running.
+        // With the turn: a capture that began now would make the wait fail while the copy is still
+        // running.
         let waited = match &behind {
             None => stream.wait_until_done().or_else(|error| wait_otherwise(stream, error)),
             Some(event) => wait_behind(stream, what, event),
@@ -359,7 +375,8 @@ impl<T: Element> Slice<'_, T> {
 const READING: &str = "reading into host memory";
 const WRITING: &str = "writing from host memory";
 
-/// That the memory's home was not waited for is no matter where the operation cannot be captured at all.
+/// That the memory's home was not waited for is no matter where the operation cannot be captured at
+/// all.
 fn never_captured(what: &'static str) -> impl Fn(Error) -> Error {
     move |error| match error {
         Error::CapturedFirstUse => Error::Capturing { what },
@@ -367,7 +384,8 @@ fn never_captured(what: &'static str) -> impl Fn(Error) -> Error {
     }
 }
 
-/// Waits for a copy by another call than the one that failed: the host's memory is not given back while the copy may be running.
+/// Waits for a copy by another call than the one that failed: the host's memory is not given back
+/// while the copy may be running.
 #[cold]
 fn wait_otherwise(stream: &Stream, error: Error) -> Result<()> {
     if matches!(error, Error::ContextLost(_)) {
@@ -383,9 +401,10 @@ fn wait_otherwise(stream: &Stream, error: Error) -> Result<()> {
     Err(error)
 }
 
-/// Waits for a copy on a stream that others may let enter a capture, and so make the wait fail: the host's memory is not given back while the
-/// copy may be running. `event` is recorded behind the copy and waited for then. Should it have been captured, and the copy with it, the driver
-/// refuses that wait by invalidating the capture: the copy never runs.
+/// Waits for a copy on a stream that others may let enter a capture, and so make the wait fail: the
+/// host's memory is not given back while the copy may be running. `event` is recorded behind the
+/// copy and waited for then. Should it have been captured, and the copy with it, the driver refuses
+/// that wait by invalidating the capture: the copy never runs.
 fn wait_behind(stream: &Stream, what: &'static str, event: &Event) -> Result<()> {
     let context = stream.context();
     // SAFETY: stream and event are alive.
@@ -410,7 +429,8 @@ impl<T: Element> Buffer<T> {
         self.as_slice().read_blocking(stream)
     }
 
-    /// The elements, read into `elements`; see [`Slice::read_into_blocking`]. **Waits** for the stream.
+    /// The elements, read into `elements`; see [`Slice::read_into_blocking`]. **Waits** for the
+    /// stream.
     ///
     /// # Errors
     /// As [`Slice::read_into_blocking`].

@@ -39,12 +39,14 @@ impl User {
 }
 
 impl Users {
-    /// A stream that may use the memory from now on, without saying so again. The others, if it is a new one.
+    /// A stream that may use the memory from now on, without saying so again. The others, if it is
+    /// a new one.
     pub(super) fn add(&mut self, stream: &Arc<RawStream>) -> Option<Vec<Arc<RawStream>>> {
         self.change(stream, |user| user.at_will = true)
     }
 
-    /// A stream on which one call that uses the memory is about to be made. The others, if it is a new one.
+    /// A stream on which one call that uses the memory is about to be made. The others, if it is a
+    /// new one.
     pub(super) fn begin(&mut self, stream: &Arc<RawStream>) -> Option<Vec<Arc<RawStream>>> {
         self.change(stream, |user| user.open += 1)
     }

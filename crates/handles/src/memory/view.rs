@@ -39,8 +39,8 @@ pub struct HostView<T> {
     len: usize,
 }
 
-// SAFETY: the memory is kept, and no element of it is in the view. It is not `Sync`: two threads could
-// use it by atomic operations of different sizes, which is a race.
+// SAFETY: the memory is kept, and no element of it is in the view. It is not `Sync`: two threads
+// could use it by atomic operations of different sizes, which is a race.
 unsafe impl<T: Element> Send for HostView<T> {}
 impl<T: Element> HostView<T> {
     /// A view of memory of `context`.

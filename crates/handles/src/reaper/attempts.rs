@@ -7,7 +7,8 @@ use super::queue;
 use crate::kept::Kept;
 use crate::process;
 
-/// Something tried again and again; it waits for nobody. What it gives in the end is dropped where destructors of other code may run.
+/// Something tried again and again; it waits for nobody. What it gives in the end is dropped where
+/// destructors of other code may run.
 pub(crate) type Attempt = Box<dyn FnMut() -> Option<Kept> + Send>;
 
 static ATTEMPTS: List<Attempt> = List::starting_with(AtomicPtr::new(core::ptr::null_mut()));
@@ -27,7 +28,8 @@ pub(super) fn any() -> bool {
     !ATTEMPTS.is_empty()
 }
 
-/// Tries each once. Gives what came of those that worked, each of which waits until that is dropped.
+/// Tries each once. Gives what came of those that worked, each of which waits until that is
+/// dropped.
 pub(super) fn try_all() -> Vec<Kept> {
     let (mut over, mut refused) = (Vec::new(), Vec::new());
     for mut attempt in ATTEMPTS.take() {

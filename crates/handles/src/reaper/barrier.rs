@@ -1,15 +1,17 @@
-//! A memory barrier of two unequal halves: the one that is run often costs nothing, the other makes every thread of the process pass a full
-//! barrier.
+//! A memory barrier of two unequal halves: the one that is run often costs nothing, the other makes
+//! every thread of the process pass a full barrier.
 //!
-//! One thread stores `a` and reads `b`, another one stores `b` and reads `a`, each with a barrier in between: then at least one of them sees
-//! the other's store. That holds for the two halves here as it does for two full barriers: while [`heavy`] runs, every other thread passes a
-//! full barrier somewhere in its program, either behind its own store, which [`heavy`]'s caller then sees, or in front of its read. The
-//! compiler keeps the order of the two by [`light`].
+//! One thread stores `a` and reads `b`, another one stores `b` and reads `a`, each with a barrier
+//! in between: then at least one of them sees the other's store. That holds for the two halves here
+//! as it does for two full barriers: while [`heavy`] runs, every other thread passes a full barrier
+//! somewhere in its program, either behind its own store, which [`heavy`]'s caller then sees, or in
+//! front of its read. The compiler keeps the order of the two by [`light`].
 
 use std::sync::OnceLock;
 use std::sync::atomic::{Ordering, compiler_fence};
 
-/// Whether there is such a barrier here. It is made ready by the first call; the answer never changes.
+/// Whether there is such a barrier here. It is made ready by the first call; the answer never
+/// changes.
 pub(crate) fn is_available() -> bool {
     static AVAILABLE: OnceLock<bool> = OnceLock::new();
     *AVAILABLE.get_or_init(system::prepare)
@@ -21,7 +23,8 @@ pub(crate) fn light() {
     compiler_fence(Ordering::SeqCst);
 }
 
-/// The half for the one who passes it seldom. Does nothing where there is no such barrier, where nobody relies on it.
+/// The half for the one who passes it seldom. Does nothing where there is no such barrier, where
+/// nobody relies on it.
 pub(crate) fn heavy() {
     if is_available() {
         system::barrier();
@@ -50,8 +53,8 @@ mod system {
         if membarrier(PRIVATE_EXPEDITED) {
             return;
         }
-        // Short of memory, or a filter of system calls that came later. What a barrier waits for is that the stores of each core leave its
-        // buffer, which takes less than a microsecond.
+        // Short of memory, or a filter of system calls that came later. What a barrier waits for is
+        // that the stores of each core leave its buffer, which takes less than a microsecond.
         fence(Ordering::SeqCst);
         std::thread::sleep(Duration::from_millis(1));
         fence(Ordering::SeqCst);

@@ -1,11 +1,13 @@
 //! What each thread is using just now, written down where others find it.
 //!
-//! Every thread has a block of its own, with a few slots; it alone fills them, by plain stores. A block whose thread has ended goes to the next
-//! thread that needs one. The list of blocks only grows, up to the number of threads that ever were at the same time.
+//! Every thread has a block of its own, with a few slots; it alone fills them, by plain stores. A
+//! block whose thread has ended goes to the next thread that needs one. The list of blocks only
+//! grows, up to the number of threads that ever were at the same time.
 
 use crate::sync::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
-/// The number of a thing in use, 0 for none. Numbers are never used again: a slot that is never emptied stands for nothing else.
+/// The number of a thing in use, 0 for none. Numbers are never used again: a slot that is never
+/// emptied stands for nothing else.
 #[derive(Debug)]
 pub(crate) struct Slot(AtomicU64);
 
@@ -16,7 +18,8 @@ impl Slot {
         self.0.load(Ordering::Acquire) == 0
     }
 
-    /// Says that the thing is in use. All stores to slots are releases: whoever reads one has what its thread did before.
+    /// Says that the thing is in use. All stores to slots are releases: whoever reads one has what
+    /// its thread did before.
     #[inline]
     pub(crate) fn fill(&self, number: u64) {
         self.0.store(number, Ordering::Release);
@@ -94,7 +97,8 @@ impl Blocks {
         let block = Box::into_raw(Box::new(Block::new()));
         let mut head = self.0.load(Ordering::Acquire);
         loop {
-            // SAFETY: the block is ours until the exchange below succeeds; the one before it is never freed.
+            // SAFETY: the block is ours until the exchange below succeeds; the one before it is
+            // never freed.
             unsafe { (*block).next = head.as_ref() };
             match self.0.compare_exchange_weak(head, block, Ordering::AcqRel, Ordering::Acquire) {
                 // SAFETY: it is never freed.

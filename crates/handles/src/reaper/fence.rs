@@ -1,9 +1,10 @@
 //! Freeing memory that was used off its home stream.
 //!
-//! Every stream that ever used memory whose home is elsewhere is a member of the fence, until its last work has been waited for. A batch of
-//! frees goes like this: the reaper's own stream waits for every member and for the homes of the batch, and then frees in stream order. Nobody
-//! waits on the host. What cannot be freed in stream order (host memory, owners of foreign memory) is let go once an event behind the fence was
-//! reached; the reaper asks from time to time.
+//! Every stream that ever used memory whose home is elsewhere is a member of the fence, until its
+//! last work has been waited for. A batch of frees goes like this: the reaper's own stream waits
+//! for every member and for the homes of the batch, and then frees in stream order. Nobody waits on
+//! the host. What cannot be freed in stream order (host memory, owners of foreign memory) is let go
+//! once an event behind the fence was reached; the reaper asks from time to time.
 
 use core::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
@@ -41,7 +42,8 @@ pub(crate) struct Free {
 /// How memory is freed.
 #[derive(Clone, Debug)]
 pub(crate) enum Freed {
-    /// In stream order. Afterwards what goes with it is let go: the pool it came from, if it was not the device's own.
+    /// In stream order. Afterwards what goes with it is let go: the pool it came from, if it was
+    /// not the device's own.
     Device { address: CUdeviceptr, keep: Option<Arc<dyn Any + Send + Sync>> },
     /// Kept for the next who asks.
     Host(HostBlock),
@@ -53,10 +55,12 @@ pub(crate) static FREES: List<Free> = List::starting_with(AtomicPtr::new(core::p
 /// Streams without handles that could not be closed at once.
 static CLOSINGS: List<Arc<RawStream>> = List::starting_with(AtomicPtr::new(core::ptr::null_mut()));
 static MEMBERS: Mutex<Vec<Arc<RawStream>>> = Mutex::new(Vec::new());
-/// Whether memory was used on streams of other contexts than its own: then fences go over the streams of all contexts.
+/// Whether memory was used on streams of other contexts than its own: then fences go over the
+/// streams of all contexts.
 static ACROSS: AtomicBool = AtomicBool::new(false);
 
-/// Hands memory to the reaper. The node was made when the memory was first shared, so that the drop allocates nothing.
+/// Hands memory to the reaper. The node was made when the memory was first shared, so that the drop
+/// allocates nothing.
 pub(crate) fn push_free(node: Box<Node<Free>>) {
     queue::expect_one();
     FREES.push(node);
@@ -132,7 +136,8 @@ pub(crate) struct Fences {
     postponed: Vec<Free>,
     /// Frees behind fences that the host has not seen reached yet.
     held: Vec<Held>,
-    /// Owners of memory that nothing uses any more; only where destructors may run are they dropped.
+    /// Owners of memory that nothing uses any more; only where destructors may run are they
+    /// dropped.
     owners: Vec<Kept>,
     /// Pools without handles whose memory is still being freed.
     pools: Pools,
@@ -209,17 +214,20 @@ impl Fences {
         self.held.iter().any(|held| held.since.elapsed() < PASSING)
     }
 
-    /// The owners of foreign memory that nothing uses any more, to be dropped without the turn: that may take as long as it likes.
+    /// The owners of foreign memory that nothing uses any more, to be dropped without the turn:
+    /// that may take as long as it likes.
     pub(crate) fn take_owners(&mut self) -> Vec<Kept> {
         core::mem::take(&mut self.owners)
     }
 
-    /// Ends the lanes of contexts that nothing else holds: other code may end such a context then, and the driver gives its address to the next.
+    /// Ends the lanes of contexts that nothing else holds: other code may end such a context then,
+    /// and the driver gives its address to the next.
     pub(crate) fn end_lanes(&mut self) {
         self.lanes.retain(|lane| !lane.is_ended());
     }
 
-    /// Frees what waits, and lets go of streams and pools without handles. Returns how much was done. Runs nobody's destructors.
+    /// Frees what waits, and lets go of streams and pools without handles. Returns how much was
+    /// done. Runs nobody's destructors.
     pub(crate) fn work(&mut self) -> usize {
         // Counted when they are dropped.
         self.owners.extend(attempts::try_all());
@@ -284,8 +292,8 @@ impl Fences {
         }
     }
 
-    /// Streams without handles were waited for by the lanes of their own contexts alone. Where memory is used across contexts, a lane that is to
-    /// free some waits for the others.
+    /// Streams without handles were waited for by the lanes of their own contexts alone. Where
+    /// memory is used across contexts, a lane that is to free some waits for the others.
     fn order_across(&self, context: &Context, lane: CUstream) -> Result<()> {
         if !ACROSS.load(Ordering::Acquire) {
             return Ok(());
@@ -320,7 +328,8 @@ impl Fences {
     /// Frees in the lane's order. False if it has to be tried again.
     fn free(&mut self, free: &Free, lane: CUstream) -> bool {
         let Freed::Device { address, ref keep } = free.what else { return false };
-        // SAFETY: the address came from the driver's allocator and nobody has it any more; all its uses are in front of this point.
+        // SAFETY: the address came from the driver's allocator and nobody has it any more; all its
+        // uses are in front of this point.
         let code = unsafe { free.context.driver().cuMemFreeAsync(address, lane) };
         if code == CUresult::CUDA_ERROR_NOT_PERMITTED {
             self.trouble = Some(Error::Driver { call: Call::cuMemFreeAsync, code });
@@ -385,7 +394,8 @@ impl Fences {
         done
     }
 
-    /// Waits a moment for what was freed in the lane of a context, and lets the driver look after it.
+    /// Waits a moment for what was freed in the lane of a context, and lets the driver look after
+    /// it.
     pub(crate) fn see_freed(&mut self, context: &Context) {
         let with_frees = |lane: &&mut Lane| lane.frees && same(&lane.context, context);
         let Some(lane) = self.lanes.iter_mut().find(with_frees) else { return };
@@ -399,7 +409,8 @@ impl Fences {
         queue::destroy(context, Object::Event(event));
     }
 
-    /// Makes a stream wait for all that was freed in the lane of its context. A failure changes nothing.
+    /// Makes a stream wait for all that was freed in the lane of its context. A failure changes
+    /// nothing.
     pub(crate) fn let_wait_for_frees(&self, stream: &RawStream) {
         let context = stream.context();
         let Some(lane) = self.lanes.iter().find(|lane| same(&lane.context, context)) else { return };
@@ -408,7 +419,8 @@ impl Fences {
         if turn.is_ok() && matches!(stream.is_capturing(), Ok(false)) {
             // SAFETY: stream and event are alive.
             let code = unsafe { context.driver().cuStreamWaitEvent(stream.raw(), event.get(), 0) };
-            // Only to take note of a lost context: the allocation that follows has the answer that matters.
+            // Only to take note of a lost context: the allocation that follows has the answer that
+            // matters.
             let _ = context.check(Call::cuStreamWaitEvent, code);
         }
         drop(turn);
@@ -424,7 +436,8 @@ impl Fences {
         self.trouble = None;
     }
 
-    /// Makes a stream wait for all that was freed in the lane of its context. Refused while it is capturing.
+    /// Makes a stream wait for all that was freed in the lane of its context. Refused while it is
+    /// capturing.
     pub(crate) fn order_after_frees(&self, stream: &RawStream) -> Result<()> {
         let context = stream.context();
         let Some(lane) = self.lanes.iter().find(|lane| same(&lane.context, context)) else { return Ok(()) };
@@ -480,7 +493,8 @@ fn order<'a>(
     Ok(())
 }
 
-/// Ends the membership of streams without handles, whose work has been waited for; the streams are destroyed.
+/// Ends the membership of streams without handles, whose work has been waited for; the streams are
+/// destroyed.
 fn leave(closed: Vec<Arc<RawStream>>) -> usize {
     let leaving = |member: &Arc<RawStream>| closed.iter().any(|stream| stream.id() == member.id());
     let mut members = MEMBERS.lock().unwrap_or_else(PoisonError::into_inner);

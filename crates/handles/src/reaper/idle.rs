@@ -1,4 +1,5 @@
-//! Objects in whose end the driver waits for all work of the device, and which are not to wait for a drain: they end once no stream has work.
+//! Objects in whose end the driver waits for all work of the device, and which are not to wait for
+//! a drain: they end once no stream has work.
 
 use core::any::Any;
 use core::time::Duration;
@@ -14,10 +15,12 @@ use crate::context::Context;
 
 pub(super) static WAITING: List<Doomed> = List::starting_with(AtomicPtr::new(core::ptr::null_mut()));
 
-/// How long an end is waited for that should take no time. Work that nobody knows of here may hold it up for ever: so it is made on a thread of its own.
+/// How long an end is waited for that should take no time. Work that nobody knows of here may hold
+/// it up for ever: so it is made on a thread of its own.
 const PASSING: Duration = Duration::from_millis(100);
 
-/// Destroys an object now if no stream of its context has work, or else on the reaper's thread, once that is so.
+/// Destroys an object now if no stream of its context has work, or else on the reaper's thread,
+/// once that is so.
 pub(crate) fn destroy_when_idle(context: &Context, object: Object, keep: Option<Arc<dyn Any + Send + Sync>>) {
     if !queue::may_call(context) {
         return;

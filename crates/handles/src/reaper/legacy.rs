@@ -1,7 +1,8 @@
 //! The turn of the legacy default streams.
 //!
-//! A call on a legacy stream invalidates the captures of all blocking streams of its context. So whoever makes one asks first whether any
-//! captures, and shares this turn from the question to the driver's answer; whoever lets a blocking stream enter a capture has it alone. A capture that
+//! A call on a legacy stream invalidates the captures of all blocking streams of its context. So
+//! whoever makes one asks first whether any captures, and shares this turn from the question to the
+//! driver's answer; whoever lets a blocking stream enter a capture has it alone. A capture that
 //! ends in between does no harm.
 //!
 //! One turn serves all contexts: it is held for moments, by calls that wait for nothing.
@@ -20,7 +21,8 @@ const NUMBER: u64 = u64::MAX;
 
 static TURN: LazyLock<Turns> = LazyLock::new(|| Turns::new(NUMBER));
 
-/// While this is held no blocking stream enters a capture of this library. No call that waits is made with it. `context` is that of the call.
+/// While this is held no blocking stream enters a capture of this library. No call that waits is
+/// made with it. `context` is that of the call.
 ///
 /// # Errors
 /// This is a host function, and a blocking stream is entering a capture (`NOT_PERMITTED`).

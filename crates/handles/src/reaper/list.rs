@@ -1,7 +1,8 @@
 //! A lock-free list that anybody pushes on and whoever takes, takes whole.
 //!
-//! Taking the whole list at once leaves nothing to go wrong between reading the head and replacing it, so addresses may recur. A push of a
-//! node that is there already allocates nothing and takes no lock: a destructor that the driver runs may do it.
+//! Taking the whole list at once leaves nothing to go wrong between reading the head and replacing
+//! it, so addresses may recur. A push of a node that is there already allocates nothing and takes
+//! no lock: a destructor that the driver runs may do it.
 
 use crate::sync::{AtomicPtr, Ordering};
 
@@ -33,7 +34,8 @@ pub(crate) struct List<T> {
 
 // SAFETY: the list moves values from thread to thread and shares none.
 unsafe impl<T: Send> Send for List<T> {}
-// SAFETY: as above; the head is atomic, and a node belongs to the list alone from its push to its taking.
+// SAFETY: as above; the head is atomic, and a node belongs to the list alone from its push to its
+// taking.
 unsafe impl<T: Send> Sync for List<T> {}
 
 impl<T> List<T> {

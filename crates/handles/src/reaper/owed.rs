@@ -1,8 +1,9 @@
 //! What the driver has yet to give back of executables that were dropped.
 //!
-//! The driver runs the destructor of a user object some 100 µs after the last run that used it, on a thread of its own. Nobody waits for that: what an
-//! executable kept is dropped with it where its runs are known to be over, and else once somebody asks and they are. Until the destructor has run it counts as
-//! [`pending`](super::pending).
+//! The driver runs the destructor of a user object some 100 µs after the last run that used it, on
+//! a thread of its own. Nobody waits for that: what an executable kept is dropped with it where its
+//! runs are known to be over, and else once somebody asks and they are. Until the destructor has
+//! run it counts as [`pending`](super::pending).
 
 use core::cell::RefCell;
 use core::mem::ManuallyDrop;
@@ -40,15 +41,17 @@ fn owed() -> MutexGuard<'static, Vec<Owed>> {
     OWED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Counts a payload until the driver's destructor of it has run. Whoever calls this still has a reference of the driver's.
+/// Counts a payload until the driver's destructor of it has run. Whoever calls this still has a
+/// reference of the driver's.
 pub(crate) fn expect(payload: &Arc<Payload>, context: &Context, runs: Option<Runs>) {
     payload.owe();
     let entry = Owed { payload: Arc::clone(payload), context: context.clone(), runs, since: Instant::now() };
     owed().push(entry);
 }
 
-/// Lets go of what is not owed any more: the driver has given it back, or never will, as the context is lost. Where it failed to end something, nobody knows of
-/// which it will: nothing is counted then.
+/// Lets go of what is not owed any more: the driver has given it back, or never will, as the
+/// context is lost. Where it failed to end something, nobody knows of which it will: nothing is
+/// counted then.
 pub(super) fn sweep() {
     let failed = queue::last_unended();
     // An executable is ended before its share is expected, and others may sweep in between.
@@ -80,20 +83,22 @@ pub(super) fn hand_over() {
     }
 }
 
-/// Whether the driver may be about to give something back of which nobody knows when its last run ended.
+/// Whether the driver may be about to give something back of which nobody knows when its last run
+/// ended.
 pub(super) fn is_about_to_come() -> bool {
     let is_young = |one: &Owed| one.runs.is_none() && one.payload.is_held() && one.since.elapsed() < PASSING;
     owed().iter().any(is_young)
 }
 
 thread_local! {
-    /// While a payload is released on this thread by its owner's drop, those that went with it. There to the end of the thread, as destructors may drop
-    /// executables then.
+    /// While a payload is released on this thread by its owner's drop, those that went with it.
+    /// There to the end of the thread, as destructors may drop executables then.
     static WAITING: RefCell<ManuallyDrop<Option<Vec<Arc<Payload>>>>> =
         const { RefCell::new(ManuallyDrop::new(None)) };
 }
 
-/// Releases a payload on this thread. In the release of another one it waits for the end of that: executables may keep each other in a long line.
+/// Releases a payload on this thread. In the release of another one it waits for the end of that:
+/// executables may keep each other in a long line.
 pub(crate) fn release_here(payload: Arc<Payload>) {
     let mut payload = Some(payload);
     let begins = WAITING.try_with(|waiting| match &mut **waiting.borrow_mut() {

@@ -12,13 +12,15 @@ use crate::sync::AtomicPtr;
 /// The blocks of all threads.
 pub(crate) static BLOCKS: Blocks = Blocks::starting_with(AtomicPtr::new(core::ptr::null_mut()));
 
-/// Whose block is whose, for errors. Locked for moments, when a thread takes its block and when it gives it back.
+/// Whose block is whose, for errors. Locked for moments, when a thread takes its block and when it
+/// gives it back.
 static HOLDERS: Mutex<Vec<Holder>> = Mutex::new(Vec::new());
 
 struct Holder {
     block: &'static Block,
     thread: Thread,
-    /// What was in the block when the thread took it: turns that threads before it have left for ever.
+    /// What was in the block when the thread took it: turns that threads before it have left for
+    /// ever.
     left: [u64; SLOTS],
 }
 
@@ -34,7 +36,8 @@ struct GiveBack;
 impl Drop for GiveBack {
     fn drop(&mut self) {
         if let Some(block) = OWN.take() {
-            // Nobody waits here, in a forked child the least: then an error names the thread as if it had not ended.
+            // Nobody waits here, in a forked child the least: then an error names the thread as if
+            // it had not ended.
             if let Some(mut holders) = try_lock(&HOLDERS) {
                 holders.retain(|holder| !core::ptr::eq(holder.block, block));
             }
@@ -43,8 +46,8 @@ impl Drop for GiveBack {
     }
 }
 
-/// The calling thread's block. There is none where the barrier that blocks rely on is lacking, and none for destructors that run while the thread
-/// ends.
+/// The calling thread's block. There is none where the barrier that blocks rely on is lacking, and
+/// none for destructors that run while the thread ends.
 #[inline]
 pub(crate) fn own_block() -> Option<&'static Block> {
     OWN.get().or_else(take)

@@ -58,8 +58,9 @@ pub(super) fn is_reached(context: &Context, event: Raw<CUevent_st>, what: &'stat
     }
 }
 
-/// Waits for an event that was reached, which takes no time, but lets the driver look after the frees in front of it. Without that it does so when some thread
-/// waits for the stream, and crashes if a pool is destroyed meanwhile whose memory these were.
+/// Waits for an event that was reached, which takes no time, but lets the driver look after the
+/// frees in front of it. Without that it does so when some thread waits for the stream, and crashes
+/// if a pool is destroyed meanwhile whose memory these were.
 pub(super) fn settle(context: &Context, event: Raw<CUevent_st>) {
     if queue::may_call(context) {
         // Only to take note of a lost context.

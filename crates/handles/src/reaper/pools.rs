@@ -1,11 +1,12 @@
 //! Destroying pools whose memory may still be being freed.
 //!
-//! A driver crashes if a pool is destroyed before all frees of its memory are done on the device, so a pool waits here until they are seen to
-//! be. Nobody waits for the device: a stream that is at work gets an event behind its last free, and the reaper asks from time to time. No
-//! stream waits either, the reaper's own least of all: a pool that waits for long holds up nothing else.
+//! A driver crashes if a pool is destroyed before all frees of its memory are done on the device,
+//! so a pool waits here until they are seen to be. Nobody waits for the device: a stream that is at
+//! work gets an event behind its last free, and the reaper asks from time to time. No stream waits
+//! either, the reaper's own least of all: a pool that waits for long holds up nothing else.
 //!
-//! A pool does not keep the streams on which its memory is freed. One that loses its last handle stays here until it is idle, so that a stream
-//! that is gone has done its frees.
+//! A pool does not keep the streams on which its memory is freed. One that loses its last handle
+//! stays here until it is idle, so that a stream that is gone has done its frees.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicPtr;
@@ -45,7 +46,8 @@ pub(crate) fn push_pool(pool: UnusedPool) {
     queue::wake();
 }
 
-/// A stream has lost its last handle. If pools want to know when its frees are done, it stays until it is idle.
+/// A stream has lost its last handle. If pools want to know when its frees are done, it stays until
+/// it is idle.
 pub(super) fn close_home(stream: &Arc<RawStream>) {
     // Beside the list of all streams, which has one, only pools have weak references.
     if Arc::weak_count(stream) > 1 && queue::may_call(stream.context()) {
@@ -79,8 +81,8 @@ impl Pools {
         self.waiting.is_empty() && self.closing.is_empty()
     }
 
-    /// Destroys the pools whose memory is free by now, and lets go of streams that are idle. `lane` gives the reaper's own stream in a context, if
-    /// there is one. Returns how much was done.
+    /// Destroys the pools whose memory is free by now, and lets go of streams that are idle. `lane`
+    /// gives the reaper's own stream in a context, if there is one. Returns how much was done.
     pub(super) fn work(&mut self, lane: impl Fn(&Context) -> Option<CUstream>) -> usize {
         let mut pools = core::mem::take(&mut self.waiting);
         pools.extend(POOLS.take().map(|pool| Waiting { pool, events: Vec::new() }));

@@ -81,11 +81,14 @@ static PENDING: AtomicUsize = AtomicUsize::new(0);
 static STARTER: OnceLock<fn() -> Option<Thread>> = OnceLock::new();
 static THREAD: OnceLock<Option<Thread>> = OnceLock::new();
 
-/// How many things wait to be freed, destroyed, released or unloaded, those just being handled included, and those that the driver has yet to give back: an executable
-/// that was launched and dropped counts until the driver is through with it, some 100 µs after its last run. So with 0 all is released that was dropped.
+/// How many things wait to be freed, destroyed, released or unloaded, those just being handled
+/// included, and those that the driver has yet to give back: an executable that was launched and
+/// dropped counts until the driver is through with it, some 100 µs after its last run. So with 0
+/// all is released that was dropped.
 ///
-/// It does not know of what the driver failed to destroy, which the [hook](super::set_hook) was told, and of what other code keeps: graphs and executables that it
-/// made of a graph that was lent.
+/// It does not know of what the driver failed to destroy, which the [hook](super::set_hook) was
+/// told, and of what other code keeps: graphs and executables that it made of a graph that was
+/// lent.
 #[must_use]
 pub fn pending() -> usize {
     PENDING.load(Ordering::Acquire)
@@ -106,17 +109,20 @@ pub(crate) fn set_starter(starter: fn() -> Option<Thread>) {
     let _ = STARTER.set(starter);
 }
 
-/// Starts the reaper's thread, if that has not happened; where there can be none, things wait for [`drain`](super::drain).
+/// Starts the reaper's thread, if that has not happened; where there can be none, things wait for
+/// [`drain`](super::drain).
 pub(crate) fn start() -> Option<&'static Thread> {
     let starter = STARTER.get()?;
     THREAD.get_or_init(starter).as_ref()
 }
 
-/// Does without the reaper's thread, for hosts that allow none: what waits then waits for [`drain`](super::drain), which such a host calls from
-/// time to time. To be called before the library is used; says whether there is no thread now. Once one runs it is too late.
+/// Does without the reaper's thread, for hosts that allow none: what waits then waits for
+/// [`drain`](super::drain), which such a host calls from time to time. To be called before the
+/// library is used; says whether there is no thread now. Once one runs it is too late.
 #[must_use]
 pub fn manual() -> bool {
-    // A thread that is not there may have been about to start the reaper's, which is not there either.
+    // A thread that is not there may have been about to start the reaper's, which is not there
+    // either.
     process::is_forked() || THREAD.get_or_init(|| None).is_none()
 }
 
@@ -153,7 +159,8 @@ pub(crate) fn destroy_with(context: &Context, object: Object, keep: Option<Arc<d
     }
 }
 
-/// Destroys an object, unless the driver permits no such call on this thread now: then it comes back.
+/// Destroys an object, unless the driver permits no such call on this thread now: then it comes
+/// back.
 pub(crate) fn try_destroy(doomed: Doomed) -> Result<(), Doomed> {
     let context = &doomed.context;
     if !may_call(context) {
@@ -182,13 +189,15 @@ pub(super) fn last_unended() -> Option<Instant> {
 }
 
 impl Object {
-    /// Whether its end can be that of user objects. The driver permits it inside a host function, but once it has run a destructor there, it
-    /// permits everything on that thread for good, calls that wait for ever included.
+    /// Whether its end can be that of user objects. The driver permits it inside a host function,
+    /// but once it has run a destructor there, it permits everything on that thread for good, calls
+    /// that wait for ever included.
     fn may_run_destructors(&self) -> bool {
         matches!(self, Self::Graph(_) | Self::GraphExec(_) | Self::Share(_))
     }
 
-    /// What is held over its end; `None` if somebody has that for more than a moment. A drop does not wait for it.
+    /// What is held over its end; `None` if somebody has that for more than a moment. A drop does
+    /// not wait for it.
     fn alone(&self) -> Option<Option<clones::Alone>> {
         match self {
             Self::Graph(_) => clones::alone_soon().map(Some),
@@ -311,7 +320,8 @@ pub(crate) fn push_stalling(context: &Context, object: Object, keep: Option<Arc<
     STALLING.push(Node::new(Doomed { context: context.clone(), object, keep }));
 }
 
-/// Hands a payload to the reaper. The node is there already: no allocation, no lock, no driver call.
+/// Hands a payload to the reaper. The node is there already: no allocation, no lock, no driver
+/// call.
 pub(crate) fn push_payload(node: Box<Node<Arc<Payload>>>) {
     expect_one();
     let payload = Arc::clone(node.value());

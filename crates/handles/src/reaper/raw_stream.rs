@@ -21,7 +21,8 @@ use crate::failure;
 use crate::patience::{Busy, for_at_most, patience, try_lock, unless_inside};
 use crate::raw::Raw;
 
-/// The driver's stream behind a handle. It outlives the handle while the reaper has yet to wait for its work.
+/// The driver's stream behind a handle. It outlives the handle while the reaper has yet to wait for
+/// its work.
 #[derive(Debug)]
 pub(crate) struct RawStream {
     raw: Raw<CUstream_st>,
@@ -36,8 +37,9 @@ pub(crate) struct RawStream {
     in_fence: AtomicBool,
     /// The capture that the stream is in, 0 for none. Written with `turn` held exclusively.
     capture: AtomicU64,
-    /// Shared by those who enqueue, from reading `capture` to the driver's answer; alone for what lets the stream enter or leave a capture. So
-    /// what is captured is always known to be. Of its signs one says that `capture` is not 0, and the other one that somebody else may let the
+    /// Shared by those who enqueue, from reading `capture` to the driver's answer; alone for what
+    /// lets the stream enter or leave a capture. So what is captured is always known to be. Of its
+    /// signs one says that `capture` is not 0, and the other one that somebody else may let the
     /// stream enter a capture, so that the driver has to be asked.
     turn: Turns,
     /// Who wants it alone, and what else he needs alone then.
@@ -50,7 +52,8 @@ pub(crate) struct RawStream {
     lent: AtomicBool,
     /// The highest number up to which the host has seen everything done.
     synced: AtomicU64,
-    /// The highest number up to which everything was seen done by way of events; the driver has yet to look after frees.
+    /// The highest number up to which everything was seen done by way of events; the driver has yet
+    /// to look after frees.
     reached: Arc<AtomicU64>,
     /// No handle is left of a stream that is not ours, and the gate could not be had to note that.
     lost: AtomicBool,
@@ -67,7 +70,8 @@ const UNMARKED: &str = "recording the last work of an adopted stream (what it us
 
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
-    /// No handle is left. The marker of a stream that is not ours was recorded then, and the stream may be gone.
+    /// No handle is left. The marker of a stream that is not ours was recorded then, and the stream
+    /// may be gone.
     pub(crate) closed: bool,
     /// That marker could not be recorded: whatever waits for this stream waits for ever.
     unmarked: bool,
@@ -79,7 +83,8 @@ impl RawStream {
         Self::wrap(context, raw, true, blocking_with_legacy)
     }
 
-    /// Somebody else's, who may capture it, and of which nobody knows whether it and the legacy stream wait for each other.
+    /// Somebody else's, who may capture it, and of which nobody knows whether it and the legacy
+    /// stream wait for each other.
     pub(crate) fn adopted(context: &Context, raw: CUstream) -> Self {
         let stream = Self::wrap(context, raw, false, true);
         stream.set_foreign();
@@ -164,8 +169,9 @@ impl RawStream {
         gate
     }
 
-    /// As [`gate`](Self::gate). Who has it may be enqueuing, which takes as long as other calls let the driver wait for everything: inside a host function,
-    /// which such a call may be waiting for, it is refused then.
+    /// As [`gate`](Self::gate). Who has it may be enqueuing, which takes as long as other calls let
+    /// the driver wait for everything: inside a host function, which such a call may be waiting
+    /// for, it is refused then.
     fn gate_unless_inside(&self) -> Result<MutexGuard<'_, Gate>> {
         let gate = unless_inside(&self.context, || Busy::called(&self.name()), || try_lock(&self.gate))?;
         Ok(self.up_to_date(gate))
@@ -182,11 +188,12 @@ impl RawStream {
         self.capture.load(Ordering::Acquire)
     }
 
-    /// While this is held the stream enters and leaves no capture of this library. Not twice on one thread.
+    /// While this is held the stream enters and leaves no capture of this library. Not twice on one
+    /// thread.
     ///
     /// # Errors
-    /// This is a host function, and the stream is entering or leaving a capture (`NOT_PERMITTED`): the driver call for that may be waiting for the
-    /// function.
+    /// This is a host function, and the stream is entering or leaving a capture (`NOT_PERMITTED`):
+    /// the driver call for that may be waiting for the function.
     #[inline]
     pub(crate) fn enqueue(&self) -> Result<Shared<'_>> {
         match self.turn.share(own_block()) {
@@ -225,7 +232,8 @@ impl RawStream {
         self.turn.set(FOREIGN);
     }
 
-    /// The driver is asked until the stream is [trusted](Self::trust) again. With the stream [alone](super::exclusion).
+    /// The driver is asked until the stream is [trusted](Self::trust) again. With the stream
+    /// [alone](super::exclusion).
     pub(crate) fn suspect(&self) {
         self.turn.set(FOREIGN);
     }
@@ -294,7 +302,8 @@ impl RawStream {
         (code, status != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
     }
 
-    /// Whether the stream is capturing now. No driver call for a stream that only this library can capture.
+    /// Whether the stream is capturing now. No driver call for a stream that only this library can
+    /// capture.
     pub(crate) fn is_capturing(&self) -> Result<bool> {
         if self.capture() != 0 || !self.is_foreign() {
             return Ok(self.capture() != 0);
@@ -309,8 +318,9 @@ impl RawStream {
         self.context.check(Call::cuStreamIsCapturing, code).map(|()| capturing)
     }
 
-    /// An error if the stream is capturing: `what` cannot be captured. The fault that lost the context is left for the call that follows to
-    /// report: that call is the one that was asked for.
+    /// An error if the stream is capturing: `what` cannot be captured. The fault that lost the
+    /// context is left for the call that follows to report: that call is the one that was asked
+    /// for.
     #[inline]
     pub(crate) fn refuse_capture(&self, what: &'static str) -> Result<()> {
         if self.turn.signs() == 0 { Ok(()) } else { self.refuse_signed(what) }
@@ -328,8 +338,9 @@ impl RawStream {
         }
     }
 
-    /// As [`is_idle`](Self::is_idle). If this library has recorded its marker here meanwhile, which somebody who has just waited for the stream
-    /// cannot know, the marker is given a moment to be reached.
+    /// As [`is_idle`](Self::is_idle). If this library has recorded its marker here meanwhile, which
+    /// somebody who has just waited for the stream cannot know, the marker is given a moment to be
+    /// reached.
     pub(crate) fn is_idle_soon(&self) -> bool {
         self.is_idle_within(PASSING)
     }
@@ -356,7 +367,8 @@ impl RawStream {
         self.marked.store(true, Ordering::Release);
     }
 
-    /// If the stream [is idle soon](Self::is_idle_soon), lets the driver look after its frees. Others may enqueue meanwhile: so not by a wait for the stream.
+    /// If the stream [is idle soon](Self::is_idle_soon), lets the driver look after its frees.
+    /// Others may enqueue meanwhile: so not by a wait for the stream.
     pub(crate) fn settle_soon(&self) {
         const WHAT: &str = "asking whether memory is free";
         if !self.is_idle_within(SEEING) || self.is_closed() {
@@ -375,13 +387,15 @@ impl RawStream {
         queue::destroy(&self.context, Object::Event(event));
     }
 
-    /// Whether work that was enqueued here is perhaps not done. Nobody knows of that of a stream that was not ours and is gone.
+    /// Whether work that was enqueued here is perhaps not done. Nobody knows of that of a stream
+    /// that was not ours and is gone.
     pub(super) fn has_work(&self) -> bool {
         let is_gone = !self.owned && self.marker.get().is_none() && self.is_closed();
         !is_gone && !self.is_idle_soon()
     }
 
-    /// Whether all work enqueued here is done. False where that cannot be asked: while capturing, in a host function.
+    /// Whether all work enqueued here is done. False where that cannot be asked: while capturing,
+    /// in a host function.
     pub(crate) fn is_idle(&self) -> bool {
         let Ok(gate) = self.gate_unless_inside() else { return false };
         let driver = self.context.driver();
@@ -408,8 +422,8 @@ impl RawStream {
         }
     }
 
-    /// Whether a stream without handles is idle and the driver has looked after its frees: it is waited for once it is idle, see
-    /// [`settle`](point::settle).
+    /// Whether a stream without handles is idle and the driver has looked after its frees: it is
+    /// waited for once it is idle, see [`settle`](point::settle).
     pub(super) fn is_over(&self) -> bool {
         if !self.is_idle() {
             return false;
@@ -429,8 +443,9 @@ impl RawStream {
         true
     }
 
-    /// Makes `waiter` wait for all that is enqueued here now. Two calls, the marker's creation aside. `wait` makes the waiter's call: it is
-    /// given the marker and the capture that it was recorded in, 0 for none. It waits for nobody: others need the gate.
+    /// Makes `waiter` wait for all that is enqueued here now. Two calls, the marker's creation
+    /// aside. `wait` makes the waiter's call: it is given the marker and the capture that it was
+    /// recorded in, 0 for none. It waits for nobody: others need the gate.
     pub(crate) fn order_before<R>(&self, wait: impl FnOnce(Raw<CUevent_st>, u64) -> Result<R>) -> Result<R> {
         let _gate = self.gate_unless_inside()?;
         let (marker, word) = {
@@ -440,7 +455,8 @@ impl RawStream {
         wait(marker, word)
     }
 
-    /// As [`order_before`](Self::order_before), but refuses while this stream is capturing: the wait would draw `waiter` into the capture.
+    /// As [`order_before`](Self::order_before), but refuses while this stream is capturing: the
+    /// wait would draw `waiter` into the capture.
     pub(crate) fn order_before_uncaptured(
         &self,
         context: &Context,
@@ -450,7 +466,8 @@ impl RawStream {
         self.order_if(|| Ok(()), context, waiter, what)
     }
 
-    /// As [`order_before_uncaptured`](Self::order_before_uncaptured) for a waiter that can capture, which is refused too.
+    /// As [`order_before_uncaptured`](Self::order_before_uncaptured) for a waiter that can capture,
+    /// which is refused too.
     pub(crate) fn order_both_uncaptured(
         &self,
         waiter: &Self,
@@ -465,7 +482,8 @@ impl RawStream {
         self.order_if(waits, waiter.context(), waiter.raw(), what)
     }
 
-    /// `context` is the waiter's: a fault that its call meets is not this stream's. Always in this order: the gate, then turns.
+    /// `context` is the waiter's: a fault that its call meets is not this stream's. Always in this
+    /// order: the gate, then turns.
     fn order_if(
         &self,
         may_wait: impl FnOnce() -> Result<()>,
@@ -483,20 +501,23 @@ impl RawStream {
             };
         }
         let _turn = self.enqueue()?;
-        // Before the record, to leave a capture alone; and, where others capture, after it, as one that begins later cannot have caught it.
+        // Before the record, to leave a capture alone; and, where others capture, after it, as one
+        // that begins later cannot have caught it.
         self.refuse_capture(what)?;
         let marker = self.record_marker()?;
         self.refuse_capture(what)?;
         let_wait(context, waiter, marker)
     }
 
-    /// Says that no handle is left. A stream that is not ours may be destroyed from now on: its last point is recorded first.
+    /// Says that no handle is left. A stream that is not ours may be destroyed from now on: its
+    /// last point is recorded first.
     pub(crate) fn close(&self) {
         self.close_with(self.gate());
     }
 
-    /// As [`close`](Self::close), or false if somebody has the gate of a stream of ours: he may be in the driver, held up by a call that waits for the
-    /// host function in which the handle is dropped. One that is not ours is not dropped there, and may be gone soon.
+    /// As [`close`](Self::close), or false if somebody has the gate of a stream of ours: he may be
+    /// in the driver, held up by a call that waits for the host function in which the handle is
+    /// dropped. One that is not ours is not dropped there, and may be gone soon.
     pub(super) fn try_close(&self) -> bool {
         let gate = match try_lock(&self.gate) {
             Some(gate) => gate,
@@ -527,7 +548,8 @@ impl RawStream {
         }
     }
 
-    /// The end of a stream that is not ours and of which nobody can say any more when its work is done.
+    /// The end of a stream that is not ours and of which nobody can say any more when its work is
+    /// done.
     fn close_unmarked(&self) {
         self.lost.store(true, Ordering::Release);
         failure::report(UNMARKED, Busy::called(&self.name()).into());

@@ -6,7 +6,8 @@ use super::raw_stream::RawStream;
 use crate::context::Context;
 use crate::error::{Error, Result};
 
-/// Every stream that has a handle, or had one and is not destroyed, once. Nothing is dropped under the lock.
+/// Every stream that has a handle, or had one and is not destroyed, once. Nothing is dropped under
+/// the lock.
 static STREAMS: Mutex<Vec<Weak<RawStream>>> = Mutex::new(Vec::new());
 
 /// Enters a new one.
@@ -18,8 +19,8 @@ pub(crate) fn note(stream: &Arc<RawStream>) {
     streams.push(Arc::downgrade(stream));
 }
 
-/// An error with a stream that has work, or is capturing, if there is one in the context. What runs on streams that were dropped, or that
-/// this library does not know, is not seen.
+/// An error with a stream that has work, or is capturing, if there is one in the context. What runs
+/// on streams that were dropped, or that this library does not know, is not seen.
 pub(super) fn ensure_idle(context: &Context, what: &'static str) -> Result<()> {
     let streams: Vec<Arc<RawStream>> = {
         let streams = STREAMS.lock().unwrap_or_else(PoisonError::into_inner);

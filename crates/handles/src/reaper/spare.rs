@@ -1,7 +1,8 @@
-//! Pinned and managed memory that nobody uses, kept for whoever asks next; and registered memory that nobody uses, kept until it is unregistered.
+//! Pinned and managed memory that nobody uses, kept for whoever asks next; and registered memory
+//! that nobody uses, kept until it is unregistered.
 //!
-//! The driver waits for all running work of the device when such memory is freed, and the launches of every thread wait meanwhile. So it is
-//! freed by [`drain`](super::drain) alone.
+//! The driver waits for all running work of the device when such memory is freed, and the launches
+//! of every thread wait meanwhile. So it is freed by [`drain`](super::drain) alone.
 
 use core::any::{Any, TypeId};
 use core::ffi::c_void;
@@ -42,7 +43,8 @@ pub(crate) struct HostBlock {
     pub(crate) owner: Option<Arc<HostOwner>>,
 }
 
-/// The owner of registered memory. Nobody looks at it before it is taken out, so it need not be `Sync`.
+/// The owner of registered memory. Nobody looks at it before it is taken out, so it need not be
+/// `Sync`.
 pub(crate) struct HostOwner(Option<Box<dyn Any + Send>>);
 
 // SAFETY: behind a shared reference nothing is done with the value but to ask for its type.
@@ -67,7 +69,8 @@ impl HostOwner {
 impl Drop for HostOwner {
     fn drop(&mut self) {
         let owner = self.0.take();
-        // The memory may not be there in a forked child, and the device may be using it at the end of the process.
+        // The memory may not be there in a forked child, and the device may be using it at the end
+        // of the process.
         if !process::is_running() {
             core::mem::forget(owner);
             return;
@@ -85,7 +88,8 @@ impl fmt::Debug for HostOwner {
 /// Registered memory that nothing uses any more, until somebody drains.
 static REGISTERED: List<HostBlock> = List::starting_with(AtomicPtr::new(core::ptr::null_mut()));
 
-/// Registered memory that the driver has kept: whoever freed it would leave its pages to the device.
+/// Registered memory that the driver has kept: whoever freed it would leave its pages to the
+/// device.
 static STUCK: Mutex<Vec<HostBlock>> = Mutex::new(Vec::new());
 
 fn stuck() -> MutexGuard<'static, Vec<HostBlock>> {

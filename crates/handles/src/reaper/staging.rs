@@ -1,8 +1,10 @@
-//! Pinned memory through which a stream writes small things: the bytes are copied there, and the device reads them later.
+//! Pinned memory through which a stream writes small things: the bytes are copied there, and the
+//! device reads them later.
 //!
-//! A stream fills blocks one after the other. A full one gets an event behind its last write, unless that was seen done, and is filled anew once the event was
-//! reached. Nobody waits: as long as no block has come back there is one more. Blocks go to the free list when the stream is idle and somebody drains, and with the
-//! stream.
+//! A stream fills blocks one after the other. A full one gets an event behind its last write,
+//! unless that was seen done, and is filled anew once the event was reached. Nobody waits: as long
+//! as no block has come back there is one more. Blocks go to the free list when the stream is idle
+//! and somebody drains, and with the stream.
 
 use core::ptr::NonNull;
 use std::collections::VecDeque;
@@ -94,7 +96,8 @@ pub(super) fn trim() {
 }
 
 impl Ring {
-    /// Makes sure that there is room for so many bytes; `allocate` makes a block. Without the stream's turn.
+    /// Makes sure that there is room for so many bytes; `allocate` makes a block. Without the
+    /// stream's turn.
     pub(crate) fn prepare(
         &mut self,
         bytes: usize,
@@ -124,7 +127,8 @@ impl Ring {
         Ok(())
     }
 
-    /// Where so many bytes go, for which there [is](Self::prepare) room. With the turn of the stream, which is not capturing.
+    /// Where so many bytes go, for which there [is](Self::prepare) room. With the turn of the
+    /// stream, which is not capturing.
     pub(crate) fn place(&mut self, bytes: usize) -> Result<Option<NonNull<u8>>> {
         if self.current.as_ref().is_none_or(|block| !block.has_room(bytes)) {
             if let Some(event) = self.current.as_ref().and_then(|block| block.event) {
@@ -136,7 +140,8 @@ impl Ring {
         Ok(self.current.as_ref().and_then(Block::free_part))
     }
 
-    /// So many bytes were put there, and the copy that reads them is in front of what has this ticket.
+    /// So many bytes were put there, and the copy that reads them is in front of what has this
+    /// ticket.
     pub(crate) fn wrote(&mut self, bytes: usize, ticket: u64) {
         if let Some(block) = &mut self.current {
             block.used += bytes.next_multiple_of(ALIGN);

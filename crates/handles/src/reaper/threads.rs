@@ -1,4 +1,5 @@
-//! Threads that do the reaper's work: which ones do, and which are running destructors of other code.
+//! Threads that do the reaper's work: which ones do, and which are running destructors of other
+//! code.
 
 use core::cell::Cell;
 use core::time::Duration;
@@ -43,7 +44,8 @@ pub(super) fn as_worker<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
 
-/// This thread is about to run destructors of other code, or runs them; from before it takes out what is to be dropped.
+/// This thread is about to run destructors of other code, or runs them; from before it takes out
+/// what is to be dropped.
 pub(super) struct Destroying;
 
 impl Destroying {
@@ -64,7 +66,8 @@ pub(super) fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Option<
     Some(thread.thread().clone())
 }
 
-/// Ends executables on a thread made for that: work that nobody knows of here may hold up the driver for ever. What cannot end now goes to `list`.
+/// Ends executables on a thread made for that: work that nobody knows of here may hold up the
+/// driver for ever. What cannot end now goes to `list`.
 pub(super) fn end_elsewhere(
     doomed: Vec<Doomed>,
     list: &'static List<Doomed>,

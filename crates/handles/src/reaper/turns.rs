@@ -1,16 +1,19 @@
 //! Many who use something, or one who changes it. Using is cheap, changing need not be.
 //!
-//! Who uses writes the thing's number into a slot of the own thread ([`Block`]), passes the light half of a [barrier], and looks for a mark.
-//! Who changes sets the mark, passes the heavy half, and looks through the slots of all threads. Each has stored before it looks, so at least one
-//! of the two sees the other: a user that sees the mark takes its slot back and has no turn, a changer that sees a slot gives up and takes the mark back.
-//! So nobody waits while it stands in somebody's way, and no locked instruction is needed for a use. Here nobody waits at all: who got no turn may be
-//! in a host function, for which the other one waits.
+//! Who uses writes the thing's number into a slot of the own thread ([`Block`]), passes the light
+//! half of a [barrier], and looks for a mark. Who changes sets the mark, passes the heavy half, and
+//! looks through the slots of all threads. Each has stored before it looks, so at least one of the
+//! two sees the other: a user that sees the mark takes its slot back and has no turn, a changer
+//! that sees a slot gives up and takes the mark back. So nobody waits while it stands in somebody's
+//! way, and no locked instruction is needed for a use. Here nobody waits at all: who got no turn
+//! may be in a host function, for which the other one waits.
 //!
-//! A thread without a block or with all slots full counts itself on the thing, where the mark is, by an atomic operation that takes the place of
-//! both store and look.
+//! A thread without a block or with all slots full counts itself on the thing, where the mark is,
+//! by an atomic operation that takes the place of both store and look.
 //!
-//! What one has done the next one sees: users leave by a release store to the slot or the count, which the changer reads by an acquire load; the
-//! changer takes the mark back by a release, which users read by an acquire.
+//! What one has done the next one sees: users leave by a release store to the slot or the count,
+//! which the changer reads by an acquire load; the changer takes the mark back by a release, which
+//! users read by an acquire.
 
 use super::barrier;
 use super::blocks::{Block, Blocks, Slot};
@@ -24,8 +27,8 @@ pub(crate) const FOREIGN: u32 = 1 << 29;
 const SIGNS: u32 = CAPTURED | FOREIGN;
 // Below them those are counted who use without a slot.
 
-/// How often a changer looks, some microseconds altogether: uses that are mostly over soon it outlasts, so that many short ones after another do
-/// not keep it off for ever.
+/// How often a changer looks, some microseconds altogether: uses that are mostly over soon it
+/// outlasts, so that many short ones after another do not keep it off for ever.
 const LOOKS: u32 = if cfg!(loom) { 1 } else { 64 };
 
 /// Who has a turn.
@@ -56,8 +59,9 @@ impl Turns {
         Self { number, state: AtomicU32::new(0) }
     }
 
-    /// A turn to use, with the calling thread's block; `None` while somebody changes, never because somebody only wants to. Whether to wait is for
-    /// the caller to say: a change lasts as long as a driver call.
+    /// A turn to use, with the calling thread's block; `None` while somebody changes, never because
+    /// somebody only wants to. Whether to wait is for the caller to say: a change lasts as long as
+    /// a driver call.
     #[inline]
     pub(crate) fn share<'t>(&'t self, block: Option<&'t Block>) -> Option<Shared<'t>> {
         let slot = block.and_then(Block::slot);
@@ -70,7 +74,8 @@ impl Turns {
         Some(Shared { turns: self, slot, signs: state & SIGNS })
     }
 
-    /// As [`share`](Self::share), for who tries again: he stays out of the way as long as the mark stands, so that he keeps nobody from changing.
+    /// As [`share`](Self::share), for who tries again: he stays out of the way as long as the mark
+    /// stands, so that he keeps nobody from changing.
     pub(crate) fn share_again<'t>(&'t self, block: Option<&'t Block>) -> Option<Shared<'t>> {
         if self.state.load(Ordering::Relaxed) & CHANGING != 0 {
             return None;
@@ -288,8 +293,8 @@ mod tests {
         assert!(blocks.len() < 100, "{} blocks for 200 threads", blocks.len());
     }
 
-    /// Two numbers that are equal whenever nobody has a turn to change. Atomics, so that a failure is one of the test alone; relaxed, so that all
-    /// order is that of the turns.
+    /// Two numbers that are equal whenever nobody has a turn to change. Atomics, so that a failure
+    /// is one of the test alone; relaxed, so that all order is that of the turns.
     #[derive(Default)]
     struct Twins([AtomicU64; 2]);
 

@@ -40,40 +40,46 @@ static DROPPING: OnceLock<Thread> = OnceLock::new();
 /// What [`end_stalling`] does, in errors.
 const ENDING: &str = "the end of an executable graph with conditional nodes that was dropped";
 
-/// How long work is waited for that an executable's end would wait for. The caller may be the one who has to end it.
+/// How long work is waited for that an executable's end would wait for. The caller may be the one
+/// who has to end it.
 const SHORTLY: Duration = Duration::from_secs(1);
 
 /// How long the end of the process waits for the reaper to leave the driver.
 const LEAVING: Duration = Duration::from_millis(500);
 
-/// Does everything that waits, and waits for what the reaper's thread is doing in the driver, but not for a destructor that it is running;
-/// returns how much this call did itself.
+/// Does everything that waits, and waits for what the reaper's thread is doing in the driver, but
+/// not for a destructor that it is running; returns how much this call did itself.
 ///
-/// This is the place where libraries are unloaded, executables with conditional nodes are destroyed, and pinned and managed memory is freed. The driver waits for all running work of the device
-/// in these calls, however long that takes, as calls named `blocking` do; and while it does, launches of other threads wait as well: drain where that is no matter, and not where the caller has
-/// to end that work. Nothing else here waits
-/// for the device; memory is freed in stream order. What the driver forbids at the moment (a stream whose work has to be waited for is capturing) stays
-/// [`pending`](super::pending). It also waits for what the reaper has enqueued in a context of other code of which nothing else is left, and lets go of that
-/// context.
+/// This is the place where libraries are unloaded, executables with conditional nodes are
+/// destroyed, and pinned and managed memory is freed. The driver waits for all running work of the
+/// device in these calls, however long that takes, as calls named `blocking` do; and while it does,
+/// launches of other threads wait as well: drain where that is no matter, and not where the caller
+/// has to end that work. Nothing else here waits for the device; memory is freed in stream order.
+/// What the driver forbids at the moment (a stream whose work has to be waited for is capturing)
+/// stays [`pending`](super::pending). It also waits for what the reaper has enqueued in a context
+/// of other code of which nothing else is left, and lets go of that context.
 ///
-/// Callable from any thread. From a destructor that the reaper runs it does nothing and returns 0. Do not hold a lock that such a destructor
-/// takes.
+/// Callable from any thread. From a destructor that the reaper runs it does nothing and returns 0.
+/// Do not hold a lock that such a destructor takes.
 ///
-/// Inside a host function, and in a destructor that the driver runs, it does nothing and returns 0 as well: the driver permits some of the calls
-/// there, and they would wait for the work that waits for the function itself.
+/// Inside a host function, and in a destructor that the driver runs, it does nothing and returns 0
+/// as well: the driver permits some of the calls there, and they would wait for the work that waits
+/// for the function itself.
 #[doc(alias = "cuLibraryUnload")]
 #[doc(alias = "cuMemFreeHost")]
 #[doc(alias = "cuGraphExecDestroy")]
 pub fn drain() -> usize {
-    // Asked before the turn, which somebody may hold who waits for this function. Where every context is lost, nothing waits any more.
+    // Asked before the turn, which somebody may hold who waits for this function. Where every
+    // context is lost, nothing waits any more.
     if is_working() || !process::is_running() || Context::any_is_usable() && callback::is_inside() {
         return 0;
     }
     as_worker(|| rounds(true))
 }
 
-/// The part of [`drain`] that frees memory in stream order and runs nobody's destructors; for an allocation that failed. Nothing inside a host function,
-/// where the allocation is refused: somebody who drains may have the turn and be waiting for that function.
+/// The part of [`drain`] that frees memory in stream order and runs nobody's destructors; for an
+/// allocation that failed. Nothing inside a host function, where the allocation is refused:
+/// somebody who drains may have the turn and be waiting for that function.
 pub(crate) fn free_pending() {
     if may_take_turn()
         && let Ok(mut fences) = turn_patiently()
@@ -82,8 +88,9 @@ pub(crate) fn free_pending() {
     }
 }
 
-/// Lets what is idle and was dropped be released, for who asks whether it is: until this is so, or nothing is about to be, for some milliseconds at most. Others'
-/// destructors run on the reaper's thread, as always.
+/// Lets what is idle and was dropped be released, for who asks whether it is: until this is so, or
+/// nothing is about to be, for some milliseconds at most. Others' destructors run on the reaper's
+/// thread, as always.
 pub(crate) fn catch_up(is_so: impl Fn() -> bool) {
     if !may_take_turn() {
         return;
@@ -95,7 +102,8 @@ pub(crate) fn catch_up(is_so: impl Fn() -> bool) {
     });
 }
 
-/// Lets memory that is idle and was dropped be free, for who asks how much there is; for some milliseconds at most.
+/// Lets memory that is idle and was dropped be free, for who asks how much there is; for some
+/// milliseconds at most.
 pub(crate) fn catch_up_frees(context: &Context) {
     if may_take_turn()
         && let Some(mut fences) = for_at_most(CATCHING_UP, || try_lock(&TURN))
@@ -108,7 +116,8 @@ pub(crate) fn catch_up_frees(context: &Context) {
     }
 }
 
-/// Does what can be done at once; whether something is about to be released. Somebody who drains may have the turn for long.
+/// Does what can be done at once; whether something is about to be released. Somebody who drains
+/// may have the turn for long.
 fn look_again() -> bool {
     let has_more = || !PAYLOADS.is_empty() || destructors_run() || owed::is_about_to_come();
     let waits = try_lock(&TURN).is_none_or(|mut fences| {
@@ -122,13 +131,15 @@ fn look_again() -> bool {
     true
 }
 
-/// Destroys the executables that wait for a drain, where [`free_pending`] was not enough: they have memory, too. Whether there were some. None where
-/// work runs for which the driver would wait: it may be the caller who has to end that.
+/// Destroys the executables that wait for a drain, where [`free_pending`] was not enough: they have
+/// memory, too. Whether there were some. None where work runs for which the driver would wait: it
+/// may be the caller who has to end that.
 pub(crate) fn make_room() -> bool {
     may_take_turn() && end_stalling(|_| true).is_ok_and(|ended| ended > 0)
 }
 
-/// Destroys the executable that keeps this, if it waits for that. Work that ends [soon](SHORTLY) is waited for.
+/// Destroys the executable that keeps this, if it waits for that. Work that ends [soon](SHORTLY) is
+/// waited for.
 ///
 /// # Errors
 /// Work runs for which the driver would wait.
@@ -149,8 +160,9 @@ pub(crate) fn destroy_keeping(kept: &Weak<()>) -> Result<()> {
     last.map(drop)
 }
 
-/// Ends some of the executables in whose end the driver waits for all work of the device; how many. Those in whose context there is work stay, and the
-/// reaper's thread ends them once there is none, as somebody wants that: if that is all, it is an error.
+/// Ends some of the executables in whose end the driver waits for all work of the device; how many.
+/// Those in whose context there is work stay, and the reaper's thread ends them once there is none,
+/// as somebody wants that: if that is all, it is an error.
 fn end_stalling(which: impl Fn(&Doomed) -> bool) -> Result<usize> {
     let turn = turn_patiently()?;
     let (mut chosen, mut busy) = (Vec::<Doomed>::new(), None);
@@ -177,8 +189,8 @@ fn end_stalling(which: impl Fn(&Doomed) -> bool) -> Result<usize> {
     }
 }
 
-/// [`free_pending`] for who cannot go on before, and has asked whether this is a host function: why what is asked for is not
-/// `done` now.
+/// [`free_pending`] for who cannot go on before, and has asked whether this is a host function: why
+/// what is asked for is not `done` now.
 pub(crate) fn free_now(done: impl FnOnce() -> bool) -> Result<()> {
     if is_working() || !process::is_running() {
         return Ok(());
@@ -193,7 +205,8 @@ pub(crate) fn free_now(done: impl FnOnce() -> bool) -> Result<()> {
     })
 }
 
-/// Makes `stream` wait for the frees that the reaper has enqueued in its context, for an allocation that failed. A failure changes nothing.
+/// Makes `stream` wait for the frees that the reaper has enqueued in its context, for an allocation
+/// that failed. A failure changes nothing.
 pub(crate) fn wait_for_frees(stream: &RawStream) {
     if may_take_turn()
         && let Ok(fences) = turn_patiently()
@@ -202,7 +215,8 @@ pub(crate) fn wait_for_frees(stream: &RawStream) {
     }
 }
 
-/// Makes `stream` wait for the frees that the reaper has enqueued in its context, for who has asked whether this is a host function.
+/// Makes `stream` wait for the frees that the reaper has enqueued in its context, for who has asked
+/// whether this is a host function.
 pub(crate) fn order_after_frees(stream: &RawStream) -> Result<()> {
     // The reaper launches nothing by itself.
     if is_working() { Ok(()) } else { turn_patiently()?.order_after_frees(stream) }
@@ -230,7 +244,8 @@ pub(crate) fn start() -> Option<Thread> {
     Some(thread)
 }
 
-/// The reaper's thread. Destructors of other code run on `dropping`, so that a slow one keeps no memory from being freed.
+/// The reaper's thread. Destructors of other code run on `dropping`, so that a slow one keeps no
+/// memory from being freed.
 fn run(dropping: Option<&Thread>) {
     let mut pause = SOON;
     while process::is_running() {
@@ -293,7 +308,8 @@ fn rounds(unload: bool) -> usize {
     total
 }
 
-/// First what the driver frees, with the turn; then the destructors of other code, without it: one that is slow holds nobody up.
+/// First what the driver frees, with the turn; then the destructors of other code, without it: one
+/// that is slow holds nobody up.
 fn round(unload: bool) -> usize {
     let mut fences = turn();
     let done = objects() + fences.work();
@@ -374,7 +390,8 @@ fn unload(unused: Unused) -> Result<(), Unused> {
     Ok(())
 }
 
-/// At the end of the process: nobody enters the driver any more, and whoever is in it gets a moment to leave.
+/// At the end of the process: nobody enters the driver any more, and whoever is in it gets a moment
+/// to leave.
 extern "C" fn stop() {
     process::exiting();
     if process::is_forked() || is_working() {

@@ -1,4 +1,5 @@
-//! From raw handles back to their owners, for every kind of object that has a table: contexts, streams, events, kernels and graphs.
+//! From raw handles back to their owners, for every kind of object that has a table: contexts,
+//! streams, events, kernels and graphs.
 
 mod protocol;
 
@@ -16,7 +17,8 @@ impl<V> Registry<Sharded<V>> {
         self.map().iter().filter_map(|entry| entry.value().as_ref().and_then(Weak::upgrade)).collect()
     }
 
-    /// [`unregister`](Self::unregister) for the drop of an owner. In a forked child the map may be locked for ever, and nobody asks it there.
+    /// [`unregister`](Self::unregister) for the drop of an owner. In a forked child the map may be
+    /// locked for ever, and nobody asks it there.
     pub(crate) fn forget(&self, key: usize, owner: &V) {
         if process::is_running() {
             self.unregister::<usize, Weak<V>>(key, core::ptr::from_ref(owner).addr());

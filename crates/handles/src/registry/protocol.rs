@@ -1,11 +1,14 @@
 //! From raw handles back to their owners.
 //!
-//! The driver reuses addresses, so the order is: an owner registers after its object was created and unregisters before it is destroyed. An
-//! entry is a weak reference: *alive* while it can be upgraded; *closing* from the moment the last owner is going until it has unregistered;
-//! *gone* afterwards. Only an alive entry is ever given out, and an owner removes only an entry that is its own, so that one who registered the
-//! same address later is left alone. The upgrade happens under the map's guard, the use after it, and no owner is dropped under it.
+//! The driver reuses addresses, so the order is: an owner registers after its object was created
+//! and unregisters before it is destroyed. An entry is a weak reference: *alive* while it can be
+//! upgraded; *closing* from the moment the last owner is going until it has unregistered; *gone*
+//! afterwards. Only an alive entry is ever given out, and an owner removes only an entry that is
+//! its own, so that one who registered the same address later is left alone. The upgrade happens
+//! under the map's guard, the use after it, and no owner is dropped under it.
 //!
-//! The protocol is generic over its map and its weak references: dashmap and [`Weak`] in use, models of them under loom.
+//! The protocol is generic over its map and its weak references: dashmap and [`Weak`] in use,
+//! models of them under loom.
 
 use std::sync::{Arc, Weak};
 
@@ -14,7 +17,8 @@ pub(crate) trait Map<K, E> {
     /// Calls `look` with the entry of `key` under its guard.
     fn look<R>(&self, key: &K, look: impl FnOnce(Option<&E>) -> R) -> R;
 
-    /// Calls `change` with the entry of `key` under its exclusive guard; what it leaves there stays.
+    /// Calls `change` with the entry of `key` under its exclusive guard; what it leaves there
+    /// stays.
     fn change<R>(&self, key: K, change: impl FnOnce(&mut Option<E>) -> R) -> R;
 }
 
@@ -26,7 +30,8 @@ pub(crate) trait Reference {
     /// The owner, unless its last reference is gone or going.
     fn upgrade(&self) -> Option<Self::Owner>;
 
-    /// Who the owner is, alive or not: no two references that exist at one time have the same for different owners.
+    /// Who the owner is, alive or not: no two references that exist at one time have the same for
+    /// different owners.
     fn identity(&self) -> usize;
 }
 
@@ -57,7 +62,8 @@ impl<M> Registry<M> {
         &self.map
     }
 
-    /// Enters a new owner. Its object exists already, so whoever had this raw value before has unregistered, or lost it to a stranger.
+    /// Enters a new owner. Its object exists already, so whoever had this raw value before has
+    /// unregistered, or lost it to a stranger.
     pub(crate) fn register<K, W: Reference>(&self, key: K, owner: W)
     where
         M: Map<K, W>,

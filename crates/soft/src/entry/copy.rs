@@ -48,7 +48,8 @@ pub(super) const fn add(entries: Entries) -> Entries {
     }
 }
 
-/// Enqueues a copy. A pageable source is read before this returns; a pageable destination is written before this returns.
+/// Enqueues a copy. A pageable source is read before this returns; a pageable destination is
+/// written before this returns.
 ///
 /// # Safety
 /// Host memory of the copy is valid as the interface demands.
@@ -120,7 +121,8 @@ pub(super) unsafe fn shaped(raw: &CUDA_MEMCPY3D_v2, stream: Option<CUstream>) ->
         Some(raw) => stream::get(number(raw))?,
         None => stream::get(0)?,
     };
-    // Captured, memory counts that the graph will have; a copy of nothing is the same nothing anywhere.
+    // Captured, memory counts that the graph will have; a copy of nothing is the same nothing
+    // anywhere.
     let nothing = [raw.WidthInBytes, raw.Height, raw.Depth].contains(&0);
     let promised = if !nothing && capture::is_captured(&on)? { Promised::Yes } else { Promised::No };
     let copy = copy::parse(raw, promised)?;

@@ -31,8 +31,8 @@ pub(super) const fn add(entries: Entries) -> Entries {
     }
 }
 
-/// Flags that a context may have: at most one way of scheduling, mapped host memory, local memory resize, core dumps, synchronous memory
-/// operations.
+/// Flags that a context may have: at most one way of scheduling, mapped host memory, local memory
+/// resize, core dumps, synchronous memory operations.
 pub(super) fn check_flags(flags: c_uint) -> Answer {
     let scheduling = flags & CUctx_flags::CU_CTX_SCHED_MASK.0;
     let known = flags & !CUctx_flags::CU_CTX_FLAGS_MASK.0 == 0;

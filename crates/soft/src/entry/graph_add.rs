@@ -90,7 +90,8 @@ unsafe fn add_node(
     Ok(node)
 }
 
-/// Whether nodes of this type are added and set inside host functions. (Empty and conditional ones are added there.)
+/// Whether nodes of this type are added and set inside host functions. (Empty and conditional ones
+/// are added there.)
 pub(super) fn is_light(kind: CUgraphNodeType) -> bool {
     matches!(
         kind,

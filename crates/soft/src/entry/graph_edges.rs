@@ -119,7 +119,8 @@ fn same(one: &CUgraphEdgeData, other: &CUgraphEdgeData) -> bool {
 /// No memory has room for more nodes.
 const MOST_ROOM: usize = isize::MAX as usize / size_of::<CUgraphNode>();
 
-/// Writes a list as the queries do: without a buffer its length, with one as much as fits, the rest null.
+/// Writes a list as the queries do: without a buffer its length, with one as much as fits, the rest
+/// null.
 ///
 /// # Safety
 /// `out` is null or valid for `*count` elements.
@@ -147,7 +148,8 @@ unsafe fn write_list(list: &[u64], out: *mut CUgraphNode, count: *mut usize) -> 
     Ok(())
 }
 
-/// Writes the data of the edges that fit; where there is no buffer for it, none of them may have any.
+/// Writes the data of the edges that fit; where there is no buffer for it, none of them may have
+/// any.
 ///
 /// # Safety
 /// `out` is null or valid for `room` elements.

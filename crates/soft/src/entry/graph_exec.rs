@@ -59,7 +59,8 @@ fn instantiate(graph: CUgraph, flags: u64) -> Result<u64, Refused> {
     graphs().instantiate(number(graph), flags)
 }
 
-/// New parameters for a node of an executable; both exist before anything is said of the parameters.
+/// New parameters for a node of an executable; both exist before anything is said of the
+/// parameters.
 fn set(exec: CUgraphExec, node: CUgraphNode, task: impl FnOnce() -> Answer<Task>) -> Answer {
     graphs().step_of(number(exec), number(node))?;
     exec::set_params(number(exec), number(node), task()?)

@@ -51,7 +51,8 @@ pub(super) const fn add(entries: Entries) -> Entries {
     }
 }
 
-/// Another task of the same type for a node of a graph; the attributes of a kernel are the node's and stay.
+/// Another task of the same type for a node of a graph; the attributes of a kernel are the node's
+/// and stay.
 fn set_task(node: u64, task: Task) -> Answer {
     let replaced = {
         let mut all = graphs();

@@ -24,7 +24,8 @@ pub(super) const fn add(entries: Entries) -> Entries {
     }
 }
 
-/// The flag for per-thread default streams; the flag before it is for legacy ones, which are the default.
+/// The flag for per-thread default streams; the flag before it is for legacy ones, which are the
+/// default.
 const LAST_FLAG: cuuint64_t = 2;
 
 entries! {

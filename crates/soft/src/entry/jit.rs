@@ -27,7 +27,8 @@ unsafe impl Send for Logs {}
 
 impl Logs {
     /// # Safety
-    /// Both arrays are valid for `count` elements, the buffers for the sizes given, until the load ends.
+    /// Both arrays are valid for `count` elements, the buffers for the sizes given, until the load
+    /// ends.
     pub(super) unsafe fn read(
         options: *mut CUjit_option,
         values: *mut *mut c_void,
@@ -52,7 +53,8 @@ impl Logs {
                 CUjit_option::CU_JIT_ERROR_LOG_BUFFER => logs.error.buffer = value.cast(),
                 CUjit_option::CU_JIT_INFO_LOG_BUFFER => logs.info.buffer = value.cast(),
                 CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES => {
-                    // The value is a 32-bit number in the place of a pointer; the size of the log goes to the same place.
+                    // The value is a 32-bit number in the place of a pointer; the size of the log
+                    // goes to the same place.
                     (logs.error.room, logs.error.size_out) = (value.addr() & 0xffff_ffff, place);
                 }
                 CUjit_option::CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES => {

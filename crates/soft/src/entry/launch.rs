@@ -88,7 +88,8 @@ unsafe fn enqueue(
     Ok(())
 }
 
-/// An event that a launch records is of the stream's context and has neither time nor other processes.
+/// An event that a launch records is of the stream's context and has neither time nor other
+/// processes.
 fn check_event(wanted: &LaunchEvent, stream: &Stream) -> Answer {
     let event = event::get(wanted.event)?;
     if event.context.id != stream.context.id {
@@ -101,7 +102,8 @@ fn check_event(wanted: &LaunchEvent, stream: &Stream) -> Answer {
     }
 }
 
-/// The calls that give the sizes one by one; behind the colon the attributes and what stands for `extra`.
+/// The calls that give the sizes one by one; behind the colon the attributes and what stands for
+/// `extra`.
 macro_rules! sized {
     ($(fn $name:ident($($extra:ident: $ty:ty)?): $attributes:expr, $given:expr;)*) => {
         entries! {

@@ -94,7 +94,8 @@ unsafe fn allocate_from(dptr: *mut CUdeviceptr, len: usize, pool: &Pool, stream:
     Ok(())
 }
 
-/// Whether the allocation is the device's and no other call has to end it. Memory of another process that no pool holds is closed instead.
+/// Whether the allocation is the device's and no other call has to end it. Memory of another
+/// process that no pool holds is closed instead.
 fn is_freed_by_calls(allocation: &Allocation) -> bool {
     allocation.origin.is_on_device() && (allocation.origin != Origin::Imported || allocation.pool != 0)
 }

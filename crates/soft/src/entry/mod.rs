@@ -1,4 +1,5 @@
-//! The C entry points: one list of all, each implemented here or answering that it is not supported.
+//! The C entry points: one list of all, each implemented here or answering that it is not
+//! supported.
 
 mod capture;
 mod context;
@@ -89,7 +90,8 @@ pub(crate) enum Found {
 }
 
 impl Entries {
-    /// The call of that name in the newest layout that the version asked for and the driver's own version have.
+    /// The call of that name in the newest layout that the version asked for and the driver's own
+    /// version have.
     pub(crate) fn find(&self, symbol: &CStr, asked: Version, own: Version) -> Found {
         let named = Call::ALL.iter().filter(|call| call.symbol() == symbol && call.since() <= own);
         let newest = named.clone().filter(|call| call.since() <= asked).max_by_key(|call| call.since());

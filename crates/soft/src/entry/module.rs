@@ -183,7 +183,8 @@ unsafe fn param_info(code: &Code, index: usize, offset: *mut usize, size: *mut u
     Ok(())
 }
 
-/// The variable that is asked for by name: a name that is empty, or a kernel's, is no good one, and something has to be asked for.
+/// The variable that is asked for by name: a name that is empty, or a kernel's, is no good one, and
+/// something has to be asked for.
 fn global(
     module: &module::Module,
     dptr: *mut CUdeviceptr,

@@ -1,5 +1,5 @@
-//! Layouts that are older than the bindings: programs that look a call up with an old version, or by the plain symbol of the library,
-//! get these. Each hands its arguments to the current layout.
+//! Layouts that are older than the bindings: programs that look a call up with an old version, or
+//! by the plain symbol of the library, get these. Each hands its arguments to the current layout.
 
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
@@ -98,7 +98,8 @@ macro_rules! older {
         $(
             #[allow(non_snake_case)]
             unsafe extern "C" fn $name($($arg: $ty),*) -> CUresult {
-                // SAFETY: the caller keeps to the interface of the call, which asks of it what today's call does.
+                // SAFETY: the caller keeps to the interface of the call, which asks of it what
+                // today's call does.
                 unsafe { $body }
             }
         )*

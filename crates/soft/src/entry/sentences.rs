@@ -2,7 +2,8 @@
 
 use cuda_sys::CUresult;
 
-/// By their numbers, as driver 580.159.04 says them; a code that is not here has a sentence made from its name.
+/// By their numbers, as driver 580.159.04 says them; a code that is not here has a sentence made
+/// from its name.
 const SENTENCES: &[(u32, &str)] = &[
     (0, "no error"),
     (1, "invalid argument"),

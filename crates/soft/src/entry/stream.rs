@@ -52,7 +52,8 @@ unsafe fn create(ph_stream: *mut CUstream, flags: c_uint, priority: c_int) -> An
     unsafe { put(ph_stream, to_raw(handle)) }
 }
 
-/// The stream of a question that waits for its work or asks how far it is: not allowed while it captures, nor beside some captures.
+/// The stream of a question that waits for its work or asks how far it is: not allowed while it
+/// captures, nor beside some captures.
 fn question(h_stream: CUstream) -> Answer<Arc<Stream>> {
     let stream = stream::get(number(h_stream))?;
     capture::refuse_on(&stream)?;

@@ -41,8 +41,8 @@ impl Arena {
         self.holes.push(Hole { range, free });
     }
 
-    /// A range for an allocation node that comes after some of the free nodes: of what these free, next to each other, the first that is large enough.
-    /// `None` if no addresses are left.
+    /// A range for an allocation node that comes after some of the free nodes: of what these free,
+    /// next to each other, the first that is large enough. `None` if no addresses are left.
     pub(crate) fn place(&mut self, len: usize, device: i32, before: &HashSet<u64>) -> Option<Range> {
         let len = (len as u64).checked_next_multiple_of(ALIGNMENT)?;
         self.refill(len, device, before).or_else(|| self.extend(len, device))
@@ -87,7 +87,8 @@ impl Arena {
     }
 }
 
-/// The first range of this length in holes that lie next to each other, in the order of their addresses.
+/// The first range of this length in holes that lie next to each other, in the order of their
+/// addresses.
 fn first_run(holes: &[Hole], len: u64) -> Option<Range> {
     let mut run: Option<Range> = None;
     for Hole { range, .. } in holes {

@@ -38,8 +38,10 @@ impl Graphs {
         }
     }
 
-    /// Adds a node that needs nothing of the graph. All has been checked but the graph. Memory for which there is a free node in the graph that allocates it
-    /// is not copied or filled by any node that comes later, in whatever graph, and wherever it lies in the order; kernels only have numbers.
+    /// Adds a node that needs nothing of the graph. All has been checked but the graph. Memory for
+    /// which there is a free node in the graph that allocates it is not copied or filled by any
+    /// node that comes later, in whatever graph, and wherever it lies in the order; kernels only
+    /// have numbers.
     pub(crate) fn add_task(&mut self, graph: u64, dependencies: &[(u64, Edge)], task: Task) -> Answer<u64> {
         let used = match &task {
             Task::Copy(node) => vec![node.copy.src.address, node.copy.dst.address],
@@ -52,7 +54,8 @@ impl Graphs {
         self.insert(graph, dependencies, Payload::Task(task))
     }
 
-    /// Adds an allocation node. One that comes after frees of the graph's own memory gets an address there if it fits.
+    /// Adds an allocation node. One that comes after frees of the graph's own memory gets an
+    /// address there if it fits.
     pub(crate) fn add_alloc(
         &mut self,
         graph: u64,
@@ -75,8 +78,8 @@ impl Graphs {
         Ok(node)
     }
 
-    /// Those of some free nodes that lie before what is to depend on `dependencies`, but not by way of a child node, nor of an edge that was added later than the
-    /// node that it leads to.
+    /// Those of some free nodes that lie before what is to depend on `dependencies`, but not by way
+    /// of a child node, nor of an edge that was added later than the node that it leads to.
     fn freed_before(&self, dependencies: &[(u64, Edge)], mut frees: HashSet<u64>) -> Answer<HashSet<u64>> {
         let mut before = HashSet::new();
         let mut open: VecDeque<u64> = dependencies.iter().map(|(node, _)| *node).collect();
@@ -102,8 +105,9 @@ impl Graphs {
         }
     }
 
-    /// Adds a free node. A graph has at most one for an allocation, and only its own if it has one there. Graphs in child nodes take none, and a graph
-    /// none for what it allocated when an executable was made of it.
+    /// Adds a free node. A graph has at most one for an allocation, and only its own if it has one
+    /// there. Graphs in child nodes take none, and a graph none for what it allocated when an
+    /// executable was made of it.
     pub(crate) fn add_free(&mut self, graph: u64, dependencies: &[(u64, Edge)], address: u64) -> Answer<u64> {
         if matches!(self.graph(graph)?.owner, Owner::Child { .. }) {
             return Err(NOT_SUPPORTED);
@@ -120,7 +124,8 @@ impl Graphs {
         Ok(node)
     }
 
-    /// Whether the free nodes that memory has, and executables of its graph, allow one in this graph.
+    /// Whether the free nodes that memory has, and executables of its graph, allow one in this
+    /// graph.
     fn check_frees_besides(&self, graph: u64, memory: &Reservation) -> Answer {
         let root_uid = |graph: u64| self.graph(self.root(graph)).map(|root| root.uid);
         let root = root_uid(graph)?;

@@ -128,7 +128,8 @@ pub(crate) fn invalidate(stream: &Stream) {
     }
 }
 
-/// Adds a node for work on a capturing stream. `programmatic` makes edges from kernels programmatic.
+/// Adds a node for work on a capturing stream. `programmatic` makes edges from kernels
+/// programmatic.
 pub(crate) fn add(stream: &Stream, task: Task, programmatic: bool) -> Answer<u64> {
     add_with(stream, |all, graph, dependencies| {
         let mut dependencies = dependencies.to_vec();
@@ -304,7 +305,8 @@ pub(crate) fn record(stream: &Stream, event: u64) {
     }
 }
 
-/// Records an event that a captured kernel triggers: what waits for it depends on that node by that edge.
+/// Records an event that a captured kernel triggers: what waits for it depends on that node by that
+/// edge.
 pub(crate) fn record_node(stream: &Stream, event: u64, node: u64, edge: Edge) {
     let mut state = state();
     let state = state.get();
@@ -369,7 +371,8 @@ pub(crate) fn wait(stream: &Stream, event: u64, was_recorded: bool) -> Answer<Wa
     Ok(Wait::Captured)
 }
 
-/// The answer of a query or wait of the host for an event that a capture has; `invalidates` the capture with it.
+/// The answer of a query or wait of the host for an event that a capture has; `invalidates` the
+/// capture with it.
 pub(crate) fn check_event(event: u64, invalidates: bool) -> Answer {
     let mut state = state();
     let Some(recorded) = state.get().events.get(&event) else { return Ok(()) };
@@ -401,7 +404,8 @@ pub(crate) enum Info {
     Active { id: u64, graph: u64, nodes: *const CUgraphNode, edges: *const CUgraphEdgeData, count: usize },
 }
 
-/// The state of a stream's capture. The arrays live until the next call for the stream or the end of its capture.
+/// The state of a stream's capture. The arrays live until the next call for the stream or the end
+/// of its capture.
 pub(crate) fn info(stream: &Arc<Stream>, wants_nodes: bool, takes_edges: bool) -> Answer<Info> {
     let mut state = state();
     let state = state.get();
@@ -424,7 +428,8 @@ pub(crate) fn info(stream: &Arc<Stream>, wants_nodes: bool, takes_edges: bool) -
     })
 }
 
-/// Whether the legacy stream may be asked: a blocking capture in its context forbids it, harmlessly.
+/// Whether the legacy stream may be asked: a blocking capture in its context forbids it,
+/// harmlessly.
 pub(crate) fn check_legacy_question(stream: &Stream) -> Answer {
     let mut state = state();
     let hit = |place: &Place| place.blocking && place.context == stream.context.id;

@@ -1,5 +1,5 @@
-//! How many nodes of the kinds that forbid something a graph has, counted with all graphs in it. Conditional nodes, which are nested deep, are counted for the
-//! outermost graph alone.
+//! How many nodes of the kinds that forbid something a graph has, counted with all graphs in it.
+//! Conditional nodes, which are nested deep, are counted for the outermost graph alone.
 
 use super::counts::Census;
 use super::payload::Payload;

@@ -64,7 +64,8 @@ pub(crate) fn copy_may_become(old: &Copy3, new: &Copy3) -> bool {
     shape && same(&old.src, &new.src) && same(&old.dst, &new.dst)
 }
 
-/// The stricter rule of the set-params call for copies: pooled and plain memory are not exchanged either.
+/// The stricter rule of the set-params call for copies: pooled and plain memory are not exchanged
+/// either.
 pub(crate) fn copy_may_be_set(old: &Copy3, new: &Copy3) -> bool {
     let kept = |old: &Side, new: &Side| {
         let (was, is) = (class(old.address, old.place), class(new.address, new.place));

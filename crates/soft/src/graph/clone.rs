@@ -31,7 +31,8 @@ impl Graphs {
         Ok(clone)
     }
 
-    /// Fills a clone with all that is in a graph, but for what is in the graphs in its nodes: these wait for their turn.
+    /// Fills a clone with all that is in a graph, but for what is in the graphs in its nodes: these
+    /// wait for their turn.
     fn duplicate_into(&mut self, graph: u64, clone: u64, waiting: &mut Vec<(u64, u64)>) -> Answer {
         let nodes = self.nodes_of(graph)?;
         let objects = self.graph(graph)?.objects.duplicate();

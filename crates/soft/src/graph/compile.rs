@@ -32,8 +32,8 @@ impl Graphs {
         Ok(program)
     }
 
-    /// The steps of a graph and of all in it, the inner before the node that they are in. With a stack of its own, as they may be nested deeper
-    /// than the thread's is.
+    /// The steps of a graph and of all in it, the inner before the node that they are in. With a
+    /// stack of its own, as they may be nested deeper than the thread's is.
     fn levels(&self, graph: u64, steps: &mut Vec<Step>) -> Result<Level, Failure> {
         let mut open = vec![self.open(graph)?];
         loop {
@@ -117,7 +117,8 @@ fn mix(seed: u64, index: usize) -> u64 {
     word ^ (word >> 31)
 }
 
-/// The steps of a level, each after what it depends on, else in the order of creation or in one drawn from `seed`.
+/// The steps of a level, each after what it depends on, else in the order of creation or in one
+/// drawn from `seed`.
 fn order(created: &[usize], steps: &[Step], seed: Option<u64>) -> Result<Vec<usize>, Cycle> {
     let place = |index: usize| (seed.map_or(0, |seed| mix(seed, index)), index);
     let mut waiting: HashMap<usize, usize> = HashMap::with_capacity(created.len());

@@ -10,7 +10,8 @@ use crate::context;
 use crate::driver;
 use crate::handle::number;
 
-/// A real driver takes 10 000 at least. This keeps a number that makes no sense from taking all memory of the host.
+/// A real driver takes 10 000 at least. This keeps a number that makes no sense from taking all
+/// memory of the host.
 const MOST_BODIES: u32 = 1 << 20;
 
 fn condition(raw: &CUDA_CONDITIONAL_NODE_PARAMS) -> Answer<Condition> {

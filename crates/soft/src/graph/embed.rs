@@ -49,7 +49,8 @@ impl Graphs {
             if owner != Owner::User {
                 return Err(NOT_SUPPORTED);
             }
-            // The driver takes it, and the graph is lost. An empty graph stands for it in the node, lest it go round.
+            // The driver takes it, and the graph is lost. An empty graph stands for it in the node,
+            // lest it go round.
             self.graph_mut(child)?.is_lost = true;
             return Ok(self.create(Owner::User));
         }
@@ -73,7 +74,8 @@ impl Graphs {
         Ok(child)
     }
 
-    /// Whether the graph has nodes of which there cannot be two: it has no clone and one executable at a time.
+    /// Whether the graph has nodes of which there cannot be two: it has no clone and one executable
+    /// at a time.
     pub(crate) fn is_unique(&self, graph: u64) -> bool {
         self.holds_memory_nodes(graph) || self.holds_updatable(graph)
     }

@@ -106,8 +106,8 @@ impl Graphs {
     }
 }
 
-/// `cuGraphExecDestroy`: work in flight goes on, but for an executable with conditional nodes the call waits for all there is, and nobody enqueues anything
-/// meanwhile, as on a GPU.
+/// `cuGraphExecDestroy`: work in flight goes on, but for an executable with conditional nodes the
+/// call waits for all there is, and nobody enqueues anything meanwhile, as on a GPU.
 pub(crate) fn destroy(handle: u64) -> Answer {
     let removed = {
         let mut all = graphs();
@@ -200,7 +200,8 @@ pub(crate) fn launch(handle: u64, stream: &Arc<Stream>) -> Answer {
                 Task::Wait(node) if !node.is_alive() => crash(SEMAPHORE_GONE),
                 Task::Batch(node) => mem_op::ensure_reachable(&node.ops)?,
                 Task::Copy(node) => {
-                    // SAFETY: the interface demands that pageable memory of a node is valid at each launch.
+                    // SAFETY: the interface demands that pageable memory of a node is valid at each
+                    // launch.
                     if let Some(bytes) = unsafe { node.copy.stage() } {
                         staged.insert(index, bytes);
                     }

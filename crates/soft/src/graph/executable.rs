@@ -14,9 +14,11 @@ pub(crate) struct Exec {
     /// Never reused.
     pub(crate) uid: u64,
     pub(crate) program: Arc<Program>,
-    /// The step of each node that it was made from, by the node's uid. Updates do not change the keys.
+    /// The step of each node that it was made from, by the node's uid. Updates do not change the
+    /// keys.
     pub(crate) keys: HashMap<u64, usize>,
-    /// The user objects of each part, by the uid of the node that the part is in and its number there.
+    /// The user objects of each part, by the uid of the node that the part is in and its number
+    /// there.
     pub(crate) shares: Vec<((u64, usize), Arc<Shares>)>,
     pub(crate) flags: u64,
     /// The graph that counts this executable as its live one: handle and uid.

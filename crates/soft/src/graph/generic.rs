@@ -1,4 +1,5 @@
-//! The parameters of nodes as the generic calls have them: read from the caller, and told to the caller.
+//! The parameters of nodes as the generic calls have them: read from the caller, and told to the
+//! caller.
 
 use core::ffi::c_char;
 
@@ -81,7 +82,8 @@ pub(crate) unsafe fn wanted(raw: &CUgraphNodeParams) -> Answer<Wanted> {
     type T = CUgraphNodeType;
     check_padding(raw)?;
     let fields = &raw.__bindgen_anon_1;
-    // SAFETY (of all blocks): the type of the parameters says which of the fields counts; the caller's promise.
+    // SAFETY (of all blocks): the type of the parameters says which of the fields counts; the
+    // caller's promise.
     Ok(Wanted::Task(match raw.type_ {
         T::CU_GRAPH_NODE_TYPE_KERNEL => {
             // SAFETY: as above.

@@ -1,7 +1,8 @@
 //! The lives of memory that graphs allocate.
 //!
-//! Calls and work come at different times, so there are two accounts: whether memory lives in the order of the calls, by which launches and
-//! frees are refused, and what is there when the stream gets to a node, by which accesses are.
+//! Calls and work come at different times, so there are two accounts: whether memory lives in the
+//! order of the calls, by which launches and frees are refused, and what is there when the stream
+//! gets to a node, by which accesses are.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,8 +32,9 @@ struct Life {
     freed: Option<Arc<Marker>>,
 }
 
-/// By address. It outlives graphs and executables. What is done to a life and to the memory there is done under one lock: a launch takes memory
-/// that it finds without a life for that of a launch on its way.
+/// By address. It outlives graphs and executables. What is done to a life and to the memory there
+/// is done under one lock: a launch takes memory that it finds without a life for that of a launch
+/// on its way.
 static LIVES: Mutex<BTreeMap<u64, Life>> = Mutex::new(BTreeMap::new());
 
 fn lives() -> MutexGuard<'static, BTreeMap<u64, Life>> {
@@ -129,7 +131,8 @@ impl Freeing {
         let mut lives = lives();
         let Some(life) = lives.get(&self.start) else { return };
         if life.called != self.life {
-            // Launched again since. As long as that launch has not come to its node, nothing is there.
+            // Launched again since. As long as that launch has not come to its node, nothing is
+            // there.
             if life.reached <= self.life {
                 life.allocation.retire(node);
             }
@@ -178,7 +181,8 @@ fn split(uses: &[Use]) -> (Vec<&Arc<Reservation>>, Vec<&Arc<Reservation>>) {
     (allocs, frees)
 }
 
-/// What a launch or an upload needs of each device: all steps that its memory lies in, and those that are in use when most are.
+/// What a launch or an upload needs of each device: all steps that its memory lies in, and those
+/// that are in use when most are.
 fn needs(uses: &[Use]) -> BTreeMap<i32, Needs> {
     let mut needs: BTreeMap<i32, Needs> = BTreeMap::new();
     for alloc in split(uses).0 {
@@ -208,7 +212,8 @@ fn needs(uses: &[Use]) -> BTreeMap<i32, Needs> {
     needs
 }
 
-/// Maps memory for a launch or an upload. A device that has not enough has none for anything else from then on.
+/// Maps memory for a launch or an upload. A device that has not enough has none for anything else
+/// from then on.
 fn map(needs: &BTreeMap<i32, Needs>, user: &User) -> Answer {
     for (device, needs) in needs {
         if !mapped::map(*device, needs, user) {
@@ -231,8 +236,8 @@ pub(crate) fn upload(uses: &[Use], stream: u64, exec: u64) -> Answer<Uploading> 
     Ok(Uploading { _over: over })
 }
 
-/// Checks and notes at the launch call what the launch does. A refused launch changes nothing, except that the device's memory is all gone once
-/// there was not enough.
+/// Checks and notes at the launch call what the launch does. A refused launch changes nothing,
+/// except that the device's memory is all gone once there was not enough.
 pub(crate) fn begin(uses: &[Use], auto_free: bool, context: u64, (stream, exec): (u64, u64)) -> Answer<Plan> {
     if uses.is_empty() {
         return Ok(Plan::default());
@@ -284,7 +289,8 @@ fn make_lives(kept: &[&Arc<Reservation>], lives: &mut BTreeMap<u64, Life>, conte
     let mut found = Vec::new();
     let mut made: Vec<(&Arc<Reservation>, Arc<Allocation>)> = Vec::new();
     for alloc in kept.iter().copied().filter(|alloc| !lives.contains_key(&alloc.start)) {
-        // A launch before, of another executable, may be using the address just now, and frees it on its way.
+        // A launch before, of another executable, may be using the address just now, and frees it
+        // on its way.
         let there = memory::find_start(alloc.start).filter(|there| there.len == alloc.len);
         if let Some(allocation) = there {
             found.push((alloc, allocation));

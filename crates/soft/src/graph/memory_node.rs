@@ -75,7 +75,8 @@ pub(crate) fn find(address: u64) -> Option<Arc<Reservation>> {
     reserved().get(&address)?.iter().rev().find_map(Weak::upgrade)
 }
 
-/// Whether the newest memory that holds an address has a free node in the graph that allocates it, or had one.
+/// Whether the newest memory that holds an address has a free node in the graph that allocates it,
+/// or had one.
 pub(crate) fn has_free_node(address: u64) -> bool {
     let Some((start, id)) = memory::newest_promise(address) else { return false };
     let found: Vec<_> = reserved().get(&start).into_iter().flatten().filter_map(Weak::upgrade).collect();

@@ -1,4 +1,5 @@
-//! A list of handles with a value each, in the order added, that finds and removes by handle without a walk.
+//! A list of handles with a value each, in the order added, that finds and removes by handle
+//! without a walk.
 
 use std::collections::HashMap;
 

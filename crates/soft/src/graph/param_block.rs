@@ -4,8 +4,8 @@ use std::ffi::c_void;
 
 use super::task::KernelSpec;
 
-/// What the read-back hands out pointers to. The user may read through them as long as the node lives, so the block is only ever
-/// reached by raw pointers.
+/// What the read-back hands out pointers to. The user may read through them as long as the node
+/// lives, so the block is only ever reached by raw pointers.
 #[derive(Debug)]
 pub(crate) struct ParamBlock {
     bytes: *mut [u64],

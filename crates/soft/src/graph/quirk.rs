@@ -1,7 +1,7 @@
 //! Faults of older drivers, so that what a library does about them can be tested.
 //!
-//! Where such a driver hangs or computes nonsense, the context is lost here, with a sentence that says so. This is stricter than those
-//! drivers, which may get away with it.
+//! Where such a driver hangs or computes nonsense, the context is lost here, with a sentence that
+//! says so. This is stricter than those drivers, which may get away with it.
 
 use cuda_sys::{CUresult, Version};
 

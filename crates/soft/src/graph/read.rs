@@ -67,7 +67,8 @@ pub(crate) fn copy_node(raw: &CUDA_MEMCPY3D_v2, context: u64) -> Answer<Arc<Copy
     Ok(Arc::new(CopyNode { raw: *raw, copy, context }))
 }
 
-/// Whether the device of a copy node may access the pools that memory of other devices is from; plain memory it reaches anyhow.
+/// Whether the device of a copy node may access the pools that memory of other devices is from;
+/// plain memory it reaches anyhow.
 fn check_reach(addresses: &[u64], context: u64) -> Answer {
     let Ok(device) = context::get(context).map(|known| known.device) else { return Ok(()) };
     for found in addresses.iter().filter_map(|address| memory::find(*address)) {

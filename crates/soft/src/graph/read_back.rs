@@ -124,7 +124,8 @@ pub(crate) fn handles<P>(node: &SemaphoreNode<P>) -> *mut CUexternalSemaphore {
     node.handles.as_ptr().cast_mut().cast()
 }
 
-/// The parameters of a node of memory operations. The array is the node's, and nobody may write to it.
+/// The parameters of a node of memory operations. The array is the node's, and nobody may write to
+/// it.
 pub(crate) fn batch_params(node: &BatchNode) -> CUDA_BATCH_MEM_OP_NODE_PARAMS {
     CUDA_BATCH_MEM_OP_NODE_PARAMS {
         ctx: to_raw(node.context),

@@ -89,7 +89,8 @@ impl Run {
         if top.waits { self.waiting_level(top) } else { self.steps(&top.order) }
     }
 
-    /// Runs steps of which none waits, nor anything in them, with a stack of its own: they may be nested deeper than the thread's is.
+    /// Runs steps of which none waits, nor anything in them, with a stack of its own: they may be
+    /// nested deeper than the thread's is.
     fn steps<'a>(&'a self, order: &'a [usize]) -> Result<(), Loss> {
         let mut open = vec![Open { order, next: 0, again: None }];
         while let Some(level) = open.last_mut() {
@@ -117,7 +118,8 @@ impl Run {
         Ok(())
     }
 
-    /// Runs a level in which steps wait: the other branches go on meanwhile, as what they do may end the wait. With a stack, as above.
+    /// Runs a level in which steps wait: the other branches go on meanwhile, as what they do may
+    /// end the wait. With a stack, as above.
     fn waiting_level(&self, level: &Level) -> Result<(), Loss> {
         let mut open = vec![Waiting::of(level)];
         poll(self.device, || {
@@ -136,8 +138,8 @@ impl Run {
         })
     }
 
-    /// Runs what can be run of the steps that are left. A child that may wait is for when nothing else is: it is given back to be run to its end, and
-    /// counts as done.
+    /// Runs what can be run of the steps that are left. A child that may wait is for when nothing
+    /// else is: it is given back to be run to its end, and counts as done.
     fn pass(&self, Waiting { left: open, done }: &mut Waiting) -> Result<Option<Waiting>, Loss> {
         let before = done.len();
         let (mut left, mut child) = (Vec::new(), None);
@@ -184,7 +186,8 @@ impl Run {
             }
             Task::Copy(node) => {
                 let staged = self.staged.get(&index).map(Vec::as_slice);
-                // SAFETY: pageable sources were read at the launch, pageable destinations are kept by the launch call, which waits.
+                // SAFETY: pageable sources were read at the launch, pageable destinations are kept
+                // by the launch call, which waits.
                 unsafe { node.copy.run(staged) }
             }
             Task::Fill(node) => node.fill.run(CUresult::CUDA_ERROR_LAUNCH_FAILED),

@@ -47,7 +47,8 @@ pub(crate) struct Graph {
     /// Never reused.
     pub(crate) uid: u64,
     pub(crate) owner: Owner,
-    /// A graph that it lies in, be it far out, and the uid of that; as long as both live, it does. 0 where none is known.
+    /// A graph that it lies in, be it far out, and the uid of that; as long as both live, it does.
+    /// 0 where none is known.
     above: Cell<(u64, u64)>,
     /// The nodes in the order of creation, by their numbers in the graph.
     pub(crate) order: BTreeMap<u32, u64>,
@@ -171,8 +172,8 @@ impl Graphs {
         Ok(self.graph(graph)?.order.values().copied().collect())
     }
 
-    /// The graph of the user that a child or body is in the end part of. All on the way there know it from then on, so that asking for graphs that are
-    /// nested deep costs little for each.
+    /// The graph of the user that a child or body is in the end part of. All on the way there know
+    /// it from then on, so that asking for graphs that are nested deep costs little for each.
     pub(crate) fn root(&self, graph: u64) -> u64 {
         let mut root = graph;
         while let Some(above) = self.above(root) {
@@ -236,7 +237,8 @@ impl Graphs {
         all
     }
 
-    /// Whether every child and body in these nodes is there: one into which a capture failed is gone, and its node is not.
+    /// Whether every child and body in these nodes is there: one into which a capture failed is
+    /// gone, and its node is not.
     fn are_whole(&self, mut nodes: Vec<u64>) -> bool {
         while let Some(node) = nodes.pop() {
             let parts = match self.node(node).map(|node| &node.payload) {
@@ -334,7 +336,8 @@ impl Graphs {
         leftovers
     }
 
-    /// Removes a node with its edges, which is not counted any more; the graphs in it are the caller's to discard.
+    /// Removes a node with its edges, which is not counted any more; the graphs in it are the
+    /// caller's to discard.
     fn remove_one(&mut self, handle: u64, leftovers: &mut Leftovers) -> Vec<u64> {
         let Some(node) = self.nodes.remove(handle) else { return Vec::new() };
         self.graves.insert(handle, node.payload.kind());
@@ -373,7 +376,8 @@ impl Graphs {
         leftovers
     }
 
-    /// Removes graphs with everything in them, one after the other: they may be nested deeper than a stack is.
+    /// Removes graphs with everything in them, one after the other: they may be nested deeper than
+    /// a stack is.
     fn discard_all(&mut self, mut graphs: Vec<u64>, leftovers: &mut Leftovers) {
         while let Some(graph) = graphs.pop() {
             let inside = self.discard_one(graph, leftovers);

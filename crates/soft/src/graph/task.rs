@@ -109,7 +109,8 @@ pub(crate) struct BatchNode {
     pub(crate) context: u64,
 }
 
-/// A node that signals or waits for semaphores. The handles and parameters are the blocks that a read-back points into.
+/// A node that signals or waits for semaphores. The handles and parameters are the blocks that a
+/// read-back points into.
 #[derive(Debug)]
 pub(crate) struct SemaphoreNode<P> {
     pub(crate) semaphores: Box<[Arc<Semaphore>]>,
@@ -127,7 +128,8 @@ impl SemaphoreNode<SignalParams> {
 }
 
 impl SemaphoreNode<WaitParams> {
-    /// Waits for one semaphore after the other, from that with number `next` on and as far as they are signalled; whether all were.
+    /// Waits for one semaphore after the other, from that with number `next` on and as far as they
+    /// are signalled; whether all were.
     pub(crate) fn advance(&self, next: &mut usize) -> bool {
         while let Some((semaphore, params)) = self.semaphores.get(*next).zip(self.params.get(*next)) {
             if !semaphore.try_wait(params) {

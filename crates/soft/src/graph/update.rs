@@ -1,4 +1,5 @@
-//! Updating a whole executable from another graph: which node stands for which, and what may change.
+//! Updating a whole executable from another graph: which node stands for which, and what may
+//! change.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -80,7 +81,8 @@ impl<'a> Pairing<'a> {
         };
         let (old_steps, new_steps) = (self.old, self.new);
         let differs = edges(old_steps, old) != edges(new_steps, new);
-        // From the sinks, in the order of creation; then each pair's dependencies, in the order added.
+        // From the sinks, in the order of creation; then each pair's dependencies, in the order
+        // added.
         let sinks = |steps: &[Step], level: &Level| -> Vec<usize> {
             level
                 .created

@@ -43,8 +43,8 @@ pub(crate) fn expect_live(handle: u64) {
     }
 }
 
-/// Gives references up. Counts are not checked: giving up more than there are is an early end. The destructor to call, if it was the
-/// last one; call it without holding a lock.
+/// Gives references up. Counts are not checked: giving up more than there are is an early end. The
+/// destructor to call, if it was the last one; call it without holding a lock.
 #[must_use]
 pub(crate) fn release(handle: u64, count: u32) -> Option<Callback> {
     let mut objects = objects();
@@ -99,8 +99,8 @@ impl Holdings {
     }
 }
 
-/// What an executable and its launches in flight hold. With the last of them the references go: at once on this thread if the
-/// executable was never used, else later on a thread of the driver.
+/// What an executable and its launches in flight hold. With the last of them the references go: at
+/// once on this thread if the executable was never used, else later on a thread of the driver.
 #[derive(Debug)]
 pub(crate) struct Shares {
     holdings: Holdings,

@@ -15,8 +15,8 @@ pub(crate) struct Values {
 static LEFT: Mutex<BTreeMap<usize, Vec<HashMap<u64, u32>>>> = Mutex::new(BTreeMap::new());
 
 impl Values {
-    /// The values of a new executable with these conditions. As on a GPU they are those that an executable has left, if there was one: the first of a
-    /// process has 0.
+    /// The values of a new executable with these conditions. As on a GPU they are those that an
+    /// executable has left, if there was one: the first of a process has 0.
     pub(crate) fn again(conditions: impl ExactSizeIterator<Item = u64>) -> Arc<Self> {
         let mut left = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
         let left = left.get_mut(&conditions.len()).and_then(Vec::pop).unwrap_or_default();

@@ -61,7 +61,8 @@ impl Origin {
 pub(super) const PENDING: u8 = 0;
 pub(super) const LIVE: u8 = 1;
 pub(super) const GONE: u8 = 2;
-/// Memory of a graph that was freed, at an address where a later node of the same launch, or a later launch, allocates again.
+/// Memory of a graph that was freed, at an address where a later node of the same launch, or a
+/// later launch, allocates again.
 pub(super) const RETIRED: u8 = 3;
 
 /// Where the bytes of an allocation come from.
@@ -100,12 +101,14 @@ pub(crate) struct Allocation {
     pub(super) state: AtomicU8,
     /// A free is on its way in some stream.
     pub(super) free_queued: AtomicBool,
-    /// Of memory of a graph: the node that allocates it, and the one that freed it last (0 if none did), for messages.
+    /// Of memory of a graph: the node that allocates it, and the one that freed it last (0 if none
+    /// did), for messages.
     pub(super) allocated_by: AtomicU64,
     pub(super) freed_by: AtomicU64,
 }
 
-// SAFETY: the bytes behind `host` are only accessed by relaxed atomics, or by the user under the rules of the interface.
+// SAFETY: the bytes behind `host` are only accessed by relaxed atomics, or by the user under the
+// rules of the interface.
 unsafe impl Send for Allocation {}
 // SAFETY: as above.
 unsafe impl Sync for Allocation {}
@@ -134,7 +137,8 @@ impl Allocation {
         self.writable.load(Ordering::Relaxed)
     }
 
-    /// The file that the allocation lies in and its place there, if this process made it and others can have it.
+    /// The file that the allocation lies in and its place there, if this process made it and others
+    /// can have it.
     pub(crate) fn shared_at(&self) -> Option<(&SharedFile, u64)> {
         match &self.backing {
             Backing::Shared { file, offset, is_own: true, .. } => Some((file, *offset)),
@@ -166,14 +170,16 @@ impl Allocation {
         self.state.store(LIVE, Ordering::Release);
     }
 
-    /// Memory of a graph ends here, to be made again by an allocation node; `free` is the free node that ended it, if one did.
+    /// Memory of a graph ends here, to be made again by an allocation node; `free` is the free node
+    /// that ended it, if one did.
     pub(crate) fn retire(&self, free: u64) {
         self.freed_by.store(free, Ordering::Relaxed);
         self.state.store(RETIRED, Ordering::Release);
         EPOCH.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Whether it is memory of a graph that its allocation node has yet to make, for the first time or again.
+    /// Whether it is memory of a graph that its allocation node has yet to make, for the first time
+    /// or again.
     pub(super) fn is_awaited(&self) -> bool {
         self.origin == Origin::GraphNode && matches!(self.state.load(Ordering::Acquire), PENDING | RETIRED)
     }
@@ -192,7 +198,8 @@ impl Allocation {
         let fill = u64::from_ne_bytes([byte; 8]);
         let words = self.len / 8;
         for word in 0..words {
-            // SAFETY: inside the allocation, which is aligned for words, and whose bytes are only accessed by atomics.
+            // SAFETY: inside the allocation, which is aligned for words, and whose bytes are only
+            // accessed by atomics.
             unsafe { AtomicU64::from_ptr(self.host.cast::<u64>().add(word)).store(fill, Ordering::Relaxed) };
         }
         for at in words * 8..self.len {

@@ -1,7 +1,8 @@
 //! The memory that graphs have mapped of each device, in steps.
 //!
-//! The addresses of a graph are its own, the memory behind them is not: a launch takes whatever no other launch has at that time and
-//! nothing lives in. What the device has given to graphs falls by a trim alone, or where other memory finds no room.
+//! The addresses of a graph are its own, the memory behind them is not: a launch takes whatever no
+//! other launch has at that time and nothing lives in. What the device has given to graphs falls by
+//! a trim alone, or where other memory finds no room.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,7 +34,8 @@ impl User {
 /// A step of the device's memory.
 #[derive(Debug, Default)]
 struct Piece {
-    /// Where it is mapped to, by the number of that step of addresses, as long as something lives there.
+    /// Where it is mapped to, by the number of that step of addresses, as long as something lives
+    /// there.
     lives_at: Option<u64>,
     users: Vec<User>,
     /// It was in use at the moment of a launch in which most was.
@@ -100,7 +102,8 @@ impl Mapped {
         self.reserved_high = self.reserved_high.max(self.reserved());
     }
 
-    /// The pieces that nothing lives in and that work on its way does not have, those first that were in use.
+    /// The pieces that nothing lives in and that work on its way does not have, those first that
+    /// were in use.
     fn free_for(&mut self, next: &User) -> Vec<usize> {
         let pieces = self.pieces.iter_mut().enumerate();
         let mut free: Vec<_> = pieces
@@ -146,8 +149,8 @@ fn with<R>(device: i32, act: impl FnOnce(&mut Mapped) -> R) -> R {
     act(MAPPED.lock().unwrap_or_else(PoisonError::into_inner).entry(device).or_default())
 }
 
-/// A launch or an upload maps what it needs; false if the device has no room for it, and then it has none for anything else from now
-/// on, as a GPU.
+/// A launch or an upload maps what it needs; false if the device has no room for it, and then it
+/// has none for anything else from now on, as a GPU.
 pub(crate) fn map(device: i32, needs: &Needs, user: &User) -> bool {
     with(device, |mapped| {
         let fits = mapped.map(device, needs, user);

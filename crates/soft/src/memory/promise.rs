@@ -1,4 +1,5 @@
-//! Addresses that graphs have promised to allocation nodes, which get memory there when they are reached.
+//! Addresses that graphs have promised to allocation nodes, which get memory there when they are
+//! reached.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +13,8 @@ struct Promise {
     node: u64,
 }
 
-/// By address and the number of the promise: one range may be promised to nodes of which each comes after the free of the one before.
+/// By address and the number of the promise: one range may be promised to nodes of which each comes
+/// after the free of the one before.
 type Promises = BTreeMap<(u64, u64), Promise>;
 
 static PROMISED: RwLock<Promises> = RwLock::new(BTreeMap::new());

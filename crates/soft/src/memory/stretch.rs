@@ -21,7 +21,8 @@ pub(crate) struct Stretch {
 static FREE: Mutex<BTreeMap<u64, Vec<u64>>> = Mutex::new(BTreeMap::new());
 
 impl Stretch {
-    /// A stretch for so many bytes at least; `None` if no addresses are left. As on a GPU it is the one that was given back last.
+    /// A stretch for so many bytes at least; `None` if no addresses are left. As on a GPU it is the
+    /// one that was given back last.
     pub(crate) fn new(bytes: u64) -> Option<Arc<Self>> {
         let len = bytes.max(LEAST).checked_next_multiple_of(STEP)?;
         let again = FREE.lock().unwrap_or_else(PoisonError::into_inner).get_mut(&len).and_then(Vec::pop);

@@ -1,4 +1,5 @@
-//! Graphs of the driver that does nothing: each call that adds a node gives out a handle, each that lists nodes says there are none.
+//! Graphs of the driver that does nothing: each call that adds a node gives out a handle, each that
+//! lists nodes says there are none.
 
 use core::ffi::c_uint;
 

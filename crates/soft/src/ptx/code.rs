@@ -1,4 +1,5 @@
-//! The form in which functions are executed: flat instructions over numbered registers, every name resolved.
+//! The form in which functions are executed: flat instructions over numbered registers, every name
+//! resolved.
 
 use super::global::Global;
 use super::math::convert::Conversion;
@@ -12,11 +13,12 @@ pub(super) type Reg = u32;
 /// Stands for a missing register.
 pub(super) const NONE: Reg = u32::MAX;
 
-/// The first address of the generic space that no memory of a driver or of a process can have. Device addresses stay
-/// below it, and no processor gives a process addresses of so many bits. All windows lie above.
+/// The first address of the generic space that no memory of a driver or of a process can have.
+/// Device addresses stay below it, and no processor gives a process addresses of so many bits. All
+/// windows lie above.
 pub(crate) const FIRST_WINDOW: u64 = 1 << 60;
-/// Shared memory in the generic space. The windows are far apart, so that no offset leads from one into another. As on
-/// GPUs the low half of a generic address is the address in shared memory.
+/// Shared memory in the generic space. The windows are far apart, so that no offset leads from one
+/// into another. As on GPUs the low half of a generic address is the address in shared memory.
 pub(super) const SHARED_WINDOW: u64 = FIRST_WINDOW;
 /// Local memory in the generic space. As on GPUs the low half of an address alone says nothing.
 pub(super) const LOCAL_WINDOW: u64 = (2 << 60) + 0x6100_0000;
@@ -28,8 +30,8 @@ pub(super) const FUNCTION_STEP: u64 = 16;
 /// Size of the windows of shared, local and parameter memory, as on GPUs.
 pub(super) const WINDOW: u64 = 1 << 24;
 
-/// A generic address as one of shared memory. Addresses of other spaces stay as they are, so that their use there is a
-/// fault; the null pointer is 0, as on GPUs.
+/// A generic address as one of shared memory. Addresses of other spaces stay as they are, so that
+/// their use there is a fault; the null pointer is 0, as on GPUs.
 pub(super) fn shared_from_generic(address: u64) -> u64 {
     let offset = address.wrapping_sub(SHARED_WINDOW);
     if offset < WINDOW { offset } else { address }
@@ -354,7 +356,8 @@ pub(super) enum Inst {
         offset: u32,
         bias: u64,
     },
-    /// 1 if the generic address `a` lies in the space; constants are told apart by the image's variables.
+    /// 1 if the generic address `a` lies in the space; constants are told apart by the image's
+    /// variables.
     IsSpace {
         d: Reg,
         a: Reg,

@@ -42,7 +42,8 @@ pub(crate) enum FaultKind {
     Trap,
     /// A device-side `assert` failed.
     Assert,
-    /// An instruction whose operands have no defined meaning, such as a barrier that does not exist.
+    /// An instruction whose operands have no defined meaning, such as a barrier that does not
+    /// exist.
     IllegalInstruction,
     /// An indirect call or branch to something that is no function or label.
     InvalidProgramCounter,

@@ -1,7 +1,8 @@
 //! Running grids.
 //!
-//! A block runs on one host thread: its threads are coroutines that run one after the other until each waits at a
-//! barrier or for the lanes of its warp. Blocks of a large grid are spread over several host threads.
+//! A block runs on one host thread: its threads are coroutines that run one after the other until
+//! each waits at a barrier or for the lanes of its warp. Blocks of a large grid are spread over
+//! several host threads.
 
 mod access;
 mod atomic;

@@ -24,8 +24,8 @@ pub(crate) struct Global {
     pub(crate) size: u64,
     /// Alignment in bytes.
     pub(crate) align: u64,
-    /// What the initialiser names; everything after it is 0. Addresses of other variables are still 0 in it, see
-    /// `Image::initial_bytes`.
+    /// What the initialiser names; everything after it is 0. Addresses of other variables are still
+    /// 0 in it, see `Image::initial_bytes`.
     pub(crate) initial: Vec<u8>,
     /// Addresses of other variables among the initial contents.
     pub(crate) pointers: Vec<Pointer>,

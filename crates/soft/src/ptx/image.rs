@@ -35,8 +35,8 @@ impl Image {
         &self.program.globals
     }
 
-    /// How a variable begins once all variables have addresses: `addresses` holds that of each variable. The rest of the
-    /// variable is 0.
+    /// How a variable begins once all variables have addresses: `addresses` holds that of each
+    /// variable. The rest of the variable is 0.
     pub(crate) fn initial_bytes(&self, global: &Global, addresses: &[u64]) -> Vec<u8> {
         let mut bytes = global.initial.clone();
         for pointer in &global.pointers {

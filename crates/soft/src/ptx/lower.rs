@@ -1,4 +1,5 @@
-//! [`syntax`](super::syntax) to [`code`](super::code): names resolved, operands checked, every instruction known.
+//! [`syntax`](super::syntax) to [`code`](super::code): names resolved, operands checked, every
+//! instruction known.
 
 mod body;
 mod control;
@@ -27,12 +28,14 @@ impl Image {
     /// Parses, checks and lowers a PTX text.
     ///
     /// # Errors
-    /// Everything wrong with the text, in its order; an instruction that the interpreter lacks is an error here.
+    /// Everything wrong with the text, in its order; an instruction that the interpreter lacks is
+    /// an error here.
     pub(crate) fn parse(text: &str) -> Result<Image, Vec<PtxError>> {
         image(&[parse::module(text)?], Missing::IsError)
     }
 
-    /// As [`parse`](Self::parse), for a text whose external names other texts will define: the image does not run.
+    /// As [`parse`](Self::parse), for a text whose external names other texts will define: the
+    /// image does not run.
     ///
     /// # Errors
     /// As there.

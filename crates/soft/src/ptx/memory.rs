@@ -9,7 +9,8 @@ pub(crate) struct Span {
     pub(crate) device_start: u64,
     /// Bytes from there on.
     pub(crate) len: u64,
-    /// Host pointer to the first byte. Congruent to `device_start` modulo 16, or accesses become slow.
+    /// Host pointer to the first byte. Congruent to `device_start` modulo 16, or accesses become
+    /// slow.
     pub(crate) host: *mut u8,
     /// Whether kernels may write here.
     pub(crate) writable: bool,
@@ -26,10 +27,11 @@ pub(crate) struct MemoryFault {
 
 /// Global memory and conditions, as kept by the driver.
 ///
-/// The interpreter reads and writes through [`Span::host`] with relaxed atomic accesses, from several threads at once.
-/// So every span that `translate` returns must point to `len` bytes that stay mapped until the `run` that asked has
-/// returned, even when the allocation is freed meanwhile, and that nobody accesses in any other way than atomically
-/// while kernels may run on them.
+/// The interpreter reads and writes through [`Span::host`] with relaxed atomic accesses, from
+/// several threads at once. So every span that `translate` returns must point to `len` bytes that
+/// stay mapped until the `run` that asked has returned, even when the allocation is freed
+/// meanwhile, and that nobody accesses in any other way than atomically while kernels may run on
+/// them.
 pub(crate) trait DeviceMemory: Sync {
     /// The allocation that holds all of `address .. address + len`.
     ///
@@ -37,7 +39,8 @@ pub(crate) trait DeviceMemory: Sync {
     /// Nothing live holds all of it, or it may not be written and `write` is set.
     fn translate(&self, address: u64, len: usize, write: bool) -> Result<Span, MemoryFault>;
 
-    /// Grows when any allocation is freed or unmapped; spans are cached only while it stays the same.
+    /// Grows when any allocation is freed or unmapped; spans are cached only while it stays the
+    /// same.
     fn epoch(&self) -> u64;
 
     /// Sets the value of a conditional node (`cudaGraphSetConditional`).

@@ -1,8 +1,9 @@
-//! PTX on the CPU: text is parsed and checked at load ([`Image::parse`]), each kernel is lowered to a compact form
-//! with every name resolved, and grids of it are executed thread by thread ([`run`]).
+//! PTX on the CPU: text is parsed and checked at load ([`Image::parse`]), each kernel is lowered to
+//! a compact form with every name resolved, and grids of it are executed thread by thread
+//! ([`run`]).
 //!
-//! The imports run one way: `types`, `error`, `memory`, `special` and `math` stand alone; `lex` and `parse` make the
-//! `syntax`; `lower` turns it into `code` held by an `image`; `exec` runs that.
+//! The imports run one way: `types`, `error`, `memory`, `special` and `math` stand alone; `lex` and
+//! `parse` make the `syntax`; `lower` turns it into `code` held by an `image`; `exec` runs that.
 
 mod code;
 mod error;

@@ -1,4 +1,5 @@
-//! Tokens to [`syntax`](super::syntax): declarations of module scope. Bodies are in [`body`], variables in [`variable`].
+//! Tokens to [`syntax`](super::syntax): declarations of module scope. Bodies are in [`body`],
+//! variables in [`variable`].
 
 mod body;
 mod constant;
@@ -212,7 +213,8 @@ fn function<'t>(
     Ok(function)
 }
 
-/// Only the last parameter of a device function may be an array without a size: what is left of a variadic call.
+/// Only the last parameter of a device function may be an array without a size: what is left of a
+/// variadic call.
 fn check_parameters(function: &Function<'_>) -> Parsed<()> {
     let wrong = |param: &&Parameter<'_>| param.is_register || param.ty == Type::Pred;
     if let Some(param) = function.params.iter().find(|param| function.is_kernel && wrong(param)) {
@@ -311,7 +313,8 @@ fn parameter<'t>(cursor: &mut Cursor<'_, 't>) -> Parsed<Parameter<'t>> {
         match name {
             "align" => align = Some(variable::alignment(cursor)?),
             "ptr" => {
-                // What the pointer points to is a hint to the compiler; its alignment must not be taken for ours.
+                // What the pointer points to is a hint to the compiler; its alignment must not be
+                // taken for ours.
                 while let Some(Kind::Dotted(hint @ ("global" | "const" | "local" | "shared" | "align"))) =
                     cursor.peek()
                 {

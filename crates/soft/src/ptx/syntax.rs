@@ -69,7 +69,8 @@ pub(super) struct Initial<'t> {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum InitialValue<'t> {
     Bits(u64),
-    /// The address of a variable or function; of an element that is a byte, the one `shift` bits up.
+    /// The address of a variable or function; of an element that is a byte, the one `shift` bits
+    /// up.
     Address {
         name: &'t str,
         addend: u64,

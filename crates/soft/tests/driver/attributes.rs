@@ -225,7 +225,8 @@ fn a_captured_launch_has_the_priority_of_its_stream() {
     }
 }
 
-/// Launches with an event that fires when it should: one that waits for it goes on before or behind the kernel.
+/// Launches with an event that fires when it should: one that waits for it goes on before or behind
+/// the kernel.
 #[test]
 fn launches_record_the_events_of_their_attributes() {
     let driver = &session();

@@ -1,4 +1,5 @@
-//! Captures into bodies of conditional nodes: where the real driver crashes, this one ends the process with a sentence.
+//! Captures into bodies of conditional nodes: where the real driver crashes, this one ends the
+//! process with a sentence.
 
 use std::ptr::{null, null_mut};
 

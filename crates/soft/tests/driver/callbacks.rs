@@ -1,4 +1,5 @@
-//! What host functions may call. A real driver permits what is listed here, as seen on an H200, and refuses nearly everything else.
+//! What host functions may call. A real driver permits what is listed here, as seen on an H200, and
+//! refuses nearly everything else.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
@@ -20,8 +21,8 @@ const ALWAYS: [Call; 5] = [
     Call::cuGetProcAddress,
 ];
 
-/// What works: events, the capture and the wait of streams, host functions, launches of executables, fills,
-/// user objects, empty and conditional nodes, some destruction.
+/// What works: events, the capture and the wait of streams, host functions, launches of
+/// executables, fills, user objects, empty and conditional nodes, some destruction.
 const PERMITTED: [Call; 37] = [
     Call::cuEventDestroy,
     Call::cuEventElapsedTime,
@@ -62,7 +63,8 @@ const PERMITTED: [Call; 37] = [
     Call::cuUserObjectRetain,
 ];
 
-/// Other layouts of these, and what takes more than one driver to try: not refused at the door either.
+/// Other layouts of these, and what takes more than one driver to try: not refused at the door
+/// either.
 const LIKEWISE: [Call; 10] = [
     Call::cuGraphAddDependencies,
     Call::cuGraphAddDependencies_v12030,

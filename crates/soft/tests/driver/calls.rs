@@ -1,4 +1,5 @@
-//! Raw calls that go well, for the tests here and for those of all drivers (`tests/suites/driver`), which take in this file.
+//! Raw calls that go well, for the tests here and for those of all drivers (`tests/suites/driver`),
+//! which take in this file.
 
 use std::ffi::{CString, c_void};
 use std::ptr::null_mut;

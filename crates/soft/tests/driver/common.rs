@@ -13,7 +13,8 @@ pub(crate) use crate::calls::*;
 
 pub(crate) const SMALL: &str = include_str!("data/small.ptx");
 
-/// The driver for one test. Tests take turns: they hold streams up, which would hold each other's frees up.
+/// The driver for one test. Tests take turns: they hold streams up, which would hold each other's
+/// frees up.
 pub(crate) struct Session {
     pub(crate) driver: &'static Driver,
     _turn: MutexGuard<'static, ()>,
@@ -27,7 +28,8 @@ impl std::ops::Deref for Session {
     }
 }
 
-/// The driver, installed once with the configuration, and the primary context current on this thread.
+/// The driver, installed once with the configuration, and the primary context current on this
+/// thread.
 pub(crate) fn session_with(config: Config) -> Session {
     static INSTALLED: OnceLock<&'static Driver> = OnceLock::new();
     static TURN: Mutex<()> = Mutex::new(());

@@ -1,4 +1,5 @@
-//! Copies of up to three dimensions between all kinds of memory, against a plain model; fills of rows; what pools count.
+//! Copies of up to three dimensions between all kinds of memory, against a plain model; fills of
+//! rows; what pools count.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;

@@ -135,7 +135,8 @@ fn whole_updates_pair_from_the_sinks() {
     let first = word_node(driver, old, &[], add, address, 1);
     let second = word_node(driver, old, &[first], multiply, address, 2);
     let exec = instantiate(driver, old);
-    // The same chain made in the other order, with other functions and values: (0 * 2 + 5) would be wrong.
+    // The same chain made in the other order, with other functions and values: (0 * 2 + 5) would be
+    // wrong.
     let new = graph(driver);
     let last = word_node(driver, new, &[], multiply, address, 7);
     let start = word_node(driver, new, &[], add, address, 5);
@@ -187,7 +188,8 @@ fn user_objects_end_with_their_last_holder() {
     let stream = stream(driver);
     let here = std::thread::current().id();
     unsafe {
-        // The design's way: retained for the instantiate alone, so that only the executable keeps it.
+        // The design's way: retained for the instantiate alone, so that only the executable keeps
+        // it.
         let (object, ended) = user_object(driver, 1);
         assert_eq!(driver.cuGraphRetainUserObject(adder.graph, object, 1, 1), OK);
         let exec = instantiate(driver, adder.graph);

@@ -1,4 +1,5 @@
-//! Where this driver is stricter than a GPU about the memory of graphs: each use before the allocation node or after the free node is caught.
+//! Where this driver is stricter than a GPU about the memory of graphs: each use before the
+//! allocation node or after the free node is caught.
 
 use std::ptr::{null, null_mut};
 
@@ -330,7 +331,8 @@ fn memory_of_several_sizes_shares_addresses_one_after_the_other() {
         let before = room(driver);
         for flags in [0, 1] {
             let own = graph(driver);
-            // A large one, then two small ones where it was, and a third of which both are freed; what is left by a launch is the last of these and one more.
+            // A large one, then two small ones where it was, and a third of which both are freed;
+            // what is left by a launch is the last of these and one more.
             let (made, large) = alloc_bytes(driver, own, &[], 4096);
             let used = word_node(driver, own, &[made], add, large + 4092, 1);
             let freed = free_node(driver, own, &[used], large);

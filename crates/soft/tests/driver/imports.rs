@@ -1,4 +1,5 @@
-//! What other processes make of what they get: nothing of it ends this process, and no nonsense is imported.
+//! What other processes make of what they get: nothing of it ends this process, and no nonsense is
+//! imported.
 
 use std::ffi::{c_int, c_void};
 use std::fs::File;
@@ -211,7 +212,8 @@ fn handles_that_mean_nothing_are_refused() {
             assert_eq!(driver.cuIpcGetEventHandle(&mut of_event, event), OK);
             assert_eq!(driver.cuIpcGetMemHandle(&mut of_memory, address), OK);
         }
-        // Every handle with a byte changed, of which some name another process, and the other kind's.
+        // Every handle with a byte changed, of which some name another process, and the other
+        // kind's.
         for at in 0..64 {
             for change in [1, 0x40, -1] {
                 let (mut event, mut memory) = (of_event, of_memory);

@@ -250,7 +250,8 @@ fn the_null_driver_gives_out_handles() {
             assert!(!first.is_null() && first != second);
             assert_eq!(driver.cuKernelGetParamInfo(null_mut(), 0, &mut offset, null_mut()).unwrap(), IV);
             assert_eq!(driver.cuGraphLaunch(null_mut(), first), OK);
-            // Memory does not overlap, that of the host is there, and kernels of PTX texts have their layouts.
+            // Memory does not overlap, that of the host is there, and kernels of PTX texts have
+            // their layouts.
             let (mut one, mut two, mut host, mut size) = (0, 0, null_mut(), 0);
             assert_eq!(driver.cuMemAllocAsync(&mut one, 4000, first), OK);
             assert_eq!(driver.cuMemAllocAsync(&mut two, 4000, first), OK);

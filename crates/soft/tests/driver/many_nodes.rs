@@ -102,7 +102,8 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
-/// What a graph should be: its nodes in the order of creation, and the edges of each in the order added.
+/// What a graph should be: its nodes in the order of creation, and the edges of each in the order
+/// added.
 #[derive(Debug, Default, Clone)]
 struct Model {
     nodes: Vec<CUgraphNode>,

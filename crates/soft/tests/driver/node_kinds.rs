@@ -13,7 +13,8 @@ const BAD_HANDLE: CUresult = CUresult::CUDA_ERROR_INVALID_HANDLE;
 /// Rows of a table: what is tried, the parameters, and the answer.
 type Rows = Vec<(&'static str, CUgraphNodeParams, CUresult)>;
 
-/// Adds each row behind one node, sets each in a node of its type that is there, and looks at the graph after each.
+/// Adds each row behind one node, sets each in a node of its type that is there, and looks at the
+/// graph after each.
 fn check(driver: &Driver, rows: Rows) {
     let own = graph(driver);
     let first = empty(driver, own, &[]);

@@ -68,7 +68,8 @@ fn shared_event(driver: &Driver) -> CUevent {
     event
 }
 
-/// The other process: waits for the event, sees the words, adds to them, and records the second event.
+/// The other process: waits for the event, sees the words, adds to them, and records the second
+/// event.
 fn as_peer(driver: &Driver, words: &str) {
     let words: Vec<&str> = words.split(' ').collect();
     let file = std::fs::OpenOptions::new().read(true).write(true).open(words[0]).unwrap();

@@ -12,7 +12,8 @@ pub(crate) enum Candidate {
     Word(u64),
     /// A structure given by value.
     Filled(Box<Value>),
-    /// A pointer into the argument's own memory, which starts with these bytes. What is `wild` may hold pointers to nothing.
+    /// A pointer into the argument's own memory, which starts with these bytes. What is `wild` may
+    /// hold pointers to nothing.
     Memory {
         offset: u64,
         bytes: Vec<u8>,

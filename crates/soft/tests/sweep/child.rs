@@ -129,7 +129,8 @@ fn may_write(name: &str) -> bool {
     WRITTEN_BY_FAILURES.iter().any(|(known, _)| *known == name)
 }
 
-/// What a child does: all calls from one of an entry point on, or that one alone, of which it says the arguments first.
+/// What a child does: all calls from one of an entry point on, or that one alone, of which it says
+/// the arguments first.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Job {
     pub(crate) state: State,
@@ -171,7 +172,8 @@ pub(crate) fn is_wanted(swept: &Swept) -> bool {
     std::env::var("CUDA_SOFT_SWEEP").map_or(true, |only| swept.call.name().contains(&only))
 }
 
-/// Calls one entry point in all ways from a number on. The process ends where what lives is not as it was.
+/// Calls one entry point in all ways from a number on. The process ends where what lives is not as
+/// it was.
 fn sweep(swept: &Swept, world: &World, rooms: &[Room], job: Job, report: &Report) {
     let (entry, rooms) = (swept.entry(), &rooms[..swept.arguments.len()]);
     let plan = Plan::new(swept, world, job.state.is_live());
@@ -224,7 +226,8 @@ fn end(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// What the process says goes to the file that the parent gave, and files that calls write to a folder for that.
+/// What the process says goes to the file that the parent gave, and files that calls write to a
+/// folder for that.
 fn quiet() {
     unsafe { libc::close(0) };
     let null = std::fs::File::open("/dev/null").unwrap();

@@ -1,8 +1,10 @@
-//! Every entry point with extreme arguments: each answer is an error or success, never a signal, a panic or an overflow.
+//! Every entry point with extreme arguments: each answer is an error or success, never a signal, a
+//! panic or an overflow.
 //!
-//! The calls come from the table of cuda-sys, so that a new one is swept without anybody remembering. Each is called in child
-//! processes of its own, so that whatever ends one is told with the call and its arguments.
-//! `cargo test --release --package cuda-soft --test sweep` sweeps the driver as users build it, without the checks of debug builds.
+//! The calls come from the table of cuda-sys, so that a new one is swept without anybody
+//! remembering. Each is called in child processes of its own, so that whatever ends one is told
+//! with the call and its arguments. `cargo test --release --package cuda-soft --test sweep` sweeps
+//! the driver as users build it, without the checks of debug builds.
 #![cfg(target_os = "linux")]
 #![allow(missing_docs, clippy::undocumented_unsafe_blocks, clippy::unwrap_used)]
 

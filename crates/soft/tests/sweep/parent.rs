@@ -12,7 +12,8 @@ use cuda_sys::{Driver, Version};
 
 use crate::child::{self, AGAIN, DONE, Job, Report, State, WROTE};
 
-/// The ends of the process that are right: the words of the sentence, and what makes the real driver crash there (it was seen to).
+/// The ends of the process that are right: the words of the sentence, and what makes the real
+/// driver crash there (it was seen to).
 const CRASHES: &[(&str, &str)] = &[
     ("a call uses the stream", "streams are pointers that it follows, here inside a structure"),
     ("is embedded in itself or in a part of itself", "it descends without end"),

@@ -1,4 +1,5 @@
-//! Structures whose contents are right, by the names of their types; the sweep changes single words of them.
+//! Structures whose contents are right, by the names of their types; the sweep changes single words
+//! of them.
 
 use std::ffi::c_void;
 use std::ptr::without_provenance_mut;

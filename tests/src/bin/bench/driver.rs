@@ -54,7 +54,8 @@ impl fmt::Display for Choice {
 /// Installs the driver asked for.
 pub(crate) fn install(choice: &Choice) -> Outcome<&'static Driver> {
     let loader = match choice {
-        // SAFETY: the functions keep to the interfaces of the calls, and nothing is read of what a copy was to bring.
+        // SAFETY: the functions keep to the interfaces of the calls, and nothing is read of what a
+        // copy was to bring.
         Choice::Null => unsafe {
             cuda_soft::null_loader().wrap(|table| {
                 table.cuKernelGetParamInfo = Some(saxpy_layout);
@@ -69,8 +70,8 @@ pub(crate) fn install(choice: &Choice) -> Outcome<&'static Driver> {
     Ok(loader.install()?)
 }
 
-/// The parameters of the one kernel that is measured with arguments: the driver that does nothing knows none, and then the library would
-/// have nothing to check.
+/// The parameters of the one kernel that is measured with arguments: the driver that does nothing
+/// knows none, and then the library would have nothing to check.
 unsafe extern "C" fn saxpy_layout(
     _: CUkernel,
     index: usize,

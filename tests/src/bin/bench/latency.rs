@@ -1,7 +1,8 @@
 //! Whether drops on another thread hold up launches.
 //!
-//! A kernel runs for 200 ms; meanwhile another thread drops one thing after the other, and this one launches and launches. A driver that waits
-//! for the device in a drop shows as a launch that takes as long as the kernel still runs.
+//! A kernel runs for 200 ms; meanwhile another thread drops one thing after the other, and this one
+//! launches and launches. A driver that waits for the device in a drop shows as a launch that takes
+//! as long as the kernel still runs.
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -30,7 +31,8 @@ const EACH: usize = 16;
 /// Launches before the queue is emptied: a full one would hold launches up by itself.
 const BATCH: usize = 64;
 
-/// Something to drop, and how it is made: its memory has been used by the stream on which the kernel will run.
+/// Something to drop, and how it is made: its memory has been used by the stream on which the
+/// kernel will run.
 type Make = fn(&Scene) -> Outcome<Thing>;
 
 #[derive(Debug)]

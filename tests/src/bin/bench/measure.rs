@@ -1,8 +1,9 @@
 //! Two ways to do the same, timed in turn.
 //!
-//! Batches of the one and of the other alternate, so that a clock that changes its speed or a neighbour on the machine meets both. What is
-//! reported are medians over the batches: single batches that were interrupted do not count. The difference is the median of the differences
-//! of neighbouring batches, and its spread their interquartile range.
+//! Batches of the one and of the other alternate, so that a clock that changes its speed or a
+//! neighbour on the machine meets both. What is reported are medians over the batches: single
+//! batches that were interrupted do not count. The difference is the median of the differences of
+//! neighbouring batches, and its spread their interquartile range.
 
 use std::time::{Duration, Instant};
 
@@ -31,7 +32,8 @@ pub(crate) struct Measured {
     pub(crate) spread: f64,
 }
 
-/// One of the two ways: does as many operations as it is told and gives the time that they took, without what comes before and after.
+/// One of the two ways: does as many operations as it is told and gives the time that they took,
+/// without what comes before and after.
 pub(crate) type Side<'a> = Box<dyn FnMut(u32) -> Outcome<Duration> + 'a>;
 
 /// The library's way and the raw driver's.
@@ -63,7 +65,8 @@ impl Pair<'_> {
         let end = Instant::now() + time;
         let mut rounds = Vec::new();
         while rounds.len() < LEAST || rounds.len() < MOST && Instant::now() < end {
-            // Whoever goes second finds caches and queue as the first has left them, so they take turns.
+            // Whoever goes second finds caches and queue as the first has left them, so they take
+            // turns.
             let (ours, raw) = if rounds.len() % 2 == 0 {
                 let ours = (self.ours)(batch)?;
                 (ours, (self.raw)(batch)?)

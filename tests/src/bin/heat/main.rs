@@ -1,6 +1,8 @@
-//! The demo: heat on a plate, as one CUDA graph of kernel, memset and memcpy nodes that is replayed.
+//! The demo: heat on a plate, as one CUDA graph of kernel, memset and memcpy nodes that is
+//! replayed.
 //!
-//! It checks the result against plain Rust, compares plain launches with replays, and draws the plate and the graph.
+//! It checks the result against plain Rust, compares plain launches with replays, and draws the
+//! plate and the graph.
 
 #[path = "../../../../crates/graph/examples/common/driver.rs"]
 mod driver;
@@ -25,7 +27,8 @@ use timing::Times;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
-/// Device and reference do the same operations in the same order, so they should not differ at all. Temperatures are at most 1.
+/// Device and reference do the same operations in the same order, so they should not differ at all.
+/// Temperatures are at most 1.
 const TOLERANCE: f32 = 1e-6;
 
 fn main() -> ExitCode {

@@ -1,4 +1,5 @@
-//! The task on the device, once as plain launches and once as a graph. Both do the same steps on plates of their own.
+//! The task on the device, once as plain launches and once as a graph. Both do the same steps on
+//! plates of their own.
 
 use cuda_graph::{ContextExt, Graph, MemcpyNode, Node};
 use cuda_handles::{Buffer, Context, Image, Kernel, Library, Stream};
@@ -85,7 +86,8 @@ impl Simulation {
             let (from, to) = plates.turn(step);
             self.stream.fill(from.slice(self.task.bar(step))?, HOT)?;
             let arguments = params![size, size, COEFFICIENT, from, to];
-            // SAFETY: the arguments are those that the kernel declares, and both plates have the cells that it is told of.
+            // SAFETY: the arguments are those that the kernel declares, and both plates have the
+            // cells that it is told of.
             unsafe { self.step.launch(&self.stream, self.step_config(), &arguments)? };
             if let Some(record) = self.task.record(step) {
                 self.stream.copy(to.slice(self.task.recorded_row())?, plates.records.slice(record)?)?;
@@ -98,7 +100,8 @@ impl Simulation {
         Ok(())
     }
 
-    /// One round as a graph. Records are copied beside the steps: only the step that would overwrite a plate waits for its copy.
+    /// One round as a graph. Records are copied beside the steps: only the step that would
+    /// overwrite a plate waits for its copy.
     pub(crate) fn graph(&self, plates: &Plates) -> Outcome<Graph> {
         let size = self.task.size as u32;
         let graph = self.context.graph()?;
@@ -114,7 +117,8 @@ impl Simulation {
                 None => bar.then(),
             };
             let arguments = params![size, size, COEFFICIENT, from, to];
-            // SAFETY: the arguments are those that the kernel declares, and both plates have the cells that it is told of.
+            // SAFETY: the arguments are those that the kernel declares, and both plates have the
+            // cells that it is told of.
             let node = unsafe { at.launch_untyped(&self.step, self.step_config(), &arguments)? };
             let node = node.named(format!("step {step}"));
             if let Some(record) = self.task.record(step) {

@@ -26,7 +26,8 @@ impl Times {
         Ok(())
     }
 
-    /// Medians for one of `steps`, in microseconds: until enqueued, until complete. The first round warms up and does not count.
+    /// Medians for one of `steps`, in microseconds: until enqueued, until complete. The first round
+    /// warms up and does not count.
     pub(crate) fn per_step(&self, steps: usize) -> (f64, f64) {
         let median = |times: &[Duration]| {
             let mut times = times.get(1..).unwrap_or_default().to_vec();

@@ -315,7 +315,8 @@ sound! {
         let fill = source.root().fill(&lab.a, 1.0).unwrap();
         let copy = fill.then().copy(&lab.a, &lab.b).unwrap();
         lab.change(&copy.then(), &lab.b, "change");
-        // SAFETY: it is of this context, the buffers and kernels outlive it, and it has no other owner.
+        // SAFETY: it is of this context, the buffers and kernels outlive it, and it has no other
+        // owner.
         let adopted =
             unsafe { Graph::from_raw_owned(&lab.context, other::clone(source.lend().unwrap())) }.unwrap();
         silent(&adopted);
@@ -365,7 +366,8 @@ fn arguments_of_other_code_are_found_out() {
         let [raw_one, raw_two] = [&one, &two].map(|node| node.as_raw().unwrap());
         let params = raw::kernel(raw_one);
         let params = cuda_sys::CUDA_KERNEL_NODE_PARAMS_v2 { func: core::ptr::null_mut(), ..params };
-        // SAFETY: both are live kernel nodes with the same kernel, and the parameters are those of one.
+        // SAFETY: both are live kernel nodes with the same kernel, and the parameters are those of
+        // one.
         raw::ok(unsafe { raw::driver().cuGraphKernelNodeSetParams(raw_two, &raw const params) });
         let report = graph.check().unwrap();
         let names: Vec<&str> = report.opaque().iter().map(|opaque| opaque.node.name()).collect();

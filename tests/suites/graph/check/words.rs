@@ -362,7 +362,8 @@ fn adding_typed_kernels_costs_no_more_heap_than_untyped_ones() {
         }
     };
     many(true);
-    // The least of some: a table whose places were used before is made anew now and then, depending on the addresses in it.
+    // The least of some: a table whose places were used before is made anew now and then, depending
+    // on the addresses in it.
     let least = |typed: bool| {
         let runs = std::iter::repeat_with(|| {
             graph.nodes().unwrap().into_iter().skip(1).for_each(|node| node.remove().unwrap());

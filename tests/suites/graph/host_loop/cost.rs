@@ -21,7 +21,8 @@ fn costs(steps: &Steps) {
         ("cuGraphGetNodes", 4),
         ("cuGraphGetEdges", 4),
         ("cuGraphCreate", 2),
-        // The fill; two kernels, with all their attributes; where a driver hangs with an empty body, a node that does nothing.
+        // The fill; two kernels, with all their attributes; where a driver hangs with an empty
+        // body, a node that does nothing.
         ("cuGraphAddNode", if super::has_some() && !super::has_all() { 4 } else { 3 }),
         ("cuGraphMemsetNodeGetParams", 1),
         ("cuGraphKernelNodeGetParams", 2),
@@ -49,7 +50,8 @@ fn costs(steps: &Steps) {
             ("cuMemcpyDtoHAsync", decisions),
             ("cuStreamSynchronize", waits),
             ("cuThreadExchangeStreamCaptureMode", 2 * waits),
-            // Whether this is a host function: before each decision, before anything is begun, and before the end.
+            // Whether this is a host function: before each decision, before anything is begun, and
+            // before the end.
             ("cuCtxGetCurrent", decisions + 2),
         ]);
         let (launches, rounds) = (runs * (1 + rounds), runs * rounds);

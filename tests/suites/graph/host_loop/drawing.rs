@@ -1,4 +1,5 @@
-//! Loops and branches that are place holders, as the driver has no nodes for them: what is drawn, and what is refused.
+//! Loops and branches that are place holders, as the driver has no nodes for them: what is drawn,
+//! and what is refused.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -245,7 +246,8 @@ fn drivers_with_some_conditionals_run_these_and_the_host_the_others() {
         assert!(text.contains("`choice`") && text.contains("12.8") && text.contains("12.4"), "{text}");
         assert_eq!(steps.run(&graph), 4 * 10 + 2 * 2);
         assert_eq!(rounds.rounds_done_blocking(&steps.stream).unwrap(), 6);
-        // In a body of the loop, which the driver has, conditions go; in one of the branch they do not.
+        // In a body of the loop, which the driver has, conditions go; in one of the branch they do
+        // not.
         let condition = graph.condition().unwrap();
         let body = rounds.inside().then_body().unwrap();
         let error = body.root().while_node(&condition).unwrap_err();

@@ -39,7 +39,8 @@ fn a_failure_tells_loop_and_round() {
         let rounds = rounds.unwrap().named("outer");
         steps.count(&rounds.then(), 1000).unwrap();
         let mut exec = steps.exec(&graph);
-        // A run launches the fill, in each round a fill, two inner rounds, a step and perhaps the branch, and the end.
+        // A run launches the fill, in each round a fill, two inner rounds, a step and perhaps the
+        // branch, and the end.
         let outer = |round| ("outer", Some(round));
         let inner = |round| ("inner", Some(round));
         let cases = [
@@ -87,7 +88,8 @@ fn a_fault_in_a_round_is_told_with_it_and_loses_the_context() {
     let rounds = start.then().while_nonzero(&number, |body| {
         let less = steps.round(body, number.as_slice())?;
         less.then().if_then(Test::equal(&number, 2), |body| {
-            // SAFETY: not at all: the kernel writes where nothing is, which ends the context and this process's use of it.
+            // SAFETY: not at all: the kernel writes where nothing is, which ends the context and
+            // this process's use of it.
             unsafe { body.root().launch_untyped(&poke, per(1, 1), params![0x40_u64, 7_u32]) }
         })
     });
@@ -130,7 +132,8 @@ fn what_was_enqueued_before_a_failure_ends_with_all_that_it_uses() {
             drop(rounds.unwrap());
             let mut exec = steps.exec(&graph);
             let gate = Gate::close(&steps.stream);
-            // In the first case all waits behind the gate, as the wait for it fails. A copy comes after such a wait.
+            // In the first case all waits behind the gate, as the wait for it fails. A copy comes
+            // after such a wait.
             let failing = fail(call, nth, CUresult::CUDA_ERROR_INVALID_VALUE);
             if call == Call::cuMemcpyDtoHAsync {
                 gate.open();
@@ -163,7 +166,8 @@ fn a_run_on_a_capturing_stream_is_refused_and_the_capture_goes_on() {
         // On another stream it runs, beside the capture.
         exec.run_blocking(&steps.stream).unwrap();
         assert_eq!((steps.counted(), exec.counts().runs), (3, 1));
-        // SAFETY: the stream lives, and the out pointers are valid; the graph that comes back is destroyed.
+        // SAFETY: the stream lives, and the out pointers are valid; the graph that comes back is
+        // destroyed.
         unsafe {
             raw::ok(raw::driver().cuStreamIsCapturing(capturing.as_raw(), &raw mut status));
             raw::ok(raw::driver().cuStreamEndCapture(capturing.as_raw(), &raw mut captured));

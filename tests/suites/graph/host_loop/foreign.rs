@@ -27,7 +27,8 @@ fn nodes_of_other_code_run_before_and_after_a_loop() {
                 let mut function = core::ptr::null_mut();
                 let (mut address, mut count) = (values.address(), N);
                 let mut arguments = [(&raw mut address).cast(), (&raw mut count).cast()];
-                // SAFETY: the text and the name are C strings, the out pointers valid, and the arguments are the kernel's.
+                // SAFETY: the text and the name are C strings, the out pointers valid, and the
+                // arguments are the kernel's.
                 unsafe {
                     raw::ok(driver.cuModuleLoadData(&raw mut module, text.as_ptr().cast()));
                     raw::ok(driver.cuModuleGetFunction(&raw mut function, module, c"increment".as_ptr()));

@@ -79,7 +79,8 @@ fn a_graph_of_other_code_may_go_before_the_executable() {
         for (fallback, by) in [(Fallback::HostLoopAlways, By::Host), (Fallback::HostLoop, By::Device)] {
             let steps = Steps::new(&context, by);
             let foreign = other::graph();
-            // SAFETY: the graph lives longer than the handles, and other code's calls come one after the other.
+            // SAFETY: the graph lives longer than the handles, and other code's calls come one
+            // after the other.
             let graph = unsafe { Graph::from_raw(&context, foreign) }.unwrap();
             steps.count(&graph.root(), 1).unwrap();
             let mut exec = graph.instantiate_with_fallback(fallback, InstantiateOptions::new()).unwrap();

@@ -115,7 +115,8 @@ fn draw(
                     draw(steps, &child.embedded()?, None, inner, cells)?;
                     child.into()
                 }
-                // In a body of two on a driver that mixes them up: the nodes go into the body itself.
+                // In a body of two on a driver that mixes them up: the nodes go into the body
+                // itself.
                 Err(Error::ChildInTwoBodies { .. }) => {
                     let start = Some(Node::from(at.empty()?));
                     draw(steps, graph, start.clone(), inner, cells)?.or(start).ok_or(Error::GraphRemoved)?

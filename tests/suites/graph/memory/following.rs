@@ -6,7 +6,8 @@ use cuda_tests::{Gate, SOON, needs, until};
 
 use super::{N, traceless};
 
-/// A graph that counts by memory of its own: all is as it was, or else more than one of its executables runs.
+/// A graph that counts by memory of its own: all is as it was, or else more than one of its
+/// executables runs.
 fn counting(context: &Context, out: &Buffer<u32>) -> Graph {
     let graph = context.graph().unwrap();
     let (alloc, memory) = graph.root().alloc::<u32>(N).unwrap();

@@ -415,7 +415,8 @@ impl Line<'_> {
     }
 }
 
-/// Whatever was done before: what is refused is what the driver would refuse, and what it takes is taken.
+/// Whatever was done before: what is refused is what the driver would refuse, and what it takes is
+/// taken.
 #[test]
 fn what_may_be_added_when_is_what_the_rules_say() {
     traceless(|context, stream| {

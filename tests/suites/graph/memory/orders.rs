@@ -246,8 +246,8 @@ fn a_thousand_allocations_in_a_long_graph_are_looked_through_in_no_time() {
     });
 }
 
-/// A node of a graph drawn at random: what it does, whether it waits for the allocation of the memory that it does it with, and which earlier
-/// nodes it waits for besides.
+/// A node of a graph drawn at random: what it does, whether it waits for the allocation of the
+/// memory that it does it with, and which earlier nodes it waits for besides.
 #[derive(Clone, Debug)]
 struct Step {
     what: u8,
@@ -287,7 +287,8 @@ fn drawn(graph: &Graph, steps: &[Step]) {
     }
 }
 
-/// What passes the check runs, in whatever order the driver takes: the software driver loses the context at a use of memory that is not there.
+/// What passes the check runs, in whatever order the driver takes: the software driver loses the
+/// context at a use of memory that is not there.
 #[test]
 fn what_is_in_order_runs() {
     traceless(|context, stream| {

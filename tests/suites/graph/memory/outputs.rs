@@ -206,7 +206,8 @@ fn the_next_executable_waits_for_what_the_last_one_left() {
         let fill = other.root().fill(&output, 9).unwrap();
         drop(output);
         drop(exec);
-        // The driver gives an executable back on its thread of host functions, which the gate holds up.
+        // The driver gives an executable back on its thread of host functions, which the gate holds
+        // up.
         settle_frees();
         let mut exec = graph.instantiate().unwrap();
         assert!(matches!(exec.launch(stream), Err(Error::OutputInUse { .. })));
@@ -350,7 +351,8 @@ fn after_a_loss_what_was_left_is_let_go_of_in_silence() {
     let output = exec.launch_with_outputs(&stream).unwrap().take(&memory).unwrap();
     let outputs = other.launch_with_outputs(&stream).unwrap();
     settle();
-    // SAFETY: not at all: the kernel writes where nothing is, which ends the context and this process's use of it.
+    // SAFETY: not at all: the kernel writes where nothing is, which ends the context and this
+    // process's use of it.
     unsafe {
         use cuda_launch::Launch;
         let poke = cuda_tests::kernel(&context, "poke");

@@ -31,7 +31,8 @@ fn plates_settle_as_on_the_host() {
             HeatLoop::new(&context, TASK, move |launch| hears.lock().unwrap().push(launch)).unwrap();
         let mut rounds = Vec::new();
         for launch in 0..10 {
-            // From hotter and hotter to cold; the last ones have settled before the loop is entered.
+            // From hotter and hotter to cold; the last ones have settled before the loop is
+            // entered.
             let heat = [0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 100.0, 0.01, 0.001, 0.0][launch];
             let plate = reference::hot_edge(TASK, heat);
             let found = program.run(&plate).unwrap();

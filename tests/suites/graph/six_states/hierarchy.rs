@@ -101,7 +101,8 @@ fn cloned() -> Vec<Row> {
             },
             |_, (nodes, child)| {
                 let embedded = child.embedded()?;
-                // Without a move the nodes are those of a graph that is gone with its last handle, but are there.
+                // Without a move the nodes are those of a graph that is gone with its last handle,
+                // but are there.
                 nodes.iter().try_for_each(|node| done(embedded.find_clone_of(node)?))
             },
         ),

@@ -1,4 +1,5 @@
-//! Nodes of semaphores of other interfaces; on the software driver alone, whose semaphores need no other interface.
+//! Nodes of semaphores of other interfaces; on the software driver alone, whose semaphores need no
+//! other interface.
 
 use cuda_graph::{ContextExt, Graph, SemaphoreSignalNode, SemaphoreWaitNode};
 use cuda_handles::{ExternalSemaphore, SemaphoreKind};

@@ -1,4 +1,5 @@
-//! What other code made and this library adopts. Nothing of it is ever destroyed: it has to outlive its last handle, wherever that is dropped.
+//! What other code made and this library adopts. Nothing of it is ever destroyed: it has to outlive
+//! its last handle, wherever that is dropped.
 
 use core::ptr;
 use std::ffi::CString;
@@ -33,7 +34,8 @@ fn makers() -> Vec<Row> {
             done(unsafe { Context::from_raw(raw.get()) }?)
         }),
         prepared("Stream::from_raw, adopting", PURE, raw_stream, |things, raw| {
-            // SAFETY: the stream is never destroyed, nobody captures it, and the handle is never dropped.
+            // SAFETY: the stream is never destroyed, nobody captures it, and the handle is never
+            // dropped.
             let stream = unsafe { Stream::from_raw(&things.context, raw.get()) }?;
             keep_forever(stream);
             Ok(())
@@ -73,7 +75,8 @@ fn streams() -> Vec<Row> {
             // SAFETY: the stream lives and the out pointer is valid.
             if unsafe { driver().cuStreamEndCapture(stream.as_raw(), &raw mut graph) }.is_success() {
                 let graph = graph.expose_provenance();
-                // On another thread: a destructor that ran inside a host function would lift what is not permitted there.
+                // On another thread: a destructor that ran inside a host function would lift what
+                // is not permitted there.
                 let destroy = std::thread::spawn(move || {
                     // SAFETY: the graph is ours, and this is its only use.
                     let _ = unsafe { driver().cuGraphDestroy(ptr::with_exposed_provenance_mut(graph)) };
@@ -109,7 +112,8 @@ fn raw_stream(things: &Things) -> Result<Raw<cuda_sys::CUstream_st>, Refusal> {
     Ok(Raw(raw))
 }
 
-/// Keeps a handle to the end of the process, where the search for leaks can see it: the last one must not be dropped inside a host function.
+/// Keeps a handle to the end of the process, where the search for leaks can see it: the last one
+/// must not be dropped inside a host function.
 fn keep_forever(stream: Stream) {
     static KEPT: Mutex<Vec<Stream>> = Mutex::new(Vec::new());
     KEPT.lock().unwrap_or_else(PoisonError::into_inner).push(stream);

@@ -38,7 +38,8 @@ fn draining_inside_a_host_function_does_nothing() {
     });
 }
 
-/// The destructor of what a user object owns runs on the reaper's thread, where draining does nothing either; that of a drop is anywhere.
+/// The destructor of what a user object owns runs on the reaper's thread, where draining does
+/// nothing either; that of a drop is anywhere.
 #[test]
 fn draining_inside_a_destructor_of_a_user_object_does_nothing() {
     struct Drains(std::sync::mpsc::Sender<usize>);

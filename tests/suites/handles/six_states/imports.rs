@@ -1,4 +1,5 @@
-//! What other processes exported. Each test runs its table in a child, with handles of things that live in the parent meanwhile.
+//! What other processes exported. Each test runs its table in a child, with handles of things that
+//! live in the parent meanwhile.
 
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
@@ -73,7 +74,8 @@ fn pool(context: &Context) -> Result<MemPool, Refusal> {
 
 fn memory(things: &Things) -> Result<(Buffer<u32>, MemPool), Refusal> {
     let pool = pool(&things.context)?;
-    // SAFETY: the parent exported it, with all work on it done, and keeps it until this process has ended.
+    // SAFETY: the parent exported it, with all work on it done, and keeps it until this process has
+    // ended.
     Ok((unsafe { pool.import(&handles().2) }?, pool))
 }
 

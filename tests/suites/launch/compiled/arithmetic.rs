@@ -16,7 +16,8 @@ fn number() -> impl Strategy<Value = f32> {
     ]
 }
 
-/// One number, any NaN standing for all of them; zeros of both signs may be one where the operation does not say.
+/// One number, any NaN standing for all of them; zeros of both signs may be one where the operation
+/// does not say.
 fn bits(value: f32) -> u32 {
     if value.is_nan() { f32::NAN.to_bits() } else { value.to_bits() }
 }
@@ -51,7 +52,8 @@ fn integer_arithmetic_is_exact() {
             let n = pairs.len();
             let (left, right) = (stream.upload(&a).unwrap(), stream.upload(&b).unwrap());
             let out = stream.zeros::<[i32; 12]>(n).unwrap();
-            // SAFETY: the arguments are the kernel's, and it writes twelve words for each of n pairs.
+            // SAFETY: the arguments are the kernel's, and it writes twelve words for each of n
+            // pairs.
             unsafe { integers.launch(&stream, per(n, 64), params![n as u32, &left, &right, &out]) }.unwrap();
             for ((x, y), found) in pairs.iter().zip(out.read_blocking(&stream).unwrap()) {
                 prop_assert_eq!(found, whole(*x, *y), "{} and {}", x, y);
@@ -70,7 +72,8 @@ fn float_arithmetic_is_exact() {
             let n = pairs.len();
             let (left, right) = (stream.upload(&a).unwrap(), stream.upload(&b).unwrap());
             let out = stream.zeros::<[f32; 10]>(n).unwrap();
-            // SAFETY: the arguments are the kernel's, and it writes ten numbers for each of n pairs.
+            // SAFETY: the arguments are the kernel's, and it writes ten numbers for each of n
+            // pairs.
             unsafe { floats.launch(&stream, per(n, 64), params![n as u32, &left, &right, &out]) }.unwrap();
             for (&(x, y), found) in pairs.iter().zip(out.read_blocking(&stream).unwrap()) {
                 let order = if x < y { 1.0 } else if x == y { 2.0 } else if x > y { 3.0 } else { 4.0 };
@@ -141,7 +144,8 @@ fn a_step_of_heat_has_the_same_bits() {
                 (0..width * height).map(|i| ((i as u32).wrapping_mul(2_654_435_761).wrapping_add(seed) >> 20) as f32 * 0.37).collect();
             let (from, to) = (stream.upload(&plate).unwrap(), stream.zeros::<f32>(width * height).unwrap());
             let params = params![width as u32, height as u32, 0.2_f32, &from, &to];
-            // SAFETY: the arguments are the kernel's, and both plates have width times height cells.
+            // SAFETY: the arguments are the kernel's, and both plates have width times height
+            // cells.
             unsafe { step.launch(&stream, per_2d((width, height), (16, 8)), params) }.unwrap();
             let found = to.read_blocking(&stream).unwrap();
             for y in 0..height {

@@ -1,4 +1,5 @@
-//! Pointers that lead into any space, as several compilers write them, without optimisation and with debug information.
+//! Pointers that lead into any space, as several compilers write them, without optimisation and
+//! with debug information.
 
 use cuda_handles::{Buffer, Context, Image, Library, Stream};
 use cuda_launch::{Launch, LaunchConfig, ParamBytes, params};
@@ -139,7 +140,8 @@ fn structures_are_given_by_value_and_by_reference() {
         let mut words = std::array::from_fn::<u32, 12, _>(|i| i as u32 * 5 + 2);
         let large = Large { words, table: table.address() };
         let found = loaded.words("values", 1, 9, |kernel, config, out| {
-            // SAFETY: the kernel's structure has these fields; the buffer behind the address outlives the launch.
+            // SAFETY: the kernel's structure has these fields; the buffer behind the address
+            // outlives the launch.
             let argument = unsafe { ParamBytes::of(&large) };
             // SAFETY: the arguments are the kernel's, and it writes no more than nine words.
             unsafe { kernel.launch(&loaded.stream, config, params![out, argument]) }.unwrap();

@@ -73,7 +73,8 @@ fn blocks_sum_in_shared_memory_of_fixed_and_of_launch_time_size() {
                 (compiled!(&context, "reduce", "sum_dynamic"), config.shared_bytes(4 * block)),
             ] {
                 let out = stream.zeros::<u32>(blocks).unwrap();
-                // SAFETY: the arguments are the kernel's, there is a slot for each block and a word of shared memory for each thread.
+                // SAFETY: the arguments are the kernel's, there is a slot for each block and a word
+                // of shared memory for each thread.
                 unsafe { kernel.launch(&stream, config, params![1000_u32, &numbers, &out]) }.unwrap();
                 assert_eq!(
                     out.read_blocking(&stream).unwrap(),

@@ -1,4 +1,5 @@
-//! What Triton writes: lists of one register, blocks of a size that the kernel asks for, shared memory by the launch.
+//! What Triton writes: lists of one register, blocks of a size that the kernel asks for, shared
+//! memory by the launch.
 
 use cuda_handles::{Context, Device, Stream};
 use cuda_launch::{Launch, LaunchConfig, params};

@@ -1,8 +1,9 @@
 //! `cargo xtask bindgen`: the generated half of cuda-sys.
 //!
-//! One run of bindgen over CUDA's headers gives the types. The header with one function-pointer type for each call **and layout**
-//! gives the table: name, the driver version whose layout it is, and the signature. The same types give the symbols that a driver
-//! library exports, one for each layout.
+//! One run of bindgen over CUDA's headers gives the types. The header with one function-pointer
+//! type for each call **and layout** gives the table: name, the driver version whose layout it is,
+//! and the signature. The same types give the symbols that a driver library exports, one for each
+//! layout.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -64,7 +65,8 @@ pub(crate) fn run(root: &Path, check: bool) -> Result<()> {
 }
 
 fn parse(include: &Path, clang: &Path) -> Result<syn::File> {
-    // SAFETY: xtask has one thread at this point, so nothing reads the environment at the same time.
+    // SAFETY: xtask has one thread at this point, so nothing reads the environment at the same
+    // time.
     unsafe {
         std::env::set_var(
             "LIBCLANG_PATH",
@@ -164,7 +166,8 @@ fn first_in_table(symbol: &str, versions: &[Layout]) -> usize {
     versions.iter().rposition(|layout| layout.since <= BASELINE).unwrap_or(0)
 }
 
-/// `PFN_cuMemAlloc_v3020` is `cuMemAlloc` as of 3.2. Variants for the per-thread default stream are left out.
+/// `PFN_cuMemAlloc_v3020` is `cuMemAlloc` as of 3.2. Variants for the per-thread default stream are
+/// left out.
 fn name_and_version(pointer: &str) -> Option<(String, u32)> {
     let (name, version) = pointer.strip_prefix("PFN_")?.rsplit_once("_v")?;
     Some((name.to_owned(), version.parse().ok()?))
@@ -258,14 +261,16 @@ fn table(types: &[syn::Item], layouts: &Layouts) -> Result<String> {
     Ok(text)
 }
 
-/// Every layout of every call as a driver library exports it; and those that are too old for the table.
+/// Every layout of every call as a driver library exports it; and those that are too old for the
+/// table.
 fn exports(layouts: &Layouts) -> Result<String> {
     let mut text = head();
     let rows = layouts.iter().flat_map(|(symbol, versions)| versions.iter().map(move |one| (symbol, one)));
     macro_of(
         &mut text,
         "/// Hands the list of all symbols that a driver library exports to the macro named: the symbol, the name and the version that\n\
-         /// `cuGetProcAddress` finds it by, arguments. The oldest layout of a call has the plain symbol.",
+         /// `cuGetProcAddress` finds it by, arguments. The oldest layout of a call has the plain
+         /// symbol.",
         "for_each_export",
         rows,
     )?;

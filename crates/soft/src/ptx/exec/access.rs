@@ -7,8 +7,8 @@ use crate::ptx::code::{Cell, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, Space, W
 use crate::ptx::error::FaultKind;
 use crate::ptx::memory::{DeviceMemory, MemoryFault, Span};
 
-/// Slots of the cache of spans. An instruction looks at the slot of its own number, so that instructions that go through
-/// different allocations do not get into each other's way.
+/// Slots of the cache of spans. An instruction looks at the slot of its own number, so that
+/// instructions that go through different allocations do not get into each other's way.
 const SLOTS: usize = 16;
 
 /// The allocations that were accessed last.
@@ -214,8 +214,8 @@ impl Near<'_> {
     }
 }
 
-/// An address of shared or local memory, which has 32 bits: a register of that width and an offset may pass them once.
-/// GPUs look at no others; here addresses of other spaces lie outside.
+/// An address of shared or local memory, which has 32 bits: a register of that width and an offset
+/// may pass them once. GPUs look at no others; here addresses of other spaces lie outside.
 #[inline(always)]
 fn narrow(address: u64) -> u64 {
     if address >> 32 == 1 { address & u64::from(u32::MAX) } else { address }
@@ -247,7 +247,8 @@ fn extend(raw: u64, cell: Cell) -> u64 {
     }
 }
 
-/// Reads an element of global memory. Kernels may race with each other and with copies, so every access is atomic.
+/// Reads an element of global memory. Kernels may race with each other and with copies, so every
+/// access is atomic.
 ///
 /// # Safety
 /// `host` points to as many mapped bytes as the cell has, accessed by nobody but atomically.
@@ -277,7 +278,8 @@ unsafe fn load_host(host: *mut u8, cell: Cell) -> u64 {
 /// Writes an element of global memory, see [`load_host`].
 ///
 /// # Safety
-/// `host` points to as many mapped, writable bytes as are written, accessed by nobody but atomically.
+/// `host` points to as many mapped, writable bytes as are written, accessed by nobody but
+/// atomically.
 #[inline(always)]
 unsafe fn store_host(host: *mut u8, bytes: u32, value: u64) {
     if is_aligned(host, bytes as usize) {

@@ -87,7 +87,8 @@ impl Change {
         };
         match place {
             Place::Host(host) if is_aligned(host, self.ty.bytes() as usize) => {
-                // SAFETY: `place` was made by `Spans::host` for a write of this size, and it is aligned.
+                // SAFETY: `place` was made by `Spans::host` for a write of this size, and it is
+                // aligned.
                 unsafe { self.perform_host(host) }
             }
             _ => {
@@ -101,7 +102,8 @@ impl Change {
     }
 
     /// # Safety
-    /// `host` points to a mapped, writable, aligned value of the type's size, accessed by nobody but atomically.
+    /// `host` points to a mapped, writable, aligned value of the type's size, accessed by nobody
+    /// but atomically.
     unsafe fn perform_host(self, host: *mut u8) -> u64 {
         macro_rules! update {
             ($atomic:ty, $t:ty) => {{

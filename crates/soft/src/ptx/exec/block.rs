@@ -9,7 +9,8 @@ use super::worker::{Stop, Surroundings, Worker};
 use crate::ptx::code::{BarrierOp, CLUSTER_BARRIER};
 use crate::ptx::error::{Fault, FaultKind};
 
-/// Instructions of a thread before the others get their turn: threads may wait for each other in loops.
+/// Instructions of a thread before the others get their turn: threads may wait for each other in
+/// loops.
 const THREAD_SLICE: u64 = 1 << 16;
 
 /// Instructions of a warp before the others get theirs, as long as its lanes set each other free.
@@ -82,8 +83,9 @@ impl Block {
         }
     }
 
-    /// Gives every lane of the warp a turn, again as long as lanes set each other free, but not for ever: other warps may be waited for in a loop, and the grid may be
-    /// stopped. True if no lane can run.
+    /// Gives every lane of the warp a turn, again as long as lanes set each other free, but not for
+    /// ever: other warps may be waited for in a loop, and the grid may be stopped. True if no lane
+    /// can run.
     fn run_warp(&mut self, worker: &mut Worker<'_>, first: usize, end: u64) -> Result<bool> {
         let last = (first + 32).min(self.states.len());
         let end = worker.steps.saturating_add(WARP_SLICE).min(end);
@@ -209,8 +211,8 @@ impl Block {
         any
     }
 
-    /// Whether enough threads are at a barrier. Threads count by warps: lanes that have ended, or that the block lacks,
-    /// count with the others of theirs.
+    /// Whether enough threads are at a barrier. Threads count by warps: lanes that have ended, or
+    /// that the block lacks, count with the others of theirs.
     fn is_full(&self, waiting: &[(usize, BarrierWait)], first: BarrierWait) -> bool {
         let arrived = self.arrived.iter().filter(|(id, _, _)| *id == first.id);
         let Some(count) = first.count else {

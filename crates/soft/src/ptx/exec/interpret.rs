@@ -265,8 +265,8 @@ impl Worker<'_> {
     }
 }
 
-/// Sum or difference with the carry flag. A difference is the sum with the complement and a carry, so that the flag of
-/// the one can be used by the other, as on GPUs.
+/// Sum or difference with the carry flag. A difference is the sum with the complement and a carry,
+/// so that the flag of the one can be used by the other, as on GPUs.
 #[inline(always)]
 fn carry(a: u64, b: u64, flag: bool, how: CarryHow) -> (u64, bool) {
     let b = if how.subtract { !b } else { b };

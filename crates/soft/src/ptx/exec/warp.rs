@@ -55,8 +55,8 @@ impl WarpWait {
 /// The lanes of a warp: what each waits for, if it does.
 pub(super) type Lanes = [Option<WarpWait>; 32];
 
-/// A group of lanes that can go on. `live` are the lanes that have not ended; `idle` says that no lane of the warp can
-/// run, so that groups without a mask are complete.
+/// A group of lanes that can go on. `live` are the lanes that have not ended; `idle` says that no
+/// lane of the warp can run, so that groups without a mask are complete.
 pub(super) fn complete_group(lanes: &Lanes, live: u32, idle: bool) -> Option<u32> {
     let mut seen = 0_u32;
     for (index, wait) in lanes.iter().enumerate() {

@@ -235,8 +235,8 @@ fn barrier<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> 
     Ok(())
 }
 
-/// The barrier of a cluster, which is one block here: arriving is free, waiting waits for the block. It uses a barrier
-/// that no program can name.
+/// The barrier of a cluster, which is one block here: arriving is free, waiting waits for the
+/// block. It uses a barrier that no program can name.
 fn cluster_barrier<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
     let waits = spec.one_of(&[("arrive", false), ("wait", true)]).ok_or(Problem::Unsupported)?;
     spec.ignore(&["release", "relaxed", "acquire", "aligned"]);

@@ -126,7 +126,8 @@ fn unpack<'t>(body: &mut Body<'_, 't>, ty: Type, parts: &[Operand<'t>], a: &Oper
     Ok(())
 }
 
-/// A comparison by name at a type. Integers know the ordered names alone, unsigned ones also `lo`, `ls`, `hi`, `hs`.
+/// A comparison by name at a type. Integers know the ordered names alone, unsigned ones also `lo`,
+/// `ls`, `hi`, `hs`.
 fn comparison(name: &str, ty: Type, flush: bool) -> Lowered<F2> {
     macro_rules! at {
         ($t:ty, $float:expr) => {
@@ -215,7 +216,8 @@ fn comparison_of(spec: &mut Spec<'_, '_>, has_result: bool) -> Lowered<Compariso
     Ok(Comparison { f: comparison(name, single, flush)?, combine, result, ty, is_packed: single != ty })
 }
 
-/// `setp.lt.and.s32 p|q, a, b, c`: `p` gets the comparison, `q` its opposite, both combined with `c`.
+/// `setp.lt.and.s32 p|q, a, b, c`: `p` gets the comparison, `q` its opposite, both combined with
+/// `c`.
 pub(super) fn setp<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
     let how = comparison_of(spec, false)?;
     let (d, a, b, c) = compared(spec, &how)?;

@@ -16,7 +16,8 @@ macro_rules! at {
             (Type::F32, false) => float::$f::<f32>,
             (Type::F32, true) => float::$f::<Flushed>,
             (Type::F64, false) => float::$f::<f64>,
-            // Halves keep subnormal numbers within the accuracy of `.ftz`, which only tests could tell.
+            // Halves keep subnormal numbers within the accuracy of `.ftz`, which only tests could
+            // tell.
             (Type::F16, _) => float::$f::<F16>,
             (Type::Bf16, _) => float::$f::<Bf16>,
             _ => return Err(Problem::Unsupported),
@@ -63,7 +64,8 @@ enum Operation {
 struct After {
     saturate: bool,
     relu: bool,
-    /// Without rounding between, plain sums and products of single precision have instructions of their own.
+    /// Without rounding between, plain sums and products of single precision have instructions of
+    /// their own.
     plain: bool,
 }
 

@@ -7,7 +7,8 @@ use crate::ptx::math::{F1, F2, F3, bits, integer};
 use crate::ptx::syntax::Operand;
 use crate::ptx::types::Type;
 
-/// A generic function of `integer` or `bits` at an integer type of 16 bits and more, or `Unsupported`.
+/// A generic function of `integer` or `bits` at an integer type of 16 bits and more, or
+/// `Unsupported`.
 macro_rules! at {
     ($f:path, $ty:expr, $kind:ty) => {{
         use $f as generic;

@@ -47,7 +47,8 @@ pub(super) fn kernel(
     })
 }
 
-/// The functions that can run in a launch. An indirect call can reach every function that is not a kernel.
+/// The functions that can run in a launch. An indirect call can reach every function that is not a
+/// kernel.
 fn reachable(kernel: u32, program: &Program) -> Vec<u32> {
     let mut seen = vec![false; program.functions.len()];
     let mut todo = vec![kernel];
@@ -73,7 +74,8 @@ fn reachable(kernel: u32, program: &Program) -> Vec<u32> {
     reached
 }
 
-/// Gives the shared variables that the functions mention their offsets; dynamic arrays follow the others.
+/// Gives the shared variables that the functions mention their offsets; dynamic arrays follow the
+/// others.
 fn place_shared(functions: &[u32], program: &Program) -> (Vec<u32>, u32) {
     let mut is_used = vec![false; program.shared.len()];
     for &function in functions {

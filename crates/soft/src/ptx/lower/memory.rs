@@ -20,7 +20,8 @@ const SPACES: &[(&str, Space)] = &[
     ("param::func", Space::Param),
 ];
 
-/// Order and scope. Accesses are relaxed atomics of the host; `.acquire` and `.release` add a fence.
+/// Order and scope. Accesses are relaxed atomics of the host; `.acquire` and `.release` add a
+/// fence.
 const ORDER: &[&str] = &[
     "weak", "volatile", "relaxed", "acq_rel", "acquire", "release", "mmio", "cta", "cluster", "gpu", "sys",
     "nc",

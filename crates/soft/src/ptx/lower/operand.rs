@@ -10,7 +10,8 @@ use crate::ptx::special::Special;
 use crate::ptx::syntax::Operand;
 use crate::ptx::types::Type;
 
-/// An address operand: base register (or [`NONE`] where the space needs none), offset, and the space to use.
+/// An address operand: base register (or [`NONE`] where the space needs none), offset, and the
+/// space to use.
 pub(super) struct Address {
     pub(super) base: Reg,
     pub(super) offset: i32,
@@ -74,7 +75,8 @@ impl<'t> Body<'_, 't> {
         Some(Operand::Vector(names.map(|&[member, _]| Operand::Member(name, member)).collect()))
     }
 
-    /// The element of that name, if it is one, which must be as wide as `ty`; or wider, where that is allowed.
+    /// The element of that name, if it is one, which must be as wide as `ty`; or wider, where that
+    /// is allowed.
     fn fitting_element(
         &mut self,
         name: &'t str,
@@ -214,7 +216,8 @@ impl<'t> Body<'_, 't> {
         (which, width): (Special, u32),
         ty: Type,
     ) -> Lowered<()> {
-        // Clocks may be read as 64 bits from older 32-bit names, and places of threads as 16 bits; else the widths agree.
+        // Clocks may be read as 64 bits from older 32-bit names, and places of threads as 16 bits;
+        // else the widths agree.
         let narrows = ty.bits() == 16 && which.is_place();
         if ty.bits() < width && !narrows {
             return Err(format!("`{name}` has {width} bits, the instruction wants {}", ty.bits()).into());

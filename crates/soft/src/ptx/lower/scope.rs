@@ -71,7 +71,8 @@ pub(super) struct Scopes<'t> {
 }
 
 impl<'t> Scopes<'t> {
-    /// Finds all labels first: branches go forward too. The second value lists the labels defined twice.
+    /// Finds all labels first: branches go forward too. The second value lists the labels defined
+    /// twice.
     pub(super) fn new(body: &[Statement<'t>]) -> (Self, Vec<(u32, &'t str)>) {
         let mut labels = HashMap::new();
         let mut twice = Vec::new();
@@ -131,7 +132,8 @@ impl<'t> Scopes<'t> {
         self.open.last_mut().is_some_and(|block| block.ranges.insert(name, range).is_none())
     }
 
-    /// The innermost thing of that name. A numbered register comes into being when it is first named.
+    /// The innermost thing of that name. A numbered register comes into being when it is first
+    /// named.
     pub(super) fn find(&mut self, name: &'t str) -> Option<&mut Name> {
         let depth = self
             .open
@@ -155,7 +157,8 @@ impl<'t> Scopes<'t> {
 fn numbered(name: &str, ranges: &HashMap<&str, Range>) -> Option<Range> {
     let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let digits = name.get(prefix.len()..)?;
-    // The prefix itself may end in digits: `%a1` with `%a1<4>` declared is `%a10`. So each split is tried.
+    // The prefix itself may end in digits: `%a1` with `%a1<4>` declared is `%a10`. So each split is
+    // tried.
     for split in 0..digits.len() {
         let number = digits.get(split..)?;
         if number.len() > 1 && number.starts_with('0') {

@@ -339,7 +339,8 @@ impl<'t> Symbols<'t> {
         Ok(self.shared.len() as u32 - 1)
     }
 
-    /// Adds a variable that a function declares, which no caller finds by name; `find` knows its block's names.
+    /// Adds a variable that a function declares, which no caller finds by name; `find` knows its
+    /// block's names.
     pub(super) fn inner_global(
         &mut self,
         variable: &Variable<'_>,

@@ -1,4 +1,5 @@
-//! The approximate functions. They are computed in double precision, so that they are at least as near as a GPU's.
+//! The approximate functions. They are computed in double precision, so that they are at least as
+//! near as a GPU's.
 
 use super::float;
 use super::rounding::ZERO;
@@ -31,7 +32,8 @@ approximations! {
     rsqrt, x, 1.0 / x.sqrt();
 }
 
-/// The angle within its turn, as a GPU reduces it: by a product in single precision, which leaves nothing of large ones.
+/// The angle within its turn, as a GPU reduces it: by a product in single precision, which leaves
+/// nothing of large ones.
 fn turns(x: f64) -> Option<f64> {
     let turns =
         float::mul::<f32, ZERO>((x as f32).put(), std::f32::consts::FRAC_1_PI.mul_add(0.5, 0.0).put());
@@ -39,7 +41,8 @@ fn turns(x: f64) -> Option<f64> {
     turns.is_finite().then(|| turns.fract() * std::f64::consts::TAU)
 }
 
-/// The seed that the compiler's own division starts from: the upper word of the result, the lower is zero.
+/// The seed that the compiler's own division starts from: the upper word of the result, the lower
+/// is zero.
 pub(in crate::ptx) fn rcp_f64(a: u64) -> u64 {
     upper_word(1.0 / flush(f64::get(a)))
 }

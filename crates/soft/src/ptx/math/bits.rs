@@ -52,7 +52,8 @@ pub(in crate::ptx) fn brev64(a: u64) -> u64 {
     a.reverse_bits()
 }
 
-/// Position of the highest bit that is no sign bit, or all ones; `SHIFT` gives the left shift to bring it to the top.
+/// Position of the highest bit that is no sign bit, or all ones; `SHIFT` gives the left shift to
+/// bring it to the top.
 pub(in crate::ptx) fn bfind<T: Int, const SHIFT: bool>(a: u64) -> u64 {
     let x = T::get(a).wide();
     let x = (if x < 0 { !x } else { x }) as u64;
@@ -136,7 +137,8 @@ pub(in crate::ptx) fn lop3(a: u64, b: u64, c: u64, table: u64) -> u64 {
     u64::from(out as u32)
 }
 
-/// Picks four bytes out of eight by the nibbles of `c`; the top bit of a nibble repeats the byte's sign.
+/// Picks four bytes out of eight by the nibbles of `c`; the top bit of a nibble repeats the byte's
+/// sign.
 pub(in crate::ptx) fn prmt(a: u64, b: u64, c: u64) -> u64 {
     permute(a, b, [0, 1, 2, 3].map(|index| (c >> (4 * index)) as u32 & 15))
 }
@@ -164,7 +166,8 @@ fn permute(a: u64, b: u64, nibbles: [u32; 4]) -> u64 {
     out
 }
 
-/// Position of the `offset`-th set bit of `mask`, counted from bit `base` up or (negative offset) down.
+/// Position of the `offset`-th set bit of `mask`, counted from bit `base` up or (negative offset)
+/// down.
 pub(in crate::ptx) fn fns(mask: u64, base: u64, offset: u64) -> u64 {
     let (mask, base, offset) = (mask as u32, (base as u32).min(32), offset as i32);
     let is_set = |bit: &u32| (mask >> bit) & 1 == 1;

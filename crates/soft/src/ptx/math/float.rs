@@ -17,7 +17,8 @@ pub(in crate::ptx) trait Float: Value + PartialOrd {
     fn one() -> Self;
 }
 
-/// Operations of double precision that keep what rounding would lose, for operands of at most 26 bits.
+/// Operations of double precision that keep what rounding would lose, for operands of at most 26
+/// bits.
 mod odd {
     use super::{to_odd, two_sum};
 
@@ -227,7 +228,8 @@ impl Float for f64 {
 /// 2^512 and its root.
 const SCALE: f64 = f64::from_bits((1023 + 512) << 52);
 const ROOT_OF_SCALE: f64 = f64::from_bits((1023 + 256) << 52);
-/// 2^-900: below, what an operation loses may be too small for a double, so that operands are scaled up first.
+/// 2^-900: below, what an operation loses may be too small for a double, so that operands are
+/// scaled up first.
 const TINY: f64 = f64::from_bits((1023 - 900) << 52);
 
 /// Rounds a double by `M`, where finite operands that overflow count as having lost towards zero.

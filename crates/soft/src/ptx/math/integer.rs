@@ -170,7 +170,8 @@ pub(in crate::ptx) fn carrying_add(a: u64, b: u64, carry: bool, is_wide: bool) -
     }
 }
 
-/// Four products of bytes, or two of a half-word and a byte, added to `c`. Signedness by sign of `A` and `B`.
+/// Four products of bytes, or two of a half-word and a byte, added to `c`. Signedness by sign of
+/// `A` and `B`.
 pub(in crate::ptx) fn dp4a<const A: bool, const B: bool>(a: u64, b: u64, c: u64) -> u64 {
     let mut sum = c as u32;
     for byte in 0..4 {

@@ -1,7 +1,8 @@
 //! Exact rounding, by way of double precision rounded to odd.
 //!
-//! A result computed in double precision and *rounded to odd* (the last bit set whenever anything was lost) keeps enough to
-//! be rounded once more, in any direction, to a format of at most 25 bits: the same as rounding the exact result once.
+//! A result computed in double precision and *rounded to odd* (the last bit set whenever anything
+//! was lost) keeps enough to be rounded once more, in any direction, to a format of at most 25
+//! bits: the same as rounding the exact result once.
 
 /// Rounding modes of `.rn`, `.rz`, `.rm` and `.rp`, as parameters of generic functions.
 pub(in crate::ptx) const NEAREST: u8 = 0;
@@ -54,7 +55,8 @@ pub(in crate::ptx) fn narrow(x: f64, format: Format, mode: u8) -> u32 {
     }
     let raw = ((bits >> 52) & 0x7ff) as i32;
     let fraction = bits & ((1 << 52) - 1);
-    // A subnormal double is far below every format here: its exponent need not be exact, only small.
+    // A subnormal double is far below every format here: its exponent need not be exact, only
+    // small.
     let (exponent, significand) =
         if raw == 0 { (-1023, fraction | 1) } else { (raw - 1023, fraction | (1 << 52)) };
     let below = (format.least - exponent).max(0) as u32;
@@ -128,8 +130,8 @@ pub(in crate::ptx) fn direct(x: f64, lost: f64, mode: u8) -> f64 {
     }
 }
 
-/// `x`, the nearest double to an exact value that is `lost` away, times 2^-512 and rounded by mode: the result may be
-/// subnormal.
+/// `x`, the nearest double to an exact value that is `lost` away, times 2^-512 and rounded by mode:
+/// the result may be subnormal.
 pub(in crate::ptx) fn scaled_back(x: f64, lost: f64, mode: u8) -> f64 {
     let odd = to_odd(x, lost);
     let (bits, negative) = (odd.abs().to_bits(), odd.is_sign_negative());

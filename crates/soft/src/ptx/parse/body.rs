@@ -1,4 +1,5 @@
-//! Bodies of functions. Nested blocks are kept as opening and closing statements, so that depth costs no stack.
+//! Bodies of functions. Nested blocks are kept as opening and closing statements, so that depth
+//! costs no stack.
 
 use super::cursor::Cursor;
 use super::{constant, variable};

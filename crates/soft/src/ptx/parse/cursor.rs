@@ -112,7 +112,8 @@ impl<'a, 't> Cursor<'a, 't> {
         }
     }
 
-    /// After an error at module scope: past the end of the declaration, with its body if it has one.
+    /// After an error at module scope: past the end of the declaration, with its body if it has
+    /// one.
     pub(super) fn recover_item(&mut self) {
         let mut depth = 0_u32;
         while let Some(kind) = self.next() {

@@ -148,7 +148,8 @@ fn initialiser<'t>(
     let width = ty.bytes();
     let mut offset = 0_u64;
     let mut end = 0_u64;
-    // Starts of the open braces: a closing one moves on by the size of one element of the level outside it.
+    // Starts of the open braces: a closing one moves on by the size of one element of the level
+    // outside it.
     let mut open: Vec<u64> = Vec::new();
     loop {
         let line = cursor.line();

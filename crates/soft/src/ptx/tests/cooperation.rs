@@ -4,8 +4,8 @@ use super::{Memory, arg, launch, load};
 use crate::ptx::FaultKind;
 use crate::ptx::error::Fault;
 
-/// Runs a body, which begins in line 9, over `grid` blocks of `block` threads, with 64-bit `%rd1` at the 4-byte word of the
-/// thread and `%rd2` at the first. Returns the words.
+/// Runs a body, which begins in line 9, over `grid` blocks of `block` threads, with 64-bit `%rd1`
+/// at the 4-byte word of the thread and `%rd2` at the first. Returns the words.
 fn words(body: &str, grid: u32, block: u32) -> Result<Vec<u32>, Fault> {
     let text = format!(
         ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 out) {{\n\
@@ -28,7 +28,8 @@ fn kind(body: &str, block: u32) -> FaultKind {
 
 #[test]
 fn named_barriers_count_warps() {
-    // Two pairs of warps meet at barriers of their own; each thread then sees what the other warp of its pair wrote.
+    // Two pairs of warps meet at barriers of their own; each thread then sees what the other warp
+    // of its pair wrote.
     let body = "shr.u32 %r6, %r1, 6; shr.u32 %r7, %r1, 5; and.b32 %r8, %r1, 31;\n\
                 mov.u32 %r9, s; mad.lo.u32 %r10, %r7, 4, %r9; setp.eq.u32 %p1, %r8, 31;\n\
                 add.u32 %r11, %r7, 100; @%p1 st.shared.u32 [%r10], %r11;\n\
@@ -134,7 +135,8 @@ fn a_thread_that_spins_lets_others_run() {
 
 #[test]
 fn blocks_wait_for_each_other() {
-    // A barrier of the whole grid, as cooperative kernels have it: the counter lies behind the results.
+    // A barrier of the whole grid, as cooperative kernels have it: the counter lies behind the
+    // results.
     let body = "setp.ne.u32 %p1, %r1, 0; @%p1 bra WAIT;\nmov.u32 %r6, %nctaid.x; mad.lo.u32 %r7, %r6, %r3, 0; mad.wide.u32 %rd3, %r7, 4, %rd2;\n\
                 fence.acq_rel.gpu; red.release.gpu.global.add.u32 [%rd3], 1;\n\
                 SPIN: ld.acquire.gpu.global.u32 %r8, [%rd3]; setp.lt.u32 %p2, %r8, %r6; @%p2 bra SPIN;\nWAIT: bar.sync 0;\nmov.u32 %r5, 9;";

@@ -1,4 +1,5 @@
-//! Forms of PTX that compilers write, each in a text of its own. An assembler of CUDA 13.0 judged which are valid.
+//! Forms of PTX that compilers write, each in a text of its own. An assembler of CUDA 13.0 judged
+//! which are valid.
 
 use crate::ptx::Image;
 

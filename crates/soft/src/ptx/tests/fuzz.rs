@@ -25,7 +25,8 @@ impl DeviceMemory for Bounded {
     }
 }
 
-/// Launches every kernel of a text that loads; the arguments are all the address of one small buffer.
+/// Launches every kernel of a text that loads; the arguments are all the address of one small
+/// buffer.
 fn run_all(text: &str) -> Vec<Result<(), Fault>> {
     let Ok(image) = Image::parse(text) else { return Vec::new() };
     let mut memory = Memory::default();
@@ -66,7 +67,8 @@ fn line(text: &str, index: usize) -> &str {
     text.lines().nth(index % text.lines().count().max(1)).unwrap_or("")
 }
 
-/// Each number of each form becomes a number at an edge, one after the other: none overflows anything.
+/// Each number of each form becomes a number at an edge, one after the other: none overflows
+/// anything.
 #[test]
 fn numbers_at_the_edges() {
     const EDGES: [&str; 9] = [
@@ -140,7 +142,8 @@ proptest! {
         run_all(&lines.join("\n"));
     }
 
-    /// Numbers in instructions become others, so that addresses, masks, barriers and targets go astray.
+    /// Numbers in instructions become others, so that addresses, masks, barriers and targets go
+    /// astray.
     #[test]
     fn wild_numbers(text in sources(), edits in proptest::collection::vec((any::<usize>(), any::<i64>(), 0..4_u32), 1..12)) {
         let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();

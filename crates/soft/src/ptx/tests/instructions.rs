@@ -1,4 +1,5 @@
-//! Single instructions, against what an H200 computed (driver 580.159). `data/instructions.py` makes the kernels and records.
+//! Single instructions, against what an H200 computed (driver 580.159). `data/instructions.py`
+//! makes the kernels and records.
 
 use super::{Memory, arg, launch, load};
 

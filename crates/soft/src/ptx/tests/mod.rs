@@ -1,4 +1,5 @@
-//! Tests of the interpreter, on PTX that NVRTC made (`data/`, with its CUDA C++ source) and on PTX written here.
+//! Tests of the interpreter, on PTX that NVRTC made (`data/`, with its CUDA C++ source) and on PTX
+//! written here.
 
 mod cooperation;
 mod faults;
@@ -33,7 +34,8 @@ pub(super) struct Memory {
     pub(super) translations: AtomicU64,
 }
 
-// SAFETY: kernels reach the cells through raw pointers and atomically; the tests read them when no kernel runs.
+// SAFETY: kernels reach the cells through raw pointers and atomically; the tests read them when no
+// kernel runs.
 unsafe impl Sync for Memory {}
 
 /// Plain values in buffers.
@@ -121,7 +123,8 @@ pub(super) fn arg<T: Plain>(value: T) -> Vec<u8> {
     value.to_bytes()
 }
 
-/// Loads the text and launches one of its kernels, with the image's variables in buffers of their own.
+/// Loads the text and launches one of its kernels, with the image's variables in buffers of their
+/// own.
 pub(super) fn launch(
     image: &Image,
     memory: &mut Memory,

@@ -10,7 +10,8 @@ fn report(what: &str, instructions: f64, start: Instant) -> f64 {
     rate
 }
 
-/// Reports rates; asserts only what any build reaches on any machine, so that a slow one fails no test.
+/// Reports rates; asserts only what any build reaches on any machine, so that a slow one fails no
+/// test.
 #[test]
 fn rate() {
     let image = load(BASIC);

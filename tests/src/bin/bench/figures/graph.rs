@@ -79,6 +79,7 @@ fn raw_node(bench: &Bench, graph: CUgraph) -> Outcome<()> {
     to.kernel.kern = bench.saxpy.as_raw();
     to.kernel.ctx = bench.context.as_raw();
     let mut node = ptr::null_mut();
-    // SAFETY: the graph lives, there are no dependencies, and the parameters point to the kernel's four arguments.
+    // SAFETY: the graph lives, there are no dependencies, and the parameters point to the kernel's
+    // four arguments.
     ok(unsafe { bench.driver().cuGraphAddNode(&raw mut node, graph, ptr::null(), 0, &raw mut params) })
 }

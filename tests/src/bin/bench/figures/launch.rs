@@ -42,7 +42,8 @@ fn elsewhere(bench: &Bench) -> Outcome<Pair<'_>> {
         let time = timed(count, || {
             let (kernel, stream) = black_box((&bench.saxpy, &other));
             let (n, a) = black_box((N, 2.0_f32));
-            // SAFETY: the arguments are the kernel's, both buffers have `N` elements, and nothing else runs.
+            // SAFETY: the arguments are the kernel's, both buffers have `N` elements, and nothing
+            // else runs.
             unsafe { kernel.launch(stream, per(n as usize, N), params![n, a, &bench.x, &bench.y]) }?;
             Ok(())
         })?;
@@ -75,7 +76,8 @@ fn reused<'a>(bench: &'a Bench, holder: impl Arguments + 'a) -> Outcome<Pair<'a>
 }
 
 kernel! {
-    // SAFETY: the kernel in the image has these parameters, and each thread touches the element of its own number, if that is below `n`.
+    // SAFETY: the kernel in the image has these parameters, and each thread touches the element of
+    // its own number, if that is below `n`.
     unsafe in Image::Ptx(IMAGE);
 
     fn saxpy(n: u32, a: f32, x: In<f32>, y: InOut<f32>)
@@ -129,8 +131,9 @@ fn captured(bench: &Bench) -> Outcome<Pair<'_>> {
     Ok(Pair { ours: Box::new(ours), raw: Box::new(raw) })
 }
 
-/// Values and pointers are written anew for each call. The block is known when this is compiled, the number of elements is not, as on the other
-/// side: a configuration that went through memory as a whole would cost more than the launch.
+/// Values and pointers are written anew for each call. The block is known when this is compiled,
+/// the number of elements is not, as on the other side: a configuration that went through memory as
+/// a whole would cost more than the launch.
 fn raw_built_per_call(bench: &Bench) -> Side<'_> {
     Box::new(move |count| {
         let time = timed(count, || {

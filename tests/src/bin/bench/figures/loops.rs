@@ -1,4 +1,5 @@
-//! Rounds of loops: those of a WHILE, which the device decides about, beside those of the host. The body is one small kernel.
+//! Rounds of loops: those of a WHILE, which the device decides about, beside those of the host. The
+//! body is one small kernel.
 
 use cuda_graph::{ContextExt, Graph, GraphExec, KernelNode};
 use cuda_handles::{Buffer, Image, Kernel, Library};

@@ -39,10 +39,12 @@ type Row = (&'static str, for<'a> fn(&'a Bench) -> Outcome<Pair<'a>>);
 
 const IMAGE: &str = include_str!("../../../../suites/ptx/small.ptx");
 
-/// The elements of the buffers, and the threads of the launches: few, since the host's time is what counts.
+/// The elements of the buffers, and the threads of the launches: few, since the host's time is what
+/// counts.
 const N: u32 = 32;
 
-/// What the figures are measured with: a kernel `saxpy(n, a, x, y)` and its buffers, at home on the stream of the launches.
+/// What the figures are measured with: a kernel `saxpy(n, a, x, y)` and its buffers, at home on the
+/// stream of the launches.
 pub(crate) struct Bench {
     context: Context,
     stream: Stream,
@@ -58,7 +60,8 @@ impl Bench {
         let saxpy = Library::load(&context, Image::Ptx(IMAGE))?.kernel("saxpy")?;
         let (x, y) = (stream.zeros(N as usize)?, stream.zeros(N as usize)?);
         stream.synchronize_blocking()?;
-        // The driver's lazy work belongs to no figure, and raw calls need the context that the library enters by itself.
+        // The driver's lazy work belongs to no figure, and raw calls need the context that the
+        // library enters by itself.
         let driver = context.driver();
         // SAFETY: the context lives as long as the process.
         ok(unsafe { driver.cuCtxSetCurrent(context.as_raw()) })?;
