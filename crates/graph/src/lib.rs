@@ -1,76 +1,47 @@
 #![doc = include_str!("../README.md")]
 
-mod adopt;
-mod ask;
-mod body;
+mod build;
 mod check;
 mod clone;
 mod condition;
-mod conditions;
-mod configuration;
-mod copy;
-mod deciding;
-mod detail;
+mod draw;
 mod edge;
-mod elsewhere;
-mod ending;
+mod edge_kind;
 mod error;
 mod exec;
-mod frontier;
 mod graph;
-mod home;
-mod host_loop;
-mod insert;
-mod instantiate;
-mod instantiate_error;
 mod interop;
-mod kind;
-mod last_runs;
-mod lent;
-mod lineage;
 mod loops;
 mod memory;
-mod name;
 mod node;
-mod options;
-mod order;
-mod owners;
-mod picture;
-mod place;
-mod read;
-mod ready;
-mod setter;
-mod share;
-mod shared;
-mod summary;
-mod table;
-mod topology;
-mod words;
+mod node_kind;
+mod state;
+mod toposort;
 
 pub use cuda_handles::{CallbackPanic, HostView, set_panic_hook};
 
+pub use build::frontier::Frontier;
 pub use check::{
     CheckOptions, Finding, FoundNode, NotCompared, OpaqueNode, Opaqueness, Race, RacingAccess, RacingMemory,
     Report, Severity, Stopped,
 };
 pub use condition::Condition;
-pub use edge::EdgeKind;
+pub use draw::DebugDotFlags;
+pub use edge::Edge;
+pub use edge_kind::EdgeKind;
+pub use error::instantiate::InstantiateError;
 pub use error::{Error, HalfDone, HostLoopError, HostRound, Result};
 pub use exec::GraphExec;
-pub use frontier::Frontier;
+pub use exec::options::InstantiateOptions;
+pub use graph::name::NodeName;
 pub use graph::{ContextExt, Graph};
-pub use host_loop::{Fallback, HostCounts, HostLoopExec};
-pub use instantiate_error::InstantiateError;
-pub use kind::NodeKind;
+pub use loops::host::{Fallback, HostCounts, HostLoopExec};
 pub use loops::{Branch, Loop, LoopBody, Repeat, Test, Testable};
 pub use memory::{AllocOptions, AllocPlace, Disorder, MemoryOrder, OutputBuffer, Outputs};
-pub use name::NodeName;
 pub use node::{
     AccessPolicyWindow, AllocNode, BatchNode, CacheUse, ChildGraphNode, ClusterScheduling, EmptyNode,
     EventRecordNode, EventWaitNode, FreeNode, HostCallbackNode, HostFunction, IfElseNode, IfNode, KernelNode,
     MemcpyNode, MemsetNode, Node, NodeAttribute, NodeAttributeKind, RawCopy, RawFill, RawMemory,
     SemaphoreSignalNode, SemaphoreWaitNode, SwitchNode, WhileNode,
 };
-pub use options::InstantiateOptions;
-pub use picture::DebugDotFlags;
-pub use topology::Edge;
+pub use node_kind::NodeKind;

@@ -9,11 +9,11 @@ use cuda_sys::{CUgraphNode, CUgraphNodeType};
 
 use super::subject::{Inner, Item, Lives, Memory, Opaqueness, Subject, Unused, Wrong};
 use super::touches::Touching;
-use crate::detail::{Conditional, Detail};
 use crate::error::Result;
 use crate::graph::Locked;
-use crate::kind::NodeKind;
-use crate::place::{NodeId, Place};
+use crate::node_kind::NodeKind;
+use crate::state::ids::{NodeId, Place};
+use crate::state::params::{Conditional, Detail};
 
 /// How much is asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

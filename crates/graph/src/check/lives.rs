@@ -7,10 +7,10 @@ use super::nest::Order;
 use super::reach::Budget;
 use super::report::Finding;
 use super::subject::{Lives, Subject, Unordered};
-use crate::detail::Detail;
 use crate::error::Result;
 use crate::graph::Locked;
-use crate::place::NodeId;
+use crate::state::ids::NodeId;
+use crate::state::params::Detail;
 
 impl Lives {
     /// Those of a subject of the locked graph. What has a part outside of the subject is told by a

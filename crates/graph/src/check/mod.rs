@@ -135,7 +135,8 @@ impl Locked<'_> {
     /// The conditional node in whose body the locked graph is.
     fn body_of_subject(
         &self,
-    ) -> Option<(crate::place::Place, crate::place::NodeId, String, crate::kind::NodeKind)> {
+    ) -> Option<(crate::state::ids::Place, crate::state::ids::NodeId, String, crate::node_kind::NodeKind)>
+    {
         let id = self.body_around(self.place())?;
         self.row(id).map(|row| (row.within, id, row.display_name(id), row.detail.kind()))
     }

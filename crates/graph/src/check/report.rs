@@ -5,9 +5,9 @@ use core::fmt;
 use super::found::FoundNode;
 use super::race::{Race, RacingMemory};
 use super::subject::Opaqueness;
-use crate::kind::NodeKind;
+use crate::error::wording::{A, Count, Names};
 use crate::memory::Disorder;
-use crate::words::{A, Count, Names};
+use crate::node_kind::NodeKind;
 
 /// What [`Graph::check`](crate::Graph::check) found.
 ///

@@ -5,10 +5,10 @@ use cuda_handles::MemoryKind;
 use cuda_launch::Access;
 
 use super::region::Region;
-use crate::edge::EdgeKind;
-use crate::kind::NodeKind;
+use crate::edge_kind::EdgeKind;
 use crate::memory::Disorder;
-use crate::place::{NodeId, Place};
+use crate::node_kind::NodeKind;
+use crate::state::ids::{NodeId, Place};
 
 /// A graph with those in its nodes.
 #[derive(Debug, Default)]

@@ -10,8 +10,8 @@ use super::nest::Order;
 use super::races::{Bounds, Pair, races};
 use super::region::Region;
 use super::subject::{Inner, Item, Space, Subject, Tie, Touch};
-use crate::kind::NodeKind;
-use crate::place::{NodeId, Place};
+use crate::node_kind::NodeKind;
+use crate::state::ids::{NodeId, Place};
 
 const ANY: [Tie; 3] = [Tie::Order, Tie::IfWaitedFor, Tie::Nothing];
 const ENOUGH: Bounds = Bounds { steps: 1_000_000_000, pairs: 1_000_000 };

@@ -13,11 +13,11 @@ use cuda_sys::{CUdeviceptr, CUgraphNode};
 
 use super::region::Region;
 use super::subject::{Opaqueness, Space, Touch};
-use crate::detail::{By, Detail};
 use crate::error::Result;
 use crate::graph::Locked;
-use crate::kind::NodeKind;
-use crate::ready::Ready;
+use crate::node_kind::NodeKind;
+use crate::state::loop_control::Ready;
+use crate::state::params::{By, Detail};
 
 /// Collects what one node touches.
 pub(super) struct Touching<'t, 'o> {

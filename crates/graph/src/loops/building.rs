@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use super::decide::Decider;
 use super::handle::{Deciders, name_deciders};
+use crate::build::frontier::Frontier;
 use crate::condition::Condition;
-use crate::detail::Class;
-use crate::edge::EdgeKind;
+use crate::edge_kind::EdgeKind;
 use crate::error::{Error, HalfDone, Result};
-use crate::frontier::Frontier;
 use crate::graph::Graph;
 use crate::node::Node;
-use crate::ready::{Ready, Stand};
+use crate::state::loop_control::{Ready, Stand};
+use crate::state::params::Class;
 
 /// Why a body was not filled.
 pub(super) enum Failed<E> {

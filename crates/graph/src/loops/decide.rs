@@ -6,13 +6,13 @@ use cuda_handles::{Buffer, Kernel};
 use cuda_launch::{Access, Accesses, Declaration, Memory, MemoryParameter, Params, per};
 
 use super::test::Test;
+use crate::build::frontier::Frontier;
 use crate::condition::Condition;
+use crate::condition::set_kernel::Own;
 use crate::error::Result;
-use crate::frontier::Frontier;
 use crate::graph::Graph;
 use crate::node::Node;
-use crate::ready::{Ready, Stand};
-use crate::setter::Own;
+use crate::state::loop_control::{Ready, Stand};
 
 /// The count of a loop's rounds, and how many there may be.
 #[derive(Debug)]

@@ -4,8 +4,9 @@
 mod building;
 mod decide;
 mod handle;
+pub(crate) mod host;
 mod place_holder;
-mod ready;
+mod ready_made;
 mod test;
 
 pub use handle::{Branch, Loop, LoopBody};
@@ -15,12 +16,12 @@ use building::{Building, Failed};
 use cuda_handles::NodeMemory;
 use decide::{Decider, Rounds};
 
-use crate::detail::Class;
+use crate::build::frontier::Frontier;
 use crate::error::{Error, Result};
-use crate::frontier::Frontier;
 use crate::graph::Graph;
 use crate::node::{IfElseNode, IfNode, WhileNode};
-use crate::ready::Stand;
+use crate::state::loop_control::Stand;
+use crate::state::params::Class;
 
 impl Frontier<'_> {
     /// Adds a loop that runs its body as long as a number in memory passes a test, which may be no

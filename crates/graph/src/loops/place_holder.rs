@@ -4,14 +4,14 @@
 use cuda_handles::GraphHandle;
 use cuda_sys::CUgraphNodeType;
 
-use crate::detail::{By, Class, Conditional, Detail};
+use crate::build::frontier::Frontier;
 use crate::error::{Error, Result};
-use crate::frontier::Frontier;
 use crate::graph::Locked;
-use crate::kind::NodeKind;
 use crate::node::{Node, blank, ensure_conditionals};
-use crate::owners::Owners;
-use crate::place::Place;
+use crate::node_kind::NodeKind;
+use crate::state::ids::Place;
+use crate::state::owners::Owners;
+use crate::state::params::{By, Class, Conditional, Detail};
 
 impl Frontier<'_> {
     /// Whether a ready-made node of a class has to be a place holder here: the driver has none, or

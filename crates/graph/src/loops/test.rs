@@ -3,9 +3,9 @@
 use cuda_handles::{Buffer, Context, Element, NodeMemory, Slice, Stream, WrongContext};
 use cuda_launch::{Memory, Params};
 
-use crate::elsewhere::ensure_memory;
+use crate::error::wrong_context::ensure_memory;
 use crate::error::{Error, Result};
-use crate::ready::Question;
+use crate::state::loop_control::Question;
 
 mod sealed {
     use cuda_handles::Slice;

@@ -6,12 +6,12 @@ use std::collections::HashMap;
 use cuda_handles::Owner;
 use cuda_sys::CUgraphNode;
 
-use super::order::{Wait, ends_before};
-use crate::edge::EdgeKind;
+use crate::edge_kind::EdgeKind;
+use crate::error::memory_order::{Wait, ends_before};
+use crate::error::wording::Named;
 use crate::error::{Error, Result};
 use crate::graph::Locked;
-use crate::place::{NodeId, Place};
-use crate::words::Named;
+use crate::state::ids::{NodeId, Place};
 
 /// What is wrong with the order of the nodes that use memory of a graph.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

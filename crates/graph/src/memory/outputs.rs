@@ -9,9 +9,9 @@ use cuda_handles::{Allocation, Buffer, Element, GraphBuffer, Slice, Stream, grap
 use cuda_launch::{Argument, In, InOut, KernelArg, Out, Params, PlainArgument};
 use cuda_sys::CUdeviceptr;
 
-use crate::detail::Detail;
 use crate::error::{Error, Result};
 use crate::graph::Locked;
+use crate::state::params::Detail;
 
 /// The memory that a launch of an executable leaves.
 pub(crate) struct Outlet {

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use cuda_handles::{Batch, BatchOperation, Owner};
 use cuda_sys::{CUgraphNodeParams, CUgraphNodeType, CUstreamBatchMemOpParams};
 
-use super::handle::{blank, typed};
-use crate::detail::Detail;
+use crate::build::frontier::Frontier;
 use crate::error::{Error, Result};
-use crate::frontier::Frontier;
 use crate::graph::Graph;
-use crate::owners::Owners;
+use crate::graph::node::{blank, typed};
+use crate::state::owners::Owners;
+use crate::state::params::Detail;
 
 typed! {
     /// A node that does a [`Batch`] of memory operations, one after the other.

@@ -5,18 +5,18 @@ use cuda_sys::{
     CUgraph, CUgraphChildGraphNodeOwnership, CUgraphNode, CUgraphNodeParams, CUgraphNodeType, Call,
 };
 
-use super::handle::{Node, blank, typed};
-use crate::copy::{Copied, Twins};
-use crate::detail::Detail;
-use crate::elsewhere::ensure;
+use crate::build::frontier::Frontier;
+use crate::clone::snapshot::{Copied, Twins};
+use crate::error::wrong_context::ensure;
 use crate::error::{Error, Result};
-use crate::frontier::Frontier;
+use crate::exec::instantiate::unless_ended;
+use crate::graph::node::{Node, blank, typed};
 use crate::graph::{Graph, Locked, Two, enter_two};
-use crate::instantiate::unless_ended;
-use crate::kind::NodeKind;
-use crate::owners::Owners;
-use crate::place::{NodeId, Place};
-use crate::table::{MovedRoot, Taken};
+use crate::node_kind::NodeKind;
+use crate::state::ids::{NodeId, Place};
+use crate::state::owners::Owners;
+use crate::state::params::Detail;
+use crate::state::{MovedRoot, Taken};
 
 typed! {
     /// A node that runs a graph of its own, the [embedded](Self::embedded) one.

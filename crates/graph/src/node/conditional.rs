@@ -6,16 +6,16 @@ use cuda_sys::{
 };
 use smallvec::SmallVec;
 
-use super::handle::{Node, blank, typed};
-use crate::body::add_default;
+use crate::build::frontier::Frontier;
 use crate::condition::Condition;
-use crate::detail::{By, Class, Conditional, Detail};
+use crate::condition::body::add_default;
+use crate::condition::set_kernel::Setter;
 use crate::error::{Error, Result};
-use crate::frontier::Frontier;
+use crate::graph::node::{Node, blank, typed};
 use crate::graph::{Graph, Locked};
-use crate::owners::Owners;
-use crate::place::{NodeId, Place};
-use crate::setter::Setter;
+use crate::state::ids::{NodeId, Place};
+use crate::state::owners::Owners;
+use crate::state::params::{By, Class, Conditional, Detail};
 
 typed! {
     /// A node that runs its body if its condition is not 0.

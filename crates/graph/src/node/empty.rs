@@ -2,11 +2,11 @@
 
 use cuda_sys::{CUgraphNodeParams, CUgraphNodeType};
 
-use super::handle::{blank, typed};
-use crate::detail::Detail;
+use crate::build::frontier::Frontier;
 use crate::error::Result;
-use crate::frontier::Frontier;
-use crate::owners::Owners;
+use crate::graph::node::{blank, typed};
+use crate::state::owners::Owners;
+use crate::state::params::Detail;
 
 typed! {
     /// A node that does nothing: one point for others to wait for, in place of an edge between any

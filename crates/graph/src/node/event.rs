@@ -3,13 +3,13 @@
 use cuda_handles::Event;
 use cuda_sys::{CUevent, CUgraphNodeParams, CUgraphNodeType};
 
-use super::handle::{blank, typed};
-use crate::detail::Detail;
-use crate::elsewhere::ensure_of_graph;
+use crate::build::frontier::Frontier;
 use crate::error::Result;
-use crate::frontier::Frontier;
+use crate::error::wrong_context::ensure_of_graph;
 use crate::graph::Graph;
-use crate::owners::Owners;
+use crate::graph::node::{blank, typed};
+use crate::state::owners::Owners;
+use crate::state::params::Detail;
 
 typed! {
     /// A node that records an [event](Event), so that streams, other graphs and the host can wait

@@ -6,12 +6,12 @@ use cuda_handles::host_function::{self, Callable};
 use cuda_handles::{Owner, Viewable};
 use cuda_sys::{CUgraphNodeParams, CUgraphNodeType};
 
-use super::handle::{blank, typed};
-use crate::detail::Detail;
+use crate::build::frontier::Frontier;
 use crate::error::Result;
-use crate::frontier::Frontier;
 use crate::graph::Graph;
-use crate::owners::Owners;
+use crate::graph::node::{blank, typed};
+use crate::state::owners::Owners;
+use crate::state::params::Detail;
 
 typed! {
     /// A node that calls a function of the host, on a thread of the driver's.

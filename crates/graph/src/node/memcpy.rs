@@ -8,13 +8,13 @@ use cuda_handles::{
 };
 use cuda_sys::{CUdeviceptr, CUgraphNodeParams, CUgraphNodeType, CUresult};
 
-use super::handle::{blank, typed};
 use super::raw::RawCopy;
-use crate::detail::Detail;
-use crate::elsewhere::ensure_memory;
+use crate::build::frontier::Frontier;
+use crate::error::wrong_context::ensure_memory;
 use crate::error::{Error, Result};
-use crate::frontier::Frontier;
-use crate::owners::Owners;
+use crate::graph::node::{blank, typed};
+use crate::state::owners::Owners;
+use crate::state::params::Detail;
 
 typed! {
     /// A node that copies memory: a row of bytes, a rectangle or a box, between any two of device

@@ -3,13 +3,13 @@
 use cuda_handles::{Context, Element, FillLayout, NodeMemory, Owner, Slice, WrongContext, assert_value};
 use cuda_sys::{CUdeviceptr, CUgraphNodeParams, CUgraphNodeType};
 
-use super::handle::{blank, typed};
 use super::raw::RawFill;
-use crate::detail::Detail;
-use crate::elsewhere::ensure_memory;
+use crate::build::frontier::Frontier;
+use crate::error::wrong_context::ensure_memory;
 use crate::error::{Error, Result};
-use crate::frontier::Frontier;
-use crate::owners::Owners;
+use crate::graph::node::{blank, typed};
+use crate::state::owners::Owners;
+use crate::state::params::Detail;
 
 typed! {
     /// A node that sets each element of a range or a rectangle of memory to one value: device

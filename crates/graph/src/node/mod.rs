@@ -1,40 +1,36 @@
 //! The nodes: small handles that keep their graph alive.
 
-mod alloc;
-mod attribute;
 mod batch;
 mod child;
 mod conditional;
 mod empty;
 mod event;
-mod free;
-mod handle;
 mod host;
-mod keep;
 mod kernel;
-mod launch;
 mod memcpy;
+mod memory;
 mod memset;
 mod raw;
-mod relaunch;
 mod semaphore;
 
-pub use alloc::AllocNode;
-pub use attribute::{AccessPolicyWindow, CacheUse, ClusterScheduling, NodeAttribute, NodeAttributeKind};
+pub use crate::graph::node::Node;
+pub(crate) use crate::graph::node::blank;
 pub use batch::BatchNode;
 pub use child::ChildGraphNode;
 pub use conditional::{IfElseNode, IfNode, SwitchNode, WhileNode};
 pub(crate) use conditional::{ensure_conditionals, told};
 pub use empty::EmptyNode;
 pub use event::{EventRecordNode, EventWaitNode};
-pub use free::FreeNode;
-pub use handle::Node;
-pub(crate) use handle::blank;
 pub(crate) use host::Host;
 pub use host::{HostCallbackNode, HostFunction};
 pub use kernel::KernelNode;
+pub use kernel::attribute::{
+    AccessPolicyWindow, CacheUse, ClusterScheduling, NodeAttribute, NodeAttributeKind,
+};
 pub(crate) use kernel::params as kernel_params;
 pub use memcpy::MemcpyNode;
+pub use memory::alloc::AllocNode;
+pub use memory::free::FreeNode;
 pub use memset::MemsetNode;
 pub use raw::{RawCopy, RawFill, RawMemory};
 pub(crate) use semaphore::Semaphores;

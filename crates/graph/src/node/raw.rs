@@ -6,7 +6,7 @@ use cuda_handles::{Context, CopyLayout, CopySide, Error as HandleError, FillLayo
 use cuda_sys::CUdeviceptr;
 
 use crate::error::{Error, Result};
-use crate::owners::Owners;
+use crate::state::owners::Owners;
 
 /// Memory at an address, for [`RawCopy`] and [`RawFill`].
 #[derive(Clone, Debug)]

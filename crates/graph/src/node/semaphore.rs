@@ -8,12 +8,12 @@ use cuda_sys::{
     CUgraphNodeParams, CUgraphNodeType,
 };
 
-use super::handle::{blank, typed};
-use crate::detail::Detail;
-use crate::elsewhere::ensure_of_graph;
+use crate::build::frontier::Frontier;
+use crate::error::wrong_context::ensure_of_graph;
 use crate::error::{Error, Result};
-use crate::frontier::Frontier;
-use crate::owners::Owners;
+use crate::graph::node::{blank, typed};
+use crate::state::owners::Owners;
+use crate::state::params::Detail;
 
 typed! {
     /// A node that signals [semaphores of other interfaces](ExternalSemaphore).

@@ -1,0 +1,539 @@
+//! The frontier: where the next nodes are added, and the one way in which they are.
+
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
+use cuda_handles::{Allocation, Kernel};
+use cuda_launch::{Accesses, LaunchConfig};
+use cuda_sys::{CUgraphEdgeData, CUgraphNode, CUgraphNodeParams, Call};
+use smallvec::SmallVec;
+
+use crate::build::insertion::Before;
+use crate::condition::kernels::Handles;
+use crate::edge_kind::EdgeKind;
+use crate::error::{Error, Result};
+use crate::graph::{Graph, Locked};
+use crate::node::Node;
+use crate::node_kind::NodeKind;
+use crate::state::ids::NodeId;
+use crate::state::owners::{Owners, Uses};
+use crate::state::params::Detail;
+
+/// A point of a graph at which nodes are added: each starts when all nodes of the frontier have
+/// ended, or as far as the [kind of edge](EdgeKind) says.
+///
+/// Any number of nodes can be added at one frontier; they do not wait for each other. Each add is
+/// one driver call.
+///
+/// A frontier can also lie [before](Self::before) nodes that are there: these wait for what is
+/// added, too, which takes another call. [`Graph::between`] makes one in place of an edge.
+#[derive(Clone, Debug)]
+#[must_use = "a frontier does nothing by itself; add nodes at it"]
+pub struct Frontier<'g> {
+    graph: &'g Graph,
+    after: SmallVec<[(NodeId, EdgeKind); 4]>,
+    /// Whether all edges from these are full ones.
+    full: bool,
+    before: Option<Box<Before>>,
+}
+
+impl Graph {
+    /// The frontier of nodes that wait for nothing.
+    #[inline]
+    pub fn root(&self) -> Frontier<'_> {
+        Frontier { graph: self, after: SmallVec::new(), full: true, before: None }
+    }
+
+    /// The frontier of nodes that wait for all of `nodes`. One given twice counts once.
+    ///
+    /// ```no_run
+    /// # fn example(graph: &cuda_graph::Graph) -> cuda_graph::Result<()> {
+    /// let (left, right) = (graph.root().empty()?, graph.root().empty()?);
+    /// let join = graph.after([&left, &right])?.empty()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// A node of another graph, or one that was removed.
+    pub fn after<const N: usize>(&self, nodes: [&Node; N]) -> Result<Frontier<'_>> {
+        self.after_all(nodes)
+    }
+
+    /// The same as [`after`](Self::after) for any number of nodes.
+    ///
+    /// # Errors
+    /// A node of another graph, or one that was removed.
+    pub fn after_all<'n>(&self, nodes: impl IntoIterator<Item = &'n Node>) -> Result<Frontier<'_>> {
+        self.after_edges(nodes.into_iter().map(|node| (node, EdgeKind::Full)))
+    }
+
+    /// The frontier of nodes that wait for each of `nodes` as far as the kind of edge says. A node
+    /// given twice counts once.
+    ///
+    /// # Errors
+    /// A node of another graph, or one that was removed; a node given twice with different kinds;
+    /// an edge from a kernel to a kernel that does not leave one.
+    pub fn after_edges<'n>(
+        &self,
+        nodes: impl IntoIterator<Item = (&'n Node, EdgeKind)>,
+    ) -> Result<Frontier<'_>> {
+        let mut frontier = self.root();
+        let mut seen = Seen::default();
+        for (node, kind) in nodes {
+            frontier.wait_for(&mut seen, node, kind)?;
+        }
+        Ok(frontier)
+    }
+
+    /// The frontier in the edge from `from` to `to`: a node added there waits for `from`, `to`
+    /// waits for it, and the edge is gone, which the order makes superfluous. Both new edges are
+    /// full ones, whatever the old one was.
+    ///
+    /// The first node added takes the edge's place; others stand beside it. Each add is one driver
+    /// call for the node and one for the edge to `to`; the first also asks for the old edge and
+    /// removes it.
+    ///
+    /// ```no_run
+    /// # fn example(graph: &cuda_graph::Graph) -> cuda_graph::Result<()> {
+    /// let first = graph.root().empty()?;
+    /// let last = first.then().empty()?;
+    /// let middle = graph.between(&first, &last)?.empty()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Stands on `cuGraphRemoveDependencies` and `cuGraphAddDependencies`, CUDA 10.0, besides what
+    /// adding the node stands on.
+    ///
+    /// # Errors
+    /// A node of another graph or a removed one, no such edge, or what the driver answers. What can
+    /// go wrong at the add is what can in [`before`](Frontier::before); and the driver removes no
+    /// edges of a graph with memory nodes.
+    pub fn between(&self, from: &Node, to: &Node) -> Result<Frontier<'_>> {
+        if self.edge_kind(from, to)?.is_none() {
+            return Err(Error::NoEdge { from: from.name().into(), to: to.name().into() });
+        }
+        let before = Before { nodes: vec![(to.id(), EdgeKind::Full)], cut: Some((from.id(), to.id())) };
+        let after = SmallVec::from_slice(&[(from.id(), EdgeKind::Full)]);
+        Ok(Frontier { graph: self, after, full: true, before: Some(Box::new(before)) })
+    }
+
+    /// Refuses a node that no edge of the graph can have as an end, or none of this kind.
+    fn usable_end(&self, node: &Node, kind: EdgeKind) -> Result<()> {
+        if node.graph() != self {
+            return Err(Error::Foreign { node: node.name().into() });
+        }
+        if node.is_removed() {
+            return Err(node.removed());
+        }
+        if kind == EdgeKind::Full || node.kind().is_kernel() {
+            return Ok(());
+        }
+        Err(Error::EdgeKind { kind, from: node.name().into() })
+    }
+}
+
+/// Finds nodes given twice without comparing all with all.
+#[derive(Default)]
+struct Seen(std::collections::HashMap<NodeId, EdgeKind>);
+
+impl Seen {
+    const FEW: usize = 16;
+
+    /// The kind with which a node was given before. One that was not is taken to be with this kind
+    /// now.
+    fn replace(&mut self, before: &[(NodeId, EdgeKind)], id: NodeId, kind: EdgeKind) -> Option<EdgeKind> {
+        if before.len() < Self::FEW {
+            return before.iter().find(|(known, _)| *known == id).map(|(_, kind)| *kind);
+        }
+        if self.0.is_empty() {
+            self.0.extend(before.iter().copied());
+        }
+        match self.0.entry(id) {
+            Entry::Occupied(known) => Some(*known.get()),
+            Entry::Vacant(free) => {
+                free.insert(kind);
+                None
+            }
+        }
+    }
+}
+
+impl Node {
+    /// The frontier of nodes that wait for this one.
+    ///
+    /// If the node has been removed, adding there is the error [`Error::Removed`].
+    #[inline]
+    pub fn then(&self) -> Frontier<'_> {
+        let after = SmallVec::from_slice(&[(self.id(), EdgeKind::Full)]);
+        Frontier { graph: self.graph(), after, full: true, before: None }
+    }
+
+    /// The frontier of kernels that wait for this one's trigger, not for its end; see
+    /// [`EdgeKind::Programmatic`].
+    ///
+    /// Adding something else than a kernel there, or after something else than a kernel, is the
+    /// error [`Error::EdgeKind`]. CUDA 12.3.
+    pub fn then_programmatic(&self) -> Frontier<'_> {
+        self.then_with(EdgeKind::Programmatic)
+    }
+
+    /// The frontier of nodes that wait for this one as far as the kind of edge says.
+    ///
+    /// Adding a node there that cannot have such an edge is the error [`Error::EdgeKind`]. CUDA
+    /// 12.3 for other edges than full ones.
+    pub fn then_with(&self, kind: EdgeKind) -> Frontier<'_> {
+        let kind = kind.plain();
+        let after = SmallVec::from_slice(&[(self.id(), kind)]);
+        Frontier { graph: self.graph(), after, full: kind == EdgeKind::Full, before: None }
+    }
+}
+
+impl<'g> Frontier<'g> {
+    /// The graph.
+    #[inline]
+    #[must_use]
+    pub fn graph(&self) -> &'g Graph {
+        self.graph
+    }
+
+    /// The frontier of nodes that also wait for `node`, as far as the kind of edge says. A node
+    /// that is in the frontier already counts once.
+    ///
+    /// # Errors
+    /// As for [`Graph::after_edges`].
+    pub fn and(mut self, node: &Node, kind: EdgeKind) -> Result<Self> {
+        self.wait_for(&mut Seen::default(), node, kind)?;
+        Ok(self)
+    }
+
+    /// The frontier of nodes that besides come before all of `nodes`: each of these waits for what
+    /// is added. One given twice counts once.
+    ///
+    /// ```no_run
+    /// # fn example(graph: &cuda_graph::Graph) -> cuda_graph::Result<()> {
+    /// let (first, last) = (graph.root().empty()?, graph.root().empty()?);
+    /// let middle = first.then().before([&last])?.empty()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Each add is then a call of `cuGraphAddDependencies` for each kind of edge that occurs, CUDA
+    /// 10.0, after queries among the nodes whose order is concerned.
+    ///
+    /// # Errors
+    /// A node of another graph, or one that was removed. At the add, a cycle is an error as it is
+    /// for [`Graph::add_edges`], and so is moving a graph into the node. Whatever fails there, the
+    /// graph is as it was; if the driver does not take back what it did, that is
+    /// [`Error::HalfDone`].
+    #[doc(alias = "cuGraphAddDependencies")]
+    pub fn before<const N: usize>(self, nodes: [&Node; N]) -> Result<Self> {
+        self.before_all(nodes)
+    }
+
+    /// The same as [`before`](Self::before) for any number of nodes.
+    ///
+    /// # Errors
+    /// As for [`before`](Self::before).
+    pub fn before_all<'n>(self, nodes: impl IntoIterator<Item = &'n Node>) -> Result<Self> {
+        self.before_edges(nodes.into_iter().map(|node| (node, EdgeKind::Full)))
+    }
+
+    /// The same as [`before`](Self::before), where each of `nodes` waits as far as the kind of edge
+    /// says.
+    ///
+    /// # Errors
+    /// As for [`before`](Self::before); also a node given twice with different kinds, or an edge
+    /// from a kernel to a kernel that does not enter one.
+    pub fn before_edges<'n>(mut self, nodes: impl IntoIterator<Item = (&'n Node, EdgeKind)>) -> Result<Self> {
+        let mut before = self.before.take().unwrap_or_default();
+        let mut seen = Seen::default();
+        for (node, kind) in nodes {
+            let kind = kind.plain();
+            self.graph.usable_end(node, kind)?;
+            match seen.replace(&before.nodes, node.id(), kind) {
+                None => before.nodes.push((node.id(), kind)),
+                Some(known) if known == kind => {}
+                Some(_) => {
+                    return Err(Error::DuplicateEdge { from: "the new node".into(), to: node.name().into() });
+                }
+            }
+        }
+        self.before = Some(before);
+        Ok(self)
+    }
+
+    /// The frontier of nodes that come before nodes of the graph, and after none.
+    pub(crate) fn before_ids(graph: &'g Graph, nodes: Vec<(NodeId, EdgeKind)>) -> Self {
+        let before = Some(nodes).filter(|nodes| !nodes.is_empty());
+        let before = before.map(|nodes| Box::new(Before { nodes, cut: None }));
+        Frontier { graph, after: SmallVec::new(), full: true, before }
+    }
+
+    /// The frontier of nodes that wait for nodes of the graph, each given once.
+    pub(crate) fn after_ids(graph: &'g Graph, nodes: Vec<NodeId>) -> Self {
+        let after = nodes.into_iter().map(|id| (id, EdgeKind::Full)).collect();
+        Frontier { graph, after, full: true, before: None }
+    }
+
+    /// The frontier of nodes that also wait for one of the graph.
+    pub(crate) fn and_id(mut self, id: NodeId) -> Self {
+        if !self.after.iter().any(|(known, _)| *known == id) {
+            self.after.push((id, EdgeKind::Full));
+        }
+        self
+    }
+
+    /// The same frontier without the nodes that it is before: for what comes in front of a node
+    /// that is added here.
+    pub(crate) fn without_before(&self) -> Self {
+        Frontier { before: None, ..self.clone() }
+    }
+
+    /// The frontier after a node that was added [in front](Self::without_before), before the same
+    /// nodes as this one.
+    pub(crate) fn moved_behind(&self, node: &Node) -> Self {
+        let after = SmallVec::from_slice(&[(node.id(), EdgeKind::Full)]);
+        Frontier { graph: self.graph, after, full: true, before: self.before.clone() }
+    }
+
+    /// Refuses a frontier with other edges than full ones.
+    pub(crate) fn ensure_full(&self) -> Result<()> {
+        match self.after.iter().find(|(_, kind)| *kind != EdgeKind::Full) {
+            Some(&(from, kind)) => Err(Error::EdgeKind { kind, from: self.graph.enter()?.name(from) }),
+            None => Ok(()),
+        }
+    }
+
+    /// The edge that the next node takes the place of, if it is still there.
+    pub(crate) fn standing_cut(&self) -> Result<Option<(Node, Node, EdgeKind)>> {
+        let Some((from, to)) = self.before.as_ref().and_then(|before| before.cut) else { return Ok(None) };
+        let locked = self.graph.enter()?;
+        let kind_of = |id| locked.row(id).map(|row| row.detail.kind());
+        let (Some(first), Some(second)) = (kind_of(from), kind_of(to)) else { return Ok(None) };
+        let Some(kind) = locked.kind_of(from, to)? else { return Ok(None) };
+        drop(locked);
+        let node = |id, kind| Node::new(self.graph.clone(), id, kind);
+        Ok(Some((node(from, first), node(to, second), kind)))
+    }
+
+    fn wait_for(&mut self, seen: &mut Seen, node: &Node, kind: EdgeKind) -> Result<()> {
+        let kind = kind.plain();
+        self.graph.usable_end(node, kind)?;
+        match seen.replace(&self.after, node.id(), kind) {
+            None => {
+                self.after.push((node.id(), kind));
+                self.full &= kind == EdgeKind::Full;
+            }
+            Some(known) if known == kind => {}
+            Some(_) => {
+                return Err(Error::DuplicateEdge { from: node.name().into(), to: "the new node".into() });
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a node. All that can fail comes before the driver call, and nothing after it.
+    pub(crate) fn add(&self, detail: Detail, owners: Owners, params: &mut CUgraphNodeParams) -> Result<Node> {
+        self.add_with(detail, owners, params, &Handles::new(), |_, _| Ok(()))
+    }
+
+    /// Adds a launch of a kernel with memory that the caller holds. What is to be done besides the
+    /// one driver call is [`add_with`](Self::add_with)'s.
+    pub(crate) fn add_launch(
+        &self,
+        kernel: &Kernel,
+        config: &LaunchConfig,
+        accesses: Accesses,
+        used: &[&Arc<Allocation>],
+        params: &mut CUgraphNodeParams,
+    ) -> Result<NodeId> {
+        debug_assert!(self.before.is_none());
+        let mut uses = Uses::new();
+        uses.reserve(used.len());
+        let mut locked = self.graph.enter_here()?;
+        locked.ensure_own_arguments(used, kernel)?;
+        locked.store_mut().reserve(used.len());
+        let raw = self.add_raw(&mut locked, NodeKind::Kernel, params)?;
+        for allocation in used {
+            uses.push(locked.store_mut().keep_allocation(allocation));
+        }
+        let detail = Detail::Kernel { kernel: kernel.clone(), config: (*config).into(), accesses };
+        Ok(locked.insert_using(self.graph.place(), raw, detail, uses))
+    }
+
+    /// The nodes that it is before.
+    pub(crate) fn comes_before(&self) -> Option<&Before> {
+        self.before.as_deref()
+    }
+
+    /// Whether the frontier lies before nodes that are there.
+    #[inline]
+    pub(crate) fn is_before_some(&self) -> bool {
+        self.before.is_some()
+    }
+
+    /// Adds a node and finishes it by further calls. If one of these fails, the node is taken out
+    /// again.
+    ///
+    /// The handles of conditions that a kernel has are those of this graph; where the library sets
+    /// a default, the node waits for that.
+    pub(crate) fn add_with(
+        &self,
+        detail: Detail,
+        owners: Owners,
+        params: &mut CUgraphNodeParams,
+        handles: &Handles,
+        finish: impl FnOnce(&Locked<'_>, CUgraphNode) -> Result<()>,
+    ) -> Result<Node> {
+        // As arguments, `detail` and `owners` are dropped after the lock on every way out.
+        let (kind, place) = (detail.kind(), self.graph.place());
+        let mut locked = self.graph.enter()?;
+        locked.ensure_may_hold(place, &detail)?;
+        locked.ensure_own_handles(handles, &detail)?;
+        locked.ensure_own_memory(&owners, &detail)?;
+        locked.ensure_not_freed(&owners, &detail)?;
+        let defaults = locked.default_nodes(handles, place);
+        let behind;
+        let frontier = match defaults.is_empty() {
+            true => self,
+            false => {
+                behind = defaults.into_iter().fold(self.clone(), Self::and_id);
+                &behind
+            }
+        };
+        locked.store_mut().reserve(owners.len());
+        let raw = frontier.add_raw(&mut locked, kind, params)?;
+        let finished = finish(&locked, raw);
+        let is_whole = finished.is_ok();
+        let finished = finished.and_then(|()| frontier.join(&locked, raw));
+        let stuck = locked.unless_undone(raw, finished)?;
+        // One that could not be taken out stays in the graph, so what it uses stays alive.
+        let id = locked.insert(place, raw, detail, owners);
+        locked.note_handles(id.index, handles);
+        if !is_whole {
+            locked.incomplete.insert(id.index);
+        }
+        if let Some(stuck) = stuck {
+            let part = (!is_whole).then(|| format!("node `{}` has a part of its launch", locked.name(id)));
+            return Err(stuck.told(&mut locked, id, frontier.comes_before(), part));
+        }
+        drop(locked);
+        Ok(Node::new(self.graph.clone(), id, kind))
+    }
+
+    /// The driver call that adds a node. There is room for its row afterwards, which is the next
+    /// one to be inserted; or else the node is [undone](Locked::undo). Before its row comes
+    /// [`join`](Self::join).
+    #[inline]
+    pub(crate) fn add_raw(
+        &self,
+        locked: &mut Locked<'_>,
+        kind: NodeKind,
+        params: &mut CUgraphNodeParams,
+    ) -> Result<CUgraphNode> {
+        let mut after = SmallVec::<[CUgraphNode; 8]>::with_capacity(self.after.len());
+        for &(id, _) in &self.after {
+            match locked.row(id) {
+                Some(row) => after.push(row.raw.0),
+                None => return Err(locked.removed(id)),
+            }
+        }
+        locked.reserve(self.graph.place());
+        locked.retain_if_adopted()?;
+        match &self.before {
+            None => self.call_add(locked, kind, &after, params),
+            Some(before) => {
+                crate::build::insertion::ensure_undoable(params)?;
+                let entering = locked.make_room(self.after.iter().map(|(id, _)| *id), before, kind)?;
+                match self.call_add(locked, kind, &after, params) {
+                    Ok(raw) => {
+                        locked.entering = Some(Box::new(entering));
+                        Ok(raw)
+                    }
+                    Err(error) => Err(locked.take_room_back(&entering, error)),
+                }
+            }
+        }
+    }
+
+    /// The edges from a node that was added to those that the frontier is before. If they fail, the
+    /// node is to be [undone](Locked::undo).
+    pub(crate) fn join(&self, locked: &Locked<'_>, raw: CUgraphNode) -> Result<()> {
+        self.before.as_ref().map_or(Ok(()), |before| locked.join_before(raw, before))
+    }
+
+    fn call_add(
+        &self,
+        locked: &Locked<'_>,
+        kind: NodeKind,
+        after: &[CUgraphNode],
+        params: &mut CUgraphNodeParams,
+    ) -> Result<CUgraphNode> {
+        if !self.full {
+            return self.call_add_with_kinds(locked, kind, after, params);
+        }
+        let mut raw = core::ptr::null_mut();
+        let dependencies = if after.is_empty() { core::ptr::null() } else { after.as_ptr() };
+        // SAFETY: graph and dependencies are live, as the table says; the lock is held; the
+        // parameters are complete for their type, and what they point to outlives the call.
+        let result = unsafe {
+            locked.driver().cuGraphAddNode(&raw mut raw, locked.raw(), dependencies, after.len(), params)
+        };
+        locked.answer(Call::cuGraphAddNode, result)?;
+        Ok(raw)
+    }
+
+    #[cold]
+    fn call_add_with_kinds(
+        &self,
+        locked: &Locked<'_>,
+        kind: NodeKind,
+        after: &[CUgraphNode],
+        params: &mut CUgraphNodeParams,
+    ) -> Result<CUgraphNode> {
+        let is_kernel = |id| locked.row(id).is_some_and(|row| row.detail.kind().is_kernel());
+        let mut special = self.after.iter().filter(|(_, kind)| *kind != EdgeKind::Full);
+        if let Some(&(from, kind)) = special.find(|(from, _)| kind != NodeKind::Kernel || !is_kernel(*from)) {
+            return Err(Error::EdgeKind { kind, from: locked.name(from) });
+        }
+        let kinds: SmallVec<[CUgraphEdgeData; 8]> = self.after.iter().map(|(_, kind)| kind.data()).collect();
+        let mut raw = core::ptr::null_mut();
+        // SAFETY: as in `call_add`; there are as many kinds as dependencies.
+        let result = unsafe {
+            locked.driver().cuGraphAddNode_v12030(
+                &raw mut raw,
+                locked.raw(),
+                after.as_ptr(),
+                kinds.as_ptr(),
+                after.len(),
+                params,
+            )
+        };
+        locked.answer(Call::cuGraphAddNode_v12030, result.map_err(cuda_handles::Error::from)?)?;
+        Ok(raw)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_given_twice_are_seen() {
+        let id = |index: u32| NodeId { index, number: u64::from(index) };
+        let mut seen = Seen::default();
+        let mut kept: Vec<(NodeId, EdgeKind)> = Vec::new();
+        for round in 0..2 {
+            for index in 0..40 {
+                let new = seen.replace(&kept, id(index), EdgeKind::Full).is_none();
+                assert_eq!(new, round == 0);
+                if new {
+                    kept.push((id(index), EdgeKind::Full));
+                }
+            }
+        }
+        assert_eq!(kept.len(), 40);
+    }
+}

@@ -1,0 +1,257 @@
+//! What a table says of a graph and those embedded in it, copied for the driver's clone of it.
+
+use std::collections::HashMap;
+
+use cuda_handles::{Owner, graph_memory};
+use cuda_sys::{CUgraph, CUgraphNode, CUgraphNodeType, Call};
+
+use crate::error::{Error, Result};
+use crate::graph::Locked;
+use crate::state::ids::{NodeId, Place};
+use crate::state::lineage::Lineage;
+use crate::state::owners::Owners;
+use crate::state::params::Detail;
+use crate::state::{About, Table};
+
+/// A graph and those embedded in it.
+pub(crate) struct Copied {
+    /// The number of the hierarchy that they were copied from.
+    source: u64,
+    /// The outer before the inner; the first is the graph itself.
+    graphs: Vec<CopiedGraph>,
+}
+
+struct CopiedGraph {
+    raw: CUgraph,
+    about: About,
+    nodes: Vec<CopiedNode>,
+}
+
+struct CopiedNode {
+    raw: CUgraphNode,
+    id: NodeId,
+    label: u64,
+    detail: Detail,
+    owners: Owners,
+    kept: Vec<Owner>,
+    name: Option<Box<str>>,
+    /// Which of the graphs is embedded in it.
+    inner: Option<usize>,
+}
+
+/// The driver's objects for a copy: for each graph its raw value and its nodes.
+pub(crate) struct Twins(Vec<(CUgraph, Vec<CUgraphNode>)>);
+
+impl Locked<'_> {
+    /// Copies what is known of a graph of the hierarchy.
+    pub(crate) fn copy(&mut self, place: Place) -> Result<Copied> {
+        if place.is_root() && !self.conditions.is_empty() {
+            return Err(Error::HasConditions { what: "cloned, embedded or moved" });
+        }
+        let mut places = vec![place];
+        let mut graphs = Vec::new();
+        while let Some(&place) = places.get(graphs.len()) {
+            let raw = self.graph_at(place)?;
+            let mut about = self.about(place).cloned().unwrap_or_default();
+            if !self.moved.is_empty() {
+                about.lineage = about.lineage.within(place, &self.moved);
+            }
+            if graphs.is_empty() {
+                about.kept.extend_from_slice(self.given());
+            }
+            let mut nodes = Vec::new();
+            let raws = self.raw_nodes_of(raw)?;
+            // First of all, since nodes of other code that get rows change the order of the others.
+            let indices = raws.iter().map(|&raw| self.index_in(place, raw)).collect::<Result<Vec<_>>>()?;
+            if indices.iter().any(|&index| self.is_unread(index)) {
+                self.adopt(place)?;
+            }
+            for (raw, index) in raws.into_iter().zip(indices) {
+                let kept = self.kept_with(index).to_vec();
+                let (Some(id), Some(row)) = (self.id(index), self.at(index)) else {
+                    return Err(Error::UnknownNode { raw: raw.addr() });
+                };
+                if self.incomplete.contains(&index) {
+                    return Err(self.not_whole(id));
+                }
+                if row.detail.is_conditional() {
+                    return Err(Error::HasConditions { what: "cloned, embedded or moved" });
+                }
+                let inner = row.detail.embedded().map(|inner| {
+                    places.push(inner);
+                    places.len() - 1
+                });
+                nodes.push(CopiedNode {
+                    raw,
+                    id,
+                    label: row.label,
+                    detail: row.detail.clone(),
+                    owners: self.used_by(row).cloned().collect(),
+                    kept,
+                    name: row.name.clone(),
+                    inner,
+                });
+            }
+            graphs.push(CopiedGraph { raw, about, nodes });
+        }
+        Ok(Copied { source: self.number(), graphs })
+    }
+
+    /// Finds the nodes of `clone`, which the driver has made of the graph that was copied.
+    ///
+    /// Stands on `cuGraphGetNodes` for each graph and on `cuGraphChildGraphNodeGetGraph` for each
+    /// embedded one, CUDA 10.0.
+    pub(crate) fn pair(&self, copied: &Copied, clone: CUgraph) -> Result<Twins> {
+        let mut raws = vec![core::ptr::null_mut(); copied.graphs.len()];
+        raws[0] = clone;
+        let mut twins = Vec::with_capacity(raws.len());
+        for (index, graph) in copied.graphs.iter().enumerate() {
+            let clone = raws[index];
+            let nodes = self.pair_one(graph, clone)?;
+            for (node, &raw) in graph.nodes.iter().zip(&nodes) {
+                if let Some(inner) = node.inner {
+                    raws[inner] = self.raw_embedded(raw)?;
+                }
+            }
+            twins.push((clone, nodes));
+        }
+        Ok(Twins(twins))
+    }
+
+    /// The nodes of the clone of one graph. The driver gives a clone its nodes in the order of the
+    /// original's. It is not asked which stands for which (`cuGraphNodeFindInClone`): that look-up
+    /// crashes where an original was destroyed, and a source may itself be a clone of any graph.
+    fn pair_one(&self, graph: &CopiedGraph, clone: CUgraph) -> Result<Vec<CUgraphNode>> {
+        let nodes = self.raw_nodes_of(clone)?;
+        if nodes.len() != graph.nodes.len() {
+            return Err(Error::UnknownNode { raw: nodes.last().map_or(0, |node| node.addr()) });
+        }
+        Ok(nodes)
+    }
+
+    /// The type of a live node.
+    pub(crate) fn raw_type(&self, node: CUgraphNode) -> Result<CUgraphNodeType> {
+        let mut kind = CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY;
+        // SAFETY: the node is live and the out pointer valid.
+        let result = unsafe { self.driver().cuGraphNodeGetType(node, &raw mut kind) };
+        self.answer(Call::cuGraphNodeGetType, result)?;
+        Ok(kind)
+    }
+
+    /// The graph embedded in a live child graph node.
+    pub(crate) fn raw_embedded(&self, node: CUgraphNode) -> Result<CUgraph> {
+        let mut graph = core::ptr::null_mut();
+        // SAFETY: the node is live and the out pointer valid.
+        let result = unsafe { self.driver().cuGraphChildGraphNodeGetGraph(node, &raw mut graph) };
+        self.answer(Call::cuGraphChildGraphNodeGetGraph, result)?;
+        Ok(graph)
+    }
+}
+
+impl Copied {
+    /// The graphs and nodes that were copied themselves, for a graph that is moved.
+    pub(crate) fn themselves(&self) -> Twins {
+        let graph = |graph: &CopiedGraph| (graph.raw, graph.nodes.iter().map(|node| node.raw).collect());
+        Twins(self.graphs.iter().map(graph).collect())
+    }
+
+    /// Refuses what no driver makes a clone of.
+    pub(crate) fn ensure_without_memory(&self) -> Result<()> {
+        let is_memory = |detail: &Detail| matches!(detail, Detail::Alloc { .. } | Detail::Free { .. });
+        let of_graph = |owner: &Owner| matches!(owner, Owner::Allocation(memory) if memory.graph().is_some());
+        let mut nodes = self.graphs.iter().flat_map(|graph| &graph.nodes);
+        match nodes.any(|node| is_memory(&node.detail) || node.owners.iter().chain(&node.kept).any(of_graph))
+        {
+            true => Err(Error::HasMemory),
+            false => Ok(()),
+        }
+    }
+
+    /// The memory of its allocation nodes is that of another hierarchy from now on.
+    pub(crate) fn let_memory_belong_to(&self, hierarchy: u64) {
+        for detail in self.details() {
+            if let Detail::Alloc { memory, .. } = detail {
+                // SAFETY: its node is in that hierarchy.
+                unsafe { graph_memory::moved(memory, hierarchy) };
+            }
+        }
+    }
+
+    /// Whether there are graphs embedded in it.
+    pub(crate) fn holds_children(&self) -> bool {
+        self.graphs.len() > 1
+    }
+
+    /// What the nodes do.
+    pub(crate) fn details(&self) -> impl Iterator<Item = &Detail> {
+        self.graphs.iter().flat_map(|graph| graph.nodes.iter().map(|node| &node.detail))
+    }
+
+    /// How many nodes there are in all.
+    pub(crate) fn len(&self) -> usize {
+        self.graphs.iter().map(|graph| graph.nodes.len()).sum()
+    }
+
+    /// All that the graphs keep alive.
+    pub(crate) fn into_owners(self) -> Owners {
+        let mut owners = Owners::new();
+        for graph in self.graphs {
+            owners.extend(graph.about.kept);
+            for node in graph.nodes {
+                owners.extend(node.detail.owner());
+                owners.extend(node.owners);
+                owners.extend(node.kept);
+            }
+        }
+        owners
+    }
+}
+
+impl Twins {
+    /// The raw value of the graph itself.
+    pub(crate) fn graph(&self) -> CUgraph {
+        self.0.first().map_or(core::ptr::null_mut(), |(raw, _)| *raw)
+    }
+}
+
+impl Table {
+    /// Enters a copy at a place without rows. What was `moved` is what it was, with what was lent
+    /// of it; a clone is another one. The places of the graphs.
+    pub(crate) fn paste(&mut self, copied: Copied, twins: &Twins, place: Place, moved: bool) -> Vec<Place> {
+        let mut places = vec![Place::ROOT; copied.graphs.len()];
+        places[0] = place;
+        let mut highest = 0;
+        for (index, (graph, (_, raws))) in copied.graphs.into_iter().zip(&twins.0).enumerate() {
+            let place = places[index];
+            let mut lineage = HashMap::with_capacity(graph.nodes.len());
+            self.reserve_many(place, graph.nodes.len());
+            for (node, &raw) in graph.nodes.into_iter().zip(raws) {
+                let id = self.insert(place, raw, node.detail, node.owners);
+                lineage.insert(node.id, id);
+                highest = highest.max(node.label);
+                let inner = node.inner.and_then(|inner| Some((inner, twins.0.get(inner)?.0)));
+                let inner = inner.map(|(inner, raw)| {
+                    places[inner] = self.embed(raw, id);
+                    places[inner]
+                });
+                if let Some(row) = self.row_mut(id) {
+                    row.label = node.label;
+                    row.name = node.name;
+                    if let Some(inner) = inner {
+                        row.detail.set_embedded(inner);
+                    }
+                }
+                for owner in &node.kept {
+                    self.keep_with(id, owner);
+                }
+            }
+            let lineage = Lineage::new(copied.source, lineage, &graph.about.lineage);
+            self.describe(
+                place,
+                About { kept: graph.about.kept, lineage, lent: graph.about.lent.filter(|_| moved) },
+            );
+        }
+        self.continue_after(highest);
+        places
+    }
+}

@@ -1,0 +1,152 @@
+//! What bodies of conditional nodes may hold, and what is done in them that the driver does not do.
+
+use core::ops::Range;
+
+use cuda_handles::MemorySpace;
+use cuda_launch::per;
+use cuda_sys::{CUgraph, CUgraphNode, CUgraphNodeParams, Call, Version};
+
+use crate::build::frontier::Frontier;
+use crate::clone::snapshot::Copied;
+use crate::condition::set_kernel::Setter;
+use crate::edge_kind::EdgeKind;
+use crate::error::{Error, HalfDone, Result};
+use crate::graph::{Graph, Locked};
+use crate::node::kernel_params;
+use crate::node_kind::NodeKind;
+use crate::state::ids::{NodeId, Place};
+use crate::state::owners::Owners;
+use crate::state::params::{Conditional, Detail};
+
+/// Drivers on which a node with two bodies misbehaves if they hold child graphs.
+const MIXED_UP: Range<Version> = Version::new(12, 8)..Version::new(13, 0);
+
+impl Detail {
+    /// Whether the driver runs it in a body; else it would fail at instantiation.
+    pub(crate) fn may_be_in_body(&self) -> bool {
+        match self {
+            Self::Memcpy(layout) => {
+                let spaces = [layout.source.space, layout.destination.space];
+                !spaces.contains(&MemorySpace::Pageable)
+            }
+            other => matches!(
+                other.kind(),
+                NodeKind::Empty
+                    | NodeKind::Kernel
+                    | NodeKind::Memset
+                    | NodeKind::ChildGraph
+                    | NodeKind::If
+                    | NodeKind::IfElse
+                    | NodeKind::While
+                    | NodeKind::Switch
+            ),
+        }
+    }
+}
+
+impl Locked<'_> {
+    /// Refuses what cannot be in a graph because that lies in a body.
+    #[inline]
+    pub(crate) fn ensure_may_hold(&self, place: Place, detail: &Detail) -> Result<()> {
+        if place.is_root() { Ok(()) } else { self.ensure_body_may_hold(place, detail) }
+    }
+
+    /// Refuses the nodes of a graph that is to be embedded.
+    pub(crate) fn ensure_may_hold_all(&self, place: Place, copied: &Copied) -> Result<()> {
+        copied.details().try_for_each(|detail| self.ensure_may_hold(place, detail))?;
+        if place.is_root() { Ok(()) } else { self.ensure_not_mixed_up(place) }
+    }
+
+    /// Refuses child graphs in nodes with two bodies, where the driver mixes them up.
+    #[cold]
+    fn ensure_not_mixed_up(&self, place: Place) -> Result<()> {
+        if !MIXED_UP.contains(&self.driver().version()) {
+            return Ok(());
+        }
+        match self.two_bodies_around(place) {
+            Some(node) => Err(Error::ChildInTwoBodies { conditional: self.name(node) }),
+            None => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn ensure_body_may_hold(&self, place: Place, detail: &Detail) -> Result<()> {
+        match self.body_around(place) {
+            Some(conditional) if !detail.may_be_in_body() => {
+                Err(Error::NotInBody { kind: detail.kind(), conditional: self.name(conditional) })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Adds a node that waits for nothing to a graph of the hierarchy.
+    pub(crate) fn add_alone(&self, graph: CUgraph, params: &mut CUgraphNodeParams) -> Result<CUgraphNode> {
+        let mut raw = core::ptr::null_mut();
+        // SAFETY: the graph is live and locked, and the parameters are complete for their type.
+        let result =
+            unsafe { self.driver().cuGraphAddNode(&raw mut raw, graph, core::ptr::null(), 0, params) };
+        self.answer(Call::cuGraphAddNode, result)?;
+        Ok(raw)
+    }
+
+    /// The node in a graph that gives a condition its default there.
+    pub(crate) fn default_node(&self, condition: u64, place: Place) -> Option<NodeId> {
+        let node = self.row(self.conditions.find(condition)?.node?)?;
+        match &node.detail {
+            Detail::Conditional(Conditional { default, .. }) if node.within == place => {
+                default.filter(|id| self.row(*id).is_some())
+            }
+            _ => None,
+        }
+    }
+
+    /// Takes out a node that sets a default. The row's owners go with the lock.
+    pub(crate) fn remove_default(&mut self, default: Option<NodeId>) -> Result<()> {
+        if let Some(id) = default.filter(|id| self.row(*id).is_some()) {
+            self.destroy_raw(id)?;
+            self.lose(id);
+        }
+        Ok(())
+    }
+
+    /// After the add of a conditional node failed.
+    pub(crate) fn take_default_back(&mut self, default: Option<NodeId>, cause: Error) -> Error {
+        let name = default.map(|id| self.name(id));
+        match (self.remove_default(default), name) {
+            (Err(undo), Some(name)) => {
+                HalfDone::error(cause, Some(undo), vec![format!("node `{name}` is in the graph")])
+            }
+            _ => cause,
+        }
+    }
+}
+
+/// Adds the node that gives a condition its default each time a body begins: before all kernels
+/// there that have the condition.
+pub(crate) fn add_default(
+    graph: &Graph,
+    locked: &mut Locked<'_>,
+    condition: u64,
+    setter: Setter,
+) -> Result<NodeId> {
+    let place = graph.place();
+    let here = |id: &NodeId| locked.row(*id).is_some_and(|row| row.within == place);
+    let kernels: Vec<(NodeId, EdgeKind)> =
+        locked.setters(condition).filter(here).map(|id| (id, EdgeKind::Full)).collect();
+    let frontier = Frontier::before_ids(graph, kernels);
+    let config = per(1, 1);
+    let raw = setter.with_pointers(|pointers| {
+        let mut params = kernel_params(&setter.kernel, config, pointers);
+        frontier.add_raw(locked, NodeKind::Kernel, &mut params)
+    })?;
+    let joined = frontier.join(locked, raw);
+    let stuck = locked.unless_undone(raw, joined)?;
+    let detail =
+        Detail::Kernel { kernel: setter.kernel.clone(), config: config.into(), accesses: Setter::accesses() };
+    let id = locked.insert(place, raw, detail, Owners::from_iter([setter.own.owner()]));
+    if let Some(row) = locked.row_mut(id) {
+        row.name = Some(format!("default of condition {condition}").into());
+    }
+    locked.conditions.give_to(id.index, [condition].into());
+    stuck.map_or(Ok(id), |stuck| Err(stuck.told(locked, id, frontier.comes_before(), None)))
+}

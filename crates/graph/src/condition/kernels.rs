@@ -1,0 +1,111 @@
+//! Kernel nodes that have handles of conditions.
+
+use cuda_launch::ConditionalHandle;
+use smallvec::SmallVec;
+
+use crate::edge::Link;
+use crate::edge_kind::EdgeKind;
+use crate::error::{Error, HalfDone, Result};
+use crate::graph::Locked;
+use crate::state::ids::{NodeId, Place};
+use crate::state::loop_control::Decision;
+use crate::state::params::Detail;
+use crate::toposort::Index;
+
+/// The handles that a kernel has.
+pub(crate) type Handles = SmallVec<[ConditionalHandle; 1]>;
+
+impl Locked<'_> {
+    /// Refuses handles of conditions that are not those of this hierarchy.
+    pub(crate) fn ensure_own_handles(&self, handles: &Handles, detail: &Detail) -> Result<()> {
+        let name = if let Detail::Kernel { kernel, .. } = detail { kernel.name() } else { "kernel" };
+        handles.iter().try_for_each(|handle| self.ensure_own(*handle, name))
+    }
+
+    /// The nodes in a graph that give the conditions of these handles their defaults there.
+    pub(crate) fn default_nodes(&self, handles: &Handles, place: Place) -> SmallVec<[NodeId; 1]> {
+        handles.iter().filter_map(|handle| self.default_node(handle.number(), place)).collect()
+    }
+
+    /// Notes which handles a kernel has now.
+    pub(crate) fn note_handles(&mut self, index: Index, handles: &Handles) {
+        if !handles.is_empty() || self.has_handles(index) {
+            self.conditions.give_to(index, handles.iter().map(|handle| handle.number()).collect());
+        }
+    }
+
+    /// Whether a node is a kernel that has handles of conditions.
+    #[inline]
+    pub(crate) fn is_deciding(&self, node: NodeId) -> bool {
+        self.has_handles(node.index)
+    }
+
+    #[inline]
+    fn has_handles(&self, kernel: Index) -> bool {
+        !self.conditions.are_in_no_kernel() && !self.conditions.of_kernel(kernel).is_empty()
+    }
+
+    /// Before a kernel node is given a launch with other handles: these are checked, and the node
+    /// waits for where the library sets their defaults. Gives the new edges.
+    #[cold]
+    pub(crate) fn let_decide(
+        &mut self,
+        node: NodeId,
+        handles: &Handles,
+        detail: &Detail,
+    ) -> Result<Vec<Link>> {
+        self.ensure_own_handles(handles, detail)?;
+        let new = self.edges_from_defaults(node, handles)?;
+        self.change(&[], &new)?;
+        Ok(new)
+    }
+
+    /// After the launch was given, be it in part: the node has the new handles. Or not: then the
+    /// new edges go.
+    #[cold]
+    pub(crate) fn decided(
+        &mut self,
+        node: NodeId,
+        handles: &Handles,
+        new: &[Link],
+        is_given: bool,
+        outcome: Result<()>,
+    ) -> Result<()> {
+        if is_given {
+            self.note_handles(node.index, handles);
+            // It goes with the lock.
+            let before = self.deciding.remove(&node.index).map(Decision::into_owner);
+            self.let_go(before);
+        }
+        let Err(error) = outcome else { return Ok(()) };
+        if is_given {
+            return Err(HalfDone::error(error, None, self.tell(new, "there")));
+        }
+        match self.change(new, &[]) {
+            Ok(()) => Err(error),
+            Err(undo) => {
+                let there = self.left_of(&[], new).map_or_else(|_| new.to_vec(), |(_, there)| there);
+                match there.is_empty() {
+                    true => Err(error),
+                    false => Err(HalfDone::error(error, Some(undo.whole()), self.tell(&there, "there"))),
+                }
+            }
+        }
+    }
+
+    /// The edges that a kernel needs to come after the nodes that set the defaults of its
+    /// conditions.
+    fn edges_from_defaults(&mut self, node: NodeId, handles: &Handles) -> Result<Vec<Link>> {
+        let within = self.row(node).map(|row| row.within).ok_or(Error::GraphRemoved)?;
+        let mut new: Vec<Link> = Vec::new();
+        for handle in handles {
+            if let Some(from) = self.default_node(handle.number(), within)
+                && !new.iter().any(|link| link.from == from)
+                && self.kind_of(from, node)?.is_none()
+            {
+                new.push(Link { from, to: node, kind: EdgeKind::Full });
+            }
+        }
+        Ok(new)
+    }
+}

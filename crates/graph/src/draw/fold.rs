@@ -1,0 +1,202 @@
+//! Many alike branches as one block, and the inside of a long chain as another.
+//!
+//! A fan of 200 nodes in one row would be a picture of 30 000 units by 300. Branches that leave the
+//! same nodes and lead to the same nodes are put into a block instead, in rows; one edge to the
+//! block stands for an edge to each branch.
+//!
+//! The layout library takes a time that grows with the square of the boxes that come after each
+//! other. So it gets a long chain as one box; where its nodes go in there needs no thought.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::draw::drawing::{Drawing, DrawnEdgeKind};
+
+/// Fewer branches than this stay as they are, however wide.
+const FEWEST: usize = 6;
+/// A chain of more nodes is a run.
+const LONGEST_CHAIN: usize = 100;
+
+/// What is laid out as one box.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Unit {
+    /// A node, by its position in the drawing.
+    Node(usize),
+    Block(Block),
+    Run(Run),
+}
+
+/// Nodes one after the other, each with an edge to the next and no others; nodes at the ends that
+/// have others are not among them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Run {
+    /// By their positions in the drawing.
+    pub(crate) nodes: Vec<usize>,
+    /// Whether any edge leads to it or away from it.
+    pub(crate) is_tied: bool,
+}
+
+/// Branches between the same nodes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Block {
+    /// Each a chain of nodes, by their positions in the drawing.
+    pub(crate) branches: Vec<Vec<usize>>,
+    /// Whether any edge leads to it or away from it.
+    pub(crate) is_tied: bool,
+}
+
+/// An edge between units, for some edges of the drawing of one kind.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct UnitEdge {
+    pub(crate) from: usize,
+    pub(crate) to: usize,
+    pub(crate) kind: DrawnEdgeKind,
+    /// The positions in the drawing of nodes at its ends, of the first edge that it stands for.
+    pub(crate) ends: (usize, usize),
+    /// How many edges of the drawing it stands for.
+    pub(crate) count: usize,
+}
+
+/// What is laid out in place of the nodes of a drawing.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Folded {
+    pub(crate) units: Vec<Unit>,
+    pub(crate) edges: Vec<UnitEdge>,
+    /// The edges inside of branches and runs: ends by position, and the kind.
+    pub(crate) inner: HashMap<(usize, usize), DrawnEdgeKind>,
+}
+
+/// A drawing's edges by the positions of its nodes, without doubles and loose ends, in an order
+/// that does not depend on that of the input's edges.
+struct Neighbours<'d> {
+    edges: Vec<(usize, usize, &'d DrawnEdgeKind)>,
+    into: Vec<Vec<(usize, &'d DrawnEdgeKind)>>,
+    out: Vec<Vec<(usize, &'d DrawnEdgeKind)>>,
+}
+
+impl<'d> Neighbours<'d> {
+    fn of(drawing: &'d Drawing) -> Self {
+        let positions: HashMap<u32, usize> =
+            drawing.nodes.iter().enumerate().rev().map(|(position, node)| (node.id, position)).collect();
+        let position = |id| positions.get(&id).copied();
+        let mut edges: Vec<_> = drawing
+            .edges
+            .iter()
+            .filter_map(|edge| Some((position(edge.from)?, position(edge.to)?, &edge.kind)))
+            .collect();
+        edges.sort();
+        edges.dedup();
+        let mut into = vec![Vec::new(); drawing.nodes.len()];
+        let mut out = into.clone();
+        for &(from, to, kind) in &edges {
+            out[from].push((to, kind));
+            into[to].push((from, kind));
+        }
+        Self { edges, into, out }
+    }
+
+    /// The one node that only this one leads to, and by a single edge.
+    fn next_in_chain(&self, node: usize) -> Option<usize> {
+        match *self.out[node].as_slice() {
+            [(next, _)] if self.into[next].len() == 1 && next != node => Some(next),
+            _ => None,
+        }
+    }
+
+    fn is_in_chain(&self, node: usize) -> bool {
+        match *self.into[node].as_slice() {
+            [(before, _)] => self.next_in_chain(before) == Some(node),
+            _ => false,
+        }
+    }
+
+    /// The longest chains; a closed one is none.
+    fn chains(&self) -> Vec<Vec<usize>> {
+        let heads = (0..self.out.len()).filter(|node| !self.is_in_chain(*node));
+        heads
+            .map(|head| core::iter::successors(Some(head), |node| self.next_in_chain(*node)).collect())
+            .collect()
+    }
+
+    /// The inside of a long chain.
+    fn run(&self, chain: &[usize]) -> Option<Run> {
+        let (head, tail) = (*chain.first()?, *chain.last()?);
+        if chain.len() <= LONGEST_CHAIN {
+            return None;
+        }
+        let (has_before, has_after) = (!self.into[head].is_empty(), !self.out[tail].is_empty());
+        let nodes = chain.get(usize::from(has_before)..chain.len() - usize::from(has_after))?;
+        Some(Run { nodes: nodes.to_vec(), is_tied: has_before || has_after })
+    }
+}
+
+/// Puts branches into blocks where they would take more than `widest` beside each other, and other
+/// long chains into runs. `width` tells that of a node, with the gap to the next.
+pub(crate) fn fold(drawing: &Drawing, width: impl Fn(usize) -> f64, widest: f64) -> Folded {
+    let neighbours = Neighbours::of(drawing);
+    let mut alike: BTreeMap<_, Vec<Vec<usize>>> = BTreeMap::new();
+    for chain in neighbours.chains() {
+        if let (Some(&head), Some(&tail)) = (chain.first(), chain.last()) {
+            alike.entry((&neighbours.into[head], &neighbours.out[tail])).or_default().push(chain);
+        }
+    }
+    let mut block_of: Vec<Option<usize>> = vec![None; drawing.nodes.len()];
+    let mut blocks = Vec::new();
+    for ((into, out), branches) in alike {
+        let wide = |branch: &Vec<usize>| branch.iter().map(|node| width(*node)).fold(0.0, f64::max);
+        if branches.len() < FEWEST || branches.iter().map(wide).sum::<f64>() <= widest {
+            for run in branches.iter().filter_map(|chain| neighbours.run(chain)) {
+                run.nodes.iter().for_each(|node| block_of[*node] = Some(blocks.len()));
+                blocks.push(Some(Unit::Run(run)));
+            }
+            continue;
+        }
+        branches.iter().flatten().for_each(|node| block_of[*node] = Some(blocks.len()));
+        blocks.push(Some(Unit::Block(Block { branches, is_tied: !(into.is_empty() && out.is_empty()) })));
+    }
+    Folded::from_blocks(&neighbours, &block_of, blocks)
+}
+
+impl Folded {
+    /// Units in the order of their first nodes, and the edges among them.
+    fn from_blocks(
+        neighbours: &Neighbours<'_>,
+        block_of: &[Option<usize>],
+        mut blocks: Vec<Option<Unit>>,
+    ) -> Self {
+        let mut folded = Self::default();
+        let mut units_of_blocks = vec![0; blocks.len()];
+        let mut unit_of = Vec::with_capacity(block_of.len());
+        for (node, block) in block_of.iter().enumerate() {
+            let Some(block) = *block else {
+                unit_of.push(folded.units.len());
+                folded.units.push(Unit::Node(node));
+                continue;
+            };
+            if let Some(first_seen) = blocks[block].take() {
+                units_of_blocks[block] = folded.units.len();
+                folded.units.push(first_seen);
+            }
+            unit_of.push(units_of_blocks[block]);
+        }
+        let mut places: HashMap<(usize, usize, &DrawnEdgeKind), usize> = HashMap::new();
+        for &(from, to, kind) in &neighbours.edges {
+            let ends = (unit_of[from], unit_of[to]);
+            if ends.0 == ends.1 && block_of[from].is_some() {
+                folded.inner.insert((from, to), kind.clone());
+                continue;
+            }
+            let place = *places.entry((ends.0, ends.1, kind)).or_insert(folded.edges.len());
+            match folded.edges.get_mut(place) {
+                Some(edge) => edge.count += 1,
+                None => folded.edges.push(UnitEdge {
+                    from: ends.0,
+                    to: ends.1,
+                    kind: kind.clone(),
+                    ends: (from, to),
+                    count: 1,
+                }),
+            }
+        }
+        folded
+    }
+}

@@ -1,0 +1,113 @@
+//! The graph as the search for cycles sees it, asked from the driver.
+
+use std::collections::HashSet;
+
+use super::change::Link;
+use super::query::Way;
+use crate::error::{Error, Result};
+use crate::graph::Locked;
+use crate::state::ids::NodeId;
+use crate::toposort::{self, Index, Neighbours, Verdict};
+
+/// Nodes that get other labels, with these.
+pub(crate) type Labels = Vec<(Index, u64)>;
+
+/// Stands for a node that is not there yet. There is no memory for a table that large.
+const NEW: Index = Index::MAX;
+
+impl Locked<'_> {
+    /// The labels that go with adding edges, where others are taken away first.
+    ///
+    /// # Errors
+    /// [`Error::Cycle`], if they close one.
+    pub(crate) fn plan(&mut self, remove: &[Link], add: &[Link]) -> Result<Labels> {
+        let pairs: Vec<_> = add.iter().map(|link| (link.from.index, link.to.index)).collect();
+        self.admit(remove, &pairs).map(|(labels, _)| labels)
+    }
+
+    /// The labels that go with a new node after some nodes and before others, and its own one.
+    pub(crate) fn plan_new(
+        &mut self,
+        after: impl Iterator<Item = NodeId>,
+        before: impl Iterator<Item = NodeId>,
+        remove: &[Link],
+    ) -> Result<(Labels, u64)> {
+        let after = after.map(|node| (node.index, NEW));
+        let pairs: Vec<_> = after.chain(before.map(|node| (NEW, node.index))).collect();
+        let (mut labels, newest) = self.admit(remove, &pairs)?;
+        let own = labels.iter().position(|(node, _)| *node == NEW);
+        let own = own.map_or(newest, |place| labels.swap_remove(place).1);
+        Ok((labels, own))
+    }
+
+    /// The labels, and the one that a new node has had in them.
+    fn admit(&mut self, remove: &[Link], pairs: &[(Index, Index)]) -> Result<(Labels, u64)> {
+        let gone: HashSet<_> = remove.iter().map(|link| (link.from.index, link.to.index)).collect();
+        loop {
+            let newest = self.next_label();
+            let verdict = toposort::admit(&mut View { locked: self, gone: &gone, newest }, pairs)?;
+            match verdict {
+                // Nodes that other code added were met, and have got labels with all others.
+                _ if self.next_label() != newest => {}
+                Verdict::Fits(labels) => return Ok((labels, newest)),
+                Verdict::Cycle(path) => {
+                    let path = path.into_iter().map(|index| self.name_at(index)).collect();
+                    return Err(Error::Cycle { path });
+                }
+            }
+        }
+    }
+
+    fn name_at(&self, index: Index) -> String {
+        match self.id(index) {
+            Some(id) => self.name(id).into_string(),
+            None => "the new node".to_owned(),
+        }
+    }
+}
+
+/// The graph without some edges.
+struct View<'v, 'g> {
+    locked: &'v mut Locked<'g>,
+    gone: &'v HashSet<(Index, Index)>,
+    newest: u64,
+}
+
+impl View<'_, '_> {
+    fn around(&mut self, node: Index, way: Way) -> Result<Vec<Index>> {
+        if node == NEW {
+            return Ok(Vec::new());
+        }
+        let raw = self.locked.at(node).map(|row| row.raw.0).ok_or(Error::UnknownNode { raw: 0 })?;
+        let neighbours = self.locked.neighbours(raw, way)?;
+        let mut indices = Vec::with_capacity(neighbours.len());
+        for (raw, _) in neighbours {
+            indices.push(self.locked.index(raw)?);
+        }
+        if !self.gone.is_empty() {
+            indices.retain(|&neighbour| {
+                !self.gone.contains(&match way {
+                    Way::In => (neighbour, node),
+                    Way::Out => (node, neighbour),
+                })
+            });
+        }
+        Ok(indices)
+    }
+}
+
+impl Neighbours for View<'_, '_> {
+    type Error = Error;
+
+    fn label(&self, node: Index) -> u64 {
+        if node == NEW { self.newest } else { self.locked.at(node).map_or(0, |row| row.label) }
+    }
+
+    fn successors(&mut self, node: Index) -> Result<Vec<Index>> {
+        self.around(node, Way::Out)
+    }
+
+    fn predecessors(&mut self, node: Index) -> Result<Vec<Index>> {
+        self.around(node, Way::In)
+    }
+}

@@ -1,0 +1,289 @@
+//! What the driver says of nodes and edges.
+//!
+//! Edges are asked for together with what they wait for, where the driver knows of that (CUDA
+//! 12.3). Before, all edges are full ones.
+
+use std::collections::HashSet;
+
+use cuda_sys::{CUgraph, CUgraphEdgeData, CUgraphNode, Call};
+use smallvec::SmallVec;
+
+use super::{Edge, Known};
+use crate::edge_kind::EdgeKind;
+use crate::error::{Error, Result};
+use crate::graph::{Graph, Locked};
+use crate::node::Node;
+
+/// Which edges of a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Way {
+    /// Those that enter it.
+    In,
+    /// Those that leave it.
+    Out,
+}
+
+/// A node at the other end of an edge.
+pub(crate) type Neighbour = (CUgraphNode, EdgeKind);
+
+/// Room for this many neighbours is offered at once: where there are fewer, one call tells them
+/// all.
+const FEW: usize = 8;
+
+impl Graph {
+    /// All nodes, in the order of their creation.
+    ///
+    /// Stands on `cuGraphGetNodes`, CUDA 10.0.
+    ///
+    /// # Errors
+    /// What the driver answers.
+    #[doc(alias = "cuGraphGetNodes")]
+    pub fn nodes(&self) -> Result<Vec<Node>> {
+        let known = {
+            let mut locked = self.enter()?;
+            let raws = locked.raw_nodes()?;
+            raws.into_iter().map(|raw| locked.known(raw)).collect::<Result<Vec<_>>>()?
+        };
+        Ok(known.into_iter().map(|known| self.node(known)).collect())
+    }
+
+    /// All edges.
+    ///
+    /// Stands on `cuGraphGetEdges`, CUDA 10.0 (12.3 for other edges than full ones).
+    ///
+    /// # Errors
+    /// What the driver answers.
+    #[doc(alias = "cuGraphGetEdges")]
+    pub fn edges(&self) -> Result<Vec<Edge>> {
+        let known = {
+            let mut locked = self.enter()?;
+            let raws = locked.raw_edges_of(locked.raw())?;
+            raws.into_iter()
+                .map(|(from, to, kind)| Ok((locked.known(from)?, locked.known(to)?, kind)))
+                .collect::<Result<Vec<_>>>()?
+        };
+        let edge = |(from, to, kind)| Edge { from: self.node(from), to: self.node(to), kind };
+        Ok(known.into_iter().map(edge).collect())
+    }
+
+    /// The nodes whose end no other node of the graph waits for. A node that others start after,
+    /// but not after its end, is one.
+    pub(crate) fn loose_ends(&self) -> Result<Vec<Node>> {
+        let known = {
+            let mut locked = self.enter()?;
+            let edges = locked.raw_edges_of(locked.raw())?;
+            let full = edges.into_iter().filter(|(.., kind)| *kind == EdgeKind::Full);
+            let awaited: HashSet<CUgraphNode> = full.map(|(from, ..)| from).collect();
+            let loose = locked.raw_nodes()?.into_iter().filter(|raw| !awaited.contains(raw));
+            loose.map(|raw| locked.known(raw)).collect::<Result<Vec<_>>>()?
+        };
+        Ok(known.into_iter().map(|known| self.node(known)).collect())
+    }
+
+    /// What the edge from `from` to `to` waits for; `None` if there is no edge.
+    ///
+    /// Stands on `cuGraphNodeGetDependencies` and `cuGraphNodeGetDependentNodes`, CUDA 10.0 (12.3
+    /// for other edges than full ones).
+    ///
+    /// # Errors
+    /// A node of another graph or a removed one, or what the driver answers.
+    pub fn edge_kind(&self, from: &Node, to: &Node) -> Result<Option<EdgeKind>> {
+        self.own(from)?;
+        self.own(to)?;
+        let locked = self.enter()?;
+        locked.kind_of(locked.there(from)?, locked.there(to)?)
+    }
+}
+
+impl Node {
+    /// The nodes that this one waits for, in the order in which the edges were added; once some
+    /// were removed, in any order.
+    ///
+    /// Stands on `cuGraphNodeGetDependencies`, CUDA 10.0 (12.3 for other edges than full ones).
+    ///
+    /// # Errors
+    /// The node was removed, or what the driver answers.
+    #[doc(alias = "cuGraphNodeGetDependencies")]
+    pub fn predecessors(&self) -> Result<Vec<Node>> {
+        Ok(self.around(Way::In)?.into_iter().map(|(node, _)| node).collect())
+    }
+
+    /// The nodes that wait for this one, in the order in which the edges were added; once some were
+    /// removed, in any order.
+    ///
+    /// Stands on `cuGraphNodeGetDependentNodes`, CUDA 10.0 (12.3 for other edges than full ones).
+    ///
+    /// # Errors
+    /// The node was removed, or what the driver answers.
+    #[doc(alias = "cuGraphNodeGetDependentNodes")]
+    pub fn successors(&self) -> Result<Vec<Node>> {
+        Ok(self.around(Way::Out)?.into_iter().map(|(node, _)| node).collect())
+    }
+
+    /// The edges that enter the node, in the order in which they were added; once some were
+    /// removed, in any order.
+    ///
+    /// Stands on `cuGraphNodeGetDependencies`, CUDA 10.0 (12.3 for other edges than full ones).
+    ///
+    /// # Errors
+    /// The node was removed, or what the driver answers.
+    #[doc(alias = "cuGraphNodeGetDependencies")]
+    pub fn in_edges(&self) -> Result<Vec<Edge>> {
+        let edge = |(from, kind)| Edge { from, to: self.clone(), kind };
+        Ok(self.around(Way::In)?.into_iter().map(edge).collect())
+    }
+
+    /// The edges that leave the node, in the order in which they were added; once some were
+    /// removed, in any order.
+    ///
+    /// Stands on `cuGraphNodeGetDependentNodes`, CUDA 10.0 (12.3 for other edges than full ones).
+    ///
+    /// # Errors
+    /// The node was removed, or what the driver answers.
+    #[doc(alias = "cuGraphNodeGetDependentNodes")]
+    pub fn out_edges(&self) -> Result<Vec<Edge>> {
+        let edge = |(to, kind)| Edge { from: self.clone(), to, kind };
+        Ok(self.around(Way::Out)?.into_iter().map(edge).collect())
+    }
+
+    fn around(&self, way: Way) -> Result<Vec<(Node, EdgeKind)>> {
+        let known = {
+            let mut locked = self.graph().enter()?;
+            let id = locked.there(self)?;
+            let raws = locked.neighbours(locked.raw_of(id)?, way)?;
+            raws.into_iter().map(|(raw, kind)| Ok((locked.known(raw)?, kind))).collect::<Result<Vec<_>>>()?
+        };
+        Ok(known.into_iter().map(|(known, kind)| (self.graph().node(known), kind)).collect())
+    }
+}
+
+impl Locked<'_> {
+    pub(crate) fn known(&mut self, raw: CUgraphNode) -> Result<Known> {
+        let index = self.index(raw)?;
+        let known = self.at(index).and_then(|row| Some((self.id(index)?, row.detail.kind())));
+        known.ok_or(Error::UnknownNode { raw: raw.addr() })
+    }
+
+    /// The edges of a graph of the hierarchy, or of one that nobody else knows; live.
+    pub(crate) fn raw_edges_of(&self, graph: CUgraph) -> Result<Vec<(CUgraphNode, CUgraphNode, EdgeKind)>> {
+        use core::ptr::null_mut;
+        let mut count = 0;
+        self.ask_for_edges(graph, null_mut(), null_mut(), null_mut(), &mut count)?;
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        let mut from: Vec<CUgraphNode> = vec![null_mut(); count];
+        let mut to = from.clone();
+        let mut data = vec![CUgraphEdgeData::default(); count];
+        self.ask_for_edges(graph, from.as_mut_ptr(), to.as_mut_ptr(), data.as_mut_ptr(), &mut count)?;
+        let ends = from.into_iter().zip(to).zip(data).take(count);
+        Ok(ends.map(|((from, to), data)| (from, to, EdgeKind::of(&data))).collect())
+    }
+
+    /// The buffers are null, or have room for the count.
+    fn ask_for_edges(
+        &self,
+        graph: CUgraph,
+        from: *mut CUgraphNode,
+        to: *mut CUgraphNode,
+        data: *mut CUgraphEdgeData,
+        count: &mut usize,
+    ) -> Result<()> {
+        let driver = self.driver();
+        // SAFETY: the graph is live and locked; the buffers are as large as the count, or null:
+        // then the call counts.
+        match unsafe { driver.cuGraphGetEdges_v12030(graph, from, to, data, count) } {
+            Ok(result) => self.answer(Call::cuGraphGetEdges_v12030, result),
+            Err(_) => {
+                // SAFETY: as above.
+                let result = unsafe { driver.cuGraphGetEdges(graph, from, to, count) };
+                self.answer(Call::cuGraphGetEdges, result)
+            }
+        }
+    }
+
+    /// The nodes at the other ends of a node's edges, in the order in which the edges were added.
+    /// The node is live.
+    pub(crate) fn neighbours(&self, node: CUgraphNode, way: Way) -> Result<SmallVec<[Neighbour; FEW]>> {
+        match self.few_neighbours(node, way)? {
+            Some(neighbours) => Ok(neighbours),
+            None => {
+                let count = self.degree(node, way)?;
+                Ok(SmallVec::from_vec(self.many_neighbours(node, way, count)?))
+            }
+        }
+    }
+
+    /// [`neighbours`](Self::neighbours) where these are few. One call.
+    pub(crate) fn few_neighbours(
+        &self,
+        node: CUgraphNode,
+        way: Way,
+    ) -> Result<Option<SmallVec<[Neighbour; FEW]>>> {
+        let mut nodes = [core::ptr::null_mut(); FEW];
+        let mut data = [CUgraphEdgeData::default(); FEW];
+        let mut count = FEW;
+        self.ask_for_neighbours(node, way, nodes.as_mut_ptr(), data.as_mut_ptr(), &mut count)?;
+        if count >= FEW {
+            return Ok(None);
+        }
+        Ok(Some(nodes.into_iter().zip(data.iter().map(EdgeKind::of)).take(count).collect()))
+    }
+
+    /// The number of a node's edges.
+    pub(crate) fn degree(&self, node: CUgraphNode, way: Way) -> Result<usize> {
+        let mut count = 0;
+        self.ask_for_neighbours(node, way, core::ptr::null_mut(), core::ptr::null_mut(), &mut count)?;
+        Ok(count)
+    }
+
+    /// [`neighbours`](Self::neighbours), as many as were counted.
+    pub(crate) fn many_neighbours(
+        &self,
+        node: CUgraphNode,
+        way: Way,
+        mut count: usize,
+    ) -> Result<Vec<Neighbour>> {
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        let mut nodes: Vec<CUgraphNode> = vec![core::ptr::null_mut(); count];
+        let mut data = vec![CUgraphEdgeData::default(); count];
+        self.ask_for_neighbours(node, way, nodes.as_mut_ptr(), data.as_mut_ptr(), &mut count)?;
+        Ok(nodes.into_iter().zip(data.iter().map(EdgeKind::of)).take(count).collect())
+    }
+
+    /// The buffers are null, or have room for the count.
+    fn ask_for_neighbours(
+        &self,
+        node: CUgraphNode,
+        way: Way,
+        nodes: *mut CUgraphNode,
+        data: *mut CUgraphEdgeData,
+        count: &mut usize,
+    ) -> Result<()> {
+        let driver = self.driver();
+        match way {
+            // SAFETY: the node is live and its graph locked; the buffers are as large as the count,
+            // or null: then the call counts.
+            Way::In => match unsafe { driver.cuGraphNodeGetDependencies_v12030(node, nodes, data, count) } {
+                Ok(result) => self.answer(Call::cuGraphNodeGetDependencies_v12030, result),
+                Err(_) => {
+                    // SAFETY: as above.
+                    let result = unsafe { driver.cuGraphNodeGetDependencies(node, nodes, count) };
+                    self.answer(Call::cuGraphNodeGetDependencies, result)
+                }
+            },
+            // SAFETY: as above.
+            Way::Out => match unsafe { driver.cuGraphNodeGetDependentNodes_v12030(node, nodes, data, count) }
+            {
+                Ok(result) => self.answer(Call::cuGraphNodeGetDependentNodes_v12030, result),
+                Err(_) => {
+                    // SAFETY: as above.
+                    let result = unsafe { driver.cuGraphNodeGetDependentNodes(node, nodes, count) };
+                    self.answer(Call::cuGraphNodeGetDependentNodes, result)
+                }
+            },
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Removing nodes.
+
+use std::collections::HashSet;
+
+use cuda_handles::clones;
+use cuda_sys::Call;
+
+use super::change::Link;
+use super::query::Way;
+use crate::edge::kind_query::Ends;
+use crate::edge_kind::EdgeKind;
+use crate::error::{HalfDone, Result};
+use crate::graph::{Graph, Locked};
+use crate::node::Node;
+use crate::state::Taken;
+use crate::state::ids::NodeId;
+use crate::state::params::Detail;
+
+impl Graph {
+    /// Removes nodes with their edges and lets go of what they used; see [`Node::remove`]. A node
+    /// given twice counts once.
+    ///
+    /// All are checked before the first is removed. One driver call each.
+    ///
+    /// Stands on `cuGraphDestroyNode`, CUDA 10.0.
+    ///
+    /// # Errors
+    /// A node of another graph or a removed one; or what the driver answers, which removes no nodes
+    /// of a graph with memory nodes. The graph is unchanged then, unless some were removed before
+    /// one failed: then [`Error::HalfDone`](crate::Error::HalfDone) names them.
+    #[doc(alias = "cuGraphDestroyNode")]
+    pub fn remove_nodes(&self, nodes: &[&Node]) -> Result<()> {
+        nodes.iter().try_for_each(|node| self.own(node))?;
+        // The rows with their owners come out of the lock before they are dropped.
+        let mut taken = Vec::with_capacity(nodes.len());
+        let mut locked = self.enter()?;
+        let (mut seen, mut ids) = (HashSet::with_capacity(nodes.len()), Vec::with_capacity(nodes.len()));
+        for node in nodes {
+            let id = locked.there(node)?;
+            if seen.insert(id) {
+                ids.push(id);
+            }
+        }
+        for (place, &id) in ids.iter().enumerate() {
+            match locked.destroy(id) {
+                Ok(rows) => taken.push(rows),
+                Err(error) if place == 0 => return Err(error),
+                Err(error) => {
+                    let own = ids[..place]
+                        .iter()
+                        .zip(&taken)
+                        .filter_map(|(id, rows)| Some((id, &rows.first()?.row)));
+                    let removed = own.map(|(id, row)| format!("node `{}` is removed", row.display_name(*id)));
+                    return Err(HalfDone::error(error, None, removed.collect()));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Node {
+    /// Removes the node and its edges from the graph and lets go of what it used.
+    ///
+    /// Executables made before keep the node and what it uses.
+    ///
+    /// Stands on `cuGraphDestroyNode`, CUDA 10.0.
+    ///
+    /// # Errors
+    /// It is removed already, or what the driver answers, which removes no nodes of a graph with
+    /// memory nodes.
+    #[doc(alias = "cuGraphDestroyNode")]
+    pub fn remove(&self) -> Result<()> {
+        // The rows with their owners come out of the lock before they are dropped.
+        let taken = self.graph().enter().and_then(|mut locked| {
+            let id = locked.there(self)?;
+            locked.destroy(id)
+        });
+        taken.map(drop)
+    }
+
+    /// Removes the node, and lets the nodes that waited for it wait for those that it waited for,
+    /// by full edges: the order of the others stays.
+    ///
+    /// Stands on `cuGraphRemoveDependencies`, `cuGraphAddDependencies` and `cuGraphDestroyNode`,
+    /// CUDA 10.0, each called once, after queries of the node's edges and of those of its
+    /// successors.
+    ///
+    /// # Errors
+    /// It is removed already, or what the driver answers, which removes neither edges nor nodes of
+    /// a graph with memory nodes. The graph is unchanged then, but for
+    /// [`Error::HalfDone`](crate::Error::HalfDone). (If edges had to be taken away and added again
+    /// meanwhile, their order may be another.)
+    #[doc(alias = "cuGraphDestroyNode")]
+    pub fn remove_bridging(&self) -> Result<()> {
+        // The rows with their owners come out of the lock before they are dropped.
+        let taken = self.graph().enter().and_then(|mut locked| locked.bridge(self));
+        taken.map(drop)
+    }
+}
+
+impl Locked<'_> {
+    fn bridge(&mut self, node: &Node) -> Result<Taken> {
+        let id = self.there(node)?;
+        let entering = self.links_of(id, Way::In)?;
+        let leaving = self.links_of(id, Way::Out)?;
+        if entering.is_empty() || leaving.is_empty() {
+            return self.destroy(id);
+        }
+        let bridges: Vec<Ends> =
+            leaving.iter().flat_map(|after| entering.iter().map(|before| (before.from, after.to))).collect();
+        let there = self.kinds_of(&bridges)?;
+        let new = bridges.iter().zip(there).filter(|(_, kind)| kind.is_none());
+        let link = |(from, to)| Link { from, to, kind: EdgeKind::Full };
+        let new: Vec<Link> = new.map(|(ends, _)| link(*ends)).collect();
+        // Edges first: where the driver refuses that, as in a graph with memory nodes, nothing has
+        // been done.
+        self.change(&entering, &new)?;
+        match self.destroy(id) {
+            Ok(taken) => Ok(taken),
+            Err(error) => Err(self.put_right(error, &entering, &new)),
+        }
+    }
+
+    /// A node's edges.
+    fn links_of(&mut self, id: NodeId, way: Way) -> Result<Vec<Link>> {
+        let mut links = Vec::new();
+        for (raw, kind) in self.neighbours(self.raw_of(id)?, way)? {
+            let (other, _) = self.known(raw)?;
+            links.push(match way {
+                Way::In => Link { from: other, to: id, kind },
+                Way::Out => Link { from: id, to: other, kind },
+            });
+        }
+        Ok(links)
+    }
+
+    /// Destroys a node that is there; gives its row, and those of the graph in it, which are to be
+    /// dropped after the lock.
+    fn destroy(&mut self, id: NodeId) -> Result<Taken> {
+        self.destroy_raw(id)?;
+        let default = match self.row(id).map(|row| &row.detail) {
+            Some(Detail::Conditional(conditional)) => conditional.default,
+            _ => None,
+        };
+        let taken = self.take(id);
+        // It is of no use without the node, and of no harm: should the driver refuse, it stays.
+        let _stays = self.remove_default(default);
+        Ok(taken)
+    }
+
+    /// The driver call that destroys a node that is there. Its row goes right afterwards.
+    pub(crate) fn destroy_raw(&self, id: NodeId) -> Result<()> {
+        let raw = self.raw_of(id)?;
+        self.ensure_may_lose(id, "nodes")?;
+        let result = {
+            let _alone = clones::alone(self.context())?;
+            // SAFETY: the table says that the node is live and of this hierarchy, whose lock is
+            // held. Nobody sees the table before the row is gone.
+            unsafe { self.driver().cuGraphDestroyNode(raw) }
+        };
+        self.answer(Call::cuGraphDestroyNode, result)
+    }
+}

@@ -1,0 +1,56 @@
+//! Errors about things of another context: which of two they are, and for which node they were
+//! meant.
+
+use std::borrow::Cow;
+
+use cuda_handles::{Context, Error as HandleError, WrongContext};
+
+use crate::error::wording::Named;
+use crate::error::{Error, Result};
+use crate::node::Node;
+
+/// Refuses a thing of another context than the graph's. `what` names it.
+#[inline]
+pub(crate) fn ensure_of_graph<W: Into<Cow<'static, str>>>(
+    graph: &Context,
+    found: &Context,
+    what: impl FnOnce() -> W,
+) -> Result<()> {
+    ensure(graph, found, || WrongContext::new(what(), found, "the graph", graph))
+}
+
+/// As [`ensure_of_graph`], for memory.
+#[inline]
+pub(crate) fn ensure_memory(
+    graph: &Context,
+    found: &Context,
+    what: &'static str,
+    advice: &'static str,
+) -> Result<()> {
+    ensure(graph, found, || WrongContext::new(what, found, "the graph", graph).advise(advice))
+}
+
+/// Refuses what is of another context, with this error.
+#[inline]
+pub(crate) fn ensure(needed: &Context, found: &Context, error: impl FnOnce() -> WrongContext) -> Result<()> {
+    if needed.is_same(found) { Ok(()) } else { refused(error) }
+}
+
+#[cold]
+#[inline(never)]
+fn refused(error: impl FnOnce() -> WrongContext) -> Result<()> {
+    Err(Error::Handles(error().into()))
+}
+
+impl Node {
+    /// Names the node in an error about a thing of another context that it was to get.
+    pub(crate) fn getting<T>(&self, outcome: Result<T>) -> Result<T> {
+        outcome.map_err(|error| match error {
+            Error::Handles(HandleError::WrongContext(mut wrong)) => {
+                wrong.what = format!("{} for node `{}`", wrong.what, Named(&self.name())).into();
+                Error::Handles(HandleError::WrongContext(wrong))
+            }
+            other => other,
+        })
+    }
+}

@@ -1,0 +1,344 @@
+//! Making executable graphs.
+
+use std::sync::Arc;
+
+use cuda_handles::capture_mode::relaxed;
+use cuda_handles::{Error as HandleError, Event, ExecEnd, GraphExecHandle, Stream, UserObject};
+use cuda_sys::{CUDA_GRAPH_INSTANTIATE_PARAMS, CUgraph, CUgraphExec, CUgraphNode, CUresult, Call};
+
+use crate::error::instantiate::InstantiateError;
+use crate::error::wrong_context::ensure_of_graph;
+use crate::error::{Error, Result};
+use crate::exec::options::InstantiateOptions;
+use crate::exec::resources::Share;
+use crate::exec::{GraphExec, Launches, uncaptured};
+use crate::graph::{Graph, Locked};
+use crate::memory::Outlet;
+use crate::node_kind::NodeKind;
+use crate::state::ids::NodeId;
+use crate::state::last_runs::OwnRuns;
+use crate::state::params::Detail;
+
+impl Graph {
+    /// Makes an executable of the graph as it is now.
+    ///
+    /// The executable gets its own share of all owners. Of the driver's objects for that, one user
+    /// object, nothing stays on the graph. A graph that was [lent](Self::lend) or
+    /// [adopted](Self::from_raw) is looked at first, for nodes that other code has added.
+    ///
+    /// The driver keeps an executable with conditional nodes after it was dropped, as it waits for
+    /// all work of the device when it ends one. The next one of that graph ends it once no stream
+    /// of the context has work, for which it waits a second at most.
+    ///
+    /// From then on, no [free node](Self::free) can be added for the memory of an allocation node
+    /// that is in the graph now and not in a node of it.
+    ///
+    /// Stands on `cuGraphInstantiateWithParams`, CUDA 12.0, and on user objects, CUDA 11.3.
+    ///
+    /// # Errors
+    /// A node uses memory of the graph that is not there yet or no more ([`Error::MemoryOrder`]); a
+    /// graph that can have one executable has one ([`Error::OneExecutable`]), or had one with
+    /// conditional nodes that was dropped, and a stream still has work
+    /// ([`StillRunning`](cuda_handles::Error::StillRunning), which names it): wait for that stream,
+    /// or [drain](cuda_handles::reaper::drain). [`Error::Instantiate`] with the reason in words and
+    /// the node by its name, where the driver tells them, and with what [`check`](Self::check)
+    /// finds wrong with the structure; for a graph that was lent or adopted, that is
+    /// [`Error::Unsound`], and the driver is not asked. A loop or branch that the driver has no
+    /// node for is [`Error::NeedsHost`], which
+    /// [`instantiate_with_fallback`](Self::instantiate_with_fallback) takes. Should the driver
+    /// refuse to take the user object off the graph again, there is no executable, and what the
+    /// nodes use now lives as long as the graph.
+    #[doc(alias = "cuGraphInstantiate")]
+    #[doc(alias = "cuGraphInstantiateWithParams")]
+    #[doc(alias = "cuUserObjectCreate")]
+    pub fn instantiate(&self) -> Result<GraphExec> {
+        self.instantiate_with(InstantiateOptions::new())
+    }
+
+    /// Makes the executable of a graph that can have one only, as one with conditional or memory
+    /// nodes, and gives this handle of the graph up.
+    ///
+    /// Stands on what [`instantiate`](Self::instantiate) stands on.
+    ///
+    /// # Errors
+    /// As [`instantiate`](Self::instantiate).
+    #[doc(alias = "cuGraphInstantiate")]
+    pub fn into_exec(self) -> Result<GraphExec> {
+        self.instantiate()
+    }
+
+    /// Makes an executable of the graph as it is now, with options.
+    ///
+    /// Stands on `cuGraphInstantiateWithParams`, CUDA 12.0, and on user objects, CUDA 11.3.
+    ///
+    /// # Errors
+    /// As [`instantiate`](Self::instantiate); a stream for the upload that is of another context or
+    /// capturing; for launches by kernels: [`Error::DeviceLaunch`] with the node that cannot be in
+    /// such a graph.
+    #[doc(alias = "cuGraphInstantiateWithParams")]
+    pub fn instantiate_with(&self, options: InstantiateOptions) -> Result<GraphExec> {
+        unless_ended(self, || self.make_executable(&options))
+    }
+
+    fn make_executable(&self, options: &InstantiateOptions) -> Result<GraphExec> {
+        // Declared before the lock, so that nothing is dropped under it where a call fails.
+        let shared;
+        if !self.place().is_root() {
+            return Err(self.is_embedded("instantiated"));
+        }
+        let context = self.context();
+        let turn = options.upload_stream().map(|stream| self.upload_turn(stream)).transpose()?;
+        let mut locked = self.enter()?;
+        locked.meet()?;
+        if options.is_for_device_launch() {
+            locked.fit_for_device_launch(options)?;
+        }
+        locked.ensure_complete()?;
+        locked.ensure_no_place_holders()?;
+        locked.ensure_conditions_used()?;
+        locked.ensure_sound(self)?;
+        locked.ensure_memory_in_order()?;
+        let single = locked.single()?;
+        let launches = Launches {
+            homes: awaited(&locked),
+            runs: single.as_ref().map(|_| OwnRuns::new(&locked.last_runs)),
+            events: recorded_events(&locked),
+            outlet: Outlet::of(&locked, options.is_auto_free()),
+        };
+        shared = Arc::new(locked.owners());
+        let owners = UserObject::new(context, Box::new(Arc::clone(&shared)))?;
+        owners.retain_on(self.handle())?;
+        let outcome = {
+            let _relaxed = relaxed(context.driver());
+            context.with_current(|| instantiate(&locked, locked.raw(), options))
+        };
+        // The executable has its own reference now; the graph gives its one back whatever came of
+        // it.
+        let released = owners.release_from(self.handle());
+        let raw = outcome?.map_err(|failure| locked.explain(self, &failure))?;
+        locked.memory.instantiated();
+        if let Some(single) = &single {
+            locked.executable = Arc::downgrade(single);
+        }
+        let put_off = single.is_some() && locked.has_conditionals();
+        let end = match (put_off, locked.is_shared()) {
+            (true, false) => ExecEnd::Drained,
+            // Other code knows the graph as well, and may make the next one as soon as nothing
+            // runs.
+            (true, true) => ExecEnd::Idle,
+            (false, _) => ExecEnd::AtOnce,
+        };
+        let last = single.as_ref().map(|_| locked.last_runs.clone());
+        let mut owners = Share::new(owners, last, put_off);
+        if options.is_for_device_launch() {
+            owners.lend();
+        }
+        options.upload_stream().into_iter().for_each(|stream| owners.note(stream));
+        // SAFETY: the driver has just made it, in this context, and nobody else knows it.
+        let handle = unsafe { GraphExecHandle::from_raw_owned_with(context, raw, single, end) };
+        drop(locked);
+        drop(turn);
+        released?;
+        Ok(GraphExec::new(handle, owners, self, launches, options.clone()))
+    }
+
+    /// The right to enqueue an upload.
+    pub(crate) fn upload_turn<'s>(&self, stream: &'s Stream) -> Result<cuda_handles::capture::Enqueue<'s>> {
+        ensure_of_graph(self.context(), stream.context(), || "the stream of the upload")?;
+        uncaptured(stream, "uploading an executable graph")
+    }
+}
+
+/// Attempts what an executable keeps from being done; and once more, as that was perhaps dropped
+/// and its end put off. So are those of other graphs, which may have the memory that is lacking.
+pub(crate) fn unless_ended<R>(graph: &Graph, attempt: impl Fn() -> Result<R>) -> Result<R> {
+    let outcome = attempt();
+    match &outcome {
+        Err(Error::OneExecutable { .. }) => {
+            let executable = graph.enter()?.executable.clone();
+            GraphExecHandle::destroy_waiting(graph.context(), &executable)?;
+        }
+        Err(Error::Instantiate(error))
+            if error.code == CUresult::CUDA_ERROR_OUT_OF_MEMORY && GraphExecHandle::make_room() => {}
+        _ => return outcome,
+    }
+    attempt()
+}
+
+impl Locked<'_> {
+    /// Refuses nodes with a part of a launch only, as their kernels may rely on what is missing,
+    /// and loops that may never end.
+    pub(crate) fn ensure_complete(&self) -> Result<()> {
+        match self.incomplete.iter().filter_map(|index| self.id(*index)).next() {
+            Some(id) => Err(self.not_whole(id)),
+            None => Ok(()),
+        }
+    }
+
+    /// The error of using a node that is not whole.
+    pub(crate) fn not_whole(&self, id: NodeId) -> Error {
+        let node = self.name(id);
+        match self.row(id).is_some_and(|row| row.detail.is_conditional()) {
+            true => Error::NotBuilt { node },
+            false => Error::Incomplete { node },
+        }
+    }
+
+    /// Refuses a structure that no driver takes, where other code may have made one: here it cannot
+    /// be made.
+    fn ensure_sound(&mut self, graph: &Graph) -> Result<()> {
+        if !self.is_shared() {
+            return Ok(());
+        }
+        let findings = words(&self.unsound(graph)?);
+        if findings.is_empty() { Ok(()) } else { Err(Error::Unsound { findings }) }
+    }
+
+    /// What stands for the executable to be, if the graph can have one only; an error if there is
+    /// one.
+    pub(crate) fn single(&self) -> Result<Option<Arc<()>>> {
+        match self.single_by() {
+            None => Ok(None),
+            Some(of) if self.executable.strong_count() > 0 => Err(Error::OneExecutable { of }),
+            Some(_) => Ok(Some(Arc::default())),
+        }
+    }
+
+    /// Refuses a graph that can have one executable and has one.
+    pub(crate) fn ensure_no_executable(&self) -> Result<()> {
+        self.single().map(drop)
+    }
+
+    fn has_conditionals(&self) -> bool {
+        !self.conditions.is_empty() || self.has_conditional_nodes()
+    }
+
+    /// What makes it that the graph can have one executable only.
+    fn single_by(&self) -> Option<&'static str> {
+        match self.memory.is_empty() {
+            _ if self.has_conditionals() => Some("conditional nodes"),
+            false => Some("allocation or free nodes"),
+            true => None,
+        }
+    }
+}
+
+/// What the driver reported of a failed instantiation.
+pub(crate) struct Failure {
+    pub(crate) code: CUresult,
+    pub(crate) params: CUDA_GRAPH_INSTANTIATE_PARAMS,
+}
+
+/// Makes an executable of a live graph that is locked, or that nobody else knows.
+pub(crate) fn instantiate(
+    locked: &Locked<'_>,
+    graph: CUgraph,
+    options: &InstantiateOptions,
+) -> Result<CUgraphExec, Failure> {
+    let mut params = CUDA_GRAPH_INSTANTIATE_PARAMS { flags: options.flags(), ..Default::default() };
+    if let Some(stream) = options.upload_stream() {
+        params.hUploadStream = stream.as_raw();
+    }
+    let mut raw = core::ptr::null_mut();
+    // SAFETY: the graph is live and nobody else uses it, both structures are valid for the call,
+    // and the stream, if any, is alive.
+    let code = unsafe { locked.driver().cuGraphInstantiateWithParams(&raw mut raw, graph, &raw mut params) };
+    // The result first: with a failure the handle means nothing.
+    if code.is_success() { Ok(raw) } else { Err(Failure { code, params }) }
+}
+
+impl Locked<'_> {
+    /// What the driver would refuse in a graph for launches by kernels, told before and in words.
+    fn fit_for_device_launch(&self, options: &InstantiateOptions) -> Result<()> {
+        let refused = |node, why| Err(Error::DeviceLaunch { node, why });
+        if options.is_auto_free() {
+            return refused(None, "it cannot free memory at a launch");
+        }
+        let mut empty = true;
+        for (id, row) in self.rows() {
+            empty = false;
+            // Of those that other code made the driver may not tell all.
+            let fits = matches!(
+                NodeKind::of(row.detail.kind().raw()),
+                NodeKind::Kernel | NodeKind::Memcpy | NodeKind::Memset | NodeKind::ChildGraph
+            );
+            if !fits {
+                let why = "only kernels, copies, fills and child graphs of these can be in it";
+                return refused(Some(row.display_name(id).into()), why);
+            }
+        }
+        if empty { refused(None, "it needs at least one node") } else { Ok(()) }
+    }
+
+    /// A failed instantiation in words.
+    #[cold]
+    fn explain(&mut self, graph: &Graph, failure: &Failure) -> Error {
+        let node = self.node_name(failure.params.hErrNode_out);
+        // What cannot be asked for now is not told; the driver's reason is.
+        let findings = words(&self.unsound(graph).unwrap_or_default());
+        self.explain_at(failure, node, findings)
+    }
+
+    /// The same with the name of the node that was reported, and what is wrong with the structure.
+    pub(crate) fn explain_at(
+        &self,
+        &Failure { code, params }: &Failure,
+        node: Option<String>,
+        findings: Vec<String>,
+    ) -> Error {
+        match self.answer(Call::cuGraphInstantiateWithParams, code) {
+            Err(Error::Handles(HandleError::Driver { .. })) | Ok(()) => {
+                // One of other code, or one that the driver did not destroy.
+                if let (CUresult::CUDA_ERROR_NOT_SUPPORTED, Some(of)) = (code, self.single_by()) {
+                    return Error::OneExecutable { of };
+                }
+                Error::Instantiate(Box::new(InstantiateError {
+                    code,
+                    result: params.result_out,
+                    node,
+                    findings,
+                }))
+            }
+            // A lost context is that, not a fault of the graph.
+            Err(other) => other,
+        }
+    }
+
+    fn node_name(&mut self, raw: CUgraphNode) -> Option<String> {
+        if raw.is_null() {
+            return None;
+        }
+        let index = self.find(raw)?;
+        let id = self.id(index)?;
+        self.row(id).map(|row| row.display_name(id))
+    }
+}
+
+/// The events that nodes record.
+fn recorded_events(locked: &Locked<'_>) -> Vec<Event> {
+    let recorded = |detail: &Detail| match detail {
+        Detail::EventRecord(event) => Some(event.clone()),
+        _ => None,
+    };
+    locked.rows().filter_map(|(_, row)| recorded(&row.detail)).collect()
+}
+
+/// What the first run of an executable made now waits for, each once: the home streams of memory
+/// that may not be allocated yet, and those where an executable before it may still run that uses
+/// the same memory and conditions.
+pub(crate) fn awaited(locked: &Locked<'_>) -> Vec<Stream> {
+    let mut awaited: Vec<Stream> = Vec::new();
+    let unsettled = locked.allocations().filter(|allocation| !allocation.is_settled());
+    let homes = unsettled.filter_map(|allocation| allocation.home()).cloned();
+    for stream in homes.chain(locked.last_runs.streams()) {
+        if !awaited.contains(&stream) {
+            awaited.push(stream);
+        }
+    }
+    awaited
+}
+
+/// Findings as errors have them, which keep no graph alive.
+fn words(findings: &[impl ToString]) -> Vec<String> {
+    findings.iter().map(ToString::to_string).collect()
+}

@@ -1,0 +1,243 @@
+//! A node of any type, and what all types have.
+
+use core::fmt;
+
+use cuda_sys::{CUgraphNodeParams, CUgraphNodeType, Call};
+
+use crate::error::{Error, Result};
+use crate::graph::name::NodeName;
+use crate::graph::{Graph, Locked};
+use crate::node_kind::NodeKind;
+use crate::state::Row;
+use crate::state::ids::NodeId;
+use crate::state::owners::Owners;
+use crate::state::params::Detail;
+
+/// A node of a graph, of any type.
+///
+/// The handle keeps the graph alive. It may outlive the node: one that was removed says so
+/// ([`is_removed`](Self::is_removed)), is an error wherever a node is needed, and never stands for
+/// another node. Handles are equal if they are of the same node.
+///
+/// The types of nodes dereference to this one; [`KernelNode`](super::KernelNode) and the others are
+/// made of it by `try_from`.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Node {
+    graph: Graph,
+    id: NodeId,
+    kind: NodeKind,
+}
+
+impl Node {
+    #[inline]
+    pub(crate) fn new(graph: Graph, id: NodeId, kind: NodeKind) -> Self {
+        Self { graph, id, kind }
+    }
+
+    pub(crate) fn id(&self) -> NodeId {
+        self.id
+    }
+
+    /// The graph.
+    #[must_use]
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// What the node does.
+    #[doc(alias = "cuGraphNodeGetType")]
+    #[must_use]
+    pub fn kind(&self) -> NodeKind {
+        self.kind
+    }
+
+    /// The name given by [`named`](Self::named); without one, kind and number in the graph, and the
+    /// kernel of a kernel node, as in `kernel#3 saxpy`. Of a node that was removed, the name that
+    /// it had, if it is one of the last thousand of its graph. Kind and number also inside a host
+    /// function, while another thread works on the graph.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let given =
+            self.graph.look().ok().and_then(|locked| Some(locked.row(self.id)?.display_name(self.id)));
+        let given = given.or_else(|| self.graph.name_of_removed(self.id).map(NodeName::into_string));
+        given.unwrap_or_else(|| self.default_name())
+    }
+
+    /// What the node does, in one line for people, as in `copy 4096 B device -> pinned`; empty for
+    /// a node whose [kind](Self::kind) says all.
+    ///
+    /// # Errors
+    /// The node was removed.
+    pub fn describe(&self) -> Result<String> {
+        self.detail().map(|detail| detail.summary())
+    }
+
+    /// The same node with a name for people: it stands in errors and pictures. Names need not be
+    /// unique. Inside a host function, while another thread works on the graph, it stays as it was.
+    pub fn named(self, name: impl Into<String>) -> Self {
+        self.set_name(name.into());
+        self
+    }
+
+    pub(crate) fn set_name(&self, name: String) {
+        let name = name.into_boxed_str();
+        if let Ok(mut locked) = self.graph.look() {
+            // Under the lock, but no owner: a name drops nothing else.
+            let _before = locked.row_mut(self.id).and_then(|row| row.name.replace(name));
+        }
+    }
+
+    fn default_name(&self) -> String {
+        format!("{}#{}", self.kind, self.id.number)
+    }
+
+    /// Whether the node was removed from its graph. A forked child, which can use no graph, is told
+    /// `false`, and so is a host function while another thread works on the graph.
+    #[must_use]
+    pub fn is_removed(&self) -> bool {
+        self.graph.look().is_ok_and(|locked| locked.row(self.id).is_none())
+    }
+
+    /// Gives the node other parameters of its kind by one driver call, and its row what goes with
+    /// them. All that can fail comes before the call. If it fails, the node is as it was.
+    ///
+    /// Stands on `cuGraphNodeSetParams`, CUDA 12.2.
+    pub(crate) fn replace(
+        &self,
+        mut detail: Detail,
+        mut owners: Owners,
+        params: &mut CUgraphNodeParams,
+    ) -> Result<()> {
+        // As arguments, `detail` and `owners` are dropped after the lock on every way out: the new
+        // ones, or those that they took the place of.
+        let mut locked = self.graph.enter()?;
+        self.replace_under(&mut locked, &mut detail, &mut owners, params)
+    }
+
+    /// [`replace`](Self::replace) for who has the graph's lock, since what to do depends on the
+    /// row. After success detail and owners are those before; they are the caller's to drop, after
+    /// the lock.
+    #[inline]
+    pub(crate) fn replace_under(
+        &self,
+        locked: &mut Locked<'_>,
+        detail: &mut Detail,
+        owners: &mut Owners,
+        params: &mut CUgraphNodeParams,
+    ) -> Result<()> {
+        let raw = locked.row(self.id).ok_or_else(|| self.removed())?.raw.0;
+        locked.ensure_may_hold(self.graph.place(), detail)?;
+        locked.ensure_own_memory(owners, detail)?;
+        locked.retain_if_adopted()?;
+        // SAFETY: the table says that the node is live and of this graph, whose lock is held; the
+        // parameters are complete for its type, and what they point to outlives the call.
+        let result = unsafe { locked.driver().cuGraphNodeSetParams(raw, params) };
+        locked.answer(Call::cuGraphNodeSetParams, result)?;
+        if let Some(row) = locked.row_mut(self.id) {
+            core::mem::swap(&mut row.detail, detail);
+        }
+        locked.swap_owners(self.id, owners);
+        Ok(())
+    }
+
+    /// The error of using the node after its removal.
+    pub(crate) fn removed(&self) -> Error {
+        let known = self.graph.name_of_removed(self.id);
+        Error::Removed { node: known.unwrap_or_else(|| self.default_name().into()) }
+    }
+
+    /// What was given at creation.
+    pub(crate) fn detail(&self) -> Result<Detail> {
+        self.graph.look()?.row(self.id).map(|row| row.detail.clone()).ok_or_else(|| self.removed())
+    }
+}
+
+impl fmt::Debug for Node {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Node({})", self.default_name())
+    }
+}
+
+impl fmt::Display for Node {
+    /// The node's [name](Node::name).
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.name())
+    }
+}
+
+impl Row {
+    pub(crate) fn display_name(&self, id: NodeId) -> String {
+        match (&self.name, &self.detail) {
+            (Some(name), _) => name.to_string(),
+            (None, Detail::Kernel { kernel, .. }) => format!("kernel#{} {}", id.number, kernel.name()),
+            (None, detail) => format!("{}#{}", detail.kind(), id.number),
+        }
+    }
+}
+
+/// Parameters of a node of this type with every byte zero. They are then set in place: the driver
+/// refuses parameters in which a byte that has no meaning is not zero, and a value of its own
+/// written over the whole union would leave the rest of it undefined.
+#[inline]
+pub(crate) fn blank(kind: CUgraphNodeType) -> CUgraphNodeParams {
+    CUgraphNodeParams { type_: kind, ..CUgraphNodeParams::default() }
+}
+
+/// A handle of nodes of one kind.
+macro_rules! typed {
+    ($(#[$doc:meta])* $name:ident, $kind:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, Hash)]
+        pub struct $name(crate::node::Node);
+
+        impl $name {
+            #[inline]
+            pub(crate) fn wrap(node: crate::node::Node) -> Self {
+                Self(node)
+            }
+
+            /// The same node with a name for people; see [`Node::named`](crate::Node::named).
+            pub fn named(self, name: impl Into<String>) -> Self {
+                self.0.set_name(name.into());
+                self
+            }
+        }
+
+        impl core::ops::Deref for $name {
+            type Target = crate::node::Node;
+
+            fn deref(&self) -> &crate::node::Node {
+                &self.0
+            }
+        }
+
+        impl From<$name> for crate::node::Node {
+            fn from(node: $name) -> Self {
+                node.0
+            }
+        }
+
+        impl TryFrom<crate::node::Node> for $name {
+            /// The node itself, where it is of another kind.
+            type Error = crate::node::Node;
+
+            fn try_from(node: crate::node::Node) -> Result<Self, crate::node::Node> {
+                if node.kind() == crate::NodeKind::$kind { Ok(Self(node)) } else { Err(node) }
+            }
+        }
+
+        impl core::fmt::Debug for $name {
+            fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                core::fmt::Debug::fmt(&self.0, formatter)
+            }
+        }
+
+        impl core::fmt::Display for $name {
+            fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                core::fmt::Display::fmt(&self.0, formatter)
+            }
+        }
+    };
+}
+
+pub(crate) use typed;

@@ -1,0 +1,145 @@
+//! A run in which the host decides.
+
+use cuda_handles::Stream;
+
+use super::HostCounts;
+use super::flat::Number;
+use super::plan::{Program, Step};
+use crate::error::wording::Named;
+use crate::error::{Error, HostLoopError, HostRound, Result};
+use crate::state::loop_control::Stand;
+use crate::state::params::Class;
+
+/// What a loop or branch has come to. It stays over runs, as conditions of the driver do.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct State {
+    goes_on: bool,
+    /// Rounds since the loop was entered.
+    done: u64,
+}
+
+/// A plan that is being run.
+struct Frame {
+    plan: usize,
+    /// The next step.
+    step: usize,
+    /// Whose body it is, and the round from 1 on.
+    of: Option<(Number, u64)>,
+}
+
+/// A run on a stream.
+pub(crate) struct Run<'r> {
+    pub(crate) program: &'r mut Program,
+    pub(crate) states: &'r mut [State],
+    pub(crate) counts: &'r mut HostCounts,
+    pub(crate) stream: &'r Stream,
+}
+
+/// What failed in which plan.
+struct Failed {
+    cause: Error,
+    doing: String,
+}
+
+impl Run<'_> {
+    /// Does all steps, and waits for the last.
+    pub(crate) fn all_blocking(mut self) -> Result<()> {
+        // Bodies in bodies lie on this stack, however deep.
+        let mut frames = vec![Frame { plan: 0, step: 0, of: None }];
+        while let Some(frame) = frames.last_mut() {
+            let next = self.program.plans.get(frame.plan).and_then(|plan| plan.get(frame.step)).copied();
+            let failed = match next {
+                Some(Step::Enter(number)) => {
+                    frame.step += 1;
+                    frames.extend(self.enter(number));
+                    continue;
+                }
+                Some(step) => {
+                    frame.step += 1;
+                    self.step(step)
+                }
+                None => {
+                    if !self.again(frame) {
+                        frames.pop();
+                    }
+                    continue;
+                }
+            };
+            if let Err(failed) = failed {
+                return Err(self.told(&frames, failed));
+            }
+        }
+        let waited = self.stream.synchronize_blocking().map_err(Error::from);
+        waited.map_err(|cause| self.told(&[], Failed { cause, doing: "waiting for the end".to_owned() }))
+    }
+
+    fn step(&mut self, step: Step) -> Result<(), Failed> {
+        match step {
+            Step::Launch(stretch) => {
+                let Some(stretch) = self.program.stretches.get_mut(stretch) else { return Ok(()) };
+                let launched = stretch.launch(self.stream);
+                launched.map_err(|cause| Failed { cause, doing: "launching what comes next".to_owned() })?;
+                self.counts.launches += 1;
+            }
+            Step::Decide(number, stand) => self.decide(number, stand)?,
+            Step::Enter(_) => {}
+        }
+        Ok(())
+    }
+
+    fn decide(&mut self, number: Number, stand: Stand) -> Result<(), Failed> {
+        let (Some(Some(chosen)), Some(state)) =
+            (self.program.chosen.get(number), self.states.get_mut(number))
+        else {
+            return Ok(());
+        };
+        let decided = chosen.ready.decide_blocking(stand, &mut state.done, self.stream);
+        state.goes_on = decided
+            .map_err(|cause| Failed { cause, doing: format!("deciding about `{}`", Named(&chosen.name)) })?;
+        self.counts.decisions += 1;
+        Ok(())
+    }
+
+    /// The body that is run now, if one is.
+    fn enter(&mut self, number: Number) -> Option<Frame> {
+        let (chosen, state) = (self.program.chosen.get(number)?.as_ref()?, self.states.get(number)?);
+        let body = match (chosen.class, state.goes_on) {
+            (_, true) => 0,
+            (Class::IfElse, false) => 1,
+            (_, false) => return None,
+        };
+        if chosen.class == Class::While {
+            self.counts.rounds += 1;
+        }
+        Some(Frame { plan: *chosen.bodies.get(body)?, step: 0, of: Some((number, 1)) })
+    }
+
+    /// At the end of a plan: begins a loop's next round, if there is one.
+    fn again(&mut self, frame: &mut Frame) -> bool {
+        let Some((number, round)) = &mut frame.of else { return false };
+        let is_loop = self
+            .program
+            .chosen
+            .get(*number)
+            .is_some_and(|chosen| chosen.as_ref().is_some_and(|chosen| chosen.class == Class::While));
+        if !is_loop || self.states.get(*number).is_none_or(|state| !state.goes_on) {
+            return false;
+        }
+        self.counts.rounds += 1;
+        *round += 1;
+        frame.step = 0;
+        true
+    }
+
+    /// The error with where it was.
+    fn told(&self, frames: &[Frame], Failed { cause, doing }: Failed) -> Error {
+        let round = |frame: &Frame| {
+            let (number, round) = frame.of?;
+            let chosen = self.program.chosen.get(number)?.as_ref()?;
+            let round = (chosen.class == Class::While).then_some(round);
+            Some(HostRound { node: chosen.name.clone(), round })
+        };
+        let within = frames.iter().filter_map(round).collect();
+        Error::HostLoop(Box::new(HostLoopError { cause, within, doing: doing.into() }))
+    }
+}

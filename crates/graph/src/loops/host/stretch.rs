@@ -1,0 +1,125 @@
+//! Nodes between two things that the host does: an executable of their own.
+
+use std::collections::HashMap;
+
+use cuda_handles::{Event, GraphExecHandle, GraphHandle, Stream, UserObject};
+use cuda_sys::{CUgraph, CUgraphEdgeData, CUgraphNode, CUgraphNodeParams, Call};
+
+use super::flat::{Act, Flat};
+use super::twin::Twin;
+use crate::edge_kind::EdgeKind;
+use crate::error::Result;
+use crate::exec::enqueue;
+use crate::exec::instantiate::instantiate;
+use crate::exec::options::InstantiateOptions;
+use crate::graph::Locked;
+use crate::state::ids::NodeId;
+use crate::state::params::Detail;
+
+/// What stretches are made with.
+pub(crate) struct Making<'m> {
+    pub(crate) options: &'m InstantiateOptions,
+    /// What each executable keeps alive.
+    pub(crate) owners: &'m UserObject,
+}
+
+/// An executable of some nodes of a graph.
+#[derive(Debug)]
+pub(crate) struct Stretch {
+    exec: GraphExecHandle,
+    /// Those that each launch records.
+    events: Vec<Event>,
+}
+
+impl Stretch {
+    /// Makes the executable of some items, which are in an order that all edges go along. With the
+    /// context current.
+    pub(crate) fn make(
+        locked: &Locked<'_>,
+        flat: &Flat,
+        items: &[usize],
+        edges: &[(usize, usize, EdgeKind)],
+        making: &Making<'_>,
+    ) -> Result<Self> {
+        // It goes at the end. What it keeps alive is kept by the maker as well, so that nothing of
+        // that goes under the lock.
+        let graph = GraphHandle::create(locked.context())?;
+        let twins = copy(locked, flat, items, edges, graph.as_raw())?;
+        making.owners.retain_on(&graph)?;
+        let raw = instantiate(locked, graph.as_raw(), making.options).map_err(|failure| {
+            let id = twins.get(&failure.params.hErrNode_out.addr());
+            locked.explain_at(&failure, id.map(|id| locked.name(*id).into_string()), Vec::new())
+        })?;
+        // SAFETY: the driver has just made it, in this context, and nobody else knows it.
+        let exec = unsafe { GraphExecHandle::from_raw_owned(locked.context(), raw) };
+        let event = |item: &usize| match &locked.row(flat.items[*item].id)?.detail {
+            Detail::EventRecord(event) => Some(event.clone()),
+            _ => None,
+        };
+        Ok(Self { exec, events: items.iter().filter_map(event).collect() })
+    }
+
+    /// Enqueues a run.
+    pub(crate) fn launch(&mut self, stream: &Stream) -> Result<()> {
+        enqueue(&mut self.exec, &self.events, stream)
+    }
+}
+
+/// Adds copies of items to a new graph; whose they are, by their addresses.
+fn copy(
+    locked: &Locked<'_>,
+    flat: &Flat,
+    items: &[usize],
+    edges: &[(usize, usize, EdgeKind)],
+    graph: CUgraph,
+) -> Result<HashMap<usize, NodeId>> {
+    let mut waits: HashMap<usize, Vec<(usize, EdgeKind)>> = HashMap::new();
+    for &(from, to, kind) in edges {
+        waits.entry(to).or_default().push((from, kind));
+    }
+    let mut twins: HashMap<usize, CUgraphNode> = HashMap::with_capacity(items.len());
+    let mut names = HashMap::with_capacity(items.len());
+    for &item in items {
+        let waits = waits.remove(&item).unwrap_or_default();
+        let after = waits.iter().filter_map(|(from, kind)| Some((*twins.get(from)?, *kind)));
+        let after: Vec<(CUgraphNode, EdgeKind)> = after.collect();
+        let mut twin = match flat.items[item].act {
+            Act::Run(raw) => Twin::of(locked, raw, flat.items[item].id)?,
+            _ => Twin::empty(),
+        };
+        let new = add(locked, graph, &after, twin.params())?;
+        twin.finish(locked, new)?;
+        twins.insert(item, new);
+        names.insert(new.addr(), flat.items[item].id);
+    }
+    Ok(names)
+}
+
+/// Adds a node to a graph that nobody else knows.
+fn add(
+    locked: &Locked<'_>,
+    graph: CUgraph,
+    after: &[(CUgraphNode, EdgeKind)],
+    params: &mut CUgraphNodeParams,
+) -> Result<CUgraphNode> {
+    let nodes: Vec<CUgraphNode> = after.iter().map(|(node, _)| *node).collect();
+    let mut raw = core::ptr::null_mut();
+    if after.iter().all(|(_, kind)| *kind == EdgeKind::Full) {
+        // SAFETY: the graph is live and nobody else's, as are its nodes; the parameters are
+        // complete for their type, and what they point to is the original node's, whose graph is
+        // locked.
+        let result = unsafe {
+            locked.driver().cuGraphAddNode(&raw mut raw, graph, nodes.as_ptr(), nodes.len(), params)
+        };
+        locked.answer(Call::cuGraphAddNode, result)?;
+        return Ok(raw);
+    }
+    let kinds: Vec<CUgraphEdgeData> = after.iter().map(|(_, kind)| kind.data()).collect();
+    // SAFETY: as above; there are as many kinds as nodes.
+    let result = unsafe {
+        let (nodes, count) = (nodes.as_ptr(), nodes.len());
+        locked.driver().cuGraphAddNode_v12030(&raw mut raw, graph, nodes, kinds.as_ptr(), count, params)
+    };
+    locked.answer(Call::cuGraphAddNode_v12030, result.map_err(cuda_handles::Error::from)?)?;
+    Ok(raw)
+}

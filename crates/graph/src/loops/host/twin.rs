@@ -1,0 +1,164 @@
+//! A copy of a node for another graph, as the driver tells of the original.
+
+use cuda_sys::{
+    CUDA_BATCH_MEM_OP_NODE_PARAMS, CUDA_EXT_SEM_SIGNAL_NODE_PARAMS, CUDA_EXT_SEM_WAIT_NODE_PARAMS,
+    CUgraphNode, CUgraphNodeParams, CUgraphNodeType as T, Call,
+};
+
+use crate::error::{Error, Result};
+use crate::graph::Locked;
+use crate::node::blank;
+use crate::state::ids::NodeId;
+
+/// A node to be.
+pub(crate) struct Twin {
+    params: CUgraphNodeParams,
+    /// The kernel node whose attributes it gets.
+    kernel: Option<CUgraphNode>,
+}
+
+impl Twin {
+    /// A node that does nothing.
+    pub(crate) fn empty() -> Self {
+        Self { params: blank(T::CU_GRAPH_NODE_TYPE_EMPTY), kernel: None }
+    }
+
+    /// One that does what a live node does, whose graph is locked. What the parameters point to is
+    /// the original's, so it is added before that changes.
+    pub(crate) fn of(locked: &Locked<'_>, raw: CUgraphNode, id: NodeId) -> Result<Self> {
+        let Some(kind) = locked.row(id).map(|row| row.detail.raw_kind()) else {
+            return Err(Error::UnknownNode { raw: raw.addr() });
+        };
+        let mut twin = Self { params: blank(kind), kernel: None };
+        match kind {
+            T::CU_GRAPH_NODE_TYPE_EMPTY => {}
+            T::CU_GRAPH_NODE_TYPE_KERNEL => {
+                twin.read_kernel(locked, raw)?;
+                twin.kernel = Some(raw);
+            }
+            T::CU_GRAPH_NODE_TYPE_MEMCPY => twin.read_copy(locked, raw)?,
+            T::CU_GRAPH_NODE_TYPE_MEMSET => twin.read_fill(locked, raw)?,
+            T::CU_GRAPH_NODE_TYPE_HOST => twin.read_host(locked, raw)?,
+            T::CU_GRAPH_NODE_TYPE_EVENT_RECORD => {
+                twin.params.__bindgen_anon_1.eventRecord.event = locked.recorded_event(raw)?;
+            }
+            T::CU_GRAPH_NODE_TYPE_WAIT_EVENT => {
+                twin.params.__bindgen_anon_1.eventWait.event = locked.awaited_event(raw)?;
+            }
+            T::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP => twin.read_batch(locked, raw)?,
+            T::CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL => twin.read_signal(locked, raw)?,
+            T::CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT => twin.read_wait(locked, raw)?,
+            _ => {
+                let why = "between what the host decides there can be kernels, copies, fills, host functions, events, batches, semaphores, empty nodes, and child graphs \
+                           of these: no memory nodes, and no conditional nodes of other code";
+                return Err(Error::NotOnHost { node: locked.name(id), why });
+            }
+        }
+        Ok(twin)
+    }
+
+    pub(crate) fn params(&mut self) -> &mut CUgraphNodeParams {
+        &mut self.params
+    }
+
+    /// What takes another call once the node is there.
+    pub(crate) fn finish(&self, locked: &Locked<'_>, node: CUgraphNode) -> Result<()> {
+        let Some(original) = self.kernel else { return Ok(()) };
+        // SAFETY: both are live kernel nodes, the one of a locked graph, the other of one that
+        // nobody else knows.
+        let result = unsafe { locked.driver().cuGraphKernelNodeCopyAttributes(node, original) };
+        locked.answer(Call::cuGraphKernelNodeCopyAttributes, result)
+    }
+
+    fn read_kernel(&mut self, locked: &Locked<'_>, raw: CUgraphNode) -> Result<()> {
+        let from = locked.kernel_params(raw)?;
+        let to = &mut self.params.__bindgen_anon_1;
+        // Field by field, so that padding stays zero.
+        to.kernel.gridDimX = from.gridDimX;
+        to.kernel.gridDimY = from.gridDimY;
+        to.kernel.gridDimZ = from.gridDimZ;
+        to.kernel.blockDimX = from.blockDimX;
+        to.kernel.blockDimY = from.blockDimY;
+        to.kernel.blockDimZ = from.blockDimZ;
+        to.kernel.sharedMemBytes = from.sharedMemBytes;
+        to.kernel.kernelParams = from.kernelParams;
+        to.kernel.extra = from.extra;
+        to.kernel.kern = from.kern;
+        to.kernel.ctx = from.ctx;
+        // That of a module has nothing else; for it the context has to be current, which it is.
+        if from.kern.is_null() {
+            to.kernel.func = from.func;
+        }
+        Ok(())
+    }
+
+    fn read_copy(&mut self, locked: &Locked<'_>, raw: CUgraphNode) -> Result<()> {
+        let to = &mut self.params.__bindgen_anon_1;
+        to.memcpy.copyCtx = locked.context().as_raw();
+        // SAFETY: a live memcpy node; the out pointer is to this part of the union, which is zeroed
+        // as a whole.
+        let result =
+            unsafe { locked.driver().cuGraphMemcpyNodeGetParams(raw, &raw mut to.memcpy.copyParams) };
+        locked.answer(Call::cuGraphMemcpyNodeGetParams, result)
+    }
+
+    fn read_fill(&mut self, locked: &Locked<'_>, raw: CUgraphNode) -> Result<()> {
+        let from = locked.fill_params(raw)?;
+        let to = &mut self.params.__bindgen_anon_1;
+        to.memset.dst = from.dst;
+        to.memset.pitch = from.pitch;
+        to.memset.value = from.value;
+        to.memset.elementSize = from.elementSize;
+        to.memset.width = from.width;
+        to.memset.height = from.height;
+        to.memset.ctx = locked.context().as_raw();
+        Ok(())
+    }
+
+    fn read_host(&mut self, locked: &Locked<'_>, raw: CUgraphNode) -> Result<()> {
+        let from = locked.host_params(raw)?;
+        let to = &mut self.params.__bindgen_anon_1;
+        to.host.fn_ = from.fn_;
+        to.host.userData = from.userData;
+        Ok(())
+    }
+
+    fn read_batch(&mut self, locked: &Locked<'_>, raw: CUgraphNode) -> Result<()> {
+        let mut from = CUDA_BATCH_MEM_OP_NODE_PARAMS::default();
+        // SAFETY: a live batch node, and the out pointer is valid.
+        let result = unsafe { locked.driver().cuGraphBatchMemOpNodeGetParams(raw, &raw mut from) };
+        locked.answer(Call::cuGraphBatchMemOpNodeGetParams, result)?;
+        let to = &mut self.params.__bindgen_anon_1;
+        to.memOp.ctx = locked.context().as_raw();
+        to.memOp.count = from.count;
+        to.memOp.paramArray = from.paramArray;
+        to.memOp.flags = from.flags;
+        Ok(())
+    }
+
+    fn read_signal(&mut self, locked: &Locked<'_>, raw: CUgraphNode) -> Result<()> {
+        let mut from = CUDA_EXT_SEM_SIGNAL_NODE_PARAMS::default();
+        // SAFETY: a live node that signals, and the out pointer is valid.
+        let result =
+            unsafe { locked.driver().cuGraphExternalSemaphoresSignalNodeGetParams(raw, &raw mut from) };
+        locked.answer(Call::cuGraphExternalSemaphoresSignalNodeGetParams, result)?;
+        let to = &mut self.params.__bindgen_anon_1;
+        to.extSemSignal.extSemArray = from.extSemArray;
+        to.extSemSignal.paramsArray = from.paramsArray;
+        to.extSemSignal.numExtSems = from.numExtSems;
+        Ok(())
+    }
+
+    fn read_wait(&mut self, locked: &Locked<'_>, raw: CUgraphNode) -> Result<()> {
+        let mut from = CUDA_EXT_SEM_WAIT_NODE_PARAMS::default();
+        // SAFETY: a live node that waits, and the out pointer is valid.
+        let result =
+            unsafe { locked.driver().cuGraphExternalSemaphoresWaitNodeGetParams(raw, &raw mut from) };
+        locked.answer(Call::cuGraphExternalSemaphoresWaitNodeGetParams, result)?;
+        let to = &mut self.params.__bindgen_anon_1;
+        to.extSemWait.extSemArray = from.extSemArray;
+        to.extSemWait.paramsArray = from.paramsArray;
+        to.extSemWait.numExtSems = from.numExtSems;
+        Ok(())
+    }
+}

@@ -1,0 +1,96 @@
+//! What graphs with memory of their own refuse.
+
+use std::sync::Arc;
+
+use cuda_handles::{Allocation, Kernel, Owner};
+
+use crate::error::{Error, Result};
+use crate::graph::Locked;
+use crate::graph::name::NodeName;
+use crate::memory::Life;
+use crate::node_kind::NodeKind;
+use crate::state::ids::{NodeId, Place};
+use crate::state::params::Detail;
+
+impl Locked<'_> {
+    /// Refuses memory of allocation nodes of another hierarchy. `node` says who was given it.
+    #[inline]
+    pub(crate) fn ensure_of_here(&self, memory: &Allocation, node: impl FnOnce() -> NodeName) -> Result<()> {
+        match memory.graph() {
+            Some(graph) if graph != self.memory_number() => Err(Error::ForeignMemory { node: node() }),
+            _ => Ok(()),
+        }
+    }
+
+    /// The same for the arguments of a kernel.
+    #[inline]
+    pub(crate) fn ensure_own_arguments(&self, used: &[&Arc<Allocation>], kernel: &Kernel) -> Result<()> {
+        used.iter().try_for_each(|memory| self.ensure_of_here(memory, || kernel.name().into()))
+    }
+
+    /// The same for all that a node is to use.
+    pub(crate) fn ensure_own_memory(&self, owners: &[Owner], detail: &Detail) -> Result<()> {
+        owners.iter().try_for_each(|owner| match owner {
+            Owner::Allocation(memory) => self.ensure_of_here(memory, || match detail {
+                Detail::Kernel { kernel, .. } => kernel.name().into(),
+                other => other.kind().to_string().into(),
+            }),
+            _ => Ok(()),
+        })
+    }
+
+    /// Refuses copies and fills with memory for which there is a free node in its own graph. A
+    /// kernel has an address as a number, and a node that is there may be set to it.
+    pub(crate) fn ensure_not_freed(&self, owners: &[Owner], detail: &Detail) -> Result<()> {
+        if self.memory.is_empty() {
+            return Ok(());
+        }
+        let addresses = match detail {
+            Detail::Memcpy(layout) => [layout.source.address, layout.destination.address],
+            Detail::Memset(layout) => [layout.address; 2],
+            _ => return Ok(()),
+        };
+        // An owner given with an address may be of something else.
+        let is_in = |memory: &Allocation| {
+            addresses
+                .iter()
+                .any(|at| at.checked_sub(memory.address()).is_some_and(|at| at < memory.bytes() as u64))
+        };
+        owners.iter().try_for_each(|owner| match owner {
+            Owner::Allocation(memory) if is_in(memory) => self.ensure_no_free(memory, detail.kind()),
+            _ => Ok(()),
+        })
+    }
+
+    fn ensure_no_free(&self, memory: &Arc<Allocation>, kind: NodeKind) -> Result<()> {
+        let within = |id| self.row(id).map(|row| row.within);
+        match self.memory.life_of(memory) {
+            Some(Life { alloc, free: Some(free) }) if within(alloc) == within(free) => {
+                Err(Error::FreedBefore { kind, memory: self.name(alloc), free: self.name(free) })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses to take away a node, an edge from it, or the graph in it, where there are memory
+    /// nodes.
+    #[inline]
+    pub(crate) fn ensure_may_lose(&self, node: NodeId, what: &'static str) -> Result<()> {
+        if self.memory.is_empty() { Ok(()) } else { self.ensure_without_memory_around(node, what) }
+    }
+
+    #[cold]
+    fn ensure_without_memory_around(&self, node: NodeId, what: &'static str) -> Result<()> {
+        let place = self.row(node).map(|row| row.within);
+        place.map_or(Ok(()), |place| self.ensure_without_memory(place, what))
+    }
+
+    /// No memory nodes in a graph and those embedded there.
+    fn ensure_without_memory(&self, place: Place, what: &'static str) -> Result<()> {
+        let mut memory = self.memory.nodes().filter_map(|id| self.row(id));
+        match memory.any(|row| self.outwards(row.within).any(|around| around == place)) {
+            true => Err(Error::KeepsAll { what }),
+            false => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! Launches of kernels as nodes: new ones, and others for nodes that are there.
+
+use std::sync::Arc;
+
+use cuda_handles::{Allocation, Kernel, Owner, WrongContext};
+use cuda_launch::{Accesses, Arguments, ArgumentsOf, AttributeList, LaunchConfig, SafeKernel, TypedKernel};
+use smallvec::SmallVec;
+
+use super::attribute::set_all;
+use super::relaunch::Relaunch;
+use crate::build::frontier::Frontier;
+use crate::error::Result;
+use crate::error::wrong_context::ensure;
+use crate::graph::node::Node;
+use crate::graph::{Graph, Locked};
+use crate::node::kernel::{KernelNode, params};
+use crate::node_kind::NodeKind;
+use crate::state::owners::Owners;
+use crate::state::params::Detail;
+
+/// A launch, checked, with what it keeps alive besides its kernel.
+struct Prepared {
+    detail: Detail,
+    owners: Owners,
+    attributes: AttributeList,
+}
+
+impl KernelNode {
+    /// Launches a typed kernel, the same or another one, from now on. The node lets go of what it
+    /// used before; executables made before go on as they are.
+    ///
+    /// Attributes are those of the configuration; what it does not set gets the driver's default.
+    /// Those that a [`LaunchConfig`] does not have, set by [`set_attribute`](Self::set_attribute),
+    /// are left to the driver.
+    ///
+    /// Stands on `cuGraphNodeSetParams`, CUDA 12.2; with attributes before or after also on
+    /// `cuGraphKernelNodeSetAttribute`, CUDA 11.0, and `cuGraphKernelNodeGetParams`, CUDA 12.0.
+    ///
+    /// # Errors
+    /// As [`Frontier::launch`]; the node is as it was then. Should the driver refuse both an
+    /// attribute and the way back, that is [`Error::HalfDone`](crate::Error::HalfDone).
+    #[doc(alias = "cuGraphKernelNodeSetParams")]
+    #[doc(alias = "cuGraphNodeSetParams")]
+    pub fn set<'a, K: SafeKernel>(
+        &self,
+        kernel: &'a K,
+        config: LaunchConfig,
+        arguments: impl ArgumentsOf<'a, K::Signature>,
+    ) -> Result<()> {
+        // SAFETY: the kernel's declaration promises this for arguments that meet its conditions,
+        // which are checked.
+        unsafe { self.set_unchecked(kernel, config, arguments) }
+    }
+
+    /// [`set`](Self::set) for a kernel that was declared as `unsafe fn`. The conditions of its
+    /// declaration are checked all the same.
+    ///
+    /// # Safety
+    /// As [`Frontier::launch_unchecked`].
+    ///
+    /// # Errors
+    /// As [`set`](Self::set).
+    #[doc(alias = "cuGraphKernelNodeSetParams")]
+    #[doc(alias = "cuGraphNodeSetParams")]
+    pub unsafe fn set_unchecked<'a, K: TypedKernel>(
+        &self,
+        kernel: &'a K,
+        config: LaunchConfig,
+        arguments: impl ArgumentsOf<'a, K::Signature>,
+    ) -> Result<()> {
+        let prepared = kernel.prepare(&config, arguments)?;
+        // SAFETY: the caller's promise.
+        unsafe { self.set_untyped(kernel.kernel(), config, prepared) }
+    }
+
+    /// Launches a kernel, the same or another one, from now on; see [`set`](Self::set).
+    ///
+    /// # Safety
+    /// As [`Frontier::launch_untyped`].
+    ///
+    /// # Errors
+    /// As [`Frontier::launch_untyped`], and as [`set`](Self::set).
+    #[doc(alias = "cuGraphKernelNodeSetParams")]
+    #[doc(alias = "cuGraphNodeSetParams")]
+    pub unsafe fn set_untyped(
+        &self,
+        kernel: &Kernel,
+        config: LaunchConfig,
+        arguments: impl Arguments,
+    ) -> Result<()> {
+        self.getting(check(self.graph(), kernel, &config, &arguments))?;
+        let Prepared { detail, owners, attributes } =
+            prepare(kernel, config, &arguments, arguments.accesses())?;
+        arguments.with_pointers(|pointers| {
+            let mut params = params(kernel, config, pointers);
+            Relaunch { detail, owners, attributes, handles: arguments.handles() }.apply(self, &mut params)
+        })
+    }
+}
+
+impl Frontier<'_> {
+    /// Adds a launch of a typed kernel. Values are packed now; kernel and buffers are kept by the
+    /// node.
+    ///
+    /// Stands on `cuGraphAddNode`, CUDA 12.2.
+    ///
+    /// ```no_run
+    /// # use cuda_launch::per;
+    /// # cuda_launch::kernel! {
+    /// #     unsafe in cuda_handles::Image::Ptx("");
+    /// #     fn saxpy(n: u32, a: f32, x: In<f32>, y: InOut<f32>) where x.len() >= n, y.len() >= n, grid.x * block.x >= n;
+    /// # }
+    /// # fn main() {}
+    /// # fn example(
+    /// #     graph: &cuda_graph::Graph, saxpy: &saxpy, x: &cuda_handles::Buffer<f32>, y: &cuda_handles::Buffer<f32>
+    /// # ) -> cuda_graph::Result<()> {
+    /// let step = graph.root().launch(saxpy, per(1000, 256), (1000, 2.0, x, y))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// A condition of the kernel does not hold, memory that it writes overlaps other arguments;
+    /// otherwise as [`launch_untyped`](Self::launch_untyped).
+    #[doc(alias = "cuGraphAddKernelNode")]
+    #[doc(alias = "cuGraphAddNode")]
+    pub fn launch<'a, K: SafeKernel>(
+        &self,
+        kernel: &'a K,
+        config: LaunchConfig,
+        arguments: impl ArgumentsOf<'a, K::Signature>,
+    ) -> Result<KernelNode> {
+        // SAFETY: the kernel's declaration promises this for arguments that meet its conditions,
+        // which are checked. Memory of the device is no Rust reference, so that unordered work of
+        // others changes numbers and nothing else.
+        unsafe { self.launch_unchecked(kernel, config, arguments) }
+    }
+
+    /// [`launch`](Self::launch) for a kernel that was declared as `unsafe fn`. The conditions of
+    /// its declaration are checked all the same; what is not checked is what its documentation
+    /// asks.
+    ///
+    /// ```no_run
+    /// # use cuda_launch::per;
+    /// # cuda_launch::kernel! {
+    /// #     unsafe in cuda_handles::Image::Ptx("");
+    /// #     unsafe fn gather(n: u32, index: In<u32>, values: In<f32>, out: Out<f32>) where index.len() >= n, out.len() >= n;
+    /// # }
+    /// # fn main() {}
+    /// # fn example(
+    /// #     graph: &cuda_graph::Graph, gather: &gather, index: &cuda_handles::Buffer<u32>, values: &cuda_handles::Buffer<f32>,
+    /// #     out: &cuda_handles::Buffer<f32>
+    /// # ) -> cuda_graph::Result<()> {
+    /// // SAFETY: every position in `index` is less than the length of `values`.
+    /// let node = unsafe { graph.root().launch_unchecked(gather, per(1000, 256), (1000, index, values, out)) }?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// [`launch`](Self::launch) does not take such a kernel:
+    /// ```compile_fail,E0277
+    /// # use cuda_launch::per;
+    /// # cuda_launch::kernel! {
+    /// #     unsafe in cuda_handles::Image::Ptx("");
+    /// #     unsafe fn gather(n: u32, index: In<u32>) where index.len() >= n;
+    /// # }
+    /// # fn main() {}
+    /// # fn example(graph: &cuda_graph::Graph, gather: &gather, index: &cuda_handles::Buffer<u32>) {
+    /// let _ = graph.root().launch(gather, per(1000, 256), (1000, index));
+    /// # }
+    /// ```
+    /// And nothing launches it outside of `unsafe`:
+    /// ```compile_fail,E0133
+    /// # use cuda_launch::per;
+    /// # cuda_launch::kernel! {
+    /// #     unsafe in cuda_handles::Image::Ptx("");
+    /// #     unsafe fn gather(n: u32, index: In<u32>) where index.len() >= n;
+    /// # }
+    /// # fn main() {}
+    /// # fn example(graph: &cuda_graph::Graph, gather: &gather, index: &cuda_handles::Buffer<u32>) {
+    /// let _ = graph.root().launch_unchecked(gather, per(1000, 256), (1000, index));
+    /// # }
+    /// ```
+    ///
+    /// # Safety
+    /// At every launch of an executable of the graph, what the documentation of the kernel's
+    /// declaration asks holds, for these arguments and this configuration and what the memory has
+    /// in it then.
+    ///
+    /// # Errors
+    /// As [`launch`](Self::launch).
+    #[doc(alias = "cuGraphAddKernelNode")]
+    #[doc(alias = "cuGraphAddNode")]
+    #[inline]
+    pub unsafe fn launch_unchecked<'a, K: TypedKernel>(
+        &self,
+        kernel: &'a K,
+        config: LaunchConfig,
+        arguments: impl ArgumentsOf<'a, K::Signature>,
+    ) -> Result<KernelNode> {
+        let prepared = kernel.prepare(&config, arguments)?;
+        // SAFETY: the declaration says what the parameters are; that the kernel stays within their
+        // memory is the caller's promise.
+        unsafe { self.launch_untyped(kernel.kernel(), config, prepared) }
+    }
+
+    /// Adds a launch of `kernel`. The values are packed now; kernel and buffers are kept by the
+    /// node.
+    ///
+    /// Stands on `cuGraphAddNode`, CUDA 12.2, and, for each attribute of the configuration,
+    /// `cuGraphKernelNodeSetAttribute`, CUDA 11.0.
+    ///
+    /// # Safety
+    /// At every launch of an executable of the graph:
+    /// - The kernel's parameters mean what the arguments are: a number where it takes a number of
+    ///   that kind, an address where it takes an address. (Number and sizes are checked.)
+    /// - With these arguments and this configuration, and whatever the buffers hold then, the
+    ///   kernel accesses no memory but that of the buffers given, within their bounds.
+    /// - No other work that may run at the same time, in this graph or elsewhere, accesses the same
+    ///   memory in a way that makes a data race.
+    ///
+    /// # Errors
+    /// Configuration or arguments that the kernel does not take; a kernel of another context; a
+    /// node of the frontier was removed; or what the driver answers.
+    #[doc(alias = "cuGraphAddKernelNode")]
+    #[doc(alias = "cuGraphAddNode")]
+    // As for a launch on a stream: configuration and arguments are large, and passing them on takes
+    // longer than what is done with them.
+    #[inline(always)]
+    pub unsafe fn launch_untyped(
+        &self,
+        kernel: &Kernel,
+        config: LaunchConfig,
+        arguments: impl Arguments,
+    ) -> Result<KernelNode> {
+        check(self.graph(), kernel, &config, &arguments)?;
+        let accesses = arguments.accesses();
+        if config.has_attributes() || arguments.has_handles() || self.is_before_some() || accesses.are_apart()
+        {
+            return self.launch_in_steps(kernel, config, &arguments, accesses, None);
+        }
+        let mut used = SmallVec::<[&Arc<Allocation>; 16]>::new();
+        arguments.each_allocation(|allocation| used.push(allocation));
+        arguments.with_pointers(|pointers| {
+            let mut params = params(kernel, config, pointers);
+            let id = self.add_launch(kernel, &config, accesses, &used, &mut params)?;
+            Ok(KernelNode::wrap(Node::new(self.graph().clone(), id, NodeKind::Kernel)))
+        })
+    }
+
+    /// [`launch_untyped`](Self::launch_untyped) with something more that goes with the launch.
+    ///
+    /// # Safety
+    /// As [`launch_untyped`](Self::launch_untyped).
+    pub(crate) unsafe fn launch_keeping(
+        &self,
+        kernel: &Kernel,
+        config: LaunchConfig,
+        arguments: impl Arguments,
+        accesses: Accesses,
+        more: Owner,
+    ) -> Result<KernelNode> {
+        check(self.graph(), kernel, &config, &arguments)?;
+        self.launch_in_steps(kernel, config, &arguments, accesses, Some(more))
+    }
+
+    /// Adds a launch that takes more than one driver call, or keeps more than its arguments;
+    /// everything is checked but attributes.
+    #[cold]
+    fn launch_in_steps(
+        &self,
+        kernel: &Kernel,
+        config: LaunchConfig,
+        arguments: &impl Arguments,
+        accesses: Accesses,
+        more: Option<Owner>,
+    ) -> Result<KernelNode> {
+        let Prepared { detail, mut owners, attributes } = prepare(kernel, config, arguments, accesses)?;
+        owners.extend(more);
+        arguments.with_pointers(|pointers| {
+            let mut params = params(kernel, config, pointers);
+            let finish = |locked: &Locked<'_>, raw| set_all(locked, raw, attributes.iter());
+            let node = self.add_with(detail, owners, &mut params, &arguments.handles(), finish);
+            node.map(KernelNode::wrap)
+        })
+    }
+}
+
+#[inline]
+fn check(graph: &Graph, kernel: &Kernel, config: &LaunchConfig, arguments: &impl Arguments) -> Result<()> {
+    let (context, of) = (graph.context(), kernel.context());
+    ensure(context, of, || {
+        let what = format!("the kernel `{}`", kernel.name());
+        WrongContext::new(what, of, "the graph", context).advise("load it for that context")
+    })?;
+    config.check(kernel)?;
+    arguments.check(kernel)?;
+    Ok(arguments.check_memory(kernel)?)
+}
+
+/// What a checked launch consists of.
+fn prepare(
+    kernel: &Kernel,
+    config: LaunchConfig,
+    arguments: &impl Arguments,
+    accesses: Accesses,
+) -> Result<Prepared> {
+    let attributes = match config.has_attributes() {
+        true => config.node_attributes(kernel)?,
+        false => AttributeList::default(),
+    };
+    let mut owners = Owners::new();
+    arguments.each_owner(|owner: Owner| owners.push(owner));
+    if accesses.are_apart() {
+        owners.push(Owner::other(arguments.access_ranges()));
+    }
+    let detail = Detail::Kernel { kernel: kernel.clone(), config: config.into(), accesses };
+    Ok(Prepared { detail, owners, attributes })
+}

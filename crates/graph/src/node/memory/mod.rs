@@ -1,0 +1,4 @@
+//! Allocation and free nodes.
+
+pub(crate) mod alloc;
+pub(crate) mod free;

@@ -1,0 +1,259 @@
+//! What a hierarchy of graphs knows of its conditions.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Weak};
+
+use smallvec::SmallVec;
+
+use crate::state::ids::NodeId;
+use crate::state::params::By;
+use crate::toposort::Index;
+
+/// The conditions of a hierarchy, and the kernels that have their handles.
+#[derive(Debug)]
+pub(crate) struct Conditions {
+    entries: Vec<Entry>,
+    by_number: HashMap<u64, usize>,
+    by_raw: HashMap<u64, usize>,
+    latest: u64,
+    /// The conditions whose handles kernels have, by the kernel's row.
+    having: HashMap<Index, SmallVec<[u64; 1]>>,
+    /// The same the other way round.
+    setters: BTreeSet<(u64, Index)>,
+    /// Entries that something has let go of since they were looked at, by default: all that are
+    /// left over are among them.
+    let_go: HashMap<Option<u32>, BTreeSet<usize>>,
+    /// The numbers of conditions whose last handle was dropped, which takes no lock.
+    dropped: Receiver<u64>,
+    dropping: Sender<u64>,
+}
+
+/// What the driver has for a condition, and who uses it now.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) raw: u64,
+    /// Of the condition that has it now.
+    pub(crate) number: u64,
+    pub(crate) default: Option<u32>,
+    /// The conditional node, if it is still there.
+    pub(crate) node: Option<NodeId>,
+    there: Weak<Handles>,
+    /// Other code made it: nobody here uses what the driver has for it again.
+    is_foreign: bool,
+}
+
+/// The handles of one condition share it. As long as there are any, what the driver has for it is
+/// given to no other.
+#[derive(Debug)]
+pub(crate) struct Handles {
+    number: u64,
+    dropping: Sender<u64>,
+}
+
+impl Handles {
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+}
+
+impl Drop for Handles {
+    fn drop(&mut self) {
+        // Without a graph nobody wants to know.
+        let _gone = self.dropping.send(self.number);
+    }
+}
+
+impl Default for Conditions {
+    fn default() -> Self {
+        let (dropping, dropped) = channel();
+        Self {
+            entries: Vec::new(),
+            by_number: HashMap::new(),
+            by_raw: HashMap::new(),
+            latest: 0,
+            having: HashMap::new(),
+            setters: BTreeSet::new(),
+            let_go: HashMap::new(),
+            dropped,
+            dropping,
+        }
+    }
+}
+
+impl Conditions {
+    /// What the handles of the next condition share.
+    pub(crate) fn next_handles(&self) -> Arc<Handles> {
+        Arc::new(Handles { number: self.latest + 1, dropping: self.dropping.clone() })
+    }
+
+    /// Enters a condition; one that was left over has its entry.
+    pub(crate) fn insert(&mut self, raw: u64, default: Option<u32>, handles: &Arc<Handles>) {
+        let number = handles.number;
+        self.latest = self.latest.max(number);
+        let there = Arc::downgrade(handles);
+        self.enter(Entry { raw, number, default, node: None, there, is_foreign: false });
+    }
+
+    fn enter(&mut self, entry: Entry) {
+        let (raw, number) = (entry.raw, entry.number);
+        let index = match self.by_raw.get(&raw) {
+            Some(&index) => index,
+            None => self.entries.len(),
+        };
+        match self.entries.get_mut(index) {
+            Some(left) => {
+                self.by_number.remove(&left.number);
+                *left = entry;
+            }
+            None => self.entries.push(entry),
+        }
+        self.by_raw.insert(raw, index);
+        self.by_number.insert(number, index);
+    }
+
+    /// The condition with this raw value, for the node that goes by it, which other code made. If
+    /// it is not known, neither is its default, and other code made it as well.
+    pub(crate) fn meet(&mut self, raw: u64, node: NodeId) -> By {
+        let known = self.by_raw.get(&raw).and_then(|&index| self.entries.get_mut(index));
+        if let Some(known) = known {
+            known.node = Some(node);
+            return if known.is_foreign { By::Foreign(known.number) } else { By::Condition(known.number) };
+        }
+        self.latest += 1;
+        let (number, node, there) = (self.latest, Some(node), Weak::new());
+        self.enter(Entry { raw, number, default: None, node, there, is_foreign: true });
+        By::Foreign(number)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter()
+    }
+
+    pub(crate) fn find(&self, number: u64) -> Option<&Entry> {
+        self.entries.get(*self.by_number.get(&number)?)
+    }
+
+    pub(crate) fn find_mut(&mut self, number: u64) -> Option<&mut Entry> {
+        self.entries.get_mut(*self.by_number.get(&number)?)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Whether no kernel has a handle.
+    #[inline]
+    pub(crate) fn are_in_no_kernel(&self) -> bool {
+        self.having.is_empty()
+    }
+
+    /// The conditions whose handles a kernel has.
+    pub(crate) fn of_kernel(&self, kernel: Index) -> &[u64] {
+        self.having.get(&kernel).map_or(&[], SmallVec::as_slice)
+    }
+
+    /// The kernels that have the handle of a condition.
+    pub(crate) fn setters(&self, number: u64) -> impl Iterator<Item = Index> {
+        self.setters.range((number, 0)..=(number, Index::MAX)).map(|(_, kernel)| *kernel)
+    }
+
+    /// A kernel has the handles of these conditions now, and no others.
+    pub(crate) fn give_to(&mut self, kernel: Index, numbers: SmallVec<[u64; 1]>) {
+        self.take_from(kernel);
+        if !numbers.is_empty() {
+            self.setters.extend(numbers.iter().map(|number| (*number, kernel)));
+            self.having.insert(kernel, numbers);
+        }
+    }
+
+    /// A kernel has no handles any more, or is gone.
+    pub(crate) fn take_from(&mut self, kernel: Index) {
+        for number in self.having.remove(&kernel).into_iter().flatten() {
+            self.setters.remove(&(number, kernel));
+            self.lets_go(number);
+        }
+    }
+
+    /// Something does not use a condition any more: a kernel, its node, or the user.
+    pub(crate) fn lets_go(&mut self, number: u64) {
+        if let Some(&index) = self.by_number.get(&number)
+            && let Some(entry) = self.entries.get(index)
+        {
+            self.let_go.entry(entry.default).or_default().insert(index);
+        }
+    }
+
+    /// What the driver has for a condition with this default that nothing uses any more; `is_there`
+    /// says whether a node is.
+    pub(crate) fn left_over(
+        &mut self,
+        default: Option<u32>,
+        is_there: impl Fn(NodeId) -> bool,
+    ) -> Option<u64> {
+        while let Ok(number) = self.dropped.try_recv() {
+            self.lets_go(number);
+        }
+        // One that is used comes back once something lets go of it.
+        while let Some(index) = self.let_go.get_mut(&default).and_then(BTreeSet::pop_first) {
+            if let Some(entry) = self.entries.get(index)
+                && !entry.is_foreign
+                && entry.there.strong_count() == 0
+                && !entry.node.is_some_and(&is_there)
+                && self.setters(entry.number).next().is_none()
+            {
+                return Some(entry.raw);
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NODE: NodeId = NodeId { index: 7, number: 7 };
+
+    fn make(conditions: &mut Conditions, raw: u64, default: Option<u32>) -> Arc<Handles> {
+        let handles = conditions.next_handles();
+        conditions.insert(raw, default, &handles);
+        handles
+    }
+
+    #[test]
+    fn a_condition_is_left_over_once_nothing_uses_it() {
+        let mut conditions = Conditions::default();
+        let none = |conditions: &mut Conditions| conditions.left_over(Some(3), |_| false).is_none();
+        let handles = make(&mut conditions, 50, Some(3));
+        let number = handles.number();
+        conditions.give_to(4, [number].into());
+        assert!(none(&mut conditions));
+        drop(handles);
+        assert!(none(&mut conditions));
+        assert_eq!((conditions.of_kernel(4), conditions.setters(number).count()), (&[number][..], 1));
+        conditions.find_mut(number).unwrap().node = Some(NODE);
+        conditions.give_to(4, SmallVec::new());
+        assert!(conditions.are_in_no_kernel());
+        assert_eq!(conditions.left_over(Some(3), |id| id == NODE), None);
+        conditions.lets_go(number);
+        assert_eq!(conditions.left_over(None, |_| false), None);
+        assert_eq!(conditions.left_over(Some(3), |_| false), Some(50));
+        // It has another number now.
+        let again = make(&mut conditions, 50, Some(3));
+        assert!(again.number() > number && conditions.find(number).is_none());
+        assert_eq!(conditions.iter().count(), 1);
+        assert!(none(&mut conditions));
+    }
+
+    #[test]
+    fn what_other_code_made_is_never_left_over() {
+        let mut conditions = Conditions::default();
+        let By::Foreign(number) = conditions.meet(9, NODE) else { panic!("not known") };
+        assert_eq!(conditions.meet(9, NODE), By::Foreign(number));
+        conditions.lets_go(number);
+        assert_eq!(conditions.left_over(None, |_| false), None);
+        drop(make(&mut conditions, 10, None));
+        assert_eq!(conditions.left_over(None, |_| false), Some(10));
+    }
+}

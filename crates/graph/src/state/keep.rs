@@ -1,0 +1,158 @@
+//! What a hierarchy keeps alive, and who else has its graphs.
+
+use std::sync::Arc;
+
+use cuda_handles::{Allocation, Owner};
+use smallvec::SmallVec;
+
+use super::{Row, Table};
+use crate::state::ids::{NodeId, Place};
+use crate::state::lent_log::Lent;
+use crate::toposort::Index;
+
+impl Table {
+    /// Keeps an owner as long as a graph of the hierarchy lives: with the node that it is embedded
+    /// in, if it is. False if it is gone.
+    pub(crate) fn keep(&mut self, place: Place, owner: &Owner) -> bool {
+        let Some(about) = self.about_mut(place) else { return false };
+        about.kept.push(owner.clone());
+        self.log(place, [owner.clone()]);
+        true
+    }
+
+    /// Keeps an owner as long as a node is in its graph. False if it is not.
+    pub(crate) fn keep_with(&mut self, id: NodeId, owner: &Owner) -> bool {
+        let Some(within) = self.row(id).map(|row| row.within) else { return false };
+        self.kept.entry(id.index).or_default().push(owner.clone());
+        self.log(within, [owner.clone()]);
+        true
+    }
+
+    /// What a node keeps besides what it uses.
+    pub(crate) fn kept_with(&self, index: Index) -> &[Owner] {
+        self.kept.get(&index).map_or(&[], Vec::as_slice)
+    }
+
+    /// All that a row keeps alive.
+    fn owners_of<'t>(&'t self, index: Index, row: &'t Row) -> impl Iterator<Item = Owner> + 't {
+        let kept = self.kept_with(index).iter().chain(self.used_by(row)).cloned();
+        let inner = row.detail.inside().iter().filter_map(|place| self.embedded(*place));
+        let inner = inner.flat_map(|graph| graph.about.kept.iter().cloned());
+        kept.chain(row.detail.owner()).chain(inner)
+    }
+
+    /// Keeps an owner that was given with the root graph, once however often it is given.
+    pub(crate) fn keep_given(&mut self, owner: Owner) {
+        let same = |known: &Owner| match (known, &owner) {
+            (Owner::Allocation(known), Owner::Allocation(new)) => Arc::ptr_eq(known, new),
+            (Owner::Other(known), Owner::Other(new)) => core::ptr::eq(known.as_ptr(), new.as_ptr()),
+            _ => false,
+        };
+        if !self.given.iter().any(same) {
+            self.given.push(owner);
+        }
+    }
+
+    /// What was given with the root graph.
+    pub(crate) fn given(&self) -> &[Owner] {
+        &self.given
+    }
+
+    /// A copy of everything that nodes and graph keep alive.
+    pub(crate) fn owners(&self) -> Vec<Owner> {
+        let mut owners = self.owners_within(Place::ROOT);
+        owners.extend(self.given.iter().cloned());
+        owners
+    }
+
+    /// The same but for what was given with the graph.
+    fn owners_of_root(&self) -> Vec<Owner> {
+        let rows = self.rows.iter().flatten();
+        let graphs = self.embedded.iter().flatten().map(|graph| &graph.about).chain([&self.about]);
+        let kept = graphs.flat_map(|about| &about.kept).chain(self.kept.values().flatten());
+        let mut owners: Vec<Owner> = self.store.iter().chain(kept).cloned().collect();
+        owners.extend(rows.filter_map(|row| row.detail.owner()));
+        owners
+    }
+
+    /// A copy of everything that the nodes of a graph, those of the graphs embedded in it and the
+    /// graph itself keep alive, but for what was given with the root graph.
+    pub(crate) fn owners_within(&self, place: Place) -> Vec<Owner> {
+        if place.is_root() {
+            return self.owners_of_root();
+        }
+        let mut owners = self.about(place).map(|about| about.kept.clone()).unwrap_or_default();
+        let mut waiting = vec![place];
+        while let Some(place) = waiting.pop() {
+            // What the driver has not told of yet is nowhere.
+            let Some(graph) = self.embedded(place) else { continue };
+            for &index in &graph.nodes {
+                if let Some(row) = self.at(index) {
+                    owners.extend(self.owners_of(index, row));
+                    waiting.extend(row.detail.inside());
+                }
+            }
+        }
+        owners
+    }
+
+    /// Everything that nodes and graph use of pooled memory.
+    pub(crate) fn allocations(&self) -> impl Iterator<Item = &Arc<Allocation>> {
+        let graphs = self.embedded.iter().flatten().map(|graph| &graph.about).chain([&self.about]);
+        let kept = graphs.flat_map(|about| &about.kept).chain(self.kept.values().flatten());
+        let owners = self.store.iter().chain(kept);
+        owners.filter_map(|owner| match owner {
+            Owner::Allocation(allocation) => Some(allocation),
+            _ => None,
+        })
+    }
+
+    /// Marks a graph as lent: what its nodes use from now on is logged.
+    pub(crate) fn lend(&mut self, place: Place, lent: Arc<Lent>) {
+        if let Some(about) = self.about_mut(place) {
+            about.lent = Some(lent);
+            self.lending = true;
+        }
+    }
+
+    /// Whether other code may change graphs of the hierarchy.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.lending || self.adopted
+    }
+
+    /// Whether the root graph is other code's and does not retain yet what nodes added here use.
+    #[inline]
+    pub(crate) fn is_to_be_lent(&self) -> bool {
+        self.adopted && self.about.lent.is_none()
+    }
+
+    /// Logs what the rows that were touched use, for the graphs that are lent. To be called before
+    /// the lock is given back.
+    #[inline]
+    pub(crate) fn log_touched(&mut self) {
+        if !self.touched.is_empty() {
+            self.log_all_touched();
+        }
+    }
+
+    #[cold]
+    fn log_all_touched(&mut self) {
+        for index in core::mem::take(&mut self.touched) {
+            if let Some(row) = self.at(index) {
+                self.log(row.within, self.owners_of(index, row));
+            }
+        }
+    }
+
+    /// Logs owners for a graph and those that it is embedded in, as far as they are lent.
+    pub(crate) fn log(&self, place: Place, owners: impl IntoIterator<Item = Owner>) {
+        if !self.lending {
+            return;
+        }
+        let lent: SmallVec<[&Arc<Lent>; 2]> =
+            self.outwards(place).filter_map(|place| self.about(place)?.lent.as_ref()).collect();
+        for owner in owners {
+            lent.iter().for_each(|lent| lent.log(&owner));
+        }
+    }
+}

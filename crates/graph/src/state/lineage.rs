@@ -1,0 +1,226 @@
+//! What the nodes of a clone were cloned of.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::state::ids::{NodeId, Place};
+
+/// How many graphs back a node is found: clones of clones share what they know, but a line of them
+/// without end does not.
+pub(crate) const GENERATIONS: usize = 8;
+
+/// From the nodes of a graph to those of a clone of it, or of what it became when it was moved.
+#[derive(Debug)]
+enum Step {
+    /// One by one.
+    Listed {
+        /// The number of the hierarchy that the original belongs to.
+        source: u64,
+        nodes: HashMap<NodeId, NodeId>,
+    },
+    /// Of a hierarchy that was taken in whole, and of which the graph at this place is one.
+    Whole { moved: Moved, place: Place },
+}
+
+/// A hierarchy that was moved into another one, which has taken over its table.
+#[derive(Clone, Debug)]
+pub(crate) struct Moved {
+    /// The number of the hierarchy.
+    source: u64,
+    /// What was renamed then, and each time that the other one was moved on.
+    renamed: SmallVec<[Arc<Renamed>; 1]>,
+}
+
+/// The few nodes and graphs that got other names as their table became another hierarchy's.
+#[derive(Debug, Default)]
+pub(crate) struct Renamed {
+    pub(crate) nodes: HashMap<NodeId, NodeId>,
+    pub(crate) places: HashMap<Place, Place>,
+    /// At the first so many indices each node that was there got another name, and so did each
+    /// graph. Of one that was gone the old name may be somebody else's now.
+    pub(crate) rows: usize,
+    pub(crate) graphs: usize,
+}
+
+impl Renamed {
+    /// What a node of the table is called now; [`NodeId::NONE`] if it was gone.
+    pub(crate) fn node(&self, node: NodeId) -> NodeId {
+        match self.nodes.get(&node) {
+            Some(renamed) => *renamed,
+            None if (node.index as usize) < self.rows => NodeId::NONE,
+            None => node,
+        }
+    }
+
+    /// Where a graph of the table is now; `None` if it was gone.
+    fn place(&self, place: Place) -> Option<Place> {
+        match self.places.get(&place) {
+            Some(renamed) => Some(*renamed),
+            None if place.index().is_none_or(|index| (index as usize) < self.graphs) => None,
+            None => Some(place),
+        }
+    }
+}
+
+impl Moved {
+    pub(crate) fn new(source: u64, renamed: Arc<Renamed>) -> Self {
+        Self { source, renamed: [renamed].into() }
+    }
+
+    /// The hierarchy is a part of what is moved once more. False if that is too often.
+    pub(crate) fn move_on(&mut self, renamed: &Arc<Renamed>) -> bool {
+        self.renamed.push(Arc::clone(renamed));
+        self.renamed.len() <= GENERATIONS
+    }
+
+    /// What a node of a graph of the hierarchy is now, if that graph is the one at `here` now.
+    fn find(&self, here: Place, place: Place, node: NodeId) -> Option<NodeId> {
+        let mut renamed = self.renamed.iter();
+        let (place, node) = renamed.try_fold((place, node), |(place, node), renamed| {
+            Some((renamed.place(place)?, renamed.node(node)))
+        })?;
+        (place == here).then_some(node)
+    }
+}
+
+impl Step {
+    fn source(&self) -> u64 {
+        match self {
+            Self::Listed { source, .. } => *source,
+            Self::Whole { moved, .. } => moved.source,
+        }
+    }
+
+    fn find(&self, place: Place, node: NodeId) -> Option<NodeId> {
+        match self {
+            Self::Listed { nodes, .. } => nodes.get(&node).copied(),
+            Self::Whole { moved, place: here } => moved.find(*here, place, node),
+        }
+    }
+
+    /// A step further from a node of the graph itself.
+    fn follow(&self, node: NodeId) -> Option<NodeId> {
+        match self {
+            Self::Listed { nodes, .. } => nodes.get(&node).copied(),
+            // The graph was there before, and what is known of it goes by the names of now.
+            Self::Whole { .. } => Some(node),
+        }
+    }
+}
+
+/// What a graph was cloned of, and that in turn; the latest first.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Lineage(SmallVec<[Arc<Step>; 1]>);
+
+impl Lineage {
+    /// The lineage of a clone of a graph of hierarchy `source`, which has `before`.
+    pub(crate) fn new(source: u64, nodes: HashMap<NodeId, NodeId>, before: &Self) -> Self {
+        let latest = Arc::new(Step::Listed { source, nodes });
+        let mut generations = 1;
+        let recent = before.0.iter().take_while(|step| {
+            generations += usize::from(matches!(***step, Step::Listed { .. }));
+            generations <= GENERATIONS
+        });
+        Self([latest].into_iter().chain(recent.cloned()).collect())
+    }
+
+    /// The same for a graph of a hierarchy that has taken others in.
+    pub(crate) fn within(&self, place: Place, moved: &[Moved]) -> Self {
+        let whole = moved.iter().map(|moved| Arc::new(Step::Whole { moved: moved.clone(), place }));
+        Self(whole.chain(self.0.iter().cloned()).collect())
+    }
+
+    /// Nodes of the graph have other names now.
+    pub(crate) fn rename(&mut self, renamed: &Renamed) {
+        if let Some(latest) = self.0.first_mut()
+            && let Step::Listed { source, nodes } = &**latest
+        {
+            let nodes = nodes.iter().map(|(original, id)| (*original, renamed.node(*id))).collect();
+            *latest = Arc::new(Step::Listed { source: *source, nodes });
+        }
+    }
+
+    /// The node that stands for a node of the graph at `place` of hierarchy `source`.
+    pub(crate) fn find(&self, source: u64, place: Place, node: NodeId) -> Option<NodeId> {
+        let mut back = (0..).zip(&self.0).filter(|(_, step)| step.source() == source);
+        let (generation, first) = back.find_map(|(at, step)| Some((at, step.find(place, node)?)))?;
+        let later = self.0.get(..generation)?;
+        later.iter().rev().try_fold(first, |id, step| step.follow(id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(number: u64) -> NodeId {
+        NodeId { index: 0, number }
+    }
+
+    fn step(source: u64, nodes: &[(u64, u64)], before: &Lineage) -> Lineage {
+        let nodes = nodes.iter().map(|&(original, clone)| (id(original), id(clone)));
+        Lineage::new(source, nodes.collect(), before)
+    }
+
+    fn find(lineage: &Lineage, source: u64, node: u64) -> Option<u64> {
+        lineage.find(source, Place::ROOT, id(node)).map(|id| id.number)
+    }
+
+    #[test]
+    fn nodes_are_found_through_clones_of_clones() {
+        let first = step(1, &[(10, 20), (11, 21)], &Lineage::default());
+        let second = step(2, &[(20, 30)], &first);
+        assert_eq!(find(&first, 1, 10), Some(20));
+        assert_eq!(find(&second, 2, 20), Some(30));
+        assert_eq!(find(&second, 1, 10), Some(30));
+        assert_eq!((find(&second, 1, 11), find(&second, 2, 10), find(&second, 3, 20)), (None, None, None));
+        // A clone beside its original: both are of one hierarchy.
+        let beside = step(1, &[(20, 40)], &first);
+        assert_eq!((find(&beside, 1, 10), find(&beside, 1, 20)), (Some(40), Some(40)));
+    }
+
+    #[test]
+    fn a_line_of_clones_does_not_grow_without_end() {
+        let mut lineage = Lineage::default();
+        for source in 0..1000 {
+            lineage = step(source, &[(0, 0)], &lineage);
+        }
+        assert_eq!(lineage.0.len(), GENERATIONS);
+        assert!(find(&lineage, 999, 0).is_some() && find(&lineage, 992, 0).is_some());
+        assert!(find(&lineage, 991, 0).is_none());
+    }
+
+    #[test]
+    fn nodes_are_found_through_tables_that_were_taken_over() {
+        let (inner, outer) = (Place::embedded(3, 7), Place::embedded(4, 9));
+        let rename = |nodes: &[(u64, u64)], place| {
+            let nodes = nodes.iter().map(|&(before, now)| (id(before), id(now))).collect();
+            Arc::new(Renamed { nodes, places: HashMap::from([(Place::ROOT, place)]), ..Renamed::default() })
+        };
+        // A clone of hierarchy 1 in hierarchy 2, which is moved into 3, and that into 4.
+        let mut lineage = step(1, &[(10, 20), (11, 21)], &Lineage::default());
+        let first = rename(&[(20, 50)], inner);
+        lineage.rename(&first);
+        let second = rename(&[(50, 60)], outer);
+        lineage.rename(&second);
+        let mut moved = vec![Moved::new(2, first), Moved::new(3, second.clone())];
+        assert!(moved[0].move_on(&second));
+        let here = lineage.within(inner, &moved);
+        assert_eq!((find(&here, 2, 20), find(&here, 2, 21)), (Some(60), Some(21)));
+        assert_eq!((find(&here, 1, 10), find(&here, 1, 11)), (Some(60), Some(21)));
+        // The root of 3 is another graph.
+        assert_eq!(find(&here, 3, 1), None);
+        assert_eq!(find(&lineage.within(outer, &moved), 3, 1), Some(1));
+        let clone = step(4, &[(60, 70)], &here);
+        assert_eq!(
+            (find(&clone, 1, 10), find(&clone, 2, 20), find(&clone, 2, 21)),
+            (Some(70), Some(70), None)
+        );
+        for _ in 2..GENERATIONS {
+            assert!(moved[0].move_on(&rename(&[], outer)));
+        }
+        assert!(!moved[0].move_on(&rename(&[], outer)));
+    }
+}

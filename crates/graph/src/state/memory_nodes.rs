@@ -1,0 +1,283 @@
+//! Which allocation node is freed by which free node.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use cuda_handles::Allocation;
+use cuda_sys::CUdeviceptr;
+use smallvec::SmallVec;
+
+use crate::state::ids::NodeId;
+use crate::state::params::Detail;
+
+/// The memory nodes of a hierarchy. Most have none.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    /// An address is given to one allocation after the other, each after the free of the one
+    /// before.
+    by_address: HashMap<CUdeviceptr, SmallVec<[Entry; 1]>>,
+}
+
+/// A memory node, or the two that belong together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Entry {
+    /// Which memory; `None` while only a free node of other code is known.
+    memory: Option<Key>,
+    alloc: Option<NodeId>,
+    free: Option<NodeId>,
+    /// Whether an executable was ever made of the graph with the allocation node.
+    instantiated: bool,
+}
+
+/// What memory is known by: where its owner is. Rows keep it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Key(usize);
+
+impl Key {
+    fn of(memory: &Arc<Allocation>) -> Self {
+        Self(Arc::as_ptr(memory).addr())
+    }
+}
+
+/// What becomes of the memory of an allocation node in a launch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Life {
+    pub(crate) alloc: NodeId,
+    /// `None` if a launch leaves it.
+    pub(crate) free: Option<NodeId>,
+}
+
+/// What a row says of memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Noted {
+    Alloc(CUdeviceptr, Key),
+    /// Without a key if other code added the node.
+    Free(CUdeviceptr, Option<Key>),
+}
+
+impl Noted {
+    #[inline]
+    pub(crate) fn of(detail: &Detail) -> Option<Self> {
+        match detail {
+            Detail::Alloc { memory, .. } => Some(Self::Alloc(memory.address(), Key::of(memory))),
+            Detail::Free { address, memory } => Some(Self::Free(*address, memory.as_ref().map(Key::of))),
+            _ => None,
+        }
+    }
+}
+
+impl Entry {
+    fn new(memory: Option<Key>, alloc: Option<NodeId>, free: Option<NodeId>) -> Self {
+        Self { memory, alloc, free, instantiated: false }
+    }
+
+    fn life(&self) -> Option<Life> {
+        Some(Life { alloc: self.alloc?, free: self.free })
+    }
+}
+
+impl Ledger {
+    /// Takes note of a row. Those of one graph come in the order in which the nodes were made; a
+    /// free in the graph around it may come before them.
+    pub(crate) fn note(&mut self, node: NodeId, noted: Noted) {
+        let (Noted::Alloc(address, _) | Noted::Free(address, _)) = noted;
+        let entries = self.by_address.entry(address).or_default();
+        match noted {
+            Noted::Alloc(_, key) => {
+                let is_its = |entry: &&mut Entry| {
+                    entry.alloc.is_none() && entry.memory.is_none_or(|known| known == key)
+                };
+                match entries.iter_mut().find(is_its) {
+                    Some(entry) => (entry.memory, entry.alloc) = (Some(key), Some(node)),
+                    None => entries.push(Entry::new(Some(key), Some(node), None)),
+                }
+            }
+            Noted::Free(_, key) => {
+                // Of other code's it is told where the memory is, and that is freed once.
+                let is_its =
+                    |entry: &&mut Entry| entry.free.is_none() && (key.is_none() || entry.memory == key);
+                match entries.iter_mut().rev().find(is_its) {
+                    Some(entry) => entry.free = Some(node),
+                    None => entries.push(Entry::new(key, None, Some(node))),
+                }
+            }
+        }
+    }
+
+    /// A row is gone: other code has taken the node away, or the graph that it was in.
+    #[cold]
+    pub(crate) fn forget(&mut self, node: NodeId, noted: Noted) {
+        let (Noted::Alloc(address, _) | Noted::Free(address, _)) = noted;
+        let Some(entries) = self.by_address.get_mut(&address) else { return };
+        for entry in entries.iter_mut() {
+            entry.alloc = entry.alloc.filter(|alloc| *alloc != node);
+            entry.free = entry.free.filter(|free| *free != node);
+        }
+        entries.retain(|entry| entry.alloc.is_some() || entry.free.is_some());
+        if entries.is_empty() {
+            self.by_address.remove(&address);
+        }
+    }
+
+    /// A row is known by another number now.
+    pub(crate) fn rename(&mut self, old: NodeId, new: NodeId, noted: Noted) {
+        let (Noted::Alloc(address, _) | Noted::Free(address, _)) = noted;
+        for entry in self.by_address.get_mut(&address).into_iter().flatten() {
+            for node in [&mut entry.alloc, &mut entry.free].into_iter().flatten() {
+                if *node == old {
+                    *node = new;
+                }
+            }
+        }
+    }
+
+    /// Takes the nodes of another hierarchy in. What one has of memory and the other of the same
+    /// belongs together.
+    pub(crate) fn take_in(&mut self, other: Self) {
+        for (address, entries) in other.by_address {
+            let own = self.by_address.entry(address).or_default();
+            for entry in entries {
+                let is_other_half = |known: &&mut Entry| {
+                    known.memory == entry.memory
+                        && known.alloc.is_some() != entry.alloc.is_some()
+                        && known.free.is_some() != entry.free.is_some()
+                };
+                match own.iter_mut().find(is_other_half) {
+                    Some(known) => {
+                        (known.alloc, known.free) = (known.alloc.or(entry.alloc), known.free.or(entry.free));
+                        known.instantiated |= entry.instantiated;
+                    }
+                    None => own.push(entry),
+                }
+            }
+        }
+    }
+
+    /// Whether there are no memory nodes.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.by_address.is_empty()
+    }
+
+    /// What becomes of the memory of each allocation node, in the order of the nodes.
+    pub(crate) fn lives(&self) -> Vec<Life> {
+        let mut lives: Vec<Life> = self.by_address.values().flatten().filter_map(Entry::life).collect();
+        lives.sort_unstable_by_key(|life| life.alloc.number);
+        lives
+    }
+
+    /// What becomes of this memory; `None` for all but that of allocation nodes here.
+    #[inline]
+    pub(crate) fn life_of(&self, memory: &Arc<Allocation>) -> Option<Life> {
+        self.entry_of(memory)?.life()
+    }
+
+    /// An executable was made of the graph as it is now.
+    pub(crate) fn instantiated(&mut self) {
+        let allocated = self.by_address.values_mut().flatten().filter(|entry| entry.alloc.is_some());
+        allocated.for_each(|entry| entry.instantiated = true);
+    }
+
+    /// Whether an executable was ever made of the graph with the allocation node of this memory.
+    pub(crate) fn was_instantiated(&self, memory: &Arc<Allocation>) -> bool {
+        self.entry_of(memory).is_some_and(|entry| entry.instantiated)
+    }
+
+    /// The life that a free node ends.
+    pub(crate) fn freed_by(&self, address: CUdeviceptr, free: NodeId) -> Option<Life> {
+        self.find(address, |entry| entry.free == Some(free))?.life()
+    }
+
+    #[inline]
+    fn entry_of(&self, memory: &Arc<Allocation>) -> Option<&Entry> {
+        memory.graph()?;
+        self.find(memory.address(), |entry| entry.memory == Some(Key::of(memory)))
+    }
+
+    fn find(&self, address: CUdeviceptr, is_it: impl Fn(&Entry) -> bool) -> Option<&Entry> {
+        self.by_address.get(&address)?.iter().find(|entry| is_it(entry))
+    }
+
+    /// All memory nodes.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = NodeId> {
+        self.by_address.values().flatten().flat_map(|entry| [entry.alloc, entry.free]).flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(index: u32) -> NodeId {
+        NodeId { index, number: u64::from(index) }
+    }
+
+    fn life(alloc: u32, free: Option<u32>) -> Life {
+        Life { alloc: id(alloc), free: free.map(id) }
+    }
+
+    const A: Noted = Noted::Alloc(512, Key(1));
+    const B: Noted = Noted::Alloc(512, Key(2));
+    const FREE_A: Noted = Noted::Free(512, Some(Key(1)));
+    const FREE_B: Noted = Noted::Free(512, Some(Key(2)));
+    /// Of other code.
+    const FREE: Noted = Noted::Free(512, None);
+
+    #[test]
+    fn an_address_is_freed_once_for_each_allocation_there() {
+        let mut ledger = Ledger::default();
+        assert!(ledger.is_empty());
+        for (node, noted) in [A, FREE_A, B, Noted::Alloc(1024, Key(3))].into_iter().enumerate() {
+            ledger.note(id(node as u32), noted);
+        }
+        assert_eq!(ledger.lives(), [life(0, Some(1)), life(2, None), life(3, None)]);
+        ledger.note(id(4), FREE);
+        // Of memory of another graph.
+        ledger.note(id(5), FREE);
+        assert_eq!(ledger.freed_by(512, id(4)), Some(life(2, Some(4))));
+        assert_eq!((ledger.freed_by(512, id(5)), ledger.nodes().count()), (None, 6));
+        ledger.forget(id(5), FREE);
+        ledger.forget(id(4), FREE);
+        assert_eq!(ledger.lives(), [life(0, Some(1)), life(2, None), life(3, None)]);
+        ledger.forget(id(0), A);
+        ledger.forget(id(1), FREE_A);
+        ledger.forget(id(2), B);
+        assert!(!ledger.is_empty());
+        ledger.forget(id(3), Noted::Alloc(1024, Key(3)));
+        assert!(ledger.is_empty());
+    }
+
+    #[test]
+    fn what_was_there_at_an_instantiation_is_known_for_good() {
+        let mut ledger = Ledger::default();
+        let instantiated = |ledger: &Ledger| -> Vec<bool> {
+            let entries = ledger.by_address.values().flatten();
+            let mut all: Vec<_> = entries.map(|entry| (entry.alloc, entry.instantiated)).collect();
+            all.sort_unstable_by_key(|(alloc, _)| alloc.map(|id| id.index));
+            all.into_iter().map(|(_, instantiated)| instantiated).collect()
+        };
+        // Of memory of another graph.
+        ledger.note(id(0), Noted::Free(1024, None));
+        ledger.note(id(1), A);
+        assert_eq!(instantiated(&ledger), [false, false]);
+        ledger.instantiated();
+        ledger.note(id(2), FREE_A);
+        ledger.note(id(3), B);
+        assert_eq!(instantiated(&ledger), [false, true, false]);
+    }
+
+    #[test]
+    fn a_free_may_be_met_before_its_allocation() {
+        let mut ledger = Ledger::default();
+        // The graph around frees what the graph inside allocates second.
+        for (node, noted) in [FREE_B, A, FREE_A, B].into_iter().enumerate() {
+            ledger.note(id(node as u32), noted);
+        }
+        assert_eq!(ledger.lives(), [life(1, Some(2)), life(3, Some(0))]);
+        let mut ledger = Ledger::default();
+        for (node, noted) in [FREE, A].into_iter().enumerate() {
+            ledger.note(id(node as u32), noted);
+        }
+        assert_eq!(ledger.lives(), [life(1, Some(0))]);
+    }
+}

@@ -1,0 +1,614 @@
+//! The table of a root graph: a row for each node of it and of the graphs embedded in it, with what
+//! the node uses.
+
+pub(crate) mod conditions;
+pub(crate) mod home;
+pub(crate) mod ids;
+pub(crate) mod iterative_drop;
+pub(crate) mod keep;
+pub(crate) mod kernel_config;
+pub(crate) mod last_runs;
+pub(crate) mod lent_log;
+pub(crate) mod lineage;
+pub(crate) mod loop_control;
+pub(crate) mod memory_nodes;
+pub(crate) mod merge;
+pub(crate) mod owners;
+pub(crate) mod params;
+pub(crate) mod removed_names;
+pub(crate) mod subgraphs;
+
+pub(crate) use crate::state::merge::MovedRoot;
+pub(crate) use crate::state::removed_names::RemovedNames;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Weak};
+
+use cuda_handles::{GraphHandle, Owner};
+use cuda_sys::CUgraphNode;
+use smallvec::SmallVec;
+
+use crate::edge_kind::EdgeKind;
+use crate::memory::{Ledger, Noted};
+use crate::state::conditions::Conditions;
+use crate::state::home::Home;
+use crate::state::ids::{NodeId, Place, RawGraph, RawNode};
+use crate::state::last_runs::LastRuns;
+use crate::state::lent_log::Lent;
+use crate::state::lineage::{Lineage, Moved};
+use crate::state::loop_control::Decision;
+use crate::state::owners::{Owners, Store, Uses};
+use crate::state::params::{By, Conditional, Detail};
+use crate::toposort::{self, Index};
+
+/// A graph embedded in a node.
+#[derive(Debug)]
+pub(crate) struct Embedded {
+    /// A body where the driver has no conditional nodes: a graph of its own for the driver. Before
+    /// what its nodes use.
+    own: Option<GraphHandle>,
+    pub(crate) raw: RawGraph,
+    number: u64,
+    /// The node that it is embedded in.
+    pub(crate) node: NodeId,
+    /// Whether it is a body of a conditional.
+    pub(crate) is_body: bool,
+    /// What it lies in, itself included.
+    around: Around,
+    /// Its rows.
+    nodes: HashSet<Index>,
+    pub(crate) about: About,
+    /// Goes with the entry, for who knows of the graph elsewhere.
+    there: Arc<()>,
+}
+
+/// The innermost conditional nodes that a graph lies in, be it in a graph embedded in their bodies.
+#[derive(Clone, Copy, Debug, Default)]
+struct Around {
+    body: Option<NodeId>,
+    /// One that has two bodies.
+    of_two: Option<NodeId>,
+    /// One that the driver does not have.
+    place_holder: Option<NodeId>,
+}
+
+/// What there is to know of any graph of a hierarchy.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct About {
+    /// Kept for the whole graph.
+    pub(crate) kept: Vec<Owner>,
+    /// What it is a clone of.
+    pub(crate) lineage: Lineage,
+    /// Set once its raw value was lent.
+    pub(crate) lent: Option<Arc<Lent>>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Row {
+    pub(crate) raw: RawNode,
+    number: u64,
+    /// The graph that it is a node of.
+    pub(crate) within: Place,
+    /// See [`crate::toposort`].
+    pub(crate) label: u64,
+    pub(crate) detail: Detail,
+    /// In the table's store.
+    uses: Uses,
+    pub(crate) name: Option<Box<str>>,
+}
+
+/// What goes with the row of a node that the driver has just added before others.
+#[derive(Debug)]
+pub(crate) struct Entering {
+    pub(crate) label: u64,
+    /// The edge that the node takes the place of.
+    pub(crate) cut: Option<(NodeId, NodeId, EdgeKind)>,
+}
+
+/// Rows taken out of a table.
+pub(crate) type Taken = SmallVec<[TakenRow; 1]>;
+
+/// A row taken out of a table, with the owners that no other row uses.
+#[derive(Debug)]
+pub(crate) struct TakenRow {
+    pub(crate) row: Row,
+    _owners: Owners,
+}
+
+/// What nodes that other code removed have kept, until the lock is given back.
+#[derive(Debug, Default)]
+pub(crate) struct Leaving {
+    rows: Vec<TakenRow>,
+    owners: Vec<Owner>,
+}
+
+/// Rows in use have a `Some`; the others are listed as free.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    /// The graphs embedded in nodes. First of all: those that are the driver's own graphs go before
+    /// what their nodes use.
+    embedded: Vec<Option<Embedded>>,
+    rows: Vec<Option<Row>>,
+    free: Vec<Index>,
+    /// What rows use.
+    store: Store,
+    free_embedded: Vec<u32>,
+    /// The number of the next node.
+    next: u64,
+    /// The newest label; see [`toposort::fresh`].
+    newest: u64,
+    /// Of the node whose row comes next.
+    pub(crate) entering: Option<Box<Entering>>,
+    /// The number of the latest embedded graph; the root has 0.
+    latest: u64,
+    /// From raw nodes to rows; made when first asked for, since most graphs are only built and run.
+    by_raw: Option<HashMap<usize, Index>>,
+    /// Of the root graph.
+    about: About,
+    /// What nodes keep besides what they use, whatever parameters they get.
+    kept: HashMap<Index, Vec<Owner>>,
+    pub(crate) conditions: Conditions,
+    /// Nodes that decide about ready-made loops and branches.
+    pub(crate) deciding: HashMap<Index, Decision>,
+    /// The memory nodes.
+    pub(crate) memory: Ledger,
+    /// Kernel nodes with a part of a launch only, and ready-made loops and branches that were not
+    /// built to their end.
+    pub(crate) incomplete: HashSet<Index>,
+    /// Of the executable, where only one may live.
+    pub(crate) executable: Weak<()>,
+    pub(crate) last_runs: LastRuns,
+    /// The hierarchies that were moved into this one and whose tables it has taken over.
+    pub(crate) moved: Vec<Moved>,
+    /// The number by which the memory of its allocation nodes is known, if that is not the
+    /// hierarchy's own.
+    pub(crate) memory_of: Option<u64>,
+    /// Shared with who has no lock.
+    pub(crate) removed: Arc<RemovedNames>,
+    /// How the graphs in nodes are found by their raw values.
+    pub(crate) home: Option<Arc<Home>>,
+    /// How many rows are of conditional nodes, be they the driver's or not.
+    conditionals: usize,
+    /// How many bodies are graphs of their own for the driver.
+    place_holders: usize,
+    /// Whether there was ever a node of which the driver has not told what graph is in it.
+    pub(crate) may_be_unread: bool,
+    /// Whether a graph of the hierarchy was lent.
+    lending: bool,
+    /// Whether the root graph is other code's.
+    adopted: bool,
+    /// Given with the root graph. They may own it, so it must not retain them.
+    given: Vec<Owner>,
+    /// To be dropped once the lock is given back.
+    pub(crate) leaving: Option<Box<Leaving>>,
+    /// Rows that may have got other owners since the lock was taken; only where a graph was lent.
+    touched: Vec<Index>,
+    /// Whether the root graph was moved into a node of another hierarchy, with everything that was
+    /// here.
+    gone: bool,
+}
+
+impl Table {
+    /// That of a graph of other code.
+    pub(crate) fn adopted() -> Self {
+        Self { adopted: true, ..Self::default() }
+    }
+
+    /// Makes room for one row in a graph, so that [`insert`](Self::insert) cannot fail.
+    #[inline]
+    pub(crate) fn reserve(&mut self, within: Place) {
+        self.reserve_many(within, 1);
+    }
+
+    /// Makes room for some rows.
+    #[inline]
+    pub(crate) fn reserve_many(&mut self, within: Place, rows: usize) {
+        if self.free.len() < rows {
+            self.rows.reserve(rows - self.free.len());
+        }
+        if let Some(by_raw) = &mut self.by_raw {
+            by_raw.reserve(rows);
+        }
+        if let Some(graph) = self.embedded_mut(within) {
+            graph.nodes.reserve(rows);
+        }
+    }
+
+    /// What rows use.
+    #[inline]
+    pub(crate) fn store_mut(&mut self) -> &mut Store {
+        &mut self.store
+    }
+
+    /// A row for a new node of a graph that is there.
+    pub(crate) fn insert(
+        &mut self,
+        within: Place,
+        raw: CUgraphNode,
+        detail: Detail,
+        owners: Owners,
+    ) -> NodeId {
+        let uses = self.keep_all(owners);
+        let noted = Noted::of(&detail);
+        let id = self.insert_using(within, raw, detail, uses);
+        if let Some(noted) = noted {
+            self.memory.note(id, noted);
+        }
+        id
+    }
+
+    /// The same for a node that uses what is in the store already.
+    #[inline]
+    pub(crate) fn insert_using(
+        &mut self,
+        within: Place,
+        raw: CUgraphNode,
+        detail: Detail,
+        uses: Uses,
+    ) -> NodeId {
+        if self.lending {
+            self.lose_stale(raw);
+        }
+        let (raw, number) = (RawNode(raw), self.next);
+        self.next += 1;
+        self.newest += 1;
+        let label = match self.entering.take() {
+            None => toposort::fresh(self.newest),
+            Some(entering) => entering.label,
+        };
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.rows.push(None);
+            // A node of the driver is larger than a byte: there is no memory for more than fit.
+            (self.rows.len() - 1) as Index
+        });
+        self.conditionals += usize::from(detail.is_conditional());
+        if let Some(slot @ None) = self.rows.get_mut(index as usize) {
+            *slot = Some(Row { raw, number, within, label, detail, uses, name: None });
+        }
+        if let Some(by_raw) = &mut self.by_raw {
+            by_raw.insert(raw.key(), index);
+        }
+        if let Some(graph) = self.embedded_mut(within) {
+            graph.nodes.insert(index);
+        }
+        if self.lending {
+            self.touched.push(index);
+        }
+        NodeId { index, number }
+    }
+
+    /// Takes out the row of a node that other code removed without a word: the driver has given its
+    /// address to a new one.
+    #[cold]
+    pub(crate) fn lose_stale(&mut self, raw: CUgraphNode) {
+        if let Some(id) = self.find(raw).and_then(|index| self.id(index)) {
+            self.lose(id);
+        }
+    }
+
+    /// Takes out the row of a node that other code removed. What it kept goes with the lock.
+    pub(crate) fn lose(&mut self, id: NodeId) {
+        let taken = self.take(id);
+        self.leaving.get_or_insert_default().rows.extend(taken);
+    }
+
+    /// Takes out the graph embedded in a node, in place of which other code put another. What it
+    /// kept goes with the lock.
+    pub(crate) fn lose_inside(&mut self, place: Place) {
+        let (taken, kept) = self.take_inside(place);
+        let leaving = self.leaving.get_or_insert_default();
+        leaving.rows.extend(taken);
+        leaving.owners.extend(kept);
+    }
+
+    /// What is not kept any more goes with the lock.
+    pub(crate) fn let_go(&mut self, owner: Option<Owner>) {
+        if let Some(owner) = owner {
+            self.leaving.get_or_insert_default().owners.push(owner);
+        }
+    }
+
+    /// Takes a row out, and with it those of the graph embedded in its node; their owners are the
+    /// caller's to drop, after the lock.
+    pub(crate) fn take(&mut self, id: NodeId) -> Taken {
+        let mut taken = Taken::new();
+        let mut waiting: SmallVec<[Index; 1]> = self.row(id).map(|_| id.index).into_iter().collect();
+        while let Some(index) = waiting.pop() {
+            let Some(mut row) = self.rows.get_mut(index as usize).and_then(Option::take) else { continue };
+            let id = NodeId { index, number: row.number };
+            self.removed.note(id, row.display_name(id));
+            let mut owners = self.release(core::mem::take(&mut row.uses));
+            if let Some(by_raw) = &mut self.by_raw {
+                by_raw.remove(&row.raw.key());
+            }
+            self.free.push(index);
+            self.conditionals -= usize::from(row.detail.is_conditional());
+            owners.extend(self.kept.remove(&index).into_iter().flatten());
+            self.conditions.take_from(index);
+            if let Detail::Conditional(Conditional { by: By::Condition(number), .. }) = row.detail {
+                self.conditions.lets_go(number);
+            }
+            self.incomplete.remove(&index);
+            owners.extend(self.deciding.remove(&index).map(Decision::into_owner));
+            if let Some(noted) = Noted::of(&row.detail) {
+                self.memory.forget(id, noted);
+            }
+            for &place in row.detail.inside() {
+                if let Some(graph) = self.take_embedded(place) {
+                    // The driver's graph before what its nodes use.
+                    owners.extend(graph.own.map(Owner::other));
+                    owners.extend(graph.about.into_owners());
+                    waiting.extend(graph.nodes);
+                }
+            }
+            if let Some(graph) = self.embedded_mut(row.within) {
+                graph.nodes.remove(&index);
+            }
+            taken.push(TakenRow { row, _owners: owners });
+        }
+        taken
+    }
+
+    /// Takes out the graph embedded in a node with its rows, but not the node's own. As for
+    /// [`take`](Self::take); what the graph kept is among the owners given back.
+    pub(crate) fn take_inside(&mut self, place: Place) -> (Taken, Vec<Owner>) {
+        let mut taken = Taken::new();
+        let Some(graph) = self.take_embedded(place) else { return (taken, Vec::new()) };
+        for index in graph.nodes {
+            if let Some(id) = self.id(index) {
+                taken.extend(self.take(id));
+            }
+        }
+        (taken, graph.about.into_owners().collect())
+    }
+
+    /// Ends uses; the owners that are not used any more.
+    fn release(&mut self, uses: Uses) -> Owners {
+        uses.into_iter().filter_map(|one| self.store.release(one)).collect()
+    }
+
+    /// Lets a row use other owners. What it used before and no other row uses takes their place, or
+    /// they stay there if it is gone: it is the caller's to drop, after the lock.
+    pub(crate) fn swap_owners(&mut self, id: NodeId, owners: &mut Owners) {
+        let Some(row) = self.row_mut(id) else { return };
+        let mut uses = core::mem::take(&mut row.uses);
+        self.store.swap(&mut uses, owners);
+        if let Some(Some(row)) = self.rows.get_mut(id.index as usize) {
+            row.uses = uses;
+        }
+    }
+
+    /// Lets a row use more owners. If it is gone, they stay where they are.
+    pub(crate) fn add_owners(&mut self, id: NodeId, owners: &mut Owners) {
+        if self.row(id).is_none() {
+            return;
+        }
+        let uses = self.keep_all(core::mem::take(owners));
+        if let Some(row) = self.row_mut(id) {
+            row.uses.extend(uses);
+        }
+    }
+
+    fn keep_all(&mut self, owners: Owners) -> Uses {
+        owners.into_iter().map(|owner| self.store.keep(owner)).collect()
+    }
+
+    /// What a row uses besides its kernel.
+    pub(crate) fn used_by<'t>(&'t self, row: &'t Row) -> impl Iterator<Item = &'t Owner> {
+        row.uses.iter().filter_map(|&one| self.store.get(one))
+    }
+
+    /// The node's row; `None` once the node is removed.
+    #[inline]
+    pub(crate) fn row(&self, id: NodeId) -> Option<&Row> {
+        self.rows.get(id.index as usize)?.as_ref().filter(|row| row.number == id.number)
+    }
+
+    pub(crate) fn row_mut(&mut self, id: NodeId) -> Option<&mut Row> {
+        let row = self.rows.get_mut(id.index as usize)?.as_mut().filter(|row| row.number == id.number)?;
+        if self.lending {
+            self.touched.push(id.index);
+        }
+        Some(row)
+    }
+
+    /// What the driver has for a condition with this default that nothing uses any more.
+    pub(crate) fn left_over(&mut self, default: Option<u32>) -> Option<u64> {
+        let Self { conditions, rows, .. } = self;
+        let is_there = |id: NodeId| {
+            let row = rows.get(id.index as usize).and_then(Option::as_ref);
+            row.is_some_and(|row| row.number == id.number)
+        };
+        conditions.left_over(default, is_there)
+    }
+
+    /// Whether there are conditional nodes, be they the driver's or not.
+    pub(crate) fn has_conditional_nodes(&self) -> bool {
+        self.conditionals > 0
+    }
+
+    /// The row at a place that is in use.
+    pub(crate) fn at(&self, index: Index) -> Option<&Row> {
+        self.rows.get(index as usize)?.as_ref()
+    }
+
+    /// All rows of the hierarchy.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (NodeId, &Row)> {
+        let used = (0..).zip(&self.rows).filter_map(|(index, row)| Some((index, row.as_ref()?)));
+        used.map(|(index, row)| (NodeId { index, number: row.number }, row))
+    }
+
+    pub(crate) fn relabel(&mut self, labels: Vec<(Index, u64)>) {
+        for (index, label) in labels {
+            self.continue_after(label);
+            if let Some(Some(row)) = self.rows.get_mut(index as usize) {
+                row.label = label;
+            }
+        }
+    }
+
+    pub(crate) fn id(&self, index: Index) -> Option<NodeId> {
+        self.at(index).map(|row| NodeId { index, number: row.number })
+    }
+
+    /// The place of a raw node.
+    pub(crate) fn find(&mut self, raw: CUgraphNode) -> Option<Index> {
+        let rows = &self.rows;
+        let by_raw = self.by_raw.get_or_insert_with(|| {
+            let used = (0..).zip(rows).filter_map(|(index, row)| Some((row.as_ref()?.raw.key(), index)));
+            used.collect()
+        });
+        by_raw.get(&RawNode(raw).key()).copied()
+    }
+
+    /// The rows of a graph, in no order.
+    pub(crate) fn rows_within(&self, place: Place) -> Vec<NodeId> {
+        let is_in = |index: &Index| self.at(*index).is_some_and(|row| row.within == place);
+        let rows: Vec<Index> = match self.embedded(place) {
+            Some(graph) => graph.nodes.iter().copied().collect(),
+            None => (0..self.rows.len() as Index).filter(is_in).collect(),
+        };
+        rows.into_iter().filter_map(|index| self.id(index)).collect()
+    }
+
+    /// The label of the next new node.
+    pub(crate) fn next_label(&self) -> u64 {
+        toposort::fresh(self.newest + 1)
+    }
+
+    /// New nodes get labels above this one.
+    pub(crate) fn continue_after(&mut self, label: u64) {
+        self.newest = self.newest.max(toposort::rank(label));
+    }
+
+    /// Takes everything out, since the root graph was moved elsewhere.
+    pub(crate) fn leave(&mut self) -> Self {
+        core::mem::replace(self, Self { gone: true, ..Self::default() })
+    }
+
+    /// Whether the root graph was moved elsewhere.
+    #[inline]
+    pub(crate) fn is_gone(&self) -> bool {
+        self.gone
+    }
+}
+
+impl Embedded {
+    /// Whether the graph is still in its node, for who has no lock.
+    pub(crate) fn there(&self) -> Weak<()> {
+        Arc::downgrade(&self.there)
+    }
+}
+
+impl About {
+    /// What goes with the graph.
+    fn into_owners(self) -> impl Iterator<Item = Owner> {
+        // An owner of nobody else's: dropped with the others, after the lock.
+        let lent = self.lent.map(Owner::shared);
+        self.kept.into_iter().chain(lent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(number: usize) -> CUgraphNode {
+        core::ptr::without_provenance_mut(number)
+    }
+
+    fn insert_in(table: &mut Table, within: Place, number: usize) -> NodeId {
+        table.reserve(within);
+        table.insert(within, raw(number), Detail::Empty, Owners::new())
+    }
+
+    fn insert(table: &mut Table, number: usize) -> NodeId {
+        insert_in(table, Place::ROOT, number)
+    }
+
+    #[test]
+    fn a_removed_node_is_never_found_again() {
+        let mut table = Table::default();
+        let first = insert(&mut table, 16);
+        assert_eq!(table.take(first).len(), 1);
+        let second = insert(&mut table, 16);
+        assert_eq!(first.index, second.index);
+        assert!(table.row(first).is_none() && table.take(first).is_empty());
+        assert!(table.row(second).is_some());
+    }
+
+    #[test]
+    fn raw_nodes_are_found_before_and_after_changes() {
+        let mut table = Table::default();
+        let (a, b) = (insert(&mut table, 16), insert(&mut table, 32));
+        assert_eq!(table.find(raw(32)), Some(b.index));
+        let c = insert(&mut table, 48);
+        assert_eq!(table.find(raw(48)), Some(c.index));
+        assert_eq!(table.take(a).len(), 1);
+        assert_eq!(table.find(raw(16)), None);
+        assert_eq!(table.id(c.index), Some(c));
+    }
+
+    #[test]
+    fn owners_are_those_of_rows_and_graph() {
+        let mut table = Table::default();
+        let held = Arc::new(());
+        let other = || Owner::shared(held.clone());
+        table.insert(Place::ROOT, raw(16), Detail::Empty, Owners::from_iter([other(), other()]));
+        assert!(table.keep(Place::ROOT, &other()));
+        assert_eq!(table.owners().len(), 3);
+        assert_eq!(Arc::strong_count(&held), 4);
+    }
+
+    #[test]
+    fn owners_come_out_with_the_last_row_that_uses_them() {
+        let mut table = Table::default();
+        let (first, second) = (Arc::new(()), Arc::new(()));
+        let other = |held: &Arc<()>| Owner::shared(held.clone());
+        let id = table.insert(Place::ROOT, raw(16), Detail::Empty, Owners::from_iter([other(&first)]));
+        let mut owners = Owners::from_iter([other(&second)]);
+        table.swap_owners(id, &mut owners);
+        assert_eq!((Arc::strong_count(&first), Arc::strong_count(&second)), (2, 2));
+        // What came out is the caller's.
+        drop(owners);
+        assert_eq!(Arc::strong_count(&first), 1);
+        let mut more = Owners::from_iter([other(&first)]);
+        table.add_owners(id, &mut more);
+        assert!(more.is_empty());
+        assert_eq!(table.row(id).map(|row| table.used_by(row).count()), Some(2));
+        let taken = table.take(id);
+        assert_eq!((Arc::strong_count(&first), Arc::strong_count(&second)), (2, 2));
+        assert!(table.owners().is_empty());
+        drop(taken);
+        assert_eq!((Arc::strong_count(&first), Arc::strong_count(&second)), (1, 1));
+        // Of a row that is gone, owners stay with the caller.
+        let mut late = Owners::from_iter([other(&first)]);
+        table.add_owners(id, &mut late);
+        table.swap_owners(id, &mut late);
+        assert_eq!(late.len(), 1);
+    }
+
+    #[test]
+    fn an_embedded_graph_goes_with_its_node() {
+        let mut table = Table::default();
+        let graph = core::ptr::without_provenance_mut(8);
+        let outside = insert(&mut table, 16);
+        let node = insert(&mut table, 32);
+        let place = table.embed(graph, node);
+        table.row_mut(node).unwrap().detail = Detail::Child { graph: place };
+        let inner = insert_in(&mut table, place, 48);
+        let deep = table.embed(graph, inner);
+        table.row_mut(inner).unwrap().detail = Detail::Child { graph: deep };
+        let deepest = insert_in(&mut table, deep, 64);
+        let lonely = insert_in(&mut table, deep, 80);
+        assert_eq!(table.take(lonely).len(), 1);
+        let has = |table: &Table, place| table.about(place).is_some();
+        assert!(has(&table, place) && has(&table, deep) && has(&table, Place::ROOT));
+        assert_eq!(table.take(node).len(), 3);
+        assert!(!has(&table, place) && !has(&table, deep) && has(&table, Place::ROOT));
+        assert!(table.row(deepest).is_none() && table.row(inner).is_none() && table.row(outside).is_some());
+        let again = insert(&mut table, 32);
+        let next = table.embed(graph, again);
+        assert!(has(&table, next) && next != place && !has(&table, place));
+    }
+}

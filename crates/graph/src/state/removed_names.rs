@@ -1,0 +1,70 @@
+//! The names of nodes that are gone, for errors.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, TryLockError};
+
+use crate::graph::name::NodeName;
+use crate::state::ids::NodeId;
+
+/// How many are remembered.
+const LATEST: usize = 1024;
+
+/// How many bytes of a name are, at least: more than an error tells.
+const LONGEST: usize = 1024;
+
+/// What the nodes were called that were removed latest, the others have a default name. Its lock is
+/// the last to be taken, and is held for moments.
+#[derive(Debug, Default)]
+pub(crate) struct RemovedNames(Mutex<VecDeque<(NodeId, NodeName)>>);
+
+impl RemovedNames {
+    pub(crate) fn note(&self, id: NodeId, mut name: String) {
+        if name.len() > LONGEST {
+            let end = (LONGEST..=name.len()).find(|end| name.is_char_boundary(*end));
+            name.truncate(end.unwrap_or(0));
+        }
+        if let Some(mut names) = self.names() {
+            if names.len() == LATEST {
+                names.pop_front();
+            }
+            names.push_back((id, name.into()));
+        }
+    }
+
+    /// The name of a node that is gone, if it is still known.
+    pub(crate) fn find(&self, id: NodeId) -> Option<NodeName> {
+        let names = self.names()?;
+        names.iter().rev().find(|(known, _)| *known == id).map(|(_, name)| name.clone())
+    }
+
+    /// `None` while another thread has the lock: in a forked child it may never come back.
+    fn names(&self) -> Option<std::sync::MutexGuard<'_, VecDeque<(NodeId, NodeName)>>> {
+        match self.0.try_lock() {
+            Ok(names) => Some(names),
+            Err(TryLockError::Poisoned(names)) => Some(names.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(number: u64) -> NodeId {
+        NodeId { index: 3, number }
+    }
+
+    #[test]
+    fn the_latest_names_are_known() {
+        let names = RemovedNames::default();
+        for number in 0..2000 {
+            names.note(id(number), format!("n{number}"));
+        }
+        assert_eq!(names.find(id(1999)), Some("n1999".into()));
+        assert_eq!(names.find(id(976)), Some("n976".into()));
+        assert_eq!((names.find(id(975)), names.find(id(2000))), (None, None));
+        names.note(id(5000), "漢".repeat(100_000));
+        assert!(names.find(id(5000)).is_some_and(|name| name.len() < 2 * LONGEST));
+    }
+}
