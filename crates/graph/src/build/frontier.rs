@@ -12,12 +12,12 @@ use crate::build::insertion::Before;
 use crate::condition::kernels::Handles;
 use crate::edge_kind::EdgeKind;
 use crate::error::{Error, Result};
-use crate::graph::{Graph, Locked};
+use crate::graph::{Graph, GraphGuard};
 use crate::node::Node;
 use crate::node_kind::NodeKind;
 use crate::state::ids::NodeId;
 use crate::state::owners::{Owners, Uses};
-use crate::state::params::Detail;
+use crate::state::params::NodeParams;
 
 /// A point of a graph at which nodes are added: each starts when all nodes of the frontier have
 /// ended, or as far as the [kind of edge](EdgeKind) says.
@@ -309,11 +309,11 @@ impl<'g> Frontier<'g> {
     /// The edge that the next node takes the place of, if it is still there.
     pub(crate) fn standing_cut(&self) -> Result<Option<(Node, Node, EdgeKind)>> {
         let Some((from, to)) = self.before.as_ref().and_then(|before| before.cut) else { return Ok(None) };
-        let locked = self.graph.enter()?;
-        let kind_of = |id| locked.row(id).map(|row| row.detail.kind());
+        let guard = self.graph.enter()?;
+        let kind_of = |id| guard.record(id).map(|record| record.node_params.kind());
         let (Some(first), Some(second)) = (kind_of(from), kind_of(to)) else { return Ok(None) };
-        let Some(kind) = locked.kind_of(from, to)? else { return Ok(None) };
-        drop(locked);
+        let Some(kind) = guard.kind_of(from, to)? else { return Ok(None) };
+        drop(guard);
         let node = |id, kind| Node::new(self.graph.clone(), id, kind);
         Ok(Some((node(from, first), node(to, second), kind)))
     }
@@ -335,8 +335,13 @@ impl<'g> Frontier<'g> {
     }
 
     /// Adds a node. All that can fail comes before the driver call, and nothing after it.
-    pub(crate) fn add(&self, detail: Detail, owners: Owners, params: &mut CUgraphNodeParams) -> Result<Node> {
-        self.add_with(detail, owners, params, &Handles::new(), |_, _| Ok(()))
+    pub(crate) fn add(
+        &self,
+        node_params: NodeParams,
+        owners: Owners,
+        params: &mut CUgraphNodeParams,
+    ) -> Result<Node> {
+        self.add_with(node_params, owners, params, &Handles::new(), |_, _| Ok(()))
     }
 
     /// Adds a launch of a kernel with memory that the caller holds. What is to be done besides the
@@ -352,15 +357,15 @@ impl<'g> Frontier<'g> {
         debug_assert!(self.before.is_none());
         let mut uses = Uses::new();
         uses.reserve(used.len());
-        let mut locked = self.graph.enter_here()?;
-        locked.ensure_own_arguments(used, kernel)?;
-        locked.store_mut().reserve(used.len());
-        let raw = self.add_raw(&mut locked, NodeKind::Kernel, params)?;
+        let mut guard = self.graph.enter_here()?;
+        guard.ensure_own_arguments(used, kernel)?;
+        guard.store_mut().reserve(used.len());
+        let raw = self.add_raw(&mut guard, NodeKind::Kernel, params)?;
         for allocation in used {
-            uses.push(locked.store_mut().keep_allocation(allocation));
+            uses.push(guard.store_mut().keep_allocation(allocation));
         }
-        let detail = Detail::Kernel { kernel: kernel.clone(), config: (*config).into(), accesses };
-        Ok(locked.insert_using(self.graph.place(), raw, detail, uses))
+        let node_params = NodeParams::Kernel { kernel: kernel.clone(), config: (*config).into(), accesses };
+        Ok(guard.insert_using(self.graph.subgraph(), raw, node_params, uses))
     }
 
     /// The nodes that it is before.
@@ -381,20 +386,20 @@ impl<'g> Frontier<'g> {
     /// a default, the node waits for that.
     pub(crate) fn add_with(
         &self,
-        detail: Detail,
+        node_params: NodeParams,
         owners: Owners,
         params: &mut CUgraphNodeParams,
         handles: &Handles,
-        finish: impl FnOnce(&Locked<'_>, CUgraphNode) -> Result<()>,
+        finish: impl FnOnce(&GraphGuard<'_>, CUgraphNode) -> Result<()>,
     ) -> Result<Node> {
-        // As arguments, `detail` and `owners` are dropped after the lock on every way out.
-        let (kind, place) = (detail.kind(), self.graph.place());
-        let mut locked = self.graph.enter()?;
-        locked.ensure_may_hold(place, &detail)?;
-        locked.ensure_own_handles(handles, &detail)?;
-        locked.ensure_own_memory(&owners, &detail)?;
-        locked.ensure_not_freed(&owners, &detail)?;
-        let defaults = locked.default_nodes(handles, place);
+        // As arguments, `node_params` and `owners` are dropped after the lock on every way out.
+        let (kind, place) = (node_params.kind(), self.graph.subgraph());
+        let mut guard = self.graph.enter()?;
+        guard.ensure_may_hold(place, &node_params)?;
+        guard.ensure_own_handles(handles, &node_params)?;
+        guard.ensure_own_memory(&owners, &node_params)?;
+        guard.ensure_not_freed(&owners, &node_params)?;
+        let defaults = guard.default_nodes(handles, place);
         let behind;
         let frontier = match defaults.is_empty() {
             true => self,
@@ -403,115 +408,115 @@ impl<'g> Frontier<'g> {
                 &behind
             }
         };
-        locked.store_mut().reserve(owners.len());
-        let raw = frontier.add_raw(&mut locked, kind, params)?;
-        let finished = finish(&locked, raw);
+        guard.store_mut().reserve(owners.len());
+        let raw = frontier.add_raw(&mut guard, kind, params)?;
+        let finished = finish(&guard, raw);
         let is_whole = finished.is_ok();
-        let finished = finished.and_then(|()| frontier.join(&locked, raw));
-        let stuck = locked.unless_undone(raw, finished)?;
+        let finished = finished.and_then(|()| frontier.join(&guard, raw));
+        let stuck = guard.unless_undone(raw, finished)?;
         // One that could not be taken out stays in the graph, so what it uses stays alive.
-        let id = locked.insert(place, raw, detail, owners);
-        locked.note_handles(id.index, handles);
+        let id = guard.insert(place, raw, node_params, owners);
+        guard.note_handles(id.index, handles);
         if !is_whole {
-            locked.incomplete.insert(id.index);
+            guard.incomplete.insert(id.index);
         }
         if let Some(stuck) = stuck {
-            let part = (!is_whole).then(|| format!("node `{}` has a part of its launch", locked.name(id)));
-            return Err(stuck.told(&mut locked, id, frontier.comes_before(), part));
+            let part = (!is_whole).then(|| format!("node `{}` has a part of its launch", guard.name(id)));
+            return Err(stuck.told(&mut guard, id, frontier.comes_before(), part));
         }
-        drop(locked);
+        drop(guard);
         Ok(Node::new(self.graph.clone(), id, kind))
     }
 
     /// The driver call that adds a node. There is room for its row afterwards, which is the next
-    /// one to be inserted; or else the node is [undone](Locked::undo). Before its row comes
+    /// one to be inserted; or else the node is [undone](GraphGuard::undo). Before its row comes
     /// [`join`](Self::join).
     #[inline]
     pub(crate) fn add_raw(
         &self,
-        locked: &mut Locked<'_>,
+        guard: &mut GraphGuard<'_>,
         kind: NodeKind,
         params: &mut CUgraphNodeParams,
     ) -> Result<CUgraphNode> {
         let mut after = SmallVec::<[CUgraphNode; 8]>::with_capacity(self.after.len());
         for &(id, _) in &self.after {
-            match locked.row(id) {
-                Some(row) => after.push(row.raw.0),
-                None => return Err(locked.removed(id)),
+            match guard.record(id) {
+                Some(record) => after.push(record.raw.0),
+                None => return Err(guard.removed(id)),
             }
         }
-        locked.reserve(self.graph.place());
-        locked.retain_if_adopted()?;
+        guard.reserve(self.graph.subgraph());
+        guard.retain_if_adopted()?;
         match &self.before {
-            None => self.call_add(locked, kind, &after, params),
+            None => self.call_add(guard, kind, &after, params),
             Some(before) => {
                 crate::build::insertion::ensure_undoable(params)?;
-                let entering = locked.make_room(self.after.iter().map(|(id, _)| *id), before, kind)?;
-                match self.call_add(locked, kind, &after, params) {
+                let entering = guard.make_room(self.after.iter().map(|(id, _)| *id), before, kind)?;
+                match self.call_add(guard, kind, &after, params) {
                     Ok(raw) => {
-                        locked.entering = Some(Box::new(entering));
+                        guard.entering = Some(Box::new(entering));
                         Ok(raw)
                     }
-                    Err(error) => Err(locked.take_room_back(&entering, error)),
+                    Err(error) => Err(guard.take_room_back(&entering, error)),
                 }
             }
         }
     }
 
     /// The edges from a node that was added to those that the frontier is before. If they fail, the
-    /// node is to be [undone](Locked::undo).
-    pub(crate) fn join(&self, locked: &Locked<'_>, raw: CUgraphNode) -> Result<()> {
-        self.before.as_ref().map_or(Ok(()), |before| locked.join_before(raw, before))
+    /// node is to be [undone](GraphGuard::undo).
+    pub(crate) fn join(&self, guard: &GraphGuard<'_>, raw: CUgraphNode) -> Result<()> {
+        self.before.as_ref().map_or(Ok(()), |before| guard.join_before(raw, before))
     }
 
     fn call_add(
         &self,
-        locked: &Locked<'_>,
+        guard: &GraphGuard<'_>,
         kind: NodeKind,
         after: &[CUgraphNode],
         params: &mut CUgraphNodeParams,
     ) -> Result<CUgraphNode> {
         if !self.full {
-            return self.call_add_with_kinds(locked, kind, after, params);
+            return self.call_add_with_kinds(guard, kind, after, params);
         }
         let mut raw = core::ptr::null_mut();
         let dependencies = if after.is_empty() { core::ptr::null() } else { after.as_ptr() };
         // SAFETY: graph and dependencies are live, as the table says; the lock is held; the
         // parameters are complete for their type, and what they point to outlives the call.
         let result = unsafe {
-            locked.driver().cuGraphAddNode(&raw mut raw, locked.raw(), dependencies, after.len(), params)
+            guard.driver().cuGraphAddNode(&raw mut raw, guard.raw(), dependencies, after.len(), params)
         };
-        locked.answer(Call::cuGraphAddNode, result)?;
+        guard.answer(Call::cuGraphAddNode, result)?;
         Ok(raw)
     }
 
     #[cold]
     fn call_add_with_kinds(
         &self,
-        locked: &Locked<'_>,
+        guard: &GraphGuard<'_>,
         kind: NodeKind,
         after: &[CUgraphNode],
         params: &mut CUgraphNodeParams,
     ) -> Result<CUgraphNode> {
-        let is_kernel = |id| locked.row(id).is_some_and(|row| row.detail.kind().is_kernel());
+        let is_kernel = |id| guard.record(id).is_some_and(|record| record.node_params.kind().is_kernel());
         let mut special = self.after.iter().filter(|(_, kind)| *kind != EdgeKind::Full);
         if let Some(&(from, kind)) = special.find(|(from, _)| kind != NodeKind::Kernel || !is_kernel(*from)) {
-            return Err(Error::EdgeKind { kind, from: locked.name(from) });
+            return Err(Error::EdgeKind { kind, from: guard.name(from) });
         }
         let kinds: SmallVec<[CUgraphEdgeData; 8]> = self.after.iter().map(|(_, kind)| kind.data()).collect();
         let mut raw = core::ptr::null_mut();
         // SAFETY: as in `call_add`; there are as many kinds as dependencies.
         let result = unsafe {
-            locked.driver().cuGraphAddNode_v12030(
+            guard.driver().cuGraphAddNode_v12030(
                 &raw mut raw,
-                locked.raw(),
+                guard.raw(),
                 after.as_ptr(),
                 kinds.as_ptr(),
                 after.len(),
                 params,
             )
         };
-        locked.answer(Call::cuGraphAddNode_v12030, result.map_err(cuda_handles::Error::from)?)?;
+        guard.answer(Call::cuGraphAddNode_v12030, result.map_err(cuda_handles::Error::from)?)?;
         Ok(raw)
     }
 }

@@ -6,9 +6,9 @@ use cuda_sys::{CUgraphChildGraphNodeOwnership, CUgraphNode, CUgraphNodeParams, C
 use crate::edge::{Link, ensure_kinds};
 use crate::edge_kind::EdgeKind;
 use crate::error::{Error, HalfDone, Result};
-use crate::graph::Locked;
+use crate::graph::GraphGuard;
 use crate::node_kind::NodeKind;
-use crate::state::Entering;
+use crate::state::PendingInsert;
 use crate::state::ids::NodeId;
 
 /// What the nodes added at a frontier come before.
@@ -30,7 +30,7 @@ pub(crate) fn ensure_undoable(params: &CUgraphNodeParams) -> Result<()> {
     if is_moved { Err(Error::MovesBefore) } else { Ok(()) }
 }
 
-impl Locked<'_> {
+impl GraphGuard<'_> {
     /// Prepares the add of a node of a kind: everything is checked, labels are found, and the edge
     /// is taken away. Edges come first, since a graph with memory nodes refuses that: so nothing
     /// has changed then.
@@ -40,13 +40,13 @@ impl Locked<'_> {
         after: impl Iterator<Item = NodeId>,
         before: &Before,
         kind: NodeKind,
-    ) -> Result<Entering> {
+    ) -> Result<PendingInsert> {
         for &(id, edge) in &before.nodes {
-            let row = self.row(id).ok_or_else(|| self.removed(id))?;
+            let record = self.record(id).ok_or_else(|| self.removed(id))?;
             if edge == EdgeKind::Full {
                 continue;
             }
-            if kind != NodeKind::Kernel || !row.detail.kind().is_kernel() {
+            if kind != NodeKind::Kernel || !record.node_params.kind().is_kernel() {
                 return Err(Error::EdgeKind { kind: edge, from: "the new node".into() });
             }
             ensure_kinds(self.driver())?;
@@ -59,12 +59,12 @@ impl Locked<'_> {
         self.unlink(cut.as_slice())?;
         // They fit without the node, too, and with the edge.
         self.relabel(labels);
-        Ok(Entering { label, cut: cut.map(|Link { from, to, kind }| (from, to, kind)) })
+        Ok(PendingInsert { label, cut: cut.map(|Link { from, to, kind }| (from, to, kind)) })
     }
 
     /// After the add failed.
     #[cold]
-    pub(crate) fn take_room_back(&mut self, entering: &Entering, cause: Error) -> Error {
+    pub(crate) fn take_room_back(&mut self, entering: &PendingInsert, cause: Error) -> Error {
         match entering.cut {
             Some((from, to, kind)) => self.put_right(cause, &[Link { from, to, kind }], &[]),
             None => cause,
@@ -77,7 +77,7 @@ impl Locked<'_> {
     pub(crate) fn join_before(&self, raw: CUgraphNode, before: &Before) -> Result<()> {
         let mut edges = Vec::with_capacity(before.nodes.len());
         for &(id, kind) in &before.nodes {
-            edges.push((raw, self.row(id).ok_or_else(|| self.removed(id))?.raw.0, kind));
+            edges.push((raw, self.record(id).ok_or_else(|| self.removed(id))?.raw.0, kind));
         }
         self.link_raw(edges.into_iter())
     }
@@ -168,27 +168,27 @@ impl Stuck {
     #[cold]
     pub(crate) fn told(
         self,
-        locked: &mut Locked<'_>,
+        guard: &mut GraphGuard<'_>,
         id: NodeId,
         before: Option<&Before>,
         more: impl IntoIterator<Item = String>,
     ) -> Error {
         let Self { cause, undo, cut } = self;
         // A lost context has no graphs in which anything could be missing.
-        if locked.context().ensure_usable().is_err() {
+        if guard.context().ensure_usable().is_err() {
             return cause;
         }
         let wanted = before.map_or(&[][..], |before| &before.nodes);
         let wanted: Vec<Link> =
             wanted.iter().map(|&(to, kind)| Link { from: id, to, kind: kind.plain() }).collect();
         // What cannot be asked any more may be so.
-        let (gone, there) = locked
+        let (gone, there) = guard
             .left_of(cut.as_slice(), &wanted)
             .unwrap_or_else(|_| (cut.into_iter().collect(), Vec::new()));
         let missing: Vec<Link> = wanted.into_iter().filter(|link| !there.contains(link)).collect();
-        let mut left = locked.tell(&gone, "gone");
-        left.push(format!("node `{}` is in the graph", locked.name(id)));
-        left.extend(locked.tell(&missing, "missing"));
+        let mut left = guard.tell(&gone, "gone");
+        left.push(format!("node `{}` is in the graph", guard.name(id)));
+        left.extend(guard.tell(&missing, "missing"));
         left.extend(more);
         HalfDone::error(cause, Some(undo), left)
     }

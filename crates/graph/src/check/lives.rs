@@ -8,29 +8,29 @@ use super::reach::Budget;
 use super::report::Finding;
 use super::subject::{Lives, Subject, Unordered};
 use crate::error::Result;
-use crate::graph::Locked;
+use crate::graph::GraphGuard;
 use crate::state::ids::NodeId;
-use crate::state::params::Detail;
+use crate::state::params::NodeParams;
 
 impl Lives {
     /// Those of a subject of the locked graph. What has a part outside of the subject is told by a
     /// check of the graph around.
-    pub(super) fn of(locked: &mut Locked<'_>, subject: &Subject) -> Result<Self> {
+    pub(super) fn of(guard: &mut GraphGuard<'_>, subject: &Subject) -> Result<Self> {
         let mut lives = Self::default();
-        if locked.memory.is_empty() {
+        if guard.memory.is_empty() {
             return Ok(lives);
         }
         let items: HashMap<NodeId, u32> = subject.items.iter().map(|item| item.id).zip(0..).collect();
-        for life in locked.memory.lives() {
+        for life in guard.memory.lives() {
             if let (None, Some(&item)) = (life.free, items.get(&life.alloc)) {
-                let bytes = match locked.row(life.alloc).map(|row| &row.detail) {
-                    Some(Detail::Alloc { memory, .. }) => memory.bytes() as u64,
+                let bytes = match guard.record(life.alloc).map(|record| &record.node_params) {
+                    Some(NodeParams::Alloc { memory, .. }) => memory.bytes() as u64,
                     _ => 0,
                 };
                 lives.unfreed.push((item, bytes));
             }
         }
-        for found in locked.memory_findings()? {
+        for found in guard.memory_findings()? {
             let [alloc, first, second] = [found.alloc, found.first, found.second].map(|id| items.get(&id));
             if let (Some(&alloc), Some(&first), Some(&second)) = (alloc, first, second) {
                 lives.disorders.push(Unordered { what: found.what, alloc, first, second });

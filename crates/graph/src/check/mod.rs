@@ -38,7 +38,7 @@ use races::{Bounds, Left, Pair, races};
 use subject::Space;
 
 use crate::error::Result;
-use crate::graph::{Graph, Locked};
+use crate::graph::{Graph, GraphGuard};
 
 impl Graph {
     /// Looks for what is wrong with the graph and all that is in its nodes, and says it by the
@@ -112,11 +112,11 @@ impl Graph {
     /// As [`check`](Self::check).
     pub fn check_with(&self, options: CheckOptions) -> Result<Report> {
         let (subject, around) = {
-            let mut locked = self.enter()?;
-            (collect(&mut locked, Depth::Accesses)?, locked.body_of_subject())
+            let mut guard = self.enter()?;
+            (collect(&mut guard, Depth::Accesses)?, guard.body_of_subject())
         };
-        let around = around.map(|(place, id, name, kind)| FoundNode {
-            node: crate::node::Node::new(self.at(place), id, kind),
+        let around = around.map(|(subgraph, id, name, kind)| FoundNode {
+            node: crate::node::Node::new(self.at(subgraph), id, kind),
             name,
             within: Vec::new(),
         });
@@ -125,7 +125,7 @@ impl Graph {
     }
 }
 
-impl Locked<'_> {
+impl GraphGuard<'_> {
     /// What drivers refuse in the structure of the graph.
     pub(crate) fn unsound(&mut self, graph: &Graph) -> Result<Vec<Finding>> {
         let subject = collect(self, Depth::Structure)?;
@@ -135,10 +135,10 @@ impl Locked<'_> {
     /// The conditional node in whose body the locked graph is.
     fn body_of_subject(
         &self,
-    ) -> Option<(crate::state::ids::Place, crate::state::ids::NodeId, String, crate::node_kind::NodeKind)>
+    ) -> Option<(crate::state::ids::SubgraphId, crate::state::ids::NodeId, String, crate::node_kind::NodeKind)>
     {
-        let id = self.body_around(self.place())?;
-        self.row(id).map(|row| (row.within, id, row.display_name(id), row.detail.kind()))
+        let id = self.body_around(self.subgraph())?;
+        self.record(id).map(|record| (record.within, id, record.display_name(id), record.node_params.kind()))
     }
 }
 

@@ -20,8 +20,8 @@ impl Namer<'_> {
     /// The node that an item is.
     pub(crate) fn found(&self, item: u32) -> FoundNode {
         let about = &self.subject.items[item as usize];
-        let place = self.subject.graphs[about.graph as usize].place;
-        let node = Node::new(self.graph.at(place), about.id, about.kind);
+        let subgraph = self.subject.graphs[about.graph as usize].subgraph;
+        let node = Node::new(self.graph.at(subgraph), about.id, about.kind);
         FoundNode { node, name: about.name.to_string(), within: self.within(item) }
     }
 

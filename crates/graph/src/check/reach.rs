@@ -169,7 +169,7 @@ impl Successors {
 #[derive(Debug)]
 pub(crate) struct Reach {
     successors: Successors,
-    about: Vec<About>,
+    about: Vec<SubgraphFacts>,
     /// The number of the search that a node was seen in last.
     seen: Vec<u32>,
     search: u32,
@@ -178,7 +178,7 @@ pub(crate) struct Reach {
 
 /// What is known of a node.
 #[derive(Clone, Copy, Debug, Default)]
-struct About {
+struct SubgraphFacts {
     /// Its places in two orders, and the longest path that leads to it.
     places: [u32; 2],
     level: u32,
@@ -208,7 +208,7 @@ impl Reach {
     /// The order is one that the edges go along.
     pub(crate) fn new(successors: Successors, order: &[u32]) -> Self {
         let nodes = successors.len();
-        let mut about = vec![About::default(); nodes];
+        let mut about = vec![SubgraphFacts::default(); nodes];
         let places = [successors.places(false), successors.places(true)];
         let (mut before, mut after) = (vec![None; nodes], vec![None; nodes]);
         for &node in order {

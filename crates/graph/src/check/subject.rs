@@ -8,7 +8,7 @@ use super::region::Region;
 use crate::edge_kind::EdgeKind;
 use crate::memory::Disorder;
 use crate::node_kind::NodeKind;
-use crate::state::ids::{NodeId, Place};
+use crate::state::ids::{NodeId, SubgraphId};
 
 /// A graph with those in its nodes.
 #[derive(Debug, Default)]
@@ -25,7 +25,7 @@ pub(crate) struct Subject {
 /// One graph of a subject.
 #[derive(Debug)]
 pub(crate) struct Inner {
-    pub(crate) place: Place,
+    pub(crate) subgraph: SubgraphId,
     /// The item that it is in.
     pub(crate) outer: Option<u32>,
     /// What it is called there, if it is a body.

@@ -11,7 +11,7 @@ use super::races::{Bounds, Pair, races};
 use super::region::Region;
 use super::subject::{Inner, Item, Space, Subject, Tie, Touch};
 use crate::node_kind::NodeKind;
-use crate::state::ids::{NodeId, Place};
+use crate::state::ids::{NodeId, SubgraphId};
 
 const ANY: [Tie; 3] = [Tie::Order, Tie::IfWaitedFor, Tie::Nothing];
 const ENOUGH: Bounds = Bounds { steps: 1_000_000_000, pairs: 1_000_000 };
@@ -35,8 +35,8 @@ impl Subject {
             let graph = self.items[item as usize].graph;
             self.graphs[graph as usize].depth + 1
         });
-        let (place, body, items) = (Place::ROOT, body.map(str::to_owned), first..first + nodes);
-        self.graphs.push(Inner { place, outer, body, depth, items, edges: Vec::new() });
+        let (subgraph, body, items) = (SubgraphId::ROOT, body.map(str::to_owned), first..first + nodes);
+        self.graphs.push(Inner { subgraph, outer, body, depth, items, edges: Vec::new() });
         self.items.extend((0..nodes).map(|_| Item {
             graph: number,
             id: NodeId::NONE,

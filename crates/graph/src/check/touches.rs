@@ -14,10 +14,10 @@ use cuda_sys::{CUdeviceptr, CUgraphNode};
 use super::region::Region;
 use super::subject::{Opaqueness, Space, Touch};
 use crate::error::Result;
-use crate::graph::Locked;
+use crate::graph::GraphGuard;
 use crate::node_kind::NodeKind;
-use crate::state::loop_control::Ready;
-use crate::state::params::{By, Detail};
+use crate::state::loop_control::LoopControl;
+use crate::state::params::{ConditionSource, NodeParams};
 
 /// Collects what one node touches.
 pub(super) struct Touching<'t, 'o> {
@@ -34,53 +34,57 @@ pub(super) struct Touching<'t, 'o> {
 impl<'t> Touching<'t, '_> {
     pub(super) fn node(
         &mut self,
-        locked: &Locked<'_>,
+        guard: &GraphGuard<'_>,
         raw: CUgraphNode,
-        detail: &Detail,
+        node_params: &NodeParams,
         conditions: &[u64],
     ) -> Result<Option<Opaqueness>> {
         let now;
-        let detail = match detail {
+        let node_params = match node_params {
             // Other code may have changed it.
-            Detail::Memcpy(_) | Detail::Memset(_) if locked.is_shared() => {
-                now = locked.read(detail.kind().raw(), raw)?;
+            NodeParams::Memcpy(_) | NodeParams::Memset(_) if guard.is_shared() => {
+                now = guard.read(node_params.kind().raw(), raw)?;
                 &now
             }
             known => known,
         };
-        match detail {
-            Detail::Kernel { kernel, accesses, .. } => {
+        match node_params {
+            NodeParams::Kernel { kernel, accesses, .. } => {
                 self.conditions(conditions);
-                return self.kernel(locked, raw, kernel, *accesses);
+                return self.kernel(guard, raw, kernel, *accesses);
             }
-            Detail::Memcpy(layout) => {
+            NodeParams::Memcpy(layout) => {
                 let (from, to) = (&layout.source, &layout.destination);
                 self.push(Region::of_copy(layout, from), Access::Read, "source", false);
                 self.push(Region::of_copy(layout, to), Access::Write, "destination", false);
             }
-            Detail::Memset(layout) => self.push(Region::of_fill(layout), Access::Write, "target", false),
-            Detail::Batch(operations) => operations.iter().for_each(|operation| self.operation(operation)),
-            Detail::Host(_) => return Ok(Some(Opaqueness::Host)),
-            Detail::Other { kind } => return Ok(opaqueness_of(NodeKind::of(*kind))),
-            Detail::Empty
-            | Detail::Alloc { .. }
-            | Detail::Free { .. }
-            | Detail::EventRecord(_)
-            | Detail::EventWait(_)
-            | Detail::SignalSemaphores(_)
-            | Detail::WaitSemaphores(_)
-            | Detail::Child { .. } => {}
-            Detail::Conditional(conditional) => match conditional.by {
-                By::Condition(number) | By::Foreign(number) => self.condition(number, Access::Read),
+            NodeParams::Memset(layout) => self.push(Region::of_fill(layout), Access::Write, "target", false),
+            NodeParams::Batch(operations) => {
+                operations.iter().for_each(|operation| self.operation(operation))
+            }
+            NodeParams::Host(_) => return Ok(Some(Opaqueness::Host)),
+            NodeParams::Other { kind } => return Ok(opaqueness_of(NodeKind::of(*kind))),
+            NodeParams::Empty
+            | NodeParams::Alloc { .. }
+            | NodeParams::Free { .. }
+            | NodeParams::EventRecord(_)
+            | NodeParams::EventWait(_)
+            | NodeParams::SignalSemaphores(_)
+            | NodeParams::WaitSemaphores(_)
+            | NodeParams::Child { .. } => {}
+            NodeParams::Conditional(conditional) => match conditional.by {
+                ConditionSource::Condition(number) | ConditionSource::Foreign(number) => {
+                    self.condition(number, Access::Read)
+                }
                 // What the host goes by is looked at by the nodes that decide.
-                By::Host => {}
+                ConditionSource::Host => {}
             },
         }
         Ok(None)
     }
 
     /// What the host looks at and writes where it decides in place of a kernel.
-    pub(super) fn decision(&mut self, ready: &Ready) {
+    pub(super) fn decision(&mut self, ready: &LoopControl) {
         let tested = ready.tested();
         self.push(Region::linear(tested.start, tested.bytes), Access::Read, "tested number", false);
         if let Some(counted) = ready.counted() {
@@ -107,7 +111,7 @@ impl<'t> Touching<'t, '_> {
 
     fn kernel(
         &mut self,
-        locked: &Locked<'_>,
+        guard: &GraphGuard<'_>,
         raw: CUgraphNode,
         kernel: &Kernel,
         accesses: Accesses,
@@ -116,7 +120,7 @@ impl<'t> Touching<'t, '_> {
         if declaration.each().next().is_none() {
             return Ok(None);
         }
-        let params = locked.kernel_params(raw)?;
+        let params = guard.kernel_params(raw)?;
         let ranges = if accesses.are_apart() { self.ranges } else { None };
         let is_kept = ranges.is_some() || !accesses.are_apart();
         if params.kern != kernel.as_raw() || params.kernelParams.is_null() || !is_kept {

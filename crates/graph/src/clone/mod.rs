@@ -8,9 +8,9 @@ use cuda_sys::{CUresult, Call};
 use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::node::Node;
-use crate::state::Table;
+use crate::state::GraphState;
 use crate::state::ids::NodeId;
-use crate::state::ids::Place;
+use crate::state::ids::SubgraphId;
 
 impl Graph {
     /// A graph of its own with the same nodes, edges and names, which keeps the same things alive.
@@ -25,29 +25,29 @@ impl Graph {
     /// such graph ([`Error::HoldsChildren`]); or what the driver answers.
     #[doc(alias = "cuGraphClone")]
     pub fn clone_graph(&self) -> Result<Self> {
-        let mut locked = self.enter()?;
-        let copied = locked.copy(self.place())?;
+        let mut guard = self.enter()?;
+        let copied = guard.copy(self.subgraph())?;
         copied.ensure_without_memory()?;
         let mut raw = core::ptr::null_mut();
         let result = {
             let _alone = clones::alone(self.context())?;
             // SAFETY: the graph is live and locked, and the out pointer is valid.
-            unsafe { locked.driver().cuGraphClone(&raw mut raw, locked.raw()) }
+            unsafe { guard.driver().cuGraphClone(&raw mut raw, guard.raw()) }
         };
         // Some drivers took none of these, others take all: the driver is asked.
         let is_refused = result == CUresult::CUDA_ERROR_INVALID_VALUE;
-        if is_refused && !self.place().is_root() && copied.holds_children() {
+        if is_refused && !self.subgraph().is_root() && copied.holds_children() {
             return Err(Error::HoldsChildren);
         }
-        locked.answer(Call::cuGraphClone, result)?;
+        guard.answer(Call::cuGraphClone, result)?;
         // SAFETY: the driver has just made it, of work of this context, and nobody else knows it.
         let handle = unsafe { GraphHandle::from_raw_owned(self.context(), raw) };
-        let twins = locked.pair(&copied, raw)?;
-        let mut table = Table::default();
-        let places = table.paste(copied, &twins, Place::ROOT, false);
-        drop(locked);
+        let clone_map = guard.pair(&copied, raw)?;
+        let mut table = GraphState::default();
+        let subgraphs = table.paste(copied, &clone_map, SubgraphId::ROOT, false);
+        drop(guard);
         let clone = Self::of(handle, table);
-        clone.look()?.share(&places);
+        clone.look()?.share(&subgraphs);
         Ok(clone)
     }
 
@@ -64,22 +64,22 @@ impl Graph {
     pub fn find_clone_of(&self, node: &Node) -> Result<Node> {
         // One lock after the other. The nodes of a graph that was moved are all here.
         match node.graph().look() {
-            Ok(locked) => {
-                locked.row(node.id()).ok_or_else(|| node.removed())?;
+            Ok(guard) => {
+                guard.record(node.id()).ok_or_else(|| node.removed())?;
             }
             Err(Error::GraphMoved) => {}
             Err(error) => return Err(error),
         }
         let source = node.graph().number();
         let found = {
-            let locked = self.look()?;
-            let about = locked.about(self.place()).ok_or(Error::GraphRemoved)?;
-            let lineage = about.lineage.within(self.place(), &locked.moved);
-            let id = lineage.find(source, node.graph().place(), node.id());
-            id.map(|id| (id, locked.row(id).map(|row| (row.within, row.detail.kind()))))
+            let guard = self.look()?;
+            let about = guard.about(self.subgraph()).ok_or(Error::GraphRemoved)?;
+            let lineage = about.lineage.within(self.subgraph(), &guard.moved);
+            let id = lineage.find(source, node.graph().subgraph(), node.id());
+            id.map(|id| (id, guard.record(id).map(|record| (record.within, record.node_params.kind()))))
         };
         match found {
-            Some((id, Some((within, kind)))) if within == self.place() => {
+            Some((id, Some((within, kind)))) if within == self.subgraph() => {
                 Ok(Node::new(self.clone(), id, kind))
             }
             // It was gone before the graph was moved, and what it was known by is another's.

@@ -6,24 +6,24 @@ use cuda_handles::{Owner, graph_memory};
 use cuda_sys::{CUgraph, CUgraphNode, CUgraphNodeType, Call};
 
 use crate::error::{Error, Result};
-use crate::graph::Locked;
-use crate::state::ids::{NodeId, Place};
+use crate::graph::GraphGuard;
+use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::lineage::Lineage;
 use crate::state::owners::Owners;
-use crate::state::params::Detail;
-use crate::state::{About, Table};
+use crate::state::params::NodeParams;
+use crate::state::{GraphState, SubgraphFacts};
 
 /// A graph and those embedded in it.
-pub(crate) struct Copied {
+pub(crate) struct GraphSnapshot {
     /// The number of the hierarchy that they were copied from.
     source: u64,
     /// The outer before the inner; the first is the graph itself.
-    graphs: Vec<CopiedGraph>,
+    graphs: Vec<SubgraphSnapshot>,
 }
 
-struct CopiedGraph {
+struct SubgraphSnapshot {
     raw: CUgraph,
-    about: About,
+    about: SubgraphFacts,
     nodes: Vec<CopiedNode>,
 }
 
@@ -31,7 +31,7 @@ struct CopiedNode {
     raw: CUgraphNode,
     id: NodeId,
     label: u64,
-    detail: Detail,
+    node_params: NodeParams,
     owners: Owners,
     kept: Vec<Owner>,
     name: Option<Box<str>>,
@@ -40,21 +40,21 @@ struct CopiedNode {
 }
 
 /// The driver's objects for a copy: for each graph its raw value and its nodes.
-pub(crate) struct Twins(Vec<(CUgraph, Vec<CUgraphNode>)>);
+pub(crate) struct CloneMap(Vec<(CUgraph, Vec<CUgraphNode>)>);
 
-impl Locked<'_> {
+impl GraphGuard<'_> {
     /// Copies what is known of a graph of the hierarchy.
-    pub(crate) fn copy(&mut self, place: Place) -> Result<Copied> {
-        if place.is_root() && !self.conditions.is_empty() {
+    pub(crate) fn copy(&mut self, subgraph: SubgraphId) -> Result<GraphSnapshot> {
+        if subgraph.is_root() && !self.conditions.is_empty() {
             return Err(Error::HasConditions { what: "cloned, embedded or moved" });
         }
-        let mut places = vec![place];
+        let mut subgraphs = vec![subgraph];
         let mut graphs = Vec::new();
-        while let Some(&place) = places.get(graphs.len()) {
-            let raw = self.graph_at(place)?;
-            let mut about = self.about(place).cloned().unwrap_or_default();
+        while let Some(&subgraph) = subgraphs.get(graphs.len()) {
+            let raw = self.graph_at(subgraph)?;
+            let mut about = self.about(subgraph).cloned().unwrap_or_default();
             if !self.moved.is_empty() {
-                about.lineage = about.lineage.within(place, &self.moved);
+                about.lineage = about.lineage.within(subgraph, &self.moved);
             }
             if graphs.is_empty() {
                 about.kept.extend_from_slice(self.given());
@@ -62,49 +62,49 @@ impl Locked<'_> {
             let mut nodes = Vec::new();
             let raws = self.raw_nodes_of(raw)?;
             // First of all, since nodes of other code that get rows change the order of the others.
-            let indices = raws.iter().map(|&raw| self.index_in(place, raw)).collect::<Result<Vec<_>>>()?;
+            let indices = raws.iter().map(|&raw| self.index_in(subgraph, raw)).collect::<Result<Vec<_>>>()?;
             if indices.iter().any(|&index| self.is_unread(index)) {
-                self.adopt(place)?;
+                self.adopt(subgraph)?;
             }
             for (raw, index) in raws.into_iter().zip(indices) {
                 let kept = self.kept_with(index).to_vec();
-                let (Some(id), Some(row)) = (self.id(index), self.at(index)) else {
+                let (Some(id), Some(record)) = (self.id(index), self.at(index)) else {
                     return Err(Error::UnknownNode { raw: raw.addr() });
                 };
                 if self.incomplete.contains(&index) {
                     return Err(self.not_whole(id));
                 }
-                if row.detail.is_conditional() {
+                if record.node_params.is_conditional() {
                     return Err(Error::HasConditions { what: "cloned, embedded or moved" });
                 }
-                let inner = row.detail.embedded().map(|inner| {
-                    places.push(inner);
-                    places.len() - 1
+                let inner = record.node_params.embedded().map(|inner| {
+                    subgraphs.push(inner);
+                    subgraphs.len() - 1
                 });
                 nodes.push(CopiedNode {
                     raw,
                     id,
-                    label: row.label,
-                    detail: row.detail.clone(),
-                    owners: self.used_by(row).cloned().collect(),
+                    label: record.label,
+                    node_params: record.node_params.clone(),
+                    owners: self.used_by(record).cloned().collect(),
                     kept,
-                    name: row.name.clone(),
+                    name: record.name.clone(),
                     inner,
                 });
             }
-            graphs.push(CopiedGraph { raw, about, nodes });
+            graphs.push(SubgraphSnapshot { raw, about, nodes });
         }
-        Ok(Copied { source: self.number(), graphs })
+        Ok(GraphSnapshot { source: self.number(), graphs })
     }
 
     /// Finds the nodes of `clone`, which the driver has made of the graph that was copied.
     ///
     /// Stands on `cuGraphGetNodes` for each graph and on `cuGraphChildGraphNodeGetGraph` for each
     /// embedded one, CUDA 10.0.
-    pub(crate) fn pair(&self, copied: &Copied, clone: CUgraph) -> Result<Twins> {
+    pub(crate) fn pair(&self, copied: &GraphSnapshot, clone: CUgraph) -> Result<CloneMap> {
         let mut raws = vec![core::ptr::null_mut(); copied.graphs.len()];
         raws[0] = clone;
-        let mut twins = Vec::with_capacity(raws.len());
+        let mut clone_map = Vec::with_capacity(raws.len());
         for (index, graph) in copied.graphs.iter().enumerate() {
             let clone = raws[index];
             let nodes = self.pair_one(graph, clone)?;
@@ -113,15 +113,15 @@ impl Locked<'_> {
                     raws[inner] = self.raw_embedded(raw)?;
                 }
             }
-            twins.push((clone, nodes));
+            clone_map.push((clone, nodes));
         }
-        Ok(Twins(twins))
+        Ok(CloneMap(clone_map))
     }
 
     /// The nodes of the clone of one graph. The driver gives a clone its nodes in the order of the
     /// original's. It is not asked which stands for which (`cuGraphNodeFindInClone`): that look-up
     /// crashes where an original was destroyed, and a source may itself be a clone of any graph.
-    fn pair_one(&self, graph: &CopiedGraph, clone: CUgraph) -> Result<Vec<CUgraphNode>> {
+    fn pair_one(&self, graph: &SubgraphSnapshot, clone: CUgraph) -> Result<Vec<CUgraphNode>> {
         let nodes = self.raw_nodes_of(clone)?;
         if nodes.len() != graph.nodes.len() {
             return Err(Error::UnknownNode { raw: nodes.last().map_or(0, |node| node.addr()) });
@@ -148,19 +148,22 @@ impl Locked<'_> {
     }
 }
 
-impl Copied {
+impl GraphSnapshot {
     /// The graphs and nodes that were copied themselves, for a graph that is moved.
-    pub(crate) fn themselves(&self) -> Twins {
-        let graph = |graph: &CopiedGraph| (graph.raw, graph.nodes.iter().map(|node| node.raw).collect());
-        Twins(self.graphs.iter().map(graph).collect())
+    pub(crate) fn themselves(&self) -> CloneMap {
+        let graph = |graph: &SubgraphSnapshot| (graph.raw, graph.nodes.iter().map(|node| node.raw).collect());
+        CloneMap(self.graphs.iter().map(graph).collect())
     }
 
     /// Refuses what no driver makes a clone of.
     pub(crate) fn ensure_without_memory(&self) -> Result<()> {
-        let is_memory = |detail: &Detail| matches!(detail, Detail::Alloc { .. } | Detail::Free { .. });
+        let is_memory = |node_params: &NodeParams| {
+            matches!(node_params, NodeParams::Alloc { .. } | NodeParams::Free { .. })
+        };
         let of_graph = |owner: &Owner| matches!(owner, Owner::Allocation(memory) if memory.graph().is_some());
         let mut nodes = self.graphs.iter().flat_map(|graph| &graph.nodes);
-        match nodes.any(|node| is_memory(&node.detail) || node.owners.iter().chain(&node.kept).any(of_graph))
+        match nodes
+            .any(|node| is_memory(&node.node_params) || node.owners.iter().chain(&node.kept).any(of_graph))
         {
             true => Err(Error::HasMemory),
             false => Ok(()),
@@ -169,8 +172,8 @@ impl Copied {
 
     /// The memory of its allocation nodes is that of another hierarchy from now on.
     pub(crate) fn let_memory_belong_to(&self, hierarchy: u64) {
-        for detail in self.details() {
-            if let Detail::Alloc { memory, .. } = detail {
+        for node_params in self.node_params() {
+            if let NodeParams::Alloc { memory, .. } = node_params {
                 // SAFETY: its node is in that hierarchy.
                 unsafe { graph_memory::moved(memory, hierarchy) };
             }
@@ -183,8 +186,8 @@ impl Copied {
     }
 
     /// What the nodes do.
-    pub(crate) fn details(&self) -> impl Iterator<Item = &Detail> {
-        self.graphs.iter().flat_map(|graph| graph.nodes.iter().map(|node| &node.detail))
+    pub(crate) fn node_params(&self) -> impl Iterator<Item = &NodeParams> {
+        self.graphs.iter().flat_map(|graph| graph.nodes.iter().map(|node| &node.node_params))
     }
 
     /// How many nodes there are in all.
@@ -198,7 +201,7 @@ impl Copied {
         for graph in self.graphs {
             owners.extend(graph.about.kept);
             for node in graph.nodes {
-                owners.extend(node.detail.owner());
+                owners.extend(node.node_params.owner());
                 owners.extend(node.owners);
                 owners.extend(node.kept);
             }
@@ -207,38 +210,44 @@ impl Copied {
     }
 }
 
-impl Twins {
+impl CloneMap {
     /// The raw value of the graph itself.
     pub(crate) fn graph(&self) -> CUgraph {
         self.0.first().map_or(core::ptr::null_mut(), |(raw, _)| *raw)
     }
 }
 
-impl Table {
+impl GraphState {
     /// Enters a copy at a place without rows. What was `moved` is what it was, with what was lent
     /// of it; a clone is another one. The places of the graphs.
-    pub(crate) fn paste(&mut self, copied: Copied, twins: &Twins, place: Place, moved: bool) -> Vec<Place> {
-        let mut places = vec![Place::ROOT; copied.graphs.len()];
-        places[0] = place;
+    pub(crate) fn paste(
+        &mut self,
+        copied: GraphSnapshot,
+        clone_map: &CloneMap,
+        subgraph: SubgraphId,
+        moved: bool,
+    ) -> Vec<SubgraphId> {
+        let mut subgraphs = vec![SubgraphId::ROOT; copied.graphs.len()];
+        subgraphs[0] = subgraph;
         let mut highest = 0;
-        for (index, (graph, (_, raws))) in copied.graphs.into_iter().zip(&twins.0).enumerate() {
-            let place = places[index];
+        for (index, (graph, (_, raws))) in copied.graphs.into_iter().zip(&clone_map.0).enumerate() {
+            let subgraph = subgraphs[index];
             let mut lineage = HashMap::with_capacity(graph.nodes.len());
-            self.reserve_many(place, graph.nodes.len());
+            self.reserve_many(subgraph, graph.nodes.len());
             for (node, &raw) in graph.nodes.into_iter().zip(raws) {
-                let id = self.insert(place, raw, node.detail, node.owners);
+                let id = self.insert(subgraph, raw, node.node_params, node.owners);
                 lineage.insert(node.id, id);
                 highest = highest.max(node.label);
-                let inner = node.inner.and_then(|inner| Some((inner, twins.0.get(inner)?.0)));
+                let inner = node.inner.and_then(|inner| Some((inner, clone_map.0.get(inner)?.0)));
                 let inner = inner.map(|(inner, raw)| {
-                    places[inner] = self.embed(raw, id);
-                    places[inner]
+                    subgraphs[inner] = self.embed(raw, id);
+                    subgraphs[inner]
                 });
-                if let Some(row) = self.row_mut(id) {
-                    row.label = node.label;
-                    row.name = node.name;
+                if let Some(record) = self.record_mut(id) {
+                    record.label = node.label;
+                    record.name = node.name;
                     if let Some(inner) = inner {
-                        row.detail.set_embedded(inner);
+                        record.node_params.set_embedded(inner);
                     }
                 }
                 for owner in &node.kept {
@@ -247,11 +256,11 @@ impl Table {
             }
             let lineage = Lineage::new(copied.source, lineage, &graph.about.lineage);
             self.describe(
-                place,
-                About { kept: graph.about.kept, lineage, lent: graph.about.lent.filter(|_| moved) },
+                subgraph,
+                SubgraphFacts { kept: graph.about.kept, lineage, lent: graph.about.lent.filter(|_| moved) },
             );
         }
         self.continue_after(highest);
-        places
+        subgraphs
     }
 }

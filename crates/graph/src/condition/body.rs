@@ -7,21 +7,21 @@ use cuda_launch::per;
 use cuda_sys::{CUgraph, CUgraphNode, CUgraphNodeParams, Call, Version};
 
 use crate::build::frontier::Frontier;
-use crate::clone::snapshot::Copied;
-use crate::condition::set_kernel::Setter;
+use crate::clone::snapshot::GraphSnapshot;
+use crate::condition::set_kernel::SetKernel;
 use crate::edge_kind::EdgeKind;
 use crate::error::{Error, HalfDone, Result};
-use crate::graph::{Graph, Locked};
+use crate::graph::{Graph, GraphGuard};
 use crate::node::kernel_params;
 use crate::node_kind::NodeKind;
-use crate::state::ids::{NodeId, Place};
+use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::owners::Owners;
-use crate::state::params::{Conditional, Detail};
+use crate::state::params::{Conditional, NodeParams};
 
 /// Drivers on which a node with two bodies misbehaves if they hold child graphs.
 const MIXED_UP: Range<Version> = Version::new(12, 8)..Version::new(13, 0);
 
-impl Detail {
+impl NodeParams {
     /// Whether the driver runs it in a body; else it would fail at instantiation.
     pub(crate) fn may_be_in_body(&self) -> bool {
         match self {
@@ -44,36 +44,36 @@ impl Detail {
     }
 }
 
-impl Locked<'_> {
+impl GraphGuard<'_> {
     /// Refuses what cannot be in a graph because that lies in a body.
     #[inline]
-    pub(crate) fn ensure_may_hold(&self, place: Place, detail: &Detail) -> Result<()> {
-        if place.is_root() { Ok(()) } else { self.ensure_body_may_hold(place, detail) }
+    pub(crate) fn ensure_may_hold(&self, subgraph: SubgraphId, node_params: &NodeParams) -> Result<()> {
+        if subgraph.is_root() { Ok(()) } else { self.ensure_body_may_hold(subgraph, node_params) }
     }
 
     /// Refuses the nodes of a graph that is to be embedded.
-    pub(crate) fn ensure_may_hold_all(&self, place: Place, copied: &Copied) -> Result<()> {
-        copied.details().try_for_each(|detail| self.ensure_may_hold(place, detail))?;
-        if place.is_root() { Ok(()) } else { self.ensure_not_mixed_up(place) }
+    pub(crate) fn ensure_may_hold_all(&self, subgraph: SubgraphId, copied: &GraphSnapshot) -> Result<()> {
+        copied.node_params().try_for_each(|node_params| self.ensure_may_hold(subgraph, node_params))?;
+        if subgraph.is_root() { Ok(()) } else { self.ensure_not_mixed_up(subgraph) }
     }
 
     /// Refuses child graphs in nodes with two bodies, where the driver mixes them up.
     #[cold]
-    fn ensure_not_mixed_up(&self, place: Place) -> Result<()> {
+    fn ensure_not_mixed_up(&self, subgraph: SubgraphId) -> Result<()> {
         if !MIXED_UP.contains(&self.driver().version()) {
             return Ok(());
         }
-        match self.two_bodies_around(place) {
+        match self.two_bodies_around(subgraph) {
             Some(node) => Err(Error::ChildInTwoBodies { conditional: self.name(node) }),
             None => Ok(()),
         }
     }
 
     #[cold]
-    fn ensure_body_may_hold(&self, place: Place, detail: &Detail) -> Result<()> {
-        match self.body_around(place) {
-            Some(conditional) if !detail.may_be_in_body() => {
-                Err(Error::NotInBody { kind: detail.kind(), conditional: self.name(conditional) })
+    fn ensure_body_may_hold(&self, subgraph: SubgraphId, node_params: &NodeParams) -> Result<()> {
+        match self.body_around(subgraph) {
+            Some(conditional) if !node_params.may_be_in_body() => {
+                Err(Error::NotInBody { kind: node_params.kind(), conditional: self.name(conditional) })
             }
             _ => Ok(()),
         }
@@ -90,11 +90,11 @@ impl Locked<'_> {
     }
 
     /// The node in a graph that gives a condition its default there.
-    pub(crate) fn default_node(&self, condition: u64, place: Place) -> Option<NodeId> {
-        let node = self.row(self.conditions.find(condition)?.node?)?;
-        match &node.detail {
-            Detail::Conditional(Conditional { default, .. }) if node.within == place => {
-                default.filter(|id| self.row(*id).is_some())
+    pub(crate) fn default_node(&self, condition: u64, subgraph: SubgraphId) -> Option<NodeId> {
+        let node = self.record(self.conditions.find(condition)?.node?)?;
+        match &node.node_params {
+            NodeParams::Conditional(Conditional { default, .. }) if node.within == subgraph => {
+                default.filter(|id| self.record(*id).is_some())
             }
             _ => None,
         }
@@ -102,7 +102,7 @@ impl Locked<'_> {
 
     /// Takes out a node that sets a default. The row's owners go with the lock.
     pub(crate) fn remove_default(&mut self, default: Option<NodeId>) -> Result<()> {
-        if let Some(id) = default.filter(|id| self.row(*id).is_some()) {
+        if let Some(id) = default.filter(|id| self.record(*id).is_some()) {
             self.destroy_raw(id)?;
             self.lose(id);
         }
@@ -125,28 +125,31 @@ impl Locked<'_> {
 /// there that have the condition.
 pub(crate) fn add_default(
     graph: &Graph,
-    locked: &mut Locked<'_>,
+    guard: &mut GraphGuard<'_>,
     condition: u64,
-    setter: Setter,
+    setter: SetKernel,
 ) -> Result<NodeId> {
-    let place = graph.place();
-    let here = |id: &NodeId| locked.row(*id).is_some_and(|row| row.within == place);
+    let subgraph = graph.subgraph();
+    let here = |id: &NodeId| guard.record(*id).is_some_and(|record| record.within == subgraph);
     let kernels: Vec<(NodeId, EdgeKind)> =
-        locked.setters(condition).filter(here).map(|id| (id, EdgeKind::Full)).collect();
+        guard.setters(condition).filter(here).map(|id| (id, EdgeKind::Full)).collect();
     let frontier = Frontier::before_ids(graph, kernels);
     let config = per(1, 1);
     let raw = setter.with_pointers(|pointers| {
         let mut params = kernel_params(&setter.kernel, config, pointers);
-        frontier.add_raw(locked, NodeKind::Kernel, &mut params)
+        frontier.add_raw(guard, NodeKind::Kernel, &mut params)
     })?;
-    let joined = frontier.join(locked, raw);
-    let stuck = locked.unless_undone(raw, joined)?;
-    let detail =
-        Detail::Kernel { kernel: setter.kernel.clone(), config: config.into(), accesses: Setter::accesses() };
-    let id = locked.insert(place, raw, detail, Owners::from_iter([setter.own.owner()]));
-    if let Some(row) = locked.row_mut(id) {
-        row.name = Some(format!("default of condition {condition}").into());
+    let joined = frontier.join(guard, raw);
+    let stuck = guard.unless_undone(raw, joined)?;
+    let node_params = NodeParams::Kernel {
+        kernel: setter.kernel.clone(),
+        config: config.into(),
+        accesses: SetKernel::accesses(),
+    };
+    let id = guard.insert(subgraph, raw, node_params, Owners::from_iter([setter.own.owner()]));
+    if let Some(record) = guard.record_mut(id) {
+        record.name = Some(format!("default of condition {condition}").into());
     }
-    locked.conditions.give_to(id.index, [condition].into());
-    stuck.map_or(Ok(id), |stuck| Err(stuck.told(locked, id, frontier.comes_before(), None)))
+    guard.conditions.give_to(id.index, [condition].into());
+    stuck.map_or(Ok(id), |stuck| Err(stuck.told(guard, id, frontier.comes_before(), None)))
 }

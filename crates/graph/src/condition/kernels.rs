@@ -6,25 +6,25 @@ use smallvec::SmallVec;
 use crate::edge::Link;
 use crate::edge_kind::EdgeKind;
 use crate::error::{Error, HalfDone, Result};
-use crate::graph::Locked;
-use crate::state::ids::{NodeId, Place};
-use crate::state::loop_control::Decision;
-use crate::state::params::Detail;
+use crate::graph::GraphGuard;
+use crate::state::ids::{NodeId, SubgraphId};
+use crate::state::loop_control::LoopDecision;
+use crate::state::params::NodeParams;
 use crate::toposort::Index;
 
 /// The handles that a kernel has.
 pub(crate) type Handles = SmallVec<[ConditionalHandle; 1]>;
 
-impl Locked<'_> {
+impl GraphGuard<'_> {
     /// Refuses handles of conditions that are not those of this hierarchy.
-    pub(crate) fn ensure_own_handles(&self, handles: &Handles, detail: &Detail) -> Result<()> {
-        let name = if let Detail::Kernel { kernel, .. } = detail { kernel.name() } else { "kernel" };
+    pub(crate) fn ensure_own_handles(&self, handles: &Handles, node_params: &NodeParams) -> Result<()> {
+        let name = if let NodeParams::Kernel { kernel, .. } = node_params { kernel.name() } else { "kernel" };
         handles.iter().try_for_each(|handle| self.ensure_own(*handle, name))
     }
 
     /// The nodes in a graph that give the conditions of these handles their defaults there.
-    pub(crate) fn default_nodes(&self, handles: &Handles, place: Place) -> SmallVec<[NodeId; 1]> {
-        handles.iter().filter_map(|handle| self.default_node(handle.number(), place)).collect()
+    pub(crate) fn default_nodes(&self, handles: &Handles, subgraph: SubgraphId) -> SmallVec<[NodeId; 1]> {
+        handles.iter().filter_map(|handle| self.default_node(handle.number(), subgraph)).collect()
     }
 
     /// Notes which handles a kernel has now.
@@ -52,9 +52,9 @@ impl Locked<'_> {
         &mut self,
         node: NodeId,
         handles: &Handles,
-        detail: &Detail,
+        node_params: &NodeParams,
     ) -> Result<Vec<Link>> {
-        self.ensure_own_handles(handles, detail)?;
+        self.ensure_own_handles(handles, node_params)?;
         let new = self.edges_from_defaults(node, handles)?;
         self.change(&[], &new)?;
         Ok(new)
@@ -74,7 +74,7 @@ impl Locked<'_> {
         if is_given {
             self.note_handles(node.index, handles);
             // It goes with the lock.
-            let before = self.deciding.remove(&node.index).map(Decision::into_owner);
+            let before = self.deciding.remove(&node.index).map(LoopDecision::into_owner);
             self.let_go(before);
         }
         let Err(error) = outcome else { return Ok(()) };
@@ -96,7 +96,7 @@ impl Locked<'_> {
     /// The edges that a kernel needs to come after the nodes that set the defaults of its
     /// conditions.
     fn edges_from_defaults(&mut self, node: NodeId, handles: &Handles) -> Result<Vec<Link>> {
-        let within = self.row(node).map(|row| row.within).ok_or(Error::GraphRemoved)?;
+        let within = self.record(node).map(|record| record.within).ok_or(Error::GraphRemoved)?;
         let mut new: Vec<Link> = Vec::new();
         for handle in handles {
             if let Some(from) = self.default_node(handle.number(), within)

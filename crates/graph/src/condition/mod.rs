@@ -12,10 +12,10 @@ use cuda_launch::{Argument, ConditionalHandle, KernelArg, Params};
 use cuda_sys::Call;
 
 use crate::error::{Error, Result};
-use crate::graph::{Graph, Locked};
+use crate::graph::{Graph, GraphGuard};
 use crate::node::Node;
 use crate::state::conditions::{Entry, Handles};
-use crate::state::ids::{NodeId, Place};
+use crate::state::ids::{NodeId, SubgraphId};
 
 /// A condition of a graph: a 32-bit number, set by kernels of a launch, by which one conditional
 /// node goes.
@@ -90,15 +90,15 @@ impl Graph {
     }
 
     fn make_condition(&self, default: Option<u32>) -> Result<Condition> {
-        let mut locked = self.enter()?;
-        let shared = locked.conditions.next_handles();
-        let raw = match locked.left_over(default) {
+        let mut guard = self.enter()?;
+        let shared = guard.conditions.next_handles();
+        let raw = match guard.left_over(default) {
             Some(raw) => raw,
-            None => locked.create_condition(default)?,
+            None => guard.create_condition(default)?,
         };
-        locked.conditions.insert(raw, default, &shared);
-        drop(locked);
-        Ok(Condition { graph: self.at(Place::ROOT), raw, default, shared })
+        guard.conditions.insert(raw, default, &shared);
+        drop(guard);
+        Ok(Condition { graph: self.at(SubgraphId::ROOT), raw, default, shared })
     }
 }
 
@@ -121,9 +121,10 @@ impl Condition {
     /// # Errors
     /// The graph was moved.
     pub fn node(&self) -> Result<Option<Node>> {
-        let locked = self.graph.look()?;
-        let found = locked.conditions.find(self.number()).and_then(|entry| entry.node);
-        let found = found.and_then(|id| locked.row(id).map(|row| (id, row.within, row.detail.kind())));
+        let guard = self.graph.look()?;
+        let found = guard.conditions.find(self.number()).and_then(|entry| entry.node);
+        let found = found
+            .and_then(|id| guard.record(id).map(|record| (id, record.within, record.node_params.kind())));
         Ok(found.map(|(id, within, kind)| Node::new(self.graph.at(within), id, kind)))
     }
 
@@ -180,7 +181,7 @@ unsafe impl<'a> KernelArg<'a> for &Condition {
     }
 }
 
-impl Locked<'_> {
+impl GraphGuard<'_> {
     fn create_condition(&self, default: Option<u32>) -> Result<u64> {
         let flags = if default.is_some() { cuda_sys::CU_GRAPH_COND_ASSIGN_DEFAULT } else { 0 };
         let mut raw = 0;
@@ -200,7 +201,7 @@ impl Locked<'_> {
 
     /// The conditional node of a condition, if it is there.
     pub(crate) fn node_of(&self, entry: &Entry) -> Option<NodeId> {
-        entry.node.filter(|id| self.row(*id).is_some())
+        entry.node.filter(|id| self.record(*id).is_some())
     }
 
     /// The kernels that have the handle of a condition.

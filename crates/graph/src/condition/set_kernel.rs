@@ -65,14 +65,14 @@ impl Own {
 }
 
 /// A node to be that gives a condition a value.
-pub(crate) struct Setter {
+pub(crate) struct SetKernel {
     pub(crate) own: Arc<Own>,
     pub(crate) kernel: Kernel,
     handle: u64,
     value: u32,
 }
 
-impl Setter {
+impl SetKernel {
     pub(crate) fn load(context: &Context, handle: u64, value: u32) -> Result<Self> {
         let own = Own::of(context)?;
         Ok(Self { kernel: own.kernel("set_condition")?, own, handle, value })

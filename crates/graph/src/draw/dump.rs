@@ -118,11 +118,10 @@ impl Graph {
         let Ok(raw_path) = CString::new(path.as_os_str().as_encoded_bytes()) else {
             return Err(Error::PathWithNul { path: path.display().to_string().into() });
         };
-        let locked = self.enter()?;
+        let guard = self.enter()?;
         // SAFETY: the graph is live and locked; the path is a string that ends with a NUL and
         // outlives the call.
-        let result =
-            unsafe { locked.driver().cuGraphDebugDotPrint(locked.raw(), raw_path.as_ptr(), flags.0) };
-        locked.answer(Call::cuGraphDebugDotPrint, result)
+        let result = unsafe { guard.driver().cuGraphDebugDotPrint(guard.raw(), raw_path.as_ptr(), flags.0) };
+        guard.answer(Call::cuGraphDebugDotPrint, result)
     }
 }

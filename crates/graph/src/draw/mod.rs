@@ -106,9 +106,9 @@ impl Graph {
     #[cfg(feature = "svg")]
     pub fn to_svg_with(&self, report: &crate::Report) -> Result<String> {
         let (mut drawing, overlay) = {
-            let mut locked = self.enter()?;
-            let drawing = collect::collect(&mut locked)?;
-            (drawing, overlay::Overlay::of(report, &locked))
+            let mut guard = self.enter()?;
+            let drawing = collect::collect(&mut guard)?;
+            (drawing, overlay::Overlay::of(report, &guard))
         };
         overlay.mark(&mut drawing);
         picture(&drawing, &overlay)

@@ -7,7 +7,7 @@ use crate::check::{Finding, FoundNode, Report, Severity};
 use crate::draw::drawing::{Drawing, DrawnNode};
 use crate::draw::layout::{NodeBox, Point, Rect, Sheet};
 use crate::draw::xml::{Escaped, Number};
-use crate::graph::Locked;
+use crate::graph::GraphGuard;
 
 /// The colour of what is wrong.
 pub(crate) const RED: &str = "#c8102e";
@@ -59,10 +59,10 @@ pub(crate) struct RacingPair {
 
 impl Overlay {
     /// What a report says of nodes that are there.
-    pub(crate) fn of(report: &Report, locked: &Locked<'_>) -> Self {
+    pub(crate) fn of(report: &Report, guard: &GraphGuard<'_>) -> Self {
         let mut overlay = Self { summary: summary(report), ..Self::default() };
         let is_there = |found: &&FoundNode| {
-            found.node().graph().number() == locked.number() && locked.row(found.node().id()).is_some()
+            found.node().graph().number() == guard.number() && guard.record(found.node().id()).is_some()
         };
         for finding in report.findings() {
             let nodes = finding.nodes();

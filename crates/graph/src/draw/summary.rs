@@ -6,9 +6,9 @@ use cuda_handles::{BatchOperation, CopyLayout, FillLayout};
 use cuda_sys::CUgraphNodeType;
 
 use crate::node::Host;
-use crate::state::params::{By, Detail};
+use crate::state::params::{ConditionSource, NodeParams};
 
-impl Detail {
+impl NodeParams {
     /// What the node does, in one line; empty where its kind says all.
     pub(crate) fn summary(&self) -> String {
         match self {
@@ -17,9 +17,9 @@ impl Detail {
             }
             Self::Empty | Self::Child { .. } | Self::Other { .. } => String::new(),
             Self::Conditional(conditional) => match conditional.by {
-                By::Condition(condition) => format!("by condition {condition}"),
-                By::Foreign(_) => "by a condition of other code".to_owned(),
-                By::Host => "by the host".to_owned(),
+                ConditionSource::Condition(condition) => format!("by condition {condition}"),
+                ConditionSource::Foreign(_) => "by a condition of other code".to_owned(),
+                ConditionSource::Host => "by the host".to_owned(),
             },
             Self::Kernel { kernel, config, .. } => format!("{}, {}", kernel.name(), config.get()),
             Self::Memcpy(layout) => Copy(layout).to_string(),
@@ -129,19 +129,19 @@ mod tests {
         let side = |space| CopySide { address: 0x1000, space, pitch: 4096, rows: 1 };
         let (source, destination) = (side(MemorySpace::Device), side(MemorySpace::Pinned));
         let row = CopyLayout { source, destination, width: 4096, height: 1, depth: 1 };
-        assert_eq!(Detail::Memcpy(row).summary(), "copy 4096 B device -> pinned");
+        assert_eq!(NodeParams::Memcpy(row).summary(), "copy 4096 B device -> pinned");
         let rectangle = CopyLayout { width: 16, height: 8, ..row };
-        assert_eq!(Detail::Memcpy(rectangle).summary(), "copy 16 x 8 B device -> pinned");
+        assert_eq!(NodeParams::Memcpy(rectangle).summary(), "copy 16 x 8 B device -> pinned");
         let cuboid = CopyLayout { depth: 2, ..rectangle };
-        assert_eq!(Detail::Memcpy(cuboid).summary(), "copy 16 x 8 x 2 B device -> pinned");
+        assert_eq!(NodeParams::Memcpy(cuboid).summary(), "copy 16 x 8 x 2 B device -> pinned");
     }
 
     #[test]
     fn fills_read_as_text() {
         let (space, pitch) = (MemorySpace::Device, 64);
         let row = FillLayout { address: 8, space, element: 4, value: 255, pitch, width: 16, height: 1 };
-        assert_eq!(Detail::Memset(row).summary(), "fill 16 x 4 B = 0xff");
-        assert_eq!(Detail::Memset(FillLayout { height: 3, ..row }).summary(), "fill 16 x 3 x 4 B = 0xff");
+        assert_eq!(NodeParams::Memset(row).summary(), "fill 16 x 4 B = 0xff");
+        assert_eq!(NodeParams::Memset(FillLayout { height: 3, ..row }).summary(), "fill 16 x 3 x 4 B = 0xff");
     }
 
     #[test]
@@ -168,7 +168,7 @@ mod tests {
             flush: false,
         };
         let barrier = BatchOperation::Barrier { scope: BarrierScope::System };
-        let text = |operations: &[BatchOperation]| Detail::Batch(operations.into()).summary();
+        let text = |operations: &[BatchOperation]| NodeParams::Batch(operations.into()).summary();
         assert_eq!(text(&[write, wait, barrier]), "write 7, wait >= 1, barrier");
         assert_eq!(text(&[write, write, write, wait, wait]), "write 7, write 7, write 7, 2 more");
     }

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use crate::edge::kind_query::Ends;
 use crate::edge_kind::EdgeKind;
 use crate::error::{Error, HalfDone, Result};
-use crate::graph::Locked;
+use crate::graph::GraphGuard;
 use crate::state::ids::NodeId;
 
 /// An edge between nodes that are there.
@@ -55,7 +55,7 @@ fn by_kind(edges: impl Iterator<Item = (CUgraphNode, CUgraphNode, EdgeKind)>) ->
     groups
 }
 
-impl Locked<'_> {
+impl GraphGuard<'_> {
     /// Takes edges away that are there, and adds others that are not there otherwise. At most one
     /// driver call to take away and one for each kind of edge to add, and queries only where edges
     /// go against the order.
@@ -83,7 +83,7 @@ impl Locked<'_> {
         if link.kind == EdgeKind::Full {
             return Ok(());
         }
-        let is_kernel = |id| self.row(id).is_none_or(|row| row.detail.kind().is_kernel());
+        let is_kernel = |id| self.record(id).is_none_or(|record| record.node_params.kind().is_kernel());
         if !is_kernel(link.from) || !is_kernel(link.to) {
             return Err(Error::EdgeKind { kind: link.kind, from: self.name(link.from) });
         }
@@ -160,7 +160,7 @@ impl Locked<'_> {
         });
         let Err(undo) = right else { return cause };
         // The labels are those of the edges before.
-        let _ = self.adopt(self.place());
+        let _ = self.adopt(self.subgraph());
         // What cannot be asked any more may be so.
         let (gone, there) =
             self.left_of(removed, added).unwrap_or_else(|_| (removed.to_vec(), added.to_vec()));

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::query::{Neighbour, Way};
 use crate::edge_kind::EdgeKind;
 use crate::error::Result;
-use crate::graph::Locked;
+use crate::graph::GraphGuard;
 use crate::state::ids::NodeId;
 
 use cuda_sys::CUgraphNode;
@@ -17,7 +17,7 @@ pub(crate) type Ends = (NodeId, NodeId);
 /// if the others have few.
 const MANY: usize = 32;
 
-impl Locked<'_> {
+impl GraphGuard<'_> {
     /// The kind of the edge between two nodes that are there; `None` if there is no edge.
     pub(crate) fn kind_of(&self, from: NodeId, to: NodeId) -> Result<Option<EdgeKind>> {
         Ok(self.kinds_of(&[(from, to)])?.pop().flatten())
@@ -98,7 +98,7 @@ impl Locked<'_> {
 
     /// The raw node of a row.
     pub(crate) fn raw_of(&self, id: NodeId) -> Result<CUgraphNode> {
-        let raw = self.row(id).map(|row| row.raw.0);
+        let raw = self.record(id).map(|record| record.raw.0);
         raw.ok_or_else(|| self.removed(id))
     }
 }

@@ -8,7 +8,7 @@ use super::change::Link;
 use crate::edge::kind_query::Ends;
 use crate::edge_kind::EdgeKind;
 use crate::error::{Error, Result};
-use crate::graph::{Graph, Locked};
+use crate::graph::{Graph, GraphGuard};
 use crate::node::Node;
 
 impl Graph {
@@ -56,12 +56,12 @@ impl Graph {
     #[doc(alias = "cuGraphAddDependencies")]
     pub fn add_edges(&self, edges: &[(&Node, &Node, EdgeKind)]) -> Result<()> {
         edges.iter().try_for_each(|(from, to, _)| self.own_ends(from, to))?;
-        let mut locked = self.enter()?;
+        let mut guard = self.enter()?;
         let mut links = Vec::with_capacity(edges.len());
         for (from, to, kind) in edges {
-            links.push(Link { from: locked.there(from)?, to: locked.there(to)?, kind: kind.plain() });
+            links.push(Link { from: guard.there(from)?, to: guard.there(to)?, kind: kind.plain() });
         }
-        locked.add_links(&links)
+        guard.add_links(&links)
     }
 
     /// Removes the edge from `from` to `to`, of whatever kind. One driver call.
@@ -91,12 +91,12 @@ impl Graph {
             self.own(from)?;
             self.own(to)?;
         }
-        let mut locked = self.enter()?;
+        let mut guard = self.enter()?;
         let mut ends = Vec::with_capacity(edges.len());
         for (from, to) in edges {
-            ends.push((locked.there(from)?, locked.there(to)?));
+            ends.push((guard.there(from)?, guard.there(to)?));
         }
-        locked.remove_links(&ends)
+        guard.remove_links(&ends)
     }
 
     /// Gives an edge another kind. It is taken away and added again, so that it comes last in the
@@ -111,13 +111,13 @@ impl Graph {
     pub fn set_edge_kind(&self, from: &Node, to: &Node, kind: EdgeKind) -> Result<()> {
         self.own(from)?;
         self.own(to)?;
-        let mut locked = self.enter()?;
-        let (from, to) = (locked.there(from)?, locked.there(to)?);
-        let Some(before) = locked.kind_of(from, to)? else { return Err(locked.no_edge((from, to))) };
+        let mut guard = self.enter()?;
+        let (from, to) = (guard.there(from)?, guard.there(to)?);
+        let Some(before) = guard.kind_of(from, to)? else { return Err(guard.no_edge((from, to))) };
         let kind = kind.plain();
         match before == kind {
             true => Ok(()),
-            false => locked.change(&[Link { from, to, kind: before }], &[Link { from, to, kind }]),
+            false => guard.change(&[Link { from, to, kind: before }], &[Link { from, to, kind }]),
         }
     }
 
@@ -128,7 +128,7 @@ impl Graph {
     }
 }
 
-impl Locked<'_> {
+impl GraphGuard<'_> {
     /// Adds edges between nodes that are there, none of them from a node to itself.
     fn add_links(&mut self, links: &[Link]) -> Result<()> {
         if let [link] = links {

@@ -11,7 +11,7 @@ pub(crate) mod remove;
 use crate::edge_kind::EdgeKind;
 use crate::error::{Error, Result};
 use crate::graph::name::NodeName;
-use crate::graph::{Graph, Locked};
+use crate::graph::{Graph, GraphGuard};
 use crate::node::Node;
 use crate::node_kind::NodeKind;
 use crate::state::ids::NodeId;
@@ -43,10 +43,10 @@ impl Graph {
     }
 }
 
-impl Locked<'_> {
+impl GraphGuard<'_> {
     /// Refuses a node that was removed.
     fn there(&self, node: &Node) -> Result<NodeId> {
-        self.row(node.id()).map(|_| node.id()).ok_or_else(|| node.removed())
+        self.record(node.id()).map(|_| node.id()).ok_or_else(|| node.removed())
     }
 
     /// The error of using a node that is gone.
@@ -57,6 +57,6 @@ impl Locked<'_> {
 
     /// The name of a node that is there.
     pub(crate) fn name(&self, id: NodeId) -> NodeName {
-        self.row(id).map(|row| row.display_name(id)).unwrap_or_default().into()
+        self.record(id).map(|record| record.display_name(id)).unwrap_or_default().into()
     }
 }

@@ -115,19 +115,19 @@ impl Node {
                 return Err(Error::SelfEdge { node: self.name().into() });
             }
         }
-        let mut locked = self.graph().enter()?;
-        let own = locked.there(self)?;
+        let mut guard = self.graph().enter()?;
+        let own = guard.there(self)?;
         let ends = |other: NodeId| if way == Way::In { (other, own) } else { (own, other) };
         let mut wanted: Vec<(NodeId, Option<EdgeKind>)> = Vec::new();
         let mut kinds = HashMap::new();
         for (node, kind) in nodes {
-            let id = locked.there(node)?;
+            let id = guard.there(node)?;
             match kinds.insert(id, kind) {
                 None => wanted.push((id, kind)),
                 Some(before) if before == kind => {}
                 Some(_) => {
                     let (from, to) = ends(id);
-                    return Err(Error::EdgeTwice { from: locked.name(from), to: locked.name(to) });
+                    return Err(Error::EdgeTwice { from: guard.name(from), to: guard.name(to) });
                 }
             }
         }
@@ -136,8 +136,8 @@ impl Node {
             Link { from, to, kind }
         };
         let (mut remove, mut there) = (Vec::new(), HashMap::new());
-        for (raw, kind) in locked.neighbours(locked.raw_of(own)?, way)? {
-            let (id, _) = locked.known(raw)?;
+        for (raw, kind) in guard.neighbours(guard.raw_of(own)?, way)? {
+            let (id, _) = guard.known(raw)?;
             match kinds.get(&id) {
                 Some(wanted) if wanted.is_none_or(|wanted| wanted == kind) => drop(there.insert(id, kind)),
                 _ => remove.push(link(id, kind)),
@@ -145,6 +145,6 @@ impl Node {
         }
         let new = wanted.into_iter().filter(|(id, _)| !there.contains_key(id));
         let add: Vec<Link> = new.map(|(id, kind)| link(id, kind.unwrap_or_default())).collect();
-        locked.change(&remove, &add)
+        guard.change(&remove, &add)
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::change::Link;
 use super::query::Way;
 use crate::error::{Error, Result};
-use crate::graph::Locked;
+use crate::graph::GraphGuard;
 use crate::state::ids::NodeId;
 use crate::toposort::{self, Index, Neighbours, Verdict};
 
@@ -15,7 +15,7 @@ pub(crate) type Labels = Vec<(Index, u64)>;
 /// Stands for a node that is not there yet. There is no memory for a table that large.
 const NEW: Index = Index::MAX;
 
-impl Locked<'_> {
+impl GraphGuard<'_> {
     /// The labels that go with adding edges, where others are taken away first.
     ///
     /// # Errors
@@ -45,7 +45,7 @@ impl Locked<'_> {
         let gone: HashSet<_> = remove.iter().map(|link| (link.from.index, link.to.index)).collect();
         loop {
             let newest = self.next_label();
-            let verdict = toposort::admit(&mut View { locked: self, gone: &gone, newest }, pairs)?;
+            let verdict = toposort::admit(&mut View { guard: self, gone: &gone, newest }, pairs)?;
             match verdict {
                 // Nodes that other code added were met, and have got labels with all others.
                 _ if self.next_label() != newest => {}
@@ -68,7 +68,7 @@ impl Locked<'_> {
 
 /// The graph without some edges.
 struct View<'v, 'g> {
-    locked: &'v mut Locked<'g>,
+    guard: &'v mut GraphGuard<'g>,
     gone: &'v HashSet<(Index, Index)>,
     newest: u64,
 }
@@ -78,11 +78,11 @@ impl View<'_, '_> {
         if node == NEW {
             return Ok(Vec::new());
         }
-        let raw = self.locked.at(node).map(|row| row.raw.0).ok_or(Error::UnknownNode { raw: 0 })?;
-        let neighbours = self.locked.neighbours(raw, way)?;
+        let raw = self.guard.at(node).map(|record| record.raw.0).ok_or(Error::UnknownNode { raw: 0 })?;
+        let neighbours = self.guard.neighbours(raw, way)?;
         let mut indices = Vec::with_capacity(neighbours.len());
         for (raw, _) in neighbours {
-            indices.push(self.locked.index(raw)?);
+            indices.push(self.guard.index(raw)?);
         }
         if !self.gone.is_empty() {
             indices.retain(|&neighbour| {
@@ -100,7 +100,7 @@ impl Neighbours for View<'_, '_> {
     type Error = Error;
 
     fn label(&self, node: Index) -> u64 {
-        if node == NEW { self.newest } else { self.locked.at(node).map_or(0, |row| row.label) }
+        if node == NEW { self.newest } else { self.guard.at(node).map_or(0, |record| record.label) }
     }
 
     fn successors(&mut self, node: Index) -> Result<Vec<Index>> {

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use super::{Edge, Known};
 use crate::edge_kind::EdgeKind;
 use crate::error::{Error, Result};
-use crate::graph::{Graph, Locked};
+use crate::graph::{Graph, GraphGuard};
 use crate::node::Node;
 
 /// Which edges of a node.
@@ -40,9 +40,9 @@ impl Graph {
     #[doc(alias = "cuGraphGetNodes")]
     pub fn nodes(&self) -> Result<Vec<Node>> {
         let known = {
-            let mut locked = self.enter()?;
-            let raws = locked.raw_nodes()?;
-            raws.into_iter().map(|raw| locked.known(raw)).collect::<Result<Vec<_>>>()?
+            let mut guard = self.enter()?;
+            let raws = guard.raw_nodes()?;
+            raws.into_iter().map(|raw| guard.known(raw)).collect::<Result<Vec<_>>>()?
         };
         Ok(known.into_iter().map(|known| self.node(known)).collect())
     }
@@ -56,10 +56,10 @@ impl Graph {
     #[doc(alias = "cuGraphGetEdges")]
     pub fn edges(&self) -> Result<Vec<Edge>> {
         let known = {
-            let mut locked = self.enter()?;
-            let raws = locked.raw_edges_of(locked.raw())?;
+            let mut guard = self.enter()?;
+            let raws = guard.raw_edges_of(guard.raw())?;
             raws.into_iter()
-                .map(|(from, to, kind)| Ok((locked.known(from)?, locked.known(to)?, kind)))
+                .map(|(from, to, kind)| Ok((guard.known(from)?, guard.known(to)?, kind)))
                 .collect::<Result<Vec<_>>>()?
         };
         let edge = |(from, to, kind)| Edge { from: self.node(from), to: self.node(to), kind };
@@ -70,12 +70,12 @@ impl Graph {
     /// but not after its end, is one.
     pub(crate) fn loose_ends(&self) -> Result<Vec<Node>> {
         let known = {
-            let mut locked = self.enter()?;
-            let edges = locked.raw_edges_of(locked.raw())?;
+            let mut guard = self.enter()?;
+            let edges = guard.raw_edges_of(guard.raw())?;
             let full = edges.into_iter().filter(|(.., kind)| *kind == EdgeKind::Full);
             let awaited: HashSet<CUgraphNode> = full.map(|(from, ..)| from).collect();
-            let loose = locked.raw_nodes()?.into_iter().filter(|raw| !awaited.contains(raw));
-            loose.map(|raw| locked.known(raw)).collect::<Result<Vec<_>>>()?
+            let loose = guard.raw_nodes()?.into_iter().filter(|raw| !awaited.contains(raw));
+            loose.map(|raw| guard.known(raw)).collect::<Result<Vec<_>>>()?
         };
         Ok(known.into_iter().map(|known| self.node(known)).collect())
     }
@@ -90,8 +90,8 @@ impl Graph {
     pub fn edge_kind(&self, from: &Node, to: &Node) -> Result<Option<EdgeKind>> {
         self.own(from)?;
         self.own(to)?;
-        let locked = self.enter()?;
-        locked.kind_of(locked.there(from)?, locked.there(to)?)
+        let guard = self.enter()?;
+        guard.kind_of(guard.there(from)?, guard.there(to)?)
     }
 }
 
@@ -148,19 +148,19 @@ impl Node {
 
     fn around(&self, way: Way) -> Result<Vec<(Node, EdgeKind)>> {
         let known = {
-            let mut locked = self.graph().enter()?;
-            let id = locked.there(self)?;
-            let raws = locked.neighbours(locked.raw_of(id)?, way)?;
-            raws.into_iter().map(|(raw, kind)| Ok((locked.known(raw)?, kind))).collect::<Result<Vec<_>>>()?
+            let mut guard = self.graph().enter()?;
+            let id = guard.there(self)?;
+            let raws = guard.neighbours(guard.raw_of(id)?, way)?;
+            raws.into_iter().map(|(raw, kind)| Ok((guard.known(raw)?, kind))).collect::<Result<Vec<_>>>()?
         };
         Ok(known.into_iter().map(|(known, kind)| (self.graph().node(known), kind)).collect())
     }
 }
 
-impl Locked<'_> {
+impl GraphGuard<'_> {
     pub(crate) fn known(&mut self, raw: CUgraphNode) -> Result<Known> {
         let index = self.index(raw)?;
-        let known = self.at(index).and_then(|row| Some((self.id(index)?, row.detail.kind())));
+        let known = self.at(index).and_then(|record| Some((self.id(index)?, record.node_params.kind())));
         known.ok_or(Error::UnknownNode { raw: raw.addr() })
     }
 

@@ -10,11 +10,11 @@ use super::query::Way;
 use crate::edge::kind_query::Ends;
 use crate::edge_kind::EdgeKind;
 use crate::error::{HalfDone, Result};
-use crate::graph::{Graph, Locked};
+use crate::graph::{Graph, GraphGuard};
 use crate::node::Node;
-use crate::state::Taken;
+use crate::state::TakenNodes;
 use crate::state::ids::NodeId;
-use crate::state::params::Detail;
+use crate::state::params::NodeParams;
 
 impl Graph {
     /// Removes nodes with their edges and lets go of what they used; see [`Node::remove`]. A node
@@ -33,24 +33,25 @@ impl Graph {
         nodes.iter().try_for_each(|node| self.own(node))?;
         // The rows with their owners come out of the lock before they are dropped.
         let mut taken = Vec::with_capacity(nodes.len());
-        let mut locked = self.enter()?;
+        let mut guard = self.enter()?;
         let (mut seen, mut ids) = (HashSet::with_capacity(nodes.len()), Vec::with_capacity(nodes.len()));
         for node in nodes {
-            let id = locked.there(node)?;
+            let id = guard.there(node)?;
             if seen.insert(id) {
                 ids.push(id);
             }
         }
         for (place, &id) in ids.iter().enumerate() {
-            match locked.destroy(id) {
-                Ok(rows) => taken.push(rows),
+            match guard.destroy(id) {
+                Ok(records) => taken.push(records),
                 Err(error) if place == 0 => return Err(error),
                 Err(error) => {
                     let own = ids[..place]
                         .iter()
                         .zip(&taken)
-                        .filter_map(|(id, rows)| Some((id, &rows.first()?.row)));
-                    let removed = own.map(|(id, row)| format!("node `{}` is removed", row.display_name(*id)));
+                        .filter_map(|(id, records)| Some((id, &records.first()?.record)));
+                    let removed =
+                        own.map(|(id, record)| format!("node `{}` is removed", record.display_name(*id)));
                     return Err(HalfDone::error(error, None, removed.collect()));
                 }
             }
@@ -72,9 +73,9 @@ impl Node {
     #[doc(alias = "cuGraphDestroyNode")]
     pub fn remove(&self) -> Result<()> {
         // The rows with their owners come out of the lock before they are dropped.
-        let taken = self.graph().enter().and_then(|mut locked| {
-            let id = locked.there(self)?;
-            locked.destroy(id)
+        let taken = self.graph().enter().and_then(|mut guard| {
+            let id = guard.there(self)?;
+            guard.destroy(id)
         });
         taken.map(drop)
     }
@@ -94,13 +95,13 @@ impl Node {
     #[doc(alias = "cuGraphDestroyNode")]
     pub fn remove_bridging(&self) -> Result<()> {
         // The rows with their owners come out of the lock before they are dropped.
-        let taken = self.graph().enter().and_then(|mut locked| locked.bridge(self));
+        let taken = self.graph().enter().and_then(|mut guard| guard.bridge(self));
         taken.map(drop)
     }
 }
 
-impl Locked<'_> {
-    fn bridge(&mut self, node: &Node) -> Result<Taken> {
+impl GraphGuard<'_> {
+    fn bridge(&mut self, node: &Node) -> Result<TakenNodes> {
         let id = self.there(node)?;
         let entering = self.links_of(id, Way::In)?;
         let leaving = self.links_of(id, Way::Out)?;
@@ -137,10 +138,10 @@ impl Locked<'_> {
 
     /// Destroys a node that is there; gives its row, and those of the graph in it, which are to be
     /// dropped after the lock.
-    fn destroy(&mut self, id: NodeId) -> Result<Taken> {
+    fn destroy(&mut self, id: NodeId) -> Result<TakenNodes> {
         self.destroy_raw(id)?;
-        let default = match self.row(id).map(|row| &row.detail) {
-            Some(Detail::Conditional(conditional)) => conditional.default,
+        let default = match self.record(id).map(|record| &record.node_params) {
+            Some(NodeParams::Conditional(conditional)) => conditional.default,
             _ => None,
         };
         let taken = self.take(id);

@@ -10,14 +10,14 @@ use crate::error::instantiate::InstantiateError;
 use crate::error::wrong_context::ensure_of_graph;
 use crate::error::{Error, Result};
 use crate::exec::options::InstantiateOptions;
-use crate::exec::resources::Share;
+use crate::exec::resources::ExecResources;
 use crate::exec::{GraphExec, Launches, uncaptured};
-use crate::graph::{Graph, Locked};
+use crate::graph::{Graph, GraphGuard};
 use crate::memory::Outlet;
 use crate::node_kind::NodeKind;
 use crate::state::ids::NodeId;
 use crate::state::last_runs::OwnRuns;
-use crate::state::params::Detail;
+use crate::state::params::NodeParams;
 
 impl Graph {
     /// Makes an executable of the graph as it is now.
@@ -83,60 +83,60 @@ impl Graph {
     fn make_executable(&self, options: &InstantiateOptions) -> Result<GraphExec> {
         // Declared before the lock, so that nothing is dropped under it where a call fails.
         let shared;
-        if !self.place().is_root() {
+        if !self.subgraph().is_root() {
             return Err(self.is_embedded("instantiated"));
         }
         let context = self.context();
         let turn = options.upload_stream().map(|stream| self.upload_turn(stream)).transpose()?;
-        let mut locked = self.enter()?;
-        locked.meet()?;
+        let mut guard = self.enter()?;
+        guard.meet()?;
         if options.is_for_device_launch() {
-            locked.fit_for_device_launch(options)?;
+            guard.fit_for_device_launch(options)?;
         }
-        locked.ensure_complete()?;
-        locked.ensure_no_place_holders()?;
-        locked.ensure_conditions_used()?;
-        locked.ensure_sound(self)?;
-        locked.ensure_memory_in_order()?;
-        let single = locked.single()?;
+        guard.ensure_complete()?;
+        guard.ensure_no_place_holders()?;
+        guard.ensure_conditions_used()?;
+        guard.ensure_sound(self)?;
+        guard.ensure_memory_in_order()?;
+        let single = guard.single()?;
         let launches = Launches {
-            homes: awaited(&locked),
-            runs: single.as_ref().map(|_| OwnRuns::new(&locked.last_runs)),
-            events: recorded_events(&locked),
-            outlet: Outlet::of(&locked, options.is_auto_free()),
+            homes: awaited(&guard),
+            runs: single.as_ref().map(|_| OwnRuns::new(&guard.last_runs)),
+            events: recorded_events(&guard),
+            outlet: Outlet::of(&guard, options.is_auto_free()),
         };
-        shared = Arc::new(locked.owners());
+        shared = Arc::new(guard.owners());
         let owners = UserObject::new(context, Box::new(Arc::clone(&shared)))?;
         owners.retain_on(self.handle())?;
         let outcome = {
             let _relaxed = relaxed(context.driver());
-            context.with_current(|| instantiate(&locked, locked.raw(), options))
+            context.with_current(|| instantiate(&guard, guard.raw(), options))
         };
         // The executable has its own reference now; the graph gives its one back whatever came of
         // it.
         let released = owners.release_from(self.handle());
-        let raw = outcome?.map_err(|failure| locked.explain(self, &failure))?;
-        locked.memory.instantiated();
+        let raw = outcome?.map_err(|failure| guard.explain(self, &failure))?;
+        guard.memory.instantiated();
         if let Some(single) = &single {
-            locked.executable = Arc::downgrade(single);
+            guard.executable = Arc::downgrade(single);
         }
-        let put_off = single.is_some() && locked.has_conditionals();
-        let end = match (put_off, locked.is_shared()) {
+        let put_off = single.is_some() && guard.has_conditionals();
+        let end = match (put_off, guard.is_shared()) {
             (true, false) => ExecEnd::Drained,
             // Other code knows the graph as well, and may make the next one as soon as nothing
             // runs.
             (true, true) => ExecEnd::Idle,
             (false, _) => ExecEnd::AtOnce,
         };
-        let last = single.as_ref().map(|_| locked.last_runs.clone());
-        let mut owners = Share::new(owners, last, put_off);
+        let last = single.as_ref().map(|_| guard.last_runs.clone());
+        let mut owners = ExecResources::new(owners, last, put_off);
         if options.is_for_device_launch() {
             owners.lend();
         }
         options.upload_stream().into_iter().for_each(|stream| owners.note(stream));
         // SAFETY: the driver has just made it, in this context, and nobody else knows it.
         let handle = unsafe { GraphExecHandle::from_raw_owned_with(context, raw, single, end) };
-        drop(locked);
+        drop(guard);
         drop(turn);
         released?;
         Ok(GraphExec::new(handle, owners, self, launches, options.clone()))
@@ -165,7 +165,7 @@ pub(crate) fn unless_ended<R>(graph: &Graph, attempt: impl Fn() -> Result<R>) ->
     attempt()
 }
 
-impl Locked<'_> {
+impl GraphGuard<'_> {
     /// Refuses nodes with a part of a launch only, as their kernels may rely on what is missing,
     /// and loops that may never end.
     pub(crate) fn ensure_complete(&self) -> Result<()> {
@@ -178,7 +178,7 @@ impl Locked<'_> {
     /// The error of using a node that is not whole.
     pub(crate) fn not_whole(&self, id: NodeId) -> Error {
         let node = self.name(id);
-        match self.row(id).is_some_and(|row| row.detail.is_conditional()) {
+        match self.record(id).is_some_and(|record| record.node_params.is_conditional()) {
             true => Error::NotBuilt { node },
             false => Error::Incomplete { node },
         }
@@ -231,7 +231,7 @@ pub(crate) struct Failure {
 
 /// Makes an executable of a live graph that is locked, or that nobody else knows.
 pub(crate) fn instantiate(
-    locked: &Locked<'_>,
+    guard: &GraphGuard<'_>,
     graph: CUgraph,
     options: &InstantiateOptions,
 ) -> Result<CUgraphExec, Failure> {
@@ -242,12 +242,12 @@ pub(crate) fn instantiate(
     let mut raw = core::ptr::null_mut();
     // SAFETY: the graph is live and nobody else uses it, both structures are valid for the call,
     // and the stream, if any, is alive.
-    let code = unsafe { locked.driver().cuGraphInstantiateWithParams(&raw mut raw, graph, &raw mut params) };
+    let code = unsafe { guard.driver().cuGraphInstantiateWithParams(&raw mut raw, graph, &raw mut params) };
     // The result first: with a failure the handle means nothing.
     if code.is_success() { Ok(raw) } else { Err(Failure { code, params }) }
 }
 
-impl Locked<'_> {
+impl GraphGuard<'_> {
     /// What the driver would refuse in a graph for launches by kernels, told before and in words.
     fn fit_for_device_launch(&self, options: &InstantiateOptions) -> Result<()> {
         let refused = |node, why| Err(Error::DeviceLaunch { node, why });
@@ -255,16 +255,16 @@ impl Locked<'_> {
             return refused(None, "it cannot free memory at a launch");
         }
         let mut empty = true;
-        for (id, row) in self.rows() {
+        for (id, record) in self.records() {
             empty = false;
             // Of those that other code made the driver may not tell all.
             let fits = matches!(
-                NodeKind::of(row.detail.kind().raw()),
+                NodeKind::of(record.node_params.kind().raw()),
                 NodeKind::Kernel | NodeKind::Memcpy | NodeKind::Memset | NodeKind::ChildGraph
             );
             if !fits {
                 let why = "only kernels, copies, fills and child graphs of these can be in it";
-                return refused(Some(row.display_name(id).into()), why);
+                return refused(Some(record.display_name(id).into()), why);
             }
         }
         if empty { refused(None, "it needs at least one node") } else { Ok(()) }
@@ -310,27 +310,27 @@ impl Locked<'_> {
         }
         let index = self.find(raw)?;
         let id = self.id(index)?;
-        self.row(id).map(|row| row.display_name(id))
+        self.record(id).map(|record| record.display_name(id))
     }
 }
 
 /// The events that nodes record.
-fn recorded_events(locked: &Locked<'_>) -> Vec<Event> {
-    let recorded = |detail: &Detail| match detail {
-        Detail::EventRecord(event) => Some(event.clone()),
+fn recorded_events(guard: &GraphGuard<'_>) -> Vec<Event> {
+    let recorded = |node_params: &NodeParams| match node_params {
+        NodeParams::EventRecord(event) => Some(event.clone()),
         _ => None,
     };
-    locked.rows().filter_map(|(_, row)| recorded(&row.detail)).collect()
+    guard.records().filter_map(|(_, record)| recorded(&record.node_params)).collect()
 }
 
 /// What the first run of an executable made now waits for, each once: the home streams of memory
 /// that may not be allocated yet, and those where an executable before it may still run that uses
 /// the same memory and conditions.
-pub(crate) fn awaited(locked: &Locked<'_>) -> Vec<Stream> {
+pub(crate) fn awaited(guard: &GraphGuard<'_>) -> Vec<Stream> {
     let mut awaited: Vec<Stream> = Vec::new();
-    let unsettled = locked.allocations().filter(|allocation| !allocation.is_settled());
+    let unsettled = guard.allocations().filter(|allocation| !allocation.is_settled());
     let homes = unsettled.filter_map(|allocation| allocation.home()).cloned();
-    for stream in homes.chain(locked.last_runs.streams()) {
+    for stream in homes.chain(guard.last_runs.streams()) {
         if !awaited.contains(&stream) {
             awaited.push(stream);
         }

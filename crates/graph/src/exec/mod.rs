@@ -16,10 +16,10 @@ use cuda_sys::{CUgraphExec, CUgraphInstantiate_flags as Flags, CUresult, Call};
 use crate::error::wrong_context::ensure;
 use crate::error::{Error, Result};
 use crate::exec::options::InstantiateOptions;
-use crate::exec::resources::Share;
-use crate::graph::{Graph, Root};
+use crate::exec::resources::ExecResources;
+use crate::graph::{Graph, Hierarchy};
 use crate::memory::{Outlet, Outputs};
-use crate::state::ids::Place;
+use crate::state::ids::SubgraphId;
 use crate::state::last_runs::OwnRuns;
 
 /// What streams are for, in errors.
@@ -46,7 +46,7 @@ const UPLOAD: &str = "the stream of the upload";
 /// since that code may instantiate it.
 pub struct GraphExec {
     handle: GraphExecHandle,
-    owners: Share,
+    owners: ExecResources,
     source: Source,
     launches: Launches,
     options: InstantiateOptions,
@@ -79,7 +79,7 @@ pub(crate) enum Source {
     Own(Graph),
     /// Other code destroys its graph when no handle is left. Were it kept, the graph would be known
     /// at an address that may be another one's by then.
-    Adopted(Weak<Root>),
+    Adopted(Weak<Hierarchy>),
 }
 
 impl Source {
@@ -93,7 +93,7 @@ impl Source {
     pub(crate) fn graph(&self) -> Option<Graph> {
         match self {
             Self::Own(graph) => Some(graph.clone()),
-            Self::Adopted(root) => Some(Graph::from_root(root.upgrade()?, Place::ROOT)),
+            Self::Adopted(root) => Some(Graph::from_root(root.upgrade()?, SubgraphId::ROOT)),
         }
     }
 }
@@ -101,7 +101,7 @@ impl Source {
 impl GraphExec {
     pub(crate) fn new(
         handle: GraphExecHandle,
-        owners: Share,
+        owners: ExecResources,
         graph: &Graph,
         launches: Launches,
         options: InstantiateOptions,

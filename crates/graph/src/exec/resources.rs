@@ -9,7 +9,7 @@ use crate::state::last_runs::LastRuns;
 /// The share of the owners that an executable has. Beside the driver's own references it is held
 /// here, so that the drop lets the owners go by itself where the runs are over: the driver takes a
 /// while, and destroys nothing any more once the context is lost.
-pub(crate) struct Share {
+pub(crate) struct ExecResources {
     owners: Option<UserObject>,
     ran: Ran,
     /// Whether other code, or a kernel, may launch the executable.
@@ -20,7 +20,7 @@ pub(crate) struct Share {
     put_off: bool,
 }
 
-impl Share {
+impl ExecResources {
     pub(crate) fn new(owners: UserObject, last: Option<LastRuns>, put_off: bool) -> Self {
         Self { owners: Some(owners), ran: Ran::new(), lent: AtomicBool::new(false), last, put_off }
     }
@@ -48,7 +48,7 @@ impl Share {
     }
 }
 
-impl Drop for Share {
+impl Drop for ExecResources {
     fn drop(&mut self) {
         if let Some(owners) = self.owners.take() {
             // SAFETY: an executable does not overlap itself: all runs ended where the last one did.

@@ -19,9 +19,9 @@ impl Node {
     pub fn keep(&self, owner: impl Into<Owner>) -> Result<()> {
         // Declared before the lock, so that what is not kept is dropped after it.
         let owner = owner.into();
-        let mut locked = self.graph().look()?;
-        locked.retain_if_adopted()?;
-        match locked.keep_with(self.id(), &owner) {
+        let mut guard = self.graph().look()?;
+        guard.retain_if_adopted()?;
+        match guard.keep_with(self.id(), &owner) {
             true => Ok(()),
             false => Err(self.removed()),
         }

@@ -14,9 +14,9 @@ use cuda_sys::{CUgraph, CUgraphNode, CUresult, Call, Driver};
 
 use crate::error::{Error, Result};
 use crate::graph::name::NodeName;
-use crate::state::ids::{NodeId, Place};
-use crate::state::iterative_drop::LastingTable;
-use crate::state::{Leaving, RemovedNames, Table};
+use crate::state::ids::{NodeId, SubgraphId};
+use crate::state::iterative_drop::LastingState;
+use crate::state::{DeferredDrops, GraphState, RemovedNames};
 
 /// A CUDA graph: work with an order, to be drawn once and run many times.
 ///
@@ -31,21 +31,21 @@ use crate::state::{Leaving, RemovedNames, Table};
 /// for, is refused the lock (`NOT_PERMITTED`) after a moment, if another thread has it.
 #[derive(Clone)]
 pub struct Graph {
-    root: Arc<Root>,
-    place: Place,
+    root: Arc<Hierarchy>,
+    subgraph: SubgraphId,
 }
 
 /// The graph that was made, with those embedded in its nodes.
-pub(crate) struct Root {
+pub(crate) struct Hierarchy {
     /// Before the table: the driver's graph goes first, then what its nodes used.
     handle: GraphHandle,
-    table: LastingTable,
+    table: LastingState,
     removed: Arc<RemovedNames>,
     /// Which hierarchy it is; never given twice.
     number: u64,
 }
 
-impl Root {
+impl Hierarchy {
     pub(crate) fn handle(&self) -> &GraphHandle {
         &self.handle
     }
@@ -79,45 +79,45 @@ impl Graph {
     #[doc(alias = "cuGraphCreate")]
     pub fn new(context: &Context) -> Result<Self> {
         let handle = GraphHandle::create(context)?;
-        Ok(Self::of(handle, Table::default()))
+        Ok(Self::of(handle, GraphState::default()))
     }
 
     /// The root graph of a handle and the table of its nodes. Who finds the handle by the raw graph
     /// finds the graph; if there is one already, that is the result.
-    pub(crate) fn of(handle: GraphHandle, table: Table) -> Self {
+    pub(crate) fn of(handle: GraphHandle, table: GraphState) -> Self {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
         let removed = Arc::clone(&table.removed);
-        let root = Arc::new(Root { handle, table: LastingTable::new(table), removed, number });
+        let root = Arc::new(Hierarchy { handle, table: LastingState::new(table), removed, number });
         let known = root.handle.tie(&root);
-        Self { root: known.unwrap_or(root), place: Place::ROOT }
+        Self { root: known.unwrap_or(root), subgraph: SubgraphId::ROOT }
     }
 
     /// The root graph tied to a handle.
     pub(crate) fn tied_to(handle: &GraphHandle) -> Option<Self> {
-        Some(Self { root: handle.knowledge()?, place: Place::ROOT })
+        Some(Self { root: handle.knowledge()?, subgraph: SubgraphId::ROOT })
     }
 
     /// Whether the graph is where it was.
     pub(crate) fn is_there(&self) -> bool {
-        self.look().is_ok_and(|locked| locked.about(self.place).is_some())
+        self.look().is_ok_and(|guard| guard.about(self.subgraph).is_some())
     }
 
     /// The error of asking of an embedded graph, if it is there, what only a graph of its own can
     /// do.
     pub(crate) fn is_embedded(&self, what: &'static str) -> Error {
         match self.look() {
-            Ok(locked) if locked.about(self.place).is_none() => Error::GraphRemoved,
+            Ok(guard) if guard.about(self.subgraph).is_none() => Error::GraphRemoved,
             Ok(_) => Error::Embedded { what },
             Err(error) => error,
         }
     }
 
-    pub(crate) fn from_root(root: Arc<Root>, place: Place) -> Self {
-        Self { root, place }
+    pub(crate) fn from_root(root: Arc<Hierarchy>, subgraph: SubgraphId) -> Self {
+        Self { root, subgraph }
     }
 
-    pub(crate) fn hierarchy(&self) -> &Arc<Root> {
+    pub(crate) fn hierarchy(&self) -> &Arc<Hierarchy> {
         &self.root
     }
 
@@ -132,13 +132,13 @@ impl Graph {
     }
 
     /// Another graph of the same hierarchy.
-    pub(crate) fn at(&self, place: Place) -> Self {
-        Self { root: Arc::clone(&self.root), place }
+    pub(crate) fn at(&self, subgraph: SubgraphId) -> Self {
+        Self { root: Arc::clone(&self.root), subgraph }
     }
 
     /// Which graph of its hierarchy it is.
-    pub(crate) fn place(&self) -> Place {
-        self.place
+    pub(crate) fn subgraph(&self) -> SubgraphId {
+        self.subgraph
     }
 
     /// Whether both are graphs of one hierarchy, and so behind one lock.
@@ -169,7 +169,7 @@ impl Graph {
         // Declared before the lock, so that what is not kept is dropped after it.
         let owner = owner.into();
         match self.look() {
-            Ok(mut locked) => drop(locked.keep(self.place, &owner)),
+            Ok(mut guard) => drop(guard.keep(self.subgraph, &owner)),
             Err(Error::GraphMoved | Error::Handles(HandleError::Forked)) => {}
             Err(_) => for_good(owner),
         }
@@ -200,49 +200,49 @@ impl Graph {
 
     /// Takes the lock for work on the driver's graph; refused where the driver cannot be called any
     /// more, and where the graph is gone with the node that it was embedded in, or was moved.
-    pub(crate) fn enter(&self) -> Result<Locked<'_>> {
+    pub(crate) fn enter(&self) -> Result<GraphGuard<'_>> {
         self.enter_here()
     }
 
     /// As [`enter`](Self::enter), for where it matters that what comes back is made in place.
     #[inline(always)]
-    pub(crate) fn enter_here(&self) -> Result<Locked<'_>> {
+    pub(crate) fn enter_here(&self) -> Result<GraphGuard<'_>> {
         self.context().ensure_usable()?;
-        let mut locked = self.lock()?;
-        locked.locate()?;
-        Ok(locked)
+        let mut guard = self.lock()?;
+        guard.locate()?;
+        Ok(guard)
     }
 
     /// Takes the lock to look into the table, which makes sense after the context was lost, too.
     /// Refused in a forked child: the lock may have been held by a thread that does not exist
     /// there; and where the graph was moved.
-    pub(crate) fn look(&self) -> Result<Locked<'_>> {
+    pub(crate) fn look(&self) -> Result<GraphGuard<'_>> {
         match self.context().ensure_usable() {
             Err(error @ HandleError::Forked) => Err(error.into()),
             _ => {
-                let locked = self.lock()?;
-                if locked.is_gone() { Err(Error::GraphMoved) } else { Ok(locked) }
+                let guard = self.lock()?;
+                if guard.is_gone() { Err(Error::GraphMoved) } else { Ok(guard) }
             }
         }
     }
 
     /// Takes the lock of the root graph. It is held for driver calls on this graph, and nothing is
     /// dropped under it. Whoever does not [`enter`](Self::enter) asks first whether the driver can
-    /// be called, and then [where](Locked::locate) the graph is. Some of the calls wait for the
+    /// be called, and then [where](GraphGuard::locate) the graph is. Some of the calls wait for the
     /// device, so a host function does not wait for the lock: it may be what they wait for.
     #[inline(always)]
-    fn lock(&self) -> Result<Locked<'_>> {
+    fn lock(&self) -> Result<GraphGuard<'_>> {
         // What runs under the lock does not panic; a table that saw one anyway is consistent
         // between calls.
         let table = lock_unless_inside(self.root.handle.context(), "the graph", &self.root.table)?;
         let raw = self.root.handle.as_raw();
-        Ok(Locked { root: &self.root, place: self.place, raw, table, _after: None })
+        Ok(GraphGuard { root: &self.root, subgraph: self.subgraph, raw, table, _after: None })
     }
 }
 
 impl PartialEq for Graph {
     fn eq(&self, other: &Self) -> bool {
-        self.is_beside(other) && self.place == other.place
+        self.is_beside(other) && self.subgraph == other.subgraph
     }
 }
 
@@ -251,7 +251,7 @@ impl Eq for Graph {}
 impl core::hash::Hash for Graph {
     fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
         Arc::as_ptr(&self.root).hash(state);
-        self.place.hash(state);
+        self.subgraph.hash(state);
     }
 }
 
@@ -259,39 +259,39 @@ impl fmt::Debug for Graph {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut tuple = formatter.debug_tuple("Graph");
         tuple.field(&self.root.handle.as_raw());
-        if !self.place.is_root() {
-            tuple.field(&self.place);
+        if !self.subgraph.is_root() {
+            tuple.field(&self.subgraph);
         }
         tuple.finish()
     }
 }
 
 /// A graph whose lock is held: the table of its hierarchy, and the driver's graph.
-pub(crate) struct Locked<'g> {
-    root: &'g Arc<Root>,
-    place: Place,
+pub(crate) struct GraphGuard<'g> {
+    root: &'g Arc<Hierarchy>,
+    subgraph: SubgraphId,
     /// Of the place.
     raw: CUgraph,
-    table: MutexGuard<'g, Table>,
+    table: MutexGuard<'g, GraphState>,
     /// Below the guard, so that it is dropped after the lock is given back.
-    _after: Option<Box<Leaving>>,
+    _after: Option<Box<DeferredDrops>>,
 }
 
-impl Deref for Locked<'_> {
-    type Target = Table;
+impl Deref for GraphGuard<'_> {
+    type Target = GraphState;
 
-    fn deref(&self) -> &Table {
+    fn deref(&self) -> &GraphState {
         &self.table
     }
 }
 
-impl DerefMut for Locked<'_> {
-    fn deref_mut(&mut self) -> &mut Table {
+impl DerefMut for GraphGuard<'_> {
+    fn deref_mut(&mut self) -> &mut GraphState {
         &mut self.table
     }
 }
 
-impl Locked<'_> {
+impl GraphGuard<'_> {
     /// The driver's graph; live if the lock was taken by [`Graph::enter`].
     #[inline]
     pub(crate) fn raw(&self) -> CUgraph {
@@ -299,14 +299,14 @@ impl Locked<'_> {
     }
 
     #[inline]
-    pub(crate) fn place(&self) -> Place {
-        self.place
+    pub(crate) fn subgraph(&self) -> SubgraphId {
+        self.subgraph
     }
 
     /// Finds the driver's graph.
     #[inline]
     fn locate(&mut self) -> Result<()> {
-        self.raw = self.graph_at(self.place)?;
+        self.raw = self.graph_at(self.subgraph)?;
         Ok(())
     }
 
@@ -324,17 +324,17 @@ impl Locked<'_> {
 
     /// The driver's graph at a place of the hierarchy.
     #[inline]
-    pub(crate) fn graph_at(&self, place: Place) -> Result<CUgraph> {
+    pub(crate) fn graph_at(&self, subgraph: SubgraphId) -> Result<CUgraph> {
         if self.is_gone() {
             return Err(Error::GraphMoved);
         }
-        match place.is_root() {
+        match subgraph.is_root() {
             true => Ok(self.root.handle.as_raw()),
-            false => self.embedded(place).map(|graph| graph.raw.0).ok_or(Error::GraphRemoved),
+            false => self.embedded(subgraph).map(|graph| graph.raw.0).ok_or(Error::GraphRemoved),
         }
     }
 
-    pub(crate) fn hierarchy(&self) -> &Arc<Root> {
+    pub(crate) fn hierarchy(&self) -> &Arc<Hierarchy> {
         self.root
     }
 
@@ -398,7 +398,7 @@ impl Locked<'_> {
     }
 }
 
-impl Drop for Locked<'_> {
+impl Drop for GraphGuard<'_> {
     fn drop(&mut self) {
         self.table.log_touched();
         self._after = self.table.leaving.take();
@@ -406,56 +406,56 @@ impl Drop for Locked<'_> {
 }
 
 /// Two graphs whose locks are held: one lock, if they are of one hierarchy.
-pub(crate) struct Two<'g> {
-    pub(crate) first: Locked<'g>,
-    second: Option<Locked<'g>>,
+pub(crate) struct GuardPair<'g> {
+    pub(crate) first: GraphGuard<'g>,
+    second: Option<GraphGuard<'g>>,
     /// Of the second graph.
-    place: Place,
+    subgraph: SubgraphId,
     /// Below the locks, so that it is dropped after both are given back.
-    _after: [Option<Box<Leaving>>; 2],
+    _after: [Option<Box<DeferredDrops>>; 2],
 }
 
-impl Drop for Two<'_> {
+impl Drop for GuardPair<'_> {
     fn drop(&mut self) {
-        let second = self.second.as_mut().and_then(|locked| locked.leaving.take());
+        let second = self.second.as_mut().and_then(|guard| guard.leaving.take());
         self._after = [self.first.leaving.take(), second];
     }
 }
 
 /// Takes the locks of two graphs, in the order of their addresses, so that no two threads wait for
 /// each other. Nobody holds two locks but by this.
-pub(crate) fn enter_two<'g>(first: &'g Graph, second: &'g Graph) -> Result<Two<'g>> {
-    let place = second.place;
+pub(crate) fn enter_pair<'g>(first: &'g Graph, second: &'g Graph) -> Result<GuardPair<'g>> {
+    let subgraph = second.subgraph;
     if first.is_beside(second) {
-        let locked = first.enter()?;
-        locked.graph_at(place)?;
-        return Ok(Two { first: locked, second: None, place, _after: [None, None] });
+        let guard = first.enter()?;
+        guard.graph_at(subgraph)?;
+        return Ok(GuardPair { first: guard, second: None, subgraph, _after: [None, None] });
     }
-    let (locked, other);
+    let (guard, other);
     if Arc::as_ptr(&first.root) < Arc::as_ptr(&second.root) {
-        locked = first.enter()?;
+        guard = first.enter()?;
         other = second.enter()?;
     } else {
         other = second.enter()?;
-        locked = first.enter()?;
+        guard = first.enter()?;
     }
-    Ok(Two { first: locked, second: Some(other), place, _after: [None, None] })
+    Ok(GuardPair { first: guard, second: Some(other), subgraph, _after: [None, None] })
 }
 
-impl<'g> Two<'g> {
+impl<'g> GuardPair<'g> {
     /// The lock under which the second graph is, and its place there.
-    pub(crate) fn second(&mut self) -> (&mut Locked<'g>, Place) {
-        (self.second.as_mut().unwrap_or(&mut self.first), self.place)
+    pub(crate) fn second(&mut self) -> (&mut GraphGuard<'g>, SubgraphId) {
+        (self.second.as_mut().unwrap_or(&mut self.first), self.subgraph)
     }
 
     /// The locks of both; one, if they are of one hierarchy.
-    pub(crate) fn both(&mut self) -> (&mut Locked<'g>, Option<&mut Locked<'g>>) {
+    pub(crate) fn both(&mut self) -> (&mut GraphGuard<'g>, Option<&mut GraphGuard<'g>>) {
         (&mut self.first, self.second.as_mut())
     }
 
     /// The raw value of the second graph.
     pub(crate) fn second_raw(&self) -> Result<CUgraph> {
-        self.second.as_ref().unwrap_or(&self.first).graph_at(self.place)
+        self.second.as_ref().unwrap_or(&self.first).graph_at(self.subgraph)
     }
 
     /// Whether both are of one hierarchy.

@@ -6,12 +6,12 @@ use cuda_sys::{CUgraphNodeParams, CUgraphNodeType, Call};
 
 use crate::error::{Error, Result};
 use crate::graph::name::NodeName;
-use crate::graph::{Graph, Locked};
+use crate::graph::{Graph, GraphGuard};
 use crate::node_kind::NodeKind;
-use crate::state::Row;
+use crate::state::NodeRecord;
 use crate::state::ids::NodeId;
 use crate::state::owners::Owners;
-use crate::state::params::Detail;
+use crate::state::params::NodeParams;
 
 /// A node of a graph, of any type.
 ///
@@ -58,7 +58,7 @@ impl Node {
     #[must_use]
     pub fn name(&self) -> String {
         let given =
-            self.graph.look().ok().and_then(|locked| Some(locked.row(self.id)?.display_name(self.id)));
+            self.graph.look().ok().and_then(|guard| Some(guard.record(self.id)?.display_name(self.id)));
         let given = given.or_else(|| self.graph.name_of_removed(self.id).map(NodeName::into_string));
         given.unwrap_or_else(|| self.default_name())
     }
@@ -69,7 +69,7 @@ impl Node {
     /// # Errors
     /// The node was removed.
     pub fn describe(&self) -> Result<String> {
-        self.detail().map(|detail| detail.summary())
+        self.node_params().map(|node_params| node_params.summary())
     }
 
     /// The same node with a name for people: it stands in errors and pictures. Names need not be
@@ -81,9 +81,9 @@ impl Node {
 
     pub(crate) fn set_name(&self, name: String) {
         let name = name.into_boxed_str();
-        if let Ok(mut locked) = self.graph.look() {
+        if let Ok(mut guard) = self.graph.look() {
             // Under the lock, but no owner: a name drops nothing else.
-            let _before = locked.row_mut(self.id).and_then(|row| row.name.replace(name));
+            let _before = guard.record_mut(self.id).and_then(|record| record.name.replace(name));
         }
     }
 
@@ -95,7 +95,7 @@ impl Node {
     /// `false`, and so is a host function while another thread works on the graph.
     #[must_use]
     pub fn is_removed(&self) -> bool {
-        self.graph.look().is_ok_and(|locked| locked.row(self.id).is_none())
+        self.graph.look().is_ok_and(|guard| guard.record(self.id).is_none())
     }
 
     /// Gives the node other parameters of its kind by one driver call, and its row what goes with
@@ -104,14 +104,14 @@ impl Node {
     /// Stands on `cuGraphNodeSetParams`, CUDA 12.2.
     pub(crate) fn replace(
         &self,
-        mut detail: Detail,
+        mut node_params: NodeParams,
         mut owners: Owners,
         params: &mut CUgraphNodeParams,
     ) -> Result<()> {
-        // As arguments, `detail` and `owners` are dropped after the lock on every way out: the new
+        // As arguments, `node_params` and `owners` are dropped after the lock on every way out: the new
         // ones, or those that they took the place of.
-        let mut locked = self.graph.enter()?;
-        self.replace_under(&mut locked, &mut detail, &mut owners, params)
+        let mut guard = self.graph.enter()?;
+        self.replace_under(&mut guard, &mut node_params, &mut owners, params)
     }
 
     /// [`replace`](Self::replace) for who has the graph's lock, since what to do depends on the
@@ -120,23 +120,23 @@ impl Node {
     #[inline]
     pub(crate) fn replace_under(
         &self,
-        locked: &mut Locked<'_>,
-        detail: &mut Detail,
+        guard: &mut GraphGuard<'_>,
+        node_params: &mut NodeParams,
         owners: &mut Owners,
         params: &mut CUgraphNodeParams,
     ) -> Result<()> {
-        let raw = locked.row(self.id).ok_or_else(|| self.removed())?.raw.0;
-        locked.ensure_may_hold(self.graph.place(), detail)?;
-        locked.ensure_own_memory(owners, detail)?;
-        locked.retain_if_adopted()?;
+        let raw = guard.record(self.id).ok_or_else(|| self.removed())?.raw.0;
+        guard.ensure_may_hold(self.graph.subgraph(), node_params)?;
+        guard.ensure_own_memory(owners, node_params)?;
+        guard.retain_if_adopted()?;
         // SAFETY: the table says that the node is live and of this graph, whose lock is held; the
         // parameters are complete for its type, and what they point to outlives the call.
-        let result = unsafe { locked.driver().cuGraphNodeSetParams(raw, params) };
-        locked.answer(Call::cuGraphNodeSetParams, result)?;
-        if let Some(row) = locked.row_mut(self.id) {
-            core::mem::swap(&mut row.detail, detail);
+        let result = unsafe { guard.driver().cuGraphNodeSetParams(raw, params) };
+        guard.answer(Call::cuGraphNodeSetParams, result)?;
+        if let Some(record) = guard.record_mut(self.id) {
+            core::mem::swap(&mut record.node_params, node_params);
         }
-        locked.swap_owners(self.id, owners);
+        guard.swap_owners(self.id, owners);
         Ok(())
     }
 
@@ -147,8 +147,12 @@ impl Node {
     }
 
     /// What was given at creation.
-    pub(crate) fn detail(&self) -> Result<Detail> {
-        self.graph.look()?.row(self.id).map(|row| row.detail.clone()).ok_or_else(|| self.removed())
+    pub(crate) fn node_params(&self) -> Result<NodeParams> {
+        self.graph
+            .look()?
+            .record(self.id)
+            .map(|record| record.node_params.clone())
+            .ok_or_else(|| self.removed())
     }
 }
 
@@ -165,12 +169,12 @@ impl fmt::Display for Node {
     }
 }
 
-impl Row {
+impl NodeRecord {
     pub(crate) fn display_name(&self, id: NodeId) -> String {
-        match (&self.name, &self.detail) {
+        match (&self.name, &self.node_params) {
             (Some(name), _) => name.to_string(),
-            (None, Detail::Kernel { kernel, .. }) => format!("kernel#{} {}", id.number, kernel.name()),
-            (None, detail) => format!("{}#{}", detail.kind(), id.number),
+            (None, NodeParams::Kernel { kernel, .. }) => format!("kernel#{} {}", id.number, kernel.name()),
+            (None, node_params) => format!("{}#{}", node_params.kind(), id.number),
         }
     }
 }

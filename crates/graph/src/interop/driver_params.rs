@@ -6,9 +6,9 @@ use cuda_sys::{
 };
 
 use crate::error::Result;
-use crate::graph::Locked;
+use crate::graph::GraphGuard;
 
-impl Locked<'_> {
+impl GraphGuard<'_> {
     /// Of a live kernel node. What it points to is the node's own block, which nobody changes while
     /// the lock is held.
     pub(crate) fn kernel_params(&self, raw: CUgraphNode) -> Result<CUDA_KERNEL_NODE_PARAMS_v2> {

@@ -12,12 +12,12 @@ use cuda_sys::{CUgraph, CUgraphNode};
 
 use crate::error::wrong_context::ensure;
 use crate::error::{Error, Result};
-use crate::graph::{Graph, Locked};
+use crate::graph::{Graph, GraphGuard};
 use crate::interop::raw_handle_map::{known, share};
 use crate::node::Node;
-use crate::state::Table;
-use crate::state::ids::Place;
-use crate::state::lent_log::Lent;
+use crate::state::GraphState;
+use crate::state::ids::SubgraphId;
+use crate::state::lent_log::LentLog;
 
 impl Graph {
     /// The driver's own graph, for calls that only read it.
@@ -82,9 +82,9 @@ impl Graph {
     #[doc(alias = "cuGraphRetainUserObject")]
     pub fn lend(&self) -> Result<CUgraph> {
         let (raw, executable) = {
-            let mut locked = self.enter()?;
-            locked.retain(self.place())?;
-            (locked.raw(), locked.executable.clone())
+            let mut guard = self.enter()?;
+            guard.retain(self.subgraph())?;
+            (guard.raw(), guard.executable.clone())
         };
         if executable.strong_count() > 0 {
             // Where that is not permitted, the graph is lent all the same, and somebody drains
@@ -175,7 +175,7 @@ impl Graph {
         }
         // SAFETY: as the caller promises.
         let handle = unsafe { GraphHandle::from_raw_owned(context, raw) };
-        let graph = Self::of(handle, Table::default());
+        let graph = Self::of(handle, GraphState::default());
         if let Err(error) = graph.adopt() {
             // SAFETY: the only handle is dropped unused: nobody asked for the graph by its raw
             // value meanwhile, as the caller promises.
@@ -198,7 +198,7 @@ impl Graph {
     /// driver answers.
     #[doc(alias = "cuGraphGetNodes")]
     pub fn refresh(&self) -> Result<()> {
-        self.enter()?.renew(self.place())
+        self.enter()?.renew(self.subgraph())
     }
 
     /// # Safety
@@ -210,8 +210,8 @@ impl Graph {
             let handle = unsafe { GraphHandle::from_raw(context, raw) }?;
             let (graph, is_known) = match known(&handle) {
                 Some(known) => (known, true),
-                None if handle.is_owned() => (Self::of(handle, Table::default()), false),
-                None => (share(raw, Self::of(handle, Table::adopted())), false),
+                None if handle.is_owned() => (Self::of(handle, GraphState::default()), false),
+                None => (share(raw, Self::of(handle, GraphState::adopted())), false),
             };
             let found = graph.context();
             let wrong = || WrongContext::new("the graph known here", found, "the context given", context);
@@ -227,34 +227,34 @@ impl Graph {
 
     /// Keeps an owner that is given with the graph, and looks at its nodes if it is new here.
     fn take_in(&self, keep: &Option<Owner>, is_known: bool) -> Result<()> {
-        let mut locked = self.enter()?;
+        let mut guard = self.enter()?;
         if let Some(owner) = keep {
-            locked.keep_given(owner.clone());
+            guard.keep_given(owner.clone());
         }
-        if is_known { Ok(()) } else { locked.adopt(self.place()) }
+        if is_known { Ok(()) } else { guard.adopt(self.subgraph()) }
     }
 
     fn adopt(&self) -> Result<()> {
-        self.enter()?.adopt(self.place())
+        self.enter()?.adopt(self.subgraph())
     }
 }
 
-impl Locked<'_> {
+impl GraphGuard<'_> {
     /// Lets a graph of the hierarchy retain what its nodes use, unless it does so already.
-    fn retain(&mut self, place: Place) -> Result<()> {
-        if self.about(place).is_some_and(|about| about.lent.is_some()) {
+    fn retain(&mut self, subgraph: SubgraphId) -> Result<()> {
+        if self.about(subgraph).is_some_and(|about| about.lent.is_some()) {
             return Ok(());
         }
         self.ensure_no_place_holders()?;
-        let raw = self.graph_at(place)?;
-        let handle = match place.is_root() {
+        let raw = self.graph_at(subgraph)?;
+        let handle = match subgraph.is_root() {
             true => self.hierarchy().handle().clone(),
             // SAFETY: the embedded graph lives as long as the lock is held, and the handle is not
             // kept.
             false => unsafe { GraphHandle::from_raw(self.context(), raw) }?,
         };
-        let lent = Lent::new(self.context(), &handle, self.owners_within(place))?;
-        self.lend(place, Arc::new(lent));
+        let lent = LentLog::new(self.context(), &handle, self.owners_within(subgraph))?;
+        self.lend(subgraph, Arc::new(lent));
         Ok(())
     }
 
@@ -262,7 +262,7 @@ impl Locked<'_> {
     /// these.
     #[inline]
     pub(crate) fn retain_if_adopted(&mut self) -> Result<()> {
-        if self.is_to_be_lent() { self.retain(Place::ROOT) } else { Ok(()) }
+        if self.is_to_be_lent() { self.retain(SubgraphId::ROOT) } else { Ok(()) }
     }
 }
 
@@ -272,7 +272,7 @@ impl Node {
     /// # Errors
     /// The node was removed, its graph moved, or the context is lost.
     pub fn as_raw(&self) -> Result<CUgraphNode> {
-        let locked = self.graph().enter()?;
-        locked.row(self.id()).map(|row| row.raw.0).ok_or_else(|| self.removed())
+        let guard = self.graph().enter()?;
+        guard.record(self.id()).map(|record| record.raw.0).ok_or_else(|| self.removed())
     }
 }

@@ -6,10 +6,10 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 use cuda_handles::GraphHandle;
 use cuda_sys::CUgraph;
 
-use crate::graph::{Graph, Locked, Root};
-use crate::state::Table;
+use crate::graph::{Graph, GraphGuard, Hierarchy};
+use crate::state::GraphState;
 use crate::state::home::Home;
-use crate::state::ids::Place;
+use crate::state::ids::SubgraphId;
 
 /// The graphs that this library knows and that no handle owns: those adopted, and all embedded
 /// ones.
@@ -24,7 +24,7 @@ struct Shared {
 
 struct Entry {
     home: Arc<Home>,
-    place: Place,
+    subgraph: SubgraphId,
     /// Of an embedded graph: it is in its node as long as this lives.
     there: Option<Weak<()>>,
 }
@@ -32,7 +32,7 @@ struct Entry {
 impl Entry {
     fn is_of(&self, graph: &Graph) -> bool {
         core::ptr::addr_eq(self.home.root().as_ptr(), Arc::as_ptr(graph.hierarchy()))
-            && self.place == graph.place()
+            && self.subgraph == graph.subgraph()
     }
 
     fn is_over(&self) -> bool {
@@ -56,7 +56,7 @@ impl Open {
         // hierarchy.
         let entry = self.0.by_raw.get(&raw.addr()).filter(|entry| !entry.is_over())?;
         let root = entry.home.root().upgrade()?.downcast().ok()?;
-        Some(Graph::from_root(root, entry.place))
+        Some(Graph::from_root(root, entry.subgraph))
     }
 
     fn insert(&mut self, raw: CUgraph, entry: Entry) {
@@ -75,7 +75,7 @@ impl Open {
         let known = self.find(raw);
         if known.is_none() {
             let home = Home::new(graph.hierarchy());
-            self.insert(raw, Entry { home, place: graph.place(), there: None });
+            self.insert(raw, Entry { home, subgraph: graph.subgraph(), there: None });
         }
         known
     }
@@ -88,53 +88,53 @@ impl Open {
 
     /// Whether a graph is known as one of its own that was adopted.
     fn is_adopted(&self, raw: CUgraph) -> bool {
-        self.0.by_raw.get(&raw.addr()).is_some_and(|entry| entry.place.is_root() && !entry.is_over())
+        self.0.by_raw.get(&raw.addr()).is_some_and(|entry| entry.subgraph.is_root() && !entry.is_over())
     }
 
     /// Enters graphs that are embedded in nodes.
-    fn enter(&mut self, root: &Arc<Root>, table: &mut Table, places: &[Place]) {
+    fn enter(&mut self, root: &Arc<Hierarchy>, table: &mut GraphState, subgraphs: &[SubgraphId]) {
         let home = Arc::clone(table.home.get_or_insert_with(|| Home::new(root)));
-        for &place in places {
-            if let Some(graph) = table.embedded(place) {
-                let entry = Entry { home: Arc::clone(&home), place, there: Some(graph.there()) };
+        for &subgraph in subgraphs {
+            if let Some(graph) = table.embedded(subgraph) {
+                let entry = Entry { home: Arc::clone(&home), subgraph, there: Some(graph.there()) };
                 self.insert(graph.raw.0, entry);
             }
         }
     }
 }
 
-impl Locked<'_> {
+impl GraphGuard<'_> {
     /// Lets graphs that are embedded in nodes be found by their raw values.
-    pub(crate) fn share(&mut self, places: &[Place]) {
-        if places.iter().any(|place| !place.is_root()) {
+    pub(crate) fn share(&mut self, subgraphs: &[SubgraphId]) {
+        if subgraphs.iter().any(|subgraph| !subgraph.is_root()) {
             let root = Arc::clone(self.hierarchy());
-            open().enter(&root, self, places);
+            open().enter(&root, self, subgraphs);
         }
     }
 
     /// After the table became that of this hierarchy: all graphs that it has entered are found as
     /// graphs of this one, and those that have new places there.
-    pub(crate) fn share_anew(&mut self, places: &[Place]) {
+    pub(crate) fn share_anew(&mut self, subgraphs: &[SubgraphId]) {
         let mut shared = open();
         let root = Arc::clone(self.hierarchy());
         if let Some(home) = &self.home {
             home.move_to(&root);
         }
-        shared.enter(&root, self, places);
+        shared.enter(&root, self, subgraphs);
     }
 
     /// The same for graphs that other code put into nodes, unless one of them was adopted by
     /// itself: that is the result then, and none is entered.
-    pub(crate) fn share_met(&mut self, places: &[Place]) -> Option<CUgraph> {
-        if places.is_empty() {
+    pub(crate) fn share_met(&mut self, subgraphs: &[SubgraphId]) -> Option<CUgraph> {
+        if subgraphs.is_empty() {
             return None;
         }
         let mut shared = open();
-        let mut raws = places.iter().filter_map(|place| Some(self.embedded(*place)?.raw.0));
+        let mut raws = subgraphs.iter().filter_map(|subgraph| Some(self.embedded(*subgraph)?.raw.0));
         let alone = raws.find(|raw| shared.is_adopted(*raw));
         if alone.is_none() {
             let root = Arc::clone(self.hierarchy());
-            shared.enter(&root, self, places);
+            shared.enter(&root, self, subgraphs);
         }
         alone
     }

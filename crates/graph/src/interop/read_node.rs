@@ -13,26 +13,26 @@ use cuda_sys::{
 };
 
 use crate::error::{Error, Result};
-use crate::graph::Locked;
+use crate::graph::GraphGuard;
 use crate::memory::AllocOptions;
 use crate::node::Host;
-use crate::state::params::Detail;
+use crate::state::params::NodeParams;
 
-impl Locked<'_> {
+impl GraphGuard<'_> {
     /// What a live node does. Nothing is kept for it but its kernel or event, where this library
     /// owns that.
-    pub(crate) fn read(&self, kind: CUgraphNodeType, raw: CUgraphNode) -> Result<Detail> {
+    pub(crate) fn read(&self, kind: CUgraphNodeType, raw: CUgraphNode) -> Result<NodeParams> {
         let known = match kind {
-            CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY => Some(Detail::Empty),
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY => Some(NodeParams::Empty),
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL => self.read_kernel(raw)?,
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY => self.read_copy(raw)?,
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMSET => self.read_fill(raw)?,
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_HOST => self.read_host(raw)?,
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_EVENT_RECORD => {
-                self.event(self.recorded_event(raw)?).map(Detail::EventRecord)
+                self.event(self.recorded_event(raw)?).map(NodeParams::EventRecord)
             }
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_WAIT_EVENT => {
-                self.event(self.awaited_event(raw)?).map(Detail::EventWait)
+                self.event(self.awaited_event(raw)?).map(NodeParams::EventWait)
             }
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_ALLOC => Some(self.read_alloc(raw)?),
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_FREE => {
@@ -40,12 +40,12 @@ impl Locked<'_> {
                 // SAFETY: a live free node, and the out pointer is valid.
                 let result = unsafe { self.driver().cuGraphMemFreeNodeGetParams(raw, &raw mut address) };
                 self.answer(Call::cuGraphMemFreeNodeGetParams, result)?;
-                Some(Detail::Free { address, memory: None })
+                Some(NodeParams::Free { address, memory: None })
             }
             // What they go by and run is told elsewhere; see `read_conditional`.
             _ => None,
         };
-        Ok(known.unwrap_or(Detail::Other { kind }))
+        Ok(known.unwrap_or(NodeParams::Other { kind }))
     }
 
     /// What the driver tells of a live conditional node: its parameters. `None` from drivers that
@@ -61,7 +61,7 @@ impl Locked<'_> {
 
     /// `None` where there is no kernel for it: one of another context, of a library that the driver
     /// does not name (before 12.5), or of a module.
-    fn read_kernel(&self, raw: CUgraphNode) -> Result<Option<Detail>> {
+    fn read_kernel(&self, raw: CUgraphNode) -> Result<Option<NodeParams>> {
         let params = self.kernel_params(raw)?;
         if params.kern.is_null() || params.ctx != self.context().as_raw() {
             return Ok(None);
@@ -71,7 +71,7 @@ impl Locked<'_> {
         let block = (params.blockDimX, params.blockDimY, params.blockDimZ);
         let config = LaunchConfig::new(grid, block).shared_bytes(params.sharedMemBytes);
         let (config, accesses) = (self.with_attributes(config, raw)?, Accesses::unknown());
-        Ok(Some(Detail::Kernel { kernel, config: config.into(), accesses }))
+        Ok(Some(NodeParams::Kernel { kernel, config: config.into(), accesses }))
     }
 
     /// The kernel of a raw value. One of a library that nobody here knows does not own that.
@@ -158,7 +158,7 @@ impl Locked<'_> {
         Ok(value)
     }
 
-    fn read_alloc(&self, raw: CUgraphNode) -> Result<Detail> {
+    fn read_alloc(&self, raw: CUgraphNode) -> Result<NodeParams> {
         let mut params = CUDA_MEM_ALLOC_NODE_PARAMS::default();
         // SAFETY: a live allocation node, and the out pointer is valid.
         let result = unsafe { self.driver().cuGraphMemAllocNodeGetParams(raw, &raw mut params) };
@@ -173,12 +173,12 @@ impl Locked<'_> {
         let place = graph_memory::Place { address: params.dptr, bytes: params.bytesize, space };
         // SAFETY: what the driver tells of the node.
         let memory = unsafe { graph_memory::of_node(self.context(), self.memory_number(), place) };
-        Ok(Detail::Alloc { memory, options: Arc::new(options) })
+        Ok(NodeParams::Alloc { memory, options: Arc::new(options) })
     }
 
-    fn read_host(&self, raw: CUgraphNode) -> Result<Option<Detail>> {
+    fn read_host(&self, raw: CUgraphNode) -> Result<Option<NodeParams>> {
         let params = self.host_params(raw)?;
-        Ok(params.fn_.map(|function| Detail::Host(Host::raw(function, params.userData))))
+        Ok(params.fn_.map(|function| NodeParams::Host(Host::raw(function, params.userData))))
     }
 
     /// The event of a raw value. One that nobody here knows is not owned; `None` for one that is
@@ -190,7 +190,7 @@ impl Locked<'_> {
     }
 
     /// `None` for a copy of arrays.
-    fn read_copy(&self, raw: CUgraphNode) -> Result<Option<Detail>> {
+    fn read_copy(&self, raw: CUgraphNode) -> Result<Option<NodeParams>> {
         let mut params = CUDA_MEMCPY3D_v2::default();
         // SAFETY: a live memcpy node, and the out pointer is valid.
         let result = unsafe { self.driver().cuGraphMemcpyNodeGetParams(raw, &raw mut params) };
@@ -215,7 +215,7 @@ impl Locked<'_> {
         let (Some(source), Some(destination)) = (self.side(&source), self.side(&destination)) else {
             return Ok(None);
         };
-        Ok(Some(Detail::Memcpy(CopyLayout { source, destination, width, height, depth }.plain())))
+        Ok(Some(NodeParams::Memcpy(CopyLayout { source, destination, width, height, depth }.plain())))
     }
 
     fn side(&self, side: &Side) -> Option<CopySide> {
@@ -241,7 +241,7 @@ impl Locked<'_> {
     }
 
     /// `None` for elements of a size that there is not.
-    fn read_fill(&self, raw: CUgraphNode) -> Result<Option<Detail>> {
+    fn read_fill(&self, raw: CUgraphNode) -> Result<Option<NodeParams>> {
         let params = self.fill_params(raw)?;
         let (width, height) = (params.width, params.height.max(1));
         let Ok(element @ (1 | 2 | 4)) = u8::try_from(params.elementSize) else { return Ok(None) };
@@ -251,7 +251,7 @@ impl Locked<'_> {
         // Of one row, the pitch means nothing.
         let pitch = if height == 1 { width * usize::from(element) } else { params.pitch };
         let (address, space) = (params.dst, MemorySpace::Found);
-        Ok(Some(Detail::Memset(FillLayout { address, space, element, value, pitch, width, height })))
+        Ok(Some(NodeParams::Memset(FillLayout { address, space, element, value, pitch, width, height })))
     }
 }
 

@@ -10,8 +10,8 @@ use crate::edge_kind::EdgeKind;
 use crate::error::{Error, HalfDone, Result};
 use crate::graph::Graph;
 use crate::node::Node;
-use crate::state::loop_control::{Ready, Stand};
-use crate::state::params::Class;
+use crate::state::loop_control::{DecisionPoint, LoopControl};
+use crate::state::params::ConditionalKind;
 
 /// Why a body was not filled.
 pub(super) enum Failed<E> {
@@ -33,9 +33,9 @@ pub(super) struct Building<'g> {
     graph: &'g Graph,
     /// `None` where the host decides.
     condition: Option<Condition>,
-    ready: Arc<Ready>,
+    ready: Arc<LoopControl>,
     /// Where the first of the deciders stands.
-    stand: Stand,
+    stand: DecisionPoint,
     deciders: Deciders,
     node: Option<Node>,
     /// The edge that the node took the place of.
@@ -47,9 +47,9 @@ impl<'g> Building<'g> {
     /// Adds a conditional node at a frontier, and before it the kernel that decides.
     pub(super) fn begin(
         at: &Frontier<'g>,
-        class: Class,
+        class: ConditionalKind,
         decider: &Decider<'_>,
-        stand: Stand,
+        stand: DecisionPoint,
     ) -> Result<Self> {
         at.ensure_full()?;
         let graph = at.graph();
@@ -59,7 +59,7 @@ impl<'g> Building<'g> {
         let first = decider.add(&at.without_before(), condition.as_ref(), stand)?;
         let deciders = Deciders::from_iter([first.clone()]);
         let mut building = Self { graph, condition, ready, stand, deciders, node: None, cut, is_done: false };
-        let bodies = if class == Class::IfElse { 2 } else { 1 };
+        let bodies = if class == ConditionalKind::IfElse { 2 } else { 1 };
         let behind = at.moved_behind(&first);
         let added = match &building.condition {
             Some(condition) => behind.conditional(class, condition, bodies),
@@ -91,7 +91,8 @@ impl<'g> Building<'g> {
     pub(super) fn decide_after(&mut self, body: &Graph, decider: &Decider<'_>) -> Result<()> {
         self.node()?;
         let ends = body.loose_ends()?;
-        let last = decider.add(&body.after_all(&ends)?, self.condition.as_ref(), Stand::AfterRound)?;
+        let last =
+            decider.add(&body.after_all(&ends)?, self.condition.as_ref(), DecisionPoint::AfterRound)?;
         self.deciders.push(last);
         Ok(())
     }
@@ -124,7 +125,7 @@ impl<'g> Building<'g> {
     /// The node, once it is noted what it goes by.
     fn finished(&self) -> Result<Node> {
         let node = self.node()?.clone();
-        let stands = core::iter::once(self.stand).chain(core::iter::repeat(Stand::AfterRound));
+        let stands = core::iter::once(self.stand).chain(core::iter::repeat(DecisionPoint::AfterRound));
         self.graph.look()?.make_ready(node.id(), self.deciders.iter().zip(stands), &self.ready);
         Ok(node)
     }
@@ -156,10 +157,10 @@ impl<'g> Building<'g> {
         let outcome = self.try_take_out();
         if outcome.is_err()
             && let Some(node) = &self.node
-            && let Ok(mut locked) = self.graph.look()
-            && locked.row(node.id()).is_some()
+            && let Ok(mut guard) = self.graph.look()
+            && guard.record(node.id()).is_some()
         {
-            locked.incomplete.insert(node.id().index);
+            guard.incomplete.insert(node.id().index);
         }
         outcome
     }

@@ -12,7 +12,7 @@ use crate::condition::set_kernel::Own;
 use crate::error::Result;
 use crate::graph::Graph;
 use crate::node::Node;
-use crate::state::loop_control::{Ready, Stand};
+use crate::state::loop_control::{DecisionPoint, LoopControl};
 
 /// The count of a loop's rounds, and how many there may be.
 #[derive(Debug)]
@@ -73,9 +73,9 @@ impl<'m> Decider<'m> {
     }
 
     /// What it goes by.
-    pub(super) fn ready(&self) -> Result<Arc<Ready>> {
+    pub(super) fn ready(&self) -> Result<Arc<LoopControl>> {
         let rounds = self.rounds.as_ref().map(|rounds| (&rounds.count, rounds.limit));
-        Ready::new(Box::new(self.test.held()?), rounds).map(Arc::new)
+        LoopControl::new(Box::new(self.test.held()?), rounds).map(Arc::new)
     }
 
     /// What the kernel does with memory.
@@ -92,12 +92,17 @@ impl<'m> Decider<'m> {
 
     /// Adds a node that decides: a kernel that sets a condition; without one, an empty node that
     /// has its place.
-    pub(super) fn add(&self, at: &Frontier<'_>, condition: Option<&Condition>, stand: Stand) -> Result<Node> {
+    pub(super) fn add(
+        &self,
+        at: &Frontier<'_>,
+        condition: Option<&Condition>,
+        stand: DecisionPoint,
+    ) -> Result<Node> {
         let (Some((own, kernel)), Some(condition)) = (&self.kernel, condition) else {
             // As of the kernel's arguments.
-            let locked = at.graph().enter()?;
-            locked.ensure_of_here(self.test.memory().allocation, || self.test.kernel().into())?;
-            drop(locked);
+            let guard = at.graph().enter()?;
+            guard.ensure_of_here(self.test.memory().allocation, || self.test.kernel().into())?;
+            drop(guard);
             return Ok(at.empty()?.into());
         };
         let mut params = Params::new();

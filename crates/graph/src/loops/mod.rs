@@ -20,8 +20,8 @@ use crate::build::frontier::Frontier;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::node::{IfElseNode, IfNode, WhileNode};
-use crate::state::loop_control::Stand;
-use crate::state::params::Class;
+use crate::state::loop_control::DecisionPoint;
+use crate::state::params::ConditionalKind;
 
 impl Frontier<'_> {
     /// Adds a loop that runs its body as long as a number in memory passes a test, which may be no
@@ -80,7 +80,7 @@ impl Frontier<'_> {
         going: impl Into<Repeat<'m>>,
         fill: impl FnOnce(&LoopBody) -> Result<R, E>,
     ) -> Result<Loop<R>, E> {
-        self.repeat(Stand::BeforeWhile, going.into(), fill)
+        self.repeat(DecisionPoint::BeforeWhile, going.into(), fill)
     }
 
     /// Adds a loop that runs its body once, and then again as long as a number in memory passes a
@@ -97,7 +97,7 @@ impl Frontier<'_> {
         going: impl Into<Repeat<'m>>,
         fill: impl FnOnce(&LoopBody) -> Result<R, E>,
     ) -> Result<Loop<R>, E> {
-        self.repeat(Stand::BeforeDoWhile, going.into(), fill)
+        self.repeat(DecisionPoint::BeforeDoWhile, going.into(), fill)
     }
 
     /// Adds a branch that runs its body if a number in memory passes a test. The closure fills the
@@ -126,7 +126,7 @@ impl Frontier<'_> {
         test: Test<'_>,
         fill: impl FnOnce(&Graph) -> Result<R, E>,
     ) -> Result<Branch<IfNode, R>, E> {
-        let building = self.branch(Class::If, test)?;
+        let building = self.branch(ConditionalKind::If, test)?;
         let filled = fill_body(&building, 0, fill);
         let (node, deciders, inside) = building.end(filled)?;
         Ok(Branch { node: IfNode::wrap(node), deciders, inside })
@@ -159,7 +159,7 @@ impl Frontier<'_> {
         then: impl FnOnce(&Graph) -> Result<R, E>,
         otherwise: impl FnOnce(&Graph) -> Result<S, E>,
     ) -> Result<Branch<IfElseNode, (R, S)>, E> {
-        let building = self.branch(Class::IfElse, test)?;
+        let building = self.branch(ConditionalKind::IfElse, test)?;
         let filled =
             fill_body(&building, 0, then).and_then(|first| Ok((first, fill_body(&building, 1, otherwise)?)));
         let (node, deciders, inside) = building.end(filled)?;
@@ -202,24 +202,24 @@ impl Frontier<'_> {
         self.if_then(Test::nonzero(found), fill)
     }
 
-    fn branch(&self, class: Class, test: Test<'_>) -> Result<Building<'_>> {
+    fn branch(&self, class: ConditionalKind, test: Test<'_>) -> Result<Building<'_>> {
         let decider = Decider::of(self.graph(), test, self.needs_place_holder(class)?)?;
-        Building::begin(self, class, &decider, Stand::Branch)
+        Building::begin(self, class, &decider, DecisionPoint::Branch)
     }
 
     fn repeat<R, E: From<Error>>(
         &self,
-        stand: Stand,
+        stand: DecisionPoint,
         Repeat { test, limit }: Repeat<'_>,
         fill: impl FnOnce(&LoopBody) -> Result<R, E>,
     ) -> Result<Loop<R>, E> {
-        if stand == Stand::BeforeDoWhile && limit == 0 {
+        if stand == DecisionPoint::BeforeDoWhile && limit == 0 {
             return Err(Error::NoRounds.into());
         }
-        let decider = Decider::of(self.graph(), test, self.needs_place_holder(Class::While)?)?;
+        let decider = Decider::of(self.graph(), test, self.needs_place_holder(ConditionalKind::While)?)?;
         let rounds = self.graph().context().alloc_blocking::<u64>(1).map_err(Error::from)?;
         let decider = decider.counting(Rounds { count: rounds.clone(), limit });
-        let mut building = Building::begin(self, Class::While, &decider, stand)?;
+        let mut building = Building::begin(self, ConditionalKind::While, &decider, stand)?;
         let filled = fill_loop(&mut building, &decider, &rounds, fill);
         let (node, deciders, inside) = building.end(filled)?;
         Ok(Loop { node: WhileNode::wrap(node), deciders, rounds, inside })

@@ -6,12 +6,12 @@ use cuda_sys::CUgraphNodeType;
 
 use crate::build::frontier::Frontier;
 use crate::error::{Error, Result};
-use crate::graph::Locked;
+use crate::graph::GraphGuard;
 use crate::node::{Node, blank, ensure_conditionals};
 use crate::node_kind::NodeKind;
-use crate::state::ids::Place;
+use crate::state::ids::SubgraphId;
 use crate::state::owners::Owners;
-use crate::state::params::{By, Class, Conditional, Detail};
+use crate::state::params::{ConditionSource, Conditional, ConditionalKind, NodeParams};
 
 impl Frontier<'_> {
     /// Whether a ready-made node of a class has to be a place holder here: the driver has none, or
@@ -19,49 +19,49 @@ impl Frontier<'_> {
     ///
     /// Other code that has the graph would run a place holder as the nothing that it is for the
     /// driver: there it is refused.
-    pub(super) fn needs_place_holder(&self, class: Class) -> Result<bool> {
+    pub(super) fn needs_place_holder(&self, class: ConditionalKind) -> Result<bool> {
         let lacks = ensure_conditionals(class, self.graph().context());
-        let locked = self.graph().look()?;
+        let guard = self.graph().look()?;
         if lacks.is_ok() {
-            return Ok(locked.place_holder_around(self.graph().place()).is_some());
+            return Ok(guard.place_holder_around(self.graph().subgraph()).is_some());
         }
-        if locked.is_shared() { lacks.map(|()| true) } else { Ok(true) }
+        if guard.is_shared() { lacks.map(|()| true) } else { Ok(true) }
     }
 
     /// Adds the place holder of a conditional node.
-    pub(super) fn place_holder(&self, class: Class, bodies: usize) -> Result<Node> {
+    pub(super) fn place_holder(&self, class: ConditionalKind, bodies: usize) -> Result<Node> {
         let (graph, kind) = (self.graph(), class.kind());
         // Before the lock, so that they are dropped after it where a call fails.
         let bodies = (0..bodies).map(|_| Ok(GraphHandle::create(graph.context())?));
         let bodies = bodies.collect::<Result<Vec<_>>>()?;
         let mut params = blank(CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY);
-        let mut locked = graph.enter()?;
+        let mut guard = graph.enter()?;
         // It may have been lent since it was asked for.
-        if locked.is_shared() {
+        if guard.is_shared() {
             ensure_conditionals(class, graph.context())?;
         }
-        let raw = self.add_raw(&mut locked, kind, &mut params)?;
-        let joined = self.join(&locked, raw);
-        let stuck = locked.unless_undone(raw, joined)?;
-        let row = |bodies| {
-            let by = By::Host;
-            Detail::Conditional(Conditional { class, by, ready: None, bodies, default: None })
+        let raw = self.add_raw(&mut guard, kind, &mut params)?;
+        let joined = self.join(&guard, raw);
+        let stuck = guard.unless_undone(raw, joined)?;
+        let record = |bodies| {
+            let by = ConditionSource::Host;
+            NodeParams::Conditional(Conditional { class, by, ready: None, bodies, default: None })
         };
-        let id = locked.insert(graph.place(), raw, row(Box::default()), Owners::new());
-        let places: Box<[Place]> = bodies.into_iter().map(|body| locked.embed_own(body, id)).collect();
-        locked.share(&places);
-        if let Some(inserted) = locked.row_mut(id) {
-            inserted.detail = row(places);
+        let id = guard.insert(graph.subgraph(), raw, record(Box::default()), Owners::new());
+        let subgraphs: Box<[SubgraphId]> = bodies.into_iter().map(|body| guard.embed_own(body, id)).collect();
+        guard.share(&subgraphs);
+        if let Some(inserted) = guard.record_mut(id) {
+            inserted.node_params = record(subgraphs);
         }
         if let Some(stuck) = stuck {
-            return Err(stuck.told(&mut locked, id, self.comes_before(), None));
+            return Err(stuck.told(&mut guard, id, self.comes_before(), None));
         }
-        drop(locked);
+        drop(guard);
         Ok(Node::new(graph.clone(), id, kind))
     }
 }
 
-impl Locked<'_> {
+impl GraphGuard<'_> {
     /// Whether there are nodes that only the host can make something of.
     pub(crate) fn has_place_holders(&self) -> bool {
         self.counts_place_holders()
@@ -70,8 +70,8 @@ impl Locked<'_> {
     /// Refuses to give a graph with place holders to anybody who would run it as it is.
     pub(crate) fn ensure_no_place_holders(&self) -> Result<()> {
         // Those in a body of another one may be of a class that the driver has.
-        let lacking = self.rows().find_map(|(id, row)| match &row.detail {
-            Detail::Conditional(Conditional { class, by: By::Host, .. }) => {
+        let lacking = self.records().find_map(|(id, record)| match &record.node_params {
+            NodeParams::Conditional(Conditional { class, by: ConditionSource::Host, .. }) => {
                 ensure_conditionals(*class, self.context()).err().map(|error| (id, error))
             }
             _ => None,
@@ -85,8 +85,8 @@ impl Locked<'_> {
     }
 
     /// Refuses a node that goes by a condition in a body of a place holder.
-    pub(crate) fn ensure_no_place_holder_around(&self, place: Place, kind: NodeKind) -> Result<()> {
-        match self.place_holder_around(place) {
+    pub(crate) fn ensure_no_place_holder_around(&self, subgraph: SubgraphId, kind: NodeKind) -> Result<()> {
+        match self.place_holder_around(subgraph) {
             Some(around) => Err(Error::HostDecides { kind, node: self.name(around) }),
             None => Ok(()),
         }

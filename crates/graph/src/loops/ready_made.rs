@@ -2,27 +2,29 @@
 
 use std::sync::Arc;
 
-use crate::graph::Locked;
+use crate::graph::GraphGuard;
 use crate::node::Node;
 use crate::state::ids::NodeId;
-use crate::state::loop_control::{Decision, Ready, Stand};
-use crate::state::params::Detail;
+use crate::state::loop_control::{DecisionPoint, LoopControl, LoopDecision};
+use crate::state::params::NodeParams;
 
-impl Locked<'_> {
+impl GraphGuard<'_> {
     /// Says of a conditional node and the nodes that decide about it that they are a ready-made
     /// loop or branch.
     pub(super) fn make_ready<'n>(
         &mut self,
         node: NodeId,
-        deciders: impl IntoIterator<Item = (&'n Node, Stand)>,
-        ready: &Arc<Ready>,
+        deciders: impl IntoIterator<Item = (&'n Node, DecisionPoint)>,
+        ready: &Arc<LoopControl>,
     ) {
-        if let Some(Detail::Conditional(conditional)) = self.row_mut(node).map(|row| &mut row.detail) {
+        if let Some(NodeParams::Conditional(conditional)) =
+            self.record_mut(node).map(|record| &mut record.node_params)
+        {
             conditional.ready = Some(Arc::clone(ready));
         }
         for (decider, stand) in deciders {
-            if self.row(decider.id()).is_some() {
-                self.deciding.insert(decider.id().index, Decision { ready: Arc::clone(ready), stand });
+            if self.record(decider.id()).is_some() {
+                self.deciding.insert(decider.id().index, LoopDecision { ready: Arc::clone(ready), stand });
             }
         }
     }

@@ -5,7 +5,7 @@ use cuda_launch::{Memory, Params};
 
 use crate::error::wrong_context::ensure_memory;
 use crate::error::{Error, Result};
-use crate::state::loop_control::Question;
+use crate::state::loop_control::HostPredicate;
 
 mod sealed {
     use cuda_handles::Slice;
@@ -150,7 +150,7 @@ pub(super) struct Held {
     comparison: Comparison,
 }
 
-impl Question for Held {
+impl HostPredicate for Held {
     fn ask_blocking(&self, stream: &Stream) -> Result<bool> {
         self.memory.compare_blocking(self.comparison, stream)
     }

@@ -10,8 +10,8 @@ use crate::edge_kind::EdgeKind;
 use crate::error::memory_order::{Wait, ends_before};
 use crate::error::wording::Named;
 use crate::error::{Error, Result};
-use crate::graph::Locked;
-use crate::state::ids::{NodeId, Place};
+use crate::graph::GraphGuard;
+use crate::state::ids::{NodeId, SubgraphId};
 
 /// What is wrong with the order of the nodes that use memory of a graph.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -81,7 +81,7 @@ struct Use {
     user: NodeId,
 }
 
-impl Locked<'_> {
+impl GraphGuard<'_> {
     /// All pairs of memory nodes and nodes that use their memory which no edges keep in order, in
     /// the order of the nodes. One query for the edges of each graph in which some of them are;
     /// none where there are no memory nodes. The nodes of other code are known by now.
@@ -107,17 +107,17 @@ impl Locked<'_> {
                 wanted.push(Finding { what: Disorder::UseAfterFree, alloc, first: user, second: free });
             }
         }
-        let mut within: HashMap<Place, Vec<(NodeId, NodeId, usize)>> = HashMap::new();
+        let mut within: HashMap<SubgraphId, Vec<(NodeId, NodeId, usize)>> = HashMap::new();
         for (number, finding) in wanted.iter().enumerate() {
-            if let Some((place, first, second)) = self.side_by_side(finding.first, finding.second) {
-                within.entry(place).or_default().push((first, second, number));
+            if let Some((subgraph, first, second)) = self.side_by_side(finding.first, finding.second) {
+                within.entry(subgraph).or_default().push((first, second, number));
             }
         }
         let mut missing = vec![false; wanted.len()];
-        for (place, pairs) in within {
+        for (subgraph, pairs) in within {
             let ends: Vec<(NodeId, NodeId)> =
                 pairs.iter().map(|(first, second, _)| (*first, *second)).collect();
-            for (in_order, (.., number)) in self.are_in_order(place, &ends)?.into_iter().zip(pairs) {
+            for (in_order, (.., number)) in self.are_in_order(subgraph, &ends)?.into_iter().zip(pairs) {
                 missing[number] = !in_order;
             }
         }
@@ -163,8 +163,8 @@ impl Locked<'_> {
         if self.memory.is_empty() {
             return uses;
         }
-        for (user, row) in self.rows() {
-            for owner in self.used_by(row).chain(self.kept_with(user.index)) {
+        for (user, record) in self.records() {
+            for owner in self.used_by(record).chain(self.kept_with(user.index)) {
                 if let Owner::Allocation(memory) = owner
                     && let Some(life) = self.memory.life_of(memory)
                 {
@@ -184,22 +184,23 @@ impl Locked<'_> {
     }
 
     /// Two nodes, or the nodes of the same graph that they are embedded in.
-    fn side_by_side(&self, first: NodeId, second: NodeId) -> Option<(Place, NodeId, NodeId)> {
-        let around: HashMap<Place, NodeId> = self.around(first).into_iter().collect();
+    fn side_by_side(&self, first: NodeId, second: NodeId) -> Option<(SubgraphId, NodeId, NodeId)> {
+        let around: HashMap<SubgraphId, NodeId> = self.around(first).into_iter().collect();
         let meeting = self.around(second).into_iter();
-        let mut meeting = meeting.filter_map(|(place, second)| Some((place, *around.get(&place)?, second)));
+        let mut meeting =
+            meeting.filter_map(|(subgraph, second)| Some((subgraph, *around.get(&subgraph)?, second)));
         meeting.find(|(_, first, second)| first != second)
     }
 
     /// The graphs that a node is in, from the inside out, each with the node of it that the node is
     /// or is in.
-    fn around(&self, node: NodeId) -> Vec<(Place, NodeId)> {
-        let place = |id: NodeId| self.row(id).map(|row| (row.within, id));
-        let outer = |&(place, _): &(Place, NodeId)| {
-            let node = self.embedded(place)?.node;
-            self.row(node).map(|row| (row.within, node))
+    fn around(&self, node: NodeId) -> Vec<(SubgraphId, NodeId)> {
+        let subgraph = |id: NodeId| self.record(id).map(|record| (record.within, id));
+        let outer = |&(subgraph, _): &(SubgraphId, NodeId)| {
+            let node = self.embedded(subgraph)?.node;
+            self.record(node).map(|record| (record.within, node))
         };
-        core::iter::successors(place(node), outer).collect()
+        core::iter::successors(subgraph(node), outer).collect()
     }
 
     /// The node of the root graph that a node is or is in.
@@ -208,8 +209,8 @@ impl Locked<'_> {
     }
 
     /// For pairs of nodes of a graph whether the first surely ends before the second starts.
-    fn are_in_order(&mut self, place: Place, pairs: &[(NodeId, NodeId)]) -> Result<Vec<bool>> {
-        let edges = self.raw_edges_of(self.graph_at(place)?)?;
+    fn are_in_order(&mut self, subgraph: SubgraphId, pairs: &[(NodeId, NodeId)]) -> Result<Vec<bool>> {
+        let edges = self.raw_edges_of(self.graph_at(subgraph)?)?;
         let mut numbers: HashMap<CUgraphNode, u32> = HashMap::new();
         let mut number = |raw: CUgraphNode| {
             let next = numbers.len() as u32;

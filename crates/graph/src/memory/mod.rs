@@ -7,7 +7,7 @@ mod options;
 mod outputs;
 mod rules;
 
-pub(crate) use crate::state::memory_nodes::{Ledger, Life, Noted};
+pub(crate) use crate::state::memory_nodes::{Ledger, Life, MemoryNode};
 pub use lives::{Disorder, MemoryOrder};
 pub use options::{AllocOptions, AllocPlace};
 pub(crate) use outputs::Outlet;

@@ -10,8 +10,8 @@ use cuda_launch::{Argument, In, InOut, KernelArg, Out, Params, PlainArgument};
 use cuda_sys::CUdeviceptr;
 
 use crate::error::{Error, Result};
-use crate::graph::Locked;
-use crate::state::params::Detail;
+use crate::graph::GraphGuard;
+use crate::state::params::NodeParams;
 
 /// The memory that a launch of an executable leaves.
 pub(crate) struct Outlet {
@@ -31,17 +31,17 @@ pub(crate) struct Outlet {
 impl Outlet {
     /// That of an executable made now; `None` if it frees all memory that it allocates, and nothing
     /// was left of that before.
-    pub(crate) fn of(locked: &Locked<'_>, frees: bool) -> Option<Box<Self>> {
+    pub(crate) fn of(guard: &GraphGuard<'_>, frees: bool) -> Option<Box<Self>> {
         let (mut memory, mut names, mut leaves) = (Vec::new(), Vec::new(), 0);
-        let mut lives = locked.memory.lives();
+        let mut lives = guard.memory.lives();
         lives.sort_by_key(|life| life.free.is_some());
         for life in lives {
-            if let Some(row) = locked.row(life.alloc)
-                && let Detail::Alloc { memory: one, .. } = &row.detail
+            if let Some(record) = guard.record(life.alloc)
+                && let NodeParams::Alloc { memory: one, .. } = &record.node_params
                 && (life.free.is_none() || graph_memory::was_left(one))
             {
                 memory.push(Arc::clone(one));
-                names.push(row.display_name(life.alloc));
+                names.push(record.display_name(life.alloc));
                 leaves += usize::from(life.free.is_none());
             }
         }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use cuda_handles::{Allocation, Kernel, Owner};
 
 use crate::error::{Error, Result};
-use crate::graph::Locked;
+use crate::graph::GraphGuard;
 use crate::graph::name::NodeName;
 use crate::memory::Life;
 use crate::node_kind::NodeKind;
-use crate::state::ids::{NodeId, Place};
-use crate::state::params::Detail;
+use crate::state::ids::{NodeId, SubgraphId};
+use crate::state::params::NodeParams;
 
-impl Locked<'_> {
+impl GraphGuard<'_> {
     /// Refuses memory of allocation nodes of another hierarchy. `node` says who was given it.
     #[inline]
     pub(crate) fn ensure_of_here(&self, memory: &Allocation, node: impl FnOnce() -> NodeName) -> Result<()> {
@@ -29,10 +29,10 @@ impl Locked<'_> {
     }
 
     /// The same for all that a node is to use.
-    pub(crate) fn ensure_own_memory(&self, owners: &[Owner], detail: &Detail) -> Result<()> {
+    pub(crate) fn ensure_own_memory(&self, owners: &[Owner], node_params: &NodeParams) -> Result<()> {
         owners.iter().try_for_each(|owner| match owner {
-            Owner::Allocation(memory) => self.ensure_of_here(memory, || match detail {
-                Detail::Kernel { kernel, .. } => kernel.name().into(),
+            Owner::Allocation(memory) => self.ensure_of_here(memory, || match node_params {
+                NodeParams::Kernel { kernel, .. } => kernel.name().into(),
                 other => other.kind().to_string().into(),
             }),
             _ => Ok(()),
@@ -41,13 +41,13 @@ impl Locked<'_> {
 
     /// Refuses copies and fills with memory for which there is a free node in its own graph. A
     /// kernel has an address as a number, and a node that is there may be set to it.
-    pub(crate) fn ensure_not_freed(&self, owners: &[Owner], detail: &Detail) -> Result<()> {
+    pub(crate) fn ensure_not_freed(&self, owners: &[Owner], node_params: &NodeParams) -> Result<()> {
         if self.memory.is_empty() {
             return Ok(());
         }
-        let addresses = match detail {
-            Detail::Memcpy(layout) => [layout.source.address, layout.destination.address],
-            Detail::Memset(layout) => [layout.address; 2],
+        let addresses = match node_params {
+            NodeParams::Memcpy(layout) => [layout.source.address, layout.destination.address],
+            NodeParams::Memset(layout) => [layout.address; 2],
             _ => return Ok(()),
         };
         // An owner given with an address may be of something else.
@@ -57,13 +57,13 @@ impl Locked<'_> {
                 .any(|at| at.checked_sub(memory.address()).is_some_and(|at| at < memory.bytes() as u64))
         };
         owners.iter().try_for_each(|owner| match owner {
-            Owner::Allocation(memory) if is_in(memory) => self.ensure_no_free(memory, detail.kind()),
+            Owner::Allocation(memory) if is_in(memory) => self.ensure_no_free(memory, node_params.kind()),
             _ => Ok(()),
         })
     }
 
     fn ensure_no_free(&self, memory: &Arc<Allocation>, kind: NodeKind) -> Result<()> {
-        let within = |id| self.row(id).map(|row| row.within);
+        let within = |id| self.record(id).map(|record| record.within);
         match self.memory.life_of(memory) {
             Some(Life { alloc, free: Some(free) }) if within(alloc) == within(free) => {
                 Err(Error::FreedBefore { kind, memory: self.name(alloc), free: self.name(free) })
@@ -81,14 +81,14 @@ impl Locked<'_> {
 
     #[cold]
     fn ensure_without_memory_around(&self, node: NodeId, what: &'static str) -> Result<()> {
-        let place = self.row(node).map(|row| row.within);
-        place.map_or(Ok(()), |place| self.ensure_without_memory(place, what))
+        let subgraph = self.record(node).map(|record| record.within);
+        subgraph.map_or(Ok(()), |subgraph| self.ensure_without_memory(subgraph, what))
     }
 
     /// No memory nodes in a graph and those embedded there.
-    fn ensure_without_memory(&self, place: Place, what: &'static str) -> Result<()> {
-        let mut memory = self.memory.nodes().filter_map(|id| self.row(id));
-        match memory.any(|row| self.outwards(row.within).any(|around| around == place)) {
+    fn ensure_without_memory(&self, subgraph: SubgraphId, what: &'static str) -> Result<()> {
+        let mut memory = self.memory.nodes().filter_map(|id| self.record(id));
+        match memory.any(|record| self.outwards(record.within).any(|around| around == subgraph)) {
             true => Err(Error::KeepsAll { what }),
             false => Ok(()),
         }

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::graph::node::{blank, typed};
 use crate::state::owners::Owners;
-use crate::state::params::Detail;
+use crate::state::params::NodeParams;
 
 typed! {
     /// A node that does a [`Batch`] of memory operations, one after the other.
@@ -24,8 +24,8 @@ impl BatchNode {
     /// The node was removed.
     #[doc(alias = "cuGraphBatchMemOpNodeGetParams")]
     pub fn operations(&self) -> Result<Arc<[BatchOperation]>> {
-        match self.detail()? {
-            Detail::Batch(operations) => Ok(operations),
+        match self.node_params()? {
+            NodeParams::Batch(operations) => Ok(operations),
             // The handle is made for rows of its kind only, and a row keeps its kind.
             _ => Err(self.removed()),
         }
@@ -43,7 +43,7 @@ impl BatchNode {
         check(self.graph(), batch)?;
         let mut list = batch.params();
         let mut params = params(self.graph(), &mut list);
-        self.replace(detail(batch), owners(batch), &mut params)
+        self.replace(node_params(batch), owners(batch), &mut params)
     }
 }
 
@@ -63,7 +63,7 @@ impl Frontier<'_> {
         check(self.graph(), batch)?;
         let mut list = batch.params();
         let mut params = params(self.graph(), &mut list);
-        self.add(detail(batch), owners(batch), &mut params).map(BatchNode::wrap)
+        self.add(node_params(batch), owners(batch), &mut params).map(BatchNode::wrap)
     }
 }
 
@@ -74,8 +74,8 @@ fn check(graph: &Graph, batch: &Batch) -> Result<()> {
     Ok(batch.check(graph.context())?)
 }
 
-fn detail(batch: &Batch) -> Detail {
-    Detail::Batch(batch.operations().into())
+fn node_params(batch: &Batch) -> NodeParams {
+    NodeParams::Batch(batch.operations().into())
 }
 
 fn owners(batch: &Batch) -> Owners {

@@ -6,17 +6,17 @@ use cuda_sys::{
 };
 
 use crate::build::frontier::Frontier;
-use crate::clone::snapshot::{Copied, Twins};
+use crate::clone::snapshot::{CloneMap, GraphSnapshot};
 use crate::error::wrong_context::ensure;
 use crate::error::{Error, Result};
 use crate::exec::instantiate::unless_ended;
 use crate::graph::node::{Node, blank, typed};
-use crate::graph::{Graph, Locked, Two, enter_two};
+use crate::graph::{Graph, GraphGuard, GuardPair, enter_pair};
 use crate::node_kind::NodeKind;
-use crate::state::ids::{NodeId, Place};
+use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::owners::Owners;
-use crate::state::params::Detail;
-use crate::state::{MovedRoot, Taken};
+use crate::state::params::NodeParams;
+use crate::state::{MovedRoot, TakenNodes};
 
 typed! {
     /// A node that runs a graph of its own, the [embedded](Self::embedded) one.
@@ -38,16 +38,16 @@ impl ChildGraphNode {
     #[doc(alias = "cuGraphChildGraphNodeGetGraph")]
     pub fn embedded(&self) -> Result<Graph> {
         let is_unread = {
-            let locked = self.graph().look()?;
-            locked.row(self.id()).ok_or_else(|| self.removed())?;
-            locked.is_unread(self.id().index)
+            let guard = self.graph().look()?;
+            guard.record(self.id()).ok_or_else(|| self.removed())?;
+            guard.is_unread(self.id().index)
         };
-        let place = match is_unread {
+        let subgraph = match is_unread {
             true => self.graph().enter()?.inside(self.id())?,
-            false => self.detail()?.embedded(),
+            false => self.node_params()?.embedded(),
         };
         // The handle is made for rows of its kind only, and a row keeps its kind.
-        place.map(|place| self.graph().at(place)).ok_or_else(|| self.removed())
+        subgraph.map(|subgraph| self.graph().at(subgraph)).ok_or_else(|| self.removed())
     }
 
     /// Puts a clone of `graph`, as it is now, in place of the embedded graph, which may have other
@@ -67,15 +67,16 @@ impl ChildGraphNode {
         self.replace_graph(graph).map(drop)
     }
 
-    fn replace_graph(&self, graph: &Graph) -> Result<(Taken, Vec<cuda_handles::Owner>, Owners)> {
-        let mut two = enter_two(self.graph(), graph)?;
-        let row = two.first.row(self.id()).ok_or_else(|| self.removed())?;
-        let (raw, name, before) = (row.raw.0, row.display_name(self.id()), row.detail.embedded());
+    fn replace_graph(&self, graph: &Graph) -> Result<(TakenNodes, Vec<cuda_handles::Owner>, Owners)> {
+        let mut two = enter_pair(self.graph(), graph)?;
+        let record = two.first.record(self.id()).ok_or_else(|| self.removed())?;
+        let (raw, name, before) =
+            (record.raw.0, record.display_name(self.id()), record.node_params.embedded());
         two.first.retain_if_adopted()?;
-        let copied = copy_for(&mut two, self.graph().place(), before, &name)?;
-        two.first.ensure_may_hold_all(self.graph().place(), &copied)?;
+        let copied = copy_for(&mut two, self.graph().subgraph(), before, &name)?;
+        two.first.ensure_may_hold_all(self.graph().subgraph(), &copied)?;
         two.first.ensure_may_lose(self.id(), "graph")?;
-        two.first.reserve_many(self.graph().place(), copied.len());
+        two.first.reserve_many(self.graph().subgraph(), copied.len());
         let mut params = params(two.second_raw()?, CLONED);
         let result = {
             let _alone = clones::alone(self.graph().context())?;
@@ -85,19 +86,19 @@ impl ChildGraphNode {
         };
         two.first.answer(Call::cuGraphNodeSetParams, result)?;
         // The old graph is gone, whatever comes now.
-        let locked = &mut two.first;
-        let (taken, kept) = before.map(|place| locked.take_inside(place)).unwrap_or_default();
-        match read(locked, &copied, raw) {
-            Ok(twins) => {
+        let guard = &mut two.first;
+        let (taken, kept) = before.map(|subgraph| guard.take_inside(subgraph)).unwrap_or_default();
+        match read(guard, &copied, raw) {
+            Ok(clone_map) => {
                 let mut owners = Owners::new();
-                locked.swap_owners(self.id(), &mut owners);
-                enter(locked, self.id(), copied, &twins, false);
+                guard.swap_owners(self.id(), &mut owners);
+                enter(guard, self.id(), copied, &clone_map, false);
                 Ok((taken, kept, owners))
             }
             Err(cause) => {
                 let mut owners = copied.into_owners();
-                locked.add_owners(self.id(), &mut owners);
-                locked.may_be_unread = true;
+                guard.add_owners(self.id(), &mut owners);
+                guard.may_be_unread = true;
                 drop(two);
                 drop(owners);
                 Err(Error::ReplacedUnread { node: name.into(), cause: Box::new(cause) })
@@ -123,15 +124,15 @@ impl Graph {
     /// # Errors
     /// The graph is gone with its node, or was moved.
     pub fn parent(&self) -> Result<Option<Node>> {
-        let locked = self.look()?;
-        if self.place().is_root() {
+        let guard = self.look()?;
+        if self.subgraph().is_root() {
             return Ok(None);
         }
-        let node = locked.embedded(self.place()).ok_or(Error::GraphRemoved)?.node;
-        let row = locked.row(node).ok_or(Error::GraphRemoved)?;
-        let (place, kind) = (row.within, row.detail.kind());
-        drop(locked);
-        Ok(Some(Node::new(self.at(place), node, kind)))
+        let node = guard.embedded(self.subgraph()).ok_or(Error::GraphRemoved)?.node;
+        let record = guard.record(node).ok_or(Error::GraphRemoved)?;
+        let (subgraph, kind) = (record.within, record.node_params.kind());
+        drop(guard);
+        Ok(Some(Node::new(self.at(subgraph), node, kind)))
     }
 }
 
@@ -158,29 +159,30 @@ impl Frontier<'_> {
     #[doc(alias = "cuGraphAddNode")]
     pub fn child(&self, graph: &Graph) -> Result<ChildGraphNode> {
         ensure_child(self.graph(), graph)?;
-        let mut two = enter_two(self.graph(), graph)?;
-        let copied = copy_for(&mut two, self.graph().place(), None, "")?;
-        two.first.ensure_may_hold_all(self.graph().place(), &copied)?;
+        let mut two = enter_pair(self.graph(), graph)?;
+        let copied = copy_for(&mut two, self.graph().subgraph(), None, "")?;
+        two.first.ensure_may_hold_all(self.graph().subgraph(), &copied)?;
         let mut params = params(two.second_raw()?, CLONED);
-        two.first.reserve_many(self.graph().place(), copied.len() + 1);
+        two.first.reserve_many(self.graph().subgraph(), copied.len() + 1);
         let raw = {
             let _alone = clones::alone(self.graph().context())?;
             self.add_raw(&mut two.first, NodeKind::ChildGraph, &mut params)?
         };
-        let locked = &mut two.first;
-        match self.join(locked, raw).and_then(|()| read(locked, &copied, raw)) {
-            Ok(twins) => Ok(self.commit(locked, raw, copied, &twins, false)),
+        let guard = &mut two.first;
+        match self.join(guard, raw).and_then(|()| read(guard, &copied, raw)) {
+            Ok(clone_map) => Ok(self.commit(guard, raw, copied, &clone_map, false)),
             Err(error) => {
-                let stuck = match locked.undo(raw, error) {
+                let stuck = match guard.undo(raw, error) {
                     Ok(cause) => return Err(cause),
                     Err(stuck) => stuck,
                 };
                 // It stays in the graph, so what it uses stays alive. What is in it is asked for
                 // when it is used.
-                let (detail, owners) = (Detail::Child { graph: Place::UNREAD }, copied.into_owners());
-                locked.may_be_unread = true;
-                let id = locked.insert(self.graph().place(), raw, detail, owners);
-                Err(stuck.told(locked, id, self.comes_before(), None))
+                let (node_params, owners) =
+                    (NodeParams::Child { graph: SubgraphId::UNREAD }, copied.into_owners());
+                guard.may_be_unread = true;
+                let id = guard.insert(self.graph().subgraph(), raw, node_params, owners);
+                Err(stuck.told(guard, id, self.comes_before(), None))
             }
         }
     }
@@ -216,11 +218,11 @@ impl Frontier<'_> {
     fn take_in(&self, graph: &Graph) -> Result<ChildGraphNode> {
         // What is left of the table comes out of the locks before it is dropped.
         let left;
-        let mut two = enter_two(self.graph(), graph)?;
-        if two.are_beside() && graph.place().is_root() {
+        let mut two = enter_pair(self.graph(), graph)?;
+        if two.are_beside() && graph.subgraph().is_root() {
             return Err(Error::EmbedsItself);
         }
-        if !graph.place().is_root() {
+        if !graph.subgraph().is_root() {
             return Err(Error::Embedded { what: "moved into another one" });
         }
         if !graph.handle().is_owned() {
@@ -229,12 +231,12 @@ impl Frontier<'_> {
         if let Some(root) = self.root_to_take_over(&mut two)? {
             return self.take_over(two, root, graph);
         }
-        let copied = { two.second().0.copy(Place::ROOT)? };
+        let copied = { two.second().0.copy(SubgraphId::ROOT)? };
         two.second().0.ensure_no_executable()?;
-        two.first.ensure_may_hold_all(self.graph().place(), &copied)?;
-        let twins = copied.themselves();
+        two.first.ensure_may_hold_all(self.graph().subgraph(), &copied)?;
+        let clone_map = copied.themselves();
         let mut params = params(two.second_raw()?, MOVED);
-        two.first.reserve_many(self.graph().place(), copied.len() + 1);
+        two.first.reserve_many(self.graph().subgraph(), copied.len() + 1);
         let raw = {
             let _alone = clones::alone(self.graph().context())?;
             self.add_raw(&mut two.first, NodeKind::ChildGraph, &mut params)?
@@ -243,7 +245,7 @@ impl Frontier<'_> {
         two.first.last_runs.take_in(&runs);
         left = two.second().0.leave();
         copied.let_memory_belong_to(two.first.memory_number());
-        let node = self.commit(&mut two.first, raw, copied, &twins, true);
+        let node = self.commit(&mut two.first, raw, copied, &clone_map, true);
         // Last, and under both locks: whoever does not find the handle any more by the raw value
         // finds the embedded graph, and waits for it. SAFETY: as just said.
         unsafe { graph.handle().disown() };
@@ -253,31 +255,31 @@ impl Frontier<'_> {
     }
 
     /// The root of the second graph, if its table is to become that of the first.
-    fn root_to_take_over(&self, two: &mut Two<'_>) -> Result<Option<MovedRoot>> {
+    fn root_to_take_over(&self, two: &mut GuardPair<'_>) -> Result<Option<MovedRoot>> {
         let (first, Some(moved)) = two.both() else { return Ok(None) };
-        if !first.is_to_take_over(moved, self.graph().place()) {
+        if !first.is_to_take_over(moved, self.graph().subgraph()) {
             return Ok(None);
         }
         moved.ensure_no_executable()?;
         let raws = moved.raw_nodes()?;
-        let rows = raws.into_iter().map(|raw| moved.index(raw)).collect::<Result<Vec<_>>>()?;
+        let records = raws.into_iter().map(|raw| moved.index(raw)).collect::<Result<Vec<_>>>()?;
         let (raw, hierarchy, memory) = (moved.raw(), moved.number(), moved.memory_number());
-        Ok(Some(MovedRoot { raw, hierarchy, memory, rows }))
+        Ok(Some(MovedRoot { raw, hierarchy, memory, records }))
     }
 
     /// [`take_in`](Self::take_in) for a graph with more nodes than this hierarchy has.
-    fn take_over(&self, mut two: Two<'_>, root: MovedRoot, graph: &Graph) -> Result<ChildGraphNode> {
+    fn take_over(&self, mut two: GuardPair<'_>, root: MovedRoot, graph: &Graph) -> Result<ChildGraphNode> {
         let mut params = params(root.raw, MOVED);
         let raw = {
             let _alone = clones::alone(self.graph().context())?;
             self.add_raw(&mut two.first, NodeKind::ChildGraph, &mut params)?
         };
-        let detail = Detail::Child { graph: Place::ROOT };
-        let id = two.first.insert(self.graph().place(), raw, detail, Owners::new());
+        let node_params = NodeParams::Child { graph: SubgraphId::ROOT };
+        let id = two.first.insert(self.graph().subgraph(), raw, node_params, Owners::new());
         let moved = two.second().0.leave();
         two.first.last_runs.take_in(&moved.last_runs);
-        let (_, places, left) = two.first.take_over(moved, root, id);
-        two.first.share_anew(&places);
+        let (_, subgraphs, left) = two.first.take_over(moved, root, id);
+        two.first.share_anew(&subgraphs);
         // SAFETY: as in `take_in`.
         unsafe { graph.handle().disown() };
         drop(two);
@@ -288,16 +290,16 @@ impl Frontier<'_> {
     /// Enters a node that was added, with the graph in it.
     fn commit(
         &self,
-        locked: &mut Locked<'_>,
+        guard: &mut GraphGuard<'_>,
         raw: CUgraphNode,
-        copied: Copied,
-        twins: &Twins,
+        copied: GraphSnapshot,
+        clone_map: &CloneMap,
         moved: bool,
     ) -> ChildGraphNode {
         // Its graph's place is known once the row is.
-        let detail = Detail::Child { graph: Place::ROOT };
-        let id = locked.insert(self.graph().place(), raw, detail, Owners::new());
-        enter(locked, id, copied, twins, moved);
+        let node_params = NodeParams::Child { graph: SubgraphId::ROOT };
+        let id = guard.insert(self.graph().subgraph(), raw, node_params, Owners::new());
+        enter(guard, id, copied, clone_map, moved);
         ChildGraphNode::wrap(Node::new(self.graph().clone(), id, NodeKind::ChildGraph))
     }
 }
@@ -309,36 +311,41 @@ const MOVED: CUgraphChildGraphNodeOwnership =
 
 /// Copies what is known of the second graph, if a clone of it can be put into the graph at `into`,
 /// in place of the one at `instead`.
-fn copy_for(two: &mut Two<'_>, into: Place, instead: Option<Place>, node: &str) -> Result<Copied> {
+fn copy_for(
+    two: &mut GuardPair<'_>,
+    into: SubgraphId,
+    instead: Option<SubgraphId>,
+    node: &str,
+) -> Result<GraphSnapshot> {
     let beside = two.are_beside();
-    let (source, place) = two.second();
-    if beside && source.outwards(into).any(|outer| outer == place) {
+    let (source, subgraph) = two.second();
+    if beside && source.outwards(into).any(|outer| outer == subgraph) {
         return Err(Error::EmbedsItself);
     }
-    if beside && source.outwards(place).any(|outer| Some(outer) == instead) {
+    if beside && source.outwards(subgraph).any(|outer| Some(outer) == instead) {
         return Err(Error::ReplacesItself { node: node.into() });
     }
-    if !place.is_root() {
+    if !subgraph.is_root() {
         return Err(Error::Embedded { what: "embedded in another one" });
     }
-    let copied = source.copy(place)?;
+    let copied = source.copy(subgraph)?;
     copied.ensure_without_memory()?;
     Ok(copied)
 }
 
 /// The nodes of the graph that the driver has put into a node.
-fn read(locked: &Locked<'_>, copied: &Copied, node: CUgraphNode) -> Result<Twins> {
-    locked.pair(copied, locked.raw_embedded(node)?)
+fn read(guard: &GraphGuard<'_>, copied: &GraphSnapshot, node: CUgraphNode) -> Result<CloneMap> {
+    guard.pair(copied, guard.raw_embedded(node)?)
 }
 
 /// Enters the graph that is in a node now.
-fn enter(locked: &mut Locked<'_>, node: NodeId, copied: Copied, twins: &Twins, moved: bool) {
-    let inner = locked.embed(twins.graph(), node);
-    if let Some(row) = locked.row_mut(node) {
-        row.detail.set_embedded(inner);
+fn enter(guard: &mut GraphGuard<'_>, node: NodeId, copied: GraphSnapshot, clone_map: &CloneMap, moved: bool) {
+    let inner = guard.embed(clone_map.graph(), node);
+    if let Some(record) = guard.record_mut(node) {
+        record.node_params.set_embedded(inner);
     }
-    let places = locked.paste(copied, twins, inner, moved);
-    locked.share(&places);
+    let subgraphs = guard.paste(copied, clone_map, inner, moved);
+    guard.share(&subgraphs);
 }
 
 /// The driver's form of a child graph node.

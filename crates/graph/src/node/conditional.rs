@@ -9,13 +9,13 @@ use smallvec::SmallVec;
 use crate::build::frontier::Frontier;
 use crate::condition::Condition;
 use crate::condition::body::add_default;
-use crate::condition::set_kernel::Setter;
+use crate::condition::set_kernel::SetKernel;
 use crate::error::{Error, Result};
 use crate::graph::node::{Node, blank, typed};
-use crate::graph::{Graph, Locked};
-use crate::state::ids::{NodeId, Place};
+use crate::graph::{Graph, GraphGuard};
+use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::owners::Owners;
-use crate::state::params::{By, Class, Conditional, Detail};
+use crate::state::params::{ConditionSource, Conditional, ConditionalKind, NodeParams};
 
 typed! {
     /// A node that runs its body if its condition is not 0.
@@ -81,8 +81,8 @@ impl Node {
     /// but that [`IfElseNode`] has first what runs for any value but 0; none of other nodes.
     #[doc = include_str!("body.md")]
     pub fn all_bodies(&self) -> Result<Vec<Graph>> {
-        match self.detail()? {
-            Detail::Conditional(Conditional { bodies, .. }) => {
+        match self.node_params()? {
+            NodeParams::Conditional(Conditional { bodies, .. }) => {
                 Ok(bodies.iter().map(|body| self.graph().at(*body)).collect())
             }
             _ => Ok(Vec::new()),
@@ -107,7 +107,7 @@ impl Frontier<'_> {
     #[doc(alias = "cuGraphAddNode")]
     #[doc(alias = "CU_GRAPH_COND_TYPE_IF")]
     pub fn if_node(&self, condition: &Condition) -> Result<IfNode> {
-        self.conditional(Class::If, condition, 1).map(IfNode::wrap)
+        self.conditional(ConditionalKind::If, condition, 1).map(IfNode::wrap)
     }
 
     /// Adds a node that runs the first of two bodies if the condition is not 0, else the second.
@@ -120,7 +120,7 @@ impl Frontier<'_> {
     #[doc(alias = "cuGraphAddNode")]
     #[doc(alias = "CU_GRAPH_COND_TYPE_IF")]
     pub fn if_else_node(&self, condition: &Condition) -> Result<IfElseNode> {
-        self.conditional(Class::IfElse, condition, 2).map(IfElseNode::wrap)
+        self.conditional(ConditionalKind::IfElse, condition, 2).map(IfElseNode::wrap)
     }
 
     /// Adds a node that runs its body as long as the condition is not 0; it is looked at before
@@ -134,7 +134,7 @@ impl Frontier<'_> {
     #[doc(alias = "cuGraphAddNode")]
     #[doc(alias = "CU_GRAPH_COND_TYPE_WHILE")]
     pub fn while_node(&self, condition: &Condition) -> Result<WhileNode> {
-        self.conditional(Class::While, condition, 1).map(WhileNode::wrap)
+        self.conditional(ConditionalKind::While, condition, 1).map(WhileNode::wrap)
     }
 
     /// Adds a node that runs the one of `branches` bodies whose number the condition is, from 0 on;
@@ -151,58 +151,63 @@ impl Frontier<'_> {
         if !(1..=Error::MOST_BRANCHES).contains(&branches) {
             return Err(Error::Branches { branches });
         }
-        self.conditional(Class::Switch, condition, branches).map(SwitchNode::wrap)
+        self.conditional(ConditionalKind::Switch, condition, branches).map(SwitchNode::wrap)
     }
 
     /// Adds a node of a class with so many bodies.
-    pub(crate) fn conditional(&self, class: Class, condition: &Condition, bodies: usize) -> Result<Node> {
+    pub(crate) fn conditional(
+        &self,
+        class: ConditionalKind,
+        condition: &Condition,
+        bodies: usize,
+    ) -> Result<Node> {
         ensure_conditionals(class, self.graph().context())?;
         let kind = class.kind();
         if !condition.graph().is_beside(self.graph()) {
             return Err(Error::ForeignCondition { node: kind.to_string().into() });
         }
         let setter = match condition.default_value() {
-            Some(default) if !self.graph().place().is_root() => {
-                Some(Setter::load(self.graph().context(), condition.handle().as_raw(), default)?)
+            Some(default) if !self.graph().subgraph().is_root() => {
+                Some(SetKernel::load(self.graph().context(), condition.handle().as_raw(), default)?)
             }
             _ => None,
         };
         let mut params = params(self.graph(), class, condition, bodies);
-        let mut locked = self.graph().enter()?;
-        locked.ensure_no_place_holder_around(self.graph().place(), kind)?;
-        locked.ensure_unused(condition)?;
-        locked.reserve_many(self.graph().place(), 2);
-        let add = |setter| add_default(self.graph(), &mut locked, condition.number(), setter);
+        let mut guard = self.graph().enter()?;
+        guard.ensure_no_place_holder_around(self.graph().subgraph(), kind)?;
+        guard.ensure_unused(condition)?;
+        guard.reserve_many(self.graph().subgraph(), 2);
+        let add = |setter| add_default(self.graph(), &mut guard, condition.number(), setter);
         let default = setter.map(add).transpose()?;
         let added = match default {
-            None => self.add_raw(&mut locked, kind, &mut params),
-            Some(id) => self.clone().and_id(id).add_raw(&mut locked, kind, &mut params),
+            None => self.add_raw(&mut guard, kind, &mut params),
+            Some(id) => self.clone().and_id(id).add_raw(&mut guard, kind, &mut params),
         };
-        let undone = |locked: &mut Locked<'_>, error| locked.take_default_back(default, error);
+        let undone = |guard: &mut GraphGuard<'_>, error| guard.take_default_back(default, error);
         let raw = match added {
             Ok(raw) => raw,
-            Err(error) => return Err(undone(&mut locked, error)),
+            Err(error) => return Err(undone(&mut guard, error)),
         };
-        let cut = locked.cut();
-        let joined = self.join(&locked, raw);
-        let mut stuck = locked.unless_undone(raw, joined).map_err(|cause| undone(&mut locked, cause))?;
-        let id = self.commit_conditional(&mut locked, raw, class, condition, default, &params);
+        let cut = guard.cut();
+        let joined = self.join(&guard, raw);
+        let mut stuck = guard.unless_undone(raw, joined).map_err(|cause| undone(&mut guard, cause))?;
+        let id = self.commit_conditional(&mut guard, raw, class, condition, default, &params);
         if stuck.is_none()
-            && let Err(error) = locked.fill_bodies(id)
+            && let Err(error) = guard.fill_bodies(id)
         {
-            match locked.undo_inserted(id, cut, error) {
-                Ok(cause) => return Err(undone(&mut locked, cause)),
+            match guard.undo_inserted(id, cut, error) {
+                Ok(cause) => return Err(undone(&mut guard, cause)),
                 Err(told) => stuck = Some(told),
             }
         }
         match stuck {
             None => {
-                drop(locked);
+                drop(guard);
                 Ok(Node::new(self.graph().clone(), id, kind))
             }
             Some(stuck) => {
-                let default = default.map(|id| format!("node `{}` is in the graph", locked.name(id)));
-                Err(stuck.told(&mut locked, id, self.comes_before(), default))
+                let default = default.map(|id| format!("node `{}` is in the graph", guard.name(id)));
+                Err(stuck.told(&mut guard, id, self.comes_before(), default))
             }
         }
     }
@@ -210,31 +215,32 @@ impl Frontier<'_> {
     /// Enters a node that was added, with its bodies.
     fn commit_conditional(
         &self,
-        locked: &mut Locked<'_>,
+        guard: &mut GraphGuard<'_>,
         raw: CUgraphNode,
-        class: Class,
+        class: ConditionalKind,
         condition: &Condition,
         default: Option<NodeId>,
         params: &CUgraphNodeParams,
     ) -> NodeId {
         let bodies = raw_bodies(params);
-        let row = |bodies| {
-            let by = By::Condition(condition.number());
-            Detail::Conditional(Conditional { class, by, ready: None, bodies, default })
+        let record = |bodies| {
+            let by = ConditionSource::Condition(condition.number());
+            NodeParams::Conditional(Conditional { class, by, ready: None, bodies, default })
         };
-        let id = locked.insert(self.graph().place(), raw, row(Box::default()), Owners::new());
-        let places: Box<[Place]> = bodies.into_iter().map(|body| locked.embed_body(body, id)).collect();
-        if let Some(inserted) = locked.row_mut(id) {
-            inserted.detail = row(places);
+        let id = guard.insert(self.graph().subgraph(), raw, record(Box::default()), Owners::new());
+        let subgraphs: Box<[SubgraphId]> =
+            bodies.into_iter().map(|body| guard.embed_body(body, id)).collect();
+        if let Some(inserted) = guard.record_mut(id) {
+            inserted.node_params = record(subgraphs);
         }
-        if let Some(entry) = locked.conditions.find_mut(condition.number()) {
+        if let Some(entry) = guard.conditions.find_mut(condition.number()) {
             entry.node = Some(id);
         }
         id
     }
 }
 
-impl Locked<'_> {
+impl GraphGuard<'_> {
     /// Refuses a condition that has its node already.
     fn ensure_unused(&self, condition: &Condition) -> Result<()> {
         let number = condition.number();
@@ -253,16 +259,19 @@ impl Locked<'_> {
         if self.driver().version() >= EMPTY_BODIES {
             return Ok(());
         }
-        let bodies: SmallVec<[Place; 2]> =
-            self.row(id).into_iter().flat_map(|row| row.detail.inside().iter().copied()).collect();
-        for place in bodies {
-            let graph = self.graph_at(place)?;
-            self.reserve(place);
+        let bodies: SmallVec<[SubgraphId; 2]> = self
+            .record(id)
+            .into_iter()
+            .flat_map(|record| record.node_params.inside().iter().copied())
+            .collect();
+        for subgraph in bodies {
+            let graph = self.graph_at(subgraph)?;
+            self.reserve(subgraph);
             let mut params = blank(CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY);
             let raw = self.add_alone(graph, &mut params)?;
-            let id = self.insert(place, raw, Detail::Empty, Owners::new());
-            if let Some(row) = self.row_mut(id) {
-                row.name = Some("for drivers that hang with an empty body".into());
+            let id = self.insert(subgraph, raw, NodeParams::Empty, Owners::new());
+            if let Some(record) = self.record_mut(id) {
+                record.name = Some("for drivers that hang with an empty body".into());
             }
         }
         Ok(())
@@ -273,25 +282,25 @@ impl Locked<'_> {
 const EMPTY_BODIES: Version = Version::new(12, 8);
 
 /// Refuses a class of conditional nodes where the driver has none.
-pub(crate) fn ensure_conditionals(class: Class, context: &Context) -> Result<()> {
+pub(crate) fn ensure_conditionals(class: ConditionalKind, context: &Context) -> Result<()> {
     let found = context.driver().version();
     let (what, needs) = match class {
-        Class::If | Class::While => ("a conditional node", Version::new(12, 3)),
-        Class::IfElse => ("a conditional node with two bodies", Version::new(12, 8)),
-        Class::Switch => ("a switch", Version::new(12, 8)),
+        ConditionalKind::If | ConditionalKind::While => ("a conditional node", Version::new(12, 3)),
+        ConditionalKind::IfElse => ("a conditional node with two bodies", Version::new(12, 8)),
+        ConditionalKind::Switch => ("a switch", Version::new(12, 8)),
     };
     if found < needs { Err(Error::TooOld { what, needs, found }) } else { Ok(()) }
 }
 
 /// The driver's form of a conditional node.
-fn params(graph: &Graph, class: Class, condition: &Condition, bodies: usize) -> CUgraphNodeParams {
+fn params(graph: &Graph, class: ConditionalKind, condition: &Condition, bodies: usize) -> CUgraphNodeParams {
     let mut params = blank(CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL);
     let to = &mut params.__bindgen_anon_1;
     to.conditional.handle = condition.handle().as_raw();
     to.conditional.type_ = match class {
-        Class::If | Class::IfElse => RawClass::CU_GRAPH_COND_TYPE_IF,
-        Class::While => RawClass::CU_GRAPH_COND_TYPE_WHILE,
-        Class::Switch => RawClass::CU_GRAPH_COND_TYPE_SWITCH,
+        ConditionalKind::If | ConditionalKind::IfElse => RawClass::CU_GRAPH_COND_TYPE_IF,
+        ConditionalKind::While => RawClass::CU_GRAPH_COND_TYPE_WHILE,
+        ConditionalKind::Switch => RawClass::CU_GRAPH_COND_TYPE_SWITCH,
     };
     // At most a thousand.
     to.conditional.size = bodies as u32;
@@ -301,14 +310,14 @@ fn params(graph: &Graph, class: Class, condition: &Condition, bodies: usize) -> 
 
 /// What the driver says of a conditional node: its class, the handle of its condition, and its
 /// bodies. `None` for a class that is not known here.
-pub(crate) fn told(params: &CUgraphNodeParams) -> Option<(Class, u64, SmallVec<[CUgraph; 2]>)> {
+pub(crate) fn told(params: &CUgraphNodeParams) -> Option<(ConditionalKind, u64, SmallVec<[CUgraph; 2]>)> {
     // SAFETY: these are the parameters of a conditional node, as the driver has written them.
     let told = unsafe { params.__bindgen_anon_1.conditional };
     let class = match (told.type_, told.size) {
-        (RawClass::CU_GRAPH_COND_TYPE_IF, 1) => Class::If,
-        (RawClass::CU_GRAPH_COND_TYPE_IF, 2) => Class::IfElse,
-        (RawClass::CU_GRAPH_COND_TYPE_WHILE, 1) => Class::While,
-        (RawClass::CU_GRAPH_COND_TYPE_SWITCH, 1..) => Class::Switch,
+        (RawClass::CU_GRAPH_COND_TYPE_IF, 1) => ConditionalKind::If,
+        (RawClass::CU_GRAPH_COND_TYPE_IF, 2) => ConditionalKind::IfElse,
+        (RawClass::CU_GRAPH_COND_TYPE_WHILE, 1) => ConditionalKind::While,
+        (RawClass::CU_GRAPH_COND_TYPE_SWITCH, 1..) => ConditionalKind::Switch,
         _ => return None,
     };
     if told.phGraph_out.is_null() { None } else { Some((class, told.handle, raw_bodies(params))) }

@@ -6,7 +6,7 @@ use crate::build::frontier::Frontier;
 use crate::error::Result;
 use crate::graph::node::{blank, typed};
 use crate::state::owners::Owners;
-use crate::state::params::Detail;
+use crate::state::params::NodeParams;
 
 typed! {
     /// A node that does nothing: one point for others to wait for, in place of an edge between any
@@ -25,7 +25,7 @@ impl Frontier<'_> {
     #[doc(alias = "cuGraphAddNode")]
     pub fn empty(&self) -> Result<EmptyNode> {
         let mut params = params();
-        self.add(Detail::Empty, Owners::new(), &mut params).map(EmptyNode::wrap)
+        self.add(NodeParams::Empty, Owners::new(), &mut params).map(EmptyNode::wrap)
     }
 }
 

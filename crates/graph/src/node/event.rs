@@ -9,7 +9,7 @@ use crate::error::wrong_context::ensure_of_graph;
 use crate::graph::Graph;
 use crate::graph::node::{blank, typed};
 use crate::state::owners::Owners;
-use crate::state::params::Detail;
+use crate::state::params::NodeParams;
 
 typed! {
     /// A node that records an [event](Event), so that streams, other graphs and the host can wait
@@ -29,8 +29,8 @@ impl EventRecordNode {
     /// The node was removed.
     #[doc(alias = "cuGraphEventRecordNodeGetEvent")]
     pub fn event(&self) -> Result<Event> {
-        match self.detail()? {
-            Detail::EventRecord(event) => Ok(event),
+        match self.node_params()? {
+            NodeParams::EventRecord(event) => Ok(event),
             // The handle is made for rows of its kind only, and a row keeps its kind.
             _ => Err(self.removed()),
         }
@@ -46,7 +46,7 @@ impl EventRecordNode {
     #[doc(alias = "cuGraphNodeSetParams")]
     pub fn set_event(&self, event: &Event) -> Result<()> {
         self.getting(ensure_own(self.graph(), event))?;
-        self.replace(Detail::EventRecord(event.clone()), Owners::new(), &mut record(event))
+        self.replace(NodeParams::EventRecord(event.clone()), Owners::new(), &mut record(event))
     }
 }
 
@@ -57,8 +57,8 @@ impl EventWaitNode {
     /// The node was removed.
     #[doc(alias = "cuGraphEventWaitNodeGetEvent")]
     pub fn event(&self) -> Result<Event> {
-        match self.detail()? {
-            Detail::EventWait(event) => Ok(event),
+        match self.node_params()? {
+            NodeParams::EventWait(event) => Ok(event),
             _ => Err(self.removed()),
         }
     }
@@ -72,7 +72,7 @@ impl EventWaitNode {
     #[doc(alias = "cuGraphEventWaitNodeSetEvent")]
     #[doc(alias = "cuGraphNodeSetParams")]
     pub fn set_event(&self, event: &Event) -> Result<()> {
-        self.replace(Detail::EventWait(event.clone()), Owners::new(), &mut wait(event.as_raw()))
+        self.replace(NodeParams::EventWait(event.clone()), Owners::new(), &mut wait(event.as_raw()))
     }
 }
 
@@ -90,8 +90,8 @@ impl Frontier<'_> {
     #[doc(alias = "cuGraphAddNode")]
     pub fn record(&self, event: &Event) -> Result<EventRecordNode> {
         ensure_own(self.graph(), event)?;
-        let detail = Detail::EventRecord(event.clone());
-        self.add(detail, Owners::new(), &mut record(event)).map(EventRecordNode::wrap)
+        let node_params = NodeParams::EventRecord(event.clone());
+        self.add(node_params, Owners::new(), &mut record(event)).map(EventRecordNode::wrap)
     }
 
     /// Adds a node that waits for `event` as it was recorded last when the graph is launched; at
@@ -104,8 +104,8 @@ impl Frontier<'_> {
     #[doc(alias = "cuGraphAddEventWaitNode")]
     #[doc(alias = "cuGraphAddNode")]
     pub fn wait(&self, event: &Event) -> Result<EventWaitNode> {
-        let detail = Detail::EventWait(event.clone());
-        self.add(detail, Owners::new(), &mut wait(event.as_raw())).map(EventWaitNode::wrap)
+        let node_params = NodeParams::EventWait(event.clone());
+        self.add(node_params, Owners::new(), &mut wait(event.as_raw())).map(EventWaitNode::wrap)
     }
 }
 

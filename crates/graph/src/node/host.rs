@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::graph::Graph;
 use crate::graph::node::{blank, typed};
 use crate::state::owners::Owners;
-use crate::state::params::Detail;
+use crate::state::params::NodeParams;
 
 typed! {
     /// A node that calls a function of the host, on a thread of the driver's.
@@ -142,8 +142,8 @@ impl HostCallbackNode {
     }
 
     fn host(&self) -> Result<Host> {
-        match self.detail()? {
-            Detail::Host(host) => Ok(host),
+        match self.node_params()? {
+            NodeParams::Host(host) => Ok(host),
             // The handle is made for rows of its kind only, and a row keeps its kind.
             _ => Err(self.removed()),
         }
@@ -151,7 +151,7 @@ impl HostCallbackNode {
 
     fn replace_by(&self, Prepared { host, owner, function, data }: Prepared) -> Result<()> {
         let mut params = params(function, data);
-        self.replace(Detail::Host(host), Owners::from_iter([owner]), &mut params)
+        self.replace(NodeParams::Host(host), Owners::from_iter([owner]), &mut params)
     }
 }
 
@@ -320,7 +320,7 @@ impl Frontier<'_> {
 
     fn add_call(&self, Prepared { host, owner, function, data }: Prepared) -> Result<HostCallbackNode> {
         let mut params = params(function, data);
-        self.add(Detail::Host(host), Owners::from_iter([owner]), &mut params).map(HostCallbackNode::wrap)
+        self.add(NodeParams::Host(host), Owners::from_iter([owner]), &mut params).map(HostCallbackNode::wrap)
     }
 }
 

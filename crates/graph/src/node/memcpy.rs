@@ -14,7 +14,7 @@ use crate::error::wrong_context::ensure_memory;
 use crate::error::{Error, Result};
 use crate::graph::node::{blank, typed};
 use crate::state::owners::Owners;
-use crate::state::params::Detail;
+use crate::state::params::NodeParams;
 
 typed! {
     /// A node that copies memory: a row of bytes, a rectangle or a box, between any two of device
@@ -32,8 +32,8 @@ impl MemcpyNode {
     /// The node was removed.
     #[doc(alias = "cuGraphMemcpyNodeGetParams")]
     pub fn layout(&self) -> Result<CopyLayout> {
-        match self.detail()? {
-            Detail::Memcpy(layout) => Ok(layout),
+        match self.node_params()? {
+            NodeParams::Memcpy(layout) => Ok(layout),
             // The handle is made for rows of its kind only, and a row keeps its kind.
             _ => Err(self.removed()),
         }
@@ -126,7 +126,7 @@ impl MemcpyNode {
 
     fn replace_by(&self, (layout, owners): Prepared) -> Result<()> {
         let mut params = params(self.graph().context(), &layout);
-        self.replace(Detail::Memcpy(layout), owners, &mut params)
+        self.replace(NodeParams::Memcpy(layout), owners, &mut params)
     }
 }
 
@@ -289,7 +289,7 @@ impl Frontier<'_> {
 
     fn add_copy(&self, (layout, owners): Prepared) -> Result<MemcpyNode> {
         let mut params = params(self.graph().context(), &layout);
-        self.add(Detail::Memcpy(layout), owners, &mut params).map(MemcpyNode::wrap)
+        self.add(NodeParams::Memcpy(layout), owners, &mut params).map(MemcpyNode::wrap)
     }
 }
 

@@ -9,7 +9,7 @@ use crate::error::wrong_context::ensure_memory;
 use crate::error::{Error, Result};
 use crate::graph::node::{blank, typed};
 use crate::state::owners::Owners;
-use crate::state::params::Detail;
+use crate::state::params::NodeParams;
 
 typed! {
     /// A node that sets each element of a range or a rectangle of memory to one value: device
@@ -27,8 +27,8 @@ impl MemsetNode {
     /// The node was removed.
     #[doc(alias = "cuGraphMemsetNodeGetParams")]
     pub fn layout(&self) -> Result<FillLayout> {
-        match self.detail()? {
-            Detail::Memset(layout) => Ok(layout),
+        match self.node_params()? {
+            NodeParams::Memset(layout) => Ok(layout),
             // The handle is made for rows of its kind only, and a row keeps its kind.
             _ => Err(self.removed()),
         }
@@ -122,7 +122,7 @@ impl MemsetNode {
 
     fn replace_by(&self, (layout, owners): Prepared) -> Result<()> {
         let mut params = params(self.graph().context(), &layout);
-        self.replace(Detail::Memset(layout), owners, &mut params)
+        self.replace(NodeParams::Memset(layout), owners, &mut params)
     }
 }
 
@@ -209,7 +209,7 @@ impl Frontier<'_> {
 
     fn add_fill(&self, (layout, owners): Prepared) -> Result<MemsetNode> {
         let mut params = params(self.graph().context(), &layout);
-        self.add(Detail::Memset(layout), owners, &mut params).map(MemsetNode::wrap)
+        self.add(NodeParams::Memset(layout), owners, &mut params).map(MemsetNode::wrap)
     }
 }
 

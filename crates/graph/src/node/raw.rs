@@ -159,10 +159,10 @@ impl RawFill {
         }
         let address = target.address;
         let align = u64::from(element);
-        let row = width.saturating_mul(size);
-        let pitch = if height == 1 { row } else { target.pitch(row) };
-        if pitch < row {
-            return Err(HandleError::Pitch { what: WHAT, need: row, found: pitch }.into());
+        let record = width.saturating_mul(size);
+        let pitch = if height == 1 { record } else { target.pitch(record) };
+        if pitch < record {
+            return Err(HandleError::Pitch { what: WHAT, need: record, found: pitch }.into());
         }
         let second = if height == 1 { address } else { address.wrapping_add(pitch as u64) };
         for start in [address, second] {
@@ -170,7 +170,7 @@ impl RawFill {
                 return Err(HandleError::Unaligned { address: start, align }.into());
             }
         }
-        let reach = pitch.checked_mul(height - 1).and_then(|rows| rows.checked_add(row));
+        let reach = pitch.checked_mul(height - 1).and_then(|rows| rows.checked_add(record));
         let space = target.classify(context, WHAT, reach)?;
         if space == MemorySpace::Pageable {
             return Err(Error::UnknownMemory { what: WHAT, address });

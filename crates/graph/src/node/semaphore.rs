@@ -13,7 +13,7 @@ use crate::error::wrong_context::ensure_of_graph;
 use crate::error::{Error, Result};
 use crate::graph::node::{blank, typed};
 use crate::state::owners::Owners;
-use crate::state::params::Detail;
+use crate::state::params::NodeParams;
 
 typed! {
     /// A node that signals [semaphores of other interfaces](ExternalSemaphore).
@@ -36,8 +36,8 @@ impl SemaphoreSignalNode {
     /// The node was removed.
     #[doc(alias = "cuGraphExternalSemaphoresSignalNodeGetParams")]
     pub fn semaphores(&self) -> Result<Arc<[(ExternalSemaphore, u64)]>> {
-        match self.detail()? {
-            Detail::SignalSemaphores(semaphores) => Ok(semaphores),
+        match self.node_params()? {
+            NodeParams::SignalSemaphores(semaphores) => Ok(semaphores),
             // The handle is made for rows of its kind only, and a row keeps its kind.
             _ => Err(self.removed()),
         }
@@ -55,7 +55,7 @@ impl SemaphoreSignalNode {
         let semaphores = self.getting(taken(self.graph().context(), "semaphore signal", signals))?;
         let owners = owners(&semaphores);
         let mut lists = Lists::of(&semaphores, signal);
-        self.replace(Detail::SignalSemaphores(semaphores), owners, &mut lists.signals())
+        self.replace(NodeParams::SignalSemaphores(semaphores), owners, &mut lists.signals())
     }
 }
 
@@ -67,8 +67,8 @@ impl SemaphoreWaitNode {
     /// The node was removed.
     #[doc(alias = "cuGraphExternalSemaphoresWaitNodeGetParams")]
     pub fn semaphores(&self) -> Result<Arc<[(ExternalSemaphore, u64)]>> {
-        match self.detail()? {
-            Detail::WaitSemaphores(semaphores) => Ok(semaphores),
+        match self.node_params()? {
+            NodeParams::WaitSemaphores(semaphores) => Ok(semaphores),
             _ => Err(self.removed()),
         }
     }
@@ -85,7 +85,7 @@ impl SemaphoreWaitNode {
         let semaphores = self.getting(taken(self.graph().context(), "semaphore wait", waits))?;
         let owners = owners(&semaphores);
         let mut lists = Lists::of(&semaphores, wait);
-        self.replace(Detail::WaitSemaphores(semaphores), owners, &mut lists.waits())
+        self.replace(NodeParams::WaitSemaphores(semaphores), owners, &mut lists.waits())
     }
 }
 
@@ -107,8 +107,8 @@ impl Frontier<'_> {
         let semaphores = taken(self.graph().context(), "semaphore signal", signals)?;
         let owners = owners(&semaphores);
         let mut lists = Lists::of(&semaphores, signal);
-        let detail = Detail::SignalSemaphores(semaphores);
-        self.add(detail, owners, &mut lists.signals()).map(SemaphoreSignalNode::wrap)
+        let node_params = NodeParams::SignalSemaphores(semaphores);
+        self.add(node_params, owners, &mut lists.signals()).map(SemaphoreSignalNode::wrap)
     }
 
     /// Adds a node that waits for semaphores of other interfaces: until each timeline has reached
@@ -128,8 +128,8 @@ impl Frontier<'_> {
         let semaphores = taken(self.graph().context(), "semaphore wait", waits)?;
         let owners = owners(&semaphores);
         let mut lists = Lists::of(&semaphores, wait);
-        let detail = Detail::WaitSemaphores(semaphores);
-        self.add(detail, owners, &mut lists.waits()).map(SemaphoreWaitNode::wrap)
+        let node_params = NodeParams::WaitSemaphores(semaphores);
+        self.add(node_params, owners, &mut lists.waits()).map(SemaphoreWaitNode::wrap)
     }
 }
 

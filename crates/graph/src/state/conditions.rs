@@ -7,12 +7,12 @@ use std::sync::{Arc, Weak};
 use smallvec::SmallVec;
 
 use crate::state::ids::NodeId;
-use crate::state::params::By;
+use crate::state::params::ConditionSource;
 use crate::toposort::Index;
 
 /// The conditions of a hierarchy, and the kernels that have their handles.
 #[derive(Debug)]
-pub(crate) struct Conditions {
+pub(crate) struct ConditionTable {
     entries: Vec<Entry>,
     by_number: HashMap<u64, usize>,
     by_raw: HashMap<u64, usize>,
@@ -64,7 +64,7 @@ impl Drop for Handles {
     }
 }
 
-impl Default for Conditions {
+impl Default for ConditionTable {
     fn default() -> Self {
         let (dropping, dropped) = channel();
         Self {
@@ -81,7 +81,7 @@ impl Default for Conditions {
     }
 }
 
-impl Conditions {
+impl ConditionTable {
     /// What the handles of the next condition share.
     pub(crate) fn next_handles(&self) -> Arc<Handles> {
         Arc::new(Handles { number: self.latest + 1, dropping: self.dropping.clone() })
@@ -114,16 +114,20 @@ impl Conditions {
 
     /// The condition with this raw value, for the node that goes by it, which other code made. If
     /// it is not known, neither is its default, and other code made it as well.
-    pub(crate) fn meet(&mut self, raw: u64, node: NodeId) -> By {
+    pub(crate) fn meet(&mut self, raw: u64, node: NodeId) -> ConditionSource {
         let known = self.by_raw.get(&raw).and_then(|&index| self.entries.get_mut(index));
         if let Some(known) = known {
             known.node = Some(node);
-            return if known.is_foreign { By::Foreign(known.number) } else { By::Condition(known.number) };
+            return if known.is_foreign {
+                ConditionSource::Foreign(known.number)
+            } else {
+                ConditionSource::Condition(known.number)
+            };
         }
         self.latest += 1;
         let (number, node, there) = (self.latest, Some(node), Weak::new());
         self.enter(Entry { raw, number, default: None, node, there, is_foreign: true });
-        By::Foreign(number)
+        ConditionSource::Foreign(number)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Entry> {
@@ -215,7 +219,7 @@ mod tests {
 
     const NODE: NodeId = NodeId { index: 7, number: 7 };
 
-    fn make(conditions: &mut Conditions, raw: u64, default: Option<u32>) -> Arc<Handles> {
+    fn make(conditions: &mut ConditionTable, raw: u64, default: Option<u32>) -> Arc<Handles> {
         let handles = conditions.next_handles();
         conditions.insert(raw, default, &handles);
         handles
@@ -223,8 +227,8 @@ mod tests {
 
     #[test]
     fn a_condition_is_left_over_once_nothing_uses_it() {
-        let mut conditions = Conditions::default();
-        let none = |conditions: &mut Conditions| conditions.left_over(Some(3), |_| false).is_none();
+        let mut conditions = ConditionTable::default();
+        let none = |conditions: &mut ConditionTable| conditions.left_over(Some(3), |_| false).is_none();
         let handles = make(&mut conditions, 50, Some(3));
         let number = handles.number();
         conditions.give_to(4, [number].into());
@@ -248,9 +252,9 @@ mod tests {
 
     #[test]
     fn what_other_code_made_is_never_left_over() {
-        let mut conditions = Conditions::default();
-        let By::Foreign(number) = conditions.meet(9, NODE) else { panic!("not known") };
-        assert_eq!(conditions.meet(9, NODE), By::Foreign(number));
+        let mut conditions = ConditionTable::default();
+        let ConditionSource::Foreign(number) = conditions.meet(9, NODE) else { panic!("not known") };
+        assert_eq!(conditions.meet(9, NODE), ConditionSource::Foreign(number));
         conditions.lets_go(number);
         assert_eq!(conditions.left_over(None, |_| false), None);
         drop(make(&mut conditions, 10, None));

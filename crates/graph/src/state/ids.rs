@@ -28,13 +28,13 @@ unsafe impl Send for RawGraph {}
 /// A graph of the hierarchy under one root, for good: as for nodes, its place is given to others,
 /// its number never.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Place {
+pub(crate) struct SubgraphId {
     /// 0 for the root; above, one more than the index in the table.
     index: u32,
     number: u64,
 }
 
-impl Place {
+impl SubgraphId {
     /// The root graph itself.
     pub(crate) const ROOT: Self = Self { index: 0, number: 0 };
 

@@ -8,33 +8,33 @@ use std::sync::{Mutex, PoisonError};
 
 use cuda_handles::panics;
 
-use crate::state::Table;
+use crate::state::GraphState;
 
 thread_local! {
     /// While a table is dropped on this thread, those that went with it. Nothing is in it when the
     /// thread ends, and it is there to the end: tables may be dropped by destructors that run then.
-    static WAITING: RefCell<ManuallyDrop<Option<Vec<Table>>>> = const { RefCell::new(ManuallyDrop::new(None)) };
+    static WAITING: RefCell<ManuallyDrop<Option<Vec<GraphState>>>> = const { RefCell::new(ManuallyDrop::new(None)) };
 }
 
 /// A table behind its lock. Dropped in the drop of another one, it waits for the end of that.
 #[derive(Debug, Default)]
-pub(crate) struct LastingTable(Mutex<Table>);
+pub(crate) struct LastingState(Mutex<GraphState>);
 
-impl LastingTable {
-    pub(crate) fn new(table: Table) -> Self {
+impl LastingState {
+    pub(crate) fn new(table: GraphState) -> Self {
         Self(Mutex::new(table))
     }
 }
 
-impl Deref for LastingTable {
-    type Target = Mutex<Table>;
+impl Deref for LastingState {
+    type Target = Mutex<GraphState>;
 
-    fn deref(&self) -> &Mutex<Table> {
+    fn deref(&self) -> &Mutex<GraphState> {
         &self.0
     }
 }
 
-impl Drop for LastingTable {
+impl Drop for LastingState {
     fn drop(&mut self) {
         let mut table = Some(core::mem::take(self.0.get_mut().unwrap_or_else(PoisonError::into_inner)));
         let begins = WAITING.try_with(|waiting| match &mut **waiting.borrow_mut() {
@@ -67,7 +67,7 @@ impl Drop for Rest {
 }
 
 /// The next one; once there is none, the list is gone.
-fn next(waiting: &RefCell<ManuallyDrop<Option<Vec<Table>>>>) -> Option<Table> {
+fn next(waiting: &RefCell<ManuallyDrop<Option<Vec<GraphState>>>>) -> Option<GraphState> {
     let mut waiting = waiting.borrow_mut();
     let next = waiting.as_mut().and_then(Vec::pop);
     if next.is_none() {

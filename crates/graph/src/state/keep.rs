@@ -5,24 +5,24 @@ use std::sync::Arc;
 use cuda_handles::{Allocation, Owner};
 use smallvec::SmallVec;
 
-use super::{Row, Table};
-use crate::state::ids::{NodeId, Place};
-use crate::state::lent_log::Lent;
+use super::{GraphState, NodeRecord};
+use crate::state::ids::{NodeId, SubgraphId};
+use crate::state::lent_log::LentLog;
 use crate::toposort::Index;
 
-impl Table {
+impl GraphState {
     /// Keeps an owner as long as a graph of the hierarchy lives: with the node that it is embedded
     /// in, if it is. False if it is gone.
-    pub(crate) fn keep(&mut self, place: Place, owner: &Owner) -> bool {
-        let Some(about) = self.about_mut(place) else { return false };
+    pub(crate) fn keep(&mut self, subgraph: SubgraphId, owner: &Owner) -> bool {
+        let Some(about) = self.about_mut(subgraph) else { return false };
         about.kept.push(owner.clone());
-        self.log(place, [owner.clone()]);
+        self.log(subgraph, [owner.clone()]);
         true
     }
 
     /// Keeps an owner as long as a node is in its graph. False if it is not.
     pub(crate) fn keep_with(&mut self, id: NodeId, owner: &Owner) -> bool {
-        let Some(within) = self.row(id).map(|row| row.within) else { return false };
+        let Some(within) = self.record(id).map(|record| record.within) else { return false };
         self.kept.entry(id.index).or_default().push(owner.clone());
         self.log(within, [owner.clone()]);
         true
@@ -34,11 +34,11 @@ impl Table {
     }
 
     /// All that a row keeps alive.
-    fn owners_of<'t>(&'t self, index: Index, row: &'t Row) -> impl Iterator<Item = Owner> + 't {
-        let kept = self.kept_with(index).iter().chain(self.used_by(row)).cloned();
-        let inner = row.detail.inside().iter().filter_map(|place| self.embedded(*place));
+    fn owners_of<'t>(&'t self, index: Index, record: &'t NodeRecord) -> impl Iterator<Item = Owner> + 't {
+        let kept = self.kept_with(index).iter().chain(self.used_by(record)).cloned();
+        let inner = record.node_params.inside().iter().filter_map(|subgraph| self.embedded(*subgraph));
         let inner = inner.flat_map(|graph| graph.about.kept.iter().cloned());
-        kept.chain(row.detail.owner()).chain(inner)
+        kept.chain(record.node_params.owner()).chain(inner)
     }
 
     /// Keeps an owner that was given with the root graph, once however often it is given.
@@ -60,36 +60,36 @@ impl Table {
 
     /// A copy of everything that nodes and graph keep alive.
     pub(crate) fn owners(&self) -> Vec<Owner> {
-        let mut owners = self.owners_within(Place::ROOT);
+        let mut owners = self.owners_within(SubgraphId::ROOT);
         owners.extend(self.given.iter().cloned());
         owners
     }
 
     /// The same but for what was given with the graph.
     fn owners_of_root(&self) -> Vec<Owner> {
-        let rows = self.rows.iter().flatten();
+        let records = self.records.iter().flatten();
         let graphs = self.embedded.iter().flatten().map(|graph| &graph.about).chain([&self.about]);
         let kept = graphs.flat_map(|about| &about.kept).chain(self.kept.values().flatten());
         let mut owners: Vec<Owner> = self.store.iter().chain(kept).cloned().collect();
-        owners.extend(rows.filter_map(|row| row.detail.owner()));
+        owners.extend(records.filter_map(|record| record.node_params.owner()));
         owners
     }
 
     /// A copy of everything that the nodes of a graph, those of the graphs embedded in it and the
     /// graph itself keep alive, but for what was given with the root graph.
-    pub(crate) fn owners_within(&self, place: Place) -> Vec<Owner> {
-        if place.is_root() {
+    pub(crate) fn owners_within(&self, subgraph: SubgraphId) -> Vec<Owner> {
+        if subgraph.is_root() {
             return self.owners_of_root();
         }
-        let mut owners = self.about(place).map(|about| about.kept.clone()).unwrap_or_default();
-        let mut waiting = vec![place];
-        while let Some(place) = waiting.pop() {
+        let mut owners = self.about(subgraph).map(|about| about.kept.clone()).unwrap_or_default();
+        let mut waiting = vec![subgraph];
+        while let Some(subgraph) = waiting.pop() {
             // What the driver has not told of yet is nowhere.
-            let Some(graph) = self.embedded(place) else { continue };
+            let Some(graph) = self.embedded(subgraph) else { continue };
             for &index in &graph.nodes {
-                if let Some(row) = self.at(index) {
-                    owners.extend(self.owners_of(index, row));
-                    waiting.extend(row.detail.inside());
+                if let Some(record) = self.at(index) {
+                    owners.extend(self.owners_of(index, record));
+                    waiting.extend(record.node_params.inside());
                 }
             }
         }
@@ -108,8 +108,8 @@ impl Table {
     }
 
     /// Marks a graph as lent: what its nodes use from now on is logged.
-    pub(crate) fn lend(&mut self, place: Place, lent: Arc<Lent>) {
-        if let Some(about) = self.about_mut(place) {
+    pub(crate) fn lend(&mut self, subgraph: SubgraphId, lent: Arc<LentLog>) {
+        if let Some(about) = self.about_mut(subgraph) {
             about.lent = Some(lent);
             self.lending = true;
         }
@@ -138,19 +138,19 @@ impl Table {
     #[cold]
     fn log_all_touched(&mut self) {
         for index in core::mem::take(&mut self.touched) {
-            if let Some(row) = self.at(index) {
-                self.log(row.within, self.owners_of(index, row));
+            if let Some(record) = self.at(index) {
+                self.log(record.within, self.owners_of(index, record));
             }
         }
     }
 
     /// Logs owners for a graph and those that it is embedded in, as far as they are lent.
-    pub(crate) fn log(&self, place: Place, owners: impl IntoIterator<Item = Owner>) {
+    pub(crate) fn log(&self, subgraph: SubgraphId, owners: impl IntoIterator<Item = Owner>) {
         if !self.lending {
             return;
         }
-        let lent: SmallVec<[&Arc<Lent>; 2]> =
-            self.outwards(place).filter_map(|place| self.about(place)?.lent.as_ref()).collect();
+        let lent: SmallVec<[&Arc<LentLog>; 2]> =
+            self.outwards(subgraph).filter_map(|subgraph| self.about(subgraph)?.lent.as_ref()).collect();
         for owner in owners {
             lent.iter().for_each(|lent| lent.log(&owner));
         }

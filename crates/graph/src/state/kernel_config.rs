@@ -5,12 +5,12 @@ use cuda_launch::{Dim, LaunchConfig};
 /// A launch configuration. Most have no attributes: these take half the room of the others, in a
 /// table that has one for each kernel node.
 #[derive(Clone, Debug)]
-pub(crate) enum Configuration {
+pub(crate) enum KernelConfig {
     Plain { grid: Dim, block: Dim, shared: u32 },
     WithAttributes(Box<LaunchConfig>),
 }
 
-impl Configuration {
+impl KernelConfig {
     /// The configuration as users know it.
     pub(crate) fn get(&self) -> LaunchConfig {
         match self {
@@ -20,7 +20,7 @@ impl Configuration {
     }
 }
 
-impl From<LaunchConfig> for Configuration {
+impl From<LaunchConfig> for KernelConfig {
     #[inline]
     fn from(config: LaunchConfig) -> Self {
         match config.has_attributes() {
@@ -38,8 +38,8 @@ mod tests {
     fn configurations_come_back() {
         let plain = LaunchConfig::new((3, 2), (16, 8)).shared_bytes(64);
         for config in [plain, plain.cooperative(), plain.cluster(2)] {
-            assert_eq!(Configuration::from(config).get(), config);
+            assert_eq!(KernelConfig::from(config).get(), config);
         }
-        assert!(size_of::<Configuration>() <= size_of::<LaunchConfig>() / 2);
+        assert!(size_of::<KernelConfig>() <= size_of::<LaunchConfig>() / 2);
     }
 }

@@ -10,7 +10,7 @@ use crate::error::Result;
 
 /// A log of all that the nodes of a lent graph have ever used. A user object that the graph retains
 /// owns it, and so does every clone and every executable that other code makes of the graph.
-pub(crate) struct Lent {
+pub(crate) struct LentLog {
     log: Arc<Log>,
     /// Beside the driver's own references, so that the log goes after the context was lost, where
     /// nothing is destroyed any more.
@@ -38,7 +38,7 @@ enum Known {
     Context(Context),
 }
 
-impl Lent {
+impl LentLog {
     /// Lets a graph retain a log that begins with these owners.
     pub(crate) fn new(context: &Context, graph: &GraphHandle, owners: Vec<Owner>) -> Result<Self> {
         let log = Arc::new(Log::default());
@@ -71,7 +71,7 @@ fn known(owner: &Owner) -> Option<Known> {
     })
 }
 
-impl fmt::Debug for Lent {
+impl fmt::Debug for LentLog {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Lent")
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::state::ids::{NodeId, Place};
+use crate::state::ids::{NodeId, SubgraphId};
 
 /// How many graphs back a node is found: clones of clones share what they know, but a line of them
 /// without end does not.
@@ -21,7 +21,7 @@ enum Step {
         nodes: HashMap<NodeId, NodeId>,
     },
     /// Of a hierarchy that was taken in whole, and of which the graph at this place is one.
-    Whole { moved: Moved, place: Place },
+    Whole { moved: Moved, subgraph: SubgraphId },
 }
 
 /// A hierarchy that was moved into another one, which has taken over its table.
@@ -37,10 +37,10 @@ pub(crate) struct Moved {
 #[derive(Debug, Default)]
 pub(crate) struct Renamed {
     pub(crate) nodes: HashMap<NodeId, NodeId>,
-    pub(crate) places: HashMap<Place, Place>,
+    pub(crate) subgraphs: HashMap<SubgraphId, SubgraphId>,
     /// At the first so many indices each node that was there got another name, and so did each
     /// graph. Of one that was gone the old name may be somebody else's now.
-    pub(crate) rows: usize,
+    pub(crate) records: usize,
     pub(crate) graphs: usize,
 }
 
@@ -49,17 +49,17 @@ impl Renamed {
     pub(crate) fn node(&self, node: NodeId) -> NodeId {
         match self.nodes.get(&node) {
             Some(renamed) => *renamed,
-            None if (node.index as usize) < self.rows => NodeId::NONE,
+            None if (node.index as usize) < self.records => NodeId::NONE,
             None => node,
         }
     }
 
     /// Where a graph of the table is now; `None` if it was gone.
-    fn place(&self, place: Place) -> Option<Place> {
-        match self.places.get(&place) {
+    fn subgraph(&self, subgraph: SubgraphId) -> Option<SubgraphId> {
+        match self.subgraphs.get(&subgraph) {
             Some(renamed) => Some(*renamed),
-            None if place.index().is_none_or(|index| (index as usize) < self.graphs) => None,
-            None => Some(place),
+            None if subgraph.index().is_none_or(|index| (index as usize) < self.graphs) => None,
+            None => Some(subgraph),
         }
     }
 }
@@ -76,12 +76,12 @@ impl Moved {
     }
 
     /// What a node of a graph of the hierarchy is now, if that graph is the one at `here` now.
-    fn find(&self, here: Place, place: Place, node: NodeId) -> Option<NodeId> {
+    fn find(&self, here: SubgraphId, subgraph: SubgraphId, node: NodeId) -> Option<NodeId> {
         let mut renamed = self.renamed.iter();
-        let (place, node) = renamed.try_fold((place, node), |(place, node), renamed| {
-            Some((renamed.place(place)?, renamed.node(node)))
+        let (subgraph, node) = renamed.try_fold((subgraph, node), |(subgraph, node), renamed| {
+            Some((renamed.subgraph(subgraph)?, renamed.node(node)))
         })?;
-        (place == here).then_some(node)
+        (subgraph == here).then_some(node)
     }
 }
 
@@ -93,10 +93,10 @@ impl Step {
         }
     }
 
-    fn find(&self, place: Place, node: NodeId) -> Option<NodeId> {
+    fn find(&self, subgraph: SubgraphId, node: NodeId) -> Option<NodeId> {
         match self {
             Self::Listed { nodes, .. } => nodes.get(&node).copied(),
-            Self::Whole { moved, place: here } => moved.find(*here, place, node),
+            Self::Whole { moved, subgraph: here } => moved.find(*here, subgraph, node),
         }
     }
 
@@ -127,8 +127,8 @@ impl Lineage {
     }
 
     /// The same for a graph of a hierarchy that has taken others in.
-    pub(crate) fn within(&self, place: Place, moved: &[Moved]) -> Self {
-        let whole = moved.iter().map(|moved| Arc::new(Step::Whole { moved: moved.clone(), place }));
+    pub(crate) fn within(&self, subgraph: SubgraphId, moved: &[Moved]) -> Self {
+        let whole = moved.iter().map(|moved| Arc::new(Step::Whole { moved: moved.clone(), subgraph }));
         Self(whole.chain(self.0.iter().cloned()).collect())
     }
 
@@ -142,10 +142,10 @@ impl Lineage {
         }
     }
 
-    /// The node that stands for a node of the graph at `place` of hierarchy `source`.
-    pub(crate) fn find(&self, source: u64, place: Place, node: NodeId) -> Option<NodeId> {
+    /// The node that stands for a node of the graph at `subgraph` of hierarchy `source`.
+    pub(crate) fn find(&self, source: u64, subgraph: SubgraphId, node: NodeId) -> Option<NodeId> {
         let mut back = (0..).zip(&self.0).filter(|(_, step)| step.source() == source);
-        let (generation, first) = back.find_map(|(at, step)| Some((at, step.find(place, node)?)))?;
+        let (generation, first) = back.find_map(|(at, step)| Some((at, step.find(subgraph, node)?)))?;
         let later = self.0.get(..generation)?;
         later.iter().rev().try_fold(first, |id, step| step.follow(id))
     }
@@ -165,7 +165,7 @@ mod tests {
     }
 
     fn find(lineage: &Lineage, source: u64, node: u64) -> Option<u64> {
-        lineage.find(source, Place::ROOT, id(node)).map(|id| id.number)
+        lineage.find(source, SubgraphId::ROOT, id(node)).map(|id| id.number)
     }
 
     #[test]
@@ -194,10 +194,14 @@ mod tests {
 
     #[test]
     fn nodes_are_found_through_tables_that_were_taken_over() {
-        let (inner, outer) = (Place::embedded(3, 7), Place::embedded(4, 9));
-        let rename = |nodes: &[(u64, u64)], place| {
+        let (inner, outer) = (SubgraphId::embedded(3, 7), SubgraphId::embedded(4, 9));
+        let rename = |nodes: &[(u64, u64)], subgraph| {
             let nodes = nodes.iter().map(|&(before, now)| (id(before), id(now))).collect();
-            Arc::new(Renamed { nodes, places: HashMap::from([(Place::ROOT, place)]), ..Renamed::default() })
+            Arc::new(Renamed {
+                nodes,
+                subgraphs: HashMap::from([(SubgraphId::ROOT, subgraph)]),
+                ..Renamed::default()
+            })
         };
         // A clone of hierarchy 1 in hierarchy 2, which is moved into 3, and that into 4.
         let mut lineage = step(1, &[(10, 20), (11, 21)], &Lineage::default());

@@ -10,7 +10,7 @@ use crate::error::Result;
 
 /// Where a node that decides stands; the numbers are those in `kernels/conditions.cu`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Stand {
+pub(crate) enum DecisionPoint {
     Branch,
     BeforeWhile,
     BeforeDoWhile,
@@ -18,7 +18,7 @@ pub(crate) enum Stand {
 }
 
 /// A question about memory, which it keeps alive.
-pub(crate) trait Question: fmt::Debug + Send + Sync {
+pub(crate) trait HostPredicate: fmt::Debug + Send + Sync {
     /// The answer in the order of a stream. **Waits** for it.
     fn ask_blocking(&self, stream: &Stream) -> Result<bool>;
 
@@ -29,8 +29,8 @@ pub(crate) trait Question: fmt::Debug + Send + Sync {
 /// What a loop or a branch looks at, and where a loop counts its rounds. One of each, so that its
 /// address tells which it is.
 #[derive(Debug)]
-pub(crate) struct Ready {
-    test: Box<dyn Question>,
+pub(crate) struct LoopControl {
+    test: Box<dyn HostPredicate>,
     rounds: Option<Counted>,
 }
 
@@ -43,20 +43,20 @@ struct Counted {
 
 /// What a node that decides does: a kernel of the library's, or a place holder for the host.
 #[derive(Clone, Debug)]
-pub(crate) struct Decision {
-    pub(crate) ready: Arc<Ready>,
-    pub(crate) stand: Stand,
+pub(crate) struct LoopDecision {
+    pub(crate) ready: Arc<LoopControl>,
+    pub(crate) stand: DecisionPoint,
 }
 
-impl Decision {
+impl LoopDecision {
     pub(crate) fn into_owner(self) -> Owner {
         Owner::shared(self.ready)
     }
 }
 
-impl Ready {
+impl LoopControl {
     /// Of a loop, with the memory in which it counts its rounds, and the most of these.
-    pub(crate) fn new(test: Box<dyn Question>, rounds: Option<(&Buffer<u64>, u64)>) -> Result<Self> {
+    pub(crate) fn new(test: Box<dyn HostPredicate>, rounds: Option<(&Buffer<u64>, u64)>) -> Result<Self> {
         let counted = |(count, limit): (&Buffer<u64>, u64)| -> Result<Counted> {
             Ok(Counted { halves: count.cast()?, limit })
         };
@@ -78,14 +78,19 @@ impl Ready {
     /// Decides in the order of a stream, as `decide` in `kernels/conditions.cu` does: whether to go
     /// on. Counts a loop's rounds, here and where kernels read it. **Waits** for the stream, but
     /// where the limit says all.
-    pub(crate) fn decide_blocking(&self, stand: Stand, done: &mut u64, stream: &Stream) -> Result<bool> {
+    pub(crate) fn decide_blocking(
+        &self,
+        stand: DecisionPoint,
+        done: &mut u64,
+        stream: &Stream,
+    ) -> Result<bool> {
         if let Some(rounds) = &self.rounds {
-            *done = if stand == Stand::AfterRound { done.saturating_add(1) } else { 0 };
+            *done = if stand == DecisionPoint::AfterRound { done.saturating_add(1) } else { 0 };
             rounds.write(*done, stream)?;
             if *done >= rounds.limit {
                 return Ok(false);
             }
-            if stand == Stand::BeforeDoWhile {
+            if stand == DecisionPoint::BeforeDoWhile {
                 return Ok(true);
             }
         }

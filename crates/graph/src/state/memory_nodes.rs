@@ -8,7 +8,7 @@ use cuda_sys::CUdeviceptr;
 use smallvec::SmallVec;
 
 use crate::state::ids::NodeId;
-use crate::state::params::Detail;
+use crate::state::params::NodeParams;
 
 /// The memory nodes of a hierarchy. Most have none.
 #[derive(Debug, Default)]
@@ -49,18 +49,18 @@ pub(crate) struct Life {
 
 /// What a row says of memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Noted {
+pub(crate) enum MemoryNode {
     Alloc(CUdeviceptr, Key),
     /// Without a key if other code added the node.
     Free(CUdeviceptr, Option<Key>),
 }
 
-impl Noted {
+impl MemoryNode {
     #[inline]
-    pub(crate) fn of(detail: &Detail) -> Option<Self> {
-        match detail {
-            Detail::Alloc { memory, .. } => Some(Self::Alloc(memory.address(), Key::of(memory))),
-            Detail::Free { address, memory } => Some(Self::Free(*address, memory.as_ref().map(Key::of))),
+    pub(crate) fn of(node_params: &NodeParams) -> Option<Self> {
+        match node_params {
+            NodeParams::Alloc { memory, .. } => Some(Self::Alloc(memory.address(), Key::of(memory))),
+            NodeParams::Free { address, memory } => Some(Self::Free(*address, memory.as_ref().map(Key::of))),
             _ => None,
         }
     }
@@ -79,11 +79,11 @@ impl Entry {
 impl Ledger {
     /// Takes note of a row. Those of one graph come in the order in which the nodes were made; a
     /// free in the graph around it may come before them.
-    pub(crate) fn note(&mut self, node: NodeId, noted: Noted) {
-        let (Noted::Alloc(address, _) | Noted::Free(address, _)) = noted;
+    pub(crate) fn note(&mut self, node: NodeId, noted: MemoryNode) {
+        let (MemoryNode::Alloc(address, _) | MemoryNode::Free(address, _)) = noted;
         let entries = self.by_address.entry(address).or_default();
         match noted {
-            Noted::Alloc(_, key) => {
+            MemoryNode::Alloc(_, key) => {
                 let is_its = |entry: &&mut Entry| {
                     entry.alloc.is_none() && entry.memory.is_none_or(|known| known == key)
                 };
@@ -92,7 +92,7 @@ impl Ledger {
                     None => entries.push(Entry::new(Some(key), Some(node), None)),
                 }
             }
-            Noted::Free(_, key) => {
+            MemoryNode::Free(_, key) => {
                 // Of other code's it is told where the memory is, and that is freed once.
                 let is_its =
                     |entry: &&mut Entry| entry.free.is_none() && (key.is_none() || entry.memory == key);
@@ -106,8 +106,8 @@ impl Ledger {
 
     /// A row is gone: other code has taken the node away, or the graph that it was in.
     #[cold]
-    pub(crate) fn forget(&mut self, node: NodeId, noted: Noted) {
-        let (Noted::Alloc(address, _) | Noted::Free(address, _)) = noted;
+    pub(crate) fn forget(&mut self, node: NodeId, noted: MemoryNode) {
+        let (MemoryNode::Alloc(address, _) | MemoryNode::Free(address, _)) = noted;
         let Some(entries) = self.by_address.get_mut(&address) else { return };
         for entry in entries.iter_mut() {
             entry.alloc = entry.alloc.filter(|alloc| *alloc != node);
@@ -120,8 +120,8 @@ impl Ledger {
     }
 
     /// A row is known by another number now.
-    pub(crate) fn rename(&mut self, old: NodeId, new: NodeId, noted: Noted) {
-        let (Noted::Alloc(address, _) | Noted::Free(address, _)) = noted;
+    pub(crate) fn rename(&mut self, old: NodeId, new: NodeId, noted: MemoryNode) {
+        let (MemoryNode::Alloc(address, _) | MemoryNode::Free(address, _)) = noted;
         for entry in self.by_address.get_mut(&address).into_iter().flatten() {
             for node in [&mut entry.alloc, &mut entry.free].into_iter().flatten() {
                 if *node == old {
@@ -216,18 +216,18 @@ mod tests {
         Life { alloc: id(alloc), free: free.map(id) }
     }
 
-    const A: Noted = Noted::Alloc(512, Key(1));
-    const B: Noted = Noted::Alloc(512, Key(2));
-    const FREE_A: Noted = Noted::Free(512, Some(Key(1)));
-    const FREE_B: Noted = Noted::Free(512, Some(Key(2)));
+    const A: MemoryNode = MemoryNode::Alloc(512, Key(1));
+    const B: MemoryNode = MemoryNode::Alloc(512, Key(2));
+    const FREE_A: MemoryNode = MemoryNode::Free(512, Some(Key(1)));
+    const FREE_B: MemoryNode = MemoryNode::Free(512, Some(Key(2)));
     /// Of other code.
-    const FREE: Noted = Noted::Free(512, None);
+    const FREE: MemoryNode = MemoryNode::Free(512, None);
 
     #[test]
     fn an_address_is_freed_once_for_each_allocation_there() {
         let mut ledger = Ledger::default();
         assert!(ledger.is_empty());
-        for (node, noted) in [A, FREE_A, B, Noted::Alloc(1024, Key(3))].into_iter().enumerate() {
+        for (node, noted) in [A, FREE_A, B, MemoryNode::Alloc(1024, Key(3))].into_iter().enumerate() {
             ledger.note(id(node as u32), noted);
         }
         assert_eq!(ledger.lives(), [life(0, Some(1)), life(2, None), life(3, None)]);
@@ -243,7 +243,7 @@ mod tests {
         ledger.forget(id(1), FREE_A);
         ledger.forget(id(2), B);
         assert!(!ledger.is_empty());
-        ledger.forget(id(3), Noted::Alloc(1024, Key(3)));
+        ledger.forget(id(3), MemoryNode::Alloc(1024, Key(3)));
         assert!(ledger.is_empty());
     }
 
@@ -257,7 +257,7 @@ mod tests {
             all.into_iter().map(|(_, instantiated)| instantiated).collect()
         };
         // Of memory of another graph.
-        ledger.note(id(0), Noted::Free(1024, None));
+        ledger.note(id(0), MemoryNode::Free(1024, None));
         ledger.note(id(1), A);
         assert_eq!(instantiated(&ledger), [false, false]);
         ledger.instantiated();

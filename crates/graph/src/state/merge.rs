@@ -8,12 +8,12 @@ use std::sync::Arc;
 use cuda_handles::{Owner, graph_memory};
 use cuda_sys::CUgraph;
 
-use super::{Around, Embedded, Row, Table};
-use crate::memory::Noted;
-use crate::state::ids::{NodeId, Place, RawGraph};
+use super::{Enclosing, GraphState, NodeRecord, Subgraph};
+use crate::memory::MemoryNode;
+use crate::state::ids::{NodeId, RawGraph, SubgraphId};
 use crate::state::lineage::{Moved, Renamed};
 use crate::state::owners::Uses;
-use crate::state::params::Detail;
+use crate::state::params::NodeParams;
 use crate::toposort::Index;
 
 /// Below this many rows a table is copied.
@@ -26,15 +26,16 @@ pub(crate) struct MovedRoot {
     pub(crate) hierarchy: u64,
     pub(crate) memory: u64,
     /// Its rows.
-    pub(crate) rows: Vec<Index>,
+    pub(crate) records: Vec<Index>,
 }
 
-impl Table {
+impl GraphState {
     /// Whether to take over the table of a hierarchy that is moved into a graph of this one, rather
     /// than to copy that: it is larger, and nothing in it has to be looked at node by node.
-    pub(crate) fn is_to_take_over(&self, moved: &Self, into: Place) -> bool {
-        let taken_in = self.rows.len() + self.embedded.len() + moved.free.len() + moved.free_embedded.len();
-        let is_larger = moved.rows.len() - moved.free.len() > FEW + taken_in;
+    pub(crate) fn is_to_take_over(&self, moved: &Self, into: SubgraphId) -> bool {
+        let taken_in =
+            self.records.len() + self.embedded.len() + moved.free.len() + moved.free_embedded.len();
+        let is_larger = moved.records.len() - moved.free.len() > FEW + taken_in;
         let is_plain = moved.conditions.is_empty()
             && moved.incomplete.is_empty()
             && moved.given.is_empty()
@@ -52,54 +53,54 @@ impl Table {
         mut moved: Self,
         root: MovedRoot,
         into: NodeId,
-    ) -> (Place, Vec<Place>, Self) {
+    ) -> (SubgraphId, Vec<SubgraphId>, Self) {
         moved.next = moved.next.max(self.next);
         moved.latest = moved.latest.max(self.latest);
         moved.newest = moved.newest.max(self.newest);
-        let (rows, graphs) = (self.rows.len(), self.embedded.len());
-        let mut renamed = Renamed { rows, graphs, ..Renamed::default() };
-        moved.clear_rows(self.rows.len(), &mut renamed);
+        let (records, graphs) = (self.records.len(), self.embedded.len());
+        let mut renamed = Renamed { records, graphs, ..Renamed::default() };
+        moved.clear_records(self.records.len(), &mut renamed);
         moved.clear_embedded(self.embedded.len(), &mut renamed);
-        let place = moved.end_as_root(&root, into, &mut renamed);
-        let mut places: Vec<Place> = renamed.places.values().copied().collect();
-        places.extend(self.shared_places());
+        let subgraph = moved.end_as_root(&root, into, &mut renamed);
+        let mut subgraphs: Vec<SubgraphId> = renamed.subgraphs.values().copied().collect();
+        subgraphs.extend(self.shared_places());
         let renamed = Arc::new(renamed);
         moved.moved.retain_mut(|earlier| earlier.move_on(&renamed));
         moved.moved.push(Moved::new(root.hierarchy, renamed));
         moved.moved.append(&mut self.moved);
         moved.memory_of = Some(root.memory);
-        moved.take_rows_of(self);
+        moved.take_records_of(self);
         let left = core::mem::replace(self, moved);
-        if let Some(row) = self.row_mut(into) {
-            row.detail.set_embedded(place);
+        if let Some(record) = self.record_mut(into) {
+            record.node_params.set_embedded(subgraph);
         }
-        (place, places, left)
+        (subgraph, subgraphs, left)
     }
 
     /// Where the graphs are that are found by their raw values, as all are but bodies that the
     /// driver has.
-    fn shared_places(&self) -> impl Iterator<Item = Place> {
+    fn shared_places(&self) -> impl Iterator<Item = SubgraphId> {
         let graphs = (0..).zip(&self.embedded).filter_map(|(index, graph)| Some((index, graph.as_ref()?)));
         let shared = graphs.filter(|(_, graph)| !graph.is_body || graph.own.is_some());
-        shared.map(|(index, graph)| Place::embedded(index, graph.number))
+        shared.map(|(index, graph)| SubgraphId::embedded(index, graph.number))
     }
 
     /// Makes room for the rows of another table: those at the first so many indices go elsewhere.
-    fn clear_rows(&mut self, count: usize, renamed: &mut Renamed) {
+    fn clear_records(&mut self, count: usize, renamed: &mut Renamed) {
         let mut within = HashSet::new();
-        for index in 0..count.min(self.rows.len()) {
-            let Some(mut row) = self.rows.get_mut(index).and_then(Option::take) else { continue };
-            let old = NodeId { index: index as Index, number: row.number };
-            let new = NodeId { index: self.rows.len() as Index, number: self.next };
+        for index in 0..count.min(self.records.len()) {
+            let Some(mut record) = self.records.get_mut(index).and_then(Option::take) else { continue };
+            let old = NodeId { index: index as Index, number: record.number };
+            let new = NodeId { index: self.records.len() as Index, number: self.next };
             self.next += 1;
-            row.number = new.number;
-            within.insert(row.within);
-            self.let_follow(old, new, &row);
-            self.rows.push(Some(row));
+            record.number = new.number;
+            within.insert(record.within);
+            self.let_follow(old, new, &record);
+            self.records.push(Some(record));
             renamed.nodes.insert(old, new);
         }
-        for place in within {
-            if let Some(about) = self.about_mut(place) {
+        for subgraph in within {
+            if let Some(about) = self.about_mut(subgraph) {
                 about.lineage.rename(renamed);
             }
         }
@@ -107,18 +108,18 @@ impl Table {
     }
 
     /// What is known of a row by its index or number follows it.
-    fn let_follow(&mut self, old: NodeId, new: NodeId, row: &Row) {
-        if let Some(graph) = self.embedded_mut(row.within) {
+    fn let_follow(&mut self, old: NodeId, new: NodeId, record: &NodeRecord) {
+        if let Some(graph) = self.embedded_mut(record.within) {
             graph.nodes.remove(&old.index);
             graph.nodes.insert(new.index);
         }
-        for &place in row.detail.inside() {
-            if let Some(graph) = self.embedded_mut(place) {
+        for &subgraph in record.node_params.inside() {
+            if let Some(graph) = self.embedded_mut(subgraph) {
                 graph.node = new;
             }
         }
         if let Some(by_raw) = &mut self.by_raw {
-            by_raw.insert(row.raw.key(), new.index);
+            by_raw.insert(record.raw.key(), new.index);
         }
         if let Some(kept) = self.kept.remove(&old.index) {
             self.kept.insert(new.index, kept);
@@ -126,7 +127,7 @@ impl Table {
         if let Some(decision) = self.deciding.remove(&old.index) {
             self.deciding.insert(new.index, decision);
         }
-        if let Some(noted) = Noted::of(&row.detail) {
+        if let Some(noted) = MemoryNode::of(&record.node_params) {
             self.memory.rename(old, new, noted);
         }
     }
@@ -135,76 +136,76 @@ impl Table {
     fn clear_embedded(&mut self, count: usize, renamed: &mut Renamed) {
         for index in 0..count.min(self.embedded.len()) {
             let Some(mut graph) = self.embedded.get_mut(index).and_then(Option::take) else { continue };
-            let old = Place::embedded(index as u32, graph.number);
+            let old = SubgraphId::embedded(index as u32, graph.number);
             self.latest += 1;
             graph.number = self.latest;
-            let new = Place::embedded(self.embedded.len() as u32, graph.number);
+            let new = SubgraphId::embedded(self.embedded.len() as u32, graph.number);
             self.let_lie_in(&graph.nodes, new);
-            if let Some(Some(row)) = self.rows.get_mut(graph.node.index as usize) {
-                row.detail.set_embedded(new);
+            if let Some(Some(record)) = self.records.get_mut(graph.node.index as usize) {
+                record.node_params.set_embedded(new);
             }
             self.embedded.push(Some(graph));
-            renamed.places.insert(old, new);
+            renamed.subgraphs.insert(old, new);
         }
         self.free_embedded.retain(|index| *index as usize >= count);
     }
 
-    fn let_lie_in<'i>(&mut self, rows: impl IntoIterator<Item = &'i Index>, place: Place) {
-        for &index in rows {
-            if let Some(Some(row)) = self.rows.get_mut(index as usize) {
-                row.within = place;
+    fn let_lie_in<'i>(&mut self, records: impl IntoIterator<Item = &'i Index>, subgraph: SubgraphId) {
+        for &index in records {
+            if let Some(Some(record)) = self.records.get_mut(index as usize) {
+                record.within = subgraph;
             }
         }
     }
 
     /// The root graph becomes one that is embedded in a node.
-    fn end_as_root(&mut self, root: &MovedRoot, node: NodeId, renamed: &mut Renamed) -> Place {
+    fn end_as_root(&mut self, root: &MovedRoot, node: NodeId, renamed: &mut Renamed) -> SubgraphId {
         let by_index: HashMap<Index, Index> =
             renamed.nodes.iter().map(|(old, new)| (old.index, new.index)).collect();
         let nodes: HashSet<Index> =
-            root.rows.iter().map(|index| by_index.get(index).copied().unwrap_or(*index)).collect();
+            root.records.iter().map(|index| by_index.get(index).copied().unwrap_or(*index)).collect();
         self.latest += 1;
         let number = self.latest;
-        let place = Place::embedded(self.embedded.len() as u32, number);
-        self.let_lie_in(&nodes, place);
+        let subgraph = SubgraphId::embedded(self.embedded.len() as u32, number);
+        self.let_lie_in(&nodes, subgraph);
         let about = core::mem::take(&mut self.about);
-        self.embedded.push(Some(Embedded {
+        self.embedded.push(Some(Subgraph {
             own: None,
             raw: RawGraph(root.raw),
             number,
             node,
             is_body: false,
-            around: Around::default(),
+            around: Enclosing::default(),
             nodes,
             about,
             there: Arc::new(()),
         }));
-        renamed.places.insert(Place::ROOT, place);
-        place
+        renamed.subgraphs.insert(SubgraphId::ROOT, subgraph);
+        subgraph
     }
 
     /// Takes all that the table of the hierarchy around has, as it is; nothing here is in its way.
-    fn take_rows_of(&mut self, other: &mut Self) {
+    fn take_records_of(&mut self, other: &mut Self) {
         let memory_of = self.memory_of;
-        for (index, slot) in other.rows.iter_mut().enumerate() {
-            let Some(mut row) = slot.take() else { continue };
+        for (index, slot) in other.records.iter_mut().enumerate() {
+            let Some(mut record) = slot.take() else { continue };
             // Each is held by the other table as well, until that is dropped.
-            let owners = row.uses.iter().filter_map(|&one| other.store.get(one));
+            let owners = record.uses.iter().filter_map(|&one| other.store.get(one));
             let uses: Uses = owners
                 .map(|owner| match owner {
                     Owner::Allocation(memory) => self.store.keep_allocation(memory),
                     owner => self.store.keep(owner.clone()),
                 })
                 .collect();
-            row.uses = uses;
-            if let (Detail::Alloc { memory, .. }, Some(hierarchy)) = (&row.detail, memory_of) {
+            record.uses = uses;
+            if let (NodeParams::Alloc { memory, .. }, Some(hierarchy)) = (&record.node_params, memory_of) {
                 // SAFETY: its node is in the hierarchy that is known by this number now.
                 unsafe { graph_memory::moved(memory, hierarchy) };
             }
             if let Some(by_raw) = &mut self.by_raw {
-                by_raw.insert(row.raw.key(), index as Index);
+                by_raw.insert(record.raw.key(), index as Index);
             }
-            put(&mut self.rows, index, row);
+            put(&mut self.records, index, record);
         }
         for (index, slot) in other.embedded.iter_mut().enumerate() {
             if let Some(graph) = slot.take() {
@@ -228,7 +229,7 @@ impl Table {
         self.home = self.home.take().or_else(|| other.home.take());
         if let Some(leaving) = other.leaving.take() {
             let own = self.leaving.get_or_insert_default();
-            own.rows.extend(leaving.rows);
+            own.records.extend(leaving.records);
             own.owners.extend(leaving.owners);
         }
     }

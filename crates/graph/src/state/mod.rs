@@ -29,21 +29,21 @@ use cuda_sys::CUgraphNode;
 use smallvec::SmallVec;
 
 use crate::edge_kind::EdgeKind;
-use crate::memory::{Ledger, Noted};
-use crate::state::conditions::Conditions;
+use crate::memory::{Ledger, MemoryNode};
+use crate::state::conditions::ConditionTable;
 use crate::state::home::Home;
-use crate::state::ids::{NodeId, Place, RawGraph, RawNode};
+use crate::state::ids::{NodeId, RawGraph, RawNode, SubgraphId};
 use crate::state::last_runs::LastRuns;
-use crate::state::lent_log::Lent;
+use crate::state::lent_log::LentLog;
 use crate::state::lineage::{Lineage, Moved};
-use crate::state::loop_control::Decision;
+use crate::state::loop_control::LoopDecision;
 use crate::state::owners::{Owners, Store, Uses};
-use crate::state::params::{By, Conditional, Detail};
+use crate::state::params::{ConditionSource, Conditional, NodeParams};
 use crate::toposort::{self, Index};
 
 /// A graph embedded in a node.
 #[derive(Debug)]
-pub(crate) struct Embedded {
+pub(crate) struct Subgraph {
     /// A body where the driver has no conditional nodes: a graph of its own for the driver. Before
     /// what its nodes use.
     own: Option<GraphHandle>,
@@ -54,17 +54,17 @@ pub(crate) struct Embedded {
     /// Whether it is a body of a conditional.
     pub(crate) is_body: bool,
     /// What it lies in, itself included.
-    around: Around,
+    around: Enclosing,
     /// Its rows.
     nodes: HashSet<Index>,
-    pub(crate) about: About,
+    pub(crate) about: SubgraphFacts,
     /// Goes with the entry, for who knows of the graph elsewhere.
     there: Arc<()>,
 }
 
 /// The innermost conditional nodes that a graph lies in, be it in a graph embedded in their bodies.
 #[derive(Clone, Copy, Debug, Default)]
-struct Around {
+struct Enclosing {
     body: Option<NodeId>,
     /// One that has two bodies.
     of_two: Option<NodeId>,
@@ -74,24 +74,24 @@ struct Around {
 
 /// What there is to know of any graph of a hierarchy.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct About {
+pub(crate) struct SubgraphFacts {
     /// Kept for the whole graph.
     pub(crate) kept: Vec<Owner>,
     /// What it is a clone of.
     pub(crate) lineage: Lineage,
     /// Set once its raw value was lent.
-    pub(crate) lent: Option<Arc<Lent>>,
+    pub(crate) lent: Option<Arc<LentLog>>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Row {
+pub(crate) struct NodeRecord {
     pub(crate) raw: RawNode,
     number: u64,
     /// The graph that it is a node of.
-    pub(crate) within: Place,
+    pub(crate) within: SubgraphId,
     /// See [`crate::toposort`].
     pub(crate) label: u64,
-    pub(crate) detail: Detail,
+    pub(crate) node_params: NodeParams,
     /// In the table's store.
     uses: Uses,
     pub(crate) name: Option<Box<str>>,
@@ -99,36 +99,36 @@ pub(crate) struct Row {
 
 /// What goes with the row of a node that the driver has just added before others.
 #[derive(Debug)]
-pub(crate) struct Entering {
+pub(crate) struct PendingInsert {
     pub(crate) label: u64,
     /// The edge that the node takes the place of.
     pub(crate) cut: Option<(NodeId, NodeId, EdgeKind)>,
 }
 
 /// Rows taken out of a table.
-pub(crate) type Taken = SmallVec<[TakenRow; 1]>;
+pub(crate) type TakenNodes = SmallVec<[TakenNode; 1]>;
 
 /// A row taken out of a table, with the owners that no other row uses.
 #[derive(Debug)]
-pub(crate) struct TakenRow {
-    pub(crate) row: Row,
+pub(crate) struct TakenNode {
+    pub(crate) record: NodeRecord,
     _owners: Owners,
 }
 
 /// What nodes that other code removed have kept, until the lock is given back.
 #[derive(Debug, Default)]
-pub(crate) struct Leaving {
-    rows: Vec<TakenRow>,
+pub(crate) struct DeferredDrops {
+    records: Vec<TakenNode>,
     owners: Vec<Owner>,
 }
 
 /// Rows in use have a `Some`; the others are listed as free.
 #[derive(Debug, Default)]
-pub(crate) struct Table {
+pub(crate) struct GraphState {
     /// The graphs embedded in nodes. First of all: those that are the driver's own graphs go before
     /// what their nodes use.
-    embedded: Vec<Option<Embedded>>,
-    rows: Vec<Option<Row>>,
+    embedded: Vec<Option<Subgraph>>,
+    records: Vec<Option<NodeRecord>>,
     free: Vec<Index>,
     /// What rows use.
     store: Store,
@@ -138,18 +138,18 @@ pub(crate) struct Table {
     /// The newest label; see [`toposort::fresh`].
     newest: u64,
     /// Of the node whose row comes next.
-    pub(crate) entering: Option<Box<Entering>>,
+    pub(crate) entering: Option<Box<PendingInsert>>,
     /// The number of the latest embedded graph; the root has 0.
     latest: u64,
     /// From raw nodes to rows; made when first asked for, since most graphs are only built and run.
     by_raw: Option<HashMap<usize, Index>>,
     /// Of the root graph.
-    about: About,
+    about: SubgraphFacts,
     /// What nodes keep besides what they use, whatever parameters they get.
     kept: HashMap<Index, Vec<Owner>>,
-    pub(crate) conditions: Conditions,
+    pub(crate) conditions: ConditionTable,
     /// Nodes that decide about ready-made loops and branches.
-    pub(crate) deciding: HashMap<Index, Decision>,
+    pub(crate) deciding: HashMap<Index, LoopDecision>,
     /// The memory nodes.
     pub(crate) memory: Ledger,
     /// Kernel nodes with a part of a launch only, and ready-made loops and branches that were not
@@ -180,7 +180,7 @@ pub(crate) struct Table {
     /// Given with the root graph. They may own it, so it must not retain them.
     given: Vec<Owner>,
     /// To be dropped once the lock is given back.
-    pub(crate) leaving: Option<Box<Leaving>>,
+    pub(crate) leaving: Option<Box<DeferredDrops>>,
     /// Rows that may have got other owners since the lock was taken; only where a graph was lent.
     touched: Vec<Index>,
     /// Whether the root graph was moved into a node of another hierarchy, with everything that was
@@ -188,7 +188,7 @@ pub(crate) struct Table {
     gone: bool,
 }
 
-impl Table {
+impl GraphState {
     /// That of a graph of other code.
     pub(crate) fn adopted() -> Self {
         Self { adopted: true, ..Self::default() }
@@ -196,21 +196,21 @@ impl Table {
 
     /// Makes room for one row in a graph, so that [`insert`](Self::insert) cannot fail.
     #[inline]
-    pub(crate) fn reserve(&mut self, within: Place) {
+    pub(crate) fn reserve(&mut self, within: SubgraphId) {
         self.reserve_many(within, 1);
     }
 
     /// Makes room for some rows.
     #[inline]
-    pub(crate) fn reserve_many(&mut self, within: Place, rows: usize) {
-        if self.free.len() < rows {
-            self.rows.reserve(rows - self.free.len());
+    pub(crate) fn reserve_many(&mut self, within: SubgraphId, records: usize) {
+        if self.free.len() < records {
+            self.records.reserve(records - self.free.len());
         }
         if let Some(by_raw) = &mut self.by_raw {
-            by_raw.reserve(rows);
+            by_raw.reserve(records);
         }
         if let Some(graph) = self.embedded_mut(within) {
-            graph.nodes.reserve(rows);
+            graph.nodes.reserve(records);
         }
     }
 
@@ -223,14 +223,14 @@ impl Table {
     /// A row for a new node of a graph that is there.
     pub(crate) fn insert(
         &mut self,
-        within: Place,
+        within: SubgraphId,
         raw: CUgraphNode,
-        detail: Detail,
+        node_params: NodeParams,
         owners: Owners,
     ) -> NodeId {
         let uses = self.keep_all(owners);
-        let noted = Noted::of(&detail);
-        let id = self.insert_using(within, raw, detail, uses);
+        let noted = MemoryNode::of(&node_params);
+        let id = self.insert_using(within, raw, node_params, uses);
         if let Some(noted) = noted {
             self.memory.note(id, noted);
         }
@@ -241,9 +241,9 @@ impl Table {
     #[inline]
     pub(crate) fn insert_using(
         &mut self,
-        within: Place,
+        within: SubgraphId,
         raw: CUgraphNode,
-        detail: Detail,
+        node_params: NodeParams,
         uses: Uses,
     ) -> NodeId {
         if self.lending {
@@ -257,13 +257,13 @@ impl Table {
             Some(entering) => entering.label,
         };
         let index = self.free.pop().unwrap_or_else(|| {
-            self.rows.push(None);
+            self.records.push(None);
             // A node of the driver is larger than a byte: there is no memory for more than fit.
-            (self.rows.len() - 1) as Index
+            (self.records.len() - 1) as Index
         });
-        self.conditionals += usize::from(detail.is_conditional());
-        if let Some(slot @ None) = self.rows.get_mut(index as usize) {
-            *slot = Some(Row { raw, number, within, label, detail, uses, name: None });
+        self.conditionals += usize::from(node_params.is_conditional());
+        if let Some(slot @ None) = self.records.get_mut(index as usize) {
+            *slot = Some(NodeRecord { raw, number, within, label, node_params, uses, name: None });
         }
         if let Some(by_raw) = &mut self.by_raw {
             by_raw.insert(raw.key(), index);
@@ -289,15 +289,15 @@ impl Table {
     /// Takes out the row of a node that other code removed. What it kept goes with the lock.
     pub(crate) fn lose(&mut self, id: NodeId) {
         let taken = self.take(id);
-        self.leaving.get_or_insert_default().rows.extend(taken);
+        self.leaving.get_or_insert_default().records.extend(taken);
     }
 
     /// Takes out the graph embedded in a node, in place of which other code put another. What it
     /// kept goes with the lock.
-    pub(crate) fn lose_inside(&mut self, place: Place) {
-        let (taken, kept) = self.take_inside(place);
+    pub(crate) fn lose_inside(&mut self, subgraph: SubgraphId) {
+        let (taken, kept) = self.take_inside(subgraph);
         let leaving = self.leaving.get_or_insert_default();
-        leaving.rows.extend(taken);
+        leaving.records.extend(taken);
         leaving.owners.extend(kept);
     }
 
@@ -310,50 +310,54 @@ impl Table {
 
     /// Takes a row out, and with it those of the graph embedded in its node; their owners are the
     /// caller's to drop, after the lock.
-    pub(crate) fn take(&mut self, id: NodeId) -> Taken {
-        let mut taken = Taken::new();
-        let mut waiting: SmallVec<[Index; 1]> = self.row(id).map(|_| id.index).into_iter().collect();
+    pub(crate) fn take(&mut self, id: NodeId) -> TakenNodes {
+        let mut taken = TakenNodes::new();
+        let mut waiting: SmallVec<[Index; 1]> = self.record(id).map(|_| id.index).into_iter().collect();
         while let Some(index) = waiting.pop() {
-            let Some(mut row) = self.rows.get_mut(index as usize).and_then(Option::take) else { continue };
-            let id = NodeId { index, number: row.number };
-            self.removed.note(id, row.display_name(id));
-            let mut owners = self.release(core::mem::take(&mut row.uses));
+            let Some(mut record) = self.records.get_mut(index as usize).and_then(Option::take) else {
+                continue;
+            };
+            let id = NodeId { index, number: record.number };
+            self.removed.note(id, record.display_name(id));
+            let mut owners = self.release(core::mem::take(&mut record.uses));
             if let Some(by_raw) = &mut self.by_raw {
-                by_raw.remove(&row.raw.key());
+                by_raw.remove(&record.raw.key());
             }
             self.free.push(index);
-            self.conditionals -= usize::from(row.detail.is_conditional());
+            self.conditionals -= usize::from(record.node_params.is_conditional());
             owners.extend(self.kept.remove(&index).into_iter().flatten());
             self.conditions.take_from(index);
-            if let Detail::Conditional(Conditional { by: By::Condition(number), .. }) = row.detail {
+            if let NodeParams::Conditional(Conditional { by: ConditionSource::Condition(number), .. }) =
+                record.node_params
+            {
                 self.conditions.lets_go(number);
             }
             self.incomplete.remove(&index);
-            owners.extend(self.deciding.remove(&index).map(Decision::into_owner));
-            if let Some(noted) = Noted::of(&row.detail) {
+            owners.extend(self.deciding.remove(&index).map(LoopDecision::into_owner));
+            if let Some(noted) = MemoryNode::of(&record.node_params) {
                 self.memory.forget(id, noted);
             }
-            for &place in row.detail.inside() {
-                if let Some(graph) = self.take_embedded(place) {
+            for &subgraph in record.node_params.inside() {
+                if let Some(graph) = self.take_embedded(subgraph) {
                     // The driver's graph before what its nodes use.
                     owners.extend(graph.own.map(Owner::other));
                     owners.extend(graph.about.into_owners());
                     waiting.extend(graph.nodes);
                 }
             }
-            if let Some(graph) = self.embedded_mut(row.within) {
+            if let Some(graph) = self.embedded_mut(record.within) {
                 graph.nodes.remove(&index);
             }
-            taken.push(TakenRow { row, _owners: owners });
+            taken.push(TakenNode { record, _owners: owners });
         }
         taken
     }
 
     /// Takes out the graph embedded in a node with its rows, but not the node's own. As for
     /// [`take`](Self::take); what the graph kept is among the owners given back.
-    pub(crate) fn take_inside(&mut self, place: Place) -> (Taken, Vec<Owner>) {
-        let mut taken = Taken::new();
-        let Some(graph) = self.take_embedded(place) else { return (taken, Vec::new()) };
+    pub(crate) fn take_inside(&mut self, subgraph: SubgraphId) -> (TakenNodes, Vec<Owner>) {
+        let mut taken = TakenNodes::new();
+        let Some(graph) = self.take_embedded(subgraph) else { return (taken, Vec::new()) };
         for index in graph.nodes {
             if let Some(id) = self.id(index) {
                 taken.extend(self.take(id));
@@ -370,22 +374,22 @@ impl Table {
     /// Lets a row use other owners. What it used before and no other row uses takes their place, or
     /// they stay there if it is gone: it is the caller's to drop, after the lock.
     pub(crate) fn swap_owners(&mut self, id: NodeId, owners: &mut Owners) {
-        let Some(row) = self.row_mut(id) else { return };
-        let mut uses = core::mem::take(&mut row.uses);
+        let Some(record) = self.record_mut(id) else { return };
+        let mut uses = core::mem::take(&mut record.uses);
         self.store.swap(&mut uses, owners);
-        if let Some(Some(row)) = self.rows.get_mut(id.index as usize) {
-            row.uses = uses;
+        if let Some(Some(record)) = self.records.get_mut(id.index as usize) {
+            record.uses = uses;
         }
     }
 
     /// Lets a row use more owners. If it is gone, they stay where they are.
     pub(crate) fn add_owners(&mut self, id: NodeId, owners: &mut Owners) {
-        if self.row(id).is_none() {
+        if self.record(id).is_none() {
             return;
         }
         let uses = self.keep_all(core::mem::take(owners));
-        if let Some(row) = self.row_mut(id) {
-            row.uses.extend(uses);
+        if let Some(record) = self.record_mut(id) {
+            record.uses.extend(uses);
         }
     }
 
@@ -394,30 +398,31 @@ impl Table {
     }
 
     /// What a row uses besides its kernel.
-    pub(crate) fn used_by<'t>(&'t self, row: &'t Row) -> impl Iterator<Item = &'t Owner> {
-        row.uses.iter().filter_map(|&one| self.store.get(one))
+    pub(crate) fn used_by<'t>(&'t self, record: &'t NodeRecord) -> impl Iterator<Item = &'t Owner> {
+        record.uses.iter().filter_map(|&one| self.store.get(one))
     }
 
     /// The node's row; `None` once the node is removed.
     #[inline]
-    pub(crate) fn row(&self, id: NodeId) -> Option<&Row> {
-        self.rows.get(id.index as usize)?.as_ref().filter(|row| row.number == id.number)
+    pub(crate) fn record(&self, id: NodeId) -> Option<&NodeRecord> {
+        self.records.get(id.index as usize)?.as_ref().filter(|record| record.number == id.number)
     }
 
-    pub(crate) fn row_mut(&mut self, id: NodeId) -> Option<&mut Row> {
-        let row = self.rows.get_mut(id.index as usize)?.as_mut().filter(|row| row.number == id.number)?;
+    pub(crate) fn record_mut(&mut self, id: NodeId) -> Option<&mut NodeRecord> {
+        let record =
+            self.records.get_mut(id.index as usize)?.as_mut().filter(|record| record.number == id.number)?;
         if self.lending {
             self.touched.push(id.index);
         }
-        Some(row)
+        Some(record)
     }
 
     /// What the driver has for a condition with this default that nothing uses any more.
     pub(crate) fn left_over(&mut self, default: Option<u32>) -> Option<u64> {
-        let Self { conditions, rows, .. } = self;
+        let Self { conditions, records, .. } = self;
         let is_there = |id: NodeId| {
-            let row = rows.get(id.index as usize).and_then(Option::as_ref);
-            row.is_some_and(|row| row.number == id.number)
+            let record = records.get(id.index as usize).and_then(Option::as_ref);
+            record.is_some_and(|record| record.number == id.number)
         };
         conditions.left_over(default, is_there)
     }
@@ -428,47 +433,48 @@ impl Table {
     }
 
     /// The row at a place that is in use.
-    pub(crate) fn at(&self, index: Index) -> Option<&Row> {
-        self.rows.get(index as usize)?.as_ref()
+    pub(crate) fn at(&self, index: Index) -> Option<&NodeRecord> {
+        self.records.get(index as usize)?.as_ref()
     }
 
     /// All rows of the hierarchy.
-    pub(crate) fn rows(&self) -> impl Iterator<Item = (NodeId, &Row)> {
-        let used = (0..).zip(&self.rows).filter_map(|(index, row)| Some((index, row.as_ref()?)));
-        used.map(|(index, row)| (NodeId { index, number: row.number }, row))
+    pub(crate) fn records(&self) -> impl Iterator<Item = (NodeId, &NodeRecord)> {
+        let used = (0..).zip(&self.records).filter_map(|(index, record)| Some((index, record.as_ref()?)));
+        used.map(|(index, record)| (NodeId { index, number: record.number }, record))
     }
 
     pub(crate) fn relabel(&mut self, labels: Vec<(Index, u64)>) {
         for (index, label) in labels {
             self.continue_after(label);
-            if let Some(Some(row)) = self.rows.get_mut(index as usize) {
-                row.label = label;
+            if let Some(Some(record)) = self.records.get_mut(index as usize) {
+                record.label = label;
             }
         }
     }
 
     pub(crate) fn id(&self, index: Index) -> Option<NodeId> {
-        self.at(index).map(|row| NodeId { index, number: row.number })
+        self.at(index).map(|record| NodeId { index, number: record.number })
     }
 
     /// The place of a raw node.
     pub(crate) fn find(&mut self, raw: CUgraphNode) -> Option<Index> {
-        let rows = &self.rows;
+        let records = &self.records;
         let by_raw = self.by_raw.get_or_insert_with(|| {
-            let used = (0..).zip(rows).filter_map(|(index, row)| Some((row.as_ref()?.raw.key(), index)));
+            let used =
+                (0..).zip(records).filter_map(|(index, record)| Some((record.as_ref()?.raw.key(), index)));
             used.collect()
         });
         by_raw.get(&RawNode(raw).key()).copied()
     }
 
     /// The rows of a graph, in no order.
-    pub(crate) fn rows_within(&self, place: Place) -> Vec<NodeId> {
-        let is_in = |index: &Index| self.at(*index).is_some_and(|row| row.within == place);
-        let rows: Vec<Index> = match self.embedded(place) {
+    pub(crate) fn records_within(&self, subgraph: SubgraphId) -> Vec<NodeId> {
+        let is_in = |index: &Index| self.at(*index).is_some_and(|record| record.within == subgraph);
+        let records: Vec<Index> = match self.embedded(subgraph) {
             Some(graph) => graph.nodes.iter().copied().collect(),
-            None => (0..self.rows.len() as Index).filter(is_in).collect(),
+            None => (0..self.records.len() as Index).filter(is_in).collect(),
         };
-        rows.into_iter().filter_map(|index| self.id(index)).collect()
+        records.into_iter().filter_map(|index| self.id(index)).collect()
     }
 
     /// The label of the next new node.
@@ -493,14 +499,14 @@ impl Table {
     }
 }
 
-impl Embedded {
+impl Subgraph {
     /// Whether the graph is still in its node, for who has no lock.
     pub(crate) fn there(&self) -> Weak<()> {
         Arc::downgrade(&self.there)
     }
 }
 
-impl About {
+impl SubgraphFacts {
     /// What goes with the graph.
     fn into_owners(self) -> impl Iterator<Item = Owner> {
         // An owner of nobody else's: dropped with the others, after the lock.
@@ -517,29 +523,29 @@ mod tests {
         core::ptr::without_provenance_mut(number)
     }
 
-    fn insert_in(table: &mut Table, within: Place, number: usize) -> NodeId {
+    fn insert_in(table: &mut GraphState, within: SubgraphId, number: usize) -> NodeId {
         table.reserve(within);
-        table.insert(within, raw(number), Detail::Empty, Owners::new())
+        table.insert(within, raw(number), NodeParams::Empty, Owners::new())
     }
 
-    fn insert(table: &mut Table, number: usize) -> NodeId {
-        insert_in(table, Place::ROOT, number)
+    fn insert(table: &mut GraphState, number: usize) -> NodeId {
+        insert_in(table, SubgraphId::ROOT, number)
     }
 
     #[test]
     fn a_removed_node_is_never_found_again() {
-        let mut table = Table::default();
+        let mut table = GraphState::default();
         let first = insert(&mut table, 16);
         assert_eq!(table.take(first).len(), 1);
         let second = insert(&mut table, 16);
         assert_eq!(first.index, second.index);
-        assert!(table.row(first).is_none() && table.take(first).is_empty());
-        assert!(table.row(second).is_some());
+        assert!(table.record(first).is_none() && table.take(first).is_empty());
+        assert!(table.record(second).is_some());
     }
 
     #[test]
     fn raw_nodes_are_found_before_and_after_changes() {
-        let mut table = Table::default();
+        let mut table = GraphState::default();
         let (a, b) = (insert(&mut table, 16), insert(&mut table, 32));
         assert_eq!(table.find(raw(32)), Some(b.index));
         let c = insert(&mut table, 48);
@@ -551,21 +557,22 @@ mod tests {
 
     #[test]
     fn owners_are_those_of_rows_and_graph() {
-        let mut table = Table::default();
+        let mut table = GraphState::default();
         let held = Arc::new(());
         let other = || Owner::shared(held.clone());
-        table.insert(Place::ROOT, raw(16), Detail::Empty, Owners::from_iter([other(), other()]));
-        assert!(table.keep(Place::ROOT, &other()));
+        table.insert(SubgraphId::ROOT, raw(16), NodeParams::Empty, Owners::from_iter([other(), other()]));
+        assert!(table.keep(SubgraphId::ROOT, &other()));
         assert_eq!(table.owners().len(), 3);
         assert_eq!(Arc::strong_count(&held), 4);
     }
 
     #[test]
     fn owners_come_out_with_the_last_row_that_uses_them() {
-        let mut table = Table::default();
+        let mut table = GraphState::default();
         let (first, second) = (Arc::new(()), Arc::new(()));
         let other = |held: &Arc<()>| Owner::shared(held.clone());
-        let id = table.insert(Place::ROOT, raw(16), Detail::Empty, Owners::from_iter([other(&first)]));
+        let id =
+            table.insert(SubgraphId::ROOT, raw(16), NodeParams::Empty, Owners::from_iter([other(&first)]));
         let mut owners = Owners::from_iter([other(&second)]);
         table.swap_owners(id, &mut owners);
         assert_eq!((Arc::strong_count(&first), Arc::strong_count(&second)), (2, 2));
@@ -575,7 +582,7 @@ mod tests {
         let mut more = Owners::from_iter([other(&first)]);
         table.add_owners(id, &mut more);
         assert!(more.is_empty());
-        assert_eq!(table.row(id).map(|row| table.used_by(row).count()), Some(2));
+        assert_eq!(table.record(id).map(|record| table.used_by(record).count()), Some(2));
         let taken = table.take(id);
         assert_eq!((Arc::strong_count(&first), Arc::strong_count(&second)), (2, 2));
         assert!(table.owners().is_empty());
@@ -590,25 +597,29 @@ mod tests {
 
     #[test]
     fn an_embedded_graph_goes_with_its_node() {
-        let mut table = Table::default();
+        let mut table = GraphState::default();
         let graph = core::ptr::without_provenance_mut(8);
         let outside = insert(&mut table, 16);
         let node = insert(&mut table, 32);
-        let place = table.embed(graph, node);
-        table.row_mut(node).unwrap().detail = Detail::Child { graph: place };
-        let inner = insert_in(&mut table, place, 48);
+        let subgraph = table.embed(graph, node);
+        table.record_mut(node).unwrap().node_params = NodeParams::Child { graph: subgraph };
+        let inner = insert_in(&mut table, subgraph, 48);
         let deep = table.embed(graph, inner);
-        table.row_mut(inner).unwrap().detail = Detail::Child { graph: deep };
+        table.record_mut(inner).unwrap().node_params = NodeParams::Child { graph: deep };
         let deepest = insert_in(&mut table, deep, 64);
         let lonely = insert_in(&mut table, deep, 80);
         assert_eq!(table.take(lonely).len(), 1);
-        let has = |table: &Table, place| table.about(place).is_some();
-        assert!(has(&table, place) && has(&table, deep) && has(&table, Place::ROOT));
+        let has = |table: &GraphState, subgraph| table.about(subgraph).is_some();
+        assert!(has(&table, subgraph) && has(&table, deep) && has(&table, SubgraphId::ROOT));
         assert_eq!(table.take(node).len(), 3);
-        assert!(!has(&table, place) && !has(&table, deep) && has(&table, Place::ROOT));
-        assert!(table.row(deepest).is_none() && table.row(inner).is_none() && table.row(outside).is_some());
+        assert!(!has(&table, subgraph) && !has(&table, deep) && has(&table, SubgraphId::ROOT));
+        assert!(
+            table.record(deepest).is_none()
+                && table.record(inner).is_none()
+                && table.record(outside).is_some()
+        );
         let again = insert(&mut table, 32);
         let next = table.embed(graph, again);
-        assert!(has(&table, next) && next != place && !has(&table, place));
+        assert!(has(&table, next) && next != subgraph && !has(&table, subgraph));
     }
 }

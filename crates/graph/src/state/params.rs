@@ -9,17 +9,17 @@ use cuda_sys::{CUdeviceptr, CUgraphNodeType};
 use crate::memory::AllocOptions;
 use crate::node::{Host, Semaphores};
 use crate::node_kind::NodeKind;
-use crate::state::ids::{NodeId, Place};
-use crate::state::kernel_config::Configuration;
-use crate::state::loop_control::Ready;
+use crate::state::ids::{NodeId, SubgraphId};
+use crate::state::kernel_config::KernelConfig;
+use crate::state::loop_control::LoopControl;
 
 /// What a node does.
 #[derive(Clone, Debug)]
-pub(crate) enum Detail {
+pub(crate) enum NodeParams {
     Empty,
     Kernel {
         kernel: Kernel,
-        config: Configuration,
+        config: KernelConfig,
         /// What it declares to do with memory.
         accesses: Accesses,
     },
@@ -41,7 +41,7 @@ pub(crate) enum Detail {
     SignalSemaphores(Semaphores),
     WaitSemaphores(Semaphores),
     Child {
-        graph: Place,
+        graph: SubgraphId,
     },
     Conditional(Conditional),
     /// A node of a graph that other code made, of which nothing but the type is known.
@@ -53,18 +53,18 @@ pub(crate) enum Detail {
 /// What a conditional node does.
 #[derive(Clone, Debug)]
 pub(crate) struct Conditional {
-    pub(crate) class: Class,
-    pub(crate) by: By,
+    pub(crate) class: ConditionalKind,
+    pub(crate) by: ConditionSource,
     /// What a ready-made one goes by.
-    pub(crate) ready: Option<Arc<Ready>>,
-    pub(crate) bodies: Box<[Place]>,
+    pub(crate) ready: Option<Arc<LoopControl>>,
+    pub(crate) bodies: Box<[SubgraphId]>,
     /// The node in the same graph that gives the condition its default.
     pub(crate) default: Option<NodeId>,
 }
 
 /// What a conditional node goes by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum By {
+pub(crate) enum ConditionSource {
     /// A condition, by its number.
     Condition(u64),
     /// A condition that other code made, by its number.
@@ -75,14 +75,14 @@ pub(crate) enum By {
 
 /// The classes of conditional nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Class {
+pub(crate) enum ConditionalKind {
     If,
     IfElse,
     While,
     Switch,
 }
 
-impl Class {
+impl ConditionalKind {
     pub(crate) fn kind(self) -> NodeKind {
         match self {
             Self::If => NodeKind::If,
@@ -103,7 +103,7 @@ impl Class {
     }
 }
 
-impl Detail {
+impl NodeParams {
     pub(crate) fn kind(&self) -> NodeKind {
         match self {
             Self::Empty => NodeKind::Empty,
@@ -129,7 +129,9 @@ impl Detail {
     /// The type of the driver's node.
     pub(crate) fn raw_kind(&self) -> CUgraphNodeType {
         match self {
-            Self::Conditional(Conditional { by: By::Host, .. }) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY,
+            Self::Conditional(Conditional { by: ConditionSource::Host, .. }) => {
+                CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY
+            }
             other => other.kind().raw(),
         }
     }
@@ -141,9 +143,9 @@ impl Detail {
     }
 
     /// Says where the bodies of a conditional node are.
-    pub(crate) fn set_bodies(&mut self, places: Box<[Place]>) {
+    pub(crate) fn set_bodies(&mut self, subgraphs: Box<[SubgraphId]>) {
         if let Self::Conditional(conditional) = self {
-            conditional.bodies = places;
+            conditional.bodies = subgraphs;
         }
     }
 
@@ -157,14 +159,14 @@ impl Detail {
     }
 
     /// Says where the graph embedded in the node is.
-    pub(crate) fn set_embedded(&mut self, place: Place) {
+    pub(crate) fn set_embedded(&mut self, subgraph: SubgraphId) {
         if let Self::Child { graph } = self {
-            *graph = place;
+            *graph = subgraph;
         }
     }
 
     /// The graph embedded in a child graph node.
-    pub(crate) fn embedded(&self) -> Option<Place> {
+    pub(crate) fn embedded(&self) -> Option<SubgraphId> {
         match self {
             Self::Child { graph } => Some(*graph),
             _ => None,
@@ -172,7 +174,7 @@ impl Detail {
     }
 
     /// The graphs that are in the node: the embedded one, or its bodies.
-    pub(crate) fn inside(&self) -> &[Place] {
+    pub(crate) fn inside(&self) -> &[SubgraphId] {
         match self {
             Self::Child { graph } => core::slice::from_ref(graph),
             Self::Conditional(conditional) => &conditional.bodies,

@@ -6,45 +6,45 @@ use std::sync::Arc;
 use cuda_handles::GraphHandle;
 use cuda_sys::CUgraph;
 
-use super::{About, Around, Embedded, Table};
+use super::{Enclosing, GraphState, Subgraph, SubgraphFacts};
 use crate::node_kind::NodeKind;
-use crate::state::ids::{NodeId, Place, RawGraph};
+use crate::state::ids::{NodeId, RawGraph, SubgraphId};
 
-impl Table {
+impl GraphState {
     /// A place for the graph embedded in a node.
-    pub(crate) fn embed(&mut self, raw: CUgraph, node: NodeId) -> Place {
+    pub(crate) fn embed(&mut self, raw: CUgraph, node: NodeId) -> SubgraphId {
         self.latest += 1;
         let number = self.latest;
-        let about = About::default();
+        let about = SubgraphFacts::default();
         let (nodes, there) = (HashSet::new(), Arc::new(()));
         let raw = RawGraph(raw);
         let around = self.around_node(node);
         let graph =
-            Some(Embedded { own: None, raw, number, node, is_body: false, around, nodes, about, there });
+            Some(Subgraph { own: None, raw, number, node, is_body: false, around, nodes, about, there });
         let index = self.free_embedded.pop().unwrap_or_else(|| {
             self.embedded.push(None);
             (self.embedded.len() - 1) as u32
         });
         self.embedded[index as usize] = graph;
-        Place::embedded(index, number)
+        SubgraphId::embedded(index, number)
     }
 
     /// A place for a body of a conditional node that has its row.
-    pub(crate) fn embed_body(&mut self, raw: CUgraph, node: NodeId) -> Place {
-        let place = self.embed(raw, node);
-        self.make_body(place, node);
-        place
+    pub(crate) fn embed_body(&mut self, raw: CUgraph, node: NodeId) -> SubgraphId {
+        let subgraph = self.embed(raw, node);
+        self.make_body(subgraph, node);
+        subgraph
     }
 
     /// The same for a body that is a graph of its own for the driver.
-    pub(crate) fn embed_own(&mut self, body: GraphHandle, node: NodeId) -> Place {
-        let place = self.embed_body(body.as_raw(), node);
-        if let Some(graph) = self.embedded_mut(place) {
+    pub(crate) fn embed_own(&mut self, body: GraphHandle, node: NodeId) -> SubgraphId {
+        let subgraph = self.embed_body(body.as_raw(), node);
+        if let Some(graph) = self.embedded_mut(subgraph) {
             graph.own = Some(body);
             graph.around.place_holder = Some(node);
             self.place_holders += 1;
         }
-        place
+        subgraph
     }
 
     /// Whether there are conditional nodes that the driver does not have.
@@ -53,103 +53,103 @@ impl Table {
     }
 
     /// What the graphs in a node lie in, besides the node.
-    fn around_node(&self, node: NodeId) -> Around {
-        let within = self.row(node).and_then(|row| self.embedded(row.within));
-        within.map_or(Around::default(), |graph| graph.around)
+    fn around_node(&self, node: NodeId) -> Enclosing {
+        let within = self.record(node).and_then(|record| self.embedded(record.within));
+        within.map_or(Enclosing::default(), |graph| graph.around)
     }
 
     /// Says that the graph is a body of a conditional node.
-    fn make_body(&mut self, place: Place, node: NodeId) {
+    fn make_body(&mut self, subgraph: SubgraphId, node: NodeId) {
         let mut around = self.around_node(node);
         around.body = Some(node);
-        if self.row(node).is_some_and(|row| row.detail.kind() == NodeKind::IfElse) {
+        if self.record(node).is_some_and(|record| record.node_params.kind() == NodeKind::IfElse) {
             around.of_two = Some(node);
         }
-        if let Some(graph) = self.embedded_mut(place) {
+        if let Some(graph) = self.embedded_mut(subgraph) {
             (graph.node, graph.is_body, graph.around) = (node, true, around);
         }
     }
 
     /// The conditional node that the driver does not have, in whose body a graph lies, be it in a
     /// graph embedded there.
-    pub(crate) fn place_holder_around(&self, place: Place) -> Option<NodeId> {
-        self.embedded(place)?.around.place_holder
+    pub(crate) fn place_holder_around(&self, subgraph: SubgraphId) -> Option<NodeId> {
+        self.embedded(subgraph)?.around.place_holder
     }
 
     /// The conditional node in whose body a graph lies, be it in a graph embedded there.
-    pub(crate) fn body_around(&self, place: Place) -> Option<NodeId> {
-        self.embedded(place)?.around.body
+    pub(crate) fn body_around(&self, subgraph: SubgraphId) -> Option<NodeId> {
+        self.embedded(subgraph)?.around.body
     }
 
     /// The conditional node with two bodies in one of which a graph lies, be it in a graph embedded
     /// there.
-    pub(crate) fn two_bodies_around(&self, place: Place) -> Option<NodeId> {
-        self.embedded(place)?.around.of_two
+    pub(crate) fn two_bodies_around(&self, subgraph: SubgraphId) -> Option<NodeId> {
+        self.embedded(subgraph)?.around.of_two
     }
 
     /// Says which node an embedded graph is in.
-    pub(crate) fn put_in(&mut self, place: Place, node: NodeId) {
+    pub(crate) fn put_in(&mut self, subgraph: SubgraphId, node: NodeId) {
         let around = self.around_node(node);
-        if let Some(graph) = self.embedded_mut(place) {
+        if let Some(graph) = self.embedded_mut(subgraph) {
             (graph.node, graph.around) = (node, around);
         }
-        if let Some(row) = self.row_mut(node) {
-            row.detail.set_embedded(place);
+        if let Some(record) = self.record_mut(node) {
+            record.node_params.set_embedded(subgraph);
         }
     }
 
     /// Says which conditional node these graphs are the bodies of.
-    pub(crate) fn put_bodies_in(&mut self, places: Box<[Place]>, node: NodeId) {
-        places.iter().for_each(|place| self.make_body(*place, node));
-        if let Some(row) = self.row_mut(node) {
-            row.detail.set_bodies(places);
+    pub(crate) fn put_bodies_in(&mut self, subgraphs: Box<[SubgraphId]>, node: NodeId) {
+        subgraphs.iter().for_each(|subgraph| self.make_body(*subgraph, node));
+        if let Some(record) = self.record_mut(node) {
+            record.node_params.set_bodies(subgraphs);
         }
     }
 
     /// An embedded graph; `None` for the root, and once the node that it was embedded in is gone.
-    pub(crate) fn embedded(&self, place: Place) -> Option<&Embedded> {
-        let graph = self.embedded.get(place.index()? as usize)?;
-        graph.as_ref().filter(|graph| graph.number == place.number())
+    pub(crate) fn embedded(&self, subgraph: SubgraphId) -> Option<&Subgraph> {
+        let graph = self.embedded.get(subgraph.index()? as usize)?;
+        graph.as_ref().filter(|graph| graph.number == subgraph.number())
     }
 
     #[inline]
-    pub(crate) fn embedded_mut(&mut self, place: Place) -> Option<&mut Embedded> {
-        let graph = self.embedded.get_mut(place.index()? as usize)?;
-        graph.as_mut().filter(|graph| graph.number == place.number())
+    pub(crate) fn embedded_mut(&mut self, subgraph: SubgraphId) -> Option<&mut Subgraph> {
+        let graph = self.embedded.get_mut(subgraph.index()? as usize)?;
+        graph.as_mut().filter(|graph| graph.number == subgraph.number())
     }
 
-    pub(crate) fn take_embedded(&mut self, place: Place) -> Option<Embedded> {
-        let graph = self.embedded(place)?;
+    pub(crate) fn take_embedded(&mut self, subgraph: SubgraphId) -> Option<Subgraph> {
+        let graph = self.embedded(subgraph)?;
         self.place_holders -= usize::from(graph.own.is_some());
-        let index = place.index()?;
+        let index = subgraph.index()?;
         self.free_embedded.push(index);
         self.embedded.get_mut(index as usize)?.take()
     }
 
     /// What there is to know of a graph; `None` once it is gone.
-    pub(crate) fn about(&self, place: Place) -> Option<&About> {
-        if place.is_root() { Some(&self.about) } else { Some(&self.embedded(place)?.about) }
+    pub(crate) fn about(&self, subgraph: SubgraphId) -> Option<&SubgraphFacts> {
+        if subgraph.is_root() { Some(&self.about) } else { Some(&self.embedded(subgraph)?.about) }
     }
 
-    pub(crate) fn about_mut(&mut self, place: Place) -> Option<&mut About> {
-        if place.is_root() { Some(&mut self.about) } else { Some(&mut self.embedded_mut(place)?.about) }
+    pub(crate) fn about_mut(&mut self, subgraph: SubgraphId) -> Option<&mut SubgraphFacts> {
+        if subgraph.is_root() { Some(&mut self.about) } else { Some(&mut self.embedded_mut(subgraph)?.about) }
     }
 
     /// The graph that a graph is embedded in; `None` for the root.
-    pub(crate) fn outer(&self, place: Place) -> Option<Place> {
-        self.row(self.embedded(place)?.node).map(|row| row.within)
+    pub(crate) fn outer(&self, subgraph: SubgraphId) -> Option<SubgraphId> {
+        self.record(self.embedded(subgraph)?.node).map(|record| record.within)
     }
 
     /// A graph and those that it is embedded in, from the inside out.
-    pub(crate) fn outwards(&self, place: Place) -> impl Iterator<Item = Place> {
-        core::iter::successors(Some(place), |place| self.outer(*place))
+    pub(crate) fn outwards(&self, subgraph: SubgraphId) -> impl Iterator<Item = SubgraphId> {
+        core::iter::successors(Some(subgraph), |subgraph| self.outer(*subgraph))
     }
 
     /// Says all there is to know of a graph that is new.
-    pub(crate) fn describe(&mut self, place: Place, about: About) {
+    pub(crate) fn describe(&mut self, subgraph: SubgraphId, about: SubgraphFacts) {
         self.lending |= about.lent.is_some();
-        about.kept.iter().for_each(|owner| self.log(place, [owner.clone()]));
-        if let Some(known) = self.about_mut(place) {
+        about.kept.iter().for_each(|owner| self.log(subgraph, [owner.clone()]));
+        if let Some(known) = self.about_mut(subgraph) {
             *known = about;
         }
     }

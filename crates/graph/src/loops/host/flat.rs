@@ -7,10 +7,10 @@ use cuda_sys::CUgraphNode;
 
 use crate::edge_kind::EdgeKind;
 use crate::error::{Error, Result};
-use crate::graph::Locked;
-use crate::state::ids::{NodeId, Place};
-use crate::state::loop_control::{Ready, Stand};
-use crate::state::params::{Class, Conditional, Detail};
+use crate::graph::GraphGuard;
+use crate::state::ids::{NodeId, SubgraphId};
+use crate::state::loop_control::{DecisionPoint, LoopControl};
+use crate::state::params::{Conditional, ConditionalKind, NodeParams};
 
 /// Which of the loops and branches of a graph; their numbers go through all bodies.
 pub(crate) type Number = usize;
@@ -23,7 +23,7 @@ pub(crate) enum Act {
     /// The device runs it, with others.
     Run(CUgraphNode),
     /// The host decides about a loop or branch.
-    Decide(Number, Stand),
+    Decide(Number, DecisionPoint),
     /// The host runs a loop or branch.
     Enter(Number),
 }
@@ -63,16 +63,16 @@ pub(crate) struct Stage {
 /// A loop or a branch.
 #[derive(Debug)]
 pub(crate) struct Choice {
-    pub(crate) ready: Arc<Ready>,
+    pub(crate) ready: Arc<LoopControl>,
     /// What is known once its node was met.
     pub(crate) node: Option<Chosen>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Chosen {
-    pub(crate) class: Class,
+    pub(crate) class: ConditionalKind,
     pub(crate) name: String,
-    pub(crate) bodies: Box<[Place]>,
+    pub(crate) bodies: Box<[SubgraphId]>,
 }
 
 /// The loops and branches that were met.
@@ -84,7 +84,7 @@ pub(crate) struct Choices {
 }
 
 impl Choices {
-    fn number(&mut self, ready: &Arc<Ready>) -> Number {
+    fn number(&mut self, ready: &Arc<LoopControl>) -> Number {
         let all = &mut self.all;
         *self.by_ready.entry(Arc::as_ptr(ready).addr()).or_insert_with(|| {
             all.push(Choice { ready: Arc::clone(ready), node: None });
@@ -98,11 +98,15 @@ type Ends = (usize, usize);
 
 impl Flat {
     /// The graph at a place, whose bodies stay where they are.
-    pub(crate) fn of(locked: &mut Locked<'_>, place: Place, choices: &mut Choices) -> Result<Self> {
+    pub(crate) fn of(
+        guard: &mut GraphGuard<'_>,
+        subgraph: SubgraphId,
+        choices: &mut Choices,
+    ) -> Result<Self> {
         let mut flat = Self::default();
-        let mut waiting: Vec<(Place, Option<Ends>)> = vec![(place, None)];
-        while let Some((place, ends)) = waiting.pop() {
-            flat.spread(locked, place, ends, choices, &mut waiting)?;
+        let mut waiting: Vec<(SubgraphId, Option<Ends>)> = vec![(subgraph, None)];
+        while let Some((subgraph, ends)) = waiting.pop() {
+            flat.spread(guard, subgraph, ends, choices, &mut waiting)?;
         }
         Ok(flat)
     }
@@ -110,19 +114,19 @@ impl Flat {
     /// Adds the nodes of one graph, and notes those embedded in it.
     fn spread(
         &mut self,
-        locked: &mut Locked<'_>,
-        place: Place,
+        guard: &mut GraphGuard<'_>,
+        subgraph: SubgraphId,
         ends: Option<Ends>,
         choices: &mut Choices,
-        waiting: &mut Vec<(Place, Option<Ends>)>,
+        waiting: &mut Vec<(SubgraphId, Option<Ends>)>,
     ) -> Result<()> {
-        let graph = locked.graph_at(place)?;
+        let graph = guard.graph_at(subgraph)?;
         let mut found: HashMap<usize, Ends> = HashMap::new();
-        for raw in locked.raw_nodes_of(graph)? {
-            let index = locked.index_in(place, raw)?;
-            let Some(id) = locked.id(index) else { return Err(Error::UnknownNode { raw: raw.addr() }) };
-            let inside = locked.inside(id)?;
-            let act = if inside.is_some() { Act::Nothing } else { act(locked, id, raw, choices)? };
+        for raw in guard.raw_nodes_of(graph)? {
+            let index = guard.index_in(subgraph, raw)?;
+            let Some(id) = guard.id(index) else { return Err(Error::UnknownNode { raw: raw.addr() }) };
+            let inside = guard.inside(id)?;
+            let act = if inside.is_some() { Act::Nothing } else { act(guard, id, raw, choices)? };
             let begin = self.push(Item { id, act });
             let end = match inside {
                 None => begin,
@@ -137,7 +141,7 @@ impl Flat {
             found.insert(raw.addr(), (begin, end));
         }
         let edges = self.edges.len();
-        for (from, to, kind) in locked.raw_edges_of(graph)? {
+        for (from, to, kind) in guard.raw_edges_of(graph)? {
             if let (Some(&(_, from)), Some(&(to, _))) = (found.get(&from.addr()), found.get(&to.addr())) {
                 self.edges.push((from, to, kind));
             }
@@ -175,23 +179,23 @@ impl Flat {
 }
 
 /// What the host does about a node without a child graph.
-fn act(locked: &Locked<'_>, id: NodeId, raw: CUgraphNode, choices: &mut Choices) -> Result<Act> {
-    let refused = |why| Err(Error::NotOnHost { node: locked.name(id), why });
-    if let Some(decision) = locked.deciding.get(&id.index) {
+fn act(guard: &GraphGuard<'_>, id: NodeId, raw: CUgraphNode, choices: &mut Choices) -> Result<Act> {
+    let refused = |why| Err(Error::NotOnHost { node: guard.name(id), why });
+    if let Some(decision) = guard.deciding.get(&id.index) {
         return Ok(Act::Decide(choices.number(&decision.ready), decision.stand));
     }
-    if !locked.conditions.of_kernel(id.index).is_empty() {
+    if !guard.conditions.of_kernel(id.index).is_empty() {
         return refused("it sets a condition, which only the driver's own conditional nodes can go by");
     }
-    let Some(row) = locked.row(id) else { return Err(Error::UnknownNode { raw: raw.addr() }) };
-    Ok(match &row.detail {
-        Detail::Empty => Act::Nothing,
-        Detail::Conditional(Conditional { ready: None, .. }) => {
+    let Some(record) = guard.record(id) else { return Err(Error::UnknownNode { raw: raw.addr() }) };
+    Ok(match &record.node_params {
+        NodeParams::Empty => Act::Nothing,
+        NodeParams::Conditional(Conditional { ready: None, .. }) => {
             return refused("it goes by a condition that kernels set, and the host cannot see that");
         }
-        Detail::Conditional(Conditional { ready: Some(ready), class, bodies, .. }) => {
+        NodeParams::Conditional(Conditional { ready: Some(ready), class, bodies, .. }) => {
             let number = choices.number(ready);
-            let chosen = Chosen { class: *class, name: row.display_name(id), bodies: bodies.clone() };
+            let chosen = Chosen { class: *class, name: record.display_name(id), bodies: bodies.clone() };
             if let Some(choice) = choices.all.get_mut(number) {
                 choice.node = Some(chosen);
             }
@@ -203,12 +207,12 @@ fn act(locked: &Locked<'_>, id: NodeId, raw: CUgraphNode, choices: &mut Choices)
 
 impl Flat {
     /// The stages, one after the other.
-    pub(crate) fn stages(&self, locked: &Locked<'_>) -> Result<Vec<Stage>> {
-        let order = self.order(locked)?;
-        let mut place = vec![0; self.items.len()];
+    pub(crate) fn stages(&self, guard: &GraphGuard<'_>) -> Result<Vec<Stage>> {
+        let order = self.order(guard)?;
+        let mut subgraph = vec![0; self.items.len()];
         let mut stages: Vec<Stage> = Vec::new();
         for (item, stage) in order {
-            place[item] = stage;
+            subgraph[item] = stage;
             if stages.len() <= stage {
                 stages.resize_with(stage + 1, Stage::default);
             }
@@ -219,15 +223,15 @@ impl Flat {
         }
         for &(from, to, kind) in &self.edges {
             let both = [from, to].into_iter().all(|item| self.items[item].act.is_of_device());
-            if both && place[from] == place[to] {
-                stages[place[from]].edges.push((from, to, kind));
+            if both && subgraph[from] == subgraph[to] {
+                stages[subgraph[from]].edges.push((from, to, kind));
             }
         }
         Ok(stages)
     }
 
     /// The items in an order that all edges go along, each with its stage.
-    fn order(&self, locked: &Locked<'_>) -> Result<Vec<(usize, usize)>> {
+    fn order(&self, guard: &GraphGuard<'_>) -> Result<Vec<(usize, usize)>> {
         let mut after: Vec<Vec<usize>> = vec![Vec::new(); self.items.len()];
         let mut waits_for = vec![0_usize; self.items.len()];
         for &(from, to, _) in &self.edges {
@@ -249,13 +253,13 @@ impl Flat {
             }
         }
         if order.len() < self.items.len() {
-            return Err(Error::Cycle { path: self.cycle(locked, &waits_for) });
+            return Err(Error::Cycle { path: self.cycle(guard, &waits_for) });
         }
         Ok(order)
     }
 
     /// The nodes of a cycle, which other code can have made.
-    fn cycle(&self, locked: &Locked<'_>, waits_for: &[usize]) -> Vec<String> {
+    fn cycle(&self, guard: &GraphGuard<'_>, waits_for: &[usize]) -> Vec<String> {
         // Each of these waits for another one.
         let stuck = |item: usize| waits_for[item] > 0;
         let before: HashMap<usize, usize> =
@@ -270,6 +274,6 @@ impl Flat {
             path.push(previous);
             item = previous;
         }
-        path.iter().rev().map(|item| locked.name(self.items[*item].id).into_string()).collect()
+        path.iter().rev().map(|item| guard.name(self.items[*item].id).into_string()).collect()
     }
 }

@@ -17,7 +17,7 @@ use crate::error::wrong_context::ensure;
 use crate::error::{Error, Result};
 use crate::exec::instantiate::{awaited, unless_ended};
 use crate::exec::options::InstantiateOptions;
-use crate::exec::resources::Share;
+use crate::exec::resources::ExecResources;
 use crate::exec::{GraphExec, Source};
 use crate::graph::Graph;
 use crate::state::last_runs::LastRuns;
@@ -83,7 +83,7 @@ struct Hosted {
     /// Of a graph that has one executable at a time.
     runs: Option<LastRuns>,
     /// As in a `GraphExec`.
-    owners: Share,
+    owners: ExecResources,
     context: Context,
     /// Lives as long as the executable, of which the graph has one at a time.
     _single: Option<Arc<()>>,
@@ -139,7 +139,7 @@ impl Graph {
     fn host(&self, options: &InstantiateOptions) -> Result<Hosted> {
         // Declared before the lock, so that nothing is dropped under it where a call fails.
         let (shared, owners);
-        if !self.place().is_root() {
+        if !self.subgraph().is_root() {
             return Err(self.is_embedded("instantiated"));
         }
         if options.is_for_device_launch() {
@@ -147,28 +147,28 @@ impl Graph {
         }
         let context = self.context();
         let turn = options.upload_stream().map(|stream| self.upload_turn(stream)).transpose()?;
-        let mut locked = self.enter()?;
-        locked.meet()?;
-        locked.ensure_complete()?;
-        locked.ensure_conditions_used()?;
-        let single = locked.single()?;
-        let awaited = awaited(&locked);
-        let runs = single.as_ref().map(|_| locked.last_runs.clone());
+        let mut guard = self.enter()?;
+        guard.meet()?;
+        guard.ensure_complete()?;
+        guard.ensure_conditions_used()?;
+        let single = guard.single()?;
+        let awaited = awaited(&guard);
+        let runs = single.as_ref().map(|_| guard.last_runs.clone());
         runs.iter().for_each(LastRuns::begin);
-        shared = Arc::new(locked.owners());
+        shared = Arc::new(guard.owners());
         owners = UserObject::new(context, Box::new(Arc::clone(&shared)))?;
         let making = Making { options, owners: &owners };
         let program = {
             let _relaxed = relaxed(context.driver());
-            context.with_current(|| Program::make(&mut locked, &making))
+            context.with_current(|| Program::make(&mut guard, &making))
         };
         let program = program??;
         if let Some(single) = &single {
-            locked.executable = Arc::downgrade(single);
+            guard.executable = Arc::downgrade(single);
         }
-        drop(locked);
+        drop(guard);
         drop(turn);
-        let owners = Share::new(owners, None, false);
+        let owners = ExecResources::new(owners, None, false);
         let states = vec![State::default(); program.chosen.len()];
         let counts = HostCounts::default();
         Ok(Hosted {

@@ -7,8 +7,8 @@ use super::flat::Number;
 use super::plan::{Program, Step};
 use crate::error::wording::Named;
 use crate::error::{Error, HostLoopError, HostRound, Result};
-use crate::state::loop_control::Stand;
-use crate::state::params::Class;
+use crate::state::loop_control::DecisionPoint;
+use crate::state::params::ConditionalKind;
 
 /// What a loop or branch has come to. It stays over runs, as conditions of the driver do.
 #[derive(Clone, Copy, Debug, Default)]
@@ -87,7 +87,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn decide(&mut self, number: Number, stand: Stand) -> Result<(), Failed> {
+    fn decide(&mut self, number: Number, stand: DecisionPoint) -> Result<(), Failed> {
         let (Some(Some(chosen)), Some(state)) =
             (self.program.chosen.get(number), self.states.get_mut(number))
         else {
@@ -105,10 +105,10 @@ impl Run<'_> {
         let (chosen, state) = (self.program.chosen.get(number)?.as_ref()?, self.states.get(number)?);
         let body = match (chosen.class, state.goes_on) {
             (_, true) => 0,
-            (Class::IfElse, false) => 1,
+            (ConditionalKind::IfElse, false) => 1,
             (_, false) => return None,
         };
-        if chosen.class == Class::While {
+        if chosen.class == ConditionalKind::While {
             self.counts.rounds += 1;
         }
         Some(Frame { plan: *chosen.bodies.get(body)?, step: 0, of: Some((number, 1)) })
@@ -117,11 +117,9 @@ impl Run<'_> {
     /// At the end of a plan: begins a loop's next round, if there is one.
     fn again(&mut self, frame: &mut Frame) -> bool {
         let Some((number, round)) = &mut frame.of else { return false };
-        let is_loop = self
-            .program
-            .chosen
-            .get(*number)
-            .is_some_and(|chosen| chosen.as_ref().is_some_and(|chosen| chosen.class == Class::While));
+        let is_loop = self.program.chosen.get(*number).is_some_and(|chosen| {
+            chosen.as_ref().is_some_and(|chosen| chosen.class == ConditionalKind::While)
+        });
         if !is_loop || self.states.get(*number).is_none_or(|state| !state.goes_on) {
             return false;
         }
@@ -136,7 +134,7 @@ impl Run<'_> {
         let round = |frame: &Frame| {
             let (number, round) = frame.of?;
             let chosen = self.program.chosen.get(number)?.as_ref()?;
-            let round = (chosen.class == Class::While).then_some(round);
+            let round = (chosen.class == ConditionalKind::While).then_some(round);
             Some(HostRound { node: chosen.name.clone(), round })
         };
         let within = frames.iter().filter_map(round).collect();

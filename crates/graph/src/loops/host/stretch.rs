@@ -12,9 +12,9 @@ use crate::error::Result;
 use crate::exec::enqueue;
 use crate::exec::instantiate::instantiate;
 use crate::exec::options::InstantiateOptions;
-use crate::graph::Locked;
+use crate::graph::GraphGuard;
 use crate::state::ids::NodeId;
-use crate::state::params::Detail;
+use crate::state::params::NodeParams;
 
 /// What stretches are made with.
 pub(crate) struct Making<'m> {
@@ -35,7 +35,7 @@ impl Stretch {
     /// Makes the executable of some items, which are in an order that all edges go along. With the
     /// context current.
     pub(crate) fn make(
-        locked: &Locked<'_>,
+        guard: &GraphGuard<'_>,
         flat: &Flat,
         items: &[usize],
         edges: &[(usize, usize, EdgeKind)],
@@ -43,17 +43,17 @@ impl Stretch {
     ) -> Result<Self> {
         // It goes at the end. What it keeps alive is kept by the maker as well, so that nothing of
         // that goes under the lock.
-        let graph = GraphHandle::create(locked.context())?;
-        let twins = copy(locked, flat, items, edges, graph.as_raw())?;
+        let graph = GraphHandle::create(guard.context())?;
+        let clone_map = copy(guard, flat, items, edges, graph.as_raw())?;
         making.owners.retain_on(&graph)?;
-        let raw = instantiate(locked, graph.as_raw(), making.options).map_err(|failure| {
-            let id = twins.get(&failure.params.hErrNode_out.addr());
-            locked.explain_at(&failure, id.map(|id| locked.name(*id).into_string()), Vec::new())
+        let raw = instantiate(guard, graph.as_raw(), making.options).map_err(|failure| {
+            let id = clone_map.get(&failure.params.hErrNode_out.addr());
+            guard.explain_at(&failure, id.map(|id| guard.name(*id).into_string()), Vec::new())
         })?;
         // SAFETY: the driver has just made it, in this context, and nobody else knows it.
-        let exec = unsafe { GraphExecHandle::from_raw_owned(locked.context(), raw) };
-        let event = |item: &usize| match &locked.row(flat.items[*item].id)?.detail {
-            Detail::EventRecord(event) => Some(event.clone()),
+        let exec = unsafe { GraphExecHandle::from_raw_owned(guard.context(), raw) };
+        let event = |item: &usize| match &guard.record(flat.items[*item].id)?.node_params {
+            NodeParams::EventRecord(event) => Some(event.clone()),
             _ => None,
         };
         Ok(Self { exec, events: items.iter().filter_map(event).collect() })
@@ -67,7 +67,7 @@ impl Stretch {
 
 /// Adds copies of items to a new graph; whose they are, by their addresses.
 fn copy(
-    locked: &Locked<'_>,
+    guard: &GraphGuard<'_>,
     flat: &Flat,
     items: &[usize],
     edges: &[(usize, usize, EdgeKind)],
@@ -77,19 +77,19 @@ fn copy(
     for &(from, to, kind) in edges {
         waits.entry(to).or_default().push((from, kind));
     }
-    let mut twins: HashMap<usize, CUgraphNode> = HashMap::with_capacity(items.len());
+    let mut clone_map: HashMap<usize, CUgraphNode> = HashMap::with_capacity(items.len());
     let mut names = HashMap::with_capacity(items.len());
     for &item in items {
         let waits = waits.remove(&item).unwrap_or_default();
-        let after = waits.iter().filter_map(|(from, kind)| Some((*twins.get(from)?, *kind)));
+        let after = waits.iter().filter_map(|(from, kind)| Some((*clone_map.get(from)?, *kind)));
         let after: Vec<(CUgraphNode, EdgeKind)> = after.collect();
         let mut twin = match flat.items[item].act {
-            Act::Run(raw) => Twin::of(locked, raw, flat.items[item].id)?,
+            Act::Run(raw) => Twin::of(guard, raw, flat.items[item].id)?,
             _ => Twin::empty(),
         };
-        let new = add(locked, graph, &after, twin.params())?;
-        twin.finish(locked, new)?;
-        twins.insert(item, new);
+        let new = add(guard, graph, &after, twin.params())?;
+        twin.finish(guard, new)?;
+        clone_map.insert(item, new);
         names.insert(new.addr(), flat.items[item].id);
     }
     Ok(names)
@@ -97,7 +97,7 @@ fn copy(
 
 /// Adds a node to a graph that nobody else knows.
 fn add(
-    locked: &Locked<'_>,
+    guard: &GraphGuard<'_>,
     graph: CUgraph,
     after: &[(CUgraphNode, EdgeKind)],
     params: &mut CUgraphNodeParams,
@@ -109,17 +109,17 @@ fn add(
         // complete for their type, and what they point to is the original node's, whose graph is
         // locked.
         let result = unsafe {
-            locked.driver().cuGraphAddNode(&raw mut raw, graph, nodes.as_ptr(), nodes.len(), params)
+            guard.driver().cuGraphAddNode(&raw mut raw, graph, nodes.as_ptr(), nodes.len(), params)
         };
-        locked.answer(Call::cuGraphAddNode, result)?;
+        guard.answer(Call::cuGraphAddNode, result)?;
         return Ok(raw);
     }
     let kinds: Vec<CUgraphEdgeData> = after.iter().map(|(_, kind)| kind.data()).collect();
     // SAFETY: as above; there are as many kinds as nodes.
     let result = unsafe {
         let (nodes, count) = (nodes.as_ptr(), nodes.len());
-        locked.driver().cuGraphAddNode_v12030(&raw mut raw, graph, nodes, kinds.as_ptr(), count, params)
+        guard.driver().cuGraphAddNode_v12030(&raw mut raw, graph, nodes, kinds.as_ptr(), count, params)
     };
-    locked.answer(Call::cuGraphAddNode_v12030, result.map_err(cuda_handles::Error::from)?)?;
+    guard.answer(Call::cuGraphAddNode_v12030, result.map_err(cuda_handles::Error::from)?)?;
     Ok(raw)
 }

@@ -6,7 +6,7 @@ use cuda_sys::{
 };
 
 use crate::error::{Error, Result};
-use crate::graph::Locked;
+use crate::graph::GraphGuard;
 use crate::node::blank;
 use crate::state::ids::NodeId;
 
@@ -25,33 +25,33 @@ impl Twin {
 
     /// One that does what a live node does, whose graph is locked. What the parameters point to is
     /// the original's, so it is added before that changes.
-    pub(crate) fn of(locked: &Locked<'_>, raw: CUgraphNode, id: NodeId) -> Result<Self> {
-        let Some(kind) = locked.row(id).map(|row| row.detail.raw_kind()) else {
+    pub(crate) fn of(guard: &GraphGuard<'_>, raw: CUgraphNode, id: NodeId) -> Result<Self> {
+        let Some(kind) = guard.record(id).map(|record| record.node_params.raw_kind()) else {
             return Err(Error::UnknownNode { raw: raw.addr() });
         };
         let mut twin = Self { params: blank(kind), kernel: None };
         match kind {
             T::CU_GRAPH_NODE_TYPE_EMPTY => {}
             T::CU_GRAPH_NODE_TYPE_KERNEL => {
-                twin.read_kernel(locked, raw)?;
+                twin.read_kernel(guard, raw)?;
                 twin.kernel = Some(raw);
             }
-            T::CU_GRAPH_NODE_TYPE_MEMCPY => twin.read_copy(locked, raw)?,
-            T::CU_GRAPH_NODE_TYPE_MEMSET => twin.read_fill(locked, raw)?,
-            T::CU_GRAPH_NODE_TYPE_HOST => twin.read_host(locked, raw)?,
+            T::CU_GRAPH_NODE_TYPE_MEMCPY => twin.read_copy(guard, raw)?,
+            T::CU_GRAPH_NODE_TYPE_MEMSET => twin.read_fill(guard, raw)?,
+            T::CU_GRAPH_NODE_TYPE_HOST => twin.read_host(guard, raw)?,
             T::CU_GRAPH_NODE_TYPE_EVENT_RECORD => {
-                twin.params.__bindgen_anon_1.eventRecord.event = locked.recorded_event(raw)?;
+                twin.params.__bindgen_anon_1.eventRecord.event = guard.recorded_event(raw)?;
             }
             T::CU_GRAPH_NODE_TYPE_WAIT_EVENT => {
-                twin.params.__bindgen_anon_1.eventWait.event = locked.awaited_event(raw)?;
+                twin.params.__bindgen_anon_1.eventWait.event = guard.awaited_event(raw)?;
             }
-            T::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP => twin.read_batch(locked, raw)?,
-            T::CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL => twin.read_signal(locked, raw)?,
-            T::CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT => twin.read_wait(locked, raw)?,
+            T::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP => twin.read_batch(guard, raw)?,
+            T::CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL => twin.read_signal(guard, raw)?,
+            T::CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT => twin.read_wait(guard, raw)?,
             _ => {
                 let why = "between what the host decides there can be kernels, copies, fills, host functions, events, batches, semaphores, empty nodes, and child graphs \
                            of these: no memory nodes, and no conditional nodes of other code";
-                return Err(Error::NotOnHost { node: locked.name(id), why });
+                return Err(Error::NotOnHost { node: guard.name(id), why });
             }
         }
         Ok(twin)
@@ -62,16 +62,16 @@ impl Twin {
     }
 
     /// What takes another call once the node is there.
-    pub(crate) fn finish(&self, locked: &Locked<'_>, node: CUgraphNode) -> Result<()> {
+    pub(crate) fn finish(&self, guard: &GraphGuard<'_>, node: CUgraphNode) -> Result<()> {
         let Some(original) = self.kernel else { return Ok(()) };
         // SAFETY: both are live kernel nodes, the one of a locked graph, the other of one that
         // nobody else knows.
-        let result = unsafe { locked.driver().cuGraphKernelNodeCopyAttributes(node, original) };
-        locked.answer(Call::cuGraphKernelNodeCopyAttributes, result)
+        let result = unsafe { guard.driver().cuGraphKernelNodeCopyAttributes(node, original) };
+        guard.answer(Call::cuGraphKernelNodeCopyAttributes, result)
     }
 
-    fn read_kernel(&mut self, locked: &Locked<'_>, raw: CUgraphNode) -> Result<()> {
-        let from = locked.kernel_params(raw)?;
+    fn read_kernel(&mut self, guard: &GraphGuard<'_>, raw: CUgraphNode) -> Result<()> {
+        let from = guard.kernel_params(raw)?;
         let to = &mut self.params.__bindgen_anon_1;
         // Field by field, so that padding stays zero.
         to.kernel.gridDimX = from.gridDimX;
@@ -92,18 +92,17 @@ impl Twin {
         Ok(())
     }
 
-    fn read_copy(&mut self, locked: &Locked<'_>, raw: CUgraphNode) -> Result<()> {
+    fn read_copy(&mut self, guard: &GraphGuard<'_>, raw: CUgraphNode) -> Result<()> {
         let to = &mut self.params.__bindgen_anon_1;
-        to.memcpy.copyCtx = locked.context().as_raw();
+        to.memcpy.copyCtx = guard.context().as_raw();
         // SAFETY: a live memcpy node; the out pointer is to this part of the union, which is zeroed
         // as a whole.
-        let result =
-            unsafe { locked.driver().cuGraphMemcpyNodeGetParams(raw, &raw mut to.memcpy.copyParams) };
-        locked.answer(Call::cuGraphMemcpyNodeGetParams, result)
+        let result = unsafe { guard.driver().cuGraphMemcpyNodeGetParams(raw, &raw mut to.memcpy.copyParams) };
+        guard.answer(Call::cuGraphMemcpyNodeGetParams, result)
     }
 
-    fn read_fill(&mut self, locked: &Locked<'_>, raw: CUgraphNode) -> Result<()> {
-        let from = locked.fill_params(raw)?;
+    fn read_fill(&mut self, guard: &GraphGuard<'_>, raw: CUgraphNode) -> Result<()> {
+        let from = guard.fill_params(raw)?;
         let to = &mut self.params.__bindgen_anon_1;
         to.memset.dst = from.dst;
         to.memset.pitch = from.pitch;
@@ -111,37 +110,37 @@ impl Twin {
         to.memset.elementSize = from.elementSize;
         to.memset.width = from.width;
         to.memset.height = from.height;
-        to.memset.ctx = locked.context().as_raw();
+        to.memset.ctx = guard.context().as_raw();
         Ok(())
     }
 
-    fn read_host(&mut self, locked: &Locked<'_>, raw: CUgraphNode) -> Result<()> {
-        let from = locked.host_params(raw)?;
+    fn read_host(&mut self, guard: &GraphGuard<'_>, raw: CUgraphNode) -> Result<()> {
+        let from = guard.host_params(raw)?;
         let to = &mut self.params.__bindgen_anon_1;
         to.host.fn_ = from.fn_;
         to.host.userData = from.userData;
         Ok(())
     }
 
-    fn read_batch(&mut self, locked: &Locked<'_>, raw: CUgraphNode) -> Result<()> {
+    fn read_batch(&mut self, guard: &GraphGuard<'_>, raw: CUgraphNode) -> Result<()> {
         let mut from = CUDA_BATCH_MEM_OP_NODE_PARAMS::default();
         // SAFETY: a live batch node, and the out pointer is valid.
-        let result = unsafe { locked.driver().cuGraphBatchMemOpNodeGetParams(raw, &raw mut from) };
-        locked.answer(Call::cuGraphBatchMemOpNodeGetParams, result)?;
+        let result = unsafe { guard.driver().cuGraphBatchMemOpNodeGetParams(raw, &raw mut from) };
+        guard.answer(Call::cuGraphBatchMemOpNodeGetParams, result)?;
         let to = &mut self.params.__bindgen_anon_1;
-        to.memOp.ctx = locked.context().as_raw();
+        to.memOp.ctx = guard.context().as_raw();
         to.memOp.count = from.count;
         to.memOp.paramArray = from.paramArray;
         to.memOp.flags = from.flags;
         Ok(())
     }
 
-    fn read_signal(&mut self, locked: &Locked<'_>, raw: CUgraphNode) -> Result<()> {
+    fn read_signal(&mut self, guard: &GraphGuard<'_>, raw: CUgraphNode) -> Result<()> {
         let mut from = CUDA_EXT_SEM_SIGNAL_NODE_PARAMS::default();
         // SAFETY: a live node that signals, and the out pointer is valid.
         let result =
-            unsafe { locked.driver().cuGraphExternalSemaphoresSignalNodeGetParams(raw, &raw mut from) };
-        locked.answer(Call::cuGraphExternalSemaphoresSignalNodeGetParams, result)?;
+            unsafe { guard.driver().cuGraphExternalSemaphoresSignalNodeGetParams(raw, &raw mut from) };
+        guard.answer(Call::cuGraphExternalSemaphoresSignalNodeGetParams, result)?;
         let to = &mut self.params.__bindgen_anon_1;
         to.extSemSignal.extSemArray = from.extSemArray;
         to.extSemSignal.paramsArray = from.paramsArray;
@@ -149,12 +148,11 @@ impl Twin {
         Ok(())
     }
 
-    fn read_wait(&mut self, locked: &Locked<'_>, raw: CUgraphNode) -> Result<()> {
+    fn read_wait(&mut self, guard: &GraphGuard<'_>, raw: CUgraphNode) -> Result<()> {
         let mut from = CUDA_EXT_SEM_WAIT_NODE_PARAMS::default();
         // SAFETY: a live node that waits, and the out pointer is valid.
-        let result =
-            unsafe { locked.driver().cuGraphExternalSemaphoresWaitNodeGetParams(raw, &raw mut from) };
-        locked.answer(Call::cuGraphExternalSemaphoresWaitNodeGetParams, result)?;
+        let result = unsafe { guard.driver().cuGraphExternalSemaphoresWaitNodeGetParams(raw, &raw mut from) };
+        guard.answer(Call::cuGraphExternalSemaphoresWaitNodeGetParams, result)?;
         let to = &mut self.params.__bindgen_anon_1;
         to.extSemWait.extSemArray = from.extSemArray;
         to.extSemWait.paramsArray = from.paramsArray;

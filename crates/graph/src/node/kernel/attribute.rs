@@ -10,9 +10,9 @@ use cuda_sys::{
 };
 
 use crate::error::{Error, Result};
-use crate::graph::{Locked, enter_two};
+use crate::graph::{GraphGuard, enter_pair};
 use crate::node::kernel::KernelNode;
-use crate::state::params::Detail;
+use crate::state::params::NodeParams;
 
 /// How long what a kernel touches is to stay in the second-level cache.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -317,13 +317,13 @@ impl KernelNode {
     /// The node was removed, or what the driver answers.
     #[doc(alias = "cuGraphKernelNodeGetAttribute")]
     pub fn attribute(&self, kind: NodeAttributeKind) -> Result<NodeAttribute> {
-        let locked = self.graph().enter()?;
-        let raw = locked.row(self.id()).ok_or_else(|| self.removed())?.raw.0;
+        let guard = self.graph().enter()?;
+        let raw = guard.record(self.id()).ok_or_else(|| self.removed())?.raw.0;
         let mut value = CUlaunchAttributeValue::default();
         // SAFETY: the table says that the kernel node is live; the lock is held, and the out
         // pointer is valid.
-        let result = unsafe { locked.driver().cuGraphKernelNodeGetAttribute(raw, kind.id(), &raw mut value) };
-        locked.answer(Call::cuGraphKernelNodeGetAttribute, result)?;
+        let result = unsafe { guard.driver().cuGraphKernelNodeGetAttribute(raw, kind.id(), &raw mut value) };
+        guard.answer(Call::cuGraphKernelNodeGetAttribute, result)?;
         Ok(kind.value(value))
     }
 
@@ -342,14 +342,18 @@ impl KernelNode {
     pub fn set_attribute(&self, attribute: NodeAttribute) -> Result<()> {
         // The launch that it is checked for is that of the call: another thread may set the node
         // meanwhile.
-        let mut locked = self.graph().enter()?;
-        let row = locked.row(self.id()).ok_or_else(|| self.removed())?;
-        let Detail::Kernel { kernel, config, .. } = &row.detail else { return Err(self.removed()) };
+        let mut guard = self.graph().enter()?;
+        let record = guard.record(self.id()).ok_or_else(|| self.removed())?;
+        let NodeParams::Kernel { kernel, config, .. } = &record.node_params else {
+            return Err(self.removed());
+        };
         let checked = attribute.put_into(config.get(), kernel)?;
         checked.check(kernel)?;
         checked.node_attributes(kernel)?;
-        set_all(&locked, row.raw.0, [attribute.raw()].iter())?;
-        if let Some(Detail::Kernel { config, .. }) = locked.row_mut(self.id()).map(|row| &mut row.detail) {
+        set_all(&guard, record.raw.0, [attribute.raw()].iter())?;
+        if let Some(NodeParams::Kernel { config, .. }) =
+            guard.record_mut(self.id()).map(|record| &mut record.node_params)
+        {
             *config = checked.into();
         }
         Ok(())
@@ -370,22 +374,24 @@ impl KernelNode {
     /// was removed; or what the driver answers. The node is as it was then.
     #[doc(alias = "cuGraphKernelNodeCopyAttributes")]
     pub unsafe fn copy_attributes_from(&self, other: &Self) -> Result<()> {
-        let mut two = enter_two(self.graph(), other.graph())?;
+        let mut two = enter_pair(self.graph(), other.graph())?;
         let (source, config) = {
-            let row = two.second().0.row(other.id()).ok_or_else(|| other.removed())?;
-            let Detail::Kernel { config, .. } = &row.detail else { return Err(other.removed()) };
-            (row.raw.0, config.get())
+            let record = two.second().0.record(other.id()).ok_or_else(|| other.removed())?;
+            let NodeParams::Kernel { config, .. } = &record.node_params else { return Err(other.removed()) };
+            (record.raw.0, config.get())
         };
-        let row = two.first.row(self.id()).ok_or_else(|| self.removed())?;
-        let Detail::Kernel { kernel, config: own, .. } = &row.detail else { return Err(self.removed()) };
-        let (raw, config) = (row.raw.0, own.get().attributes_of(&config));
+        let record = two.first.record(self.id()).ok_or_else(|| self.removed())?;
+        let NodeParams::Kernel { kernel, config: own, .. } = &record.node_params else {
+            return Err(self.removed());
+        };
+        let (raw, config) = (record.raw.0, own.get().attributes_of(&config));
         config.check(kernel)?;
         config.node_attributes(kernel)?;
         // SAFETY: the tables say that both kernel nodes are live, and both locks are held.
         let result = unsafe { two.first.driver().cuGraphKernelNodeCopyAttributes(raw, source) };
         two.first.answer(Call::cuGraphKernelNodeCopyAttributes, result)?;
-        if let Some(Detail::Kernel { config: own, .. }) =
-            two.first.row_mut(self.id()).map(|row| &mut row.detail)
+        if let Some(NodeParams::Kernel { config: own, .. }) =
+            two.first.record_mut(self.id()).map(|record| &mut record.node_params)
         {
             *own = config.into();
         }
@@ -441,15 +447,15 @@ pub(crate) fn with_attributes(config: LaunchConfig, attributes: &[CUlaunchAttrib
 
 /// Sets attributes of a node.
 pub(crate) fn set_all<'a>(
-    locked: &Locked<'_>,
+    guard: &GraphGuard<'_>,
     raw: CUgraphNode,
     mut attributes: impl Iterator<Item = &'a CUlaunchAttribute>,
 ) -> Result<()> {
     attributes.try_for_each(|attribute| {
         // SAFETY: the node is live and its graph locked; the value is of the attribute's kind.
         let result = unsafe {
-            locked.driver().cuGraphKernelNodeSetAttribute(raw, attribute.id, &raw const attribute.value)
+            guard.driver().cuGraphKernelNodeSetAttribute(raw, attribute.id, &raw const attribute.value)
         };
-        locked.answer(Call::cuGraphKernelNodeSetAttribute, result)
+        guard.answer(Call::cuGraphKernelNodeSetAttribute, result)
     })
 }

@@ -12,15 +12,15 @@ use crate::build::frontier::Frontier;
 use crate::error::Result;
 use crate::error::wrong_context::ensure;
 use crate::graph::node::Node;
-use crate::graph::{Graph, Locked};
+use crate::graph::{Graph, GraphGuard};
 use crate::node::kernel::{KernelNode, params};
 use crate::node_kind::NodeKind;
 use crate::state::owners::Owners;
-use crate::state::params::Detail;
+use crate::state::params::NodeParams;
 
 /// A launch, checked, with what it keeps alive besides its kernel.
 struct Prepared {
-    detail: Detail,
+    node_params: NodeParams,
     owners: Owners,
     attributes: AttributeList,
 }
@@ -89,11 +89,12 @@ impl KernelNode {
         arguments: impl Arguments,
     ) -> Result<()> {
         self.getting(check(self.graph(), kernel, &config, &arguments))?;
-        let Prepared { detail, owners, attributes } =
+        let Prepared { node_params, owners, attributes } =
             prepare(kernel, config, &arguments, arguments.accesses())?;
         arguments.with_pointers(|pointers| {
             let mut params = params(kernel, config, pointers);
-            Relaunch { detail, owners, attributes, handles: arguments.handles() }.apply(self, &mut params)
+            Relaunch { node_params, owners, attributes, handles: arguments.handles() }
+                .apply(self, &mut params)
         })
     }
 }
@@ -275,12 +276,12 @@ impl Frontier<'_> {
         accesses: Accesses,
         more: Option<Owner>,
     ) -> Result<KernelNode> {
-        let Prepared { detail, mut owners, attributes } = prepare(kernel, config, arguments, accesses)?;
+        let Prepared { node_params, mut owners, attributes } = prepare(kernel, config, arguments, accesses)?;
         owners.extend(more);
         arguments.with_pointers(|pointers| {
             let mut params = params(kernel, config, pointers);
-            let finish = |locked: &Locked<'_>, raw| set_all(locked, raw, attributes.iter());
-            let node = self.add_with(detail, owners, &mut params, &arguments.handles(), finish);
+            let finish = |guard: &GraphGuard<'_>, raw| set_all(guard, raw, attributes.iter());
+            let node = self.add_with(node_params, owners, &mut params, &arguments.handles(), finish);
             node.map(KernelNode::wrap)
         })
     }
@@ -314,6 +315,6 @@ fn prepare(
     if accesses.are_apart() {
         owners.push(Owner::other(arguments.access_ranges()));
     }
-    let detail = Detail::Kernel { kernel: kernel.clone(), config: config.into(), accesses };
-    Ok(Prepared { detail, owners, attributes })
+    let node_params = NodeParams::Kernel { kernel: kernel.clone(), config: config.into(), accesses };
+    Ok(Prepared { node_params, owners, attributes })
 }

@@ -10,7 +10,7 @@ use cuda_sys::{CUgraphNodeParams, CUgraphNodeType};
 
 use crate::error::Result;
 use crate::graph::node::{blank, typed};
-use crate::state::params::Detail;
+use crate::state::params::NodeParams;
 
 typed! {
     /// A node that launches a kernel, with the arguments packed when it was added or last set.
@@ -36,8 +36,8 @@ impl KernelNode {
     }
 
     pub(crate) fn current(&self) -> Result<(Kernel, LaunchConfig)> {
-        match self.detail()? {
-            Detail::Kernel { kernel, config, .. } => Ok((kernel, config.get())),
+        match self.node_params()? {
+            NodeParams::Kernel { kernel, config, .. } => Ok((kernel, config.get())),
             // The handle is made for rows of its kind only, and a row keeps its kind.
             _ => Err(self.removed()),
         }

@@ -11,14 +11,14 @@ use cuda_sys::{CUgraphNode, CUgraphNodeParams, CUlaunchAttribute, Call};
 use super::attribute::{attribute_of, is_structural, neutral, set_all, with_attributes};
 use crate::condition::kernels::Handles;
 use crate::error::{Error, HalfDone, Result};
-use crate::graph::Locked;
+use crate::graph::GraphGuard;
 use crate::node::kernel::{KernelNode, params};
 use crate::state::owners::Owners;
-use crate::state::params::Detail;
+use crate::state::params::NodeParams;
 
 /// The launch that a node is to have.
 pub(crate) struct Relaunch {
-    pub(crate) detail: Detail,
+    pub(crate) node_params: NodeParams,
     pub(crate) owners: Owners,
     pub(crate) attributes: AttributeList,
     /// Of conditions, among the arguments.
@@ -44,18 +44,18 @@ impl Relaunch {
     pub(crate) fn apply(mut self, node: &KernelNode, params: &mut CUgraphNodeParams) -> Result<()> {
         // What goes, and what the node had before, is dropped after the lock.
         let mut before = None;
-        let mut locked = node.graph().enter()?;
-        locked.ensure_own_memory(&self.owners, &self.detail)?;
-        let outcome = if self.handles.is_empty() && !locked.is_deciding(node.id()) {
-            self.set(&mut before, &mut locked, node, params)
+        let mut guard = node.graph().enter()?;
+        guard.ensure_own_memory(&self.owners, &self.node_params)?;
+        let outcome = if self.handles.is_empty() && !guard.is_deciding(node.id()) {
+            self.set(&mut before, &mut guard, node, params)
         } else {
-            let new = locked.let_decide(node.id(), &self.handles, &self.detail)?;
-            let outcome = self.set(&mut before, &mut locked, node, params);
+            let new = guard.let_decide(node.id(), &self.handles, &self.node_params)?;
+            let outcome = self.set(&mut before, &mut guard, node, params);
             let is_given = outcome.is_ok() || before.as_ref().is_some_and(|before| before.is_replaced);
-            locked.decided(node.id(), &self.handles, &new, is_given, outcome)
+            guard.decided(node.id(), &self.handles, &new, is_given, outcome)
         };
         if outcome.is_ok() {
-            locked.incomplete.remove(&node.id().index);
+            guard.incomplete.remove(&node.id().index);
         }
         outcome
     }
@@ -64,18 +64,20 @@ impl Relaunch {
     fn set(
         &mut self,
         before: &mut Option<Before>,
-        locked: &mut Locked<'_>,
+        guard: &mut GraphGuard<'_>,
         node: &KernelNode,
         params: &mut CUgraphNodeParams,
     ) -> Result<()> {
-        let row = locked.row(node.id()).ok_or_else(|| node.removed())?;
-        let Detail::Kernel { kernel, config, .. } = &row.detail else { return Err(node.removed()) };
+        let record = guard.record(node.id()).ok_or_else(|| node.removed())?;
+        let NodeParams::Kernel { kernel, config, .. } = &record.node_params else {
+            return Err(node.removed());
+        };
         if self.attributes.is_empty() && !config.get().has_attributes() {
-            return node.replace_under(locked, &mut self.detail, &mut self.owners, params);
+            return node.replace_under(guard, &mut self.node_params, &mut self.owners, params);
         }
-        let before = before.insert(Before::read(locked, row.raw.0, kernel, config.get())?);
-        locked.retain_if_adopted()?;
-        self.apply_after(before, locked, node, params)
+        let before = before.insert(Before::read(guard, record.raw.0, kernel, config.get())?);
+        guard.retain_if_adopted()?;
+        self.apply_after(before, guard, node, params)
     }
 
     /// Cluster and cooperation go first, as the driver compares them with the sizes at every call;
@@ -84,22 +86,22 @@ impl Relaunch {
     fn apply_after(
         &mut self,
         before: &mut Before,
-        locked: &mut Locked<'_>,
+        guard: &mut GraphGuard<'_>,
         node: &KernelNode,
         params: &mut CUgraphNodeParams,
     ) -> Result<()> {
-        let Self { detail, owners, attributes, .. } = self;
-        let row = locked.row(node.id()).ok_or_else(|| node.removed())?;
-        let (raw, name) = (row.raw.0, row.display_name(node.id()));
-        let Detail::Kernel { kernel, config, .. } = &*detail else { return Err(node.removed()) };
+        let Self { node_params, owners, attributes, .. } = self;
+        let record = guard.record(node.id()).ok_or_else(|| node.removed())?;
+        let (raw, name) = (record.raw.0, record.display_name(node.id()));
+        let NodeParams::Kernel { kernel, config, .. } = &*node_params else { return Err(node.removed()) };
         let mut now = Now::of(before);
         let new = (kernel, config.get(), &*attributes);
-        match before.give_way(locked, raw, &mut now, new, params) {
+        match before.give_way(guard, raw, &mut now, new, params) {
             Ok(()) => {
-                if let Some(row) = locked.row_mut(node.id()) {
-                    core::mem::swap(&mut row.detail, detail);
+                if let Some(record) = guard.record_mut(node.id()) {
+                    core::mem::swap(&mut record.node_params, node_params);
                 }
-                locked.swap_owners(node.id(), owners);
+                guard.swap_owners(node.id(), owners);
                 Ok(())
             }
             Err(Failure { cause, .. }) if now.is_as(before) => Err(cause),
@@ -108,15 +110,15 @@ impl Relaunch {
                     true => "a part of its new launch, and what both use stays alive",
                     false => "its old launch without all of its attributes",
                 };
-                if let Some(row) = locked.row_mut(node.id()) {
-                    row.detail = now.detail();
+                if let Some(record) = guard.record_mut(node.id()) {
+                    record.node_params = now.node_params();
                 }
                 before.is_replaced = now.is_new;
                 if now.is_new {
                     owners.push(Owner::Kernel(before.kernel.clone()));
-                    locked.add_owners(node.id(), owners);
+                    guard.add_owners(node.id(), owners);
                 }
-                locked.incomplete.insert(node.id().index);
+                guard.incomplete.insert(node.id().index);
                 Err(HalfDone::error(cause, undo, vec![format!("node `{name}` has {has}")]))
             }
         }
@@ -148,21 +150,25 @@ impl Now {
     /// Sets attributes, until one fails.
     fn set_all<'a>(
         &mut self,
-        locked: &Locked<'_>,
+        guard: &GraphGuard<'_>,
         raw: CUgraphNode,
         mut attributes: impl Iterator<Item = &'a CUlaunchAttribute>,
     ) -> Result<()> {
         attributes.try_for_each(|one| {
-            set_all(locked, raw, core::iter::once(one))?;
+            set_all(guard, raw, core::iter::once(one))?;
             self.attributes.retain(|known| known.id != one.id);
             self.attributes.push(*one);
             Ok(())
         })
     }
 
-    fn detail(&self) -> Detail {
+    fn node_params(&self) -> NodeParams {
         let config = with_attributes(self.config, &self.attributes);
-        Detail::Kernel { kernel: self.kernel.clone(), config: config.into(), accesses: Accesses::unknown() }
+        NodeParams::Kernel {
+            kernel: self.kernel.clone(),
+            config: config.into(),
+            accesses: Accesses::unknown(),
+        }
     }
 
     /// Whether nothing is other than it was.
@@ -177,9 +183,9 @@ impl Now {
 
 impl Before {
     #[cold]
-    fn read(locked: &Locked<'_>, raw: CUgraphNode, kernel: &Kernel, config: LaunchConfig) -> Result<Self> {
+    fn read(guard: &GraphGuard<'_>, raw: CUgraphNode, kernel: &Kernel, config: LaunchConfig) -> Result<Self> {
         Ok(Self {
-            arguments: locked.arguments(raw, kernel)?,
+            arguments: guard.arguments(raw, kernel)?,
             is_replaced: false,
             attributes: config.attributes(),
             kernel: kernel.clone(),
@@ -189,27 +195,27 @@ impl Before {
 
     fn give_way(
         &self,
-        locked: &Locked<'_>,
+        guard: &GraphGuard<'_>,
         raw: CUgraphNode,
         now: &mut Now,
         (kernel, config, new): (&Kernel, LaunchConfig, &AttributeList),
         params: &mut CUgraphNodeParams,
     ) -> Result<(), Failure> {
         let old = &self.attributes;
-        let relaxed = now.set_all(locked, raw, relax(old).iter());
-        if let Err(cause) = relaxed.and_then(|()| locked.set_launch(raw, params)) {
+        let relaxed = now.set_all(guard, raw, relax(old).iter());
+        if let Err(cause) = relaxed.and_then(|()| guard.set_launch(raw, params)) {
             let structural = old.iter().filter(|one| is_structural(one.id));
-            return Err(Failure { cause, undo: now.set_all(locked, raw, structural).err() });
+            return Err(Failure { cause, undo: now.set_all(guard, raw, structural).err() });
         }
         (now.kernel, now.config, now.is_new) = (kernel.clone(), config, true);
-        now.set_all(locked, raw, transition(old, new).iter())
-            .map_err(|cause| Failure { cause, undo: self.restore(locked, raw, now, new).err().flatten() })
+        now.set_all(guard, raw, transition(old, new).iter())
+            .map_err(|cause| Failure { cause, undo: self.restore(guard, raw, now, new).err().flatten() })
     }
 
     /// After the parameters are the new ones and some of the new attributes are set.
     fn restore(
         &self,
-        locked: &Locked<'_>,
+        guard: &GraphGuard<'_>,
         raw: CUgraphNode,
         now: &mut Now,
         new: &AttributeList,
@@ -218,14 +224,14 @@ impl Before {
         let mut pointers: Vec<*mut c_void> =
             arguments.iter().map(|bytes| bytes.as_ptr().cast_mut().cast()).collect();
         let mut params = params(&self.kernel, self.config, pointers.as_mut_ptr());
-        now.set_all(locked, raw, relax(new).iter())?;
-        locked.set_launch(raw, &mut params)?;
+        now.set_all(guard, raw, relax(new).iter())?;
+        guard.set_launch(raw, &mut params)?;
         (now.kernel, now.config, now.is_new) = (self.kernel.clone(), self.config, false);
-        Ok(now.set_all(locked, raw, transition(new, &self.attributes).iter())?)
+        Ok(now.set_all(guard, raw, transition(new, &self.attributes).iter())?)
     }
 }
 
-impl Locked<'_> {
+impl GraphGuard<'_> {
     fn set_launch(&self, raw: CUgraphNode, params: &mut CUgraphNodeParams) -> Result<()> {
         // SAFETY: a live kernel node of this graph, whose lock is held; the parameters are
         // complete, and what they point to outlives the call.

@@ -7,13 +7,13 @@ use cuda_sys::{CUdeviceptr, CUresult, Version};
 
 use crate::build::frontier::Frontier;
 use crate::error::{Error, Result};
-use crate::graph::Locked;
+use crate::graph::GraphGuard;
 use crate::graph::node::{Node, typed};
 use crate::memory::{AllocOptions, AllocPlace};
 use crate::node_kind::NodeKind;
-use crate::state::ids::Place;
+use crate::state::ids::SubgraphId;
 use crate::state::owners::Owners;
-use crate::state::params::Detail;
+use crate::state::params::NodeParams;
 
 typed! {
     /// A node that allocates memory, which has the same address at every launch.
@@ -29,8 +29,8 @@ impl AllocNode {
     /// # Errors
     /// Its size is no multiple of the type's; or the node was removed.
     pub fn memory<T: Element>(&self) -> Result<GraphBuffer<T>> {
-        match self.detail()? {
-            Detail::Alloc { memory, .. } => Ok(GraphBuffer::of(&memory)?),
+        match self.node_params()? {
+            NodeParams::Alloc { memory, .. } => Ok(GraphBuffer::of(&memory)?),
             // The handle is made for rows of its kind only, and a row keeps its kind.
             _ => Err(self.removed()),
         }
@@ -60,8 +60,8 @@ impl AllocNode {
     /// The node was removed.
     #[doc(alias = "cuGraphMemAllocNodeGetParams")]
     pub fn options(&self) -> Result<AllocOptions> {
-        match self.detail()? {
-            Detail::Alloc { options, .. } => Ok((*options).clone()),
+        match self.node_params()? {
+            NodeParams::Alloc { options, .. } => Ok((*options).clone()),
             _ => Err(self.removed()),
         }
     }
@@ -133,9 +133,9 @@ impl Frontier<'_> {
         options.ensure_room(context, bytes)?;
         let access = options.access_params(context);
         let mut params = options.params(context, bytes, &access);
-        let mut locked = self.graph().enter()?;
-        locked.ensure_takes_memory(self.graph().place(), NodeKind::Alloc)?;
-        let raw = match self.add_raw(&mut locked, NodeKind::Alloc, &mut params) {
+        let mut guard = self.graph().enter()?;
+        guard.ensure_takes_memory(self.graph().subgraph(), NodeKind::Alloc)?;
+        let raw = match self.add_raw(&mut guard, NodeKind::Alloc, &mut params) {
             Err(error) if options.place() != AllocPlace::Here && is_refusal(&error) => {
                 return Err(Error::NoMemoryThere { place: options.place(), cause: Box::new(error) });
             }
@@ -143,25 +143,25 @@ impl Frontier<'_> {
         };
         // SAFETY: the driver wrote it there when it took the node, or it is 0.
         let address = unsafe { params.__bindgen_anon_1.alloc.dptr };
-        let joined = self.join(&locked, raw);
-        let stuck = locked.unless_undone(raw, joined)?;
+        let joined = self.join(&guard, raw);
+        let stuck = guard.unless_undone(raw, joined)?;
         let place = graph_memory::Place { address, bytes, space: options.space(context) };
         // SAFETY: the driver has given the node this address for as many bytes.
-        let memory = unsafe { graph_memory::of_node(context, locked.memory_number(), place) };
-        let detail = Detail::Alloc { memory: Arc::clone(&memory), options: Arc::new(options) };
-        let id = locked.insert(self.graph().place(), raw, detail, Owners::new());
+        let memory = unsafe { graph_memory::of_node(context, guard.memory_number(), place) };
+        let node_params = NodeParams::Alloc { memory: Arc::clone(&memory), options: Arc::new(options) };
+        let id = guard.insert(self.graph().subgraph(), raw, node_params, Owners::new());
         if let Some(stuck) = stuck {
-            return Err(stuck.told(&mut locked, id, self.comes_before(), None));
+            return Err(stuck.told(&mut guard, id, self.comes_before(), None));
         }
-        drop(locked);
+        drop(guard);
         let node = AllocNode::wrap(Node::new(self.graph().clone(), id, NodeKind::Alloc));
         Ok((node, GraphBuffer::of(&memory)?))
     }
 }
 
-impl Locked<'_> {
+impl GraphGuard<'_> {
     /// Refuses a memory node in a graph that the driver takes none in.
-    pub(crate) fn ensure_takes_memory(&self, place: Place, kind: NodeKind) -> Result<()> {
+    pub(crate) fn ensure_takes_memory(&self, place: SubgraphId, kind: NodeKind) -> Result<()> {
         if place.is_root() {
             return Ok(());
         }

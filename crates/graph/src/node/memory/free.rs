@@ -9,12 +9,12 @@ use super::alloc::AllocNode;
 use crate::build::frontier::Frontier;
 use crate::error::{Error, Result};
 use crate::graph::node::{Node, blank, typed};
-use crate::graph::{Graph, Locked};
+use crate::graph::{Graph, GraphGuard};
 use crate::memory::Life;
 use crate::node_kind::NodeKind;
 use crate::state::ids::NodeId;
 use crate::state::owners::Owners;
-use crate::state::params::Detail;
+use crate::state::params::NodeParams;
 
 typed! {
     /// A node that frees the memory of an [`AllocNode`].
@@ -28,8 +28,8 @@ impl FreeNode {
     /// The node was removed.
     #[doc(alias = "cuGraphMemFreeNodeGetParams")]
     pub fn address(&self) -> Result<CUdeviceptr> {
-        match self.detail()? {
-            Detail::Free { address, .. } => Ok(address),
+        match self.node_params()? {
+            NodeParams::Free { address, .. } => Ok(address),
             // The handle is made for rows of its kind only, and a row keeps its kind.
             _ => Err(self.removed()),
         }
@@ -42,10 +42,10 @@ impl FreeNode {
     /// The node was removed.
     pub fn allocation(&self) -> Result<Option<AllocNode>> {
         let address = self.address()?;
-        let locked = self.graph().look()?;
-        let alloc = locked.memory.freed_by(address, self.id()).map(|life| life.alloc);
-        let place = alloc.and_then(|id| locked.row(id)).map(|row| row.within);
-        drop(locked);
+        let guard = self.graph().look()?;
+        let alloc = guard.memory.freed_by(address, self.id()).map(|life| life.alloc);
+        let place = alloc.and_then(|id| guard.record(id)).map(|record| record.within);
+        drop(guard);
         let alloc =
             alloc.zip(place).map(|(id, place)| Node::new(self.graph().at(place), id, NodeKind::Alloc));
         Ok(alloc.map(AllocNode::wrap))
@@ -59,11 +59,11 @@ impl AllocNode {
     /// # Errors
     /// The node was removed.
     pub fn freed_by(&self) -> Result<Option<FreeNode>> {
-        let Detail::Alloc { memory, .. } = self.detail()? else { return Err(self.removed()) };
-        let locked = self.graph().look()?;
-        let free = locked.memory.life_of(&memory).and_then(|life| life.free);
-        let place = free.and_then(|id| locked.row(id)).map(|row| row.within);
-        drop(locked);
+        let NodeParams::Alloc { memory, .. } = self.node_params()? else { return Err(self.removed()) };
+        let guard = self.graph().look()?;
+        let free = guard.memory.life_of(&memory).and_then(|life| life.free);
+        let place = free.and_then(|id| guard.record(id)).map(|record| record.within);
+        drop(guard);
         let free = free.zip(place).map(|(id, place)| Node::new(self.graph().at(place), id, NodeKind::Free));
         Ok(free.map(FreeNode::wrap))
     }
@@ -91,20 +91,20 @@ impl Frontier<'_> {
     #[doc(alias = "cuGraphAddMemFreeNode")]
     #[doc(alias = "cuGraphAddNode")]
     pub fn free<T>(&self, memory: &GraphBuffer<T>) -> Result<FreeNode> {
-        let mut locked = self.graph().enter()?;
-        locked.ensure_takes_memory(self.graph().place(), NodeKind::Free)?;
-        let Life { alloc, .. } = locked.ensure_unfreed(memory.allocation())?;
+        let mut guard = self.graph().enter()?;
+        guard.ensure_takes_memory(self.graph().subgraph(), NodeKind::Free)?;
+        let Life { alloc, .. } = guard.ensure_unfreed(memory.allocation())?;
         let address = memory.address();
-        let detail = Detail::Free { address, memory: Some(Arc::clone(memory.allocation())) };
-        let added = self.add_raw(&mut locked, NodeKind::Free, &mut params(address));
-        let raw = added.map_err(|error| locked.explain_free(alloc, error))?;
-        let joined = self.join(&locked, raw);
-        let stuck = locked.unless_undone(raw, joined)?;
-        let id = locked.insert(self.graph().place(), raw, detail, Owners::new());
+        let node_params = NodeParams::Free { address, memory: Some(Arc::clone(memory.allocation())) };
+        let added = self.add_raw(&mut guard, NodeKind::Free, &mut params(address));
+        let raw = added.map_err(|error| guard.explain_free(alloc, error))?;
+        let joined = self.join(&guard, raw);
+        let stuck = guard.unless_undone(raw, joined)?;
+        let id = guard.insert(self.graph().subgraph(), raw, node_params, Owners::new());
         if let Some(stuck) = stuck {
-            return Err(stuck.told(&mut locked, id, self.comes_before(), None));
+            return Err(stuck.told(&mut guard, id, self.comes_before(), None));
         }
-        drop(locked);
+        drop(guard);
         Ok(FreeNode::wrap(Node::new(self.graph().clone(), id, NodeKind::Free)))
     }
 }
@@ -122,22 +122,22 @@ impl Graph {
     pub fn free<T>(&self, memory: &GraphBuffer<T>) -> Result<FreeNode> {
         let mut after = Vec::new();
         {
-            let locked = self.enter()?;
-            locked.ensure_takes_memory(self.place(), NodeKind::Free)?;
-            let Life { alloc, .. } = locked.ensure_unfreed(memory.allocation())?;
-            after.extend(locked.users_of(alloc).into_iter().filter_map(|id| locked.outermost(id)));
+            let guard = self.enter()?;
+            guard.ensure_takes_memory(self.subgraph(), NodeKind::Free)?;
+            let Life { alloc, .. } = guard.ensure_unfreed(memory.allocation())?;
+            after.extend(guard.users_of(alloc).into_iter().filter_map(|id| guard.outermost(id)));
             after.sort_unstable_by_key(|id| id.number);
             after.dedup();
             // Its users wait for the allocation already.
             if after.is_empty() {
-                after.extend(locked.outermost(alloc));
+                after.extend(guard.outermost(alloc));
             }
         }
         Frontier::after_ids(self, after).free(memory)
     }
 }
 
-impl Locked<'_> {
+impl GraphGuard<'_> {
     /// What becomes of memory of the hierarchy, for which a free node can be added now.
     fn ensure_unfreed(&self, memory: &Arc<Allocation>) -> Result<Life> {
         self.ensure_of_here(memory, || "free".into())?;
@@ -155,7 +155,7 @@ impl Locked<'_> {
     }
 
     fn is_of_root(&self, node: NodeId) -> bool {
-        self.row(node).is_some_and(|row| row.within.is_root())
+        self.record(node).is_some_and(|record| record.within.is_root())
     }
 
     /// The driver's refusal of a free node in words: what there is to know here speaks for it.
