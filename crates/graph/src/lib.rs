@@ -15,6 +15,7 @@ mod loops;
 mod memory;
 mod node;
 mod node_kind;
+pub(crate) mod node_name;
 mod state;
 mod toposort;
 

@@ -6,9 +6,9 @@ use cuda_sys::{CUgraphChildGraphNodeOwnership, CUgraphNode, CUgraphNodeParams, C
 use crate::edge::{Link, ensure_kinds};
 use crate::edge_kind::EdgeKind;
 use crate::error::{Error, HalfDone, Result};
-use crate::graph::GraphGuard;
 use crate::node_kind::NodeKind;
 use crate::state::PendingInsert;
+use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 
 /// What the nodes added at a frontier come before.

@@ -10,8 +10,8 @@ use cuda_sys::{CUgraphNode, CUgraphNodeType};
 use super::subject::{Inner, Item, Lives, Memory, Opaqueness, Subject, Unused, Wrong};
 use super::touches::Touching;
 use crate::error::Result;
-use crate::graph::GraphGuard;
 use crate::node_kind::NodeKind;
+use crate::state::guard::GraphGuard;
 use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::params::{Conditional, NodeParams};
 

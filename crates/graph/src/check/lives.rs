@@ -8,7 +8,7 @@ use super::reach::Budget;
 use super::report::Finding;
 use super::subject::{Lives, Subject, Unordered};
 use crate::error::Result;
-use crate::graph::GraphGuard;
+use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 use crate::state::params::NodeParams;
 

@@ -38,7 +38,8 @@ use races::{Bounds, Left, Pair, races};
 use subject::Space;
 
 use crate::error::Result;
-use crate::graph::{Graph, GraphGuard};
+use crate::graph::Graph;
+use crate::state::guard::GraphGuard;
 
 impl Graph {
     /// Looks for what is wrong with the graph and all that is in its nodes, and says it by the

@@ -14,8 +14,8 @@ use cuda_sys::{CUdeviceptr, CUgraphNode};
 use super::region::Region;
 use super::subject::{Opaqueness, Space, Touch};
 use crate::error::Result;
-use crate::graph::GraphGuard;
 use crate::node_kind::NodeKind;
+use crate::state::guard::GraphGuard;
 use crate::state::loop_control::LoopControl;
 use crate::state::params::{ConditionSource, NodeParams};
 

@@ -6,7 +6,7 @@ use cuda_handles::{Owner, graph_memory};
 use cuda_sys::{CUgraph, CUgraphNode, CUgraphNodeType, Call};
 
 use crate::error::{Error, Result};
-use crate::graph::GraphGuard;
+use crate::state::guard::GraphGuard;
 use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::lineage::Lineage;
 use crate::state::owners::Owners;

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use crate::edge::Link;
 use crate::edge_kind::EdgeKind;
 use crate::error::{Error, HalfDone, Result};
-use crate::graph::GraphGuard;
+use crate::state::guard::GraphGuard;
 use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::loop_control::LoopDecision;
 use crate::state::params::NodeParams;

@@ -12,9 +12,10 @@ use cuda_launch::{Argument, ConditionalHandle, KernelArg, Params};
 use cuda_sys::Call;
 
 use crate::error::{Error, Result};
-use crate::graph::{Graph, GraphGuard};
+use crate::graph::Graph;
 use crate::node::Node;
 use crate::state::conditions::{Entry, Handles};
+use crate::state::guard::GraphGuard;
 use crate::state::ids::{NodeId, SubgraphId};
 
 /// A condition of a graph: a 32-bit number, set by kernels of a launch, by which one conditional

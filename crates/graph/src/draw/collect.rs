@@ -3,8 +3,8 @@
 use crate::draw::drawing::{Drawing, DrawnEdge, DrawnEdgeKind, DrawnKind, DrawnNode, Family};
 use crate::edge_kind::EdgeKind;
 use crate::error::Result;
-use crate::graph::GraphGuard;
 use crate::node_kind::NodeKind;
+use crate::state::guard::GraphGuard;
 use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::params::NodeParams;
 

@@ -7,7 +7,7 @@ use crate::check::{Finding, FoundNode, Report, Severity};
 use crate::draw::drawing::{Drawing, DrawnNode};
 use crate::draw::layout::{NodeBox, Point, Rect, Sheet};
 use crate::draw::xml::{Escaped, Number};
-use crate::graph::GraphGuard;
+use crate::state::guard::GraphGuard;
 
 /// The colour of what is wrong.
 pub(crate) const RED: &str = "#c8102e";

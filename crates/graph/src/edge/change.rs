@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use crate::edge::kind_query::Ends;
 use crate::edge_kind::EdgeKind;
 use crate::error::{Error, HalfDone, Result};
-use crate::graph::GraphGuard;
+use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 
 /// An edge between nodes that are there.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::query::{Neighbour, Way};
 use crate::edge_kind::EdgeKind;
 use crate::error::Result;
-use crate::graph::GraphGuard;
+use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 
 use cuda_sys::CUgraphNode;

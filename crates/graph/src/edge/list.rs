@@ -8,8 +8,9 @@ use super::change::Link;
 use crate::edge::kind_query::Ends;
 use crate::edge_kind::EdgeKind;
 use crate::error::{Error, Result};
-use crate::graph::{Graph, GraphGuard};
+use crate::graph::Graph;
 use crate::node::Node;
+use crate::state::guard::GraphGuard;
 
 impl Graph {
     /// Adds an edge: from now on `to` starts when `from` has ended. One driver call, if it goes

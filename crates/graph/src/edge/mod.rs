@@ -10,10 +10,11 @@ pub(crate) mod remove;
 
 use crate::edge_kind::EdgeKind;
 use crate::error::{Error, Result};
-use crate::graph::name::NodeName;
-use crate::graph::{Graph, GraphGuard};
+use crate::graph::Graph;
 use crate::node::Node;
 use crate::node_kind::NodeKind;
+use crate::node_name::NodeName;
+use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 
 pub(crate) use change::{Link, ensure_kinds};

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::change::Link;
 use super::query::Way;
 use crate::error::{Error, Result};
-use crate::graph::GraphGuard;
+use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 use crate::toposort::{self, Index, Neighbours, Verdict};
 

@@ -11,8 +11,9 @@ use smallvec::SmallVec;
 use super::{Edge, Known};
 use crate::edge_kind::EdgeKind;
 use crate::error::{Error, Result};
-use crate::graph::{Graph, GraphGuard};
+use crate::graph::Graph;
 use crate::node::Node;
+use crate::state::guard::GraphGuard;
 
 /// Which edges of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

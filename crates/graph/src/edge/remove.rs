@@ -10,9 +10,10 @@ use super::query::Way;
 use crate::edge::kind_query::Ends;
 use crate::edge_kind::EdgeKind;
 use crate::error::{HalfDone, Result};
-use crate::graph::{Graph, GraphGuard};
+use crate::graph::Graph;
 use crate::node::Node;
 use crate::state::TakenNodes;
+use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 use crate::state::params::NodeParams;
 

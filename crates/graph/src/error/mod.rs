@@ -11,8 +11,8 @@ use std::borrow::Cow;
 use crate::edge_kind::EdgeKind;
 use crate::error::instantiate::InstantiateError;
 use crate::error::wording::{A, At, Count, Found, Listed, More, Named, Names};
-use crate::graph::name::NodeName;
 use crate::memory::MemoryOrder;
+use crate::node_name::NodeName;
 
 /// The result of this crate's functions.
 pub type Result<T, E = Error> = core::result::Result<T, E>;

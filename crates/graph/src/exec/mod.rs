@@ -17,8 +17,9 @@ use crate::error::wrong_context::ensure;
 use crate::error::{Error, Result};
 use crate::exec::options::InstantiateOptions;
 use crate::exec::resources::ExecResources;
-use crate::graph::{Graph, Hierarchy};
+use crate::graph::Graph;
 use crate::memory::{Outlet, Outputs};
+use crate::state::hierarchy::Hierarchy;
 use crate::state::ids::SubgraphId;
 use crate::state::last_runs::OwnRuns;
 
@@ -93,7 +94,7 @@ impl Source {
     pub(crate) fn graph(&self) -> Option<Graph> {
         match self {
             Self::Own(graph) => Some(graph.clone()),
-            Self::Adopted(root) => Some(Graph::from_root(root.upgrade()?, SubgraphId::ROOT)),
+            Self::Adopted(root) => Some(Graph::from_hierarchy(root.upgrade()?, SubgraphId::ROOT)),
         }
     }
 }

@@ -1,22 +1,19 @@
 //! The graph: the driver's object, its table of nodes, and the one lock around both.
 
 pub(crate) mod keep;
-pub(crate) mod name;
 pub(crate) mod node;
 
 use core::fmt;
-use core::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use cuda_handles::{Context, Error as HandleError, GraphHandle, Owner, lock_unless_inside};
-use cuda_sys::{CUgraph, CUgraphNode, CUresult, Call, Driver};
+use cuda_handles::{Context, Error as HandleError, GraphHandle, Owner};
 
 use crate::error::{Error, Result};
-use crate::graph::name::NodeName;
+use crate::node_name::NodeName;
+use crate::state::GraphState;
+use crate::state::guard::{GraphGuard, GuardPair};
+use crate::state::hierarchy::Hierarchy;
 use crate::state::ids::{NodeId, SubgraphId};
-use crate::state::iterative_drop::LastingState;
-use crate::state::{DeferredDrops, GraphState, RemovedNames};
 
 /// A CUDA graph: work with an order, to be drawn once and run many times.
 ///
@@ -31,24 +28,8 @@ use crate::state::{DeferredDrops, GraphState, RemovedNames};
 /// for, is refused the lock (`NOT_PERMITTED`) after a moment, if another thread has it.
 #[derive(Clone)]
 pub struct Graph {
-    root: Arc<Hierarchy>,
+    hierarchy: Arc<Hierarchy>,
     subgraph: SubgraphId,
-}
-
-/// The graph that was made, with those embedded in its nodes.
-pub(crate) struct Hierarchy {
-    /// Before the table: the driver's graph goes first, then what its nodes used.
-    handle: GraphHandle,
-    table: LastingState,
-    removed: Arc<RemovedNames>,
-    /// Which hierarchy it is; never given twice.
-    number: u64,
-}
-
-impl Hierarchy {
-    pub(crate) fn handle(&self) -> &GraphHandle {
-        &self.handle
-    }
 }
 
 /// Graphs of a context.
@@ -84,18 +65,15 @@ impl Graph {
 
     /// The root graph of a handle and the table of its nodes. Who finds the handle by the raw graph
     /// finds the graph; if there is one already, that is the result.
-    pub(crate) fn of(handle: GraphHandle, table: GraphState) -> Self {
-        static NUMBERS: AtomicU64 = AtomicU64::new(0);
-        let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
-        let removed = Arc::clone(&table.removed);
-        let root = Arc::new(Hierarchy { handle, table: LastingState::new(table), removed, number });
-        let known = root.handle.tie(&root);
-        Self { root: known.unwrap_or(root), subgraph: SubgraphId::ROOT }
+    pub(crate) fn of(handle: GraphHandle, state: GraphState) -> Self {
+        let hierarchy = Hierarchy::new(handle, state);
+        let known = hierarchy.handle().tie(&hierarchy);
+        Self { hierarchy: known.unwrap_or(hierarchy), subgraph: SubgraphId::ROOT }
     }
 
     /// The root graph tied to a handle.
     pub(crate) fn tied_to(handle: &GraphHandle) -> Option<Self> {
-        Some(Self { root: handle.knowledge()?, subgraph: SubgraphId::ROOT })
+        Some(Self { hierarchy: handle.knowledge()?, subgraph: SubgraphId::ROOT })
     }
 
     /// Whether the graph is where it was.
@@ -113,27 +91,27 @@ impl Graph {
         }
     }
 
-    pub(crate) fn from_root(root: Arc<Hierarchy>, subgraph: SubgraphId) -> Self {
-        Self { root, subgraph }
+    pub(crate) fn from_hierarchy(hierarchy: Arc<Hierarchy>, subgraph: SubgraphId) -> Self {
+        Self { hierarchy, subgraph }
     }
 
     pub(crate) fn hierarchy(&self) -> &Arc<Hierarchy> {
-        &self.root
+        &self.hierarchy
     }
 
     /// What a node that is gone was called, if that is still known. Takes no lock of the graph.
     pub(crate) fn name_of_removed(&self, id: NodeId) -> Option<NodeName> {
-        self.root.removed.find(id)
+        self.hierarchy.name_of_removed(id)
     }
 
     /// Which hierarchy it belongs to; never given twice.
     pub(crate) fn number(&self) -> u64 {
-        self.root.number
+        self.hierarchy.number()
     }
 
     /// Another graph of the same hierarchy.
     pub(crate) fn at(&self, subgraph: SubgraphId) -> Self {
-        Self { root: Arc::clone(&self.root), subgraph }
+        Self { hierarchy: Arc::clone(&self.hierarchy), subgraph }
     }
 
     /// Which graph of its hierarchy it is.
@@ -143,14 +121,14 @@ impl Graph {
 
     /// Whether both are graphs of one hierarchy, and so behind one lock.
     pub(crate) fn is_beside(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.root, &other.root)
+        Arc::ptr_eq(&self.hierarchy, &other.hierarchy)
     }
 
     /// The context whose kernels and memory the nodes use.
     #[inline]
     #[must_use]
     pub fn context(&self) -> &Context {
-        self.root.handle.context()
+        self.hierarchy.context()
     }
 
     /// Keeps `owner` alive for as long as the graph lives, and in every executable made from now
@@ -195,48 +173,28 @@ impl Graph {
     }
 
     pub(crate) fn handle(&self) -> &GraphHandle {
-        &self.root.handle
+        self.hierarchy.handle()
     }
 
-    /// Takes the lock for work on the driver's graph; refused where the driver cannot be called any
-    /// more, and where the graph is gone with the node that it was embedded in, or was moved.
+    /// Locks the hierarchy for work on the driver's graph; see [`Hierarchy::enter`].
     pub(crate) fn enter(&self) -> Result<GraphGuard<'_>> {
-        self.enter_here()
+        self.hierarchy.enter(self.subgraph)
     }
 
-    /// As [`enter`](Self::enter), for where it matters that what comes back is made in place.
+    /// As [`enter`](Self::enter), for hot paths, which build the guard in place.
     #[inline(always)]
     pub(crate) fn enter_here(&self) -> Result<GraphGuard<'_>> {
-        self.context().ensure_usable()?;
-        let mut guard = self.lock()?;
-        guard.locate()?;
-        Ok(guard)
+        self.hierarchy.enter_here(self.subgraph)
     }
 
-    /// Takes the lock to look into the table, which makes sense after the context was lost, too.
-    /// Refused in a forked child: the lock may have been held by a thread that does not exist
-    /// there; and where the graph was moved.
+    /// Locks the hierarchy to look at what is known of it; see [`Hierarchy::look`].
     pub(crate) fn look(&self) -> Result<GraphGuard<'_>> {
-        match self.context().ensure_usable() {
-            Err(error @ HandleError::Forked) => Err(error.into()),
-            _ => {
-                let guard = self.lock()?;
-                if guard.is_gone() { Err(Error::GraphMoved) } else { Ok(guard) }
-            }
-        }
+        self.hierarchy.look(self.subgraph)
     }
 
-    /// Takes the lock of the root graph. It is held for driver calls on this graph, and nothing is
-    /// dropped under it. Whoever does not [`enter`](Self::enter) asks first whether the driver can
-    /// be called, and then [where](GraphGuard::locate) the graph is. Some of the calls wait for the
-    /// device, so a host function does not wait for the lock: it may be what they wait for.
-    #[inline(always)]
-    fn lock(&self) -> Result<GraphGuard<'_>> {
-        // What runs under the lock does not panic; a table that saw one anyway is consistent
-        // between calls.
-        let table = lock_unless_inside(self.root.handle.context(), "the graph", &self.root.table)?;
-        let raw = self.root.handle.as_raw();
-        Ok(GraphGuard { root: &self.root, subgraph: self.subgraph, raw, table, _after: None })
+    /// Locks the hierarchies of two graphs; see [`GuardPair::enter`].
+    pub(crate) fn enter_with<'g>(&'g self, second: &'g Self) -> Result<GuardPair<'g>> {
+        GuardPair::enter((&self.hierarchy, self.subgraph), (&second.hierarchy, second.subgraph))
     }
 }
 
@@ -250,7 +208,7 @@ impl Eq for Graph {}
 
 impl core::hash::Hash for Graph {
     fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
-        Arc::as_ptr(&self.root).hash(state);
+        Arc::as_ptr(&self.hierarchy).hash(state);
         self.subgraph.hash(state);
     }
 }
@@ -258,209 +216,11 @@ impl core::hash::Hash for Graph {
 impl fmt::Debug for Graph {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut tuple = formatter.debug_tuple("Graph");
-        tuple.field(&self.root.handle.as_raw());
+        tuple.field(&self.hierarchy.handle().as_raw());
         if !self.subgraph.is_root() {
             tuple.field(&self.subgraph);
         }
         tuple.finish()
-    }
-}
-
-/// A graph whose lock is held: the table of its hierarchy, and the driver's graph.
-pub(crate) struct GraphGuard<'g> {
-    root: &'g Arc<Hierarchy>,
-    subgraph: SubgraphId,
-    /// Of the place.
-    raw: CUgraph,
-    table: MutexGuard<'g, GraphState>,
-    /// Below the guard, so that it is dropped after the lock is given back.
-    _after: Option<Box<DeferredDrops>>,
-}
-
-impl Deref for GraphGuard<'_> {
-    type Target = GraphState;
-
-    fn deref(&self) -> &GraphState {
-        &self.table
-    }
-}
-
-impl DerefMut for GraphGuard<'_> {
-    fn deref_mut(&mut self) -> &mut GraphState {
-        &mut self.table
-    }
-}
-
-impl GraphGuard<'_> {
-    /// The driver's graph; live if the lock was taken by [`Graph::enter`].
-    #[inline]
-    pub(crate) fn raw(&self) -> CUgraph {
-        self.raw
-    }
-
-    #[inline]
-    pub(crate) fn subgraph(&self) -> SubgraphId {
-        self.subgraph
-    }
-
-    /// Finds the driver's graph.
-    #[inline]
-    fn locate(&mut self) -> Result<()> {
-        self.raw = self.graph_at(self.subgraph)?;
-        Ok(())
-    }
-
-    pub(crate) fn driver(&self) -> &'static Driver {
-        self.root.handle.context().driver()
-    }
-
-    pub(crate) fn context(&self) -> &Context {
-        self.root.handle.context()
-    }
-
-    pub(crate) fn answer(&self, call: Call, result: CUresult) -> Result<()> {
-        Ok(self.root.handle.context().check(call, result)?)
-    }
-
-    /// The driver's graph at a place of the hierarchy.
-    #[inline]
-    pub(crate) fn graph_at(&self, subgraph: SubgraphId) -> Result<CUgraph> {
-        if self.is_gone() {
-            return Err(Error::GraphMoved);
-        }
-        match subgraph.is_root() {
-            true => Ok(self.root.handle.as_raw()),
-            false => self.embedded(subgraph).map(|graph| graph.raw.0).ok_or(Error::GraphRemoved),
-        }
-    }
-
-    pub(crate) fn hierarchy(&self) -> &Arc<Hierarchy> {
-        self.root
-    }
-
-    /// The number of the hierarchy.
-    pub(crate) fn number(&self) -> u64 {
-        self.root.number
-    }
-
-    /// The number by which the memory of its allocation nodes is known.
-    pub(crate) fn memory_number(&self) -> u64 {
-        self.memory_of.unwrap_or(self.root.number)
-    }
-
-    fn count(&self) -> Result<usize> {
-        let mut count = 0;
-        // SAFETY: the graph is live and locked; without a buffer the call counts.
-        let result =
-            unsafe { self.driver().cuGraphGetNodes(self.raw(), core::ptr::null_mut(), &raw mut count) };
-        self.answer(Call::cuGraphGetNodes, result)?;
-        Ok(count)
-    }
-
-    /// All raw nodes, in the order of creation.
-    pub(crate) fn raw_nodes(&self) -> Result<Vec<CUgraphNode>> {
-        self.raw_nodes_of(self.raw())
-    }
-
-    /// All raw nodes of a graph of the hierarchy, or of one that nobody else knows; live.
-    pub(crate) fn raw_nodes_of(&self, graph: CUgraph) -> Result<Vec<CUgraphNode>> {
-        self.list(Call::cuGraphGetNodes, |driver, _, nodes, count| {
-            // SAFETY: as `list` promises, and as the caller does for the graph.
-            unsafe { driver.cuGraphGetNodes(graph, nodes, count) }
-        })
-    }
-
-    /// Asks for a count, then for as many raw nodes; see [`fetch`](Self::fetch).
-    pub(crate) fn list(
-        &self,
-        name: Call,
-        call: impl Fn(&Driver, CUgraph, *mut CUgraphNode, *mut usize) -> CUresult,
-    ) -> Result<Vec<CUgraphNode>> {
-        let mut count = 0;
-        self.answer(name, call(self.driver(), self.raw(), core::ptr::null_mut(), &raw mut count))?;
-        self.fetch(name, count, call)
-    }
-
-    /// Asks for `count` raw nodes. The driver and the locked graph go to `call`, with a buffer of
-    /// that size.
-    pub(crate) fn fetch(
-        &self,
-        name: Call,
-        mut count: usize,
-        call: impl Fn(&Driver, CUgraph, *mut CUgraphNode, *mut usize) -> CUresult,
-    ) -> Result<Vec<CUgraphNode>> {
-        let mut nodes = vec![core::ptr::null_mut(); count];
-        if count > 0 {
-            self.answer(name, call(self.driver(), self.raw(), nodes.as_mut_ptr(), &raw mut count))?;
-            nodes.truncate(count);
-        }
-        Ok(nodes)
-    }
-}
-
-impl Drop for GraphGuard<'_> {
-    fn drop(&mut self) {
-        self.table.log_touched();
-        self._after = self.table.leaving.take();
-    }
-}
-
-/// Two graphs whose locks are held: one lock, if they are of one hierarchy.
-pub(crate) struct GuardPair<'g> {
-    pub(crate) first: GraphGuard<'g>,
-    second: Option<GraphGuard<'g>>,
-    /// Of the second graph.
-    subgraph: SubgraphId,
-    /// Below the locks, so that it is dropped after both are given back.
-    _after: [Option<Box<DeferredDrops>>; 2],
-}
-
-impl Drop for GuardPair<'_> {
-    fn drop(&mut self) {
-        let second = self.second.as_mut().and_then(|guard| guard.leaving.take());
-        self._after = [self.first.leaving.take(), second];
-    }
-}
-
-/// Takes the locks of two graphs, in the order of their addresses, so that no two threads wait for
-/// each other. Nobody holds two locks but by this.
-pub(crate) fn enter_pair<'g>(first: &'g Graph, second: &'g Graph) -> Result<GuardPair<'g>> {
-    let subgraph = second.subgraph;
-    if first.is_beside(second) {
-        let guard = first.enter()?;
-        guard.graph_at(subgraph)?;
-        return Ok(GuardPair { first: guard, second: None, subgraph, _after: [None, None] });
-    }
-    let (guard, other);
-    if Arc::as_ptr(&first.root) < Arc::as_ptr(&second.root) {
-        guard = first.enter()?;
-        other = second.enter()?;
-    } else {
-        other = second.enter()?;
-        guard = first.enter()?;
-    }
-    Ok(GuardPair { first: guard, second: Some(other), subgraph, _after: [None, None] })
-}
-
-impl<'g> GuardPair<'g> {
-    /// The lock under which the second graph is, and its place there.
-    pub(crate) fn second(&mut self) -> (&mut GraphGuard<'g>, SubgraphId) {
-        (self.second.as_mut().unwrap_or(&mut self.first), self.subgraph)
-    }
-
-    /// The locks of both; one, if they are of one hierarchy.
-    pub(crate) fn both(&mut self) -> (&mut GraphGuard<'g>, Option<&mut GraphGuard<'g>>) {
-        (&mut self.first, self.second.as_mut())
-    }
-
-    /// The raw value of the second graph.
-    pub(crate) fn second_raw(&self) -> Result<CUgraph> {
-        self.second.as_ref().unwrap_or(&self.first).graph_at(self.subgraph)
-    }
-
-    /// Whether both are of one hierarchy.
-    pub(crate) fn are_beside(&self) -> bool {
-        self.second.is_none()
     }
 }
 

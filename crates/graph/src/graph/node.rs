@@ -5,10 +5,11 @@ use core::fmt;
 use cuda_sys::{CUgraphNodeParams, CUgraphNodeType, Call};
 
 use crate::error::{Error, Result};
-use crate::graph::name::NodeName;
-use crate::graph::{Graph, GraphGuard};
+use crate::graph::Graph;
 use crate::node_kind::NodeKind;
+use crate::node_name::NodeName;
 use crate::state::NodeRecord;
+use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 use crate::state::owners::Owners;
 use crate::state::params::NodeParams;

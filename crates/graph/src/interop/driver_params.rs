@@ -6,7 +6,7 @@ use cuda_sys::{
 };
 
 use crate::error::Result;
-use crate::graph::GraphGuard;
+use crate::state::guard::GraphGuard;
 
 impl GraphGuard<'_> {
     /// Of a live kernel node. What it points to is the node's own block, which nobody changes while

@@ -12,10 +12,11 @@ use cuda_sys::{CUgraph, CUgraphNode};
 
 use crate::error::wrong_context::ensure;
 use crate::error::{Error, Result};
-use crate::graph::{Graph, GraphGuard};
+use crate::graph::Graph;
 use crate::interop::raw_handle_map::{known, share};
 use crate::node::Node;
 use crate::state::GraphState;
+use crate::state::guard::GraphGuard;
 use crate::state::ids::SubgraphId;
 use crate::state::lent_log::LentLog;
 

@@ -6,8 +6,10 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 use cuda_handles::GraphHandle;
 use cuda_sys::CUgraph;
 
-use crate::graph::{Graph, GraphGuard, Hierarchy};
+use crate::graph::Graph;
 use crate::state::GraphState;
+use crate::state::guard::GraphGuard;
+use crate::state::hierarchy::Hierarchy;
 use crate::state::home::Home;
 use crate::state::ids::SubgraphId;
 
@@ -56,7 +58,7 @@ impl Open {
         // hierarchy.
         let entry = self.0.by_raw.get(&raw.addr()).filter(|entry| !entry.is_over())?;
         let root = entry.home.root().upgrade()?.downcast().ok()?;
-        Some(Graph::from_root(root, entry.subgraph))
+        Some(Graph::from_hierarchy(root, entry.subgraph))
     }
 
     fn insert(&mut self, raw: CUgraph, entry: Entry) {

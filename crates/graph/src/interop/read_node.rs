@@ -13,9 +13,9 @@ use cuda_sys::{
 };
 
 use crate::error::{Error, Result};
-use crate::graph::GraphGuard;
 use crate::memory::AllocOptions;
 use crate::node::Host;
+use crate::state::guard::GraphGuard;
 use crate::state::params::NodeParams;
 
 impl GraphGuard<'_> {

@@ -7,9 +7,9 @@ use smallvec::SmallVec;
 
 use crate::edge_kind::EdgeKind;
 use crate::error::{Error, Result};
-use crate::graph::GraphGuard;
 use crate::node::told;
 use crate::state::NodeRecord;
+use crate::state::guard::GraphGuard;
 use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::owners::Owners;
 use crate::state::params::{ConditionSource, Conditional, NodeParams};

@@ -6,9 +6,9 @@ use cuda_sys::CUgraphNodeType;
 
 use crate::build::frontier::Frontier;
 use crate::error::{Error, Result};
-use crate::graph::GraphGuard;
 use crate::node::{Node, blank, ensure_conditionals};
 use crate::node_kind::NodeKind;
+use crate::state::guard::GraphGuard;
 use crate::state::ids::SubgraphId;
 use crate::state::owners::Owners;
 use crate::state::params::{ConditionSource, Conditional, ConditionalKind, NodeParams};

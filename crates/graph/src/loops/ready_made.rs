@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::graph::GraphGuard;
 use crate::node::Node;
+use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 use crate::state::loop_control::{DecisionPoint, LoopControl, LoopDecision};
 use crate::state::params::NodeParams;

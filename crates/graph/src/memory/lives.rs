@@ -10,7 +10,7 @@ use crate::edge_kind::EdgeKind;
 use crate::error::memory_order::{Wait, ends_before};
 use crate::error::wording::Named;
 use crate::error::{Error, Result};
-use crate::graph::GraphGuard;
+use crate::state::guard::GraphGuard;
 use crate::state::ids::{NodeId, SubgraphId};
 
 /// What is wrong with the order of the nodes that use memory of a graph.

@@ -10,7 +10,7 @@ use cuda_launch::{Argument, In, InOut, KernelArg, Out, Params, PlainArgument};
 use cuda_sys::CUdeviceptr;
 
 use crate::error::{Error, Result};
-use crate::graph::GraphGuard;
+use crate::state::guard::GraphGuard;
 use crate::state::params::NodeParams;
 
 /// The memory that a launch of an executable leaves.

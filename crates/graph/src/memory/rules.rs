@@ -5,10 +5,10 @@ use std::sync::Arc;
 use cuda_handles::{Allocation, Kernel, Owner};
 
 use crate::error::{Error, Result};
-use crate::graph::GraphGuard;
-use crate::graph::name::NodeName;
 use crate::memory::Life;
 use crate::node_kind::NodeKind;
+use crate::node_name::NodeName;
+use crate::state::guard::GraphGuard;
 use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::params::NodeParams;
 

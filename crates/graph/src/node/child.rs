@@ -10,9 +10,10 @@ use crate::clone::snapshot::{CloneMap, GraphSnapshot};
 use crate::error::wrong_context::ensure;
 use crate::error::{Error, Result};
 use crate::exec::instantiate::unless_ended;
+use crate::graph::Graph;
 use crate::graph::node::{Node, blank, typed};
-use crate::graph::{Graph, GraphGuard, GuardPair, enter_pair};
 use crate::node_kind::NodeKind;
+use crate::state::guard::{GraphGuard, GuardPair};
 use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::owners::Owners;
 use crate::state::params::NodeParams;
@@ -68,7 +69,7 @@ impl ChildGraphNode {
     }
 
     fn replace_graph(&self, graph: &Graph) -> Result<(TakenNodes, Vec<cuda_handles::Owner>, Owners)> {
-        let mut two = enter_pair(self.graph(), graph)?;
+        let mut two = self.graph().enter_with(graph)?;
         let record = two.first.record(self.id()).ok_or_else(|| self.removed())?;
         let (raw, name, before) =
             (record.raw.0, record.display_name(self.id()), record.node_params.embedded());
@@ -159,7 +160,7 @@ impl Frontier<'_> {
     #[doc(alias = "cuGraphAddNode")]
     pub fn child(&self, graph: &Graph) -> Result<ChildGraphNode> {
         ensure_child(self.graph(), graph)?;
-        let mut two = enter_pair(self.graph(), graph)?;
+        let mut two = self.graph().enter_with(graph)?;
         let copied = copy_for(&mut two, self.graph().subgraph(), None, "")?;
         two.first.ensure_may_hold_all(self.graph().subgraph(), &copied)?;
         let mut params = params(two.second_raw()?, CLONED);
@@ -218,7 +219,7 @@ impl Frontier<'_> {
     fn take_in(&self, graph: &Graph) -> Result<ChildGraphNode> {
         // What is left of the table comes out of the locks before it is dropped.
         let left;
-        let mut two = enter_pair(self.graph(), graph)?;
+        let mut two = self.graph().enter_with(graph)?;
         if two.are_beside() && graph.subgraph().is_root() {
             return Err(Error::EmbedsItself);
         }

@@ -2,6 +2,8 @@
 //! the node uses.
 
 pub(crate) mod conditions;
+pub(crate) mod guard;
+pub(crate) mod hierarchy;
 pub(crate) mod home;
 pub(crate) mod ids;
 pub(crate) mod iterative_drop;

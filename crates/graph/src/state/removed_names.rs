@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, TryLockError};
 
-use crate::graph::name::NodeName;
+use crate::node_name::NodeName;
 use crate::state::ids::NodeId;
 
 /// How many are remembered.

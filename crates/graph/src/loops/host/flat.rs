@@ -7,7 +7,7 @@ use cuda_sys::CUgraphNode;
 
 use crate::edge_kind::EdgeKind;
 use crate::error::{Error, Result};
-use crate::graph::GraphGuard;
+use crate::state::guard::GraphGuard;
 use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::loop_control::{DecisionPoint, LoopControl};
 use crate::state::params::{Conditional, ConditionalKind, NodeParams};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::flat::{Act, Choices, Flat, Number, Stage};
 use super::stretch::{Making, Stretch};
 use crate::error::Result;
-use crate::graph::GraphGuard;
+use crate::state::guard::GraphGuard;
 use crate::state::ids::SubgraphId;
 use crate::state::loop_control::{DecisionPoint, LoopControl};
 use crate::state::params::ConditionalKind;

@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::exec::enqueue;
 use crate::exec::instantiate::instantiate;
 use crate::exec::options::InstantiateOptions;
-use crate::graph::GraphGuard;
+use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 use crate::state::params::NodeParams;
 

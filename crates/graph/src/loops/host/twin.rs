@@ -6,8 +6,8 @@ use cuda_sys::{
 };
 
 use crate::error::{Error, Result};
-use crate::graph::GraphGuard;
 use crate::node::blank;
+use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 
 /// A node to be.

@@ -10,8 +10,8 @@ use cuda_sys::{
 };
 
 use crate::error::{Error, Result};
-use crate::graph::{GraphGuard, enter_pair};
 use crate::node::kernel::KernelNode;
+use crate::state::guard::GraphGuard;
 use crate::state::params::NodeParams;
 
 /// How long what a kernel touches is to stay in the second-level cache.
@@ -374,7 +374,7 @@ impl KernelNode {
     /// was removed; or what the driver answers. The node is as it was then.
     #[doc(alias = "cuGraphKernelNodeCopyAttributes")]
     pub unsafe fn copy_attributes_from(&self, other: &Self) -> Result<()> {
-        let mut two = enter_pair(self.graph(), other.graph())?;
+        let mut two = self.graph().enter_with(other.graph())?;
         let (source, config) = {
             let record = two.second().0.record(other.id()).ok_or_else(|| other.removed())?;
             let NodeParams::Kernel { config, .. } = &record.node_params else { return Err(other.removed()) };

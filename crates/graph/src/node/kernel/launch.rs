@@ -11,10 +11,11 @@ use super::relaunch::Relaunch;
 use crate::build::frontier::Frontier;
 use crate::error::Result;
 use crate::error::wrong_context::ensure;
+use crate::graph::Graph;
 use crate::graph::node::Node;
-use crate::graph::{Graph, GraphGuard};
 use crate::node::kernel::{KernelNode, params};
 use crate::node_kind::NodeKind;
+use crate::state::guard::GraphGuard;
 use crate::state::owners::Owners;
 use crate::state::params::NodeParams;
 

@@ -11,8 +11,8 @@ use cuda_sys::{CUgraphNode, CUgraphNodeParams, CUlaunchAttribute, Call};
 use super::attribute::{attribute_of, is_structural, neutral, set_all, with_attributes};
 use crate::condition::kernels::Handles;
 use crate::error::{Error, HalfDone, Result};
-use crate::graph::GraphGuard;
 use crate::node::kernel::{KernelNode, params};
+use crate::state::guard::GraphGuard;
 use crate::state::owners::Owners;
 use crate::state::params::NodeParams;
 

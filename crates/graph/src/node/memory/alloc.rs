@@ -7,10 +7,10 @@ use cuda_sys::{CUdeviceptr, CUresult, Version};
 
 use crate::build::frontier::Frontier;
 use crate::error::{Error, Result};
-use crate::graph::GraphGuard;
 use crate::graph::node::{Node, typed};
 use crate::memory::{AllocOptions, AllocPlace};
 use crate::node_kind::NodeKind;
+use crate::state::guard::GraphGuard;
 use crate::state::ids::SubgraphId;
 use crate::state::owners::Owners;
 use crate::state::params::NodeParams;

@@ -1,0 +1,222 @@
+//! The guard of a hierarchy: its lock, held.
+
+use core::ops::{Deref, DerefMut};
+use std::sync::{Arc, MutexGuard};
+
+use cuda_handles::Context;
+use cuda_sys::{CUgraph, CUgraphNode, CUresult, Call, Driver};
+
+use crate::error::{Error, Result};
+use crate::state::hierarchy::Hierarchy;
+use crate::state::ids::SubgraphId;
+use crate::state::{DeferredDrops, GraphState};
+
+/// A graph whose lock is held: the table of its hierarchy, and the driver's graph.
+pub(crate) struct GraphGuard<'g> {
+    hierarchy: &'g Arc<Hierarchy>,
+    subgraph: SubgraphId,
+    /// The driver's graph of the subgraph; null where the lock was taken to look only.
+    raw: CUgraph,
+    state: MutexGuard<'g, GraphState>,
+    /// Below the guard, so that it is dropped after the lock is given back.
+    _after: Option<Box<DeferredDrops>>,
+}
+
+impl Deref for GraphGuard<'_> {
+    type Target = GraphState;
+
+    fn deref(&self) -> &GraphState {
+        &self.state
+    }
+}
+
+impl DerefMut for GraphGuard<'_> {
+    fn deref_mut(&mut self) -> &mut GraphState {
+        &mut self.state
+    }
+}
+
+impl<'g> GraphGuard<'g> {
+    pub(super) fn new(
+        hierarchy: &'g Arc<Hierarchy>,
+        subgraph: SubgraphId,
+        state: MutexGuard<'g, GraphState>,
+    ) -> Self {
+        let raw = hierarchy.handle().as_raw();
+        Self { hierarchy, subgraph, raw, state, _after: None }
+    }
+}
+
+impl GraphGuard<'_> {
+    /// The driver's graph; live if the lock was taken by [`Hierarchy::enter`].
+    #[inline]
+    pub(crate) fn raw(&self) -> CUgraph {
+        self.raw
+    }
+
+    #[inline]
+    pub(crate) fn subgraph(&self) -> SubgraphId {
+        self.subgraph
+    }
+
+    /// Finds the driver's graph.
+    #[inline]
+    pub(super) fn locate(&mut self) -> Result<()> {
+        self.raw = self.graph_at(self.subgraph)?;
+        Ok(())
+    }
+
+    pub(crate) fn driver(&self) -> &'static Driver {
+        self.hierarchy.context().driver()
+    }
+
+    pub(crate) fn context(&self) -> &Context {
+        self.hierarchy.context()
+    }
+
+    pub(crate) fn answer(&self, call: Call, result: CUresult) -> Result<()> {
+        Ok(self.hierarchy.context().check(call, result)?)
+    }
+
+    /// The driver's graph at a place of the hierarchy.
+    #[inline]
+    pub(crate) fn graph_at(&self, subgraph: SubgraphId) -> Result<CUgraph> {
+        if self.is_gone() {
+            return Err(Error::GraphMoved);
+        }
+        match subgraph.is_root() {
+            true => Ok(self.hierarchy.handle().as_raw()),
+            false => self.embedded(subgraph).map(|graph| graph.raw.0).ok_or(Error::GraphRemoved),
+        }
+    }
+
+    pub(crate) fn hierarchy(&self) -> &Arc<Hierarchy> {
+        self.hierarchy
+    }
+
+    /// The number of the hierarchy.
+    pub(crate) fn number(&self) -> u64 {
+        self.hierarchy.number()
+    }
+
+    /// The number by which the memory of its allocation nodes is known.
+    pub(crate) fn memory_number(&self) -> u64 {
+        self.memory_of.unwrap_or(self.hierarchy.number())
+    }
+
+    pub(crate) fn count(&self) -> Result<usize> {
+        let mut count = 0;
+        // SAFETY: the graph is live and locked; without a buffer the call counts.
+        let result =
+            unsafe { self.driver().cuGraphGetNodes(self.raw(), core::ptr::null_mut(), &raw mut count) };
+        self.answer(Call::cuGraphGetNodes, result)?;
+        Ok(count)
+    }
+
+    /// All raw nodes, in the order of creation.
+    pub(crate) fn raw_nodes(&self) -> Result<Vec<CUgraphNode>> {
+        self.raw_nodes_of(self.raw())
+    }
+
+    /// All raw nodes of a graph of the hierarchy, or of one that nobody else knows; live.
+    pub(crate) fn raw_nodes_of(&self, graph: CUgraph) -> Result<Vec<CUgraphNode>> {
+        self.list(Call::cuGraphGetNodes, |driver, _, nodes, count| {
+            // SAFETY: as `list` promises, and as the caller does for the graph.
+            unsafe { driver.cuGraphGetNodes(graph, nodes, count) }
+        })
+    }
+
+    /// Asks for a count, then for as many raw nodes; see [`fetch`](Self::fetch).
+    pub(crate) fn list(
+        &self,
+        name: Call,
+        call: impl Fn(&Driver, CUgraph, *mut CUgraphNode, *mut usize) -> CUresult,
+    ) -> Result<Vec<CUgraphNode>> {
+        let mut count = 0;
+        self.answer(name, call(self.driver(), self.raw(), core::ptr::null_mut(), &raw mut count))?;
+        self.fetch(name, count, call)
+    }
+
+    /// Asks for `count` raw nodes. The driver and the locked graph go to `call`, with a buffer of
+    /// that size.
+    pub(crate) fn fetch(
+        &self,
+        name: Call,
+        mut count: usize,
+        call: impl Fn(&Driver, CUgraph, *mut CUgraphNode, *mut usize) -> CUresult,
+    ) -> Result<Vec<CUgraphNode>> {
+        let mut nodes = vec![core::ptr::null_mut(); count];
+        if count > 0 {
+            self.answer(name, call(self.driver(), self.raw(), nodes.as_mut_ptr(), &raw mut count))?;
+            nodes.truncate(count);
+        }
+        Ok(nodes)
+    }
+}
+
+impl Drop for GraphGuard<'_> {
+    fn drop(&mut self) {
+        self.state.log_touched();
+        self._after = self.state.leaving.take();
+    }
+}
+
+/// Two graphs whose locks are held: one lock, if they are of one hierarchy.
+pub(crate) struct GuardPair<'g> {
+    pub(crate) first: GraphGuard<'g>,
+    second: Option<GraphGuard<'g>>,
+    /// Of the second graph.
+    subgraph: SubgraphId,
+    /// Below the locks, so that it is dropped after both are given back.
+    _after: [Option<Box<DeferredDrops>>; 2],
+}
+
+impl Drop for GuardPair<'_> {
+    fn drop(&mut self) {
+        let second = self.second.as_mut().and_then(|guard| guard.leaving.take());
+        self._after = [self.first.leaving.take(), second];
+    }
+}
+
+impl<'g> GuardPair<'g> {
+    /// Locks two hierarchies, the one at the lower address first, so that no two threads wait for
+    /// each other. Nothing else holds the locks of two hierarchies.
+    pub(crate) fn enter(
+        (first, of_first): (&'g Arc<Hierarchy>, SubgraphId),
+        (second, of_second): (&'g Arc<Hierarchy>, SubgraphId),
+    ) -> Result<Self> {
+        let pair = |first, second| Self { first, second, subgraph: of_second, _after: [None, None] };
+        if Arc::ptr_eq(first, second) {
+            let guard = first.enter(of_first)?;
+            guard.graph_at(of_second)?;
+            return Ok(pair(guard, None));
+        }
+        if Arc::as_ptr(first) < Arc::as_ptr(second) {
+            let guard = first.enter(of_first)?;
+            Ok(pair(guard, Some(second.enter(of_second)?)))
+        } else {
+            let other = second.enter(of_second)?;
+            Ok(pair(first.enter(of_first)?, Some(other)))
+        }
+    }
+
+    /// The lock under which the second graph is, and its place there.
+    pub(crate) fn second(&mut self) -> (&mut GraphGuard<'g>, SubgraphId) {
+        (self.second.as_mut().unwrap_or(&mut self.first), self.subgraph)
+    }
+
+    /// The locks of both; one, if they are of one hierarchy.
+    pub(crate) fn both(&mut self) -> (&mut GraphGuard<'g>, Option<&mut GraphGuard<'g>>) {
+        (&mut self.first, self.second.as_mut())
+    }
+
+    /// The raw value of the second graph.
+    pub(crate) fn second_raw(&self) -> Result<CUgraph> {
+        self.second.as_ref().unwrap_or(&self.first).graph_at(self.subgraph)
+    }
+
+    /// Whether both are of one hierarchy.
+    pub(crate) fn are_beside(&self) -> bool {
+        self.second.is_none()
+    }
+}
