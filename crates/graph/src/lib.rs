@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod alloc_options;
 mod build;
 mod check;
 mod clone;
@@ -15,12 +16,14 @@ mod loops;
 mod memory;
 mod node;
 mod node_kind;
-pub(crate) mod node_name;
+mod node_name;
 mod state;
 mod toposort;
+mod wording;
 
 pub use cuda_handles::{CallbackPanic, HostView, set_panic_hook};
 
+pub use alloc_options::{AllocOptions, AllocPlace};
 pub use build::frontier::Frontier;
 pub use check::{
     CheckOptions, Finding, FoundNode, NotCompared, OpaqueNode, Opaqueness, Race, RacingAccess, RacingMemory,
@@ -31,18 +34,20 @@ pub use draw::DebugDotFlags;
 pub use edge::Edge;
 pub use edge_kind::EdgeKind;
 pub use error::instantiate::InstantiateError;
+pub use error::memory_order::{Disorder, MemoryOrder};
 pub use error::{Error, HalfDone, HostLoopError, HostRound, Result};
 pub use exec::GraphExec;
 pub use exec::options::InstantiateOptions;
-pub use graph::name::NodeName;
+pub use graph::node::Node;
 pub use graph::{ContextExt, Graph};
 pub use loops::host::{Fallback, HostCounts, HostLoopExec};
 pub use loops::{Branch, Loop, LoopBody, Repeat, Test, Testable};
-pub use memory::{AllocOptions, AllocPlace, Disorder, MemoryOrder, OutputBuffer, Outputs};
+pub use memory::{OutputBuffer, Outputs};
 pub use node::{
     AccessPolicyWindow, AllocNode, BatchNode, CacheUse, ChildGraphNode, ClusterScheduling, EmptyNode,
     EventRecordNode, EventWaitNode, FreeNode, HostCallbackNode, HostFunction, IfElseNode, IfNode, KernelNode,
-    MemcpyNode, MemsetNode, Node, NodeAttribute, NodeAttributeKind, RawCopy, RawFill, RawMemory,
+    MemcpyNode, MemsetNode, NodeAttribute, NodeAttributeKind, RawCopy, RawFill, RawMemory,
     SemaphoreSignalNode, SemaphoreWaitNode, SwitchNode, WhileNode,
 };
 pub use node_kind::NodeKind;
+pub use node_name::NodeName;

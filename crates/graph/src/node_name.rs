@@ -3,7 +3,7 @@
 use core::fmt;
 use core::ops::Deref;
 
-use crate::error::wording::Named;
+use crate::wording::Named;
 
 /// What a node is called, as an error has it.
 ///

@@ -9,15 +9,15 @@ use cuda_sys::{CUgraphEdgeData, CUgraphNode, CUgraphNodeParams, Call};
 use smallvec::SmallVec;
 
 use crate::build::insertion::Before;
-use crate::condition::kernels::Handles;
 use crate::edge_kind::EdgeKind;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
-use crate::node::Node;
+use crate::graph::node::Node;
 use crate::node_kind::NodeKind;
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 use crate::state::owners::{Owners, Uses};
+use crate::state::params::KernelHandles;
 use crate::state::params::NodeParams;
 
 /// A point of a graph at which nodes are added: each starts when all nodes of the frontier have
@@ -342,7 +342,7 @@ impl<'g> Frontier<'g> {
         owners: Owners,
         params: &mut CUgraphNodeParams,
     ) -> Result<Node> {
-        self.add_with(node_params, owners, params, &Handles::new(), |_, _| Ok(()))
+        self.add_with(node_params, owners, params, &KernelHandles::new(), |_, _| Ok(()))
     }
 
     /// Adds a launch of a kernel with memory that the caller holds. What is to be done besides the
@@ -390,7 +390,7 @@ impl<'g> Frontier<'g> {
         node_params: NodeParams,
         owners: Owners,
         params: &mut CUgraphNodeParams,
-        handles: &Handles,
+        handles: &KernelHandles,
         finish: impl FnOnce(&GraphGuard<'_>, CUgraphNode) -> Result<()>,
     ) -> Result<Node> {
         // As arguments, `node_params` and `owners` are dropped after the lock on every way out.

@@ -4,8 +4,8 @@ use core::fmt;
 
 use cuda_sys::CUgraphNodeType;
 
-use crate::error::wording::Named;
-use crate::node::Node;
+use crate::graph::node::Node;
+use crate::wording::Named;
 
 /// A node that a report is about.
 #[derive(Clone, PartialEq, Eq, Debug)]

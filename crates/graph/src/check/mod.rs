@@ -117,7 +117,7 @@ impl Graph {
             (collect(&mut guard, Depth::Accesses)?, guard.body_of_subject())
         };
         let around = around.map(|(subgraph, id, name, kind)| FoundNode {
-            node: crate::node::Node::new(self.at(subgraph), id, kind),
+            node: crate::graph::node::Node::new(self.at(subgraph), id, kind),
             name,
             within: Vec::new(),
         });

@@ -3,7 +3,7 @@
 use super::found::FoundNode;
 use super::subject::Subject;
 use crate::graph::Graph;
-use crate::node::Node;
+use crate::graph::node::Node;
 
 /// How many of the nodes that a node is in are named.
 const DEEPEST: usize = 16;

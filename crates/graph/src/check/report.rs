@@ -5,9 +5,9 @@ use core::fmt;
 use super::found::FoundNode;
 use super::race::{Race, RacingMemory};
 use super::subject::Opaqueness;
-use crate::error::wording::{A, Count, Names};
-use crate::memory::Disorder;
+use crate::error::memory_order::Disorder;
 use crate::node_kind::NodeKind;
+use crate::wording::{A, Count, Names};
 
 /// What [`Graph::check`](crate::Graph::check) found.
 ///

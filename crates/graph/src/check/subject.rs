@@ -6,7 +6,7 @@ use cuda_launch::Access;
 
 use super::region::Region;
 use crate::edge_kind::EdgeKind;
-use crate::memory::Disorder;
+use crate::error::memory_order::Disorder;
 use crate::node_kind::NodeKind;
 use crate::state::ids::{NodeId, SubgraphId};
 

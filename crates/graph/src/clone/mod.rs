@@ -7,7 +7,7 @@ use cuda_sys::{CUresult, Call};
 
 use crate::error::{Error, Result};
 use crate::graph::Graph;
-use crate::node::Node;
+use crate::graph::node::Node;
 use crate::state::GraphState;
 use crate::state::ids::NodeId;
 use crate::state::ids::SubgraphId;

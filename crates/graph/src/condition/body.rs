@@ -12,12 +12,12 @@ use crate::condition::set_kernel::SetKernel;
 use crate::edge_kind::EdgeKind;
 use crate::error::{Error, HalfDone, Result};
 use crate::graph::Graph;
-use crate::node::kernel_params;
 use crate::node_kind::NodeKind;
 use crate::state::guard::GraphGuard;
 use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::owners::Owners;
 use crate::state::params::{Conditional, NodeParams};
+use crate::state::raw_params::kernel_params;
 
 /// Drivers on which a node with two bodies misbehaves if they hold child graphs.
 const MIXED_UP: Range<Version> = Version::new(12, 8)..Version::new(13, 0);

@@ -1,6 +1,5 @@
 //! Kernel nodes that have handles of conditions.
 
-use cuda_launch::ConditionalHandle;
 use smallvec::SmallVec;
 
 use crate::edge::Link;
@@ -9,26 +8,27 @@ use crate::error::{Error, HalfDone, Result};
 use crate::state::guard::GraphGuard;
 use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::loop_control::LoopDecision;
-use crate::state::params::NodeParams;
+use crate::state::params::{KernelHandles, NodeParams};
 use crate::toposort::Index;
-
-/// The handles that a kernel has.
-pub(crate) type Handles = SmallVec<[ConditionalHandle; 1]>;
 
 impl GraphGuard<'_> {
     /// Refuses handles of conditions that are not those of this hierarchy.
-    pub(crate) fn ensure_own_handles(&self, handles: &Handles, node_params: &NodeParams) -> Result<()> {
+    pub(crate) fn ensure_own_handles(&self, handles: &KernelHandles, node_params: &NodeParams) -> Result<()> {
         let name = if let NodeParams::Kernel { kernel, .. } = node_params { kernel.name() } else { "kernel" };
         handles.iter().try_for_each(|handle| self.ensure_own(*handle, name))
     }
 
     /// The nodes in a graph that give the conditions of these handles their defaults there.
-    pub(crate) fn default_nodes(&self, handles: &Handles, subgraph: SubgraphId) -> SmallVec<[NodeId; 1]> {
+    pub(crate) fn default_nodes(
+        &self,
+        handles: &KernelHandles,
+        subgraph: SubgraphId,
+    ) -> SmallVec<[NodeId; 1]> {
         handles.iter().filter_map(|handle| self.default_node(handle.number(), subgraph)).collect()
     }
 
     /// Notes which handles a kernel has now.
-    pub(crate) fn note_handles(&mut self, index: Index, handles: &Handles) {
+    pub(crate) fn note_handles(&mut self, index: Index, handles: &KernelHandles) {
         if !handles.is_empty() || self.has_handles(index) {
             self.conditions.give_to(index, handles.iter().map(|handle| handle.number()).collect());
         }
@@ -51,7 +51,7 @@ impl GraphGuard<'_> {
     pub(crate) fn let_decide(
         &mut self,
         node: NodeId,
-        handles: &Handles,
+        handles: &KernelHandles,
         node_params: &NodeParams,
     ) -> Result<Vec<Link>> {
         self.ensure_own_handles(handles, node_params)?;
@@ -66,7 +66,7 @@ impl GraphGuard<'_> {
     pub(crate) fn decided(
         &mut self,
         node: NodeId,
-        handles: &Handles,
+        handles: &KernelHandles,
         new: &[Link],
         is_given: bool,
         outcome: Result<()>,
@@ -95,7 +95,7 @@ impl GraphGuard<'_> {
 
     /// The edges that a kernel needs to come after the nodes that set the defaults of its
     /// conditions.
-    fn edges_from_defaults(&mut self, node: NodeId, handles: &Handles) -> Result<Vec<Link>> {
+    fn edges_from_defaults(&mut self, node: NodeId, handles: &KernelHandles) -> Result<Vec<Link>> {
         let within = self.record(node).map(|record| record.within).ok_or(Error::GraphRemoved)?;
         let mut new: Vec<Link> = Vec::new();
         for handle in handles {

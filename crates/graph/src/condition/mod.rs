@@ -13,10 +13,13 @@ use cuda_sys::Call;
 
 use crate::error::{Error, Result};
 use crate::graph::Graph;
-use crate::node::Node;
+use crate::graph::node::Node;
 use crate::state::conditions::{Entry, Handles};
 use crate::state::guard::GraphGuard;
 use crate::state::ids::{NodeId, SubgraphId};
+use crate::state::params::ConditionalKind;
+use cuda_handles::Context;
+use cuda_sys::Version;
 
 /// A condition of a graph: a 32-bit number, set by kernels of a launch, by which one conditional
 /// node goes.
@@ -230,4 +233,15 @@ impl GraphGuard<'_> {
         }
         Ok(())
     }
+}
+
+/// Refuses a class of conditional nodes where the driver has none.
+pub(crate) fn ensure_conditionals(class: ConditionalKind, context: &Context) -> Result<()> {
+    let found = context.driver().version();
+    let (what, needs) = match class {
+        ConditionalKind::If | ConditionalKind::While => ("a conditional node", Version::new(12, 3)),
+        ConditionalKind::IfElse => ("a conditional node with two bodies", Version::new(12, 8)),
+        ConditionalKind::Switch => ("a switch", Version::new(12, 8)),
+    };
+    if found < needs { Err(Error::TooOld { what, needs, found }) } else { Ok(()) }
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use crate::draw::drawing::{Drawing, DrawnEdge, DrawnEdgeKind, DrawnNode, Family};
 use crate::draw::style::{box_style, edge_style};
-use crate::error::wording::Named;
+use crate::wording::Named;
 
 /// A drawing as DOT text: a box for each node, a cluster for each node with graphs in it, styles
 /// for kinds of edges.

@@ -5,7 +5,7 @@ use core::fmt;
 use cuda_handles::{BatchOperation, CopyLayout, FillLayout};
 use cuda_sys::CUgraphNodeType;
 
-use crate::node::Host;
+use crate::state::host_function::Host;
 use crate::state::params::{ConditionSource, NodeParams};
 
 impl NodeParams {

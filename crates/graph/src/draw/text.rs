@@ -5,7 +5,7 @@
 //! column is as wide as a character of the widest common monospaced font, and what no such font has
 //! counts as more than one.
 
-use crate::error::wording;
+use crate::wording;
 
 /// Width of one column in units of the font's size; common monospaced fonts have 0.55 to 0.61.
 const COLUMN: f64 = 0.62;

@@ -9,7 +9,7 @@ use crate::edge::kind_query::Ends;
 use crate::edge_kind::EdgeKind;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
-use crate::node::Node;
+use crate::graph::node::Node;
 use crate::state::guard::GraphGuard;
 
 impl Graph {

@@ -11,7 +11,7 @@ pub(crate) mod remove;
 use crate::edge_kind::EdgeKind;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
-use crate::node::Node;
+use crate::graph::node::Node;
 use crate::node_kind::NodeKind;
 use crate::node_name::NodeName;
 use crate::state::guard::GraphGuard;

@@ -6,7 +6,7 @@ use super::change::Link;
 use super::query::Way;
 use crate::edge_kind::EdgeKind;
 use crate::error::{Error, Result};
-use crate::node::Node;
+use crate::graph::node::Node;
 use crate::state::ids::NodeId;
 
 impl Node {

@@ -12,7 +12,7 @@ use super::{Edge, Known};
 use crate::edge_kind::EdgeKind;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
-use crate::node::Node;
+use crate::graph::node::Node;
 use crate::state::guard::GraphGuard;
 
 /// Which edges of a node.

@@ -11,7 +11,7 @@ use crate::edge::kind_query::Ends;
 use crate::edge_kind::EdgeKind;
 use crate::error::{HalfDone, Result};
 use crate::graph::Graph;
-use crate::node::Node;
+use crate::graph::node::Node;
 use crate::state::TakenNodes;
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;

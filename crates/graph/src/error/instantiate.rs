@@ -4,7 +4,7 @@ use core::fmt;
 
 use cuda_sys::{CUgraphInstantiateResult, CUresult};
 
-use crate::error::wording::{At, Found};
+use crate::wording::{At, Found};
 
 /// Why the driver could not make an executable of a graph.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

@@ -2,17 +2,17 @@
 
 pub(crate) mod instantiate;
 pub(crate) mod memory_order;
-pub(crate) mod wording;
 pub(crate) mod wrong_context;
 
 use core::fmt;
 use std::borrow::Cow;
 
+use crate::alloc_options::AllocPlace;
 use crate::edge_kind::EdgeKind;
 use crate::error::instantiate::InstantiateError;
-use crate::error::wording::{A, At, Count, Found, Listed, More, Named, Names};
-use crate::memory::MemoryOrder;
+use crate::error::memory_order::MemoryOrder;
 use crate::node_name::NodeName;
+use crate::wording::{A, At, Count, Found, Listed, More, Named, Names};
 
 /// The result of this crate's functions.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
@@ -478,7 +478,7 @@ pub enum Error {
     #[error("the driver has no memory of graphs at this place ({place}): {cause}")]
     NoMemoryThere {
         /// The place.
-        place: crate::memory::AllocPlace,
+        place: AllocPlace,
         /// What the driver answered.
         cause: Box<Self>,
     },
@@ -759,7 +759,7 @@ mod tests {
             left: vec!["the edge is gone".into(); 1000],
         };
         let order = MemoryOrder {
-            what: crate::memory::Disorder::UseAfterFree,
+            what: crate::error::memory_order::Disorder::UseAfterFree,
             allocation: name.into(),
             first: name.into(),
             second: name.into(),
@@ -824,7 +824,7 @@ mod tests {
             Error::PoolOutOfReach { own: 0, of: 1 },
             Error::HasMemory,
             Error::KeepsAll { what: "node" },
-            Error::NoMemoryThere { place: crate::memory::AllocPlace::Host, cause: cause() },
+            Error::NoMemoryThere { place: AllocPlace::Host, cause: cause() },
             Error::OutputInUse { node: node() },
             Error::NoOutput { address: 16 },
             Error::OutputTaken { address: 16 },
@@ -891,7 +891,7 @@ mod tests {
         let is_plain =
             !text.contains("  ") && !text.ends_with(['.', ' ', ',', ':', ';']) && !text.contains("``");
         let begins = text.chars().next().is_some_and(|first| !first.is_uppercase());
-        let is_line = text.chars().all(crate::error::wording::is_plain) && text.chars().count() < 5000;
+        let is_line = text.chars().all(crate::wording::is_plain) && text.chars().count() < 5000;
         (!is_plain || !begins || !is_line).then(|| "its form".to_owned())
     }
 

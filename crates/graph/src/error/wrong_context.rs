@@ -3,11 +3,9 @@
 
 use std::borrow::Cow;
 
-use cuda_handles::{Context, Error as HandleError, WrongContext};
+use cuda_handles::{Context, WrongContext};
 
-use crate::error::wording::Named;
 use crate::error::{Error, Result};
-use crate::node::Node;
 
 /// Refuses a thing of another context than the graph's. `what` names it.
 #[inline]
@@ -40,17 +38,4 @@ pub(crate) fn ensure(needed: &Context, found: &Context, error: impl FnOnce() -> 
 #[inline(never)]
 fn refused(error: impl FnOnce() -> WrongContext) -> Result<()> {
     Err(Error::Handles(error().into()))
-}
-
-impl Node {
-    /// Names the node in an error about a thing of another context that it was to get.
-    pub(crate) fn getting<T>(&self, outcome: Result<T>) -> Result<T> {
-        outcome.map_err(|error| match error {
-            Error::Handles(HandleError::WrongContext(mut wrong)) => {
-                wrong.what = format!("{} for node `{}`", wrong.what, Named(&self.name())).into();
-                Error::Handles(HandleError::WrongContext(wrong))
-            }
-            other => other,
-        })
-    }
 }

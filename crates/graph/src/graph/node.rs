@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use cuda_sys::{CUgraphNodeParams, CUgraphNodeType, Call};
+use cuda_sys::{CUgraphNodeParams, Call};
 
 use crate::error::{Error, Result};
 use crate::graph::Graph;
@@ -13,6 +13,8 @@ use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 use crate::state::owners::Owners;
 use crate::state::params::NodeParams;
+use crate::wording::Named;
+use cuda_handles::Error as HandleError;
 
 /// A node of a graph, of any type.
 ///
@@ -157,6 +159,19 @@ impl Node {
     }
 }
 
+impl Node {
+    /// Names the node in an error about a thing of another context that it was to get.
+    pub(crate) fn getting<T>(&self, outcome: Result<T>) -> Result<T> {
+        outcome.map_err(|error| match error {
+            Error::Handles(HandleError::WrongContext(mut wrong)) => {
+                wrong.what = format!("{} for node `{}`", wrong.what, Named(&self.name())).into();
+                Error::Handles(HandleError::WrongContext(wrong))
+            }
+            other => other,
+        })
+    }
+}
+
 impl fmt::Debug for Node {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Node({})", self.default_name())
@@ -180,24 +195,16 @@ impl NodeRecord {
     }
 }
 
-/// Parameters of a node of this type with every byte zero. They are then set in place: the driver
-/// refuses parameters in which a byte that has no meaning is not zero, and a value of its own
-/// written over the whole union would leave the rest of it undefined.
-#[inline]
-pub(crate) fn blank(kind: CUgraphNodeType) -> CUgraphNodeParams {
-    CUgraphNodeParams { type_: kind, ..CUgraphNodeParams::default() }
-}
-
 /// A handle of nodes of one kind.
 macro_rules! typed {
     ($(#[$doc:meta])* $name:ident, $kind:ident) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, Hash)]
-        pub struct $name(crate::node::Node);
+        pub struct $name(crate::graph::node::Node);
 
         impl $name {
             #[inline]
-            pub(crate) fn wrap(node: crate::node::Node) -> Self {
+            pub(crate) fn wrap(node: crate::graph::node::Node) -> Self {
                 Self(node)
             }
 
@@ -209,24 +216,24 @@ macro_rules! typed {
         }
 
         impl core::ops::Deref for $name {
-            type Target = crate::node::Node;
+            type Target = crate::graph::node::Node;
 
-            fn deref(&self) -> &crate::node::Node {
+            fn deref(&self) -> &crate::graph::node::Node {
                 &self.0
             }
         }
 
-        impl From<$name> for crate::node::Node {
+        impl From<$name> for crate::graph::node::Node {
             fn from(node: $name) -> Self {
                 node.0
             }
         }
 
-        impl TryFrom<crate::node::Node> for $name {
+        impl TryFrom<crate::graph::node::Node> for $name {
             /// The node itself, where it is of another kind.
-            type Error = crate::node::Node;
+            type Error = crate::graph::node::Node;
 
-            fn try_from(node: crate::node::Node) -> Result<Self, crate::node::Node> {
+            fn try_from(node: crate::graph::node::Node) -> Result<Self, crate::graph::node::Node> {
                 if node.kind() == crate::NodeKind::$kind { Ok(Self(node)) } else { Err(node) }
             }
         }

@@ -12,10 +12,10 @@ use cuda_sys::{
     CUmemorytype, Call,
 };
 
+use crate::alloc_options::AllocOptions;
 use crate::error::{Error, Result};
-use crate::memory::AllocOptions;
-use crate::node::Host;
 use crate::state::guard::GraphGuard;
+use crate::state::host_function::Host;
 use crate::state::params::NodeParams;
 
 impl GraphGuard<'_> {

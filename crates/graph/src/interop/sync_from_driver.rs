@@ -7,12 +7,12 @@ use smallvec::SmallVec;
 
 use crate::edge_kind::EdgeKind;
 use crate::error::{Error, Result};
-use crate::node::told;
 use crate::state::NodeRecord;
 use crate::state::guard::GraphGuard;
 use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::owners::Owners;
 use crate::state::params::{ConditionSource, Conditional, NodeParams};
+use crate::state::raw_params::conditional_of;
 use crate::toposort::Index;
 
 /// Of the graphs in nodes of a survey, by the numbers of graph and node.
@@ -202,7 +202,9 @@ impl GraphGuard<'_> {
         else {
             return Ok(true);
         };
-        let Some((.., found)) = self.read_conditional(raw)?.as_ref().and_then(told) else { return Ok(true) };
+        let Some((.., found)) = self.read_conditional(raw)?.as_ref().and_then(conditional_of) else {
+            return Ok(true);
+        };
         Ok(bodies
             .iter()
             .map(|subgraph| self.embedded(*subgraph).map(|graph| graph.raw.0))
@@ -224,7 +226,8 @@ impl GraphGuard<'_> {
                 met
             }
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL => {
-                let Some((class, condition, graphs)) = self.read_conditional(raw)?.as_ref().and_then(told)
+                let Some((class, condition, graphs)) =
+                    self.read_conditional(raw)?.as_ref().and_then(conditional_of)
                 else {
                     return Ok(Met::new(raw, NodeParams::Other { kind }));
                 };

@@ -9,7 +9,7 @@ use crate::condition::Condition;
 use crate::edge_kind::EdgeKind;
 use crate::error::{Error, HalfDone, Result};
 use crate::graph::Graph;
-use crate::node::Node;
+use crate::graph::node::Node;
 use crate::state::loop_control::{DecisionPoint, LoopControl};
 use crate::state::params::ConditionalKind;
 

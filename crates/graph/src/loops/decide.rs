@@ -11,7 +11,7 @@ use crate::condition::Condition;
 use crate::condition::set_kernel::Own;
 use crate::error::Result;
 use crate::graph::Graph;
-use crate::node::Node;
+use crate::graph::node::Node;
 use crate::state::loop_control::{DecisionPoint, LoopControl};
 
 /// The count of a loop's rounds, and how many there may be.

@@ -7,7 +7,8 @@ use smallvec::SmallVec;
 
 use crate::error::Result;
 use crate::graph::Graph;
-use crate::node::{Node, WhileNode};
+use crate::graph::node::Node;
+use crate::node::WhileNode;
 
 /// The kernels by which a conditional node goes.
 pub(super) type Deciders = SmallVec<[Node; 2]>;

@@ -5,13 +5,15 @@ use cuda_handles::GraphHandle;
 use cuda_sys::CUgraphNodeType;
 
 use crate::build::frontier::Frontier;
+use crate::condition::ensure_conditionals;
 use crate::error::{Error, Result};
-use crate::node::{Node, blank, ensure_conditionals};
+use crate::graph::node::Node;
 use crate::node_kind::NodeKind;
 use crate::state::guard::GraphGuard;
 use crate::state::ids::SubgraphId;
 use crate::state::owners::Owners;
 use crate::state::params::{ConditionSource, Conditional, ConditionalKind, NodeParams};
+use crate::state::raw_params::blank;
 
 impl Frontier<'_> {
     /// Whether a ready-made node of a class has to be a place holder here: the driver has none, or

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::node::Node;
+use crate::graph::node::Node;
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 use crate::state::loop_control::{DecisionPoint, LoopControl, LoopDecision};

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use cuda_handles::{Context, Device};
 
-use super::options::{AllocOptions, AllocPlace};
+use crate::alloc_options::{AllocOptions, AllocPlace};
 use crate::error::{Error, Result};
 
 /// What is known already: it does not change, and an allocation node is to cost one call.

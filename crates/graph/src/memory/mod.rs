@@ -2,13 +2,10 @@
 //! what a launch leaves.
 
 mod device_limits;
+mod ends_before;
 mod lives;
-mod options;
 mod outputs;
 mod rules;
 
-pub(crate) use crate::state::memory_nodes::{Ledger, Life, MemoryNode};
-pub use lives::{Disorder, MemoryOrder};
-pub use options::{AllocOptions, AllocPlace};
 pub(crate) use outputs::Outlet;
 pub use outputs::{OutputBuffer, Outputs};

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use cuda_handles::{Allocation, Kernel, Owner};
 
 use crate::error::{Error, Result};
-use crate::memory::Life;
 use crate::node_kind::NodeKind;
 use crate::node_name::NodeName;
 use crate::state::guard::GraphGuard;
 use crate::state::ids::{NodeId, SubgraphId};
+use crate::state::memory_nodes::Life;
 use crate::state::params::NodeParams;
 
 impl GraphGuard<'_> {

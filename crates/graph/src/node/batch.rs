@@ -8,9 +8,10 @@ use cuda_sys::{CUgraphNodeParams, CUgraphNodeType, CUstreamBatchMemOpParams};
 use crate::build::frontier::Frontier;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
-use crate::graph::node::{blank, typed};
+use crate::graph::node::typed;
 use crate::state::owners::Owners;
 use crate::state::params::NodeParams;
+use crate::state::raw_params::blank;
 
 typed! {
     /// A node that does a [`Batch`] of memory operations, one after the other.

@@ -11,12 +11,13 @@ use crate::error::wrong_context::ensure;
 use crate::error::{Error, Result};
 use crate::exec::instantiate::unless_ended;
 use crate::graph::Graph;
-use crate::graph::node::{Node, blank, typed};
+use crate::graph::node::{Node, typed};
 use crate::node_kind::NodeKind;
 use crate::state::guard::{GraphGuard, GuardPair};
 use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::owners::Owners;
 use crate::state::params::NodeParams;
+use crate::state::raw_params::blank;
 use crate::state::{MovedRoot, TakenNodes};
 
 typed! {

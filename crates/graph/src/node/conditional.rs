@@ -1,22 +1,24 @@
 //! Nodes that run a body, or one of several, if a condition says so.
 
-use cuda_handles::Context;
 use cuda_sys::{
-    CUgraph, CUgraphConditionalNodeType as RawClass, CUgraphNode, CUgraphNodeParams, CUgraphNodeType, Version,
+    CUgraphConditionalNodeType as RawClass, CUgraphNode, CUgraphNodeParams, CUgraphNodeType, Version,
 };
 use smallvec::SmallVec;
 
 use crate::build::frontier::Frontier;
 use crate::condition::Condition;
 use crate::condition::body::add_default;
+use crate::condition::ensure_conditionals;
 use crate::condition::set_kernel::SetKernel;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
-use crate::graph::node::{Node, blank, typed};
+use crate::graph::node::{Node, typed};
 use crate::state::guard::GraphGuard;
 use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::owners::Owners;
 use crate::state::params::{ConditionSource, Conditional, ConditionalKind, NodeParams};
+use crate::state::raw_params::blank;
+use crate::state::raw_params::raw_bodies;
 
 typed! {
     /// A node that runs its body if its condition is not 0.
@@ -198,7 +200,7 @@ impl Frontier<'_> {
         {
             match guard.undo_inserted(id, cut, error) {
                 Ok(cause) => return Err(undone(&mut guard, cause)),
-                Err(told) => stuck = Some(told),
+                Err(conditional_of) => stuck = Some(conditional_of),
             }
         }
         match stuck {
@@ -282,17 +284,6 @@ impl GraphGuard<'_> {
 /// The first driver that has bodies without nodes.
 const EMPTY_BODIES: Version = Version::new(12, 8);
 
-/// Refuses a class of conditional nodes where the driver has none.
-pub(crate) fn ensure_conditionals(class: ConditionalKind, context: &Context) -> Result<()> {
-    let found = context.driver().version();
-    let (what, needs) = match class {
-        ConditionalKind::If | ConditionalKind::While => ("a conditional node", Version::new(12, 3)),
-        ConditionalKind::IfElse => ("a conditional node with two bodies", Version::new(12, 8)),
-        ConditionalKind::Switch => ("a switch", Version::new(12, 8)),
-    };
-    if found < needs { Err(Error::TooOld { what, needs, found }) } else { Ok(()) }
-}
-
 /// The driver's form of a conditional node.
 fn params(graph: &Graph, class: ConditionalKind, condition: &Condition, bodies: usize) -> CUgraphNodeParams {
     let mut params = blank(CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL);
@@ -307,32 +298,4 @@ fn params(graph: &Graph, class: ConditionalKind, condition: &Condition, bodies: 
     to.conditional.size = bodies as u32;
     to.conditional.ctx = graph.context().as_raw();
     params
-}
-
-/// What the driver says of a conditional node: its class, the handle of its condition, and its
-/// bodies. `None` for a class that is not known here.
-pub(crate) fn told(params: &CUgraphNodeParams) -> Option<(ConditionalKind, u64, SmallVec<[CUgraph; 2]>)> {
-    // SAFETY: these are the parameters of a conditional node, as the driver has written them.
-    let told = unsafe { params.__bindgen_anon_1.conditional };
-    let class = match (told.type_, told.size) {
-        (RawClass::CU_GRAPH_COND_TYPE_IF, 1) => ConditionalKind::If,
-        (RawClass::CU_GRAPH_COND_TYPE_IF, 2) => ConditionalKind::IfElse,
-        (RawClass::CU_GRAPH_COND_TYPE_WHILE, 1) => ConditionalKind::While,
-        (RawClass::CU_GRAPH_COND_TYPE_SWITCH, 1..) => ConditionalKind::Switch,
-        _ => return None,
-    };
-    if told.phGraph_out.is_null() { None } else { Some((class, told.handle, raw_bodies(params))) }
-}
-
-/// The bodies that the driver has told of with the node.
-fn raw_bodies(params: &CUgraphNodeParams) -> SmallVec<[CUgraph; 2]> {
-    // SAFETY: these are the parameters of a conditional node that was added or read: the driver has
-    // put its own array there, as long as it says, and as was asked for.
-    unsafe {
-        let conditional = params.__bindgen_anon_1.conditional;
-        core::slice::from_raw_parts(conditional.phGraph_out, conditional.size as usize)
-            .iter()
-            .copied()
-            .collect()
-    }
 }

@@ -4,9 +4,10 @@ use cuda_sys::{CUgraphNodeParams, CUgraphNodeType};
 
 use crate::build::frontier::Frontier;
 use crate::error::Result;
-use crate::graph::node::{blank, typed};
+use crate::graph::node::typed;
 use crate::state::owners::Owners;
 use crate::state::params::NodeParams;
+use crate::state::raw_params::blank;
 
 typed! {
     /// A node that does nothing: one point for others to wait for, in place of an edge between any

@@ -7,9 +7,10 @@ use crate::build::frontier::Frontier;
 use crate::error::Result;
 use crate::error::wrong_context::ensure_of_graph;
 use crate::graph::Graph;
-use crate::graph::node::{blank, typed};
+use crate::graph::node::typed;
 use crate::state::owners::Owners;
 use crate::state::params::NodeParams;
+use crate::state::raw_params::blank;
 
 typed! {
     /// A node that records an [event](Event), so that streams, other graphs and the host can wait

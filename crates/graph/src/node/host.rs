@@ -9,45 +9,16 @@ use cuda_sys::{CUgraphNodeParams, CUgraphNodeType};
 use crate::build::frontier::Frontier;
 use crate::error::Result;
 use crate::graph::Graph;
-use crate::graph::node::{blank, typed};
+use crate::graph::node::typed;
+use crate::state::host_function::{Host, HostFunction};
 use crate::state::owners::Owners;
 use crate::state::params::NodeParams;
+use crate::state::raw_params::blank;
 
 typed! {
     /// A node that calls a function of the host, on a thread of the driver's.
     HostCallbackNode, HostCallback
 }
-
-/// A function that the driver can call.
-pub type HostFunction = unsafe extern "C" fn(*mut c_void);
-
-/// The function of a node, as far as people want to know of it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Host {
-    /// A closure of this name.
-    Closure(&'static str),
-    /// A C function with data that the node has.
-    Function(HostFunction),
-    /// A C function and its pointer.
-    Raw(HostFunction, Data),
-}
-
-impl Host {
-    /// A C function of other code's.
-    pub(crate) fn raw(function: HostFunction, data: *mut c_void) -> Self {
-        Self::Raw(function, Data(data))
-    }
-}
-
-/// A pointer that goes to a C function, and is not followed here.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Data(pub(crate) *mut c_void);
-
-// SAFETY: nothing here follows the pointer; who gave it promised that the function can be called on
-// any thread.
-unsafe impl Send for Data {}
-// SAFETY: as above.
-unsafe impl Sync for Data {}
 
 /// A call, with what it keeps alive.
 struct Prepared {

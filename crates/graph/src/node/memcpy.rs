@@ -12,9 +12,10 @@ use super::raw::RawCopy;
 use crate::build::frontier::Frontier;
 use crate::error::wrong_context::ensure_memory;
 use crate::error::{Error, Result};
-use crate::graph::node::{blank, typed};
+use crate::graph::node::typed;
 use crate::state::owners::Owners;
 use crate::state::params::NodeParams;
+use crate::state::raw_params::blank;
 
 typed! {
     /// A node that copies memory: a row of bytes, a rectangle or a box, between any two of device

@@ -7,9 +7,10 @@ use super::raw::RawFill;
 use crate::build::frontier::Frontier;
 use crate::error::wrong_context::ensure_memory;
 use crate::error::{Error, Result};
-use crate::graph::node::{blank, typed};
+use crate::graph::node::typed;
 use crate::state::owners::Owners;
 use crate::state::params::NodeParams;
+use crate::state::raw_params::blank;
 
 typed! {
     /// A node that sets each element of a range or a rectangle of memory to one value: device

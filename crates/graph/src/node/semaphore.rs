@@ -11,9 +11,10 @@ use cuda_sys::{
 use crate::build::frontier::Frontier;
 use crate::error::wrong_context::ensure_of_graph;
 use crate::error::{Error, Result};
-use crate::graph::node::{blank, typed};
+use crate::graph::node::typed;
 use crate::state::owners::Owners;
-use crate::state::params::NodeParams;
+use crate::state::params::{NodeParams, Semaphores};
+use crate::state::raw_params::blank;
 
 typed! {
     /// A node that signals [semaphores of other interfaces](ExternalSemaphore).
@@ -24,9 +25,6 @@ typed! {
     /// A node that waits for [semaphores of other interfaces](ExternalSemaphore).
     SemaphoreWaitNode, SemaphoreWait
 }
-
-/// Semaphores, each with the number that it is raised to or waited for.
-pub(crate) type Semaphores = Arc<[(ExternalSemaphore, u64)]>;
 
 impl SemaphoreSignalNode {
     /// The semaphores, each with the number that it is raised to; the number has no meaning for a

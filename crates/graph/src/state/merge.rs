@@ -9,9 +9,9 @@ use cuda_handles::{Owner, graph_memory};
 use cuda_sys::CUgraph;
 
 use super::{Enclosing, GraphState, NodeRecord, Subgraph};
-use crate::memory::MemoryNode;
 use crate::state::ids::{NodeId, RawGraph, SubgraphId};
 use crate::state::lineage::{Moved, Renamed};
+use crate::state::memory_nodes::MemoryNode;
 use crate::state::owners::Uses;
 use crate::state::params::NodeParams;
 use crate::toposort::Index;

@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
-use cuda_handles::{Allocation, BatchOperation, CopyLayout, Event, FillLayout, Kernel, Owner};
-use cuda_launch::Accesses;
+use cuda_handles::{
+    Allocation, BatchOperation, CopyLayout, Event, ExternalSemaphore, FillLayout, Kernel, Owner,
+};
+use cuda_launch::{Accesses, ConditionalHandle};
 use cuda_sys::{CUdeviceptr, CUgraphNodeType};
 
-use crate::memory::AllocOptions;
-use crate::node::{Host, Semaphores};
+use smallvec::SmallVec;
+
+use crate::alloc_options::AllocOptions;
 use crate::node_kind::NodeKind;
+use crate::state::host_function::Host;
 use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::kernel_config::KernelConfig;
 use crate::state::loop_control::LoopControl;
@@ -72,6 +76,12 @@ pub(crate) enum ConditionSource {
     /// What the host says: the driver has no such node, and an empty one has its place.
     Host,
 }
+
+/// The handles of conditions among a kernel's arguments.
+pub(crate) type KernelHandles = SmallVec<[ConditionalHandle; 1]>;
+
+/// Semaphores, each with the number that it is raised to or waited for.
+pub(crate) type Semaphores = Arc<[(ExternalSemaphore, u64)]>;
 
 /// The classes of conditional nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -5,10 +5,10 @@ use cuda_handles::Stream;
 use super::HostCounts;
 use super::flat::Number;
 use super::plan::{Program, Step};
-use crate::error::wording::Named;
 use crate::error::{Error, HostLoopError, HostRound, Result};
 use crate::state::loop_control::DecisionPoint;
 use crate::state::params::ConditionalKind;
+use crate::wording::Named;
 
 /// What a loop or branch has come to. It stays over runs, as conditions of the driver do.
 #[derive(Clone, Copy, Debug, Default)]

@@ -6,9 +6,9 @@ use cuda_sys::{
 };
 
 use crate::error::{Error, Result};
-use crate::node::blank;
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
+use crate::state::raw_params::blank;
 
 /// A node to be.
 pub(crate) struct Twin {

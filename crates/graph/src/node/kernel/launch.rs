@@ -13,11 +13,12 @@ use crate::error::Result;
 use crate::error::wrong_context::ensure;
 use crate::graph::Graph;
 use crate::graph::node::Node;
-use crate::node::kernel::{KernelNode, params};
+use crate::node::kernel::KernelNode;
 use crate::node_kind::NodeKind;
 use crate::state::guard::GraphGuard;
 use crate::state::owners::Owners;
 use crate::state::params::NodeParams;
+use crate::state::raw_params::kernel_params;
 
 /// A launch, checked, with what it keeps alive besides its kernel.
 struct Prepared {
@@ -93,7 +94,7 @@ impl KernelNode {
         let Prepared { node_params, owners, attributes } =
             prepare(kernel, config, &arguments, arguments.accesses())?;
         arguments.with_pointers(|pointers| {
-            let mut params = params(kernel, config, pointers);
+            let mut params = kernel_params(kernel, config, pointers);
             Relaunch { node_params, owners, attributes, handles: arguments.handles() }
                 .apply(self, &mut params)
         })
@@ -244,7 +245,7 @@ impl Frontier<'_> {
         let mut used = SmallVec::<[&Arc<Allocation>; 16]>::new();
         arguments.each_allocation(|allocation| used.push(allocation));
         arguments.with_pointers(|pointers| {
-            let mut params = params(kernel, config, pointers);
+            let mut params = kernel_params(kernel, config, pointers);
             let id = self.add_launch(kernel, &config, accesses, &used, &mut params)?;
             Ok(KernelNode::wrap(Node::new(self.graph().clone(), id, NodeKind::Kernel)))
         })
@@ -280,7 +281,7 @@ impl Frontier<'_> {
         let Prepared { node_params, mut owners, attributes } = prepare(kernel, config, arguments, accesses)?;
         owners.extend(more);
         arguments.with_pointers(|pointers| {
-            let mut params = params(kernel, config, pointers);
+            let mut params = kernel_params(kernel, config, pointers);
             let finish = |guard: &GraphGuard<'_>, raw| set_all(guard, raw, attributes.iter());
             let node = self.add_with(node_params, owners, &mut params, &arguments.handles(), finish);
             node.map(KernelNode::wrap)

@@ -6,10 +6,9 @@ pub(crate) mod relaunch;
 
 use cuda_handles::Kernel;
 use cuda_launch::LaunchConfig;
-use cuda_sys::{CUgraphNodeParams, CUgraphNodeType};
 
 use crate::error::Result;
-use crate::graph::node::{blank, typed};
+use crate::graph::node::typed;
 use crate::state::params::NodeParams;
 
 typed! {
@@ -42,29 +41,4 @@ impl KernelNode {
             _ => Err(self.removed()),
         }
     }
-}
-
-/// The driver's form of a kernel node. The kernel is always given by itself and its context: by
-/// function, the driver crashes where no context is current.
-#[inline]
-pub(crate) fn params(
-    kernel: &Kernel,
-    config: LaunchConfig,
-    arguments: *mut *mut core::ffi::c_void,
-) -> CUgraphNodeParams {
-    let (grid, block) = (config.grid(), config.block());
-    let mut params = blank(CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL);
-    // Field by field, so that padding stays zero.
-    let to = &mut params.__bindgen_anon_1;
-    to.kernel.gridDimX = grid.x;
-    to.kernel.gridDimY = grid.y;
-    to.kernel.gridDimZ = grid.z;
-    to.kernel.blockDimX = block.x;
-    to.kernel.blockDimY = block.y;
-    to.kernel.blockDimZ = block.z;
-    to.kernel.sharedMemBytes = config.shared();
-    to.kernel.kernelParams = arguments;
-    to.kernel.kern = kernel.as_raw();
-    to.kernel.ctx = kernel.context().as_raw();
-    params
 }

@@ -9,12 +9,13 @@ use cuda_launch::{Accesses, AttributeList, LaunchConfig};
 use cuda_sys::{CUgraphNode, CUgraphNodeParams, CUlaunchAttribute, Call};
 
 use super::attribute::{attribute_of, is_structural, neutral, set_all, with_attributes};
-use crate::condition::kernels::Handles;
 use crate::error::{Error, HalfDone, Result};
-use crate::node::kernel::{KernelNode, params};
+use crate::node::kernel::KernelNode;
 use crate::state::guard::GraphGuard;
 use crate::state::owners::Owners;
+use crate::state::params::KernelHandles;
 use crate::state::params::NodeParams;
+use crate::state::raw_params::kernel_params;
 
 /// The launch that a node is to have.
 pub(crate) struct Relaunch {
@@ -22,7 +23,7 @@ pub(crate) struct Relaunch {
     pub(crate) owners: Owners,
     pub(crate) attributes: AttributeList,
     /// Of conditions, among the arguments.
-    pub(crate) handles: Handles,
+    pub(crate) handles: KernelHandles,
 }
 
 /// The bytes of each argument.
@@ -223,7 +224,7 @@ impl Before {
         let Some(arguments) = &self.arguments else { return Err(None) };
         let mut pointers: Vec<*mut c_void> =
             arguments.iter().map(|bytes| bytes.as_ptr().cast_mut().cast()).collect();
-        let mut params = params(&self.kernel, self.config, pointers.as_mut_ptr());
+        let mut params = kernel_params(&self.kernel, self.config, pointers.as_mut_ptr());
         now.set_all(guard, raw, relax(new).iter())?;
         guard.set_launch(raw, &mut params)?;
         (now.kernel, now.config, now.is_new) = (self.kernel.clone(), self.config, false);

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use cuda_handles::{Element, Error as HandleError, GraphBuffer, graph_memory};
 use cuda_sys::{CUdeviceptr, CUresult, Version};
 
+use crate::alloc_options::{AllocOptions, AllocPlace};
 use crate::build::frontier::Frontier;
 use crate::error::{Error, Result};
 use crate::graph::node::{Node, typed};
-use crate::memory::{AllocOptions, AllocPlace};
 use crate::node_kind::NodeKind;
 use crate::state::guard::GraphGuard;
 use crate::state::ids::SubgraphId;

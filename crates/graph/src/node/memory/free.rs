@@ -9,13 +9,14 @@ use super::alloc::AllocNode;
 use crate::build::frontier::Frontier;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
-use crate::graph::node::{Node, blank, typed};
-use crate::memory::Life;
+use crate::graph::node::{Node, typed};
 use crate::node_kind::NodeKind;
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
+use crate::state::memory_nodes::Life;
 use crate::state::owners::Owners;
 use crate::state::params::NodeParams;
+use crate::state::raw_params::blank;
 
 typed! {
     /// A node that frees the memory of an [`AllocNode`].

@@ -8,8 +8,6 @@ use cuda_sys::{
     CUmemLocationType, CUmemPoolProps,
 };
 
-use crate::node::blank;
-
 /// Where the memory of an allocation node lies.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[non_exhaustive]
@@ -144,7 +142,8 @@ impl AllocOptions {
         bytes: usize,
         access: &[CUmemAccessDesc],
     ) -> CUgraphNodeParams {
-        let mut params = blank(CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_ALLOC);
+        let type_ = CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_ALLOC;
+        let mut params = CUgraphNodeParams { type_, ..CUgraphNodeParams::default() };
         let (kind, place) = match self.place {
             AllocPlace::Here => (PINNED, location(DEVICE, context.device().as_raw())),
             AllocPlace::Device(device) => (PINNED, location(DEVICE, device.as_raw())),

@@ -1,0 +1,71 @@
+//! Node parameters in the driver's form.
+
+use cuda_handles::Kernel;
+use cuda_launch::LaunchConfig;
+use cuda_sys::{CUgraph, CUgraphConditionalNodeType as RawKind, CUgraphNodeParams, CUgraphNodeType};
+use smallvec::SmallVec;
+
+use crate::state::params::ConditionalKind;
+
+/// Parameters of a node of this type with every byte zero. They are then set in place: the driver
+/// refuses parameters in which a byte that has no meaning is not zero, and a value of its own
+/// written over the whole union would leave the rest of it undefined.
+#[inline]
+pub(crate) fn blank(kind: CUgraphNodeType) -> CUgraphNodeParams {
+    CUgraphNodeParams { type_: kind, ..CUgraphNodeParams::default() }
+}
+
+/// The driver's form of a kernel node. The kernel is always given by itself and its context: by
+/// function, the driver crashes where no context is current.
+#[inline]
+pub(crate) fn kernel_params(
+    kernel: &Kernel,
+    config: LaunchConfig,
+    arguments: *mut *mut core::ffi::c_void,
+) -> CUgraphNodeParams {
+    let (grid, block) = (config.grid(), config.block());
+    let mut params = blank(CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL);
+    // Field by field, so that padding stays zero.
+    let to = &mut params.__bindgen_anon_1;
+    to.kernel.gridDimX = grid.x;
+    to.kernel.gridDimY = grid.y;
+    to.kernel.gridDimZ = grid.z;
+    to.kernel.blockDimX = block.x;
+    to.kernel.blockDimY = block.y;
+    to.kernel.blockDimZ = block.z;
+    to.kernel.sharedMemBytes = config.shared();
+    to.kernel.kernelParams = arguments;
+    to.kernel.kern = kernel.as_raw();
+    to.kernel.ctx = kernel.context().as_raw();
+    params
+}
+
+/// What the driver says of a conditional node: its class, the handle of its condition, and its
+/// bodies. `None` for a class that is not known here.
+pub(crate) fn conditional_of(
+    params: &CUgraphNodeParams,
+) -> Option<(ConditionalKind, u64, SmallVec<[CUgraph; 2]>)> {
+    // SAFETY: these are the parameters of a conditional node, as the driver has written them.
+    let told = unsafe { params.__bindgen_anon_1.conditional };
+    let class = match (told.type_, told.size) {
+        (RawKind::CU_GRAPH_COND_TYPE_IF, 1) => ConditionalKind::If,
+        (RawKind::CU_GRAPH_COND_TYPE_IF, 2) => ConditionalKind::IfElse,
+        (RawKind::CU_GRAPH_COND_TYPE_WHILE, 1) => ConditionalKind::While,
+        (RawKind::CU_GRAPH_COND_TYPE_SWITCH, 1..) => ConditionalKind::Switch,
+        _ => return None,
+    };
+    if told.phGraph_out.is_null() { None } else { Some((class, told.handle, raw_bodies(params))) }
+}
+
+/// The bodies that the driver has told of with the node.
+pub(crate) fn raw_bodies(params: &CUgraphNodeParams) -> SmallVec<[CUgraph; 2]> {
+    // SAFETY: these are the parameters of a conditional node that was added or read: the driver has
+    // put its own array there, as long as it says, and as was asked for.
+    unsafe {
+        let conditional = params.__bindgen_anon_1.conditional;
+        core::slice::from_raw_parts(conditional.phGraph_out, conditional.size as usize)
+            .iter()
+            .copied()
+            .collect()
+    }
+}
