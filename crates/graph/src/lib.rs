@@ -35,7 +35,7 @@ pub use edge::Edge;
 pub use edge_kind::EdgeKind;
 pub use error::instantiate::InstantiateError;
 pub use error::memory_order::{Disorder, MemoryOrder};
-pub use error::{Error, HalfDone, HostLoopError, HostRound, Result};
+pub use error::{Broken, Error, HostLoopError, HostRound, Result};
 pub use exec::GraphExec;
 pub use exec::options::InstantiateOptions;
 pub use graph::node::Node;

@@ -1,14 +1,11 @@
 //! The frontier: where the next nodes are added, and the one way in which they are.
 
 use std::collections::hash_map::Entry;
-use std::sync::Arc;
 
-use cuda_handles::{Allocation, Kernel};
-use cuda_launch::{Accesses, LaunchConfig};
 use cuda_sys::{CUgraphEdgeData, CUgraphNode, CUgraphNodeParams, Call};
 use smallvec::SmallVec;
 
-use crate::build::insertion::Before;
+use crate::build::insertion::{Before, PlainNode};
 use crate::edge_kind::EdgeKind;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
@@ -16,8 +13,7 @@ use crate::graph::node::Node;
 use crate::node_kind::NodeKind;
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
-use crate::state::owners::{Owners, Uses};
-use crate::state::params::KernelHandles;
+use crate::state::owners::Owners;
 use crate::state::params::NodeParams;
 
 /// A point of a graph at which nodes are added: each starts when all nodes of the frontier have
@@ -335,107 +331,46 @@ impl<'g> Frontier<'g> {
         Ok(())
     }
 
-    /// Adds a node. All that can fail comes before the driver call, and nothing after it.
+    /// Adds a node that needs nothing but the driver call that adds it.
     pub(crate) fn add(
         &self,
         node_params: NodeParams,
         owners: Owners,
         params: &mut CUgraphNodeParams,
     ) -> Result<Node> {
-        self.add_with(node_params, owners, params, &KernelHandles::new(), |_, _| Ok(()))
+        let kind = node_params.kind();
+        let subgraph = self.graph.subgraph();
+        let mut guard = self.graph.enter()?;
+        guard.ensure_may_hold(subgraph, &node_params)?;
+        guard.ensure_own_memory(&owners, &node_params)?;
+        guard.ensure_not_freed(&owners, &node_params)?;
+        let id = self.insert(&mut guard, PlainNode { subgraph, node_params, owners }, params)?;
+        drop(guard);
+        Ok(Node::new(self.graph.clone(), id, kind))
     }
 
-    /// Adds a launch of a kernel with memory that the caller holds. What is to be done besides the
-    /// one driver call is [`add_with`](Self::add_with)'s.
-    pub(crate) fn add_launch(
-        &self,
-        kernel: &Kernel,
-        config: &LaunchConfig,
-        accesses: Accesses,
-        used: &[&Arc<Allocation>],
-        params: &mut CUgraphNodeParams,
-    ) -> Result<NodeId> {
-        debug_assert!(self.before.is_none());
-        let mut uses = Uses::new();
-        uses.reserve(used.len());
-        let mut guard = self.graph.enter_here()?;
-        guard.ensure_own_arguments(used, kernel)?;
-        guard.store_mut().reserve(used.len());
-        let raw = self.add_raw(&mut guard, NodeKind::Kernel, params)?;
-        for allocation in used {
-            uses.push(guard.store_mut().keep_allocation(allocation));
-        }
-        let node_params = NodeParams::Kernel { kernel: kernel.clone(), config: (*config).into(), accesses };
-        Ok(guard.insert_using(self.graph.subgraph(), raw, node_params, uses))
+    /// The nodes that nodes added here wait for.
+    pub(crate) fn comes_after(&self) -> impl Iterator<Item = NodeId> {
+        self.after.iter().map(|(id, _)| *id)
     }
 
-    /// The nodes that it is before.
+    /// The nodes that nodes added here come before.
+    #[inline]
     pub(crate) fn comes_before(&self) -> Option<&Before> {
         self.before.as_deref()
     }
 
-    /// Whether the frontier lies before nodes that are there.
+    /// Whether nodes added here come before nodes that are there.
     #[inline]
     pub(crate) fn is_before_some(&self) -> bool {
         self.before.is_some()
     }
 
-    /// Adds a node and finishes it by further calls. If one of these fails, the node is taken out
-    /// again.
-    ///
-    /// The handles of conditions that a kernel has are those of this graph; where the library sets
-    /// a default, the node waits for that.
-    pub(crate) fn add_with(
-        &self,
-        node_params: NodeParams,
-        owners: Owners,
-        params: &mut CUgraphNodeParams,
-        handles: &KernelHandles,
-        finish: impl FnOnce(&GraphGuard<'_>, CUgraphNode) -> Result<()>,
-    ) -> Result<Node> {
-        // As arguments, `node_params` and `owners` are dropped after the lock on every way out.
-        let (kind, place) = (node_params.kind(), self.graph.subgraph());
-        let mut guard = self.graph.enter()?;
-        guard.ensure_may_hold(place, &node_params)?;
-        guard.ensure_own_handles(handles, &node_params)?;
-        guard.ensure_own_memory(&owners, &node_params)?;
-        guard.ensure_not_freed(&owners, &node_params)?;
-        let defaults = guard.default_nodes(handles, place);
-        let behind;
-        let frontier = match defaults.is_empty() {
-            true => self,
-            false => {
-                behind = defaults.into_iter().fold(self.clone(), Self::and_id);
-                &behind
-            }
-        };
-        guard.store_mut().reserve(owners.len());
-        let raw = frontier.add_raw(&mut guard, kind, params)?;
-        let finished = finish(&guard, raw);
-        let is_whole = finished.is_ok();
-        let finished = finished.and_then(|()| frontier.join(&guard, raw));
-        let stuck = guard.unless_undone(raw, finished)?;
-        // One that could not be taken out stays in the graph, so what it uses stays alive.
-        let id = guard.insert(place, raw, node_params, owners);
-        guard.note_handles(id.index, handles);
-        if !is_whole {
-            guard.incomplete.insert(id.index);
-        }
-        if let Some(stuck) = stuck {
-            let part = (!is_whole).then(|| format!("node `{}` has a part of its launch", guard.name(id)));
-            return Err(stuck.told(&mut guard, id, frontier.comes_before(), part));
-        }
-        drop(guard);
-        Ok(Node::new(self.graph.clone(), id, kind))
-    }
-
-    /// The driver call that adds a node. There is room for its row afterwards, which is the next
-    /// one to be inserted; or else the node is [undone](GraphGuard::undo). Before its row comes
-    /// [`join`](Self::join).
+    /// The driver call that adds a node.
     #[inline]
-    pub(crate) fn add_raw(
+    pub(crate) fn call_add(
         &self,
-        guard: &mut GraphGuard<'_>,
+        guard: &GraphGuard<'_>,
         kind: NodeKind,
         params: &mut CUgraphNodeParams,
     ) -> Result<CUgraphNode> {
@@ -446,43 +381,12 @@ impl<'g> Frontier<'g> {
                 None => return Err(guard.removed(id)),
             }
         }
-        guard.reserve(self.graph.subgraph());
-        guard.retain_if_adopted()?;
-        match &self.before {
-            None => self.call_add(guard, kind, &after, params),
-            Some(before) => {
-                crate::build::insertion::ensure_undoable(params)?;
-                let entering = guard.make_room(self.after.iter().map(|(id, _)| *id), before, kind)?;
-                match self.call_add(guard, kind, &after, params) {
-                    Ok(raw) => {
-                        guard.entering = Some(Box::new(entering));
-                        Ok(raw)
-                    }
-                    Err(error) => Err(guard.take_room_back(&entering, error)),
-                }
-            }
-        }
-    }
-
-    /// The edges from a node that was added to those that the frontier is before. If they fail, the
-    /// node is to be [undone](GraphGuard::undo).
-    pub(crate) fn join(&self, guard: &GraphGuard<'_>, raw: CUgraphNode) -> Result<()> {
-        self.before.as_ref().map_or(Ok(()), |before| guard.join_before(raw, before))
-    }
-
-    fn call_add(
-        &self,
-        guard: &GraphGuard<'_>,
-        kind: NodeKind,
-        after: &[CUgraphNode],
-        params: &mut CUgraphNodeParams,
-    ) -> Result<CUgraphNode> {
         if !self.full {
-            return self.call_add_with_kinds(guard, kind, after, params);
+            return self.call_add_with_kinds(guard, kind, &after, params);
         }
         let mut raw = core::ptr::null_mut();
         let dependencies = if after.is_empty() { core::ptr::null() } else { after.as_ptr() };
-        // SAFETY: graph and dependencies are live, as the table says; the lock is held; the
+        // SAFETY: graph and dependencies are live, as the records say; the lock is held; the
         // parameters are complete for their type, and what they point to outlives the call.
         let result = unsafe {
             guard.driver().cuGraphAddNode(&raw mut raw, guard.raw(), dependencies, after.len(), params)

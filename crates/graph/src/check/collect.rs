@@ -80,7 +80,6 @@ impl Collection {
         for raw in raws {
             let index = guard.index_in(subgraph, raw)?;
             let Some(id) = guard.id(index) else { continue };
-            guard.inside(id)?;
             numbers.insert(raw, self.subject.items.len() as u32);
             self.item(guard, graph, id, raw, in_body)?;
         }
@@ -102,9 +101,8 @@ impl Collection {
     ) -> Result<()> {
         let Some(record) = guard.record(id) else { return Ok(()) };
         let number = self.subject.items.len() as u32;
-        let wrong = match guard.incomplete.contains(&id.index) {
-            true => Some(Wrong::Incomplete),
-            false if in_body[graph] => wrong_in_body(guard, &record.node_params, raw)?,
+        let wrong = match in_body[graph] {
+            true => wrong_in_body(guard, &record.node_params, raw)?,
             false => None,
         };
         let first = self.subject.graphs.len() as u32;
@@ -126,7 +124,7 @@ impl Collection {
             opaque: None,
             wrong,
         };
-        if self.depth == Depth::Accesses && wrong != Some(Wrong::Incomplete) {
+        if self.depth == Depth::Accesses {
             item.opaque = self.touch(guard, number, id, raw)?;
         }
         self.subject.items.push(item);

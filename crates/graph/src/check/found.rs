@@ -2,8 +2,6 @@
 
 use core::fmt;
 
-use cuda_sys::CUgraphNodeType;
-
 use crate::graph::node::Node;
 use crate::wording::Named;
 
@@ -16,10 +14,6 @@ pub struct FoundNode {
 }
 
 impl FoundNode {
-    pub(super) fn is_conditional(&self) -> bool {
-        self.node.kind().raw() == CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL
-    }
-
     /// The node.
     #[must_use]
     pub fn node(&self) -> &Node {

@@ -130,12 +130,6 @@ pub enum Finding {
         /// As for [`Race::may_wait`].
         may_wait: bool,
     },
-    /// A kernel node has a part of a launch only, or a loop or a branch was not built to its end;
-    /// see [`HalfDone`](crate::HalfDone).
-    Incomplete {
-        /// The node.
-        node: FoundNode,
-    },
     /// A node that uses memory of the graph may run before it is allocated or after it is freed, or
     /// it may be freed before it is allocated. There is no [executable](crate::Graph::instantiate)
     /// of such a graph.
@@ -184,7 +178,6 @@ impl Finding {
             Self::MixedContexts { .. } => "mixed contexts",
             Self::UnusedCondition { .. } => "unused condition",
             Self::UnorderedCondition { .. } => "unordered condition",
-            Self::Incomplete { .. } => "incomplete",
             Self::MemoryOrder { .. } => "memory order",
             Self::NeverFreed { .. } => "never freed",
             Self::Race(_) => "data race",
@@ -201,7 +194,6 @@ impl Finding {
             }
             Self::UnusedCondition { .. } => Vec::new(),
             Self::UnorderedCondition { setter, conditional, .. } => vec![setter, conditional],
-            Self::Incomplete { node } => vec![node],
             Self::MemoryOrder { allocation, first, second, .. } => {
                 let mut nodes = vec![allocation];
                 nodes.extend([first, second].into_iter().filter(|node| node.node != allocation.node));
@@ -232,12 +224,6 @@ impl Finding {
             Self::UnorderedCondition { edge, .. } => {
                 let (from, to) = &**edge;
                 format!("an edge from {from} to {to} lets it come in time")
-            }
-            Self::Incomplete { node } if node.is_conditional() => {
-                "remove it (Node::remove), or build the graph anew where the driver removes no nodes".to_owned()
-            }
-            Self::Incomplete { .. } => {
-                "give it a whole launch (KernelNode::set) or remove it (Node::remove)".to_owned()
             }
             Self::MemoryOrder { edge: Some(edge), .. } => {
                 let (from, to) = &**edge;
@@ -306,14 +292,6 @@ impl fmt::Display for Finding {
                     formatter.write_str(" but one that does not wait for the end of each kernel on it")?;
                 }
             }
-            Self::Incomplete { node } if node.is_conditional() => write!(
-                formatter,
-                "incomplete: {node} was not built to its end, as something failed on the way and it could not be taken out again"
-            )?,
-            Self::Incomplete { node } => write!(
-                formatter,
-                "incomplete: kernel node {node} has a part of a launch only, as a change of it failed on its way and could not be taken back"
-            )?,
             Self::MemoryOrder { what, allocation, first, second, .. } => {
                 let does = if *what == Disorder::UseBeforeAllocation { "uses" } else { "frees" };
                 write!(

@@ -25,9 +25,6 @@ pub(crate) fn structure(namer: &Namer<'_>) -> Vec<Finding> {
 
 fn wrong(namer: &Namer<'_>, item: u32, wrong: Wrong) -> Option<Finding> {
     let node = namer.found(item);
-    if wrong == Wrong::Incomplete {
-        return Some(Finding::Incomplete { node });
-    }
     let conditional = namer.body_around(item)?;
     Some(match wrong {
         Wrong::OtherContext => Finding::MixedContexts { node, conditional },

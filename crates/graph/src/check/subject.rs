@@ -100,9 +100,6 @@ pub(crate) enum Wrong {
     PageableInBody,
     /// A kernel of another context, in a body.
     OtherContext,
-    /// A kernel with a part of a launch only, or a ready-made loop or branch that was not built to
-    /// its end.
-    Incomplete,
 }
 
 /// What addresses are of: those of different spaces are of different memory, whatever they are.

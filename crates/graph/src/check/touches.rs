@@ -39,15 +39,6 @@ impl<'t> Touching<'t, '_> {
         node_params: &NodeParams,
         conditions: &[u64],
     ) -> Result<Option<Opaqueness>> {
-        let now;
-        let node_params = match node_params {
-            // Other code may have changed it.
-            NodeParams::Memcpy(_) | NodeParams::Memset(_) if guard.is_shared() => {
-                now = guard.read(node_params.kind().raw(), raw)?;
-                &now
-            }
-            known => known,
-        };
         match node_params {
             NodeParams::Kernel { kernel, accesses, .. } => {
                 self.conditions(conditions);

@@ -61,19 +61,12 @@ impl GraphGuard<'_> {
             }
             let mut nodes = Vec::new();
             let raws = self.raw_nodes_of(raw)?;
-            // First of all, since nodes of other code that get rows change the order of the others.
-            let indices = raws.iter().map(|&raw| self.index_in(subgraph, raw)).collect::<Result<Vec<_>>>()?;
-            if indices.iter().any(|&index| self.is_unread(index)) {
-                self.adopt(subgraph)?;
-            }
-            for (raw, index) in raws.into_iter().zip(indices) {
+            for raw in raws {
+                let index = self.index_in(subgraph, raw)?;
                 let kept = self.kept_with(index).to_vec();
                 let (Some(id), Some(record)) = (self.id(index), self.at(index)) else {
                     return Err(Error::UnknownNode { raw: raw.addr() });
                 };
-                if self.incomplete.contains(&index) {
-                    return Err(self.not_whole(id));
-                }
                 if record.node_params.is_conditional() {
                     return Err(Error::HasConditions { what: "cloned, embedded or moved" });
                 }

@@ -7,10 +7,11 @@ use cuda_launch::per;
 use cuda_sys::{CUgraph, CUgraphNode, CUgraphNodeParams, Call, Version};
 
 use crate::build::frontier::Frontier;
+use crate::build::insertion::PlainNode;
 use crate::clone::snapshot::GraphSnapshot;
 use crate::condition::set_kernel::SetKernel;
 use crate::edge_kind::EdgeKind;
-use crate::error::{Error, HalfDone, Result};
+use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::node_kind::NodeKind;
 use crate::state::guard::GraphGuard;
@@ -110,14 +111,15 @@ impl GraphGuard<'_> {
         Ok(())
     }
 
-    /// After the add of a conditional node failed.
+    /// Takes out the node that sets a default after the conditional node could not be added.
+    #[cold]
     pub(crate) fn take_default_back(&mut self, default: Option<NodeId>, cause: Error) -> Error {
-        let name = default.map(|id| self.name(id));
-        match (self.remove_default(default), name) {
-            (Err(undo), Some(name)) => {
-                HalfDone::error(cause, Some(undo), vec![format!("node `{name}` is in the graph")])
-            }
-            _ => cause,
+        if self.ensure_usable().is_err() {
+            return cause;
+        }
+        match self.remove_default(default) {
+            Ok(()) => cause,
+            Err(undo) => self.broken(cause, undo, Owners::new()),
         }
     }
 }
@@ -136,21 +138,19 @@ pub(crate) fn add_default(
         guard.setters(condition).filter(here).map(|id| (id, EdgeKind::Full)).collect();
     let frontier = Frontier::before_ids(graph, kernels);
     let config = per(1, 1);
-    let raw = setter.with_pointers(|pointers| {
-        let mut params = kernel_params(&setter.kernel, config, pointers);
-        frontier.add_raw(guard, NodeKind::Kernel, &mut params)
-    })?;
-    let joined = frontier.join(guard, raw);
-    let stuck = guard.unless_undone(raw, joined)?;
     let node_params = NodeParams::Kernel {
         kernel: setter.kernel.clone(),
         config: config.into(),
         accesses: SetKernel::accesses(),
     };
-    let id = guard.insert(subgraph, raw, node_params, Owners::from_iter([setter.own.owner()]));
+    let new = PlainNode { subgraph, node_params, owners: Owners::from_iter([setter.own.owner()]) };
+    let id = setter.with_pointers(|pointers| {
+        let mut params = kernel_params(&setter.kernel, config, pointers);
+        frontier.insert(guard, new, &mut params)
+    })?;
     if let Some(record) = guard.record_mut(id) {
         record.name = Some(format!("default of condition {condition}").into());
     }
     guard.conditions.give_to(id.index, [condition].into());
-    stuck.map_or(Ok(id), |stuck| Err(stuck.told(guard, id, frontier.comes_before(), None)))
+    Ok(id)
 }

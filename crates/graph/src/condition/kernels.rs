@@ -4,10 +4,11 @@ use smallvec::SmallVec;
 
 use crate::edge::Link;
 use crate::edge_kind::EdgeKind;
-use crate::error::{Error, HalfDone, Result};
+use crate::error::{Error, Result};
 use crate::state::guard::GraphGuard;
 use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::loop_control::LoopDecision;
+use crate::state::owners::Owners;
 use crate::state::params::{KernelHandles, NodeParams};
 use crate::toposort::Index;
 
@@ -60,36 +61,28 @@ impl GraphGuard<'_> {
         Ok(new)
     }
 
-    /// After the launch was given, be it in part: the node has the new handles. Or not: then the
-    /// new edges go.
+    /// Ends what [`let_decide`](Self::let_decide) began: the node has its new handles, or its launch
+    /// was refused and the new edges go.
     #[cold]
     pub(crate) fn decided(
         &mut self,
         node: NodeId,
         handles: &KernelHandles,
         new: &[Link],
-        is_given: bool,
         outcome: Result<()>,
     ) -> Result<()> {
-        if is_given {
+        let Err(cause) = outcome else {
             self.note_handles(node.index, handles);
-            // It goes with the lock.
             let before = self.deciding.remove(&node.index).map(LoopDecision::into_owner);
             self.let_go(before);
-        }
-        let Err(error) = outcome else { return Ok(()) };
-        if is_given {
-            return Err(HalfDone::error(error, None, self.tell(new, "there")));
+            return Ok(());
+        };
+        if self.ensure_usable().is_err() {
+            return Err(cause);
         }
         match self.change(new, &[]) {
-            Ok(()) => Err(error),
-            Err(undo) => {
-                let there = self.left_of(&[], new).map_or_else(|_| new.to_vec(), |(_, there)| there);
-                match there.is_empty() {
-                    true => Err(error),
-                    false => Err(HalfDone::error(error, Some(undo.whole()), self.tell(&there, "there"))),
-                }
-            }
+            Ok(()) => Err(cause),
+            Err(undo) => Err(self.broken(cause, undo, Owners::new())),
         }
     }
 

@@ -41,7 +41,6 @@ fn drawing(guard: &mut GraphGuard<'_>, subgraph: SubgraphId, title: String, dept
 }
 
 fn node(guard: &mut GraphGuard<'_>, id: NodeId, depth: usize) -> Result<Option<DrawnNode>> {
-    guard.inside(id)?;
     let Some(record) = guard.record(id) else { return Ok(None) };
     let mut node = DrawnNode {
         id: id.index,

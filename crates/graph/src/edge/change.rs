@@ -10,9 +10,10 @@ use smallvec::SmallVec;
 
 use crate::edge::kind_query::Ends;
 use crate::edge_kind::EdgeKind;
-use crate::error::{Error, HalfDone, Result};
+use crate::error::{Error, Result};
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
+use crate::state::owners::Owners;
 
 /// An edge between nodes that are there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,7 +63,7 @@ impl GraphGuard<'_> {
     ///
     /// # Errors
     /// Ends that an edge of its kind cannot have, a cycle, or what the driver answers. Nothing has
-    /// changed then, but for [`Error::HalfDone`].
+    /// changed then, or the hierarchy is broken.
     pub(crate) fn change(&mut self, remove: &[Link], add: &[Link]) -> Result<()> {
         add.iter().try_for_each(|link| self.ensure_possible(link))?;
         let labels = self.plan(remove, add)?;
@@ -146,8 +147,8 @@ impl GraphGuard<'_> {
         self.answer(Call::cuGraphRemoveDependencies, result)
     }
 
-    /// Makes the edges what they were before a change that failed on its way, and says what is left
-    /// of it, if something is.
+    /// Makes the edges what they were before a change that failed on its way. Without success the
+    /// hierarchy is broken.
     #[cold]
     pub(crate) fn put_right(&mut self, cause: Error, removed: &[Link], added: &[Link]) -> Error {
         // A lost context has no graphs to put right.
@@ -158,29 +159,14 @@ impl GraphGuard<'_> {
             self.unlink(&there)?;
             self.link(&gone)
         });
-        let Err(undo) = right else { return cause };
-        // The labels are those of the edges before.
-        let _ = self.adopt(self.subgraph());
-        // What cannot be asked any more may be so.
-        let (gone, there) =
-            self.left_of(removed, added).unwrap_or_else(|_| (removed.to_vec(), added.to_vec()));
-        if gone.is_empty() && there.is_empty() {
-            return cause;
+        match right {
+            Ok(()) => cause,
+            Err(undo) => self.broken(cause, undo, Owners::new()),
         }
-        let left = self.tell(&gone, "gone").into_iter().chain(self.tell(&there, "there")).collect();
-        HalfDone::error(cause, Some(undo), left)
-    }
-
-    /// What is with edges, in words.
-    pub(crate) fn tell(&self, links: &[Link], what: &str) -> Vec<String> {
-        let told = |link: &Link| {
-            format!("the edge from `{}` to `{}` is {what}", self.name(link.from), self.name(link.to))
-        };
-        links.iter().map(told).collect()
     }
 
     /// Which of the edges taken away are gone, and which of those added are there.
-    pub(crate) fn left_of(&self, removed: &[Link], added: &[Link]) -> Result<(Vec<Link>, Vec<Link>)> {
+    fn left_of(&self, removed: &[Link], added: &[Link]) -> Result<(Vec<Link>, Vec<Link>)> {
         let ends: Vec<Ends> = removed.iter().chain(added).map(Link::ends).collect();
         // An edge that gets another kind is both.
         let mut once = ends.clone();

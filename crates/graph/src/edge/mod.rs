@@ -17,7 +17,7 @@ use crate::node_name::NodeName;
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 
-pub(crate) use change::{Link, ensure_kinds};
+pub(crate) use change::Link;
 
 /// An edge: `to` waits for `from`.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]

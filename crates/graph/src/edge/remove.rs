@@ -9,7 +9,7 @@ use super::change::Link;
 use super::query::Way;
 use crate::edge::kind_query::Ends;
 use crate::edge_kind::EdgeKind;
-use crate::error::{HalfDone, Result};
+use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::graph::node::Node;
 use crate::state::TakenNodes;
@@ -28,7 +28,7 @@ impl Graph {
     /// # Errors
     /// A node of another graph or a removed one; or what the driver answers, which removes no nodes
     /// of a graph with memory nodes. The graph is unchanged then, unless some were removed before
-    /// one failed: then [`Error::HalfDone`](crate::Error::HalfDone) names them.
+    /// one failed: then [`Error::RemovedSome`] names them.
     #[doc(alias = "cuGraphDestroyNode")]
     pub fn remove_nodes(&self, nodes: &[&Node]) -> Result<()> {
         nodes.iter().try_for_each(|node| self.own(node))?;
@@ -53,7 +53,7 @@ impl Graph {
                         .filter_map(|(id, records)| Some((id, &records.first()?.record)));
                     let removed =
                         own.map(|(id, record)| format!("node `{}` is removed", record.display_name(*id)));
-                    return Err(HalfDone::error(error, None, removed.collect()));
+                    return Err(Error::RemovedSome { removed: removed.collect(), cause: Box::new(error) });
                 }
             }
         }
@@ -90,8 +90,8 @@ impl Node {
     ///
     /// # Errors
     /// It is removed already, or what the driver answers, which removes neither edges nor nodes of
-    /// a graph with memory nodes. The graph is unchanged then, but for
-    /// [`Error::HalfDone`](crate::Error::HalfDone). (If edges had to be taken away and added again
+    /// a graph with memory nodes. The graph is unchanged then, or
+    /// [broken](Error::Broken). (If edges had to be taken away and added again
     /// meanwhile, their order may be another.)
     #[doc(alias = "cuGraphDestroyNode")]
     pub fn remove_bridging(&self) -> Result<()> {

@@ -18,8 +18,8 @@ use crate::wording::{A, At, Count, Found, Listed, More, Named, Names};
 pub type Result<T, E = Error> = core::result::Result<T, E>;
 
 /// Why an operation on a graph failed. The graph is as it was before, but for
-/// [`HalfDone`](Self::HalfDone) and [`ReplacedUnread`](Self::ReplacedUnread); the order in which
-/// the driver lists edges may be another one.
+/// [`Broken`](Self::Broken) and [`RemovedSome`](Self::RemovedSome); the order in which the driver
+/// lists edges may be another one.
 ///
 /// Nodes are named as in [`Node::name`](crate::Node::name); in the text of an error such a name is
 /// one line of bounded length, and of long lists a dozen is told.
@@ -192,19 +192,6 @@ pub enum Error {
         /// The node's name.
         node: NodeName,
     },
-    /// The driver replaced the graph of a node, but then did not tell what is in it. The node has
-    /// its new graph and keeps all that it uses; the driver is asked again by the next use of the
-    /// embedded graph. Its nodes have no names of their own then, and are found as no clones of
-    /// others.
-    #[error(
-        "the graph of node `{node}` was replaced, but the driver did not tell what is in the new one (it is asked again by the next use): {cause}"
-    )]
-    ReplacedUnread {
-        /// The node's name.
-        node: NodeName,
-        /// What the driver answered.
-        cause: Box<Self>,
-    },
     /// Memory was given by an address at which the driver knows none.
     #[error(
         "{what}: the driver knows no memory at {address:#x}. Pageable memory of the host goes with RawMemory::pageable for copies, and not at all \
@@ -242,28 +229,24 @@ pub enum Error {
          them, and the edges after it"
     )]
     MovesBefore,
-    /// The driver failed on the way, and not everything that was done before could be taken back.
+    /// A change failed on its way, now or before, and so did taking it back. What the driver has is
+    /// not known any more, so that the graph and all graphs embedded in its nodes refuse every
+    /// further use. Executables made before go on.
     #[error(transparent)]
-    HalfDone(Box<HalfDone>),
-    /// A graph was to be run, cloned, embedded or moved that has a kernel node with a part of a
-    /// launch only; see [`HalfDone`](Self::HalfDone).
-    #[error(
-        "kernel node `{node}` has a part of a launch only, as a change of it failed on its way and could not be taken back; what its kernel relies on may \
-         be missing, so give it a whole launch (KernelNode::set) or remove it (Node::remove) first"
-    )]
-    Incomplete {
+    Broken(Box<Broken>),
+    /// A change of a node could not be taken back, since the driver does not tell what the node had.
+    #[error("the driver does not tell what node `{node}` had before")]
+    NotRestored {
         /// The node's name.
         node: NodeName,
     },
-    /// A graph was to be run, or checked before that, that has a loop or a branch which was not
-    /// built to its end; see [`HalfDone`](Self::HalfDone).
-    #[error(
-        "the loop or branch `{node}` was not built to its end, as something failed on the way and it could not be taken out again; it may decide nothing or \
-         never end, so remove it (Node::remove), or build the graph anew where the driver removes no nodes"
-    )]
-    NotBuilt {
-        /// The node's name.
-        node: NodeName,
+    /// The driver failed to remove one of several nodes after others had been removed.
+    #[error("{}, then the driver failed: {cause}", Listed(removed))]
+    RemovedSome {
+        /// The nodes that are removed, in words, by their names.
+        removed: Vec<String>,
+        /// Why the next one could not be removed.
+        cause: Box<Self>,
     },
     /// An attribute of a kernel node was to be changed by itself that its kernel may rely on.
     #[error(
@@ -578,36 +561,17 @@ pub enum Error {
     },
 }
 
-/// What stayed of a change of a graph that failed on its way.
+/// Why a graph is [broken](Error::Broken).
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error(
-    "{cause}. Before that, something was done that is not taken back{}: {}",
-    Undo(undo.as_ref()),
-    Listed(left)
+    "the graph cannot be used any more, as a change of it failed ({cause}) and taking that back failed, too ({undo}); build it anew"
 )]
 #[non_exhaustive]
-pub struct HalfDone {
+pub struct Broken {
     /// Why the change failed.
     pub cause: Error,
-    /// Why it could not be taken back; `None` for what never can.
-    pub undo: Option<Error>,
-    /// What is not as it was, in words, by the names of the nodes.
-    pub left: Vec<String>,
-}
-
-impl HalfDone {
-    /// Of what failed half-done by itself, all is told in one.
-    pub(crate) fn error(cause: Error, undo: Option<Error>, left: Vec<String>) -> Error {
-        let half = match cause {
-            Error::HalfDone(mut half) => {
-                half.undo = half.undo.or(undo);
-                half.left.extend(left);
-                half
-            }
-            cause => Box::new(Self { cause, undo, left }),
-        };
-        Error::HalfDone(half)
-    }
+    /// Why it could not be taken back.
+    pub undo: Error,
 }
 
 /// Where a run failed in which the host decides, and why. What was enqueued before has run or runs;
@@ -645,23 +609,7 @@ impl fmt::Display for Rounds<'_> {
     }
 }
 
-struct Undo<'a>(Option<&'a Error>);
-
-impl fmt::Display for Undo<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.map_or(Ok(()), |error| write!(formatter, ", since that failed, too ({error})"))
-    }
-}
-
 impl Error {
-    /// Why it failed, where all that stayed of it has gone since.
-    pub(crate) fn whole(self) -> Self {
-        match self {
-            Self::HalfDone(half) => half.cause,
-            error => error,
-        }
-    }
-
     /// The first version that can move graphs into nodes.
     pub(crate) const MOVES: cuda_sys::Version = cuda_sys::Version::new(12, 9);
     /// The most branches of a switch.
@@ -753,11 +701,7 @@ mod tests {
         let (needs, found) = (Version::new(12, 3), Version::new(12, 2));
         let cause = || Box::new(Error::GraphRemoved);
         let many = || vec![name.to_owned(); 1000];
-        let half = HalfDone {
-            cause: Error::NotFilled,
-            undo: Some(Error::GraphMoved),
-            left: vec!["the edge is gone".into(); 1000],
-        };
+        let broken = Broken { cause: Error::NotFilled, undo: Error::GraphMoved };
         let order = MemoryOrder {
             what: crate::error::memory_order::Disorder::UseAfterFree,
             allocation: name.into(),
@@ -801,13 +745,15 @@ mod tests {
             Error::NotOwned,
             Error::CannotMove { found },
             Error::NotCloned { node: node() },
-            Error::ReplacedUnread { node: node(), cause: cause() },
             Error::UnknownMemory { what: "the source", address: 16 },
             Error::EdgeTwice { from: node(), to: node() },
             Error::MovesBefore,
-            Error::HalfDone(Box::new(half)),
-            Error::Incomplete { node: node() },
-            Error::NotBuilt { node: node() },
+            Error::Broken(Box::new(broken)),
+            Error::NotRestored { node: node() },
+            Error::RemovedSome {
+                removed: vec![format!("node `{}` is removed", Named(name)); 1000],
+                cause: cause(),
+            },
             Error::FixedAttribute { what: "the cluster" },
             Error::AccessPolicyWindow { why: "it is empty".into() },
             Error::ForeignCondition { node: node() },

@@ -16,7 +16,6 @@ use crate::graph::Graph;
 use crate::memory::Outlet;
 use crate::node_kind::NodeKind;
 use crate::state::guard::GraphGuard;
-use crate::state::ids::NodeId;
 use crate::state::last_runs::OwnRuns;
 use crate::state::params::NodeParams;
 
@@ -90,11 +89,9 @@ impl Graph {
         let context = self.context();
         let turn = options.upload_stream().map(|stream| self.upload_turn(stream)).transpose()?;
         let mut guard = self.enter()?;
-        guard.meet()?;
         if options.is_for_device_launch() {
             guard.fit_for_device_launch(options)?;
         }
-        guard.ensure_complete()?;
         guard.ensure_no_place_holders()?;
         guard.ensure_conditions_used()?;
         guard.ensure_sound(self)?;
@@ -167,24 +164,6 @@ pub(crate) fn unless_ended<R>(graph: &Graph, attempt: impl Fn() -> Result<R>) ->
 }
 
 impl GraphGuard<'_> {
-    /// Refuses nodes with a part of a launch only, as their kernels may rely on what is missing,
-    /// and loops that may never end.
-    pub(crate) fn ensure_complete(&self) -> Result<()> {
-        match self.incomplete.iter().filter_map(|index| self.id(*index)).next() {
-            Some(id) => Err(self.not_whole(id)),
-            None => Ok(()),
-        }
-    }
-
-    /// The error of using a node that is not whole.
-    pub(crate) fn not_whole(&self, id: NodeId) -> Error {
-        let node = self.name(id);
-        match self.record(id).is_some_and(|record| record.node_params.is_conditional()) {
-            true => Error::NotBuilt { node },
-            false => Error::Incomplete { node },
-        }
-    }
-
     /// Refuses a structure that no driver takes, where other code may have made one: here it cannot
     /// be made.
     fn ensure_sound(&mut self, graph: &Graph) -> Result<()> {

@@ -2,8 +2,8 @@
 
 pub(crate) mod driver_params;
 pub(crate) mod raw_handle_map;
+pub(crate) mod read_graph;
 pub(crate) mod read_node;
-pub(crate) mod sync_from_driver;
 
 use std::sync::Arc;
 
@@ -177,29 +177,14 @@ impl Graph {
         // SAFETY: as the caller promises.
         let handle = unsafe { GraphHandle::from_raw_owned(context, raw) };
         let graph = Self::of(handle, GraphState::default());
-        if let Err(error) = graph.adopt() {
+        let read = graph.enter().and_then(|mut guard| guard.read_graph(SubgraphId::ROOT));
+        if let Err(error) = read {
             // SAFETY: the only handle is dropped unused: nobody asked for the graph by its raw
             // value meanwhile, as the caller promises.
             unsafe { graph.handle().disown() };
             return Err(error);
         }
         Ok(graph)
-    }
-
-    /// Looks at what other code has changed in a graph that was [lent](Self::lend) or
-    /// [adopted](Self::from_raw): its nodes are seen here, and those that it removed, or gave
-    /// another kernel, are removed here, too: such a node is a new one. Embedded graphs are looked
-    /// at as well. If that fails, all is as it was.
-    ///
-    /// Stands on `cuGraphGetNodes`, `cuGraphGetEdges`, and `cuGraphNodeGetType` for each node, CUDA
-    /// 10.0, and on `cuGraphKernelNodeGetParams` for each kernel node, CUDA 12.0.
-    ///
-    /// # Errors
-    /// A graph that lies in this one was adopted before ([`Error::AdoptedAlone`]); or what the
-    /// driver answers.
-    #[doc(alias = "cuGraphGetNodes")]
-    pub fn refresh(&self) -> Result<()> {
-        self.enter()?.renew(self.subgraph())
     }
 
     /// # Safety
@@ -232,11 +217,7 @@ impl Graph {
         if let Some(owner) = keep {
             guard.keep_given(owner.clone());
         }
-        if is_known { Ok(()) } else { guard.adopt(self.subgraph()) }
-    }
-
-    fn adopt(&self) -> Result<()> {
-        self.enter()?.adopt(self.subgraph())
+        if is_known { Ok(()) } else { guard.read_graph(self.subgraph()) }
     }
 }
 

@@ -125,9 +125,9 @@ impl GraphGuard<'_> {
         shared.enter(&root, self, subgraphs);
     }
 
-    /// The same for graphs that other code put into nodes, unless one of them was adopted by
+    /// The same for the graphs in a graph that was read, unless one of them was adopted by
     /// itself: that is the result then, and none is entered.
-    pub(crate) fn share_met(&mut self, subgraphs: &[SubgraphId]) -> Option<CUgraph> {
+    pub(crate) fn share_read(&mut self, subgraphs: &[SubgraphId]) -> Option<CUgraph> {
         if subgraphs.is_empty() {
             return None;
         }

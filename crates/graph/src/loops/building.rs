@@ -7,10 +7,11 @@ use super::handle::{Deciders, name_deciders};
 use crate::build::frontier::Frontier;
 use crate::condition::Condition;
 use crate::edge_kind::EdgeKind;
-use crate::error::{Error, HalfDone, Result};
+use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::graph::node::Node;
 use crate::state::loop_control::{DecisionPoint, LoopControl};
+use crate::state::owners::Owners;
 use crate::state::params::ConditionalKind;
 
 /// Why a body was not filled.
@@ -109,15 +110,10 @@ impl<'g> Building<'g> {
                 name_deciders(&deciders, &node);
                 Ok((node, deciders, inside))
             }
-            Err(Failed::Here(error)) => Err(match self.take_out() {
-                // What stayed in the body has gone with the node.
-                Ok(()) => error.whole(),
-                Err(undo) => self.left(error, undo),
-            }
-            .into()),
+            Err(Failed::Here(error)) => Err(self.give_up(error).into()),
             Err(Failed::Closure(error)) => match self.take_out() {
                 Ok(()) => Err(error),
-                Err(undo) => Err(self.left(Error::NotFilled, undo).into()),
+                Err(undo) => Err(self.broken(Error::NotFilled, undo).into()),
             },
         }
     }
@@ -130,43 +126,25 @@ impl<'g> Building<'g> {
         Ok(node)
     }
 
-    /// After something failed: takes out what was added.
+    /// Takes out what was added, after something failed.
     fn give_up(&mut self, cause: Error) -> Error {
         match self.take_out() {
             Ok(()) => cause,
-            Err(undo) => self.left(cause, undo),
+            Err(undo) => self.broken(cause, undo),
         }
     }
 
-    fn left(&self, cause: Error, undo: Error) -> Error {
-        let gone = self.cut.as_ref().filter(|(from, to, _)| {
-            let is_there = !from.is_removed() && !to.is_removed();
-            // What cannot be asked any more may be so.
-            is_there && !matches!(self.graph.edge_kind(from, to), Ok(Some(_)))
-        });
-        let gone =
-            gone.map(|(from, to, _)| format!("the edge from `{}` to `{}` is gone", from.name(), to.name()));
-        let there = self.deciders.iter().take(1).chain(&self.node).filter(|node| !node.is_removed());
-        let there = there.map(|node| format!("node `{}` is in the graph", node.name()));
-        HalfDone::error(cause, Some(undo), gone.into_iter().chain(there).collect())
-    }
-
-    /// Takes out what was added. What cannot be taken out is not run: a loop of which nobody
-    /// decides about the next round does not end.
-    fn take_out(&mut self) -> Result<()> {
-        let outcome = self.try_take_out();
-        if outcome.is_err()
-            && let Some(node) = &self.node
-            && let Ok(mut guard) = self.graph.look()
-            && guard.record(node.id()).is_some()
-        {
-            guard.incomplete.insert(node.id().index);
+    /// A loop that decides nothing about its next round would not end, so its graph is not used any
+    /// more.
+    fn broken(&self, cause: Error, undo: Error) -> Error {
+        match self.graph.look() {
+            Ok(mut guard) if guard.ensure_usable().is_ok() => guard.broken(cause, undo, Owners::new()),
+            _ => cause,
         }
-        outcome
     }
 
     /// The kernel in the body, if it got there, goes with the node.
-    fn try_take_out(&mut self) -> Result<()> {
+    fn take_out(&mut self) -> Result<()> {
         self.is_done = true;
         // A lost context has no graphs to put right.
         if self.graph.context().ensure_usable().is_err() {
@@ -199,8 +177,8 @@ impl<'g> Building<'g> {
 impl Drop for Building<'_> {
     fn drop(&mut self) {
         if !self.is_done {
-            // The panic of the closure goes on; a driver that fails besides has nobody to tell.
-            let _untold = self.take_out();
+            // The panic of the closure goes on, so that the error is told by the next use.
+            let _told_later = self.give_up(Error::NotFilled);
         }
     }
 }

@@ -5,15 +5,20 @@ use cuda_handles::GraphHandle;
 use cuda_sys::CUgraphNodeType;
 
 use crate::build::frontier::Frontier;
+use crate::build::insertion::NewNode;
 use crate::condition::ensure_conditionals;
 use crate::error::{Error, Result};
 use crate::graph::node::Node;
 use crate::node_kind::NodeKind;
+use crate::state::AddedNode;
 use crate::state::guard::GraphGuard;
+use crate::state::ids::NodeId;
 use crate::state::ids::SubgraphId;
 use crate::state::owners::Owners;
 use crate::state::params::{ConditionSource, Conditional, ConditionalKind, NodeParams};
 use crate::state::raw_params::blank;
+use cuda_handles::Owner;
+use cuda_sys::{CUgraphNode, CUgraphNodeParams};
 
 impl Frontier<'_> {
     /// Whether a ready-made node of a class has to be a place holder here: the driver has none, or
@@ -42,24 +47,49 @@ impl Frontier<'_> {
         if guard.is_shared() {
             ensure_conditionals(class, graph.context())?;
         }
-        let raw = self.add_raw(&mut guard, kind, &mut params)?;
-        let joined = self.join(&guard, raw);
-        let stuck = guard.unless_undone(raw, joined)?;
-        let record = |bodies| {
+        let new = NewPlaceHolder { subgraph: graph.subgraph(), class, bodies };
+        let id = self.insert(&mut guard, new, &mut params)?;
+        drop(guard);
+        Ok(Node::new(graph.clone(), id, kind))
+    }
+}
+
+/// The place holder of a conditional node to be added, with its bodies.
+struct NewPlaceHolder {
+    subgraph: SubgraphId,
+    class: ConditionalKind,
+    bodies: Vec<GraphHandle>,
+}
+
+impl NewNode for NewPlaceHolder {
+    type Found = ();
+
+    fn kind(&self) -> NodeKind {
+        self.class.kind()
+    }
+
+    fn finish(&mut self, _: &mut GraphGuard<'_>, _: CUgraphNode, _: &CUgraphNodeParams) -> Result<()> {
+        Ok(())
+    }
+
+    fn commit(self, guard: &mut GraphGuard<'_>, added: AddedNode, (): ()) -> NodeId {
+        let class = self.class;
+        let node_params = |bodies| {
             let by = ConditionSource::Host;
             NodeParams::Conditional(Conditional { class, by, ready: None, bodies, default: None })
         };
-        let id = guard.insert(graph.subgraph(), raw, record(Box::default()), Owners::new());
-        let subgraphs: Box<[SubgraphId]> = bodies.into_iter().map(|body| guard.embed_own(body, id)).collect();
-        guard.share(&subgraphs);
+        let id = guard.insert(self.subgraph, added, node_params(Box::default()), Owners::new());
+        let bodies = self.bodies.into_iter().map(|body| guard.embed_own(body, id));
+        let bodies: Box<[SubgraphId]> = bodies.collect();
+        guard.share(&bodies);
         if let Some(inserted) = guard.record_mut(id) {
-            inserted.node_params = record(subgraphs);
+            inserted.node_params = node_params(bodies);
         }
-        if let Some(stuck) = stuck {
-            return Err(stuck.told(&mut guard, id, self.comes_before(), None));
-        }
-        drop(guard);
-        Ok(Node::new(graph.clone(), id, kind))
+        id
+    }
+
+    fn into_owners(self) -> Owners {
+        self.bodies.into_iter().map(Owner::other).collect()
     }
 }
 

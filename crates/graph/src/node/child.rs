@@ -6,6 +6,7 @@ use cuda_sys::{
 };
 
 use crate::build::frontier::Frontier;
+use crate::build::insertion::{NewNode, PlainNode};
 use crate::clone::snapshot::{CloneMap, GraphSnapshot};
 use crate::error::wrong_context::ensure;
 use crate::error::{Error, Result};
@@ -18,7 +19,7 @@ use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::owners::Owners;
 use crate::state::params::NodeParams;
 use crate::state::raw_params::blank;
-use crate::state::{MovedRoot, TakenNodes};
+use crate::state::{AddedNode, MovedRoot, TakenNodes};
 
 typed! {
     /// A node that runs a graph of its own, the [embedded](Self::embedded) one.
@@ -33,21 +34,13 @@ impl ChildGraphNode {
     /// it is [`Error::GraphRemoved`]. It cannot be instantiated, moved or embedded by itself; a
     /// [clone](Graph::clone_graph) of it can.
     ///
-    /// No driver call, but after an [`Error::ReplacedUnread`].
+    /// No driver call.
     ///
     /// # Errors
-    /// The node was removed; or what the driver answers where it is called.
+    /// The node was removed.
     #[doc(alias = "cuGraphChildGraphNodeGetGraph")]
     pub fn embedded(&self) -> Result<Graph> {
-        let is_unread = {
-            let guard = self.graph().look()?;
-            guard.record(self.id()).ok_or_else(|| self.removed())?;
-            guard.is_unread(self.id().index)
-        };
-        let subgraph = match is_unread {
-            true => self.graph().enter()?.inside(self.id())?,
-            false => self.node_params()?.embedded(),
-        };
+        let subgraph = self.node_params()?.embedded();
         // The handle is made for rows of its kind only, and a row keeps its kind.
         subgraph.map(|subgraph| self.graph().at(subgraph)).ok_or_else(|| self.removed())
     }
@@ -61,7 +54,8 @@ impl ChildGraphNode {
     /// # Errors
     /// As for [`Frontier::child`]; `graph` lies in the embedded one ([`Error::ReplacesItself`]);
     /// the node's own graph has memory nodes, or one moved into a node of it has
-    /// ([`Error::KeepsAll`]). The node is as it was then, except for [`Error::ReplacedUnread`].
+    /// ([`Error::KeepsAll`]). The node is as it was then; but if the driver does not tell the nodes of
+    /// the new graph, the graph is [broken](Error::Broken).
     #[doc(alias = "cuGraphNodeSetParams")]
     pub fn set_graph(&self, graph: &Graph) -> Result<()> {
         self.getting(ensure_child(self.graph(), graph))?;
@@ -97,13 +91,10 @@ impl ChildGraphNode {
                 enter(guard, self.id(), copied, &clone_map, false);
                 Ok((taken, kept, owners))
             }
+            // The old graph is gone, and the new one is not known.
             Err(cause) => {
-                let mut owners = copied.into_owners();
-                guard.add_owners(self.id(), &mut owners);
-                guard.may_be_unread = true;
-                drop(two);
-                drop(owners);
-                Err(Error::ReplacedUnread { node: name.into(), cause: Box::new(cause) })
+                let undo = Error::NotRestored { node: name.into() };
+                Err(guard.broken(cause, undo, copied.into_owners()))
             }
         }
     }
@@ -165,28 +156,14 @@ impl Frontier<'_> {
         let copied = copy_for(&mut two, self.graph().subgraph(), None, "")?;
         two.first.ensure_may_hold_all(self.graph().subgraph(), &copied)?;
         let mut params = params(two.second_raw()?, CLONED);
-        two.first.reserve_many(self.graph().subgraph(), copied.len() + 1);
-        let raw = {
+        let subgraph = self.graph().subgraph();
+        two.first.reserve_many(subgraph, copied.len() + 1);
+        let id = {
             let _alone = clones::alone(self.graph().context())?;
-            self.add_raw(&mut two.first, NodeKind::ChildGraph, &mut params)?
+            self.insert(&mut two.first, NewClone { subgraph, copied }, &mut params)?
         };
-        let guard = &mut two.first;
-        match self.join(guard, raw).and_then(|()| read(guard, &copied, raw)) {
-            Ok(clone_map) => Ok(self.commit(guard, raw, copied, &clone_map, false)),
-            Err(error) => {
-                let stuck = match guard.undo(raw, error) {
-                    Ok(cause) => return Err(cause),
-                    Err(stuck) => stuck,
-                };
-                // It stays in the graph, so what it uses stays alive. What is in it is asked for
-                // when it is used.
-                let (node_params, owners) =
-                    (NodeParams::Child { graph: SubgraphId::UNREAD }, copied.into_owners());
-                guard.may_be_unread = true;
-                let id = guard.insert(self.graph().subgraph(), raw, node_params, owners);
-                Err(stuck.told(guard, id, self.comes_before(), None))
-            }
-        }
+        drop(two);
+        Ok(ChildGraphNode::wrap(Node::new(self.graph().clone(), id, NodeKind::ChildGraph)))
     }
 
     /// Adds a node that runs `graph` itself, which becomes the [embedded](ChildGraphNode::embedded)
@@ -239,21 +216,18 @@ impl Frontier<'_> {
         let clone_map = copied.themselves();
         let mut params = params(two.second_raw()?, MOVED);
         two.first.reserve_many(self.graph().subgraph(), copied.len() + 1);
-        let raw = {
-            let _alone = clones::alone(self.graph().context())?;
-            self.add_raw(&mut two.first, NodeKind::ChildGraph, &mut params)?
-        };
+        let id = self.insert_moved(&mut two.first, &mut params)?;
         let runs = two.second().0.last_runs.clone();
         two.first.last_runs.take_in(&runs);
         left = two.second().0.leave();
         copied.let_memory_belong_to(two.first.memory_number());
-        let node = self.commit(&mut two.first, raw, copied, &clone_map, true);
+        enter(&mut two.first, id, copied, &clone_map, true);
         // Last, and under both locks: whoever does not find the handle any more by the raw value
         // finds the embedded graph, and waits for it. SAFETY: as just said.
         unsafe { graph.handle().disown() };
         drop(two);
         drop(left);
-        Ok(node)
+        Ok(ChildGraphNode::wrap(Node::new(self.graph().clone(), id, NodeKind::ChildGraph)))
     }
 
     /// The root of the second graph, if its table is to become that of the first.
@@ -272,12 +246,7 @@ impl Frontier<'_> {
     /// [`take_in`](Self::take_in) for a graph with more nodes than this hierarchy has.
     fn take_over(&self, mut two: GuardPair<'_>, root: MovedRoot, graph: &Graph) -> Result<ChildGraphNode> {
         let mut params = params(root.raw, MOVED);
-        let raw = {
-            let _alone = clones::alone(self.graph().context())?;
-            self.add_raw(&mut two.first, NodeKind::ChildGraph, &mut params)?
-        };
-        let node_params = NodeParams::Child { graph: SubgraphId::ROOT };
-        let id = two.first.insert(self.graph().subgraph(), raw, node_params, Owners::new());
+        let id = self.insert_moved(&mut two.first, &mut params)?;
         let moved = two.second().0.leave();
         two.first.last_runs.take_in(&moved.last_runs);
         let (_, subgraphs, left) = two.first.take_over(moved, root, id);
@@ -289,20 +258,47 @@ impl Frontier<'_> {
         Ok(ChildGraphNode::wrap(Node::new(self.graph().clone(), id, NodeKind::ChildGraph)))
     }
 
-    /// Enters a node that was added, with the graph in it.
-    fn commit(
-        &self,
+    /// Adds the node of a graph that is moved into it. The graph's subgraph is entered afterwards.
+    fn insert_moved(&self, guard: &mut GraphGuard<'_>, params: &mut CUgraphNodeParams) -> Result<NodeId> {
+        let node_params = NodeParams::Child { graph: SubgraphId::ROOT };
+        let new = PlainNode { subgraph: self.graph().subgraph(), node_params, owners: Owners::new() };
+        let _alone = clones::alone(self.graph().context())?;
+        self.insert(guard, new, params)
+    }
+}
+
+/// A child graph node to be added with a clone of a graph.
+struct NewClone {
+    subgraph: SubgraphId,
+    copied: GraphSnapshot,
+}
+
+impl NewNode for NewClone {
+    type Found = CloneMap;
+
+    fn kind(&self) -> NodeKind {
+        NodeKind::ChildGraph
+    }
+
+    fn finish(
+        &mut self,
         guard: &mut GraphGuard<'_>,
         raw: CUgraphNode,
-        copied: GraphSnapshot,
-        clone_map: &CloneMap,
-        moved: bool,
-    ) -> ChildGraphNode {
-        // Its graph's place is known once the row is.
+        _: &CUgraphNodeParams,
+    ) -> Result<CloneMap> {
+        read(guard, &self.copied, raw)
+    }
+
+    fn commit(self, guard: &mut GraphGuard<'_>, added: AddedNode, clone_map: CloneMap) -> NodeId {
+        // The subgraph is known once the record is there.
         let node_params = NodeParams::Child { graph: SubgraphId::ROOT };
-        let id = guard.insert(self.graph().subgraph(), raw, node_params, Owners::new());
-        enter(guard, id, copied, clone_map, moved);
-        ChildGraphNode::wrap(Node::new(self.graph().clone(), id, NodeKind::ChildGraph))
+        let id = guard.insert(self.subgraph, added, node_params, Owners::new());
+        enter(guard, id, self.copied, &clone_map, false);
+        id
+    }
+
+    fn into_owners(self) -> Owners {
+        self.copied.into_owners()
     }
 }
 

@@ -6,6 +6,7 @@ use cuda_sys::{
 use smallvec::SmallVec;
 
 use crate::build::frontier::Frontier;
+use crate::build::insertion::NewNode;
 use crate::condition::Condition;
 use crate::condition::body::add_default;
 use crate::condition::ensure_conditionals;
@@ -13,12 +14,15 @@ use crate::condition::set_kernel::SetKernel;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::graph::node::{Node, typed};
+use crate::node_kind::NodeKind;
+use crate::state::AddedNode;
 use crate::state::guard::GraphGuard;
 use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::owners::Owners;
 use crate::state::params::{ConditionSource, Conditional, ConditionalKind, NodeParams};
 use crate::state::raw_params::blank;
 use crate::state::raw_params::raw_bodies;
+use cuda_sys::CUgraph;
 
 typed! {
     /// A node that runs its body if its condition is not 0.
@@ -182,65 +186,87 @@ impl Frontier<'_> {
         guard.reserve_many(self.graph().subgraph(), 2);
         let add = |setter| add_default(self.graph(), &mut guard, condition.number(), setter);
         let default = setter.map(add).transpose()?;
-        let added = match default {
-            None => self.add_raw(&mut guard, kind, &mut params),
-            Some(id) => self.clone().and_id(id).add_raw(&mut guard, kind, &mut params),
-        };
-        let undone = |guard: &mut GraphGuard<'_>, error| guard.take_default_back(default, error);
-        let raw = match added {
-            Ok(raw) => raw,
-            Err(error) => return Err(undone(&mut guard, error)),
-        };
-        let cut = guard.cut();
-        let joined = self.join(&guard, raw);
-        let mut stuck = guard.unless_undone(raw, joined).map_err(|cause| undone(&mut guard, cause))?;
-        let id = self.commit_conditional(&mut guard, raw, class, condition, default, &params);
-        if stuck.is_none()
-            && let Err(error) = guard.fill_bodies(id)
-        {
-            match guard.undo_inserted(id, cut, error) {
-                Ok(cause) => return Err(undone(&mut guard, cause)),
-                Err(conditional_of) => stuck = Some(conditional_of),
-            }
-        }
-        match stuck {
-            None => {
-                drop(guard);
-                Ok(Node::new(self.graph().clone(), id, kind))
-            }
-            Some(stuck) => {
-                let default = default.map(|id| format!("node `{}` is in the graph", guard.name(id)));
-                Err(stuck.told(&mut guard, id, self.comes_before(), default))
-            }
-        }
+        let frontier = default.map_or_else(|| self.clone(), |id| self.clone().and_id(id));
+        let subgraph = self.graph().subgraph();
+        let new = NewConditional { subgraph, class, condition: condition.number(), default };
+        let id = frontier.insert(&mut guard, new, &mut params);
+        let id = id.map_err(|cause| guard.take_default_back(default, cause))?;
+        drop(guard);
+        Ok(Node::new(self.graph().clone(), id, kind))
+    }
+}
+
+/// A conditional node to be added.
+struct NewConditional {
+    subgraph: SubgraphId,
+    class: ConditionalKind,
+    condition: u64,
+    default: Option<NodeId>,
+}
+
+/// A body that the driver made, with the node put into it where the driver would hang with an empty
+/// one.
+type NewBody = (CUgraph, Option<CUgraphNode>);
+
+impl NewNode for NewConditional {
+    type Found = SmallVec<[NewBody; 2]>;
+
+    fn kind(&self) -> NodeKind {
+        self.class.kind()
     }
 
-    /// Enters a node that was added, with its bodies.
-    fn commit_conditional(
-        &self,
+    fn finish(
+        &mut self,
         guard: &mut GraphGuard<'_>,
-        raw: CUgraphNode,
-        class: ConditionalKind,
-        condition: &Condition,
-        default: Option<NodeId>,
+        _: CUgraphNode,
         params: &CUgraphNodeParams,
-    ) -> NodeId {
-        let bodies = raw_bodies(params);
-        let record = |bodies| {
-            let by = ConditionSource::Condition(condition.number());
+    ) -> Result<Self::Found> {
+        let fills = guard.driver().version() < EMPTY_BODIES;
+        let fill = |body| {
+            let mut params = blank(CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY);
+            Ok((body, fills.then(|| guard.add_alone(body, &mut params)).transpose()?))
+        };
+        raw_bodies(params).into_iter().map(fill).collect()
+    }
+
+    fn commit(self, guard: &mut GraphGuard<'_>, added: AddedNode, found: Self::Found) -> NodeId {
+        let Self { class, condition, default, .. } = self;
+        let node_params = |bodies| {
+            let by = ConditionSource::Condition(condition);
             NodeParams::Conditional(Conditional { class, by, ready: None, bodies, default })
         };
-        let id = guard.insert(self.graph().subgraph(), raw, record(Box::default()), Owners::new());
-        let subgraphs: Box<[SubgraphId]> =
-            bodies.into_iter().map(|body| guard.embed_body(body, id)).collect();
+        let id = guard.insert(self.subgraph, added, node_params(Box::default()), Owners::new());
+        let bodies: Box<[SubgraphId]> =
+            found.into_iter().map(|(body, filler)| enter_body(guard, id, body, filler)).collect();
         if let Some(inserted) = guard.record_mut(id) {
-            inserted.node_params = record(subgraphs);
+            inserted.node_params = node_params(bodies);
         }
-        if let Some(entry) = guard.conditions.find_mut(condition.number()) {
+        if let Some(entry) = guard.conditions.find_mut(condition) {
             entry.node = Some(id);
         }
         id
     }
+
+    fn into_owners(self) -> Owners {
+        Owners::new()
+    }
+}
+
+/// Enters a body of a conditional node.
+fn enter_body(
+    guard: &mut GraphGuard<'_>,
+    node: NodeId,
+    body: CUgraph,
+    filler: Option<CUgraphNode>,
+) -> SubgraphId {
+    let subgraph = guard.embed_body(body, node);
+    if let Some(filler) = filler {
+        let id = guard.insert(subgraph, filler, NodeParams::Empty, Owners::new());
+        if let Some(record) = guard.record_mut(id) {
+            record.name = Some("for drivers that hang with an empty body".into());
+        }
+    }
+    subgraph
 }
 
 impl GraphGuard<'_> {
@@ -255,29 +281,6 @@ impl GraphGuard<'_> {
             Some(id) => Err(Error::ConditionInUse { number, node: self.name(id) }),
             None => Ok(()),
         }
-    }
-
-    /// Puts an empty node into each body, where the driver would hang with an empty one.
-    fn fill_bodies(&mut self, id: NodeId) -> Result<()> {
-        if self.driver().version() >= EMPTY_BODIES {
-            return Ok(());
-        }
-        let bodies: SmallVec<[SubgraphId; 2]> = self
-            .record(id)
-            .into_iter()
-            .flat_map(|record| record.node_params.inside().iter().copied())
-            .collect();
-        for subgraph in bodies {
-            let graph = self.graph_at(subgraph)?;
-            self.reserve(subgraph);
-            let mut params = blank(CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY);
-            let raw = self.add_alone(graph, &mut params)?;
-            let id = self.insert(subgraph, raw, NodeParams::Empty, Owners::new());
-            if let Some(record) = self.record_mut(id) {
-                record.name = Some("for drivers that hang with an empty body".into());
-            }
-        }
-        Ok(())
     }
 }
 

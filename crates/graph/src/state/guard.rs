@@ -81,9 +81,7 @@ impl GraphGuard<'_> {
     /// The driver's graph at a place of the hierarchy.
     #[inline]
     pub(crate) fn graph_at(&self, subgraph: SubgraphId) -> Result<CUgraph> {
-        if self.is_gone() {
-            return Err(Error::GraphMoved);
-        }
+        self.ensure_usable()?;
         match subgraph.is_root() {
             true => Ok(self.hierarchy.handle().as_raw()),
             false => self.embedded(subgraph).map(|graph| graph.raw.0).ok_or(Error::GraphRemoved),

@@ -78,7 +78,7 @@ impl Hierarchy {
             Err(error @ HandleError::Forked) => Err(error.into()),
             _ => {
                 let guard = self.lock(subgraph)?;
-                if guard.is_gone() { Err(Error::GraphMoved) } else { Ok(guard) }
+                if guard.is_moved() { Err(Error::GraphMoved) } else { Ok(guard) }
             }
         }
     }

@@ -38,9 +38,6 @@ impl SubgraphId {
     /// The root graph itself.
     pub(crate) const ROOT: Self = Self { index: 0, number: 0 };
 
-    /// In the row of a child graph node of whose graph nothing is known yet; no place of a graph.
-    pub(crate) const UNREAD: Self = Self { index: u32::MAX, number: 0 };
-
     /// The place of the embedded graph at an index of the table.
     pub(crate) fn embedded(index: u32, number: u64) -> Self {
         Self { index: index + 1, number }

@@ -36,11 +36,7 @@ impl GraphState {
         let taken_in =
             self.records.len() + self.embedded.len() + moved.free.len() + moved.free_embedded.len();
         let is_larger = moved.records.len() - moved.free.len() > FEW + taken_in;
-        let is_plain = moved.conditions.is_empty()
-            && moved.incomplete.is_empty()
-            && moved.given.is_empty()
-            && moved.conditionals == 0
-            && !moved.may_be_unread;
+        let is_plain = moved.conditions.is_empty() && moved.given.is_empty() && moved.conditionals == 0;
         is_larger && is_plain && !moved.is_shared() && !self.is_shared() && self.body_around(into).is_none()
     }
 
@@ -218,14 +214,12 @@ impl GraphState {
         self.kept.extend(core::mem::take(&mut other.kept));
         self.conditions = core::mem::take(&mut other.conditions);
         self.deciding.extend(core::mem::take(&mut other.deciding));
-        self.incomplete.extend(core::mem::take(&mut other.incomplete));
         self.memory.take_in(core::mem::take(&mut other.memory));
         self.executable = core::mem::take(&mut other.executable);
         self.removed = Arc::clone(&other.removed);
         self.last_runs = other.last_runs.clone();
         self.place_holders = other.place_holders;
         self.conditionals = other.conditionals;
-        self.may_be_unread |= other.may_be_unread;
         self.home = self.home.take().or_else(|| other.home.take());
         if let Some(leaving) = other.leaving.take() {
             let own = self.leaving.get_or_insert_default();

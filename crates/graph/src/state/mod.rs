@@ -32,7 +32,7 @@ use cuda_handles::{GraphHandle, Owner};
 use cuda_sys::CUgraphNode;
 use smallvec::SmallVec;
 
-use crate::edge_kind::EdgeKind;
+use crate::error::{Broken, Error, Result};
 use crate::state::conditions::ConditionTable;
 use crate::state::home::Home;
 use crate::state::ids::{NodeId, RawGraph, RawNode, SubgraphId};
@@ -101,14 +101,6 @@ pub(crate) struct NodeRecord {
     pub(crate) name: Option<Box<str>>,
 }
 
-/// What goes with the row of a node that the driver has just added before others.
-#[derive(Debug)]
-pub(crate) struct PendingInsert {
-    pub(crate) label: u64,
-    /// The edge that the node takes the place of.
-    pub(crate) cut: Option<(NodeId, NodeId, EdgeKind)>,
-}
-
 /// Rows taken out of a table.
 pub(crate) type TakenNodes = SmallVec<[TakenNode; 1]>;
 
@@ -141,8 +133,6 @@ pub(crate) struct GraphState {
     next: u64,
     /// The newest label; see [`toposort::fresh`].
     newest: u64,
-    /// Of the node whose row comes next.
-    pub(crate) entering: Option<Box<PendingInsert>>,
     /// The number of the latest embedded graph; the root has 0.
     latest: u64,
     /// From raw nodes to rows; made when first asked for, since most graphs are only built and run.
@@ -156,9 +146,6 @@ pub(crate) struct GraphState {
     pub(crate) deciding: HashMap<Index, LoopDecision>,
     /// The memory nodes.
     pub(crate) memory: Ledger,
-    /// Kernel nodes with a part of a launch only, and ready-made loops and branches that were not
-    /// built to their end.
-    pub(crate) incomplete: HashSet<Index>,
     /// Of the executable, where only one may live.
     pub(crate) executable: Weak<()>,
     pub(crate) last_runs: LastRuns,
@@ -175,8 +162,6 @@ pub(crate) struct GraphState {
     conditionals: usize,
     /// How many bodies are graphs of their own for the driver.
     place_holders: usize,
-    /// Whether there was ever a node of which the driver has not told what graph is in it.
-    pub(crate) may_be_unread: bool,
     /// Whether a graph of the hierarchy was lent.
     lending: bool,
     /// Whether the root graph is other code's.
@@ -187,9 +172,33 @@ pub(crate) struct GraphState {
     pub(crate) leaving: Option<Box<DeferredDrops>>,
     /// Rows that may have got other owners since the lock was taken; only where a graph was lent.
     touched: Vec<Index>,
-    /// Whether the root graph was moved into a node of another hierarchy, with everything that was
-    /// here.
-    gone: bool,
+    /// Whether the graphs can be used.
+    standing: Standing,
+}
+
+/// A node that the driver has added and that has no record yet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AddedNode {
+    pub(crate) raw: CUgraphNode,
+    /// The label of a node that comes before others. Without one the node comes last.
+    pub(crate) label: Option<u64>,
+}
+
+impl From<CUgraphNode> for AddedNode {
+    fn from(raw: CUgraphNode) -> Self {
+        Self { raw, label: None }
+    }
+}
+
+/// Whether the graphs of a hierarchy can be used.
+#[derive(Debug, Default)]
+enum Standing {
+    #[default]
+    Usable,
+    /// The root graph was moved into a node of another hierarchy, with everything that was here.
+    Moved,
+    /// A change failed, and so did taking it back.
+    Broken(Box<Broken>),
 }
 
 impl GraphState {
@@ -228,13 +237,13 @@ impl GraphState {
     pub(crate) fn insert(
         &mut self,
         within: SubgraphId,
-        raw: CUgraphNode,
+        added: impl Into<AddedNode>,
         node_params: NodeParams,
         owners: Owners,
     ) -> NodeId {
         let uses = self.keep_all(owners);
         let noted = MemoryNode::of(&node_params);
-        let id = self.insert_using(within, raw, node_params, uses);
+        let id = self.insert_using(within, added.into(), node_params, uses);
         if let Some(noted) = noted {
             self.memory.note(id, noted);
         }
@@ -246,20 +255,14 @@ impl GraphState {
     pub(crate) fn insert_using(
         &mut self,
         within: SubgraphId,
-        raw: CUgraphNode,
+        AddedNode { raw, label }: AddedNode,
         node_params: NodeParams,
         uses: Uses,
     ) -> NodeId {
-        if self.lending {
-            self.lose_stale(raw);
-        }
         let (raw, number) = (RawNode(raw), self.next);
         self.next += 1;
         self.newest += 1;
-        let label = match self.entering.take() {
-            None => toposort::fresh(self.newest),
-            Some(entering) => entering.label,
-        };
+        let label = label.unwrap_or_else(|| toposort::fresh(self.newest));
         let index = self.free.pop().unwrap_or_else(|| {
             self.records.push(None);
             // A node of the driver is larger than a byte: there is no memory for more than fit.
@@ -281,28 +284,10 @@ impl GraphState {
         NodeId { index, number }
     }
 
-    /// Takes out the row of a node that other code removed without a word: the driver has given its
-    /// address to a new one.
-    #[cold]
-    pub(crate) fn lose_stale(&mut self, raw: CUgraphNode) {
-        if let Some(id) = self.find(raw).and_then(|index| self.id(index)) {
-            self.lose(id);
-        }
-    }
-
     /// Takes out the row of a node that other code removed. What it kept goes with the lock.
     pub(crate) fn lose(&mut self, id: NodeId) {
         let taken = self.take(id);
         self.leaving.get_or_insert_default().records.extend(taken);
-    }
-
-    /// Takes out the graph embedded in a node, in place of which other code put another. What it
-    /// kept goes with the lock.
-    pub(crate) fn lose_inside(&mut self, subgraph: SubgraphId) {
-        let (taken, kept) = self.take_inside(subgraph);
-        let leaving = self.leaving.get_or_insert_default();
-        leaving.records.extend(taken);
-        leaving.owners.extend(kept);
     }
 
     /// What is not kept any more goes with the lock.
@@ -336,7 +321,6 @@ impl GraphState {
             {
                 self.conditions.lets_go(number);
             }
-            self.incomplete.remove(&index);
             owners.extend(self.deciding.remove(&index).map(LoopDecision::into_owner));
             if let Some(noted) = MemoryNode::of(&record.node_params) {
                 self.memory.forget(id, noted);
@@ -383,17 +367,6 @@ impl GraphState {
         self.store.swap(&mut uses, owners);
         if let Some(Some(record)) = self.records.get_mut(id.index as usize) {
             record.uses = uses;
-        }
-    }
-
-    /// Lets a row use more owners. If it is gone, they stay where they are.
-    pub(crate) fn add_owners(&mut self, id: NodeId, owners: &mut Owners) {
-        if self.record(id).is_none() {
-            return;
-        }
-        let uses = self.keep_all(core::mem::take(owners));
-        if let Some(record) = self.record_mut(id) {
-            record.uses.extend(uses);
         }
     }
 
@@ -471,16 +444,6 @@ impl GraphState {
         by_raw.get(&RawNode(raw).key()).copied()
     }
 
-    /// The rows of a graph, in no order.
-    pub(crate) fn records_within(&self, subgraph: SubgraphId) -> Vec<NodeId> {
-        let is_in = |index: &Index| self.at(*index).is_some_and(|record| record.within == subgraph);
-        let records: Vec<Index> = match self.embedded(subgraph) {
-            Some(graph) => graph.nodes.iter().copied().collect(),
-            None => (0..self.records.len() as Index).filter(is_in).collect(),
-        };
-        records.into_iter().filter_map(|index| self.id(index)).collect()
-    }
-
     /// The label of the next new node.
     pub(crate) fn next_label(&self) -> u64 {
         toposort::fresh(self.newest + 1)
@@ -493,13 +456,34 @@ impl GraphState {
 
     /// Takes everything out, since the root graph was moved elsewhere.
     pub(crate) fn leave(&mut self) -> Self {
-        core::mem::replace(self, Self { gone: true, ..Self::default() })
+        core::mem::replace(self, Self { standing: Standing::Moved, ..Self::default() })
     }
 
     /// Whether the root graph was moved elsewhere.
     #[inline]
-    pub(crate) fn is_gone(&self) -> bool {
-        self.gone
+    pub(crate) fn is_moved(&self) -> bool {
+        matches!(self.standing, Standing::Moved)
+    }
+
+    /// Refuses graphs that were moved, and broken ones.
+    #[inline]
+    pub(crate) fn ensure_usable(&self) -> Result<()> {
+        match &self.standing {
+            Standing::Usable => Ok(()),
+            Standing::Moved => Err(Error::GraphMoved),
+            Standing::Broken(broken) => Err(Error::Broken(broken.clone())),
+        }
+    }
+
+    /// Marks the hierarchy as broken. It keeps what the failed change used, which the driver may
+    /// use as well.
+    #[cold]
+    pub(crate) fn break_down(&mut self, broken: Broken, owners: Owners) -> Error {
+        for owner in owners {
+            self.keep(SubgraphId::ROOT, &owner);
+        }
+        self.standing = Standing::Broken(Box::new(broken.clone()));
+        Error::Broken(Box::new(broken))
     }
 }
 
@@ -583,10 +567,6 @@ mod tests {
         // What came out is the caller's.
         drop(owners);
         assert_eq!(Arc::strong_count(&first), 1);
-        let mut more = Owners::from_iter([other(&first)]);
-        table.add_owners(id, &mut more);
-        assert!(more.is_empty());
-        assert_eq!(table.record(id).map(|record| table.used_by(record).count()), Some(2));
         let taken = table.take(id);
         assert_eq!((Arc::strong_count(&first), Arc::strong_count(&second)), (2, 2));
         assert!(table.owners().is_empty());
@@ -594,7 +574,6 @@ mod tests {
         assert_eq!((Arc::strong_count(&first), Arc::strong_count(&second)), (1, 1));
         // Of a row that is gone, owners stay with the caller.
         let mut late = Owners::from_iter([other(&first)]);
-        table.add_owners(id, &mut late);
         table.swap_owners(id, &mut late);
         assert_eq!(late.len(), 1);
     }

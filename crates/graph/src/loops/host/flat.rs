@@ -125,7 +125,7 @@ impl Flat {
         for raw in guard.raw_nodes_of(graph)? {
             let index = guard.index_in(subgraph, raw)?;
             let Some(id) = guard.id(index) else { return Err(Error::UnknownNode { raw: raw.addr() }) };
-            let inside = guard.inside(id)?;
+            let inside = guard.record(id).and_then(|record| record.node_params.embedded());
             let act = if inside.is_some() { Act::Nothing } else { act(guard, id, raw, choices)? };
             let begin = self.push(Item { id, act });
             let end = match inside {

@@ -148,8 +148,6 @@ impl Graph {
         let context = self.context();
         let turn = options.upload_stream().map(|stream| self.upload_turn(stream)).transpose()?;
         let mut guard = self.enter()?;
-        guard.meet()?;
-        guard.ensure_complete()?;
         guard.ensure_conditions_used()?;
         let single = guard.single()?;
         let awaited = awaited(&guard);

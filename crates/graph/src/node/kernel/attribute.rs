@@ -419,32 +419,6 @@ pub(crate) fn neutral(id: Id) -> CUlaunchAttribute {
     CUlaunchAttribute { id, ..value.raw() }
 }
 
-/// An attribute of a [`LaunchConfig`] in the driver's form.
-pub(crate) fn attribute_of(raw: &CUlaunchAttribute) -> NodeAttribute {
-    use NodeAttributeKind as Of;
-    let kinds =
-        [Of::Cluster, Of::Cooperative, Of::MemorySyncDomain, Of::MemorySyncDomainMap, Of::SharedCarveout];
-    let kind = kinds.into_iter().find(|kind| kind.id() == raw.id).unwrap_or(Of::Priority);
-    kind.value(raw.value)
-}
-
-/// Grid, block and shared memory of a configuration with these attributes.
-pub(crate) fn with_attributes(config: LaunchConfig, attributes: &[CUlaunchAttribute]) -> LaunchConfig {
-    let plain = LaunchConfig::new(config.grid(), config.block()).shared_bytes(config.shared());
-    attributes.iter().map(attribute_of).fold(plain, |config, one| match one {
-        NodeAttribute::Cluster(Some(cluster)) => config.cluster(cluster),
-        NodeAttribute::Cooperative(true) => config.cooperative(),
-        NodeAttribute::Priority(priority) => config.priority(priority),
-        NodeAttribute::MemorySyncDomain(domain) => config.memory_sync_domain(domain),
-        NodeAttribute::MemorySyncDomainMap { default, remote } => {
-            config.memory_sync_domain_map(default, remote)
-        }
-        NodeAttribute::SharedCarveout(Some(percent)) => config.shared_carveout(percent),
-        // The values without which nothing is set, and what configurations do not have.
-        _ => config,
-    })
-}
-
 /// Sets attributes of a node.
 pub(crate) fn set_all<'a>(
     guard: &GraphGuard<'_>,

@@ -9,19 +9,25 @@ use smallvec::SmallVec;
 use super::attribute::set_all;
 use super::relaunch::Relaunch;
 use crate::build::frontier::Frontier;
+use crate::build::insertion::NewNode;
 use crate::error::Result;
 use crate::error::wrong_context::ensure;
 use crate::graph::Graph;
 use crate::graph::node::Node;
 use crate::node::kernel::KernelNode;
 use crate::node_kind::NodeKind;
+use crate::state::AddedNode;
 use crate::state::guard::GraphGuard;
+use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::owners::Owners;
+use crate::state::owners::Uses;
+use crate::state::params::KernelHandles;
 use crate::state::params::NodeParams;
 use crate::state::raw_params::kernel_params;
+use cuda_sys::{CUgraphNode, CUgraphNodeParams};
 
 /// A launch, checked, with what it keeps alive besides its kernel.
-struct Prepared {
+struct PreparedLaunch {
     node_params: NodeParams,
     owners: Owners,
     attributes: AttributeList,
@@ -91,7 +97,7 @@ impl KernelNode {
         arguments: impl Arguments,
     ) -> Result<()> {
         self.getting(check(self.graph(), kernel, &config, &arguments))?;
-        let Prepared { node_params, owners, attributes } =
+        let PreparedLaunch { node_params, owners, attributes } =
             prepare(kernel, config, &arguments, arguments.accesses())?;
         arguments.with_pointers(|pointers| {
             let mut params = kernel_params(kernel, config, pointers);
@@ -246,7 +252,15 @@ impl Frontier<'_> {
         arguments.each_allocation(|allocation| used.push(allocation));
         arguments.with_pointers(|pointers| {
             let mut params = kernel_params(kernel, config, pointers);
-            let id = self.add_launch(kernel, &config, accesses, &used, &mut params)?;
+            let mut uses = Uses::new();
+            uses.reserve(used.len());
+            let mut guard = self.graph().enter_here()?;
+            guard.ensure_own_arguments(&used, kernel)?;
+            guard.store_mut().reserve(used.len());
+            let subgraph = self.graph().subgraph();
+            let new = PlainLaunch { subgraph, kernel, config: &config, accesses, used: &used, uses };
+            let id = self.insert(&mut guard, new, &mut params)?;
+            drop(guard);
             Ok(KernelNode::wrap(Node::new(self.graph().clone(), id, NodeKind::Kernel)))
         })
     }
@@ -278,14 +292,97 @@ impl Frontier<'_> {
         accesses: Accesses,
         more: Option<Owner>,
     ) -> Result<KernelNode> {
-        let Prepared { node_params, mut owners, attributes } = prepare(kernel, config, arguments, accesses)?;
-        owners.extend(more);
+        let mut launch = prepare(kernel, config, arguments, accesses)?;
+        launch.owners.extend(more);
+        let (handles, subgraph) = (arguments.handles(), self.graph().subgraph());
         arguments.with_pointers(|pointers| {
             let mut params = kernel_params(kernel, config, pointers);
-            let finish = |guard: &GraphGuard<'_>, raw| set_all(guard, raw, attributes.iter());
-            let node = self.add_with(node_params, owners, &mut params, &arguments.handles(), finish);
-            node.map(KernelNode::wrap)
+            let mut guard = self.graph().enter()?;
+            guard.ensure_may_hold(subgraph, &launch.node_params)?;
+            guard.ensure_own_handles(&handles, &launch.node_params)?;
+            guard.ensure_own_memory(&launch.owners, &launch.node_params)?;
+            guard.ensure_not_freed(&launch.owners, &launch.node_params)?;
+            // Where the library sets the default of a condition, the node waits for that.
+            let defaults = guard.default_nodes(&handles, subgraph);
+            let frontier = defaults.into_iter().fold(self.clone(), Self::and_id);
+            guard.store_mut().reserve(launch.owners.len());
+            let id = frontier.insert(&mut guard, NewLaunch { subgraph, launch, handles }, &mut params)?;
+            drop(guard);
+            Ok(KernelNode::wrap(Node::new(self.graph().clone(), id, NodeKind::Kernel)))
         })
+    }
+}
+
+/// A launch without attributes and handles of conditions. Its memory is counted only once the
+/// driver has taken the node.
+struct PlainLaunch<'a> {
+    subgraph: SubgraphId,
+    kernel: &'a Kernel,
+    config: &'a LaunchConfig,
+    accesses: Accesses,
+    used: &'a [&'a Arc<Allocation>],
+    /// Empty, with room for all that is used.
+    uses: Uses,
+}
+
+impl NewNode for PlainLaunch<'_> {
+    type Found = ();
+
+    #[inline]
+    fn kind(&self) -> NodeKind {
+        NodeKind::Kernel
+    }
+
+    #[inline]
+    fn finish(&mut self, _: &mut GraphGuard<'_>, _: CUgraphNode, _: &CUgraphNodeParams) -> Result<()> {
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn commit(mut self, guard: &mut GraphGuard<'_>, added: AddedNode, (): ()) -> NodeId {
+        for allocation in self.used {
+            self.uses.push(guard.store_mut().keep_allocation(allocation));
+        }
+        let (kernel, config) = (self.kernel.clone(), (*self.config).into());
+        let node_params = NodeParams::Kernel { kernel, config, accesses: self.accesses };
+        guard.insert_using(self.subgraph, added, node_params, self.uses)
+    }
+
+    fn into_owners(self) -> Owners {
+        let memory = self.used.iter().map(|&allocation| Owner::Allocation(Arc::clone(allocation)));
+        memory.chain([Owner::Kernel(self.kernel.clone())]).collect()
+    }
+}
+
+/// A launch with attributes or handles of conditions.
+struct NewLaunch {
+    subgraph: SubgraphId,
+    launch: PreparedLaunch,
+    handles: KernelHandles,
+}
+
+impl NewNode for NewLaunch {
+    type Found = ();
+
+    fn kind(&self) -> NodeKind {
+        NodeKind::Kernel
+    }
+
+    fn finish(&mut self, guard: &mut GraphGuard<'_>, raw: CUgraphNode, _: &CUgraphNodeParams) -> Result<()> {
+        set_all(guard, raw, self.launch.attributes.iter())
+    }
+
+    fn commit(self, guard: &mut GraphGuard<'_>, added: AddedNode, (): ()) -> NodeId {
+        let PreparedLaunch { node_params, owners, .. } = self.launch;
+        let id = guard.insert(self.subgraph, added, node_params, owners);
+        guard.note_handles(id.index, &self.handles);
+        id
+    }
+
+    fn into_owners(self) -> Owners {
+        let mut owners = self.launch.owners;
+        owners.extend(self.launch.node_params.owner());
+        owners
     }
 }
 
@@ -307,7 +404,7 @@ fn prepare(
     config: LaunchConfig,
     arguments: &impl Arguments,
     accesses: Accesses,
-) -> Result<Prepared> {
+) -> Result<PreparedLaunch> {
     let attributes = match config.has_attributes() {
         true => config.node_attributes(kernel)?,
         false => AttributeList::default(),
@@ -318,5 +415,5 @@ fn prepare(
         owners.push(Owner::other(arguments.access_ranges()));
     }
     let node_params = NodeParams::Kernel { kernel: kernel.clone(), config: config.into(), accesses };
-    Ok(Prepared { node_params, owners, attributes })
+    Ok(PreparedLaunch { node_params, owners, attributes })
 }

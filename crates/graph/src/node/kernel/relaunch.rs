@@ -1,67 +1,65 @@
-//! Giving a kernel node another launch where attributes are concerned: several driver calls, all or
-//! none.
+//! Giving a kernel node another launch. Attributes take several driver calls, of which all or none
+//! take effect.
 
 use core::ffi::c_void;
 use core::mem::MaybeUninit;
 
-use cuda_handles::{Kernel, Owner};
-use cuda_launch::{Accesses, AttributeList, LaunchConfig};
+use cuda_handles::Kernel;
+use cuda_launch::{AttributeList, LaunchConfig};
 use cuda_sys::{CUgraphNode, CUgraphNodeParams, CUlaunchAttribute, Call};
 
-use super::attribute::{attribute_of, is_structural, neutral, set_all, with_attributes};
-use crate::error::{Error, HalfDone, Result};
+use super::attribute::{is_structural, neutral, set_all};
+use crate::error::{Error, Result};
 use crate::node::kernel::KernelNode;
 use crate::state::guard::GraphGuard;
 use crate::state::owners::Owners;
-use crate::state::params::KernelHandles;
-use crate::state::params::NodeParams;
+use crate::state::params::{KernelHandles, NodeParams};
 use crate::state::raw_params::kernel_params;
 
-/// The launch that a node is to have.
+/// The launch that a node is to get.
 pub(crate) struct Relaunch {
     pub(crate) node_params: NodeParams,
     pub(crate) owners: Owners,
     pub(crate) attributes: AttributeList,
-    /// Of conditions, among the arguments.
+    /// The handles of conditions among the arguments.
     pub(crate) handles: KernelHandles,
 }
 
 /// The bytes of each argument.
 type Values = Vec<Box<[MaybeUninit<u8>]>>;
 
-/// What the node has, so that it can be given back.
+/// The launch that a node has, to be given back should the new one fail.
 struct Before {
     kernel: Kernel,
     config: LaunchConfig,
     attributes: AttributeList,
     /// `None` where they cannot be read.
     arguments: Option<Values>,
-    /// Whether the node has another kernel or other arguments now, though something else failed.
-    is_replaced: bool,
+}
+
+/// A new launch that failed on its way.
+struct Failure {
+    cause: Error,
+    /// Whether the launch before was given back.
+    undone: Result<()>,
 }
 
 impl Relaunch {
-    /// All under one lock: another thread may set the node meanwhile.
+    /// Sets the launch under one lock, as another thread may set the node meanwhile.
     pub(crate) fn apply(mut self, node: &KernelNode, params: &mut CUgraphNodeParams) -> Result<()> {
-        // What goes, and what the node had before, is dropped after the lock.
+        // The launch before is dropped after the lock.
         let mut before = None;
         let mut guard = node.graph().enter()?;
         guard.ensure_own_memory(&self.owners, &self.node_params)?;
-        let outcome = if self.handles.is_empty() && !guard.is_deciding(node.id()) {
-            self.set(&mut before, &mut guard, node, params)
-        } else {
-            let new = guard.let_decide(node.id(), &self.handles, &self.node_params)?;
-            let outcome = self.set(&mut before, &mut guard, node, params);
-            let is_given = outcome.is_ok() || before.as_ref().is_some_and(|before| before.is_replaced);
-            guard.decided(node.id(), &self.handles, &new, is_given, outcome)
-        };
-        if outcome.is_ok() {
-            guard.incomplete.remove(&node.id().index);
+        if self.handles.is_empty() && !guard.is_deciding(node.id()) {
+            return self.set(&mut before, &mut guard, node, params);
         }
-        outcome
+        let new = guard.let_decide(node.id(), &self.handles, &self.node_params)?;
+        let outcome = self.set(&mut before, &mut guard, node, params);
+        guard.decided(node.id(), &self.handles, &new, outcome)
     }
 
-    /// By one call where neither the launch before nor this one has attributes.
+    /// Takes one call where neither the launch before nor this one has attributes.
     fn set(
         &mut self,
         before: &mut Option<Before>,
@@ -78,157 +76,81 @@ impl Relaunch {
         }
         let before = before.insert(Before::read(guard, record.raw.0, kernel, config.get())?);
         guard.retain_if_adopted()?;
-        self.apply_after(before, guard, node, params)
+        self.set_with_attributes(before, guard, node, params)
     }
 
     /// Cluster and cooperation go first, as the driver compares them with the sizes at every call;
     /// then come the parameters, then all attributes.
     #[cold]
-    fn apply_after(
+    fn set_with_attributes(
         &mut self,
-        before: &mut Before,
+        before: &Before,
         guard: &mut GraphGuard<'_>,
         node: &KernelNode,
         params: &mut CUgraphNodeParams,
     ) -> Result<()> {
-        let Self { node_params, owners, attributes, .. } = self;
         let record = guard.record(node.id()).ok_or_else(|| node.removed())?;
         let (raw, name) = (record.raw.0, record.display_name(node.id()));
-        let NodeParams::Kernel { kernel, config, .. } = &*node_params else { return Err(node.removed()) };
-        let mut now = Now::of(before);
-        let new = (kernel, config.get(), &*attributes);
-        match before.give_way(guard, raw, &mut now, new, params) {
+        match before.replace(guard, raw, &self.attributes, params, &name) {
             Ok(()) => {
                 if let Some(record) = guard.record_mut(node.id()) {
-                    core::mem::swap(&mut record.node_params, node_params);
+                    core::mem::swap(&mut record.node_params, &mut self.node_params);
                 }
-                guard.swap_owners(node.id(), owners);
+                guard.swap_owners(node.id(), &mut self.owners);
                 Ok(())
             }
-            Err(Failure { cause, .. }) if now.is_as(before) => Err(cause),
-            Err(Failure { cause, undo }) => {
-                let has = match now.is_new {
-                    true => "a part of its new launch, and what both use stays alive",
-                    false => "its old launch without all of its attributes",
-                };
-                if let Some(record) = guard.record_mut(node.id()) {
-                    record.node_params = now.node_params();
-                }
-                before.is_replaced = now.is_new;
-                if now.is_new {
-                    owners.push(Owner::Kernel(before.kernel.clone()));
-                    guard.add_owners(node.id(), owners);
-                }
-                guard.incomplete.insert(node.id().index);
-                Err(HalfDone::error(cause, undo, vec![format!("node `{name}` has {has}")]))
+            Err(Failure { cause, undone: Ok(()) }) => Err(cause),
+            Err(Failure { cause, undone: Err(undo) }) => {
+                // The node may have either launch.
+                let mut owners = core::mem::take(&mut self.owners);
+                owners.extend(self.node_params.owner());
+                Err(guard.broken(cause, undo, owners))
             }
         }
-    }
-}
-
-/// Why the new launch was not set, and why the old one was not given back, if the driver was asked.
-struct Failure {
-    cause: Error,
-    undo: Option<Error>,
-}
-
-/// What the node has: what the driver took last.
-struct Now {
-    kernel: Kernel,
-    /// Grid, block and shared memory count.
-    config: LaunchConfig,
-    attributes: Vec<CUlaunchAttribute>,
-    /// Whether kernel and arguments are the new ones.
-    is_new: bool,
-}
-
-impl Now {
-    fn of(before: &Before) -> Self {
-        let attributes = before.attributes.to_vec();
-        Self { kernel: before.kernel.clone(), config: before.config, attributes, is_new: false }
-    }
-
-    /// Sets attributes, until one fails.
-    fn set_all<'a>(
-        &mut self,
-        guard: &GraphGuard<'_>,
-        raw: CUgraphNode,
-        mut attributes: impl Iterator<Item = &'a CUlaunchAttribute>,
-    ) -> Result<()> {
-        attributes.try_for_each(|one| {
-            set_all(guard, raw, core::iter::once(one))?;
-            self.attributes.retain(|known| known.id != one.id);
-            self.attributes.push(*one);
-            Ok(())
-        })
-    }
-
-    fn node_params(&self) -> NodeParams {
-        let config = with_attributes(self.config, &self.attributes);
-        NodeParams::Kernel {
-            kernel: self.kernel.clone(),
-            config: config.into(),
-            accesses: Accesses::unknown(),
-        }
-    }
-
-    /// Whether nothing is other than it was.
-    fn is_as(&self, before: &Before) -> bool {
-        let value = |list: &[CUlaunchAttribute], id| {
-            list.iter().find(|one| one.id == id).map_or_else(|| attribute_of(&neutral(id)), attribute_of)
-        };
-        let mut ids = self.attributes.iter().chain(before.attributes.iter()).map(|one| one.id);
-        !self.is_new && ids.all(|id| value(&self.attributes, id) == value(&before.attributes, id))
     }
 }
 
 impl Before {
     #[cold]
     fn read(guard: &GraphGuard<'_>, raw: CUgraphNode, kernel: &Kernel, config: LaunchConfig) -> Result<Self> {
-        Ok(Self {
-            arguments: guard.arguments(raw, kernel)?,
-            is_replaced: false,
-            attributes: config.attributes(),
-            kernel: kernel.clone(),
-            config,
-        })
+        let arguments = guard.arguments(raw, kernel)?;
+        Ok(Self { arguments, attributes: config.attributes(), kernel: kernel.clone(), config })
     }
 
-    fn give_way(
+    /// Gives the node the launch of `params`, with the attributes `new`; or the one before again.
+    fn replace(
         &self,
         guard: &GraphGuard<'_>,
         raw: CUgraphNode,
-        now: &mut Now,
-        (kernel, config, new): (&Kernel, LaunchConfig, &AttributeList),
+        new: &AttributeList,
         params: &mut CUgraphNodeParams,
+        name: &str,
     ) -> Result<(), Failure> {
         let old = &self.attributes;
-        let relaxed = now.set_all(guard, raw, relax(old).iter());
+        let relaxed = set_all(guard, raw, relax(old).iter());
         if let Err(cause) = relaxed.and_then(|()| guard.set_launch(raw, params)) {
             let structural = old.iter().filter(|one| is_structural(one.id));
-            return Err(Failure { cause, undo: now.set_all(guard, raw, structural).err() });
+            return Err(Failure { cause, undone: set_all(guard, raw, structural) });
         }
-        (now.kernel, now.config, now.is_new) = (kernel.clone(), config, true);
-        now.set_all(guard, raw, transition(old, new).iter())
-            .map_err(|cause| Failure { cause, undo: self.restore(guard, raw, now, new).err().flatten() })
+        set_all(guard, raw, transition(old, new).iter())
+            .map_err(|cause| Failure { cause, undone: self.restore(guard, raw, new, name) })
     }
 
-    /// After the parameters are the new ones and some of the new attributes are set.
+    /// Gives the launch back after the node has new parameters and some of the attributes `new`.
     fn restore(
         &self,
         guard: &GraphGuard<'_>,
         raw: CUgraphNode,
-        now: &mut Now,
         new: &AttributeList,
-    ) -> Result<(), Option<Error>> {
-        let Some(arguments) = &self.arguments else { return Err(None) };
+        name: &str,
+    ) -> Result<()> {
+        let Some(arguments) = &self.arguments else { return Err(Error::NotRestored { node: name.into() }) };
         let mut pointers: Vec<*mut c_void> =
             arguments.iter().map(|bytes| bytes.as_ptr().cast_mut().cast()).collect();
         let mut params = kernel_params(&self.kernel, self.config, pointers.as_mut_ptr());
-        now.set_all(guard, raw, relax(new).iter())?;
+        set_all(guard, raw, relax(new).iter())?;
         guard.set_launch(raw, &mut params)?;
-        (now.kernel, now.config, now.is_new) = (self.kernel.clone(), self.config, false);
-        Ok(now.set_all(guard, raw, transition(new, &self.attributes).iter())?)
+        set_all(guard, raw, transition(new, &self.attributes).iter())
     }
 }
 

@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
-use cuda_handles::{Element, Error as HandleError, GraphBuffer, graph_memory};
-use cuda_sys::{CUdeviceptr, CUresult, Version};
+use cuda_handles::{Context, Element, Error as HandleError, GraphBuffer, Owner, graph_memory};
+use cuda_sys::{CUdeviceptr, CUgraphNode, CUgraphNodeParams, CUresult, Call, Version};
 
 use crate::alloc_options::{AllocOptions, AllocPlace};
 use crate::build::frontier::Frontier;
+use crate::build::insertion::NewNode;
 use crate::error::{Error, Result};
 use crate::graph::node::{Node, typed};
 use crate::node_kind::NodeKind;
+use crate::state::AddedNode;
 use crate::state::guard::GraphGuard;
-use crate::state::ids::SubgraphId;
+use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::owners::Owners;
 use crate::state::params::NodeParams;
 
@@ -133,29 +135,63 @@ impl Frontier<'_> {
         options.ensure_room(context, bytes)?;
         let access = options.access_params(context);
         let mut params = options.params(context, bytes, &access);
+        let subgraph = self.graph().subgraph();
         let mut guard = self.graph().enter()?;
-        guard.ensure_takes_memory(self.graph().subgraph(), NodeKind::Alloc)?;
-        let raw = match self.add_raw(&mut guard, NodeKind::Alloc, &mut params) {
-            Err(error) if options.place() != AllocPlace::Here && is_refusal(&error) => {
-                return Err(Error::NoMemoryThere { place: options.place(), cause: Box::new(error) });
-            }
-            added => added?,
+        guard.ensure_takes_memory(subgraph, NodeKind::Alloc)?;
+        let new = NewAlloc { context: context.clone(), subgraph, bytes, options: Arc::new(options) };
+        let place = new.options.place();
+        let id = self.insert(&mut guard, new, &mut params).map_err(|error| match place {
+            AllocPlace::Here => error,
+            place if is_refusal(&error) => Error::NoMemoryThere { place, cause: Box::new(error) },
+            _ => error,
+        })?;
+        let memory = match guard.record(id).map(|record| &record.node_params) {
+            Some(NodeParams::Alloc { memory, .. }) => Arc::clone(memory),
+            // The record is what was just entered.
+            _ => return Err(guard.removed(id)),
         };
-        // SAFETY: the driver wrote it there when it took the node, or it is 0.
-        let address = unsafe { params.__bindgen_anon_1.alloc.dptr };
-        let joined = self.join(&guard, raw);
-        let stuck = guard.unless_undone(raw, joined)?;
-        let place = graph_memory::Place { address, bytes, space: options.space(context) };
-        // SAFETY: the driver has given the node this address for as many bytes.
-        let memory = unsafe { graph_memory::of_node(context, guard.memory_number(), place) };
-        let node_params = NodeParams::Alloc { memory: Arc::clone(&memory), options: Arc::new(options) };
-        let id = guard.insert(self.graph().subgraph(), raw, node_params, Owners::new());
-        if let Some(stuck) = stuck {
-            return Err(stuck.told(&mut guard, id, self.comes_before(), None));
-        }
         drop(guard);
         let node = AllocNode::wrap(Node::new(self.graph().clone(), id, NodeKind::Alloc));
         Ok((node, GraphBuffer::of(&memory)?))
+    }
+}
+
+/// An allocation node to be added.
+struct NewAlloc {
+    context: Context,
+    subgraph: SubgraphId,
+    bytes: usize,
+    options: Arc<AllocOptions>,
+}
+
+impl NewNode for NewAlloc {
+    /// The address of the memory.
+    type Found = CUdeviceptr;
+
+    fn kind(&self) -> NodeKind {
+        NodeKind::Alloc
+    }
+
+    fn finish(
+        &mut self,
+        _: &mut GraphGuard<'_>,
+        _: CUgraphNode,
+        params: &CUgraphNodeParams,
+    ) -> Result<CUdeviceptr> {
+        // SAFETY: the driver wrote it there when it took the node.
+        Ok(unsafe { params.__bindgen_anon_1.alloc.dptr })
+    }
+
+    fn commit(self, guard: &mut GraphGuard<'_>, added: AddedNode, address: CUdeviceptr) -> NodeId {
+        let Self { context, subgraph, bytes, options } = self;
+        let place = graph_memory::Place { address, bytes, space: options.space(&context) };
+        // SAFETY: the driver has given the node this address for as many bytes.
+        let memory = unsafe { graph_memory::of_node(&context, guard.memory_number(), place) };
+        guard.insert(subgraph, added, NodeParams::Alloc { memory, options }, Owners::new())
+    }
+
+    fn into_owners(self) -> Owners {
+        Owners::from_iter([Owner::Context(self.context)])
     }
 }
 
@@ -184,7 +220,9 @@ fn bytes_of<T>(len: usize) -> Result<usize> {
 
 /// Whether the driver has no memory of the kind, rather than none left.
 fn is_refusal(error: &Error) -> bool {
-    let Error::Handles(HandleError::Driver { code, .. }) = error else { return false };
+    let Error::Handles(HandleError::Driver { call: Call::cuGraphAddNode, code }) = error else {
+        return false;
+    };
     [
         CUresult::CUDA_ERROR_INVALID_VALUE,
         CUresult::CUDA_ERROR_NOT_SUPPORTED,

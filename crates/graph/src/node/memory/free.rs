@@ -7,6 +7,7 @@ use cuda_sys::{CUdeviceptr, CUgraphNodeParams, CUgraphNodeType, CUresult, Call};
 
 use super::alloc::AllocNode;
 use crate::build::frontier::Frontier;
+use crate::build::insertion::PlainNode;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::graph::node::{Node, typed};
@@ -98,14 +99,9 @@ impl Frontier<'_> {
         let Life { alloc, .. } = guard.ensure_unfreed(memory.allocation())?;
         let address = memory.address();
         let node_params = NodeParams::Free { address, memory: Some(Arc::clone(memory.allocation())) };
-        let added = self.add_raw(&mut guard, NodeKind::Free, &mut params(address));
-        let raw = added.map_err(|error| guard.explain_free(alloc, error))?;
-        let joined = self.join(&guard, raw);
-        let stuck = guard.unless_undone(raw, joined)?;
-        let id = guard.insert(self.graph().subgraph(), raw, node_params, Owners::new());
-        if let Some(stuck) = stuck {
-            return Err(stuck.told(&mut guard, id, self.comes_before(), None));
-        }
+        let new = PlainNode { subgraph: self.graph().subgraph(), node_params, owners: Owners::new() };
+        let id = self.insert(&mut guard, new, &mut params(address));
+        let id = id.map_err(|error| guard.explain_free(alloc, error))?;
         drop(guard);
         Ok(FreeNode::wrap(Node::new(self.graph().clone(), id, NodeKind::Free)))
     }

@@ -1,0 +1,235 @@
+//! Reading a graph that other code made: a snapshot of its nodes and edges, and of the graphs
+//! embedded in its nodes.
+//!
+//! The driver is asked for everything first. Only then are records entered, so that a query that
+//! fails changes nothing.
+
+use std::collections::{BTreeSet, HashMap};
+
+use cuda_sys::{CUgraph, CUgraphNode, CUgraphNodeType};
+use smallvec::SmallVec;
+
+use crate::edge_kind::EdgeKind;
+use crate::error::{Error, Result};
+use crate::state::guard::GraphGuard;
+use crate::state::ids::{NodeId, SubgraphId};
+use crate::state::owners::Owners;
+use crate::state::params::{ConditionSource, Conditional, NodeParams};
+use crate::state::raw_params::conditional_of;
+use crate::toposort::Index;
+
+/// One graph as the driver describes it.
+struct ReadGraph {
+    place: Place,
+    nodes: Vec<ReadNode>,
+    edges: Vec<(CUgraphNode, CUgraphNode, EdgeKind)>,
+}
+
+/// Where a graph lies.
+#[derive(Clone, Copy)]
+enum Place {
+    Known(SubgraphId),
+    /// In a node of a graph read before: the numbers of that graph, of the node, and of the graph in
+    /// the node.
+    In(usize, usize, usize),
+}
+
+/// A node as the driver describes it.
+struct ReadNode {
+    raw: CUgraphNode,
+    node_params: NodeParams,
+    /// The graphs in the node: the embedded one, or the bodies.
+    graphs: SmallVec<[CUgraph; 2]>,
+    /// The handle of the condition of a conditional node.
+    condition: Option<u64>,
+}
+
+/// The subgraphs in the nodes of graphs, by the numbers of graph and node.
+type Subgraphs = HashMap<(usize, usize), SmallVec<[SubgraphId; 2]>>;
+
+impl GraphGuard<'_> {
+    /// The index of the record of a raw node of the graph.
+    ///
+    /// # Errors
+    /// Other code added the node after the graph was read.
+    #[inline]
+    pub(crate) fn index(&mut self, raw: CUgraphNode) -> Result<Index> {
+        self.index_in(self.subgraph(), raw)
+    }
+
+    /// [`index`](Self::index) for a graph of the hierarchy.
+    #[inline]
+    pub(crate) fn index_in(&mut self, subgraph: SubgraphId, raw: CUgraphNode) -> Result<Index> {
+        let found = self.find(raw);
+        let is_in = |index: &Index| self.at(*index).is_some_and(|record| record.within == subgraph);
+        found.filter(is_in).ok_or(Error::UnknownNode { raw: raw.addr() })
+    }
+
+    /// Enters all nodes of a graph that has no records, and of the graphs embedded in it. If that
+    /// fails, nothing has changed.
+    pub(crate) fn read_graph(&mut self, subgraph: SubgraphId) -> Result<()> {
+        let graphs = self.read_all(subgraph)?;
+        self.enter_all(graphs)
+    }
+
+    /// Asks the driver for a graph and those embedded in it, the outer before the inner.
+    fn read_all(&self, subgraph: SubgraphId) -> Result<Vec<ReadGraph>> {
+        let mut graphs: Vec<ReadGraph> = Vec::new();
+        let mut waiting = vec![(Place::Known(subgraph), self.graph_at(subgraph)?)];
+        while let Some((place, raw)) = waiting.pop() {
+            let mut nodes = Vec::new();
+            for raw in self.raw_nodes_of(raw)? {
+                let node = self.read_node(raw)?;
+                let inside = |inner| Place::In(graphs.len(), nodes.len(), inner);
+                waiting.extend(node.graphs.iter().enumerate().map(|(inner, graph)| (inside(inner), *graph)));
+                nodes.push(node);
+            }
+            graphs.push(ReadGraph { place, nodes, edges: self.raw_edges_of(raw)? });
+        }
+        Ok(graphs)
+    }
+
+    fn read_node(&self, raw: CUgraphNode) -> Result<ReadNode> {
+        let node = |node_params| ReadNode { raw, node_params, graphs: SmallVec::new(), condition: None };
+        let kind = self.raw_type(raw)?;
+        match kind {
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH => {
+                // The subgraph is known once it is entered.
+                let mut node = node(NodeParams::Child { graph: SubgraphId::ROOT });
+                node.graphs.push(self.raw_embedded(raw)?);
+                Ok(node)
+            }
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL => {
+                let read = self.read_conditional(raw)?;
+                let Some((class, condition, graphs)) = read.as_ref().and_then(conditional_of) else {
+                    return Ok(node(NodeParams::Other { kind }));
+                };
+                // Condition and bodies are known once the node is entered.
+                let (by, bodies) = (ConditionSource::Foreign(0), Box::default());
+                let conditional = Conditional { class, by, ready: None, bodies, default: None };
+                let condition = Some(condition);
+                Ok(ReadNode { graphs, condition, ..node(NodeParams::Conditional(conditional)) })
+            }
+            kind => Ok(node(self.read(kind, raw)?)),
+        }
+    }
+
+    /// Enters the graphs. Makes no driver call.
+    fn enter_all(&mut self, graphs: Vec<ReadGraph>) -> Result<()> {
+        let subgraphs = self.enter_subgraphs(&graphs)?;
+        for (number, graph) in graphs.into_iter().enumerate() {
+            let subgraph = match graph.place {
+                Place::Known(subgraph) => subgraph,
+                Place::In(graph, node, inner) => {
+                    let found = subgraphs.get(&(graph, node)).and_then(|inside| inside.get(inner));
+                    found.copied().ok_or(Error::GraphRemoved)?
+                }
+            };
+            self.reserve_many(subgraph, graph.nodes.len());
+            let mut ids = Vec::with_capacity(graph.nodes.len());
+            for (node, read) in graph.nodes.into_iter().enumerate() {
+                let inside = subgraphs.get(&(number, node)).map_or(&[][..], SmallVec::as_slice);
+                ids.push(self.enter_node(subgraph, read, inside));
+            }
+            self.put_in_order(&ids, &graph.edges);
+        }
+        Ok(())
+    }
+
+    /// Enters the embedded graphs and lets them be found by their raw values: all or, if one was
+    /// adopted by itself, none.
+    fn enter_subgraphs(&mut self, graphs: &[ReadGraph]) -> Result<Subgraphs> {
+        let mut subgraphs = Subgraphs::new();
+        for (number, graph) in graphs.iter().enumerate() {
+            for (node, read) in graph.nodes.iter().enumerate().filter(|(_, node)| !node.graphs.is_empty()) {
+                let inside = read.graphs.iter().map(|raw| self.embed(*raw, NodeId::NONE));
+                subgraphs.insert((number, node), inside.collect());
+            }
+        }
+        let new: Vec<SubgraphId> = subgraphs.values().flatten().copied().collect();
+        match self.share_read(&new) {
+            None => Ok(subgraphs),
+            Some(alone) => {
+                // They have no records and keep nothing yet.
+                new.into_iter().for_each(|subgraph| drop(self.take_inside(subgraph)));
+                Err(Error::AdoptedAlone { raw: alone.addr() })
+            }
+        }
+    }
+
+    /// Enters a node with the graphs in it.
+    fn enter_node(&mut self, subgraph: SubgraphId, node: ReadNode, inside: &[SubgraphId]) -> NodeId {
+        let id = self.insert(subgraph, node.raw, node.node_params, Owners::new());
+        match (node.condition, inside.first()) {
+            (Some(condition), _) => self.enter_conditional(id, condition, inside),
+            (None, Some(&inner)) => self.put_in(inner, id),
+            (None, None) => {}
+        }
+        id
+    }
+
+    /// Enters the condition and the bodies of a conditional node.
+    fn enter_conditional(&mut self, id: NodeId, condition: u64, bodies: &[SubgraphId]) {
+        let source = self.conditions.meet(condition, id);
+        let node_params = self.record_mut(id).map(|record| &mut record.node_params);
+        if let Some(NodeParams::Conditional(conditional)) = node_params {
+            conditional.by = source;
+        }
+        self.put_bodies_in(bodies.into(), id);
+    }
+
+    /// Gives labels that all edges go along; nodes of a cycle come last.
+    fn put_in_order(&mut self, nodes: &[NodeId], edges: &[(CUgraphNode, CUgraphNode, EdgeKind)]) {
+        let nodes: Vec<Index> = nodes.iter().map(|id| id.index).collect();
+        let ends = edges.iter().filter_map(|&(from, to, _)| Some((self.find(from)?, self.find(to)?)));
+        let ends: Vec<(Index, Index)> = ends.collect();
+        let mut labels: Vec<u64> = nodes.iter().filter_map(|&index| Some(self.at(index)?.label)).collect();
+        labels.sort_unstable();
+        // Nodes without a way between them may have had the same.
+        for at in 1..labels.len() {
+            labels[at] = labels[at].max(labels[at - 1] + 1);
+        }
+        self.relabel(in_order(&nodes, &ends).into_iter().zip(labels).collect());
+    }
+}
+
+/// The nodes, each after those that an edge leads from, else in their own order.
+fn in_order(nodes: &[Index], edges: &[(Index, Index)]) -> Vec<Index> {
+    let position: HashMap<Index, usize> =
+        nodes.iter().enumerate().map(|(position, node)| (*node, position)).collect();
+    let mut after: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
+    let mut waits_for = vec![0_usize; nodes.len()];
+    for (from, to) in edges {
+        if let (Some(&from), Some(&to)) = (position.get(from), position.get(to)) {
+            after[from].push(to);
+            waits_for[to] += 1;
+        }
+    }
+    let mut ready: BTreeSet<usize> = (0..nodes.len()).filter(|&node| waits_for[node] == 0).collect();
+    let mut order = Vec::with_capacity(nodes.len());
+    let mut done = vec![false; nodes.len()];
+    while let Some(node) = ready.pop_first() {
+        order.push(nodes[node]);
+        done[node] = true;
+        for &next in &after[node] {
+            waits_for[next] -= 1;
+            if waits_for[next] == 0 {
+                ready.insert(next);
+            }
+        }
+    }
+    order.extend((0..nodes.len()).filter(|&node| !done[node]).map(|node| nodes[node]));
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_are_put_in_order() {
+        assert_eq!(in_order(&[3, 5, 7], &[]), [3, 5, 7]);
+        assert_eq!(in_order(&[3, 5, 7], &[(7, 3), (3, 5)]), [7, 3, 5]);
+        assert_eq!(in_order(&[3, 5, 7, 9], &[(5, 7), (7, 5), (9, 3)]), [9, 3, 5, 7]);
+    }
+}
