@@ -568,7 +568,7 @@ mod tests {
         drop(owners);
         assert_eq!(Arc::strong_count(&first), 1);
         let taken = table.take(id);
-        assert_eq!((Arc::strong_count(&first), Arc::strong_count(&second)), (2, 2));
+        assert_eq!((Arc::strong_count(&first), Arc::strong_count(&second)), (1, 2));
         assert!(table.owners().is_empty());
         drop(taken);
         assert_eq!((Arc::strong_count(&first), Arc::strong_count(&second)), (1, 1));
