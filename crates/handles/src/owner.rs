@@ -1,6 +1,7 @@
 //! Anything that has to be kept alive, in one small type.
 
 use core::any::Any;
+use core::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use crate::context::Context;
@@ -42,6 +43,48 @@ impl Owner {
     /// An owner of a value that others have as well.
     pub fn shared<T: Any + Send + Sync>(value: Arc<T>) -> Self {
         Self::Other(Kept::from(value as Arc<dyn Any + Send + Sync>))
+    }
+}
+
+/// Owners are equal if they keep the same object alive.
+impl PartialEq for Owner {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Allocation(one), Self::Allocation(other)) => Arc::ptr_eq(one, other),
+            (Self::Kernel(one), Self::Kernel(other)) => one == other,
+            (Self::Event(one), Self::Event(other)) => one == other,
+            (Self::Stream(one), Self::Stream(other)) => one == other,
+            (Self::Context(one), Self::Context(other)) => one == other,
+            (Self::ExternalSemaphore(one), Self::ExternalSemaphore(other)) => one == other,
+            (Self::Other(one), Self::Other(other)) => core::ptr::addr_eq(one.as_ptr(), other.as_ptr()),
+            // Each kind by itself, so that a new one has to be decided here.
+            (
+                Self::Allocation(_)
+                | Self::Kernel(_)
+                | Self::Event(_)
+                | Self::Stream(_)
+                | Self::Context(_)
+                | Self::ExternalSemaphore(_)
+                | Self::Other(_),
+                _,
+            ) => false,
+        }
+    }
+}
+
+impl Eq for Owner {}
+
+impl Hash for Owner {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self {
+            Self::Allocation(allocation) => Arc::as_ptr(allocation).hash(state),
+            Self::Kernel(kernel) => kernel.hash(state),
+            Self::Event(event) => event.hash(state),
+            Self::Stream(stream) => stream.hash(state),
+            Self::Context(context) => context.hash(state),
+            Self::ExternalSemaphore(semaphore) => semaphore.hash(state),
+            Self::Other(other) => other.as_ptr().addr().hash(state),
+        }
     }
 }
 

@@ -140,7 +140,7 @@ impl Collection {
         raw: CUgraphNode,
     ) -> Result<Option<Opaqueness>> {
         let Some(record) = guard.record(id) else { return Ok(None) };
-        let known = [guard.kept_with(id.index)].into_iter().flatten().chain(guard.used_by(record));
+        let known = record.owners.kept().iter().chain(guard.used_by(record));
         let (mut used, mut ranges) = (Vec::new(), None);
         for owner in known {
             match owner {
@@ -150,7 +150,7 @@ impl Collection {
             }
         }
         // A place holder for the host has no memory of its own.
-        let ready = guard.deciding.get(&id.index).map(|decision| &*decision.ready);
+        let ready = record.owners.decision().map(|decision| &*decision.ready);
         let ready = ready.filter(|_| matches!(record.node_params, NodeParams::Empty));
         if let Some(ready) = ready {
             used.push(ready.tested().allocation);

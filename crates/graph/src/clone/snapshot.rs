@@ -63,7 +63,6 @@ impl GraphGuard<'_> {
             let raws = self.raw_nodes_of(raw)?;
             for raw in raws {
                 let index = self.index_in(subgraph, raw)?;
-                let kept = self.kept_with(index).to_vec();
                 let (Some(id), Some(record)) = (self.id(index), self.at(index)) else {
                     return Err(Error::UnknownNode { raw: raw.addr() });
                 };
@@ -80,7 +79,7 @@ impl GraphGuard<'_> {
                     label: record.label,
                     node_params: record.node_params.clone(),
                     owners: self.used_by(record).cloned().collect(),
-                    kept,
+                    kept: record.owners.kept().to_vec(),
                     name: record.name.clone(),
                     inner,
                 });

@@ -73,8 +73,8 @@ impl GraphGuard<'_> {
     ) -> Result<()> {
         let Err(cause) = outcome else {
             self.note_handles(node.index, handles);
-            let before = self.deciding.remove(&node.index).map(LoopDecision::into_owner);
-            self.let_go(before);
+            let before = self.record_mut(node).and_then(|record| record.owners.take_decision());
+            self.let_go(before.map(LoopDecision::into_owner));
             return Ok(());
         };
         if self.ensure_usable().is_err() {

@@ -23,8 +23,8 @@ impl GraphGuard<'_> {
             conditional.ready = Some(Arc::clone(ready));
         }
         for (decider, stand) in deciders {
-            if self.record(decider.id()).is_some() {
-                self.deciding.insert(decider.id().index, LoopDecision { ready: Arc::clone(ready), stand });
+            if let Some(record) = self.record_mut(decider.id()) {
+                record.owners.set_decision(LoopDecision { ready: Arc::clone(ready), stand });
             }
         }
     }

@@ -110,7 +110,7 @@ impl GraphGuard<'_> {
             return uses;
         }
         for (user, record) in self.records() {
-            for owner in self.used_by(record).chain(self.kept_with(user.index)) {
+            for owner in self.used_by(record).chain(record.owners.kept()) {
                 if let Owner::Allocation(memory) = owner
                     && let Some(life) = self.memory.life_of(memory)
                 {

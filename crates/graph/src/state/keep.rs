@@ -8,7 +8,6 @@ use smallvec::SmallVec;
 use super::{GraphState, NodeRecord};
 use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::lent_log::LentLog;
-use crate::toposort::Index;
 
 impl GraphState {
     /// Keeps an owner as long as a graph of the hierarchy lives: with the node that it is embedded
@@ -22,20 +21,16 @@ impl GraphState {
 
     /// Keeps an owner as long as a node is in its graph. False if it is not.
     pub(crate) fn keep_with(&mut self, id: NodeId, owner: &Owner) -> bool {
-        let Some(within) = self.record(id).map(|record| record.within) else { return false };
-        self.kept.entry(id.index).or_default().push(owner.clone());
+        let Some(record) = self.record_mut(id) else { return false };
+        let within = record.within;
+        record.owners.keep(owner.clone());
         self.log(within, [owner.clone()]);
         true
     }
 
-    /// What a node keeps besides what it uses.
-    pub(crate) fn kept_with(&self, index: Index) -> &[Owner] {
-        self.kept.get(&index).map_or(&[], Vec::as_slice)
-    }
-
-    /// All that a row keeps alive.
-    fn owners_of<'t>(&'t self, index: Index, record: &'t NodeRecord) -> impl Iterator<Item = Owner> + 't {
-        let kept = self.kept_with(index).iter().chain(self.used_by(record)).cloned();
+    /// Everything that a node keeps alive.
+    fn owners_of<'t>(&'t self, record: &'t NodeRecord) -> impl Iterator<Item = Owner> + 't {
+        let kept = record.owners.kept().iter().chain(self.used_by(record)).cloned();
         let inner = record.node_params.inside().iter().filter_map(|subgraph| self.embedded(*subgraph));
         let inner = inner.flat_map(|graph| graph.about.kept.iter().cloned());
         kept.chain(record.node_params.owner()).chain(inner)
@@ -43,12 +38,7 @@ impl GraphState {
 
     /// Keeps an owner that was given with the root graph, once however often it is given.
     pub(crate) fn keep_given(&mut self, owner: Owner) {
-        let same = |known: &Owner| match (known, &owner) {
-            (Owner::Allocation(known), Owner::Allocation(new)) => Arc::ptr_eq(known, new),
-            (Owner::Other(known), Owner::Other(new)) => core::ptr::eq(known.as_ptr(), new.as_ptr()),
-            _ => false,
-        };
-        if !self.given.iter().any(same) {
+        if !self.given.contains(&owner) {
             self.given.push(owner);
         }
     }
@@ -69,7 +59,9 @@ impl GraphState {
     fn owners_of_root(&self) -> Vec<Owner> {
         let records = self.records.iter().flatten();
         let graphs = self.embedded.iter().flatten().map(|graph| &graph.about).chain([&self.about]);
-        let kept = graphs.flat_map(|about| &about.kept).chain(self.kept.values().flatten());
+        let kept = graphs
+            .flat_map(|about| &about.kept)
+            .chain(self.records.iter().flatten().flat_map(|record| record.owners.kept()));
         let mut owners: Vec<Owner> = self.store.iter().chain(kept).cloned().collect();
         owners.extend(records.filter_map(|record| record.node_params.owner()));
         owners
@@ -88,7 +80,7 @@ impl GraphState {
             let Some(graph) = self.embedded(subgraph) else { continue };
             for &index in &graph.nodes {
                 if let Some(record) = self.at(index) {
-                    owners.extend(self.owners_of(index, record));
+                    owners.extend(self.owners_of(record));
                     waiting.extend(record.node_params.inside());
                 }
             }
@@ -99,7 +91,9 @@ impl GraphState {
     /// Everything that nodes and graph use of pooled memory.
     pub(crate) fn allocations(&self) -> impl Iterator<Item = &Arc<Allocation>> {
         let graphs = self.embedded.iter().flatten().map(|graph| &graph.about).chain([&self.about]);
-        let kept = graphs.flat_map(|about| &about.kept).chain(self.kept.values().flatten());
+        let kept = graphs
+            .flat_map(|about| &about.kept)
+            .chain(self.records.iter().flatten().flat_map(|record| record.owners.kept()));
         let owners = self.store.iter().chain(kept);
         owners.filter_map(|owner| match owner {
             Owner::Allocation(allocation) => Some(allocation),
@@ -139,7 +133,7 @@ impl GraphState {
     fn log_all_touched(&mut self) {
         for index in core::mem::take(&mut self.touched) {
             if let Some(record) = self.at(index) {
-                self.log(record.within, self.owners_of(index, record));
+                self.log(record.within, self.owners_of(record));
             }
         }
     }

@@ -4,7 +4,7 @@ use core::fmt;
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cuda_handles::{Context, Event, GraphHandle, Kernel, Owner, Stream, UserObject};
+use cuda_handles::{Context, GraphHandle, Owner, UserObject};
 
 use crate::error::Result;
 
@@ -17,26 +17,9 @@ pub(crate) struct LentLog {
     _object: UserObject,
 }
 
-/// It only grows: who cloned the graph when is not known.
+/// It only grows, as nobody knows what was made of the graph when.
 #[derive(Default)]
-struct Log(Mutex<Entries>);
-
-#[derive(Default)]
-struct Entries {
-    owners: Vec<Owner>,
-    /// What is in the log, so that nothing is there twice. The addresses are of owners in it, and
-    /// so in use for good.
-    known: HashSet<Known>,
-}
-
-#[derive(PartialEq, Eq, Hash)]
-enum Known {
-    Address(usize),
-    Kernel(Kernel),
-    Event(Event),
-    Stream(Stream),
-    Context(Context),
-}
+struct Log(Mutex<HashSet<Owner>>);
 
 impl LentLog {
     /// Lets a graph retain a log that begins with these owners.
@@ -51,24 +34,11 @@ impl LentLog {
 
     /// Keeps one owner more.
     pub(crate) fn log(&self, owner: &Owner) {
-        let mut entries = self.log.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known(owner).is_none_or(|known| entries.known.insert(known)) {
-            entries.owners.push(owner.clone());
+        let mut owners = self.log.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !owners.contains(owner) {
+            owners.insert(owner.clone());
         }
     }
-}
-
-fn known(owner: &Owner) -> Option<Known> {
-    Some(match owner {
-        Owner::Allocation(allocation) => Known::Address(Arc::as_ptr(allocation).addr()),
-        Owner::Other(other) => Known::Address(other.as_ptr().addr()),
-        Owner::Kernel(kernel) => Known::Kernel(kernel.clone()),
-        Owner::Event(event) => Known::Event(event.clone()),
-        Owner::Stream(stream) => Known::Stream(stream.clone()),
-        Owner::Context(context) => Known::Context(context.clone()),
-        // A kind that is not known here is kept each time.
-        _ => return None,
-    })
 }
 
 impl fmt::Debug for LentLog {

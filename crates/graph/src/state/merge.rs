@@ -117,12 +117,6 @@ impl GraphState {
         if let Some(by_raw) = &mut self.by_raw {
             by_raw.insert(record.raw.key(), new.index);
         }
-        if let Some(kept) = self.kept.remove(&old.index) {
-            self.kept.insert(new.index, kept);
-        }
-        if let Some(decision) = self.deciding.remove(&old.index) {
-            self.deciding.insert(new.index, decision);
-        }
         if let Some(noted) = MemoryNode::of(&record.node_params) {
             self.memory.rename(old, new, noted);
         }
@@ -186,14 +180,14 @@ impl GraphState {
         for (index, slot) in other.records.iter_mut().enumerate() {
             let Some(mut record) = slot.take() else { continue };
             // Each is held by the other table as well, until that is dropped.
-            let owners = record.uses.iter().filter_map(|&one| other.store.get(one));
+            let owners = record.owners.used.iter().filter_map(|&one| other.store.get(one));
             let uses: Uses = owners
                 .map(|owner| match owner {
                     Owner::Allocation(memory) => self.store.keep_allocation(memory),
                     owner => self.store.keep(owner.clone()),
                 })
                 .collect();
-            record.uses = uses;
+            record.owners.used = uses;
             if let (NodeParams::Alloc { memory, .. }, Some(hierarchy)) = (&record.node_params, memory_of) {
                 // SAFETY: its node is in the hierarchy that is known by this number now.
                 unsafe { graph_memory::moved(memory, hierarchy) };
@@ -211,9 +205,7 @@ impl GraphState {
         self.free.append(&mut other.free);
         self.free_embedded.append(&mut other.free_embedded);
         self.about = core::mem::take(&mut other.about);
-        self.kept.extend(core::mem::take(&mut other.kept));
         self.conditions = core::mem::take(&mut other.conditions);
-        self.deciding.extend(core::mem::take(&mut other.deciding));
         self.memory.take_in(core::mem::take(&mut other.memory));
         self.executable = core::mem::take(&mut other.executable);
         self.removed = Arc::clone(&other.removed);

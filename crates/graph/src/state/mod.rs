@@ -39,9 +39,8 @@ use crate::state::ids::{NodeId, RawGraph, RawNode, SubgraphId};
 use crate::state::last_runs::LastRuns;
 use crate::state::lent_log::LentLog;
 use crate::state::lineage::{Lineage, Moved};
-use crate::state::loop_control::LoopDecision;
 use crate::state::memory_nodes::{Ledger, MemoryNode};
-use crate::state::owners::{Owners, Store, Uses};
+use crate::state::owners::{NodeOwners, Owners, Store, Uses};
 use crate::state::params::{ConditionSource, Conditional, NodeParams};
 use crate::toposort::{self, Index};
 
@@ -96,8 +95,7 @@ pub(crate) struct NodeRecord {
     /// See [`crate::toposort`].
     pub(crate) label: u64,
     pub(crate) node_params: NodeParams,
-    /// In the table's store.
-    uses: Uses,
+    pub(crate) owners: NodeOwners,
     pub(crate) name: Option<Box<str>>,
 }
 
@@ -139,11 +137,7 @@ pub(crate) struct GraphState {
     by_raw: Option<HashMap<usize, Index>>,
     /// Of the root graph.
     about: SubgraphFacts,
-    /// What nodes keep besides what they use, whatever parameters they get.
-    kept: HashMap<Index, Vec<Owner>>,
     pub(crate) conditions: ConditionTable,
-    /// Nodes that decide about ready-made loops and branches.
-    pub(crate) deciding: HashMap<Index, LoopDecision>,
     /// The memory nodes.
     pub(crate) memory: Ledger,
     /// Of the executable, where only one may live.
@@ -270,7 +264,8 @@ impl GraphState {
         });
         self.conditionals += usize::from(node_params.is_conditional());
         if let Some(slot @ None) = self.records.get_mut(index as usize) {
-            *slot = Some(NodeRecord { raw, number, within, label, node_params, uses, name: None });
+            let owners = NodeOwners::new(uses);
+            *slot = Some(NodeRecord { raw, number, within, label, node_params, owners, name: None });
         }
         if let Some(by_raw) = &mut self.by_raw {
             by_raw.insert(raw.key(), index);
@@ -308,20 +303,18 @@ impl GraphState {
             };
             let id = NodeId { index, number: record.number };
             self.removed.note(id, record.display_name(id));
-            let mut owners = self.release(core::mem::take(&mut record.uses));
+            let mut owners = self.store.release_all(core::mem::take(&mut record.owners));
             if let Some(by_raw) = &mut self.by_raw {
                 by_raw.remove(&record.raw.key());
             }
             self.free.push(index);
             self.conditionals -= usize::from(record.node_params.is_conditional());
-            owners.extend(self.kept.remove(&index).into_iter().flatten());
             self.conditions.take_from(index);
             if let NodeParams::Conditional(Conditional { by: ConditionSource::Condition(number), .. }) =
                 record.node_params
             {
                 self.conditions.lets_go(number);
             }
-            owners.extend(self.deciding.remove(&index).map(LoopDecision::into_owner));
             if let Some(noted) = MemoryNode::of(&record.node_params) {
                 self.memory.forget(id, noted);
             }
@@ -354,19 +347,14 @@ impl GraphState {
         (taken, graph.about.into_owners().collect())
     }
 
-    /// Ends uses; the owners that are not used any more.
-    fn release(&mut self, uses: Uses) -> Owners {
-        uses.into_iter().filter_map(|one| self.store.release(one)).collect()
-    }
-
     /// Lets a row use other owners. What it used before and no other row uses takes their place, or
     /// they stay there if it is gone: it is the caller's to drop, after the lock.
     pub(crate) fn swap_owners(&mut self, id: NodeId, owners: &mut Owners) {
         let Some(record) = self.record_mut(id) else { return };
-        let mut uses = core::mem::take(&mut record.uses);
+        let mut uses = core::mem::take(&mut record.owners.used);
         self.store.swap(&mut uses, owners);
         if let Some(Some(record)) = self.records.get_mut(id.index as usize) {
-            record.uses = uses;
+            record.owners.used = uses;
         }
     }
 
@@ -376,7 +364,7 @@ impl GraphState {
 
     /// What a row uses besides its kernel.
     pub(crate) fn used_by<'t>(&'t self, record: &'t NodeRecord) -> impl Iterator<Item = &'t Owner> {
-        record.uses.iter().filter_map(|&one| self.store.get(one))
+        record.owners.used.iter().filter_map(|&one| self.store.get(one))
     }
 
     /// The node's row; `None` once the node is removed.
@@ -402,6 +390,11 @@ impl GraphState {
             record.is_some_and(|record| record.number == id.number)
         };
         conditions.left_over(default, is_there)
+    }
+
+    /// Whether there are allocation or free nodes, from whose graphs the driver removes nothing.
+    pub(crate) fn has_memory_nodes(&self) -> bool {
+        !self.memory.is_empty()
     }
 
     /// Whether there are conditional nodes, be they the driver's or not.

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use cuda_handles::{Allocation, Owner};
 use smallvec::SmallVec;
 
+use crate::state::loop_control::LoopDecision;
+
 /// What one node keeps alive besides its kernel, outside of a table; up to five buffers need no
 /// heap.
 pub(crate) type Owners = SmallVec<[Owner; 5]>;
@@ -17,6 +19,56 @@ pub(crate) type Uses = SmallVec<[Use; 6]>;
 /// A use of an owner in a store; given back by [`Store::release`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Use(u32);
+
+/// Everything that a node keeps alive besides the handles in its parameters.
+#[derive(Debug, Default)]
+pub(crate) struct NodeOwners {
+    /// The node's arguments, in the store of its hierarchy.
+    pub(crate) used: Uses,
+    /// Owners that few nodes have.
+    more: Option<Box<MoreOwners>>,
+}
+
+#[derive(Debug, Default)]
+struct MoreOwners {
+    /// Owners given by [`Node::keep`](crate::Node::keep).
+    kept: Vec<Owner>,
+    /// The decision of a node that decides about a ready-made loop or branch.
+    decision: Option<LoopDecision>,
+}
+
+impl NodeOwners {
+    pub(crate) fn new(used: Uses) -> Self {
+        Self { used, more: None }
+    }
+
+    /// The owners given by [`Node::keep`](crate::Node::keep).
+    pub(crate) fn kept(&self) -> &[Owner] {
+        self.more.as_ref().map_or(&[], |more| &more.kept)
+    }
+
+    pub(crate) fn keep(&mut self, owner: Owner) {
+        self.more.get_or_insert_default().kept.push(owner);
+    }
+
+    pub(crate) fn decision(&self) -> Option<&LoopDecision> {
+        self.more.as_ref()?.decision.as_ref()
+    }
+
+    pub(crate) fn set_decision(&mut self, decision: LoopDecision) {
+        self.more.get_or_insert_default().decision = Some(decision);
+    }
+
+    pub(crate) fn take_decision(&mut self) -> Option<LoopDecision> {
+        self.more.as_mut()?.decision.take()
+    }
+
+    /// The owners that the node has for itself.
+    fn into_more(self) -> impl Iterator<Item = Owner> {
+        let more = self.more.map(|more| *more).unwrap_or_default();
+        more.kept.into_iter().chain(more.decision.map(LoopDecision::into_owner))
+    }
+}
 
 /// Owners with the number of their uses.
 #[derive(Debug, Default)]
@@ -112,6 +164,14 @@ impl Store {
             Slot::Held { owner, .. } => Some(owner),
             Slot::Free { .. } => None,
         }
+    }
+
+    /// Ends all that a node keeps alive. The owners that no other node uses.
+    pub(crate) fn release_all(&mut self, mut owners: NodeOwners) -> Owners {
+        let used = core::mem::take(&mut owners.used);
+        let mut released: Owners = used.into_iter().filter_map(|one| self.release(one)).collect();
+        released.extend(owners.into_more());
+        released
     }
 
     /// Makes uses those of other owners. What is not used any more takes the place of these.

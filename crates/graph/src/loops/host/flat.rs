@@ -181,7 +181,7 @@ impl Flat {
 /// What the host does about a node without a child graph.
 fn act(guard: &GraphGuard<'_>, id: NodeId, raw: CUgraphNode, choices: &mut Choices) -> Result<Act> {
     let refused = |why| Err(Error::NotOnHost { node: guard.name(id), why });
-    if let Some(decision) = guard.deciding.get(&id.index) {
+    if let Some(decision) = guard.record(id).and_then(|record| record.owners.decision()) {
         return Ok(Act::Decide(choices.number(&decision.ready), decision.stand));
     }
     if !guard.conditions.of_kernel(id.index).is_empty() {

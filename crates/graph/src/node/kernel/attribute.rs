@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use cuda_handles::{Kernel, Slice};
+use cuda_handles::{Context, Kernel, Slice};
 use cuda_launch::{Dim, LaunchConfig, MemorySyncDomain};
 use cuda_sys::{
     CUaccessProperty, CUclusterSchedulingPolicy, CUdevice_attribute, CUdeviceptr, CUgraphNode,
@@ -11,7 +11,6 @@ use cuda_sys::{
 
 use crate::error::{Error, Result};
 use crate::node::kernel::KernelNode;
-use crate::state::guard::GraphGuard;
 use crate::state::params::NodeParams;
 
 /// How long what a kernel touches is to stay in the second-level cache.
@@ -350,7 +349,7 @@ impl KernelNode {
         let checked = attribute.put_into(config.get(), kernel)?;
         checked.check(kernel)?;
         checked.node_attributes(kernel)?;
-        set_all(&guard, record.raw.0, [attribute.raw()].iter())?;
+        set_all(guard.context(), record.raw.0, [attribute.raw()].iter())?;
         if let Some(NodeParams::Kernel { config, .. }) =
             guard.record_mut(self.id()).map(|record| &mut record.node_params)
         {
@@ -419,17 +418,17 @@ pub(crate) fn neutral(id: Id) -> CUlaunchAttribute {
     CUlaunchAttribute { id, ..value.raw() }
 }
 
-/// Sets attributes of a node.
+/// Sets attributes of a live node, whose graph the caller has locked.
 pub(crate) fn set_all<'a>(
-    guard: &GraphGuard<'_>,
+    context: &Context,
     raw: CUgraphNode,
     mut attributes: impl Iterator<Item = &'a CUlaunchAttribute>,
 ) -> Result<()> {
     attributes.try_for_each(|attribute| {
         // SAFETY: the node is live and its graph locked; the value is of the attribute's kind.
         let result = unsafe {
-            guard.driver().cuGraphKernelNodeSetAttribute(raw, attribute.id, &raw const attribute.value)
+            context.driver().cuGraphKernelNodeSetAttribute(raw, attribute.id, &raw const attribute.value)
         };
-        guard.answer(Call::cuGraphKernelNodeSetAttribute, result)
+        Ok(context.check(Call::cuGraphKernelNodeSetAttribute, result)?)
     })
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cuda_handles::{Allocation, Kernel, Owner, WrongContext};
+use cuda_handles::{Allocation, GraphHandle, Kernel, Owner, WrongContext};
 use cuda_launch::{Accesses, Arguments, ArgumentsOf, AttributeList, LaunchConfig, SafeKernel, TypedKernel};
 use smallvec::SmallVec;
 
@@ -24,7 +24,7 @@ use crate::state::owners::Uses;
 use crate::state::params::KernelHandles;
 use crate::state::params::NodeParams;
 use crate::state::raw_params::kernel_params;
-use cuda_sys::{CUgraphNode, CUgraphNodeParams};
+use cuda_sys::{CUgraphNode, CUgraphNodeParams, Call};
 
 /// A launch, checked, with what it keeps alive besides its kernel.
 struct PreparedLaunch {
@@ -297,6 +297,7 @@ impl Frontier<'_> {
         let (handles, subgraph) = (arguments.handles(), self.graph().subgraph());
         arguments.with_pointers(|pointers| {
             let mut params = kernel_params(kernel, config, pointers);
+            self.rehearse(&launch.attributes, &mut params)?;
             let mut guard = self.graph().enter()?;
             guard.ensure_may_hold(subgraph, &launch.node_params)?;
             guard.ensure_own_handles(&handles, &launch.node_params)?;
@@ -310,6 +311,26 @@ impl Frontier<'_> {
             drop(guard);
             Ok(KernelNode::wrap(Node::new(self.graph().clone(), id, NodeKind::Kernel)))
         })
+    }
+}
+
+impl Frontier<'_> {
+    /// Adds the node to a graph of its own first, if its attributes may be refused after it was
+    /// added and the driver would not remove it: it removes no nodes of a graph with memory nodes.
+    fn rehearse(&self, attributes: &AttributeList, params: &mut CUgraphNodeParams) -> Result<()> {
+        if attributes.is_empty() || !self.graph().look()?.has_memory_nodes() {
+            return Ok(());
+        }
+        let context = self.graph().context();
+        let scratch = GraphHandle::create(context)?;
+        let mut raw = core::ptr::null_mut();
+        // SAFETY: the graph is new, and nobody else has it; the parameters are complete for their
+        // type, and what they point to outlives the call.
+        let result = unsafe {
+            context.driver().cuGraphAddNode(&raw mut raw, scratch.as_raw(), core::ptr::null(), 0, params)
+        };
+        context.check(Call::cuGraphAddNode, result)?;
+        set_all(context, raw, attributes.iter())
     }
 }
 
@@ -369,7 +390,7 @@ impl NewNode for NewLaunch {
     }
 
     fn finish(&mut self, guard: &mut GraphGuard<'_>, raw: CUgraphNode, _: &CUgraphNodeParams) -> Result<()> {
-        set_all(guard, raw, self.launch.attributes.iter())
+        set_all(guard.context(), raw, self.launch.attributes.iter())
     }
 
     fn commit(self, guard: &mut GraphGuard<'_>, added: AddedNode, (): ()) -> NodeId {

@@ -127,12 +127,12 @@ impl Before {
         name: &str,
     ) -> Result<(), Failure> {
         let old = &self.attributes;
-        let relaxed = set_all(guard, raw, relax(old).iter());
+        let relaxed = set_all(guard.context(), raw, relax(old).iter());
         if let Err(cause) = relaxed.and_then(|()| guard.set_launch(raw, params)) {
             let structural = old.iter().filter(|one| is_structural(one.id));
-            return Err(Failure { cause, undone: set_all(guard, raw, structural) });
+            return Err(Failure { cause, undone: set_all(guard.context(), raw, structural) });
         }
-        set_all(guard, raw, transition(old, new).iter())
+        set_all(guard.context(), raw, transition(old, new).iter())
             .map_err(|cause| Failure { cause, undone: self.restore(guard, raw, new, name) })
     }
 
@@ -148,9 +148,9 @@ impl Before {
         let mut pointers: Vec<*mut c_void> =
             arguments.iter().map(|bytes| bytes.as_ptr().cast_mut().cast()).collect();
         let mut params = kernel_params(&self.kernel, self.config, pointers.as_mut_ptr());
-        set_all(guard, raw, relax(new).iter())?;
+        set_all(guard.context(), raw, relax(new).iter())?;
         guard.set_launch(raw, &mut params)?;
-        set_all(guard, raw, transition(new, &self.attributes).iter())
+        set_all(guard.context(), raw, transition(new, &self.attributes).iter())
     }
 }
 
