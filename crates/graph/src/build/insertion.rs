@@ -225,7 +225,7 @@ impl GraphGuard<'_> {
     /// Lets go of the owners of a node that was not added, once the lock is given back.
     #[cold]
     fn give_up(&mut self, owners: Owners, cause: Error) -> Error {
-        owners.into_iter().for_each(|owner| self.let_go(Some(owner)));
+        owners.into_iter().for_each(|owner| self.drop_deferred(Some(owner)));
         cause
     }
 
@@ -234,7 +234,7 @@ impl GraphGuard<'_> {
     #[cold]
     pub(crate) fn broken(&mut self, cause: Error, undo: Error, owners: Owners) -> Error {
         match self.context().ensure_usable() {
-            Ok(()) => self.break_down(Broken { cause, undo }, owners),
+            Ok(()) => self.mark_broken(Broken { cause, undo }, owners),
             Err(_) => self.give_up(owners, cause),
         }
     }

@@ -27,7 +27,7 @@ pub(crate) enum Depth {
 /// The locked graph with all that is in its nodes.
 pub(crate) fn collect(guard: &mut GraphGuard<'_>, depth: Depth) -> Result<Subject> {
     let subgraph = guard.subgraph();
-    let is_body = guard.body_around(subgraph).is_some();
+    let is_body = guard.enclosing_conditional(subgraph).is_some();
     let mut collection = Collection { depth, subject: Subject::default(), memories: HashMap::new() };
     collection.subject.graphs.push(graph(subgraph, None, None, 0));
     let mut in_body = vec![is_body];
@@ -106,9 +106,9 @@ impl Collection {
             false => None,
         };
         let first = self.subject.graphs.len() as u32;
-        for (body, inner) in record.node_params.inside().iter().enumerate() {
+        for (body, inner) in record.node_params.subgraphs().iter().enumerate() {
             let name = match &record.node_params {
-                NodeParams::Conditional(Conditional { class, .. }) => Some(class.body_name(body)),
+                NodeParams::Conditional(Conditional { kind, .. }) => Some(kind.body_name(body)),
                 _ => None,
             };
             in_body.push(in_body[graph] || name.is_some());
@@ -150,7 +150,7 @@ impl Collection {
             }
         }
         // A place holder for the host has no memory of its own.
-        let ready = record.owners.decision().map(|decision| &*decision.ready);
+        let ready = record.owners.decision().map(|decision| &*decision.control);
         let ready = ready.filter(|_| matches!(record.node_params, NodeParams::Empty));
         if let Some(ready) = ready {
             used.push(ready.tested().allocation);

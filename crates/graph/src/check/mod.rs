@@ -138,7 +138,7 @@ impl GraphGuard<'_> {
         &self,
     ) -> Option<(crate::state::ids::SubgraphId, crate::state::ids::NodeId, String, crate::node_kind::NodeKind)>
     {
-        let id = self.body_around(self.subgraph())?;
+        let id = self.enclosing_conditional(self.subgraph())?;
         self.record(id).map(|record| (record.within, id, record.display_name(id), record.node_params.kind()))
     }
 }

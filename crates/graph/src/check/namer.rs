@@ -50,7 +50,7 @@ impl Namer<'_> {
     }
 
     /// The conditional node in whose body an item is.
-    pub(crate) fn body_around(&self, item: u32) -> Option<FoundNode> {
+    pub(crate) fn enclosing_conditional(&self, item: u32) -> Option<FoundNode> {
         let inside = self.outwards(item).find(|(_, body)| body.is_some());
         inside.map(|(outer, _)| self.found(outer)).or_else(|| self.around.clone())
     }

@@ -25,7 +25,7 @@ pub(crate) fn structure(namer: &Namer<'_>) -> Vec<Finding> {
 
 fn wrong(namer: &Namer<'_>, item: u32, wrong: Wrong) -> Option<Finding> {
     let node = namer.found(item);
-    let conditional = namer.body_around(item)?;
+    let conditional = namer.enclosing_conditional(item)?;
     Some(match wrong {
         Wrong::OtherContext => Finding::MixedContexts { node, conditional },
         _ => Finding::NotInBody {

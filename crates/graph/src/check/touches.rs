@@ -63,7 +63,7 @@ impl<'t> Touching<'t, '_> {
             | NodeParams::SignalSemaphores(_)
             | NodeParams::WaitSemaphores(_)
             | NodeParams::Child { .. } => {}
-            NodeParams::Conditional(conditional) => match conditional.by {
+            NodeParams::Conditional(conditional) => match conditional.source {
                 ConditionSource::Condition(number) | ConditionSource::Foreign(number) => {
                     self.condition(number, Access::Read)
                 }

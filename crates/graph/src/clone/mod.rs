@@ -47,7 +47,7 @@ impl Graph {
         let subgraphs = table.paste(copied, &clone_map, SubgraphId::ROOT, false);
         drop(guard);
         let clone = Self::of(handle, table);
-        clone.look()?.share(&subgraphs);
+        clone.look()?.register(&subgraphs);
         Ok(clone)
     }
 
@@ -73,8 +73,8 @@ impl Graph {
         let source = node.graph().number();
         let found = {
             let guard = self.look()?;
-            let about = guard.about(self.subgraph()).ok_or(Error::GraphRemoved)?;
-            let lineage = about.lineage.within(self.subgraph(), &guard.moved);
+            let facts = guard.facts(self.subgraph()).ok_or(Error::GraphRemoved)?;
+            let lineage = facts.lineage.within(self.subgraph(), &guard.moved);
             let id = lineage.find(source, node.graph().subgraph(), node.id());
             id.map(|id| (id, guard.record(id).map(|record| (record.within, record.node_params.kind()))))
         };

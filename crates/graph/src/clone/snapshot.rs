@@ -23,7 +23,7 @@ pub(crate) struct GraphSnapshot {
 
 struct SubgraphSnapshot {
     raw: CUgraph,
-    about: SubgraphFacts,
+    facts: SubgraphFacts,
     nodes: Vec<CopiedNode>,
 }
 
@@ -52,12 +52,12 @@ impl GraphGuard<'_> {
         let mut graphs = Vec::new();
         while let Some(&subgraph) = subgraphs.get(graphs.len()) {
             let raw = self.graph_at(subgraph)?;
-            let mut about = self.about(subgraph).cloned().unwrap_or_default();
+            let mut facts = self.facts(subgraph).cloned().unwrap_or_default();
             if !self.moved.is_empty() {
-                about.lineage = about.lineage.within(subgraph, &self.moved);
+                facts.lineage = facts.lineage.within(subgraph, &self.moved);
             }
             if graphs.is_empty() {
-                about.kept.extend_from_slice(self.given());
+                facts.kept.extend_from_slice(self.given());
             }
             let mut nodes = Vec::new();
             let raws = self.raw_nodes_of(raw)?;
@@ -84,7 +84,7 @@ impl GraphGuard<'_> {
                     inner,
                 });
             }
-            graphs.push(SubgraphSnapshot { raw, about, nodes });
+            graphs.push(SubgraphSnapshot { raw, facts, nodes });
         }
         Ok(GraphSnapshot { source: self.number(), graphs })
     }
@@ -191,7 +191,7 @@ impl GraphSnapshot {
     pub(crate) fn into_owners(self) -> Owners {
         let mut owners = Owners::new();
         for graph in self.graphs {
-            owners.extend(graph.about.kept);
+            owners.extend(graph.facts.kept);
             for node in graph.nodes {
                 owners.extend(node.node_params.owner());
                 owners.extend(node.owners);
@@ -246,10 +246,10 @@ impl GraphState {
                     self.keep_with(id, owner);
                 }
             }
-            let lineage = Lineage::new(copied.source, lineage, &graph.about.lineage);
-            self.describe(
+            let lineage = Lineage::new(copied.source, lineage, &graph.facts.lineage);
+            self.set_facts(
                 subgraph,
-                SubgraphFacts { kept: graph.about.kept, lineage, lent: graph.about.lent.filter(|_| moved) },
+                SubgraphFacts { kept: graph.facts.kept, lineage, lent: graph.facts.lent.filter(|_| moved) },
             );
         }
         self.continue_after(highest);

@@ -65,7 +65,7 @@ impl GraphGuard<'_> {
         if !MIXED_UP.contains(&self.driver().version()) {
             return Ok(());
         }
-        match self.two_bodies_around(subgraph) {
+        match self.enclosing_if_else(subgraph) {
             Some(node) => Err(Error::ChildInTwoBodies { conditional: self.name(node) }),
             None => Ok(()),
         }
@@ -73,7 +73,7 @@ impl GraphGuard<'_> {
 
     #[cold]
     fn ensure_body_may_hold(&self, subgraph: SubgraphId, node_params: &NodeParams) -> Result<()> {
-        match self.body_around(subgraph) {
+        match self.enclosing_conditional(subgraph) {
             Some(conditional) if !node_params.may_be_in_body() => {
                 Err(Error::NotInBody { kind: node_params.kind(), conditional: self.name(conditional) })
             }
@@ -106,7 +106,7 @@ impl GraphGuard<'_> {
     pub(crate) fn remove_default(&mut self, default: Option<NodeId>) -> Result<()> {
         if let Some(id) = default.filter(|id| self.record(*id).is_some()) {
             self.destroy_raw(id)?;
-            self.lose(id);
+            self.remove_deferred(id);
         }
         Ok(())
     }
@@ -151,6 +151,6 @@ pub(crate) fn add_default(
     if let Some(record) = guard.record_mut(id) {
         record.name = Some(format!("default of condition {condition}").into());
     }
-    guard.conditions.give_to(id.index, [condition].into());
+    guard.conditions.set_handles(id.index, [condition].into());
     Ok(id)
 }

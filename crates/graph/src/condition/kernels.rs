@@ -31,7 +31,7 @@ impl GraphGuard<'_> {
     /// Notes which handles a kernel has now.
     pub(crate) fn note_handles(&mut self, index: Index, handles: &KernelHandles) {
         if !handles.is_empty() || self.has_handles(index) {
-            self.conditions.give_to(index, handles.iter().map(|handle| handle.number()).collect());
+            self.conditions.set_handles(index, handles.iter().map(|handle| handle.number()).collect());
         }
     }
 
@@ -74,7 +74,7 @@ impl GraphGuard<'_> {
         let Err(cause) = outcome else {
             self.note_handles(node.index, handles);
             let before = self.record_mut(node).and_then(|record| record.owners.take_decision());
-            self.let_go(before.map(LoopDecision::into_owner));
+            self.drop_deferred(before.map(LoopDecision::into_owner));
             return Ok(());
         };
         if self.ensure_usable().is_err() {

@@ -14,7 +14,7 @@ use cuda_sys::Call;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::graph::node::Node;
-use crate::state::conditions::{Entry, Handles};
+use crate::state::conditions::{ConditionEntry, Handles};
 use crate::state::guard::GraphGuard;
 use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::params::ConditionalKind;
@@ -96,7 +96,7 @@ impl Graph {
     fn make_condition(&self, default: Option<u32>) -> Result<Condition> {
         let mut guard = self.enter()?;
         let shared = guard.conditions.next_handles();
-        let raw = match guard.left_over(default) {
+        let raw = match guard.reusable(default) {
             Some(raw) => raw,
             None => guard.create_condition(default)?,
         };
@@ -204,7 +204,7 @@ impl GraphGuard<'_> {
     }
 
     /// The conditional node of a condition, if it is there.
-    pub(crate) fn node_of(&self, entry: &Entry) -> Option<NodeId> {
+    pub(crate) fn node_of(&self, entry: &ConditionEntry) -> Option<NodeId> {
         entry.node.filter(|id| self.record(*id).is_some())
     }
 

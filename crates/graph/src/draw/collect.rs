@@ -51,7 +51,7 @@ fn node(guard: &mut GraphGuard<'_>, id: NodeId, depth: usize) -> Result<Option<D
         marks: Vec::new(),
     };
     for (label, subgraph) in labelled(&record.node_params) {
-        if guard.about(subgraph).is_some_and(|about| about.lent.is_some()) {
+        if guard.facts(subgraph).is_some_and(|facts| facts.lent.is_some()) {
             node.marks.push("lent".to_owned());
         }
         if depth < DEEPEST {
@@ -66,10 +66,10 @@ fn node(guard: &mut GraphGuard<'_>, id: NodeId, depth: usize) -> Result<Option<D
 /// The graphs in a node, and what they are called there.
 fn labelled(node_params: &NodeParams) -> Vec<(String, SubgraphId)> {
     let label = |index| match node_params {
-        NodeParams::Conditional(conditional) => conditional.class.body_name(index),
+        NodeParams::Conditional(conditional) => conditional.kind.body_name(index),
         _ => String::new(),
     };
-    node_params.inside().iter().enumerate().map(|(index, subgraph)| (label(index), *subgraph)).collect()
+    node_params.subgraphs().iter().enumerate().map(|(index, subgraph)| (label(index), *subgraph)).collect()
 }
 
 fn kind(kind: NodeKind) -> DrawnKind {

@@ -16,7 +16,7 @@ impl NodeParams {
                 "its class can be asked for from CUDA 13.2 on".to_owned()
             }
             Self::Empty | Self::Child { .. } | Self::Other { .. } => String::new(),
-            Self::Conditional(conditional) => match conditional.by {
+            Self::Conditional(conditional) => match conditional.source {
                 ConditionSource::Condition(condition) => format!("by condition {condition}"),
                 ConditionSource::Foreign(_) => "by a condition of other code".to_owned(),
                 ConditionSource::Host => "by the host".to_owned(),

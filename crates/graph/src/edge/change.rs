@@ -69,11 +69,11 @@ impl GraphGuard<'_> {
         let labels = self.plan(remove, add)?;
         if let Err(error) = self.unlink(remove) {
             // One edge alone is there or not.
-            return Err(if remove.len() > 1 { self.put_right(error, remove, &[]) } else { error });
+            return Err(if remove.len() > 1 { self.restore_edges(error, remove, &[]) } else { error });
         }
         if let Err(error) = self.link(add) {
             let as_before = remove.is_empty() && add.len() == 1;
-            return Err(if as_before { error } else { self.put_right(error, remove, add) });
+            return Err(if as_before { error } else { self.restore_edges(error, remove, add) });
         }
         self.relabel(labels);
         Ok(())
@@ -150,12 +150,12 @@ impl GraphGuard<'_> {
     /// Makes the edges what they were before a change that failed on its way. Without success the
     /// hierarchy is broken.
     #[cold]
-    pub(crate) fn put_right(&mut self, cause: Error, removed: &[Link], added: &[Link]) -> Error {
+    pub(crate) fn restore_edges(&mut self, cause: Error, removed: &[Link], added: &[Link]) -> Error {
         // A lost context has no graphs to put right.
         if self.context().ensure_usable().is_err() {
             return cause;
         }
-        let right = self.left_of(removed, added).and_then(|(gone, there)| {
+        let right = self.compare_edges(removed, added).and_then(|(gone, there)| {
             self.unlink(&there)?;
             self.link(&gone)
         });
@@ -166,7 +166,7 @@ impl GraphGuard<'_> {
     }
 
     /// Which of the edges taken away are gone, and which of those added are there.
-    fn left_of(&self, removed: &[Link], added: &[Link]) -> Result<(Vec<Link>, Vec<Link>)> {
+    fn compare_edges(&self, removed: &[Link], added: &[Link]) -> Result<(Vec<Link>, Vec<Link>)> {
         let ends: Vec<Ends> = removed.iter().chain(added).map(Link::ends).collect();
         // An edge that gets another kind is both.
         let mut once = ends.clone();

@@ -55,11 +55,11 @@ impl Graph {
     /// then, or [broken](Error::Broken).
     #[doc(alias = "cuGraphAddDependencies")]
     pub fn add_edges(&self, edges: &[(&Node, &Node, EdgeKind)]) -> Result<()> {
-        edges.iter().try_for_each(|(from, to, _)| self.own_ends(from, to))?;
+        edges.iter().try_for_each(|(from, to, _)| self.ensure_ends(from, to))?;
         let mut guard = self.enter()?;
         let mut links = Vec::with_capacity(edges.len());
         for (from, to, kind) in edges {
-            links.push(Link { from: guard.there(from)?, to: guard.there(to)?, kind: kind.plain() });
+            links.push(Link { from: guard.live_id(from)?, to: guard.live_id(to)?, kind: kind.plain() });
         }
         guard.add_links(&links)
     }
@@ -78,13 +78,13 @@ impl Graph {
     #[doc(alias = "cuGraphRemoveDependencies")]
     pub fn remove_edges(&self, edges: &[(&Node, &Node)]) -> Result<()> {
         for (from, to) in edges {
-            self.own(from)?;
-            self.own(to)?;
+            self.ensure_own(from)?;
+            self.ensure_own(to)?;
         }
         let mut guard = self.enter()?;
         let mut ends = Vec::with_capacity(edges.len());
         for (from, to) in edges {
-            ends.push((guard.there(from)?, guard.there(to)?));
+            ends.push((guard.live_id(from)?, guard.live_id(to)?));
         }
         guard.remove_links(&ends)
     }
@@ -99,10 +99,10 @@ impl Graph {
     /// No such edge; otherwise as for [`add_edges`](Self::add_edges) and
     /// [`remove_edges`](Self::remove_edges).
     pub fn set_edge_kind(&self, from: &Node, to: &Node, kind: EdgeKind) -> Result<()> {
-        self.own(from)?;
-        self.own(to)?;
+        self.ensure_own(from)?;
+        self.ensure_own(to)?;
         let mut guard = self.enter()?;
-        let (from, to) = (guard.there(from)?, guard.there(to)?);
+        let (from, to) = (guard.live_id(from)?, guard.live_id(to)?);
         let Some(before) = guard.kind_of(from, to)? else { return Err(guard.no_edge((from, to))) };
         let kind = kind.plain();
         match before == kind {
@@ -111,9 +111,9 @@ impl Graph {
         }
     }
 
-    fn own_ends(&self, from: &Node, to: &Node) -> Result<()> {
-        self.own(from)?;
-        self.own(to)?;
+    fn ensure_ends(&self, from: &Node, to: &Node) -> Result<()> {
+        self.ensure_own(from)?;
+        self.ensure_own(to)?;
         if from == to { Err(Error::SelfEdge { node: from.name().into() }) } else { Ok(()) }
     }
 }

@@ -32,21 +32,21 @@ pub struct Edge {
 }
 
 /// What a handle of a node is made of.
-type Known = (NodeId, NodeKind);
+type IdAndKind = (NodeId, NodeKind);
 
 impl Graph {
-    fn own(&self, node: &Node) -> Result<()> {
+    fn ensure_own(&self, node: &Node) -> Result<()> {
         if node.graph() == self { Ok(()) } else { Err(Error::Foreign { node: node.name().into() }) }
     }
 
-    fn node(&self, (id, kind): Known) -> Node {
+    fn node(&self, (id, kind): IdAndKind) -> Node {
         Node::new(self.clone(), id, kind)
     }
 }
 
 impl GraphGuard<'_> {
     /// Refuses a node that was removed.
-    fn there(&self, node: &Node) -> Result<NodeId> {
+    fn live_id(&self, node: &Node) -> Result<NodeId> {
         self.record(node.id()).map(|_| node.id()).ok_or_else(|| node.removed())
     }
 

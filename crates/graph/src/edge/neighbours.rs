@@ -39,7 +39,7 @@ impl Node {
     #[doc(alias = "cuGraphRemoveDependencies")]
     #[doc(alias = "set_predecessors")]
     pub fn set_in_edges(&self, edges: &[(&Node, EdgeKind)]) -> Result<()> {
-        self.set_around(Way::In, edges)
+        self.set_edges(Way::In, edges)
     }
 
     /// Replaces the edges that leave the node; see [`set_in_edges`](Self::set_in_edges).
@@ -50,23 +50,23 @@ impl Node {
     #[doc(alias = "cuGraphRemoveDependencies")]
     #[doc(alias = "set_successors")]
     pub fn set_out_edges(&self, edges: &[(&Node, EdgeKind)]) -> Result<()> {
-        self.set_around(Way::Out, edges)
+        self.set_edges(Way::Out, edges)
     }
 
-    fn set_around(&self, way: Way, edges: &[(&Node, EdgeKind)]) -> Result<()> {
+    fn set_edges(&self, way: Way, edges: &[(&Node, EdgeKind)]) -> Result<()> {
         for &(node, _) in edges {
-            self.graph().own(node)?;
+            self.graph().ensure_own(node)?;
             if node == self {
                 return Err(Error::SelfEdge { node: self.name().into() });
             }
         }
         let mut guard = self.graph().enter()?;
-        let own = guard.there(self)?;
+        let own = guard.live_id(self)?;
         let ends = |other: NodeId| if way == Way::In { (other, own) } else { (own, other) };
         let mut wanted: Vec<(NodeId, EdgeKind)> = Vec::new();
         let mut kinds = HashMap::new();
         for (node, kind) in edges {
-            let (id, kind) = (guard.there(node)?, kind.plain());
+            let (id, kind) = (guard.live_id(node)?, kind.plain());
             match kinds.insert(id, kind) {
                 None => wanted.push((id, kind)),
                 Some(before) if before == kind => {}
@@ -82,7 +82,7 @@ impl Node {
         };
         let (mut remove, mut there) = (Vec::new(), HashMap::new());
         for (raw, kind) in guard.neighbours(guard.raw_of(own)?, way)? {
-            let (id, _) = guard.known(raw)?;
+            let (id, _) = guard.node_of_raw(raw)?;
             match kinds.get(&id) {
                 Some(wanted) if *wanted == kind => drop(there.insert(id, kind)),
                 _ => remove.push(link(id, kind)),

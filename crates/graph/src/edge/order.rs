@@ -74,7 +74,7 @@ struct View<'v, 'g> {
 }
 
 impl View<'_, '_> {
-    fn around(&mut self, node: Index, way: Way) -> Result<Vec<Index>> {
+    fn neighbours(&mut self, node: Index, way: Way) -> Result<Vec<Index>> {
         if node == NEW {
             return Ok(Vec::new());
         }
@@ -104,10 +104,10 @@ impl Neighbours for View<'_, '_> {
     }
 
     fn successors(&mut self, node: Index) -> Result<Vec<Index>> {
-        self.around(node, Way::Out)
+        self.neighbours(node, Way::Out)
     }
 
     fn predecessors(&mut self, node: Index) -> Result<Vec<Index>> {
-        self.around(node, Way::In)
+        self.neighbours(node, Way::In)
     }
 }

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use cuda_sys::{CUgraph, CUgraphEdgeData, CUgraphNode, Call};
 use smallvec::SmallVec;
 
-use super::{Edge, Known};
+use super::{Edge, IdAndKind};
 use crate::edge_kind::EdgeKind;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
@@ -40,12 +40,12 @@ impl Graph {
     /// What the driver answers.
     #[doc(alias = "cuGraphGetNodes")]
     pub fn nodes(&self) -> Result<Vec<Node>> {
-        let known = {
+        let found = {
             let mut guard = self.enter()?;
             let raws = guard.raw_nodes()?;
-            raws.into_iter().map(|raw| guard.known(raw)).collect::<Result<Vec<_>>>()?
+            raws.into_iter().map(|raw| guard.node_of_raw(raw)).collect::<Result<Vec<_>>>()?
         };
-        Ok(known.into_iter().map(|known| self.node(known)).collect())
+        Ok(found.into_iter().map(|found| self.node(found)).collect())
     }
 
     /// All edges.
@@ -56,29 +56,29 @@ impl Graph {
     /// What the driver answers.
     #[doc(alias = "cuGraphGetEdges")]
     pub fn edges(&self) -> Result<Vec<Edge>> {
-        let known = {
+        let found = {
             let mut guard = self.enter()?;
             let raws = guard.raw_edges_of(guard.raw())?;
             raws.into_iter()
-                .map(|(from, to, kind)| Ok((guard.known(from)?, guard.known(to)?, kind)))
+                .map(|(from, to, kind)| Ok((guard.node_of_raw(from)?, guard.node_of_raw(to)?, kind)))
                 .collect::<Result<Vec<_>>>()?
         };
         let edge = |(from, to, kind)| Edge { from: self.node(from), to: self.node(to), kind };
-        Ok(known.into_iter().map(edge).collect())
+        Ok(found.into_iter().map(edge).collect())
     }
 
     /// The nodes whose end no other node of the graph waits for. A node that others start after,
     /// but not after its end, is one.
     pub(crate) fn loose_ends(&self) -> Result<Vec<Node>> {
-        let known = {
+        let found = {
             let mut guard = self.enter()?;
             let edges = guard.raw_edges_of(guard.raw())?;
             let full = edges.into_iter().filter(|(.., kind)| *kind == EdgeKind::Full);
             let awaited: HashSet<CUgraphNode> = full.map(|(from, ..)| from).collect();
             let loose = guard.raw_nodes()?.into_iter().filter(|raw| !awaited.contains(raw));
-            loose.map(|raw| guard.known(raw)).collect::<Result<Vec<_>>>()?
+            loose.map(|raw| guard.node_of_raw(raw)).collect::<Result<Vec<_>>>()?
         };
-        Ok(known.into_iter().map(|known| self.node(known)).collect())
+        Ok(found.into_iter().map(|found| self.node(found)).collect())
     }
 
     /// What the edge from `from` to `to` waits for; `None` if there is no edge.
@@ -89,10 +89,10 @@ impl Graph {
     /// # Errors
     /// A node of another graph or a removed one, or what the driver answers.
     pub fn edge_kind(&self, from: &Node, to: &Node) -> Result<Option<EdgeKind>> {
-        self.own(from)?;
-        self.own(to)?;
+        self.ensure_own(from)?;
+        self.ensure_own(to)?;
         let guard = self.enter()?;
-        guard.kind_of(guard.there(from)?, guard.there(to)?)
+        guard.kind_of(guard.live_id(from)?, guard.live_id(to)?)
     }
 }
 
@@ -106,7 +106,7 @@ impl Node {
     /// The node was removed, or what the driver answers.
     #[doc(alias = "cuGraphNodeGetDependencies")]
     pub fn predecessors(&self) -> Result<Vec<Node>> {
-        Ok(self.around(Way::In)?.into_iter().map(|(node, _)| node).collect())
+        Ok(self.neighbour_nodes(Way::In)?.into_iter().map(|(node, _)| node).collect())
     }
 
     /// The nodes that wait for this one, in the order in which the edges were added; once some were
@@ -118,7 +118,7 @@ impl Node {
     /// The node was removed, or what the driver answers.
     #[doc(alias = "cuGraphNodeGetDependentNodes")]
     pub fn successors(&self) -> Result<Vec<Node>> {
-        Ok(self.around(Way::Out)?.into_iter().map(|(node, _)| node).collect())
+        Ok(self.neighbour_nodes(Way::Out)?.into_iter().map(|(node, _)| node).collect())
     }
 
     /// The edges that enter the node, in the order in which they were added; once some were
@@ -131,7 +131,7 @@ impl Node {
     #[doc(alias = "cuGraphNodeGetDependencies")]
     pub fn in_edges(&self) -> Result<Vec<Edge>> {
         let edge = |(from, kind)| Edge { from, to: self.clone(), kind };
-        Ok(self.around(Way::In)?.into_iter().map(edge).collect())
+        Ok(self.neighbour_nodes(Way::In)?.into_iter().map(edge).collect())
     }
 
     /// The edges that leave the node, in the order in which they were added; once some were
@@ -144,25 +144,27 @@ impl Node {
     #[doc(alias = "cuGraphNodeGetDependentNodes")]
     pub fn out_edges(&self) -> Result<Vec<Edge>> {
         let edge = |(to, kind)| Edge { from: self.clone(), to, kind };
-        Ok(self.around(Way::Out)?.into_iter().map(edge).collect())
+        Ok(self.neighbour_nodes(Way::Out)?.into_iter().map(edge).collect())
     }
 
-    fn around(&self, way: Way) -> Result<Vec<(Node, EdgeKind)>> {
-        let known = {
+    fn neighbour_nodes(&self, way: Way) -> Result<Vec<(Node, EdgeKind)>> {
+        let found = {
             let mut guard = self.graph().enter()?;
-            let id = guard.there(self)?;
+            let id = guard.live_id(self)?;
             let raws = guard.neighbours(guard.raw_of(id)?, way)?;
-            raws.into_iter().map(|(raw, kind)| Ok((guard.known(raw)?, kind))).collect::<Result<Vec<_>>>()?
+            raws.into_iter()
+                .map(|(raw, kind)| Ok((guard.node_of_raw(raw)?, kind)))
+                .collect::<Result<Vec<_>>>()?
         };
-        Ok(known.into_iter().map(|(known, kind)| (self.graph().node(known), kind)).collect())
+        Ok(found.into_iter().map(|(found, kind)| (self.graph().node(found), kind)).collect())
     }
 }
 
 impl GraphGuard<'_> {
-    pub(crate) fn known(&mut self, raw: CUgraphNode) -> Result<Known> {
+    pub(crate) fn node_of_raw(&mut self, raw: CUgraphNode) -> Result<IdAndKind> {
         let index = self.index(raw)?;
-        let known = self.at(index).and_then(|record| Some((self.id(index)?, record.node_params.kind())));
-        known.ok_or(Error::UnknownNode { raw: raw.addr() })
+        let found = self.at(index).and_then(|record| Some((self.id(index)?, record.node_params.kind())));
+        found.ok_or(Error::UnknownNode { raw: raw.addr() })
     }
 
     /// The edges of a graph of the hierarchy, or of one that nobody else knows; live.

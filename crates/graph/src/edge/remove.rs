@@ -31,13 +31,13 @@ impl Graph {
     /// one failed: then [`Error::RemovedSome`] names them.
     #[doc(alias = "cuGraphDestroyNode")]
     pub fn remove_nodes(&self, nodes: &[&Node]) -> Result<()> {
-        nodes.iter().try_for_each(|node| self.own(node))?;
+        nodes.iter().try_for_each(|node| self.ensure_own(node))?;
         // The rows with their owners come out of the lock before they are dropped.
         let mut taken = Vec::with_capacity(nodes.len());
         let mut guard = self.enter()?;
         let (mut seen, mut ids) = (HashSet::with_capacity(nodes.len()), Vec::with_capacity(nodes.len()));
         for node in nodes {
-            let id = guard.there(node)?;
+            let id = guard.live_id(node)?;
             if seen.insert(id) {
                 ids.push(id);
             }
@@ -75,7 +75,7 @@ impl Node {
     pub fn remove(&self) -> Result<()> {
         // The rows with their owners come out of the lock before they are dropped.
         let taken = self.graph().enter().and_then(|mut guard| {
-            let id = guard.there(self)?;
+            let id = guard.live_id(self)?;
             guard.destroy(id)
         });
         taken.map(drop)
@@ -103,7 +103,7 @@ impl Node {
 
 impl GraphGuard<'_> {
     fn bridge(&mut self, node: &Node) -> Result<TakenNodes> {
-        let id = self.there(node)?;
+        let id = self.live_id(node)?;
         let entering = self.links_of(id, Way::In)?;
         let leaving = self.links_of(id, Way::Out)?;
         if entering.is_empty() || leaving.is_empty() {
@@ -120,7 +120,7 @@ impl GraphGuard<'_> {
         self.change(&entering, &new)?;
         match self.destroy(id) {
             Ok(taken) => Ok(taken),
-            Err(error) => Err(self.put_right(error, &entering, &new)),
+            Err(error) => Err(self.restore_edges(error, &entering, &new)),
         }
     }
 
@@ -128,7 +128,7 @@ impl GraphGuard<'_> {
     fn links_of(&mut self, id: NodeId, way: Way) -> Result<Vec<Link>> {
         let mut links = Vec::new();
         for (raw, kind) in self.neighbours(self.raw_of(id)?, way)? {
-            let (other, _) = self.known(raw)?;
+            let (other, _) = self.node_of_raw(raw)?;
             links.push(match way {
                 Way::In => Link { from: other, to: id, kind },
                 Way::Out => Link { from: id, to: other, kind },

@@ -84,7 +84,7 @@ impl Graph {
         // Declared before the lock, so that nothing is dropped under it where a call fails.
         let shared;
         if !self.subgraph().is_root() {
-            return Err(self.is_embedded("instantiated"));
+            return Err(self.refuse_embedded("instantiated"));
         }
         let context = self.context();
         let turn = options.upload_stream().map(|stream| self.upload_turn(stream)).transpose()?;

@@ -77,15 +77,15 @@ impl Graph {
     }
 
     /// Whether the graph is where it was.
-    pub(crate) fn is_there(&self) -> bool {
-        self.look().is_ok_and(|guard| guard.about(self.subgraph).is_some())
+    pub(crate) fn exists(&self) -> bool {
+        self.look().is_ok_and(|guard| guard.facts(self.subgraph).is_some())
     }
 
     /// The error of asking of an embedded graph, if it is there, what only a graph of its own can
     /// do.
-    pub(crate) fn is_embedded(&self, what: &'static str) -> Error {
+    pub(crate) fn refuse_embedded(&self, what: &'static str) -> Error {
         match self.look() {
-            Ok(guard) if guard.about(self.subgraph).is_none() => Error::GraphRemoved,
+            Ok(guard) if guard.facts(self.subgraph).is_none() => Error::GraphRemoved,
             Ok(_) => Error::Embedded { what },
             Err(error) => error,
         }
@@ -120,7 +120,7 @@ impl Graph {
     }
 
     /// Whether both are graphs of one hierarchy, and so behind one lock.
-    pub(crate) fn is_beside(&self, other: &Self) -> bool {
+    pub(crate) fn is_in_same_hierarchy(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.hierarchy, &other.hierarchy)
     }
 
@@ -200,7 +200,7 @@ impl Graph {
 
 impl PartialEq for Graph {
     fn eq(&self, other: &Self) -> bool {
-        self.is_beside(other) && self.subgraph == other.subgraph
+        self.is_in_same_hierarchy(other) && self.subgraph == other.subgraph
     }
 }
 

@@ -14,7 +14,7 @@ use crate::error::wrong_context::ensure;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::graph::node::Node;
-use crate::interop::raw_handle_map::{known, share};
+use crate::interop::raw_handle_map::{find_graph, register_adopted};
 use crate::state::GraphState;
 use crate::state::guard::GraphGuard;
 use crate::state::ids::SubgraphId;
@@ -158,8 +158,8 @@ impl Graph {
     pub unsafe fn from_raw_owned(context: &Context, raw: CUgraph) -> Result<Self> {
         context.ensure_usable()?;
         // SAFETY: as the caller promises.
-        let there = unsafe { GraphHandle::from_raw(context, raw) }?;
-        if there.is_owned() || known(&there).is_some() {
+        let existing = unsafe { GraphHandle::from_raw(context, raw) }?;
+        if existing.is_owned() || find_graph(&existing).is_some() {
             return Err(Error::KnownAlready { raw: raw.addr() });
         }
         // SAFETY: as the caller promises.
@@ -182,10 +182,10 @@ impl Graph {
         loop {
             // SAFETY: as the caller promises.
             let handle = unsafe { GraphHandle::from_raw(context, raw) }?;
-            let (graph, is_known) = match known(&handle) {
+            let (graph, is_known) = match find_graph(&handle) {
                 Some(known) => (known, true),
                 None if handle.is_owned() => (Self::of(handle, GraphState::default()), false),
-                None => (share(raw, Self::of(handle, GraphState::adopted())), false),
+                None => (register_adopted(raw, Self::of(handle, GraphState::adopted())), false),
             };
             let found = graph.context();
             let wrong = || WrongContext::new("the graph known here", found, "the context given", context);
@@ -212,7 +212,7 @@ impl Graph {
 impl GraphGuard<'_> {
     /// Lets a graph of the hierarchy retain what its nodes use, unless it does so already.
     fn retain(&mut self, subgraph: SubgraphId) -> Result<()> {
-        if self.about(subgraph).is_some_and(|about| about.lent.is_some()) {
+        if self.facts(subgraph).is_some_and(|facts| facts.lent.is_some()) {
             return Ok(());
         }
         self.ensure_no_place_holders()?;
@@ -232,7 +232,7 @@ impl GraphGuard<'_> {
     /// these.
     #[inline]
     pub(crate) fn retain_if_adopted(&mut self) -> Result<()> {
-        if self.is_to_be_lent() { self.retain(SubgraphId::ROOT) } else { Ok(()) }
+        if self.needs_lending() { self.retain(SubgraphId::ROOT) } else { Ok(()) }
     }
 }
 

@@ -1,4 +1,9 @@
-//! Which graph a raw value that comes back from other code stands for.
+//! The map from raw graphs to the graphs of this library that no handle owns: adopted and embedded
+//! graphs.
+//!
+//! A graph that a [`GraphHandle`] owns is tied to its handle. The others are found here when other
+//! code gives their raw value. Entries hold weak references, so that the map keeps nothing alive.
+//! An entry whose graph has gone is ignored, and removed when the map grows.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
@@ -8,97 +13,104 @@ use cuda_sys::CUgraph;
 
 use crate::graph::Graph;
 use crate::state::GraphState;
+use crate::state::current_hierarchy::CurrentHierarchy;
 use crate::state::guard::GraphGuard;
 use crate::state::hierarchy::Hierarchy;
-use crate::state::home::Home;
 use crate::state::ids::SubgraphId;
 
-/// The graphs that this library knows and that no handle owns: those adopted, and all embedded
-/// ones.
-static SHARED: LazyLock<Mutex<Shared>> = LazyLock::new(Mutex::default);
+static MAP: LazyLock<Mutex<RawHandleMap>> = LazyLock::new(Mutex::default);
 
 #[derive(Default)]
-struct Shared {
-    by_raw: HashMap<usize, Entry>,
-    /// With this many entries it is time to look for those that are over.
+struct RawHandleMap {
+    by_raw: HashMap<usize, MapEntry>,
+    /// The number of entries at which those of graphs that have gone are removed next.
     full: usize,
 }
 
-struct Entry {
-    home: Arc<Home>,
+struct MapEntry {
+    hierarchy: Arc<CurrentHierarchy>,
     subgraph: SubgraphId,
-    /// Of an embedded graph: it is in its node as long as this lives.
-    there: Option<Weak<()>>,
+    /// For an embedded graph: alive as long as the graph is in its node.
+    alive: Option<Weak<()>>,
 }
 
-impl Entry {
+impl MapEntry {
     fn is_of(&self, graph: &Graph) -> bool {
-        core::ptr::addr_eq(self.home.root().as_ptr(), Arc::as_ptr(graph.hierarchy()))
+        core::ptr::addr_eq(self.hierarchy.get().as_ptr(), Arc::as_ptr(graph.hierarchy()))
             && self.subgraph == graph.subgraph()
     }
 
-    fn is_over(&self) -> bool {
-        self.home.root().strong_count() == 0
-            || self.there.as_ref().is_some_and(|there| there.strong_count() == 0)
+    /// Whether the graph has gone.
+    fn is_gone(&self) -> bool {
+        self.hierarchy.get().strong_count() == 0
+            || self.alive.as_ref().is_some_and(|alive| alive.strong_count() == 0)
     }
 }
 
-/// The shared graphs, under their lock. It is the last to be taken: under it no other is, and
-/// nothing is dropped that may take one. So a graph that is found comes out of it.
-struct Open(MutexGuard<'static, Shared>);
+/// The locked map. Its lock is taken last: no lock but those of its entries is taken under it, and
+/// nothing is dropped there that may take one. Therefore a graph that is found leaves the lock alive.
+struct MapGuard(MutexGuard<'static, RawHandleMap>);
 
-/// Takes the lock of the shared graphs.
-fn open() -> Open {
-    Open(SHARED.lock().unwrap_or_else(PoisonError::into_inner))
+fn lock_map() -> MapGuard {
+    MapGuard(MAP.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-impl Open {
+impl MapGuard {
     fn find(&self, raw: CUgraph) -> Option<Graph> {
-        // What is over may have another's place by now, since its table became that of another
-        // hierarchy.
-        let entry = self.0.by_raw.get(&raw.addr()).filter(|entry| !entry.is_over())?;
-        let root = entry.home.root().upgrade()?.downcast().ok()?;
-        Some(Graph::from_hierarchy(root, entry.subgraph))
+        // After its state was merged into another hierarchy, the id of a graph that has gone may
+        // belong to another graph.
+        let entry = self.0.by_raw.get(&raw.addr()).filter(|entry| !entry.is_gone())?;
+        let hierarchy = entry.hierarchy.get().upgrade()?.downcast().ok()?;
+        Some(Graph::from_hierarchy(hierarchy, entry.subgraph))
     }
 
-    fn insert(&mut self, raw: CUgraph, entry: Entry) {
+    fn insert(&mut self, raw: CUgraph, entry: MapEntry) {
         const FEW: usize = 64;
-        let shared = &mut *self.0;
-        if shared.by_raw.len() >= shared.full {
-            // Weak references: nothing is dropped with them.
-            shared.by_raw.retain(|_, entry| !entry.is_over());
-            shared.full = FEW.max(2 * shared.by_raw.len());
+        let map = &mut *self.0;
+        if map.by_raw.len() >= map.full {
+            // Only weak references are dropped here.
+            map.by_raw.retain(|_, entry| !entry.is_gone());
+            map.full = FEW.max(2 * map.by_raw.len());
         }
-        shared.by_raw.insert(raw.addr(), entry);
+        map.by_raw.insert(raw.addr(), entry);
     }
 
-    /// Enters an adopted graph, unless there is one: then that is the result, if it is still there.
-    fn claim(&mut self, raw: CUgraph, graph: &Graph) -> Option<Graph> {
-        let known = self.find(raw);
-        if known.is_none() {
-            let home = Home::new(graph.hierarchy());
-            self.insert(raw, Entry { home, subgraph: graph.subgraph(), there: None });
+    /// Registers an adopted graph. If the raw graph is registered already, returns that graph
+    /// instead.
+    fn insert_adopted(&mut self, raw: CUgraph, graph: &Graph) -> Option<Graph> {
+        let found = self.find(raw);
+        if found.is_none() {
+            let hierarchy = CurrentHierarchy::new(graph.hierarchy());
+            self.insert(raw, MapEntry { hierarchy, subgraph: graph.subgraph(), alive: None });
         }
-        known
+        found
     }
 
-    fn give_up(&mut self, raw: CUgraph, graph: &Graph) {
+    /// Removes the entry of a raw graph, if it leads to this graph.
+    fn remove(&mut self, raw: CUgraph, graph: &Graph) {
         if self.0.by_raw.get(&raw.addr()).is_some_and(|entry| entry.is_of(graph)) {
             self.0.by_raw.remove(&raw.addr());
         }
     }
 
-    /// Whether a graph is known as one of its own that was adopted.
+    /// Whether a raw graph was adopted as a root graph.
     fn is_adopted(&self, raw: CUgraph) -> bool {
-        self.0.by_raw.get(&raw.addr()).is_some_and(|entry| entry.subgraph.is_root() && !entry.is_over())
+        self.0.by_raw.get(&raw.addr()).is_some_and(|entry| entry.subgraph.is_root() && !entry.is_gone())
     }
 
-    /// Enters graphs that are embedded in nodes.
-    fn enter(&mut self, root: &Arc<Hierarchy>, table: &mut GraphState, subgraphs: &[SubgraphId]) {
-        let home = Arc::clone(table.home.get_or_insert_with(|| Home::new(root)));
+    /// Registers embedded graphs of a hierarchy.
+    fn insert_embedded(
+        &mut self,
+        hierarchy: &Arc<Hierarchy>,
+        state: &mut GraphState,
+        subgraphs: &[SubgraphId],
+    ) {
+        let current = state.current_hierarchy.get_or_insert_with(|| CurrentHierarchy::new(hierarchy));
+        let current = Arc::clone(current);
         for &subgraph in subgraphs {
-            if let Some(graph) = table.embedded(subgraph) {
-                let entry = Entry { home: Arc::clone(&home), subgraph, there: Some(graph.there()) };
+            if let Some(graph) = state.embedded(subgraph) {
+                let alive = Some(graph.alive());
+                let entry = MapEntry { hierarchy: Arc::clone(&current), subgraph, alive };
                 self.insert(graph.raw.0, entry);
             }
         }
@@ -106,67 +118,68 @@ impl Open {
 }
 
 impl GraphGuard<'_> {
-    /// Lets graphs that are embedded in nodes be found by their raw values.
-    pub(crate) fn share(&mut self, subgraphs: &[SubgraphId]) {
+    /// Registers embedded graphs, so that they are found by their raw values.
+    pub(crate) fn register(&mut self, subgraphs: &[SubgraphId]) {
         if subgraphs.iter().any(|subgraph| !subgraph.is_root()) {
-            let root = Arc::clone(self.hierarchy());
-            open().enter(&root, self, subgraphs);
+            let hierarchy = Arc::clone(self.hierarchy());
+            lock_map().insert_embedded(&hierarchy, self, subgraphs);
         }
     }
 
-    /// After the table became that of this hierarchy: all graphs that it has entered are found as
-    /// graphs of this one, and those that have new places there.
-    pub(crate) fn share_anew(&mut self, subgraphs: &[SubgraphId]) {
-        let mut shared = open();
-        let root = Arc::clone(self.hierarchy());
-        if let Some(home) = &self.home {
-            home.move_to(&root);
+    /// Registers graphs after this hierarchy has taken over the state of another one. Graphs that the
+    /// state registered before are now found in this hierarchy; `subgraphs` are those that have new
+    /// ids.
+    pub(crate) fn register_taken_over(&mut self, subgraphs: &[SubgraphId]) {
+        let mut map = lock_map();
+        let hierarchy = Arc::clone(self.hierarchy());
+        if let Some(current) = &self.current_hierarchy {
+            current.set(&hierarchy);
         }
-        shared.enter(&root, self, subgraphs);
+        map.insert_embedded(&hierarchy, self, subgraphs);
     }
 
-    /// The same for the graphs in a graph that was read, unless one of them was adopted by
-    /// itself: that is the result then, and none is entered.
-    pub(crate) fn share_read(&mut self, subgraphs: &[SubgraphId]) -> Option<CUgraph> {
+    /// Registers the embedded graphs of a graph that was read. If one of them was adopted as a root
+    /// graph, registers none and returns that one.
+    pub(crate) fn register_read(&mut self, subgraphs: &[SubgraphId]) -> Option<CUgraph> {
         if subgraphs.is_empty() {
             return None;
         }
-        let mut shared = open();
+        let mut map = lock_map();
         let mut raws = subgraphs.iter().filter_map(|subgraph| Some(self.embedded(*subgraph)?.raw.0));
-        let alone = raws.find(|raw| shared.is_adopted(*raw));
-        if alone.is_none() {
-            let root = Arc::clone(self.hierarchy());
-            shared.enter(&root, self, subgraphs);
+        let adopted = raws.find(|raw| map.is_adopted(*raw));
+        if adopted.is_none() {
+            let hierarchy = Arc::clone(self.hierarchy());
+            map.insert_embedded(&hierarchy, self, subgraphs);
         }
-        alone
+        adopted
     }
 }
 
-/// The graph that this library has for a handle, or for its raw value.
-pub(crate) fn known(handle: &GraphHandle) -> Option<Graph> {
+/// The graph of this library behind a handle or its raw value.
+pub(crate) fn find_graph(handle: &GraphHandle) -> Option<Graph> {
     if let Some(graph) = Graph::tied_to(handle) {
         return Some(graph);
     }
     loop {
-        let found = open().find(handle.as_raw())?;
-        if found.is_there() {
+        let found = lock_map().find(handle.as_raw())?;
+        if found.exists() {
             return Some(found);
         }
-        // An embedded graph that has gone, and its raw value may have been given to another; or it
-        // was moved, and has another entry by now.
-        open().give_up(handle.as_raw(), &found);
+        // The embedded graph has gone, and another graph may have its raw value; or it was moved,
+        // and has another entry by now.
+        lock_map().remove(handle.as_raw(), &found);
     }
 }
 
-/// Enters an adopted graph, unless another thread was faster or the graph has come into a node of
-/// one that is known: then that one is the result.
-pub(crate) fn share(raw: CUgraph, graph: Graph) -> Graph {
+/// Registers an adopted graph. If another thread was faster, or if the graph was meanwhile moved
+/// into a known one, returns the graph that is registered.
+pub(crate) fn register_adopted(raw: CUgraph, graph: Graph) -> Graph {
     loop {
-        let known = open().claim(raw, &graph);
-        match known {
+        let found = lock_map().insert_adopted(raw, &graph);
+        match found {
             None => return graph,
-            Some(known) if known.is_there() => return known,
-            Some(known) => open().give_up(raw, &known),
+            Some(found) if found.exists() => return found,
+            Some(found) => lock_map().remove(raw, &found),
         }
     }
 }

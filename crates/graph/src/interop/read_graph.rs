@@ -101,12 +101,14 @@ impl GraphGuard<'_> {
             }
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL => {
                 let read = self.read_conditional(raw)?;
-                let Some((class, condition, graphs)) = read.as_ref().and_then(conditional_of) else {
+                let Some((conditional_kind, condition, graphs)) = read.as_ref().and_then(conditional_of)
+                else {
                     return Ok(node(NodeParams::Other { kind }));
                 };
                 // Condition and bodies are known once the node is entered.
-                let (by, bodies) = (ConditionSource::Foreign(0), Box::default());
-                let conditional = Conditional { class, by, ready: None, bodies, default: None };
+                let (source, bodies) = (ConditionSource::Foreign(0), Box::default());
+                let conditional =
+                    Conditional { kind: conditional_kind, source, control: None, bodies, default: None };
                 let condition = Some(condition);
                 Ok(ReadNode { graphs, condition, ..node(NodeParams::Conditional(conditional)) })
             }
@@ -147,11 +149,11 @@ impl GraphGuard<'_> {
             }
         }
         let new: Vec<SubgraphId> = subgraphs.values().flatten().copied().collect();
-        match self.share_read(&new) {
+        match self.register_read(&new) {
             None => Ok(subgraphs),
             Some(alone) => {
                 // They have no records and keep nothing yet.
-                new.into_iter().for_each(|subgraph| drop(self.take_inside(subgraph)));
+                new.into_iter().for_each(|subgraph| drop(self.take_contents(subgraph)));
                 Err(Error::AdoptedAlone { raw: alone.addr() })
             }
         }
@@ -162,7 +164,7 @@ impl GraphGuard<'_> {
         let id = self.insert(subgraph, node.raw, node.node_params, Owners::new());
         match (node.condition, inside.first()) {
             (Some(condition), _) => self.enter_conditional(id, condition, inside),
-            (None, Some(&inner)) => self.put_in(inner, id),
+            (None, Some(&inner)) => self.set_embedded_in(inner, id),
             (None, None) => {}
         }
         id
@@ -170,12 +172,12 @@ impl GraphGuard<'_> {
 
     /// Enters the condition and the bodies of a conditional node.
     fn enter_conditional(&mut self, id: NodeId, condition: u64, bodies: &[SubgraphId]) {
-        let source = self.conditions.meet(condition, id);
+        let source = self.conditions.note_conditional(condition, id);
         let node_params = self.record_mut(id).map(|record| &mut record.node_params);
         if let Some(NodeParams::Conditional(conditional)) = node_params {
-            conditional.by = source;
+            conditional.source = source;
         }
-        self.put_bodies_in(bodies.into(), id);
+        self.set_bodies_of(bodies.into(), id);
     }
 
     /// Gives labels that all edges go along; nodes of a cycle come last.

@@ -30,14 +30,14 @@ impl Frontier<'_> {
         let lacks = ensure_conditionals(class, self.graph().context());
         let guard = self.graph().look()?;
         if lacks.is_ok() {
-            return Ok(guard.place_holder_around(self.graph().subgraph()).is_some());
+            return Ok(guard.enclosing_place_holder(self.graph().subgraph()).is_some());
         }
         if guard.is_shared() { lacks.map(|()| true) } else { Ok(true) }
     }
 
     /// Adds the place holder of a conditional node.
     pub(super) fn place_holder(&self, class: ConditionalKind, bodies: usize) -> Result<Node> {
-        let (graph, kind) = (self.graph(), class.kind());
+        let (graph, kind) = (self.graph(), class.node_kind());
         // Before the lock, so that they are dropped after it where a call fails.
         let bodies = (0..bodies).map(|_| Ok(GraphHandle::create(graph.context())?));
         let bodies = bodies.collect::<Result<Vec<_>>>()?;
@@ -65,7 +65,7 @@ impl NewNode for NewPlaceHolder {
     type Found = ();
 
     fn kind(&self) -> NodeKind {
-        self.class.kind()
+        self.class.node_kind()
     }
 
     fn finish(&mut self, _: &mut GraphGuard<'_>, _: CUgraphNode, _: &CUgraphNodeParams) -> Result<()> {
@@ -75,13 +75,13 @@ impl NewNode for NewPlaceHolder {
     fn commit(self, guard: &mut GraphGuard<'_>, added: AddedNode, (): ()) -> NodeId {
         let class = self.class;
         let node_params = |bodies| {
-            let by = ConditionSource::Host;
-            NodeParams::Conditional(Conditional { class, by, ready: None, bodies, default: None })
+            let source = ConditionSource::Host;
+            NodeParams::Conditional(Conditional { kind: class, source, control: None, bodies, default: None })
         };
         let id = guard.insert(self.subgraph, added, node_params(Box::default()), Owners::new());
         let bodies = self.bodies.into_iter().map(|body| guard.embed_own(body, id));
         let bodies: Box<[SubgraphId]> = bodies.collect();
-        guard.share(&bodies);
+        guard.register(&bodies);
         if let Some(inserted) = guard.record_mut(id) {
             inserted.node_params = node_params(bodies);
         }
@@ -96,14 +96,14 @@ impl NewNode for NewPlaceHolder {
 impl GraphGuard<'_> {
     /// Whether there are nodes that only the host can make something of.
     pub(crate) fn has_place_holders(&self) -> bool {
-        self.counts_place_holders()
+        self.has_own_bodies()
     }
 
     /// Refuses to give a graph with place holders to anybody who would run it as it is.
     pub(crate) fn ensure_no_place_holders(&self) -> Result<()> {
         // Those in a body of another one may be of a class that the driver has.
         let lacking = self.records().find_map(|(id, record)| match &record.node_params {
-            NodeParams::Conditional(Conditional { class, by: ConditionSource::Host, .. }) => {
+            NodeParams::Conditional(Conditional { kind: class, source: ConditionSource::Host, .. }) => {
                 ensure_conditionals(*class, self.context()).err().map(|error| (id, error))
             }
             _ => None,
@@ -118,7 +118,7 @@ impl GraphGuard<'_> {
 
     /// Refuses a node that goes by a condition in a body of a place holder.
     pub(crate) fn ensure_no_place_holder_around(&self, subgraph: SubgraphId, kind: NodeKind) -> Result<()> {
-        match self.place_holder_around(subgraph) {
+        match self.enclosing_place_holder(subgraph) {
             Some(around) => Err(Error::HostDecides { kind, node: self.name(around) }),
             None => Ok(()),
         }

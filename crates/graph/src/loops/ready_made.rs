@@ -20,11 +20,11 @@ impl GraphGuard<'_> {
         if let Some(NodeParams::Conditional(conditional)) =
             self.record_mut(node).map(|record| &mut record.node_params)
         {
-            conditional.ready = Some(Arc::clone(ready));
+            conditional.control = Some(Arc::clone(ready));
         }
         for (decider, stand) in deciders {
             if let Some(record) = self.record_mut(decider.id()) {
-                record.owners.set_decision(LoopDecision { ready: Arc::clone(ready), stand });
+                record.owners.set_decision(LoopDecision { control: Arc::clone(ready), point: stand });
             }
         }
     }

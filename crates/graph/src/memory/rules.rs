@@ -88,7 +88,7 @@ impl GraphGuard<'_> {
     /// No memory nodes in a graph and those embedded there.
     fn ensure_without_memory(&self, subgraph: SubgraphId, what: &'static str) -> Result<()> {
         let mut memory = self.memory.nodes().filter_map(|id| self.record(id));
-        match memory.any(|record| self.outwards(record.within).any(|around| around == subgraph)) {
+        match memory.any(|record| self.self_and_ancestors(record.within).any(|around| around == subgraph)) {
             true => Err(Error::KeepsAll { what }),
             false => Ok(()),
         }

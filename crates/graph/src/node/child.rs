@@ -83,7 +83,7 @@ impl ChildGraphNode {
         two.first.answer(Call::cuGraphNodeSetParams, result)?;
         // The old graph is gone, whatever comes now.
         let guard = &mut two.first;
-        let (taken, kept) = before.map(|subgraph| guard.take_inside(subgraph)).unwrap_or_default();
+        let (taken, kept) = before.map(|subgraph| guard.take_contents(subgraph)).unwrap_or_default();
         match read(guard, &copied, raw) {
             Ok(clone_map) => {
                 let mut owners = Owners::new();
@@ -198,7 +198,7 @@ impl Frontier<'_> {
         // What is left of the table comes out of the locks before it is dropped.
         let left;
         let mut two = self.graph().enter_with(graph)?;
-        if two.are_beside() && graph.subgraph().is_root() {
+        if two.are_in_one_hierarchy() && graph.subgraph().is_root() {
             return Err(Error::EmbedsItself);
         }
         if !graph.subgraph().is_root() {
@@ -218,8 +218,8 @@ impl Frontier<'_> {
         two.first.reserve_many(self.graph().subgraph(), copied.len() + 1);
         let id = self.insert_moved(&mut two.first, &mut params)?;
         let runs = two.second().0.last_runs.clone();
-        two.first.last_runs.take_in(&runs);
-        left = two.second().0.leave();
+        two.first.last_runs.merge(&runs);
+        left = two.second().0.move_out();
         copied.let_memory_belong_to(two.first.memory_number());
         enter(&mut two.first, id, copied, &clone_map, true);
         // Last, and under both locks: whoever does not find the handle any more by the raw value
@@ -233,7 +233,7 @@ impl Frontier<'_> {
     /// The root of the second graph, if its table is to become that of the first.
     fn root_to_take_over(&self, two: &mut GuardPair<'_>) -> Result<Option<MovedRoot>> {
         let (first, Some(moved)) = two.both() else { return Ok(None) };
-        if !first.is_to_take_over(moved, self.graph().subgraph()) {
+        if !first.should_take_over(moved, self.graph().subgraph()) {
             return Ok(None);
         }
         moved.ensure_no_executable()?;
@@ -247,10 +247,10 @@ impl Frontier<'_> {
     fn take_over(&self, mut two: GuardPair<'_>, root: MovedRoot, graph: &Graph) -> Result<ChildGraphNode> {
         let mut params = params(root.raw, MOVED);
         let id = self.insert_moved(&mut two.first, &mut params)?;
-        let moved = two.second().0.leave();
-        two.first.last_runs.take_in(&moved.last_runs);
+        let moved = two.second().0.move_out();
+        two.first.last_runs.merge(&moved.last_runs);
         let (_, subgraphs, left) = two.first.take_over(moved, root, id);
-        two.first.share_anew(&subgraphs);
+        two.first.register_taken_over(&subgraphs);
         // SAFETY: as in `take_in`.
         unsafe { graph.handle().disown() };
         drop(two);
@@ -315,12 +315,12 @@ fn copy_for(
     instead: Option<SubgraphId>,
     node: &str,
 ) -> Result<GraphSnapshot> {
-    let beside = two.are_beside();
+    let beside = two.are_in_one_hierarchy();
     let (source, subgraph) = two.second();
-    if beside && source.outwards(into).any(|outer| outer == subgraph) {
+    if beside && source.self_and_ancestors(into).any(|outer| outer == subgraph) {
         return Err(Error::EmbedsItself);
     }
-    if beside && source.outwards(subgraph).any(|outer| Some(outer) == instead) {
+    if beside && source.self_and_ancestors(subgraph).any(|outer| Some(outer) == instead) {
         return Err(Error::ReplacesItself { node: node.into() });
     }
     if !subgraph.is_root() {
@@ -343,7 +343,7 @@ fn enter(guard: &mut GraphGuard<'_>, node: NodeId, copied: GraphSnapshot, clone_
         record.node_params.set_embedded(inner);
     }
     let subgraphs = guard.paste(copied, clone_map, inner, moved);
-    guard.share(&subgraphs);
+    guard.register(&subgraphs);
 }
 
 /// The driver's form of a child graph node.

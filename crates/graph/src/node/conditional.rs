@@ -169,8 +169,8 @@ impl Frontier<'_> {
         bodies: usize,
     ) -> Result<Node> {
         ensure_conditionals(class, self.graph().context())?;
-        let kind = class.kind();
-        if !condition.graph().is_beside(self.graph()) {
+        let kind = class.node_kind();
+        if !condition.graph().is_in_same_hierarchy(self.graph()) {
             return Err(Error::ForeignCondition { node: kind.to_string().into() });
         }
         let setter = match condition.default_value() {
@@ -212,7 +212,7 @@ impl NewNode for NewConditional {
     type Found = SmallVec<[NewBody; 2]>;
 
     fn kind(&self) -> NodeKind {
-        self.class.kind()
+        self.class.node_kind()
     }
 
     fn finish(
@@ -232,8 +232,8 @@ impl NewNode for NewConditional {
     fn commit(self, guard: &mut GraphGuard<'_>, added: AddedNode, found: Self::Found) -> NodeId {
         let Self { class, condition, default, .. } = self;
         let node_params = |bodies| {
-            let by = ConditionSource::Condition(condition);
-            NodeParams::Conditional(Conditional { class, by, ready: None, bodies, default })
+            let source = ConditionSource::Condition(condition);
+            NodeParams::Conditional(Conditional { kind: class, source, control: None, bodies, default })
         };
         let id = guard.insert(self.subgraph, added, node_params(Box::default()), Owners::new());
         let bodies: Box<[SubgraphId]> =

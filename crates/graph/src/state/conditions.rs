@@ -13,17 +13,17 @@ use crate::toposort::Index;
 /// The conditions of a hierarchy, and the kernels that have their handles.
 #[derive(Debug)]
 pub(crate) struct ConditionTable {
-    entries: Vec<Entry>,
+    entries: Vec<ConditionEntry>,
     by_number: HashMap<u64, usize>,
     by_raw: HashMap<u64, usize>,
     latest: u64,
     /// The conditions whose handles kernels have, by the kernel's row.
-    having: HashMap<Index, SmallVec<[u64; 1]>>,
+    by_kernel: HashMap<Index, SmallVec<[u64; 1]>>,
     /// The same the other way round.
     setters: BTreeSet<(u64, Index)>,
     /// Entries that something has let go of since they were looked at, by default: all that are
     /// left over are among them.
-    let_go: HashMap<Option<u32>, BTreeSet<usize>>,
+    released: HashMap<Option<u32>, BTreeSet<usize>>,
     /// The numbers of conditions whose last handle was dropped, which takes no lock.
     dropped: Receiver<u64>,
     dropping: Sender<u64>,
@@ -31,14 +31,14 @@ pub(crate) struct ConditionTable {
 
 /// What the driver has for a condition, and who uses it now.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct ConditionEntry {
     pub(crate) raw: u64,
     /// Of the condition that has it now.
     pub(crate) number: u64,
     pub(crate) default: Option<u32>,
     /// The conditional node, if it is still there.
     pub(crate) node: Option<NodeId>,
-    there: Weak<Handles>,
+    alive: Weak<Handles>,
     /// Other code made it: nobody here uses what the driver has for it again.
     is_foreign: bool,
 }
@@ -72,9 +72,9 @@ impl Default for ConditionTable {
             by_number: HashMap::new(),
             by_raw: HashMap::new(),
             latest: 0,
-            having: HashMap::new(),
+            by_kernel: HashMap::new(),
             setters: BTreeSet::new(),
-            let_go: HashMap::new(),
+            released: HashMap::new(),
             dropped,
             dropping,
         }
@@ -91,11 +91,11 @@ impl ConditionTable {
     pub(crate) fn insert(&mut self, raw: u64, default: Option<u32>, handles: &Arc<Handles>) {
         let number = handles.number;
         self.latest = self.latest.max(number);
-        let there = Arc::downgrade(handles);
-        self.enter(Entry { raw, number, default, node: None, there, is_foreign: false });
+        let alive = Arc::downgrade(handles);
+        self.enter(ConditionEntry { raw, number, default, node: None, alive, is_foreign: false });
     }
 
-    fn enter(&mut self, entry: Entry) {
+    fn enter(&mut self, entry: ConditionEntry) {
         let (raw, number) = (entry.raw, entry.number);
         let index = match self.by_raw.get(&raw) {
             Some(&index) => index,
@@ -114,7 +114,7 @@ impl ConditionTable {
 
     /// The condition with this raw value, for the node that goes by it, which other code made. If
     /// it is not known, neither is its default, and other code made it as well.
-    pub(crate) fn meet(&mut self, raw: u64, node: NodeId) -> ConditionSource {
+    pub(crate) fn note_conditional(&mut self, raw: u64, node: NodeId) -> ConditionSource {
         let known = self.by_raw.get(&raw).and_then(|&index| self.entries.get_mut(index));
         if let Some(known) = known {
             known.node = Some(node);
@@ -125,20 +125,20 @@ impl ConditionTable {
             };
         }
         self.latest += 1;
-        let (number, node, there) = (self.latest, Some(node), Weak::new());
-        self.enter(Entry { raw, number, default: None, node, there, is_foreign: true });
+        let (number, node, alive) = (self.latest, Some(node), Weak::new());
+        self.enter(ConditionEntry { raw, number, default: None, node, alive, is_foreign: true });
         ConditionSource::Foreign(number)
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Entry> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &ConditionEntry> {
         self.entries.iter()
     }
 
-    pub(crate) fn find(&self, number: u64) -> Option<&Entry> {
+    pub(crate) fn find(&self, number: u64) -> Option<&ConditionEntry> {
         self.entries.get(*self.by_number.get(&number)?)
     }
 
-    pub(crate) fn find_mut(&mut self, number: u64) -> Option<&mut Entry> {
+    pub(crate) fn find_mut(&mut self, number: u64) -> Option<&mut ConditionEntry> {
         self.entries.get_mut(*self.by_number.get(&number)?)
     }
 
@@ -149,12 +149,12 @@ impl ConditionTable {
     /// Whether no kernel has a handle.
     #[inline]
     pub(crate) fn are_in_no_kernel(&self) -> bool {
-        self.having.is_empty()
+        self.by_kernel.is_empty()
     }
 
     /// The conditions whose handles a kernel has.
     pub(crate) fn of_kernel(&self, kernel: Index) -> &[u64] {
-        self.having.get(&kernel).map_or(&[], SmallVec::as_slice)
+        self.by_kernel.get(&kernel).map_or(&[], SmallVec::as_slice)
     }
 
     /// The kernels that have the handle of a condition.
@@ -163,47 +163,43 @@ impl ConditionTable {
     }
 
     /// A kernel has the handles of these conditions now, and no others.
-    pub(crate) fn give_to(&mut self, kernel: Index, numbers: SmallVec<[u64; 1]>) {
-        self.take_from(kernel);
+    pub(crate) fn set_handles(&mut self, kernel: Index, numbers: SmallVec<[u64; 1]>) {
+        self.clear_handles(kernel);
         if !numbers.is_empty() {
             self.setters.extend(numbers.iter().map(|number| (*number, kernel)));
-            self.having.insert(kernel, numbers);
+            self.by_kernel.insert(kernel, numbers);
         }
     }
 
     /// A kernel has no handles any more, or is gone.
-    pub(crate) fn take_from(&mut self, kernel: Index) {
-        for number in self.having.remove(&kernel).into_iter().flatten() {
+    pub(crate) fn clear_handles(&mut self, kernel: Index) {
+        for number in self.by_kernel.remove(&kernel).into_iter().flatten() {
             self.setters.remove(&(number, kernel));
-            self.lets_go(number);
+            self.note_release(number);
         }
     }
 
     /// Something does not use a condition any more: a kernel, its node, or the user.
-    pub(crate) fn lets_go(&mut self, number: u64) {
+    pub(crate) fn note_release(&mut self, number: u64) {
         if let Some(&index) = self.by_number.get(&number)
             && let Some(entry) = self.entries.get(index)
         {
-            self.let_go.entry(entry.default).or_default().insert(index);
+            self.released.entry(entry.default).or_default().insert(index);
         }
     }
 
-    /// What the driver has for a condition with this default that nothing uses any more; `is_there`
+    /// What the driver has for a condition with this default that nothing uses any more; `exists`
     /// says whether a node is.
-    pub(crate) fn left_over(
-        &mut self,
-        default: Option<u32>,
-        is_there: impl Fn(NodeId) -> bool,
-    ) -> Option<u64> {
+    pub(crate) fn reusable(&mut self, default: Option<u32>, exists: impl Fn(NodeId) -> bool) -> Option<u64> {
         while let Ok(number) = self.dropped.try_recv() {
-            self.lets_go(number);
+            self.note_release(number);
         }
         // One that is used comes back once something lets go of it.
-        while let Some(index) = self.let_go.get_mut(&default).and_then(BTreeSet::pop_first) {
+        while let Some(index) = self.released.get_mut(&default).and_then(BTreeSet::pop_first) {
             if let Some(entry) = self.entries.get(index)
                 && !entry.is_foreign
-                && entry.there.strong_count() == 0
-                && !entry.node.is_some_and(&is_there)
+                && entry.alive.strong_count() == 0
+                && !entry.node.is_some_and(&exists)
                 && self.setters(entry.number).next().is_none()
             {
                 return Some(entry.raw);
@@ -228,21 +224,21 @@ mod tests {
     #[test]
     fn a_condition_is_left_over_once_nothing_uses_it() {
         let mut conditions = ConditionTable::default();
-        let none = |conditions: &mut ConditionTable| conditions.left_over(Some(3), |_| false).is_none();
+        let none = |conditions: &mut ConditionTable| conditions.reusable(Some(3), |_| false).is_none();
         let handles = make(&mut conditions, 50, Some(3));
         let number = handles.number();
-        conditions.give_to(4, [number].into());
+        conditions.set_handles(4, [number].into());
         assert!(none(&mut conditions));
         drop(handles);
         assert!(none(&mut conditions));
         assert_eq!((conditions.of_kernel(4), conditions.setters(number).count()), (&[number][..], 1));
         conditions.find_mut(number).unwrap().node = Some(NODE);
-        conditions.give_to(4, SmallVec::new());
+        conditions.set_handles(4, SmallVec::new());
         assert!(conditions.are_in_no_kernel());
-        assert_eq!(conditions.left_over(Some(3), |id| id == NODE), None);
-        conditions.lets_go(number);
-        assert_eq!(conditions.left_over(None, |_| false), None);
-        assert_eq!(conditions.left_over(Some(3), |_| false), Some(50));
+        assert_eq!(conditions.reusable(Some(3), |id| id == NODE), None);
+        conditions.note_release(number);
+        assert_eq!(conditions.reusable(None, |_| false), None);
+        assert_eq!(conditions.reusable(Some(3), |_| false), Some(50));
         // It has another number now.
         let again = make(&mut conditions, 50, Some(3));
         assert!(again.number() > number && conditions.find(number).is_none());
@@ -253,11 +249,13 @@ mod tests {
     #[test]
     fn what_other_code_made_is_never_left_over() {
         let mut conditions = ConditionTable::default();
-        let ConditionSource::Foreign(number) = conditions.meet(9, NODE) else { panic!("not known") };
-        assert_eq!(conditions.meet(9, NODE), ConditionSource::Foreign(number));
-        conditions.lets_go(number);
-        assert_eq!(conditions.left_over(None, |_| false), None);
+        let ConditionSource::Foreign(number) = conditions.note_conditional(9, NODE) else {
+            panic!("not known")
+        };
+        assert_eq!(conditions.note_conditional(9, NODE), ConditionSource::Foreign(number));
+        conditions.note_release(number);
+        assert_eq!(conditions.reusable(None, |_| false), None);
         drop(make(&mut conditions, 10, None));
-        assert_eq!(conditions.left_over(None, |_| false), Some(10));
+        assert_eq!(conditions.reusable(None, |_| false), Some(10));
     }
 }

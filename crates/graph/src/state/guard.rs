@@ -214,7 +214,7 @@ impl<'g> GuardPair<'g> {
     }
 
     /// Whether both are of one hierarchy.
-    pub(crate) fn are_beside(&self) -> bool {
+    pub(crate) fn are_in_one_hierarchy(&self) -> bool {
         self.second.is_none()
     }
 }

@@ -13,8 +13,8 @@ impl GraphState {
     /// Keeps an owner as long as a graph of the hierarchy lives: with the node that it is embedded
     /// in, if it is. False if it is gone.
     pub(crate) fn keep(&mut self, subgraph: SubgraphId, owner: &Owner) -> bool {
-        let Some(about) = self.about_mut(subgraph) else { return false };
-        about.kept.push(owner.clone());
+        let Some(facts) = self.facts_mut(subgraph) else { return false };
+        facts.kept.push(owner.clone());
         self.log(subgraph, [owner.clone()]);
         true
     }
@@ -31,8 +31,8 @@ impl GraphState {
     /// Everything that a node keeps alive.
     fn owners_of<'t>(&'t self, record: &'t NodeRecord) -> impl Iterator<Item = Owner> + 't {
         let kept = record.owners.kept().iter().chain(self.used_by(record)).cloned();
-        let inner = record.node_params.inside().iter().filter_map(|subgraph| self.embedded(*subgraph));
-        let inner = inner.flat_map(|graph| graph.about.kept.iter().cloned());
+        let inner = record.node_params.subgraphs().iter().filter_map(|subgraph| self.embedded(*subgraph));
+        let inner = inner.flat_map(|graph| graph.facts.kept.iter().cloned());
         kept.chain(record.node_params.owner()).chain(inner)
     }
 
@@ -58,9 +58,9 @@ impl GraphState {
     /// The same but for what was given with the graph.
     fn owners_of_root(&self) -> Vec<Owner> {
         let records = self.nodes.records.iter().flatten();
-        let graphs = self.subgraphs.slots.iter().flatten().map(|graph| &graph.about).chain([&self.root]);
+        let graphs = self.subgraphs.slots.iter().flatten().map(|graph| &graph.facts).chain([&self.root]);
         let kept = graphs
-            .flat_map(|about| &about.kept)
+            .flat_map(|facts| &facts.kept)
             .chain(self.nodes.records.iter().flatten().flat_map(|record| record.owners.kept()));
         let mut owners: Vec<Owner> = self.store.iter().chain(kept).cloned().collect();
         owners.extend(records.filter_map(|record| record.node_params.owner()));
@@ -73,7 +73,7 @@ impl GraphState {
         if subgraph.is_root() {
             return self.owners_of_root();
         }
-        let mut owners = self.about(subgraph).map(|about| about.kept.clone()).unwrap_or_default();
+        let mut owners = self.facts(subgraph).map(|facts| facts.kept.clone()).unwrap_or_default();
         let mut waiting = vec![subgraph];
         while let Some(subgraph) = waiting.pop() {
             // What the driver has not told of yet is nowhere.
@@ -81,7 +81,7 @@ impl GraphState {
             for &index in &graph.nodes {
                 if let Some(record) = self.at(index) {
                     owners.extend(self.owners_of(record));
-                    waiting.extend(record.node_params.inside());
+                    waiting.extend(record.node_params.subgraphs());
                 }
             }
         }
@@ -90,9 +90,9 @@ impl GraphState {
 
     /// Everything that nodes and graph use of pooled memory.
     pub(crate) fn allocations(&self) -> impl Iterator<Item = &Arc<Allocation>> {
-        let graphs = self.subgraphs.slots.iter().flatten().map(|graph| &graph.about).chain([&self.root]);
+        let graphs = self.subgraphs.slots.iter().flatten().map(|graph| &graph.facts).chain([&self.root]);
         let kept = graphs
-            .flat_map(|about| &about.kept)
+            .flat_map(|facts| &facts.kept)
             .chain(self.nodes.records.iter().flatten().flat_map(|record| record.owners.kept()));
         let owners = self.store.iter().chain(kept);
         owners.filter_map(|owner| match owner {
@@ -103,8 +103,8 @@ impl GraphState {
 
     /// Marks a graph as lent: what its nodes use from now on is logged.
     pub(crate) fn lend(&mut self, subgraph: SubgraphId, lent: Arc<LentLog>) {
-        if let Some(about) = self.about_mut(subgraph) {
-            about.lent = Some(lent);
+        if let Some(facts) = self.facts_mut(subgraph) {
+            facts.lent = Some(lent);
             self.sharing.lending = true;
         }
     }
@@ -116,7 +116,7 @@ impl GraphState {
 
     /// Whether the root graph is other code's and does not retain yet what nodes added here use.
     #[inline]
-    pub(crate) fn is_to_be_lent(&self) -> bool {
+    pub(crate) fn needs_lending(&self) -> bool {
         self.sharing.adopted && self.root.lent.is_none()
     }
 
@@ -143,8 +143,10 @@ impl GraphState {
         if !self.sharing.lending {
             return;
         }
-        let lent: SmallVec<[&Arc<LentLog>; 2]> =
-            self.outwards(subgraph).filter_map(|subgraph| self.about(subgraph)?.lent.as_ref()).collect();
+        let lent: SmallVec<[&Arc<LentLog>; 2]> = self
+            .self_and_ancestors(subgraph)
+            .filter_map(|subgraph| self.facts(subgraph)?.lent.as_ref())
+            .collect();
         for owner in owners {
             lent.iter().for_each(|lent| lent.log(&owner));
         }

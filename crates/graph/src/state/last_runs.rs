@@ -42,7 +42,7 @@ impl LastRuns {
     }
 
     /// Adds those of another graph, which is moved into this one.
-    pub(crate) fn take_in(&self, other: &Self) {
+    pub(crate) fn merge(&self, other: &Self) {
         let more = other.streams();
         let mut runs = self.lock();
         for stream in more {

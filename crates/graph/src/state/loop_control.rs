@@ -44,13 +44,13 @@ struct Counted {
 /// What a node that decides does: a kernel of the library's, or a place holder for the host.
 #[derive(Clone, Debug)]
 pub(crate) struct LoopDecision {
-    pub(crate) ready: Arc<LoopControl>,
-    pub(crate) stand: DecisionPoint,
+    pub(crate) control: Arc<LoopControl>,
+    pub(crate) point: DecisionPoint,
 }
 
 impl LoopDecision {
     pub(crate) fn into_owner(self) -> Owner {
-        Owner::shared(self.ready)
+        Owner::shared(self.control)
     }
 }
 
@@ -80,17 +80,17 @@ impl LoopControl {
     /// where the limit says all.
     pub(crate) fn decide_blocking(
         &self,
-        stand: DecisionPoint,
+        point: DecisionPoint,
         done: &mut u64,
         stream: &Stream,
     ) -> Result<bool> {
         if let Some(rounds) = &self.rounds {
-            *done = if stand == DecisionPoint::AfterRound { done.saturating_add(1) } else { 0 };
+            *done = if point == DecisionPoint::AfterRound { done.saturating_add(1) } else { 0 };
             rounds.write(*done, stream)?;
             if *done >= rounds.limit {
                 return Ok(false);
             }
-            if stand == DecisionPoint::BeforeDoWhile {
+            if point == DecisionPoint::BeforeDoWhile {
                 return Ok(true);
             }
         }

@@ -15,12 +15,12 @@ use crate::state::params::NodeParams;
 pub(crate) struct Ledger {
     /// An address is given to one allocation after the other, each after the free of the one
     /// before.
-    by_address: HashMap<CUdeviceptr, SmallVec<[Entry; 1]>>,
+    by_address: HashMap<CUdeviceptr, SmallVec<[LedgerEntry; 1]>>,
 }
 
 /// A memory node, or the two that belong together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Entry {
+struct LedgerEntry {
     /// Which memory; `None` while only a free node of other code is known.
     memory: Option<Key>,
     alloc: Option<NodeId>,
@@ -66,7 +66,7 @@ impl MemoryNode {
     }
 }
 
-impl Entry {
+impl LedgerEntry {
     fn new(memory: Option<Key>, alloc: Option<NodeId>, free: Option<NodeId>) -> Self {
         Self { memory, alloc, free, instantiated: false }
     }
@@ -84,21 +84,21 @@ impl Ledger {
         let entries = self.by_address.entry(address).or_default();
         match noted {
             MemoryNode::Alloc(_, key) => {
-                let is_its = |entry: &&mut Entry| {
+                let is_its = |entry: &&mut LedgerEntry| {
                     entry.alloc.is_none() && entry.memory.is_none_or(|known| known == key)
                 };
                 match entries.iter_mut().find(is_its) {
                     Some(entry) => (entry.memory, entry.alloc) = (Some(key), Some(node)),
-                    None => entries.push(Entry::new(Some(key), Some(node), None)),
+                    None => entries.push(LedgerEntry::new(Some(key), Some(node), None)),
                 }
             }
             MemoryNode::Free(_, key) => {
                 // Of other code's it is told where the memory is, and that is freed once.
                 let is_its =
-                    |entry: &&mut Entry| entry.free.is_none() && (key.is_none() || entry.memory == key);
+                    |entry: &&mut LedgerEntry| entry.free.is_none() && (key.is_none() || entry.memory == key);
                 match entries.iter_mut().rev().find(is_its) {
                     Some(entry) => entry.free = Some(node),
-                    None => entries.push(Entry::new(key, None, Some(node))),
+                    None => entries.push(LedgerEntry::new(key, None, Some(node))),
                 }
             }
         }
@@ -133,11 +133,11 @@ impl Ledger {
 
     /// Takes the nodes of another hierarchy in. What one has of memory and the other of the same
     /// belongs together.
-    pub(crate) fn take_in(&mut self, other: Self) {
+    pub(crate) fn merge(&mut self, other: Self) {
         for (address, entries) in other.by_address {
             let own = self.by_address.entry(address).or_default();
             for entry in entries {
-                let is_other_half = |known: &&mut Entry| {
+                let is_other_half = |known: &&mut LedgerEntry| {
                     known.memory == entry.memory
                         && known.alloc.is_some() != entry.alloc.is_some()
                         && known.free.is_some() != entry.free.is_some()
@@ -161,7 +161,7 @@ impl Ledger {
 
     /// What becomes of the memory of each allocation node, in the order of the nodes.
     pub(crate) fn lives(&self) -> Vec<Life> {
-        let mut lives: Vec<Life> = self.by_address.values().flatten().filter_map(Entry::life).collect();
+        let mut lives: Vec<Life> = self.by_address.values().flatten().filter_map(LedgerEntry::life).collect();
         lives.sort_unstable_by_key(|life| life.alloc.number);
         lives
     }
@@ -189,12 +189,12 @@ impl Ledger {
     }
 
     #[inline]
-    fn entry_of(&self, memory: &Arc<Allocation>) -> Option<&Entry> {
+    fn entry_of(&self, memory: &Arc<Allocation>) -> Option<&LedgerEntry> {
         memory.graph()?;
         self.find(memory.address(), |entry| entry.memory == Some(Key::of(memory)))
     }
 
-    fn find(&self, address: CUdeviceptr, is_it: impl Fn(&Entry) -> bool) -> Option<&Entry> {
+    fn find(&self, address: CUdeviceptr, is_it: impl Fn(&LedgerEntry) -> bool) -> Option<&LedgerEntry> {
         self.by_address.get(&address)?.iter().find(|entry| is_it(entry))
     }
 

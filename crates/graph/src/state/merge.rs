@@ -33,7 +33,7 @@ pub(crate) struct MovedRoot {
 impl GraphState {
     /// Whether to take over the table of a hierarchy that is moved into a graph of this one, rather
     /// than to copy that: it is larger, and nothing in it has to be looked at node by node.
-    pub(crate) fn is_to_take_over(&self, moved: &Self, into: SubgraphId) -> bool {
+    pub(crate) fn should_take_over(&self, moved: &Self, into: SubgraphId) -> bool {
         let taken_in = self.nodes.records.len()
             + self.subgraphs.slots.len()
             + moved.nodes.free.len()
@@ -41,7 +41,11 @@ impl GraphState {
         let is_larger = moved.nodes.records.len() - moved.nodes.free.len() > FEW + taken_in;
         let is_plain =
             moved.conditions.is_empty() && moved.sharing.given.is_empty() && moved.nodes.conditionals == 0;
-        is_larger && is_plain && !moved.is_shared() && !self.is_shared() && self.body_around(into).is_none()
+        is_larger
+            && is_plain
+            && !moved.is_shared()
+            && !self.is_shared()
+            && self.enclosing_conditional(into).is_none()
     }
 
     /// Takes over the table of a hierarchy whose root graph was moved into a node of this one. The
@@ -61,9 +65,9 @@ impl GraphState {
         let mut renamed = Renamed { records, graphs, ..Renamed::default() };
         moved.clear_records(self.nodes.records.len(), &mut renamed);
         moved.clear_embedded(self.subgraphs.slots.len(), &mut renamed);
-        let subgraph = moved.end_as_root(&root, into, &mut renamed);
+        let subgraph = moved.embed_root(&root, into, &mut renamed);
         let mut subgraphs: Vec<SubgraphId> = renamed.subgraphs.values().copied().collect();
-        subgraphs.extend(self.shared_places());
+        subgraphs.extend(self.shared_subgraphs());
         let renamed = Arc::new(renamed);
         moved.moved.retain_mut(|earlier| earlier.move_on(&renamed));
         moved.moved.push(Moved::new(root.hierarchy, renamed));
@@ -79,7 +83,7 @@ impl GraphState {
 
     /// Where the graphs are that are found by their raw values, as all are but bodies that the
     /// driver has.
-    fn shared_places(&self) -> impl Iterator<Item = SubgraphId> {
+    fn shared_subgraphs(&self) -> impl Iterator<Item = SubgraphId> {
         let graphs =
             (0..).zip(&self.subgraphs.slots).filter_map(|(index, graph)| Some((index, graph.as_ref()?)));
         let shared = graphs.filter(|(_, graph)| !graph.is_body || graph.own.is_some());
@@ -96,25 +100,25 @@ impl GraphState {
             self.nodes.next += 1;
             record.number = new.number;
             within.insert(record.within);
-            self.let_follow(old, new, &record);
+            self.rename_record(old, new, &record);
             self.nodes.records.push(Some(record));
             renamed.nodes.insert(old, new);
         }
         for subgraph in within {
-            if let Some(about) = self.about_mut(subgraph) {
-                about.lineage.rename(renamed);
+            if let Some(facts) = self.facts_mut(subgraph) {
+                facts.lineage.rename(renamed);
             }
         }
         self.nodes.free.retain(|index| *index as usize >= count);
     }
 
     /// What is known of a row by its index or number follows it.
-    fn let_follow(&mut self, old: NodeId, new: NodeId, record: &NodeRecord) {
+    fn rename_record(&mut self, old: NodeId, new: NodeId, record: &NodeRecord) {
         if let Some(graph) = self.embedded_mut(record.within) {
             graph.nodes.remove(&old.index);
             graph.nodes.insert(new.index);
         }
-        for &subgraph in record.node_params.inside() {
+        for &subgraph in record.node_params.subgraphs() {
             if let Some(graph) = self.embedded_mut(subgraph) {
                 graph.node = new;
             }
@@ -137,7 +141,7 @@ impl GraphState {
             self.subgraphs.latest += 1;
             graph.number = self.subgraphs.latest;
             let new = SubgraphId::embedded(self.subgraphs.slots.len() as u32, graph.number);
-            self.let_lie_in(&graph.nodes, new);
+            self.set_within(&graph.nodes, new);
             if let Some(Some(record)) = self.nodes.records.get_mut(graph.node.index as usize) {
                 record.node_params.set_embedded(new);
             }
@@ -147,7 +151,7 @@ impl GraphState {
         self.subgraphs.free.retain(|index| *index as usize >= count);
     }
 
-    fn let_lie_in<'i>(&mut self, records: impl IntoIterator<Item = &'i Index>, subgraph: SubgraphId) {
+    fn set_within<'i>(&mut self, records: impl IntoIterator<Item = &'i Index>, subgraph: SubgraphId) {
         for &index in records {
             if let Some(Some(record)) = self.nodes.records.get_mut(index as usize) {
                 record.within = subgraph;
@@ -156,7 +160,7 @@ impl GraphState {
     }
 
     /// The root graph becomes one that is embedded in a node.
-    fn end_as_root(&mut self, root: &MovedRoot, node: NodeId, renamed: &mut Renamed) -> SubgraphId {
+    fn embed_root(&mut self, root: &MovedRoot, node: NodeId, renamed: &mut Renamed) -> SubgraphId {
         let by_index: HashMap<Index, Index> =
             renamed.nodes.iter().map(|(old, new)| (old.index, new.index)).collect();
         let nodes: HashSet<Index> =
@@ -164,18 +168,18 @@ impl GraphState {
         self.subgraphs.latest += 1;
         let number = self.subgraphs.latest;
         let subgraph = SubgraphId::embedded(self.subgraphs.slots.len() as u32, number);
-        self.let_lie_in(&nodes, subgraph);
-        let about = core::mem::take(&mut self.root);
+        self.set_within(&nodes, subgraph);
+        let facts = core::mem::take(&mut self.root);
         self.subgraphs.slots.push(Some(Subgraph {
             own: None,
             raw: RawGraph(root.raw),
             number,
             node,
             is_body: false,
-            around: Enclosing::default(),
+            enclosing: Enclosing::default(),
             nodes,
-            about,
-            there: Arc::new(()),
+            facts,
+            alive: Arc::new(()),
         }));
         renamed.subgraphs.insert(SubgraphId::ROOT, subgraph);
         subgraph
@@ -213,13 +217,13 @@ impl GraphState {
         self.subgraphs.free.append(&mut other.subgraphs.free);
         self.root = core::mem::take(&mut other.root);
         self.conditions = core::mem::take(&mut other.conditions);
-        self.memory.take_in(core::mem::take(&mut other.memory));
+        self.memory.merge(core::mem::take(&mut other.memory));
         self.executable = core::mem::take(&mut other.executable);
         self.removed = Arc::clone(&other.removed);
         self.last_runs = other.last_runs.clone();
         self.subgraphs.place_holders = other.subgraphs.place_holders;
         self.nodes.conditionals = other.nodes.conditionals;
-        self.home = self.home.take().or_else(|| other.home.take());
+        self.current_hierarchy = self.current_hierarchy.take().or_else(|| other.current_hierarchy.take());
         if let Some(leaving) = other.leaving.take() {
             let own = self.leaving.get_or_insert_default();
             own.records.extend(leaving.records);

@@ -35,10 +35,10 @@
 //!    latter two; [`look`](hierarchy::Hierarchy::look) allows reading a broken one.
 
 pub(crate) mod conditions;
+pub(crate) mod current_hierarchy;
 pub(crate) mod deferred;
 pub(crate) mod guard;
 pub(crate) mod hierarchy;
-pub(crate) mod home;
 pub(crate) mod host_function;
 pub(crate) mod ids;
 pub(crate) mod iterative_drop;
@@ -65,7 +65,7 @@ use smallvec::SmallVec;
 
 use crate::error::{Broken, Error, Result};
 use crate::state::conditions::ConditionTable;
-use crate::state::home::Home;
+use crate::state::current_hierarchy::CurrentHierarchy;
 use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::last_runs::LastRuns;
 use crate::state::lineage::Moved;
@@ -106,11 +106,11 @@ pub(crate) struct GraphState {
     /// Shared with readers that hold no lock.
     pub(crate) removed: Arc<RemovedNames>,
     /// How the graphs in nodes are found by their raw handles.
-    pub(crate) home: Option<Arc<Home>>,
+    pub(crate) current_hierarchy: Option<Arc<CurrentHierarchy>>,
     sharing: Sharing,
     /// Dropped once the lock is given back.
     pub(crate) leaving: Option<Box<DeferredDrops>>,
-    standing: Standing,
+    status: Status,
 }
 
 /// How graphs of a hierarchy are shared with other code.
@@ -128,7 +128,7 @@ struct Sharing {
 
 /// Whether the graphs of a hierarchy can be used.
 #[derive(Debug, Default)]
-enum Standing {
+enum Status {
     #[default]
     Usable,
     /// The root graph was moved into a node of another hierarchy, with everything that was here.
@@ -202,13 +202,13 @@ impl GraphState {
     }
 
     /// Takes out the row of a node that other code removed. What it kept goes with the lock.
-    pub(crate) fn lose(&mut self, id: NodeId) {
+    pub(crate) fn remove_deferred(&mut self, id: NodeId) {
         let taken = self.take(id);
         self.leaving.get_or_insert_default().records.extend(taken);
     }
 
     /// What is not kept any more goes with the lock.
-    pub(crate) fn let_go(&mut self, owner: Option<Owner>) {
+    pub(crate) fn drop_deferred(&mut self, owner: Option<Owner>) {
         if let Some(owner) = owner {
             self.leaving.get_or_insert_default().owners.push(owner);
         }
@@ -224,20 +224,21 @@ impl GraphState {
             let id = NodeId { index, number: record.number };
             self.removed.note(id, record.display_name(id));
             let mut owners = self.store.release_all(core::mem::take(&mut record.owners));
-            self.conditions.take_from(index);
-            if let NodeParams::Conditional(Conditional { by: ConditionSource::Condition(number), .. }) =
-                record.node_params
+            self.conditions.clear_handles(index);
+            if let NodeParams::Conditional(Conditional {
+                source: ConditionSource::Condition(number), ..
+            }) = record.node_params
             {
-                self.conditions.lets_go(number);
+                self.conditions.note_release(number);
             }
             if let Some(noted) = MemoryNode::of(&record.node_params) {
                 self.memory.forget(id, noted);
             }
-            for &subgraph in record.node_params.inside() {
+            for &subgraph in record.node_params.subgraphs() {
                 if let Some(graph) = self.take_embedded(subgraph) {
                     // The driver's graph before what its nodes use.
                     owners.extend(graph.own.map(Owner::other));
-                    owners.extend(graph.about.into_owners());
+                    owners.extend(graph.facts.into_owners());
                     waiting.extend(graph.nodes);
                 }
             }
@@ -251,7 +252,7 @@ impl GraphState {
 
     /// Takes out the graph embedded in a node with its rows, but not the node's own. As for
     /// [`take`](Self::take); what the graph kept is among the owners given back.
-    pub(crate) fn take_inside(&mut self, subgraph: SubgraphId) -> (TakenNodes, Vec<Owner>) {
+    pub(crate) fn take_contents(&mut self, subgraph: SubgraphId) -> (TakenNodes, Vec<Owner>) {
         let mut taken = TakenNodes::new();
         let Some(graph) = self.take_embedded(subgraph) else { return (taken, Vec::new()) };
         for index in graph.nodes {
@@ -259,7 +260,7 @@ impl GraphState {
                 taken.extend(self.take(id));
             }
         }
-        (taken, graph.about.into_owners().collect())
+        (taken, graph.facts.into_owners().collect())
     }
 
     /// Lets a row use other owners. What it used before and no other row uses takes their place, or
@@ -297,9 +298,9 @@ impl GraphState {
     }
 
     /// What the driver has for a condition with this default that nothing uses any more.
-    pub(crate) fn left_over(&mut self, default: Option<u32>) -> Option<u64> {
+    pub(crate) fn reusable(&mut self, default: Option<u32>) -> Option<u64> {
         let Self { conditions, nodes, .. } = self;
-        conditions.left_over(default, |id| nodes.get(id).is_some())
+        conditions.reusable(default, |id| nodes.get(id).is_some())
     }
 
     /// Whether there are allocation or free nodes, from whose graphs the driver removes nothing.
@@ -348,34 +349,34 @@ impl GraphState {
     }
 
     /// Takes everything out, since the root graph was moved elsewhere.
-    pub(crate) fn leave(&mut self) -> Self {
-        core::mem::replace(self, Self { standing: Standing::Moved, ..Self::default() })
+    pub(crate) fn move_out(&mut self) -> Self {
+        core::mem::replace(self, Self { status: Status::Moved, ..Self::default() })
     }
 
     /// Whether the root graph was moved elsewhere.
     #[inline]
     pub(crate) fn is_moved(&self) -> bool {
-        matches!(self.standing, Standing::Moved)
+        matches!(self.status, Status::Moved)
     }
 
     /// Refuses graphs that were moved, and broken ones.
     #[inline]
     pub(crate) fn ensure_usable(&self) -> Result<()> {
-        match &self.standing {
-            Standing::Usable => Ok(()),
-            Standing::Moved => Err(Error::GraphMoved),
-            Standing::Broken(broken) => Err(Error::Broken(broken.clone())),
+        match &self.status {
+            Status::Usable => Ok(()),
+            Status::Moved => Err(Error::GraphMoved),
+            Status::Broken(broken) => Err(Error::Broken(broken.clone())),
         }
     }
 
     /// Marks the hierarchy as broken. It keeps what the failed change used, which the driver may
     /// use as well.
     #[cold]
-    pub(crate) fn break_down(&mut self, broken: Broken, owners: Owners) -> Error {
+    pub(crate) fn mark_broken(&mut self, broken: Broken, owners: Owners) -> Error {
         for owner in owners {
             self.keep(SubgraphId::ROOT, &owner);
         }
-        self.standing = Standing::Broken(Box::new(broken.clone()));
+        self.status = Status::Broken(Box::new(broken.clone()));
         Error::Broken(Box::new(broken))
     }
 }
@@ -469,7 +470,7 @@ mod tests {
         let deepest = insert_in(&mut table, deep, 64);
         let lonely = insert_in(&mut table, deep, 80);
         assert_eq!(table.take(lonely).len(), 1);
-        let has = |table: &GraphState, subgraph| table.about(subgraph).is_some();
+        let has = |table: &GraphState, subgraph| table.facts(subgraph).is_some();
         assert!(has(&table, subgraph) && has(&table, deep) && has(&table, SubgraphId::ROOT));
         assert_eq!(table.take(node).len(), 3);
         assert!(!has(&table, subgraph) && !has(&table, deep) && has(&table, SubgraphId::ROOT));

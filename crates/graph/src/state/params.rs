@@ -57,10 +57,10 @@ pub(crate) enum NodeParams {
 /// What a conditional node does.
 #[derive(Clone, Debug)]
 pub(crate) struct Conditional {
-    pub(crate) class: ConditionalKind,
-    pub(crate) by: ConditionSource,
+    pub(crate) kind: ConditionalKind,
+    pub(crate) source: ConditionSource,
     /// What a ready-made one goes by.
-    pub(crate) ready: Option<Arc<LoopControl>>,
+    pub(crate) control: Option<Arc<LoopControl>>,
     pub(crate) bodies: Box<[SubgraphId]>,
     /// The node in the same graph that gives the condition its default.
     pub(crate) default: Option<NodeId>,
@@ -93,7 +93,7 @@ pub(crate) enum ConditionalKind {
 }
 
 impl ConditionalKind {
-    pub(crate) fn kind(self) -> NodeKind {
+    pub(crate) fn node_kind(self) -> NodeKind {
         match self {
             Self::If => NodeKind::If,
             Self::IfElse => NodeKind::IfElse,
@@ -129,7 +129,7 @@ impl NodeParams {
             Self::SignalSemaphores(_) => NodeKind::SemaphoreSignal,
             Self::WaitSemaphores(_) => NodeKind::SemaphoreWait,
             Self::Child { .. } => NodeKind::ChildGraph,
-            Self::Conditional(conditional) => conditional.class.kind(),
+            Self::Conditional(conditional) => conditional.kind.node_kind(),
             // Also where there is a type for it: the handles of that promise more than is known
             // here.
             Self::Other { kind } => NodeKind::Other(*kind),
@@ -139,7 +139,7 @@ impl NodeParams {
     /// The type of the driver's node.
     pub(crate) fn raw_kind(&self) -> CUgraphNodeType {
         match self {
-            Self::Conditional(Conditional { by: ConditionSource::Host, .. }) => {
+            Self::Conditional(Conditional { source: ConditionSource::Host, .. }) => {
                 CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY
             }
             other => other.kind().raw(),
@@ -184,7 +184,7 @@ impl NodeParams {
     }
 
     /// The graphs that are in the node: the embedded one, or its bodies.
-    pub(crate) fn inside(&self) -> &[SubgraphId] {
+    pub(crate) fn subgraphs(&self) -> &[SubgraphId] {
         match self {
             Self::Child { graph } => core::slice::from_ref(graph),
             Self::Conditional(conditional) => &conditional.bodies,

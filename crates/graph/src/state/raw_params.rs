@@ -46,15 +46,19 @@ pub(crate) fn conditional_of(
     params: &CUgraphNodeParams,
 ) -> Option<(ConditionalKind, u64, SmallVec<[CUgraph; 2]>)> {
     // SAFETY: these are the parameters of a conditional node, as the driver has written them.
-    let told = unsafe { params.__bindgen_anon_1.conditional };
-    let class = match (told.type_, told.size) {
+    let conditional = unsafe { params.__bindgen_anon_1.conditional };
+    let kind = match (conditional.type_, conditional.size) {
         (RawKind::CU_GRAPH_COND_TYPE_IF, 1) => ConditionalKind::If,
         (RawKind::CU_GRAPH_COND_TYPE_IF, 2) => ConditionalKind::IfElse,
         (RawKind::CU_GRAPH_COND_TYPE_WHILE, 1) => ConditionalKind::While,
         (RawKind::CU_GRAPH_COND_TYPE_SWITCH, 1..) => ConditionalKind::Switch,
         _ => return None,
     };
-    if told.phGraph_out.is_null() { None } else { Some((class, told.handle, raw_bodies(params))) }
+    if conditional.phGraph_out.is_null() {
+        None
+    } else {
+        Some((kind, conditional.handle, raw_bodies(params)))
+    }
 }
 
 /// The bodies that the driver has told of with the node.

@@ -26,12 +26,12 @@ pub(crate) struct Subgraph {
     /// Whether it is a body of a conditional.
     pub(crate) is_body: bool,
     /// What it lies in, itself included.
-    pub(super) around: Enclosing,
+    pub(super) enclosing: Enclosing,
     /// The indices of its nodes.
     pub(super) nodes: HashSet<Index>,
-    pub(crate) about: SubgraphFacts,
+    pub(crate) facts: SubgraphFacts,
     /// Goes with the entry: weak references elsewhere tell that the graph is gone.
-    pub(super) there: Arc<()>,
+    pub(super) alive: Arc<()>,
 }
 
 /// The innermost conditional nodes that a graph lies in, be it in a graph embedded in their bodies.
@@ -39,7 +39,7 @@ pub(crate) struct Subgraph {
 pub(super) struct Enclosing {
     body: Option<NodeId>,
     /// One that has two bodies.
-    of_two: Option<NodeId>,
+    if_else: Option<NodeId>,
     /// One that the driver does not have.
     place_holder: Option<NodeId>,
 }
@@ -71,12 +71,12 @@ impl GraphState {
     pub(crate) fn embed(&mut self, raw: CUgraph, node: NodeId) -> SubgraphId {
         self.subgraphs.latest += 1;
         let number = self.subgraphs.latest;
-        let about = SubgraphFacts::default();
-        let (nodes, there) = (HashSet::new(), Arc::new(()));
+        let facts = SubgraphFacts::default();
+        let (nodes, alive) = (HashSet::new(), Arc::new(()));
         let raw = RawGraph(raw);
-        let around = self.around_node(node);
+        let enclosing = self.enclosing_of(node);
         let graph =
-            Some(Subgraph { own: None, raw, number, node, is_body: false, around, nodes, about, there });
+            Some(Subgraph { own: None, raw, number, node, is_body: false, enclosing, nodes, facts, alive });
         let index = self.subgraphs.free.pop().unwrap_or_else(|| {
             self.subgraphs.slots.push(None);
             (self.subgraphs.slots.len() - 1) as u32
@@ -88,7 +88,7 @@ impl GraphState {
     /// A place for a body of a conditional node that has its row.
     pub(crate) fn embed_body(&mut self, raw: CUgraph, node: NodeId) -> SubgraphId {
         let subgraph = self.embed(raw, node);
-        self.make_body(subgraph, node);
+        self.mark_as_body(subgraph, node);
         subgraph
     }
 
@@ -97,57 +97,57 @@ impl GraphState {
         let subgraph = self.embed_body(body.as_raw(), node);
         if let Some(graph) = self.embedded_mut(subgraph) {
             graph.own = Some(body);
-            graph.around.place_holder = Some(node);
+            graph.enclosing.place_holder = Some(node);
             self.subgraphs.place_holders += 1;
         }
         subgraph
     }
 
     /// Whether there are conditional nodes that the driver does not have.
-    pub(crate) fn counts_place_holders(&self) -> bool {
+    pub(crate) fn has_own_bodies(&self) -> bool {
         self.subgraphs.place_holders > 0
     }
 
     /// What the graphs in a node lie in, besides the node.
-    fn around_node(&self, node: NodeId) -> Enclosing {
+    fn enclosing_of(&self, node: NodeId) -> Enclosing {
         let within = self.record(node).and_then(|record| self.embedded(record.within));
-        within.map_or(Enclosing::default(), |graph| graph.around)
+        within.map_or(Enclosing::default(), |graph| graph.enclosing)
     }
 
     /// Says that the graph is a body of a conditional node.
-    fn make_body(&mut self, subgraph: SubgraphId, node: NodeId) {
-        let mut around = self.around_node(node);
-        around.body = Some(node);
+    fn mark_as_body(&mut self, subgraph: SubgraphId, node: NodeId) {
+        let mut enclosing = self.enclosing_of(node);
+        enclosing.body = Some(node);
         if self.record(node).is_some_and(|record| record.node_params.kind() == NodeKind::IfElse) {
-            around.of_two = Some(node);
+            enclosing.if_else = Some(node);
         }
         if let Some(graph) = self.embedded_mut(subgraph) {
-            (graph.node, graph.is_body, graph.around) = (node, true, around);
+            (graph.node, graph.is_body, graph.enclosing) = (node, true, enclosing);
         }
     }
 
     /// The conditional node that the driver does not have, in whose body a graph lies, be it in a
     /// graph embedded there.
-    pub(crate) fn place_holder_around(&self, subgraph: SubgraphId) -> Option<NodeId> {
-        self.embedded(subgraph)?.around.place_holder
+    pub(crate) fn enclosing_place_holder(&self, subgraph: SubgraphId) -> Option<NodeId> {
+        self.embedded(subgraph)?.enclosing.place_holder
     }
 
     /// The conditional node in whose body a graph lies, be it in a graph embedded there.
-    pub(crate) fn body_around(&self, subgraph: SubgraphId) -> Option<NodeId> {
-        self.embedded(subgraph)?.around.body
+    pub(crate) fn enclosing_conditional(&self, subgraph: SubgraphId) -> Option<NodeId> {
+        self.embedded(subgraph)?.enclosing.body
     }
 
     /// The conditional node with two bodies in one of which a graph lies, be it in a graph embedded
     /// there.
-    pub(crate) fn two_bodies_around(&self, subgraph: SubgraphId) -> Option<NodeId> {
-        self.embedded(subgraph)?.around.of_two
+    pub(crate) fn enclosing_if_else(&self, subgraph: SubgraphId) -> Option<NodeId> {
+        self.embedded(subgraph)?.enclosing.if_else
     }
 
     /// Says which node an embedded graph is in.
-    pub(crate) fn put_in(&mut self, subgraph: SubgraphId, node: NodeId) {
-        let around = self.around_node(node);
+    pub(crate) fn set_embedded_in(&mut self, subgraph: SubgraphId, node: NodeId) {
+        let enclosing = self.enclosing_of(node);
         if let Some(graph) = self.embedded_mut(subgraph) {
-            (graph.node, graph.around) = (node, around);
+            (graph.node, graph.enclosing) = (node, enclosing);
         }
         if let Some(record) = self.record_mut(node) {
             record.node_params.set_embedded(subgraph);
@@ -155,8 +155,8 @@ impl GraphState {
     }
 
     /// Says which conditional node these graphs are the bodies of.
-    pub(crate) fn put_bodies_in(&mut self, subgraphs: Box<[SubgraphId]>, node: NodeId) {
-        subgraphs.iter().for_each(|subgraph| self.make_body(*subgraph, node));
+    pub(crate) fn set_bodies_of(&mut self, subgraphs: Box<[SubgraphId]>, node: NodeId) {
+        subgraphs.iter().for_each(|subgraph| self.mark_as_body(*subgraph, node));
         if let Some(record) = self.record_mut(node) {
             record.node_params.set_bodies(subgraphs);
         }
@@ -183,38 +183,38 @@ impl GraphState {
     }
 
     /// What there is to know of a graph; `None` once it is gone.
-    pub(crate) fn about(&self, subgraph: SubgraphId) -> Option<&SubgraphFacts> {
-        if subgraph.is_root() { Some(&self.root) } else { Some(&self.embedded(subgraph)?.about) }
+    pub(crate) fn facts(&self, subgraph: SubgraphId) -> Option<&SubgraphFacts> {
+        if subgraph.is_root() { Some(&self.root) } else { Some(&self.embedded(subgraph)?.facts) }
     }
 
-    pub(crate) fn about_mut(&mut self, subgraph: SubgraphId) -> Option<&mut SubgraphFacts> {
-        if subgraph.is_root() { Some(&mut self.root) } else { Some(&mut self.embedded_mut(subgraph)?.about) }
+    pub(crate) fn facts_mut(&mut self, subgraph: SubgraphId) -> Option<&mut SubgraphFacts> {
+        if subgraph.is_root() { Some(&mut self.root) } else { Some(&mut self.embedded_mut(subgraph)?.facts) }
     }
 
     /// The graph that a graph is embedded in; `None` for the root.
-    pub(crate) fn outer(&self, subgraph: SubgraphId) -> Option<SubgraphId> {
+    pub(crate) fn parent(&self, subgraph: SubgraphId) -> Option<SubgraphId> {
         self.record(self.embedded(subgraph)?.node).map(|record| record.within)
     }
 
     /// A graph and those that it is embedded in, from the inside out.
-    pub(crate) fn outwards(&self, subgraph: SubgraphId) -> impl Iterator<Item = SubgraphId> {
-        core::iter::successors(Some(subgraph), |subgraph| self.outer(*subgraph))
+    pub(crate) fn self_and_ancestors(&self, subgraph: SubgraphId) -> impl Iterator<Item = SubgraphId> {
+        core::iter::successors(Some(subgraph), |subgraph| self.parent(*subgraph))
     }
 
     /// Says all there is to know of a graph that is new.
-    pub(crate) fn describe(&mut self, subgraph: SubgraphId, about: SubgraphFacts) {
-        self.sharing.lending |= about.lent.is_some();
-        about.kept.iter().for_each(|owner| self.log(subgraph, [owner.clone()]));
-        if let Some(known) = self.about_mut(subgraph) {
-            *known = about;
+    pub(crate) fn set_facts(&mut self, subgraph: SubgraphId, facts: SubgraphFacts) {
+        self.sharing.lending |= facts.lent.is_some();
+        facts.kept.iter().for_each(|owner| self.log(subgraph, [owner.clone()]));
+        if let Some(known) = self.facts_mut(subgraph) {
+            *known = facts;
         }
     }
 }
 
 impl Subgraph {
     /// Whether the graph is still in its node, for who has no lock.
-    pub(crate) fn there(&self) -> Weak<()> {
-        Arc::downgrade(&self.there)
+    pub(crate) fn alive(&self) -> Weak<()> {
+        Arc::downgrade(&self.alive)
     }
 }
 

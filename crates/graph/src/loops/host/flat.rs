@@ -182,7 +182,7 @@ impl Flat {
 fn act(guard: &GraphGuard<'_>, id: NodeId, raw: CUgraphNode, choices: &mut Choices) -> Result<Act> {
     let refused = |why| Err(Error::NotOnHost { node: guard.name(id), why });
     if let Some(decision) = guard.record(id).and_then(|record| record.owners.decision()) {
-        return Ok(Act::Decide(choices.number(&decision.ready), decision.stand));
+        return Ok(Act::Decide(choices.number(&decision.control), decision.point));
     }
     if !guard.conditions.of_kernel(id.index).is_empty() {
         return refused("it sets a condition, which only the driver's own conditional nodes can go by");
@@ -190,10 +190,10 @@ fn act(guard: &GraphGuard<'_>, id: NodeId, raw: CUgraphNode, choices: &mut Choic
     let Some(record) = guard.record(id) else { return Err(Error::UnknownNode { raw: raw.addr() }) };
     Ok(match &record.node_params {
         NodeParams::Empty => Act::Nothing,
-        NodeParams::Conditional(Conditional { ready: None, .. }) => {
+        NodeParams::Conditional(Conditional { control: None, .. }) => {
             return refused("it goes by a condition that kernels set, and the host cannot see that");
         }
-        NodeParams::Conditional(Conditional { ready: Some(ready), class, bodies, .. }) => {
+        NodeParams::Conditional(Conditional { control: Some(ready), kind: class, bodies, .. }) => {
             let number = choices.number(ready);
             let chosen = Chosen { class: *class, name: record.display_name(id), bodies: bodies.clone() };
             if let Some(choice) = choices.all.get_mut(number) {

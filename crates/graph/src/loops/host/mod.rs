@@ -140,7 +140,7 @@ impl Graph {
         // Declared before the lock, so that nothing is dropped under it where a call fails.
         let (shared, owners);
         if !self.subgraph().is_root() {
-            return Err(self.is_embedded("instantiated"));
+            return Err(self.refuse_embedded("instantiated"));
         }
         if options.is_for_device_launch() {
             return Err(Error::DeviceLaunch { node: None, why: "the host decides in it" });

@@ -201,7 +201,7 @@ impl GraphGuard<'_> {
         if place.is_root() {
             return Ok(());
         }
-        match self.body_around(place) {
+        match self.enclosing_conditional(place) {
             Some(conditional) => Err(Error::NotInBody { kind, conditional: self.name(conditional) }),
             None => Err(Error::MemoryEmbedded { kind }),
         }
