@@ -1,4 +1,4 @@
-//! The guard of a hierarchy: its lock, held.
+//! The guard of a hierarchy: the lock, held.
 
 use core::ops::{Deref, DerefMut};
 use std::sync::{Arc, MutexGuard};
@@ -11,14 +11,14 @@ use crate::state::hierarchy::Hierarchy;
 use crate::state::ids::SubgraphId;
 use crate::state::{DeferredDrops, GraphState};
 
-/// A graph whose lock is held: the table of its hierarchy, and the driver's graph.
+/// A graph whose hierarchy is locked: the state of the hierarchy, and the driver's graph.
 pub(crate) struct GraphGuard<'g> {
     hierarchy: &'g Arc<Hierarchy>,
     subgraph: SubgraphId,
-    /// The driver's graph of the subgraph; null where the lock was taken to look only.
+    /// The driver's graph of the subgraph; live only if the lock was taken by [`Hierarchy::enter`].
     raw: CUgraph,
     state: MutexGuard<'g, GraphState>,
-    /// Below the guard, so that it is dropped after the lock is given back.
+    /// Declared below the lock, so that it is dropped after the lock is released.
     _after: Option<Box<DeferredDrops>>,
 }
 
@@ -59,7 +59,7 @@ impl GraphGuard<'_> {
         self.subgraph
     }
 
-    /// Finds the driver's graph.
+    /// Finds the driver's graph of the subgraph.
     #[inline]
     pub(super) fn locate(&mut self) -> Result<()> {
         self.raw = self.graph_at(self.subgraph)?;
@@ -78,7 +78,7 @@ impl GraphGuard<'_> {
         Ok(self.hierarchy.context().check(call, result)?)
     }
 
-    /// The driver's graph at a place of the hierarchy.
+    /// The driver's graph of a subgraph of the hierarchy.
     #[inline]
     pub(crate) fn graph_at(&self, subgraph: SubgraphId) -> Result<CUgraph> {
         self.ensure_usable()?;
@@ -97,7 +97,7 @@ impl GraphGuard<'_> {
         self.hierarchy.number()
     }
 
-    /// The number by which the memory of its allocation nodes is known.
+    /// The number by which the memory of the hierarchy's allocation nodes is known.
     pub(crate) fn memory_number(&self) -> u64 {
         self.memory_of.unwrap_or(self.hierarchy.number())
     }
@@ -116,7 +116,7 @@ impl GraphGuard<'_> {
         self.raw_nodes_of(self.raw())
     }
 
-    /// All raw nodes of a graph of the hierarchy, or of one that nobody else knows; live.
+    /// All raw nodes of a live graph: one of the hierarchy, or one that no other thread knows.
     pub(crate) fn raw_nodes_of(&self, graph: CUgraph) -> Result<Vec<CUgraphNode>> {
         self.list(Call::cuGraphGetNodes, |driver, _, nodes, count| {
             // SAFETY: as `list` promises, and as the caller does for the graph.
@@ -124,7 +124,7 @@ impl GraphGuard<'_> {
         })
     }
 
-    /// Asks for a count, then for as many raw nodes; see [`fetch`](Self::fetch).
+    /// Queries a count, then that many raw nodes; see [`fetch`](Self::fetch).
     pub(crate) fn list(
         &self,
         name: Call,
@@ -135,8 +135,8 @@ impl GraphGuard<'_> {
         self.fetch(name, count, call)
     }
 
-    /// Asks for `count` raw nodes. The driver and the locked graph go to `call`, with a buffer of
-    /// that size.
+    /// Queries `count` raw nodes. `call` gets the driver, the locked graph, and a buffer of that
+    /// size.
     pub(crate) fn fetch(
         &self,
         name: Call,
@@ -159,13 +159,13 @@ impl Drop for GraphGuard<'_> {
     }
 }
 
-/// Two graphs whose locks are held: one lock, if they are of one hierarchy.
+/// Two graphs whose hierarchies are locked. One lock, if both are in one hierarchy.
 pub(crate) struct GuardPair<'g> {
     pub(crate) first: GraphGuard<'g>,
     second: Option<GraphGuard<'g>>,
-    /// Of the second graph.
+    /// The second graph.
     subgraph: SubgraphId,
-    /// Below the locks, so that it is dropped after both are given back.
+    /// Declared below the locks, so that it is dropped after both are released.
     _after: [Option<Box<DeferredDrops>>; 2],
 }
 
@@ -177,8 +177,8 @@ impl Drop for GuardPair<'_> {
 }
 
 impl<'g> GuardPair<'g> {
-    /// Locks two hierarchies, the one at the lower address first, so that no two threads wait for
-    /// each other. Nothing else holds the locks of two hierarchies.
+    /// Locks two hierarchies, the one at the lower address first, so that threads cannot deadlock.
+    /// Nothing else holds the locks of two hierarchies.
     pub(crate) fn enter(
         (first, of_first): (&'g Arc<Hierarchy>, SubgraphId),
         (second, of_second): (&'g Arc<Hierarchy>, SubgraphId),
@@ -198,22 +198,22 @@ impl<'g> GuardPair<'g> {
         }
     }
 
-    /// The lock under which the second graph is, and its place there.
+    /// The guard of the second graph's hierarchy, and the second graph in it.
     pub(crate) fn second(&mut self) -> (&mut GraphGuard<'g>, SubgraphId) {
         (self.second.as_mut().unwrap_or(&mut self.first), self.subgraph)
     }
 
-    /// The locks of both; one, if they are of one hierarchy.
+    /// Both guards; one, if the graphs are in one hierarchy.
     pub(crate) fn both(&mut self) -> (&mut GraphGuard<'g>, Option<&mut GraphGuard<'g>>) {
         (&mut self.first, self.second.as_mut())
     }
 
-    /// The raw value of the second graph.
+    /// The driver's graph of the second graph.
     pub(crate) fn second_raw(&self) -> Result<CUgraph> {
         self.second.as_ref().unwrap_or(&self.first).graph_at(self.subgraph)
     }
 
-    /// Whether both are of one hierarchy.
+    /// Whether both graphs are in one hierarchy.
     pub(crate) fn are_in_one_hierarchy(&self) -> bool {
         self.second.is_none()
     }

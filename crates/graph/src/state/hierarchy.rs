@@ -1,4 +1,4 @@
-//! The hierarchy: a root graph with all graphs embedded in its nodes, behind one lock.
+//! The hierarchy: a root graph and all graphs embedded in its nodes, behind one lock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,11 +14,12 @@ use crate::state::{GraphState, RemovedNames};
 
 /// A root graph and the graphs embedded in its nodes.
 pub(crate) struct Hierarchy {
-    /// Before the state: the driver's graph goes first, then what its nodes used.
+    /// Declared before the state: the driver's graph is dropped first, then the owners of its
+    /// nodes.
     handle: GraphHandle,
     state: LastingState,
     removed: Arc<RemovedNames>,
-    /// Identifies the hierarchy; never given twice.
+    /// Identifies the hierarchy; never used twice.
     number: u64,
 }
 
@@ -39,7 +40,7 @@ impl Hierarchy {
         self.handle.context()
     }
 
-    /// Identifies the hierarchy; never given twice.
+    /// Identifies the hierarchy; never used twice.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
@@ -52,13 +53,14 @@ impl Hierarchy {
     /// Locks the hierarchy for driver calls on one of its graphs.
     ///
     /// # Errors
-    /// The context was lost, the process is a forked child, or the graph is gone with the node that
-    /// it was embedded in, or was moved.
+    /// The context is lost, the process is a forked child, the hierarchy was
+    /// [moved](Error::GraphMoved) or is [broken](Error::Broken), or the graph has gone with the
+    /// node that it was embedded in ([`Error::GraphRemoved`]).
     pub(crate) fn enter(self: &Arc<Self>, subgraph: SubgraphId) -> Result<GraphGuard<'_>> {
         self.enter_here(subgraph)
     }
 
-    /// As [`enter`](Self::enter), for hot paths, which build the guard in place.
+    /// [`enter`](Self::enter) for hot paths: the guard is built in place.
     #[inline(always)]
     pub(crate) fn enter_here(self: &Arc<Self>, subgraph: SubgraphId) -> Result<GraphGuard<'_>> {
         self.context().ensure_usable()?;
@@ -67,12 +69,12 @@ impl Hierarchy {
         Ok(guard)
     }
 
-    /// Locks the hierarchy to look at what is known of it, which makes sense after the context was
-    /// lost, too.
+    /// Locks the hierarchy to read its state without driver calls. Also works after the context is
+    /// lost.
     ///
     /// # Errors
     /// The process is a forked child, where the thread that holds the lock may not exist; or the
-    /// root graph was moved.
+    /// root graph was moved ([`Error::GraphMoved`]).
     pub(crate) fn look(self: &Arc<Self>, subgraph: SubgraphId) -> Result<GraphGuard<'_>> {
         match self.context().ensure_usable() {
             Err(error @ HandleError::Forked) => Err(error.into()),
@@ -83,12 +85,13 @@ impl Hierarchy {
         }
     }
 
-    /// Takes the lock. It is held over driver calls on the hierarchy's graphs, some of which wait
-    /// for the device. So a host function is refused instead of waiting for the lock: it may be the
-    /// work that such a call waits for. Nothing is dropped under the lock.
+    /// Takes the lock. The lock is held over driver calls on the hierarchy's graphs, and some of
+    /// these wait for the device. Therefore a host function is refused instead of waiting for the
+    /// lock: the driver call under the lock may be waiting for that very function. Nothing is
+    /// dropped under the lock.
     #[inline(always)]
     fn lock(self: &Arc<Self>, subgraph: SubgraphId) -> Result<GraphGuard<'_>> {
-        // Code under the lock does not panic; state that saw a panic is consistent between calls.
+        // Code under the lock does not panic, so the state behind a poisoned lock is consistent.
         let state = lock_unless_inside(self.context(), "the graph", &self.state)?;
         Ok(GraphGuard::new(self, subgraph, state))
     }

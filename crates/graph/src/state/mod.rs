@@ -10,29 +10,30 @@
 //! | [`Store`] | what nodes use, held once and counted | `owners` |
 //! | [`ConditionTable`] | conditions, and the kernels that have their handles | `conditions` |
 //! | [`Ledger`] | allocation and free nodes | `memory_nodes` |
-//! | [`Sharing`] | whether other code has a graph, and what that graph retains | `keep`, `lent_log` |
+//! | [`Sharing`] | whether other code has a graph, and what the graph retains | `keep`, `lent_log` |
 //! | [`LastRuns`] | the last run of each executable, which later ones wait for | `last_runs` |
 //!
 //! # Rules
 //!
 //! 1. A [`Hierarchy`](hierarchy::Hierarchy) is one root graph with its state behind **one lock**.
-//!    [`GraphGuard`](guard::GraphGuard) is the lock, held. Methods of the guard that call the driver
-//!    lie in the rooms above, each in the room of its subject (`edge`, `build`, `condition`, …).
+//!    [`GraphGuard`](guard::GraphGuard) is the lock, held. Methods of the guard that call the
+//!    driver lie in the rooms above, each in the room of its subject (`edge`, `build`, `condition`,
+//!    …).
 //! 2. Two hierarchies are locked by [`GuardPair`](guard::GuardPair) alone, the one at the lower
 //!    address first.
 //! 3. Ids are for good. A [`NodeId`] is an index and a number: the index is used again, the number
 //!    never, so the handle of a removed node finds nothing.
 //! 4. A record exists exactly as long as its node. The driver's yes comes first, then the record;
 //!    inserting a record cannot fail.
-//! 5. A node keeps alive what its parameters name ([`NodeParams::owner`]) and its
-//!    [`NodeOwners`]: the arguments in the store, the owners of
-//!    [`Node::keep`](crate::Node::keep), and its decision. `keep.rs` lists them all, and
-//!    [`take`](GraphState::take) is the only place that lets go of them.
+//! 5. A node keeps alive what its parameters name ([`NodeParams::owner`]) and its [`NodeOwners`]:
+//!    the arguments in the store, the owners of [`Node::keep`](crate::Node::keep), and its
+//!    decision. `keep.rs` lists them all, and [`take`](GraphState::take) is the only place that
+//!    lets go of them.
 //! 6. Nothing is dropped under the lock, since destructors may use graphs. What leaves the state
-//!    goes to [`DeferredDrops`], or is returned to a caller who drops it after the guard.
-//! 7. A hierarchy is usable, moved (its state is another's), or
-//!    [broken](crate::Error::Broken). [`Hierarchy::enter`](hierarchy::Hierarchy::enter) refuses the
-//!    latter two; [`look`](hierarchy::Hierarchy::look) allows reading a broken one.
+//!    goes to [`DeferredDrops`], or is returned to a caller that drops it after the guard.
+//! 7. A hierarchy is usable, moved (its state is another's), or [broken](crate::Error::Broken).
+//!    [`Hierarchy::enter`](hierarchy::Hierarchy::enter) refuses the latter two;
+//!    [`look`](hierarchy::Hierarchy::look) allows reading a broken one.
 
 pub(crate) mod conditions;
 pub(crate) mod current_hierarchy;
@@ -85,30 +86,31 @@ pub(crate) use crate::state::subgraphs::{Subgraph, SubgraphFacts, SubgraphTable}
 /// The state of a hierarchy; see the [module](self).
 #[derive(Debug, Default)]
 pub(crate) struct GraphState {
-    /// First of all: the subgraphs that are graphs of their own for the driver go before what their
-    /// nodes use.
+    /// Declared first: the subgraphs that are driver graphs of their own are dropped before the
+    /// owners of their nodes.
     subgraphs: SubgraphTable,
     nodes: NodeTable,
-    /// What nodes use.
+    /// The owners that nodes use.
     store: Store,
     /// Facts about the root graph.
     root: SubgraphFacts,
     pub(crate) conditions: ConditionTable,
     pub(crate) memory: Ledger,
-    /// The executable, where only one may live.
+    /// The executable, if the graph allows only one at a time.
     pub(crate) executable: Weak<()>,
     pub(crate) last_runs: LastRuns,
-    /// The hierarchies that were moved into this one and whose state it has taken over.
+    /// The hierarchies whose state was merged into this one.
     pub(crate) moved: Vec<Moved>,
-    /// The number by which the memory of its allocation nodes is known, if that is not the
-    /// hierarchy's own.
+    /// The number by which the memory of its allocation nodes is known, if it differs from the
+    /// hierarchy's own number.
     pub(crate) memory_of: Option<u64>,
     /// Shared with readers that hold no lock.
     pub(crate) removed: Arc<RemovedNames>,
-    /// How the graphs in nodes are found by their raw handles.
+    /// The hierarchy that registered subgraphs are found in; see
+    /// [`crate::interop::raw_handle_map`].
     pub(crate) current_hierarchy: Option<Arc<CurrentHierarchy>>,
     sharing: Sharing,
-    /// Dropped once the lock is given back.
+    /// Dropped once the lock is released.
     pub(crate) leaving: Option<Box<DeferredDrops>>,
     status: Status,
 }
@@ -118,11 +120,12 @@ pub(crate) struct GraphState {
 struct Sharing {
     /// Whether a graph of the hierarchy was lent.
     lending: bool,
-    /// Whether the root graph is other code's.
+    /// Whether the root graph belongs to other code.
     adopted: bool,
-    /// Owners given with the root graph. They may own it, so it must not retain them.
+    /// Owners given with the root graph. They may own the graph, so it must not retain them.
     given: Vec<Owner>,
-    /// Nodes that may have got other owners since the lock was taken; only where a graph was lent.
+    /// Nodes whose owners may have changed since the lock was taken; recorded only if a graph is
+    /// lent.
     touched: Vec<Index>,
 }
 
@@ -131,26 +134,26 @@ struct Sharing {
 enum Status {
     #[default]
     Usable,
-    /// The root graph was moved into a node of another hierarchy, with everything that was here.
+    /// The root graph was moved into a node of another hierarchy, together with the whole state.
     Moved,
-    /// A change failed, and so did taking it back.
+    /// A change failed, and so did undoing it.
     Broken(Box<Broken>),
 }
 
 impl GraphState {
-    /// The state of a graph of other code.
+    /// The state of a graph that belongs to other code.
     pub(crate) fn adopted() -> Self {
         let sharing = Sharing { adopted: true, ..Sharing::default() };
         Self { sharing, ..Self::default() }
     }
 
-    /// Makes room for one row in a graph, so that [`insert`](Self::insert) cannot fail.
+    /// Makes room for one record in a graph, so that [`insert`](Self::insert) cannot fail.
     #[inline]
     pub(crate) fn reserve(&mut self, within: SubgraphId) {
         self.reserve_many(within, 1);
     }
 
-    /// Makes room for some rows.
+    /// Makes room for several records.
     #[inline]
     pub(crate) fn reserve_many(&mut self, within: SubgraphId, records: usize) {
         self.nodes.reserve(records);
@@ -159,13 +162,13 @@ impl GraphState {
         }
     }
 
-    /// What rows use.
+    /// The owners that nodes use.
     #[inline]
     pub(crate) fn store_mut(&mut self) -> &mut Store {
         &mut self.store
     }
 
-    /// A row for a new node of a graph that is there.
+    /// Inserts the record of a new node into an existing graph.
     pub(crate) fn insert(
         &mut self,
         within: SubgraphId,
@@ -182,7 +185,7 @@ impl GraphState {
         id
     }
 
-    /// The same for a node that uses what is in the store already.
+    /// [`insert`](Self::insert) for a node whose owners are in the store already.
     #[inline]
     pub(crate) fn insert_using(
         &mut self,
@@ -201,21 +204,21 @@ impl GraphState {
         id
     }
 
-    /// Takes out the row of a node that other code removed. What it kept goes with the lock.
+    /// Removes a record. Its owners are dropped once the lock is released.
     pub(crate) fn remove_deferred(&mut self, id: NodeId) {
         let taken = self.take(id);
         self.leaving.get_or_insert_default().records.extend(taken);
     }
 
-    /// What is not kept any more goes with the lock.
+    /// Drops an owner once the lock is released.
     pub(crate) fn drop_deferred(&mut self, owner: Option<Owner>) {
         if let Some(owner) = owner {
             self.leaving.get_or_insert_default().owners.push(owner);
         }
     }
 
-    /// Takes a row out, and with it those of the graph embedded in its node; their owners are the
-    /// caller's to drop, after the lock.
+    /// Removes a record and the records of all graphs in its node. The caller drops their owners
+    /// after the lock.
     pub(crate) fn take(&mut self, id: NodeId) -> TakenNodes {
         let mut taken = TakenNodes::new();
         let mut waiting: SmallVec<[Index; 1]> = self.record(id).map(|_| id.index).into_iter().collect();
@@ -236,7 +239,7 @@ impl GraphState {
             }
             for &subgraph in record.node_params.subgraphs() {
                 if let Some(graph) = self.take_embedded(subgraph) {
-                    // The driver's graph before what its nodes use.
+                    // The driver's graph goes before the owners of its nodes.
                     owners.extend(graph.own.map(Owner::other));
                     owners.extend(graph.facts.into_owners());
                     waiting.extend(graph.nodes);
@@ -250,8 +253,8 @@ impl GraphState {
         taken
     }
 
-    /// Takes out the graph embedded in a node with its rows, but not the node's own. As for
-    /// [`take`](Self::take); what the graph kept is among the owners given back.
+    /// Removes the graph in a node with its records, but keeps the node's own record. As for
+    /// [`take`](Self::take); the second result holds the owners that the graph kept.
     pub(crate) fn take_contents(&mut self, subgraph: SubgraphId) -> (TakenNodes, Vec<Owner>) {
         let mut taken = TakenNodes::new();
         let Some(graph) = self.take_embedded(subgraph) else { return (taken, Vec::new()) };
@@ -263,8 +266,9 @@ impl GraphState {
         (taken, graph.facts.into_owners().collect())
     }
 
-    /// Lets a row use other owners. What it used before and no other row uses takes their place, or
-    /// they stay there if it is gone: it is the caller's to drop, after the lock.
+    /// Exchanges the owners of a node. Afterwards `owners` holds the previous ones that no other
+    /// node uses, for the caller to drop after the lock. If the node is gone, `owners` stays as it
+    /// is.
     pub(crate) fn swap_owners(&mut self, id: NodeId, owners: &mut Owners) {
         let Some(record) = self.record_mut(id) else { return };
         let mut uses = core::mem::take(&mut record.owners.used);
@@ -278,7 +282,7 @@ impl GraphState {
         owners.into_iter().map(|owner| self.store.keep(owner)).collect()
     }
 
-    /// What a row uses besides its kernel.
+    /// The owners that a node uses through the store.
     pub(crate) fn used_by<'t>(&'t self, record: &'t NodeRecord) -> impl Iterator<Item = &'t Owner> {
         record.owners.used.iter().filter_map(|&one| self.store.get(one))
     }
@@ -297,18 +301,18 @@ impl GraphState {
         Some(record)
     }
 
-    /// What the driver has for a condition with this default that nothing uses any more.
+    /// The raw handle of a condition with this default that nothing uses any more.
     pub(crate) fn reusable(&mut self, default: Option<u32>) -> Option<u64> {
         let Self { conditions, nodes, .. } = self;
         conditions.reusable(default, |id| nodes.get(id).is_some())
     }
 
-    /// Whether there are allocation or free nodes, from whose graphs the driver removes nothing.
+    /// Whether there are allocation or free nodes. The driver removes nothing from such graphs.
     pub(crate) fn has_memory_nodes(&self) -> bool {
         !self.memory.is_empty()
     }
 
-    /// Whether there are conditional nodes, be they the driver's or not.
+    /// Whether there are conditional nodes, place holders included.
     pub(crate) fn has_conditional_nodes(&self) -> bool {
         self.nodes.conditionals > 0
     }
@@ -323,7 +327,7 @@ impl GraphState {
         self.nodes.iter()
     }
 
-    /// Gives nodes other places in the order.
+    /// Gives nodes other labels in the topological order.
     pub(crate) fn relabel(&mut self, labels: Vec<(Index, u64)>) {
         self.nodes.relabel(labels);
     }
@@ -343,23 +347,23 @@ impl GraphState {
         self.nodes.next_label()
     }
 
-    /// New nodes get labels above this one.
+    /// Makes the labels of new nodes larger than this one.
     pub(crate) fn continue_after(&mut self, label: u64) {
         self.nodes.continue_after(label);
     }
 
-    /// Takes everything out, since the root graph was moved elsewhere.
+    /// Takes the whole state out, since the root graph was moved into another hierarchy.
     pub(crate) fn move_out(&mut self) -> Self {
         core::mem::replace(self, Self { status: Status::Moved, ..Self::default() })
     }
 
-    /// Whether the root graph was moved elsewhere.
+    /// Whether the root graph was moved into another hierarchy.
     #[inline]
     pub(crate) fn is_moved(&self) -> bool {
         matches!(self.status, Status::Moved)
     }
 
-    /// Refuses graphs that were moved, and broken ones.
+    /// Refuses moved and broken hierarchies.
     #[inline]
     pub(crate) fn ensure_usable(&self) -> Result<()> {
         match &self.status {
@@ -369,8 +373,8 @@ impl GraphState {
         }
     }
 
-    /// Marks the hierarchy as broken. It keeps what the failed change used, which the driver may
-    /// use as well.
+    /// Marks the hierarchy as broken. It keeps the owners of the failed change, since the driver
+    /// may still use them.
     #[cold]
     pub(crate) fn mark_broken(&mut self, broken: Broken, owners: Owners) -> Error {
         for owner in owners {
@@ -442,7 +446,7 @@ mod tests {
         let mut owners = Owners::from_iter([other(&second)]);
         table.swap_owners(id, &mut owners);
         assert_eq!((Arc::strong_count(&first), Arc::strong_count(&second)), (2, 2));
-        // What came out is the caller's.
+        // The replaced owner belongs to the caller.
         drop(owners);
         assert_eq!(Arc::strong_count(&first), 1);
         let taken = table.take(id);
@@ -450,7 +454,7 @@ mod tests {
         assert!(table.owners().is_empty());
         drop(taken);
         assert_eq!((Arc::strong_count(&first), Arc::strong_count(&second)), (1, 1));
-        // Of a row that is gone, owners stay with the caller.
+        // If the node is gone, the owners stay with the caller.
         let mut late = Owners::from_iter([other(&first)]);
         table.swap_owners(id, &mut late);
         assert_eq!(late.len(), 1);
