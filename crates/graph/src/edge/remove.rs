@@ -32,8 +32,8 @@ impl Graph {
     #[doc(alias = "cuGraphDestroyNode")]
     pub fn remove_nodes(&self, nodes: &[&Node]) -> Result<()> {
         nodes.iter().try_for_each(|node| self.ensure_own(node))?;
-        // The rows with their owners come out of the lock before they are dropped.
-        let mut taken = Vec::with_capacity(nodes.len());
+        // Declared before the guard, so that the records are dropped after the lock is released.
+        let mut removed: Vec<(NodeId, TakenNodes)> = Vec::with_capacity(nodes.len());
         let mut guard = self.enter()?;
         let (mut seen, mut ids) = (HashSet::with_capacity(nodes.len()), Vec::with_capacity(nodes.len()));
         for node in nodes {
@@ -42,23 +42,26 @@ impl Graph {
                 ids.push(id);
             }
         }
-        for (place, &id) in ids.iter().enumerate() {
+        for id in ids {
+            // A node that sets a default is removed together with its conditional node.
+            if guard.record(id).is_none() {
+                continue;
+            }
             match guard.destroy(id) {
-                Ok(records) => taken.push(records),
-                Err(error) if place == 0 => return Err(error),
-                Err(error) => {
-                    let own = ids[..place]
-                        .iter()
-                        .zip(&taken)
-                        .filter_map(|(id, records)| Some((id, &records.first()?.record)));
-                    let removed =
-                        own.map(|(id, record)| format!("node `{}` is removed", record.display_name(*id)));
-                    return Err(Error::RemovedSome { removed: removed.collect(), cause: Box::new(error) });
-                }
+                Ok(taken) => removed.push((id, taken)),
+                Err(error) if removed.is_empty() => return Err(error),
+                Err(error) => return Err(removed_some(&removed, error)),
             }
         }
         Ok(())
     }
+}
+
+/// The error of a removal that fails after other nodes were removed.
+fn removed_some(removed: &[(NodeId, TakenNodes)], cause: Error) -> Error {
+    let records = removed.iter().filter_map(|(id, taken)| Some((id, &taken.first()?.record)));
+    let names = records.map(|(id, record)| format!("node `{}` is removed", record.display_name(*id)));
+    Error::RemovedSome { removed: names.collect(), cause: Box::new(cause) }
 }
 
 impl Node {

@@ -218,6 +218,8 @@ impl GraphState {
         self.root = core::mem::take(&mut other.root);
         self.conditions = core::mem::take(&mut other.conditions);
         self.memory.merge(core::mem::take(&mut other.memory));
+        // Nothing was given with the moved graph; see `should_take_over`.
+        self.sharing.given = core::mem::take(&mut other.sharing.given);
         self.executable = core::mem::take(&mut other.executable);
         self.removed = Arc::clone(&other.removed);
         self.last_runs = other.last_runs.clone();
@@ -239,5 +241,30 @@ fn put<T>(slots: &mut Vec<Option<T>>, index: usize, value: T) {
     }
     if let Some(slot) = slots.get_mut(index) {
         *slot = Some(value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::owners::Owners;
+
+    #[test]
+    fn owners_given_with_the_graph_stay_when_a_state_is_taken_over() {
+        let (mut outer, mut moved, given) = (GraphState::default(), GraphState::default(), Arc::new(()));
+        outer.keep_given(Owner::shared(Arc::clone(&given)));
+        let raw = core::ptr::without_provenance_mut(16);
+        let node =
+            outer.insert(SubgraphId::ROOT, raw, NodeParams::Child { graph: SubgraphId::ROOT }, Owners::new());
+        for number in 0..2 * FEW {
+            let raw = core::ptr::without_provenance_mut(32 + 16 * number);
+            moved.insert(SubgraphId::ROOT, raw, NodeParams::Empty, Owners::new());
+        }
+        assert!(outer.should_take_over(&moved, SubgraphId::ROOT));
+        let records = moved.records().map(|(id, _)| id.index).collect();
+        let root = MovedRoot { raw: core::ptr::null_mut(), hierarchy: 1, memory: 1, records };
+        let (.., left) = outer.take_over(moved, root, node);
+        drop(left);
+        assert_eq!((outer.given().len(), Arc::strong_count(&given)), (1, 2));
     }
 }
