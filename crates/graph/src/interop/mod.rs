@@ -164,7 +164,7 @@ impl Graph {
         }
         // SAFETY: as the caller promises.
         let handle = unsafe { GraphHandle::from_raw_owned(context, raw) };
-        let graph = Self::of(handle, GraphState::default());
+        let graph = Self::of(handle, GraphState::unread());
         let read = graph.enter().and_then(|mut guard| guard.read_graph(SubgraphId::ROOT));
         if let Err(error) = read {
             // SAFETY: the only handle is dropped unused: nobody asked for the graph by its raw
@@ -182,15 +182,15 @@ impl Graph {
         loop {
             // SAFETY: as the caller promises.
             let handle = unsafe { GraphHandle::from_raw(context, raw) }?;
-            let (graph, is_known) = match find_graph(&handle) {
-                Some(known) => (known, true),
-                None if handle.is_owned() => (Self::of(handle, GraphState::default()), false),
-                None => (register_adopted(raw, Self::of(handle, GraphState::adopted())), false),
+            let graph = match find_graph(&handle) {
+                Some(graph) => graph,
+                None if handle.is_owned() => Self::of(handle, GraphState::unread()),
+                None => register_adopted(raw, Self::of(handle, GraphState::adopted())),
             };
             let found = graph.context();
             let wrong = || WrongContext::new("the graph known here", found, "the context given", context);
             ensure(context, found, wrong)?;
-            match graph.take_in(&keep, is_known) {
+            match graph.complete_adoption(&keep) {
                 // It was moved, or went, since it was found: it is looked up anew, and the registry
                 // has that by now.
                 Err(Error::GraphMoved | Error::GraphRemoved) => {}
@@ -199,13 +199,17 @@ impl Graph {
         }
     }
 
-    /// Keeps an owner that is given with the graph, and looks at its nodes if it is new here.
-    fn take_in(&self, keep: &Option<Owner>, is_known: bool) -> Result<()> {
+    /// Keeps an owner given with the graph, and reads the graph unless that was done before. Another
+    /// thread that adopts the graph may have registered it and not read it yet.
+    fn complete_adoption(&self, keep: &Option<Owner>) -> Result<()> {
         let mut guard = self.enter()?;
+        if guard.is_unread() {
+            guard.read_graph(SubgraphId::ROOT)?;
+        }
         if let Some(owner) = keep {
             guard.keep_given(owner.clone());
         }
-        if is_known { Ok(()) } else { guard.read_graph(self.subgraph()) }
+        Ok(())
     }
 }
 

@@ -122,6 +122,8 @@ struct Sharing {
     lending: bool,
     /// Whether the root graph belongs to other code.
     adopted: bool,
+    /// Whether the nodes are still to be read from the driver.
+    unread: bool,
     /// Owners given with the root graph. They may own the graph, so it must not retain them.
     given: Vec<Owner>,
     /// Nodes whose owners may have changed since the lock was taken; recorded only if a graph is
@@ -143,8 +145,24 @@ enum Status {
 impl GraphState {
     /// The state of a graph that belongs to other code.
     pub(crate) fn adopted() -> Self {
-        let sharing = Sharing { adopted: true, ..Sharing::default() };
+        let sharing = Sharing { adopted: true, unread: true, ..Sharing::default() };
         Self { sharing, ..Self::default() }
+    }
+
+    /// The state of a graph that this library owns, but whose nodes it has no records of.
+    pub(crate) fn unread() -> Self {
+        let sharing = Sharing { unread: true, ..Sharing::default() };
+        Self { sharing, ..Self::default() }
+    }
+
+    /// Whether the nodes are still to be read from the driver.
+    pub(crate) fn is_unread(&self) -> bool {
+        self.sharing.unread
+    }
+
+    /// Notes that the nodes were read.
+    pub(crate) fn mark_read(&mut self) {
+        self.sharing.unread = false;
     }
 
     /// Makes room for one record in a graph, so that [`insert`](Self::insert) cannot fail.
