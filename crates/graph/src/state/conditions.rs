@@ -1,4 +1,9 @@
-//! What a hierarchy of graphs knows of its conditions.
+//! The conditions of a hierarchy.
+//!
+//! The driver never destroys a condition handle before its graph. Therefore a condition that
+//! nothing uses any more is reused for a new condition with the same default. A condition is in use
+//! as long as a user has a [`Condition`](crate::Condition), a kernel has its handle, or its
+//! conditional node exists.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -17,34 +22,33 @@ pub(crate) struct ConditionTable {
     by_number: HashMap<u64, usize>,
     by_raw: HashMap<u64, usize>,
     latest: u64,
-    /// The conditions whose handles kernels have, by the kernel's row.
+    /// The conditions whose handles a kernel has, by the kernel's index.
     by_kernel: HashMap<Index, SmallVec<[u64; 1]>>,
-    /// The same the other way round.
+    /// The same pairs by condition.
     setters: BTreeSet<(u64, Index)>,
-    /// Entries that something has let go of since they were looked at, by default: all that are
-    /// left over are among them.
+    /// Entries, by default, of which a use has ended since they were last examined. All entries
+    /// without a use are among them.
     released: HashMap<Option<u32>, BTreeSet<usize>>,
-    /// The numbers of conditions whose last handle was dropped, which takes no lock.
+    /// The numbers of conditions whose last handle was dropped. Dropping takes no lock.
     dropped: Receiver<u64>,
     dropping: Sender<u64>,
 }
 
-/// What the driver has for a condition, and who uses it now.
+/// A condition handle of the driver, and the condition that has it now.
 #[derive(Debug)]
 pub(crate) struct ConditionEntry {
     pub(crate) raw: u64,
-    /// Of the condition that has it now.
+    /// The number of the condition that has the raw handle now.
     pub(crate) number: u64,
     pub(crate) default: Option<u32>,
-    /// The conditional node, if it is still there.
+    /// The conditional node. It may have been removed.
     pub(crate) node: Option<NodeId>,
     alive: Weak<Handles>,
-    /// Other code made it: nobody here uses what the driver has for it again.
+    /// Other code made it, so the raw handle is never reused here.
     is_foreign: bool,
 }
 
-/// The handles of one condition share it. As long as there are any, what the driver has for it is
-/// given to no other.
+/// Shared by all handles of one condition. As long as one exists, the raw handle is not reused.
 #[derive(Debug)]
 pub(crate) struct Handles {
     number: u64,
@@ -59,7 +63,7 @@ impl Handles {
 
 impl Drop for Handles {
     fn drop(&mut self) {
-        // Without a graph nobody wants to know.
+        // Fails once the graph has gone, and then nobody needs the number.
         let _gone = self.dropping.send(self.number);
     }
 }
@@ -82,12 +86,12 @@ impl Default for ConditionTable {
 }
 
 impl ConditionTable {
-    /// What the handles of the next condition share.
+    /// The value that the handles of the next condition share.
     pub(crate) fn next_handles(&self) -> Arc<Handles> {
         Arc::new(Handles { number: self.latest + 1, dropping: self.dropping.clone() })
     }
 
-    /// Enters a condition; one that was left over has its entry.
+    /// Inserts a condition. If its raw handle was used before, it replaces that condition.
     pub(crate) fn insert(&mut self, raw: u64, default: Option<u32>, handles: &Arc<Handles>) {
         let number = handles.number;
         self.latest = self.latest.max(number);
@@ -112,8 +116,8 @@ impl ConditionTable {
         self.by_number.insert(number, index);
     }
 
-    /// The condition with this raw value, for the node that goes by it, which other code made. If
-    /// it is not known, neither is its default, and other code made it as well.
+    /// Notes a conditional node that other code added, and returns the source of its decision. A
+    /// condition with an unknown raw handle was made by other code, and its default is unknown.
     pub(crate) fn note_conditional(&mut self, raw: u64, node: NodeId) -> ConditionSource {
         let known = self.by_raw.get(&raw).and_then(|&index| self.entries.get_mut(index));
         if let Some(known) = known {
@@ -162,7 +166,7 @@ impl ConditionTable {
         self.setters.range((number, 0)..=(number, Index::MAX)).map(|(_, kernel)| *kernel)
     }
 
-    /// A kernel has the handles of these conditions now, and no others.
+    /// Replaces the condition handles of a kernel.
     pub(crate) fn set_handles(&mut self, kernel: Index, numbers: SmallVec<[u64; 1]>) {
         self.clear_handles(kernel);
         if !numbers.is_empty() {
@@ -171,7 +175,7 @@ impl ConditionTable {
         }
     }
 
-    /// A kernel has no handles any more, or is gone.
+    /// Removes the condition handles of a kernel.
     pub(crate) fn clear_handles(&mut self, kernel: Index) {
         for number in self.by_kernel.remove(&kernel).into_iter().flatten() {
             self.setters.remove(&(number, kernel));
@@ -179,7 +183,7 @@ impl ConditionTable {
         }
     }
 
-    /// Something does not use a condition any more: a kernel, its node, or the user.
+    /// Notes that a use of a condition has ended: a kernel, the node, or the user's last handle.
     pub(crate) fn note_release(&mut self, number: u64) {
         if let Some(&index) = self.by_number.get(&number)
             && let Some(entry) = self.entries.get(index)
@@ -188,13 +192,13 @@ impl ConditionTable {
         }
     }
 
-    /// What the driver has for a condition with this default that nothing uses any more; `exists`
-    /// says whether a node is.
+    /// The raw handle of a condition with this default that nothing uses any more. `exists` tells
+    /// whether a node exists.
     pub(crate) fn reusable(&mut self, default: Option<u32>, exists: impl Fn(NodeId) -> bool) -> Option<u64> {
         while let Ok(number) = self.dropped.try_recv() {
             self.note_release(number);
         }
-        // One that is used comes back once something lets go of it.
+        // An entry that is still in use comes back when its next use ends.
         while let Some(index) = self.released.get_mut(&default).and_then(BTreeSet::pop_first) {
             if let Some(entry) = self.entries.get(index)
                 && !entry.is_foreign
@@ -239,7 +243,7 @@ mod tests {
         conditions.note_release(number);
         assert_eq!(conditions.reusable(None, |_| false), None);
         assert_eq!(conditions.reusable(Some(3), |_| false), Some(50));
-        // It has another number now.
+        // The raw handle belongs to a condition with another number now.
         let again = make(&mut conditions, 50, Some(3));
         assert!(again.number() > number && conditions.find(number).is_none());
         assert_eq!(conditions.iter().count(), 1);

@@ -1,15 +1,15 @@
-//! What nodes and graphs of a hierarchy are known by.
+//! Identifiers of the nodes and graphs of a hierarchy.
 
 use cuda_sys::{CUgraph, CUgraphNode};
 
 use crate::toposort::Index;
 
-/// A raw node that may lie in a table.
+/// A raw node handle that can be stored in the state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct RawNode(pub(crate) CUgraphNode);
 
-// SAFETY: it is a name that goes to the driver and is never dereferenced here; any thread may use
-// it, one at a time, which the lock of the table sees to.
+// SAFETY: the handle is only passed to the driver and never dereferenced here. Any thread may use
+// it, one at a time, which the hierarchy's lock ensures.
 unsafe impl Send for RawNode {}
 
 impl RawNode {
@@ -18,18 +18,17 @@ impl RawNode {
     }
 }
 
-/// A raw graph that may lie in a table.
+/// A raw graph handle that can be stored in the state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct RawGraph(pub(crate) CUgraph);
 
 // SAFETY: as for `RawNode`.
 unsafe impl Send for RawGraph {}
 
-/// A graph of the hierarchy under one root, for good: as for nodes, its place is given to others,
-/// its number never.
+/// Identifies a graph of a hierarchy forever: the index is used again, the number never.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct SubgraphId {
-    /// 0 for the root; above, one more than the index in the table.
+    /// 0 for the root; otherwise one more than the index in the table.
     index: u32,
     number: u64,
 }
@@ -38,7 +37,7 @@ impl SubgraphId {
     /// The root graph itself.
     pub(crate) const ROOT: Self = Self { index: 0, number: 0 };
 
-    /// The place of the embedded graph at an index of the table.
+    /// The id of the embedded graph at an index of the table.
     pub(crate) fn embedded(index: u32, number: u64) -> Self {
         Self { index: index + 1, number }
     }
@@ -53,14 +52,14 @@ impl SubgraphId {
         self.index.checked_sub(1)
     }
 
-    /// The number, which is that of no other place.
+    /// The number, which no other graph of the hierarchy has.
     pub(crate) fn number(self) -> u64 {
         self.number
     }
 }
 
-/// A node of one root graph or of a graph embedded in it, for good: its place is given to others
-/// once it is removed, its number never.
+/// Identifies a node of a hierarchy forever: after its removal the index is used again, the number
+/// never.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct NodeId {
     pub(crate) index: Index,
@@ -68,6 +67,6 @@ pub(crate) struct NodeId {
 }
 
 impl NodeId {
-    /// Of no node.
+    /// The id of no node.
     pub(crate) const NONE: Self = Self { index: Index::MAX, number: u64::MAX };
 }

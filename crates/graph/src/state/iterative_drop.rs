@@ -1,5 +1,5 @@
-//! The end of tables whose graphs keep each other: one after the other, however long the line. A
-//! drop that goes down from graph to graph would need a stack as deep.
+//! The iterative drop of states whose graphs keep each other alive. A recursive drop would need a
+//! stack as deep as the chain is long.
 
 use core::cell::RefCell;
 use core::mem::ManuallyDrop;
@@ -11,18 +11,18 @@ use cuda_handles::panics;
 use crate::state::GraphState;
 
 thread_local! {
-    /// While a table is dropped on this thread, those that went with it. Nothing is in it when the
-    /// thread ends, and it is there to the end: tables may be dropped by destructors that run then.
+    /// The states that wait for the end of the drop that runs on this thread. It is empty when the
+    /// thread ends, and never destroyed: destructors that run then may drop states.
     static WAITING: RefCell<ManuallyDrop<Option<Vec<GraphState>>>> = const { RefCell::new(ManuallyDrop::new(None)) };
 }
 
-/// A table behind its lock. Dropped in the drop of another one, it waits for the end of that.
+/// A state behind its lock. If it is dropped while another state is, it waits until that drop ends.
 #[derive(Debug, Default)]
 pub(crate) struct LastingState(Mutex<GraphState>);
 
 impl LastingState {
-    pub(crate) fn new(table: GraphState) -> Self {
-        Self(Mutex::new(table))
+    pub(crate) fn new(state: GraphState) -> Self {
+        Self(Mutex::new(state))
     }
 }
 
@@ -36,10 +36,10 @@ impl Deref for LastingState {
 
 impl Drop for LastingState {
     fn drop(&mut self) {
-        let mut table = Some(core::mem::take(self.0.get_mut().unwrap_or_else(PoisonError::into_inner)));
+        let mut state = Some(core::mem::take(self.0.get_mut().unwrap_or_else(PoisonError::into_inner)));
         let begins = WAITING.try_with(|waiting| match &mut **waiting.borrow_mut() {
             Some(waiting) => {
-                waiting.extend(table.take());
+                waiting.extend(state.take());
                 false
             }
             none => {
@@ -48,25 +48,24 @@ impl Drop for LastingState {
             }
         });
         let _rest = matches!(begins, Ok(true)).then(|| Rest);
-        panics::contain(|| drop(table));
+        panics::contain(|| drop(state));
     }
 }
 
-/// The tables that wait on this thread. What an owner's drop makes of it, a panic included: they
-/// are dropped.
+/// Drops the waiting states, even if the drop of an owner panics.
 struct Rest;
 
 impl Drop for Rest {
     fn drop(&mut self) {
-        // What is taken out is dropped when the list is free again: more may come. Whatever comes
-        // of one, the others are dropped.
+        // Each state is dropped outside of the list, since its drop may add more. A panic does not
+        // stop the others from being dropped.
         while let Some(next) = WAITING.try_with(next).ok().flatten() {
             panics::contain(|| drop(next));
         }
     }
 }
 
-/// The next one; once there is none, the list is gone.
+/// The next waiting state. Once there is none, the list ends.
 fn next(waiting: &RefCell<ManuallyDrop<Option<Vec<GraphState>>>>) -> Option<GraphState> {
     let mut waiting = waiting.borrow_mut();
     let next = waiting.as_mut().and_then(Vec::pop);

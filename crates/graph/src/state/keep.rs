@@ -1,4 +1,4 @@
-//! What a hierarchy keeps alive, and who else has its graphs.
+//! Everything that a hierarchy keeps alive, and how its graphs are shared with other code.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::lent_log::LentLog;
 
 impl GraphState {
-    /// Keeps an owner as long as a graph of the hierarchy lives: with the node that it is embedded
-    /// in, if it is. False if it is gone.
+    /// Keeps an owner as long as a graph of the hierarchy lives. Returns false if the graph has
+    /// gone.
     pub(crate) fn keep(&mut self, subgraph: SubgraphId, owner: &Owner) -> bool {
         let Some(facts) = self.facts_mut(subgraph) else { return false };
         facts.kept.push(owner.clone());
@@ -19,7 +19,7 @@ impl GraphState {
         true
     }
 
-    /// Keeps an owner as long as a node is in its graph. False if it is not.
+    /// Keeps an owner as long as a node is in its graph. Returns false if the node is removed.
     pub(crate) fn keep_with(&mut self, id: NodeId, owner: &Owner) -> bool {
         let Some(record) = self.record_mut(id) else { return false };
         let within = record.within;
@@ -36,26 +36,26 @@ impl GraphState {
         kept.chain(record.node_params.owner()).chain(inner)
     }
 
-    /// Keeps an owner that was given with the root graph, once however often it is given.
+    /// Keeps an owner given with the root graph. An owner that is given again is kept once.
     pub(crate) fn keep_given(&mut self, owner: Owner) {
         if !self.sharing.given.contains(&owner) {
             self.sharing.given.push(owner);
         }
     }
 
-    /// What was given with the root graph.
+    /// The owners given with the root graph.
     pub(crate) fn given(&self) -> &[Owner] {
         &self.sharing.given
     }
 
-    /// A copy of everything that nodes and graph keep alive.
+    /// A copy of every owner that the hierarchy keeps alive.
     pub(crate) fn owners(&self) -> Vec<Owner> {
         let mut owners = self.owners_within(SubgraphId::ROOT);
         owners.extend(self.sharing.given.iter().cloned());
         owners
     }
 
-    /// The same but for what was given with the graph.
+    /// [`owners`](Self::owners) without the owners given with the root graph.
     fn owners_of_root(&self) -> Vec<Owner> {
         let records = self.nodes.records.iter().flatten();
         let graphs = self.subgraphs.slots.iter().flatten().map(|graph| &graph.facts).chain([&self.root]);
@@ -67,8 +67,8 @@ impl GraphState {
         owners
     }
 
-    /// A copy of everything that the nodes of a graph, those of the graphs embedded in it and the
-    /// graph itself keep alive, but for what was given with the root graph.
+    /// A copy of every owner that a graph, its nodes, and the graphs embedded in it keep alive,
+    /// without the owners given with the root graph.
     pub(crate) fn owners_within(&self, subgraph: SubgraphId) -> Vec<Owner> {
         if subgraph.is_root() {
             return self.owners_of_root();
@@ -76,7 +76,7 @@ impl GraphState {
         let mut owners = self.facts(subgraph).map(|facts| facts.kept.clone()).unwrap_or_default();
         let mut waiting = vec![subgraph];
         while let Some(subgraph) = waiting.pop() {
-            // What the driver has not told of yet is nowhere.
+            // Bodies that the driver has not reported are not in the state.
             let Some(graph) = self.embedded(subgraph) else { continue };
             for &index in &graph.nodes {
                 if let Some(record) = self.at(index) {
@@ -88,7 +88,7 @@ impl GraphState {
         owners
     }
 
-    /// Everything that nodes and graph use of pooled memory.
+    /// All allocations that the nodes and graphs of the hierarchy keep alive.
     pub(crate) fn allocations(&self) -> impl Iterator<Item = &Arc<Allocation>> {
         let graphs = self.subgraphs.slots.iter().flatten().map(|graph| &graph.facts).chain([&self.root]);
         let kept = graphs
@@ -101,7 +101,7 @@ impl GraphState {
         })
     }
 
-    /// Marks a graph as lent: what its nodes use from now on is logged.
+    /// Marks a graph as lent: from now on every owner of its nodes is logged.
     pub(crate) fn lend(&mut self, subgraph: SubgraphId, lent: Arc<LentLog>) {
         if let Some(facts) = self.facts_mut(subgraph) {
             facts.lent = Some(lent);
@@ -109,19 +109,20 @@ impl GraphState {
         }
     }
 
-    /// Whether other code may change graphs of the hierarchy.
+    /// Whether other code has a graph of the hierarchy.
     pub(crate) fn is_shared(&self) -> bool {
         self.sharing.lending || self.sharing.adopted
     }
 
-    /// Whether the root graph is other code's and does not retain yet what nodes added here use.
+    /// Whether the root graph belongs to other code and does not retain the owners of its nodes
+    /// yet.
     #[inline]
     pub(crate) fn needs_lending(&self) -> bool {
         self.sharing.adopted && self.root.lent.is_none()
     }
 
-    /// Logs what the rows that were touched use, for the graphs that are lent. To be called before
-    /// the lock is given back.
+    /// Logs the owners of all touched nodes for the lent graphs. To be called before the lock is
+    /// released.
     #[inline]
     pub(crate) fn log_touched(&mut self) {
         if !self.sharing.touched.is_empty() {
@@ -138,7 +139,7 @@ impl GraphState {
         }
     }
 
-    /// Logs owners for a graph and those that it is embedded in, as far as they are lent.
+    /// Logs owners for a graph and for the graphs around it, as far as these are lent.
     pub(crate) fn log(&self, subgraph: SubgraphId, owners: impl IntoIterator<Item = Owner>) {
         if !self.sharing.lending {
             return;

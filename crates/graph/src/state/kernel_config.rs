@@ -1,9 +1,9 @@
-//! Launch configurations as a table keeps them.
+//! Launch configurations in a compact form for the state.
 
 use cuda_launch::{Dim, LaunchConfig};
 
-/// A launch configuration. Most have no attributes: these take half the room of the others, in a
-/// table that has one for each kernel node.
+/// A launch configuration. Configurations without attributes, which are most of them, take half the
+/// space.
 #[derive(Clone, Debug)]
 pub(crate) enum KernelConfig {
     Plain { grid: Dim, block: Dim, shared: u32 },
@@ -11,7 +11,7 @@ pub(crate) enum KernelConfig {
 }
 
 impl KernelConfig {
-    /// The configuration as users know it.
+    /// The public form.
     pub(crate) fn get(&self) -> LaunchConfig {
         match self {
             Self::Plain { grid, block, shared } => LaunchConfig::new(*grid, *block).shared_bytes(*shared),

@@ -1,20 +1,20 @@
-//! Where executables of a graph ran last that can have one at a time.
+//! The last runs of the executables of a graph that allows one executable at a time.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cuda_handles::Stream;
 
-/// The streams of the last runs. A dropped executable still runs, on the memory and the conditions
-/// that are those of the next one as well: so that waits.
+/// The streams of the last runs. A dropped executable may still run on the memory and conditions
+/// that the next executable uses, so the next one waits for these streams.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LastRuns(Arc<Mutex<Runs>>);
 
 #[derive(Debug, Default)]
 struct Runs {
-    /// What runs of the newest executable come behind.
+    /// The streams that runs of the newest executable follow.
     followed: Vec<Stream>,
-    /// Those of graphs that were moved into this one after it was made: its runs do not wait for
-    /// them.
+    /// The streams of graphs that were moved into this one after the newest executable was made.
+    /// Its runs do not wait for them.
     beside: Vec<Stream>,
 }
 
@@ -24,24 +24,24 @@ impl LastRuns {
         runs.followed.iter().chain(&runs.beside).cloned().collect()
     }
 
-    /// An executable is made, and there is no other one: its runs wait for all that are known.
+    /// Notes that an executable is made while there is no other: its runs wait for all streams.
     pub(crate) fn begin(&self) {
         let mut runs = self.lock();
         let Runs { followed, beside } = &mut *runs;
         followed.append(beside);
     }
 
-    /// A run comes behind all that its executable has waited for.
+    /// Notes a run that follows everything that its executable waited for.
     pub(crate) fn follow(&self, stream: &Stream) {
         self.replace(vec![stream.clone()]);
     }
 
-    /// All that the executable has waited for have ended, and its own runs.
+    /// Notes that the runs of the executable, and all runs that it waited for, have ended.
     pub(crate) fn end(&self) {
         self.replace(Vec::new());
     }
 
-    /// Adds those of another graph, which is moved into this one.
+    /// Adds the streams of another graph, which is moved into this one.
     pub(crate) fn merge(&self, other: &Self) {
         let more = other.streams();
         let mut runs = self.lock();
@@ -53,7 +53,7 @@ impl LastRuns {
     }
 
     fn replace(&self, streams: Vec<Stream>) {
-        // The ones before go after the lock.
+        // The previous streams are dropped after the lock.
         let _before = core::mem::replace(&mut self.lock().followed, streams);
     }
 
@@ -62,11 +62,11 @@ impl LastRuns {
     }
 }
 
-/// What an executable keeps of it that has waited for the runs before its own.
+/// The runs of one executable, the first of which waits for the previous executable's runs.
 #[derive(Debug)]
 pub(crate) struct OwnRuns {
     runs: LastRuns,
-    /// The stream of the last one, by its number; 0 for none.
+    /// The id of the stream of the last run; 0 for none.
     on: u64,
 }
 
@@ -76,7 +76,7 @@ impl OwnRuns {
         Self { runs: runs.clone(), on: 0 }
     }
 
-    /// A run was enqueued just now.
+    /// Notes a run that was just enqueued.
     #[inline]
     pub(crate) fn note(&mut self, stream: &Stream) {
         if self.on != stream.id() {

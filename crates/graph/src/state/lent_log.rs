@@ -1,4 +1,4 @@
-//! What a lent graph keeps alive for users of its raw value.
+//! The log of a lent graph: everything that the graph retains for users of its raw handle.
 
 use core::fmt;
 use std::collections::HashSet;
@@ -8,21 +8,22 @@ use cuda_handles::{Context, GraphHandle, Owner, UserObject};
 
 use crate::error::Result;
 
-/// A log of all that the nodes of a lent graph have ever used. A user object that the graph retains
-/// owns it, and so does every clone and every executable that other code makes of the graph.
+/// A log of all owners that the nodes of a lent graph have ever used. A user object retained by the
+/// graph owns the log, and so does every clone and every executable that other code makes of the
+/// graph.
 pub(crate) struct LentLog {
     log: Arc<Log>,
-    /// Beside the driver's own references, so that the log goes after the context was lost, where
-    /// nothing is destroyed any more.
+    /// Besides the driver's own references, so that the log is dropped even after the context is
+    /// lost, when the driver destroys nothing any more.
     _object: UserObject,
 }
 
-/// It only grows, as nobody knows what was made of the graph when.
+/// The log only grows, since the library cannot know what other code made of the graph and when.
 #[derive(Default)]
 struct Log(Mutex<HashSet<Owner>>);
 
 impl LentLog {
-    /// Lets a graph retain a log that begins with these owners.
+    /// Makes a graph retain a log that starts with these owners.
     pub(crate) fn new(context: &Context, graph: &GraphHandle, owners: Vec<Owner>) -> Result<Self> {
         let log = Arc::new(Log::default());
         let object = UserObject::new(context, Box::new(Arc::clone(&log)))?;
@@ -32,7 +33,7 @@ impl LentLog {
         Ok(lent)
     }
 
-    /// Keeps one owner more.
+    /// Adds an owner, unless the log has it.
     pub(crate) fn log(&self, owner: &Owner) {
         let mut owners = self.log.0.lock().unwrap_or_else(PoisonError::into_inner);
         if !owners.contains(owner) {

@@ -1,4 +1,4 @@
-//! What the nodes of a clone were cloned of.
+//! Lineage: which node of a clone is the counterpart of which node of the original.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,45 +7,47 @@ use smallvec::SmallVec;
 
 use crate::state::ids::{NodeId, SubgraphId};
 
-/// How many graphs back a node is found: clones of clones share what they know, but a line of them
-/// without end does not.
+/// The number of generations through which a counterpart is found. Clones of clones share their
+/// steps; the limit bounds a long line of clones.
 pub(crate) const GENERATIONS: usize = 8;
 
-/// From the nodes of a graph to those of a clone of it, or of what it became when it was moved.
+/// The counterparts of a graph's nodes in a clone of it, or in the hierarchy that it was moved
+/// into.
 #[derive(Debug)]
 enum Step {
-    /// One by one.
+    /// Listed one by one.
     Listed {
-        /// The number of the hierarchy that the original belongs to.
+        /// The number of the original's hierarchy.
         source: u64,
         nodes: HashMap<NodeId, NodeId>,
     },
-    /// Of a hierarchy that was taken in whole, and of which the graph at this place is one.
+    /// The whole state of a hierarchy was taken over. The graph was one of its graphs, and is
+    /// `subgraph` now.
     Whole { moved: Moved, subgraph: SubgraphId },
 }
 
-/// A hierarchy that was moved into another one, which has taken over its table.
+/// A hierarchy that was moved into another one, which has taken over its state.
 #[derive(Clone, Debug)]
 pub(crate) struct Moved {
     /// The number of the hierarchy.
     source: u64,
-    /// What was renamed then, and each time that the other one was moved on.
+    /// The ids that changed then, and whenever the other hierarchy was moved itself.
     renamed: SmallVec<[Arc<Renamed>; 1]>,
 }
 
-/// The few nodes and graphs that got other names as their table became another hierarchy's.
+/// The few nodes and graphs whose ids changed when their state became that of another hierarchy.
 #[derive(Debug, Default)]
 pub(crate) struct Renamed {
     pub(crate) nodes: HashMap<NodeId, NodeId>,
     pub(crate) subgraphs: HashMap<SubgraphId, SubgraphId>,
-    /// At the first so many indices each node that was there got another name, and so did each
-    /// graph. Of one that was gone the old name may be somebody else's now.
+    /// Every node with an index below `records`, and every graph with an index below `graphs`, got
+    /// another id. If such a node was removed before, its old id may belong to another node now.
     pub(crate) records: usize,
     pub(crate) graphs: usize,
 }
 
 impl Renamed {
-    /// What a node of the table is called now; [`NodeId::NONE`] if it was gone.
+    /// The new id of a node; [`NodeId::NONE`] if the node was removed before.
     pub(crate) fn node(&self, node: NodeId) -> NodeId {
         match self.nodes.get(&node) {
             Some(renamed) => *renamed,
@@ -54,7 +56,7 @@ impl Renamed {
         }
     }
 
-    /// Where a graph of the table is now; `None` if it was gone.
+    /// The new id of a graph; `None` if the graph had gone before.
     fn subgraph(&self, subgraph: SubgraphId) -> Option<SubgraphId> {
         match self.subgraphs.get(&subgraph) {
             Some(renamed) => Some(*renamed),
@@ -69,13 +71,14 @@ impl Moved {
         Self { source, renamed: [renamed].into() }
     }
 
-    /// The hierarchy is a part of what is moved once more. False if that is too often.
+    /// Notes that the hierarchy was moved once more, as a part of another. Returns false if the
+    /// limit is exceeded.
     pub(crate) fn move_on(&mut self, renamed: &Arc<Renamed>) -> bool {
         self.renamed.push(Arc::clone(renamed));
         self.renamed.len() <= GENERATIONS
     }
 
-    /// What a node of a graph of the hierarchy is now, if that graph is the one at `here` now.
+    /// The new id of a node, if its graph is the one at `here` now.
     fn find(&self, here: SubgraphId, subgraph: SubgraphId, node: NodeId) -> Option<NodeId> {
         let mut renamed = self.renamed.iter();
         let (subgraph, node) = renamed.try_fold((subgraph, node), |(subgraph, node), renamed| {
@@ -100,22 +103,23 @@ impl Step {
         }
     }
 
-    /// A step further from a node of the graph itself.
+    /// The counterpart of a node of the previous graph in the line.
     fn follow(&self, node: NodeId) -> Option<NodeId> {
         match self {
             Self::Listed { nodes, .. } => nodes.get(&node).copied(),
-            // The graph was there before, and what is known of it goes by the names of now.
+            // The graph itself was moved, and its lineage uses the new ids.
             Self::Whole { .. } => Some(node),
         }
     }
 }
 
-/// What a graph was cloned of, and that in turn; the latest first.
+/// The originals of a graph and their originals in turn; the latest first.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lineage(SmallVec<[Arc<Step>; 1]>);
 
 impl Lineage {
-    /// The lineage of a clone of a graph of hierarchy `source`, which has `before`.
+    /// The lineage of a clone. Its original is a graph of hierarchy `source` with the lineage
+    /// `before`.
     pub(crate) fn new(source: u64, nodes: HashMap<NodeId, NodeId>, before: &Self) -> Self {
         let latest = Arc::new(Step::Listed { source, nodes });
         let mut generations = 1;
@@ -126,13 +130,13 @@ impl Lineage {
         Self([latest].into_iter().chain(recent.cloned()).collect())
     }
 
-    /// The same for a graph of a hierarchy that has taken others in.
+    /// The lineage of a graph in a hierarchy that has taken over others.
     pub(crate) fn within(&self, subgraph: SubgraphId, moved: &[Moved]) -> Self {
         let whole = moved.iter().map(|moved| Arc::new(Step::Whole { moved: moved.clone(), subgraph }));
         Self(whole.chain(self.0.iter().cloned()).collect())
     }
 
-    /// Nodes of the graph have other names now.
+    /// Replaces the ids of the graph's own nodes.
     pub(crate) fn rename(&mut self, renamed: &Renamed) {
         if let Some(latest) = self.0.first_mut()
             && let Step::Listed { source, nodes } = &**latest
@@ -142,7 +146,7 @@ impl Lineage {
         }
     }
 
-    /// The node that stands for a node of the graph at `subgraph` of hierarchy `source`.
+    /// The counterpart of a node of the graph at `subgraph` of hierarchy `source`.
     pub(crate) fn find(&self, source: u64, subgraph: SubgraphId, node: NodeId) -> Option<NodeId> {
         let mut back = (0..).zip(&self.0).filter(|(_, step)| step.source() == source);
         let (generation, first) = back.find_map(|(at, step)| Some((at, step.find(subgraph, node)?)))?;
@@ -176,7 +180,7 @@ mod tests {
         assert_eq!(find(&second, 2, 20), Some(30));
         assert_eq!(find(&second, 1, 10), Some(30));
         assert_eq!((find(&second, 1, 11), find(&second, 2, 10), find(&second, 3, 20)), (None, None, None));
-        // A clone beside its original: both are of one hierarchy.
+        // A clone beside its original: both are in one hierarchy.
         let beside = step(1, &[(20, 40)], &first);
         assert_eq!((find(&beside, 1, 10), find(&beside, 1, 20)), (Some(40), Some(40)));
     }

@@ -1,4 +1,4 @@
-//! What a ready-made loop or branch goes by, for whoever decides in the driver's place.
+//! The control data of a ready-made loop or branch: its test and its count of rounds.
 
 use core::fmt;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use cuda_launch::Memory;
 
 use crate::error::Result;
 
-/// Where a node that decides stands; the numbers are those in `kernels/conditions.cu`.
+/// The point at which a decision is made. The values match those in `kernels/conditions.cu`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum DecisionPoint {
     Branch,
@@ -17,17 +17,17 @@ pub(crate) enum DecisionPoint {
     AfterRound,
 }
 
-/// A question about memory, which it keeps alive.
+/// A test of memory, which it keeps alive.
 pub(crate) trait HostPredicate: fmt::Debug + Send + Sync {
-    /// The answer in the order of a stream. **Waits** for it.
+    /// Runs the test in the order of a stream. **Waits** for the result.
     fn ask_blocking(&self, stream: &Stream) -> Result<bool>;
 
-    /// The memory that it looks at.
+    /// The memory that it tests.
     fn memory(&self) -> Memory<'_>;
 }
 
-/// What a loop or a branch looks at, and where a loop counts its rounds. One of each, so that its
-/// address tells which it is.
+/// The test of a loop or branch, and the memory in which a loop counts its rounds. One for each
+/// loop or branch, so that its address identifies it.
 #[derive(Debug)]
 pub(crate) struct LoopControl {
     test: Box<dyn HostPredicate>,
@@ -36,12 +36,12 @@ pub(crate) struct LoopControl {
 
 #[derive(Debug)]
 struct Counted {
-    /// The count's lower half, then its upper half.
+    /// The lower half of the count, then the upper half.
     halves: Buffer<u32>,
     limit: u64,
 }
 
-/// What a node that decides does: a kernel of the library's, or a place holder for the host.
+/// The decision that a node makes: by a kernel of the library, or by the host for a place holder.
 #[derive(Clone, Debug)]
 pub(crate) struct LoopDecision {
     pub(crate) control: Arc<LoopControl>,
@@ -55,7 +55,7 @@ impl LoopDecision {
 }
 
 impl LoopControl {
-    /// Of a loop, with the memory in which it counts its rounds, and the most of these.
+    /// `rounds` is the memory in which a loop counts its rounds, with the limit of rounds.
     pub(crate) fn new(test: Box<dyn HostPredicate>, rounds: Option<(&Buffer<u64>, u64)>) -> Result<Self> {
         let counted = |(count, limit): (&Buffer<u64>, u64)| -> Result<Counted> {
             Ok(Counted { halves: count.cast()?, limit })
@@ -63,7 +63,7 @@ impl LoopControl {
         Ok(Self { test, rounds: rounds.map(counted).transpose()? })
     }
 
-    /// The memory that is looked at.
+    /// The memory that is tested.
     pub(crate) fn tested(&self) -> Memory<'_> {
         self.test.memory()
     }
@@ -75,9 +75,9 @@ impl LoopControl {
         Some(Memory { allocation: halves.allocation(), start, bytes, written: true })
     }
 
-    /// Decides in the order of a stream, as `decide` in `kernels/conditions.cu` does: whether to go
-    /// on. Counts a loop's rounds, here and where kernels read it. **Waits** for the stream, but
-    /// where the limit says all.
+    /// Decides in the order of a stream whether to go on, as `decide` in `kernels/conditions.cu`
+    /// does. Counts the rounds of a loop both here and in the memory that kernels read. **Waits**
+    /// for the stream, unless the limit alone decides.
     pub(crate) fn decide_blocking(
         &self,
         point: DecisionPoint,
@@ -99,7 +99,7 @@ impl LoopControl {
 }
 
 impl Counted {
-    /// By fills, which take the number along: no memory of the host is read later.
+    /// Writes by fills, which copy the value: no host memory is read later.
     fn write(&self, done: u64, stream: &Stream) -> Result<()> {
         if done == 0 {
             return Ok(stream.fill(&self.halves, 0)?);
@@ -113,7 +113,7 @@ impl Counted {
     }
 }
 
-/// The lower half of a count, and the upper one where it is another than that of the count before.
+/// The lower half of a count, and its upper half if that differs from the previous count's.
 fn halves(done: u64) -> (u32, Option<u32>) {
     let (lower, upper) = (done as u32, (done >> u32::BITS) as u32);
     (lower, (lower == 0).then_some(upper))

@@ -1,4 +1,4 @@
-//! Which allocation node is freed by which free node.
+//! The ledger: the allocation and free nodes of a hierarchy, and which belong together.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,26 +10,26 @@ use smallvec::SmallVec;
 use crate::state::ids::NodeId;
 use crate::state::params::NodeParams;
 
-/// The memory nodes of a hierarchy. Most have none.
+/// The memory nodes of a hierarchy. Most hierarchies have none.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
-    /// An address is given to one allocation after the other, each after the free of the one
-    /// before.
+    /// An address may be used by one allocation after another, each after the previous one is
+    /// freed.
     by_address: HashMap<CUdeviceptr, SmallVec<[LedgerEntry; 1]>>,
 }
 
-/// A memory node, or the two that belong together.
+/// An allocation node with its free node, or one of the two.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct LedgerEntry {
-    /// Which memory; `None` while only a free node of other code is known.
+    /// The memory; `None` if only a free node of other code is known.
     memory: Option<Key>,
     alloc: Option<NodeId>,
     free: Option<NodeId>,
-    /// Whether an executable was ever made of the graph with the allocation node.
+    /// Whether the graph was ever instantiated with the allocation node.
     instantiated: bool,
 }
 
-/// What memory is known by: where its owner is. Rows keep it.
+/// Identifies memory by the address of its owner, which records keep alive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Key(usize);
 
@@ -39,15 +39,15 @@ impl Key {
     }
 }
 
-/// What becomes of the memory of an allocation node in a launch.
+/// The memory of an allocation node in one launch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Life {
     pub(crate) alloc: NodeId,
-    /// `None` if a launch leaves it.
+    /// `None` if the memory outlives the launch.
     pub(crate) free: Option<NodeId>,
 }
 
-/// What a row says of memory.
+/// An allocation or free node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum MemoryNode {
     Alloc(CUdeviceptr, Key),
@@ -61,7 +61,19 @@ impl MemoryNode {
         match node_params {
             NodeParams::Alloc { memory, .. } => Some(Self::Alloc(memory.address(), Key::of(memory))),
             NodeParams::Free { address, memory } => Some(Self::Free(*address, memory.as_ref().map(Key::of))),
-            _ => None,
+            NodeParams::Empty
+            | NodeParams::Kernel { .. }
+            | NodeParams::Memcpy(_)
+            | NodeParams::Memset(_)
+            | NodeParams::Host(_)
+            | NodeParams::EventRecord(_)
+            | NodeParams::EventWait(_)
+            | NodeParams::Batch(_)
+            | NodeParams::SignalSemaphores(_)
+            | NodeParams::WaitSemaphores(_)
+            | NodeParams::Child { .. }
+            | NodeParams::Conditional(_)
+            | NodeParams::Other { .. } => None,
         }
     }
 }
@@ -77,8 +89,8 @@ impl LedgerEntry {
 }
 
 impl Ledger {
-    /// Takes note of a row. Those of one graph come in the order in which the nodes were made; a
-    /// free in the graph around it may come before them.
+    /// Enters a memory node. The nodes of one graph are entered in the order of their creation; a
+    /// free node in a graph around it may be entered before.
     pub(crate) fn note(&mut self, node: NodeId, noted: MemoryNode) {
         let (MemoryNode::Alloc(address, _) | MemoryNode::Free(address, _)) = noted;
         let entries = self.by_address.entry(address).or_default();
@@ -93,7 +105,8 @@ impl Ledger {
                 }
             }
             MemoryNode::Free(_, key) => {
-                // Of other code's it is told where the memory is, and that is freed once.
+                // A free node of other code only tells the address; that is freed once for each
+                // allocation.
                 let is_its =
                     |entry: &&mut LedgerEntry| entry.free.is_none() && (key.is_none() || entry.memory == key);
                 match entries.iter_mut().rev().find(is_its) {
@@ -104,7 +117,7 @@ impl Ledger {
         }
     }
 
-    /// A row is gone: other code has taken the node away, or the graph that it was in.
+    /// Removes a memory node.
     #[cold]
     pub(crate) fn forget(&mut self, node: NodeId, noted: MemoryNode) {
         let (MemoryNode::Alloc(address, _) | MemoryNode::Free(address, _)) = noted;
@@ -119,7 +132,7 @@ impl Ledger {
         }
     }
 
-    /// A row is known by another number now.
+    /// Replaces the id of a memory node.
     pub(crate) fn rename(&mut self, old: NodeId, new: NodeId, noted: MemoryNode) {
         let (MemoryNode::Alloc(address, _) | MemoryNode::Free(address, _)) = noted;
         for entry in self.by_address.get_mut(&address).into_iter().flatten() {
@@ -131,8 +144,8 @@ impl Ledger {
         }
     }
 
-    /// Takes the nodes of another hierarchy in. What one has of memory and the other of the same
-    /// belongs together.
+    /// Adds the entries of another hierarchy. An allocation node and a free node of the same memory
+    /// become one entry.
     pub(crate) fn merge(&mut self, other: Self) {
         for (address, entries) in other.by_address {
             let own = self.by_address.entry(address).or_default();
@@ -159,26 +172,26 @@ impl Ledger {
         self.by_address.is_empty()
     }
 
-    /// What becomes of the memory of each allocation node, in the order of the nodes.
+    /// The life of each allocation node's memory, in the order of the nodes.
     pub(crate) fn lives(&self) -> Vec<Life> {
         let mut lives: Vec<Life> = self.by_address.values().flatten().filter_map(LedgerEntry::life).collect();
         lives.sort_unstable_by_key(|life| life.alloc.number);
         lives
     }
 
-    /// What becomes of this memory; `None` for all but that of allocation nodes here.
+    /// The life of this memory; `None` if no allocation node of the hierarchy has it.
     #[inline]
     pub(crate) fn life_of(&self, memory: &Arc<Allocation>) -> Option<Life> {
         self.entry_of(memory)?.life()
     }
 
-    /// An executable was made of the graph as it is now.
+    /// Notes that the graph was instantiated as it is now.
     pub(crate) fn instantiated(&mut self) {
         let allocated = self.by_address.values_mut().flatten().filter(|entry| entry.alloc.is_some());
         allocated.for_each(|entry| entry.instantiated = true);
     }
 
-    /// Whether an executable was ever made of the graph with the allocation node of this memory.
+    /// Whether the graph was ever instantiated with the allocation node of this memory.
     pub(crate) fn was_instantiated(&self, memory: &Arc<Allocation>) -> bool {
         self.entry_of(memory).is_some_and(|entry| entry.instantiated)
     }

@@ -1,6 +1,8 @@
-//! A large hierarchy that is moved into a small one: its table becomes that one's, and the few rows
-//! of the small one come in. So each row is entered anew only when the hierarchy that it is of at
-//! least doubles, and graphs that are moved into one another from the inside out cost n log n.
+//! Taking over the state of a larger hierarchy.
+//!
+//! If a large hierarchy is moved into a small one, its state becomes the state of the small one,
+//! and the few records of the small one are added to it. A record is entered anew only when its
+//! hierarchy at least doubles, so moving graphs into one another from the inside out costs n log n.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -17,22 +19,22 @@ use crate::state::owners::Uses;
 use crate::state::params::NodeParams;
 use crate::toposort::Index;
 
-/// Below this many rows a table is copied.
+/// States with fewer records are copied.
 const FEW: usize = 8;
 
 /// The root graph of a hierarchy that is moved.
 pub(crate) struct MovedRoot {
     pub(crate) raw: CUgraph,
-    /// The number of its hierarchy, and that by which its memory is known.
+    /// The number of its hierarchy, and the number by which the memory of that is known.
     pub(crate) hierarchy: u64,
     pub(crate) memory: u64,
-    /// Its rows.
+    /// The indices of its records.
     pub(crate) records: Vec<Index>,
 }
 
 impl GraphState {
-    /// Whether to take over the table of a hierarchy that is moved into a graph of this one, rather
-    /// than to copy that: it is larger, and nothing in it has to be looked at node by node.
+    /// Whether to take over the state of a hierarchy that is moved into this one instead of copying
+    /// it: it is larger, and none of its nodes needs to be examined.
     pub(crate) fn should_take_over(&self, moved: &Self, into: SubgraphId) -> bool {
         let taken_in = self.nodes.records.len()
             + self.subgraphs.slots.len()
@@ -48,10 +50,12 @@ impl GraphState {
             && self.enclosing_conditional(into).is_none()
     }
 
-    /// Takes over the table of a hierarchy whose root graph was moved into a node of this one. The
-    /// nodes and graphs of this one are known by what they were; of the other's, those that are in
-    /// their way get new names. Gives the place of the root graph, those of all graphs that are to
-    /// be entered anew, and what is left, to be dropped after the lock.
+    /// Takes over the state of a hierarchy whose root graph was moved into a node of this one. The
+    /// nodes and graphs of this hierarchy keep their ids; those of the moved one that collide get
+    /// new ids.
+    ///
+    /// Returns the id of the moved root, the ids of all graphs to register again, and the remains,
+    /// which are to be dropped after the lock.
     pub(crate) fn take_over(
         &mut self,
         mut moved: Self,
@@ -81,8 +85,7 @@ impl GraphState {
         (subgraph, subgraphs, left)
     }
 
-    /// Where the graphs are that are found by their raw values, as all are but bodies that the
-    /// driver has.
+    /// The graphs that the map of raw handles knows: all but the driver's bodies.
     fn shared_subgraphs(&self) -> impl Iterator<Item = SubgraphId> {
         let graphs =
             (0..).zip(&self.subgraphs.slots).filter_map(|(index, graph)| Some((index, graph.as_ref()?)));
@@ -90,7 +93,7 @@ impl GraphState {
         shared.map(|(index, graph)| SubgraphId::embedded(index, graph.number))
     }
 
-    /// Makes room for the rows of another table: those at the first so many indices go elsewhere.
+    /// Frees the first `count` indices for the records of another state.
     fn clear_records(&mut self, count: usize, renamed: &mut Renamed) {
         let mut within = HashSet::new();
         for index in 0..count.min(self.nodes.records.len()) {
@@ -112,7 +115,7 @@ impl GraphState {
         self.nodes.free.retain(|index| *index as usize >= count);
     }
 
-    /// What is known of a row by its index or number follows it.
+    /// Updates everything that refers to a record by its id.
     fn rename_record(&mut self, old: NodeId, new: NodeId, record: &NodeRecord) {
         if let Some(graph) = self.embedded_mut(record.within) {
             graph.nodes.remove(&old.index);
@@ -131,7 +134,7 @@ impl GraphState {
         }
     }
 
-    /// The same for embedded graphs.
+    /// [`clear_records`](Self::clear_records) for the graphs in nodes.
     fn clear_embedded(&mut self, count: usize, renamed: &mut Renamed) {
         for index in 0..count.min(self.subgraphs.slots.len()) {
             let Some(mut graph) = self.subgraphs.slots.get_mut(index).and_then(Option::take) else {
@@ -159,7 +162,7 @@ impl GraphState {
         }
     }
 
-    /// The root graph becomes one that is embedded in a node.
+    /// The root graph becomes the graph embedded in a node.
     fn embed_root(&mut self, root: &MovedRoot, node: NodeId, renamed: &mut Renamed) -> SubgraphId {
         let by_index: HashMap<Index, Index> =
             renamed.nodes.iter().map(|(old, new)| (old.index, new.index)).collect();
@@ -185,12 +188,13 @@ impl GraphState {
         subgraph
     }
 
-    /// Takes all that the table of the hierarchy around has, as it is; nothing here is in its way.
+    /// Moves everything out of the state of the hierarchy around, unchanged. Its indices are free
+    /// here.
     fn take_records_of(&mut self, other: &mut Self) {
         let memory_of = self.memory_of;
         for (index, slot) in other.nodes.records.iter_mut().enumerate() {
             let Some(mut record) = slot.take() else { continue };
-            // Each is held by the other table as well, until that is dropped.
+            // Each owner is also held by the other state until that is dropped.
             let owners = record.owners.used.iter().filter_map(|&one| other.store.get(one));
             let uses: Uses = owners
                 .map(|owner| match owner {
@@ -234,7 +238,7 @@ impl GraphState {
     }
 }
 
-/// Puts something at an index at which nothing is.
+/// Puts a value at a free index.
 fn put<T>(slots: &mut Vec<Option<T>>, index: usize, value: T) {
     if slots.len() <= index {
         slots.resize_with(index + 1, || None);

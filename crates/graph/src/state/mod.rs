@@ -411,98 +411,98 @@ mod tests {
         core::ptr::without_provenance_mut(number)
     }
 
-    fn insert_in(table: &mut GraphState, within: SubgraphId, number: usize) -> NodeId {
-        table.reserve(within);
-        table.insert(within, raw(number), NodeParams::Empty, Owners::new())
+    fn insert_in(state: &mut GraphState, within: SubgraphId, number: usize) -> NodeId {
+        state.reserve(within);
+        state.insert(within, raw(number), NodeParams::Empty, Owners::new())
     }
 
-    fn insert(table: &mut GraphState, number: usize) -> NodeId {
-        insert_in(table, SubgraphId::ROOT, number)
+    fn insert(state: &mut GraphState, number: usize) -> NodeId {
+        insert_in(state, SubgraphId::ROOT, number)
     }
 
     #[test]
     fn a_removed_node_is_never_found_again() {
-        let mut table = GraphState::default();
-        let first = insert(&mut table, 16);
-        assert_eq!(table.take(first).len(), 1);
-        let second = insert(&mut table, 16);
+        let mut state = GraphState::default();
+        let first = insert(&mut state, 16);
+        assert_eq!(state.take(first).len(), 1);
+        let second = insert(&mut state, 16);
         assert_eq!(first.index, second.index);
-        assert!(table.record(first).is_none() && table.take(first).is_empty());
-        assert!(table.record(second).is_some());
+        assert!(state.record(first).is_none() && state.take(first).is_empty());
+        assert!(state.record(second).is_some());
     }
 
     #[test]
     fn raw_nodes_are_found_before_and_after_changes() {
-        let mut table = GraphState::default();
-        let (a, b) = (insert(&mut table, 16), insert(&mut table, 32));
-        assert_eq!(table.find(raw(32)), Some(b.index));
-        let c = insert(&mut table, 48);
-        assert_eq!(table.find(raw(48)), Some(c.index));
-        assert_eq!(table.take(a).len(), 1);
-        assert_eq!(table.find(raw(16)), None);
-        assert_eq!(table.id(c.index), Some(c));
+        let mut state = GraphState::default();
+        let (a, b) = (insert(&mut state, 16), insert(&mut state, 32));
+        assert_eq!(state.find(raw(32)), Some(b.index));
+        let c = insert(&mut state, 48);
+        assert_eq!(state.find(raw(48)), Some(c.index));
+        assert_eq!(state.take(a).len(), 1);
+        assert_eq!(state.find(raw(16)), None);
+        assert_eq!(state.id(c.index), Some(c));
     }
 
     #[test]
     fn owners_are_those_of_rows_and_graph() {
-        let mut table = GraphState::default();
+        let mut state = GraphState::default();
         let held = Arc::new(());
         let other = || Owner::shared(held.clone());
-        table.insert(SubgraphId::ROOT, raw(16), NodeParams::Empty, Owners::from_iter([other(), other()]));
-        assert!(table.keep(SubgraphId::ROOT, &other()));
-        assert_eq!(table.owners().len(), 3);
+        state.insert(SubgraphId::ROOT, raw(16), NodeParams::Empty, Owners::from_iter([other(), other()]));
+        assert!(state.keep(SubgraphId::ROOT, &other()));
+        assert_eq!(state.owners().len(), 3);
         assert_eq!(Arc::strong_count(&held), 4);
     }
 
     #[test]
     fn owners_come_out_with_the_last_row_that_uses_them() {
-        let mut table = GraphState::default();
+        let mut state = GraphState::default();
         let (first, second) = (Arc::new(()), Arc::new(()));
         let other = |held: &Arc<()>| Owner::shared(held.clone());
         let id =
-            table.insert(SubgraphId::ROOT, raw(16), NodeParams::Empty, Owners::from_iter([other(&first)]));
+            state.insert(SubgraphId::ROOT, raw(16), NodeParams::Empty, Owners::from_iter([other(&first)]));
         let mut owners = Owners::from_iter([other(&second)]);
-        table.swap_owners(id, &mut owners);
+        state.swap_owners(id, &mut owners);
         assert_eq!((Arc::strong_count(&first), Arc::strong_count(&second)), (2, 2));
         // The replaced owner belongs to the caller.
         drop(owners);
         assert_eq!(Arc::strong_count(&first), 1);
-        let taken = table.take(id);
+        let taken = state.take(id);
         assert_eq!((Arc::strong_count(&first), Arc::strong_count(&second)), (1, 2));
-        assert!(table.owners().is_empty());
+        assert!(state.owners().is_empty());
         drop(taken);
         assert_eq!((Arc::strong_count(&first), Arc::strong_count(&second)), (1, 1));
         // If the node is gone, the owners stay with the caller.
         let mut late = Owners::from_iter([other(&first)]);
-        table.swap_owners(id, &mut late);
+        state.swap_owners(id, &mut late);
         assert_eq!(late.len(), 1);
     }
 
     #[test]
     fn an_embedded_graph_goes_with_its_node() {
-        let mut table = GraphState::default();
+        let mut state = GraphState::default();
         let graph = core::ptr::without_provenance_mut(8);
-        let outside = insert(&mut table, 16);
-        let node = insert(&mut table, 32);
-        let subgraph = table.embed(graph, node);
-        table.record_mut(node).unwrap().node_params = NodeParams::Child { graph: subgraph };
-        let inner = insert_in(&mut table, subgraph, 48);
-        let deep = table.embed(graph, inner);
-        table.record_mut(inner).unwrap().node_params = NodeParams::Child { graph: deep };
-        let deepest = insert_in(&mut table, deep, 64);
-        let lonely = insert_in(&mut table, deep, 80);
-        assert_eq!(table.take(lonely).len(), 1);
-        let has = |table: &GraphState, subgraph| table.facts(subgraph).is_some();
-        assert!(has(&table, subgraph) && has(&table, deep) && has(&table, SubgraphId::ROOT));
-        assert_eq!(table.take(node).len(), 3);
-        assert!(!has(&table, subgraph) && !has(&table, deep) && has(&table, SubgraphId::ROOT));
+        let outside = insert(&mut state, 16);
+        let node = insert(&mut state, 32);
+        let subgraph = state.embed(graph, node);
+        state.record_mut(node).unwrap().node_params = NodeParams::Child { graph: subgraph };
+        let inner = insert_in(&mut state, subgraph, 48);
+        let deep = state.embed(graph, inner);
+        state.record_mut(inner).unwrap().node_params = NodeParams::Child { graph: deep };
+        let deepest = insert_in(&mut state, deep, 64);
+        let lonely = insert_in(&mut state, deep, 80);
+        assert_eq!(state.take(lonely).len(), 1);
+        let has = |state: &GraphState, subgraph| state.facts(subgraph).is_some();
+        assert!(has(&state, subgraph) && has(&state, deep) && has(&state, SubgraphId::ROOT));
+        assert_eq!(state.take(node).len(), 3);
+        assert!(!has(&state, subgraph) && !has(&state, deep) && has(&state, SubgraphId::ROOT));
         assert!(
-            table.record(deepest).is_none()
-                && table.record(inner).is_none()
-                && table.record(outside).is_some()
+            state.record(deepest).is_none()
+                && state.record(inner).is_none()
+                && state.record(outside).is_some()
         );
-        let again = insert(&mut table, 32);
-        let next = table.embed(graph, again);
-        assert!(has(&table, next) && next != subgraph && !has(&table, subgraph));
+        let again = insert(&mut state, 32);
+        let next = state.embed(graph, again);
+        assert!(has(&state, next) && next != subgraph && !has(&state, subgraph));
     }
 }

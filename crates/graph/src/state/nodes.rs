@@ -14,9 +14,9 @@ use crate::toposort::{self, Index};
 pub(crate) struct NodeRecord {
     pub(crate) raw: RawNode,
     pub(super) number: u64,
-    /// The graph that the node is in.
+    /// The graph that contains the node.
     pub(crate) within: SubgraphId,
-    /// The node's place in the order; see [`crate::toposort`].
+    /// The node's label in the topological order; see [`crate::toposort`].
     pub(crate) label: u64,
     pub(crate) node_params: NodeParams,
     pub(crate) owners: NodeOwners,
@@ -27,7 +27,7 @@ pub(crate) struct NodeRecord {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AddedNode {
     pub(crate) raw: CUgraphNode,
-    /// The label of a node that comes before others. Without one the node comes last.
+    /// The label of a node that comes before existing nodes. Without one the node comes last.
     pub(crate) label: Option<u64>,
 }
 
@@ -37,7 +37,7 @@ impl From<CUgraphNode> for AddedNode {
     }
 }
 
-/// The records by index. The index of a removed node is given to another one; its number never is.
+/// The records by index. The index of a removed node is used again; its number never is.
 #[derive(Debug, Default)]
 pub(crate) struct NodeTable {
     pub(super) records: Vec<Option<NodeRecord>>,
@@ -45,11 +45,11 @@ pub(crate) struct NodeTable {
     pub(super) free: Vec<Index>,
     /// The number of the next node.
     pub(super) next: u64,
-    /// The newest label; see [`toposort::fresh`].
+    /// The newest rank; see [`toposort::fresh`].
     pub(super) newest: u64,
-    /// Indices by raw handle, made when first needed: most graphs are only built and run.
+    /// Indices by raw handle, built on first use: most graphs are only built and run.
     pub(super) by_raw: Option<HashMap<usize, Index>>,
-    /// The number of conditional nodes, place holders included.
+    /// The number of conditional nodes, including place holders.
     pub(super) conditionals: usize,
 }
 
@@ -79,7 +79,7 @@ impl NodeTable {
         let label = label.unwrap_or_else(|| toposort::fresh(self.newest));
         let index = self.free.pop().unwrap_or_else(|| {
             self.records.push(None);
-            // A node of the driver is larger than a byte: there is no memory for more than fit.
+            // A driver node is larger than a byte, so memory runs out before the index does.
             (self.records.len() - 1) as Index
         });
         self.conditionals += usize::from(node_params.is_conditional());
@@ -93,7 +93,7 @@ impl NodeTable {
         NodeId { index, number }
     }
 
-    /// Takes out a record.
+    /// Removes and returns a record.
     pub(super) fn remove(&mut self, index: Index) -> Option<NodeRecord> {
         let record = self.records.get_mut(index as usize).and_then(Option::take)?;
         if let Some(by_raw) = &mut self.by_raw {
@@ -148,7 +148,7 @@ impl NodeTable {
         toposort::fresh(self.newest + 1)
     }
 
-    /// New nodes get labels above this one.
+    /// Makes the labels of new nodes larger than this one.
     pub(super) fn continue_after(&mut self, label: u64) {
         self.newest = self.newest.max(toposort::rank(label));
     }

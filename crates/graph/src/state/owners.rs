@@ -1,6 +1,8 @@
-//! What the nodes of a hierarchy keep alive. Nodes mostly use the same memory again and again, so
-//! it is held once and counted by the table itself: a count of references that threads share costs
-//! more than all else about a row.
+//! The owners that the nodes of a hierarchy keep alive.
+//!
+//! Most nodes use the same few allocations. Therefore the store holds each allocation once and
+//! counts its uses without atomics: cloning a shared reference for each node would cost more than
+//! the rest of its record.
 
 use std::sync::Arc;
 
@@ -9,18 +11,17 @@ use smallvec::SmallVec;
 
 use crate::state::loop_control::LoopDecision;
 
-/// What one node keeps alive besides its kernel, outside of a table; up to five buffers need no
-/// heap.
+/// The owners of one node outside of the state, without its kernel. Up to five need no heap.
 pub(crate) type Owners = SmallVec<[Owner; 5]>;
 
-/// What one node keeps alive besides its kernel, by their numbers in the [`Store`] of its table.
+/// The owners of one node in the [`Store`] of its hierarchy, without its kernel.
 pub(crate) type Uses = SmallVec<[Use; 6]>;
 
-/// A use of an owner in a store; given back by [`Store::release`].
+/// A use of an owner in a store; ended by [`Store::release`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Use(u32);
 
-/// Everything that a node keeps alive besides the handles in its parameters.
+/// Everything that a node keeps alive, apart from the handles in its parameters.
 #[derive(Debug, Default)]
 pub(crate) struct NodeOwners {
     /// The node's arguments, in the store of its hierarchy.
@@ -33,7 +34,7 @@ pub(crate) struct NodeOwners {
 struct MoreOwners {
     /// Owners given by [`Node::keep`](crate::Node::keep).
     kept: Vec<Owner>,
-    /// The decision of a node that decides about a ready-made loop or branch.
+    /// The decision of a node that decides for a ready-made loop or branch.
     decision: Option<LoopDecision>,
 }
 
@@ -63,7 +64,7 @@ impl NodeOwners {
         self.more.as_mut()?.decision.take()
     }
 
-    /// The owners that the node has for itself.
+    /// The owners that are not in the store.
     fn into_more(self) -> impl Iterator<Item = Owner> {
         let more = self.more.map(|more| *more).unwrap_or_default();
         more.kept.into_iter().chain(more.decision.map(LoopDecision::into_owner))
@@ -74,7 +75,7 @@ impl NodeOwners {
 #[derive(Debug, Default)]
 pub(crate) struct Store {
     slots: Vec<Slot>,
-    /// The number of the first free slot; each leads to the next one.
+    /// The first free slot; each free slot leads to the next.
     free: Option<u32>,
     recent: Recent,
 }
@@ -85,8 +86,8 @@ enum Slot {
     Free { next: Option<u32> },
 }
 
-/// Where memory was found last, by a hash of its address. It may be forgotten or gone: then it is
-/// held once more.
+/// The slots in which allocations were found last, by a hash of their address. A lookup may miss an
+/// allocation that the store holds; then it is held a second time.
 #[derive(Debug, Default)]
 struct Recent([[u32; 2]; 1 << Recent::BITS]);
 
@@ -103,13 +104,13 @@ impl Recent {
 }
 
 impl Store {
-    /// Makes room for some owners.
+    /// Makes room for more owners.
     #[inline]
     pub(crate) fn reserve(&mut self, owners: usize) {
         self.slots.reserve(owners);
     }
 
-    /// Keeps what the caller holds as well.
+    /// Adds a use of an allocation, in the slot that holds it if that is found.
     #[inline]
     pub(crate) fn keep_allocation(&mut self, allocation: &Arc<Allocation>) -> Use {
         for &mut number in self.recent.of(allocation) {
@@ -132,7 +133,7 @@ impl Store {
         kept
     }
 
-    /// Keeps an owner by itself.
+    /// Adds an owner in a slot of its own.
     pub(crate) fn keep(&mut self, owner: Owner) -> Use {
         let held = Slot::Held { owner, uses: 1 };
         if let Some(number) = self.free
@@ -144,11 +145,11 @@ impl Store {
             return Use(number);
         }
         self.slots.push(held);
-        // There is no memory for more than fit.
+        // Memory runs out before the index does.
         Use((self.slots.len() - 1) as u32)
     }
 
-    /// Ends a use. The owner, if it was the last one.
+    /// Ends a use. Returns the owner if this was its last use.
     pub(crate) fn release(&mut self, Use(number): Use) -> Option<Owner> {
         let slot = self.slots.get_mut(number as usize)?;
         match slot {
@@ -166,7 +167,7 @@ impl Store {
         }
     }
 
-    /// Ends all that a node keeps alive. The owners that no other node uses.
+    /// Ends everything that a node keeps alive. Returns the owners that no other node uses.
     pub(crate) fn release_all(&mut self, mut owners: NodeOwners) -> Owners {
         let used = core::mem::take(&mut owners.used);
         let mut released: Owners = used.into_iter().filter_map(|one| self.release(one)).collect();
@@ -174,7 +175,8 @@ impl Store {
         released
     }
 
-    /// Makes uses those of other owners. What is not used any more takes the place of these.
+    /// Replaces the owners behind uses. Afterwards `owners` holds the previous owners that have no
+    /// other use.
     pub(crate) fn swap(&mut self, uses: &mut Uses, owners: &mut Owners) {
         let mut gone = Owners::new();
         let count = owners.len();
@@ -192,7 +194,7 @@ impl Store {
         *owners = gone;
     }
 
-    /// Makes a use that of another owner, in the same slot if it is the only one.
+    /// Replaces the owner of a use, in the same slot if that has no other use.
     fn exchange(&mut self, one: &mut Use, new: Owner) -> Option<Owner> {
         if let Some(Slot::Held { owner, uses: 1 }) = self.slots.get_mut(one.0 as usize) {
             return Some(core::mem::replace(owner, new));
@@ -233,7 +235,7 @@ mod tests {
         assert_eq!((Arc::strong_count(&held), store.iter().count()), (3, 2));
         assert!(store.release(first).is_some());
         assert!(store.get(first).is_none() && store.get(second).is_some());
-        // The place is given to the next one.
+        // The free slot is used again.
         let third = store.keep(other(&held));
         assert_eq!(third.0, first.0);
         assert!(store.release(second).is_some() && store.release(third).is_some());
@@ -244,7 +246,7 @@ mod tests {
     fn shared_owners_stay_with_the_other_uses() {
         let (mut store, first, second) = (Store::default(), Arc::new(()), Arc::new(()));
         let shared = store.keep(other(&first));
-        // As if the same memory had been used twice.
+        // As if the same allocation had been used twice.
         if let Some(Slot::Held { uses, .. }) = store.slots.get_mut(shared.0 as usize) {
             *uses += 1;
         }

@@ -1,4 +1,4 @@
-//! What a node does, as it was given when the node was made or last changed.
+//! The parameters of a node, as given when the node was added or last changed.
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::kernel_config::KernelConfig;
 use crate::state::loop_control::LoopControl;
 
-/// What a node does.
+/// The parameters of a node of any type.
 #[derive(Clone, Debug)]
 pub(crate) enum NodeParams {
     Empty,
     Kernel {
         kernel: Kernel,
         config: KernelConfig,
-        /// What it declares to do with memory.
+        /// The memory accesses that the launch declares.
         accesses: Accesses,
     },
     Memcpy(CopyLayout),
@@ -48,42 +48,43 @@ pub(crate) enum NodeParams {
         graph: SubgraphId,
     },
     Conditional(Conditional),
-    /// A node of a graph that other code made, of which nothing but the type is known.
+    /// A node that other code added and of which only the type is known.
     Other {
         kind: CUgraphNodeType,
     },
 }
 
-/// What a conditional node does.
+/// The parameters of a conditional node.
 #[derive(Clone, Debug)]
 pub(crate) struct Conditional {
     pub(crate) kind: ConditionalKind,
+    /// The source of the node's decision.
     pub(crate) source: ConditionSource,
-    /// What a ready-made one goes by.
+    /// The control data of a ready-made loop or branch.
     pub(crate) control: Option<Arc<LoopControl>>,
     pub(crate) bodies: Box<[SubgraphId]>,
-    /// The node in the same graph that gives the condition its default.
+    /// The node in the same graph that sets the condition to its default.
     pub(crate) default: Option<NodeId>,
 }
 
-/// What a conditional node goes by.
+/// The source of a conditional node's decision.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ConditionSource {
-    /// A condition, by its number.
+    /// A condition of this library, by its number.
     Condition(u64),
-    /// A condition that other code made, by its number.
+    /// A condition made by other code, by its number.
     Foreign(u64),
-    /// What the host says: the driver has no such node, and an empty one has its place.
+    /// The host decides. The driver has no conditional node; an empty node is the place holder.
     Host,
 }
 
-/// The handles of conditions among a kernel's arguments.
+/// The condition handles among a kernel's arguments.
 pub(crate) type KernelHandles = SmallVec<[ConditionalHandle; 1]>;
 
-/// Semaphores, each with the number that it is raised to or waited for.
+/// Semaphores, each with the value that is signaled or waited for.
 pub(crate) type Semaphores = Arc<[(ExternalSemaphore, u64)]>;
 
-/// The classes of conditional nodes.
+/// The kinds of conditional nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ConditionalKind {
     If,
@@ -102,13 +103,13 @@ impl ConditionalKind {
         }
     }
 
-    /// What a body is called in words.
+    /// The name of a body in texts and pictures.
     pub(crate) fn body_name(self, index: usize) -> String {
         match (self, index) {
             (Self::If | Self::IfElse, 0) => "then".to_owned(),
             (Self::IfElse, _) => "else".to_owned(),
             (Self::While, _) => "body".to_owned(),
-            _ => format!("branch {index}"),
+            (Self::If | Self::Switch, _) => format!("branch {index}"),
         }
     }
 }
@@ -130,8 +131,7 @@ impl NodeParams {
             Self::WaitSemaphores(_) => NodeKind::SemaphoreWait,
             Self::Child { .. } => NodeKind::ChildGraph,
             Self::Conditional(conditional) => conditional.kind.node_kind(),
-            // Also where there is a type for it: the handles of that promise more than is known
-            // here.
+            // Also if there is a typed node for it: typed handles promise more than is known here.
             Self::Other { kind } => NodeKind::Other(*kind),
         }
     }
@@ -146,49 +146,84 @@ impl NodeParams {
         }
     }
 
-    /// Whether it is a conditional node of any class, be it one of which that is not known, or one
-    /// that is not the driver's.
+    /// Whether it is a conditional node of any kind, including unknown kinds and place holders.
     pub(crate) fn is_conditional(&self) -> bool {
         self.kind().raw() == CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL
     }
 
-    /// Says where the bodies of a conditional node are.
+    /// Sets the bodies of a conditional node.
     pub(crate) fn set_bodies(&mut self, subgraphs: Box<[SubgraphId]>) {
         if let Self::Conditional(conditional) = self {
             conditional.bodies = subgraphs;
         }
     }
 
-    /// What it keeps alive besides the row's owners.
+    /// The owner in the parameters themselves. The node's other owners are in its record.
     pub(crate) fn owner(&self) -> Option<Owner> {
         match self {
             Self::Kernel { kernel, .. } => Some(Owner::Kernel(kernel.clone())),
             Self::EventRecord(event) | Self::EventWait(event) => Some(Owner::Event(event.clone())),
-            _ => None,
+            Self::Empty
+            | Self::Memcpy(_)
+            | Self::Memset(_)
+            | Self::Host(_)
+            | Self::Batch(_)
+            | Self::Alloc { .. }
+            | Self::Free { .. }
+            | Self::SignalSemaphores(_)
+            | Self::WaitSemaphores(_)
+            | Self::Other { .. }
+            | Self::Child { .. }
+            | Self::Conditional(_) => None,
         }
     }
 
-    /// Says where the graph embedded in the node is.
+    /// Sets the embedded graph of a child graph node.
     pub(crate) fn set_embedded(&mut self, subgraph: SubgraphId) {
         if let Self::Child { graph } = self {
             *graph = subgraph;
         }
     }
 
-    /// The graph embedded in a child graph node.
+    /// The embedded graph of a child graph node.
     pub(crate) fn embedded(&self) -> Option<SubgraphId> {
         match self {
             Self::Child { graph } => Some(*graph),
-            _ => None,
+            Self::Empty
+            | Self::Memcpy(_)
+            | Self::Memset(_)
+            | Self::Host(_)
+            | Self::Batch(_)
+            | Self::Alloc { .. }
+            | Self::Free { .. }
+            | Self::SignalSemaphores(_)
+            | Self::WaitSemaphores(_)
+            | Self::Other { .. }
+            | Self::Kernel { .. }
+            | Self::EventRecord(_)
+            | Self::EventWait(_)
+            | Self::Conditional(_) => None,
         }
     }
 
-    /// The graphs that are in the node: the embedded one, or its bodies.
+    /// The graphs in the node: the embedded graph, or the bodies.
     pub(crate) fn subgraphs(&self) -> &[SubgraphId] {
         match self {
             Self::Child { graph } => core::slice::from_ref(graph),
             Self::Conditional(conditional) => &conditional.bodies,
-            _ => &[],
+            Self::Empty
+            | Self::Memcpy(_)
+            | Self::Memset(_)
+            | Self::Host(_)
+            | Self::Batch(_)
+            | Self::Alloc { .. }
+            | Self::Free { .. }
+            | Self::SignalSemaphores(_)
+            | Self::WaitSemaphores(_)
+            | Self::Other { .. }
+            | Self::Kernel { .. }
+            | Self::EventRecord(_)
+            | Self::EventWait(_) => &[],
         }
     }
 }

@@ -7,16 +7,16 @@ use smallvec::SmallVec;
 
 use crate::state::params::ConditionalKind;
 
-/// Parameters of a node of this type with every byte zero. They are then set in place: the driver
-/// refuses parameters in which a byte that has no meaning is not zero, and a value of its own
-/// written over the whole union would leave the rest of it undefined.
+/// Zeroed parameters of a node type, to be set field by field. The driver refuses parameters in
+/// which an unused byte is not zero, and assigning a whole union member would leave the rest
+/// undefined.
 #[inline]
 pub(crate) fn blank(kind: CUgraphNodeType) -> CUgraphNodeParams {
     CUgraphNodeParams { type_: kind, ..CUgraphNodeParams::default() }
 }
 
-/// The driver's form of a kernel node. The kernel is always given by itself and its context: by
-/// function, the driver crashes where no context is current.
+/// The driver's form of a kernel node. The kernel is given by its `CUkernel` and its context: given
+/// a `CUfunction`, the driver crashes if no context is current.
 #[inline]
 pub(crate) fn kernel_params(
     kernel: &Kernel,
@@ -40,12 +40,12 @@ pub(crate) fn kernel_params(
     params
 }
 
-/// What the driver says of a conditional node: its class, the handle of its condition, and its
-/// bodies. `None` for a class that is not known here.
+/// The kind, the condition handle and the bodies of a conditional node. `None` for an unknown kind.
 pub(crate) fn conditional_of(
     params: &CUgraphNodeParams,
 ) -> Option<(ConditionalKind, u64, SmallVec<[CUgraph; 2]>)> {
-    // SAFETY: these are the parameters of a conditional node, as the driver has written them.
+    // SAFETY: these are the parameters of a conditional node that was added or read: the driver has
+    // put its own array there, of the size that it reports and that was requested.
     let conditional = unsafe { params.__bindgen_anon_1.conditional };
     let kind = match (conditional.type_, conditional.size) {
         (RawKind::CU_GRAPH_COND_TYPE_IF, 1) => ConditionalKind::If,
@@ -61,7 +61,7 @@ pub(crate) fn conditional_of(
     }
 }
 
-/// The bodies that the driver has told of with the node.
+/// The bodies that the driver has reported with the node.
 pub(crate) fn raw_bodies(params: &CUgraphNodeParams) -> SmallVec<[CUgraph; 2]> {
     // SAFETY: these are the parameters of a conditional node that was added or read: the driver has
     // put its own array there, as long as it says, and as was asked for.

@@ -1,4 +1,4 @@
-//! The names of nodes that are gone, for errors.
+//! The names of removed nodes, for error messages.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, TryLockError};
@@ -6,14 +6,14 @@ use std::sync::{Mutex, TryLockError};
 use crate::node_name::NodeName;
 use crate::state::ids::NodeId;
 
-/// How many are remembered.
+/// The number of names that are remembered.
 const LATEST: usize = 1024;
 
-/// How many bytes of a name are, at least: more than an error tells.
+/// The length, in bytes, at which a name is cut. Errors show less.
 const LONGEST: usize = 1024;
 
-/// What the nodes were called that were removed latest, the others have a default name. Its lock is
-/// the last to be taken, and is held for moments.
+/// The names of the latest removed nodes; older ones go by their default name. Its lock is taken
+/// last and held briefly.
 #[derive(Debug, Default)]
 pub(crate) struct RemovedNames(Mutex<VecDeque<(NodeId, NodeName)>>);
 
@@ -31,13 +31,13 @@ impl RemovedNames {
         }
     }
 
-    /// The name of a node that is gone, if it is still known.
+    /// The name of a removed node, if it is still remembered.
     pub(crate) fn find(&self, id: NodeId) -> Option<NodeName> {
         let names = self.names()?;
         names.iter().rev().find(|(known, _)| *known == id).map(|(_, name)| name.clone())
     }
 
-    /// `None` while another thread has the lock: in a forked child it may never come back.
+    /// `None` while another thread holds the lock: in a forked child that thread may not exist.
     fn names(&self) -> Option<std::sync::MutexGuard<'_, VecDeque<(NodeId, NodeName)>>> {
         match self.0.try_lock() {
             Ok(names) => Some(names),

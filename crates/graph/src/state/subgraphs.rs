@@ -1,4 +1,4 @@
-//! The graphs that are in nodes, and what is known of each graph of a hierarchy.
+//! The graphs in nodes, and the facts about every graph of a hierarchy.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Weak};
@@ -13,61 +13,63 @@ use crate::state::lent_log::LentLog;
 use crate::state::lineage::Lineage;
 use crate::toposort::Index;
 
-/// A graph embedded in a node.
+/// A graph in a node: an embedded graph or a body.
 #[derive(Debug)]
 pub(crate) struct Subgraph {
-    /// A body where the driver has no conditional nodes: a graph of its own for the driver. Before
-    /// what its nodes use.
+    /// A body of a place holder, which is a driver graph of its own. Declared first, so that it is
+    /// dropped before the owners of its nodes.
     pub(super) own: Option<GraphHandle>,
     pub(crate) raw: RawGraph,
     pub(super) number: u64,
-    /// The node that it is embedded in.
+    /// The node that contains the graph.
     pub(crate) node: NodeId,
-    /// Whether it is a body of a conditional.
+    /// Whether it is a body of a conditional node.
     pub(crate) is_body: bool,
-    /// What it lies in, itself included.
+    /// The conditional nodes around the graph, its own node included.
     pub(super) enclosing: Enclosing,
     /// The indices of its nodes.
     pub(super) nodes: HashSet<Index>,
     pub(crate) facts: SubgraphFacts,
-    /// Goes with the entry: weak references elsewhere tell that the graph is gone.
+    /// Dropped with the subgraph: weak references elsewhere tell that the graph has gone.
     pub(super) alive: Arc<()>,
 }
 
-/// The innermost conditional nodes that a graph lies in, be it in a graph embedded in their bodies.
+/// The innermost conditional nodes around a graph. Graphs embedded in bodies count as inside the
+/// bodies.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Enclosing {
+    /// The innermost conditional node.
     body: Option<NodeId>,
-    /// One that has two bodies.
+    /// The innermost one with two bodies.
     if_else: Option<NodeId>,
-    /// One that the driver does not have.
+    /// The innermost place holder.
     place_holder: Option<NodeId>,
 }
 
 /// Facts about any graph of a hierarchy, the root graph included.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SubgraphFacts {
-    /// Kept for the whole graph.
+    /// Owners kept for the whole graph.
     pub(crate) kept: Vec<Owner>,
-    /// What it is a clone of.
+    /// The originals that it is a clone of.
     pub(crate) lineage: Lineage,
-    /// Set once its raw value was lent.
+    /// Set once the graph's raw handle was lent.
     pub(crate) lent: Option<Arc<LentLog>>,
 }
 
-/// The graphs embedded in nodes, by index.
+/// The graphs in nodes, by index.
 #[derive(Debug, Default)]
 pub(crate) struct SubgraphTable {
     pub(super) slots: Vec<Option<Subgraph>>,
     pub(super) free: Vec<u32>,
-    /// The number of the latest embedded graph; the root has 0.
+    /// The number of the latest subgraph; the root has 0.
     pub(super) latest: u64,
-    /// The number of bodies that are graphs of their own for the driver.
+    /// The number of bodies that are driver graphs of their own.
     pub(super) place_holders: usize,
 }
 
 impl GraphState {
-    /// A place for the graph embedded in a node.
+    /// Enters the embedded graph of a node.
     pub(crate) fn embed(&mut self, raw: CUgraph, node: NodeId) -> SubgraphId {
         self.subgraphs.latest += 1;
         let number = self.subgraphs.latest;
@@ -85,14 +87,14 @@ impl GraphState {
         SubgraphId::embedded(index, number)
     }
 
-    /// A place for a body of a conditional node that has its row.
+    /// Enters a body of a conditional node that has its record.
     pub(crate) fn embed_body(&mut self, raw: CUgraph, node: NodeId) -> SubgraphId {
         let subgraph = self.embed(raw, node);
         self.mark_as_body(subgraph, node);
         subgraph
     }
 
-    /// The same for a body that is a graph of its own for the driver.
+    /// [`embed_body`](Self::embed_body) for a body that is a driver graph of its own.
     pub(crate) fn embed_own(&mut self, body: GraphHandle, node: NodeId) -> SubgraphId {
         let subgraph = self.embed_body(body.as_raw(), node);
         if let Some(graph) = self.embedded_mut(subgraph) {
@@ -103,18 +105,18 @@ impl GraphState {
         subgraph
     }
 
-    /// Whether there are conditional nodes that the driver does not have.
+    /// Whether there are place holders: conditional nodes that the driver does not have.
     pub(crate) fn has_own_bodies(&self) -> bool {
         self.subgraphs.place_holders > 0
     }
 
-    /// What the graphs in a node lie in, besides the node.
+    /// The conditional nodes around the graphs in a node, the node itself not counted.
     fn enclosing_of(&self, node: NodeId) -> Enclosing {
         let within = self.record(node).and_then(|record| self.embedded(record.within));
         within.map_or(Enclosing::default(), |graph| graph.enclosing)
     }
 
-    /// Says that the graph is a body of a conditional node.
+    /// Marks a graph as a body of a conditional node.
     fn mark_as_body(&mut self, subgraph: SubgraphId, node: NodeId) {
         let mut enclosing = self.enclosing_of(node);
         enclosing.body = Some(node);
@@ -126,24 +128,22 @@ impl GraphState {
         }
     }
 
-    /// The conditional node that the driver does not have, in whose body a graph lies, be it in a
-    /// graph embedded there.
+    /// The innermost place holder around a graph.
     pub(crate) fn enclosing_place_holder(&self, subgraph: SubgraphId) -> Option<NodeId> {
         self.embedded(subgraph)?.enclosing.place_holder
     }
 
-    /// The conditional node in whose body a graph lies, be it in a graph embedded there.
+    /// The innermost conditional node around a graph.
     pub(crate) fn enclosing_conditional(&self, subgraph: SubgraphId) -> Option<NodeId> {
         self.embedded(subgraph)?.enclosing.body
     }
 
-    /// The conditional node with two bodies in one of which a graph lies, be it in a graph embedded
-    /// there.
+    /// The innermost conditional node with two bodies around a graph.
     pub(crate) fn enclosing_if_else(&self, subgraph: SubgraphId) -> Option<NodeId> {
         self.embedded(subgraph)?.enclosing.if_else
     }
 
-    /// Says which node an embedded graph is in.
+    /// Assigns an embedded graph to its node.
     pub(crate) fn set_embedded_in(&mut self, subgraph: SubgraphId, node: NodeId) {
         let enclosing = self.enclosing_of(node);
         if let Some(graph) = self.embedded_mut(subgraph) {
@@ -154,7 +154,7 @@ impl GraphState {
         }
     }
 
-    /// Says which conditional node these graphs are the bodies of.
+    /// Assigns bodies to their conditional node.
     pub(crate) fn set_bodies_of(&mut self, subgraphs: Box<[SubgraphId]>, node: NodeId) {
         subgraphs.iter().for_each(|subgraph| self.mark_as_body(*subgraph, node));
         if let Some(record) = self.record_mut(node) {
@@ -162,7 +162,7 @@ impl GraphState {
         }
     }
 
-    /// An embedded graph; `None` for the root, and once the node that it was embedded in is gone.
+    /// The graph in a node; `None` for the root, and once the node is removed.
     pub(crate) fn embedded(&self, subgraph: SubgraphId) -> Option<&Subgraph> {
         let graph = self.subgraphs.slots.get(subgraph.index()? as usize)?;
         graph.as_ref().filter(|graph| graph.number == subgraph.number())
@@ -182,7 +182,7 @@ impl GraphState {
         self.subgraphs.slots.get_mut(index as usize)?.take()
     }
 
-    /// What there is to know of a graph; `None` once it is gone.
+    /// The facts about a graph; `None` once it has gone.
     pub(crate) fn facts(&self, subgraph: SubgraphId) -> Option<&SubgraphFacts> {
         if subgraph.is_root() { Some(&self.root) } else { Some(&self.embedded(subgraph)?.facts) }
     }
@@ -191,17 +191,17 @@ impl GraphState {
         if subgraph.is_root() { Some(&mut self.root) } else { Some(&mut self.embedded_mut(subgraph)?.facts) }
     }
 
-    /// The graph that a graph is embedded in; `None` for the root.
+    /// The graph that contains the node of a graph; `None` for the root.
     pub(crate) fn parent(&self, subgraph: SubgraphId) -> Option<SubgraphId> {
         self.record(self.embedded(subgraph)?.node).map(|record| record.within)
     }
 
-    /// A graph and those that it is embedded in, from the inside out.
+    /// A graph and the graphs around it, from the inside out.
     pub(crate) fn self_and_ancestors(&self, subgraph: SubgraphId) -> impl Iterator<Item = SubgraphId> {
         core::iter::successors(Some(subgraph), |subgraph| self.parent(*subgraph))
     }
 
-    /// Says all there is to know of a graph that is new.
+    /// Sets the facts about a new graph.
     pub(crate) fn set_facts(&mut self, subgraph: SubgraphId, facts: SubgraphFacts) {
         self.sharing.lending |= facts.lent.is_some();
         facts.kept.iter().for_each(|owner| self.log(subgraph, [owner.clone()]));
@@ -212,16 +212,16 @@ impl GraphState {
 }
 
 impl Subgraph {
-    /// Whether the graph is still in its node, for who has no lock.
+    /// Lives as long as the graph is in its node, for readers without the lock.
     pub(crate) fn alive(&self) -> Weak<()> {
         Arc::downgrade(&self.alive)
     }
 }
 
 impl SubgraphFacts {
-    /// What goes with the graph.
+    /// The owners that go with the graph.
     pub(super) fn into_owners(self) -> impl Iterator<Item = Owner> {
-        // An owner of nobody else's: dropped with the others, after the lock.
+        // The log becomes an owner, so that it is dropped with the others, after the lock.
         let lent = self.lent.map(Owner::shared);
         self.kept.into_iter().chain(lent)
     }
