@@ -1,4 +1,4 @@
-//! How the memory of an allocation node is.
+//! The options of an allocation node.
 
 use core::fmt;
 
@@ -8,23 +8,22 @@ use cuda_sys::{
     CUmemLocationType, CUmemPoolProps,
 };
 
-/// Where the memory of an allocation node lies.
+/// Where the memory of an allocation node resides.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[non_exhaustive]
 pub enum AllocPlace {
     /// On the device of the graph's context.
     #[default]
     Here,
-    /// On a device.
+    /// On another device.
     Device(Device),
-    /// On the host. Drivers up to CUDA 13.0 were seen to refuse it.
+    /// On the host. Drivers up to CUDA 13.0 refuse it.
     Host,
-    /// Wherever it is used. CUDA 13.0.
+    /// In managed memory, which migrates to where it is used (CUDA 13.0).
     Managed,
 }
 
-/// How the memory of an allocation node is; see
-/// [`Frontier::alloc_with`](crate::Frontier::alloc_with).
+/// The options of an allocation node; see [`Frontier::alloc_with`](crate::Frontier::alloc_with).
 ///
 /// ```no_run
 /// # use cuda_graph::{AllocOptions, AllocPlace};
@@ -37,47 +36,50 @@ pub enum AllocPlace {
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 #[must_use = "options do nothing by themselves"]
+#[doc(alias = "cudaMemPoolProps")]
+#[doc(alias = "CUmemPoolProps")]
 pub struct AllocOptions {
     place: AllocPlace,
     access: Vec<(Device, PoolAccess)>,
 }
 
 impl AllocOptions {
-    /// Those of [`Frontier::alloc`](crate::Frontier::alloc): memory on the device of the graph's
-    /// context, for that device.
+    /// The options of [`Frontier::alloc`](crate::Frontier::alloc): memory on the device of the
+    /// graph's context, for use by that device.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Where the memory lies. The device of the graph's context can use it wherever it is.
+    /// Sets where the memory resides. The device of the graph's context can use it in any case.
     pub fn on(mut self, place: AllocPlace) -> Self {
         self.place = place;
         self
     }
 
-    /// What another device may do with the memory. Given twice for a device, the last counts. The
-    /// device that the memory lies on, and that of the graph's context, can read and write it in
-    /// any case.
+    /// Sets how another device may access the memory. The last call for a device counts. The device
+    /// of the graph's context and the device on which the memory resides can always read and write
+    /// it.
     #[doc(alias = "CUmemAccessDesc")]
+    #[doc(alias = "cudaMemAccessDesc")]
     pub fn accessible_from(mut self, device: Device, access: PoolAccess) -> Self {
         self.access.retain(|(known, _)| *known != device);
         self.access.push((device, access));
         self
     }
 
-    /// Where the memory lies.
+    /// Where the memory resides.
     #[must_use]
     pub fn place(&self) -> AllocPlace {
         self.place
     }
 
-    /// What other devices may do with it.
+    /// The access of other devices.
     #[must_use]
     pub fn access(&self) -> &[(Device, PoolAccess)] {
         &self.access
     }
 
-    /// Where copies and fills find it.
+    /// The memory space for copies and fills.
     pub(crate) fn space(&self, context: &Context) -> MemorySpace {
         match self.place {
             AllocPlace::Here => MemorySpace::Device,
@@ -88,9 +90,10 @@ impl AllocOptions {
         }
     }
 
-    /// What is known of a node of other code.
+    /// The options of a node that other code added.
     pub(crate) fn read(props: &CUmemPoolProps, access: &[CUmemAccessDesc], context: &Context) -> Self {
-        // SAFETY: every place but one of a locality domain has a number, and any bits are one.
+        // SAFETY: every location but a locality domain has a number, and any bits are a valid
+        // number.
         let number = |location: &CUmemLocation| unsafe { location.__bindgen_anon_1.id };
         let here = context.device();
         let device = |location: &CUmemLocation| match number(location) {
@@ -116,7 +119,7 @@ impl AllocOptions {
         Self { place, access: access.collect() }
     }
 
-    /// What the driver is told of other devices.
+    /// The access descriptors for the driver.
     pub(crate) fn access_params(&self, context: &Context) -> Vec<CUmemAccessDesc> {
         let here = context.device();
         let home = match self.place {
@@ -125,8 +128,8 @@ impl AllocOptions {
             AllocPlace::Host | AllocPlace::Managed => None,
         };
         let own = (home != Some(here)).then_some((here, PoolAccess::ReadWrite));
-        // The driver knows of the others; what they may do with their own memory it does not want
-        // to be told otherwise.
+        // The driver refuses a descriptor for the device on which the memory resides, unless it is
+        // the context's.
         let others = self.access.iter().filter(|(device, _)| *device != here && Some(*device) != home);
         let desc = |(device, access): (Device, PoolAccess)| CUmemAccessDesc {
             location: location(CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE, device.as_raw()),
@@ -135,7 +138,7 @@ impl AllocOptions {
         own.into_iter().chain(others.copied()).map(desc).collect()
     }
 
-    /// The driver's form of an allocation node, as long as `access` is there.
+    /// The driver's form of an allocation node; it points into `access`.
     pub(crate) fn params(
         &self,
         context: &Context,
@@ -156,7 +159,7 @@ impl AllocOptions {
         let to = &mut params.__bindgen_anon_1;
         to.alloc.poolProps.allocType = kind;
         to.alloc.poolProps.location.type_ = place.type_;
-        // SAFETY: written above as a number.
+        // SAFETY: `location` has written it as a number.
         to.alloc.poolProps.location.__bindgen_anon_1.id = unsafe { place.__bindgen_anon_1.id };
         to.alloc.bytesize = bytes;
         if !access.is_empty() {

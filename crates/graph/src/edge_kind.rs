@@ -1,35 +1,42 @@
-//! What an edge makes its second node wait for.
+//! The kinds of edges.
 
 use core::fmt;
 
 use cuda_sys::CUgraphEdgeData;
 
-/// What an edge makes its second node wait for.
+/// How far the second node of an edge waits for the first.
 ///
-/// All but [`Full`](Self::Full) lead from a kernel to a kernel, and need CUDA 12.3.
+/// Every kind but [`Full`](Self::Full) leads from a kernel to a kernel, and needs CUDA 12.3.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[non_exhaustive]
+#[doc(alias = "cudaGraphEdgeData")]
+#[doc(alias = "CUgraphEdgeData")]
 pub enum EdgeKind {
-    /// The first node's end, with all that it wrote.
+    /// The second node waits until the first has completed, and sees everything that it wrote.
     #[default]
     Full,
-    /// That every block of the first kernel has triggered (`griddepcontrol.launch_dependents`) or
-    /// ended. What it wrote before is seen only after the second kernel has waited
-    /// (`griddepcontrol.wait`).
+    /// The second kernel waits until every block of the first has triggered it
+    /// (`griddepcontrol.launch_dependents`, or `cudaTriggerProgrammaticLaunchCompletion`) or ended.
+    /// It sees what the first kernel wrote only after it has waited itself (`griddepcontrol.wait`,
+    /// or `cudaGridDependencySynchronize`).
     #[doc(alias = "CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC")]
     #[doc(alias = "CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC")]
+    #[doc(alias = "cudaGraphDependencyTypeProgrammatic")]
+    #[doc(alias = "cudaGraphKernelNodePortProgrammatic")]
     Programmatic,
-    /// That every block of the first kernel has begun; nothing that it writes is waited for.
+    /// The second kernel waits until every block of the first has started. It does not wait for
+    /// anything that the first kernel writes.
     #[doc(alias = "CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER")]
+    #[doc(alias = "cudaGraphKernelNodePortLaunchCompletion")]
     LaunchOrder,
-    /// As [`LaunchOrder`](Self::LaunchOrder); what the first kernel wrote is seen after the second
-    /// has waited (`griddepcontrol.wait`).
+    /// As [`LaunchOrder`](Self::LaunchOrder), but the second kernel sees what the first wrote after
+    /// it has waited itself (`griddepcontrol.wait`).
     ProgrammaticLaunchOrder,
-    /// Something that a newer driver says of an edge that other code made.
+    /// A kind from a newer driver, on an edge that other code added.
     Other {
-        /// The port that it leaves.
+        /// The port that the edge leaves.
         from_port: u8,
-        /// The port that it enters.
+        /// The port that the edge enters.
         to_port: u8,
         /// The type of dependency.
         kind: u8,
@@ -49,12 +56,12 @@ impl EdgeKind {
         CUgraphEdgeData { from_port, to_port, type_: kind, reserved: [0; 5] }
     }
 
-    /// The same by its name, where it has one.
+    /// The same kind, by its name if it has one.
     pub(crate) fn plain(self) -> Self {
         Self::of(&self.data())
     }
 
-    /// What the driver says.
+    /// The kind of the driver's edge data.
     pub(crate) fn of(data: &CUgraphEdgeData) -> Self {
         match (data.from_port, data.to_port, data.type_) {
             (0, 0, 0) => Self::Full,

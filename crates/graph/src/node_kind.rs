@@ -1,14 +1,16 @@
-//! The types of nodes.
+//! The kinds of nodes.
 
 use core::fmt;
 
 use cuda_sys::CUgraphNodeType;
 
-/// What a node does.
+/// The kind of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
+#[doc(alias = "CUgraphNodeType")]
+#[doc(alias = "cudaGraphNodeType")]
 pub enum NodeKind {
-    /// Nothing: a point that others wait for.
+    /// Does nothing: a point that other nodes wait for.
     Empty,
     /// Launches a kernel.
     Kernel,
@@ -16,7 +18,7 @@ pub enum NodeKind {
     Memcpy,
     /// Fills memory.
     Memset,
-    /// Runs a graph of its own.
+    /// Runs an embedded graph.
     ChildGraph,
     /// Runs its body if a condition holds.
     If,
@@ -32,7 +34,7 @@ pub enum NodeKind {
     EventRecord,
     /// Waits for an event.
     EventWait,
-    /// Waits for and writes numbers in memory.
+    /// Waits for and writes values in memory.
     Batch,
     /// Allocates memory.
     Alloc,
@@ -42,13 +44,13 @@ pub enum NodeKind {
     SemaphoreSignal,
     /// Waits for external semaphores.
     SemaphoreWait,
-    /// Something that this library has no type for, or of which the driver does not tell enough, in
-    /// a graph that other code made.
+    /// A node of other code that this library has no type for, or that the driver does not describe
+    /// in full.
     Other(CUgraphNodeType),
 }
 
 impl NodeKind {
-    /// The kind for the driver's type.
+    /// The kind for the driver's node type.
     pub(crate) fn of(kind: CUgraphNodeType) -> Self {
         match kind {
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY => Self::Empty,
@@ -68,12 +70,13 @@ impl NodeKind {
         }
     }
 
-    /// Whether the driver takes it for a kernel, also one of which it does not tell enough.
+    /// Whether the driver's node is a kernel node, including kernels that it does not describe in
+    /// full.
     pub(crate) fn is_kernel(self) -> bool {
         self.raw() == CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL
     }
 
-    /// The driver's type.
+    /// The driver's node type.
     pub(crate) fn raw(self) -> CUgraphNodeType {
         match self {
             Self::Empty => CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY,

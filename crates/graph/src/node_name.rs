@@ -1,19 +1,19 @@
-//! Names of nodes in errors.
+//! The names of nodes in errors.
 
 use core::fmt;
 use core::ops::Deref;
 
 use crate::wording::Named;
 
-/// What a node is called, as an error has it.
+/// The name of a node, as an error contains it.
 ///
-/// It derefs to the name itself. Displayed, as in the text of the error, it is one line of bounded
+/// It derefs to the full name. Its `Display` form, which error messages use, is one line of bounded
 /// length: control characters are escaped, and the middle of a very long name is left out.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct NodeName(Box<str>);
 
 impl NodeName {
-    /// The name itself.
+    /// The full name.
     #[must_use]
     pub fn into_string(self) -> String {
         self.0.into_string()

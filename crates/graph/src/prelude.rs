@@ -1,4 +1,4 @@
-//! The names that most programs use, for one import: `use cuda_graph::prelude::*;`.
+//! The names that most programs use, in one import: `use cuda_graph::prelude::*;`.
 //!
 //! ```no_run
 //! use cuda_graph::prelude::*;

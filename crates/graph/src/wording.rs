@@ -1,11 +1,11 @@
-//! Words that several errors have.
+//! Formatting that several errors share.
 
 use core::fmt::{self, Write as _};
 
-/// How many names or findings of a list are told.
+/// The number of names or findings of a list that are shown.
 const SHOWN: usize = 12;
 
-/// A text in which nothing ends the line or does anything else to a terminal.
+/// A text with every character escaped that ends a line or controls a terminal.
 pub(crate) struct OneLine<'t>(pub(crate) &'t str);
 
 impl fmt::Display for OneLine<'_> {
@@ -21,15 +21,15 @@ fn write_one(character: char, formatter: &mut fmt::Formatter<'_>) -> fmt::Result
     }
 }
 
-/// Whether a character stands in a line as itself: it is none that controls something, breaks a
-/// line or turns the direction of text.
+/// Whether a character is shown as it is: it is no control character, breaks no line, and does not
+/// change the direction of text.
 pub(crate) fn is_plain(character: char) -> bool {
     let turns = matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{61c}');
     let breaks = matches!(character, '\u{2028}' | '\u{2029}');
     !character.is_control() && !turns && !breaks
 }
 
-/// A name in one line, without its middle if it is very long.
+/// A name in one line. The middle of a very long name is left out.
 pub(crate) struct Named<'t>(pub(crate) &'t str);
 
 impl fmt::Display for Named<'_> {
@@ -46,7 +46,7 @@ impl fmt::Display for Named<'_> {
     }
 }
 
-/// Names in quotes, and how many more there are.
+/// Names in quotes, and the number of those left out.
 pub(crate) struct Names<'a>(pub(crate) &'a [String]);
 
 impl fmt::Display for Names<'_> {
@@ -61,7 +61,7 @@ impl fmt::Display for Names<'_> {
     }
 }
 
-/// Things in words, and how many more there are.
+/// Descriptions, and the number of those left out.
 pub(crate) struct Listed<'a>(pub(crate) &'a [String]);
 
 impl fmt::Display for Listed<'_> {
@@ -76,7 +76,7 @@ impl fmt::Display for Listed<'_> {
     }
 }
 
-/// The first findings, and how many more.
+/// The first findings, and the number of those left out.
 pub(crate) struct Found<'a>(pub(crate) &'a [String]);
 
 impl fmt::Display for Found<'_> {
@@ -89,7 +89,7 @@ impl fmt::Display for Found<'_> {
     }
 }
 
-/// How many more there are, if any.
+/// The number of items left out, if any.
 pub(crate) struct More(pub(crate) usize);
 
 impl fmt::Display for More {
@@ -98,7 +98,7 @@ impl fmt::Display for More {
     }
 }
 
-/// Because of which node, if that is known.
+/// The node that is the cause, if it is known.
 pub(crate) struct At<'a>(pub(crate) Option<&'a str>);
 
 impl fmt::Display for At<'_> {
@@ -107,7 +107,7 @@ impl fmt::Display for At<'_> {
     }
 }
 
-/// A word behind its indefinite article.
+/// A word after its indefinite article.
 pub(crate) struct A<T>(pub(crate) T);
 
 impl<T: fmt::Display> fmt::Display for A<T> {
@@ -118,7 +118,7 @@ impl<T: fmt::Display> fmt::Display for A<T> {
     }
 }
 
-/// So many of what is called by a word, which gets an `s` unless it is one.
+/// A number of things: the word gets an `s` unless there is one.
 pub(crate) struct Count(pub(crate) usize, pub(crate) &'static str);
 
 impl fmt::Display for Count {

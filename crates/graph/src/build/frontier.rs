@@ -1,4 +1,4 @@
-//! The frontier: where the next nodes are added, and the one way in which they are.
+//! The frontier: the position in a graph at which nodes are added.
 
 use std::collections::hash_map::Entry;
 
@@ -16,32 +16,33 @@ use crate::state::ids::NodeId;
 use crate::state::owners::Owners;
 use crate::state::params::NodeParams;
 
-/// A point of a graph at which nodes are added: each starts when all nodes of the frontier have
-/// ended, or as far as the [kind of edge](EdgeKind) says.
+/// A position in a graph at which nodes are added: each new node starts once all nodes of the
+/// frontier have completed, or as far as the [kind of edge](EdgeKind) requires.
 ///
 /// Any number of nodes can be added at one frontier; they do not wait for each other. Each add is
 /// one driver call.
 ///
-/// A frontier can also lie [before](Self::before) nodes that are there: these wait for what is
-/// added, too, which takes another call. [`Graph::between`] makes one in place of an edge.
+/// A frontier can also lie [before](Self::before) existing nodes, which then wait for each new
+/// node; that takes one more driver call. [`Graph::between`] makes a frontier in place of an edge.
 #[derive(Clone, Debug)]
 #[must_use = "a frontier does nothing by itself; add nodes at it"]
 pub struct Frontier<'g> {
     graph: &'g Graph,
     after: SmallVec<[(NodeId, EdgeKind); 4]>,
-    /// Whether all edges from these are full ones.
+    /// Whether all edges from `after` are full edges.
     full: bool,
     before: Option<Box<Before>>,
 }
 
 impl Graph {
-    /// The frontier of nodes that wait for nothing.
+    /// The frontier without predecessors: nodes added here wait for nothing.
     #[inline]
     pub fn root(&self) -> Frontier<'_> {
         Frontier { graph: self, after: SmallVec::new(), full: true, before: None }
     }
 
-    /// The frontier of nodes that wait for all of `nodes`. One given twice counts once.
+    /// The frontier after `nodes`: nodes added here wait for all of them. A node given twice counts
+    /// once.
     ///
     /// ```no_run
     /// # fn example(graph: &cuda_graph::Graph) -> cuda_graph::Result<()> {
@@ -52,14 +53,15 @@ impl Graph {
     /// ```
     ///
     /// # Errors
-    /// A node of another graph, or one that was removed.
+    /// [`Error::Foreign`], if a node is in another graph; [`Error::Removed`], if a node was
+    /// removed.
     pub fn after<const N: usize>(&self, nodes: [&Node; N]) -> Result<Frontier<'_>> {
         self.after_all(nodes)
     }
 
-    /// [`after`](Self::after) for any number of nodes, each by itself or with the
-    /// [kind of edge](EdgeKind) that says how far the new nodes wait for it. A node given twice with
-    /// one kind counts once.
+    /// [`after`](Self::after) for any number of nodes. Each is given alone or with the [kind of
+    /// edge](EdgeKind) that says how far the new nodes wait for it. A node given twice with the
+    /// same kind counts once.
     ///
     /// ```no_run
     /// # use cuda_graph::EdgeKind;
@@ -72,9 +74,10 @@ impl Graph {
     /// ```
     ///
     /// # Errors
-    /// A node of another graph ([`Error::Foreign`]) or a removed one ([`Error::Removed`]), a node
-    /// given with two kinds ([`Error::DuplicateEdge`]), or an edge from a kernel to a kernel that
-    /// does not leave one ([`Error::EdgeKind`]).
+    /// - [`Error::Foreign`], if a node is in another graph; [`Error::Removed`], if a node was
+    ///   removed.
+    /// - [`Error::DuplicateEdge`], if a node is given with two kinds of edges.
+    /// - [`Error::EdgeKind`], if a kind that only kernels can have is given with another node.
     pub fn after_all<'n, E: Into<(&'n Node, EdgeKind)>>(
         &self,
         nodes: impl IntoIterator<Item = E>,
@@ -87,12 +90,12 @@ impl Graph {
         Ok(frontier)
     }
 
-    /// The frontier in the edge from `from` to `to`: a node added there waits for `from`, `to`
-    /// waits for it, and the edge is gone, which the order makes superfluous. Both new edges are
-    /// full ones, whatever the old one was.
+    /// The frontier in the edge from `from` to `to`: a node added here waits for `from`, and `to`
+    /// waits for it. The edge itself is removed, since the new edges imply its order. Both new
+    /// edges are full edges, whatever the kind of the old one.
     ///
-    /// The first node added takes the edge's place; others stand beside it. Each add is one driver
-    /// call for the node and one for the edge to `to`; the first also asks for the old edge and
+    /// The first node added replaces the edge; later ones stand beside it. Each add is one driver
+    /// call for the node and one for the edge to `to`; the first add also queries the old edge and
     /// removes it.
     ///
     /// ```no_run
@@ -104,13 +107,18 @@ impl Graph {
     /// # }
     /// ```
     ///
-    /// Stands on `cuGraphRemoveDependencies` and `cuGraphAddDependencies`, CUDA 10.0, besides what
-    /// adding the node stands on.
+    /// Calls `cuGraphRemoveDependencies` and `cuGraphAddDependencies` (CUDA 10.0), besides the call
+    /// that adds the node.
     ///
     /// # Errors
-    /// A node of another graph or a removed one, no such edge, or what the driver answers. What can
-    /// go wrong at the add is what can in [`before`](Frontier::before); and the driver removes no
-    /// edges of a graph with memory nodes.
+    /// - [`Error::Foreign`], if a node is in another graph; [`Error::Removed`], if a node was
+    ///   removed.
+    /// - [`Error::NoEdge`], if there is no such edge.
+    /// - The driver's error.
+    ///
+    /// Adding a node fails as for [`before`](Frontier::before), and with [`Error::KeepsAll`] in a
+    /// graph with memory nodes, from which the driver removes no edges.
+    #[doc(alias = "cudaGraphRemoveDependencies")]
     pub fn between(&self, from: &Node, to: &Node) -> Result<Frontier<'_>> {
         if self.edge_kind(from, to)?.is_none() {
             return Err(Error::NoEdge { from: from.name().into(), to: to.name().into() });
@@ -120,7 +128,7 @@ impl Graph {
         Ok(Frontier { graph: self, after, full: true, before: Some(Box::new(before)) })
     }
 
-    /// Refuses a node that no edge of the graph can have as an end, or none of this kind.
+    /// Refuses a node that cannot be an end of an edge of this kind.
     fn usable_end(&self, node: &Node, kind: EdgeKind) -> Result<()> {
         if node.graph() != self {
             return Err(Error::Foreign { node: node.name().into() });
@@ -135,15 +143,14 @@ impl Graph {
     }
 }
 
-/// Finds nodes given twice without comparing all with all.
+/// Finds duplicates without comparing every node with every other.
 #[derive(Default)]
 struct Seen(std::collections::HashMap<NodeId, EdgeKind>);
 
 impl Seen {
     const FEW: usize = 16;
 
-    /// The kind with which a node was given before. One that was not is taken to be with this kind
-    /// now.
+    /// The kind that a node was given with before. If it was not, notes it with this kind.
     fn replace(&mut self, before: &[(NodeId, EdgeKind)], id: NodeId, kind: EdgeKind) -> Option<EdgeKind> {
         if before.len() < Self::FEW {
             return before.iter().find(|(known, _)| *known == id).map(|(_, kind)| *kind);
@@ -163,25 +170,27 @@ impl Seen {
 
 /// An end of a full edge.
 impl<'n> From<&'n Node> for (&'n Node, EdgeKind) {
+    /// A node at the end of a full edge.
     fn from(node: &'n Node) -> Self {
         (node, EdgeKind::Full)
     }
 }
 
 impl Node {
-    /// The frontier of nodes that wait for this one.
+    /// The frontier after this node: nodes added here wait for it.
     ///
-    /// If the node has been removed, adding there is the error [`Error::Removed`].
+    /// If the node was removed, adding a node fails with [`Error::Removed`].
     #[inline]
     pub fn then(&self) -> Frontier<'_> {
         let after = SmallVec::from_slice(&[(self.id(), EdgeKind::Full)]);
         Frontier { graph: self.graph(), after, full: true, before: None }
     }
 
-    /// The frontier of nodes that wait for this one as far as the kind of edge says.
+    /// The frontier after this node with a kind of edge, which says how far the new nodes wait for
+    /// it.
     ///
-    /// Adding a node there that cannot have such an edge is the error [`Error::EdgeKind`]. CUDA
-    /// 12.3 for other edges than full ones.
+    /// Adding a node that cannot have such an edge fails with [`Error::EdgeKind`]. Kinds other than
+    /// [`EdgeKind::Full`] need CUDA 12.3.
     pub fn then_with(&self, kind: EdgeKind) -> Frontier<'_> {
         let kind = kind.plain();
         let after = SmallVec::from_slice(&[(self.id(), kind)]);
@@ -190,15 +199,15 @@ impl Node {
 }
 
 impl<'g> Frontier<'g> {
-    /// The graph.
+    /// The graph that nodes are added to.
     #[inline]
     #[must_use]
     pub fn graph(&self) -> &'g Graph {
         self.graph
     }
 
-    /// The frontier of nodes that besides come before all of `nodes`: each of these waits for what
-    /// is added. One given twice counts once.
+    /// The same frontier before `nodes`: each of them waits for the nodes added here. A node given
+    /// twice counts once.
     ///
     /// ```no_run
     /// # fn example(graph: &cuda_graph::Graph) -> cuda_graph::Result<()> {
@@ -208,25 +217,29 @@ impl<'g> Frontier<'g> {
     /// # }
     /// ```
     ///
-    /// Each add is then a call of `cuGraphAddDependencies` for each kind of edge that occurs, CUDA
-    /// 10.0, after queries among the nodes whose order is concerned.
+    /// Each add then also calls `cuGraphAddDependencies` (CUDA 10.0) once for each kind of edge,
+    /// after queries among the nodes whose order is affected.
     ///
     /// # Errors
-    /// A node of another graph, or one that was removed. At the add, a cycle is an error as it is
-    /// for [`Graph::add_edges`], and so is moving a graph into the node. Whatever fails there, the
-    /// graph is as it was; if the driver does not take back what it did, that is
-    /// [`Error::Broken`].
+    /// [`Error::Foreign`], if a node is in another graph; [`Error::Removed`], if a node was
+    /// removed.
+    ///
+    /// Adding a node fails with [`Error::Cycle`] if the new edges close a cycle, and with
+    /// [`Error::MovesBefore`] if a graph is to be moved into the node. After a failure the graph is
+    /// as it was; if undoing the add fails as well, it is [broken](Error::Broken).
     #[doc(alias = "cuGraphAddDependencies")]
+    #[doc(alias = "cudaGraphAddDependencies")]
     pub fn before<const N: usize>(self, nodes: [&Node; N]) -> Result<Self> {
         self.before_all(nodes)
     }
 
-    /// [`before`](Self::before) for any number of nodes, each by itself or with the
-    /// [kind of edge](EdgeKind) that says how far it waits for the new nodes.
+    /// [`before`](Self::before) for any number of nodes. Each is given alone or with the [kind of
+    /// edge](EdgeKind) that says how far it waits for the new nodes.
     ///
     /// # Errors
-    /// As for [`before`](Self::before); a node given with two kinds ([`Error::DuplicateEdge`]), or
-    /// an edge from a kernel to a kernel that does not enter one ([`Error::EdgeKind`]).
+    /// As for [`before`](Self::before). Also [`Error::DuplicateEdge`], if a node is given with two
+    /// kinds of edges, and [`Error::EdgeKind`], if a kind that only kernels can have is given with
+    /// another node.
     pub fn before_all<'n, E: Into<(&'n Node, EdgeKind)>>(
         mut self,
         nodes: impl IntoIterator<Item = E>,
@@ -248,20 +261,20 @@ impl<'g> Frontier<'g> {
         Ok(self)
     }
 
-    /// The frontier of nodes that come before nodes of the graph, and after none.
+    /// The frontier before some nodes and after none.
     pub(crate) fn before_ids(graph: &'g Graph, nodes: Vec<(NodeId, EdgeKind)>) -> Self {
         let before = Some(nodes).filter(|nodes| !nodes.is_empty());
         let before = before.map(|nodes| Box::new(Before { nodes, cut: None }));
         Frontier { graph, after: SmallVec::new(), full: true, before }
     }
 
-    /// The frontier of nodes that wait for nodes of the graph, each given once.
+    /// The frontier after some nodes, each given once.
     pub(crate) fn after_ids(graph: &'g Graph, nodes: Vec<NodeId>) -> Self {
         let after = nodes.into_iter().map(|id| (id, EdgeKind::Full)).collect();
         Frontier { graph, after, full: true, before: None }
     }
 
-    /// The frontier of nodes that also wait for one of the graph.
+    /// The same frontier, also after another node.
     pub(crate) fn and_id(mut self, id: NodeId) -> Self {
         if !self.after.iter().any(|(known, _)| *known == id) {
             self.after.push((id, EdgeKind::Full));
@@ -269,8 +282,8 @@ impl<'g> Frontier<'g> {
         self
     }
 
-    /// The same frontier without the nodes that it is before: for what comes in front of a node
-    /// that is added here.
+    /// The same frontier without the nodes that it is before: for a node in front of another one
+    /// added here.
     pub(crate) fn without_before(&self) -> Self {
         Frontier { before: None, ..self.clone() }
     }
@@ -282,7 +295,7 @@ impl<'g> Frontier<'g> {
         Frontier { graph: self.graph, after, full: true, before: self.before.clone() }
     }
 
-    /// Refuses a frontier with other edges than full ones.
+    /// Refuses a frontier with edges that are not full.
     pub(crate) fn ensure_full(&self) -> Result<()> {
         match self.after.iter().find(|(_, kind)| *kind != EdgeKind::Full) {
             Some(&(from, kind)) => Err(Error::EdgeKind { kind, from: self.graph.enter()?.name(from) }),
@@ -290,8 +303,8 @@ impl<'g> Frontier<'g> {
         }
     }
 
-    /// The edge that the next node takes the place of, if it is still there.
-    pub(crate) fn standing_cut(&self) -> Result<Option<(Node, Node, EdgeKind)>> {
+    /// The edge that the next node replaces, if it still exists.
+    pub(crate) fn current_cut(&self) -> Result<Option<(Node, Node, EdgeKind)>> {
         let Some((from, to)) = self.before.as_ref().and_then(|before| before.cut) else { return Ok(None) };
         let guard = self.graph.enter()?;
         let kind_of = |id| guard.record(id).map(|record| record.node_params.kind());
@@ -318,7 +331,7 @@ impl<'g> Frontier<'g> {
         Ok(())
     }
 
-    /// Adds a node that needs nothing but the driver call that adds it.
+    /// Adds a node that needs no driver call but the one that adds it.
     pub(crate) fn add(
         &self,
         node_params: NodeParams,
@@ -341,13 +354,13 @@ impl<'g> Frontier<'g> {
         self.after.iter().map(|(id, _)| *id)
     }
 
-    /// The nodes that nodes added here come before.
+    /// The nodes that wait for nodes added here.
     #[inline]
     pub(crate) fn comes_before(&self) -> Option<&Before> {
         self.before.as_deref()
     }
 
-    /// Whether nodes added here come before nodes that are there.
+    /// Whether existing nodes wait for nodes added here.
     #[inline]
     pub(crate) fn is_before_some(&self) -> bool {
         self.before.is_some()

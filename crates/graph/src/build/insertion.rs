@@ -1,13 +1,13 @@
 //! The transaction that adds a node: prepare, call, finish, commit; or undo.
 //!
-//! 1. **Prepare.** Everything that can be checked is checked, and the record's place is reserved. If
-//!    the node goes into an edge, that edge is removed: a graph with memory nodes refuses it, so it
-//!    comes before anything else.
+//! 1. **Prepare.** Everything that can be checked is checked, and the record's place is reserved.
+//!    If the node goes into an edge, that edge is removed: a graph with memory nodes refuses it, so
+//!    it comes before anything else.
 //! 2. **Call.** `cuGraphAddNode`. If the driver refuses, the removed edge is put back.
 //! 3. **Finish.** Further driver calls that the node needs ([`NewNode::finish`]), and the edges to
 //!    the nodes that it comes before. If one fails, the transaction is undone: the edge is put back
-//!    and the node destroyed, and the graph is as it was.
-//! 4. **Commit.** The node gets its record ([`NewNode::commit`]). This cannot fail.
+//!    and the node destroyed, and the graph is as it was. 4. **Commit.** The node gets its record
+//!    ([`NewNode::commit`]). This cannot fail.
 //!
 //! Undoing happens once. If the driver refuses that as well, the hierarchy is marked
 //! [broken](crate::Error::Broken): it keeps what the node uses and refuses every later call.
@@ -27,15 +27,15 @@ use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::owners::Owners;
 use crate::state::params::NodeParams;
 
-/// A node to be added: what differs between the types of nodes.
+/// A node to be added: everything that differs between the types of nodes.
 pub(crate) trait NewNode {
     /// Results of [`finish`](Self::finish) for [`commit`](Self::commit).
     type Found;
 
     fn kind(&self) -> NodeKind;
 
-    /// Makes the driver calls that the node needs after it was added. `params` are those of the
-    /// call, into which the driver may have written.
+    /// Makes the driver calls that the node needs after it was added. `params` are the parameters
+    /// of the call that added it; the driver may have written into them.
     fn finish(
         &mut self,
         guard: &mut GraphGuard<'_>,
@@ -43,14 +43,14 @@ pub(crate) trait NewNode {
         params: &CUgraphNodeParams,
     ) -> Result<Self::Found>;
 
-    /// Enters the node into the state.
+    /// Enters the node into the state. Cannot fail.
     fn commit(self, guard: &mut GraphGuard<'_>, added: AddedNode, found: Self::Found) -> NodeId;
 
-    /// Everything that the node keeps alive, for a node that is not entered.
+    /// Everything that the node keeps alive, for a node that was not added.
     fn into_owners(self) -> Owners;
 }
 
-/// A node that needs nothing but the call that adds it.
+/// A node that needs no driver call but the one that adds it.
 pub(crate) struct PlainNode {
     pub(crate) subgraph: SubgraphId,
     pub(crate) node_params: NodeParams,
@@ -83,20 +83,20 @@ impl NewNode for PlainNode {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Before {
     pub(crate) nodes: Vec<(NodeId, EdgeKind)>,
-    /// The edge that the first node added takes the place of, if it is still there.
+    /// The edge that the first added node replaces, if it still exists.
     pub(crate) cut: Option<(NodeId, NodeId)>,
 }
 
-/// The place prepared for a node that comes before others.
+/// The position prepared for a node that comes before others.
 #[derive(Debug, Default)]
-struct Opening {
+struct Position {
     label: Option<u64>,
     /// The edge that was removed for the node.
     cut: Option<Link>,
 }
 
-/// Refuses nodes that cannot be taken out again: a node into which a graph is moved would take the
-/// graph with it.
+/// Refuses nodes that cannot be removed again: destroying a node into which a graph was moved would
+/// destroy that graph.
 fn ensure_undoable(params: &CUgraphNodeParams) -> Result<()> {
     const MOVE: CUgraphChildGraphNodeOwnership =
         CUgraphChildGraphNodeOwnership::CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE;
@@ -116,21 +116,21 @@ impl Frontier<'_> {
         mut new: N,
         params: &mut CUgraphNodeParams,
     ) -> Result<NodeId> {
-        let opening = match self.prepare(guard, new.kind(), params) {
-            Ok(opening) => opening,
-            Err(error) => return Err(guard.give_up(new.into_owners(), error)),
+        let position = match self.prepare(guard, new.kind(), params) {
+            Ok(position) => position,
+            Err(error) => return Err(guard.abandon(new.into_owners(), error)),
         };
         let raw = match self.call_add(guard, new.kind(), params) {
             Ok(raw) => raw,
-            Err(error) => return Err(guard.close(&opening, new.into_owners(), error)),
+            Err(error) => return Err(guard.undo_prepare(&position, new.into_owners(), error)),
         };
         let finished = new.finish(guard, raw, params).and_then(|found| {
-            self.comes_before().map_or(Ok(()), |before| guard.join_before(raw, before))?;
+            self.comes_before().map_or(Ok(()), |before| guard.link_before(raw, before))?;
             Ok(found)
         });
         match finished {
-            Ok(found) => Ok(new.commit(guard, AddedNode { raw, label: opening.label }, found)),
-            Err(cause) => Err(guard.undo(raw, &opening, new.into_owners(), cause)),
+            Ok(found) => Ok(new.commit(guard, AddedNode { raw, label: position.label }, found)),
+            Err(cause) => Err(guard.undo(raw, &position, new.into_owners(), cause)),
         }
     }
 
@@ -140,29 +140,29 @@ impl Frontier<'_> {
         guard: &mut GraphGuard<'_>,
         kind: NodeKind,
         params: &CUgraphNodeParams,
-    ) -> Result<Opening> {
+    ) -> Result<Position> {
         guard.reserve(self.graph().subgraph());
         guard.retain_if_adopted()?;
         match self.comes_before() {
-            None => Ok(Opening::default()),
+            None => Ok(Position::default()),
             Some(before) => {
                 ensure_undoable(params)?;
-                guard.open(self.comes_after(), before, kind)
+                guard.prepare_before(self.comes_after(), before, kind)
             }
         }
     }
 }
 
 impl GraphGuard<'_> {
-    /// Prepares the place of a node that comes before others: finds labels, and removes the edge
-    /// that the node takes the place of.
+    /// Prepares the position of a node that comes before others: finds labels, and removes the edge
+    /// that the node replaces.
     #[cold]
-    fn open(
+    fn prepare_before(
         &mut self,
         after: impl Iterator<Item = NodeId>,
         before: &Before,
         kind: NodeKind,
-    ) -> Result<Opening> {
+    ) -> Result<Position> {
         for &(id, edge) in &before.nodes {
             let record = self.record(id).ok_or_else(|| self.removed(id))?;
             if edge == EdgeKind::Full {
@@ -179,24 +179,24 @@ impl GraphGuard<'_> {
         };
         let (labels, label) = self.plan_new(after, before.nodes.iter().map(|(id, _)| *id), cut.as_slice())?;
         self.unlink(cut.as_slice())?;
-        // The labels fit without the node, too, and with the edge.
+        // The labels also fit if the node is not added and the edge is put back.
         self.relabel(labels);
-        Ok(Opening { label: Some(label), cut })
+        Ok(Position { label: Some(label), cut })
     }
 
     /// Puts the removed edge back after the driver refused to add the node.
     #[cold]
-    fn close(&mut self, opening: &Opening, owners: Owners, cause: Error) -> Error {
-        match self.link(opening.cut.as_slice()) {
-            Ok(()) => self.give_up(owners, cause),
+    fn undo_prepare(&mut self, position: &Position, owners: Owners, cause: Error) -> Error {
+        match self.link(position.cut.as_slice()) {
+            Ok(()) => self.abandon(owners, cause),
             Err(undo) => self.broken(cause, undo, owners),
         }
     }
 
     /// Adds the edges from a node that was just added to the nodes that it comes before. One driver
-    /// call for each kind of edge that occurs.
+    /// call for each kind of edge.
     #[cold]
-    fn join_before(&self, raw: CUgraphNode, before: &Before) -> Result<()> {
+    fn link_before(&self, raw: CUgraphNode, before: &Before) -> Result<()> {
         let mut edges = Vec::with_capacity(before.nodes.len());
         for &(id, kind) in &before.nodes {
             edges.push((raw, self.record(id).ok_or_else(|| self.removed(id))?.raw.0, kind));
@@ -206,9 +206,9 @@ impl GraphGuard<'_> {
 
     /// Destroys a node that was just added and has no record.
     #[cold]
-    fn undo(&mut self, raw: CUgraphNode, opening: &Opening, owners: Owners, cause: Error) -> Error {
-        // First the edge: while it is not there, the node stands for it.
-        let undone = self.link(opening.cut.as_slice()).and_then(|()| {
+    fn undo(&mut self, raw: CUgraphNode, position: &Position, owners: Owners, cause: Error) -> Error {
+        // The edge first: until it is back, the node carries the order.
+        let undone = self.link(position.cut.as_slice()).and_then(|()| {
             let result = {
                 let _alone = clones::alone(self.context())?;
                 // SAFETY: the node is live, and no record leads to it.
@@ -217,25 +217,26 @@ impl GraphGuard<'_> {
             self.answer(Call::cuGraphDestroyNode, result)
         });
         match undone {
-            Ok(()) => self.give_up(owners, cause),
+            Ok(()) => self.abandon(owners, cause),
             Err(undo) => self.broken(cause, undo, owners),
         }
     }
 
-    /// Lets go of the owners of a node that was not added, once the lock is given back.
+    /// Drops the owners of a node that was not added, once the lock is released.
     #[cold]
-    fn give_up(&mut self, owners: Owners, cause: Error) -> Error {
+    fn abandon(&mut self, owners: Owners, cause: Error) -> Error {
         owners.into_iter().for_each(|owner| self.drop_deferred(Some(owner)));
         cause
     }
 
-    /// Marks the hierarchy as broken, as `undo` is why a change could not be taken back that failed
-    /// for `cause`. What the change used stays alive. A lost context has no graphs to break.
+    /// Marks the hierarchy as broken: a change failed for `cause`, and undoing it failed for
+    /// `undo`. The owners stay alive. If the context is lost, its graphs are unusable anyway, and
+    /// the result is `cause`.
     #[cold]
     pub(crate) fn broken(&mut self, cause: Error, undo: Error, owners: Owners) -> Error {
         match self.context().ensure_usable() {
             Ok(()) => self.mark_broken(Broken { cause, undo }, owners),
-            Err(_) => self.give_up(owners, cause),
+            Err(_) => self.abandon(owners, cause),
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Taking edges away and adding others, as one change that is made or not.
+//! Changing edges: some are removed and others added, all or none.
 //!
-//! The driver goes through a list of edges one by one and stops at the first bad one, so that all
-//! are checked before. It closes cycles without a word; what it does check here is left to it where
-//! only one edge is concerned. Edges are taken away first, since a graph with memory nodes refuses
-//! that: so nothing has changed then.
+//! The driver processes a list of edges one by one and stops at the first bad one. Therefore
+//! everything is checked first, except where a single edge is concerned and the driver checks it
+//! itself. The driver never checks for cycles. Edges are removed before others are added: a graph
+//! with memory nodes refuses that, and then nothing has changed.
 
 use cuda_sys::{CUgraphNode, Call, Driver};
 use smallvec::SmallVec;
@@ -15,7 +15,7 @@ use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 use crate::state::owners::Owners;
 
-/// An edge between nodes that are there.
+/// An edge between two existing nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Link {
     pub(crate) from: NodeId,
@@ -36,7 +36,7 @@ struct OfOneKind {
     to: SmallVec<[CUgraphNode; 4]>,
 }
 
-/// One group for each kind that occurs, in the order in which the kinds come.
+/// Groups edges by kind, in the order in which the kinds first occur.
 fn by_kind(edges: impl Iterator<Item = (CUgraphNode, CUgraphNode, EdgeKind)>) -> SmallVec<[OfOneKind; 1]> {
     let mut groups: SmallVec<[OfOneKind; 1]> = SmallVec::new();
     for (from, to, kind) in edges {
@@ -57,18 +57,18 @@ fn by_kind(edges: impl Iterator<Item = (CUgraphNode, CUgraphNode, EdgeKind)>) ->
 }
 
 impl GraphGuard<'_> {
-    /// Takes edges away that are there, and adds others that are not there otherwise. At most one
-    /// driver call to take away and one for each kind of edge to add, and queries only where edges
-    /// go against the order.
+    /// Removes existing edges and adds others, which must not exist otherwise. At most one driver
+    /// call to remove and one for each kind of edge to add; queries only if an edge goes against
+    /// the topological order.
     ///
     /// # Errors
-    /// Ends that an edge of its kind cannot have, a cycle, or what the driver answers. Nothing has
-    /// changed then, or the hierarchy is broken.
+    /// [`Error::EdgeKind`], [`Error::Cycle`], or the driver's error. Nothing has changed then, or
+    /// the hierarchy is [broken](Error::Broken).
     pub(crate) fn change(&mut self, remove: &[Link], add: &[Link]) -> Result<()> {
         add.iter().try_for_each(|link| self.ensure_possible(link))?;
         let labels = self.plan(remove, add)?;
         if let Err(error) = self.unlink(remove) {
-            // One edge alone is there or not.
+            // A single edge is removed or not.
             return Err(if remove.len() > 1 { self.restore_edges(error, remove, &[]) } else { error });
         }
         if let Err(error) = self.link(add) {
@@ -79,7 +79,7 @@ impl GraphGuard<'_> {
         Ok(())
     }
 
-    /// Refuses an edge of a kind that its ends or the driver cannot have.
+    /// Refuses a kind of edge that the nodes or the driver do not support.
     fn ensure_possible(&self, link: &Link) -> Result<()> {
         if link.kind == EdgeKind::Full {
             return Ok(());
@@ -91,8 +91,8 @@ impl GraphGuard<'_> {
         ensure_kinds(self.driver())
     }
 
-    /// Adds edges. One driver call for each kind of edge that occurs; those of the kinds before one
-    /// that fails are there then.
+    /// Adds edges. One driver call for each kind of edge; if one fails, the edges of the kinds
+    /// before it have been added.
     pub(crate) fn link(&self, links: &[Link]) -> Result<()> {
         let mut edges = SmallVec::<[_; 4]>::with_capacity(links.len());
         for link in links {
@@ -101,12 +101,12 @@ impl GraphGuard<'_> {
         self.link_raw(edges.into_iter())
     }
 
-    /// Adds edges between raw nodes, as [`link`](Self::link).
+    /// [`link`](Self::link) for raw nodes.
     pub(crate) fn link_raw(
         &self,
         edges: impl Iterator<Item = (CUgraphNode, CUgraphNode, EdgeKind)>,
     ) -> Result<()> {
-        // A driver may give all edges of a call the kind of the first.
+        // Some drivers give all edges of a call the kind of the first.
         by_kind(edges).iter().try_for_each(|group| self.call_link(group))
     }
 
@@ -115,7 +115,7 @@ impl GraphGuard<'_> {
         let (driver, count) = (self.driver(), from.len());
         let (from, to) = (from.as_ptr(), to.as_ptr());
         if *kind == EdgeKind::Full {
-            // SAFETY: the nodes are live and of this graph, as the table says, and its lock is
+            // SAFETY: the nodes are live and in this graph, as their records say, and the lock is
             // held.
             let result = unsafe { driver.cuGraphAddDependencies(self.raw(), from, to, count) };
             return self.answer(Call::cuGraphAddDependencies, result);
@@ -127,7 +127,7 @@ impl GraphGuard<'_> {
         self.answer(Call::cuGraphAddDependencies_v12030, result.map_err(cuda_handles::Error::from)?)
     }
 
-    /// Takes edges away, of whatever kinds. One driver call, or none for no edges.
+    /// Removes edges of any kind. One driver call, or none for no edges.
     pub(crate) fn unlink(&self, links: &[Link]) -> Result<()> {
         if links.is_empty() {
             return Ok(());
@@ -139,25 +139,25 @@ impl GraphGuard<'_> {
             from.push(self.raw_of(link.from)?);
             to.push(self.raw_of(link.to)?);
         }
-        // A driver may refuse edges of several kinds if it is told these; without, it takes away
-        // any. SAFETY: as for adding.
+        // Without kinds the driver removes any edge; given kinds, it may refuse a mix of them.
+        // SAFETY: as for adding.
         let result = unsafe {
             self.driver().cuGraphRemoveDependencies(self.raw(), from.as_ptr(), to.as_ptr(), links.len())
         };
         self.answer(Call::cuGraphRemoveDependencies, result)
     }
 
-    /// Makes the edges what they were before a change that failed on its way. Without success the
-    /// hierarchy is broken.
+    /// Restores the edges after a change failed on its way. If that fails as well, the hierarchy is
+    /// broken.
     #[cold]
     pub(crate) fn restore_edges(&mut self, cause: Error, removed: &[Link], added: &[Link]) -> Error {
-        // A lost context has no graphs to put right.
+        // If the context is lost, there is nothing to restore.
         if self.context().ensure_usable().is_err() {
             return cause;
         }
-        let right = self.compare_edges(removed, added).and_then(|(gone, there)| {
-            self.unlink(&there)?;
-            self.link(&gone)
+        let right = self.compare_edges(removed, added).and_then(|(missing, present)| {
+            self.unlink(&present)?;
+            self.link(&missing)
         });
         match right {
             Ok(()) => cause,
@@ -165,23 +165,23 @@ impl GraphGuard<'_> {
         }
     }
 
-    /// Which of the edges taken away are gone, and which of those added are there.
+    /// The removed edges that are missing, and the added edges that are present.
     fn compare_edges(&self, removed: &[Link], added: &[Link]) -> Result<(Vec<Link>, Vec<Link>)> {
         let ends: Vec<Ends> = removed.iter().chain(added).map(Link::ends).collect();
-        // An edge that gets another kind is both.
+        // An edge whose kind changes is in both lists.
         let mut once = ends.clone();
         once.sort_unstable_by_key(|(from, to)| (from.number, to.number));
         once.dedup();
         let kinds: std::collections::HashMap<Ends, Option<EdgeKind>> =
             once.iter().copied().zip(self.kinds_of(&once)?).collect();
         let now = |link: &Link| kinds.get(&link.ends()).copied().flatten();
-        let gone = removed.iter().filter(|link| now(link) != Some(link.kind));
-        let there = added.iter().filter(|link| now(link) == Some(link.kind));
-        Ok((gone.copied().collect(), there.copied().collect()))
+        let missing = removed.iter().filter(|link| now(link) != Some(link.kind));
+        let present = added.iter().filter(|link| now(link) == Some(link.kind));
+        Ok((missing.copied().collect(), present.copied().collect()))
     }
 }
 
-/// Refuses kinds of edges where the driver has none.
+/// Refuses kinds of edges on drivers without them.
 pub(crate) fn ensure_kinds(driver: &Driver) -> Result<()> {
     match driver.table().cuGraphAddDependencies_v12030 {
         Some(_) => Ok(()),

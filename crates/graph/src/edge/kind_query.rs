@@ -1,4 +1,4 @@
-//! Which edges are there.
+//! Queries whether edges exist, and of which kind they are.
 
 use std::collections::HashMap;
 
@@ -10,24 +10,24 @@ use crate::state::ids::NodeId;
 
 use cuda_sys::CUgraphNode;
 
-/// The two ends of an edge that may be there.
+/// The two ends of an edge that may exist.
 pub(crate) type Ends = (NodeId, NodeId);
 
-/// A node with this many times as many neighbours as are of interest is not asked for all of them,
-/// if the others have few.
+/// If a node has this many times more neighbours than are asked about, the nodes at the other ends
+/// are queried instead, provided that they have few.
 const MANY: usize = 32;
 
 impl GraphGuard<'_> {
-    /// The kind of the edge between two nodes that are there; `None` if there is no edge.
+    /// The kind of the edge between two existing nodes; `None` if there is no edge.
     pub(crate) fn kind_of(&self, from: NodeId, to: NodeId) -> Result<Option<EdgeKind>> {
         Ok(self.kinds_of(&[(from, to)])?.pop().flatten())
     }
 
-    /// The kinds of the edges between pairs of nodes that are there, each pair given once; `None`
-    /// where there is no edge.
+    /// The kinds of the edges between pairs of existing nodes, each pair given once; `None` where
+    /// there is no edge.
     ///
-    /// One query for each node that an edge would enter, if that one has few edges or many of them
-    /// are asked for; else the nodes that the edges would leave are asked.
+    /// One query for each node that an edge would enter, if that node has few edges or many of its
+    /// edges are asked about; otherwise the nodes that the edges would leave are queried.
     pub(crate) fn kinds_of(&self, pairs: &[Ends]) -> Result<Vec<Option<EdgeKind>>> {
         let mut kinds = vec![None; pairs.len()];
         let mut entering: HashMap<NodeId, Vec<usize>> = HashMap::new();
@@ -44,7 +44,8 @@ impl GraphGuard<'_> {
         Ok(kinds)
     }
 
-    /// The kinds of the edges from some nodes, each with its place among the kinds, to one node.
+    /// The kinds of the edges that enter one node. `from` maps the nodes at their other ends to
+    /// places in `kinds`.
     fn kinds_to(
         &self,
         to: CUgraphNode,
@@ -96,7 +97,7 @@ impl GraphGuard<'_> {
         Ok(Some(found))
     }
 
-    /// The raw node of a row.
+    /// The raw node of a record.
     pub(crate) fn raw_of(&self, id: NodeId) -> Result<CUgraphNode> {
         let raw = self.record(id).map(|record| record.raw.0);
         raw.ok_or_else(|| self.removed(id))

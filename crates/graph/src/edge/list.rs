@@ -1,4 +1,4 @@
-//! Adding edges, taking them away, and giving them another kind.
+//! Adding edges, removing them, and changing their kind.
 
 use std::collections::HashSet;
 
@@ -13,29 +13,36 @@ use crate::graph::node::Node;
 use crate::state::guard::GraphGuard;
 
 impl Graph {
-    /// Adds an edge: from now on `to` starts when `from` has ended. One driver call, if it goes
-    /// along the order of the nodes.
+    /// Adds an edge: from now on `to` starts when `from` has completed. One driver call, if the
+    /// edge goes along the topological order.
     ///
-    /// An edge to a node that was made later costs no search. Another one is checked for a cycle,
-    /// by queries among the nodes whose order it concerns.
+    /// An edge to a node that was added later costs no search. Any other edge is checked for a
+    /// cycle, by queries among the nodes whose order is affected.
     ///
-    /// Stands on `cuGraphAddDependencies`, CUDA 10.0.
+    /// Calls `cuGraphAddDependencies` (CUDA 10.0).
     ///
     /// # Errors
-    /// A node of another graph or a removed one, twice the same node, an edge that is there, or one
-    /// that closes a cycle; or what the driver answers. The graph is unchanged then.
+    /// - [`Error::Foreign`], if a node is in another graph; [`Error::Removed`], if a node was
+    ///   removed.
+    /// - [`Error::SelfEdge`], if both nodes are the same.
+    /// - [`Error::DuplicateEdge`], if the edge exists.
+    /// - [`Error::Cycle`], if the edge closes a cycle.
+    /// - The driver's error.
+    ///
+    /// The graph is unchanged then.
     #[doc(alias = "cuGraphAddDependencies")]
+    #[doc(alias = "cudaGraphAddDependencies")]
     pub fn add_edge(&self, from: &Node, to: &Node) -> Result<()> {
         self.add_edges(&[(from, to, EdgeKind::Full)])
     }
 
-    /// Adds edges: each second node waits for the first as far as the kind says.
+    /// Adds edges: each second node waits for the first as far as the kind of edge says.
     ///
-    /// All are checked before anything is done, then added by one driver call for each kind of edge
-    /// that occurs, kind by kind in the order in which these come. Checks of more than one edge ask
-    /// for the edges of each node that one of them enters. Cycles are looked for once for all:
-    /// edges in any number and order, the whole graph in reverse, too, cost no more than the nodes
-    /// and edges there are.
+    /// Everything is checked before anything is changed. Then the edges are added by one driver
+    /// call for each kind, in the order in which the kinds first occur. The check of more than one
+    /// edge queries the edges of each node that one of them enters. The search for cycles runs once
+    /// for all edges: even if they reverse the order of the whole graph, it costs no more than its
+    /// nodes and edges.
     ///
     /// ```no_run
     /// # use cuda_graph::EdgeKind;
@@ -46,14 +53,20 @@ impl Graph {
     /// # }
     /// ```
     ///
-    /// Stands on `cuGraphAddDependencies`, CUDA 10.0 (12.3 for other edges than full ones).
+    /// Calls `cuGraphAddDependencies` (CUDA 10.0; 12.3 for edges that are not full).
     ///
     /// # Errors
-    /// A node of another graph or a removed one, twice the same node, an edge that is there or is
-    /// given twice, edges that close a cycle, a kind of edge that leads from a kernel to a kernel
-    /// only, or that the driver is too old for; or what the driver answers. The graph is unchanged
-    /// then, or [broken](Error::Broken).
+    /// - [`Error::Foreign`], if a node is in another graph; [`Error::Removed`], if a node was
+    ///   removed.
+    /// - [`Error::SelfEdge`], if an edge leads from a node to itself.
+    /// - [`Error::DuplicateEdge`], if an edge exists; [`Error::EdgeTwice`], if it is given twice.
+    /// - [`Error::Cycle`], if the edges close a cycle.
+    /// - [`Error::EdgeKind`], if a kind that only kernels can have is given with another node.
+    /// - The driver's error, also for a kind of edge that it is too old for.
+    ///
+    /// The graph is unchanged then, or [broken](Error::Broken).
     #[doc(alias = "cuGraphAddDependencies")]
+    #[doc(alias = "cudaGraphAddDependencies")]
     pub fn add_edges(&self, edges: &[(&Node, &Node, EdgeKind)]) -> Result<()> {
         edges.iter().try_for_each(|(from, to, _)| self.ensure_ends(from, to))?;
         let mut guard = self.enter()?;
@@ -64,18 +77,22 @@ impl Graph {
         guard.add_links(&links)
     }
 
-    /// Removes edges, of whatever kind. All are checked before anything is done, then removed by
-    /// one driver call. The checks of more than one edge ask for the edges of each node that one of
-    /// them enters.
+    /// Removes edges of any kind. Everything is checked before anything is changed; then one driver
+    /// call removes all edges. The check of more than one edge queries the edges of each node that
+    /// one of them enters.
     ///
-    /// Stands on `cuGraphRemoveDependencies`, CUDA 10.0.
+    /// Calls `cuGraphRemoveDependencies` (CUDA 10.0).
     ///
     /// # Errors
-    /// A node of another graph ([`Error::Foreign`]) or a removed one ([`Error::Removed`]), no such
-    /// edge ([`Error::NoEdge`]), an edge given twice ([`Error::EdgeTwice`]); or the driver's error,
-    /// which removes no edges of a graph with memory nodes. The graph is unchanged then, or
-    /// [broken](Error::Broken).
+    /// - [`Error::Foreign`], if a node is in another graph; [`Error::Removed`], if a node was
+    ///   removed.
+    /// - [`Error::NoEdge`], if an edge does not exist; [`Error::EdgeTwice`], if it is given twice.
+    /// - [`Error::KeepsAll`], if the graph has memory nodes: the driver removes no edges then.
+    /// - The driver's error.
+    ///
+    /// The graph is unchanged then, or [broken](Error::Broken).
     #[doc(alias = "cuGraphRemoveDependencies")]
+    #[doc(alias = "cudaGraphRemoveDependencies")]
     pub fn remove_edges(&self, edges: &[(&Node, &Node)]) -> Result<()> {
         for (from, to) in edges {
             self.ensure_own(from)?;
@@ -89,15 +106,15 @@ impl Graph {
         guard.remove_links(&ends)
     }
 
-    /// Gives an edge another kind. It is taken away and added again, so that it comes last in the
-    /// order of the edges of both nodes; if it has the kind already, nothing is done.
+    /// Changes the kind of an edge. The edge is removed and added again, so it becomes the last one
+    /// of both nodes. If it has the kind already, nothing is done.
     ///
-    /// Stands on `cuGraphRemoveDependencies` and `cuGraphAddDependencies`, CUDA 10.0 (12.3 for
-    /// other edges than full ones), each called once, after a query.
+    /// Calls `cuGraphRemoveDependencies` and `cuGraphAddDependencies` (CUDA 10.0; 12.3 for edges
+    /// that are not full) once each, after a query.
     ///
     /// # Errors
-    /// No such edge; otherwise as for [`add_edges`](Self::add_edges) and
-    /// [`remove_edges`](Self::remove_edges).
+    /// [`Error::NoEdge`], if there is no such edge; otherwise as for [`add_edges`](Self::add_edges)
+    /// and [`remove_edges`](Self::remove_edges).
     pub fn set_edge_kind(&self, from: &Node, to: &Node, kind: EdgeKind) -> Result<()> {
         self.ensure_own(from)?;
         self.ensure_own(to)?;
@@ -119,11 +136,10 @@ impl Graph {
 }
 
 impl GraphGuard<'_> {
-    /// Adds edges between nodes that are there, none of them from a node to itself.
+    /// Adds edges between existing nodes, none of them from a node to itself.
     fn add_links(&mut self, links: &[Link]) -> Result<()> {
         if let [link] = links {
-            // The driver looks for one that is there, and if it does not like what it sees, nothing
-            // has been done.
+            // The driver checks whether a single edge exists, and changes nothing if it refuses.
             let done = self.change(&[], links);
             let refused = done.as_ref().is_err_and(is_invalid_value);
             return match refused && matches!(self.kind_of(link.from, link.to), Ok(Some(_))) {
@@ -133,14 +149,14 @@ impl GraphGuard<'_> {
         }
         let ends: Vec<Ends> = links.iter().map(Link::ends).collect();
         self.ensure_once(&ends)?;
-        let there = self.kinds_of(&ends)?;
-        if let Some(place) = there.iter().position(Option::is_some) {
+        let existing = self.kinds_of(&ends)?;
+        if let Some(place) = existing.iter().position(Option::is_some) {
             return Err(self.duplicate(ends[place]));
         }
         self.change(&[], links)
     }
 
-    /// Takes edges away between nodes that are there.
+    /// Removes edges between existing nodes.
     fn remove_links(&mut self, ends: &[Ends]) -> Result<()> {
         if let &[(from, to)] = ends {
             let link = Link { from, to, kind: EdgeKind::Full };
@@ -179,7 +195,7 @@ impl GraphGuard<'_> {
     }
 }
 
-/// Whether the driver did not like an argument.
+/// Whether the driver refused an argument.
 fn is_invalid_value(error: &Error) -> bool {
     let code = CUresult::CUDA_ERROR_INVALID_VALUE;
     matches!(error, Error::Handles(cuda_handles::Error::Driver { code: answered, .. }) if *answered == code)

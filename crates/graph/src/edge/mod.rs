@@ -1,4 +1,27 @@
-//! Nodes and edges of a graph: asking for them and changing them.
+//! Edges: querying and changing them, and removing nodes with their edges.
+//!
+//! The driver holds the edges; the state holds none. The state only has a label for each node that
+//! grows along all edges ([`crate::toposort`]), so that most changes need no search for cycles.
+//!
+//! Every change of edges goes through [`GraphGuard::change`], in five steps:
+//!
+//! 1. **Check.** Nodes, kinds and duplicates are checked ([`list`], [`neighbours`]), since the
+//!    driver processes a list of edges one by one and stops at the first bad one.
+//! 2. **Plan.** The labels for the new edges are found, or a cycle ([`order`]). The driver does not
+//!    check for cycles.
+//! 3. **Remove.** A graph with memory nodes refuses to remove edges. Nothing has changed then.
+//! 4. **Add.** One driver call for each kind of edge.
+//! 5. **Restore.** If step 3 or 4 fails, the edges are queried and restored ([`change`]). If that
+//!    fails as well, the hierarchy is [broken](crate::Error::Broken).
+//!
+//! The new labels are entered last, so that a failed change leaves the state as it was.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `query`, `kind_query` | queries of nodes, edges and kinds |
+//! | `list`, `neighbours` | the public ways to add, remove and set edges |
+//! | `change`, `order` | the change itself, and its search for cycles |
+//! | `remove` | removing nodes |
 
 pub(crate) mod change;
 pub(crate) mod kind_query;
@@ -27,11 +50,11 @@ pub struct Edge {
     pub from: Node,
     /// The node that the edge enters.
     pub to: Node,
-    /// What of `from` is waited for.
+    /// How far `to` waits for `from`.
     pub kind: EdgeKind,
 }
 
-/// What a handle of a node is made of.
+/// The parts of a node's handle.
 type IdAndKind = (NodeId, NodeKind);
 
 impl Graph {
@@ -45,18 +68,18 @@ impl Graph {
 }
 
 impl GraphGuard<'_> {
-    /// Refuses a node that was removed.
+    /// The id of a node. Refuses a removed node.
     fn live_id(&self, node: &Node) -> Result<NodeId> {
         self.record(node.id()).map(|_| node.id()).ok_or_else(|| node.removed())
     }
 
-    /// The error of using a node that is gone.
+    /// The error for a removed node.
     pub(crate) fn removed(&self, id: NodeId) -> Error {
         let known = self.removed.find(id);
         Error::Removed { node: known.unwrap_or_else(|| format!("node#{}", id.number).into()) }
     }
 
-    /// The name of a node that is there.
+    /// The name of an existing node.
     pub(crate) fn name(&self, id: NodeId) -> NodeName {
         self.record(id).map(|record| record.display_name(id)).unwrap_or_default().into()
     }

@@ -1,4 +1,4 @@
-//! The neighbours of a node, as sets to change.
+//! Replacing all edges on one side of a node.
 
 use std::collections::HashMap;
 
@@ -10,11 +10,11 @@ use crate::graph::node::Node;
 use crate::state::ids::NodeId;
 
 impl Node {
-    /// Replaces the edges that enter the node. Edges from other nodes go, and an edge of another
-    /// kind gets this kind. A node given twice with one kind counts once.
+    /// Replaces the edges that enter the node. Edges from other nodes are removed, and an edge of
+    /// another kind gets the given kind. A node given twice with the same kind counts once.
     ///
-    /// All is checked first. Then one driver call removes edges, and one for each kind of edge that
-    /// is new adds others, after queries.
+    /// Everything is checked before anything is changed. Then one driver call removes edges, and
+    /// one for each kind of new edge adds others, after queries.
     ///
     /// ```no_run
     /// # use cuda_graph::EdgeKind::Full;
@@ -26,15 +26,15 @@ impl Node {
     /// # }
     /// ```
     ///
-    /// Calls `cuGraphRemoveDependencies` and `cuGraphAddDependencies` (CUDA 10.0; 12.3 for other
-    /// edges than full ones).
+    /// Calls `cuGraphRemoveDependencies` and `cuGraphAddDependencies` (CUDA 10.0; 12.3 for edges
+    /// that are not full).
     ///
     /// # Errors
-    /// A node given with two kinds of edges; otherwise as for
+    /// [`Error::EdgeTwice`], if a node is given with two kinds of edges; otherwise as for
     /// [`Graph::add_edges`](crate::Graph::add_edges) and
     /// [`Graph::remove_edges`](crate::Graph::remove_edges). The graph is unchanged then, or
     /// [broken](Error::Broken). (If edges had to be removed and added again meanwhile, their order
-    /// may be another.)
+    /// may differ.)
     #[doc(alias = "cuGraphAddDependencies")]
     #[doc(alias = "cuGraphRemoveDependencies")]
     #[doc(alias = "set_predecessors")]
@@ -80,15 +80,15 @@ impl Node {
             let (from, to) = ends(other);
             Link { from, to, kind }
         };
-        let (mut remove, mut there) = (Vec::new(), HashMap::new());
+        let (mut remove, mut kept) = (Vec::new(), HashMap::new());
         for (raw, kind) in guard.neighbours(guard.raw_of(own)?, way)? {
             let (id, _) = guard.node_of_raw(raw)?;
             match kinds.get(&id) {
-                Some(wanted) if *wanted == kind => drop(there.insert(id, kind)),
+                Some(wanted) if *wanted == kind => drop(kept.insert(id, kind)),
                 _ => remove.push(link(id, kind)),
             }
         }
-        let new = wanted.into_iter().filter(|(id, _)| !there.contains_key(id));
+        let new = wanted.into_iter().filter(|(id, _)| !kept.contains_key(id));
         let add: Vec<Link> = new.map(|(id, kind)| link(id, kind)).collect();
         guard.change(&remove, &add)
     }

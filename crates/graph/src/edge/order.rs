@@ -1,4 +1,4 @@
-//! The graph as the search for cycles sees it, asked from the driver.
+//! The graph as the cycle search sees it, queried from the driver.
 
 use std::collections::HashSet;
 
@@ -9,23 +9,24 @@ use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 use crate::toposort::{self, Index, Neighbours, Verdict};
 
-/// Nodes that get other labels, with these.
+/// Nodes with their new labels.
 pub(crate) type Labels = Vec<(Index, u64)>;
 
-/// Stands for a node that is not there yet. There is no memory for a table that large.
+/// Stands for the node to be added. No state has that many records.
 const NEW: Index = Index::MAX;
 
 impl GraphGuard<'_> {
-    /// The labels that go with adding edges, where others are taken away first.
+    /// The new labels after some edges are removed and others added.
     ///
     /// # Errors
-    /// [`Error::Cycle`], if they close one.
+    /// [`Error::Cycle`], if the new edges close a cycle.
     pub(crate) fn plan(&mut self, remove: &[Link], add: &[Link]) -> Result<Labels> {
         let pairs: Vec<_> = add.iter().map(|link| (link.from.index, link.to.index)).collect();
         self.admit(remove, &pairs).map(|(labels, _)| labels)
     }
 
-    /// The labels that go with a new node after some nodes and before others, and its own one.
+    /// The new labels after a node is added after some nodes and before others, and the node's own
+    /// label.
     pub(crate) fn plan_new(
         &mut self,
         after: impl Iterator<Item = NodeId>,
@@ -40,7 +41,7 @@ impl GraphGuard<'_> {
         Ok((labels, own))
     }
 
-    /// The labels, and the one that a new node has had in them.
+    /// The new labels, and the label that the node to be added has in the search.
     fn admit(&mut self, remove: &[Link], pairs: &[(Index, Index)]) -> Result<(Labels, u64)> {
         let gone: HashSet<_> = remove.iter().map(|link| (link.from.index, link.to.index)).collect();
         loop {

@@ -1,7 +1,7 @@
-//! What the driver says of nodes and edges.
+//! Querying nodes and edges.
 //!
-//! Edges are asked for together with what they wait for, where the driver knows of that (CUDA
-//! 12.3). Before, all edges are full ones.
+//! Edges are queried together with their kind, if the driver has kinds (CUDA 12.3). Before, all
+//! edges are full.
 
 use std::collections::HashSet;
 
@@ -15,30 +15,31 @@ use crate::graph::Graph;
 use crate::graph::node::Node;
 use crate::state::guard::GraphGuard;
 
-/// Which edges of a node.
+/// One side of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Way {
-    /// Those that enter it.
+    /// The edges that enter the node.
     In,
-    /// Those that leave it.
+    /// The edges that leave the node.
     Out,
 }
 
 /// A node at the other end of an edge.
 pub(crate) type Neighbour = (CUgraphNode, EdgeKind);
 
-/// Room for this many neighbours is offered at once: where there are fewer, one call tells them
+/// The number of neighbours that the first query has room for: if there are fewer, one call returns
 /// all.
 const FEW: usize = 8;
 
 impl Graph {
     /// All nodes, in the order of their creation.
     ///
-    /// Stands on `cuGraphGetNodes`, CUDA 10.0.
+    /// Calls `cuGraphGetNodes` (CUDA 10.0).
     ///
     /// # Errors
-    /// What the driver answers.
+    /// The driver's error, or [`Error::UnknownNode`], if other code added a node.
     #[doc(alias = "cuGraphGetNodes")]
+    #[doc(alias = "cudaGraphGetNodes")]
     pub fn nodes(&self) -> Result<Vec<Node>> {
         let found = {
             let mut guard = self.enter()?;
@@ -50,11 +51,12 @@ impl Graph {
 
     /// All edges.
     ///
-    /// Stands on `cuGraphGetEdges`, CUDA 10.0 (12.3 for other edges than full ones).
+    /// Calls `cuGraphGetEdges` (CUDA 10.0; 12.3 for edges that are not full).
     ///
     /// # Errors
-    /// What the driver answers.
+    /// The driver's error, or [`Error::UnknownNode`], if other code added a node.
     #[doc(alias = "cuGraphGetEdges")]
+    #[doc(alias = "cudaGraphGetEdges")]
     pub fn edges(&self) -> Result<Vec<Edge>> {
         let found = {
             let mut guard = self.enter()?;
@@ -67,8 +69,7 @@ impl Graph {
         Ok(found.into_iter().map(edge).collect())
     }
 
-    /// The nodes whose end no other node of the graph waits for. A node that others start after,
-    /// but not after its end, is one.
+    /// The nodes that no full edge leaves.
     pub(crate) fn loose_ends(&self) -> Result<Vec<Node>> {
         let found = {
             let mut guard = self.enter()?;
@@ -81,13 +82,14 @@ impl Graph {
         Ok(found.into_iter().map(|found| self.node(found)).collect())
     }
 
-    /// What the edge from `from` to `to` waits for; `None` if there is no edge.
+    /// The kind of the edge from `from` to `to`; `None` if there is no edge.
     ///
-    /// Stands on `cuGraphNodeGetDependencies` and `cuGraphNodeGetDependentNodes`, CUDA 10.0 (12.3
-    /// for other edges than full ones).
+    /// Calls `cuGraphNodeGetDependencies` and `cuGraphNodeGetDependentNodes` (CUDA 10.0; 12.3 for
+    /// edges that are not full).
     ///
     /// # Errors
-    /// A node of another graph or a removed one, or what the driver answers.
+    /// [`Error::Foreign`], if a node is in another graph; [`Error::Removed`], if a node was
+    /// removed; or the driver's error.
     pub fn edge_kind(&self, from: &Node, to: &Node) -> Result<Option<EdgeKind>> {
         self.ensure_own(from)?;
         self.ensure_own(to)?;
@@ -97,51 +99,55 @@ impl Graph {
 }
 
 impl Node {
-    /// The nodes that this one waits for, in the order in which the edges were added; once some
-    /// were removed, in any order.
+    /// The nodes that this node waits for, in the order in which their edges were added. After an
+    /// edge was removed, the order is unspecified.
     ///
-    /// Stands on `cuGraphNodeGetDependencies`, CUDA 10.0 (12.3 for other edges than full ones).
+    /// Calls `cuGraphNodeGetDependencies` (CUDA 10.0; 12.3 for edges that are not full).
     ///
     /// # Errors
-    /// The node was removed, or what the driver answers.
+    /// [`Error::Removed`], if the node was removed; or the driver's error.
     #[doc(alias = "cuGraphNodeGetDependencies")]
+    #[doc(alias = "cudaGraphNodeGetDependencies")]
     pub fn predecessors(&self) -> Result<Vec<Node>> {
         Ok(self.neighbour_nodes(Way::In)?.into_iter().map(|(node, _)| node).collect())
     }
 
-    /// The nodes that wait for this one, in the order in which the edges were added; once some were
-    /// removed, in any order.
+    /// The nodes that wait for this node, in the order in which their edges were added. After an
+    /// edge was removed, the order is unspecified.
     ///
-    /// Stands on `cuGraphNodeGetDependentNodes`, CUDA 10.0 (12.3 for other edges than full ones).
+    /// Calls `cuGraphNodeGetDependentNodes` (CUDA 10.0; 12.3 for edges that are not full).
     ///
     /// # Errors
-    /// The node was removed, or what the driver answers.
+    /// [`Error::Removed`], if the node was removed; or the driver's error.
     #[doc(alias = "cuGraphNodeGetDependentNodes")]
+    #[doc(alias = "cudaGraphNodeGetDependentNodes")]
     pub fn successors(&self) -> Result<Vec<Node>> {
         Ok(self.neighbour_nodes(Way::Out)?.into_iter().map(|(node, _)| node).collect())
     }
 
-    /// The edges that enter the node, in the order in which they were added; once some were
-    /// removed, in any order.
+    /// The edges that enter the node, in the order in which they were added. After an edge was
+    /// removed, the order is unspecified.
     ///
-    /// Stands on `cuGraphNodeGetDependencies`, CUDA 10.0 (12.3 for other edges than full ones).
+    /// Calls `cuGraphNodeGetDependencies` (CUDA 10.0; 12.3 for edges that are not full).
     ///
     /// # Errors
-    /// The node was removed, or what the driver answers.
+    /// [`Error::Removed`], if the node was removed; or the driver's error.
     #[doc(alias = "cuGraphNodeGetDependencies")]
+    #[doc(alias = "cudaGraphNodeGetDependencies")]
     pub fn in_edges(&self) -> Result<Vec<Edge>> {
         let edge = |(from, kind)| Edge { from, to: self.clone(), kind };
         Ok(self.neighbour_nodes(Way::In)?.into_iter().map(edge).collect())
     }
 
-    /// The edges that leave the node, in the order in which they were added; once some were
-    /// removed, in any order.
+    /// The edges that leave the node, in the order in which they were added. After an edge was
+    /// removed, the order is unspecified.
     ///
-    /// Stands on `cuGraphNodeGetDependentNodes`, CUDA 10.0 (12.3 for other edges than full ones).
+    /// Calls `cuGraphNodeGetDependentNodes` (CUDA 10.0; 12.3 for edges that are not full).
     ///
     /// # Errors
-    /// The node was removed, or what the driver answers.
+    /// [`Error::Removed`], if the node was removed; or the driver's error.
     #[doc(alias = "cuGraphNodeGetDependentNodes")]
+    #[doc(alias = "cudaGraphNodeGetDependentNodes")]
     pub fn out_edges(&self) -> Result<Vec<Edge>> {
         let edge = |(to, kind)| Edge { from: self.clone(), to, kind };
         Ok(self.neighbour_nodes(Way::Out)?.into_iter().map(edge).collect())
@@ -167,7 +173,7 @@ impl GraphGuard<'_> {
         found.ok_or(Error::UnknownNode { raw: raw.addr() })
     }
 
-    /// The edges of a graph of the hierarchy, or of one that nobody else knows; live.
+    /// The edges of a live graph: one of the hierarchy, or one that no other thread knows.
     pub(crate) fn raw_edges_of(&self, graph: CUgraph) -> Result<Vec<(CUgraphNode, CUgraphNode, EdgeKind)>> {
         use core::ptr::null_mut;
         let mut count = 0;
@@ -183,7 +189,7 @@ impl GraphGuard<'_> {
         Ok(ends.map(|((from, to), data)| (from, to, EdgeKind::of(&data))).collect())
     }
 
-    /// The buffers are null, or have room for the count.
+    /// The buffers are null, or have room for `count` edges.
     fn ask_for_edges(
         &self,
         graph: CUgraph,
@@ -193,8 +199,8 @@ impl GraphGuard<'_> {
         count: &mut usize,
     ) -> Result<()> {
         let driver = self.driver();
-        // SAFETY: the graph is live and locked; the buffers are as large as the count, or null:
-        // then the call counts.
+        // SAFETY: the graph is live and locked. The buffers have room for `count` edges, or are
+        // null: then the call counts.
         match unsafe { driver.cuGraphGetEdges_v12030(graph, from, to, data, count) } {
             Ok(result) => self.answer(Call::cuGraphGetEdges_v12030, result),
             Err(_) => {
@@ -205,8 +211,8 @@ impl GraphGuard<'_> {
         }
     }
 
-    /// The nodes at the other ends of a node's edges, in the order in which the edges were added.
-    /// The node is live.
+    /// The nodes at the other ends of a live node's edges, in the order in which the edges were
+    /// added.
     pub(crate) fn neighbours(&self, node: CUgraphNode, way: Way) -> Result<SmallVec<[Neighbour; FEW]>> {
         match self.few_neighbours(node, way)? {
             Some(neighbours) => Ok(neighbours),
@@ -217,7 +223,7 @@ impl GraphGuard<'_> {
         }
     }
 
-    /// [`neighbours`](Self::neighbours) where these are few. One call.
+    /// [`neighbours`](Self::neighbours) by one call, if these are few.
     pub(crate) fn few_neighbours(
         &self,
         node: CUgraphNode,
@@ -233,14 +239,14 @@ impl GraphGuard<'_> {
         Ok(Some(nodes.into_iter().zip(data.iter().map(EdgeKind::of)).take(count).collect()))
     }
 
-    /// The number of a node's edges.
+    /// The number of a node's edges on one side.
     pub(crate) fn degree(&self, node: CUgraphNode, way: Way) -> Result<usize> {
         let mut count = 0;
         self.ask_for_neighbours(node, way, core::ptr::null_mut(), core::ptr::null_mut(), &mut count)?;
         Ok(count)
     }
 
-    /// [`neighbours`](Self::neighbours), as many as were counted.
+    /// [`neighbours`](Self::neighbours) of a known number.
     pub(crate) fn many_neighbours(
         &self,
         node: CUgraphNode,
@@ -256,7 +262,7 @@ impl GraphGuard<'_> {
         Ok(nodes.into_iter().zip(data.iter().map(EdgeKind::of)).take(count).collect())
     }
 
-    /// The buffers are null, or have room for the count.
+    /// The buffers are null, or have room for `count` neighbours.
     fn ask_for_neighbours(
         &self,
         node: CUgraphNode,

@@ -18,18 +18,23 @@ use crate::state::ids::NodeId;
 use crate::state::params::NodeParams;
 
 impl Graph {
-    /// Removes nodes with their edges and lets go of what they used; see [`Node::remove`]. A node
+    /// Removes nodes with their edges and drops what they kept alive; see [`Node::remove`]. A node
     /// given twice counts once.
     ///
-    /// All are checked before the first is removed. One driver call each.
+    /// All nodes are checked before the first is removed. One driver call for each.
     ///
-    /// Stands on `cuGraphDestroyNode`, CUDA 10.0.
+    /// Calls `cuGraphDestroyNode` (CUDA 10.0).
     ///
     /// # Errors
-    /// A node of another graph or a removed one; or what the driver answers, which removes no nodes
-    /// of a graph with memory nodes. The graph is unchanged then, unless some were removed before
-    /// one failed: then [`Error::RemovedSome`] names them.
+    /// - [`Error::Foreign`], if a node is in another graph; [`Error::Removed`], if a node was
+    ///   removed.
+    /// - [`Error::KeepsAll`], if the graph has memory nodes: the driver removes no nodes then.
+    /// - The driver's error.
+    ///
+    /// The graph is unchanged then. If the driver fails after some nodes were removed, the error is
+    /// [`Error::RemovedSome`], which names them.
     #[doc(alias = "cuGraphDestroyNode")]
+    #[doc(alias = "cudaGraphDestroyNode")]
     pub fn remove_nodes(&self, nodes: &[&Node]) -> Result<()> {
         nodes.iter().try_for_each(|node| self.ensure_own(node))?;
         // Declared before the guard, so that the records are dropped after the lock is released.
@@ -65,18 +70,19 @@ fn removed_some(removed: &[(NodeId, TakenNodes)], cause: Error) -> Error {
 }
 
 impl Node {
-    /// Removes the node and its edges from the graph and lets go of what it used.
+    /// Removes the node and its edges from the graph, and drops what it kept alive.
     ///
-    /// Executables made before keep the node and what it uses.
+    /// Executables made before still contain the node and keep alive what it uses.
     ///
-    /// Stands on `cuGraphDestroyNode`, CUDA 10.0.
+    /// Calls `cuGraphDestroyNode` (CUDA 10.0).
     ///
     /// # Errors
-    /// It is removed already, or what the driver answers, which removes no nodes of a graph with
-    /// memory nodes.
+    /// [`Error::Removed`], if the node was removed before; [`Error::KeepsAll`], if the graph has
+    /// memory nodes; or the driver's error.
     #[doc(alias = "cuGraphDestroyNode")]
+    #[doc(alias = "cudaGraphDestroyNode")]
     pub fn remove(&self) -> Result<()> {
-        // The rows with their owners come out of the lock before they are dropped.
+        // The records leave the lock before they are dropped.
         let taken = self.graph().enter().and_then(|mut guard| {
             let id = guard.live_id(self)?;
             guard.destroy(id)
@@ -84,21 +90,20 @@ impl Node {
         taken.map(drop)
     }
 
-    /// Removes the node, and lets the nodes that waited for it wait for those that it waited for,
-    /// by full edges: the order of the others stays.
+    /// Removes the node and connects each of its predecessors with each of its successors by a full
+    /// edge, so that the order of the other nodes stays.
     ///
-    /// Stands on `cuGraphRemoveDependencies`, `cuGraphAddDependencies` and `cuGraphDestroyNode`,
-    /// CUDA 10.0, each called once, after queries of the node's edges and of those of its
-    /// successors.
+    /// Calls `cuGraphRemoveDependencies`, `cuGraphAddDependencies` and `cuGraphDestroyNode` (CUDA
+    /// 10.0) once each, after queries of the edges of the node and of its successors.
     ///
     /// # Errors
-    /// It is removed already, or what the driver answers, which removes neither edges nor nodes of
-    /// a graph with memory nodes. The graph is unchanged then, or
-    /// [broken](Error::Broken). (If edges had to be taken away and added again
-    /// meanwhile, their order may be another.)
+    /// [`Error::Removed`], if the node was removed before; [`Error::KeepsAll`], if the graph has
+    /// memory nodes; or the driver's error. The graph is unchanged then, or
+    /// [broken](Error::Broken). (If edges had to be removed and added again meanwhile, their order
+    /// may differ.)
     #[doc(alias = "cuGraphDestroyNode")]
     pub fn remove_bridging(&self) -> Result<()> {
-        // The rows with their owners come out of the lock before they are dropped.
+        // The records leave the lock before they are dropped.
         let taken = self.graph().enter().and_then(|mut guard| guard.bridge(self));
         taken.map(drop)
     }
@@ -114,12 +119,12 @@ impl GraphGuard<'_> {
         }
         let bridges: Vec<Ends> =
             leaving.iter().flat_map(|after| entering.iter().map(|before| (before.from, after.to))).collect();
-        let there = self.kinds_of(&bridges)?;
-        let new = bridges.iter().zip(there).filter(|(_, kind)| kind.is_none());
+        let existing = self.kinds_of(&bridges)?;
+        let new = bridges.iter().zip(existing).filter(|(_, kind)| kind.is_none());
         let link = |(from, to)| Link { from, to, kind: EdgeKind::Full };
         let new: Vec<Link> = new.map(|(ends, _)| link(*ends)).collect();
-        // Edges first: where the driver refuses that, as in a graph with memory nodes, nothing has
-        // been done.
+        // Edges first: if the driver refuses that, as in a graph with memory nodes, nothing has
+        // changed.
         self.change(&entering, &new)?;
         match self.destroy(id) {
             Ok(taken) => Ok(taken),
@@ -127,7 +132,7 @@ impl GraphGuard<'_> {
         }
     }
 
-    /// A node's edges.
+    /// The edges on one side of a node.
     fn links_of(&mut self, id: NodeId, way: Way) -> Result<Vec<Link>> {
         let mut links = Vec::new();
         for (raw, kind) in self.neighbours(self.raw_of(id)?, way)? {
@@ -140,7 +145,7 @@ impl GraphGuard<'_> {
         Ok(links)
     }
 
-    /// Destroys a node that is there; gives its row, and those of the graph in it, which are to be
+    /// Destroys an existing node. Returns its record and the records of the graphs in it, to be
     /// dropped after the lock.
     fn destroy(&mut self, id: NodeId) -> Result<TakenNodes> {
         self.destroy_raw(id)?;
@@ -149,19 +154,21 @@ impl GraphGuard<'_> {
             _ => None,
         };
         let taken = self.take(id);
-        // It is of no use without the node, and of no harm: should the driver refuse, it stays.
+        // Without its conditional node, a default is useless and harmless. If the driver refuses to
+        // remove it, it stays.
         let _stays = self.remove_default(default);
         Ok(taken)
     }
 
-    /// The driver call that destroys a node that is there. Its row goes right afterwards.
+    /// The driver call that destroys an existing node. The caller takes out its record right
+    /// afterwards.
     pub(crate) fn destroy_raw(&self, id: NodeId) -> Result<()> {
         let raw = self.raw_of(id)?;
         self.ensure_may_lose(id, "nodes")?;
         let result = {
             let _alone = clones::alone(self.context())?;
-            // SAFETY: the table says that the node is live and of this hierarchy, whose lock is
-            // held. Nobody sees the table before the row is gone.
+            // SAFETY: the record says that the node is live and in this hierarchy, whose lock is
+            // held. Nobody sees the state before the record is taken out.
             unsafe { self.driver().cuGraphDestroyNode(raw) }
         };
         self.answer(Call::cuGraphDestroyNode, result)

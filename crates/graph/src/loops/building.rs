@@ -54,7 +54,7 @@ impl<'g> Building<'g> {
     ) -> Result<Self> {
         at.ensure_full()?;
         let graph = at.graph();
-        let cut = at.standing_cut()?;
+        let cut = at.current_cut()?;
         let ready = decider.ready()?;
         let condition = if decider.is_for_host() { None } else { Some(graph.condition()?) };
         let first = decider.add(&at.without_before(), condition.as_ref(), stand)?;
