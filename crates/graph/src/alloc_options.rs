@@ -17,7 +17,7 @@ pub enum AllocPlace {
     Here,
     /// On another device.
     Device(Device),
-    /// On the host. Drivers up to CUDA 13.0 refuse it.
+    /// On the host. Drivers up to CUDA 13.0 have been seen to refuse it.
     Host,
     /// In managed memory, which migrates to where it is used (CUDA 13.0).
     Managed,
@@ -128,8 +128,7 @@ impl AllocOptions {
             AllocPlace::Host | AllocPlace::Managed => None,
         };
         let own = (home != Some(here)).then_some((here, PoolAccess::ReadWrite));
-        // The driver refuses a descriptor for the device on which the memory resides, unless it is
-        // the context's.
+        // The driver accepts no descriptor for the device on which the memory resides.
         let others = self.access.iter().filter(|(device, _)| *device != here && Some(*device) != home);
         let desc = |(device, access): (Device, PoolAccess)| CUmemAccessDesc {
             location: location(CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE, device.as_raw()),

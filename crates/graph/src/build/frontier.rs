@@ -168,9 +168,8 @@ impl Seen {
     }
 }
 
-/// An end of a full edge.
+/// A node with the default kind of edge, [`EdgeKind::Full`].
 impl<'n> From<&'n Node> for (&'n Node, EdgeKind) {
-    /// A node at the end of a full edge.
     fn from(node: &'n Node) -> Self {
         (node, EdgeKind::Full)
     }

@@ -1,4 +1,4 @@
-//! Keeping more with a node than what it is known to use.
+//! Keeping more alive with a node than it is known to use.
 
 use cuda_handles::Owner;
 
@@ -6,18 +6,19 @@ use crate::error::Result;
 use crate::graph::node::Node;
 
 impl Node {
-    /// Keeps `owner` alive for as long as the node is in its graph, and in every executable and
-    /// clone made from now on, whatever parameters the node gets.
+    /// Keeps `owner` alive for as long as the node is in its graph, and as long as any executable
+    /// and clone made from now on. Other parameters do not change that.
     ///
-    /// For what the node reaches in ways that the library cannot see, such as addresses inside
-    /// structs. No driver call, unless the graph was [adopted](crate::Graph::from_raw) and does not
-    /// retain yet what its nodes use.
+    /// This is for memory that the node reaches in ways invisible to the library, such as through
+    /// addresses inside structs. No driver call, unless the graph was
+    /// [adopted](crate::Graph::from_raw) and does not retain yet what its nodes use.
     ///
     /// # Errors
-    /// The node was removed, or its graph moved; or what the driver answers where it is called. The
-    /// owner is not kept then.
+    /// [`Error::Removed`](crate::Error::Removed), if the node was removed;
+    /// [`Error::GraphMoved`](crate::Error::GraphMoved), if its graph was moved; or the driver's
+    /// error, where the driver is called. The owner is not kept then.
     pub fn keep(&self, owner: impl Into<Owner>) -> Result<()> {
-        // Declared before the lock, so that what is not kept is dropped after it.
+        // Declared before the guard, so that an owner that is not kept is dropped after the lock.
         let owner = owner.into();
         let mut guard = self.graph().look()?;
         guard.retain_if_adopted()?;

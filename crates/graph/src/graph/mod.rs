@@ -1,4 +1,8 @@
-//! The graph: the driver's object, its table of nodes, and the one lock around both.
+//! The graph handle and the node handle.
+//!
+//! A [`Graph`] is an [`Arc`] of a [`Hierarchy`] with the id of one graph in it; a
+//! [`Node`](node::Node) is a `Graph` with the id of one node. Handles have no state of their own:
+//! every operation locks the hierarchy ([`Graph::enter`]) and finds the record by its id.
 
 pub(crate) mod keep;
 pub(crate) mod node;
@@ -15,32 +19,49 @@ use crate::state::guard::{GraphGuard, GuardPair};
 use crate::state::hierarchy::Hierarchy;
 use crate::state::ids::{NodeId, SubgraphId};
 
-/// A CUDA graph: work with an order, to be drawn once and run many times.
+/// A CUDA graph: work and its order, built once and run many times.
 ///
-/// Nodes are added at a [`Frontier`](crate::Frontier): [`root`](Self::root), [`after`](Self::after)
-/// or [`Node::then`](crate::Node::then). The graph keeps alive what its nodes use, and so does
-/// every executable made by [`instantiate`](Self::instantiate), by itself.
+/// Nodes are added at a [`Frontier`](crate::Frontier): at the [`root`](Self::root),
+/// [`after`](Self::after) other nodes, or at [`Node::then`](crate::Node::then). The graph keeps
+/// alive everything that its nodes use, and so does every executable made by
+/// [`instantiate`](Self::instantiate).
 ///
-/// A `Graph` is a handle: clones are the same graph, and it lives until the last handle of it, of
-/// its nodes and of its executables is gone (executables of an [adopted](Self::from_raw) graph do
-/// without it). It can be used from any thread; a lock lets one operation at a time reach the
-/// driver, which does not guard graphs itself. A host function, which the driver may be waiting
-/// for, is refused the lock (`NOT_PERMITTED`) after a moment, if another thread has it.
+/// A `Graph` is a reference-counted handle: clones refer to the same graph. It lives until the last
+/// handle of it, of its nodes and of its executables is dropped (executables of an
+/// [adopted](Self::from_raw) graph do not need it). It is thread-safe: the driver does not
+/// synchronize calls on a graph, so a lock lets one operation at a time reach it. In a host
+/// function, which the driver may be waiting for, an operation does not wait for the lock: if
+/// another thread holds it for more than a moment, the operation fails with `NOT_PERMITTED`.
+///
+/// ```no_run
+/// # use cuda_graph::ContextExt;
+/// # fn example(context: &cuda_handles::Context, stream: &cuda_handles::Stream) -> cuda_graph::Result<()> {
+/// # let zeros = stream.zeros::<f32>(1024)?;
+/// let graph = context.graph()?;
+/// let first = graph.root().fill(&zeros, 1.0)?;
+/// first.then().empty()?;
+/// graph.instantiate()?.launch(stream)?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
+#[doc(alias = "cudaGraph_t")]
+#[doc(alias = "CUgraph")]
 pub struct Graph {
     hierarchy: Arc<Hierarchy>,
     subgraph: SubgraphId,
 }
 
-/// Graphs of a context.
+/// Methods of this crate on a [`Context`].
 pub trait ContextExt {
-    /// A new graph without nodes; see [`Graph::new`].
+    /// Creates a graph without nodes; see [`Graph::new`].
     ///
-    /// Stands on `cuGraphCreate`, CUDA 10.0.
+    /// Calls `cuGraphCreate` (CUDA 10.0).
     ///
     /// # Errors
-    /// What the driver answers.
+    /// The driver's error.
     #[doc(alias = "cuGraphCreate")]
+    #[doc(alias = "cudaGraphCreate")]
     fn graph(&self) -> Result<Graph>;
 }
 
@@ -51,20 +72,21 @@ impl ContextExt for Context {
 }
 
 impl Graph {
-    /// A new graph without nodes, for work in `context`.
+    /// Creates a graph without nodes, for work in `context`.
     ///
-    /// Stands on `cuGraphCreate`, CUDA 10.0.
+    /// Calls `cuGraphCreate` (CUDA 10.0).
     ///
     /// # Errors
-    /// What the driver answers.
+    /// The driver's error.
     #[doc(alias = "cuGraphCreate")]
+    #[doc(alias = "cudaGraphCreate")]
     pub fn new(context: &Context) -> Result<Self> {
         let handle = GraphHandle::create(context)?;
         Ok(Self::of(handle, GraphState::default()))
     }
 
-    /// The root graph of a handle and the table of its nodes. Who finds the handle by the raw graph
-    /// finds the graph; if there is one already, that is the result.
+    /// The root graph of a handle, with its state. The graph is tied to the handle, so that it is
+    /// found by the raw value; if another graph is tied to it already, the result is that one.
     pub(crate) fn of(handle: GraphHandle, state: GraphState) -> Self {
         let hierarchy = Hierarchy::new(handle, state);
         let known = hierarchy.handle().tie(&hierarchy);
@@ -76,13 +98,13 @@ impl Graph {
         Some(Self { hierarchy: handle.knowledge()?, subgraph: SubgraphId::ROOT })
     }
 
-    /// Whether the graph is where it was.
+    /// Whether the graph is still at its place in the hierarchy.
     pub(crate) fn exists(&self) -> bool {
         self.look().is_ok_and(|guard| guard.facts(self.subgraph).is_some())
     }
 
-    /// The error of asking of an embedded graph, if it is there, what only a graph of its own can
-    /// do.
+    /// The error of an operation that only a root graph has. If the embedded graph has gone, the
+    /// error says that instead.
     pub(crate) fn refuse_embedded(&self, what: &'static str) -> Error {
         match self.look() {
             Ok(guard) if guard.facts(self.subgraph).is_none() => Error::GraphRemoved,
@@ -99,12 +121,12 @@ impl Graph {
         &self.hierarchy
     }
 
-    /// What a node that is gone was called, if that is still known. Takes no lock of the graph.
+    /// The name of a removed node, if it is still remembered. Does not take the lock.
     pub(crate) fn name_of_removed(&self, id: NodeId) -> Option<NodeName> {
         self.hierarchy.name_of_removed(id)
     }
 
-    /// Which hierarchy it belongs to; never given twice.
+    /// The number of its hierarchy; never used twice.
     pub(crate) fn number(&self) -> u64 {
         self.hierarchy.number()
     }
@@ -114,12 +136,12 @@ impl Graph {
         Self { hierarchy: Arc::clone(&self.hierarchy), subgraph }
     }
 
-    /// Which graph of its hierarchy it is.
+    /// The id of the graph in its hierarchy.
     pub(crate) fn subgraph(&self) -> SubgraphId {
         self.subgraph
     }
 
-    /// Whether both are graphs of one hierarchy, and so behind one lock.
+    /// Whether both graphs are in one hierarchy, and so behind one lock.
     pub(crate) fn is_in_same_hierarchy(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.hierarchy, &other.hierarchy)
     }
@@ -131,20 +153,21 @@ impl Graph {
         self.hierarchy.context()
     }
 
-    /// Keeps `owner` alive for as long as the graph lives, and in every executable made from now
-    /// on.
+    /// Keeps `owner` alive for as long as the graph lives, and as long as any executable made from
+    /// now on.
     ///
-    /// For what the nodes reach in ways that the library cannot see, such as addresses inside
-    /// structs. See also [`Node::keep`](crate::Node::keep). A graph that is gone, because it was
-    /// moved or the node that it was embedded in was removed, keeps nothing, and neither does a
-    /// forked child, which can use no graph. One that was [adopted](Self::from_raw) keeps it while
-    /// a handle of it lives, and by itself from the first node on that is added here.
+    /// This is for memory that the nodes reach in ways invisible to the library, such as through
+    /// addresses inside structs. See also [`Node::keep`](crate::Node::keep). A graph that was
+    /// moved, or removed with the node that it was embedded in, keeps nothing; neither does a
+    /// forked child, which cannot use graphs. An [adopted](Self::from_raw) graph keeps the owner
+    /// while a handle of it lives; once it is [lent](Self::lend), which the first node added here
+    /// does, the graph itself retains the owner.
     ///
-    /// While another thread works on the graph this waits. Where it cannot wait, in a host
-    /// function, or has waited as long as calls are [patient](cuda_handles::patience), `owner`
-    /// lives to the end of the process: nodes may rely on it.
+    /// While another thread works on the graph, this call waits. If it cannot wait, in a host
+    /// function, or has waited longer than calls are [patient](cuda_handles::patience), `owner`
+    /// stays alive to the end of the process, since nodes may rely on it.
     pub fn keep(&self, owner: impl Into<Owner>) {
-        // Declared before the lock, so that what is not kept is dropped after it.
+        // Declared before the guard, so that an owner that is not kept is dropped after the lock.
         let owner = owner.into();
         match self.look() {
             Ok(mut guard) => drop(guard.keep(self.subgraph, &owner)),
@@ -155,11 +178,12 @@ impl Graph {
 
     /// The number of nodes.
     ///
-    /// Stands on `cuGraphGetNodes`, CUDA 10.0.
+    /// Calls `cuGraphGetNodes` (CUDA 10.0).
     ///
     /// # Errors
-    /// What the driver answers.
+    /// The driver's error.
     #[doc(alias = "cuGraphGetNodes")]
+    #[doc(alias = "cudaGraphGetNodes")]
     pub fn len(&self) -> Result<usize> {
         self.enter()?.count()
     }
@@ -167,7 +191,7 @@ impl Graph {
     /// Whether there are no nodes.
     ///
     /// # Errors
-    /// What the driver answers.
+    /// The driver's error.
     pub fn is_empty(&self) -> Result<bool> {
         Ok(self.len()? == 0)
     }
@@ -176,18 +200,18 @@ impl Graph {
         self.hierarchy.handle()
     }
 
-    /// Locks the hierarchy for work on the driver's graph; see [`Hierarchy::enter`].
+    /// Locks the hierarchy for driver calls; see [`Hierarchy::enter`].
     pub(crate) fn enter(&self) -> Result<GraphGuard<'_>> {
         self.hierarchy.enter(self.subgraph)
     }
 
-    /// As [`enter`](Self::enter), for hot paths, which build the guard in place.
+    /// [`enter`](Self::enter) for hot paths: the guard is built in place.
     #[inline(always)]
     pub(crate) fn enter_here(&self) -> Result<GraphGuard<'_>> {
         self.hierarchy.enter_here(self.subgraph)
     }
 
-    /// Locks the hierarchy to look at what is known of it; see [`Hierarchy::look`].
+    /// Locks the hierarchy to read its state; see [`Hierarchy::look`].
     pub(crate) fn look(&self) -> Result<GraphGuard<'_>> {
         self.hierarchy.look(self.subgraph)
     }

@@ -1,4 +1,4 @@
-//! A node of any type, and what all types have.
+//! The node handle, common to all types of nodes.
 
 use core::fmt;
 
@@ -18,13 +18,15 @@ use cuda_handles::Error as HandleError;
 
 /// A node of a graph, of any type.
 ///
-/// The handle keeps the graph alive. It may outlive the node: one that was removed says so
-/// ([`is_removed`](Self::is_removed)), is an error wherever a node is needed, and never stands for
-/// another node. Handles are equal if they are of the same node.
+/// The handle keeps the graph alive. It may outlive the node: the handle of a removed node reports
+/// that ([`is_removed`](Self::is_removed)), is refused wherever a node is needed, and never refers
+/// to another node. Handles are equal if they refer to the same node.
 ///
-/// The types of nodes dereference to this one; [`KernelNode`](super::KernelNode) and the others are
+/// The typed nodes, such as [`KernelNode`](super::KernelNode), dereference to this type and are
 /// made of it by `try_from`.
 #[derive(Clone, PartialEq, Eq, Hash)]
+#[doc(alias = "cudaGraphNode_t")]
+#[doc(alias = "CUgraphNode")]
 pub struct Node {
     graph: Graph,
     id: NodeId,
@@ -41,23 +43,26 @@ impl Node {
         self.id
     }
 
-    /// The graph.
+    /// The graph that the node is in.
     #[must_use]
     pub fn graph(&self) -> &Graph {
         &self.graph
     }
 
-    /// What the node does.
+    /// The kind of the node.
     #[doc(alias = "cuGraphNodeGetType")]
     #[must_use]
+    #[doc(alias = "cudaGraphNodeGetType")]
     pub fn kind(&self) -> NodeKind {
         self.kind
     }
 
-    /// The name given by [`named`](Self::named); without one, kind and number in the graph, and the
-    /// kernel of a kernel node, as in `kernel#3 saxpy`. Of a node that was removed, the name that
-    /// it had, if it is one of the last thousand of its graph. Kind and number also inside a host
-    /// function, while another thread works on the graph.
+    /// The name given by [`named`](Self::named). Without one, the kind, a number, and for kernel
+    /// nodes the kernel, as in `kernel#3 saxpy`.
+    ///
+    /// The name of a removed node is remembered for the last thousand nodes removed from the
+    /// graph's hierarchy. Older nodes go by kind and number, and so does every node inside a host
+    /// function while another thread works on the graph.
     #[must_use]
     pub fn name(&self) -> String {
         let given =
@@ -66,17 +71,17 @@ impl Node {
         given.unwrap_or_else(|| self.default_name())
     }
 
-    /// What the node does, in one line for people, as in `copy 4096 B device -> pinned`; empty for
-    /// a node whose [kind](Self::kind) says all.
+    /// The parameters of the node in one line of text, as in `copy 4096 B device -> pinned`; empty
+    /// for a node whose [kind](Self::kind) says everything.
     ///
     /// # Errors
-    /// The node was removed.
+    /// [`Error::Removed`], if the node was removed.
     pub fn describe(&self) -> Result<String> {
         self.node_params().map(|node_params| node_params.summary())
     }
 
-    /// The same node with a name for people: it stands in errors and pictures. Names need not be
-    /// unique. Inside a host function, while another thread works on the graph, it stays as it was.
+    /// Names the node, for errors and pictures. Names need not be unique. Inside a host function,
+    /// while another thread works on the graph, the name stays as it was.
     pub fn named(self, name: impl Into<String>) -> Self {
         self.set_name(name.into());
         self
@@ -85,7 +90,7 @@ impl Node {
     pub(crate) fn set_name(&self, name: String) {
         let name = name.into_boxed_str();
         if let Ok(mut guard) = self.graph.look() {
-            // Under the lock, but no owner: a name drops nothing else.
+            // Dropped under the lock, but a string drops nothing else.
             let _before = guard.record_mut(self.id).and_then(|record| record.name.replace(name));
         }
     }
@@ -94,32 +99,31 @@ impl Node {
         format!("{}#{}", self.kind, self.id.number)
     }
 
-    /// Whether the node was removed from its graph. A forked child, which can use no graph, is told
-    /// `false`, and so is a host function while another thread works on the graph.
+    /// Whether the node was removed from its graph. Also `false` in a forked child, which cannot
+    /// use graphs, and in a host function while another thread works on the graph.
     #[must_use]
     pub fn is_removed(&self) -> bool {
         self.graph.look().is_ok_and(|guard| guard.record(self.id).is_none())
     }
 
-    /// Gives the node other parameters of its kind by one driver call, and its row what goes with
-    /// them. All that can fail comes before the call. If it fails, the node is as it was.
+    /// Replaces the parameters of the node by one driver call, and the owners in its record.
+    /// Everything that can fail comes before the call; if the call fails, the node is as it was.
     ///
-    /// Stands on `cuGraphNodeSetParams`, CUDA 12.2.
+    /// Calls `cuGraphNodeSetParams` (CUDA 12.2).
     pub(crate) fn replace(
         &self,
         mut node_params: NodeParams,
         mut owners: Owners,
         params: &mut CUgraphNodeParams,
     ) -> Result<()> {
-        // As arguments, `node_params` and `owners` are dropped after the lock on every way out: the new
-        // ones, or those that they took the place of.
+        // Parameters and owners are arguments, so they are dropped after the guard on every path:
+        // the new ones, or the ones that they replaced.
         let mut guard = self.graph.enter()?;
         self.replace_under(&mut guard, &mut node_params, &mut owners, params)
     }
 
-    /// [`replace`](Self::replace) for who has the graph's lock, since what to do depends on the
-    /// row. After success detail and owners are those before; they are the caller's to drop, after
-    /// the lock.
+    /// [`replace`](Self::replace) for a caller that holds the graph's lock. On success
+    /// `node_params` and `owners` are those before, for the caller to drop after the lock.
     #[inline]
     pub(crate) fn replace_under(
         &self,
@@ -132,8 +136,9 @@ impl Node {
         guard.ensure_may_hold(self.graph.subgraph(), node_params)?;
         guard.ensure_own_memory(owners, node_params)?;
         guard.retain_if_adopted()?;
-        // SAFETY: the table says that the node is live and of this graph, whose lock is held; the
-        // parameters are complete for its type, and what they point to outlives the call.
+        // SAFETY: the record says that the node is live and in this graph, whose lock is held. The
+        // parameters are complete for its type, and everything that they point to outlives the
+        // call.
         let result = unsafe { guard.driver().cuGraphNodeSetParams(raw, params) };
         guard.answer(Call::cuGraphNodeSetParams, result)?;
         if let Some(record) = guard.record_mut(self.id) {
@@ -149,7 +154,7 @@ impl Node {
         Error::Removed { node: known.unwrap_or_else(|| self.default_name().into()) }
     }
 
-    /// What was given at creation.
+    /// A copy of the parameters in the node's record.
     pub(crate) fn node_params(&self) -> Result<NodeParams> {
         self.graph
             .look()?
@@ -160,7 +165,7 @@ impl Node {
 }
 
 impl Node {
-    /// Names the node in an error about a thing of another context that it was to get.
+    /// Adds the node's name to an error about an argument of another context.
     pub(crate) fn getting<T>(&self, outcome: Result<T>) -> Result<T> {
         outcome.map_err(|error| match error {
             Error::Handles(HandleError::WrongContext(mut wrong)) => {

@@ -1,4 +1,4 @@
-//! What the driver tells of nodes, in its own words.
+//! The parameters of nodes as the driver returns them.
 
 use cuda_sys::{
     CUDA_HOST_NODE_PARAMS_v1, CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEMSET_NODE_PARAMS_v1, CUevent, CUgraphNode,
@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::state::guard::GraphGuard;
 
 impl GraphGuard<'_> {
-    /// Of a live kernel node. What it points to is the node's own block, which nobody changes while
+    /// The parameters of a live kernel node. They point into the node, which does not change while
     /// the lock is held.
     pub(crate) fn kernel_params(&self, raw: CUgraphNode) -> Result<CUDA_KERNEL_NODE_PARAMS_v2> {
         let mut params = CUDA_KERNEL_NODE_PARAMS_v2::default();
@@ -19,7 +19,7 @@ impl GraphGuard<'_> {
         Ok(params)
     }
 
-    /// Of a live memset node.
+    /// The parameters of a live memset node.
     pub(crate) fn fill_params(&self, raw: CUgraphNode) -> Result<CUDA_MEMSET_NODE_PARAMS_v1> {
         let mut params = CUDA_MEMSET_NODE_PARAMS_v1::default();
         // SAFETY: a live memset node, and the out pointer is valid.
@@ -28,7 +28,7 @@ impl GraphGuard<'_> {
         Ok(params)
     }
 
-    /// Of a live host node.
+    /// The parameters of a live host node.
     pub(crate) fn host_params(&self, raw: CUgraphNode) -> Result<CUDA_HOST_NODE_PARAMS_v1> {
         let mut params = CUDA_HOST_NODE_PARAMS_v1::default();
         // SAFETY: a live host node, and the out pointer is valid.

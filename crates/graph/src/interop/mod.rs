@@ -1,4 +1,19 @@
 //! Graphs shared with other code: raw handles lent, adopted and taken over.
+//!
+//! | | [lent](Graph::lend) | [adopted](Graph::from_raw) | [taken over](Graph::from_raw_owned) |
+//! | --- | --- | --- | --- |
+//! | made by | this library | other code | other code |
+//! | destroyed by | this library | other code | this library |
+//! | changed by | this library only | this library only, while a handle lives | this library only |
+//! | instantiated and cloned by | both | both | this library; both, once lent |
+//! | owners kept by the graph itself | all, from the lending on | all of its nodes, once a node gets owners here | none, until it is lent |
+//!
+//! - A **lent** graph retains a [log](LentLog) of all owners that its nodes have ever had, since
+//!   the library cannot know what other code made of the graph and when.
+//! - An **adopted** graph is a snapshot: its nodes are read once ([`read_graph`]). It is lent as
+//!   soon as one of its nodes gets owners here, since it may outlive the state that holds them.
+//! - Adopted and embedded graphs are found by their raw values in [`raw_handle_map`]; graphs that
+//!   this library owns are tied to their handles.
 
 pub(crate) mod driver_params;
 pub(crate) mod raw_handle_map;
@@ -21,53 +36,59 @@ use crate::state::ids::SubgraphId;
 use crate::state::lent_log::LentLog;
 
 impl Graph {
-    /// The driver's own graph, for calls that only read it.
+    /// The driver's graph, for calls that only read it.
     ///
-    /// Not to be changed, cloned or instantiated, for which there is [`lend`](Self::lend); good
-    /// while the graph lives. Calls on a graph, reading ones included, must not overlap with others
-    /// on it or on a graph that it is embedded in, this library's among them.
+    /// Do not change, clone or instantiate it; for that there is [`lend`](Self::lend). The value is
+    /// valid while the graph lives. Calls on a graph, including those that only read it, must not
+    /// overlap with other calls on it or on a graph around it, including calls of this library.
     ///
     /// # Errors
-    /// The graph is gone with the node that it was embedded in, or was moved; or the context is
-    /// lost.
+    /// [`Error::GraphRemoved`], if the graph has gone with the node that it was embedded in;
+    /// [`Error::GraphMoved`], if it was moved; or the context is lost.
+    #[doc(alias = "CUgraph")]
+    #[doc(alias = "cudaGraph_t")]
     pub fn as_raw(&self) -> Result<CUgraph> {
         Ok(self.enter()?.raw())
     }
 
-    /// Lends the driver's own graph to other code, which may clone it, embed clones of it, and make
-    /// executables of it.
+    /// Lends the driver's graph to other code, which may clone it, embed clones of it, and
+    /// instantiate it.
     ///
-    /// From now on the graph also retains everything that its nodes use, by one user object of the
-    /// driver. So what other code makes of the graph keeps that as well, and runs when every handle
-    /// here is gone. Nobody knows what was made of the graph when. Therefore **a lent graph lets go
-    /// of nothing**: whatever a node used since stays alive as long as the graph or anything made of
-    /// it, also once the node is removed or has other parameters. A graph that is embedded in this
-    /// one is lent by itself before other code clones it. (Drivers embed no clone of a graph that is
-    /// itself embedded in a node.)
+    /// From now on the graph itself retains everything that its nodes use, through a user object.
+    /// So whatever other code makes of the graph keeps that alive as well, and runs after every
+    /// handle here is dropped. This library cannot know what other code makes of the graph and
+    /// when. Therefore **a lent graph never releases anything**: whatever a node has used since
+    /// stays alive as long as the graph or anything made of it, even after the node is removed or
+    /// gets other parameters. Lend an embedded graph itself before other code clones it. (Drivers
+    /// do not embed a clone of a graph that is itself embedded in a node.)
     ///
-    /// Other code keeps to these rules:
-    /// 1. It does not change the graph: it adds, changes and removes no nodes and edges, and it
-    ///    neither destroys the graph nor moves it into a node.
-    /// 2. Its calls on the graph do not overlap with other calls on it or on a graph that it is
-    ///    embedded in, this library's calls among them.
+    /// Other code follows these rules:
+    /// 1. It does not change the graph: it neither adds, changes nor removes nodes and edges, and
+    ///    it neither destroys the graph nor moves it into a node.
+    /// 2. Its calls on the graph do not overlap with other calls on it or on a graph around it,
+    ///    including calls of this library.
     /// 3. It holds [`alone`](cuda_handles::clones::alone) over calls that clone or embed the graph,
-    ///    or destroy a clone: the driver does not guard what links a clone with its original, and
-    ///    crashes.
+    ///    or destroy a clone: the driver does not protect the links between a clone and its
+    ///    original, and crashes.
     ///
-    /// An executable that other code makes does not wait for the streams on which memory was
-    /// allocated; an executable of this library does by itself.
+    /// An executable made by other code does not wait for the streams on which memory was
+    /// allocated; executables of this library do.
     ///
-    /// A graph with conditional nodes can have one executable at a time. If an executable made here
-    /// was dropped before this call, it is destroyed now, for which the driver waits for all work
-    /// of the device. After a later drop somebody [drains](cuda_handles::reaper::drain).
+    /// A graph with conditional nodes allows one executable at a time. If an executable made here
+    /// was dropped before this call, it is destroyed now, and for that the driver waits for all
+    /// work of the device. After a later drop, [drain](cuda_handles::reaper::drain) before other
+    /// code instantiates the graph.
     ///
-    /// Lending again gives the same value. Calls `cuUserObjectCreate` and `cuGraphRetainUserObject`
-    /// (CUDA 11.3).
+    /// Lending again returns the same value. Calls `cuUserObjectCreate` and
+    /// `cuGraphRetainUserObject` (CUDA 11.3).
     ///
     /// # Errors
-    /// The driver's error; or [`Error::NeedsHost`], if the graph has a loop or branch for which the
-    /// driver has no node. The graph is not lent then.
+    /// [`Error::NeedsHost`], if the graph has a loop or branch for which the driver has no node; or
+    /// the driver's error. The graph is not lent then.
     #[doc(alias = "cuGraphRetainUserObject")]
+    #[doc(alias = "cudaGraphRetainUserObject")]
+    #[doc(alias = "cuUserObjectCreate")]
+    #[doc(alias = "cudaUserObjectCreate")]
     pub fn lend(&self) -> Result<CUgraph> {
         let (raw, executable) = {
             let mut guard = self.enter()?;
@@ -75,9 +96,9 @@ impl Graph {
             (guard.raw(), guard.executable.clone())
         };
         if executable.strong_count() > 0 {
-            // Where that is not permitted, the graph is lent all the same, and somebody drains
-            // before other code makes an executable. Beside work the reaper does it once there is
-            // none.
+            // If it may not be destroyed here, the graph is lent all the same, and the caller
+            // drains before other code instantiates it. While work is in flight, the reaper
+            // destroys the executable afterwards.
             let _ = GraphExecHandle::destroy_waiting(self.context(), &executable);
         }
         Ok(raw)
@@ -85,53 +106,58 @@ impl Graph {
 
     /// The graph behind a raw value.
     ///
-    /// If this library made the graph, has adopted it, or has it in a node, the result is that
-    /// graph. Otherwise the graph is **adopted**: its nodes and edges, and those of the graphs
-    /// embedded in it, are read now. The result does not own it.
+    /// If this library made the graph, has adopted it, or knows it as an embedded graph, the result
+    /// is that graph. Otherwise the graph is **adopted**: its nodes and edges, and those of the
+    /// graphs embedded in it, are read now. The result does not own the driver's graph.
     ///
     /// An adopted graph is a snapshot. Other code does not change the graph while a handle of it
-    /// lives. After other code has changed it, drop all handles and adopt it again. A query that
-    /// meets a node which was not there is [`Error::UnknownNode`].
+    /// lives. If it is to change the graph, drop all handles first, and adopt the graph again
+    /// afterwards. A query that meets a node which was not read fails with [`Error::UnknownNode`].
     ///
-    /// Each node that is read becomes a [`Node`] of its type, as far as the driver tells what the
-    /// node does, and else of the kind [`Other`](crate::NodeKind::Other). From CUDA 13.2 on drivers
-    /// tell the class and the bodies of conditional nodes. What the nodes use is not kept, except
-    /// for kernels and events that this library has; see [`from_raw_with`](Self::from_raw_with).
+    /// Each node becomes a [`Node`] of its type if the driver describes it in full, and of the kind
+    /// [`Other`](crate::NodeKind::Other) if not. Conditional nodes are described from CUDA 13.2 on.
+    /// The library keeps nothing of what the nodes use, except for kernels and events that it owns;
+    /// see [`from_raw_with`](Self::from_raw_with).
     ///
     /// The graph is [lent](Self::lend) as soon as this library gives one of its nodes something to
-    /// keep: a new node, other parameters, or an owner ([`Node::keep`]). From then on the graph
-    /// itself retains what such nodes use, also when no handle is left. That takes two driver calls
-    /// more, once.
+    /// keep alive: with a new node, other parameters, or an owner ([`Node::keep`]). From then on
+    /// the graph itself retains what such nodes use, even after every handle is dropped. That takes
+    /// two more driver calls, once.
     ///
-    /// A driver does not tell whether a graph is embedded in a node. So adopt the outer graph first:
-    /// then the result for the inner one is the [embedded](crate::ChildGraphNode::embedded) graph.
-    /// A graph that was adopted by itself passes for a graph of its own, and adopting the graph that
-    /// it lies in is [`Error::AdoptedAlone`] until every handle of the inner one is gone.
+    /// A driver does not tell whether a graph is embedded in a node. Therefore adopt the outer
+    /// graph first: then the result for the inner graph is the
+    /// [embedded](crate::ChildGraphNode::embedded) graph. A graph that was adopted alone counts as
+    /// a root graph, and adopting the graph around it fails with [`Error::AdoptedAlone`] until
+    /// every handle of the inner graph is dropped.
     ///
     /// # Safety
-    /// - `raw` is a graph whose work is of `context`, and not a body of a conditional node.
-    /// - While a handle of it, of its nodes, of its conditions or of the graphs embedded in it
-    ///   lives, other code neither destroys nor changes it, and other code's calls on it do not
-    ///   overlap with this library's. Executables that this library made of it may live on.
-    /// - What its nodes use lives as long as they do, and as any executable or clone made of it.
-    /// - Other code that clones it, embeds it or destroys it holds
-    ///   [`alone`](cuda_handles::clones::alone) over the call.
+    /// - `raw` is a live graph whose work belongs to `context`, and not a body of a conditional
+    ///   node.
+    /// - As long as a handle of the graph, of its nodes, of its conditions or of the graphs
+    ///   embedded in it lives, other code neither destroys nor changes it, and other code's calls
+    ///   on it do not overlap with calls of this library. Executables that this library made of it
+    ///   may outlive it.
+    /// - Everything that its nodes use lives as long as they do, and as long as any executable or
+    ///   clone made of it.
+    /// - Other code holds [`alone`](cuda_handles::clones::alone) over calls that clone, embed or
+    ///   destroy it.
     ///
     /// # Errors
-    /// [`WrongContext`](cuda_handles::WrongContext), if the graph is known and of another context;
-    /// [`Error::AdoptedAlone`]; or the driver's error.
+    /// [`WrongContext`](cuda_handles::WrongContext), if the graph is known here and of another
+    /// context; [`Error::AdoptedAlone`]; or the driver's error.
+    #[doc(alias = "adopt")]
     pub unsafe fn from_raw(context: &Context, raw: CUgraph) -> Result<Self> {
         // SAFETY: as the caller promises.
         unsafe { Self::adopted(context, raw, None) }
     }
 
-    /// [`from_raw`](Self::from_raw) with an owner of the graph and of what its nodes use. The owner
-    /// is kept, once however often it is given, as long as any handle of the graph lives, and by
-    /// every executable and clone that this library makes. The graph itself does not retain it, as
-    /// it may own the graph.
+    /// [`from_raw`](Self::from_raw) with an owner of the graph and of everything that its nodes
+    /// use. The owner stays alive as long as any handle of the graph, and as long as any executable
+    /// or clone that this library makes of it. An owner given again is kept once. The graph itself
+    /// does not retain it, since the owner may own the graph.
     ///
     /// # Safety
-    /// As for [`from_raw`](Self::from_raw), while `keep` is kept.
+    /// As for [`from_raw`](Self::from_raw), while `keep` is alive.
     ///
     /// # Errors
     /// As for [`from_raw`](Self::from_raw).
@@ -140,21 +166,23 @@ impl Graph {
         unsafe { Self::adopted(context, raw, Some(keep.into())) }
     }
 
-    /// Takes over a graph of other code. It is destroyed with the last handle.
+    /// Takes over a graph of other code. It is destroyed with its last handle.
     ///
     /// # Safety
-    /// - `raw` is a graph whose work is of `context`. It has no other owner, now or later, and is
-    ///   neither a body nor an embedded graph.
-    /// - No other thread asks for the graph by its raw value before this returns.
-    /// - What its nodes use lives as long as they do, and as any executable or clone made of it.
-    /// - Other code that makes or destroys clones of it holds
-    ///   [`alone`](cuda_handles::clones::alone) over the call.
+    /// - `raw` is a live graph whose work belongs to `context`. It has no other owner, now or
+    ///   later, and is neither a body nor an embedded graph.
+    /// - No other thread looks the graph up by its raw value before this function returns.
+    /// - Everything that its nodes use lives as long as they do, and as long as any executable or
+    ///   clone made of it.
+    /// - Other code holds [`alone`](cuda_handles::clones::alone) over calls that make or destroy
+    ///   clones of it.
     ///
     /// # Errors
-    /// [`Error::KnownAlready`], if there are handles of the graph here; [`Error::AdoptedAlone`], if
-    /// a graph that lies in it was adopted before; or the driver's error. The graph is not taken
-    /// over then.
+    /// [`Error::KnownAlready`], if a handle of the graph exists here; [`Error::AdoptedAlone`], if a
+    /// graph embedded in it was adopted before; or the driver's error. The graph is not taken over
+    /// then.
     #[doc(alias = "cuGraphDestroy")]
+    #[doc(alias = "cudaGraphDestroy")]
     pub unsafe fn from_raw_owned(context: &Context, raw: CUgraph) -> Result<Self> {
         context.ensure_usable()?;
         // SAFETY: as the caller promises.
@@ -167,8 +195,8 @@ impl Graph {
         let graph = Self::of(handle, GraphState::unread());
         let read = graph.enter().and_then(|mut guard| guard.read_graph(SubgraphId::ROOT));
         if let Err(error) = read {
-            // SAFETY: the only handle is dropped unused: nobody asked for the graph by its raw
-            // value meanwhile, as the caller promises.
+            // SAFETY: the only handle is dropped unused: no other thread has looked the graph up by
+            // its raw value, as the caller promises.
             unsafe { graph.handle().disown() };
             return Err(error);
         }
@@ -191,8 +219,8 @@ impl Graph {
             let wrong = || WrongContext::new("the graph known here", found, "the context given", context);
             ensure(context, found, wrong)?;
             match graph.complete_adoption(&keep) {
-                // It was moved, or went, since it was found: it is looked up anew, and the registry
-                // has that by now.
+                // The graph was moved or removed after it was found. The map of raw handles knows
+                // by now, so look it up again.
                 Err(Error::GraphMoved | Error::GraphRemoved) => {}
                 result => return result.map(|()| graph),
             }
@@ -214,7 +242,7 @@ impl Graph {
 }
 
 impl GraphGuard<'_> {
-    /// Lets a graph of the hierarchy retain what its nodes use, unless it does so already.
+    /// Makes a graph of the hierarchy retain everything that its nodes use, unless it does already.
     fn retain(&mut self, subgraph: SubgraphId) -> Result<()> {
         if self.facts(subgraph).is_some_and(|facts| facts.lent.is_some()) {
             return Ok(());
@@ -223,8 +251,8 @@ impl GraphGuard<'_> {
         let raw = self.graph_at(subgraph)?;
         let handle = match subgraph.is_root() {
             true => self.hierarchy().handle().clone(),
-            // SAFETY: the embedded graph lives as long as the lock is held, and the handle is not
-            // kept.
+            // SAFETY: the embedded graph lives as long as the lock is held, and the handle is
+            // dropped before.
             false => unsafe { GraphHandle::from_raw(self.context(), raw) }?,
         };
         let lent = LentLog::new(self.context(), &handle, self.owners_within(subgraph))?;
@@ -232,7 +260,7 @@ impl GraphGuard<'_> {
         Ok(())
     }
 
-    /// To be called before nodes get owners: a graph of other code may outlive the table that keeps
+    /// To be called before nodes get owners: a graph of other code may outlive the state that holds
     /// these.
     #[inline]
     pub(crate) fn retain_if_adopted(&mut self) -> Result<()> {
@@ -241,10 +269,13 @@ impl GraphGuard<'_> {
 }
 
 impl Node {
-    /// The driver's own node, for calls that only read it; as for [`Graph::as_raw`].
+    /// The driver's node, for calls that only read it; see [`Graph::as_raw`].
     ///
     /// # Errors
-    /// The node was removed, its graph moved, or the context is lost.
+    /// [`Error::Removed`], if the node was removed; [`Error::GraphMoved`], if its graph was moved;
+    /// or the context is lost.
+    #[doc(alias = "CUgraphNode")]
+    #[doc(alias = "cudaGraphNode_t")]
     pub fn as_raw(&self) -> Result<CUgraphNode> {
         let guard = self.graph().enter()?;
         guard.record(self.id()).map(|record| record.raw.0).ok_or_else(|| self.removed())

@@ -1,8 +1,8 @@
-//! Reading a graph that other code made: a snapshot of its nodes and edges, and of the graphs
+//! Reading a graph made by other code: a snapshot of its nodes and edges, and of the graphs
 //! embedded in its nodes.
 //!
-//! The driver is asked for everything first. Only then are records entered, so that a query that
-//! fails changes nothing.
+//! The driver is queried for everything first. Only then are records entered, so that a failed
+//! query changes nothing.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -25,11 +25,11 @@ struct ReadGraph {
     edges: Vec<(CUgraphNode, CUgraphNode, EdgeKind)>,
 }
 
-/// Where a graph lies.
+/// The position of a graph in the hierarchy.
 #[derive(Clone, Copy)]
 enum Place {
     Known(SubgraphId),
-    /// In a node of a graph read before: the numbers of that graph, of the node, and of the graph in
+    /// In a node of a graph read before: the index of that graph, of the node, and of the graph in
     /// the node.
     In(usize, usize, usize),
 }
@@ -38,20 +38,20 @@ enum Place {
 struct ReadNode {
     raw: CUgraphNode,
     node_params: NodeParams,
-    /// The graphs in the node: the embedded one, or the bodies.
+    /// The graphs in the node: the embedded graph, or the bodies.
     graphs: SmallVec<[CUgraph; 2]>,
-    /// The handle of the condition of a conditional node.
+    /// The condition handle of a conditional node.
     condition: Option<u64>,
 }
 
-/// The subgraphs in the nodes of graphs, by the numbers of graph and node.
+/// The subgraphs in nodes, by the indices of graph and node.
 type Subgraphs = HashMap<(usize, usize), SmallVec<[SubgraphId; 2]>>;
 
 impl GraphGuard<'_> {
     /// The index of the record of a raw node of the graph.
     ///
     /// # Errors
-    /// Other code added the node after the graph was read.
+    /// [`Error::UnknownNode`], if other code added the node after the graph was read.
     #[inline]
     pub(crate) fn index(&mut self, raw: CUgraphNode) -> Result<Index> {
         self.index_in(self.subgraph(), raw)
@@ -65,8 +65,8 @@ impl GraphGuard<'_> {
         found.filter(is_in).ok_or(Error::UnknownNode { raw: raw.addr() })
     }
 
-    /// Enters all nodes of a graph that has no records, and of the graphs embedded in it. If that
-    /// fails, nothing has changed.
+    /// Enters all nodes of a graph that has no records, and of the graphs embedded in it. On
+    /// failure nothing has changed.
     pub(crate) fn read_graph(&mut self, subgraph: SubgraphId) -> Result<()> {
         let graphs = self.read_all(subgraph)?;
         self.enter_all(graphs)?;
@@ -74,7 +74,7 @@ impl GraphGuard<'_> {
         Ok(())
     }
 
-    /// Asks the driver for a graph and those embedded in it, the outer before the inner.
+    /// Queries a graph and the graphs embedded in it, the outer before the inner.
     fn read_all(&self, subgraph: SubgraphId) -> Result<Vec<ReadGraph>> {
         let mut graphs: Vec<ReadGraph> = Vec::new();
         let mut waiting = vec![(Place::Known(subgraph), self.graph_at(subgraph)?)];
@@ -96,7 +96,7 @@ impl GraphGuard<'_> {
         let kind = self.raw_type(raw)?;
         match kind {
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH => {
-                // The subgraph is known once it is entered.
+                // The subgraph is set once it is entered.
                 let mut node = node(NodeParams::Child { graph: SubgraphId::ROOT });
                 node.graphs.push(self.raw_embedded(raw)?);
                 Ok(node)
@@ -107,7 +107,7 @@ impl GraphGuard<'_> {
                 else {
                     return Ok(node(NodeParams::Other { kind }));
                 };
-                // Condition and bodies are known once the node is entered.
+                // Source and bodies are set once the node is entered.
                 let (source, bodies) = (ConditionSource::Foreign(0), Box::default());
                 let conditional =
                     Conditional { kind: conditional_kind, source, control: None, bodies, default: None };
@@ -140,8 +140,8 @@ impl GraphGuard<'_> {
         Ok(())
     }
 
-    /// Enters the embedded graphs and lets them be found by their raw values: all or, if one was
-    /// adopted by itself, none.
+    /// Enters the embedded graphs and registers their raw values: all, or none if one of them was
+    /// adopted alone.
     fn enter_subgraphs(&mut self, graphs: &[ReadGraph]) -> Result<Subgraphs> {
         let mut subgraphs = Subgraphs::new();
         for (number, graph) in graphs.iter().enumerate() {
@@ -161,7 +161,7 @@ impl GraphGuard<'_> {
         }
     }
 
-    /// Enters a node with the graphs in it.
+    /// Enters a node and assigns the graphs in it.
     fn enter_node(&mut self, subgraph: SubgraphId, node: ReadNode, inside: &[SubgraphId]) -> NodeId {
         let id = self.insert(subgraph, node.raw, node.node_params, Owners::new());
         match (node.condition, inside.first()) {
@@ -172,7 +172,7 @@ impl GraphGuard<'_> {
         id
     }
 
-    /// Enters the condition and the bodies of a conditional node.
+    /// Enters the condition and assigns the bodies of a conditional node.
     fn enter_conditional(&mut self, id: NodeId, condition: u64, bodies: &[SubgraphId]) {
         let source = self.conditions.note_conditional(condition, id);
         let node_params = self.record_mut(id).map(|record| &mut record.node_params);
@@ -182,14 +182,14 @@ impl GraphGuard<'_> {
         self.set_bodies_of(bodies.into(), id);
     }
 
-    /// Gives labels that all edges go along; nodes of a cycle come last.
+    /// Assigns labels that grow along all edges; nodes of a cycle come last.
     fn put_in_order(&mut self, nodes: &[NodeId], edges: &[(CUgraphNode, CUgraphNode, EdgeKind)]) {
         let nodes: Vec<Index> = nodes.iter().map(|id| id.index).collect();
         let ends = edges.iter().filter_map(|&(from, to, _)| Some((self.find(from)?, self.find(to)?)));
         let ends: Vec<(Index, Index)> = ends.collect();
         let mut labels: Vec<u64> = nodes.iter().filter_map(|&index| Some(self.at(index)?.label)).collect();
         labels.sort_unstable();
-        // Nodes without a way between them may have had the same.
+        // Unrelated nodes may have had the same label.
         for at in 1..labels.len() {
             labels[at] = labels[at].max(labels[at - 1] + 1);
         }
@@ -197,7 +197,8 @@ impl GraphGuard<'_> {
     }
 }
 
-/// The nodes, each after those that an edge leads from, else in their own order.
+/// The nodes in an order in which every edge leads forward, otherwise in their own order. Nodes of
+/// a cycle, and nodes behind it, come last.
 fn in_order(nodes: &[Index], edges: &[(Index, Index)]) -> Vec<Index> {
     let position: HashMap<Index, usize> =
         nodes.iter().enumerate().map(|(position, node)| (*node, position)).collect();

@@ -1,4 +1,4 @@
-//! What a node of other code does, as the driver tells.
+//! Reading the parameters of one node of other code.
 
 use std::sync::Arc;
 
@@ -19,8 +19,8 @@ use crate::state::host_function::Host;
 use crate::state::params::NodeParams;
 
 impl GraphGuard<'_> {
-    /// What a live node does. Nothing is kept for it but its kernel or event, where this library
-    /// owns that.
+    /// The parameters of a live node. Only a kernel or an event that this library owns is kept
+    /// alive.
     pub(crate) fn read(&self, kind: CUgraphNodeType, raw: CUgraphNode) -> Result<NodeParams> {
         let known = match kind {
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY => Some(NodeParams::Empty),
@@ -48,8 +48,8 @@ impl GraphGuard<'_> {
         Ok(known.unwrap_or(NodeParams::Other { kind }))
     }
 
-    /// What the driver tells of a live conditional node: its parameters. `None` from drivers that
-    /// do not tell, before 13.2.
+    /// The parameters of a live conditional node. `None` for drivers before CUDA 13.2, which do not
+    /// return them.
     pub(crate) fn read_conditional(&self, raw: CUgraphNode) -> Result<Option<CUgraphNodeParams>> {
         let mut params = CUgraphNodeParams::default();
         // SAFETY: a live node, and the out pointer is valid.
@@ -59,8 +59,8 @@ impl GraphGuard<'_> {
         }
     }
 
-    /// `None` where there is no kernel for it: one of another context, of a library that the driver
-    /// does not name (before 12.5), or of a module.
+    /// `None` for a kernel of another context, of a module, or of a library that the driver does
+    /// not name (before CUDA 12.5).
     fn read_kernel(&self, raw: CUgraphNode) -> Result<Option<NodeParams>> {
         let params = self.kernel_params(raw)?;
         if params.kern.is_null() || params.ctx != self.context().as_raw() {
@@ -74,7 +74,8 @@ impl GraphGuard<'_> {
         Ok(Some(NodeParams::Kernel { kernel, config: config.into(), accesses }))
     }
 
-    /// The kernel of a raw value. One of a library that nobody here knows does not own that.
+    /// The kernel behind a raw value. If nobody here knows its library, the result does not own
+    /// that.
     fn kernel(&self, raw: CUkernel) -> Option<Kernel> {
         // SAFETY: a node uses the kernel, so that its library is loaded.
         if let Ok(kernel) = unsafe { Kernel::from_raw(raw) } {
@@ -94,7 +95,7 @@ impl GraphGuard<'_> {
         }
     }
 
-    /// The configuration with what a node's attributes say.
+    /// The configuration with the attributes of a node.
     fn with_attributes(&self, config: LaunchConfig, raw: CUgraphNode) -> Result<LaunchConfig> {
         let cluster = self.attribute(raw, CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)?;
         let cooperative = self.attribute(raw, CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE)?;
@@ -111,8 +112,8 @@ impl GraphGuard<'_> {
         self.with_memory_attributes(config, raw)
     }
 
-    /// The configuration with what a node's attributes say of synchronization domains and shared
-    /// memory, where that is not the driver's default.
+    /// The configuration with a node's synchronization domains and shared memory carveout, where
+    /// these differ from the driver's default.
     fn with_memory_attributes(&self, config: LaunchConfig, raw: CUgraphNode) -> Result<LaunchConfig> {
         let map = self.attribute(raw, CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP)?;
         let domain = self.attribute(raw, CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN)?;
@@ -137,7 +138,7 @@ impl GraphGuard<'_> {
         })
     }
 
-    /// `None` of an attribute that nodes of an older driver do not have.
+    /// `None` for an attribute that the driver does not know.
     fn attribute_if_known(
         &self,
         raw: CUgraphNode,
@@ -165,13 +166,13 @@ impl GraphGuard<'_> {
         self.answer(Call::cuGraphMemAllocNodeGetParams, result)?;
         let access = match params.accessDescs.is_null() {
             true => &[],
-            // SAFETY: the driver has as many, as long as the node lives.
+            // SAFETY: the driver has an array of this length for as long as the node lives.
             false => unsafe { core::slice::from_raw_parts(params.accessDescs, params.accessDescCount) },
         };
         let options = AllocOptions::read(&params.poolProps, access, self.context());
         let space = options.space(self.context());
         let place = graph_memory::Place { address: params.dptr, bytes: params.bytesize, space };
-        // SAFETY: what the driver tells of the node.
+        // SAFETY: the driver describes the node this way.
         let memory = unsafe { graph_memory::of_node(self.context(), self.memory_number(), place) };
         Ok(NodeParams::Alloc { memory, options: Arc::new(options) })
     }
@@ -181,8 +182,8 @@ impl GraphGuard<'_> {
         Ok(params.fn_.map(|function| NodeParams::Host(Host::raw(function, params.userData))))
     }
 
-    /// The event of a raw value. One that nobody here knows is not owned; `None` for one that is
-    /// known to be of another context.
+    /// The event behind a raw value. An event that nobody here knows is not owned; `None` for a
+    /// known event of another context.
     fn event(&self, raw: CUevent) -> Option<Event> {
         // SAFETY: a node uses the event; who adopts or changes a graph promises that what its nodes
         // use lives as long as they do.
@@ -226,29 +227,29 @@ impl GraphGuard<'_> {
                 let address = side.host as CUdeviceptr;
                 let found =
                     self.context().address_info(address).map_or(MemorySpace::Pageable, |info| info.space);
-                // Memory of a device has an address of the host's as well, if it is managed.
+                // Managed memory has a host address, too.
                 let is_pinned = matches!(found, MemorySpace::Pinned | MemorySpace::Managed);
                 (address, if is_pinned { MemorySpace::Pinned } else { MemorySpace::Pageable })
             }
             _ => return None,
         };
         let [x, y, z] = side.offset;
-        // Steps of 0 are as short as can be.
+        // A pitch or height of 0 is the smallest possible.
         let step = |given: usize, begin: usize, len| if given == 0 { begin.wrapping_add(len) } else { given };
         let (pitch, rows) = (step(side.steps[0], x, side.extent[0]), step(side.steps[1], y, side.extent[1]));
         let offset = z.wrapping_mul(rows).wrapping_add(y).wrapping_mul(pitch).wrapping_add(x);
         Some(CopySide { address: address.wrapping_add(offset as u64), space, pitch, rows })
     }
 
-    /// `None` for elements of a size that there is not.
+    /// `None` for an element size that does not exist.
     fn read_fill(&self, raw: CUgraphNode) -> Result<Option<NodeParams>> {
         let params = self.fill_params(raw)?;
         let (width, height) = (params.width, params.height.max(1));
         let Ok(element @ (1 | 2 | 4)) = u8::try_from(params.elementSize) else { return Ok(None) };
-        // The driver reads back a value that is wider than the element as it was given, though it
-        // fills with the lowest bytes.
+        // The driver fills with the lowest bytes of a value, and returns it as it was given, even
+        // if it is wider than the element.
         let value = params.value & (u32::MAX >> (32 - 8 * u32::from(element)));
-        // Of one row, the pitch means nothing.
+        // The pitch of a single row is meaningless.
         let pitch = if height == 1 { width * usize::from(element) } else { params.pitch };
         let (address, space) = (params.dst, MemorySpace::Found);
         Ok(Some(NodeParams::Memset(FillLayout { address, space, element, value, pitch, width, height })))
@@ -261,8 +262,8 @@ struct Side {
     host: usize,
     device: CUdeviceptr,
     offset: [usize; 3],
-    /// The pitch of rows, and how many of them are a layer.
+    /// The pitch of rows, and the number of rows in a layer.
     steps: [usize; 2],
-    /// The bytes of a row and the rows that are copied.
+    /// The bytes of a row, and the number of rows to copy.
     extent: [usize; 2],
 }
