@@ -1,16 +1,16 @@
 //! The transaction that adds a node: prepare, call, finish, commit; or undo.
 //!
-//! 1. **Prepare.** Everything that can be checked is checked, and the record's place is reserved.
-//!    If the node goes into an edge, that edge is removed: a graph with memory nodes refuses it, so
-//!    it comes before anything else.
+//! 1. **Prepare.** Everything that can be checked is checked, and room for the record is reserved.
+//!    If the node goes into an edge, that edge is removed: a graph with memory nodes refuses that,
+//!    so it comes before anything else.
 //! 2. **Call.** `cuGraphAddNode`. If the driver refuses, the removed edge is put back.
 //! 3. **Finish.** Further driver calls that the node needs ([`NewNode::finish`]), and the edges to
 //!    the nodes that it comes before. If one fails, the transaction is undone: the edge is put back
-//!    and the node destroyed, and the graph is as it was. 4. **Commit.** The node gets its record
-//!    ([`NewNode::commit`]). This cannot fail.
+//!    and the node destroyed, and the graph is as it was.
+//! 4. **Commit.** The node gets its record ([`NewNode::commit`]). This cannot fail.
 //!
-//! Undoing happens once. If the driver refuses that as well, the hierarchy is marked
-//! [broken](crate::Error::Broken): it keeps what the node uses and refuses every later call.
+//! An undo is tried once. If the driver refuses that as well, the hierarchy is marked
+//! [broken](crate::Error::Broken): it keeps alive what the node uses and refuses every later call.
 
 use cuda_handles::clones;
 use cuda_sys::{CUgraphChildGraphNodeOwnership, CUgraphNode, CUgraphNodeParams, CUgraphNodeType, Call};

@@ -42,7 +42,7 @@ impl GraphGuard<'_> {
                 self.answer(Call::cuGraphMemFreeNodeGetParams, result)?;
                 Some(NodeParams::Free { address, memory: None })
             }
-            // What they go by and run is told elsewhere; see `read_conditional`.
+            // Read elsewhere (see `read_conditional`), or not described by the driver.
             _ => None,
         };
         Ok(known.unwrap_or(NodeParams::Other { kind }))
@@ -87,7 +87,7 @@ impl GraphGuard<'_> {
         if !result.is_success() || library.is_null() {
             return None;
         }
-        // SAFETY: who adopts or changes a graph promises that what its nodes use lives as long as
+        // SAFETY: whoever adopts a graph promises that everything its nodes use lives as long as
         // they do.
         unsafe {
             let library = Library::from_raw(self.context(), library);
@@ -185,8 +185,8 @@ impl GraphGuard<'_> {
     /// The event behind a raw value. An event that nobody here knows is not owned; `None` for a
     /// known event of another context.
     fn event(&self, raw: CUevent) -> Option<Event> {
-        // SAFETY: a node uses the event; who adopts or changes a graph promises that what its nodes
-        // use lives as long as they do.
+        // SAFETY: a node uses the event, and whoever adopts a graph promises that everything its
+        // nodes use lives as long as they do.
         unsafe { Event::from_raw(self.context(), raw) }.ok()
     }
 
