@@ -99,8 +99,15 @@ impl Graph {
     }
 
     /// Whether the graph is still at its place in the hierarchy.
-    pub(crate) fn exists(&self) -> bool {
-        self.look().is_ok_and(|guard| guard.facts(self.subgraph).is_some())
+    ///
+    /// # Errors
+    /// The hierarchy cannot be locked here, as in a host function while another thread works on it.
+    pub(crate) fn exists(&self) -> Result<bool> {
+        match self.look() {
+            Ok(guard) => Ok(guard.facts(self.subgraph).is_some()),
+            Err(Error::GraphMoved) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// The error of an operation that only a root graph has. If the embedded graph has gone, the

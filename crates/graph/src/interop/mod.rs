@@ -187,7 +187,7 @@ impl Graph {
         context.ensure_usable()?;
         // SAFETY: as the caller promises.
         let existing = unsafe { GraphHandle::from_raw(context, raw) }?;
-        if existing.is_owned() || find_graph(&existing).is_some() {
+        if existing.is_owned() || find_graph(&existing)?.is_some() {
             return Err(Error::KnownAlready { raw: raw.addr() });
         }
         // SAFETY: as the caller promises.
@@ -210,10 +210,10 @@ impl Graph {
         loop {
             // SAFETY: as the caller promises.
             let handle = unsafe { GraphHandle::from_raw(context, raw) }?;
-            let graph = match find_graph(&handle) {
+            let graph = match find_graph(&handle)? {
                 Some(graph) => graph,
                 None if handle.is_owned() => Self::of(handle, GraphState::unread()),
-                None => register_adopted(raw, Self::of(handle, GraphState::adopted())),
+                None => register_adopted(raw, Self::of(handle, GraphState::adopted()))?,
             };
             let found = graph.context();
             let wrong = || WrongContext::new("the graph known here", found, "the context given", context);

@@ -11,6 +11,7 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 use cuda_handles::GraphHandle;
 use cuda_sys::CUgraph;
 
+use crate::error::Result;
 use crate::graph::Graph;
 use crate::state::GraphState;
 use crate::state::current_hierarchy::CurrentHierarchy;
@@ -156,14 +157,18 @@ impl GraphGuard<'_> {
 }
 
 /// The graph of this library behind a handle or its raw value.
-pub(crate) fn find_graph(handle: &GraphHandle) -> Option<Graph> {
+///
+/// # Errors
+/// A graph was found, and cannot be locked here; see [`Graph::exists`].
+pub(crate) fn find_graph(handle: &GraphHandle) -> Result<Option<Graph>> {
     if let Some(graph) = Graph::tied_to(handle) {
-        return Some(graph);
+        return Ok(Some(graph));
     }
     loop {
-        let found = lock_map().find(handle.as_raw())?;
-        if found.exists() {
-            return Some(found);
+        let found = lock_map().find(handle.as_raw());
+        let Some(found) = found else { return Ok(None) };
+        if found.exists()? {
+            return Ok(Some(found));
         }
         // The embedded graph has gone, and another graph may have its raw value; or it was moved,
         // and has another entry by now.
@@ -173,13 +178,16 @@ pub(crate) fn find_graph(handle: &GraphHandle) -> Option<Graph> {
 
 /// Registers an adopted graph. If another thread was faster, or if the graph was meanwhile moved
 /// into a known one, returns the graph that is registered.
-pub(crate) fn register_adopted(raw: CUgraph, graph: Graph) -> Graph {
+///
+/// # Errors
+/// As for [`find_graph`].
+pub(crate) fn register_adopted(raw: CUgraph, graph: Graph) -> Result<Graph> {
     loop {
         let found = lock_map().insert_adopted(raw, &graph);
-        match found {
-            None => return graph,
-            Some(found) if found.exists() => return found,
-            Some(found) => lock_map().remove(raw, &found),
+        let Some(found) = found else { return Ok(graph) };
+        if found.exists()? {
+            return Ok(found);
         }
+        lock_map().remove(raw, &found);
     }
 }
