@@ -64,8 +64,8 @@ impl Graph {
     /// same kind counts once.
     ///
     /// ```no_run
-    /// # use cuda_graph::EdgeKind;
-    /// # fn example(graph: &cuda_graph::Graph, nodes: &[cuda_graph::Node]) -> cuda_graph::Result<()> {
+    /// # use cuda_graph::{EdgeKind, Graph, Node, Result};
+    /// # fn example(graph: &Graph, nodes: &[Node]) -> Result<()> {
     /// let join = graph.after_all(nodes)?.empty()?;
     /// let edges = nodes.iter().map(|node| (node, EdgeKind::Full));
     /// let same = graph.after_all(edges)?.empty()?;

@@ -149,10 +149,9 @@ impl GraphGuard<'_> {
     /// dropped after the lock.
     fn destroy(&mut self, id: NodeId) -> Result<TakenNodes> {
         self.destroy_raw(id)?;
-        let default = match self.record(id).map(|record| &record.node_params) {
-            Some(NodeParams::Conditional(conditional)) => conditional.default,
-            _ => None,
-        };
+        let params = self.record(id).map(|record| &record.node_params);
+        let default =
+            if let Some(NodeParams::Conditional(conditional)) = params { conditional.default } else { None };
         let taken = self.take(id);
         // Without its conditional node, a default is useless and harmless. If the driver refuses to
         // remove it, it stays.

@@ -1,4 +1,4 @@
-//! Failed instantiations in words.
+//! The error of a failed instantiation.
 
 use core::fmt;
 
@@ -6,23 +6,22 @@ use cuda_sys::{CUgraphInstantiateResult, CUresult};
 
 use crate::wording::{At, Found};
 
-/// Why the driver could not make an executable of a graph.
+/// Why the driver could not instantiate a graph.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("the graph cannot be instantiated{}: {}{}", At(node.as_deref()), Reason(*result, findings), Code(*code, *result))]
 #[non_exhaustive]
 pub struct InstantiateError {
-    /// What `cuGraphInstantiateWithParams` answered.
+    /// The code that `cuGraphInstantiateWithParams` returned.
     pub code: CUresult,
     /// The kind of failure that it reported.
     pub result: CUgraphInstantiateResult,
     /// The node that it reported, by name.
     pub node: Option<String>,
-    /// What is found wrong with the structure of the graph, in words; see
-    /// [`Graph::check`](crate::Graph::check).
+    /// Defects in the structure of the graph, in words; see [`Graph::check`](crate::Graph::check).
     pub findings: Vec<String>,
 }
 
-/// What was found here, or else what the driver says.
+/// The findings, or else the driver's reason.
 struct Reason<'a>(CUgraphInstantiateResult, &'a [String]);
 
 impl fmt::Display for Reason<'_> {

@@ -1,31 +1,31 @@
-//! The error of memory that a graph allocates and nodes use in the wrong order.
+//! The error of nodes that use memory of a graph in the wrong order.
 
 use core::fmt;
 
 use crate::wording::Named;
 
-/// What is wrong with the order of the nodes that use memory of a graph.
+/// The kind of wrong order.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum Disorder {
-    /// A node that uses the memory does not wait for its allocation.
+    /// A node uses the memory without waiting for its allocation.
     UseBeforeAllocation,
-    /// The memory is freed without waiting for the end of a node that uses it.
+    /// The memory is freed without waiting for a node that uses it.
     UseAfterFree,
-    /// The free does not wait for the allocation.
+    /// The memory is freed without waiting for its allocation.
     FreeBeforeAllocation,
 }
 
-/// Nodes of which one has to end before the other starts, and no way of edges says so. They are
-/// named as in [`Node::name`](crate::Node::name).
+/// Two nodes of which one has to complete before the other starts, with no path of edges between
+/// them. Nodes are given by [name](crate::Node::name).
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct MemoryOrder {
-    /// What is wrong.
+    /// The kind of wrong order.
     pub what: Disorder,
     /// The allocation node of the memory.
     pub allocation: String,
-    /// The node that has to end first.
+    /// The node that has to complete first.
     pub first: String,
     /// The node that has to start after that.
     pub second: String,

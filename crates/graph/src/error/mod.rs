@@ -1,4 +1,4 @@
-//! What can be wrong with a graph.
+//! The errors of this crate.
 
 pub(crate) mod instantiate;
 pub(crate) mod memory_order;
@@ -17,43 +17,44 @@ use crate::wording::{A, At, Count, Found, Listed, More, Named, Names};
 /// The result of this crate's functions.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
 
-/// Why an operation on a graph failed. The graph is as it was before, but for
-/// [`Broken`](Self::Broken) and [`RemovedSome`](Self::RemovedSome); the order in which the driver
-/// lists edges may be another one.
+/// Why an operation on a graph failed.
 ///
-/// Nodes are named as in [`Node::name`](crate::Node::name); in the text of an error such a name is
-/// one line of bounded length, and of long lists a dozen is told.
+/// After an error the graph is as it was before, except after [`Broken`](Self::Broken) and
+/// [`RemovedSome`](Self::RemovedSome). (The order in which the driver lists edges may differ.)
+///
+/// Nodes are given by [name](crate::Node::name). In an error message a name is one line of bounded
+/// length, and a long list is cut after a dozen entries.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The driver refused, or a handle does not fit.
+    /// The driver failed, or an argument such as a stream or a buffer does not fit.
     #[error(transparent)]
     Handles(#[from] cuda_handles::Error),
-    /// The configuration or the arguments of a kernel node are not what the kernel takes.
+    /// The configuration or the arguments of a kernel node do not match the kernel.
     #[error(transparent)]
     Launch(#[from] cuda_launch::Error),
-    /// A node of another graph was given.
+    /// A node belongs to another graph.
     #[error("node `{node}` belongs to another graph; edges connect nodes of one graph only")]
     Foreign {
         /// The node's name.
         node: NodeName,
     },
-    /// A node was given that is no longer in its graph.
+    /// A node was removed from its graph.
     #[error("node `{node}` has been removed from its graph")]
     Removed {
-        /// What the node was called by default.
+        /// The node's name, or its default name if that is no longer remembered.
         node: NodeName,
     },
-    /// A graph was used whose node, in which it was embedded, has been removed.
+    /// A graph was removed together with the node that it was embedded in.
     #[error("the graph was embedded in a node that has been removed; a removed node takes its graph with it")]
     GraphRemoved,
-    /// An edge from a node to itself was asked for.
+    /// An edge would lead from a node to itself.
     #[error("an edge from node `{node}` to itself would make it wait for its own end")]
     SelfEdge {
         /// The node's name.
         node: NodeName,
     },
-    /// The edge is there already.
+    /// An edge exists already.
     #[error("there is already an edge from `{from}` to `{to}`")]
     DuplicateEdge {
         /// The node that the edge leaves.
@@ -61,7 +62,7 @@ pub enum Error {
         /// The node that the edge enters.
         to: NodeName,
     },
-    /// The edge to remove is not there.
+    /// An edge to remove or to change does not exist.
     #[error("there is no edge from `{from}` to `{to}`")]
     NoEdge {
         /// The node that the edge would leave.
@@ -69,14 +70,14 @@ pub enum Error {
         /// The node that the edge would enter.
         to: NodeName,
     },
-    /// The edge would close a cycle.
+    /// An edge would close a cycle.
     #[error("the edge would close a cycle: {}", Path(path))]
     Cycle {
-        /// The nodes of the cycle: each has an edge to the next. The edge asked for leads from the
-        /// last to the first.
+        /// The nodes of the cycle: each has an edge to the next. The new edge leads from the last
+        /// to the first.
         path: Vec<String>,
     },
-    /// A memcpy or memset node over no bytes was asked for; the driver has no such nodes.
+    /// A memcpy or memset node would process no bytes; the driver has no such nodes.
     #[error(
         "{} needs at least one element; for a slice of none, leave the node out or add an empty one",
         A(format_args!("{what} node"))
@@ -85,40 +86,41 @@ pub enum Error {
         /// The kind of node.
         what: &'static str,
     },
-    /// An executable that kernels may launch was asked for, and the graph cannot be one.
+    /// The graph cannot be instantiated for launches by kernels.
     #[error("the graph cannot be launched by kernels{}: {why}", At(node.as_deref()))]
     DeviceLaunch {
-        /// The node that is in the way, by name.
+        /// The node that prevents it, by name.
         node: Option<NodeName>,
-        /// What is wrong.
+        /// The reason.
         why: &'static str,
     },
-    /// A graph that other code may have changed was to be instantiated, and its structure is one
-    /// that drivers refuse; see [`Graph::check`](crate::Graph::check).
+    /// A graph that other code may have changed has a structure that drivers refuse to instantiate;
+    /// see [`Graph::check`](crate::Graph::check).
     #[error("the graph cannot be instantiated: {}", Found(findings))]
     Unsound {
-        /// What is wrong, in words.
+        /// The defects found.
         findings: Vec<String>,
     },
-    /// The driver could not make an executable.
+    /// The driver could not instantiate the graph.
     #[error(transparent)]
     Instantiate(Box<InstantiateError>),
-    /// An edge of this kind can lead from a kernel to a kernel only.
+    /// An edge of this kind must lead from a kernel to a kernel.
     #[error("{} from `{from}` to another node needs kernels at both ends; use a full edge", A(format_args!("{kind} edge")))]
     EdgeKind {
-        /// What was asked for.
+        /// The kind of the edge.
         kind: EdgeKind,
         /// The node that the edge would leave.
         from: NodeName,
     },
-    /// The driver named a node that is not in the graph's table: somebody changed the raw graph.
+    /// The driver's graph has a node that this library did not add or read: other code changed the
+    /// graph.
     #[error("the driver's graph has a node ({raw:#x}) that was not added through this library")]
     UnknownNode {
         /// The raw node.
         raw: usize,
     },
-    /// A graph that lies in a node was met there, and is known as a graph of its own: it was
-    /// adopted before the graph that it lies in.
+    /// A graph embedded in a node counts as a root graph, since it was adopted before the graph
+    /// around it.
     #[error(
         "graph {raw:#x} lies in a node, and is known as a graph of its own, since it was adopted first; drop all handles of it and of its nodes, \
          adopt the graph that it lies in, and take it from there (ChildGraphNode::embedded)"
@@ -127,7 +129,7 @@ pub enum Error {
         /// The raw graph.
         raw: usize,
     },
-    /// A graph was to be taken over that is known already.
+    /// A graph cannot be taken over, since this library has it already.
     #[error(
         "graph {raw:#x} cannot be taken over, since it is known here already: by handles that do not own it, as one of this library's own, or as \
          one that lies in a node; only a graph of which there is no handle can"
@@ -136,18 +138,18 @@ pub enum Error {
         /// The raw graph.
         raw: usize,
     },
-    /// A graph was used that has been moved into a node of another graph.
+    /// The graph was moved into a node of another graph.
     #[error(
         "the graph has been moved into a node of another graph, and this handle leads nowhere now; use the node's embedded graph \
          (ChildGraphNode::embedded), and find its nodes there by find_clone_of"
     )]
     GraphMoved,
-    /// A graph was to be embedded in itself, or in a graph that is embedded in it.
+    /// A graph would be embedded in itself, or in a graph embedded in it.
     #[error(
         "a graph cannot be embedded in itself or in a graph that lies in it; embed a clone of it (Graph::clone_graph)"
     )]
     EmbedsItself,
-    /// A node's graph was to be replaced by one that lies in it and would go with it.
+    /// The embedded graph of a node would be replaced by a graph inside it, which goes with it.
     #[error(
         "the graph of node `{node}` cannot be replaced by one that lies in it; take a clone of that (Graph::clone_graph)"
     )]
@@ -155,36 +157,35 @@ pub enum Error {
         /// The node's name.
         node: NodeName,
     },
-    /// Something was asked of an embedded graph that only a graph of its own can do.
+    /// An embedded graph cannot do what only a root graph can.
     #[error(
         "a graph that is embedded in a node cannot be {what}; make a graph of its own of it first (Graph::clone_graph)"
     )]
     Embedded {
-        /// What was asked, as in `instantiated`.
+        /// The operation, as in `instantiated`.
         what: &'static str,
     },
-    /// A graph that is embedded in a node and has child graph nodes was to be cloned by itself, and
-    /// the driver refused.
+    /// The driver refused to clone an embedded graph that has child graph nodes itself.
     #[error(
         "this driver does not clone a graph alone that is embedded in a node and has child graph nodes itself; clone the whole \
          (Graph::clone_graph of the graph that it lies in), or remove those nodes first"
     )]
     HoldsChildren,
-    /// A graph was to be moved that is not this library's.
+    /// A graph of other code cannot be moved.
     #[error(
         "a graph of other code cannot be moved into a node, as that code would still destroy it; embed a clone of it (Frontier::child)"
     )]
     NotOwned,
-    /// A graph was to be moved by a driver that can only clone.
+    /// The driver is too old to move graphs; it can only clone them.
     #[error(
         "moving a graph into a node needs a CUDA driver of version {} or newer; this one is {found}. Embed a clone of it (Frontier::child)",
         Self::MOVES
     )]
     CannotMove {
-        /// The version of the driver that runs.
+        /// The version of the driver.
         found: cuda_sys::Version,
     },
-    /// A node was looked up in a graph that has no counterpart for it.
+    /// A node has no counterpart in the graph.
     #[error(
         "node `{node}` has no counterpart in this graph: it is no clone of the node's graph, or the node was added after it was cloned"
     )]
@@ -192,27 +193,27 @@ pub enum Error {
         /// The node's name.
         node: NodeName,
     },
-    /// Memory was given by an address at which the driver knows none.
+    /// The driver knows no memory at an address.
     #[error(
         "{what}: the driver knows no memory at {address:#x}. Pageable memory of the host goes with RawMemory::pageable for copies, and not at all \
          for fills: pin it (Context::pinned_zeros); arrays are not taken here: copy through linear memory; else it was freed or never allocated"
     )]
     UnknownMemory {
-        /// What was to be there.
+        /// The argument.
         what: &'static str,
         /// The address.
         address: u64,
     },
-    /// Memory was given by an address, and ends before what was asked of it does.
+    /// The memory at an address is too small.
     #[error("{what} needs {} at {address:#x}, where only {} of that memory can be had", Count(*need, "byte"), Count(*room, "byte"))]
     PastEnd {
-        /// What was to be there.
+        /// The argument.
         what: &'static str,
         /// The address.
         address: u64,
         /// The bytes needed.
         need: usize,
-        /// The bytes there are.
+        /// The bytes available.
         room: usize,
     },
     /// An edge was given twice in one call.
@@ -223,58 +224,58 @@ pub enum Error {
         /// The node that the edge enters.
         to: NodeName,
     },
-    /// A graph was to be moved into a node that others, which are there already, wait for.
+    /// A graph cannot be moved into a node before other nodes: if adding the edges to them failed,
+    /// it could not be moved back.
     #[error(
         "a graph cannot be moved into a node before others: should the edges to them fail, it could not be given back; add the node without \
          them, and the edges after it"
     )]
     MovesBefore,
-    /// A change failed on its way, now or before, and so did taking it back. What the driver has is
-    /// not known any more, so that the graph and all graphs embedded in its nodes refuse every
-    /// further use. Executables made before go on.
+    /// A change failed, now or earlier, and so did undoing it. The contents of the driver's graph
+    /// are unknown, so the graph and all graphs embedded in its nodes refuse every further use.
+    /// Executables made before still work.
     #[error(transparent)]
     Broken(Box<Broken>),
-    /// A change of a node could not be taken back, since the driver does not tell what the node had.
+    /// A change of a node could not be undone, since the driver does not return what the node had.
     #[error("the driver does not tell what node `{node}` had before")]
     NotRestored {
         /// The node's name.
         node: NodeName,
     },
-    /// The driver failed to remove one of several nodes after others had been removed.
+    /// The driver failed to remove a node after others were removed in the same call.
     #[error("{}, then the driver failed: {cause}", Listed(removed))]
     RemovedSome {
-        /// The nodes that are removed, in words, by their names.
+        /// The removed nodes, in words.
         removed: Vec<String>,
-        /// Why the next one could not be removed.
+        /// Why the next node could not be removed.
         cause: Box<Self>,
     },
-    /// An attribute of a kernel node was to be changed by itself that its kernel may rely on.
+    /// An attribute of a kernel node cannot be changed alone, since the kernel may rely on it.
     #[error(
         "{what} can be changed with the whole launch only (KernelNode::set), as the kernel may rely on it"
     )]
     FixedAttribute {
-        /// The attribute, in words.
+        /// The attribute.
         what: &'static str,
     },
-    /// A window for the cache that a kernel node cannot have.
+    /// A kernel node cannot have this access policy window.
     #[error("the access policy window of a kernel node is not possible: {why}")]
     AccessPolicyWindow {
-        /// Why.
+        /// The reason.
         why: Cow<'static, str>,
     },
-    /// A picture was asked for of a graph with too much in it to be laid out.
+    /// A graph is too large to be drawn.
     #[error(
         "a graph with {} and {} is too large for a picture; take one of an embedded graph, or Graph::to_dot for other tools",
         Count(*nodes, "node"), Count(*edges, "edge")
     )]
     PictureTooLarge {
-        /// Its nodes.
+        /// The number of nodes.
         nodes: usize,
-        /// Its edges.
+        /// The number of edges.
         edges: usize,
     },
-    /// A kernel or a conditional node was given a condition of another graph, or one whose graph
-    /// was moved away.
+    /// A condition belongs to another graph, or its graph was moved.
     #[error(
         "node `{node}` was given a condition of another graph; a condition goes by the graph that it was made on (Graph::condition)"
     )]
@@ -282,18 +283,18 @@ pub enum Error {
         /// The name of the node, or of its kernel.
         node: NodeName,
     },
-    /// A condition was given to a second conditional node.
+    /// A condition belongs to another conditional node already.
     #[error(
         "condition {number} is that of node `{node}` already; each conditional node needs one of its own (Graph::condition)"
     )]
     ConditionInUse {
         /// The condition's number.
         number: u64,
-        /// The node that goes by it.
+        /// The conditional node, by name.
         node: NodeName,
     },
-    /// A graph was to be instantiated that has a condition which no conditional node uses: the
-    /// driver refuses that.
+    /// A graph with a condition that no conditional node uses cannot be instantiated: the driver
+    /// refuses it.
     #[error(
         "condition {number} ({}) is used by no conditional node{}; the driver makes no executable of such a graph: add the node, or use the condition for \
          another one (a new condition with the same default takes its place once its handles are gone)",
@@ -302,24 +303,25 @@ pub enum Error {
     UnusedCondition {
         /// The condition's number.
         number: u64,
-        /// Its default.
+        /// The condition's default.
         default: Option<u32>,
         /// The kernel nodes that set it, by name.
         setters: Vec<String>,
     },
-    /// A node was to be added to a body, or to a graph embedded in one, that cannot be in there.
+    /// A body, or a graph embedded in one, cannot contain such a node.
     #[error(
         "{} cannot be in a body, here of node `{conditional}`: there can be kernels, copies and fills of device and pinned memory, empty nodes, \
          conditional nodes, and child graphs of all these",
         A(format_args!("{kind} node"))
     )]
     NotInBody {
-        /// What was to be added.
+        /// The kind of the new node.
         kind: crate::node_kind::NodeKind,
         /// The conditional node, by name.
         conditional: NodeName,
     },
-    /// A child graph was to be added to a body of a node with two, on a driver that mixes these up.
+    /// A conditional node with two bodies cannot contain child graphs on this driver, which mixes
+    /// them up.
     #[error(
         "node `{conditional}` has two bodies, and CUDA drivers of versions 12.8 and 12.9 mix up child graphs in these; add the nodes of the graph to the body \
          itself, use two if nodes with a condition each, or a newer driver"
@@ -328,33 +330,33 @@ pub enum Error {
         /// The conditional node, by name.
         conditional: NodeName,
     },
-    /// A graph with a conditional node, or with a condition that waits for one, was to be copied.
+    /// A graph with conditional nodes or conditions cannot be cloned or embedded.
     #[error(
         "a graph with conditions cannot be {what}: the driver refuses it; build it a second time, or build it where it is to be (a body can hold conditional nodes, and \
          so can a graph that is embedded already)"
     )]
     HasConditions {
-        /// What was asked, as in `cloned`.
+        /// The operation, as in `cloned`.
         what: &'static str,
     },
-    /// A second executable was to be made of a graph that can have one at a time.
+    /// The graph allows one executable at a time, and there is one.
     #[error(
         "a graph with {of} has one executable at a time, and there is one; drop it first (Graph::into_exec makes it in place of the graph)"
     )]
     OneExecutable {
-        /// What the graph has that makes it so.
+        /// The part of the graph that limits it.
         of: &'static str,
     },
-    /// Nodes use memory of the graph, and it may not be there yet, or no more: no edges say that it
-    /// is.
+    /// Nodes may use memory of the graph before it is allocated or after it is freed: no edges
+    /// prevent that.
     #[error("the graph cannot be instantiated, since its memory may not be there when it is used: {}{}; add edges", Orders(found), More(*more))]
     MemoryOrder {
-        /// What is not in order.
+        /// The pairs of nodes in the wrong order.
         found: Vec<MemoryOrder>,
-        /// How much more of the kind there is.
+        /// The number of further pairs.
         more: usize,
     },
-    /// A node was given memory of an allocation node of another graph.
+    /// A node would use memory of an allocation node of another graph.
     #[error(
         "node `{node}` was given memory of an allocation node of another graph; such memory is for the nodes of its own graph. What a launch leaves of it is for \
          all (GraphExec::launch_with_outputs)"
@@ -363,7 +365,7 @@ pub enum Error {
         /// The node, by its name or its kind.
         node: NodeName,
     },
-    /// Memory of a graph was to be freed by a second node.
+    /// Memory of a graph is freed by another node already.
     #[error("the memory of node `{memory}` is freed by node `{free}` already")]
     FreedTwice {
         /// The allocation node, by name.
@@ -371,8 +373,8 @@ pub enum Error {
         /// The free node, by name.
         free: NodeName,
     },
-    /// Memory of a graph was to be freed by a node that was added after an executable of the graph
-    /// was made.
+    /// Memory of a graph cannot be freed by a new node, since the graph was instantiated without
+    /// one.
     #[error(
         "the memory of node `{memory}` can no longer be freed by a node of the graph, since an executable was made of that with the allocation node and without a \
          free node: the driver refuses it for good. Add the free node before the first executable, or let go of what launches leave: drop it, or have the next \
@@ -382,8 +384,7 @@ pub enum Error {
         /// The allocation node, by name.
         memory: NodeName,
     },
-    /// The driver took no free node for memory of a graph, though nothing is known here that would
-    /// speak against it.
+    /// The driver refused a free node for a reason that this library does not know.
     #[error(
         "the driver takes no free node for the memory of node `{memory}`: {cause}. Other code has made an executable of the graph, or frees the memory in another \
          graph; if it does not, let go of what launches leave: drop it, or have the next launch free it (InstantiateOptions::auto_free)"
@@ -391,38 +392,38 @@ pub enum Error {
     FreeRefused {
         /// The allocation node, by name.
         memory: NodeName,
-        /// What the driver answered.
+        /// The driver's error.
         cause: Box<Self>,
     },
-    /// A copy or a fill was to be added with memory of a graph for which there is a free node.
+    /// A copy or fill node cannot use memory of a graph for which there is a free node already.
     #[error(
         "{} cannot be added with the memory of node `{memory}`, since there is node `{free}`, which frees it: from then on the driver refuses that, whatever \
          the nodes wait for. Add copies and fills first and the free node last; kernels can still be added",
         A(format_args!("{kind} node"))
     )]
     FreedBefore {
-        /// What was to be added.
+        /// The kind of the new node.
         kind: crate::node_kind::NodeKind,
         /// The allocation node, by name.
         memory: NodeName,
         /// The free node, by name.
         free: NodeName,
     },
-    /// An allocation node was to be added for more memory than its device has.
+    /// An allocation node would allocate more memory than its device has.
     #[error(
         "an allocation node of {} cannot be, since device {device} has {total}; the driver would say so at a launch only, and keep all memory of the device \
          for itself from then on. Allocate less, or let the graph work in parts",
         Count(*bytes, "byte")
     )]
     LargerThanDevice {
-        /// What was asked for.
+        /// The bytes requested.
         bytes: usize,
         /// The number of the device.
         device: usize,
         /// The memory of the device, in bytes.
         total: usize,
     },
-    /// A copy node was to copy memory from a pool of another device that the graph's device may not
+    /// A copy node would use memory from a pool of another device that the graph's device may not
     /// access.
     #[error(
         "device {own} may not access the pool on device {of} that memory of the copy is from, as it has to for a node: let it (MemPool::grant_access), or take plain memory \
@@ -434,38 +435,39 @@ pub enum Error {
         /// The number of the pool's device.
         of: usize,
     },
-    /// An allocation or free node was to be added to a graph that is embedded in a node.
+    /// An embedded graph cannot have allocation and free nodes.
     #[error(
         "{kind} nodes cannot be in a graph that is embedded in a node, as the driver refuses it; add it to the graph around it that is in no node, or before the \
          graph is moved into the node (Frontier::child_moved)"
     )]
     MemoryEmbedded {
-        /// What was to be added.
+        /// The kind of the new node.
         kind: crate::node_kind::NodeKind,
     },
-    /// A graph with allocation or free nodes was to be copied.
+    /// A graph with allocation or free nodes, or with nodes that use their memory, cannot be
+    /// cloned.
     #[error(
         "a graph with allocation or free nodes, or with nodes that use their memory, can be neither cloned nor embedded as a clone: the driver refuses it. Move \
          it into the node (Frontier::child_moved), or build it a second time"
     )]
     HasMemory,
-    /// Something was to be taken out of a graph with allocation or free nodes.
+    /// The driver removes nothing from a graph with allocation or free nodes.
     #[error(
         "no {what} can be taken out of a graph with allocation or free nodes: the driver refuses it; build the graph without them"
     )]
     KeepsAll {
-        /// What was asked.
+        /// The things to remove: `nodes` or `edges`.
         what: &'static str,
     },
-    /// Memory of a graph was asked for at a place where the driver has none.
+    /// The driver cannot allocate memory of graphs at this place.
     #[error("the driver has no memory of graphs at this place ({place}): {cause}")]
     NoMemoryThere {
         /// The place.
         place: AllocPlace,
-        /// What the driver answered.
+        /// The driver's error.
         cause: Box<Self>,
     },
-    /// A graph was to be launched while memory that an earlier launch left is in use.
+    /// A graph cannot be launched while memory from an earlier launch is in use.
     #[error(
         "what an earlier launch left of the memory of node `{node}` is still in use, or being freed; drop it first, and what keeps it: nodes of other graphs, \
          holders of arguments"
@@ -474,32 +476,32 @@ pub enum Error {
         /// The allocation node, by name.
         node: NodeName,
     },
-    /// Memory was asked for of which a launch leaves nothing.
+    /// A launch leaves nothing of the memory that was asked for.
     #[error(
         "the launch leaves nothing of the memory at {address:#x}: it is freed by the graph, or of another graph"
     )]
     NoOutput {
-        /// Where the memory is.
+        /// The address of the memory.
         address: u64,
     },
-    /// Memory was asked for that was taken already.
+    /// The memory that a launch left was taken before.
     #[error("what the launch left of the memory at {address:#x} was taken already")]
     OutputTaken {
-        /// Where the memory is.
+        /// The address of the memory.
         address: u64,
     },
-    /// The driver is too old for something in a graph.
+    /// The driver is too old.
     #[error("{what} needs a CUDA driver of version {needs} or newer; this one is {found}")]
     TooOld {
-        /// What was asked.
+        /// The feature.
         what: &'static str,
-        /// The version that has it.
+        /// The first version that has it.
         needs: cuda_sys::Version,
-        /// The version of the driver that runs.
+        /// The version of the driver.
         found: cuda_sys::Version,
     },
-    /// A graph was to be instantiated or lent in which a ready-made loop or branch stands for a
-    /// conditional node that the driver does not have.
+    /// A graph with a ready-made loop or branch for which the driver has no conditional node cannot
+    /// be instantiated or lent.
     #[error(
         "node `{node}` goes by a test, which needs a CUDA driver of version {needs} or newer; this one is {found}. The host can decide in its place, and wait for each \
          test: Graph::instantiate_with_fallback with Fallback::HostLoop"
@@ -507,53 +509,52 @@ pub enum Error {
     NeedsHost {
         /// The loop or branch, by name.
         node: NodeName,
-        /// The version that has such nodes.
+        /// The first version that has such nodes.
         needs: cuda_sys::Version,
-        /// The version of the driver that runs.
+        /// The version of the driver.
         found: cuda_sys::Version,
     },
-    /// A conditional node that goes by a condition was to be added to a body of a loop or branch
-    /// about which the host decides.
+    /// A conditional node with a condition cannot be in a body for which the host decides.
     #[error(
         "a node of kind {kind} that goes by a condition cannot be in a body of node `{node}`, as the driver has no node for that one, so that it and all in it are for the host to \
          decide; add a ready-made loop or branch (Frontier::while_loop, Frontier::if_then)"
     )]
     HostDecides {
-        /// What was to be added.
+        /// The kind of the new node.
         kind: crate::node_kind::NodeKind,
         /// The loop or branch, by name.
         node: NodeName,
     },
-    /// A graph was to be run by the host in which something needs the driver's own decision.
+    /// The host cannot run a graph, since something in it needs the driver's own decision.
     #[error("the host cannot run this graph because of node `{node}`: {why}")]
     NotOnHost {
         /// The node, by name.
         node: NodeName,
-        /// What is in the way.
+        /// The reason.
         why: &'static str,
     },
     /// A run in which the host decides failed on its way.
     #[error(transparent)]
     HostLoop(Box<HostLoopError>),
-    /// A switch was asked for with a number of branches that the driver does not take.
+    /// A switch cannot have this number of branches.
     #[error("a switch has 1 to {} branches, not {branches}", Self::MOST_BRANCHES)]
     Branches {
-        /// What was asked.
+        /// The number requested.
         branches: usize,
     },
-    /// A loop that runs its body at least once was to have a limit of no rounds.
+    /// A do-while loop runs its body at least once, so its limit cannot be 0.
     #[error(
         "a do-while loop runs its body at least once, so its limit is 1 or more, not 0; for a loop that may run no round, use Frontier::while_loop"
     )]
     NoRounds,
-    /// A loop or a branch was to go by memory without elements.
+    /// A loop or branch cannot test memory without elements.
     #[error("a test needs a number to look at, and the memory given has no elements; give it a slice of one")]
     NothingToTest,
-    /// The closure that was to fill the body of a loop or a branch failed; its own error is lost,
-    /// as what was added before could not be taken out again.
+    /// The closure that fills the body of a loop or branch failed. Its own error is lost, since the
+    /// nodes that were added before could not be removed again.
     #[error("the closure that fills the body failed")]
     NotFilled,
-    /// A file was to be written at a path that no system call takes.
+    /// A file path contains a NUL byte, which no system call accepts.
     #[error("the path `{}` has a NUL byte in it", Named(path))]
     PathWithNul {
         /// The path.
@@ -570,31 +571,31 @@ pub enum Error {
 pub struct Broken {
     /// Why the change failed.
     pub cause: Error,
-    /// Why it could not be taken back.
+    /// Why the change could not be undone.
     pub undo: Error,
 }
 
-/// Where a run failed in which the host decides, and why. What was enqueued before has run or runs;
-/// the next run begins anew.
+/// Where and why a run failed in which the host decides. Work enqueued before has run or still
+/// runs; the next run starts anew.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("the run failed {}{doing}: {cause}", Rounds(within))]
 #[non_exhaustive]
 pub struct HostLoopError {
-    /// Why.
+    /// The reason.
     pub cause: Error,
-    /// The loops and branches that it was in, from the outside in.
+    /// The loops and branches around the failure, from the outside in.
     pub within: Vec<HostRound>,
-    /// What was being done, as in `launching what comes next`.
+    /// The failed step, as in `launching what comes next`.
     pub doing: Box<str>,
 }
 
-/// A loop that was being run, and how far it had come, or a branch.
+/// A loop in progress with the current round, or a branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HostRound {
     /// The loop or branch, by name.
     pub node: String,
-    /// The round, from 1 on; of a branch `None`.
+    /// The round, counted from 1; `None` for a branch.
     pub round: Option<u64>,
 }
 
@@ -654,7 +655,7 @@ impl fmt::Display for Orders<'_> {
 struct Path<'a>(&'a [String]);
 
 impl fmt::Display for Path<'_> {
-    /// Long cycles are told by their ends.
+    /// Long cycles are shown by their ends.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 12;
         let left_out = self.0.len().saturating_sub(SHOWN);
@@ -688,12 +689,12 @@ mod tests {
         assert!(long.ends_with("`n999` -> `n0`"));
     }
 
-    /// A name that no text is the worse for.
+    /// A name that tries to break out of one line.
     fn hostile() -> String {
         format!("a\0b\n\u{1b}[31m\u{202e}{}", "x".repeat(100_000))
     }
 
-    /// One error of each kind, and of those with numbers or words in them some.
+    /// Every error, those with numbers or words in several forms.
     fn every_error(name: &str) -> Vec<Error> {
         use crate::node_kind::NodeKind;
         use cuda_sys::{CUgraphInstantiateResult, CUresult, Version};
@@ -823,7 +824,7 @@ mod tests {
         all
     }
 
-    /// What is wrong with the language of a text.
+    /// The first defect in the language of a text.
     fn fault(text: &str) -> Option<String> {
         let words: Vec<&str> =
             text.split(' ').map(|word| word.trim_matches(|letter: char| !letter.is_alphanumeric())).collect();
@@ -841,7 +842,7 @@ mod tests {
         (!is_plain || !begins || !is_line).then(|| "its form".to_owned())
     }
 
-    /// To be read as well: `cargo test -p cuda-graph every_error -- --nocapture`.
+    /// Prints the messages to be read, too: `cargo test -p cuda-graph every_error -- --nocapture`.
     #[test]
     fn every_error_is_one_line_of_correct_language() {
         let mut kinds = std::collections::HashSet::new();
@@ -853,7 +854,7 @@ mod tests {
             }
             assert_eq!(fault(&text), None, "{text}");
         }
-        // Those that are other crates' are checked there.
+        // The messages of other crates' errors are checked there.
         let source = include_str!("mod.rs");
         let declared = source.split("pub enum Error {").nth(1).and_then(|rest| rest.split("\n}\n").next());
         let declared = declared.map_or(0, |body| body.matches("#[error(").count());

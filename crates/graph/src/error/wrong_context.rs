@@ -1,5 +1,4 @@
-//! Errors about things of another context: which of two they are, and for which node they were
-//! meant.
+//! Errors about arguments of another context than the graph's.
 
 use std::borrow::Cow;
 
@@ -7,7 +6,7 @@ use cuda_handles::{Context, WrongContext};
 
 use crate::error::{Error, Result};
 
-/// Refuses a thing of another context than the graph's. `what` names it.
+/// Refuses an argument of another context than the graph's. `what` names it.
 #[inline]
 pub(crate) fn ensure_of_graph<W: Into<Cow<'static, str>>>(
     graph: &Context,
@@ -17,7 +16,7 @@ pub(crate) fn ensure_of_graph<W: Into<Cow<'static, str>>>(
     ensure(graph, found, || WrongContext::new(what(), found, "the graph", graph))
 }
 
-/// As [`ensure_of_graph`], for memory.
+/// [`ensure_of_graph`] for memory.
 #[inline]
 pub(crate) fn ensure_memory(
     graph: &Context,
@@ -28,7 +27,7 @@ pub(crate) fn ensure_memory(
     ensure(graph, found, || WrongContext::new(what, found, "the graph", graph).advise(advice))
 }
 
-/// Refuses what is of another context, with this error.
+/// Refuses an argument of another context with the given error.
 #[inline]
 pub(crate) fn ensure(needed: &Context, found: &Context, error: impl FnOnce() -> WrongContext) -> Result<()> {
     if needed.is_same(found) { Ok(()) } else { refused(error) }

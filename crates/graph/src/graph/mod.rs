@@ -34,8 +34,9 @@ use crate::state::ids::{NodeId, SubgraphId};
 /// another thread holds it for more than a moment, the operation fails with `NOT_PERMITTED`.
 ///
 /// ```no_run
-/// # use cuda_graph::ContextExt;
-/// # fn example(context: &cuda_handles::Context, stream: &cuda_handles::Stream) -> cuda_graph::Result<()> {
+/// # use cuda_graph::{ContextExt, Result};
+/// # use cuda_handles::{Context, Stream};
+/// # fn example(context: &Context, stream: &Stream) -> Result<()> {
 /// # let zeros = stream.zeros::<f32>(1024)?;
 /// let graph = context.graph()?;
 /// let first = graph.root().fill(&zeros, 1.0)?;

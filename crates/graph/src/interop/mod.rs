@@ -6,7 +6,7 @@
 //! | destroyed by | this library | other code | this library |
 //! | changed by | this library only | this library only, while a handle lives | this library only |
 //! | instantiated and cloned by | both | both | this library; both, once lent |
-//! | owners kept by the graph itself | all, from the lending on | all of its nodes, once a node gets owners here | none, until it is lent |
+//! | retains its nodes' owners | yes | once a node gets owners here | once lent |
 //!
 //! - A **lent** graph retains a [log](LentLog) of all owners that its nodes have ever had, since
 //!   the library cannot know what other code made of the graph and when.
@@ -227,8 +227,8 @@ impl Graph {
         }
     }
 
-    /// Keeps an owner given with the graph, and reads the graph unless that was done before. Another
-    /// thread that adopts the graph may have registered it and not read it yet.
+    /// Keeps an owner given with the graph, and reads the graph unless that was done before.
+    /// Another thread that adopts the graph may have registered it and not read it yet.
     fn complete_adoption(&self, keep: &Option<Owner>) -> Result<()> {
         let mut guard = self.enter()?;
         if guard.is_unread() {

@@ -49,7 +49,8 @@ impl MapEntry {
 }
 
 /// The locked map. Its lock is taken last: no lock but those of its entries is taken under it, and
-/// nothing is dropped there that may take one. Therefore a graph that is found leaves the lock alive.
+/// nothing is dropped there that may take one. Therefore a graph that is found leaves the lock
+/// alive.
 struct MapGuard(MutexGuard<'static, RawHandleMap>);
 
 fn lock_map() -> MapGuard {
@@ -127,9 +128,9 @@ impl GraphGuard<'_> {
         }
     }
 
-    /// Registers graphs after this hierarchy has taken over the state of another one. Graphs that the
-    /// state registered before are now found in this hierarchy; `subgraphs` are those that have new
-    /// ids.
+    /// Registers graphs after this hierarchy has taken over the state of another one. Graphs that
+    /// the state registered before are now found in this hierarchy; `subgraphs` are those that have
+    /// new ids.
     pub(crate) fn register_taken_over(&mut self, subgraphs: &[SubgraphId]) {
         let mut map = lock_map();
         let hierarchy = Arc::clone(self.hierarchy());

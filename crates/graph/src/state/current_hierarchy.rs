@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 type AnyHierarchy = Weak<dyn Any + Send + Sync>;
 
-/// The hierarchy that a state belongs to now. All graphs that the state has registered in the map of
-/// raw handles share this cell, so that moving the state to another hierarchy moves them at once.
+/// The hierarchy that a state belongs to now. All graphs that the state has registered in the map
+/// of raw handles share this cell, so that moving the state to another hierarchy moves them at
+/// once.
 ///
 /// Its lock is taken under the lock of the map. The hierarchy's type is erased, since the state is
 /// below the hierarchy and does not know it.

@@ -5,12 +5,12 @@
 //!
 //! | part | holds | file |
 //! | --- | --- | --- |
-//! | [`NodeTable`] | one [`NodeRecord`] a node: raw handle, parameters, owners, label, name | `nodes` |
-//! | [`SubgraphTable`] | one [`Subgraph`] for each graph in a node: embedded graphs and bodies | `subgraphs` |
-//! | [`Store`] | what nodes use, held once and counted | `owners` |
+//! | [`NodeTable`] | one [`NodeRecord`] for each node: raw handle, parameters, owners | `nodes` |
+//! | [`SubgraphTable`] | one [`Subgraph`] for each embedded graph and body | `subgraphs` |
+//! | [`Store`] | the owners that nodes use, held once and counted | `owners` |
 //! | [`ConditionTable`] | conditions, and the kernels that have their handles | `conditions` |
 //! | [`Ledger`] | allocation and free nodes | `memory_nodes` |
-//! | [`Sharing`] | whether other code has a graph, and what the graph retains | `keep`, `lent_log` |
+//! | [`Sharing`] | whether other code has a graph, and the owners it retains | `keep`, `lent_log` |
 //! | [`LastRuns`] | the last run of each executable, which later ones wait for | `last_runs` |
 //!
 //! # Rules
@@ -21,19 +21,18 @@
 //!    …).
 //! 2. Two hierarchies are locked by [`GuardPair`](guard::GuardPair) alone, the one at the lower
 //!    address first.
-//! 3. Ids are for good. A [`NodeId`] is an index and a number: the index is used again, the number
+//! 3. Ids are permanent. A [`NodeId`] is an index and a number: the index is used again, the number
 //!    never, so the handle of a removed node finds nothing.
-//! 4. A record exists exactly as long as its node. The driver's yes comes first, then the record;
-//!    inserting a record cannot fail.
+//! 4. A record exists exactly as long as its node. A node is added by the driver first, then gets
+//!    its record; inserting a record cannot fail.
 //! 5. A node keeps alive what its parameters name ([`NodeParams::owner`]) and its [`NodeOwners`]:
 //!    the arguments in the store, the owners of [`Node::keep`](crate::Node::keep), and its
-//!    decision. `keep.rs` lists them all, and [`take`](GraphState::take) is the only place that
-//!    lets go of them.
-//! 6. Nothing is dropped under the lock, since destructors may use graphs. What leaves the state
-//!    goes to [`DeferredDrops`], or is returned to a caller that drops it after the guard.
-//! 7. A hierarchy is usable, moved (its state is another's), or [broken](crate::Error::Broken).
-//!    [`Hierarchy::enter`](hierarchy::Hierarchy::enter) refuses the latter two;
-//!    [`look`](hierarchy::Hierarchy::look) allows reading a broken one.
+//!    decision. `keep` lists them all, and [`take`](GraphState::take) alone releases them.
+//! 6. Nothing is dropped under the lock, since destructors may use graphs. Whatever leaves the
+//!    state goes to [`DeferredDrops`], or to a caller that drops it after the guard.
+//! 7. A hierarchy is usable, moved (its state belongs to another hierarchy), or
+//!    [broken](crate::Error::Broken). [`Hierarchy::enter`](hierarchy::Hierarchy::enter) refuses
+//!    moved and broken ones; [`look`](hierarchy::Hierarchy::look) allows reading a broken one.
 
 pub(crate) mod conditions;
 pub(crate) mod current_hierarchy;
@@ -57,12 +56,12 @@ pub(crate) mod params;
 pub(crate) mod raw_params;
 pub(crate) mod removed_names;
 pub(crate) mod subgraphs;
+pub(crate) mod take;
 
 use std::sync::{Arc, Weak};
 
 use cuda_handles::Owner;
 use cuda_sys::CUgraphNode;
-use smallvec::SmallVec;
 
 use crate::error::{Broken, Error, Result};
 use crate::state::conditions::ConditionTable;
@@ -74,7 +73,7 @@ use crate::state::memory_nodes::{Ledger, MemoryNode};
 #[cfg(doc)]
 use crate::state::owners::NodeOwners;
 use crate::state::owners::{Owners, Store, Uses};
-use crate::state::params::{ConditionSource, Conditional, NodeParams};
+use crate::state::params::NodeParams;
 use crate::toposort::Index;
 
 pub(crate) use crate::state::deferred::{DeferredDrops, TakenNode, TakenNodes};
@@ -220,80 +219,6 @@ impl GraphState {
             self.sharing.touched.push(id.index);
         }
         id
-    }
-
-    /// Removes a record. Its owners are dropped once the lock is released.
-    pub(crate) fn remove_deferred(&mut self, id: NodeId) {
-        let taken = self.take(id);
-        self.leaving.get_or_insert_default().records.extend(taken);
-    }
-
-    /// Drops an owner once the lock is released.
-    pub(crate) fn drop_deferred(&mut self, owner: Option<Owner>) {
-        if let Some(owner) = owner {
-            self.leaving.get_or_insert_default().owners.push(owner);
-        }
-    }
-
-    /// Removes a record and the records of all graphs in its node. The caller drops their owners
-    /// after the lock.
-    pub(crate) fn take(&mut self, id: NodeId) -> TakenNodes {
-        let mut taken = TakenNodes::new();
-        let mut waiting: SmallVec<[Index; 1]> = self.record(id).map(|_| id.index).into_iter().collect();
-        while let Some(index) = waiting.pop() {
-            let Some(mut record) = self.nodes.remove(index) else { continue };
-            let id = NodeId { index, number: record.number };
-            self.removed.note(id, record.display_name(id));
-            let mut owners = self.store.release_all(core::mem::take(&mut record.owners));
-            self.conditions.clear_handles(index);
-            if let NodeParams::Conditional(Conditional {
-                source: ConditionSource::Condition(number), ..
-            }) = record.node_params
-            {
-                self.conditions.note_release(number);
-            }
-            if let Some(noted) = MemoryNode::of(&record.node_params) {
-                self.memory.forget(id, noted);
-            }
-            for &subgraph in record.node_params.subgraphs() {
-                if let Some(graph) = self.take_embedded(subgraph) {
-                    // The driver's graph goes before the owners of its nodes.
-                    owners.extend(graph.own.map(Owner::other));
-                    owners.extend(graph.facts.into_owners());
-                    waiting.extend(graph.nodes);
-                }
-            }
-            if let Some(graph) = self.embedded_mut(record.within) {
-                graph.nodes.remove(&index);
-            }
-            taken.push(TakenNode { record, _owners: owners });
-        }
-        taken
-    }
-
-    /// Removes the graph in a node with its records, but keeps the node's own record. As for
-    /// [`take`](Self::take); the second result holds the owners that the graph kept.
-    pub(crate) fn take_contents(&mut self, subgraph: SubgraphId) -> (TakenNodes, Vec<Owner>) {
-        let mut taken = TakenNodes::new();
-        let Some(graph) = self.take_embedded(subgraph) else { return (taken, Vec::new()) };
-        for index in graph.nodes {
-            if let Some(id) = self.id(index) {
-                taken.extend(self.take(id));
-            }
-        }
-        (taken, graph.facts.into_owners().collect())
-    }
-
-    /// Exchanges the owners of a node. Afterwards `owners` holds the previous ones that no other
-    /// node uses, for the caller to drop after the lock. If the node is gone, `owners` stays as it
-    /// is.
-    pub(crate) fn swap_owners(&mut self, id: NodeId, owners: &mut Owners) {
-        let Some(record) = self.record_mut(id) else { return };
-        let mut uses = core::mem::take(&mut record.owners.used);
-        self.store.swap(&mut uses, owners);
-        if let Some(Some(record)) = self.nodes.records.get_mut(id.index as usize) {
-            record.owners.used = uses;
-        }
     }
 
     fn keep_all(&mut self, owners: Owners) -> Uses {
