@@ -22,7 +22,7 @@ use cuda_handles::Error as HandleError;
 /// that ([`is_removed`](Self::is_removed)), is refused wherever a node is needed, and never refers
 /// to another node. Handles are equal if they refer to the same node.
 ///
-/// The typed nodes, such as [`KernelNode`](super::KernelNode), dereference to this type and are
+/// The typed nodes, such as [`KernelNode`](crate::KernelNode), dereference to this type and are
 /// made of it by `try_from`.
 #[derive(Clone, PartialEq, Eq, Hash)]
 #[doc(alias = "cudaGraphNode_t")]

@@ -25,7 +25,7 @@ const FEW: usize = 8;
 /// The root graph of a hierarchy that is moved.
 pub(crate) struct MovedRoot {
     pub(crate) raw: CUgraph,
-    /// The number of its hierarchy, and the number by which the memory of that is known.
+    /// The number of its hierarchy, and the number under which its memory is known.
     pub(crate) hierarchy: u64,
     pub(crate) memory: u64,
     /// The indices of its records.
