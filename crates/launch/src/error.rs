@@ -5,8 +5,7 @@ use core::fmt;
 use cuda_handles::Parameter;
 use cuda_sys::{Printable, Version};
 
-use crate::config::LaunchConfig;
-use crate::place::Place;
+use crate::config::launch_config::LaunchConfig;
 
 /// The most bytes of parameters that any kernel has.
 pub(crate) const MAX_BYTES: usize = 32_764;
@@ -175,7 +174,7 @@ pub struct WrongArguments {
     /// too large for any kernel.
     pub expected: Option<Vec<Parameter>>,
     /// The arguments given.
-    pub found: Vec<Place>,
+    pub found: Vec<Parameter>,
 }
 
 impl std::error::Error for WrongArguments {}
@@ -183,7 +182,7 @@ impl std::error::Error for WrongArguments {}
 impl fmt::Display for WrongArguments {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(expected) = &self.expected else {
-            let bytes = self.found.last().map_or(0, |last| last.end());
+            let bytes = self.found.last().map_or(0, |last| last.offset + last.size);
             return write!(
                 formatter,
                 "the arguments for kernel `{}` take {bytes} bytes; no kernel has more than {MAX_BYTES}",
@@ -199,16 +198,16 @@ impl fmt::Display for WrongArguments {
         let list = expected.iter().map(|parameter| (parameter.size, parameter.offset));
         write!(formatter, "{}", Layout(list.collect()))?;
         if expected.len() != self.found.len() {
-            let list = self.found.iter().map(|place| (place.size(), place.offset()));
+            let list = self.found.iter().map(|given| (given.size, given.offset));
             let given = Count(self.found.len(), "argument");
             let verb = if self.found.len() == 1 { "was" } else { "were" };
             return write!(formatter, " but {given}{} {verb} given", Layout(list.collect()));
         }
         let pairs = (1..).zip(expected.iter().zip(&self.found));
-        let wrong = pairs.filter(|(_, (wanted, given))| wanted.size != given.size());
+        let wrong = pairs.filter(|(_, (wanted, given))| wanted.size != given.size);
         let separators = core::iter::once(" but ").chain(core::iter::repeat(", "));
         for ((number, (wanted, given)), separator) in wrong.zip(separators) {
-            let (is, should) = (Count(given.size(), "byte"), wanted.size);
+            let (is, should) = (Count(given.size, "byte"), wanted.size);
             let verb = if should == 1 { "is" } else { "are" };
             write!(formatter, "{separator}argument {number} has {is} where {should} {verb} expected")?;
         }
@@ -275,13 +274,9 @@ mod tests {
         sizes.iter().enumerate().map(|(index, &size)| Parameter { offset: index * 8, size }).collect()
     }
 
-    fn places(sizes: &[usize]) -> Vec<Place> {
-        sizes.iter().enumerate().map(|(index, &size)| Place::new(index * 8, size)).collect()
-    }
-
     fn message(expected: &[usize], found: &[usize]) -> String {
         let kernel = "saxpy".to_owned();
-        WrongArguments { kernel, expected: Some(parameters(expected)), found: places(found) }.to_string()
+        WrongArguments { kernel, expected: Some(parameters(expected)), found: parameters(found) }.to_string()
     }
 
     #[test]

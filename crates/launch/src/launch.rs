@@ -4,12 +4,12 @@ use cuda_handles::capture::Enqueue;
 use cuda_handles::{AsStream, Event, Kernel, Stream};
 use cuda_sys::Call;
 
-use crate::arguments::Arguments;
-use crate::config::LaunchConfig;
-use crate::elsewhere;
+use crate::arguments::holder::Arguments;
+use crate::arguments::wrong_context;
+use crate::config::driver_config::raw_config;
+use crate::config::launch_config::LaunchConfig;
+use crate::config::stream_config::StreamConfig;
 use crate::error::{Error, Result};
-use crate::raw_config::raw_config;
-use crate::stream_config::StreamConfig;
 
 /// Something that can be launched on a stream: a [`Kernel`].
 pub trait Launch {
@@ -87,7 +87,7 @@ pub(crate) unsafe fn enqueue(
     arguments: &impl Arguments,
 ) -> Result<()> {
     if !kernel.context().is_same(stream.context()) {
-        return Err(elsewhere::kernel(kernel, stream));
+        return Err(wrong_context::kernel_and_stream(kernel, stream));
     }
     config.check(kernel)?;
     arguments.check(kernel)?;
@@ -95,7 +95,7 @@ pub(crate) unsafe fn enqueue(
         return Err(outside(kernel));
     }
     if let Err(error) = arguments.ready_on(stream) {
-        return Err(elsewhere::named(error, kernel, arguments));
+        return Err(wrong_context::name_argument(error, kernel, arguments));
     }
     if config.has_events() {
         // SAFETY: the caller's promise.
@@ -111,6 +111,13 @@ pub(crate) unsafe fn enqueue(
     }
     // SAFETY: everything is checked; the rest is the caller's promise.
     unsafe { call(kernel, stream, config.config(), arguments) }
+}
+
+/// The error of a launch with events on a stream that captures.
+#[cold]
+fn uncaptured(config: StreamConfig<'_>) -> Error {
+    let what = config.events().next().map_or("the event of a launch", |(_, what)| what);
+    cuda_handles::Error::Capturing { what }.into()
 }
 
 #[cold]
@@ -193,7 +200,7 @@ unsafe fn enqueue_recording(
     let recording = Event::recording(config.events().map(|(event, _)| event))?;
     let turn = stream.enqueue()?;
     if turn.is_captured()? {
-        return Err(config.uncaptured());
+        return Err(uncaptured(config));
     }
     // SAFETY: the caller's promise.
     unsafe { enqueue_with_attributes(turn, kernel, config, arguments) }?;

@@ -11,8 +11,8 @@ use cuda_sys::{
     CUtensorMapSwizzle, Call,
 };
 
+use crate::arguments::params::{KernelArg, Params};
 use crate::error::{Error, Result};
-use crate::params::{KernelArg, Params};
 
 /// An element type that tensor maps know.
 ///

@@ -1,19 +1,18 @@
-//! The handle of a condition as a parameter of kernels and as an argument.
+//! Parameters that are handles of conditions.
 
 use core::fmt;
 
-use crate::access::Memory;
-use crate::condition::Scope;
-use crate::handle::ConditionalHandle;
-use crate::parameter::{Argument, Parameter, sealed};
-use crate::params::{KernelArg, Params};
+use crate::arguments::access::Memory;
+use crate::arguments::conditional_handle::ConditionalHandle;
+use crate::kernel::condition::Scope;
+use crate::kernel::parameter::{Argument, Parameter, sealed};
 
 impl sealed::Sealed for ConditionalHandle {}
 
 impl Parameter for ConditionalHandle {
     type Value<'a> = Self;
     type Packed = u64;
-    type Known<'s> = ();
+    type View<'s> = ();
 
     const IS_HANDLE: bool = true;
 
@@ -23,7 +22,7 @@ impl Parameter for ConditionalHandle {
     }
 
     #[inline]
-    fn known(_: &Self, _: &Scope) {}
+    fn view(_: &Self, _: &Scope) {}
 
     #[inline]
     fn memory<'a>(_: &Self) -> Option<Memory<'a>> {
@@ -44,12 +43,5 @@ impl Argument<'_, ConditionalHandle> for ConditionalHandle {
     #[inline]
     fn value(self) -> Self {
         self
-    }
-}
-
-// SAFETY: one value, and no address.
-unsafe impl<'a> KernelArg<'a> for ConditionalHandle {
-    fn add_to(self, params: &mut Params<'a>) {
-        params.push_handle(self);
     }
 }

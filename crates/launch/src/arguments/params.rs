@@ -5,16 +5,16 @@ use core::fmt;
 use core::mem::MaybeUninit;
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use cuda_handles::{Allocation, Kernel, Stream};
 use smallvec::SmallVec;
 
-use crate::arguments::{Arguments, sealed};
+use crate::arguments::argument_order::ArgumentOrder;
+use crate::arguments::conditional_handle::ConditionalHandle;
+use crate::arguments::holder::{Arguments, sealed};
+use crate::arguments::last_launch::LastLaunch;
+use crate::arguments::slot::ParameterSlot;
 use crate::error::Result;
-use crate::handle::ConditionalHandle;
-use crate::layout;
-use crate::place::Place;
 
 /// Arguments up to which a holder needs no heap, if none is larger than a word.
 const INLINE: usize = 16;
@@ -87,68 +87,9 @@ pub unsafe trait KernelArg<'a> {
     fn add_to(self, params: &mut Params<'a>);
 }
 
-/// What a holder found out at its last launch; each 0 for nothing.
-#[derive(Debug, Default)]
-pub(crate) struct Known {
-    /// The kernel whose layout is that of the arguments. Neither changes.
-    kernel: AtomicU64,
-    /// The stream that all allocations are ready for. They stay so: the holder keeps them, and a
-    /// stream need not wait twice.
-    stream: AtomicU64,
-}
-
-impl Clone for Known {
-    fn clone(&self) -> Self {
-        let copy = |number: &AtomicU64| AtomicU64::new(number.load(Ordering::Relaxed));
-        Self { kernel: copy(&self.kernel), stream: copy(&self.stream) }
-    }
-}
-
-impl Known {
-    #[inline]
-    pub(crate) fn check(&self, kernel: &Kernel, places: &[Place]) -> Result<()> {
-        if self.kernel.load(Ordering::Relaxed) != kernel.id() {
-            layout::check(kernel, places)?;
-            self.kernel.store(kernel.id(), Ordering::Relaxed);
-        }
-        Ok(())
-    }
-
-    #[inline]
-    pub(crate) fn ready_on<'a>(
-        &self,
-        stream: &Stream,
-        mut allocations: impl Iterator<Item = &'a Arc<Allocation>>,
-    ) -> Result<()> {
-        if self.stream.load(Ordering::Relaxed) != stream.id() {
-            allocations.try_for_each(|allocation| allocation.ready_on(stream))?;
-            self.stream.store(stream.id(), Ordering::Relaxed);
-        }
-        Ok(())
-    }
-}
-
-/// In what order arguments and allocations came to a holder: a bit each, set for an allocation,
-/// which goes with the last argument before it. Behind 64 of them it is not known.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Order(u64);
-
-impl Order {
-    #[inline]
-    fn note(&mut self, at: usize) {
-        self.0 |= if at < 64 { 1 << at } else { 0 };
-    }
-
-    /// The position of the argument, from 0, that leads to the allocation of this index.
-    pub(crate) fn argument_of(self, allocation: usize) -> Option<usize> {
-        let at = (0..64_usize).filter(|at| self.0 & 1 << at != 0).nth(allocation)?;
-        at.checked_sub(allocation + 1)
-    }
-}
-
 /// The parameter holder of a launch: values packed inline, buffers borrowed for `'a`.
 ///
-/// Made by [`params!`](crate::params). Up to 16 arguments of up to 8 bytes need no heap, and
+/// Made by [`params!`](crate::params!). Up to 16 arguments of up to 8 bytes need no heap, and
 /// nothing is reference counted.
 ///
 /// A buffer cannot be dropped while a holder has it:
@@ -166,13 +107,13 @@ pub struct Params<'a> {
     pub(crate) words: SmallVec<[Word; INLINE]>,
     /// The bytes in use.
     pub(crate) end: usize,
-    pub(crate) places: SmallVec<[Place; INLINE]>,
+    pub(crate) slots: SmallVec<[ParameterSlot; INLINE]>,
     pub(crate) allocations: SmallVec<[&'a Arc<Allocation>; INLINE]>,
     /// Which arguments lead to the allocations.
-    pub(crate) order: Order,
+    pub(crate) order: ArgumentOrder,
     /// The handles of conditions among the arguments; hardly any launch has one.
     pub(crate) handles: Option<Box<[ConditionalHandle]>>,
-    pub(crate) known: Known,
+    pub(crate) last_launch: LastLaunch,
 }
 
 impl<'a> Params<'a> {
@@ -183,11 +124,11 @@ impl<'a> Params<'a> {
         Self {
             words: SmallVec::from_buf([Word::uninit(); INLINE]),
             end: 0,
-            places: SmallVec::new(),
+            slots: SmallVec::new(),
             allocations: SmallVec::new(),
-            order: Order::default(),
+            order: ArgumentOrder::default(),
             handles: None,
-            known: Known::default(),
+            last_launch: LastLaunch::default(),
         }
     }
 
@@ -200,22 +141,22 @@ impl<'a> Params<'a> {
     /// The number of arguments.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.places.len()
+        self.slots.len()
     }
 
     /// Whether there are no arguments.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.places.is_empty()
+        self.slots.is_empty()
     }
 
     /// The bytes of each argument as the kernel gets them; padding is not initialised.
     pub fn values(&self) -> impl ExactSizeIterator<Item = &[MaybeUninit<u8>]> {
         let bytes = self.words.as_ptr().cast::<MaybeUninit<u8>>();
-        self.places.iter().map(move |place| {
-            // SAFETY: every place lies in the words, and bytes that may be uninitialised need no
+        self.slots.iter().map(move |slot| {
+            // SAFETY: every slot lies in the words, and bytes that may be uninitialised need no
             // more.
-            unsafe { core::slice::from_raw_parts(bytes.add(place.offset()), place.size()) }
+            unsafe { core::slice::from_raw_parts(bytes.add(slot.offset()), slot.size()) }
         })
     }
 
@@ -233,8 +174,8 @@ impl<'a> Params<'a> {
         if self.end > self.words.len() * WORD {
             self.lengthen();
         }
-        self.places.push(Place::new(offset, size));
-        self.known = Known::default();
+        self.slots.push(ParameterSlot::new(offset, size));
+        self.last_launch = LastLaunch::default();
         // SAFETY: the words reach at least to the end of these bytes.
         unsafe { self.words.as_mut_ptr().cast::<u8>().add(offset) }
     }
@@ -248,9 +189,9 @@ impl<'a> Params<'a> {
     /// Packs one value as an argument.
     #[inline]
     pub(crate) fn push_value<T: Copy>(&mut self, value: T) {
-        let place = self.grow(size_of::<T>(), align_of::<T>());
+        let to = self.grow(size_of::<T>(), align_of::<T>());
         // SAFETY: there is room for a `T`; the words may be aligned to less than `T` is.
-        unsafe { place.cast::<T>().write_unaligned(value) }
+        unsafe { to.cast::<T>().write_unaligned(value) }
     }
 
     /// Packs the handle of a condition as an argument.
@@ -262,19 +203,19 @@ impl<'a> Params<'a> {
 
     /// Packs bytes as one argument.
     pub(crate) fn push_bytes(&mut self, bytes: &[MaybeUninit<u8>], align: usize) {
-        let place = self.grow(bytes.len(), align);
+        let to = self.grow(bytes.len(), align);
         // SAFETY: there is room for the bytes, and the holder's own memory does not overlap what
         // the caller borrows.
-        unsafe { place.cast::<MaybeUninit<u8>>().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) }
+        unsafe { to.cast::<MaybeUninit<u8>>().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) }
     }
 
     /// Keeps an allocation for as long as the holder lives. The argument that leads to it is the
     /// last one.
     #[inline]
     pub(crate) fn borrow(&mut self, allocation: &'a Arc<Allocation>) {
-        self.order.note(self.places.len() + self.allocations.len());
+        self.order.note_allocation(self.slots.len() + self.allocations.len());
         self.allocations.push(allocation);
-        self.known = Known::default();
+        self.last_launch = LastLaunch::default();
     }
 }
 
@@ -288,47 +229,39 @@ impl fmt::Debug for Params<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("Params")
-            .field("places", &self.places)
+            .field("slots", &self.slots)
             .field("allocations", &self.allocations.len())
             .finish()
     }
 }
 
-/// Where the value at a place lies.
+/// The address of the value in a slot.
 #[inline]
-pub(crate) fn pointer(base: *mut Word, place: Place) -> *mut c_void {
-    base.cast::<u8>().wrapping_add(place.offset()).cast()
-}
-
-/// The argument that leads to an allocation, in errors.
-pub(crate) fn numbered(order: Order, allocation: usize) -> Cow<'static, str> {
-    match order.argument_of(allocation) {
-        Some(position) => format!("argument {}", position + 1).into(),
-        None => "an argument".into(),
-    }
+pub(crate) fn pointer(base: *mut Word, slot: ParameterSlot) -> *mut c_void {
+    base.cast::<u8>().wrapping_add(slot.offset()).cast()
 }
 
 #[cold]
-fn many_pointers(base: *mut Word, places: &[Place]) -> Vec<*mut c_void> {
-    places.iter().map(|&place| pointer(base, place)).collect()
+fn many_pointers(base: *mut Word, slots: &[ParameterSlot]) -> Vec<*mut c_void> {
+    slots.iter().map(|&slot| pointer(base, slot)).collect()
 }
 
 impl sealed::Sealed for Params<'_> {}
 
 impl Arguments for Params<'_> {
     #[inline]
-    fn places(&self) -> &[Place] {
-        &self.places
+    fn slots(&self) -> &[ParameterSlot] {
+        &self.slots
     }
 
     #[inline]
     fn check(&self, kernel: &Kernel) -> Result<()> {
-        self.known.check(kernel, &self.places)
+        self.last_launch.check_sizes(kernel, &self.slots)
     }
 
     #[inline]
     fn ready_on(&self, stream: &Stream) -> Result<()> {
-        self.known.ready_on(stream, self.allocations.iter().copied())
+        self.last_launch.ready_on(stream, self.allocations.iter().copied())
     }
 
     #[inline(always)]
@@ -336,12 +269,12 @@ impl Arguments for Params<'_> {
         // The driver reads through these pointers and never writes.
         let base = self.words.as_ptr().cast_mut();
         let mut inline = [const { MaybeUninit::<*mut c_void>::uninit() }; INLINE];
-        for (to, &place) in inline.iter_mut().zip(&self.places) {
-            to.write(pointer(base, place));
+        for (to, &slot) in inline.iter_mut().zip(&self.slots) {
+            to.write(pointer(base, slot));
         }
         let mut many;
-        let pointers = if self.places.len() > INLINE {
-            many = many_pointers(base, &self.places);
+        let pointers = if self.slots.len() > INLINE {
+            many = many_pointers(base, &self.slots);
             many.as_mut_ptr()
         } else {
             // As many are written as there are arguments.
@@ -358,7 +291,7 @@ impl Arguments for Params<'_> {
     }
 
     fn name_of(&self, allocation: usize) -> Cow<'static, str> {
-        numbered(self.order, allocation)
+        self.order.name_of(allocation)
     }
 
     fn handles(&self) -> SmallVec<[ConditionalHandle; 1]> {
@@ -374,7 +307,7 @@ impl Arguments for Params<'_> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::arg::ParamBytes;
+    use crate::arguments::kernel_arg::ParamBytes;
 
     pub(crate) fn bytes(params: &Params<'_>) -> Vec<Vec<u8>> {
         // SAFETY: only for arguments without padding.
@@ -383,7 +316,7 @@ pub(crate) mod tests {
     }
 
     fn layout(params: &Params<'_>) -> Vec<(usize, usize)> {
-        params.places().iter().map(|place| (place.offset(), place.size())).collect()
+        params.slots().iter().map(|slot| (slot.offset(), slot.size())).collect()
     }
 
     #[test]
@@ -412,7 +345,7 @@ pub(crate) mod tests {
     fn sixteen_words_stay_inline_and_more_go_on() {
         let mut params = Params::new();
         (0..16_u64).for_each(|value| params.push(value));
-        assert!(!params.words.spilled() && !params.places.spilled());
+        assert!(!params.words.spilled() && !params.slots.spilled());
         (16..100_u64).for_each(|value| params.push(value));
         let expected: Vec<Vec<u8>> = (0..100_u64).map(|value| value.to_ne_bytes().to_vec()).collect();
         assert_eq!(bytes(&params), expected);

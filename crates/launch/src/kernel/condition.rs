@@ -7,8 +7,8 @@ use core::cell::Cell;
 use core::cmp::Ordering;
 use core::ops::{Add, Div, Mul, Neg, Rem, Sub};
 
-use crate::config::LaunchConfig;
-use crate::dim::Dim;
+use crate::config::dim::Dim;
+use crate::config::launch_config::LaunchConfig;
 
 /// What one evaluation of conditions remembers: whether a number was too large, or divided by zero.
 #[derive(Debug, Default)]

@@ -2,8 +2,8 @@
 
 use core::fmt;
 
-use crate::attribute::{AttributeList, Attributes, MemorySyncDomain};
-use crate::dim::Dim;
+use crate::config::attribute::{AttributeList, Attributes, MemorySyncDomain};
+use crate::config::dim::Dim;
 
 /// The launch configuration: grid, block, dynamic shared memory, and the attributes that launches
 /// and kernel nodes have.

@@ -9,17 +9,16 @@ use std::sync::Arc;
 use cuda_handles::{Allocation, AsStream, Context, Image, Kernel, Library, Stream};
 use smallvec::SmallVec;
 
-use crate::access::{AccessRanges, Accesses, Declaration};
-use crate::arguments::{Arguments, sealed};
-use crate::config::LaunchConfig;
-use crate::elsewhere;
+use crate::arguments::access::{AccessRanges, Accesses, Declaration};
+use crate::arguments::conditional_handle::ConditionalHandle;
+use crate::arguments::holder::{Arguments, ensure_memory_of, sealed};
+use crate::arguments::slot::ParameterSlot;
+use crate::arguments::{size_check, wrong_context};
+use crate::config::launch_config::LaunchConfig;
+use crate::config::stream_config::StreamConfig;
 use crate::error::{BrokenCondition, Error, OverlappingArguments, Result};
-use crate::handle::ConditionalHandle;
+use crate::kernel::signature::{ArgumentsOf, Overlap, PlainArgumentsOf, Signature};
 use crate::launch::enqueue;
-use crate::layout;
-use crate::place::Place;
-use crate::signature::{ArgumentsOf, Overlap, PlainArgumentsOf, Signature};
-use crate::stream_config::StreamConfig;
 
 type ValuesOf<'a, K> = <<K as TypedKernel>::Signature as Signature>::Values<'a>;
 
@@ -137,7 +136,7 @@ impl<K: TypedKernel> Loaded<K> {
     }
 
     fn checked(kernel: Kernel) -> Result<Self> {
-        layout::check(&kernel, K::Signature::PLACES)?;
+        size_check::check(&kernel, K::Signature::SLOTS)?;
         Ok(Self { kernel, _declaration: PhantomData })
     }
 }
@@ -175,7 +174,7 @@ impl<'a, K: TypedKernel> Prepared<'a, K> {
         let mut is_elsewhere = false;
         self.each_allocation(|allocation| is_elsewhere |= !context.is_same(allocation.context()));
         if is_elsewhere {
-            elsewhere::memory(self.kernel, self)?;
+            ensure_memory_of(self.kernel, self)?;
         }
         if let Some(condition) = K::broken(&self.values, config) {
             return Err(broken::<K>(condition, self.values, *config));
@@ -208,20 +207,20 @@ impl<K: TypedKernel> sealed::Sealed for Prepared<'_, K> {}
 
 impl<K: TypedKernel> Arguments for Prepared<'_, K> {
     #[inline]
-    fn places(&self) -> &[Place] {
-        K::Signature::PLACES
+    fn slots(&self) -> &[ParameterSlot] {
+        K::Signature::SLOTS
     }
 
     #[inline]
     fn check(&self, kernel: &Kernel) -> Result<()> {
         // The kernel's own layout was checked when it was loaded.
-        if self.kernel == kernel { Ok(()) } else { layout::check(kernel, self.places()) }
+        if self.kernel == kernel { Ok(()) } else { size_check::check(kernel, self.slots()) }
     }
 
     #[inline]
     fn check_memory(&self, kernel: &Kernel) -> Result<()> {
         // For the kernel that they were prepared for, `prepare` did.
-        if self.kernel == kernel { Ok(()) } else { elsewhere::memory(kernel, self) }
+        if self.kernel == kernel { Ok(()) } else { ensure_memory_of(kernel, self) }
     }
 
     #[inline]
@@ -278,7 +277,7 @@ fn of_stream(kernel: &Kernel, stream: &Stream, error: Error) -> Error {
         Error::Handles(cuda_handles::Error::WrongContext(_))
             if !kernel.context().is_same(stream.context()) =>
         {
-            elsewhere::kernel(kernel, stream)
+            wrong_context::kernel_and_stream(kernel, stream)
         }
         other => other,
     }

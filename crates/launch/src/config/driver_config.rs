@@ -3,8 +3,8 @@
 use cuda_handles::Stream;
 use cuda_sys::CUlaunchConfig;
 
-use crate::attribute::AttributeList;
-use crate::config::LaunchConfig;
+use crate::config::attribute::AttributeList;
+use crate::config::launch_config::LaunchConfig;
 
 /// The driver's configuration. It points to the attributes, which must live as long as it is used.
 pub(crate) fn raw_config(

@@ -4,14 +4,13 @@ use core::ffi::c_void;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use cuda_handles::{Allocation, Kernel, Owner, Stream};
+use cuda_handles::{Allocation, Kernel, Owner, Stream, WrongContext};
 use smallvec::SmallVec;
 
-use crate::access::{AccessRanges, Accesses};
-use crate::elsewhere;
-use crate::error::Result;
-use crate::handle::ConditionalHandle;
-use crate::place::Place;
+use crate::arguments::access::{AccessRanges, Accesses};
+use crate::arguments::conditional_handle::ConditionalHandle;
+use crate::arguments::slot::ParameterSlot;
+use crate::error::{Error, Result};
 
 pub(crate) mod sealed {
     pub trait Sealed {}
@@ -22,7 +21,7 @@ impl<A: sealed::Sealed> sealed::Sealed for &A {}
 /// Either parameter holder, or a reference to one: what a launch and a kernel node take.
 pub trait Arguments: sealed::Sealed {
     /// Where each argument lies, and its size.
-    fn places(&self) -> &[Place];
+    fn slots(&self) -> &[ParameterSlot];
 
     /// Whether the arguments have the number and the sizes that `kernel` takes. Makes no driver
     /// call.
@@ -44,7 +43,7 @@ pub trait Arguments: sealed::Sealed {
     /// [`WrongContext`](cuda_handles::WrongContext) names the first argument whose memory is not.
     #[inline]
     fn check_memory(&self, kernel: &Kernel) -> Result<()> {
-        elsewhere::memory(kernel, self)
+        ensure_memory_of(kernel, self)
     }
 
     /// Makes `stream` wait until the memory of all buffers can be used on it; see
@@ -98,8 +97,8 @@ pub trait Arguments: sealed::Sealed {
 
 impl<A: Arguments> Arguments for &A {
     #[inline]
-    fn places(&self) -> &[Place] {
-        (**self).places()
+    fn slots(&self) -> &[ParameterSlot] {
+        (**self).slots()
     }
 
     #[inline]
@@ -149,4 +148,30 @@ impl<A: Arguments> Arguments for &A {
     fn access_ranges(&self) -> AccessRanges {
         (**self).access_ranges()
     }
+}
+
+/// Whether the memory of all arguments is of the kernel's context.
+///
+/// # Errors
+/// [`WrongContext`](cuda_handles::WrongContext) names the first argument whose memory is not.
+#[inline]
+pub(crate) fn ensure_memory_of(kernel: &Kernel, arguments: &(impl Arguments + ?Sized)) -> Result<()> {
+    let mut is_same = true;
+    arguments.each_allocation(|allocation| is_same &= kernel.context().is_same(allocation.context()));
+    if is_same { Ok(()) } else { Err(wrong_memory(kernel, arguments)) }
+}
+
+#[cold]
+fn wrong_memory(kernel: &Kernel, arguments: &(impl Arguments + ?Sized)) -> Error {
+    let (mut index, mut first) = (0, None);
+    arguments.each_allocation(|allocation| {
+        if first.is_none() && !kernel.context().is_same(allocation.context()) {
+            first = Some((index, allocation.context()));
+        }
+        index += 1;
+    });
+    let (index, found) = first.unwrap_or((0, kernel.context()));
+    let what = format!("the memory of {} of kernel `{}`", arguments.name_of(index), kernel.name());
+    let error = WrongContext::new(what, found, "the kernel", kernel.context());
+    Error::Handles(error.advise(WrongContext::MEMORY).into())
 }

@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-use crate::condition::{Int, Scope};
+use crate::kernel::condition::{Int, Scope};
 
 /// A value of which conditions see the numbers. [`fields!`](crate::fields!) implements it for
 /// structs.
@@ -14,12 +14,12 @@ use crate::condition::{Int, Scope};
     message = "conditions cannot see into `{Self}`",
     note = "`cuda_launch::fields! {{ {Self} {{ field: u32, .. }} }}` names the fields that they see; `Struct<{Self}>` takes it without"
 )]
-pub unsafe trait Seen {
+pub unsafe trait ConditionValue {
     /// What conditions see.
-    type Seen<'s>;
+    type View<'s>;
 
     /// What conditions see of this value.
-    fn seen<'s>(&self, scope: &'s Scope) -> Self::Seen<'s>;
+    fn view<'s>(&self, scope: &'s Scope) -> Self::View<'s>;
 
     /// Tells the value in an error.
     ///
@@ -29,14 +29,14 @@ pub unsafe trait Seen {
 }
 
 macro_rules! numbers {
-    ($seen:ty, $number:expr => $($type:ty),*) => {$(
+    ($view:ty, $number:expr => $($type:ty),*) => {$(
         // SAFETY: the number itself.
-        unsafe impl Seen for $type {
-            type Seen<'s> = $seen;
+        unsafe impl ConditionValue for $type {
+            type View<'s> = $view;
 
             #[inline]
-            fn seen<'s>(&self, scope: &'s Scope) -> $seen {
-                let number: fn(Self, &'s Scope) -> $seen = $number;
+            fn view<'s>(&self, scope: &'s Scope) -> $view {
+                let number: fn(Self, &'s Scope) -> $view = $number;
                 number(*self, scope)
             }
 
@@ -54,12 +54,12 @@ numbers!(f64, |value, _| value => f64);
 numbers!(f64, |value, _| f64::from(value) => half::f16, half::bf16);
 
 // SAFETY: each element is that of the array.
-unsafe impl<T: Seen, const N: usize> Seen for [T; N] {
-    type Seen<'s> = [T::Seen<'s>; N];
+unsafe impl<T: ConditionValue, const N: usize> ConditionValue for [T; N] {
+    type View<'s> = [T::View<'s>; N];
 
     #[inline]
-    fn seen<'s>(&self, scope: &'s Scope) -> Self::Seen<'s> {
-        self.each_ref().map(|element| element.seen(scope))
+    fn view<'s>(&self, scope: &'s Scope) -> Self::View<'s> {
+        self.each_ref().map(|element| element.view(scope))
     }
 
     fn show(&self, name: &str, text: &mut dyn fmt::Write) -> fmt::Result {
@@ -158,24 +158,24 @@ macro_rules! fields {
     ($name:ident { $($field:ident: $type:ty),+ $(,)? }) => {
         const _: () = {
             #[allow(missing_docs, missing_debug_implementations, dead_code, unreachable_pub)]
-            pub struct Seen<'s> {
-                $(pub $field: <$type as $crate::Seen>::Seen<'s>,)+
+            pub struct View<'s> {
+                $(pub $field: <$type as $crate::ConditionValue>::View<'s>,)+
                 _scope: ::core::marker::PhantomData<&'s ()>,
             }
 
             // SAFETY: each field is that of the value.
-            unsafe impl $crate::Seen for $name {
-                type Seen<'s> = Seen<'s>;
+            unsafe impl $crate::ConditionValue for $name {
+                type View<'s> = View<'s>;
 
                 #[inline]
-                fn seen<'s>(&self, scope: &'s $crate::condition::Scope) -> Seen<'s> {
+                fn view<'s>(&self, scope: &'s $crate::condition::Scope) -> View<'s> {
                     // By pattern: `self.field` may be a field of what the struct dereferences to.
                     // As values: a reference to a field may become one to what that dereferences
                     // to.
                     let $name { $($field,)+ .. } = *self;
                     $(let $field: $type = $field;)+
-                    Seen {
-                        $($field: <$type as $crate::Seen>::seen(&$field, scope),)+
+                    View {
+                        $($field: <$type as $crate::ConditionValue>::view(&$field, scope),)+
                         _scope: ::core::marker::PhantomData,
                     }
                 }
@@ -187,7 +187,7 @@ macro_rules! fields {
                         let path = ::std::format!("{name}.{}", ::core::stringify!($field));
                         let $name { $field, .. } = *self;
                         let $field: $type = $field;
-                        <$type as $crate::Seen>::show(&$field, &path, text)?;
+                        <$type as $crate::ConditionValue>::show(&$field, &path, text)?;
                         separator = ", ";
                     )+
                     let _ = separator;
@@ -230,9 +230,9 @@ mod tests {
     #[test]
     fn fields_of_fields_and_elements_do_not_wrap_around() {
         let scope = Scope::new();
-        let seen = WHOLE.seen(&scope);
-        assert!(seen.part.first + seen.part.count == i128::from(u64::MAX) + 255);
-        assert!(seen.shape[0] * seen.shape[1] * 4 > seen.part.count && seen.scale < 1.0);
+        let view = WHOLE.view(&scope);
+        assert!(view.part.first + view.part.count == i128::from(u64::MAX) + 255);
+        assert!(view.shape[0] * view.shape[1] * 4 > view.part.count && view.scale < 1.0);
         assert!(!scope.has_failed());
     }
 

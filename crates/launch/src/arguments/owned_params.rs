@@ -8,11 +8,13 @@ use std::sync::Arc;
 use cuda_handles::{Allocation, Kernel, Owner, Stream};
 use smallvec::SmallVec;
 
-use crate::arguments::{Arguments, sealed};
+use crate::arguments::argument_order::ArgumentOrder;
+use crate::arguments::conditional_handle::ConditionalHandle;
+use crate::arguments::holder::{Arguments, sealed};
+use crate::arguments::last_launch::LastLaunch;
+use crate::arguments::params::{Params, WORD, Word, pointer};
+use crate::arguments::slot::ParameterSlot;
 use crate::error::Result;
-use crate::handle::ConditionalHandle;
-use crate::params::{Known, Order, Params, WORD, Word, numbered, pointer};
-use crate::place::Place;
 
 /// A parameter holder that owns what it uses: made once by [`Params::into_owned`], launched many
 /// times, on any thread.
@@ -22,24 +24,24 @@ use crate::place::Place;
 #[derive(Debug)]
 pub struct OwnedParams {
     values: Values,
-    places: Vec<Place>,
+    slots: Vec<ParameterSlot>,
     owners: Vec<Owner>,
-    order: Order,
+    order: ArgumentOrder,
     handles: Vec<ConditionalHandle>,
-    known: Known,
+    last_launch: LastLaunch,
 }
 
 impl OwnedParams {
     /// The number of arguments.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.places.len()
+        self.slots.len()
     }
 
     /// Whether there are no arguments.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.places.is_empty()
+        self.slots.is_empty()
     }
 
     /// What the holder keeps alive.
@@ -70,9 +72,9 @@ unsafe impl Send for Values {}
 unsafe impl Sync for Values {}
 
 impl Values {
-    fn new(mut words: Vec<Word>, places: &[Place]) -> Self {
+    fn new(mut words: Vec<Word>, slots: &[ParameterSlot]) -> Self {
         let base = words.as_mut_ptr();
-        Self { pointers: places.iter().map(|&place| pointer(base, place)).collect(), _words: words }
+        Self { pointers: slots.iter().map(|&slot| pointer(base, slot)).collect(), _words: words }
     }
 }
 
@@ -93,10 +95,10 @@ impl Params<'_> {
                 .map(|&allocation| Owner::Allocation(Arc::clone(allocation)))
                 .collect(),
             order: self.order,
-            values: Values::new(self.words[..self.end.div_ceil(WORD)].to_vec(), &self.places),
-            places: self.places.into_vec(),
+            values: Values::new(self.words[..self.end.div_ceil(WORD)].to_vec(), &self.slots),
+            slots: self.slots.into_vec(),
             handles: self.handles.map(Vec::from).unwrap_or_default(),
-            known: self.known,
+            last_launch: self.last_launch,
         }
     }
 }
@@ -105,18 +107,18 @@ impl sealed::Sealed for OwnedParams {}
 
 impl Arguments for OwnedParams {
     #[inline]
-    fn places(&self) -> &[Place] {
-        &self.places
+    fn slots(&self) -> &[ParameterSlot] {
+        &self.slots
     }
 
     #[inline]
     fn check(&self, kernel: &Kernel) -> Result<()> {
-        self.known.check(kernel, &self.places)
+        self.last_launch.check_sizes(kernel, &self.slots)
     }
 
     #[inline]
     fn ready_on(&self, stream: &Stream) -> Result<()> {
-        self.known.ready_on(stream, self.allocations())
+        self.last_launch.ready_on(stream, self.allocations())
     }
 
     #[inline(always)]
@@ -131,7 +133,7 @@ impl Arguments for OwnedParams {
     }
 
     fn name_of(&self, allocation: usize) -> Cow<'static, str> {
-        numbered(self.order, allocation)
+        self.order.name_of(allocation)
     }
 
     fn handles(&self) -> SmallVec<[ConditionalHandle; 1]> {
@@ -147,14 +149,14 @@ impl Arguments for OwnedParams {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arguments::params::tests::bytes;
     use crate::params;
-    use crate::params::tests::bytes;
 
     fn read(arguments: impl Arguments) -> Vec<Vec<u8>> {
-        let sizes: Vec<usize> = arguments.places().iter().map(|place| place.size()).collect();
+        let sizes: Vec<usize> = arguments.slots().iter().map(|slot| slot.size()).collect();
         arguments.with_pointers(|pointers| {
             let value = |(index, size): (usize, &usize)| {
-                // SAFETY: there is a pointer to as many bytes as the place says for each argument.
+                // SAFETY: there is a pointer to as many bytes as the slot says for each argument.
                 unsafe { core::slice::from_raw_parts((*pointers.add(index)).cast::<u8>(), *size).to_vec() }
             };
             sizes.iter().enumerate().map(value).collect()

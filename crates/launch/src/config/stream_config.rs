@@ -3,12 +3,11 @@
 
 use core::fmt;
 
-use cuda_handles::{Event, Kernel};
+use cuda_handles::Event;
 use cuda_sys::CUlaunchAttributeID as Id;
 
-use crate::attribute::AttributeList;
-use crate::config::LaunchConfig;
-use crate::error::{Error, Result};
+use crate::config::attribute::AttributeList;
+use crate::config::launch_config::LaunchConfig;
 
 /// A [`LaunchConfig`] with what makes sense on a stream alone. Every launch on a stream takes
 /// either.
@@ -105,13 +104,6 @@ impl<'e> StreamConfig<'e> {
         self
     }
 
-    /// As [`LaunchConfig::check`], also for what a stream's launch has beyond that of a node.
-    #[inline(always)]
-    pub(crate) fn check(&self, kernel: &Kernel) -> Result<()> {
-        self.config.check(kernel)?;
-        if self.is_programmatic() { self.check_programmatic(kernel) } else { Ok(()) }
-    }
-
     /// Whether the driver's plain launch says all of it.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
@@ -136,13 +128,6 @@ impl<'e> StreamConfig<'e> {
     #[inline(always)]
     pub(crate) fn has_events(&self) -> bool {
         self.programmatic.is_some() || self.completion.is_some()
-    }
-
-    /// The error of a launch with events on a stream that captures.
-    #[cold]
-    pub(crate) fn uncaptured(self) -> Error {
-        let what = self.events().next().map_or("the event of a launch", |(_, what)| what);
-        cuda_handles::Error::Capturing { what }.into()
     }
 
     /// All attributes in the driver's form.

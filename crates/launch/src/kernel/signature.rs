@@ -3,10 +3,10 @@
 use core::ffi::c_void;
 use core::fmt;
 
-use crate::access::{AccessRanges, Accesses, Declaration, Memory, MemoryParameter};
-use crate::handle::ConditionalHandle;
-use crate::parameter::{Argument, Parameter, PlainArgument, PlainParameter, sealed};
-use crate::place::Place;
+use crate::arguments::access::{AccessRanges, Accesses, Declaration, Memory, MemoryParameter};
+use crate::arguments::conditional_handle::ConditionalHandle;
+use crate::arguments::slot::ParameterSlot;
+use crate::kernel::parameter::{Argument, Parameter, PlainArgument, PlainParameter, sealed};
 
 /// Two arguments that share memory which the kernel writes, by their positions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,7 +25,7 @@ pub trait Signature: sealed::Sealed + 'static {
     type Values<'a>: Copy;
 
     /// Where the values would lie in a struct, and their sizes.
-    const PLACES: &'static [Place];
+    const SLOTS: &'static [ParameterSlot];
 
     /// Whether there is a [`ConditionalHandle`] among them: such a kernel can only be a node of a
     /// graph.
@@ -122,18 +122,18 @@ fn first_overlap(ranges: &[Range]) -> Option<Overlap> {
     None
 }
 
-/// The places of values of these sizes and alignments, one behind the other.
-const fn places<const N: usize>(layouts: [(usize, usize); N]) -> [Place; N] {
-    let mut places = [Place::new(0, 0); N];
+/// The slots of values of these sizes and alignments, one behind the other.
+const fn slots<const N: usize>(layouts: [(usize, usize); N]) -> [ParameterSlot; N] {
+    let mut slots = [ParameterSlot::new(0, 0); N];
     let (mut index, mut end) = (0, 0_usize);
     while index < N {
         let (size, align) = layouts[index];
         let offset = end.next_multiple_of(align);
-        places[index] = Place::new(offset, size);
+        slots[index] = ParameterSlot::new(offset, size);
         end = offset + size;
         index += 1;
     }
-    places
+    slots
 }
 
 macro_rules! signature {
@@ -145,8 +145,8 @@ macro_rules! signature {
         impl<$($parameter: Parameter),*> Signature for ($($parameter,)*) {
             type Values<'a> = ($($parameter::Value<'a>,)*);
 
-            const PLACES: &'static [Place] = &const {
-                places::<$count>([$((size_of::<$parameter::Packed>(), align_of::<$parameter::Packed>())),*])
+            const SLOTS: &'static [ParameterSlot] = &const {
+                slots::<$count>([$((size_of::<$parameter::Packed>(), align_of::<$parameter::Packed>())),*])
             };
 
             const HAS_HANDLES: bool = false $(|| $parameter::IS_HANDLE)*;
@@ -255,14 +255,14 @@ signatures!(@ 0 [] 1 P0 A0 2 P1 A1 3 P2 A2 4 P3 A3 5 P4 A4 6 P5 A5 7 P6 A6 8 P7 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parameter::{In, Out, Struct};
+    use crate::kernel::parameter::{In, Out, Struct};
 
     fn layout<S: Signature>() -> Vec<(usize, usize)> {
-        S::PLACES.iter().map(|place| (place.offset(), place.size())).collect()
+        S::SLOTS.iter().map(|slot| (slot.offset(), slot.size())).collect()
     }
 
     #[test]
-    fn places_are_those_of_a_struct() {
+    fn slots_are_the_fields_of_a_struct() {
         assert_eq!(layout::<()>(), []);
         assert_eq!(
             layout::<(u8, i64, u16, f32, [u32; 3], i8, f64)>(),
@@ -276,13 +276,13 @@ mod tests {
 
     fn read<S: Signature>(values: &S::Values<'_>) -> Vec<Vec<u8>> {
         S::with_pointers(values, |pointers| {
-            let value = |(index, place): (usize, &Place)| {
-                // SAFETY: there is a pointer to as many bytes as the place says for each value.
+            let value = |(index, slot): (usize, &ParameterSlot)| {
+                // SAFETY: there is a pointer to as many bytes as the slot says for each value.
                 unsafe {
-                    core::slice::from_raw_parts((*pointers.add(index)).cast::<u8>(), place.size()).to_vec()
+                    core::slice::from_raw_parts((*pointers.add(index)).cast::<u8>(), slot.size()).to_vec()
                 }
             };
-            S::PLACES.iter().enumerate().map(value).collect()
+            S::SLOTS.iter().enumerate().map(value).collect()
         })
     }
 

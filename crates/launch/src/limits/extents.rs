@@ -2,8 +2,8 @@
 
 use cuda_handles::Kernel;
 
-use crate::config::LaunchConfig;
-use crate::dim::Dim;
+use crate::config::dim::Dim;
+use crate::config::launch_config::LaunchConfig;
 use crate::error::{Error, LimitExceeded, Result};
 
 impl LaunchConfig {
@@ -134,7 +134,7 @@ impl<'a> Bounds<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::per;
+    use crate::config::launch_config::per;
 
     const BOUNDS: Bounds<'static> = Bounds {
         grid: &[2_147_483_647, 65_535, 65_535],

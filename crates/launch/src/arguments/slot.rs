@@ -2,12 +2,12 @@
 
 /// Where one argument lies in a holder's values, and its size; both in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct ParameterSlot {
     offset: u32,
     size: u32,
 }
 
-impl Place {
+impl ParameterSlot {
     /// Sizes beyond 32 bits become ones that no kernel has; the check refuses them.
     #[inline]
     pub(crate) const fn new(offset: usize, size: usize) -> Self {

@@ -8,7 +8,8 @@ use cuda_handles::{
 };
 use smallvec::SmallVec;
 
-use crate::params::{KernelArg, Params};
+use crate::arguments::conditional_handle::ConditionalHandle;
+use crate::arguments::params::{KernelArg, Params};
 
 /// A number that a kernel takes by value: the elements that arrays of arguments may have.
 pub trait Scalar: Copy + private::Sealed {}
@@ -84,6 +85,13 @@ unsafe impl<'a, T: Element> KernelArg<'a> for GraphSlice<'a, T> {
     #[inline]
     fn add_to(self, params: &mut Params<'a>) {
         self.operand().add_to(params);
+    }
+}
+
+// SAFETY: one value, and no address.
+unsafe impl<'a> KernelArg<'a> for ConditionalHandle {
+    fn add_to(self, params: &mut Params<'a>) {
+        params.push_handle(self);
     }
 }
 

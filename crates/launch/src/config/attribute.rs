@@ -6,7 +6,7 @@ use core::ops::{Deref, DerefMut};
 use cuda_sys::{CUlaunchAttribute, CUlaunchAttributeID as Id, CUlaunchAttributeValue, CUlaunchMemSyncDomain};
 use smallvec::SmallVec;
 
-use crate::dim::Dim;
+use crate::config::dim::Dim;
 
 /// The memory synchronization domain of a kernel: a fence in one domain does not wait for writes of
 /// the other.

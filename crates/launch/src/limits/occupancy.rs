@@ -5,9 +5,9 @@ use core::ffi::c_int;
 use cuda_handles::{Kernel, Stream};
 use cuda_sys::{CUlaunchConfig, CUresult, Call};
 
-use crate::config::LaunchConfig;
+use crate::config::driver_config::raw_config;
+use crate::config::launch_config::LaunchConfig;
 use crate::error::Result;
-use crate::raw_config::raw_config;
 
 /// What fits on the device at once. Each query makes the kernel's context current for its driver
 /// call; none disturbs a capture.

@@ -6,12 +6,12 @@ use std::sync::atomic::Ordering;
 use cuda_handles::Kernel;
 use cuda_sys::{CUdevice_attribute, CUfunction_attribute, Call, Version};
 
-use crate::attribute::{AttributeList, MemorySyncDomain};
-use crate::config::LaunchConfig;
-use crate::dim::Dim;
+use crate::config::attribute::{AttributeList, MemorySyncDomain};
+use crate::config::dim::Dim;
+use crate::config::launch_config::LaunchConfig;
+use crate::config::stream_config::StreamConfig;
 use crate::error::{Error, Refused, Result, Unavailable};
-use crate::occupancy::Occupancy;
-use crate::stream_config::StreamConfig;
+use crate::limits::occupancy::Occupancy;
 
 const PREFERRED_CLUSTER: Version = Version::new(12, 8);
 const COMPLETION_EVENT: Version = Version::new(12, 3);
@@ -75,6 +75,13 @@ impl LaunchConfig {
 }
 
 impl StreamConfig<'_> {
+    /// As [`LaunchConfig::check`], also for what a stream's launch has beyond that of a node.
+    #[inline(always)]
+    pub(crate) fn check(&self, kernel: &Kernel) -> Result<()> {
+        self.config().check(kernel)?;
+        if self.is_programmatic() { self.check_programmatic(kernel) } else { Ok(()) }
+    }
+
     /// Whether what a stream's launch has beyond that of a node can be used. Makes no driver call.
     #[cold]
     pub(crate) fn check_programmatic(self, kernel: &Kernel) -> Result<()> {
