@@ -1,6 +1,7 @@
 //! Finding, checking and installing the driver.
 
 use core::ffi::{c_char, c_int, c_void};
+use core::fmt;
 use core::ptr::NonNull;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -27,7 +28,7 @@ pub type GetProcAddress = unsafe extern "C" fn(
 ) -> CUresult;
 
 /// Why no driver could be installed. Nothing stays of a failed try, so it can be repeated.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
     /// No library of that name could be opened.
@@ -56,7 +57,7 @@ pub enum LoadError {
     },
     /// The library is not a CUDA driver.
     #[error("{} is not a CUDA driver: it has no symbol {symbol}", Printable(file))]
-    Foreign {
+    NotADriver {
         /// The file that was opened.
         file: String,
         /// The symbol that every driver exports.
@@ -120,6 +121,12 @@ pub enum LoadError {
     },
 }
 
+impl fmt::Debug for LoadError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
+}
+
 fn advice(file: &str) -> &'static str {
     match file {
         SYSTEM => "Install NVIDIA's driver, or use the software driver, the crate cuda-soft",
@@ -130,8 +137,8 @@ fn advice(file: &str) -> &'static str {
 /// What is wrong with a file, without advice.
 struct Reason<'a>(&'a LoadError);
 
-impl core::fmt::Display for Reason<'_> {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+impl fmt::Display for Reason<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             LoadError::NotFound { reason, .. } => Printable(reason).fmt(formatter),
             other => other.fmt(formatter),
@@ -216,7 +223,7 @@ impl Loader {
     /// A driver that cannot be used, for makers of drivers inside the process: the installation
     /// fails with `reason`.
     #[must_use]
-    pub fn refused(name: &str, reason: impl core::fmt::Display) -> Self {
+    pub fn refused(name: &str, reason: impl fmt::Display) -> Self {
         Self::new(Source::Refused { name: name.to_owned(), reason: reason.to_string() })
     }
 
@@ -308,8 +315,8 @@ impl Loader {
     }
 }
 
-impl core::fmt::Debug for Loader {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+impl fmt::Debug for Loader {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let source = match &self.source {
             Source::System => SYSTEM.to_owned(),
             Source::File(path) => path.display().to_string(),
@@ -354,13 +361,13 @@ fn innermost(error: &dyn core::error::Error) -> String {
 /// A driver before 12.0 has no `cuGetProcAddress_v2` but tells its version.
 fn old_or_foreign(file: &str, get_version: Option<NonNull<c_void>>) -> LoadError {
     let Some(pointer) = get_version else {
-        return LoadError::Foreign { file: file.to_owned(), symbol: "cuDriverGetVersion" };
+        return LoadError::NotADriver { file: file.to_owned(), symbol: "cuDriverGetVersion" };
     };
     // SAFETY: the call has had this one layout since its beginning.
     let call = unsafe { core::mem::transmute::<NonNull<c_void>, GetVersion>(pointer) };
     match read_version(file, call) {
         Ok(found) if found < Version::BASELINE => too_old(file, found),
-        Ok(_) => LoadError::Foreign { file: file.to_owned(), symbol: "cuGetProcAddress_v2" },
+        Ok(_) => LoadError::NotADriver { file: file.to_owned(), symbol: "cuGetProcAddress_v2" },
         Err(error) => error,
     }
 }
@@ -385,7 +392,7 @@ fn read_version(file: &str, call: GetVersion) -> Result<Version, LoadError> {
 fn version(file: &str, get_proc_address: GetProcAddress) -> Result<Version, LoadError> {
     let call = Call::cuDriverGetVersion;
     let pointer = find(get_proc_address, call.symbol(), call.since())
-        .ok_or(LoadError::Foreign { file: file.to_owned(), symbol: "cuDriverGetVersion" })?;
+        .ok_or(LoadError::NotADriver { file: file.to_owned(), symbol: "cuDriverGetVersion" })?;
     // SAFETY: looked up with the version whose layout this is.
     let found = read_version(file, unsafe { core::mem::transmute::<NonNull<c_void>, GetVersion>(pointer) })?;
     if found < Version::BASELINE { Err(too_old(file, found)) } else { Ok(found) }

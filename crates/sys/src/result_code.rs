@@ -1,9 +1,9 @@
-//! Result codes in words.
+//! Names of result codes.
 
 use core::fmt;
 
 use crate::CUresult;
-use crate::table::RESULT_NAMES;
+use crate::generated::calls::RESULT_NAMES;
 
 impl CUresult {
     /// Whether the call succeeded.
