@@ -21,7 +21,7 @@ pub use config::dim::Dim;
 pub use config::launch_config::{LaunchConfig, per, per_2d};
 pub use config::stream_config::{StreamConfig, Trigger};
 pub use error::{
-    BrokenCondition, Error, LimitExceeded, OverlappingArguments, Refused, Result, Unavailable, WrongArguments,
+    AttributeRefused, BrokenCondition, Error, LimitExceeded, OverlappingArguments, Result, WrongArguments,
 };
 pub use kernel::condition;
 pub use kernel::fields::ConditionValue;

@@ -9,7 +9,7 @@ use crate::version::Version;
 pub type Result<T, E = Error> = core::result::Result<T, E>;
 
 /// Why nothing was compiled.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The library is nowhere.
@@ -103,6 +103,12 @@ pub enum Error {
         /// The newest PTX that it reads.
         newest: Version,
     },
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
 }
 
 struct Tried<'a>(&'a [(String, String)]);

@@ -4,18 +4,14 @@
 use std::sync::atomic::Ordering;
 
 use cuda_handles::Kernel;
-use cuda_sys::{CUdevice_attribute, CUfunction_attribute, Call, Version};
+use cuda_sys::{CUdevice_attribute, CUfunction_attribute, Call, Feature};
 
 use crate::config::attribute::{AttributeList, MemorySyncDomain};
 use crate::config::dim::Dim;
 use crate::config::launch_config::LaunchConfig;
 use crate::config::stream_config::StreamConfig;
-use crate::error::{Error, Refused, Result, Unavailable};
+use crate::error::{AttributeRefused, Error, Result};
 use crate::limits::occupancy::Occupancy;
-
-const PREFERRED_CLUSTER: Version = Version::new(12, 8);
-const COMPLETION_EVENT: Version = Version::new(12, 3);
-const CARVEOUT: Version = Version::new(12, 5);
 
 /// Blocks of a cluster that every kernel may have, and those that a kernel can be allowed to have.
 const PORTABLE: u64 = 8;
@@ -51,7 +47,7 @@ impl LaunchConfig {
         }
         if let Some(percent) = attributes.carveout {
             const WHAT: &str = "a shared-memory carve-out for one launch";
-            check.needs_version(WHAT, CARVEOUT)?;
+            check.needs_feature(Feature::SharedCarveout)?;
             if percent > 100 {
                 return Err(check.refused(WHAT, format!("{percent} % is more than all")));
             }
@@ -88,7 +84,7 @@ impl StreamConfig<'_> {
         let check = Check { kernel, config: self.config() };
         check.needs_capability("programmatic launch")?;
         if self.completion.is_some() {
-            check.needs_version("the completion event of a launch", COMPLETION_EVENT)?;
+            check.needs_feature(Feature::CompletionEvent)?;
         }
         for (event, what) in self.events() {
             kernel.context().ensure_same(event.context(), what)?;
@@ -177,7 +173,7 @@ impl Check<'_> {
 
     fn preferred_cluster(&self, preferred: Dim, cluster: Option<Dim>) -> Result<()> {
         const WHAT: &str = "a preferred cluster";
-        self.needs_version(WHAT, PREFERRED_CLUSTER)?;
+        self.needs_feature(Feature::PreferredCluster)?;
         self.needs_capability(WHAT)?;
         match cluster {
             None => Err(self.refused(WHAT, "there must be a cluster to fall back on".to_owned())),
@@ -199,9 +195,8 @@ impl Check<'_> {
         Err(self.refused(WHAT, format!("there is no domain {most}; the device has {count}, counted from 0")))
     }
 
-    fn needs_version(&self, what: &'static str, needed: Version) -> Result<()> {
-        let found = self.kernel.context().driver().version();
-        if found >= needed { Ok(()) } else { Err(Error::Unavailable(Unavailable { what, needed, found })) }
+    fn needs_feature(&self, feature: Feature) -> Result<()> {
+        Ok(self.kernel.context().driver().version().ensure(feature)?)
     }
 
     fn needs_capability(&self, what: &'static str) -> Result<()> {
@@ -217,7 +212,7 @@ impl Check<'_> {
 
     fn refused(&self, what: &'static str, reason: String) -> Error {
         let kernel = self.kernel.name().to_owned();
-        Error::Attribute(Box::new(Refused { kernel, config: *self.config, what, reason }))
+        Error::Attribute(Box::new(AttributeRefused { kernel, config: *self.config, what, reason }))
     }
 }
 

@@ -12,7 +12,7 @@ impl LaunchConfig {
     ///
     /// # Errors
     /// [`Error::Limit`] names the first limit that is exceeded, the value asked for and the kernel.
-    /// An extent of zero is one. [`Error::Attribute`] and [`Error::Unavailable`] say why an
+    /// An extent of zero is one. [`Error::Attribute`] and [`Error::DriverTooOld`] say why an
     /// attribute cannot be used.
     #[inline]
     pub fn check(&self, kernel: &Kernel) -> Result<()> {
