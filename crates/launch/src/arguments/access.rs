@@ -1,4 +1,4 @@
-//! What a launch declares to do with the memory of its arguments.
+//! The memory that a launch accesses, as the kernel's declaration says.
 
 use core::fmt;
 
@@ -6,32 +6,32 @@ use std::sync::Arc;
 
 use cuda_handles::Allocation;
 
-/// Memory that an argument leads to.
+/// The memory of one argument.
 #[derive(Clone, Copy, Debug)]
 pub struct Memory<'a> {
-    /// What keeps it.
+    /// The allocation that owns it.
     pub allocation: &'a Arc<Allocation>,
     /// The address of its first byte.
     pub start: u64,
     /// Its size in bytes.
     pub bytes: u64,
-    /// Whether the kernel may write it.
+    /// Whether the kernel writes it.
     pub written: bool,
 }
 
-/// What a kernel does with the memory of an argument.
+/// How a kernel accesses the memory of an argument.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Access {
-    /// It only reads it: [`In`](crate::In).
+    /// Only reads: [`In`](crate::In).
     Read,
-    /// It only writes it: [`Out`](crate::Out).
+    /// Only writes: [`Out`](crate::Out).
     Write,
-    /// Both: [`InOut`](crate::InOut).
+    /// Reads and writes: [`InOut`](crate::InOut).
     ReadWrite,
 }
 
 impl Access {
-    /// Whether something is written.
+    /// Whether the kernel writes the memory.
     #[must_use]
     pub fn writes(self) -> bool {
         self != Self::Read
@@ -48,44 +48,45 @@ impl fmt::Display for Access {
     }
 }
 
-/// The memory that a kernel's parameter leads to.
+/// A parameter of a kernel that stands for memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MemoryParameter {
-    /// What the kernel does with it.
+    /// How the kernel accesses it.
     pub access: Access,
-    /// Whether the kernel gets its address; else it gets a tensor map.
+    /// Whether the kernel gets an address; otherwise it gets a tensor map.
     pub by_address: bool,
-    /// The bytes of an element.
+    /// The size of an element in bytes.
     pub element: usize,
 }
 
-/// What the kernels of a declaration access: the memory of these parameters, and no other.
+/// The memory parameters of a declared kernel. It accesses no other memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Declaration {
     /// The names of the parameters.
     pub names: &'static [&'static str],
-    /// The memory that each parameter leads to, if it does.
+    /// For each parameter, its memory; `None` for one passed by value.
     pub memory: &'static [Option<MemoryParameter>],
 }
 
 impl Declaration {
-    /// The parameters that lead to memory, by their positions.
+    /// The memory parameters with their positions.
     pub fn each(&self) -> impl Iterator<Item = (usize, MemoryParameter)> {
         self.memory.iter().enumerate().filter_map(|(position, memory)| Some((position, (*memory)?)))
     }
 }
 
-/// The memory that one launch accesses: a declaration, and of each parameter what the driver could
-/// not tell of it.
+/// The memory that one launch accesses, in two words: the kernel's declaration, and the lengths of
+/// slices.
 ///
-/// That is two words, which every kernel node has: the driver tells the addresses, most arguments
-/// are whole allocations, and most slices of a launch have as many elements. Where it does not
-/// suffice, [`are_apart`](Self::are_apart), there are [`AccessRanges`] besides.
+/// Every kernel node of a graph stores one. The addresses are not in it, since the driver returns
+/// them with the node's parameters. Most arguments are whole allocations, and most slices of one
+/// launch have the same number of elements, so one length and a bit for each parameter usually
+/// suffice. If not, [`are_apart`](Self::are_apart) is true and [`AccessRanges`] hold the rest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Accesses {
     declaration: Option<&'static Declaration>,
-    /// The positions of parameters that are given no whole allocations, a bit each, and how many
-    /// elements are given for all of them.
+    /// The upper [`POSITIONS`](Self::POSITIONS) bits mark parameters given a part of an allocation;
+    /// the lower bits are the number of elements of each such part. Or [`APART`](Self::APART).
     lengths: u64,
 }
 
@@ -93,24 +94,24 @@ impl Accesses {
     const POSITIONS: u32 = 16;
     const SHIFT: u32 = u64::BITS - Self::POSITIONS;
     const LONGEST: u64 = (1 << Self::SHIFT) - 1;
-    /// In place of lengths that are too different.
+    /// The value of `lengths` if they differ or do not fit.
     const APART: u64 = u64::MAX;
 
-    /// Those of a launch of which nothing is known.
+    /// The accesses of a launch without a declaration.
     #[inline]
     #[must_use]
     pub fn unknown() -> Self {
         Self::default()
     }
 
-    /// Those of a launch with whole allocations for the declaration's parameters.
+    /// The accesses of a launch whose memory arguments are all whole allocations.
     #[inline]
     #[must_use]
     pub fn new(declaration: &'static Declaration) -> Self {
         Self { declaration: Some(declaration), lengths: 0 }
     }
 
-    /// Says what memory is given for a parameter.
+    /// Notes the memory given for a parameter.
     #[inline]
     pub fn note(&mut self, position: usize, memory: &Memory<'_>, parameter: MemoryParameter) {
         let whole = memory.allocation.bytes() as u64 == memory.bytes && memory.bytes > 0;
@@ -130,20 +131,20 @@ impl Accesses {
         }
     }
 
-    /// The declaration; `None` if nothing is known.
+    /// The kernel's declaration; `None` for an untyped launch.
     #[must_use]
     pub fn declaration(self) -> Option<&'static Declaration> {
         self.declaration
     }
 
-    /// Whether [`AccessRanges`] are needed besides.
+    /// Whether the lengths are in [`AccessRanges`] instead.
     #[inline]
     #[must_use]
     pub fn are_apart(self) -> bool {
         self.lengths == Self::APART
     }
 
-    /// The bytes given for a parameter; `None` where it is a whole allocation.
+    /// The bytes given for a parameter; `None` if it is a whole allocation.
     #[must_use]
     pub fn bytes(self, position: usize) -> Option<u64> {
         let has = position < Self::POSITIONS as usize && self.lengths >> Self::SHIFT & (1 << position) != 0;
@@ -152,18 +153,18 @@ impl Accesses {
     }
 }
 
-/// The memory that is given for each parameter of a launch: what goes with [`Accesses`] that do not
-/// have it.
+/// The memory given for each parameter of a launch, for [`Accesses`] that
+/// [are apart](Accesses::are_apart).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct AccessRanges(Vec<(usize, u64, u64)>);
 
 impl AccessRanges {
-    /// Says what memory is given for a parameter.
+    /// Notes the memory given for a parameter.
     pub fn note(&mut self, position: usize, memory: &Memory<'_>) {
         self.0.push((position, memory.start, memory.bytes));
     }
 
-    /// The address and the bytes of what is given for a parameter.
+    /// The address and the size in bytes of the memory given for a parameter.
     #[must_use]
     pub fn find(&self, position: usize) -> Option<(u64, u64)> {
         let found = self.0.iter().find(|(known, ..)| *known == position);

@@ -1,15 +1,14 @@
-//! The handle of a condition, as kernels get it that decide how a graph goes on.
+//! The handle of a condition, which a kernel sets to direct its graph.
 
 use core::fmt;
 
-/// The handle of a condition of a graph: a kernel that has it says whether a branch is taken or a
-/// loop goes on.
+/// The handle of a condition of a graph. A kernel sets it to decide whether a branch is taken or a
+/// loop continues.
 ///
-/// In the declaration of a kernel it is the type of the parameter (`unsigned long long`, in the
-/// terms of CUDA C++ a `cudaGraphConditionalHandle`); given for it is a condition of a graph, which
-/// the graph crate makes. Such a kernel can be a node of that graph, or of a graph embedded in it,
-/// and nothing else: set outside of its graph's launch, the handle costs the device its context. So
-/// a plain launch does not compile:
+/// In a kernel's declaration it is the type of the parameter (`cudaGraphConditionalHandle` in CUDA
+/// C++). The argument is a condition made by cuda-graph. Such a kernel can only be a node of the
+/// condition's graph or of a graph embedded in it: set outside of that graph's launch, the handle
+/// costs the device its context. A launch on a stream does not compile:
 ///
 /// ```compile_fail,E0277
 /// # use cuda_handles::{Image, Stream};
@@ -17,14 +16,17 @@ use core::fmt;
 ///     unsafe in Image::Ptx("");
 ///     fn decide(flag: In<u32>, handle: ConditionalHandle) where flag.len() >= 1;
 /// }
-/// fn go(kernel: &decide, stream: &Stream, flag: &cuda_handles::Buffer<u32>, handle: cuda_launch::ConditionalHandle) {
+/// # use cuda_handles::Buffer;
+/// # use cuda_launch::ConditionalHandle as Handle;
+/// fn go(kernel: &decide, stream: &Stream, flag: &Buffer<u32>, handle: Handle) {
 ///     kernel.launch(stream, cuda_launch::per(1, 1), (flag, handle)).unwrap();
 /// }
 /// # fn main() {}
 /// ```
 ///
-/// and one whose arguments are checked when it runs is the error
-/// [`Error::OutsideGraph`](crate::Error::OutsideGraph).
+/// An untyped launch is the error [`Error::OutsideGraph`](crate::Error::OutsideGraph).
+#[doc(alias = "cudaGraphConditionalHandle")]
+#[doc(alias = "cudaGraphSetConditional")]
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ConditionalHandle {
     raw: u64,
@@ -33,30 +35,30 @@ pub struct ConditionalHandle {
 }
 
 impl ConditionalHandle {
-    /// A handle of the driver's, with two numbers by which its graph knows it again: that of the
-    /// hierarchy of graphs, and its own there.
+    /// A handle of the driver, with the number of its hierarchy of graphs and its own number in
+    /// that hierarchy.
     ///
     /// # Safety
-    /// `raw` is a handle of a live graph with the number `graph`, no other handle has the same
-    /// numbers, and whoever adds a kernel with it to a graph compares them.
+    /// `raw` is a handle of a live graph in the hierarchy `graph`. No other handle has the same two
+    /// numbers, and code that adds a kernel with this handle to a graph compares them.
     #[must_use]
     pub unsafe fn new(raw: u64, graph: u64, number: u64) -> Self {
         Self { raw, graph, number }
     }
 
-    /// The driver's own value.
+    /// The driver's handle.
     #[must_use]
     pub fn as_raw(self) -> u64 {
         self.raw
     }
 
-    /// The number of the hierarchy of graphs that it belongs to.
+    /// The number of its hierarchy of graphs.
     #[must_use]
     pub fn graph(self) -> u64 {
         self.graph
     }
 
-    /// Its number there, which no other condition has had or gets.
+    /// Its number in the hierarchy, never used again for another condition.
     #[must_use]
     pub fn number(self) -> u64 {
         self.number

@@ -1,4 +1,4 @@
-//! What a launch and a kernel node take: either parameter holder.
+//! The trait of parameter holders, which launches and kernel nodes take.
 
 use core::ffi::c_void;
 use std::borrow::Cow;
@@ -18,77 +18,75 @@ pub(crate) mod sealed {
 
 impl<A: sealed::Sealed> sealed::Sealed for &A {}
 
-/// Either parameter holder, or a reference to one: what a launch and a kernel node take.
+/// Arguments of a launch or a kernel node: [`Params`](crate::Params),
+/// [`OwnedParams`](crate::OwnedParams), the [`Prepared`](crate::Prepared) arguments of a typed
+/// kernel, or a reference to one of them.
 pub trait Arguments: sealed::Sealed {
-    /// Where each argument lies, and its size.
+    /// The offset and the size of each argument.
     fn slots(&self) -> &[ParameterSlot];
 
-    /// Whether the arguments have the number and the sizes that `kernel` takes. Makes no driver
-    /// call.
-    ///
-    /// A driver below 12.4 does not tell a kernel's layout; then only a total that no kernel takes
-    /// is refused.
-    ///
-    /// The kernel's layout comes from `cuKernelGetParamInfo`, CUDA 12.4.
+    /// Checks number and sizes of the arguments against the parameters of `kernel`. Makes no driver
+    /// call: the kernel knows its parameters since it was loaded, from `cuKernelGetParamInfo` (CUDA
+    /// 12.4). With an older driver only a total size that no kernel takes is refused.
     ///
     /// # Errors
-    /// [`Error::WrongArguments`](crate::Error::WrongArguments) with the kernel's name, its layout
-    /// and what differs.
+    /// [`Error::WrongArguments`] with the kernel's name, its parameters and the differences.
     #[doc(alias = "cuKernelGetParamInfo")]
     fn check(&self, kernel: &Kernel) -> Result<()>;
 
-    /// Whether the memory of all arguments is of the kernel's context. Makes no driver call.
+    /// Checks that the memory of all arguments belongs to the kernel's context. Makes no driver
+    /// call.
     ///
     /// # Errors
-    /// [`WrongContext`](cuda_handles::WrongContext) names the first argument whose memory is not.
+    /// [`WrongContext`] names the first argument of another context.
     #[inline]
     fn check_memory(&self, kernel: &Kernel) -> Result<()> {
         ensure_memory_of(kernel, self)
     }
 
-    /// Makes `stream` wait until the memory of all buffers can be used on it; see
+    /// Makes `stream` wait until the memory of all buffers is ready for use on it; see
     /// [`Allocation::ready_on`].
     ///
     /// # Errors
-    /// Those of the driver. Buffers before the failing one stay usable on the stream.
+    /// The driver's. The buffers before the failing one stay usable on the stream.
     fn ready_on(&self, stream: &Stream) -> Result<()>;
 
-    /// Calls `call` with an array of pointers to the values, valid during that call.
+    /// Calls `call` with an array of pointers to the values, valid until it returns.
     fn with_pointers<R>(&self, call: impl FnOnce(*mut *mut c_void) -> R) -> R;
 
-    /// Hands each allocation that the arguments use to `each`: nothing else is in a holder.
+    /// Passes each allocation that the arguments use to `each`.
     fn each_allocation<'s>(&'s self, each: impl FnMut(&'s Arc<Allocation>));
 
-    /// The argument that leads to the allocation of this index among those of
-    /// [`each_allocation`](Self::each_allocation), for errors.
+    /// The name, in errors, of the argument that uses the allocation of this index in the order of
+    /// [`each_allocation`](Self::each_allocation).
     fn name_of(&self, allocation: usize) -> Cow<'static, str>;
 
-    /// The handles of conditions among the arguments, in their order; empty but for kernels that
-    /// can only be nodes of a graph.
+    /// The handles of conditions among the arguments, in their order. A kernel that takes one can
+    /// only be a node of a graph.
     #[inline]
     fn handles(&self) -> SmallVec<[ConditionalHandle; 1]> {
         SmallVec::new()
     }
 
-    /// Whether there are handles of conditions among the arguments.
+    /// Whether an argument is the handle of a condition.
     #[inline]
     fn has_handles(&self) -> bool {
         false
     }
 
-    /// What is declared of the memory that the kernel accesses: known of arguments that were
-    /// prepared for a typed kernel.
+    /// The memory accesses that the kernel declares; unknown unless the arguments were prepared for
+    /// a typed kernel.
     #[inline]
     fn accesses(&self) -> Accesses {
         Accesses::unknown()
     }
 
-    /// What goes with the [`accesses`](Self::accesses) where they [are apart](Accesses::are_apart).
+    /// The ranges of [`accesses`](Self::accesses) that [are apart](Accesses::are_apart).
     fn access_ranges(&self) -> AccessRanges {
         AccessRanges::default()
     }
 
-    /// Hands an owner of each thing that the arguments use to `each`.
+    /// Passes an owner of each allocation that the arguments use to `each`.
     #[inline]
     fn each_owner(&self, mut each: impl FnMut(Owner)) {
         self.each_allocation(|allocation| each(Owner::Allocation(Arc::clone(allocation))));
@@ -150,10 +148,10 @@ impl<A: Arguments> Arguments for &A {
     }
 }
 
-/// Whether the memory of all arguments is of the kernel's context.
+/// Checks that the memory of all arguments belongs to the kernel's context.
 ///
 /// # Errors
-/// [`WrongContext`](cuda_handles::WrongContext) names the first argument whose memory is not.
+/// [`WrongContext`] names the first argument of another context.
 #[inline]
 pub(crate) fn ensure_memory_of(kernel: &Kernel, arguments: &(impl Arguments + ?Sized)) -> Result<()> {
     let mut is_same = true;

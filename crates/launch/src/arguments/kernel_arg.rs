@@ -1,4 +1,4 @@
-//! What can be an argument of a kernel.
+//! Types that can be arguments of an untyped launch.
 
 use core::mem::MaybeUninit;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use crate::arguments::conditional_handle::ConditionalHandle;
 use crate::arguments::params::{KernelArg, Params};
 
-/// A number that a kernel takes by value: the elements that arrays of arguments may have.
+/// A number that a kernel takes by value, alone or in an array.
 pub trait Scalar: Copy + private::Sealed {}
 
 mod private {
@@ -95,7 +95,7 @@ unsafe impl<'a> KernelArg<'a> for ConditionalHandle {
     }
 }
 
-/// A struct as an argument, byte by byte.
+/// A struct as an argument, copied byte by byte.
 ///
 /// ```
 /// #[repr(C)]
@@ -121,9 +121,9 @@ impl<'a> ParamBytes<'a> {
     ///
     /// # Safety
     /// - The kernel's parameter has the same fields at the same offsets (`#[repr(C)]` helps).
-    /// - Memory whose address is in `value` can be used by the kernel for as long as the argument
-    ///   is in use: in a launch until it has ended, in a graph until the graph and its executables
-    ///   are gone. [`using`](Self::using) sees to that for a buffer.
+    /// - Memory whose address is in `value` stays valid as long as the argument is in use: in a
+    ///   launch until it has ended, in a graph until the graph and its executables are dropped.
+    ///   [`using`](Self::using) ensures that for a buffer.
     pub unsafe fn of<T: Copy>(value: &'a T) -> Self {
         let start = core::ptr::from_ref(value).cast::<MaybeUninit<u8>>();
         // SAFETY: the bytes of a value, which may be uninitialised where it has padding.
@@ -131,8 +131,8 @@ impl<'a> ParamBytes<'a> {
         Self { bytes, align: align_of::<T>(), allocations: SmallVec::new() }
     }
 
-    /// Says that the address of `slice` is in the bytes, so that its memory is kept and waited for
-    /// like that of a buffer argument.
+    /// Declares that the bytes contain the address of `slice`. Its memory is then kept alive and
+    /// waited for, as for a buffer argument.
     #[must_use]
     pub fn using<T: Element>(mut self, slice: impl NodeMemory<'a, T>) -> Self {
         self.allocations.push(slice.operand().allocation());
@@ -140,7 +140,7 @@ impl<'a> ParamBytes<'a> {
     }
 }
 
-// SAFETY: one value; whoever made it vouches for the addresses in it.
+// SAFETY: one value; `ParamBytes::of` made the caller promise what its addresses need.
 unsafe impl<'a> KernelArg<'a> for ParamBytes<'a> {
     fn add_to(self, params: &mut Params<'a>) {
         params.push_bytes(self.bytes, self.align);

@@ -1,4 +1,4 @@
-//! Memo of a holder's last launch, which saves the checks of the next.
+//! The kernel and the stream of a holder's last launch, which save the checks of the next.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

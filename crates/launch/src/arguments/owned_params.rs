@@ -1,4 +1,4 @@
-//! The parameter holder that owns what it uses.
+//! The parameter holder that owns its memory: `OwnedParams`.
 
 use core::ffi::c_void;
 use core::fmt;
@@ -16,11 +16,11 @@ use crate::arguments::params::{Params, WORD, Word, pointer};
 use crate::arguments::slot::ParameterSlot;
 use crate::error::Result;
 
-/// A parameter holder that owns what it uses: made once by [`Params::into_owned`], launched many
-/// times, on any thread.
+/// A parameter holder that owns the memory it uses. Made once by [`Params::into_owned`], it is
+/// launched many times, on any thread.
 ///
-/// It remembers kernel and stream of the last launch, so that another one of the same kernel on the
-/// same stream repeats no check.
+/// It remembers the kernel and the stream of its last launch: the next launch of the same kernel on
+/// the same stream repeats no check.
 #[derive(Debug)]
 pub struct OwnedParams {
     values: Values,
@@ -44,7 +44,7 @@ impl OwnedParams {
         self.slots.is_empty()
     }
 
-    /// What the holder keeps alive.
+    /// The owners of the memory that the arguments use.
     #[must_use]
     pub fn owners(&self) -> &[Owner] {
         &self.owners
@@ -53,20 +53,20 @@ impl OwnedParams {
     fn allocations(&self) -> impl Iterator<Item = &Arc<Allocation>> {
         self.owners.iter().filter_map(|owner| match owner {
             Owner::Allocation(allocation) => Some(allocation),
-            // Holders use memory alone.
+            // `into_owned` makes no other owners.
             _ => None,
         })
     }
 }
 
-/// The values of an owning holder, with a pointer to each.
+/// The packed values, with a pointer to each.
 struct Values {
     pointers: Vec<*mut c_void>,
-    /// Pointed into; never resized.
+    /// The pointers lead here, so this is never resized.
     _words: Vec<Word>,
 }
 
-// SAFETY: the pointers go into the words beside them, which nothing writes.
+// SAFETY: the pointers lead into the words beside them, which nothing writes.
 unsafe impl Send for Values {}
 // SAFETY: as above.
 unsafe impl Sync for Values {}
@@ -85,7 +85,7 @@ impl fmt::Debug for Values {
 }
 
 impl Params<'_> {
-    /// The same arguments in a holder that owns what it uses, for many launches.
+    /// Converts into a holder that owns the memory it uses, for launches that repeat.
     #[must_use]
     pub fn into_owned(self) -> OwnedParams {
         OwnedParams {

@@ -1,4 +1,4 @@
-//! The parameter holder of a launch: arguments packed, and what they use borrowed.
+//! The parameter holder that borrows its memory: `Params`, `params!` and `KernelArg`.
 
 use core::ffi::c_void;
 use core::fmt;
@@ -16,16 +16,16 @@ use crate::arguments::last_launch::LastLaunch;
 use crate::arguments::slot::ParameterSlot;
 use crate::error::Result;
 
-/// Arguments up to which a holder needs no heap, if none is larger than a word.
+/// The most arguments that need no heap, if none is larger than a word.
 const INLINE: usize = 16;
 
-/// Values in words: possibly padding, so possibly not initialised.
+/// A word of packed values. Padding is not initialised.
 pub(crate) type Word = MaybeUninit<u64>;
 pub(crate) const WORD: usize = size_of::<Word>();
 
-/// Makes a [`Params`] of the arguments listed, each of a type that is a [`KernelArg`].
+/// Packs the arguments of an untyped launch into a [`Params`]. Each is a [`KernelArg`].
 ///
-/// A number has exactly the width of its type, so write `n as u32` where the kernel takes 32 bits.
+/// A number keeps the width of its type: write `n as u32` where the kernel takes 32 bits.
 ///
 /// ```
 /// let params = cuda_launch::params![1_u32, 2.0_f32, [1_u8, 2, 3]];
@@ -41,17 +41,17 @@ macro_rules! params {
     }};
 }
 
-/// A value that can be given to a kernel.
+/// A value that can be an argument of an untyped launch.
 ///
 /// - Scalars by their exact width: `u8` to `u64`, `i8` to `i64`, `f32`, `f64`, with the feature
 ///   `half` also `half::f16` and `half::bf16`, and arrays of them.
 /// - `&Buffer<T>`, `&SharedHostBuffer<T>` and `Slice<'_, T>`: the kernel gets the device address of
-///   the first element. The memory of a graph, `&GraphBuffer<T>` and `GraphSlice<'_, T>`, is for
-///   nodes of that graph: a launch on a stream refuses it.
+///   the first element. Graph memory, `&GraphBuffer<T>` and `GraphSlice<'_, T>`, is for nodes of
+///   its graph; a launch on a stream refuses it.
 /// - [`ParamBytes`](crate::ParamBytes) for structs.
 ///
-/// Anything else does not compile. `usize` is as wide as the machine that compiles, so say which
-/// width the kernel has:
+/// Other types do not compile. The width of `usize` depends on the target, so cast it to the width
+/// that the kernel has:
 ///
 /// ```compile_fail,E0277
 /// let n: usize = 4;
@@ -64,7 +64,7 @@ macro_rules! params {
 /// cuda_launch::params![true];
 /// ```
 ///
-/// Memory of the host is not an argument:
+/// Host memory is no argument:
 ///
 /// ```compile_fail,E0277
 /// cuda_launch::params![String::from("text")];
@@ -74,8 +74,8 @@ macro_rules! params {
 /// ```
 ///
 /// # Safety
-/// [`add_to`](Self::add_to) adds exactly one argument. Memory whose address is in it can be used by
-/// kernels until `'a` ends, or its allocation is borrowed by the holder.
+/// [`add_to`](Self::add_to) adds exactly one argument. Memory whose address is in it stays valid
+/// until `'a` ends, or the holder borrows its allocation.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an argument of a kernel",
     label = "not a kernel argument",
@@ -87,12 +87,12 @@ pub unsafe trait KernelArg<'a> {
     fn add_to(self, params: &mut Params<'a>);
 }
 
-/// The parameter holder of a launch: values packed inline, buffers borrowed for `'a`.
+/// A parameter holder that packs values inline and borrows buffers for `'a`.
 ///
-/// Made by [`params!`](crate::params!). Up to 16 arguments of up to 8 bytes need no heap, and
-/// nothing is reference counted.
+/// Made by [`params!`](crate::params!). Up to 16 arguments of up to 8 bytes need no heap
+/// allocation, and no reference count changes.
 ///
-/// A buffer cannot be dropped while a holder has it:
+/// A buffer cannot be dropped while a holder borrows it:
 ///
 /// ```compile_fail,E0505
 /// # fn example(buffer: cuda_handles::Buffer<f32>) {
@@ -103,15 +103,15 @@ pub unsafe trait KernelArg<'a> {
 /// ```
 #[derive(Clone)]
 pub struct Params<'a> {
-    /// As long as there is room, so that adding an argument is a comparison and a store.
+    /// Longer than the values in use, so that adding an argument is a comparison and a store.
     pub(crate) words: SmallVec<[Word; INLINE]>,
-    /// The bytes in use.
+    /// The end of the bytes in use.
     pub(crate) end: usize,
     pub(crate) slots: SmallVec<[ParameterSlot; INLINE]>,
     pub(crate) allocations: SmallVec<[&'a Arc<Allocation>; INLINE]>,
-    /// Which arguments lead to the allocations.
+    /// Which argument uses which allocation.
     pub(crate) order: ArgumentOrder,
-    /// The handles of conditions among the arguments; hardly any launch has one.
+    /// The handles of conditions among the arguments. Boxed, as hardly any launch has one.
     pub(crate) handles: Option<Box<[ConditionalHandle]>>,
     pub(crate) last_launch: LastLaunch,
 }
@@ -132,7 +132,7 @@ impl<'a> Params<'a> {
         }
     }
 
-    /// Adds an argument behind those that are there.
+    /// Appends an argument.
     #[inline]
     pub fn push(&mut self, argument: impl KernelArg<'a>) {
         argument.add_to(self);
@@ -150,12 +150,12 @@ impl<'a> Params<'a> {
         self.slots.is_empty()
     }
 
-    /// The bytes of each argument as the kernel gets them; padding is not initialised.
+    /// The bytes of each argument as the kernel receives them. Padding is not initialised.
     pub fn values(&self) -> impl ExactSizeIterator<Item = &[MaybeUninit<u8>]> {
         let bytes = self.words.as_ptr().cast::<MaybeUninit<u8>>();
         self.slots.iter().map(move |slot| {
-            // SAFETY: every slot lies in the words, and bytes that may be uninitialised need no
-            // more.
+            // SAFETY: every slot lies within the words; `MaybeUninit` bytes need not be
+            // initialised.
             unsafe { core::slice::from_raw_parts(bytes.add(slot.offset()), slot.size()) }
         })
     }
@@ -166,7 +166,7 @@ impl<'a> Params<'a> {
         &self.allocations
     }
 
-    /// Room for `size` bytes at the next multiple of `align`, as one more argument.
+    /// Appends an argument of `size` bytes at the next multiple of `align`; returns its address.
     #[inline]
     fn grow(&mut self, size: usize, align: usize) -> *mut u8 {
         let offset = self.end.next_multiple_of(align);
@@ -186,7 +186,7 @@ impl<'a> Params<'a> {
         self.words.resize(words, Word::uninit());
     }
 
-    /// Packs one value as an argument.
+    /// Appends a value as an argument.
     #[inline]
     pub(crate) fn push_value<T: Copy>(&mut self, value: T) {
         let to = self.grow(size_of::<T>(), align_of::<T>());
@@ -194,23 +194,22 @@ impl<'a> Params<'a> {
         unsafe { to.cast::<T>().write_unaligned(value) }
     }
 
-    /// Packs the handle of a condition as an argument.
+    /// Appends the handle of a condition as an argument.
     pub(crate) fn push_handle(&mut self, handle: ConditionalHandle) {
         self.push_value(handle.as_raw());
         let before = self.handles.take().map(Vec::from).unwrap_or_default();
         self.handles = Some(before.into_iter().chain([handle]).collect());
     }
 
-    /// Packs bytes as one argument.
+    /// Appends bytes as one argument.
     pub(crate) fn push_bytes(&mut self, bytes: &[MaybeUninit<u8>], align: usize) {
         let to = self.grow(bytes.len(), align);
-        // SAFETY: there is room for the bytes, and the holder's own memory does not overlap what
-        // the caller borrows.
+        // SAFETY: there is room for the bytes, and the holder's memory does not overlap borrowed
+        // memory.
         unsafe { to.cast::<MaybeUninit<u8>>().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) }
     }
 
-    /// Keeps an allocation for as long as the holder lives. The argument that leads to it is the
-    /// last one.
+    /// Borrows an allocation that the last argument uses.
     #[inline]
     pub(crate) fn borrow(&mut self, allocation: &'a Arc<Allocation>) {
         self.order.note_allocation(self.slots.len() + self.allocations.len());
@@ -277,11 +276,10 @@ impl Arguments for Params<'_> {
             many = many_pointers(base, &self.slots);
             many.as_mut_ptr()
         } else {
-            // As many are written as there are arguments.
+            // The loop has written a pointer for each argument.
             inline.as_mut_ptr().cast()
         };
-        // In one place: a closure that is handed to one of two functions is in memory, and all that
-        // it uses.
+        // One call site: with two, the closure and its captures would be spilled to memory.
         call(pointers)
     }
 

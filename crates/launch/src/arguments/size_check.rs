@@ -1,16 +1,16 @@
-//! The layout of a kernel's parameters, against that of the arguments given.
+//! The check of the arguments' number and sizes against the kernel's parameters.
 
 use cuda_handles::{Kernel, Parameter};
 
 use crate::arguments::slot::ParameterSlot;
 use crate::error::{Error, MAX_BYTES, Result, WrongArguments};
 
-/// Whether arguments at `slots` are what `kernel` takes.
+/// Checks the arguments in `slots` against the parameters of `kernel`.
 ///
-/// Number and sizes decide: the driver reads each argument through a pointer of its own, so an
-/// offset that differs (an array of four floats where the kernel has a 16-byte aligned vector) is
-/// no fault. Drivers before 12.4 do not tell a kernel's layout; there only the total size is looked
-/// at.
+/// Only number and sizes count. The driver reads each argument through its own pointer, so a
+/// different offset (an array of four floats where the kernel has a 16-byte aligned vector) is
+/// harmless. Drivers before 12.4 do not report a kernel's parameters; then only the total size is
+/// checked.
 #[inline]
 pub(crate) fn check(kernel: &Kernel, slots: &[ParameterSlot]) -> Result<()> {
     let fits = match kernel.parameters() {

@@ -1,6 +1,6 @@
-//! Where arguments lie in a holder.
+//! The slot of an argument in a holder's packed values.
 
-/// Where one argument lies in a holder's values, and its size; both in bytes.
+/// Offset and size of one argument in a holder's packed values, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ParameterSlot {
     offset: u32,
@@ -8,7 +8,8 @@ pub struct ParameterSlot {
 }
 
 impl ParameterSlot {
-    /// Sizes beyond 32 bits become ones that no kernel has; the check refuses them.
+    /// Sizes beyond 32 bits saturate. No kernel has such a parameter, so the size check refuses
+    /// them.
     #[inline]
     pub(crate) const fn new(offset: usize, size: usize) -> Self {
         const fn narrow(value: usize) -> u32 {
@@ -17,7 +18,7 @@ impl ParameterSlot {
         Self { offset: narrow(offset), size: narrow(size) }
     }
 
-    /// The argument's first byte, counted from that of the first argument.
+    /// The offset of the argument's first byte from the first argument's.
     #[must_use]
     pub fn offset(self) -> usize {
         self.offset as usize

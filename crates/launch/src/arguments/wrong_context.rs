@@ -5,7 +5,7 @@ use cuda_handles::{Context, Kernel, Stream, WrongContext};
 use crate::arguments::holder::{Arguments, ensure_memory_of};
 use crate::error::Error;
 
-/// The kernel and the stream of a launch are of different contexts.
+/// The error of a kernel and a stream of different contexts.
 #[cold]
 pub(crate) fn kernel_and_stream(kernel: &Kernel, stream: &Stream) -> Error {
     wrong_kernel(kernel, "the stream of the launch", stream.context())
@@ -17,8 +17,7 @@ fn wrong_kernel(kernel: &Kernel, with: &'static str, context: &Context) -> Error
     Error::Handles(error.advise("load it for that context, or use a stream of its own").into())
 }
 
-/// The error of arguments that are not ready: where their memory is of another context, it names
-/// the first such argument.
+/// Names the first argument whose memory is of another context, if that is why `error` arose.
 #[cold]
 pub(crate) fn name_argument(error: Error, kernel: &Kernel, arguments: &impl Arguments) -> Error {
     match error {

@@ -1,4 +1,4 @@
-//! Launch attributes: what a launch has beyond grid, block and shared memory.
+//! Launch attributes, and their list in the driver's form.
 
 use core::fmt;
 use core::ops::{Deref, DerefMut};
@@ -8,20 +8,21 @@ use smallvec::SmallVec;
 
 use crate::config::dim::Dim;
 
-/// The memory synchronization domain of a kernel: a fence in one domain does not wait for writes of
+/// The memory synchronization domain of a kernel. A fence in one domain does not wait for writes of
 /// the other.
+#[doc(alias = "cudaLaunchMemSyncDomain")]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum MemorySyncDomain {
-    /// That of usual kernels.
+    /// The domain of ordinary kernels.
     #[default]
     Default,
-    /// For kernels that write to the memory of other devices, so that fences of others need not
-    /// wait for that.
+    /// The domain of kernels that write to memory of other devices, so that fences of ordinary
+    /// kernels need not wait for those writes.
     Remote,
 }
 
 impl MemorySyncDomain {
-    /// The driver's number for it.
+    /// The driver's value.
     #[must_use]
     pub fn raw(self) -> CUlaunchMemSyncDomain {
         match self {
@@ -31,8 +32,7 @@ impl MemorySyncDomain {
     }
 }
 
-/// The attributes of a launch configuration. All that are `None` or false are the driver's
-/// defaults.
+/// The attributes of a launch configuration. `None` and `false` are the driver's defaults.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub(crate) struct Attributes {
     pub(crate) cluster: Option<Dim>,
@@ -40,13 +40,13 @@ pub(crate) struct Attributes {
     pub(crate) cooperative: bool,
     pub(crate) priority: Option<i32>,
     pub(crate) domain: Option<MemorySyncDomain>,
-    /// The physical domains of the default and of the remote one.
+    /// The physical domains of the default and the remote domain.
     pub(crate) domain_map: Option<(u8, u8)>,
     pub(crate) carveout: Option<u8>,
 }
 
 impl Attributes {
-    /// All in the driver's form, in the order of their numbers.
+    /// The attributes in the driver's form, in the order of their numbers.
     pub(crate) fn list(&self) -> AttributeList {
         let mut list = AttributeList::default();
         if self.cooperative {
@@ -114,12 +114,12 @@ impl fmt::Display for Attributes {
     }
 }
 
-/// Launch attributes in the driver's form. Up to 8 need no heap.
+/// Launch attributes in the driver's form. Up to 8 need no heap allocation.
 #[derive(Clone, Default)]
 pub struct AttributeList(SmallVec<[CUlaunchAttribute; 8]>);
 
 impl AttributeList {
-    /// Adds one. All bytes of its value but those set are zero.
+    /// Appends an attribute. The bytes of its value that `set` does not write are zero.
     pub(crate) fn push(&mut self, id: Id, set: impl FnOnce(&mut CUlaunchAttributeValue)) {
         let mut attribute = CUlaunchAttribute { id, ..CUlaunchAttribute::default() };
         set(&mut attribute.value);

@@ -1,8 +1,8 @@
-//! Extents in three dimensions.
+//! Extents in three dimensions: `Dim`.
 
 use core::fmt;
 
-/// The extent of a grid (in blocks) or of a block (in threads) in three dimensions.
+/// The extents of a grid or cluster (in blocks) or of a block (in threads).
 ///
 /// ```
 /// use cuda_launch::Dim;
@@ -11,18 +11,19 @@ use core::fmt;
 /// assert_eq!(Dim::from((7, 2)), Dim::from([7, 2, 1]));
 /// assert_eq!(Dim::from((7, 2)).to_string(), "(7, 2, 1)");
 /// ```
+#[doc(alias = "dim3")]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Dim {
-    /// The extent in the direction whose index changes fastest.
+    /// The extent in the dimension whose index changes fastest.
     pub x: u32,
-    /// The extent in the second direction.
+    /// The extent in the second dimension.
     pub y: u32,
-    /// The extent in the third direction.
+    /// The extent in the third dimension.
     pub z: u32,
 }
 
 impl Dim {
-    /// The product of the three extents; `u64::MAX` where it is larger than that.
+    /// The product of the three extents, at most `u64::MAX`.
     #[must_use]
     #[inline]
     pub fn product(self) -> u64 {
@@ -36,8 +37,8 @@ impl Dim {
     /// Whether each extent is at least one and at most its limit.
     #[inline]
     pub(crate) fn within(self, max: &[u32; 3]) -> bool {
-        // An extent of zero wraps around and is beyond every limit. One is within all of them,
-        // which is known when a launch in fewer dimensions is compiled.
+        // An extent of zero wraps around and exceeds every limit. An extent of one never does: the
+        // compiler drops the comparison for launches in fewer dimensions.
         let fits = |extent: u32, max: u32| extent.wrapping_sub(1) < max;
         fits(self.x, max[0]) && (self.y == 1 || fits(self.y, max[1])) && (self.z == 1 || fits(self.z, max[2]))
     }

@@ -6,7 +6,7 @@ use cuda_sys::CUlaunchConfig;
 use crate::config::attribute::AttributeList;
 use crate::config::launch_config::LaunchConfig;
 
-/// The driver's configuration. It points to the attributes, which must live as long as it is used.
+/// The driver's configuration. It points to `attributes`, which must outlive its use.
 pub(crate) fn raw_config(
     config: &LaunchConfig,
     stream: Option<&Stream>,

@@ -1,4 +1,4 @@
-//! How many blocks of how many threads a launch has.
+//! The launch configuration: grid, block, shared memory and attributes.
 
 use core::fmt;
 
@@ -6,10 +6,10 @@ use crate::config::attribute::{AttributeList, Attributes, MemorySyncDomain};
 use crate::config::dim::Dim;
 
 /// The launch configuration: grid, block, dynamic shared memory, and the attributes that launches
-/// and kernel nodes have.
+/// and kernel nodes share.
 ///
-/// Any values can be put in; [`check`](Self::check) tells whether a kernel can be launched so, and
-/// every launch and every kernel node asks it first.
+/// Any values can be set. [`check`](Self::check) checks them against a kernel and its device; every
+/// launch and every kernel node calls it first.
 ///
 /// ```
 /// use cuda_launch::LaunchConfig;
@@ -17,6 +17,8 @@ use crate::config::dim::Dim;
 /// let config = LaunchConfig::new((64, 64), (16, 16)).shared_bytes(1024);
 /// assert_eq!(config.threads(), 64 * 64 * 16 * 16);
 /// ```
+#[doc(alias = "cudaLaunchConfig_t")]
+#[doc(alias = "CUlaunchConfig")]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct LaunchConfig {
     grid: Dim,
@@ -41,7 +43,7 @@ impl LaunchConfig {
         }
     }
 
-    /// The same with `bytes` bytes of dynamic shared memory for each block.
+    /// Gives each block `bytes` bytes of dynamic shared memory.
     #[inline]
     #[must_use]
     pub fn shared_bytes(mut self, bytes: u32) -> Self {
@@ -49,43 +51,46 @@ impl LaunchConfig {
         self
     }
 
-    /// Groups the blocks into clusters of this many. Needs compute capability 9.0; the grid is a
-    /// multiple of it, and it has at most 8 blocks, or 16 for a kernel that allows that.
+    /// Groups the blocks into clusters of these extents. The grid must be a multiple of them. A
+    /// cluster has at most 8 blocks, or 16 if the kernel allows it. Needs compute capability 9.0.
     #[doc(alias = "CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION")]
+    #[doc(alias = "cudaLaunchAttributeClusterDimension")]
     #[must_use]
     pub fn cluster(self, cluster: impl Into<Dim>) -> Self {
         self.with(|attributes| attributes.cluster = Some(cluster.into()))
     }
 
-    /// Clusters of this many blocks where the device has room for them, else those of
-    /// [`cluster`](Self::cluster), of which it is a multiple. The grid is a multiple of it, and it
-    /// has at most as many blocks as a cluster may have. Needs CUDA 12.8. Launches on a stream have
-    /// it, nodes of a graph have not.
+    /// Groups the blocks into clusters of these extents where the device has room for them, and
+    /// into those of [`cluster`](Self::cluster) elsewhere. They must be a multiple of that cluster
+    /// and divide the grid; the limit on the number of blocks is the same. Nodes of a graph cannot
+    /// have a preferred cluster. Needs CUDA 12.8 and compute capability 9.0.
     #[doc(alias = "CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION")]
+    #[doc(alias = "cudaLaunchAttributePreferredClusterDimension")]
     #[must_use]
     pub fn preferred_cluster(self, cluster: impl Into<Dim>) -> Self {
         self.with(|attributes| attributes.preferred_cluster = Some(cluster.into()))
     }
 
-    /// All blocks run at the same time, so that they can wait for each other. Grids that the device
-    /// has no room for are refused; [`Occupancy::blocks_at_once`](crate::Occupancy::blocks_at_once)
-    /// says how many it has.
+    /// Runs all blocks at the same time, so that they can wait for each other. A grid of more
+    /// blocks than the device runs at once is refused;
+    /// [`Occupancy::blocks_at_once`](crate::Occupancy::blocks_at_once) returns that number.
     #[doc(alias = "CU_LAUNCH_ATTRIBUTE_COOPERATIVE")]
     #[doc(alias = "cuLaunchCooperativeKernel")]
+    #[doc(alias = "cudaLaunchCooperativeKernel")]
     #[must_use]
     pub fn cooperative(self) -> Self {
         self.with(|attributes| attributes.cooperative = true)
     }
 
-    /// The priority of the kernel, instead of its stream's. Lower numbers go first; the driver
-    /// takes the nearest that the device has.
+    /// Sets the kernel's priority, in place of its stream's. Lower numbers run first. The driver
+    /// clamps the value to the device's range.
     #[doc(alias = "CU_LAUNCH_ATTRIBUTE_PRIORITY")]
     #[must_use]
     pub fn priority(self, priority: i32) -> Self {
         self.with(|attributes| attributes.priority = Some(priority))
     }
 
-    /// The memory synchronization domain of the kernel. The remote one needs compute capability
+    /// Sets the kernel's memory synchronization domain. The remote one needs compute capability
     /// 9.0.
     #[doc(alias = "CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN")]
     #[must_use]
@@ -93,22 +98,22 @@ impl LaunchConfig {
         self.with(|attributes| attributes.domain = Some(domain))
     }
 
-    /// Which of the device's domains stand for the default and for the remote one.
+    /// Maps the default and the remote domain to domains of the device.
     #[doc(alias = "CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP")]
     #[must_use]
     pub fn memory_sync_domain_map(self, default: u8, remote: u8) -> Self {
         self.with(|attributes| attributes.domain_map = Some((default, remote)))
     }
 
-    /// How much of the memory that shared memory and cache have in common is to be shared memory,
-    /// in percent; a hint, before that of the kernel. Needs CUDA 12.5.
+    /// Sets the percentage of the memory common to L1 cache and shared memory that becomes shared
+    /// memory. A hint, in place of the kernel's own. Needs CUDA 12.5.
     #[doc(alias = "CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT")]
     #[must_use]
     pub fn shared_carveout(self, percent: u8) -> Self {
         self.with(|attributes| attributes.carveout = Some(percent))
     }
 
-    /// The same without a carve-out of its own: that of the kernel counts.
+    /// Removes the carve-out, so that the kernel's own counts.
     #[must_use]
     pub fn default_shared_carveout(mut self) -> Self {
         self.attributes.carveout = None;
@@ -116,8 +121,7 @@ impl LaunchConfig {
         self
     }
 
-    /// The same grid, block and shared memory with all attributes of another configuration, in
-    /// place of its own.
+    /// Replaces all attributes with those of another configuration.
     #[doc(alias = "cuGraphKernelNodeCopyAttributes")]
     #[must_use]
     pub fn attributes_of(mut self, other: &Self) -> Self {
@@ -126,8 +130,8 @@ impl LaunchConfig {
         self
     }
 
-    /// The same with all attributes that another configuration has as well, and with its values
-    /// where both have one.
+    /// Adds the attributes of another configuration. Where both have a value, the other one's
+    /// counts.
     #[must_use]
     pub fn attributes_also_of(mut self, other: &Self) -> Self {
         let (own, new) = (&mut self.attributes, &other.attributes);
@@ -150,8 +154,8 @@ impl LaunchConfig {
         self
     }
 
-    /// The attributes in the driver's form, for launches and kernel nodes. Those of a
-    /// [`StreamConfig`](crate::StreamConfig) are not among them.
+    /// The attributes in the driver's form, without those of a
+    /// [`StreamConfig`](crate::StreamConfig).
     #[must_use]
     pub fn attributes(&self) -> AttributeList {
         self.attributes.list()
@@ -164,7 +168,7 @@ impl LaunchConfig {
         self.extended
     }
 
-    /// Whether all blocks are to run at the same time.
+    /// Whether all blocks run at the same time.
     #[inline]
     #[must_use]
     pub fn is_cooperative(&self) -> bool {
@@ -175,34 +179,34 @@ impl LaunchConfig {
         &self.attributes
     }
 
-    /// The number of blocks of a cluster in each direction; one, if there are no clusters.
+    /// The extents of a cluster in blocks; (1, 1, 1) without clusters.
     #[must_use]
     pub fn cluster_dim(&self) -> Dim {
         self.attributes.cluster.unwrap_or(Dim { x: 1, y: 1, z: 1 })
     }
 
-    /// The number of blocks in each direction.
+    /// The extents of the grid in blocks.
     #[inline]
     #[must_use]
     pub fn grid(&self) -> Dim {
         self.grid
     }
 
-    /// The number of threads of a block in each direction.
+    /// The extents of a block in threads.
     #[inline]
     #[must_use]
     pub fn block(&self) -> Dim {
         self.block
     }
 
-    /// The bytes of dynamic shared memory that each block gets.
+    /// The bytes of dynamic shared memory of each block.
     #[inline]
     #[must_use]
     pub fn shared(&self) -> u32 {
         self.shared
     }
 
-    /// The number of all threads; `u64::MAX` where it is larger than that.
+    /// The number of threads of the grid, at most `u64::MAX`.
     #[must_use]
     pub fn threads(&self) -> u64 {
         self.grid.product().saturating_mul(self.block.product())
@@ -222,9 +226,9 @@ impl fmt::Display for LaunchConfig {
 /// A one-dimensional configuration with at least one thread for each of `n` elements, in blocks of
 /// `block` threads.
 ///
-/// The grid is rounded up, so the kernel has to compare its index with `n`. For `n == 0` or `block ==
-/// 0` the grid is empty, which [`LaunchConfig::check`] refuses; so is a grid too large for the
-/// device.
+/// The grid is rounded up, so the kernel must compare its index with `n`. For `n == 0` or
+/// `block == 0` the grid is empty. [`LaunchConfig::check`] refuses an empty grid, and one too large
+/// for the device.
 ///
 /// ```
 /// let config = cuda_launch::per(1000, 256);
@@ -249,13 +253,12 @@ pub fn per_2d(extent: (usize, usize), block: (u32, u32)) -> LaunchConfig {
     LaunchConfig::new((blocks(extent.0, block.0), blocks(extent.1, block.1)), block)
 }
 
-/// Blocks needed for `n` elements. What does not fit 32 bits becomes a number that no device takes,
-/// so that the check refuses it.
+/// The number of blocks for `n` elements. Beyond 32 bits it saturates, which the check refuses.
 #[inline]
 fn blocks(n: usize, block: u32) -> u32 {
     match u32::try_from(n) {
         _ if block == 0 => 0,
-        // A division of half the width takes a fraction of the time.
+        // A 32-bit division takes a fraction of the time of a 64-bit one.
         Ok(n) => n.div_ceil(block),
         Err(_) => u32::try_from((n as u64).div_ceil(u64::from(block))).unwrap_or(u32::MAX),
     }

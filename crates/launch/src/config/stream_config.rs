@@ -1,5 +1,4 @@
-//! What a launch on a stream can have and a node of a graph cannot: events, and overlap with the
-//! kernel in front.
+//! The configuration of a launch on a stream: events and programmatic launch, which nodes lack.
 
 use core::fmt;
 
@@ -9,11 +8,10 @@ use cuda_sys::CUlaunchAttributeID as Id;
 use crate::config::attribute::AttributeList;
 use crate::config::launch_config::LaunchConfig;
 
-/// A [`LaunchConfig`] with what makes sense on a stream alone. Every launch on a stream takes
-/// either.
+/// A [`LaunchConfig`] with attributes that only a launch on a stream can have. Such a launch takes
+/// either type.
 ///
-/// In a graph the same is said by edges; a node takes no `StreamConfig`, so nothing gets lost
-/// there.
+/// A graph expresses the same by edges, so a kernel node takes a [`LaunchConfig`] only.
 ///
 /// ```
 /// # fn example(event: &cuda_handles::Event) {
@@ -28,11 +26,11 @@ pub struct StreamConfig<'e> {
     pub(crate) completion: Option<&'e Event>,
 }
 
-/// When a block of a kernel triggers a programmatic event.
+/// The moment at which a block triggers a programmatic event.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Trigger {
-    /// Where the kernel says so (`cudaTriggerProgrammaticLaunchCompletion`,
-    /// `griddepcontrol.launch_dependents`), or at the block's end.
+    /// When the kernel calls `cudaTriggerProgrammaticLaunchCompletion`
+    /// (`griddepcontrol.launch_dependents`), or at the block's end.
     Kernel,
     /// When the block starts.
     BlockStart,
@@ -46,20 +44,20 @@ impl From<LaunchConfig> for StreamConfig<'_> {
 }
 
 impl LaunchConfig {
-    /// Lets the kernel start before the kernel in front of it in the stream has ended, when that
-    /// one allows it; see [`StreamConfig::programmatic_serialization`].
+    /// Lets the kernel start before the previous kernel in the stream has ended; see
+    /// [`StreamConfig::programmatic_serialization`].
     #[must_use]
     pub fn programmatic_serialization<'e>(self) -> StreamConfig<'e> {
         StreamConfig::from(self).programmatic_serialization()
     }
 
-    /// Records `event` when all blocks have triggered it; see [`StreamConfig::programmatic_event`].
+    /// Records `event` once all blocks have triggered it; see [`StreamConfig::programmatic_event`].
     #[must_use]
     pub fn programmatic_event(self, event: &Event, trigger: Trigger) -> StreamConfig<'_> {
         StreamConfig::from(self).programmatic_event(event, trigger)
     }
 
-    /// Records `event` when all blocks have started; see [`StreamConfig::completion_event`].
+    /// Records `event` once all blocks have started; see [`StreamConfig::completion_event`].
     #[must_use]
     pub fn completion_event(self, event: &Event) -> StreamConfig<'_> {
         StreamConfig::from(self).completion_event(event)
@@ -67,26 +65,28 @@ impl LaunchConfig {
 }
 
 impl<'e> StreamConfig<'e> {
-    /// Grid, block, shared memory and the attributes that nodes have too.
+    /// Grid, block, shared memory and the attributes that nodes share.
     #[inline]
     #[must_use]
     pub fn config(&self) -> &LaunchConfig {
         &self.config
     }
 
-    /// Lets the kernel start before the kernel in front of it in the stream has ended, when that
-    /// one allows it: this kernel waits for it by `cudaGridDependencySynchronize`
-    /// (`griddepcontrol.wait`). Needs compute capability 9.0.
+    /// Lets the kernel start before the previous kernel in the stream has ended, once that one
+    /// triggers it. This kernel waits for the previous one's writes by
+    /// `cudaGridDependencySynchronize` (`griddepcontrol.wait`). Needs compute capability 9.0.
     #[doc(alias = "CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION")]
+    #[doc(alias = "cudaLaunchAttributeProgrammaticStreamSerialization")]
+    #[doc(alias = "programmatic dependent launch")]
     #[must_use]
     pub fn programmatic_serialization(mut self) -> Self {
         self.serialization = true;
         self
     }
 
-    /// Records `event` when all blocks have triggered it, so that what waits for the event can
-    /// start before the kernel ends. The event has no timing and is not for other processes. Needs
-    /// compute capability 9.0; cannot be captured.
+    /// Records `event` once all blocks have triggered it, so that work waiting for the event can
+    /// start before the kernel ends. The event must have neither timing nor interprocess use. The
+    /// launch cannot be captured. Needs compute capability 9.0.
     #[doc(alias = "CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT")]
     #[must_use]
     pub fn programmatic_event(mut self, event: &'e Event, trigger: Trigger) -> Self {
@@ -94,9 +94,9 @@ impl<'e> StreamConfig<'e> {
         self
     }
 
-    /// Records `event` when all blocks have started, nominally; the driver may do it later. The
-    /// event has no timing and is not for other processes. Needs compute capability 9.0 and CUDA
-    /// 12.3; cannot be captured.
+    /// Records `event` once all blocks have started, or later if the driver chooses. The event must
+    /// have neither timing nor interprocess use. The launch cannot be captured. Needs compute
+    /// capability 9.0 and CUDA 12.3.
     #[doc(alias = "CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT")]
     #[must_use]
     pub fn completion_event(mut self, event: &'e Event) -> Self {
@@ -104,19 +104,19 @@ impl<'e> StreamConfig<'e> {
         self
     }
 
-    /// Whether the driver's plain launch says all of it.
+    /// Whether `cuLaunchKernel` suffices.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
         !self.config.has_attributes() && !self.is_programmatic()
     }
 
-    /// Whether it has anything that a node cannot have.
+    /// Whether it has an attribute that nodes cannot have.
     #[inline]
     pub(crate) fn is_programmatic(&self) -> bool {
         self.serialization || self.programmatic.is_some() || self.completion.is_some()
     }
 
-    /// The events, with what each is.
+    /// The events, each with its name in errors.
     pub(crate) fn events(&self) -> impl Iterator<Item = (&'e Event, &'static str)> {
         let programmatic = self.programmatic.map(|(event, _)| (event, "the programmatic event of a launch"));
         programmatic
@@ -130,7 +130,7 @@ impl<'e> StreamConfig<'e> {
         self.programmatic.is_some() || self.completion.is_some()
     }
 
-    /// All attributes in the driver's form.
+    /// All attributes in the driver's form, those of the stream included.
     pub(crate) fn list(&self) -> AttributeList {
         let mut list = self.config.attributes();
         if self.serialization {

@@ -30,13 +30,14 @@ pub type Result<T, E = Error> = core::result::Result<T, E>;
 /// Except for [`Error::Handles`], the driver was not called. `Debug` shows the same sentence as
 /// `Display`.
 ///
-/// | variant | to mend |
-/// |---|---|
-/// | [`WrongArguments`](Self::WrongArguments), [`Overlap`](Self::Overlap), [`TensorMap`](Self::TensorMap), [`OutsideGraph`](Self::OutsideGraph) | the arguments |
-/// | [`Limit`](Self::Limit), [`Attribute`](Self::Attribute) | the configuration |
-/// | [`Condition`](Self::Condition) | arguments or configuration, as the kernel's declaration says |
-/// | [`DriverTooOld`](Self::DriverTooOld) | the driver's version |
-/// | [`Handles`](Self::Handles) | see [`cuda_handles::Error`] |
+/// The variants by what to change:
+/// - the arguments: [`WrongArguments`](Self::WrongArguments), [`Overlap`](Self::Overlap),
+///   [`TensorMap`](Self::TensorMap);
+/// - the configuration: [`Limit`](Self::Limit), [`Attribute`](Self::Attribute);
+/// - either, as the kernel's declaration says: [`Condition`](Self::Condition);
+/// - the place of the launch: [`OutsideGraph`](Self::OutsideGraph);
+/// - the driver: [`DriverTooOld`](Self::DriverTooOld);
+/// - as [`cuda_handles::Error`] says: [`Handles`](Self::Handles).
 #[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -1,7 +1,7 @@
-//! The numbers that the conditions of typed kernels are about.
+//! The values in conditions of typed kernels: integers, extents and lengths.
 //!
-//! Integers are 128 bits wide, so that products of what a launch has cannot wrap around; what still
-//! does is noticed and breaks the condition.
+//! Integers are 128 bits wide, so products of a launch's numbers do not wrap around. An operation
+//! that overflows all the same, or divides by zero, makes the condition false.
 
 use core::cell::Cell;
 use core::cmp::Ordering;
@@ -10,21 +10,21 @@ use core::ops::{Add, Div, Mul, Neg, Rem, Sub};
 use crate::config::dim::Dim;
 use crate::config::launch_config::LaunchConfig;
 
-/// What one evaluation of conditions remembers: whether a number was too large, or divided by zero.
+/// One evaluation of conditions. Remembers whether an operation overflowed or divided by zero.
 #[derive(Debug, Default)]
 pub struct Scope {
     failed: Cell<bool>,
 }
 
 impl Scope {
-    /// A scope in which nothing has gone wrong.
+    /// A scope without failures.
     #[inline]
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Whether a number was too large for 128 bits, or was divided by zero.
+    /// Whether an operation exceeded 128 bits or divided by zero.
     #[inline]
     #[must_use]
     pub fn has_failed(&self) -> bool {
@@ -52,7 +52,7 @@ impl Scope {
         self.extent(config.block())
     }
 
-    /// The extents of a cluster, in blocks; (1, 1, 1) where there are none.
+    /// The extents of a cluster, in blocks; (1, 1, 1) without clusters.
     #[inline]
     #[must_use]
     pub fn cluster(&self, config: &LaunchConfig) -> Extent<'_> {
@@ -72,7 +72,7 @@ impl Scope {
     }
 }
 
-/// An integer in a condition. Compares and computes with others and with literals.
+/// An integer in a condition, for arithmetic and comparisons with others and with literals.
 #[derive(Clone, Copy, Debug)]
 pub struct Int<'s> {
     value: i128,
@@ -80,7 +80,7 @@ pub struct Int<'s> {
 }
 
 impl Int<'_> {
-    /// The nearest floating-point number, to compare with one.
+    /// The nearest `f64`, for comparisons with floating-point parameters.
     #[inline]
     #[must_use]
     pub fn to_f64(self) -> f64 {
@@ -183,16 +183,16 @@ impl PartialOrd<Int<'_>> for i128 {
 /// A grid (in blocks), a block (in threads) or a cluster (in blocks) in a condition.
 #[derive(Clone, Copy, Debug)]
 pub struct Extent<'s> {
-    /// The extent in the direction whose index changes fastest.
+    /// The extent in the dimension whose index changes fastest.
     pub x: Int<'s>,
-    /// The extent in the second direction.
+    /// The extent in the second dimension.
     pub y: Int<'s>,
-    /// The extent in the third direction.
+    /// The extent in the third dimension.
     pub z: Int<'s>,
 }
 
 impl<'s> Extent<'s> {
-    /// The product of the three.
+    /// The product of the three extents.
     #[inline]
     #[must_use]
     pub fn product(self) -> Int<'s> {
@@ -204,7 +204,7 @@ impl<'s> Extent<'s> {
 #[derive(Clone, Copy, Debug)]
 pub struct Length<'s>(pub(crate) Int<'s>);
 
-#[allow(clippy::len_without_is_empty)] // A condition that wants this says `x.len() == 0`.
+#[allow(clippy::len_without_is_empty)] // Conditions write `x.len() == 0`.
 impl<'s> Length<'s> {
     /// The number of elements.
     #[inline]

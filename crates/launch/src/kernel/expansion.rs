@@ -1,6 +1,6 @@
 //! The expansion of `kernel!`: one type for each kernel, with its conditions.
 
-/// The struct and the variables, which come first, and then all kernels.
+/// Splits a declaration into the struct, the variables, and the kernels.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __block {
@@ -38,8 +38,8 @@ macro_rules! __block {
     };
 }
 
-/// The declarations, one after the other. `$all` is their text once more, for the names in
-/// conditions.
+/// Expands the kernels one by one. `$all` repeats their tokens, in which conditions find their
+/// names.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __kernels {
@@ -82,20 +82,20 @@ macro_rules! __kernel {
 
         #[allow(dead_code)]
         impl $kernel {
-            /// Loads the image and takes the kernel out of it. Its number and sizes of parameters
-            /// are compared with the declaration.
+            /// Loads the image, or takes the copy already loaded in the context, and returns the
+            /// kernel. Checks number and sizes of its parameters against the declaration.
             ///
             /// # Errors
-            /// The image does not load, has no such kernel, or the kernel has other parameters.
+            /// The image does not load or has no such kernel, or the kernel has other parameters.
             $visibility fn load(context: &$crate::__private::Context) -> $crate::Result<Self> {
                 $crate::__private::Loaded::load(context).map(|loaded| Self { loaded })
             }
 
-            /// The kernel of a library that is loaded already.
+            /// Takes the kernel from a library that you loaded.
             ///
             /// # Safety
-            /// The library was loaded from the image that the kernel was declared with, or from one
-            /// that has the same kernel.
+            /// The library was loaded from the declaration's image, or from one that has the same
+            /// kernel.
             ///
             /// # Errors
             /// The library has no such kernel, or the kernel has other parameters.
@@ -107,8 +107,8 @@ macro_rules! __kernel {
             /// Enqueues a launch on `stream`. One driver call.
             ///
             /// # Errors
-            /// A condition does not hold, the configuration is beyond a limit, memory overlaps or
-            /// is of another context, or what the driver answers.
+            /// A condition does not hold, the configuration exceeds a limit, memory overlaps or is
+            /// of another context, or the driver answers with an error.
             $(
                 #[doc = concat!("\n# Safety\nThe kernel is declared as `", stringify!($unsafe), " fn`: see its own documentation.")]
             )?
@@ -178,8 +178,8 @@ macro_rules! __kernel {
     };
 }
 
-/// Binds `grid`, `block`, `cluster`, `shared` and `cooperative` wherever they are named: as the
-/// user's own names, which a condition can see. Names that are not there are not bound.
+/// Binds `grid`, `block`, `cluster`, `shared` and `cooperative`, each only if the declaration uses
+/// it. The binding takes the user's own token, so that conditions can see it (macro hygiene).
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __names {

@@ -1,36 +1,35 @@
-//! What the conditions of typed kernels see of values: numbers that cannot wrap around, also as
-//! fields of structs and elements of arrays.
+//! The macro `fields!`, which names the fields of a struct for conditions.
 
 use core::fmt;
 
 use crate::kernel::condition::{Int, Scope};
 
-/// A value of which conditions see the numbers. [`fields!`](crate::fields!) implements it for
-/// structs.
+/// A value that conditions can use: a number, an array, or a struct with
+/// [`fields!`](crate::fields!).
 ///
 /// # Safety
-/// What conditions see is the value that the kernel gets.
+/// The view shows the value that the kernel receives.
 #[diagnostic::on_unimplemented(
     message = "conditions cannot see into `{Self}`",
     note = "`cuda_launch::fields! {{ {Self} {{ field: u32, .. }} }}` names the fields that they see; `Struct<{Self}>` takes it without"
 )]
 pub unsafe trait ConditionValue {
-    /// What conditions see.
+    /// The value in the form that conditions use.
     type View<'s>;
 
-    /// What conditions see of this value.
+    /// Converts the value for conditions.
     fn view<'s>(&self, scope: &'s Scope) -> Self::View<'s>;
 
-    /// Tells the value in an error.
+    /// Writes the value for an error message.
     ///
     /// # Errors
-    /// Those of the formatter.
+    /// The formatter's.
     fn show(&self, name: &str, text: &mut dyn fmt::Write) -> fmt::Result;
 }
 
 macro_rules! numbers {
     ($view:ty, $number:expr => $($type:ty),*) => {$(
-        // SAFETY: the number itself.
+        // SAFETY: the view is the number itself.
         unsafe impl ConditionValue for $type {
             type View<'s> = $view;
 
@@ -53,7 +52,7 @@ numbers!(f64, |value, _| value => f64);
 #[cfg(feature = "half")]
 numbers!(f64, |value, _| f64::from(value) => half::f16, half::bf16);
 
-// SAFETY: each element is that of the array.
+// SAFETY: the view has the elements of the array.
 unsafe impl<T: ConditionValue, const N: usize> ConditionValue for [T; N] {
     type View<'s> = [T::View<'s>; N];
 
@@ -74,12 +73,12 @@ unsafe impl<T: ConditionValue, const N: usize> ConditionValue for [T; N] {
     }
 }
 
-/// Names the fields of a struct that conditions of [`kernel!`](crate::kernel!) see, for a parameter
-/// declared as [`Fields`](crate::Fields).
+/// Names the fields of a struct that conditions of [`kernel!`](crate::kernel!) can use, for a
+/// parameter declared as [`Fields`](crate::Fields).
 ///
-/// Fields are numbers of exact width, arrays, and structs for which this was said, too. In
-/// conditions they are integers that cannot wrap around, or `f64`. Fields that are not named are
-/// passed to the kernel and not seen.
+/// A field is a number of exact width, an array, or another struct with `fields!`. In conditions it
+/// is an integer that does not wrap around, or an `f64`. The kernel receives all fields, named or
+/// not.
 ///
 /// ```
 /// #[repr(C)]
@@ -104,20 +103,21 @@ unsafe impl<T: ConditionValue, const N: usize> ConditionValue for [T; N] {
 ///     // SAFETY: the kernel has these parameters, and stays within the part and the shape.
 ///     unsafe in cuda_handles::Image::Ptx(".version 7.8 // and so on");
 ///     fn scale(settings: Fields<Settings>, x: InOut<f32>)
-///     where settings.part.first + settings.part.count <= x.len(), settings.shape[0] * settings.shape[1] <= x.len();
+///     where settings.part.first + settings.part.count <= x.len(),
+///         settings.shape[0] * settings.shape[1] <= x.len();
 /// }
 /// # fn main() {}
 /// ```
 ///
-/// A field of another type than the struct's does not compile:
+/// A field with another type than in the struct does not compile:
 /// ```compile_fail,E0308
 /// #[derive(Clone, Copy)]
 /// struct Settings { n: u64 }
 /// cuda_launch::fields! { Settings { n: u32 } }
 /// # fn main() {}
 /// ```
-/// Nor does a field of another struct that this one dereferences to, which is not what the kernel
-/// gets:
+/// Nor does a field of another struct, to which this one dereferences. The kernel does not receive
+/// that struct:
 /// ```compile_fail,E0026
 /// #[derive(Clone, Copy)]
 /// struct Settings { n: u32 }
@@ -142,7 +142,7 @@ unsafe impl<T: ConditionValue, const N: usize> ConditionValue for [T; N] {
 /// cuda_launch::fields! { Settings { n: u32 } }
 /// # fn main() {}
 /// ```
-/// Nor does a condition about a field that was not named:
+/// Nor does a condition over a field that was not named:
 /// ```compile_fail,E0609
 /// #[derive(Clone, Copy)]
 /// struct Settings { n: u32, m: u32 }
@@ -163,15 +163,14 @@ macro_rules! fields {
                 _scope: ::core::marker::PhantomData<&'s ()>,
             }
 
-            // SAFETY: each field is that of the value.
+            // SAFETY: the view has the fields of the value.
             unsafe impl $crate::ConditionValue for $name {
                 type View<'s> = View<'s>;
 
                 #[inline]
                 fn view<'s>(&self, scope: &'s $crate::condition::Scope) -> View<'s> {
-                    // By pattern: `self.field` may be a field of what the struct dereferences to.
-                    // As values: a reference to a field may become one to what that dereferences
-                    // to.
+                    // By pattern, since `self.field` may auto-dereference to another struct. By
+                    // value, since a reference to a field may coerce to its `Deref` target.
                     let $name { $($field,)+ .. } = *self;
                     $(let $field: $type = $field;)+
                     View {

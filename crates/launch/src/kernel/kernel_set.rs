@@ -1,6 +1,6 @@
-//! What `kernel!` makes of the struct and the variables in front of the kernels.
+//! The expansion of `kernel!` for the struct and the variables in front of the kernels.
 
-/// A variable of the image: a type with its name.
+/// A variable of the image, as a type of its name.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __variable {
@@ -13,22 +13,22 @@ macro_rules! __variable {
 
         #[allow(dead_code)]
         impl $name {
-            /// The variable of the image as it is loaded in the context, or is loaded now. Its size
-            /// is compared with the declaration.
+            /// Loads the image, or takes the copy already loaded in the context, and returns the
+            /// variable. Checks its size against the declaration.
             ///
             /// # Errors
-            /// The image does not load, has no such variable, or the variable has another size.
+            /// The image does not load or has no such variable, or the variable has another size.
             $visibility fn load(context: &$crate::__private::Context) -> $crate::Result<$crate::__private::Buffer<$element>> {
                 let library = $crate::__private::Library::load_shared(context, $($image)*)?;
                 // SAFETY: the promise made with `unsafe in`.
                 unsafe { Self::of(&library) }
             }
 
-            /// The variable of a library that is loaded already.
+            /// Takes the variable from a library that you loaded.
             ///
             /// # Safety
-            /// The library was loaded from the image that the variable was declared with, or from
-            /// one that has the same variable and keeps the same promise.
+            /// The library was loaded from the declaration's image, or from one that has the same
+            /// variable and keeps the same promise.
             ///
             /// # Errors
             /// The library has no such variable, or the variable has another size.
@@ -41,8 +41,7 @@ macro_rules! __variable {
     };
 }
 
-/// All kernels and variables of a block in one struct, where one was declared. What is no
-/// declaration of a kernel is told of by `__kernels`.
+/// The declared struct, with all kernels and variables. `__kernels` reports malformed declarations.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __set {
@@ -54,7 +53,7 @@ macro_rules! __set {
         )*
     ) => {
         $(#[$attribute])*
-        #[doc = concat!("\n\n# Image\nWhat was declared of ", $($from)*, ", loaded once.")]
+        #[doc = concat!("\n\n# Image\nThe declared kernels and variables of ", $($from)*, ", loaded once.")]
         #[derive(Clone, Debug)]
         #[allow(dead_code, non_snake_case)]
         $visibility struct $set {
@@ -71,26 +70,27 @@ macro_rules! __set {
 
         #[allow(dead_code)]
         impl $set {
-            /// Loads the image, or takes the one that is loaded in the context, and compares every
-            /// kernel and variable with its declaration.
+            /// Loads the image, or takes the copy already loaded in the context, and checks every
+            /// kernel and variable against its declaration.
             ///
             /// # Errors
-            /// The image does not load, lacks a kernel or a variable, or one of them is not as it
-            /// was declared.
+            /// The image does not load or lacks a kernel or a variable, or one of them differs from
+            /// its declaration.
             $visibility fn load(context: &$crate::__private::Context) -> $crate::Result<Self> {
                 let library = $crate::__private::Library::load_shared(context, $($image)*)?;
                 // SAFETY: the promise made with `unsafe in`.
                 unsafe { Self::of(&library) }
             }
 
-            /// The kernels and variables of a library that is loaded already.
+            /// Takes the kernels and variables from a library that you loaded.
             ///
             /// # Safety
-            /// The library was loaded from the image of the declaration, or from one that has the
-            /// same kernels and variables.
+            /// The library was loaded from the declaration's image, or from one that has the same
+            /// kernels and variables.
             ///
             /// # Errors
-            /// The library lacks a kernel or a variable, or one of them is not as it was declared.
+            /// The library lacks a kernel or a variable, or one of them differs from its
+            /// declaration.
             $visibility unsafe fn of(library: &$crate::__private::Library) -> $crate::Result<Self> {
                 Ok(Self {
                     // SAFETY: the caller's promise.

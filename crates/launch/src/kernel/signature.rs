@@ -1,4 +1,4 @@
-//! Signatures of typed kernels: their parameters all together.
+//! Signatures of typed kernels, and tuples of arguments for them.
 
 use core::ffi::c_void;
 use core::fmt;
@@ -8,60 +8,59 @@ use crate::arguments::conditional_handle::ConditionalHandle;
 use crate::arguments::slot::ParameterSlot;
 use crate::kernel::parameter::{Argument, Parameter, PlainArgument, PlainParameter, sealed};
 
-/// Two arguments that share memory which the kernel writes, by their positions.
+/// Two arguments that share memory, at least one of which the kernel writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Overlap {
     /// The position of the first argument.
     pub first: usize,
     /// The position of the second argument.
     pub second: usize,
-    /// The bytes that both have.
+    /// The number of bytes they share.
     pub bytes: u64,
 }
 
 /// The parameters of a kernel: a tuple of up to 32 [`Parameter`]s.
 pub trait Signature: sealed::Sealed + 'static {
-    /// What is given: a tuple of as many values.
+    /// The values of the arguments, as a tuple of the same length.
     type Values<'a>: Copy;
 
-    /// Where the values would lie in a struct, and their sizes.
+    /// Offset and size of each value, laid out as in a struct.
     const SLOTS: &'static [ParameterSlot];
 
-    /// Whether there is a [`ConditionalHandle`] among them: such a kernel can only be a node of a
-    /// graph.
+    /// Whether a parameter is a [`ConditionalHandle`]. Such a kernel can only be a node of a graph.
     const HAS_HANDLES: bool;
 
-    /// What the kernel does with the memory that each value leads to.
+    /// For each parameter, how the kernel accesses its memory; `None` for one passed by value.
     const MEMORY: &'static [Option<MemoryParameter>];
 
-    /// Calls `call` with an array of pointers to what the driver gets, valid during that call.
+    /// Calls `call` with an array of pointers to the packed values, valid until it returns.
     fn with_pointers<R>(values: &Self::Values<'_>, call: impl FnOnce(*mut *mut c_void) -> R) -> R;
 
-    /// Hands the memory that the values lead to, in their order, to `each`, until that fails.
+    /// Passes the memory of the values to `each`, in their order, until that fails.
     ///
     /// # Errors
-    /// That of `each`.
+    /// The first error of `each`.
     fn each_memory<'a, E>(
         values: &Self::Values<'a>,
         each: impl FnMut(Memory<'a>) -> Result<(), E>,
     ) -> Result<(), E>;
 
-    /// The memory that a launch with the values accesses.
+    /// The memory accesses of a launch with these values.
     fn accesses(values: &Self::Values<'_>, declaration: &'static Declaration) -> Accesses;
 
-    /// The same range by range.
+    /// The accesses as a list of ranges.
     fn ranges(values: &Self::Values<'_>) -> AccessRanges;
 
-    /// Hands the handles of conditions among the values, in their order, to `each`.
+    /// Passes the handles of conditions among the values to `each`, in their order.
     fn each_handle(values: &Self::Values<'_>, each: impl FnMut(ConditionalHandle));
 
-    /// Two values that share memory of which one is written.
+    /// The first two values that share memory, at least one of which the kernel writes.
     fn overlap(values: &Self::Values<'_>) -> Option<Overlap>;
 
-    /// Tells all values in an error.
+    /// Writes all values for an error message.
     ///
     /// # Errors
-    /// Those of the formatter.
+    /// The formatter's.
     fn show(names: &[&str], values: &Self::Values<'_>, text: &mut dyn fmt::Write) -> fmt::Result;
 }
 
@@ -72,11 +71,11 @@ pub trait Signature: sealed::Sealed + 'static {
     note = "the kernel takes {S}, in a tuple; one argument alone is written `(x,)`"
 )]
 pub trait ArgumentsOf<'a, S: Signature> {
-    /// The values.
+    /// Converts the arguments into values.
     fn values(self) -> S::Values<'a>;
 }
 
-/// A signature all of whose parameters are [`PlainParameter`]s.
+/// A signature of [`PlainParameter`]s only.
 pub trait PlainSignature: Signature {}
 
 /// Arguments for a launch on a stream: a tuple with a [`PlainArgument`] for each parameter of a
@@ -109,7 +108,7 @@ impl Range {
     }
 }
 
-/// The first two ranges of which one is written and that overlap.
+/// The first two ranges that overlap, at least one of which is written.
 #[inline]
 fn first_overlap(ranges: &[Range]) -> Option<Overlap> {
     for (index, second) in ranges.iter().enumerate() {
@@ -122,7 +121,7 @@ fn first_overlap(ranges: &[Range]) -> Option<Overlap> {
     None
 }
 
-/// The slots of values of these sizes and alignments, one behind the other.
+/// The slots of values of these sizes and alignments, in order.
 const fn slots<const N: usize>(layouts: [(usize, usize); N]) -> [ParameterSlot; N] {
     let mut slots = [ParameterSlot::new(0, 0); N];
     let (mut index, mut end) = (0, 0_usize);
@@ -235,7 +234,7 @@ macro_rules! signature {
     };
 }
 
-/// Signatures of all lengths up to the one given.
+/// Implements the traits for tuples of all lengths up to the last one.
 macro_rules! signatures {
     (@ $count:tt [$($done:tt)*]) => { signature!($count: $($done)*); };
     (@ $count:tt [$($done:tt)*] $next:tt $parameter:ident $argument:ident $($rest:tt)*) => {
@@ -277,7 +276,7 @@ mod tests {
     fn read<S: Signature>(values: &S::Values<'_>) -> Vec<Vec<u8>> {
         S::with_pointers(values, |pointers| {
             let value = |(index, slot): (usize, &ParameterSlot)| {
-                // SAFETY: there is a pointer to as many bytes as the slot says for each value.
+                // SAFETY: each value has a pointer to as many bytes as its slot says.
                 unsafe {
                     core::slice::from_raw_parts((*pointers.add(index)).cast::<u8>(), slot.size()).to_vec()
                 }

@@ -1,4 +1,4 @@
-//! Kernels with a signature: what [`kernel!`](crate::kernel!) makes.
+//! Typed kernels: their traits, loading, prepared arguments, and launches.
 
 use core::ffi::c_void;
 use core::fmt;
@@ -25,30 +25,30 @@ type ValuesOf<'a, K> = <<K as TypedKernel>::Signature as Signature>::Values<'a>;
 /// A kernel with a signature and conditions, made by [`kernel!`](crate::kernel!).
 ///
 /// # Safety
-/// What [`kernel!`](crate::kernel!) asks of a declaration: the image has a kernel of this name
-/// whose parameters are those of the signature, and every launch with arguments for which
-/// [`broken`](Self::broken) finds nothing keeps the promise made there.
+/// The [promise](crate::kernel!#safety) of a declaration: the image has a kernel of this name whose
+/// parameters have the types of the signature, and every launch for which
+/// [`broken`](Self::broken) returns `None` stays within its arguments.
 pub unsafe trait TypedKernel: Sized + Send + Sync + 'static {
-    /// The parameters.
+    /// The types of the parameters.
     type Signature: Signature;
 
     /// The kernel's name in the image.
     const NAME: &'static str;
     /// The names of the parameters.
     const PARAMETERS: &'static [&'static str];
-    /// Whether memory that the kernel writes may be part of other arguments too.
+    /// Whether memory that the kernel writes may overlap other arguments.
     const MAY_OVERLAP: bool;
-    /// What the kernel does with the memory of its arguments.
+    /// How the kernel accesses the memory of its arguments.
     const DECLARATION: &'static Declaration =
         &Declaration { names: Self::PARAMETERS, memory: <Self::Signature as Signature>::MEMORY };
 
-    /// The image that has the kernel.
+    /// The image that contains the kernel.
     fn image() -> Image<'static>;
 
-    /// The text of the first condition that does not hold.
+    /// The text of the first condition that does not hold, if any.
     fn broken(values: &ValuesOf<'_, Self>, config: &LaunchConfig) -> Option<&'static str>;
 
-    /// The kernel as loaded.
+    /// The loaded kernel.
     fn loaded(&self) -> &Loaded<Self>;
 
     /// The untyped kernel.
@@ -57,12 +57,13 @@ pub unsafe trait TypedKernel: Sized + Send + Sync + 'static {
         &self.loaded().kernel
     }
 
-    /// Checks everything about arguments and configuration that the declaration is about, and gives
-    /// them the form that launches and graphs take, bound to this kernel. Makes no driver call.
+    /// Checks arguments and configuration against the declaration, and prepares the arguments for
+    /// launches and graphs. Makes no driver call.
     ///
     /// # Errors
-    /// A condition does not hold, memory that is written overlaps other arguments, or memory is of
-    /// another context.
+    /// - [`Error::Condition`] if a condition does not hold.
+    /// - [`Error::Overlap`] if written memory overlaps another argument.
+    /// - [`Error::Handles`] if memory is of another context.
     #[inline]
     fn prepare<'a>(
         &'a self,
@@ -75,11 +76,11 @@ pub unsafe trait TypedKernel: Sized + Send + Sync + 'static {
     }
 }
 
-/// A typed kernel that may be launched by safe code: declared without `unsafe`.
+/// A typed kernel that safe code can launch: one declared as `fn`, not `unsafe fn`.
 ///
 /// # Safety
-/// The promise of [`TypedKernel`] holds for all arguments that meet the conditions and for whatever
-/// the memory holds.
+/// The promise of [`TypedKernel`] holds for all arguments that meet the conditions, whatever the
+/// memory holds.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` was declared as `unsafe fn`: safe code cannot launch it",
     label = "needs `unsafe`",
@@ -88,12 +89,12 @@ pub unsafe trait TypedKernel: Sized + Send + Sync + 'static {
 )]
 pub unsafe trait SafeKernel: TypedKernel {}
 
-/// Takes the values themselves: for a reference they would have to be written to memory in every
-/// launch.
+/// The error of a condition that does not hold. By value: references would force every launch to
+/// write the values to memory.
 #[cold]
 fn broken<K: TypedKernel>(condition: &'static str, values: ValuesOf<'_, K>, config: LaunchConfig) -> Error {
     let mut text = String::new();
-    // Writing to a string fails only where a value's own formatting does; then the text ends there.
+    // Writing to a string fails only if a value's own formatting fails; then the text ends there.
     let _ = K::Signature::show(K::PARAMETERS, &values, &mut text);
     Error::Condition(Box::new(BrokenCondition { kernel: K::NAME, condition, values: text, config }))
 }
@@ -105,32 +106,30 @@ fn overlapping<K: TypedKernel>(overlap: Overlap) -> Error {
     Error::Overlap(Box::new(OverlappingArguments { kernel: K::NAME, first, second, bytes: overlap.bytes }))
 }
 
-/// A kernel whose layout was found to be that of the declaration `K`.
+/// A loaded kernel whose parameters match the declaration `K`.
 pub struct Loaded<K> {
     kernel: Kernel,
     _declaration: PhantomData<fn() -> K>,
 }
 
 impl<K: TypedKernel> Loaded<K> {
-    /// Loads the declaration's image, or takes the one that is loaded, and takes the kernel out of
-    /// it. See [`Library::load_shared`].
+    /// Loads the declaration's image, or takes the copy already loaded in the context
+    /// ([`Library::load_shared`]), and returns the kernel.
     ///
     /// # Errors
-    /// The image does not load, has no such kernel, or the kernel has another number or other sizes
-    /// of parameters.
+    /// The image does not load or has no such kernel, or the kernel has other parameters.
     pub fn load(context: &Context) -> Result<Self> {
         let kernel = Library::load_shared(context, K::image())?.kernel(K::NAME)?;
         Self::checked(kernel)
     }
 
-    /// The declaration's kernel in a library that is loaded already.
+    /// Takes the kernel from a loaded library.
     ///
     /// # Safety
     /// The library was loaded from the declaration's image, or from one that has the same kernel.
     ///
     /// # Errors
-    /// The library has no such kernel, or the kernel has another number or other sizes of
-    /// parameters.
+    /// The library has no such kernel, or the kernel has other parameters.
     pub unsafe fn of(library: &Library) -> Result<Self> {
         Self::checked(library.kernel(K::NAME)?)
     }
@@ -153,8 +152,8 @@ impl<K> fmt::Debug for Loaded<K> {
     }
 }
 
-/// The arguments of one launch of a typed kernel, checked; from [`TypedKernel::prepare`]. They
-/// borrow what they use.
+/// The checked arguments of one launch of a typed kernel, from [`TypedKernel::prepare`]. They
+/// borrow the memory they use.
 pub struct Prepared<'a, K: TypedKernel> {
     kernel: &'a Kernel,
     values: ValuesOf<'a, K>,
@@ -166,8 +165,8 @@ impl<'a, K: TypedKernel> Prepared<'a, K> {
         Self { kernel: kernel.kernel(), values: arguments.values() }
     }
 
-    /// See [`TypedKernel::prepare`]. It gives nothing: large results are written to memory and
-    /// copied from there.
+    /// The checks of [`TypedKernel::prepare`]. Returns no arguments: a large result would be
+    /// written to memory and copied from there.
     #[inline]
     fn check_declared(&self, config: &LaunchConfig) -> Result<()> {
         let context = self.kernel.context();
@@ -179,7 +178,7 @@ impl<'a, K: TypedKernel> Prepared<'a, K> {
         if let Some(condition) = K::broken(&self.values, config) {
             return Err(broken::<K>(condition, self.values, *config));
         }
-        // The device may take either cluster.
+        // The device may choose either cluster.
         if config.has_attributes()
             && let Some(preferred) = config.attributes_set().preferred_cluster
             && let Some(condition) = K::broken(&self.values, &config.cluster(preferred))
@@ -213,13 +212,13 @@ impl<K: TypedKernel> Arguments for Prepared<'_, K> {
 
     #[inline]
     fn check(&self, kernel: &Kernel) -> Result<()> {
-        // The kernel's own layout was checked when it was loaded.
+        // The kernel that the arguments were prepared for was checked when it was loaded.
         if self.kernel == kernel { Ok(()) } else { size_check::check(kernel, self.slots()) }
     }
 
     #[inline]
     fn check_memory(&self, kernel: &Kernel) -> Result<()> {
-        // For the kernel that they were prepared for, `prepare` did.
+        // `prepare` checked it for its own kernel.
         if self.kernel == kernel { Ok(()) } else { ensure_memory_of(kernel, self) }
     }
 
@@ -270,7 +269,7 @@ impl<K: TypedKernel> Arguments for Prepared<'_, K> {
     }
 }
 
-/// Where stream and memory agree, the kernel is the one that is elsewhere.
+/// Blames the kernel, not the memory, if stream and kernel are of different contexts.
 #[cold]
 fn of_stream(kernel: &Kernel, stream: &Stream, error: Error) -> Error {
     match error {
@@ -286,7 +285,7 @@ fn of_stream(kernel: &Kernel, stream: &Stream, error: Error) -> Error {
 /// Launches a typed kernel on a stream.
 ///
 /// # Safety
-/// For a kernel declared as `unsafe fn`: what its documentation asks.
+/// For a kernel declared as `unsafe fn`, the conditions in its documentation hold.
 ///
 /// # Errors
 /// Those of [`TypedKernel::prepare`] and of [`Launch::launch`](crate::Launch::launch).
@@ -302,9 +301,8 @@ pub unsafe fn launch<'a, K: TypedKernel>(
     if let Err(error) = prepared.check_declared(config.config()) {
         return Err(of_stream(kernel.kernel(), stream.as_stream(), error));
     }
-    // SAFETY: the arguments are the kernel's by the promise of its declaration, and so is that it
-    // stays within their memory; what the declaration leaves open is the caller's promise. Memory
-    // of the device is no Rust reference, so that unordered work of others changes numbers and
-    // nothing else.
+    // SAFETY: the declaration promises that the arguments fit and that the kernel stays within
+    // their memory; the caller promises the rest. No Rust reference leads to device memory, so
+    // unordered accesses change numbers and nothing else.
     unsafe { enqueue(kernel.kernel(), stream.as_stream(), config, &prepared) }
 }

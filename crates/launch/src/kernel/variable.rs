@@ -1,16 +1,16 @@
-//! Declared variables of images.
+//! Loading of declared variables.
 
 use cuda_handles::{Buffer, Element, Error, Library, WrongVariable};
 
 use crate::error::Result;
 
-/// A variable with as many elements as were declared.
+/// The variable `name` of a library, with `len` elements if the declaration fixes that.
 ///
 /// # Safety
 /// As for [`Library::global`].
 ///
 /// # Errors
-/// Those of [`Library::global`], or the variable has another number of elements.
+/// Those of [`Library::global`], or [`Error::WrongVariable`] for another number of elements.
 pub unsafe fn variable<T: Element>(library: &Library, name: &str, len: Option<usize>) -> Result<Buffer<T>> {
     // SAFETY: the caller's promise.
     let variable = unsafe { library.global::<T>(name) }?;

@@ -1,5 +1,6 @@
-//! Whether driver, device and kernel allow the attributes of a launch. Only launches that have some
-//! come here.
+//! Checks of launch attributes against driver, device and kernel.
+//!
+//! Cold code: a launch without attributes never gets here.
 
 use std::sync::atomic::Ordering;
 
@@ -13,20 +14,20 @@ use crate::config::stream_config::StreamConfig;
 use crate::error::{AttributeRefused, Error, Result};
 use crate::limits::occupancy::Occupancy;
 
-/// Blocks of a cluster that every kernel may have, and those that a kernel can be allowed to have.
+/// The most blocks of a cluster for any kernel, and for a kernel that allows more.
 const PORTABLE: u64 = 8;
 const NON_PORTABLE: u64 = 16;
 const ALLOW_NON_PORTABLE: &str = ", which `Kernel::set_attribute` raises to 16, if the device can do that, with a 1 for \
                                   `CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED`";
 
-/// Checks one configuration against one kernel.
+/// One configuration and the kernel it is checked against.
 struct Check<'a> {
     kernel: &'a Kernel,
     config: &'a LaunchConfig,
 }
 
 impl LaunchConfig {
-    /// Whether the attributes can be used. May ask the driver for attributes of device and kernel.
+    /// Checks the attributes. May query the driver for attributes of device and kernel.
     #[cold]
     pub(crate) fn check_attributes(self, kernel: &Kernel) -> Result<()> {
         let check = Check { kernel, config: &self };
@@ -57,7 +58,7 @@ impl LaunchConfig {
 }
 
 impl LaunchConfig {
-    /// The attributes of a kernel node with this configuration, in the driver's form.
+    /// The attributes in the driver's form, for a kernel node.
     ///
     /// # Errors
     /// [`Error::Attribute`] for a preferred cluster, which nodes cannot have.
@@ -71,14 +72,14 @@ impl LaunchConfig {
 }
 
 impl StreamConfig<'_> {
-    /// As [`LaunchConfig::check`], also for what a stream's launch has beyond that of a node.
+    /// [`LaunchConfig::check`], and the check of the attributes that only streams have.
     #[inline(always)]
     pub(crate) fn check(&self, kernel: &Kernel) -> Result<()> {
         self.config().check(kernel)?;
         if self.is_programmatic() { self.check_programmatic(kernel) } else { Ok(()) }
     }
 
-    /// Whether what a stream's launch has beyond that of a node can be used. Makes no driver call.
+    /// Checks the attributes that only launches on a stream have. Makes no driver call.
     #[cold]
     pub(crate) fn check_programmatic(self, kernel: &Kernel) -> Result<()> {
         let check = Check { kernel, config: self.config() };
@@ -98,8 +99,8 @@ impl StreamConfig<'_> {
 }
 
 impl Check<'_> {
-    /// All blocks have to fit on the device at once. What was found last is remembered, so that
-    /// launches in a row ask once.
+    /// Checks that all blocks fit on the device at once. The kernel remembers the last answer of
+    /// the driver, so repeated launches make no call.
     fn cooperative(&self) -> Result<()> {
         const WHAT: &str = "a cooperative launch";
         if !self.kernel.context().limits().cooperative_launch {
@@ -116,8 +117,8 @@ impl Check<'_> {
     fn blocks_at_once(&self) -> Result<u64> {
         let (memo, multiprocessors) =
             (self.kernel.occupancy_memo(), u64::from(self.kernel.context().limits().multiprocessors));
-        // A block has 11 bits of threads at most, of which there is one at least; 32 of shared
-        // memory; few blocks fit.
+        // The key is never 0: a block has at least one thread. 11 bits suffice for the threads, 32
+        // for the shared memory, and 16 for the blocks that fit on a multiprocessor.
         let key = (self.config.block().product() << 32 | u64::from(self.config.shared())) << 16;
         let known = memo.load(Ordering::Relaxed);
         if known & !0xFFFF == key {
@@ -157,7 +158,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Most blocks of a cluster of this kernel.
+    /// The most blocks of a cluster for this kernel.
     fn most_blocks(&self) -> Result<u64> {
         let context = self.kernel.context();
         context.ensure_usable()?;
@@ -216,7 +217,7 @@ impl Check<'_> {
     }
 }
 
-/// Whether every extent of `whole` is a multiple of that of `part`.
+/// Whether every extent of `whole` is a multiple of the same extent of `part`.
 fn divides(part: Dim, whole: Dim) -> bool {
     part.axes().into_iter().zip(whole.axes()).all(|(part, whole)| part != 0 && whole % part == 0)
 }

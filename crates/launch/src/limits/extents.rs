@@ -1,4 +1,4 @@
-//! Whether device and kernel allow a launch configuration.
+//! Checks of grid, block and shared memory against device and kernel.
 
 use cuda_handles::Kernel;
 
@@ -7,13 +7,14 @@ use crate::config::launch_config::LaunchConfig;
 use crate::error::{Error, LimitExceeded, Result};
 
 impl LaunchConfig {
-    /// Whether `kernel` can be launched with this configuration on its device. Makes no driver
-    /// call, unless attributes of the launch depend on something that only the driver knows.
+    /// Checks that `kernel` can be launched with this configuration on its device. Makes no driver
+    /// call, except for attributes whose limit only the driver knows.
     ///
     /// # Errors
-    /// [`Error::Limit`] names the first limit that is exceeded, the value asked for and the kernel.
-    /// An extent of zero is one. [`Error::Attribute`] and [`Error::DriverTooOld`] say why an
-    /// attribute cannot be used.
+    /// - [`Error::Limit`] names the first limit that is exceeded, the value and the kernel. An
+    ///   extent of zero counts as exceeded.
+    /// - [`Error::Attribute`] if device or kernel do not allow an attribute.
+    /// - [`Error::DriverTooOld`] if the driver lacks an attribute.
     #[inline]
     pub fn check(&self, kernel: &Kernel) -> Result<()> {
         if !self.fits(&Bounds::of(kernel)) {
@@ -30,8 +31,7 @@ impl LaunchConfig {
             && self.shared() <= bounds.shared
     }
 
-    /// Takes the configuration itself: for a reference every launch would have to write it to
-    /// memory.
+    /// By value: a reference would force every launch to write the configuration to memory.
     #[cold]
     fn refusal(self, kernel: &Kernel) -> Error {
         let bounds = Bounds::of(kernel);
@@ -52,8 +52,7 @@ impl LaunchConfig {
         Error::Limit(Box::new(LimitExceeded { kernel, config: self, what, asked, limit, advice }))
     }
 
-    /// The first limit that the configuration does not keep: its name, the value asked for, the
-    /// limit.
+    /// The first limit that the configuration exceeds: its name, the value and the limit.
     fn exceeded(&self, bounds: &Bounds<'_>) -> Option<(&'static str, u64, u64)> {
         const GRID: [&str; 3] = ["grid extent in x", "grid extent in y", "grid extent in z"];
         const BLOCK: [&str; 3] = ["block extent in x", "block extent in y", "block extent in z"];
@@ -83,7 +82,7 @@ impl LaunchConfig {
 const SHARED: &str = "number of bytes of dynamic shared memory";
 const KERNEL_THREADS: &str = "number of threads per block, for this kernel,";
 
-/// Who can raise the limit of dynamic shared memory, and how far.
+/// Advice on raising the limit of dynamic shared memory.
 fn raising_shared(kernel: &Kernel, asked: u64, limit: u64) -> String {
     let (limits, own) = (kernel.context().limits(), u64::from(kernel.attributes().static_shared_bytes));
     let (default, device) = (u64::from(limits.max_shared_bytes), u64::from(limits.max_shared_bytes_opt_in));
@@ -105,14 +104,14 @@ fn raising_shared(kernel: &Kernel, asked: u64, limit: u64) -> String {
     }
 }
 
-/// The limits that hold for one kernel on its device. The arrays stay where they are: copied, they
-/// would be read back before they are written.
+/// The limits of one kernel on its device. The arrays are borrowed: a copy would be stored and
+/// loaded again right away.
 #[derive(Clone, Copy)]
 struct Bounds<'a> {
     grid: &'a [u32; 3],
     block: &'a [u32; 3],
     device_threads: u32,
-    /// The kernel's, which the device's bound.
+    /// The kernel's limit, at most the device's.
     threads: u32,
     shared: u32,
 }

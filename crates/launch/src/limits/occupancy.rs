@@ -1,4 +1,4 @@
-//! How many blocks of a kernel fit on the device at once.
+//! Occupancy: how many blocks and clusters of a kernel run at once.
 
 use core::ffi::c_int;
 
@@ -9,8 +9,9 @@ use crate::config::driver_config::raw_config;
 use crate::config::launch_config::LaunchConfig;
 use crate::error::Result;
 
-/// What fits on the device at once. Each query makes the kernel's context current for its driver
-/// call; none disturbs a capture.
+/// Occupancy queries: how many blocks and clusters of a kernel the device runs at once.
+///
+/// Each query makes the kernel's context current for its driver call. None disturbs a capture.
 ///
 /// ```no_run
 /// # fn example(kernel: &cuda_handles::Kernel) -> cuda_launch::Result<()> {
@@ -22,74 +23,79 @@ use crate::error::Result;
 /// # }
 /// ```
 pub trait Occupancy: sealed::Sealed {
-    /// How many blocks of `threads` threads with `shared` bytes of dynamic shared memory a
-    /// multiprocessor runs at once; 0 if none fits.
+    /// The number of blocks of `threads` threads with `shared` bytes of dynamic shared memory that
+    /// a multiprocessor runs at once; 0 if none fits.
     ///
-    /// Stands on `cuOccupancyMaxActiveBlocksPerMultiprocessor`, CUDA 6.5.
+    /// Calls `cuOccupancyMaxActiveBlocksPerMultiprocessor` (CUDA 6.5).
     ///
     /// # Errors
-    /// What the driver answers.
+    /// The driver's.
     #[doc(alias = "cuOccupancyMaxActiveBlocksPerMultiprocessor")]
+    #[doc(alias = "cudaOccupancyMaxActiveBlocksPerMultiprocessor")]
     fn blocks_per_multiprocessor(&self, threads: u32, shared: u32) -> Result<u32>;
 
-    /// How many blocks with the block and the shared memory of `config` the device runs at once:
-    /// the largest grid of a [cooperative](LaunchConfig::cooperative) launch.
+    /// The number of blocks with the block and the shared memory of `config` that the device runs
+    /// at once: the largest grid of a [cooperative](LaunchConfig::cooperative) launch.
     ///
-    /// Stands on `cuOccupancyMaxActiveBlocksPerMultiprocessor`, CUDA 6.5.
+    /// Calls `cuOccupancyMaxActiveBlocksPerMultiprocessor` (CUDA 6.5).
     ///
     /// # Errors
-    /// What the driver answers.
+    /// The driver's.
     #[doc(alias = "cuOccupancyMaxActiveBlocksPerMultiprocessor")]
     fn blocks_at_once(&self, config: &LaunchConfig) -> Result<u64>;
 
-    /// The block size with which most threads run at once, when each block has `shared` bytes of
+    /// The block size with the most threads running at once, if each block has `shared` bytes of
     /// dynamic shared memory, and the smallest grid that fills the device with such blocks.
     ///
-    /// Stands on `cuOccupancyMaxPotentialBlockSize`, CUDA 6.5.
+    /// Calls `cuOccupancyMaxPotentialBlockSize` (CUDA 6.5).
     ///
     /// # Errors
-    /// What the driver answers.
+    /// The driver's.
     #[doc(alias = "cuOccupancyMaxPotentialBlockSize")]
+    #[doc(alias = "cudaOccupancyMaxPotentialBlockSize")]
     fn best_block(&self, shared: u32) -> Result<BestBlock>;
 
-    /// How many bytes of dynamic shared memory each of `blocks` blocks of `threads` threads on one
-    /// multiprocessor can have.
+    /// The bytes of dynamic shared memory available to each of `blocks` blocks of `threads` threads
+    /// on one multiprocessor.
     ///
-    /// Stands on `cuOccupancyAvailableDynamicSMemPerBlock`, CUDA 10.2.
+    /// Calls `cuOccupancyAvailableDynamicSMemPerBlock` (CUDA 10.2).
     ///
     /// # Errors
-    /// What the driver answers, also if that many blocks do not fit.
+    /// The driver's, also if that many blocks do not fit.
     #[doc(alias = "cuOccupancyAvailableDynamicSMemPerBlock")]
+    #[doc(alias = "cudaOccupancyAvailableDynamicSMemPerBlock")]
     fn shared_bytes_available(&self, blocks: u32, threads: u32) -> Result<usize>;
 
-    /// How many [clusters](LaunchConfig::cluster) of a launch with `config` the device runs at
-    /// once.
+    /// The number of [clusters](LaunchConfig::cluster) of a launch with `config` that the device
+    /// runs at once.
     ///
-    /// Stands on `cuOccupancyMaxActiveClusters`, CUDA 11.7.
+    /// Calls `cuOccupancyMaxActiveClusters` (CUDA 11.7).
     ///
     /// # Errors
-    /// The configuration is not possible, or what the driver answers.
+    /// Those of [`LaunchConfig::check`], or the driver's.
     #[doc(alias = "cuOccupancyMaxActiveClusters")]
+    #[doc(alias = "cudaOccupancyMaxActiveClusters")]
     fn clusters_at_once(&self, config: &LaunchConfig) -> Result<u32>;
 
-    /// The largest number of blocks of a cluster with which a launch with `config`, whose own
-    /// cluster does not count, is possible.
+    /// The largest cluster, in blocks, for a launch with `config`. The cluster of `config` itself
+    /// does not count.
     ///
-    /// Stands on `cuOccupancyMaxPotentialClusterSize`, CUDA 11.7.
+    /// Calls `cuOccupancyMaxPotentialClusterSize` (CUDA 11.7).
     ///
     /// # Errors
-    /// What the driver answers.
+    /// Those of [`LaunchConfig::check`], or the driver's.
     #[doc(alias = "cuOccupancyMaxPotentialClusterSize")]
+    #[doc(alias = "cudaOccupancyMaxPotentialClusterSize")]
     fn largest_cluster(&self, config: &LaunchConfig) -> Result<u32>;
 }
 
-/// A block size and the grid that goes with it; see [`Occupancy::best_block`].
+/// A block size and its grid; see [`Occupancy::best_block`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub struct BestBlock {
-    /// Threads of a block.
+    /// The threads of a block.
     pub block: u32,
-    /// Blocks that fill the device.
+    /// The smallest number of blocks that fills the device.
     pub grid: u32,
 }
 
@@ -192,7 +198,7 @@ fn with_config<R>(config: &LaunchConfig, call: impl FnOnce(*const CUlaunchConfig
     call(&raw const raw)
 }
 
-/// What does not fit becomes a number that fits no device.
+/// Saturates: such a number fits no device.
 fn int(value: u32) -> c_int {
     c_int::try_from(value).unwrap_or(c_int::MAX)
 }

@@ -8,7 +8,7 @@ use crate::arguments::access::{Access, Memory, MemoryParameter};
 use crate::kernel::condition::{Length, Scope};
 use crate::kernel::parameter::{Argument, In, InOut, Out, Parameter, PlainArgument, PlainParameter, sealed};
 
-/// A slice that kernels may only read: it can be given for [`In`], not for [`Out`] or [`InOut`].
+/// A slice that kernels can only read: an argument for [`In`], not for [`Out`] or [`InOut`].
 #[derive(Debug)]
 pub struct ReadOnly<'a, T>(Slice<'a, T>);
 
@@ -20,7 +20,7 @@ impl<T> Clone for ReadOnly<'_, T> {
 
 impl<T> Copy for ReadOnly<'_, T> {}
 
-/// Memory that kernels may only read, to hand out where it must stay as it is.
+/// Wraps memory so that kernels can only read it.
 #[must_use]
 pub fn read_only<'a, T>(slice: impl Into<Slice<'a, T>>) -> ReadOnly<'a, T> {
     ReadOnly(slice.into())

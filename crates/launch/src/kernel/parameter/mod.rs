@@ -21,33 +21,33 @@ pub(crate) mod sealed {
     pub trait Sealed {}
 }
 
-/// Declares memory that the kernel only reads. Given as `&Buffer<T>` or `Slice<T>`, to nodes also
-/// as memory of their graph: `&GraphBuffer<T>`.
+/// Declares memory that the kernel only reads. The argument is a `&Buffer<T>` or a `Slice<T>`.
+/// Nodes also take memory of their graph, a `&GraphBuffer<T>`.
 #[derive(Debug)]
 pub struct In<T>(PhantomData<fn() -> T>);
 
-/// Declares memory that the kernel only writes. Given as `&Buffer<T>` or `Slice<T>`; must not
-/// overlap other arguments.
+/// Declares memory that the kernel only writes. The argument is as for [`In`], and must not overlap
+/// other arguments.
 #[derive(Debug)]
 pub struct Out<T>(PhantomData<fn() -> T>);
 
-/// Declares memory that the kernel reads and writes. Given as `&Buffer<T>` or `Slice<T>`; must not
+/// Declares memory that the kernel reads and writes. The argument is as for [`In`], and must not
 /// overlap other arguments.
 #[derive(Debug)]
 pub struct InOut<T>(PhantomData<fn() -> T>);
 
-/// Declares a struct that the kernel takes by value, padding and all. Given as a `T`, which has the
-/// fields of the kernel's struct at the same offsets (`#[repr(C)]` helps).
+/// Declares a struct that the kernel takes by value. The argument is a `T`, which has the fields of
+/// the kernel's struct at the same offsets (`#[repr(C)]` helps).
 #[derive(Debug)]
 pub struct Struct<T>(PhantomData<fn() -> T>);
 
-/// Declares a struct that the kernel takes by value, as [`Struct`] does, and whose fields
-/// conditions see: those named by [`fields!`](crate::fields!).
+/// Declares a struct that the kernel takes by value, as [`Struct`], with fields that conditions can
+/// use: those named by [`fields!`](crate::fields!).
 #[derive(Debug)]
 pub struct Fields<T>(PhantomData<fn() -> T>);
 
-/// A type that [`kernel!`](crate::kernel!) takes for a parameter: a number of exact width, an array
-/// of them, [`Struct`] or [`Fields`], memory as [`In`], [`Out`] or [`InOut`], and the
+/// The type of a parameter in [`kernel!`](crate::kernel!): a number of exact width, an array of
+/// numbers, [`Struct`] or [`Fields`], memory as [`In`], [`Out`] or [`InOut`], and the
 /// [`ConditionalHandle`] of a graph's condition.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the type of a kernel's parameter",
@@ -55,50 +55,50 @@ pub struct Fields<T>(PhantomData<fn() -> T>);
     note = "there are `u8` to `u64`, `i8` to `i64`, `f32`, `f64`, arrays of them, `Struct<T>`, `Fields<T>`, `In<T>`, `Out<T>`, `InOut<T>` and `ConditionalHandle`"
 )]
 pub trait Parameter: sealed::Sealed + 'static {
-    /// What is given for it.
+    /// The value of an argument.
     type Value<'a>: Copy;
-    /// What the driver gets.
+    /// The value in the form that the driver reads.
     type Packed: Copy;
-    /// What conditions see.
+    /// The value in the form that conditions use.
     type View<'s>;
 
-    /// Whether what is given is the handle of a condition.
+    /// Whether the value is the handle of a condition.
     const IS_HANDLE: bool = false;
 
-    /// What the kernel does with the memory that a value leads to.
+    /// How the kernel accesses the memory of a value, if it has any.
     const MEMORY: Option<MemoryParameter> = None;
 
-    /// What the driver gets for a value.
+    /// Converts a value for the driver.
     fn packed(value: &Self::Value<'_>) -> Self::Packed;
-    /// What conditions see of a value.
+    /// Converts a value for conditions.
     fn view<'s>(value: &Self::Value<'_>, scope: &'s Scope) -> Self::View<'s>;
-    /// The memory that a value leads to.
+    /// The memory of a value.
     fn memory<'a>(value: &Self::Value<'a>) -> Option<Memory<'a>>;
-    /// The handle of a condition that a value is.
+    /// The value as the handle of a condition.
     #[inline]
     fn handle(_value: &Self::Value<'_>) -> Option<ConditionalHandle> {
         None
     }
-    /// Tells a value in an error.
+    /// Writes a value for an error message.
     ///
     /// # Errors
-    /// Those of the formatter.
+    /// The formatter's.
     fn show(name: &str, value: &Self::Value<'_>, text: &mut dyn fmt::Write) -> fmt::Result;
 }
 
-/// A value that can be given for a parameter declared as `P`.
+/// An argument for a parameter declared as `P`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be given for a parameter declared as `{P}`",
     label = "not an argument for `{P}`",
     note = "a number needs the declared type; `In<T>`, `Out<T>` and `InOut<T>` take `&Buffer<T>` and `Slice<T>` of the same `T`"
 )]
 pub trait Argument<'a, P: Parameter> {
-    /// The value.
+    /// Converts the argument into the parameter's value.
     fn value(self) -> P::Value<'a>;
 }
 
-/// An [`Argument`] of a launch on a stream: any but the memory of a graph, which is there for the
-/// graph's nodes alone.
+/// An [`Argument`] for a launch on a stream: any except graph memory, which only nodes of its graph
+/// can use.
 ///
 /// ```compile_fail,E0277
 /// # use cuda_handles::{GraphBuffer, Image, Stream};
@@ -119,7 +119,7 @@ pub trait Argument<'a, P: Parameter> {
 )]
 pub trait PlainArgument<'a, P: Parameter>: Argument<'a, P> {}
 
-/// A parameter of kernels that may be launched on a stream: any but a [`ConditionalHandle`].
+/// A parameter of a kernel that can be launched on a stream: any except a [`ConditionalHandle`].
 #[diagnostic::on_unimplemented(
     message = "a kernel that takes the handle of a condition can only be a node of the condition's graph",
     label = "this kernel cannot be launched on a stream",

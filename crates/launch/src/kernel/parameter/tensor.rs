@@ -10,7 +10,7 @@ use crate::kernel::condition::{Length, Scope};
 use crate::kernel::parameter::{Argument, In, InOut, Out, Parameter, PlainArgument, PlainParameter};
 use crate::tensor_map::{TensorElement, TensorMap};
 
-/// Declares a tensor map of elements of type `T`, as in `In<Tensor<f32>>`. Given as a
+/// Declares a tensor map of elements of type `T`, as in `In<Tensor<f32>>`. The argument is a
 /// `&TensorMap<T>`.
 #[derive(Debug)]
 pub struct Tensor<T>(PhantomData<fn() -> T>);
