@@ -12,8 +12,10 @@ impl CUresult {
         self == Self::CUDA_SUCCESS
     }
 
-    /// The code's name in the header, such as `CUDA_ERROR_INVALID_VALUE`; `None` for a code that a
-    /// newer driver invented.
+    /// The code's name in the header, such as `CUDA_ERROR_INVALID_VALUE`; `None` for a code of a
+    /// newer driver.
+    #[doc(alias = "cuGetErrorName")]
+    #[doc(alias = "cudaGetErrorName")]
     #[must_use]
     pub fn name(self) -> Option<&'static str> {
         RESULT_NAMES.iter().find(|(code, _)| *code == self).map(|(_, name)| *name)
@@ -25,7 +27,7 @@ impl CUresult {
         RESULT_NAMES.iter().find(|(_, known)| *known == name).map(|(code, _)| *code)
     }
 
-    /// Every code that the headers name, with its name.
+    /// All codes in the headers, with their names.
     #[must_use]
     pub fn all() -> &'static [(Self, &'static str)] {
         RESULT_NAMES

@@ -1,4 +1,4 @@
-//! The table of driver calls, made from the generated list.
+//! The table of driver calls, expanded from the generated list.
 
 use core::ffi::{CStr, c_void};
 use core::fmt;
@@ -6,7 +6,7 @@ use core::ptr::NonNull;
 
 use crate::{CUresult, Version};
 
-/// The field of an entry: a baseline call is always there.
+/// The type of an entry. A baseline call is always present.
 macro_rules! field {
     (baseline ($($ty:ty),*)) => { unsafe extern "C" fn($($ty),*) -> CUresult };
     (optional ($($ty:ty),*)) => { Option<unsafe extern "C" fn($($ty),*) -> CUresult> };
@@ -24,30 +24,30 @@ macro_rules! is_baseline {
 /// The method of an entry on [`Table`].
 macro_rules! method {
     (baseline $name:ident ($($arg:ident: $ty:ty),*)) => {
-        /// The driver call of this name; part of the baseline.
+        /// The driver call of this name, part of the baseline.
         ///
         /// # Safety
-        /// As CUDA's documentation of the call demands of its arguments.
+        /// The arguments meet the requirements in CUDA's documentation of the call.
         #[inline]
         pub unsafe fn $name(&self, $($arg: $ty),*) -> CUresult {
-            // SAFETY: the pointer has the layout it was looked up with; the arguments are the
-            // caller's promise.
+            // SAFETY: the pointer was looked up with this layout; the caller promises the
+            // arguments.
             unsafe { (self.$name)($($arg),*) }
         }
     };
     (optional $name:ident ($($arg:ident: $ty:ty),*)) => {
-        /// The driver call of this name; newer than the baseline.
+        /// The driver call of this name, newer than the baseline.
         ///
         /// # Safety
-        /// As CUDA's documentation of the call demands of its arguments.
+        /// The arguments meet the requirements in CUDA's documentation of the call.
         ///
         /// # Errors
-        /// The driver that runs does not have the call; nothing was called.
+        /// [`Missing`] if the driver lacks the call. Then nothing is called.
         #[inline]
         pub unsafe fn $name(&self, $($arg: $ty),*) -> Result<CUresult, Missing> {
             match self.$name {
-                // SAFETY: the pointer has the layout it was looked up with; the arguments are the
-                // caller's promise.
+                // SAFETY: the pointer was looked up with this layout; the caller promises the
+                // arguments.
                 Some(entry) => Ok(unsafe { entry($($arg),*) }),
                 None => Err(self.missing(Call::$name)),
             }
@@ -55,10 +55,10 @@ macro_rules! method {
     };
 }
 
-/// Reads one entry out of a look-up.
+/// Converts the result of one look-up into an entry.
 macro_rules! entry {
-    // SAFETY (both arms): the caller of `Table::look_up` promises that its pointers have the layout
-    // of the version asked for.
+    // SAFETY (both arms): the caller of `Table::look_up` promises pointers with the layout of the
+    // version passed in.
     (baseline $found:expr, ($($ty:ty),*), $call:expr) => {
         match $found {
             Some(pointer) => unsafe {
@@ -77,7 +77,7 @@ macro_rules! entry {
 macro_rules! define {
     ($($need:ident $name:ident $symbol:literal $since:literal ($($arg:ident: $ty:ty),*);)*) => {
         /// One driver call in one layout. The first layout in the table has the call's plain name;
-        /// newer ones carry the version that brought them, as in `cuGraphAddNode_v12030`.
+        /// newer layouts carry their version, as in `cuGraphAddNode_v12030`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[allow(missing_docs, non_camel_case_types)]
         #[repr(u16)]
@@ -93,14 +93,13 @@ macro_rules! define {
                 match self { $(Self::$name => stringify!($name)),* }
             }
 
-            /// The name to ask the driver for, such as `cuGraphAddNode`.
+            /// The name by which the driver is asked, such as `cuGraphAddNode`.
             #[must_use]
             pub const fn symbol(self) -> &'static CStr {
                 match self { $(Self::$name => $symbol),* }
             }
 
-            /// The version whose layout the table has; a driver of at least this version has the
-            /// call.
+            /// The version of the layout. Drivers of this version and newer have the call.
             #[must_use]
             pub const fn since(self) -> Version {
                 match self { $(Self::$name => Version::from_raw($since)),* }
@@ -113,7 +112,7 @@ macro_rules! define {
             }
         }
 
-        /// The driver's entry points, one field a call. Methods of the same names call them.
+        /// The driver's entry points, one field for each call. Methods of the same names call them.
         #[derive(Clone, Copy)]
         #[allow(missing_docs, non_snake_case)]
         pub struct Table {
@@ -123,12 +122,12 @@ macro_rules! define {
 
         #[allow(non_snake_case, clippy::too_many_arguments)]
         impl Table {
-            /// Fills the table by asking `find` for each call; on failure says which baseline call
+            /// Fills the table by calling `find` for each call. Fails with the baseline call that
             /// was not found.
             ///
             /// # Safety
-            /// Each pointer that `find` returns stays callable for the life of the process and has
-            /// the signature that the headers give the call in the version asked for.
+            /// Each pointer that `find` returns is callable for the life of the process and has the
+            /// signature of the call in the headers of its version.
             #[allow(clippy::undocumented_unsafe_blocks)]
             pub(crate) unsafe fn look_up(
                 version: Version,
