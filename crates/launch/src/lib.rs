@@ -10,6 +10,7 @@ mod launch;
 mod limits;
 mod tensor_map;
 
+pub use arguments::access::Access;
 pub use arguments::conditional_handle::ConditionalHandle;
 pub use arguments::holder::Arguments;
 pub use arguments::kernel_arg::{ParamBytes, Scalar};
@@ -35,7 +36,6 @@ pub use launch::Launch;
 pub use limits::occupancy::{BestBlock, Occupancy};
 pub use tensor_map::{L2Promotion, Swizzle, TensorElement, TensorMap, Tiled};
 
-pub use arguments::access::Access;
 // The old paths of `internal`, until cuda-graph takes them from there.
 #[doc(hidden)]
 pub use internal::{AccessRanges, Accesses, AttributeList, Declaration, Memory, MemoryParameter, Overlap};

@@ -8,9 +8,9 @@ macro_rules! features {
     ($($(#[$attribute:meta])* $name:ident ($major:literal, $minor:literal) $words:literal;)*) => {
         /// A feature that came after [`Version::BASELINE`], so that some supported drivers lack it.
         ///
-        /// This is the one table of such versions. A feature that is a single driver call is not in
-        /// it: [`Call::since`](crate::Call::since) has the call's version, and calling it on an
-        /// older driver is the error [`Missing`](crate::Missing).
+        /// This is the one table of such versions. A single driver call needs no entry:
+        /// [`Call::since`](crate::Call::since) has its version, and calling it on an older driver
+        /// is the error [`Missing`](crate::Missing).
         ///
         /// ```
         /// use cuda_sys::{Feature, Version};

@@ -41,6 +41,7 @@ impl ConditionalHandle {
     /// # Safety
     /// `raw` is a handle of a live graph in the hierarchy `graph`. No other handle has the same two
     /// numbers, and code that adds a kernel with this handle to a graph compares them.
+    #[doc(hidden)]
     #[must_use]
     pub unsafe fn new(raw: u64, graph: u64, number: u64) -> Self {
         Self { raw, graph, number }
@@ -53,12 +54,14 @@ impl ConditionalHandle {
     }
 
     /// The number of its hierarchy of graphs.
+    #[doc(hidden)]
     #[must_use]
     pub fn graph(self) -> u64 {
         self.graph
     }
 
     /// Its number in the hierarchy, never used again for another condition.
+    #[doc(hidden)]
     #[must_use]
     pub fn number(self) -> u64 {
         self.number

@@ -49,26 +49,32 @@ pub trait Arguments: sealed::Sealed {
     ///
     /// # Errors
     /// The driver's. The buffers before the failing one stay usable on the stream.
+    #[doc(hidden)]
     fn ready_on(&self, stream: &Stream) -> Result<()>;
 
     /// Calls `call` with an array of pointers to the values, valid until it returns.
+    #[doc(hidden)]
     fn with_pointers<R>(&self, call: impl FnOnce(*mut *mut c_void) -> R) -> R;
 
     /// Passes each allocation that the arguments use to `each`.
+    #[doc(hidden)]
     fn each_allocation<'s>(&'s self, each: impl FnMut(&'s Arc<Allocation>));
 
     /// The name, in errors, of the argument that uses the allocation of this index in the order of
     /// [`each_allocation`](Self::each_allocation).
+    #[doc(hidden)]
     fn name_of(&self, allocation: usize) -> Cow<'static, str>;
 
     /// The handles of conditions among the arguments, in their order. A kernel that takes one can
     /// only be a node of a graph.
+    #[doc(hidden)]
     #[inline]
     fn handles(&self) -> SmallVec<[ConditionalHandle; 1]> {
         SmallVec::new()
     }
 
     /// Whether an argument is the handle of a condition.
+    #[doc(hidden)]
     #[inline]
     fn has_handles(&self) -> bool {
         false
@@ -76,17 +82,20 @@ pub trait Arguments: sealed::Sealed {
 
     /// The memory accesses that the kernel declares; unknown unless the arguments were prepared for
     /// a typed kernel.
+    #[doc(hidden)]
     #[inline]
     fn accesses(&self) -> Accesses {
         Accesses::unknown()
     }
 
     /// The ranges of [`accesses`](Self::accesses) that [are apart](Accesses::are_apart).
+    #[doc(hidden)]
     fn access_ranges(&self) -> AccessRanges {
         AccessRanges::default()
     }
 
     /// Passes an owner of each allocation that the arguments use to `each`.
+    #[doc(hidden)]
     #[inline]
     fn each_owner(&self, mut each: impl FnMut(Owner)) {
         self.each_allocation(|allocation| each(Owner::Allocation(Arc::clone(allocation))));

@@ -62,6 +62,7 @@ impl LaunchConfig {
     ///
     /// # Errors
     /// [`Error::Attribute`] for a preferred cluster, which nodes cannot have.
+    #[doc(hidden)]
     pub fn node_attributes(&self, kernel: &Kernel) -> Result<AttributeList> {
         if self.attributes_set().preferred_cluster.is_some() {
             let check = Check { kernel, config: self };

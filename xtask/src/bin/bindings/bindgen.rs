@@ -30,7 +30,8 @@ typedef CUresult (CUDAAPI *PFN_cuProfilerStop_v4000)(void);
 /// The oldest driver that cuda-sys loads. Of the layouts up to it, the newest is in the table.
 const BASELINE: u32 = 12020;
 
-/// Writes `bindings.rs`, `calls.rs` and `exports.rs`, or with `check` compares them with what is checked in.
+/// Writes `bindings.rs`, `calls.rs` and `exports.rs`, or with `check` compares them with the files
+/// checked in.
 ///
 /// # Errors
 /// The headers cannot be had or parsed; with `check`, a file that differs.
