@@ -1,7 +1,7 @@
 //! What a test needs and not every driver or device has.
 
 use cuda_handles::Device;
-use cuda_sys::Version;
+use cuda_sys::{Feature, Version};
 
 use crate::raw::driver;
 
@@ -42,16 +42,22 @@ pub enum Need {
 impl Need {
     /// The first driver that has it; `None` for what depends on the devices.
     fn version(self) -> Option<Version> {
-        let (major, minor) = match self {
-            Self::EdgeKinds | Self::Conditionals | Self::CompletionEvents => (12, 3),
-            Self::ParameterLayouts | Self::KernelNames => (12, 4),
-            Self::Carveouts => (12, 5),
-            Self::Branches | Self::EmptyBodies | Self::PreferredClusters => (12, 8),
-            Self::MovedGraphs | Self::Ptx88 => (12, 9),
-            Self::Ptx9 => (13, 0),
+        let feature = match self {
+            Self::EdgeKinds => Feature::EdgeData,
+            Self::Conditionals => Feature::Conditional,
+            Self::CompletionEvents => Feature::CompletionEvent,
+            Self::ParameterLayouts => Feature::ParameterLayout,
+            Self::KernelNames => Feature::KernelNames,
+            Self::Carveouts => Feature::SharedCarveout,
+            Self::Branches => Feature::IfElse,
+            Self::EmptyBodies => Feature::EmptyBody,
+            Self::PreferredClusters => Feature::PreferredCluster,
+            Self::MovedGraphs => Feature::ChildGraphMove,
+            Self::Ptx88 => return Some(Version::new(12, 9)),
+            Self::Ptx9 => return Some(Version::new(13, 0)),
             Self::LaunchAttributes | Self::TwoDevices => return None,
         };
-        Some(Version::new(major, minor))
+        Some(feature.since())
     }
 
     /// Whether driver and devices have it.

@@ -47,7 +47,7 @@ fn an_unreadable_file_is_an_error_naming_it() {
 fn a_foreign_library_is_named_as_no_driver() {
     alone!();
     let error = file("libm.so.6").install().unwrap_err();
-    let LoadError::Foreign { file, symbol } = &error else { panic!("{error:?}") };
+    let LoadError::NotADriver { file, symbol } = &error else { panic!("{error:?}") };
     assert_eq!(file, "libm.so.6");
     let text = error.to_string();
     assert!(text.contains("libm.so.6") && text.contains(symbol), "{text}");
