@@ -6,11 +6,17 @@ use std::sync::atomic::Ordering;
 
 use cuda_sys::CUresult;
 
-use crate::fault::{self, Loss};
-use crate::graph::{store, user_object};
+use crate::abi;
+use crate::device::loss::{self, Loss};
+use crate::driver;
+use crate::graph::model::{store, user_object};
+use crate::memory::pool;
 use crate::memory::{self, Origin};
-use crate::semaphore::SharedWord;
-use crate::{driver, entry, event, module, pool, semaphore, stream};
+use crate::module;
+use crate::stream;
+use crate::stream::event;
+use crate::stream::semaphore;
+use crate::stream::semaphore::SharedWord;
 
 /// How many objects of each kind live: made by the user and not yet destroyed. `bytes` kinds count
 /// bytes.
@@ -45,7 +51,7 @@ pub fn live_objects() -> Vec<(&'static str, usize)> {
         ("pools", pool::count()),
         ("libraries", libraries),
         ("modules", modules),
-        ("links", entry::link::count()),
+        ("links", abi::link::count()),
         ("graphs", graphs),
         ("executables", execs),
         ("user objects", user_object::count()),
@@ -65,7 +71,7 @@ pub fn lose_context(code: CUresult) {
 /// other devices do not. The first loss of a device stays.
 pub fn lose_device(device: i32, code: CUresult) {
     if !code.is_success() {
-        fault::set(device, Loss::new(code, format!("the context was lost on demand with {code}")));
+        loss::set(device, Loss::new(code, format!("the context was lost on demand with {code}")));
     }
 }
 
@@ -73,13 +79,13 @@ pub fn lose_device(device: i32, code: CUresult) {
 /// or fill; `None` while none is.
 #[must_use]
 pub fn last_fault() -> Option<String> {
-    fault::sentence(None)
+    loss::sentence(None)
 }
 
 /// As [`last_fault`], of one device.
 #[must_use]
 pub fn last_fault_of(device: i32) -> Option<String> {
-    fault::sentence(Some(device))
+    loss::sentence(Some(device))
 }
 
 /// The other side of an external semaphore: what a graphics library would have made and signals.

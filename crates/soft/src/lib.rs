@@ -1,39 +1,18 @@
 #![doc = include_str!("../README.md")]
 
-#[macro_use]
-mod gate;
-
-mod callback;
-mod capture_mode;
-mod code;
-mod config;
-mod context;
+mod abi;
 pub mod control;
-mod copy;
 mod device;
 mod driver;
-mod entry;
-mod event;
-mod fault;
 mod graph;
-mod handle;
-mod image;
 mod launch;
-mod launch_attribute;
-mod limits;
-mod mem_op;
 mod memory;
 mod module;
 mod null;
-mod poll;
-mod pool;
 mod ptx;
-mod records;
-mod semaphore;
-mod share;
 mod stream;
 
-pub use config::{Config, ConfigError};
+pub use driver::config::{Config, ConfigError};
 
 /// The software driver as the process's driver, posing as `config` says.
 ///
@@ -48,7 +27,7 @@ pub fn loader(config: Config) -> cuda_sys::Loader {
     driver::configure(config);
     // SAFETY: every pointer is a function of this crate with the signature of the generated table,
     // callable for ever.
-    unsafe { cuda_sys::Loader::in_process("cuda-soft", entry::cuGetProcAddress) }
+    unsafe { cuda_sys::Loader::in_process("cuda-soft", abi::cuGetProcAddress) }
 }
 
 /// A driver that does nothing: every call answers success at once, and calls that create something
@@ -80,5 +59,5 @@ pub unsafe extern "C" fn get_proc_address(
     symbol_found: *mut cuda_sys::CUdriverProcAddressQueryResult,
 ) -> cuda_sys::CUresult {
     // SAFETY: the caller's promise.
-    unsafe { entry::cuGetProcAddress(symbol, pfn, driver_version, flags, symbol_found) }
+    unsafe { abi::cuGetProcAddress(symbol, pfn, driver_version, flags, symbol_found) }
 }

@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 
 use cuda_sys::CUgraphDebugDot_flags as Flag;
 
-use super::edge_data::Edge;
-use super::payload::Payload;
-use super::store::{Graphs, Node};
-use super::task::{KernelSpec, Task};
-use crate::code::Answer;
+use crate::driver::result_code::Answer;
+use crate::graph::model::edge::Edge;
+use crate::graph::model::payload::Payload;
+use crate::graph::model::store::{Graphs, Node};
+use crate::graph::model::task::{KernelSpec, Task};
 
 /// What the text is to tell.
 #[derive(Debug, Clone, Copy)]

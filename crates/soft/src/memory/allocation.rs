@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 use super::{EPOCH, UNWRITTEN};
-use crate::share::{Mapping, SharedFile};
+use crate::memory::shared_file::{Mapping, SharedFile};
 
 /// Where memory comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use cuda_sys::{
 };
 
 use super::{fresh, fresh_span, make, tell};
-use crate::entry::Entries;
+use crate::abi::table::Entries;
 
 pub(super) const fn add(entries: Entries) -> Entries {
     Entries {

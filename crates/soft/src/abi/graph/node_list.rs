@@ -1,0 +1,35 @@
+//! Arrays of nodes and edge data as arguments.
+
+use cuda_sys::{CUgraphEdgeData, CUgraphNode};
+
+use crate::driver::handle::number;
+use crate::driver::pointer::slice;
+use crate::driver::result_code::Answer;
+use crate::graph::edit::edge;
+use crate::graph::model::edge::Edge;
+use crate::graph::model::store::graphs;
+
+/// The nodes up to the first that is none: a call is refused there, whatever count it was given.
+pub(in crate::abi) fn up_to_unknown(nodes: &[CUgraphNode]) -> &[CUgraphNode] {
+    let all = graphs();
+    let unknown = nodes.iter().position(|node| all.node(number(*node)).is_err());
+    unknown.and_then(|unknown| nodes.get(..=unknown)).unwrap_or(nodes)
+}
+
+/// Reads nodes and the data of the edges from them; without an array of it they are plain.
+///
+/// # Safety
+/// The arrays are null or valid for `count` elements.
+pub(in crate::abi) unsafe fn read_nodes(
+    nodes: *const CUgraphNode,
+    edges: *const CUgraphEdgeData,
+    count: usize,
+) -> Answer<Vec<(u64, Edge)>> {
+    // SAFETY: the caller's promise.
+    let nodes = up_to_unknown(unsafe { slice(nodes, count)? });
+    // SAFETY: the caller's promise.
+    let edges = if edges.is_null() { &[] } else { unsafe { slice(edges, nodes.len())? } };
+    let read =
+        nodes.iter().enumerate().map(|(index, node)| Ok((number(*node), edge::parse(edges.get(index))?)));
+    read.collect()
+}

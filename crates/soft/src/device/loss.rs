@@ -1,0 +1,105 @@
+//! The loss of a device: one code that everything there answers from then on, and the sentence that
+//! says why.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use cuda_sys::CUresult;
+
+use crate::device::context;
+use crate::driver;
+use crate::driver::result_code::Answer;
+
+/// Why a device was lost.
+#[derive(Debug, Clone)]
+pub(crate) struct Loss {
+    pub(crate) code: CUresult,
+    pub(crate) sentence: String,
+}
+
+impl Loss {
+    pub(crate) fn new(code: CUresult, sentence: impl Into<String>) -> Self {
+        Self { code, sentence: sentence.into() }
+    }
+}
+
+/// How many devices are lost, so that a healthy driver looks no further.
+static LOST: AtomicU32 = AtomicU32::new(0);
+/// The losses in their order, one a device.
+static LOSSES: Mutex<Vec<(i32, Loss)>> = Mutex::new(Vec::new());
+
+fn losses() -> MutexGuard<'static, Vec<(i32, Loss)>> {
+    LOSSES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Says why a device was lost where the environment asks for that: programs that open the driver by
+/// path have no other way to learn it.
+fn explain(device: i32, loss: &Loss) {
+    if std::env::var_os("CUDA_SOFT_EXPLAIN").is_some_and(|value| !value.is_empty() && value != "0") {
+        driver::say(&format!("device {device} is lost with {}: {}", loss.code, loss.sentence));
+    }
+}
+
+/// The device is lost; its first loss stays.
+pub(crate) fn set(device: i32, loss: Loss) {
+    let mut losses = losses();
+    if losses.iter().all(|(lost, _)| *lost != device) {
+        explain(device, &loss);
+        losses.push((device, loss));
+        LOST.fetch_add(1, Ordering::Release);
+    }
+}
+
+fn any() -> bool {
+    LOST.load(Ordering::Acquire) != 0
+}
+
+pub(crate) fn is_lost(device: i32) -> bool {
+    check_device(device).is_err()
+}
+
+/// The code of a device's loss as an error.
+pub(crate) fn check_device(device: i32) -> Answer {
+    if !any() {
+        return Ok(());
+    }
+    match losses().iter().find(|(lost, _)| *lost == device) {
+        Some((_, loss)) => Err(loss.code),
+        None => Ok(()),
+    }
+}
+
+/// The code of the first loss as an error, once no device is left.
+pub(crate) fn check_all() -> Answer {
+    if LOST.load(Ordering::Acquire) < driver::config().devices {
+        return Ok(());
+    }
+    losses().first().map_or(Ok(()), |(_, loss)| Err(loss.code))
+}
+
+/// The code of the loss of the current context's device as an error; without one, as [`check_all`].
+pub(crate) fn check() -> Answer {
+    if !any() {
+        return Ok(());
+    }
+    context::current_device().map_or_else(check_all, check_device)
+}
+
+/// Why the device was lost; of any device, the first.
+pub(crate) fn sentence(device: Option<i32>) -> Option<String> {
+    let losses = losses();
+    let found = losses.iter().find(|(lost, _)| device.is_none_or(|device| device == *lost));
+    found.map(|(_, loss)| loss.sentence.clone())
+}
+
+/// Ends the process where the real driver would take it down: no library may ever get here.
+pub(crate) fn crash(what: &str) -> ! {
+    driver::say(&format!("the real driver crashes here: {what}"));
+    std::process::abort()
+}
+
+/// Ends the process where the real driver never returns.
+pub(crate) fn hang(what: &str) -> ! {
+    driver::say(&format!("the real driver hangs here: {what}"));
+    std::process::abort()
+}

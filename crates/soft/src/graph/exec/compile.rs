@@ -1,0 +1,161 @@
+//! From a graph to what an executable runs.
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::driver;
+use crate::graph::model::payload::Payload;
+use crate::graph::model::program::{Level, Program, Step, Work};
+use crate::graph::model::store::Graphs;
+
+/// A graph whose edges go round, and a node on the way.
+#[derive(Debug)]
+pub(crate) struct Cycle {
+    pub(crate) node: u64,
+}
+
+/// Why no program could be made.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    Cycle(Cycle),
+    /// Something is gone that should be there.
+    Gone,
+}
+
+impl Graphs {
+    /// The program of a graph, with conditions that have no values yet.
+    pub(crate) fn program(&self, graph: u64) -> Result<Program, Failure> {
+        let mut program = Program::default();
+        program.top = self.levels(graph, &mut program.steps)?;
+        let root = self.graph(self.root(graph)).map_err(|_| Failure::Gone)?;
+        program.conditions =
+            root.conditions.iter().map(|(number, handle)| (*number, handle.default)).collect();
+        Ok(program)
+    }
+
+    /// The steps of a graph and of all in it, the inner before the node that they are in. With a
+    /// stack of its own, as they may be nested deeper than the thread's is.
+    fn levels(&self, graph: u64, steps: &mut Vec<Step>) -> Result<Level, Failure> {
+        let mut open = vec![self.open(graph)?];
+        loop {
+            let Some(top) = open.last_mut() else { return Err(Failure::Gone) };
+            let Some(handle) = top.nodes.get(top.level.created.len()).copied() else {
+                let level = self.close(open.pop().ok_or(Failure::Gone)?, steps)?;
+                let Some(around) = open.last_mut() else { return Ok(level) };
+                around.inside.push(level);
+                continue;
+            };
+            let node = self.node(handle).map_err(|_| Failure::Gone)?;
+            if let Some(next) = node.payload.graphs().get(top.inside.len()).copied() {
+                let next = self.open(next)?;
+                open.push(next);
+                continue;
+            }
+            let work = work(&node.payload, std::mem::take(&mut top.inside)).ok_or(Failure::Gone)?;
+            top.level.waits |= work.waits();
+            top.index_of.insert(handle, steps.len());
+            top.level.created.push(steps.len());
+            steps.push(Step {
+                node: handle,
+                uid: node.uid,
+                enabled: true,
+                work,
+                dependencies: Vec::new(),
+                dependents: node.dependents.len(),
+            });
+        }
+    }
+
+    fn open(&self, graph: u64) -> Result<Open, Failure> {
+        let nodes = self.nodes_of(graph).map_err(|_| Failure::Gone)?;
+        let index_of = HashMap::with_capacity(nodes.len());
+        let level = Level { created: Vec::with_capacity(nodes.len()), ..Level::default() };
+        Ok(Open { nodes, index_of, level, inside: Vec::new() })
+    }
+
+    /// The edges and the order of a level whose steps are there.
+    fn close(&self, open: Open, steps: &mut [Step]) -> Result<Level, Failure> {
+        let Open { nodes, index_of, mut level, .. } = open;
+        for handle in &nodes {
+            let node = self.node(*handle).map_err(|_| Failure::Gone)?;
+            let of = |dependency: &u64| index_of.get(dependency).copied();
+            let dependencies =
+                node.dependencies.iter().filter_map(|(from, edge)| Some((of(&from)?, edge))).collect();
+            if let Some(step) = of(handle).and_then(|index| steps.get_mut(index)) {
+                step.dependencies = dependencies;
+            }
+        }
+        level.order = order(&level.created, steps, driver::config().branch_seed).map_err(Failure::Cycle)?;
+        Ok(level)
+    }
+}
+
+/// A level of which not all steps are there.
+struct Open {
+    nodes: Vec<u64>,
+    index_of: HashMap<u64, usize>,
+    level: Level,
+    /// The finished levels of the graphs in the next node.
+    inside: Vec<Level>,
+}
+
+/// The work of a node, with the levels of the graphs in it.
+fn work(payload: &Payload, mut inside: Vec<Level>) -> Option<Work> {
+    Some(match payload {
+        Payload::Child(_) => Work::Child(inside.pop()?),
+        Payload::Conditional(conditional) => {
+            Work::Conditional { handle: conditional.handle, condition: conditional.condition, bodies: inside }
+        }
+        Payload::Task(task) => Work::Task(task.clone()),
+    })
+}
+
+/// A number that looks drawn at random.
+fn mix(seed: u64, index: usize) -> u64 {
+    let mut word = seed.wrapping_add((index as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    word = (word ^ (word >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    word = (word ^ (word >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    word ^ (word >> 31)
+}
+
+/// The steps of a level, each after what it depends on, else in the order of creation or in one
+/// drawn from `seed`.
+fn order(created: &[usize], steps: &[Step], seed: Option<u64>) -> Result<Vec<usize>, Cycle> {
+    let place = |index: usize| (seed.map_or(0, |seed| mix(seed, index)), index);
+    let mut waiting: HashMap<usize, usize> = HashMap::with_capacity(created.len());
+    let mut dependents: HashMap<usize, Vec<usize>> = HashMap::with_capacity(created.len());
+    let mut ready = BTreeSet::new();
+    for index in created {
+        let Some(step) = steps.get(*index) else { continue };
+        waiting.insert(*index, step.dependencies.len());
+        if step.dependencies.is_empty() {
+            ready.insert(place(*index));
+        }
+        for (dependency, _) in &step.dependencies {
+            dependents.entry(*dependency).or_default().push(*index);
+        }
+    }
+    let mut order = Vec::with_capacity(created.len());
+    while let Some((_, index)) = ready.pop_first() {
+        order.push(index);
+        for dependent in dependents.get(&index).into_iter().flatten() {
+            if let Some(count) = waiting.get_mut(dependent) {
+                *count -= 1;
+                if *count == 0 {
+                    ready.insert(place(*dependent));
+                }
+            }
+        }
+    }
+    if order.len() == created.len() {
+        return Ok(order);
+    }
+    let is_stuck = |index: &usize| waiting.get(index).is_some_and(|count| *count > 0);
+    let mut at = created.iter().copied().find(is_stuck).unwrap_or(0);
+    // Whatever is stuck leads back into a cycle.
+    for _ in 0..created.len() {
+        let back =
+            steps.get(at).and_then(|step| step.dependencies.iter().map(|(from, _)| *from).find(is_stuck));
+        at = back.unwrap_or(at);
+    }
+    Err(Cycle { node: steps.get(at).map_or(0, |step| step.node) })
+}

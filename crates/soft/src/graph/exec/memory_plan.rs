@@ -1,0 +1,386 @@
+//! The lives of memory that graphs allocate.
+//!
+//! Calls and work come at different times, so there are two accounts: whether memory lives in the
+//! order of the calls, by which launches and frees are refused, and what is there when the stream
+//! gets to a node, by which accesses are.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use cuda_sys::CUresult;
+
+use crate::device::loss::Loss;
+use crate::driver::result_code::{Answer, INVALID_VALUE, OUT_OF_MEMORY};
+use crate::graph::model::node_memory::Reservation;
+use crate::memory::graph_mapping::{self, Needs, User};
+use crate::memory::{self, Allocation};
+use crate::stream::event::Marker;
+
+/// Memory that outlives the launch that made it.
+#[derive(Debug)]
+struct Life {
+    /// Whether it lives in the order of the calls.
+    lives: bool,
+    /// What made it last, which also holds the address.
+    owner: Arc<Reservation>,
+    allocation: Arc<Allocation>,
+    /// How often a launch was called that makes it, and up to which of these the work has come.
+    called: u64,
+    reached: u64,
+    /// Where the free comes that was announced last.
+    freed: Option<Arc<Marker>>,
+}
+
+/// By address. It outlives graphs and executables. What is done to a life and to the memory there
+/// is done under one lock: a launch takes memory that it finds without a life for that of a launch
+/// on its way.
+static LIVES: Mutex<BTreeMap<u64, Life>> = Mutex::new(BTreeMap::new());
+
+fn lives() -> MutexGuard<'static, BTreeMap<u64, Life>> {
+    LIVES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Says when work is over: with its last owner.
+#[derive(Debug, Default)]
+struct Done(Arc<AtomicBool>);
+
+impl Done {
+    fn set(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+impl Drop for Done {
+    fn drop(&mut self) {
+        self.set();
+    }
+}
+
+fn steps_of(memory: &Reservation) -> impl Iterator<Item = u64> + use<> {
+    graph_mapping::steps(memory.start, memory.len as u64)
+}
+
+/// Nothing lives any more where memory was, but for steps in which other memory lives.
+fn leave_steps(lives: &BTreeMap<u64, Life>, memory: &Reservation, user: &User) {
+    let living = lives.values().filter(|life| life.lives && life.owner.device == memory.device);
+    let living: BTreeSet<u64> = living.flat_map(|life| steps_of(&life.owner)).collect();
+    graph_mapping::end_lives(
+        memory.device,
+        &steps_of(memory).filter(|step| !living.contains(step)).collect(),
+        user,
+    );
+}
+
+/// A context is over, and its memory with it.
+pub(crate) fn forget_context(context: u64) {
+    let gone: Vec<Life> = {
+        let mut lives = lives();
+        let of_it = |life: &Life| life.allocation.context == context;
+        let starts: Vec<u64> =
+            lives.iter().filter(|(_, life)| of_it(life)).map(|(start, _)| *start).collect();
+        let gone: Vec<Life> = starts.iter().filter_map(|start| lives.remove(start)).collect();
+        let nobody = User { stream: 0, exec: 0, done: Arc::new(AtomicBool::new(true)) };
+        gone.iter().for_each(|life| leave_steps(&lives, &life.owner, &nobody));
+        gone
+    };
+    // What it held takes other locks as it goes.
+    drop(gone);
+}
+
+/// A free that a call has announced and a stream will carry out.
+#[derive(Debug)]
+pub(crate) struct Freeing {
+    start: u64,
+    life: u64,
+    /// Launches that make the memory again wait for this.
+    done: Arc<Marker>,
+    /// Launches elsewhere may have what is behind the addresses once this is over.
+    over: Done,
+}
+
+impl Drop for Freeing {
+    /// Nobody may wait for ever for a free that was cut short.
+    fn drop(&mut self) {
+        self.done.reach();
+    }
+}
+
+/// Announces the free of memory of a graph on a stream, 0 for none; `None` if nothing lives there.
+pub(crate) fn announce_free(start: u64, stream: u64) -> Option<Freeing> {
+    announce(&mut lives(), start, stream)
+}
+
+fn announce(lives: &mut BTreeMap<u64, Life>, start: u64, stream: u64) -> Option<Freeing> {
+    let life = lives.get_mut(&start).filter(|life| life.lives)?;
+    let done = Arc::<Marker>::default();
+    life.lives = false;
+    life.freed = Some(Arc::clone(&done));
+    life.allocation.queue_free();
+    let (called, owner, over) = (life.called, Arc::clone(&life.owner), Done::default());
+    leave_steps(lives, &owner, &User { stream, exec: 0, done: Arc::clone(&over.0) });
+    Some(Freeing { start, life: called, done, over })
+}
+
+impl Freeing {
+    /// Carries the free out; `node` is the free node, 0 for the call that `how` names.
+    pub(crate) fn carry_out(&self, node: u64, how: &str) {
+        // Before the memory is gone, so that a trim by whoever sees that gives it back.
+        self.over.set();
+        self.end_life(node, how);
+        self.done.reach();
+    }
+
+    fn end_life(&self, node: u64, how: &str) {
+        let mut lives = lives();
+        let Some(life) = lives.get(&self.start) else { return };
+        if life.called != self.life {
+            // Launched again since. As long as that launch has not come to its node, nothing is
+            // there.
+            if life.reached <= self.life {
+                life.allocation.retire(node);
+            }
+            return;
+        }
+        let gone = lives.remove(&self.start);
+        if let Some(life) = &gone {
+            memory::remove(&life.allocation, how.to_owned());
+        }
+        // What it held takes other locks as it goes.
+        drop(lives);
+    }
+}
+
+/// What a launch does with the memory of its allocation and free nodes.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    /// The memory that outlives the launch, by its id: the how-manieth life it begins.
+    kept: HashMap<u64, u64>,
+    /// Its addresses.
+    kept_starts: HashSet<u64>,
+    /// The frees of memory that other launches made, by its id.
+    outside: HashMap<u64, Freeing>,
+    /// The frees, queued elsewhere, of memory that the launch makes again.
+    awaited: Vec<Arc<Marker>>,
+    /// Launches elsewhere may have what is behind its addresses once this is over.
+    over: Done,
+}
+
+/// What an executable does with memory, in the order in which it does.
+#[derive(Debug, Clone)]
+pub(crate) enum Use {
+    Allocates(Arc<Reservation>),
+    Frees(Arc<Reservation>),
+}
+
+/// The memory that is allocated and that which is freed.
+fn split(uses: &[Use]) -> (Vec<&Arc<Reservation>>, Vec<&Arc<Reservation>>) {
+    let (mut allocs, mut frees) = (Vec::new(), Vec::new());
+    for used in uses {
+        match used {
+            Use::Allocates(memory) => allocs.push(memory),
+            Use::Frees(memory) => frees.push(memory),
+        }
+    }
+    (allocs, frees)
+}
+
+/// What a launch or an upload needs of each device: all steps that its memory lies in, and those
+/// that are in use when most are.
+fn needs(uses: &[Use]) -> BTreeMap<i32, Needs> {
+    let mut needs: BTreeMap<i32, Needs> = BTreeMap::new();
+    for alloc in split(uses).0 {
+        needs.entry(alloc.device).or_default().all.extend(steps_of(alloc));
+    }
+    for (device, needs) in &mut needs {
+        // How much in each step is there.
+        let mut there = BTreeMap::<u64, usize>::new();
+        for used in uses {
+            match used {
+                Use::Allocates(memory) if memory.device == *device => {
+                    steps_of(memory).for_each(|step| *there.entry(step).or_default() += 1);
+                }
+                Use::Frees(memory) if memory.device == *device => steps_of(memory).for_each(|step| {
+                    let left = there.remove(&step).unwrap_or(0);
+                    if left > 1 {
+                        there.insert(step, left - 1);
+                    }
+                }),
+                _ => {}
+            }
+            if there.len() > needs.at_once.len() {
+                needs.at_once = there.keys().copied().collect();
+            }
+        }
+    }
+    needs
+}
+
+/// Maps memory for a launch or an upload. A device that has not enough has none for anything else
+/// from then on.
+fn map(needs: &BTreeMap<i32, Needs>, user: &User) -> Answer {
+    for (device, needs) in needs {
+        if !graph_mapping::map(*device, needs, user) {
+            return Err(OUT_OF_MEMORY);
+        }
+    }
+    Ok(())
+}
+
+/// Until when an upload has the memory that it mapped.
+#[derive(Debug)]
+pub(crate) struct Uploading {
+    _over: Done,
+}
+
+/// Maps what an executable allocates, ahead of its launch.
+pub(crate) fn upload(uses: &[Use], stream: u64, exec: u64) -> Answer<Uploading> {
+    let over = Done::default();
+    map(&needs(uses), &User { stream, exec, done: Arc::clone(&over.0) })?;
+    Ok(Uploading { _over: over })
+}
+
+/// Checks and notes at the launch call what the launch does. A refused launch changes nothing,
+/// except that the device's memory is all gone once there was not enough.
+pub(crate) fn begin(uses: &[Use], auto_free: bool, context: u64, (stream, exec): (u64, u64)) -> Answer<Plan> {
+    if uses.is_empty() {
+        return Ok(Plan::default());
+    }
+    let (allocs, frees) = split(uses);
+    let ids = |list: &[&Arc<Reservation>]| list.iter().map(|own| own.id).collect::<HashSet<u64>>();
+    let (allocated, freed) = (ids(&allocs), ids(&frees));
+    let mut lives = lives();
+    let is_live =
+        |own: &Reservation| lives.get(&own.start).is_some_and(|life| life.lives && life.owner.id == own.id);
+    if !auto_free && allocs.iter().any(|alloc| is_live(alloc)) {
+        return Err(INVALID_VALUE);
+    }
+    let outside: Vec<_> = frees.into_iter().filter(|free| !allocated.contains(&free.id)).collect();
+    if outside.iter().any(|free| !is_live(free)) {
+        return Err(INVALID_VALUE);
+    }
+    let awaited = allocs.iter().filter_map(|alloc| lives.get(&alloc.start)?.freed.clone());
+    let awaited = awaited.filter(|free| free.time().is_none()).collect();
+    let kept: Vec<_> = allocs.into_iter().filter(|alloc| !freed.contains(&alloc.id)).collect();
+    let mut plan = Plan { awaited, ..Plan::default() };
+    let user = User { stream, exec, done: Arc::clone(&plan.over.0) };
+    let mut needs = needs(uses);
+    for alloc in &kept {
+        needs.entry(alloc.device).or_default().kept.extend(steps_of(alloc));
+    }
+    map(&needs, &user)?;
+    make_lives(&kept, &mut lives, context)
+        .inspect_err(|_| kept.iter().for_each(|alloc| leave_steps(&lives, alloc, &user)))?;
+    for alloc in kept {
+        let Some(life) = lives.get_mut(&alloc.start) else { continue };
+        (life.lives, life.called) = (true, life.called + 1);
+        // The address is the same, so both hold it.
+        life.owner = Arc::clone(alloc);
+        life.allocation.unqueue_free();
+        plan.kept.insert(alloc.id, life.called);
+        plan.kept_starts.insert(alloc.start);
+    }
+    for free in outside {
+        if let Some(freeing) = announce(&mut lives, free.start, stream) {
+            plan.outside.insert(free.id, freeing);
+        }
+    }
+    Ok(plan)
+}
+
+/// Lives for what a launch leaves and that has none.
+fn make_lives(kept: &[&Arc<Reservation>], lives: &mut BTreeMap<u64, Life>, context: u64) -> Answer {
+    let mut found = Vec::new();
+    let mut made: Vec<(&Arc<Reservation>, Arc<Allocation>)> = Vec::new();
+    for alloc in kept.iter().copied().filter(|alloc| !lives.contains_key(&alloc.start)) {
+        // A launch before, of another executable, may be using the address just now, and frees it
+        // on its way.
+        let there = memory::find_start(alloc.start).filter(|there| there.len == alloc.len);
+        if let Some(allocation) = there {
+            found.push((alloc, allocation));
+            continue;
+        }
+        match alloc.allocate(context) {
+            Ok(allocation) => {
+                memory::show_awaited(&allocation);
+                made.push((alloc, allocation));
+            }
+            Err(code) => {
+                made.iter().for_each(|(_, allocation)| memory::remove(allocation, "a refused launch"));
+                return Err(code);
+            }
+        }
+    }
+    for (alloc, allocation) in made.into_iter().chain(found) {
+        let owner = Arc::clone(alloc);
+        let life = Life { lives: true, owner, allocation, called: 0, reached: 0, freed: None };
+        lives.insert(alloc.start, life);
+    }
+    Ok(())
+}
+
+impl Plan {
+    /// The launch starts: what it will allocate anew is not there until it does.
+    pub(crate) fn start(&self) {
+        self.awaited.iter().for_each(|free| free.wait());
+        let lives = lives();
+        for start in &self.kept_starts {
+            let Some(life) = lives.get(start) else { continue };
+            if life.reached > 0 && self.kept.get(&life.owner.id).is_some_and(|own| life.reached < *own) {
+                life.allocation.retire(0);
+            }
+        }
+    }
+
+    /// The stream gets to an allocation node.
+    pub(crate) fn allocate(&self, own: &Reservation, context: u64) -> Result<(), Loss> {
+        let mut lives = lives();
+        // Also if it is a later launch that leaves some there.
+        if let Some(life) = lives.get_mut(&own.start).filter(|life| life.allocation.len == own.len) {
+            memory::show_reached(&life.allocation);
+            life.allocation.renew(own.node());
+            if let Some(number) = self.kept.get(&own.id) {
+                life.reached = life.reached.max(*number);
+            }
+            return Ok(());
+        }
+        if self.kept.contains_key(&own.id) {
+            return Ok(());
+        }
+        match own.allocate(context) {
+            Ok(allocation) => {
+                memory::show_reached(&allocation);
+                allocation.renew(own.node());
+                Ok(())
+            }
+            Err(code) => Err(Loss::new(code, "a graph's allocation does not fit into the device's memory")),
+        }
+    }
+
+    /// The stream gets to a free node.
+    pub(crate) fn free(&self, own: &Reservation, node: u64) -> Result<(), Loss> {
+        let how = format!("free node {node:#x}");
+        if let Some(freeing) = self.outside.get(&own.id) {
+            freeing.carry_out(node, &how);
+            return Ok(());
+        }
+        let lives = lives();
+        let Some(allocation) = memory::find_start(own.start).filter(|found| found.len == own.len) else {
+            let sentence = format!(
+                "{how} is reached before allocation node {:#x}, whose memory it frees: it is not ordered after that node",
+                own.node()
+            );
+            return Err(Loss::new(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS, sentence));
+        };
+        if lives.get(&own.start).is_some_and(|life| life.allocation.id == allocation.id) {
+            allocation.retire(node);
+            return Ok(());
+        }
+        memory::remove(&allocation, how);
+        // What outlives a launch is seen again where this was.
+        for (_, life) in lives.range(own.start..allocation.end()) {
+            memory::show_awaited(&life.allocation);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,83 @@
+//! What a task of an executable may become without the executable being made anew.
+
+use cuda_sys::CUgraphExecUpdateResult as Outcome;
+
+use crate::graph::model::program::Work;
+use crate::graph::model::task::{BatchNode, Task};
+use crate::launch::is_cooperative;
+use crate::memory::copy::{Copy3, Fill, Place, Side};
+use crate::memory::{self, Origin};
+
+const TYPE: Outcome = Outcome::CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
+const PARAMETERS: Outcome = Outcome::CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
+const FUNCTION: Outcome = Outcome::CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE;
+const ATTRIBUTES: Outcome = Outcome::CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED;
+
+/// Whether the work of one step may take the place of another's in a whole update.
+pub(crate) fn may_become(old: &Work, new: &Work) -> Result<(), Outcome> {
+    if old.kind() != new.kind() {
+        return Err(TYPE);
+    }
+    let (Work::Task(old), Work::Task(new)) = (old, new) else { return Ok(()) };
+    let allowed = match (old, new) {
+        (Task::Kernel(old), Task::Kernel(new)) => {
+            if old.function.module.context.handle != new.function.module.context.handle {
+                return Err(FUNCTION);
+            }
+            let same = is_cooperative(&old.attributes) == is_cooperative(&new.attributes);
+            return if same { Ok(()) } else { Err(ATTRIBUTES) };
+        }
+        (Task::Copy(old), Task::Copy(new)) => copy_may_become(&old.copy, &new.copy),
+        (Task::Fill(old), Task::Fill(new)) => fill_may_become(&old.fill, &new.fill),
+        (Task::Batch(old), Task::Batch(new)) => batch_may_become(old, new),
+        (Task::Signal(old), Task::Signal(new)) => old.params.len() == new.params.len(),
+        (Task::Wait(old), Task::Wait(new)) => old.params.len() == new.params.len(),
+        _ => true,
+    };
+    if allowed { Ok(()) } else { Err(PARAMETERS) }
+}
+
+/// Whether memory operations may become others: as many, of the same kinds.
+pub(crate) fn batch_may_become(old: &BatchNode, new: &BatchNode) -> bool {
+    old.ops.iter().map(|op| op.kind()).eq(new.ops.iter().map(|op| op.kind()))
+}
+
+/// The kinds of memory that an update of a copy cannot exchange.
+fn class(address: u64, place: Place) -> u8 {
+    if place.is_host() {
+        return 0;
+    }
+    match memory::find(address).map(|found| found.origin) {
+        Some(Origin::Pool) => 2,
+        _ => 1,
+    }
+}
+
+/// Whether an executable's copy may become another one.
+pub(crate) fn copy_may_become(old: &Copy3, new: &Copy3) -> bool {
+    let same = |old: &Side, new: &Side| old.place.is_host() == new.place.is_host();
+    let shape = if old.is_linear() && new.is_linear() {
+        true
+    } else {
+        old.extent == new.extent && old.src.pitch == new.src.pitch && old.dst.pitch == new.dst.pitch
+    };
+    shape && same(&old.src, &new.src) && same(&old.dst, &new.dst)
+}
+
+/// The stricter rule of the set-params call for copies: pooled and plain memory are not exchanged
+/// either.
+pub(crate) fn copy_may_be_set(old: &Copy3, new: &Copy3) -> bool {
+    let kept = |old: &Side, new: &Side| {
+        let (was, is) = (class(old.address, old.place), class(new.address, new.place));
+        was == is
+    };
+    copy_may_become(old, new) && kept(&old.src, &new.src) && kept(&old.dst, &new.dst)
+}
+
+/// Whether an executable's fill may become another one: of several rows only the value may change.
+pub(crate) fn fill_may_become(old: &Fill, new: &Fill) -> bool {
+    if old.height == 1 && new.height == 1 {
+        return true;
+    }
+    Fill { value: new.value, ..*old } == *new
+}

@@ -1,0 +1,132 @@
+//! The memory of allocation nodes: an address for each, and the nodes that free it.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use crate::driver::result_code::Answer;
+use crate::graph::model::address_space::Range;
+use crate::memory::{self, Allocation, Origin, Request};
+
+/// The memory of an allocation node, kept by the node and by the executables that have it.
+#[derive(Debug)]
+pub(crate) struct Reservation {
+    /// Counts up, never reused.
+    pub(crate) id: u64,
+    pub(crate) start: u64,
+    pub(crate) len: usize,
+    pub(crate) device: i32,
+    /// Holds the address, which a later allocation node may share.
+    pub(crate) range: Range,
+    /// The graph that the allocation node was added to: its handle and uid.
+    pub(crate) home: (u64, u64),
+    /// The allocation node, for messages.
+    node: AtomicU64,
+    /// The free nodes of all graphs, also those that are gone by now: handles and uids.
+    frees: Mutex<Vec<(u64, u64)>>,
+    /// One of these is in the graph that allocates it, or was.
+    freed_at_home: AtomicBool,
+    /// An executable has it, or had it.
+    instantiated: AtomicBool,
+}
+
+/// By address, the newest last.
+static RESERVED: Mutex<BTreeMap<u64, Vec<Weak<Reservation>>>> = Mutex::new(BTreeMap::new());
+
+fn reserved() -> MutexGuard<'static, BTreeMap<u64, Vec<Weak<Reservation>>>> {
+    RESERVED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        memory::unpromise(self.start, self.id);
+        let mut reserved = reserved();
+        if let Some(list) = reserved.get_mut(&self.start) {
+            list.retain(|other| other.strong_count() > 0);
+            if list.is_empty() {
+                reserved.remove(&self.start);
+            }
+        }
+    }
+}
+
+/// Memory for a new allocation node of a graph, in a range of its addresses.
+pub(crate) fn reserve(range: Range, len: usize, device: i32, home: (u64, u64)) -> Arc<Reservation> {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    let reservation = Arc::new(Reservation {
+        id: NEXT.fetch_add(1, Ordering::Relaxed),
+        start: range.start,
+        len,
+        device,
+        range,
+        home,
+        node: AtomicU64::new(0),
+        frees: Mutex::default(),
+        freed_at_home: AtomicBool::new(false),
+        instantiated: AtomicBool::new(false),
+    });
+    memory::promise(reservation.start, reservation.id, len);
+    reserved().entry(reservation.start).or_default().push(Arc::downgrade(&reservation));
+    reservation
+}
+
+/// The newest memory that starts at an address: what lay there before is freed by its own graph.
+pub(crate) fn find(address: u64) -> Option<Arc<Reservation>> {
+    reserved().get(&address)?.iter().rev().find_map(Weak::upgrade)
+}
+
+/// Whether the newest memory that holds an address has a free node in the graph that allocates it,
+/// or had one.
+pub(crate) fn has_free_node(address: u64) -> bool {
+    let Some((start, id)) = memory::newest_promise(address) else { return false };
+    let found: Vec<_> = reserved().get(&start).into_iter().flatten().filter_map(Weak::upgrade).collect();
+    found.iter().any(|own| own.id == id && own.freed_at_home.load(Ordering::Relaxed))
+}
+
+impl Reservation {
+    /// The node that allocates it.
+    pub(crate) fn set_node(&self, node: u64) {
+        self.node.store(node, Ordering::Relaxed);
+        memory::promise_to(self.start, self.id, node);
+    }
+
+    pub(crate) fn node(&self) -> u64 {
+        self.node.load(Ordering::Relaxed)
+    }
+
+    /// The nodes that free it, also those that are gone by now.
+    pub(crate) fn frees(&self) -> Vec<(u64, u64)> {
+        self.frees.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Notes a node that frees it, in the graph that allocates it or in another one.
+    pub(crate) fn add_free(&self, node: (u64, u64), is_at_home: bool) {
+        self.freed_at_home.fetch_or(is_at_home, Ordering::Relaxed);
+        self.frees.lock().unwrap_or_else(PoisonError::into_inner).push(node);
+    }
+
+    /// An executable has it from now on.
+    pub(crate) fn instantiate(&self) {
+        self.instantiated.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether an executable has it, or had it.
+    pub(crate) fn is_instantiated(&self) -> bool {
+        self.instantiated.load(Ordering::Relaxed)
+    }
+
+    /// Makes the memory, which is not put to its address yet.
+    pub(crate) fn allocate(&self, context: u64) -> Answer<Arc<Allocation>> {
+        let request = Request {
+            origin: Origin::GraphNode,
+            len: self.len,
+            device: self.device,
+            context,
+            pool: 0,
+            flags: 0,
+        };
+        let allocation = memory::make_at(self.start, request)?;
+        allocation.await_node(self.node());
+        Ok(allocation)
+    }
+}

@@ -1,0 +1,74 @@
+//! What an executable runs: its own copy of the graph's nodes in an order that their edges allow.
+
+use std::sync::Arc;
+
+use cuda_sys::CUgraphNodeType;
+
+use super::payload::Condition;
+use super::task::Task;
+use crate::graph::model::condition_values::Values;
+use crate::graph::model::edge::Edge;
+
+/// What a step does. Cheap to clone, but for the order of the steps in it.
+#[derive(Debug, Clone)]
+pub(crate) enum Work {
+    Task(Task),
+    Child(Level),
+    Conditional { handle: u64, condition: Condition, bodies: Vec<Level> },
+}
+
+impl Work {
+    /// Whether something in it may wait for what another branch or stream does.
+    pub(crate) fn waits(&self) -> bool {
+        match self {
+            Self::Task(task) => task.waits(),
+            Self::Child(level) => level.waits,
+            Self::Conditional { .. } => false,
+        }
+    }
+
+    pub(crate) fn kind(&self) -> CUgraphNodeType {
+        match self {
+            Self::Task(task) => task.kind(),
+            Self::Child(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH,
+            Self::Conditional { .. } => CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL,
+        }
+    }
+}
+
+/// One node of an executable.
+#[derive(Debug, Clone)]
+pub(crate) struct Step {
+    /// The node that it was made from, for messages of the driver.
+    pub(crate) node: u64,
+    /// That node's uid, by which the executable knows it.
+    pub(crate) uid: u64,
+    pub(crate) enabled: bool,
+    pub(crate) work: Work,
+    /// The steps it depends on, in the order added.
+    pub(crate) dependencies: Vec<(usize, Edge)>,
+    /// How many steps depend on it.
+    pub(crate) dependents: usize,
+}
+
+/// The steps of one graph: the root, a child or a body.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Level {
+    /// In the order of creation.
+    pub(crate) created: Vec<usize>,
+    /// In an order that the edges allow.
+    pub(crate) order: Vec<usize>,
+    /// Something in it may wait for what another branch does.
+    pub(crate) waits: bool,
+}
+
+/// Everything that an executable runs.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Program {
+    pub(crate) steps: Vec<Step>,
+    pub(crate) top: Level,
+    /// The root's conditions, with the values to set at each launch.
+    pub(crate) conditions: Vec<(u64, Option<u32>)>,
+    /// They are the executable's, through updates as well.
+    pub(crate) values: Arc<Values>,
+}

@@ -1,0 +1,130 @@
+//! User objects: counted by the driver, destroyed by a function of the user.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::device::loss::{self, crash};
+use crate::driver::handle::{Kind, Slots};
+use crate::graph::model::ordered_map::Ordered;
+use crate::stream::callback::Callback;
+
+#[derive(Debug)]
+struct Object {
+    callback: Callback,
+    count: u64,
+}
+
+static OBJECTS: Mutex<Slots<Object>> = Mutex::new(Slots::new(Kind::UserObject));
+
+fn objects() -> MutexGuard<'static, Slots<Object>> {
+    OBJECTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(crate) fn create(callback: Callback, count: u32) -> u64 {
+    objects().insert(Object { callback, count: count.into() })
+}
+
+/// How many objects live.
+pub(crate) fn count() -> usize {
+    objects().len()
+}
+
+pub(crate) fn retain(handle: u64, count: u32) {
+    match objects().get_mut(handle) {
+        Some(object) => object.count += u64::from(count),
+        None => crash("a user object is retained that does not exist any more"),
+    }
+}
+
+/// Checks that an object lives before a graph takes references from its caller.
+pub(crate) fn expect_live(handle: u64) {
+    if objects().get(handle).is_none() {
+        crash("a graph retains a user object that does not exist any more");
+    }
+}
+
+/// Gives references up. Counts are not checked: giving up more than there are is an early end. The
+/// destructor to call, if it was the last one; call it without holding a lock.
+#[must_use]
+pub(crate) fn release(handle: u64, count: u32) -> Option<Callback> {
+    let mut objects = objects();
+    let Some(object) = objects.get_mut(handle) else {
+        drop(objects);
+        crash("a user object is released that does not exist any more");
+    };
+    object.count = object.count.saturating_sub(count.into());
+    if object.count > 0 {
+        return None;
+    }
+    objects.remove(handle).map(|object| object.callback)
+}
+
+/// References to user objects that a graph or executable holds, in the order of retaining.
+#[derive(Debug, Default)]
+pub(crate) struct Holdings {
+    held: Ordered<u32>,
+}
+
+impl Holdings {
+    /// Counts references that the holder has been given.
+    pub(crate) fn add(&mut self, object: u64, count: u32) {
+        match self.held.get_mut(object) {
+            Some(held) => *held = held.saturating_add(count),
+            None => self.held.push(object, count),
+        }
+    }
+
+    /// Takes references off the books, as far as they are on them.
+    pub(crate) fn remove(&mut self, object: u64, count: u32) {
+        let Some(own) = self.held.get_mut(object) else { return };
+        *own = own.saturating_sub(count);
+        if *own == 0 {
+            self.held.remove(object);
+        }
+    }
+
+    /// The same references once more.
+    pub(crate) fn duplicate(&self) -> Self {
+        for (object, count) in self.held.iter() {
+            retain(object, count);
+        }
+        Self { held: self.held.clone() }
+    }
+
+    /// Gives all up; the destructors to call.
+    #[must_use]
+    pub(crate) fn release_all(&mut self) -> Vec<Callback> {
+        let held = std::mem::take(&mut self.held);
+        held.iter().filter_map(|(object, count)| release(object, count)).collect()
+    }
+}
+
+/// What an executable and its launches in flight hold. With the last of them the references go: at
+/// once on this thread if the executable was never used, else later on a thread of the driver.
+#[derive(Debug)]
+pub(crate) struct Shares {
+    holdings: Holdings,
+    used: AtomicBool,
+    /// The device that the executable runs on.
+    device: i32,
+}
+
+impl Shares {
+    pub(crate) fn new(holdings: Holdings, used: bool, device: i32) -> Self {
+        Self { holdings, used: AtomicBool::new(used), device }
+    }
+
+    /// The executable has been launched or uploaded.
+    pub(crate) fn mark_used(&self) {
+        self.used.store(true, Ordering::Release);
+    }
+}
+
+impl Drop for Shares {
+    fn drop(&mut self) {
+        let later = self.used.load(Ordering::Acquire) && !loss::is_lost(self.device);
+        for callback in self.holdings.release_all() {
+            if later { callback.call_later() } else { callback.destruct() }
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! The parameters of nodes as the generic calls have them: read from the caller, and told to the
+//! caller.
+
+use core::ffi::c_char;
+
+use cuda_sys::{
+    CUDA_BATCH_MEM_OP_NODE_PARAMS, CUDA_CONDITIONAL_NODE_PARAMS, CUDA_EXT_SEM_SIGNAL_NODE_PARAMS,
+    CUDA_EXT_SEM_WAIT_NODE_PARAMS, CUDA_HOST_NODE_PARAMS_v1, CUDA_KERNEL_NODE_PARAMS_v2,
+    CUDA_MEM_ALLOC_NODE_PARAMS_v2, CUDA_MEMSET_NODE_PARAMS_v2, CUgraphChildGraphNodeOwnership,
+    CUgraphNodeParams, CUgraphNodeType, Version,
+};
+
+use crate::driver;
+use crate::driver::handle::number;
+use crate::driver::result_code::{Answer, INVALID_VALUE};
+use crate::graph::model::task::Task;
+use crate::graph::params::parse::{self, NewMemory};
+use crate::launch::Attributes;
+
+/// The bytes of the parameters that their type uses.
+fn used_bytes(kind: CUgraphNodeType) -> Option<usize> {
+    type T = CUgraphNodeType;
+    Some(match kind {
+        T::CU_GRAPH_NODE_TYPE_KERNEL => size_of::<CUDA_KERNEL_NODE_PARAMS_v2>(),
+        T::CU_GRAPH_NODE_TYPE_MEMCPY => size_of::<cuda_sys::CUDA_MEMCPY_NODE_PARAMS>(),
+        T::CU_GRAPH_NODE_TYPE_MEMSET => size_of::<CUDA_MEMSET_NODE_PARAMS_v2>(),
+        T::CU_GRAPH_NODE_TYPE_HOST => size_of::<cuda_sys::CUDA_HOST_NODE_PARAMS_v2>(),
+        T::CU_GRAPH_NODE_TYPE_GRAPH => size_of::<cuda_sys::CUDA_CHILD_GRAPH_NODE_PARAMS>(),
+        T::CU_GRAPH_NODE_TYPE_EMPTY => 0,
+        T::CU_GRAPH_NODE_TYPE_WAIT_EVENT => size_of::<cuda_sys::CUDA_EVENT_WAIT_NODE_PARAMS>(),
+        T::CU_GRAPH_NODE_TYPE_EVENT_RECORD => size_of::<cuda_sys::CUDA_EVENT_RECORD_NODE_PARAMS>(),
+        T::CU_GRAPH_NODE_TYPE_MEM_ALLOC => size_of::<CUDA_MEM_ALLOC_NODE_PARAMS_v2>(),
+        T::CU_GRAPH_NODE_TYPE_MEM_FREE => size_of::<cuda_sys::CUDA_MEM_FREE_NODE_PARAMS>(),
+        T::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP => size_of::<cuda_sys::CUDA_BATCH_MEM_OP_NODE_PARAMS_v2>(),
+        T::CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL => size_of::<cuda_sys::CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v2>(),
+        T::CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT => size_of::<cuda_sys::CUDA_EXT_SEM_WAIT_NODE_PARAMS_v2>(),
+        T::CU_GRAPH_NODE_TYPE_CONDITIONAL => size_of::<CUDA_CONDITIONAL_NODE_PARAMS>(),
+        _ => return None,
+    })
+}
+
+/// Reserved and unused bytes have to be zero.
+pub(crate) fn check_padding(raw: &CUgraphNodeParams) -> Answer {
+    let used = used_bytes(raw.type_).ok_or(INVALID_VALUE)?;
+    // SAFETY: every byte of the parameters was given by the caller.
+    let bytes: [c_char; 232] = unsafe { raw.__bindgen_anon_1.asBytes };
+    let clean = bytes.iter().skip(used).all(|byte| *byte == 0);
+    if clean && raw.reserved0 == [0; 3] && raw.reserved2 == 0 { Ok(()) } else { Err(INVALID_VALUE) }
+}
+
+/// What a node is to be: a task, or something that needs the graph itself.
+#[derive(Debug)]
+pub(crate) enum Wanted {
+    Task(Task),
+    Child {
+        graph: u64,
+        by_move: bool,
+    },
+    Conditional(CUDA_CONDITIONAL_NODE_PARAMS),
+    Alloc(NewMemory),
+    /// The address.
+    Free(u64),
+}
+
+impl Wanted {
+    pub(crate) fn kind(&self) -> CUgraphNodeType {
+        match self {
+            Self::Task(task) => task.kind(),
+            Self::Child { .. } => CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH,
+            Self::Conditional(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL,
+            Self::Alloc(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_ALLOC,
+            Self::Free(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_FREE,
+        }
+    }
+}
+
+/// Reads the parameters of the generic call.
+///
+/// # Safety
+/// The parameters are as the interface demands.
+pub(crate) unsafe fn wanted(raw: &CUgraphNodeParams) -> Answer<Wanted> {
+    type T = CUgraphNodeType;
+    check_padding(raw)?;
+    let fields = &raw.__bindgen_anon_1;
+    // SAFETY (of all blocks): the type of the parameters says which of the fields counts; the
+    // caller's promise.
+    Ok(Wanted::Task(match raw.type_ {
+        T::CU_GRAPH_NODE_TYPE_KERNEL => {
+            // SAFETY: as above.
+            Task::Kernel(unsafe { parse::kernel_spec(&as_v2(&fields.kernel), Attributes::new())? })
+        }
+        T::CU_GRAPH_NODE_TYPE_MEMCPY => {
+            // SAFETY: as above.
+            let params = unsafe { fields.memcpy };
+            if params.flags != 0 || params.reserved != 0 {
+                return Err(INVALID_VALUE);
+            }
+            Task::Copy(parse::copy_node(&params.copyParams, number(params.copyCtx))?)
+        }
+        // SAFETY: as above.
+        T::CU_GRAPH_NODE_TYPE_MEMSET => Task::Fill(parse::fill_node(unsafe { &fields.memset })?),
+        T::CU_GRAPH_NODE_TYPE_HOST => {
+            // SAFETY: as above.
+            let params = unsafe { fields.host };
+            let params = CUDA_HOST_NODE_PARAMS_v1 { fn_: params.fn_, userData: params.userData };
+            Task::Host(parse::host_node(&params)?)
+        }
+        T::CU_GRAPH_NODE_TYPE_GRAPH => {
+            // SAFETY: as above.
+            return child(unsafe { &fields.graph });
+        }
+        T::CU_GRAPH_NODE_TYPE_EMPTY => Task::Empty,
+        T::CU_GRAPH_NODE_TYPE_WAIT_EVENT => {
+            // SAFETY: as above.
+            Task::EventWait(parse::event_node(unsafe { fields.eventWait.event })?)
+        }
+        T::CU_GRAPH_NODE_TYPE_EVENT_RECORD => {
+            // SAFETY: as above.
+            Task::EventRecord(parse::event_node(unsafe { fields.eventRecord.event })?)
+        }
+        T::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP => {
+            // SAFETY: as above.
+            let params = unsafe { fields.memOp };
+            let params = CUDA_BATCH_MEM_OP_NODE_PARAMS {
+                ctx: params.ctx,
+                count: params.count,
+                paramArray: params.paramArray,
+                flags: params.flags,
+            };
+            // SAFETY: as above.
+            Task::Batch(unsafe { parse::batch_node(&params)? })
+        }
+        T::CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL => {
+            // SAFETY: as above.
+            let (params, context) =
+                unsafe { (fields.extSemSignal, fields.extSemSignal.__bindgen_anon_1.ctx) };
+            let params = CUDA_EXT_SEM_SIGNAL_NODE_PARAMS {
+                extSemArray: params.extSemArray,
+                paramsArray: params.paramsArray,
+                numExtSems: params.numExtSems,
+            };
+            // SAFETY: as above.
+            unsafe { parse::signal_node(&params, context)? }
+        }
+        T::CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT => {
+            // SAFETY: as above.
+            let (params, context) = unsafe { (fields.extSemWait, fields.extSemWait.__bindgen_anon_1.ctx) };
+            let params = CUDA_EXT_SEM_WAIT_NODE_PARAMS {
+                extSemArray: params.extSemArray,
+                paramsArray: params.paramsArray,
+                numExtSems: params.numExtSems,
+            };
+            // SAFETY: as above.
+            unsafe { parse::wait_node(&params, context)? }
+        }
+        T::CU_GRAPH_NODE_TYPE_MEM_ALLOC => {
+            // SAFETY: as above.
+            return Ok(Wanted::Alloc(unsafe { parse::new_memory(&fields.alloc)? }));
+        }
+        // SAFETY: as above.
+        T::CU_GRAPH_NODE_TYPE_MEM_FREE => return Ok(Wanted::Free(unsafe { fields.free.dptr })),
+        // SAFETY: as above.
+        T::CU_GRAPH_NODE_TYPE_CONDITIONAL => return Ok(Wanted::Conditional(unsafe { fields.conditional })),
+        _ => return Err(INVALID_VALUE),
+    }))
+}
+
+/// Any ownership is taken but the one that a read-back says; all but one mean a clone.
+fn child(raw: &cuda_sys::CUDA_CHILD_GRAPH_NODE_PARAMS) -> Answer<Wanted> {
+    type O = CUgraphChildGraphNodeOwnership;
+    let version = driver::version();
+    if raw.ownership == O::CU_GRAPH_CHILD_GRAPH_OWNERSHIP_INVALID && version >= Version::new(13, 2) {
+        return Err(INVALID_VALUE);
+    }
+    let by_move = raw.ownership == O::CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE && version >= Version::new(12, 9);
+    Ok(Wanted::Child { graph: number(raw.graph), by_move })
+}
+
+/// The third layout of kernel parameters has the fields of the second.
+pub(crate) fn as_v2(raw: &cuda_sys::CUDA_KERNEL_NODE_PARAMS_v3) -> CUDA_KERNEL_NODE_PARAMS_v2 {
+    CUDA_KERNEL_NODE_PARAMS_v2 {
+        func: raw.func,
+        gridDimX: raw.gridDimX,
+        gridDimY: raw.gridDimY,
+        gridDimZ: raw.gridDimZ,
+        blockDimX: raw.blockDimX,
+        blockDimY: raw.blockDimY,
+        blockDimZ: raw.blockDimZ,
+        sharedMemBytes: raw.sharedMemBytes,
+        kernelParams: raw.kernelParams,
+        extra: raw.extra,
+        kern: raw.kern,
+        ctx: raw.ctx,
+    }
+}
+
+/// The second layout of kernel parameters in the third.
+pub(crate) fn as_v3(raw: &CUDA_KERNEL_NODE_PARAMS_v2) -> cuda_sys::CUDA_KERNEL_NODE_PARAMS_v3 {
+    cuda_sys::CUDA_KERNEL_NODE_PARAMS_v3 {
+        func: raw.func,
+        gridDimX: raw.gridDimX,
+        gridDimY: raw.gridDimY,
+        gridDimZ: raw.gridDimZ,
+        blockDimX: raw.blockDimX,
+        blockDimY: raw.blockDimY,
+        blockDimZ: raw.blockDimZ,
+        sharedMemBytes: raw.sharedMemBytes,
+        kernelParams: raw.kernelParams,
+        extra: raw.extra,
+        kern: raw.kern,
+        ctx: raw.ctx,
+    }
+}

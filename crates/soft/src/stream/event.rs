@@ -1,0 +1,138 @@
+//! Events, and the markers that streams reach.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use crate::device::context::Context;
+use crate::driver::handle::{Kind, Slots};
+use crate::driver::result_code::{Answer, INVALID_HANDLE};
+use crate::stream::Stream;
+use crate::stream::shared_records::Records;
+
+/// A point that some stream will reach once, of this process or of another.
+#[derive(Debug, Default)]
+pub(crate) struct Marker {
+    reached: Mutex<Option<Instant>>,
+    changed: Condvar,
+    /// The record that it is among those that all processes see.
+    record: Option<(Arc<Records>, u64)>,
+    /// Another process reaches it.
+    is_foreign: bool,
+}
+
+impl Marker {
+    fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.reached.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The record of another process, if this is one.
+    fn foreign(&self) -> Option<&(Arc<Records>, u64)> {
+        self.record.as_ref().filter(|_| self.is_foreign)
+    }
+
+    pub(crate) fn reach(&self) {
+        self.lock().get_or_insert_with(Instant::now);
+        self.changed.notify_all();
+        if let Some((records, number)) = &self.record {
+            records.finish(*number);
+        }
+    }
+
+    pub(crate) fn time(&self) -> Option<Instant> {
+        if self.foreign().is_some_and(|(records, number)| records.is_done(*number)) {
+            self.lock().get_or_insert_with(Instant::now);
+        }
+        *self.lock()
+    }
+
+    pub(crate) fn wait(&self) {
+        if let Some((records, number)) = self.foreign() {
+            return records.wait(*number);
+        }
+        let mut reached = self.lock();
+        while reached.is_none() {
+            reached = self.changed.wait(reached).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// An event.
+#[derive(Debug)]
+pub(crate) struct Event {
+    pub(crate) context: Arc<Context>,
+    pub(crate) flags: u32,
+    /// What other processes see of it, if they can have it.
+    pub(crate) records: Option<Arc<Records>>,
+    last: Mutex<Option<Arc<Marker>>>,
+}
+
+static EVENTS: Mutex<Slots<Arc<Event>>> = Mutex::new(Slots::new(Kind::Event));
+
+fn events() -> MutexGuard<'static, Slots<Arc<Event>>> {
+    EVENTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(crate) fn create(context: Arc<Context>, flags: u32, records: Option<Records>) -> u64 {
+    let records = records.map(Arc::new);
+    events().insert(Arc::new(Event { context, flags, records, last: Mutex::default() }))
+}
+
+pub(crate) fn destroy(handle: u64) -> Answer {
+    events().remove(handle).map(drop).ok_or(INVALID_HANDLE)
+}
+
+pub(crate) fn get(handle: u64) -> Answer<Arc<Event>> {
+    events().get(handle).cloned().ok_or(INVALID_HANDLE)
+}
+
+pub(crate) fn exists(handle: u64) -> bool {
+    events().get(handle).is_some()
+}
+
+pub(crate) fn count() -> usize {
+    events().len()
+}
+
+impl Event {
+    /// The record that counts now.
+    pub(crate) fn last(&self) -> Option<Arc<Marker>> {
+        let mut own = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(records) = &self.records {
+            let newest = records.last();
+            let known =
+                own.as_ref().and_then(|marker| marker.record.as_ref()).map_or(0, |(_, number)| *number);
+            if newest > known {
+                let record = Some((Arc::clone(records), newest));
+                *own = Some(Arc::new(Marker { record, is_foreign: true, ..Marker::default() }));
+            }
+        }
+        own.clone()
+    }
+
+    /// A new record takes the place of the last one.
+    pub(crate) fn renew(&self) -> Arc<Marker> {
+        let mut own = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let record = self.records.as_ref().map(|records| (Arc::clone(records), records.next()));
+        let marker = Arc::new(Marker { record, ..Marker::default() });
+        *own = Some(Arc::clone(&marker));
+        marker
+    }
+
+    /// `cuEventRecord`.
+    pub(crate) fn record(&self, stream: &Arc<Stream>) {
+        let marker = self.renew();
+        stream.push_sign(move || marker.reach());
+    }
+
+    /// `cuStreamWaitEvent`; nothing for an event that was never recorded.
+    pub(crate) fn make_wait(&self, stream: &Arc<Stream>) {
+        if let Some(marker) = self.last().filter(|marker| marker.time().is_none()) {
+            stream.push_always(move || marker.wait());
+        }
+    }
+}
+
+/// Forgets the events of a context that has ended.
+pub(crate) fn forget_context(context: &Context) {
+    events().retain(|event| event.context.id != context.id);
+}

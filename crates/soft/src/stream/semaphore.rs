@@ -1,0 +1,167 @@
+//! External semaphores: words in files that several processes may have.
+
+use std::io;
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use cuda_sys::{
+    CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS, CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS, CUexternalSemaphoreHandleType,
+};
+
+use crate::driver::handle::{Kind, Slots};
+use crate::driver::result_code::{Answer, INVALID_HANDLE, INVALID_VALUE, NOT_SUPPORTED, OPERATING_SYSTEM};
+use crate::memory::shared_file::{Mapping, PAGE, Purpose, SharedFile};
+
+/// Where the word lies in the file.
+const VALUE: usize = 32;
+
+/// The word behind a semaphore, where every process sees it.
+#[derive(Debug)]
+pub(crate) struct SharedWord {
+    file: SharedFile,
+    page: Mapping,
+}
+
+impl SharedWord {
+    pub(crate) fn create() -> io::Result<Self> {
+        Self::over(SharedFile::create(Purpose::Semaphore, 0)?)
+    }
+
+    fn over(file: SharedFile) -> io::Result<Self> {
+        let page = file.map(0, PAGE as usize)?;
+        Ok(Self { file, page })
+    }
+
+    /// A descriptor of its own for the caller.
+    pub(crate) fn export(&self) -> io::Result<OwnedFd> {
+        // SAFETY: the descriptor was just made, and nobody else has it.
+        self.file.export().map(|raw| unsafe { OwnedFd::from_raw_fd(raw) })
+    }
+
+    pub(crate) fn get(&self) -> &AtomicU64 {
+        // SAFETY: inside the page and aligned; all processes access it by atomics.
+        unsafe { AtomicU64::from_ptr(self.page.host().add(VALUE).cast()) }
+    }
+}
+
+/// What a semaphore counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Manner {
+    /// Signalled or not; a wait takes the signal.
+    Binary,
+    /// A value that grows.
+    Timeline,
+}
+
+/// An imported semaphore.
+#[derive(Debug)]
+pub(crate) struct Semaphore {
+    word: SharedWord,
+    manner: Manner,
+    alive: AtomicBool,
+}
+
+/// The parameters of a signal, as they were given.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct SignalParams(pub(crate) CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS);
+
+/// The parameters of a wait, as they were given.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct WaitParams(pub(crate) CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS);
+
+// SAFETY: the pointers in the parameters are for semaphores of other kinds and never followed.
+unsafe impl Send for SignalParams {}
+// SAFETY: as above.
+unsafe impl Sync for SignalParams {}
+// SAFETY: as above.
+unsafe impl Send for WaitParams {}
+// SAFETY: as above.
+unsafe impl Sync for WaitParams {}
+
+impl SignalParams {
+    fn value(&self) -> u64 {
+        self.0.params.fence.value
+    }
+}
+
+impl WaitParams {
+    fn value(&self) -> u64 {
+        self.0.params.fence.value
+    }
+}
+
+impl std::fmt::Debug for SignalParams {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_tuple("SignalParams").field(&self.value()).finish()
+    }
+}
+
+impl std::fmt::Debug for WaitParams {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_tuple("WaitParams").field(&self.value()).finish()
+    }
+}
+
+static SEMAPHORES: Mutex<Slots<Arc<Semaphore>>> = Mutex::new(Slots::new(Kind::Semaphore));
+
+fn semaphores() -> MutexGuard<'static, Slots<Arc<Semaphore>>> {
+    SEMAPHORES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Imports the semaphore behind a descriptor, which is the driver's from then on.
+pub(crate) fn import(kind: CUexternalSemaphoreHandleType, descriptor: RawFd) -> Answer<u64> {
+    type K = CUexternalSemaphoreHandleType;
+    let manner = match kind {
+        K::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD => Manner::Binary,
+        K::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD => Manner::Timeline,
+        _ if (1..=10).contains(&kind.0) => return Err(NOT_SUPPORTED),
+        _ => return Err(INVALID_VALUE),
+    };
+    let file = SharedFile::from_descriptor(descriptor, Purpose::Semaphore).ok_or(OPERATING_SYSTEM)?;
+    let word = SharedWord::over(file).map_err(|_| OPERATING_SYSTEM)?;
+    // SAFETY: the interface hands the descriptor over with a successful import.
+    drop(unsafe { OwnedFd::from_raw_fd(descriptor) });
+    Ok(semaphores().insert(Arc::new(Semaphore { word, manner, alive: AtomicBool::new(true) })))
+}
+
+pub(crate) fn get(handle: u64) -> Answer<Arc<Semaphore>> {
+    semaphores().get(handle).cloned().ok_or(INVALID_HANDLE)
+}
+
+/// `cuDestroyExternalSemaphore`.
+pub(crate) fn destroy(handle: u64) -> Answer {
+    let gone = semaphores().remove(handle).ok_or(INVALID_HANDLE)?;
+    gone.alive.store(false, Ordering::Release);
+    Ok(())
+}
+
+/// How many semaphores live.
+pub(crate) fn count() -> usize {
+    semaphores().len()
+}
+
+impl Semaphore {
+    pub(crate) fn is_alive(&self) -> bool {
+        self.alive.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn signal(&self, params: &SignalParams) {
+        let value = match self.manner {
+            Manner::Binary => 1,
+            Manner::Timeline => params.value(),
+        };
+        self.word.get().store(value, Ordering::SeqCst);
+    }
+
+    /// Whether it is signalled; a flag is taken with that.
+    pub(crate) fn try_wait(&self, params: &WaitParams) -> bool {
+        let word = self.word.get();
+        match self.manner {
+            Manner::Binary => word.compare_exchange(1, 0, Ordering::SeqCst, Ordering::SeqCst).is_ok(),
+            Manner::Timeline => word.load(Ordering::SeqCst) >= params.value(),
+        }
+    }
+}
