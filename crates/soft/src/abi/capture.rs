@@ -1,5 +1,6 @@
 //! Stream capture.
 
+use crate::graph::edit::insert;
 use core::ffi::c_uint;
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use crate::driver::pointer::{put, put_if, required};
 use crate::driver::result_code::{Answer, INVALID_VALUE};
 use crate::graph::capture::{self, Info};
 use crate::graph::model::edge::Edge;
-use crate::graph::model::store::graphs;
+use crate::graph::model::store::store;
 use crate::stream::{self, Stream};
 
 pub(crate) const fn add(entries: Entries) -> Entries {
@@ -103,7 +104,7 @@ entries! {
         let stream = stream::get(number(h_stream))?;
         let nodes = read_nodes(dependencies, data, count)?;
         let plain = nodes.iter().all(|(_, edge)| edge.is_plain());
-        graphs().check_dependencies(number(graph), &nodes)?;
+        insert::check_dependencies(&store().graphs, number(graph), &nodes)?;
         if !plain {
             return Err(INVALID_VALUE);
         }

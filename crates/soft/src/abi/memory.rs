@@ -18,6 +18,7 @@ use crate::driver::result_code::{
 };
 use crate::graph::capture;
 use crate::graph::capture::open_captures;
+use crate::graph::edit::memory_node;
 use crate::graph::exec::memory_plan;
 use crate::graph::params::parse::NewMemory;
 use crate::memory::copy::Place;
@@ -68,10 +69,10 @@ unsafe fn allocate_from(dptr: *mut CUdeviceptr, len: usize, pool: &Pool, stream:
     if capture::is_captured(stream)? {
         let wanted = NewMemory { len, device: pool.device, max: 0 };
         // Another thread may end the capture just now; then the allocation is an ordinary one.
-        let made = capture::add_where_captured(stream, |all, graph, after| {
-            let node = all.add_alloc(graph, after, wanted)?;
+        let made = capture::add_where_captured(stream, |graphs, graph, after| {
+            let node = memory_node::add_alloc(graphs, graph, after, wanted)?;
             // SAFETY: as above.
-            unsafe { put(dptr, all.address_of(node)?)? };
+            unsafe { put(dptr, memory_node::address_of(graphs, node)?)? };
             Ok(node)
         })?;
         if made.is_some() {
@@ -239,7 +240,7 @@ entries! {
         }
         if capture::is_captured(&stream)? {
             // Another thread may end the capture just now; then the free is an ordinary one.
-            let free = capture::add_where_captured(&stream, |all, graph, after| all.add_free(graph, after, dptr))?;
+            let free = capture::add_where_captured(&stream, |graphs, graph, after| memory_node::add_free(graphs, graph, after, dptr))?;
             if free.is_some() {
                 return Ok(());
             }

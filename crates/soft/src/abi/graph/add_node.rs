@@ -1,5 +1,8 @@
 //! Adding nodes to graphs.
 
+use crate::graph::edit::add;
+use crate::graph::edit::conditional;
+use crate::graph::edit::memory_node;
 use cuda_sys::{
     CUDA_BATCH_MEM_OP_NODE_PARAMS, CUDA_EXT_SEM_SIGNAL_NODE_PARAMS, CUDA_EXT_SEM_WAIT_NODE_PARAMS,
     CUDA_HOST_NODE_PARAMS_v1, CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEMCPY3D_v2,
@@ -14,7 +17,7 @@ use crate::driver::handle::{number, to_raw};
 use crate::driver::pointer::{given, given_mut, put, required};
 use crate::driver::result_code::Answer;
 use crate::graph::edit::add::Place;
-use crate::graph::model::store::graphs;
+use crate::graph::model::store::store;
 use crate::graph::model::task::Task;
 use crate::graph::params::generic::{self, Wanted};
 use crate::graph::params::parse;
@@ -54,12 +57,12 @@ unsafe fn add_node(
     wanted: impl FnOnce() -> Answer<Wanted>,
 ) -> Answer<u64> {
     required(out)?;
-    graphs().graph(number(graph))?;
+    store().graphs.graph(number(graph))?;
     // SAFETY: the caller's promise.
     let dependencies = unsafe { read_nodes(dependencies, edges, count)? };
     let place = Place { graph: number(graph), dependencies };
     let wanted = wanted()?;
-    let node = graphs().add(&place, wanted)?;
+    let node = add::add_node(&mut store().graphs, &place, wanted)?;
     // SAFETY: the caller's promise.
     unsafe { put(out, to_raw(node))? };
     Ok(node)
@@ -96,11 +99,11 @@ unsafe fn add_any(
     }
     // SAFETY: the caller's promise.
     let node = unsafe { add_node(out, graph, dependencies, || generic::wanted(params))? };
-    let mut all = graphs();
+    let mut store = store();
     if is_alloc {
-        params.__bindgen_anon_1.alloc.dptr = all.address_of(node)?;
+        params.__bindgen_anon_1.alloc.dptr = memory_node::address_of(&store.graphs, node)?;
     }
-    if let Ok(bodies) = all.body_array(node) {
+    if let Ok(bodies) = conditional::body_array(&mut store.graphs, node) {
         params.__bindgen_anon_1.conditional.phGraph_out = bodies;
     }
     Ok(())
@@ -185,7 +188,7 @@ entries! {
         let node = add_node(out, graph, (dependencies, core::ptr::null(), count), || {
             Ok(Wanted::Alloc(parse::typed_new_memory(params)?))
         })?;
-        params.dptr = graphs().address_of(node)?;
+        params.dptr = memory_node::address_of(&store().graphs, node)?;
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! Attributes of kernel nodes, and the numbers of nodes and graphs.
 
+use crate::graph::edit::insert;
 use core::ffi::{c_uint, c_ulonglong};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,8 +11,9 @@ use crate::abi::table::Entries;
 use crate::driver::handle::{number, to_raw};
 use crate::driver::pointer::{given, put};
 use crate::driver::result_code::{Answer, INVALID_VALUE};
+use crate::graph::model::graphs::Graphs;
 use crate::graph::model::payload::Payload;
-use crate::graph::model::store::{Graphs, graphs};
+use crate::graph::model::store::store;
 use crate::graph::model::task::{KernelSpec, Task};
 use crate::launch::{self, AttributeValue, Attributes};
 
@@ -31,8 +33,8 @@ pub(super) const fn add(entries: Entries) -> Entries {
 
 type A = CUlaunchAttributeID;
 
-fn kernel(all: &Graphs, node: u64) -> Answer<&KernelSpec> {
-    all.node(node)?.payload.kernel().map(Arc::as_ref).ok_or(INVALID_VALUE)
+fn kernel(graphs: &Graphs, node: u64) -> Answer<&KernelSpec> {
+    graphs.node(node)?.payload.kernel().map(Arc::as_ref).ok_or(INVALID_VALUE)
 }
 
 /// An attribute's value where none was set.
@@ -47,16 +49,16 @@ fn default_attribute(attribute: A) -> CUlaunchAttributeValue {
 /// Other attributes for a node. That the device may update it is for good.
 fn set_attributes(node: u64, change: impl FnOnce(&Graphs, &KernelSpec) -> Answer<Attributes>) -> Answer {
     let replaced = {
-        let mut all = graphs();
-        let old = kernel(&all, node)?;
-        let spec = KernelSpec { attributes: change(&all, old)?, ..old.clone() };
+        let mut store = store();
+        let old = kernel(&store.graphs, node)?;
+        let spec = KernelSpec { attributes: change(&store.graphs, old)?, ..old.clone() };
         let (was, is) =
             (launch::is_device_updatable(&old.attributes), launch::is_device_updatable(&spec.attributes));
         if was && !is {
             return Err(INVALID_VALUE);
         }
         launch::check(&spec.function.code, &spec.sizes, &spec.attributes)?;
-        all.replace(node, Payload::Task(Task::Kernel(Arc::new(spec))))?
+        insert::replace(&mut store.graphs, node, Payload::Task(Task::Kernel(Arc::new(spec))))?
     };
     replaced.end();
     Ok(())
@@ -74,8 +76,8 @@ entries! {
         attribute: CUlaunchAttributeID,
         value: *mut CUlaunchAttributeValue,
     ) {
-        let all = graphs();
-        let kernel = kernel(&all, number(node))?;
+        let store = store();
+        let kernel = kernel(&store.graphs, number(node))?;
         if !launch::is_node_attribute(attribute.0) {
             return Err(INVALID_VALUE);
         }
@@ -104,8 +106,8 @@ entries! {
     }
 
     init fn cuGraphKernelNodeCopyAttributes(dst: CUgraphNode, src: CUgraphNode) {
-        set_attributes(number(dst), |all, old| {
-            let attributes = kernel(all, number(src))?.attributes.clone();
+        set_attributes(number(dst), |graphs, old| {
+            let attributes = kernel(graphs, number(src))?.attributes.clone();
             // What the device may update is one node alone.
             let unique = launch::is_device_updatable(&attributes) || launch::is_device_updatable(&old.attributes);
             if unique { Err(INVALID_VALUE) } else { Ok(attributes) }
@@ -113,22 +115,22 @@ entries! {
     }
 
     init fn cuGraphNodeGetContainingGraph(node: CUgraphNode, graph: *mut CUgraph) {
-        put(graph, to_raw(graphs().node(number(node))?.graph))
+        put(graph, to_raw(store().graphs.node(number(node))?.graph))
     }
 
     init fn cuGraphNodeGetLocalId(node: CUgraphNode, id: *mut c_uint) {
-        put(id, graphs().node(number(node))?.local)
+        put(id, store().graphs.node(number(node))?.local)
     }
 
     init fn cuGraphNodeGetToolsId(node: CUgraphNode, id: *mut c_ulonglong) {
-        put(id, graphs().node(number(node))?.uid)
+        put(id, store().graphs.node(number(node))?.uid)
     }
 
     init fn cuGraphGetId(graph: CUgraph, id: *mut c_uint) {
-        put(id, graphs().graph(number(graph))?.uid as c_uint)
+        put(id, store().graphs.graph(number(graph))?.uid as c_uint)
     }
 
     init fn cuGraphExecGetId(exec: CUgraphExec, id: *mut c_uint) {
-        put(id, graphs().exec(number(exec))?.uid as c_uint)
+        put(id, store().exec(number(exec))?.uid as c_uint)
     }
 }

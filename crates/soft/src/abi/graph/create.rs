@@ -1,5 +1,11 @@
 //! Making, cloning and destroying graphs, and destroying nodes.
 
+use crate::graph::dot;
+use crate::graph::edit::clone;
+use crate::graph::edit::conditional;
+use crate::graph::edit::remove;
+use crate::graph::model::hierarchy;
+use crate::graph::model::node_limits;
 use core::ffi::{CStr, c_char, c_uint};
 
 use cuda_sys::{CUcontext, CUgraph, CUgraphConditionalHandle, CUgraphNode};
@@ -10,7 +16,8 @@ use crate::driver::handle::{number, to_raw};
 use crate::driver::pointer::{put, required};
 use crate::driver::result_code::{ILLEGAL_STATE, INVALID_VALUE, NOT_SUPPORTED, OPERATING_SYSTEM};
 use crate::graph::capture;
-use crate::graph::model::store::{Owner, graphs};
+use crate::graph::model::graph::Owner;
+use crate::graph::model::store::store;
 
 pub(super) const fn add(entries: Entries) -> Entries {
     Entries {
@@ -31,7 +38,7 @@ entries! {
         if flags != 0 {
             return Err(INVALID_VALUE);
         }
-        put(out, to_raw(graphs().create(Owner::User)))
+        put(out, to_raw(store().graphs.create(Owner::User)))
     }
 
     initialised fn cuGraphDestroy(graph: CUgraph) {
@@ -39,13 +46,13 @@ entries! {
             return Err(ILLEGAL_STATE);
         }
         let leftovers = {
-            let mut all = graphs();
-            let own = all.graph(number(graph))?;
+            let mut store = store();
+            let own = store.graphs.graph(number(graph))?;
             if own.owner != Owner::User || own.is_lost {
                 return Err(INVALID_VALUE);
             }
-            all.ensure_whole(all.nodes_of(number(graph))?, "a graph is destroyed");
-            all.discard(number(graph))
+            hierarchy::ensure_whole(&store.graphs, store.graphs.nodes_of(number(graph))?, "a graph is destroyed");
+            remove::remove_graph(&mut store.graphs, number(graph))
         };
         leftovers.end();
         Ok(())
@@ -53,12 +60,12 @@ entries! {
 
     init fn cuGraphClone(out: *mut CUgraph, original: CUgraph) {
         required(out)?;
-        put(out, to_raw(graphs().clone_alone(number(original))?))
+        put(out, to_raw(clone::clone_graph(&mut store().graphs, number(original))?))
     }
 
     init fn cuGraphNodeFindInClone(out: *mut CUgraphNode, original: CUgraphNode, clone: CUgraph) {
         required(out)?;
-        put(out, to_raw(graphs().find_in_clone(number(original), number(clone))?))
+        put(out, to_raw(clone::find_in_clone(&store().graphs, number(original), number(clone))?))
     }
 
     initialised fn cuGraphConditionalHandleCreate(
@@ -74,7 +81,7 @@ entries! {
             return Err(INVALID_VALUE);
         }
         let default = (flags & ASSIGN_DEFAULT != 0).then_some(default);
-        put(out, graphs().create_condition(number(graph), number(ctx), default)?)
+        put(out, conditional::create_condition(&mut store().graphs, number(graph), number(ctx), default)?)
     }
 
     init fn cuGraphDestroyNode(node: CUgraphNode) {
@@ -82,17 +89,17 @@ entries! {
             return Err(ILLEGAL_STATE);
         }
         let leftovers = {
-            let mut all = graphs();
-            if all.is_destroyed(number(node)) {
-                drop(all);
+            let mut store = store();
+            if store.graphs.is_destroyed(number(node)) {
+                drop(store);
                 crash("a graph node is destroyed twice");
             }
-            let own = all.node(number(node))?;
-            if all.holds_memory_nodes(own.graph) || all.census_of(&own.payload).updatable > 0 {
+            let own = store.graphs.node(number(node))?;
+            if node_limits::holds_memory_nodes(&store.graphs, own.graph) || node_limits::of_payload(&store.graphs, &own.payload).updatable > 0 {
                 return Err(NOT_SUPPORTED);
             }
-            all.ensure_whole(vec![number(node)], "a node is destroyed");
-            all.remove(number(node))
+            hierarchy::ensure_whole(&store.graphs, vec![number(node)], "a node is destroyed");
+            remove::remove_node(&mut store.graphs, number(node))
         };
         leftovers.end();
         Ok(())
@@ -100,7 +107,7 @@ entries! {
 
     initialised fn cuGraphDebugDotPrint(graph: CUgraph, path: *const c_char, flags: c_uint) {
         required(path)?;
-        let text = graphs().dot(number(graph), flags)?;
+        let text = dot::dot(&store().graphs, number(graph), flags)?;
         let path = CStr::from_ptr(path).to_str().map_err(|_| INVALID_VALUE)?;
         std::fs::write(path, text).map_err(|_| OPERATING_SYSTEM)
     }

@@ -9,8 +9,10 @@ use crate::driver::pointer::{required, slice};
 use crate::driver::result_code::{Answer, INVALID_VALUE, LOSSY_QUERY};
 use crate::graph::edit::edge;
 use crate::graph::model::edge::Edge;
+use crate::graph::model::graphs::Graphs;
+use crate::graph::model::node::Node;
 use crate::graph::model::ordered_map::Ordered;
-use crate::graph::model::store::{Graphs, Node, graphs};
+use crate::graph::model::store::store;
 
 pub(super) const fn add(entries: Entries) -> Entries {
     Entries {
@@ -41,11 +43,11 @@ unsafe fn each_edge(
     count: usize,
     act: impl Fn(&mut Graphs, u64, u64) -> Answer,
 ) -> Answer {
-    let mut all = graphs();
-    all.graph(number(graph))?;
+    let mut store = store();
+    store.graphs.graph(number(graph))?;
     // SAFETY: the caller's promise.
     let (from, to) = unsafe { (slice(from, count)?, slice(to, count)?) };
-    from.iter().zip(to).try_for_each(|(from, to)| act(&mut all, number(*from), number(*to)))
+    from.iter().zip(to).try_for_each(|(from, to)| act(&mut store.graphs, number(*from), number(*to)))
 }
 
 /// The edges up to the first that lacks a node: the call is refused there.
@@ -85,7 +87,9 @@ unsafe fn add_edges(
     unsafe {
         let count = possible(from, to, count)?;
         let edge = parse_all(data, count)?.first().copied().unwrap_or_default();
-        each_edge(graph, from, to, count, |all, from, to| all.add_edge(number(graph), from, to, edge))
+        each_edge(graph, from, to, count, |graphs, from, to| {
+            edge::add_edge(graphs, number(graph), from, to, edge)
+        })
     }
 }
 
@@ -107,7 +111,9 @@ unsafe fn remove_edges(
         if differs {
             return Err(INVALID_VALUE);
         }
-        each_edge(graph, from, to, count, |all, from, to| all.remove_edge(number(graph), from, to))
+        each_edge(graph, from, to, count, |graphs, from, to| {
+            edge::remove_edge(graphs, number(graph), from, to)
+        })
     }
 }
 
@@ -179,7 +185,7 @@ unsafe fn write_neighbours(
     count: *mut usize,
 ) -> Answer {
     required(count)?;
-    let (nodes, edges): (Vec<u64>, Vec<Edge>) = which(graphs().node(number(node))?).iter().unzip();
+    let (nodes, edges): (Vec<u64>, Vec<Edge>) = which(store().graphs.node(number(node))?).iter().unzip();
     if !out.is_null() {
         // SAFETY: the caller's promise.
         unsafe { write_data(&edges, data, count.read_unaligned())? };
@@ -198,7 +204,7 @@ unsafe fn write_edges(
     count: *mut usize,
 ) -> Answer {
     required(count)?;
-    let edges = graphs().edges(number(graph))?;
+    let edges = edge::edges(&store().graphs, number(graph))?;
     if from.is_null() != to.is_null() || (from.is_null() && !data.is_null()) {
         return Err(INVALID_VALUE);
     }
@@ -249,15 +255,15 @@ entries! {
     }
 
     init fn cuGraphGetNodes(graph: CUgraph, nodes: *mut CUgraphNode, count: *mut usize) {
-        let list = graphs().nodes_of(number(graph))?;
+        let list = store().graphs.nodes_of(number(graph))?;
         write_list(&list, nodes, count)
     }
 
     init fn cuGraphGetRootNodes(graph: CUgraph, nodes: *mut CUgraphNode, count: *mut usize) {
         let list = {
-            let all = graphs();
-            let mut list = all.nodes_of(number(graph))?;
-            list.retain(|node| all.node(*node).is_ok_and(|node| node.dependencies.is_empty()));
+            let store = store();
+            let mut list = store.graphs.nodes_of(number(graph))?;
+            list.retain(|node| store.graphs.node(*node).is_ok_and(|node| node.dependencies.is_empty()));
             list
         };
         write_list(&list, nodes, count)

@@ -1,5 +1,6 @@
 //! Executables: instantiate, launch, update.
 
+use crate::graph::exec::instantiate;
 use core::ffi::{c_uint, c_ulonglong};
 
 use cuda_sys::{
@@ -16,8 +17,8 @@ use crate::driver::pointer::{given, given_mut, put, put_if, required};
 use crate::driver::result_code::{Answer, INVALID_VALUE, NOT_SUPPORTED};
 use crate::graph::capture;
 use crate::graph::exec::instantiable::{AUTO_FREE, DEVICE_LAUNCH, Refused, UPLOAD};
-use crate::graph::exec::{exec, update};
-use crate::graph::model::store::graphs;
+use crate::graph::exec::{launch, set_params, update};
+use crate::graph::model::store::store;
 use crate::graph::model::task::Task;
 use crate::graph::params::generic::{self, Wanted};
 use crate::graph::params::parse;
@@ -52,14 +53,14 @@ pub(super) const fn add(entries: Entries) -> Entries {
 }
 
 fn instantiate(graph: CUgraph, flags: u64) -> Result<u64, Refused> {
-    graphs().instantiate(number(graph), flags)
+    instantiate::instantiate(&mut store(), number(graph), flags)
 }
 
 /// New parameters for a node of an executable; both exist before anything is said of the
 /// parameters.
 fn set(exec: CUgraphExec, node: CUgraphNode, task: impl FnOnce() -> Answer<Task>) -> Answer {
-    graphs().step_of(number(exec), number(node))?;
-    exec::set_params(number(exec), number(node), task()?)
+    store().step_of(number(exec), number(node))?;
+    set_params::set_params(number(exec), number(node), task()?)
 }
 
 entries! {
@@ -94,31 +95,31 @@ entries! {
             refused.code
         })?;
         if let Some(stream) = upload {
-            exec::upload(handle, &stream)?;
+            launch::upload(handle, &stream)?;
         }
         put(out, to_raw(handle))
     }
 
     guarded_init fn cuGraphExecDestroy(exec: CUgraphExec) {
-        exec::destroy(number(exec))
+        instantiate::destroy(number(exec))
     }
 
     init fn cuGraphExecGetFlags(exec: CUgraphExec, flags: *mut cuuint64_t) {
-        put(flags, graphs().exec(number(exec))?.flags & (AUTO_FREE | DEVICE_LAUNCH))
+        put(flags, store().exec(number(exec))?.flags & (AUTO_FREE | DEVICE_LAUNCH))
     }
 
     owned_in_callbacks fn cuGraphLaunch(exec: CUgraphExec, h_stream: CUstream) {
-        graphs().exec(number(exec))?;
+        store().exec(number(exec))?;
         let stream = stream::get(number(h_stream))?;
         capture::refuse_on(&stream)?;
-        exec::launch(number(exec), &stream)
+        launch::launch(number(exec), &stream)
     }
 
     owned_in_callbacks fn cuGraphUpload(exec: CUgraphExec, h_stream: CUstream) {
-        graphs().exec(number(exec))?;
+        store().exec(number(exec))?;
         let stream = stream::get(number(h_stream))?;
         capture::refuse_on(&stream)?;
-        exec::upload(number(exec), &stream)
+        launch::upload(number(exec), &stream)
     }
 
     init fn cuGraphExecUpdate(exec: CUgraphExec, graph: CUgraph, result: *mut CUgraphExecUpdateResultInfo) {
@@ -144,15 +145,15 @@ entries! {
     init fn cuGraphExecNodeSetParams(exec: CUgraphExec, node: CUgraphNode, params: *mut CUgraphNodeParams) {
         let params = given(params)?;
         {
-            let all = graphs();
-            let step = all.step_of(number(exec), number(node))?;
-            if all.exec(number(exec))?.work(step)?.kind() != params.type_ {
+            let store = store();
+            let step = store.step_of(number(exec), number(node))?;
+            if store.exec(number(exec))?.work(step)?.kind() != params.type_ {
                 return Err(INVALID_VALUE);
             }
         }
         match generic::wanted(params)? {
             Wanted::Free(_) | Wanted::Conditional(_) | Wanted::Alloc(_) => Err(NOT_SUPPORTED),
-            Wanted::Task(task) => exec::set_params(number(exec), number(node), task),
+            Wanted::Task(task) => set_params::set_params(number(exec), number(node), task),
             Wanted::Child { graph, .. } => update::set_child(number(exec), number(node), graph),
         }
     }
@@ -228,14 +229,14 @@ entries! {
     }
 
     init fn cuGraphNodeSetEnabled(exec: CUgraphExec, node: CUgraphNode, enabled: c_uint) {
-        let mut all = graphs();
-        let step = all.step_of(number(exec), number(node))?;
-        all.exec_mut(number(exec))?.set_enabled(step, enabled != 0)
+        let mut store = store();
+        let step = store.step_of(number(exec), number(node))?;
+        store.exec_mut(number(exec))?.set_enabled(step, enabled != 0)
     }
 
     init fn cuGraphNodeGetEnabled(exec: CUgraphExec, node: CUgraphNode, enabled: *mut c_uint) {
-        let all = graphs();
-        let step = all.step_of(number(exec), number(node))?;
-        put(enabled, all.exec(number(exec))?.enabled(step)?.into())
+        let store = store();
+        let step = store.step_of(number(exec), number(node))?;
+        put(enabled, store.exec(number(exec))?.enabled(step)?.into())
     }
 }

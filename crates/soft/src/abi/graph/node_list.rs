@@ -7,12 +7,12 @@ use crate::driver::pointer::slice;
 use crate::driver::result_code::Answer;
 use crate::graph::edit::edge;
 use crate::graph::model::edge::Edge;
-use crate::graph::model::store::graphs;
+use crate::graph::model::store::store;
 
 /// The nodes up to the first that is none: a call is refused there, whatever count it was given.
 pub(in crate::abi) fn up_to_unknown(nodes: &[CUgraphNode]) -> &[CUgraphNode] {
-    let all = graphs();
-    let unknown = nodes.iter().position(|node| all.node(number(*node)).is_err());
+    let store = store();
+    let unknown = nodes.iter().position(|node| store.graphs.node(number(*node)).is_err());
     unknown.and_then(|unknown| nodes.get(..=unknown)).unwrap_or(nodes)
 }
 

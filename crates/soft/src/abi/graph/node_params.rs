@@ -1,5 +1,7 @@
 //! The parameters of nodes, read back and set.
 
+use crate::graph::edit::child;
+use crate::graph::edit::insert;
 use cuda_sys::{
     CUDA_BATCH_MEM_OP_NODE_PARAMS, CUDA_EXT_SEM_SIGNAL_NODE_PARAMS, CUDA_EXT_SEM_WAIT_NODE_PARAMS,
     CUDA_HOST_NODE_PARAMS_v1, CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEMCPY3D_v2,
@@ -14,7 +16,7 @@ use crate::driver::handle::{number, to_raw};
 use crate::driver::pointer::{given, put, required};
 use crate::driver::result_code::{Answer, INVALID_VALUE, NOT_SUPPORTED};
 use crate::graph::model::payload::Payload;
-use crate::graph::model::store::graphs;
+use crate::graph::model::store::store;
 use crate::graph::model::task::{KernelSpec, Task};
 use crate::graph::params::generic::{self, Wanted};
 use crate::graph::params::parse;
@@ -58,8 +60,8 @@ pub(super) const fn add(entries: Entries) -> Entries {
 /// and stay.
 fn set_task(node: u64, task: Task) -> Answer {
     let replaced = {
-        let mut all = graphs();
-        let own = all.node(node)?;
+        let mut store = store();
+        let own = store.graphs.node(node)?;
         if own.payload.kind() != task.kind() {
             return Err(INVALID_VALUE);
         }
@@ -72,7 +74,7 @@ fn set_task(node: u64, task: Task) -> Answer {
             (_, Task::Alloc(_) | Task::Free(_)) => return Err(NOT_SUPPORTED),
             (_, task) => task,
         };
-        all.replace(node, Payload::Task(task))?
+        insert::replace(&mut store.graphs, node, Payload::Task(task))?
     };
     replaced.end();
     Ok(())
@@ -80,7 +82,7 @@ fn set_task(node: u64, task: Task) -> Answer {
 
 /// Reads from the task of a node; `None` stands for one of another type.
 fn of_task<R>(node: CUgraphNode, read: impl FnOnce(&Task) -> Option<R>) -> Answer<R> {
-    match &graphs().node(number(node))?.payload {
+    match &store().graphs.node(number(node))?.payload {
         Payload::Task(task) => read(task).ok_or(INVALID_VALUE),
         _ => Err(INVALID_VALUE),
     }
@@ -88,7 +90,7 @@ fn of_task<R>(node: CUgraphNode, read: impl FnOnce(&Task) -> Option<R>) -> Answe
 
 /// A new task for a node of which the type is checked before anything is said of the parameters.
 fn set_checked(node: CUgraphNode, kind: CUgraphNodeType, task: impl FnOnce() -> Answer<Task>) -> Answer {
-    if graphs().node(number(node))?.payload.kind() != kind {
+    if store().graphs.node(number(node))?.payload.kind() != kind {
         return Err(INVALID_VALUE);
     }
     set_task(number(node), task()?)
@@ -107,12 +109,12 @@ type T = CUgraphNodeType;
 
 entries! {
     init fn cuGraphNodeGetType(node: CUgraphNode, kind: *mut CUgraphNodeType) {
-        put(kind, graphs().kind(number(node))?)
+        put(kind, store().graphs.kind(number(node))?)
     }
 
     init fn cuGraphNodeGetParams(node: CUgraphNode, params: *mut CUgraphNodeParams) {
         required(params)?;
-        put(params, graphs().node_mut(number(node))?.generic_params()?)
+        put(params, store().graphs.node_mut(number(node))?.generic_params()?)
     }
 
     initialised fn cuGraphNodeSetParams(node: CUgraphNode, params: *mut CUgraphNodeParams) {
@@ -120,7 +122,7 @@ entries! {
         if !is_light(params.type_) {
             refuse_in_callbacks()?;
         }
-        let kind = graphs().node(number(node))?.payload.kind();
+        let kind = store().graphs.node(number(node))?.payload.kind();
         if kind != params.type_ {
             return Err(INVALID_VALUE);
         }
@@ -132,7 +134,7 @@ entries! {
         match generic::wanted(params)? {
             Wanted::Task(task) => set_task(number(node), task),
             Wanted::Child { graph, by_move } => {
-                let replaced = graphs().replace_child(number(node), graph, by_move)?;
+                let replaced = child::replace_child(&mut store().graphs, number(node), graph, by_move)?;
                 replaced.end();
                 Ok(())
             }
@@ -142,7 +144,7 @@ entries! {
 
     init fn cuGraphKernelNodeGetParams(node: CUgraphNode, params: *mut CUDA_KERNEL_NODE_PARAMS_v2) {
         required(params)?;
-        put(params, graphs().node_mut(number(node))?.kernel_params()?)
+        put(params, store().graphs.node_mut(number(node))?.kernel_params()?)
     }
 
     live fn cuGraphKernelNodeSetParams(node: CUgraphNode, params: *const CUDA_KERNEL_NODE_PARAMS_v2) {
@@ -180,7 +182,7 @@ entries! {
     }
 
     init fn cuGraphChildGraphNodeGetGraph(node: CUgraphNode, graph: *mut CUgraph) {
-        match &graphs().node(number(node))?.payload {
+        match &store().graphs.node(number(node))?.payload {
             Payload::Child(child) => put(graph, to_raw(*child)),
             _ => Err(INVALID_VALUE),
         }

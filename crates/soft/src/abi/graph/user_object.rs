@@ -8,7 +8,7 @@ use crate::abi::table::Entries;
 use crate::driver::handle::{number, to_raw};
 use crate::driver::pointer::{put, required};
 use crate::driver::result_code::INVALID_VALUE;
-use crate::graph::model::store::graphs;
+use crate::graph::model::store::store;
 use crate::graph::model::user_object;
 use crate::stream::callback::Callback;
 
@@ -65,8 +65,8 @@ entries! {
         if object.is_null() || count == 0 || count > MOST || flags & !MOVE != 0 {
             return Err(INVALID_VALUE);
         }
-        let mut all = graphs();
-        let graph = all.graph_mut(number(graph))?;
+        let mut store = store();
+        let graph = store.graphs.graph_mut(number(graph))?;
         if flags == MOVE {
             user_object::expect_live(number(object));
         } else {
@@ -81,8 +81,8 @@ entries! {
             return Err(INVALID_VALUE);
         }
         let destructor = {
-            let mut all = graphs();
-            all.graph_mut(number(graph))?.objects.remove(number(object), count);
+            let mut store = store();
+            store.graphs.graph_mut(number(graph))?.objects.remove(number(object), count);
             user_object::release(number(object), count)
         };
         if let Some(destructor) = destructor {

@@ -2,6 +2,9 @@
 
 pub(crate) mod open_captures;
 
+use crate::graph::edit::add;
+use crate::graph::edit::remove;
+use crate::graph::model::hierarchy;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,7 +18,9 @@ use crate::driver::result_code::{
     STREAM_CAPTURE_UNMATCHED, STREAM_CAPTURE_UNSUPPORTED, STREAM_CAPTURE_WRONG_THREAD,
 };
 use crate::graph::model::edge::Edge;
-use crate::graph::model::store::{Graphs, Owner, graphs};
+use crate::graph::model::graph::Owner;
+use crate::graph::model::graphs::Graphs;
+use crate::graph::model::store::store;
 use crate::graph::model::task::Task;
 use crate::stream::{Manner, Stream};
 
@@ -45,8 +50,8 @@ struct Capture {
 
 impl Capture {
     /// The graph, which has to be there still.
-    fn living(&self, all: &Graphs) -> u64 {
-        if all.graph(self.graph).map(|graph| graph.uid) != Ok(self.uid) {
+    fn living(&self, graphs: &Graphs) -> u64 {
+        if graphs.graph(self.graph).map(|graph| graph.uid) != Ok(self.uid) {
             crash("a capture goes on or ends whose graph was destroyed with the graph that it is part of");
         }
         self.graph
@@ -132,16 +137,16 @@ pub(crate) fn invalidate(stream: &Stream) {
 /// Adds a node for work on a capturing stream. `programmatic` makes edges from kernels
 /// programmatic.
 pub(crate) fn add(stream: &Stream, task: Task, programmatic: bool) -> Answer<u64> {
-    add_with(stream, |all, graph, dependencies| {
+    add_with(stream, |graphs, graph, dependencies| {
         let mut dependencies = dependencies.to_vec();
         if programmatic {
             for (node, edge) in &mut dependencies {
-                if all.node(*node)?.payload.kernel().is_some() {
+                if graphs.node(*node)?.payload.kernel().is_some() {
                     *edge = Edge { from_port: 1, kind: 1 };
                 }
             }
         }
-        all.add_task(graph, &dependencies, task)
+        add::add_task(graphs, graph, &dependencies, task)
     })
 }
 
@@ -161,9 +166,9 @@ pub(crate) fn add_where_captured(
     let mut state = state();
     let state = state.get();
     let Some(place) = state.places.get_mut(&stream.id) else { return Ok(None) };
-    let mut all = graphs();
-    let graph = state.captures.get(&place.capture).ok_or(ILLEGAL_STATE)?.living(&all);
-    let node = make(&mut all, graph, &place.dependencies)?;
+    let mut store = store();
+    let graph = state.captures.get(&place.capture).ok_or(ILLEGAL_STATE)?.living(&store.graphs);
+    let node = make(&mut store.graphs, graph, &place.dependencies)?;
     place.dependencies = vec![(node, Edge::default())];
     Ok(Some(node))
 }
@@ -192,9 +197,9 @@ pub(crate) fn begin(
             }
             (graph, dependencies)
         }
-        None => (graphs().create(Owner::User), Vec::new()),
+        None => (store().graphs.create(Owner::User), Vec::new()),
     };
-    let uid = graphs().graph(graph)?.uid;
+    let uid = store().graphs.graph(graph)?.uid;
     let capture = open_captures::begin(mode);
     state.captures.insert(capture, Capture { graph, uid, origin: stream.id });
     state.enter(stream, capture, dependencies);
@@ -225,13 +230,13 @@ impl State {
 
     /// Whether every stream's work leads to the origin.
     fn is_joined(&self, capture: u64, origin: u64) -> bool {
-        let all = graphs();
+        let store = store();
         let mut reached = HashSet::new();
         let ends = self.places.get(&origin).into_iter().flat_map(|place| &place.dependencies);
         let mut open: Vec<u64> = ends.map(|(node, _)| *node).collect();
         while let Some(node) = open.pop() {
             if reached.insert(node) {
-                open.extend(all.node(node).into_iter().flat_map(|node| node.dependencies.keys()));
+                open.extend(store.graphs.node(node).into_iter().flat_map(|node| node.dependencies.keys()));
             }
         }
         let forks = self.places.values().filter(|place| place.capture == capture);
@@ -241,9 +246,13 @@ impl State {
 
 fn discard(graph: u64) {
     let leftovers = {
-        let mut all = graphs();
-        all.ensure_whole(all.nodes_of(graph).unwrap_or_default(), "the capture of a graph fails");
-        all.discard(graph)
+        let mut store = store();
+        hierarchy::ensure_whole(
+            &store.graphs,
+            store.graphs.nodes_of(graph).unwrap_or_default(),
+            "the capture of a graph fails",
+        );
+        remove::remove_graph(&mut store.graphs, graph)
     };
     leftovers.end();
 }
@@ -256,7 +265,7 @@ pub(crate) fn end(stream: &Stream) -> Answer<u64> {
         let capture = state.places.get(&stream.id).ok_or(ILLEGAL_STATE)?.capture;
         let own = state.captures.get(&capture).ok_or(ILLEGAL_STATE)?;
         let origin = own.origin;
-        own.living(&graphs());
+        own.living(&store().graphs);
         if origin != stream.id {
             open_captures::invalidate(capture);
             return Err(STREAM_CAPTURE_UNMATCHED);
@@ -288,7 +297,7 @@ pub(crate) fn forget_stream(stream: &Stream) {
         let state = state.get();
         let Some(capture) = state.places.get(&stream.id).map(|place| place.capture) else { return };
         let Some(own) = state.captures.get(&capture).filter(|own| own.origin == stream.id) else { return };
-        if matches!(graphs().graph(own.graph).map(|graph| graph.owner), Ok(Owner::Body { .. })) {
+        if matches!(store().graphs.graph(own.graph).map(|graph| graph.owner), Ok(Owner::Body { .. })) {
             crash("a stream is destroyed that captures the body of a conditional node");
         }
         state.close(capture)
@@ -447,9 +456,9 @@ pub(crate) fn update(stream: &Stream, nodes: &[(u64, Edge)], replace: bool) -> A
         return Err(STREAM_CAPTURE_INVALIDATED);
     }
     let graph = state.captures.get(&place.capture).map_or(0, |capture| capture.graph);
-    let all = graphs();
+    let store = store();
     for (node, _) in nodes {
-        if all.node(*node)?.graph != graph {
+        if store.graphs.node(*node)?.graph != graph {
             return Err(INVALID_VALUE);
         }
     }

@@ -1,92 +1,96 @@
 //! Cloning graphs, and finding a node in a clone.
 
+use crate::graph::edit::insert;
+use crate::graph::model::node_limits;
 use std::collections::HashMap;
 
 use crate::device::loss::crash;
 use crate::driver::result_code::{Answer, INVALID_VALUE, NOT_SUPPORTED};
 use crate::graph::model::edge::Edge;
+use crate::graph::model::graph::Owner;
+use crate::graph::model::graphs::Graphs;
 use crate::graph::model::ordered_map::Ordered;
 use crate::graph::model::payload::Payload;
-use crate::graph::model::store::{Graphs, Owner};
 use crate::graph::model::task::Task;
 
-impl Graphs {
-    /// A clone of a graph by itself, for the user.
-    pub(crate) fn clone_alone(&mut self, graph: u64) -> Answer<u64> {
-        let owner = self.graph(graph)?.owner;
-        if matches!(owner, Owner::Body { .. }) || self.is_unique(graph) || self.holds_conditionals(graph) {
-            return Err(NOT_SUPPORTED);
-        }
-        self.duplicate(graph, Owner::User)
+/// A clone of a graph by itself, for the user.
+pub(crate) fn clone_graph(graphs: &mut Graphs, graph: u64) -> Answer<u64> {
+    let owner = graphs.graph(graph)?.owner;
+    if matches!(owner, Owner::Body { .. })
+        || node_limits::is_unique(graphs, graph)
+        || node_limits::holds_conditionals(graphs, graph)
+    {
+        return Err(NOT_SUPPORTED);
     }
+    duplicate(graphs, graph, Owner::User)
+}
 
-    /// A clone of a graph, for the given owner. The graph holds nothing that forbids it.
-    pub(crate) fn duplicate(&mut self, graph: u64, owner: Owner) -> Answer<u64> {
-        let clone = self.create(owner);
-        // One after the other: they may be nested deeper than a stack is.
-        let mut waiting = vec![(graph, clone)];
-        while let Some((graph, clone)) = waiting.pop() {
-            self.duplicate_into(graph, clone, &mut waiting)?;
-        }
-        Ok(clone)
+/// A clone of a graph, for the given owner. The graph holds nothing that forbids it.
+pub(crate) fn duplicate(graphs: &mut Graphs, graph: u64, owner: Owner) -> Answer<u64> {
+    let clone = graphs.create(owner);
+    // One after the other: they may be nested deeper than a stack is.
+    let mut waiting = vec![(graph, clone)];
+    while let Some((graph, clone)) = waiting.pop() {
+        duplicate_into(graphs, graph, clone, &mut waiting)?;
     }
+    Ok(clone)
+}
 
-    /// Fills a clone with all that is in a graph, but for what is in the graphs in its nodes: these
-    /// wait for their turn.
-    fn duplicate_into(&mut self, graph: u64, clone: u64, waiting: &mut Vec<(u64, u64)>) -> Answer {
-        let nodes = self.nodes_of(graph)?;
-        let objects = self.graph(graph)?.objects.duplicate();
-        self.graph_mut(clone)?.objects = objects;
-        let mut twin = HashMap::with_capacity(nodes.len());
-        for node in &nodes {
-            let payload = self.duplicate_payload(*node, waiting)?;
-            let copied = self.insert(clone, &[], payload)?;
-            if let Payload::Child(child) = self.node(copied)?.payload {
-                self.graph_mut(child)?.owner = Owner::Child { node: copied, moved: false };
-            }
-            twin.insert(*node, copied);
-            let (uid, copied_uid) = (self.node(*node)?.uid, self.node(copied)?.uid);
-            self.graph_mut(clone)?.from_original.insert(uid, (copied, copied_uid));
+/// Fills a clone with all that is in a graph, but for what is in the graphs in its nodes: these
+/// wait for their turn.
+fn duplicate_into(graphs: &mut Graphs, graph: u64, clone: u64, waiting: &mut Vec<(u64, u64)>) -> Answer {
+    let nodes = graphs.nodes_of(graph)?;
+    let objects = graphs.graph(graph)?.objects.duplicate();
+    graphs.graph_mut(clone)?.objects = objects;
+    let mut twin = HashMap::with_capacity(nodes.len());
+    for node in &nodes {
+        let payload = duplicate_payload(graphs, *node, waiting)?;
+        let copied = insert::insert(graphs, clone, &[], payload)?;
+        if let Payload::Child(child) = graphs.node(copied)?.payload {
+            graphs.graph_mut(child)?.owner = Owner::Child { node: copied, moved: false };
         }
-        // A cycle is cloned too, so the edges come when all nodes are there.
-        for node in &nodes {
-            let own = self.node(*node)?;
-            let of = |node: u64| twin.get(&node).copied().ok_or(INVALID_VALUE);
-            let copy = |list: &Ordered<Edge>| -> Answer<Ordered<Edge>> {
-                list.iter().map(|(node, edge)| Ok((of(node)?, edge))).collect()
-            };
-            let (dependencies, dependents) = (copy(&own.dependencies)?, copy(&own.dependents)?);
-            let copied = self.node_mut(of(*node)?)?;
-            copied.dependencies = dependencies;
-            copied.dependents = dependents;
-        }
-        Ok(())
+        twin.insert(*node, copied);
+        let (uid, copied_uid) = (graphs.node(*node)?.uid, graphs.node(copied)?.uid);
+        graphs.graph_mut(clone)?.from_original.insert(uid, (copied, copied_uid));
     }
-
-    fn duplicate_payload(&mut self, node: u64, waiting: &mut Vec<(u64, u64)>) -> Answer<Payload> {
-        match &self.node(node)?.payload {
-            Payload::Task(Task::Alloc(_) | Task::Free(_)) | Payload::Conditional(_) => Err(NOT_SUPPORTED),
-            Payload::Task(task) => Ok(Payload::Task(task.clone())),
-            Payload::Child(child) => {
-                let child = *child;
-                let clone = self.create(Owner::User);
-                waiting.push((child, clone));
-                Ok(Payload::Child(clone))
-            }
-        }
-    }
-
-    /// The node of a clone that stands for a node of the original.
-    pub(crate) fn find_in_clone(&self, original: u64, clone: u64) -> Answer<u64> {
-        let graph = self.graph(clone)?;
-        let Some(node) = self.nodes.get(original) else {
-            if self.is_destroyed(original) {
-                crash("a destroyed node is looked up in a clone");
-            }
-            return Err(INVALID_VALUE);
+    // A cycle is cloned too, so the edges come when all nodes are there.
+    for node in &nodes {
+        let own = graphs.node(*node)?;
+        let of = |node: u64| twin.get(&node).copied().ok_or(INVALID_VALUE);
+        let copy = |list: &Ordered<Edge>| -> Answer<Ordered<Edge>> {
+            list.iter().map(|(node, edge)| Ok((of(node)?, edge))).collect()
         };
-        let (found, uid) = graph.from_original.get(&node.uid).copied().ok_or(INVALID_VALUE)?;
-        // It may have been destroyed since, and its handle given to another node.
-        if self.node(found)?.uid == uid { Ok(found) } else { Err(INVALID_VALUE) }
+        let (dependencies, dependents) = (copy(&own.dependencies)?, copy(&own.dependents)?);
+        let copied = graphs.node_mut(of(*node)?)?;
+        copied.dependencies = dependencies;
+        copied.dependents = dependents;
     }
+    Ok(())
+}
+
+fn duplicate_payload(graphs: &mut Graphs, node: u64, waiting: &mut Vec<(u64, u64)>) -> Answer<Payload> {
+    match &graphs.node(node)?.payload {
+        Payload::Task(Task::Alloc(_) | Task::Free(_)) | Payload::Conditional(_) => Err(NOT_SUPPORTED),
+        Payload::Task(task) => Ok(Payload::Task(task.clone())),
+        Payload::Child(child) => {
+            let child = *child;
+            let clone = graphs.create(Owner::User);
+            waiting.push((child, clone));
+            Ok(Payload::Child(clone))
+        }
+    }
+}
+
+/// The node of a clone that stands for a node of the original.
+pub(crate) fn find_in_clone(graphs: &Graphs, original: u64, clone: u64) -> Answer<u64> {
+    let graph = graphs.graph(clone)?;
+    let Ok(node) = graphs.node(original) else {
+        if graphs.is_destroyed(original) {
+            crash("a destroyed node is looked up in a clone");
+        }
+        return Err(INVALID_VALUE);
+    };
+    let (found, uid) = graph.from_original.get(&node.uid).copied().ok_or(INVALID_VALUE)?;
+    // It may have been destroyed since, and its handle given to another node.
+    if graphs.node(found)?.uid == uid { Ok(found) } else { Err(INVALID_VALUE) }
 }

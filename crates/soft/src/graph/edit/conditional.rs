@@ -1,5 +1,7 @@
 //! Conditions and the conditional nodes that look at them.
 
+use crate::graph::edit::insert;
+use crate::graph::model::hierarchy;
 use cuda_sys::{CUDA_CONDITIONAL_NODE_PARAMS, CUgraphConditionalNodeType, Version};
 
 use crate::device::context;
@@ -7,8 +9,10 @@ use crate::driver;
 use crate::driver::handle::number;
 use crate::driver::result_code::{Answer, INVALID_CONTEXT, INVALID_VALUE};
 use crate::graph::model::edge::Edge;
+use crate::graph::model::graph::ConditionHandle;
+use crate::graph::model::graph::Owner;
+use crate::graph::model::graphs::Graphs;
 use crate::graph::model::payload::{Condition, ConditionalNode, Payload};
-use crate::graph::model::store::{ConditionHandle, Graphs, Owner};
 
 /// A real driver takes 10 000 at least. This keeps a number that makes no sense from taking all
 /// memory of the host.
@@ -27,66 +31,69 @@ fn condition(raw: &CUDA_CONDITIONAL_NODE_PARAMS) -> Answer<Condition> {
     }
 }
 
-impl Graphs {
-    /// Makes a condition of the root of a graph.
-    pub(crate) fn create_condition(&mut self, graph: u64, context: u64, default: Option<u32>) -> Answer<u64> {
-        if context == 0 || context::get(context).is_err() {
-            return Err(INVALID_CONTEXT);
-        }
-        self.graph(graph)?;
-        let root = self.root(graph);
-        let root = self.graph_mut(root)?;
-        let handle = root.next_condition;
-        root.next_condition += 1;
-        root.conditions.insert(handle, ConditionHandle { default, context, node: None });
-        Ok(handle)
+/// Makes a condition of the root of a graph.
+pub(crate) fn create_condition(
+    graphs: &mut Graphs,
+    graph: u64,
+    context: u64,
+    default: Option<u32>,
+) -> Answer<u64> {
+    if context == 0 || context::get(context).is_err() {
+        return Err(INVALID_CONTEXT);
     }
+    graphs.graph(graph)?;
+    let root = hierarchy::root(graphs, graph);
+    let root = graphs.graph_mut(root)?;
+    let handle = root.next_condition;
+    root.next_condition += 1;
+    root.conditions.insert(handle, ConditionHandle { default, context, node: None });
+    Ok(handle)
+}
 
-    /// Adds a conditional node with empty bodies.
-    pub(crate) fn add_conditional(
-        &mut self,
-        graph: u64,
-        dependencies: &[(u64, Edge)],
-        raw: &CUDA_CONDITIONAL_NODE_PARAMS,
-    ) -> Answer<u64> {
-        // Older drivers know no such type of node.
-        if driver::version() < Version::new(12, 3) {
-            return Err(INVALID_VALUE);
-        }
-        let condition = condition(raw)?;
-        if raw.ctx.is_null() {
-            return Err(INVALID_CONTEXT);
-        }
-        self.graph(graph)?;
-        let root = self.root(graph);
-        let known = self.graph(root)?.conditions.get(&raw.handle).copied().ok_or(INVALID_VALUE)?;
-        if self.is_used(&known) || number(raw.ctx) != known.context {
-            return Err(INVALID_VALUE);
-        }
-        let bodies: Box<[u64]> = (0..raw.size).map(|_| self.create(Owner::User)).collect();
-        let payload =
-            ConditionalNode { handle: raw.handle, condition, bodies: bodies.clone(), context: known.context };
-        let node = self.insert(graph, dependencies, Payload::Conditional(payload))?;
-        for body in bodies {
-            self.graph_mut(body)?.owner = Owner::Body { node };
-        }
-        let uid = self.node(node)?.uid;
-        if let Some(condition) = self.graph_mut(root)?.conditions.get_mut(&raw.handle) {
-            condition.node = Some((node, uid));
-        }
-        Ok(node)
+/// Adds a conditional node with empty bodies.
+pub(crate) fn add_conditional(
+    graphs: &mut Graphs,
+    graph: u64,
+    dependencies: &[(u64, Edge)],
+    raw: &CUDA_CONDITIONAL_NODE_PARAMS,
+) -> Answer<u64> {
+    // Older drivers know no such type of node.
+    if driver::version() < Version::new(12, 3) {
+        return Err(INVALID_VALUE);
     }
-
-    /// Whether a node uses the condition. A destroyed one, in whatever body it was, lets it go.
-    pub(crate) fn is_used(&self, condition: &ConditionHandle) -> bool {
-        condition.node.is_some_and(|(node, uid)| self.node(node).is_ok_and(|node| node.uid == uid))
+    let condition = condition(raw)?;
+    if raw.ctx.is_null() {
+        return Err(INVALID_CONTEXT);
     }
+    graphs.graph(graph)?;
+    let root = hierarchy::root(graphs, graph);
+    let known = graphs.graph(root)?.conditions.get(&raw.handle).copied().ok_or(INVALID_VALUE)?;
+    if is_used(graphs, &known) || number(raw.ctx) != known.context {
+        return Err(INVALID_VALUE);
+    }
+    let bodies: Box<[u64]> = (0..raw.size).map(|_| graphs.create(Owner::User)).collect();
+    let payload =
+        ConditionalNode { handle: raw.handle, condition, bodies: bodies.clone(), context: known.context };
+    let node = insert::insert(graphs, graph, dependencies, Payload::Conditional(payload))?;
+    for body in bodies {
+        graphs.graph_mut(body)?.owner = Owner::Body { node };
+    }
+    let uid = graphs.node(node)?.uid;
+    if let Some(condition) = graphs.graph_mut(root)?.conditions.get_mut(&raw.handle) {
+        condition.node = Some((node, uid));
+    }
+    Ok(node)
+}
 
-    /// The driver's array of a conditional node's bodies.
-    pub(crate) fn body_array(&mut self, node: u64) -> Answer<*mut cuda_sys::CUgraph> {
-        match &mut self.node_mut(node)?.payload {
-            Payload::Conditional(conditional) => Ok(conditional.bodies.as_mut_ptr().cast()),
-            _ => Err(INVALID_VALUE),
-        }
+/// Whether a node uses the condition. A destroyed one, in whatever body it was, lets it go.
+pub(crate) fn is_used(graphs: &Graphs, condition: &ConditionHandle) -> bool {
+    condition.node.is_some_and(|(node, uid)| graphs.node(node).is_ok_and(|node| node.uid == uid))
+}
+
+/// The driver's array of a conditional node's bodies.
+pub(crate) fn body_array(graphs: &mut Graphs, node: u64) -> Answer<*mut cuda_sys::CUgraph> {
+    match &mut graphs.node_mut(node)?.payload {
+        Payload::Conditional(conditional) => Ok(conditional.bodies.as_mut_ptr().cast()),
+        _ => Err(INVALID_VALUE),
     }
 }

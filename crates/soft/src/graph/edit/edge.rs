@@ -1,10 +1,11 @@
 //! Edges: which are allowed, and adding and removing them one by one.
 
+use crate::graph::model::node_limits;
 use cuda_sys::{CUgraphEdgeData, CUgraphNodeType};
 
 use crate::driver::result_code::{Answer, INVALID_VALUE, NOT_SUPPORTED};
 use crate::graph::model::edge::Edge;
-use crate::graph::model::store::Graphs;
+use crate::graph::model::graphs::Graphs;
 
 /// Reads an edge's data; `None` stands for a plain edge.
 pub(crate) fn parse(raw: Option<&CUgraphEdgeData>) -> Answer<Edge> {
@@ -24,45 +25,43 @@ pub(crate) fn check_kinds(edge: Edge, from: CUgraphNodeType, to: CUgraphNodeType
     if edge.is_plain() || (from == kernel && to == kernel) { Ok(()) } else { Err(INVALID_VALUE) }
 }
 
-impl Graphs {
-    /// Adds one edge.
-    pub(crate) fn add_edge(&mut self, graph: u64, from: u64, to: u64, edge: Edge) -> Answer {
-        let (source, target) = (self.node(from)?, self.node(to)?);
-        if source.graph != graph || target.graph != graph || from == to {
-            return Err(INVALID_VALUE);
-        }
-        if target.dependencies.contains(from) {
-            return Err(INVALID_VALUE);
-        }
-        check_kinds(edge, source.payload.kind(), target.payload.kind())?;
-        self.node_mut(to)?.dependencies.push(from, edge);
-        self.node_mut(from)?.dependents.push(to, edge);
-        Ok(())
+/// Adds one edge.
+pub(crate) fn add_edge(graphs: &mut Graphs, graph: u64, from: u64, to: u64, edge: Edge) -> Answer {
+    let (source, target) = (graphs.node(from)?, graphs.node(to)?);
+    if source.graph != graph || target.graph != graph || from == to {
+        return Err(INVALID_VALUE);
     }
+    if target.dependencies.contains(from) {
+        return Err(INVALID_VALUE);
+    }
+    check_kinds(edge, source.payload.kind(), target.payload.kind())?;
+    graphs.node_mut(to)?.dependencies.push(from, edge);
+    graphs.node_mut(from)?.dependents.push(to, edge);
+    Ok(())
+}
 
-    /// Removes one edge, whatever its data.
-    pub(crate) fn remove_edge(&mut self, graph: u64, from: u64, to: u64) -> Answer {
-        let (source, target) = (self.node(from)?, self.node(to)?);
-        if source.graph != graph || target.graph != graph {
-            return Err(INVALID_VALUE);
-        }
-        if !target.dependencies.contains(from) {
-            return Err(INVALID_VALUE);
-        }
-        if self.holds_memory_nodes(graph) {
-            return Err(NOT_SUPPORTED);
-        }
-        self.node_mut(to)?.dependencies.remove(from);
-        self.node_mut(from)?.dependents.remove(to);
-        Ok(())
+/// Removes one edge, whatever its data.
+pub(crate) fn remove_edge(graphs: &mut Graphs, graph: u64, from: u64, to: u64) -> Answer {
+    let (source, target) = (graphs.node(from)?, graphs.node(to)?);
+    if source.graph != graph || target.graph != graph {
+        return Err(INVALID_VALUE);
     }
+    if !target.dependencies.contains(from) {
+        return Err(INVALID_VALUE);
+    }
+    if node_limits::holds_memory_nodes(graphs, graph) {
+        return Err(NOT_SUPPORTED);
+    }
+    graphs.node_mut(to)?.dependencies.remove(from);
+    graphs.node_mut(from)?.dependents.remove(to);
+    Ok(())
+}
 
-    /// All edges of a graph.
-    pub(crate) fn edges(&self, graph: u64) -> Answer<Vec<(u64, u64, Edge)>> {
-        let mut edges = Vec::new();
-        for to in self.nodes_of(graph)? {
-            edges.extend(self.node(to)?.dependencies.iter().map(|(from, edge)| (from, to, edge)));
-        }
-        Ok(edges)
+/// All edges of a graph.
+pub(crate) fn edges(graphs: &Graphs, graph: u64) -> Answer<Vec<(u64, u64, Edge)>> {
+    let mut edges = Vec::new();
+    for to in graphs.nodes_of(graph)? {
+        edges.extend(graphs.node(to)?.dependencies.iter().map(|(from, edge)| (from, to, edge)));
     }
+    Ok(edges)
 }

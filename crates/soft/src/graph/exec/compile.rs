@@ -1,11 +1,12 @@
 //! From a graph to what an executable runs.
 
+use crate::graph::model::hierarchy;
 use std::collections::{BTreeSet, HashMap};
 
 use crate::driver;
+use crate::graph::model::graphs::Graphs;
 use crate::graph::model::payload::Payload;
 use crate::graph::model::program::{Level, Program, Step, Work};
-use crate::graph::model::store::Graphs;
 
 /// A graph whose edges go round, and a node on the way.
 #[derive(Debug)]
@@ -21,72 +22,69 @@ pub(crate) enum Failure {
     Gone,
 }
 
-impl Graphs {
-    /// The program of a graph, with conditions that have no values yet.
-    pub(crate) fn program(&self, graph: u64) -> Result<Program, Failure> {
-        let mut program = Program::default();
-        program.top = self.levels(graph, &mut program.steps)?;
-        let root = self.graph(self.root(graph)).map_err(|_| Failure::Gone)?;
-        program.conditions =
-            root.conditions.iter().map(|(number, handle)| (*number, handle.default)).collect();
-        Ok(program)
-    }
+/// The program of a graph, with conditions that have no values yet.
+pub(crate) fn compile(graphs: &Graphs, graph: u64) -> Result<Program, Failure> {
+    let mut program = Program::default();
+    program.top = compile_levels(graphs, graph, &mut program.steps)?;
+    let root = graphs.graph(hierarchy::root(graphs, graph)).map_err(|_| Failure::Gone)?;
+    program.conditions = root.conditions.iter().map(|(number, handle)| (*number, handle.default)).collect();
+    Ok(program)
+}
 
-    /// The steps of a graph and of all in it, the inner before the node that they are in. With a
-    /// stack of its own, as they may be nested deeper than the thread's is.
-    fn levels(&self, graph: u64, steps: &mut Vec<Step>) -> Result<Level, Failure> {
-        let mut open = vec![self.open(graph)?];
-        loop {
-            let Some(top) = open.last_mut() else { return Err(Failure::Gone) };
-            let Some(handle) = top.nodes.get(top.level.created.len()).copied() else {
-                let level = self.close(open.pop().ok_or(Failure::Gone)?, steps)?;
-                let Some(around) = open.last_mut() else { return Ok(level) };
-                around.inside.push(level);
-                continue;
-            };
-            let node = self.node(handle).map_err(|_| Failure::Gone)?;
-            if let Some(next) = node.payload.graphs().get(top.inside.len()).copied() {
-                let next = self.open(next)?;
-                open.push(next);
-                continue;
-            }
-            let work = work(&node.payload, std::mem::take(&mut top.inside)).ok_or(Failure::Gone)?;
-            top.level.waits |= work.waits();
-            top.index_of.insert(handle, steps.len());
-            top.level.created.push(steps.len());
-            steps.push(Step {
-                node: handle,
-                uid: node.uid,
-                enabled: true,
-                work,
-                dependencies: Vec::new(),
-                dependents: node.dependents.len(),
-            });
+/// The steps of a graph and of all in it, the inner before the node that they are in. With a
+/// stack of its own, as they may be nested deeper than the thread's is.
+fn compile_levels(graphs: &Graphs, graph: u64, steps: &mut Vec<Step>) -> Result<Level, Failure> {
+    let mut open = vec![begin_level(graphs, graph)?];
+    loop {
+        let Some(top) = open.last_mut() else { return Err(Failure::Gone) };
+        let Some(handle) = top.nodes.get(top.level.created.len()).copied() else {
+            let level = finish_level(graphs, open.pop().ok_or(Failure::Gone)?, steps)?;
+            let Some(around) = open.last_mut() else { return Ok(level) };
+            around.inside.push(level);
+            continue;
+        };
+        let node = graphs.node(handle).map_err(|_| Failure::Gone)?;
+        if let Some(next) = node.payload.graphs().get(top.inside.len()).copied() {
+            let next = begin_level(graphs, next)?;
+            open.push(next);
+            continue;
+        }
+        let work = work(&node.payload, std::mem::take(&mut top.inside)).ok_or(Failure::Gone)?;
+        top.level.waits |= work.waits();
+        top.index_of.insert(handle, steps.len());
+        top.level.created.push(steps.len());
+        steps.push(Step {
+            node: handle,
+            uid: node.uid,
+            enabled: true,
+            work,
+            dependencies: Vec::new(),
+            dependents: node.dependents.len(),
+        });
+    }
+}
+
+fn begin_level(graphs: &Graphs, graph: u64) -> Result<Open, Failure> {
+    let nodes = graphs.nodes_of(graph).map_err(|_| Failure::Gone)?;
+    let index_of = HashMap::with_capacity(nodes.len());
+    let level = Level { created: Vec::with_capacity(nodes.len()), ..Level::default() };
+    Ok(Open { nodes, index_of, level, inside: Vec::new() })
+}
+
+/// The edges and the order of a level whose steps are there.
+fn finish_level(graphs: &Graphs, open: Open, steps: &mut [Step]) -> Result<Level, Failure> {
+    let Open { nodes, index_of, mut level, .. } = open;
+    for handle in &nodes {
+        let node = graphs.node(*handle).map_err(|_| Failure::Gone)?;
+        let of = |dependency: &u64| index_of.get(dependency).copied();
+        let dependencies =
+            node.dependencies.iter().filter_map(|(from, edge)| Some((of(&from)?, edge))).collect();
+        if let Some(step) = of(handle).and_then(|index| steps.get_mut(index)) {
+            step.dependencies = dependencies;
         }
     }
-
-    fn open(&self, graph: u64) -> Result<Open, Failure> {
-        let nodes = self.nodes_of(graph).map_err(|_| Failure::Gone)?;
-        let index_of = HashMap::with_capacity(nodes.len());
-        let level = Level { created: Vec::with_capacity(nodes.len()), ..Level::default() };
-        Ok(Open { nodes, index_of, level, inside: Vec::new() })
-    }
-
-    /// The edges and the order of a level whose steps are there.
-    fn close(&self, open: Open, steps: &mut [Step]) -> Result<Level, Failure> {
-        let Open { nodes, index_of, mut level, .. } = open;
-        for handle in &nodes {
-            let node = self.node(*handle).map_err(|_| Failure::Gone)?;
-            let of = |dependency: &u64| index_of.get(dependency).copied();
-            let dependencies =
-                node.dependencies.iter().filter_map(|(from, edge)| Some((of(&from)?, edge))).collect();
-            if let Some(step) = of(handle).and_then(|index| steps.get_mut(index)) {
-                step.dependencies = dependencies;
-            }
-        }
-        level.order = order(&level.created, steps, driver::config().branch_seed).map_err(Failure::Cycle)?;
-        Ok(level)
-    }
+    level.order = order(&level.created, steps, driver::config().branch_seed).map_err(Failure::Cycle)?;
+    Ok(level)
 }
 
 /// A level of which not all steps are there.

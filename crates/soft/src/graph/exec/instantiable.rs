@@ -1,13 +1,17 @@
 //! What is checked before an executable is made.
 
+use crate::graph::edit::conditional;
+use crate::graph::model::hierarchy;
+use crate::graph::model::node_limits;
 use std::collections::HashMap;
 
 use cuda_sys::{CUgraphInstantiateResult as Outcome, CUresult};
 
 use crate::device::loss::crash;
 use crate::driver::result_code::{INVALID_CONTEXT, INVALID_VALUE, NOT_SUPPORTED};
+use crate::graph::model::graph::Owner;
+use crate::graph::model::graphs::Graphs;
 use crate::graph::model::payload::Payload;
-use crate::graph::model::store::{Graphs, Owner};
 use crate::graph::model::task::Task;
 use crate::memory::copy::{Copy3, Place, Promised};
 use crate::stream::event;
@@ -40,106 +44,106 @@ impl From<CUresult> for Refused {
 
 const UNSUPPORTED: Outcome = Outcome::CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED;
 
-impl Graphs {
-    /// All checks but the one for cycles.
-    pub(crate) fn check_instantiable(&self, graph: u64, flags: u64) -> Result<(), Refused> {
-        let own = self.graph(graph)?;
-        if flags & !(AUTO_FREE | UPLOAD | DEVICE_LAUNCH | NODE_PRIORITY) != 0 {
-            return Err(INVALID_VALUE.into());
+/// All checks but the one for cycles.
+pub(crate) fn check(graphs: &Graphs, graph: u64, flags: u64) -> Result<(), Refused> {
+    let own = graphs.graph(graph)?;
+    if flags & !(AUTO_FREE | UPLOAD | DEVICE_LAUNCH | NODE_PRIORITY) != 0 {
+        return Err(INVALID_VALUE.into());
+    }
+    if crate::device::context::current_handle() == 0 {
+        return Err(INVALID_CONTEXT.into());
+    }
+    match own.owner {
+        Owner::Body { .. } | Owner::Child { moved: true, .. } => return Err(NOT_SUPPORTED.into()),
+        Owner::Child { .. } | Owner::User if own.is_lost => return Err(NOT_SUPPORTED.into()),
+        Owner::Child { .. } | Owner::User => {}
+    }
+    if own.live_execs > 0
+        && (node_limits::is_unique(graphs, graph) || node_limits::holds_conditionals(graphs, graph))
+    {
+        return Err(NOT_SUPPORTED.into());
+    }
+    let unused = own.conditions.values().any(|condition| !conditional::is_used(graphs, condition));
+    if unused {
+        let outcome = Outcome::CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED;
+        return Err(Refused::new(INVALID_VALUE, outcome, 0));
+    }
+    if flags & DEVICE_LAUNCH != 0 {
+        check_device_launch(graphs, graph, flags)?;
+    }
+    hierarchy::ensure_whole(graphs, graphs.nodes_of(graph)?, "a graph is instantiated");
+    // Whether each part is in a body is known from the part around it: they may be nested deep.
+    let mut bodies: HashMap<u64, bool> = HashMap::new();
+    for part in hierarchy::tree(graphs, graph) {
+        let in_body = match graphs.graph(part)?.owner {
+            Owner::Body { .. } => true,
+            Owner::Child { node, .. } => match bodies.get(&graphs.node(node)?.graph) {
+                Some(in_body) => *in_body,
+                None => is_in_body(graphs, part),
+            },
+            Owner::User => false,
+        };
+        bodies.insert(part, in_body);
+        for node in graphs.nodes_of(part)? {
+            check_node(graphs, node, in_body)?;
         }
-        if crate::device::context::current_handle() == 0 {
-            return Err(INVALID_CONTEXT.into());
+    }
+    Ok(())
+}
+
+fn is_in_body(graphs: &Graphs, mut graph: u64) -> bool {
+    loop {
+        match graphs.graph(graph).map(|graph| graph.owner) {
+            Ok(Owner::Body { .. }) => return true,
+            Ok(Owner::Child { node, .. }) => match graphs.node(node) {
+                Ok(node) => graph = node.graph,
+                Err(_) => return false,
+            },
+            _ => return false,
         }
-        match own.owner {
-            Owner::Body { .. } | Owner::Child { moved: true, .. } => return Err(NOT_SUPPORTED.into()),
-            Owner::Child { .. } | Owner::User if own.is_lost => return Err(NOT_SUPPORTED.into()),
-            Owner::Child { .. } | Owner::User => {}
+    }
+}
+
+fn check_node(graphs: &Graphs, handle: u64, in_body: bool) -> Result<(), Refused> {
+    let Payload::Task(task) = &graphs.node(handle)?.payload else { return Ok(()) };
+    match task {
+        Task::Kernel(spec) if !spec.function.module.is_alive() => {
+            crash("a graph is instantiated whose kernel's module or library is unloaded")
         }
-        if own.live_execs > 0 && (self.is_unique(graph) || self.holds_conditionals(graph)) {
-            return Err(NOT_SUPPORTED.into());
+        Task::EventWait(event) | Task::EventRecord(event) if !event::exists(*event) => {
+            crash("a graph is instantiated whose event is destroyed")
         }
-        let unused = own.conditions.values().any(|condition| !self.is_used(condition));
-        if unused {
-            let outcome = Outcome::CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED;
-            return Err(Refused::new(INVALID_VALUE, outcome, 0));
+        Task::Signal(node) if !node.is_alive() => crash(SEMAPHORE_GONE),
+        Task::Wait(node) if !node.is_alive() => crash(SEMAPHORE_GONE),
+        Task::Fill(fill) if fill.fill.check(Promised::Yes).is_err() => Err(INVALID_VALUE.into()),
+        Task::Kernel(_) | Task::Fill(_) | Task::Empty => Ok(()),
+        Task::Copy(copy) if in_body && is_pageable(&copy.copy) => {
+            let outcome = Outcome::CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED;
+            Err(Refused::new(INVALID_VALUE, outcome, handle))
         }
-        if flags & DEVICE_LAUNCH != 0 {
-            self.check_device_launch(graph, flags)?;
-        }
-        self.ensure_whole(self.nodes_of(graph)?, "a graph is instantiated");
-        // Whether each part is in a body is known from the part around it: they may be nested deep.
-        let mut bodies: HashMap<u64, bool> = HashMap::new();
-        for part in self.tree(graph) {
-            let in_body = match self.graph(part)?.owner {
-                Owner::Body { .. } => true,
-                Owner::Child { node, .. } => match bodies.get(&self.node(node)?.graph) {
-                    Some(in_body) => *in_body,
-                    None => self.is_in_body(part),
-                },
-                Owner::User => false,
+        Task::Copy(_) => Ok(()),
+        _ if in_body => Err(Refused::new(INVALID_VALUE, UNSUPPORTED, handle)),
+        _ => Ok(()),
+    }
+}
+
+fn check_device_launch(graphs: &Graphs, graph: u64, flags: u64) -> Result<(), Refused> {
+    if graphs.graph(graph)?.order.is_empty() || flags & AUTO_FREE != 0 {
+        return Err(INVALID_VALUE.into());
+    }
+    for part in hierarchy::tree(graphs, graph) {
+        for handle in graphs.nodes_of(part)? {
+            let node = match &graphs.node(handle)?.payload {
+                Payload::Task(Task::Kernel(_) | Task::Fill(_)) | Payload::Child(_) => continue,
+                Payload::Task(Task::Copy(copy)) if !is_pageable(&copy.copy) => continue,
+                // Of these the driver does not say which.
+                Payload::Task(Task::Empty) | Payload::Conditional(_) => 0,
+                Payload::Task(_) => handle,
             };
-            bodies.insert(part, in_body);
-            for node in self.nodes_of(part)? {
-                self.check_node(node, in_body)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn is_in_body(&self, mut graph: u64) -> bool {
-        loop {
-            match self.graph(graph).map(|graph| graph.owner) {
-                Ok(Owner::Body { .. }) => return true,
-                Ok(Owner::Child { node, .. }) => match self.node(node) {
-                    Ok(node) => graph = node.graph,
-                    Err(_) => return false,
-                },
-                _ => return false,
-            }
+            return Err(Refused::new(INVALID_VALUE, UNSUPPORTED, node));
         }
     }
-
-    fn check_node(&self, handle: u64, in_body: bool) -> Result<(), Refused> {
-        let Payload::Task(task) = &self.node(handle)?.payload else { return Ok(()) };
-        match task {
-            Task::Kernel(spec) if !spec.function.module.is_alive() => {
-                crash("a graph is instantiated whose kernel's module or library is unloaded")
-            }
-            Task::EventWait(event) | Task::EventRecord(event) if !event::exists(*event) => {
-                crash("a graph is instantiated whose event is destroyed")
-            }
-            Task::Signal(node) if !node.is_alive() => crash(SEMAPHORE_GONE),
-            Task::Wait(node) if !node.is_alive() => crash(SEMAPHORE_GONE),
-            Task::Fill(fill) if fill.fill.check(Promised::Yes).is_err() => Err(INVALID_VALUE.into()),
-            Task::Kernel(_) | Task::Fill(_) | Task::Empty => Ok(()),
-            Task::Copy(copy) if in_body && is_pageable(&copy.copy) => {
-                let outcome = Outcome::CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED;
-                Err(Refused::new(INVALID_VALUE, outcome, handle))
-            }
-            Task::Copy(_) => Ok(()),
-            _ if in_body => Err(Refused::new(INVALID_VALUE, UNSUPPORTED, handle)),
-            _ => Ok(()),
-        }
-    }
-
-    fn check_device_launch(&self, graph: u64, flags: u64) -> Result<(), Refused> {
-        if self.graph(graph)?.order.is_empty() || flags & AUTO_FREE != 0 {
-            return Err(INVALID_VALUE.into());
-        }
-        for part in self.tree(graph) {
-            for handle in self.nodes_of(part)? {
-                let node = match &self.node(handle)?.payload {
-                    Payload::Task(Task::Kernel(_) | Task::Fill(_)) | Payload::Child(_) => continue,
-                    Payload::Task(Task::Copy(copy)) if !is_pageable(&copy.copy) => continue,
-                    // Of these the driver does not say which.
-                    Payload::Task(Task::Empty) | Payload::Conditional(_) => 0,
-                    Payload::Task(_) => handle,
-                };
-                return Err(Refused::new(INVALID_VALUE, UNSUPPORTED, node));
-            }
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 const SEMAPHORE_GONE: &str = "a graph is instantiated whose semaphore is destroyed";

@@ -2,9 +2,11 @@
 
 pub(crate) mod compile;
 pub(crate) mod driver_bugs;
-pub(crate) mod exec;
 pub(crate) mod instantiable;
+pub(crate) mod instantiate;
+pub(crate) mod launch;
 pub(crate) mod memory_plan;
 pub(crate) mod run;
+pub(crate) mod set_params;
 pub(crate) mod update;
 pub(crate) mod update_rules;

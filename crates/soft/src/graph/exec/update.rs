@@ -1,18 +1,22 @@
 //! Updating a whole executable from another graph: which node stands for which, and what may
 //! change.
 
+use crate::graph::exec::compile::compile;
+use crate::graph::exec::instantiate;
+use crate::graph::model::node_limits;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use cuda_sys::{CUgraphExecUpdateResult as Outcome, CUresult};
 
-use super::exec::note_instantiated;
 use crate::device::loss;
 use crate::driver::result_code::{Answer, GRAPH_EXEC_UPDATE_FAILURE, INVALID_VALUE, NOT_SUPPORTED};
+use crate::graph::exec::instantiate::note_instantiated;
 use crate::graph::exec::update_rules::may_become;
 use crate::graph::model::executable::Exec;
+use crate::graph::model::graph::Owner;
 use crate::graph::model::program::{Level, Step, Work};
-use crate::graph::model::store::{Owner, graphs};
+use crate::graph::model::store::store;
 
 /// Why an update was refused.
 #[derive(Debug, Clone, Copy)]
@@ -190,43 +194,43 @@ impl Exec {
 
 /// `cuGraphExecUpdate`.
 pub(crate) fn update(exec: u64, graph: u64) -> Answer<Result<(), Refused>> {
-    let device = graphs().exec(exec)?.device();
+    let device = store().exec(exec)?.device();
     if loss::is_lost(device) {
         return Ok(Err(Refused::new(Outcome::CU_GRAPH_EXEC_UPDATE_ERROR, 0)));
     }
     let dropped = {
-        let mut all = graphs();
-        all.exec(exec)?;
-        let source = all.graph(graph)?;
+        let mut store = store();
+        store.exec(exec)?;
+        let source = store.graphs.graph(graph)?;
         let (uid, live) = (source.uid, source.live_execs);
         if matches!(source.owner, Owner::Child { moved: true, .. }) {
             return Err(INVALID_VALUE);
         }
-        let memory = all.holds_memory_nodes(graph);
-        if all.holds_updatable(graph) {
+        let memory = node_limits::holds_memory_nodes(&store.graphs, graph);
+        if node_limits::holds_updatable(&store.graphs, graph) {
             return Ok(Err(Refused::new(Outcome::CU_GRAPH_EXEC_UPDATE_SUCCESS, 0)));
         }
-        if memory && live > 0 && all.exec(exec)?.source.1 != uid {
+        if memory && live > 0 && store.exec(exec)?.source.1 != uid {
             return Ok(Err(Refused::new(Outcome::CU_GRAPH_EXEC_UPDATE_SUCCESS, 0)));
         }
-        let Ok(new) = all.program(graph) else { return Ok(Err(Refused::new(TOPOLOGY, 0))) };
-        let own = all.exec(exec)?;
+        let Ok(new) = compile(&store.graphs, graph) else { return Ok(Err(Refused::new(TOPOLOGY, 0))) };
+        let own = store.exec(exec)?;
         let mut pairing = Pairing::new(&own.program.steps, &new.steps);
         if let Err(refused) = pairing.levels(&own.program.top, &new.top) {
             return Ok(Err(refused));
         }
         let (pairs, keys) = (pairing.pairs(), pairing.keys());
         let (used, old_source) = (own.used, own.source);
-        let mut shares = all.shares(graph, used, device);
+        let mut shares = instantiate::exec_objects(&store.graphs, graph, used, device);
         // The keys stay those of the first graph.
         for (key, _) in &mut shares {
             key.0 = keys.get(&key.0).copied().unwrap_or(key.0);
         }
         if memory {
-            all.release_source(old_source);
-            all.graph_mut(graph)?.live_execs += 1;
+            instantiate::release_source(&mut store.graphs, old_source);
+            store.graphs.graph_mut(graph)?.live_execs += 1;
         }
-        let own = all.exec_mut(exec)?;
+        let own = store.exec_mut(exec)?;
         if memory {
             own.source = (graph, uid);
         }
@@ -244,24 +248,24 @@ pub(crate) fn update(exec: u64, graph: u64) -> Answer<Result<(), Refused>> {
 /// Another graph of the same shape for a child node of an executable.
 pub(crate) fn set_child(exec: u64, node: u64, child: u64) -> Answer {
     let dropped = {
-        let mut all = graphs();
-        let step = all.step_of(exec, node)?;
-        let uid = all.node(node)?.uid;
-        let own = all.exec(exec)?;
+        let mut store = store();
+        let step = store.step_of(exec, node)?;
+        let uid = store.graphs.node(node)?.uid;
+        let own = store.exec(exec)?;
         let Work::Child(level) = own.work(step)? else { return Err(INVALID_VALUE) };
-        all.graph(child)?;
-        let program = all.program(child).map_err(|_| GRAPH_EXEC_UPDATE_FAILURE)?;
+        store.graphs.graph(child)?;
+        let program = compile(&store.graphs, child).map_err(|_| GRAPH_EXEC_UPDATE_FAILURE)?;
         let mut pairing = Pairing::new(&own.program.steps, &program.steps);
         pairing.levels(level, &program.top).map_err(|_| GRAPH_EXEC_UPDATE_FAILURE)?;
         let (pairs, mut keys) = (pairing.pairs(), pairing.keys());
-        let mut shares = all.shares(child, own.used, own.device());
+        let mut shares = instantiate::exec_objects(&store.graphs, child, own.used, own.device());
         // The child itself, and what is in it: the keys stay those of the first graph.
         keys.insert(0, uid);
         for (key, _) in &mut shares {
             key.0 = keys.get(&key.0).copied().unwrap_or(key.0);
         }
         let replaced: HashSet<u64> = keys.into_values().collect();
-        let own = all.exec_mut(exec)?;
+        let own = store.exec_mut(exec)?;
         let works = own.set_works(&pairs, &program.steps);
         let (dropped, mut kept): (Vec<_>, Vec<_>) =
             std::mem::take(&mut own.shares).into_iter().partition(|(key, _)| replaced.contains(&key.0));

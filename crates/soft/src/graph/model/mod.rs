@@ -1,10 +1,14 @@
 //! What graphs, nodes and executables are.
 
 pub(crate) mod address_space;
-pub(crate) mod census;
 pub(crate) mod condition_values;
 pub(crate) mod edge;
 pub(crate) mod executable;
+pub(crate) mod graph;
+pub(crate) mod graphs;
+pub(crate) mod hierarchy;
+pub(crate) mod limiting_nodes;
+pub(crate) mod node;
 pub(crate) mod node_limits;
 pub(crate) mod node_memory;
 pub(crate) mod ordered_map;

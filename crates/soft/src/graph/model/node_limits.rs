@@ -1,33 +1,103 @@
-//! Counts of the nodes that forbid something.
+//! How many nodes of the kinds that forbid something a graph has, counted with all graphs in it.
+//! Conditional nodes, which are nested deep, are counted for the outermost graph alone.
 
-use super::task::KernelSpec;
-use crate::launch;
+use super::payload::Payload;
+use super::task::Task;
+use crate::graph::model::graph::Owner;
+use crate::graph::model::graphs::Graphs;
+use crate::graph::model::hierarchy;
+use crate::graph::model::limiting_nodes::Census;
 
-/// The counts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Census {
-    /// Allocation and free nodes.
-    pub(crate) memory: usize,
-    pub(crate) conditional: usize,
-    /// Kernels that the device may update.
-    pub(crate) updatable: usize,
+/// The counts of a graph, with all in it.
+pub(crate) fn of_graph(graphs: &Graphs, graph: u64) -> Census {
+    graphs.graph(graph).map(|graph| graph.census).unwrap_or_default()
 }
 
-impl Census {
-    pub(crate) fn plus(&mut self, other: Self) {
-        self.memory += other.memory;
-        self.conditional += other.conditional;
-        self.updatable += other.updatable;
+/// What a node adds to the counts of its graph.
+pub(crate) fn of_payload(graphs: &Graphs, payload: &Payload) -> Census {
+    let mut census = Census::default();
+    match payload {
+        Payload::Task(Task::Kernel(spec)) => census = Census::of_kernel(spec),
+        Payload::Task(Task::Alloc(_) | Task::Free(_)) => census.memory = 1,
+        Payload::Task(_) => {}
+        Payload::Child(child) => census = with_nested_conditionals(graphs, *child),
+        Payload::Conditional(conditional) => {
+            census.conditional = 1;
+            conditional.bodies.iter().for_each(|body| census.plus(with_nested_conditionals(graphs, *body)));
+        }
     }
+    census
+}
 
-    pub(crate) fn minus(&mut self, other: Self) {
-        self.memory = self.memory.saturating_sub(other.memory);
-        self.conditional = self.conditional.saturating_sub(other.conditional);
-        self.updatable = self.updatable.saturating_sub(other.updatable);
-    }
+/// The counts of a graph in a node, its conditional nodes among them.
+fn with_nested_conditionals(graphs: &Graphs, graph: u64) -> Census {
+    Census { conditional: conditionals_in(graphs, graph), ..of_graph(graphs, graph) }
+}
 
-    /// That of one kernel.
-    pub(crate) fn of_kernel(spec: &KernelSpec) -> Self {
-        Self { updatable: usize::from(launch::is_device_updatable(&spec.attributes)), ..Self::default() }
+/// How many conditional nodes there are in a graph, with all in it.
+fn conditionals_in(graphs: &Graphs, graph: u64) -> usize {
+    let root = hierarchy::root(graphs, graph);
+    let all = of_graph(graphs, root).conditional;
+    if root == graph || all == 0 {
+        return all;
     }
+    let is_one =
+        |node: &u64| graphs.node(*node).is_ok_and(|node| matches!(node.payload, Payload::Conditional(_)));
+    let own = |graph| graphs.nodes_of(graph).unwrap_or_default().iter().filter(|node| is_one(node)).count();
+    hierarchy::tree(graphs, graph).into_iter().map(own).sum()
+}
+
+/// Counts a node of a graph, there and in all graphs that it lies in.
+pub(crate) fn count_in(graphs: &mut Graphs, graph: u64, census: Census) {
+    change_around(graphs, graph, census, Census::plus);
+}
+
+/// Counts a node of a graph no more.
+pub(crate) fn count_out(graphs: &mut Graphs, graph: u64, census: Census) {
+    change_around(graphs, graph, census, Census::minus);
+}
+
+fn change_around(graphs: &mut Graphs, mut graph: u64, census: Census, change: fn(&mut Census, Census)) {
+    if census == Census::default() {
+        return;
+    }
+    let root = hierarchy::root(graphs, graph);
+    if let Ok(root) = graphs.graph_mut(root) {
+        change(&mut root.census, Census { conditional: census.conditional, ..Census::default() });
+    }
+    let census = Census { conditional: 0, ..census };
+    if census == Census::default() {
+        return;
+    }
+    while let Ok(own) = graphs.graph_mut(graph) {
+        change(&mut own.census, census);
+        match own.owner {
+            Owner::User => return,
+            Owner::Child { node, .. } | Owner::Body { node } => match graphs.node(node) {
+                Ok(node) => graph = node.graph,
+                Err(_) => return,
+            },
+        }
+    }
+}
+
+/// Whether the graph or anything in it allocates or frees memory.
+pub(crate) fn holds_memory_nodes(graphs: &Graphs, graph: u64) -> bool {
+    of_graph(graphs, graph).memory > 0
+}
+
+/// Whether the graph has a conditional node in it or a condition that no node uses.
+pub(crate) fn holds_conditionals(graphs: &Graphs, graph: u64) -> bool {
+    conditionals_in(graphs, graph) > 0 || graphs.graph(graph).is_ok_and(|graph| !graph.conditions.is_empty())
+}
+
+/// Whether a kernel in the graph may be updated by the device.
+pub(crate) fn holds_updatable(graphs: &Graphs, graph: u64) -> bool {
+    of_graph(graphs, graph).updatable > 0
+}
+
+/// Whether the graph has nodes of which there cannot be two: it has no clone and one executable
+/// at a time.
+pub(crate) fn is_unique(graphs: &Graphs, graph: u64) -> bool {
+    holds_memory_nodes(graphs, graph) || holds_updatable(graphs, graph)
 }

@@ -14,9 +14,9 @@ use cuda_sys::{
 use super::generic;
 use crate::driver::handle::to_raw;
 use crate::driver::result_code::{Answer, INVALID_VALUE};
+use crate::graph::model::node::Node;
 use crate::graph::model::param_block::ParamBlock;
 use crate::graph::model::payload::{ConditionalNode, Payload};
-use crate::graph::model::store::Node;
 use crate::graph::model::task::{AllocNode, BatchNode, SemaphoreNode, Task};
 use crate::memory::copy::Fill;
 use crate::stream::callback::Callback;

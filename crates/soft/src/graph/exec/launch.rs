@@ -1,0 +1,146 @@
+//! Launches and uploads of executables.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::device::loss::{self, crash};
+use crate::driver::result_code::Answer;
+use crate::graph::exec::instantiable::AUTO_FREE;
+use crate::graph::exec::memory_plan::{self, Use};
+use crate::graph::exec::run::{EventWork, Run};
+use crate::graph::model::program::{Program, Work};
+use crate::graph::model::store::store;
+use crate::graph::model::task::Task;
+use crate::memory::copy::Place;
+use crate::stream::{Stream, Ticket, event, mem_op};
+
+/// What a program does with memory, in its order. Bodies do nothing with it.
+fn memory_uses(program: &Program) -> Vec<Use> {
+    let mut uses = Vec::new();
+    // What is to come, the next one last.
+    let mut waiting: Vec<usize> = program.top.order.iter().rev().copied().collect();
+    while let Some(step) = waiting.pop().and_then(|index| program.steps.get(index)) {
+        match &step.work {
+            Work::Task(Task::Alloc(node)) => uses.push(Use::Allocates(Arc::clone(&node.memory))),
+            Work::Task(Task::Free(memory)) => uses.push(Use::Frees(Arc::clone(memory))),
+            Work::Child(level) => waiting.extend(level.order.iter().rev()),
+            _ => {}
+        }
+    }
+    uses
+}
+
+/// What the event nodes do in a launch that starts now.
+fn event_work(program: &Program) -> HashMap<usize, EventWork> {
+    let mut events = HashMap::new();
+    // What is to come, the next one last.
+    let mut waiting: Vec<usize> = program.top.order.iter().rev().copied().collect();
+    while let Some(index) = waiting.pop() {
+        let Some(step) = program.steps.get(index) else { continue };
+        match &step.work {
+            Work::Task(Task::EventRecord(handle)) => {
+                if let Ok(event) = event::get(*handle) {
+                    events.insert(index, EventWork::Record(event.renew()));
+                }
+            }
+            Work::Task(Task::EventWait(handle)) => match event::get(*handle) {
+                Ok(event) => {
+                    if let Some(marker) = event.last() {
+                        events.insert(index, EventWork::Wait(marker));
+                    }
+                }
+                Err(_) => crash("an executable waits for an event that is destroyed"),
+            },
+            Work::Child(level) => waiting.extend(level.order.iter().rev()),
+            Work::Conditional { bodies, .. } => {
+                waiting.extend(bodies.iter().rev().flat_map(|body| body.order.iter().rev()));
+            }
+            Work::Task(_) => {}
+        }
+    }
+    events
+}
+
+/// `cuGraphLaunch`.
+pub(crate) fn launch(handle: u64, stream: &Arc<Stream>) -> Answer {
+    let (run, shares, last, waits) = {
+        let mut store = store();
+        let exec = store.exec_mut(handle)?;
+        let program = Arc::clone(&exec.program);
+        let mut staged = HashMap::new();
+        let mut waits = false;
+        for (index, step) in program.steps.iter().enumerate().filter(|(_, step)| step.enabled) {
+            let Work::Task(task) = &step.work else { continue };
+            match task {
+                Task::Kernel(spec) if !spec.function.module.is_alive() => {
+                    crash("an executable is launched whose kernel's module or library is unloaded")
+                }
+                Task::Signal(node) if !node.is_alive() => crash(SEMAPHORE_GONE),
+                Task::Wait(node) if !node.is_alive() => crash(SEMAPHORE_GONE),
+                Task::Batch(node) => mem_op::ensure_reachable(&node.ops)?,
+                Task::Copy(node) => {
+                    // SAFETY: the interface demands that pageable memory of a node is valid at each
+                    // launch.
+                    if let Some(bytes) = unsafe { node.copy.stage() } {
+                        staged.insert(index, bytes);
+                    }
+                    waits |= node.copy.dst.place == Place::Pageable;
+                }
+                _ => {}
+            }
+        }
+        let context = stream.context.handle;
+        let (uses, auto_free) = (memory_uses(&program), exec.flags & AUTO_FREE != 0);
+        let memory = memory_plan::begin(&uses, auto_free, context, (stream.id, exec.uid))?;
+        let events = event_work(&program);
+        exec.mark_used();
+        let device = stream.context.device;
+        let run = Run { program, staged, events, memory, context, device };
+        (run, exec.shares.clone(), Arc::clone(&exec.last), waits)
+    };
+    let ticket = enqueue(&last, stream, move || {
+        let outcome = run.run();
+        drop((run, shares));
+        outcome
+    });
+    if waits {
+        ticket.wait();
+    }
+    Ok(())
+}
+
+/// Adds work that comes after the executable's last launch, wherever that was.
+fn enqueue(
+    last: &Mutex<Option<Ticket>>,
+    stream: &Arc<Stream>,
+    work: impl FnOnce() -> Result<(), loss::Loss> + Send + 'static,
+) -> Ticket {
+    let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+    let previous = last.take();
+    let ticket = stream.push(move || {
+        if let Some(previous) = previous {
+            previous.wait();
+        }
+        work()
+    });
+    *last = Some(ticket.clone());
+    ticket
+}
+
+/// `cuGraphUpload`.
+pub(crate) fn upload(handle: u64, stream: &Arc<Stream>) -> Answer {
+    let (last, uploading) = {
+        let mut store = store();
+        let exec = store.exec_mut(handle)?;
+        let uploading = memory_plan::upload(&memory_uses(&exec.program), stream.id, exec.uid)?;
+        exec.mark_used();
+        (Arc::clone(&exec.last), uploading)
+    };
+    enqueue(&last, stream, || {
+        drop(uploading);
+        Ok(())
+    });
+    Ok(())
+}
+
+const SEMAPHORE_GONE: &str = "an executable is launched whose semaphore is destroyed";

@@ -1,0 +1,33 @@
+//! Counts of the nodes that forbid something.
+
+use super::task::KernelSpec;
+use crate::launch;
+
+/// The counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Census {
+    /// Allocation and free nodes.
+    pub(crate) memory: usize,
+    pub(crate) conditional: usize,
+    /// Kernels that the device may update.
+    pub(crate) updatable: usize,
+}
+
+impl Census {
+    pub(crate) fn plus(&mut self, other: Self) {
+        self.memory += other.memory;
+        self.conditional += other.conditional;
+        self.updatable += other.updatable;
+    }
+
+    pub(crate) fn minus(&mut self, other: Self) {
+        self.memory = self.memory.saturating_sub(other.memory);
+        self.conditional = self.conditional.saturating_sub(other.conditional);
+        self.updatable = self.updatable.saturating_sub(other.updatable);
+    }
+
+    /// That of one kernel.
+    pub(crate) fn of_kernel(spec: &KernelSpec) -> Self {
+        Self { updatable: usize::from(launch::is_device_updatable(&spec.attributes)), ..Self::default() }
+    }
+}
