@@ -11,6 +11,7 @@ mod module;
 mod null;
 mod ptx;
 mod stream;
+mod sync;
 
 pub use driver::config::{Config, ConfigError};
 

@@ -1,7 +1,6 @@
 //! Contexts.
 
 use core::ffi::{c_int, c_uint, c_ulonglong};
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use cuda_sys::{
@@ -19,6 +18,7 @@ use crate::driver::pointer::{put, put_if, required};
 use crate::driver::result_code::{Answer, INVALID_CONTEXT, UNSUPPORTED_LIMIT};
 use crate::graph::capture::open_captures;
 use crate::stream;
+use crate::sync::lock;
 
 pub(crate) const fn add(entries: Entries) -> Entries {
     Entries {
@@ -177,7 +177,7 @@ entries! {
             CUlimit::CU_LIMIT_PERSISTING_L2_CACHE_SIZE => 0,
             _ => return Err(UNSUPPORTED_LIMIT),
         };
-        let limits = context.limits.lock().unwrap_or_else(PoisonError::into_inner);
+        let limits = lock(&context.limits);
         put(pvalue, limits.get(&limit.0).copied().unwrap_or(default))
     }
 
@@ -186,7 +186,7 @@ entries! {
         if limit.0 > CUlimit::CU_LIMIT_PERSISTING_L2_CACHE_SIZE.0 {
             return Err(UNSUPPORTED_LIMIT);
         }
-        context.limits.lock().unwrap_or_else(PoisonError::into_inner).insert(limit.0, value);
+        lock(&context.limits).insert(limit.0, value);
         Ok(())
     }
 

@@ -14,7 +14,10 @@ use crate::driver::result_code::{Answer, INVALID_VALUE};
 use crate::graph::capture;
 use crate::graph::model::task::{CopyNode, FillNode, Task};
 use crate::memory;
-use crate::memory::copy::{self, Copy3, Fill, Place, Promised};
+use crate::memory::copy::Copy3;
+use crate::memory::copy_params;
+use crate::memory::fill::Fill;
+use crate::memory::memory_kind::{Place, Promised};
 use crate::stream::{self, Stream};
 
 pub(crate) const fn add(entries: Entries) -> Entries {
@@ -125,7 +128,7 @@ pub(crate) unsafe fn shaped(raw: &CUDA_MEMCPY3D_v2, stream: Option<CUstream>) ->
     // anywhere.
     let nothing = [raw.WidthInBytes, raw.Height, raw.Depth].contains(&0);
     let promised = if !nothing && capture::is_captured(&on)? { Promised::Yes } else { Promised::No };
-    let copy = copy::parse(raw, promised)?;
+    let copy = copy_params::parse(raw, promised)?;
     // SAFETY: the caller's promise.
     unsafe { enqueue(copy, &on, stream.is_none()) }
 }
@@ -199,11 +202,11 @@ entries! {
     }
 
     live fn cuMemcpy2D(copy: *const CUDA_MEMCPY2D_v2) {
-        shaped(&copy::widen(given(copy)?), None)
+        shaped(&copy_params::widen(given(copy)?), None)
     }
 
     owned fn cuMemcpy2DAsync(copy: *const CUDA_MEMCPY2D_v2, h_stream: CUstream) {
-        shaped(&copy::widen(given(copy)?), Some(h_stream))
+        shaped(&copy_params::widen(given(copy)?), Some(h_stream))
     }
 
     live fn cuMemcpy3D(copy: *const CUDA_MEMCPY3D_v2) {

@@ -2,7 +2,7 @@
 
 use core::ffi::{c_char, c_uint};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use cuda_sys::{CUdeviceptr, CUevent, CUipcEventHandle, CUipcMemHandle};
 
@@ -17,6 +17,7 @@ use crate::memory::{self, Allocation, Origin, Request};
 use crate::stream;
 use crate::stream::event;
 use crate::stream::shared_records::Records;
+use crate::sync::lock;
 
 pub(crate) const fn add(entries: Entries) -> Entries {
     Entries {
@@ -96,7 +97,7 @@ type Open = HashMap<Ticket, Opened>;
 static OPEN: Mutex<Option<Open>> = Mutex::new(None);
 
 fn with_open<R>(act: impl FnOnce(&mut Open) -> R) -> R {
-    act(OPEN.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default())
+    act(lock(&OPEN).get_or_insert_default())
 }
 
 /// Opens memory, or the same again if it is open.

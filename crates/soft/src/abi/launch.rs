@@ -14,10 +14,10 @@ use crate::driver::result_code::{Answer, INVALID_HANDLE, INVALID_VALUE};
 use crate::graph::capture;
 use crate::graph::model::edge::Edge;
 use crate::graph::model::task::{KernelSpec, Task};
-use crate::launch::{
-    self, AttributeValue, Attributes, COOPERATIVE, LaunchEvent, PACKED_TOO_LARGE, PRIORITY, Sizes,
-};
+use crate::launch::{self, PACKED_TOO_LARGE, Sizes};
 use crate::module::{self, Function};
+use crate::stream::attribute;
+use crate::stream::attribute::{AttributeValue, Attributes, COOPERATIVE, LaunchEvent, PRIORITY};
 use crate::stream::event;
 use crate::stream::{self, Stream};
 
@@ -48,7 +48,7 @@ unsafe fn enqueue(
         return Err(INVALID_HANDLE);
     }
     let captured = capture::is_captured(&stream)?;
-    let events = launch::events(attributes);
+    let events = attribute::events(attributes);
     events.iter().try_for_each(|wanted| check_event(wanted, &stream))?;
     let function = resolve(number(function), &stream.context)?;
     let checked = launch::check(&function.code, &sizes, attributes);
@@ -56,8 +56,8 @@ unsafe fn enqueue(
         capture::invalidate_on(&stream, checked)?;
         // SAFETY: the caller's promise.
         let arguments = unsafe { launch::read_arguments(&function.code, params, extra, PACKED_TOO_LARGE)? };
-        let programmatic = launch::is_programmatic(attributes);
-        let kept = attributes.iter().filter(|(id, _)| launch::is_node_attribute(**id));
+        let programmatic = attribute::is_programmatic(attributes);
+        let kept = attributes.iter().filter(|(id, _)| attribute::is_node_attribute(**id));
         let mut attributes: Attributes = kept.map(|(id, value)| (*id, *value)).collect();
         if stream.priority != 0 {
             let priority = CUlaunchAttributeValue { priority: stream.priority };
@@ -144,7 +144,7 @@ entries! {
         extra: *mut *mut c_void,
     ) {
         let config = given(config)?;
-        let attributes = launch::read_attributes(slice(config.attrs.cast_const(), config.numAttrs as usize)?)?;
+        let attributes = attribute::read_attributes(slice(config.attrs.cast_const(), config.numAttrs as usize)?)?;
         let sizes = Sizes {
             grid: [config.gridDimX, config.gridDimY, config.gridDimZ],
             block: [config.blockDimX, config.blockDimY, config.blockDimZ],

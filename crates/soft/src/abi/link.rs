@@ -1,7 +1,7 @@
 //! Linking PTX texts.
 
 use core::ffi::{CStr, c_char, c_uint, c_void};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use cuda_sys::{CUjit_option, CUjitInputType, CUlinkState};
 
@@ -13,6 +13,7 @@ use crate::driver::handle::{Kind, Slots, number, to_raw};
 use crate::driver::pointer::{put, put_if, required, slice};
 use crate::driver::result_code::{Answer, INVALID_HANDLE, INVALID_IMAGE, INVALID_VALUE};
 use crate::module::image::{self, Refusal};
+use crate::sync::lock;
 
 pub(crate) const fn add(entries: Entries) -> Entries {
     Entries { cuLinkCreate, cuLinkAddData, cuLinkAddFile, cuLinkComplete, cuLinkDestroy, ..entries }
@@ -29,7 +30,7 @@ struct Link {
 static LINKS: Mutex<Slots<Link>> = Mutex::new(Slots::new(Kind::Link));
 
 fn links() -> MutexGuard<'static, Slots<Link>> {
-    LINKS.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&LINKS)
 }
 
 /// How many links are being made.

@@ -21,7 +21,7 @@ use crate::graph::capture::open_captures;
 use crate::graph::edit::memory_node;
 use crate::graph::exec::memory_plan;
 use crate::graph::params::parse::NewMemory;
-use crate::memory::copy::Place;
+use crate::memory::memory_kind::Place;
 use crate::memory::pool::{self, Pool};
 use crate::memory::{self, Allocation, Origin, Request};
 use crate::stream::{self, Stream};

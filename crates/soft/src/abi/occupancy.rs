@@ -12,6 +12,7 @@ use crate::driver::pointer::{given, put, slice};
 use crate::driver::result_code::{Answer, INVALID_VALUE, NOT_SUPPORTED};
 use crate::launch::{self, blocks_per_sm};
 use crate::module::{self, Code};
+use crate::stream::attribute;
 
 pub(crate) const fn add(entries: Entries) -> Entries {
     Entries {
@@ -136,9 +137,9 @@ entries! {
     live fn cuOccupancyMaxActiveClusters(out: *mut c_int, f: CUfunction, config: *const CUlaunchConfig) {
         let config = given(config)?;
         let code = code(f)?;
-        let attributes = launch::read_attributes(slice(config.attrs.cast_const(), config.numAttrs as usize)?)?;
+        let attributes = attribute::read_attributes(slice(config.attrs.cast_const(), config.numAttrs as usize)?)?;
         launch::check_cluster(&code, grid(config), &attributes)?;
-        let cluster = launch::cluster(&attributes).filter(|cluster| *cluster != [0; 3]).unwrap_or([1; 3]);
+        let cluster = attribute::cluster(&attributes).filter(|cluster| *cluster != [0; 3]).unwrap_or([1; 3]);
         let blocks = blocks_per_sm(&code, threads(config), config.sharedMemBytes);
         let blocks = u64::from(blocks) * u64::from(driver::config().multiprocessors);
         let clusters = blocks / cluster.iter().map(|size| u64::from(*size)).product::<u64>().max(1);

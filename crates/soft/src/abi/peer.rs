@@ -1,7 +1,7 @@
 //! Devices that reach each other's memory, and copies between them.
 
 use core::ffi::{c_int, c_uint};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use cuda_sys::{
     CUDA_MEMCPY3D_PEER, CUDA_MEMCPY3D_v2, CUcontext, CUdevice, CUdevice_P2PAttribute, CUdeviceptr, CUstream,
@@ -16,6 +16,7 @@ use crate::driver::result_code::{
     Answer, INVALID_CONTEXT, INVALID_DEVICE, INVALID_VALUE, PEER_ACCESS_ALREADY_ENABLED,
     PEER_ACCESS_NOT_ENABLED,
 };
+use crate::sync::lock;
 
 pub(crate) const fn add(entries: Entries) -> Entries {
     Entries {
@@ -102,13 +103,13 @@ entries! {
         if own.device == peer.device {
             return Err(INVALID_DEVICE);
         }
-        let is_new = own.peers.lock().unwrap_or_else(PoisonError::into_inner).insert(peer.id);
+        let is_new = lock(&own.peers).insert(peer.id);
         if is_new { Ok(()) } else { Err(PEER_ACCESS_ALREADY_ENABLED) }
     }
 
     live fn cuCtxDisablePeerAccess(peer: CUcontext) {
         let (own, peer) = (current()?, given(peer)?);
-        let was_there = own.peers.lock().unwrap_or_else(PoisonError::into_inner).remove(&peer.id);
+        let was_there = lock(&own.peers).remove(&peer.id);
         if was_there { Ok(()) } else { Err(PEER_ACCESS_NOT_ENABLED) }
     }
 

@@ -1,15 +1,15 @@
 //! The attributes of streams. They are kept and told; none changes how work runs here.
 
-use std::sync::PoisonError;
-
 use cuda_sys::{CUlaunchAttributeValue, CUstream, CUstreamAttrID, CUstreamAttrValue};
 
 use super::table::Entries;
 use crate::driver::handle::number;
 use crate::driver::pointer::{given, put};
 use crate::driver::result_code::{Answer, INVALID_VALUE};
-use crate::launch::{self, AttributeValue};
+use crate::stream::attribute;
+use crate::stream::attribute::AttributeValue;
 use crate::stream::{self, Stream};
+use crate::sync::lock;
 
 pub(crate) const fn add(entries: Entries) -> Entries {
     Entries { cuStreamGetAttribute, cuStreamSetAttribute, cuStreamCopyAttributes, ..entries }
@@ -18,7 +18,7 @@ pub(crate) const fn add(entries: Entries) -> Entries {
 type A = CUstreamAttrID;
 
 fn value_of(stream: &Stream, attribute: A) -> Answer<CUlaunchAttributeValue> {
-    let set = stream.attributes.lock().unwrap_or_else(PoisonError::into_inner);
+    let set = lock(&stream.attributes);
     if let Some(value) = set.get(&attribute.0) {
         return Ok(value.0);
     }
@@ -58,15 +58,15 @@ entries! {
             return Err(INVALID_VALUE);
         }
         let mut value = *param;
-        launch::check_attribute(attr, &mut value)?;
-        stream.attributes.lock().unwrap_or_else(PoisonError::into_inner).insert(attr.0, AttributeValue(value));
+        attribute::check_attribute(attr, &mut value)?;
+        lock(&stream.attributes).insert(attr.0, AttributeValue(value));
         Ok(())
     }
 
     owned fn cuStreamCopyAttributes(dst_stream: CUstream, src_stream: CUstream) {
         let (dst, src) = (stream::get(number(dst_stream))?, stream::get(number(src_stream))?);
-        let set = src.attributes.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        *dst.attributes.lock().unwrap_or_else(PoisonError::into_inner) = set;
+        let set = lock(&src.attributes).clone();
+        *lock(&dst.attributes) = set;
         Ok(())
     }
 }

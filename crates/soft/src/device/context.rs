@@ -4,11 +4,12 @@ use core::cell::RefCell;
 use core::mem::ManuallyDrop;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::driver;
 use crate::driver::handle::{Kind, Slots};
 use crate::driver::result_code::{Answer, CONTEXT_IS_DESTROYED, INVALID_CONTEXT, INVALID_DEVICE};
+use crate::sync::lock;
 
 /// A living context. A primary context that is reset and retained again is another one under the
 /// same handle.
@@ -90,7 +91,7 @@ thread_local! {
 }
 
 fn contexts() -> MutexGuard<'static, Slots<Slot>> {
-    let mut slots = CONTEXTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut slots = lock(&CONTEXTS);
     if slots.len() == 0 {
         for device in 0..driver::config().devices {
             let device = i32::try_from(device).unwrap_or(i32::MAX);

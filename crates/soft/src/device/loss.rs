@@ -2,13 +2,14 @@
 //! says why.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use cuda_sys::CUresult;
 
 use crate::device::context;
 use crate::driver;
 use crate::driver::result_code::Answer;
+use crate::sync::lock;
 
 /// Why a device was lost.
 #[derive(Debug, Clone)]
@@ -29,7 +30,7 @@ static LOST: AtomicU32 = AtomicU32::new(0);
 static LOSSES: Mutex<Vec<(i32, Loss)>> = Mutex::new(Vec::new());
 
 fn losses() -> MutexGuard<'static, Vec<(i32, Loss)>> {
-    LOSSES.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&LOSSES)
 }
 
 /// Says why a device was lost where the environment asks for that: programs that open the driver by

@@ -7,12 +7,13 @@ pub(crate) mod result_code;
 
 use std::io::Write;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
+use std::sync::{LazyLock, Mutex, OnceLock};
 
 use cuda_sys::{CUresult, Version};
 
 use crate::driver::config::{Config, ConfigError};
 use crate::driver::result_code::{Answer, INVALID_VALUE};
+use crate::sync::lock;
 
 static WANTED: Mutex<Option<Config>> = Mutex::new(None);
 static CONFIG: OnceLock<Result<Config, ConfigError>> = OnceLock::new();
@@ -22,7 +23,7 @@ static INITIALISED_BY: AtomicU32 = AtomicU32::new(0);
 
 /// Sets what the driver will pose as, as long as nobody has used it.
 pub(crate) fn configure(config: Config) {
-    *WANTED.lock().unwrap_or_else(PoisonError::into_inner) = Some(config);
+    *lock(&WANTED) = Some(config);
 }
 
 /// Says something on the standard error itself: test harnesses keep to themselves what macros
@@ -34,7 +35,7 @@ pub(crate) fn say(text: &str) {
 /// What the driver poses as, or why it poses as nothing.
 fn outcome() -> &'static Result<Config, ConfigError> {
     CONFIG.get_or_init(|| {
-        let wanted = WANTED.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let wanted = lock(&WANTED).take();
         let outcome = wanted.map_or_else(Config::from_environment, Ok);
         if let Err(error) = &outcome {
             say(&error.to_string());

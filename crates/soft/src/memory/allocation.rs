@@ -4,8 +4,17 @@ use std::alloc::Layout;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
-use super::{EPOCH, UNWRITTEN};
 use crate::memory::shared_file::{Mapping, SharedFile};
+
+/// What memory holds that nobody has written.
+pub(crate) const UNWRITTEN: u8 = 0xCD;
+
+static EPOCH: AtomicU64 = AtomicU64::new(1);
+
+/// Grows when anything is freed.
+pub(crate) fn epoch() -> u64 {
+    EPOCH.load(Ordering::Acquire)
+}
 
 /// Where memory comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +69,7 @@ impl Origin {
 
 pub(super) const PENDING: u8 = 0;
 pub(super) const LIVE: u8 = 1;
-pub(super) const GONE: u8 = 2;
+const GONE: u8 = 2;
 /// Memory of a graph that was freed, at an address where a later node of the same launch, or a
 /// later launch, allocates again.
 pub(super) const RETIRED: u8 = 3;
@@ -80,6 +89,17 @@ pub(super) enum Backing {
     },
 }
 
+/// What to allocate.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Request {
+    pub(crate) origin: Origin,
+    pub(crate) len: usize,
+    pub(crate) device: i32,
+    pub(crate) context: u64,
+    pub(crate) pool: u64,
+    pub(crate) flags: u32,
+}
+
 /// One allocation. Its bytes stay as long as anybody holds it, also after it was freed.
 #[derive(Debug)]
 pub(crate) struct Allocation {
@@ -95,16 +115,16 @@ pub(crate) struct Allocation {
     pub(crate) flags: u32,
     /// Counts up, never reused.
     pub(crate) id: u64,
-    pub(super) host: *mut u8,
-    pub(super) backing: Backing,
-    pub(super) writable: AtomicBool,
-    pub(super) state: AtomicU8,
+    host: *mut u8,
+    backing: Backing,
+    writable: AtomicBool,
+    state: AtomicU8,
     /// A free is on its way in some stream.
-    pub(super) free_queued: AtomicBool,
+    free_queued: AtomicBool,
     /// Of memory of a graph: the node that allocates it, and the one that freed it last (0 if none
     /// did), for messages.
-    pub(super) allocated_by: AtomicU64,
-    pub(super) freed_by: AtomicU64,
+    allocated_by: AtomicU64,
+    freed_by: AtomicU64,
 }
 
 // SAFETY: the bytes behind `host` are only accessed by relaxed atomics, or by the user under the
@@ -125,6 +145,45 @@ impl Drop for Allocation {
 }
 
 impl Allocation {
+    pub(super) fn new(request: Request, start: u64, host: *mut u8, backing: Backing, state: u8) -> Arc<Self> {
+        static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+        Arc::new(Self {
+            start,
+            len: request.len,
+            origin: request.origin,
+            device: request.device,
+            context: request.context,
+            pool: request.pool,
+            flags: request.flags,
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            host,
+            backing,
+            writable: AtomicBool::new(true),
+            state: AtomicU8::new(state),
+            free_queued: AtomicBool::new(false),
+            allocated_by: AtomicU64::new(0),
+            freed_by: AtomicU64::new(0),
+        })
+    }
+
+    pub(super) fn state(&self) -> u8 {
+        self.state.load(Ordering::Acquire)
+    }
+
+    /// The device may only read it from now on.
+    pub(super) fn protect(&self) {
+        self.writable.store(false, Ordering::Relaxed);
+    }
+
+    /// The memory is freed; false if it was before.
+    pub(super) fn set_gone(&self) -> bool {
+        if self.state.swap(GONE, Ordering::AcqRel) == GONE {
+            return false;
+        }
+        EPOCH.fetch_add(1, Ordering::AcqRel);
+        true
+    }
+
     pub(crate) fn end(&self) -> u64 {
         self.start + self.len as u64
     }

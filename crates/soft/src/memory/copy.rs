@@ -1,57 +1,13 @@
 //! Copies and fills of linear memory: described at the call, carried out when their turn comes.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
-use cuda_sys::{CUDA_MEMCPY2D_v2, CUDA_MEMCPY3D_v2, CUmemorytype, CUresult};
+use cuda_sys::{CUDA_MEMCPY3D_v2, CUmemorytype, CUresult};
 
+use super::access::{Accessed, access_bytes};
+use super::memory_kind::{Place, Promised};
 use crate::device::loss::Loss;
 use crate::driver::result_code::{Answer, INVALID_VALUE};
-use crate::memory::{self, Allocation};
-
-/// What kind of memory one side of a copy is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// Memory of a device, or managed.
-    Device,
-    /// Host memory that the driver knows.
-    Pinned,
-    /// Any other host memory.
-    Pageable,
-}
-
-impl Place {
-    /// Where an address points to, as far as the driver knows.
-    pub(crate) fn of(address: u64) -> Option<Self> {
-        match memory::find(address) {
-            Some(found) if found.origin.is_on_device() => Some(Self::Device),
-            Some(_) => Some(Self::Pinned),
-            None if memory::is_promised(address, 1) => Some(Self::Device),
-            None if memory::is_device_address(address) => None,
-            None => Some(Self::Pageable),
-        }
-    }
-
-    pub(crate) fn is_host(self) -> bool {
-        self != Self::Device
-    }
-}
-
-/// Whether memory counts that a graph will allocate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Promised {
-    /// It counts: for nodes.
-    Yes,
-    /// Only memory that is there: for calls.
-    No,
-}
-
-impl Promised {
-    fn is_there(self, address: u64, len: usize) -> bool {
-        memory::find_range(address, len).is_some_and(|found| found.is_visible())
-            || (self == Self::Yes && memory::is_promised(address, len))
-    }
-}
 
 /// One side of a copy: the address of the first byte and the distances between rows and between
 /// slices.
@@ -138,7 +94,7 @@ impl Copy3 {
         self.extent[1] == 1 && self.extent[2] == 1
     }
 
-    fn check_ranges(&self, promised: Promised) -> Answer {
+    pub(super) fn check_ranges(&self, promised: Promised) -> Answer {
         if self.is_empty() {
             return Ok(());
         }
@@ -175,19 +131,23 @@ impl Copy3 {
         if self.is_empty() {
             return Ok(());
         }
+        let held;
         let src = match staged {
-            Some(bytes) => Reached { base: bytes.as_ptr().cast_mut(), _held: None },
-            None => self.reached(&self.src, false)?,
+            Some(bytes) => bytes.as_ptr().cast_mut(),
+            None => {
+                held = self.accessed(&self.src, false)?;
+                held.0
+            }
         };
-        let dst = self.reached(&self.dst, true)?;
+        let dst = self.accessed(&self.dst, true)?;
         let [width, height, depth] = self.extent;
         for z in 0..depth {
             for y in 0..height {
                 // SAFETY: both sides reach over all rows: checked against the allocations, or
                 // promised for pageable memory.
                 unsafe {
-                    let from = src.base.add(z * self.src.slice + y * self.src.pitch);
-                    let to = dst.base.add(z * self.dst.slice + y * self.dst.pitch);
+                    let from = src.add(z * self.src.slice + y * self.src.pitch);
+                    let to = dst.0.add(z * self.dst.slice + y * self.dst.pitch);
                     copy_row(to, from, width);
                 }
             }
@@ -195,32 +155,19 @@ impl Copy3 {
         Ok(())
     }
 
-    fn reached(&self, side: &Side, write: bool) -> Result<Reached, Loss> {
-        let len = self.reach(side);
+    /// The first byte of a side, and what keeps its allocation.
+    fn accessed(&self, side: &Side, write: bool) -> Result<(*mut u8, Option<Accessed>), Loss> {
         if side.place == Place::Pageable {
-            return Ok(Reached {
-                base: core::ptr::with_exposed_provenance_mut(side.address as usize),
-                _held: None,
-            });
+            return Ok((core::ptr::with_exposed_provenance_mut(side.address as usize), None));
         }
-        reach(side.address, len, write).map_err(|sentence| {
+        let len = self.reach(side);
+        let accessed = access_bytes(side.address, len, write).map_err(|sentence| {
             let verb = if write { "writes to" } else { "reads from" };
             let text = format!("a copy {verb} {len} bytes at {:#x}: {sentence}", side.address);
             Loss::new(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS, text)
-        })
+        })?;
+        Ok((accessed.host, Some(accessed)))
     }
-}
-
-struct Reached {
-    base: *mut u8,
-    _held: Option<Arc<Allocation>>,
-}
-
-fn reach(address: u64, len: usize, write: bool) -> Result<Reached, String> {
-    let allocation = memory::access(address, len, write)?;
-    // SAFETY: `access` found the range inside the allocation.
-    let base = unsafe { allocation.host().add((address - allocation.start) as usize) };
-    Ok(Reached { base, _held: Some(allocation) })
 }
 
 /// Copies a row by relaxed atomics, as other streams may use the same memory.
@@ -253,174 +200,5 @@ unsafe fn copy_row(to: *mut u8, from: *mut u8, len: usize) {
     while at < len {
         byte(at);
         at += 1;
-    }
-}
-
-/// A fill of one or two dimensions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Fill {
-    pub(crate) address: u64,
-    pub(crate) pitch: usize,
-    pub(crate) value: u32,
-    /// Bytes of an element: 1, 2 or 4.
-    pub(crate) element: u32,
-    /// Elements of a row.
-    pub(crate) width: usize,
-    pub(crate) height: usize,
-}
-
-impl Fill {
-    /// The bytes from the first to the last that it writes; `None` where no memory holds as many.
-    fn checked_reach(&self) -> Option<usize> {
-        let row = self.width.checked_mul(self.element as usize)?;
-        self.pitch.checked_mul(self.height.checked_sub(1)?)?.checked_add(row)
-    }
-
-    /// As `check` found it, or more than there is in a fill that was captured without it.
-    fn reach(&self) -> usize {
-        self.checked_reach().unwrap_or(usize::MAX)
-    }
-
-    pub(crate) fn is_aligned(&self) -> bool {
-        self.address.is_multiple_of(u64::from(self.element))
-    }
-
-    /// The rules for a memset node; a call with nothing to do is checked before.
-    pub(crate) fn check(&self, promised: Promised) -> Answer {
-        let element = u64::from(self.element);
-        let sizes = matches!(self.element, 1 | 2 | 4) && self.width > 0 && self.height > 0;
-        if !sizes || !self.address.is_multiple_of(element) {
-            return Err(INVALID_VALUE);
-        }
-        let row = self.width.checked_mul(self.element as usize).ok_or(INVALID_VALUE)?;
-        if self.height > 1 && (self.pitch < row || !(self.pitch as u64).is_multiple_of(element)) {
-            return Err(INVALID_VALUE);
-        }
-        let reach = self.checked_reach().ok_or(INVALID_VALUE)?;
-        if promised.is_there(self.address, reach) { Ok(()) } else { Err(INVALID_VALUE) }
-    }
-
-    pub(crate) fn run(&self, lost_as: CUresult) -> Result<(), Loss> {
-        let reached = reach(self.address, self.reach(), true).map_err(|sentence| {
-            let text = format!("a fill writes {} bytes at {:#x}: {sentence}", self.reach(), self.address);
-            Loss::new(lost_as, text)
-        })?;
-        for y in 0..self.height {
-            for x in 0..self.width {
-                let offset = y * self.pitch + x * self.element as usize;
-                // SAFETY: inside the reach that was found in one allocation; aligned to the
-                // element, as was checked at the call.
-                unsafe {
-                    let to = reached.base.add(offset);
-                    match self.element {
-                        1 => AtomicU8::from_ptr(to).store(self.value as u8, Ordering::Relaxed),
-                        2 => AtomicU16::from_ptr(to.cast()).store(self.value as u16, Ordering::Relaxed),
-                        _ => AtomicU32::from_ptr(to.cast()).store(self.value, Ordering::Relaxed),
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// One side as the interface's structures give it.
-struct RawSide {
-    kind: CUmemorytype,
-    host: u64,
-    device: u64,
-    at: [usize; 3],
-    pitch: usize,
-    rows: usize,
-}
-
-impl RawSide {
-    fn resolve(&self, extent: [usize; 3]) -> Answer<Side> {
-        let (base, place) = match self.kind {
-            CUmemorytype::CU_MEMORYTYPE_HOST => {
-                // Host memory is taken as it is, also unmapped; a device pointer given as host
-                // works.
-                (self.host, Place::of(self.host).ok_or(INVALID_VALUE)?)
-            }
-            CUmemorytype::CU_MEMORYTYPE_DEVICE => match Place::of(self.device) {
-                Some(Place::Pageable) | None => return Err(INVALID_VALUE),
-                Some(place) => (self.device, place),
-            },
-            CUmemorytype::CU_MEMORYTYPE_UNIFIED => {
-                (self.device, Place::of(self.device).ok_or(INVALID_VALUE)?)
-            }
-            _ => return Err(INVALID_VALUE),
-        };
-        let [width, height, depth] = extent;
-        if base == 0 {
-            return Err(INVALID_VALUE);
-        }
-        let [x, y, z] = self.at;
-        let row_end = x.checked_add(width).ok_or(INVALID_VALUE)?;
-        let last_row = y.checked_add(height).ok_or(INVALID_VALUE)?;
-        let pitch = if self.pitch == 0 { row_end } else { self.pitch };
-        if (height > 1 || depth > 1) && pitch < row_end {
-            return Err(INVALID_VALUE);
-        }
-        let rows = if self.rows == 0 { last_row } else { self.rows };
-        if depth > 1 && rows < last_row {
-            return Err(INVALID_VALUE);
-        }
-        let slice = pitch.checked_mul(rows).ok_or(INVALID_VALUE)?;
-        let offset = z.checked_mul(slice).and_then(|z| z.checked_add(y.checked_mul(pitch)?)?.checked_add(x));
-        let address = base.checked_add(offset.ok_or(INVALID_VALUE)? as u64).ok_or(INVALID_VALUE)?;
-        Ok(Side { address, pitch, slice, place })
-    }
-}
-
-/// Reads the description of a copy. For a node an extent of 0 is an invalid value, for a call it is
-/// nothing to do.
-pub(crate) fn parse(raw: &CUDA_MEMCPY3D_v2, promised: Promised) -> Answer<Copy3> {
-    let extent = [raw.WidthInBytes, raw.Height, raw.Depth];
-    if promised == Promised::Yes && extent.contains(&0) {
-        return Err(INVALID_VALUE);
-    }
-    let src = RawSide {
-        kind: raw.srcMemoryType,
-        host: raw.srcHost.expose_provenance() as u64,
-        device: raw.srcDevice,
-        at: [raw.srcXInBytes, raw.srcY, raw.srcZ],
-        pitch: raw.srcPitch,
-        rows: raw.srcHeight,
-    };
-    let dst = RawSide {
-        kind: raw.dstMemoryType,
-        host: raw.dstHost.expose_provenance() as u64,
-        device: raw.dstDevice,
-        at: [raw.dstXInBytes, raw.dstY, raw.dstZ],
-        pitch: raw.dstPitch,
-        rows: raw.dstHeight,
-    };
-    let copy = Copy3 { src: src.resolve(extent)?, dst: dst.resolve(extent)?, extent };
-    copy.check_ranges(promised)?;
-    Ok(copy)
-}
-
-/// The three-dimensional form of a two-dimensional description.
-pub(crate) fn widen(raw: &CUDA_MEMCPY2D_v2) -> CUDA_MEMCPY3D_v2 {
-    CUDA_MEMCPY3D_v2 {
-        srcXInBytes: raw.srcXInBytes,
-        srcY: raw.srcY,
-        srcMemoryType: raw.srcMemoryType,
-        srcHost: raw.srcHost,
-        srcDevice: raw.srcDevice,
-        srcArray: raw.srcArray,
-        srcPitch: raw.srcPitch,
-        dstXInBytes: raw.dstXInBytes,
-        dstY: raw.dstY,
-        dstMemoryType: raw.dstMemoryType,
-        dstHost: raw.dstHost,
-        dstDevice: raw.dstDevice,
-        dstArray: raw.dstArray,
-        dstPitch: raw.dstPitch,
-        WidthInBytes: raw.WidthInBytes,
-        Height: raw.Height,
-        Depth: 1,
-        ..CUDA_MEMCPY3D_v2::default()
     }
 }

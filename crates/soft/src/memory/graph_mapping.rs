@@ -6,10 +6,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use super::{STEP, give_back, take_room};
+use super::accounting::{self, give_back, take_room};
+use super::range::STEP;
 use crate::driver;
+use crate::sync::lock;
 
 /// Work that has some of the memory until it is done.
 #[derive(Debug, Clone)]
@@ -146,7 +148,7 @@ impl Mapped {
 }
 
 fn with<R>(device: i32, act: impl FnOnce(&mut Mapped) -> R) -> R {
-    act(MAPPED.lock().unwrap_or_else(PoisonError::into_inner).entry(device).or_default())
+    act(lock(&MAPPED).entry(device).or_default())
 }
 
 /// A launch or an upload maps what it needs; false if the device has no room for it, and then it
@@ -155,7 +157,7 @@ pub(crate) fn map(device: i32, needs: &Needs, user: &User) -> bool {
     with(device, |mapped| {
         let fits = mapped.map(device, needs, user);
         if !fits {
-            super::exhaust(device);
+            accounting::exhaust(device);
             mapped.is_exhausted = true;
             mapped.note_highs();
         }

@@ -1,9 +1,10 @@
 //! Addresses that graphs have promised to allocation nodes, which get memory there when they are
 //! reached.
 
+use crate::sync::{read, write};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{RwLock, RwLockReadGuard};
 
 /// An address that a graph has promised to an allocation node.
 #[derive(Debug)]
@@ -22,19 +23,19 @@ static PROMISED: RwLock<Promises> = RwLock::new(BTreeMap::new());
 static LONGEST: AtomicU64 = AtomicU64::new(0);
 
 fn promised() -> RwLockReadGuard<'static, Promises> {
-    PROMISED.read().unwrap_or_else(PoisonError::into_inner)
+    read(&PROMISED)
 }
 
 /// Promises a range to an allocation node; `number` counts up.
 pub(crate) fn promise(start: u64, number: u64, len: usize) {
     LONGEST.fetch_max(len as u64, Ordering::Relaxed);
-    let mut promised = PROMISED.write().unwrap_or_else(PoisonError::into_inner);
+    let mut promised = write(&PROMISED);
     promised.insert((start, number), Promise { len, node: 0 });
 }
 
 /// Notes the node that allocates there.
 pub(crate) fn promise_to(start: u64, number: u64, node: u64) {
-    let mut promised = PROMISED.write().unwrap_or_else(PoisonError::into_inner);
+    let mut promised = write(&PROMISED);
     if let Some(promise) = promised.get_mut(&(start, number)) {
         promise.node = node;
     }
@@ -42,7 +43,7 @@ pub(crate) fn promise_to(start: u64, number: u64, node: u64) {
 
 /// Takes a promise back.
 pub(crate) fn unpromise(start: u64, number: u64) {
-    PROMISED.write().unwrap_or_else(PoisonError::into_inner).remove(&(start, number));
+    write(&PROMISED).remove(&(start, number));
 }
 
 /// The promises that hold a range, from its address downwards.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::device::context;
 use crate::device::loss::crash;
@@ -10,6 +10,7 @@ use crate::driver;
 use crate::driver::handle::{Kind, Slots};
 use crate::driver::result_code::{Answer, INVALID_DEVICE, INVALID_VALUE, OPERATING_SYSTEM, OUT_OF_MEMORY};
 use crate::memory::shared_file::{Purpose, SharedFile};
+use crate::sync::lock;
 
 /// Pools reserve memory in steps of this.
 pub(crate) const STEP: u64 = 32 << 20;
@@ -75,7 +76,7 @@ fn make(handle: u64, device: i32, max: u64, file: Option<Arc<SharedFile>>, is_im
 }
 
 fn pools() -> MutexGuard<'static, Pools> {
-    let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut pools = lock(&POOLS);
     if pools.devices.is_empty() {
         for device in 0..driver::config().devices {
             let device = i32::try_from(device).unwrap_or(i32::MAX);
@@ -180,7 +181,7 @@ fn up_to_steps(bytes: u64) -> u64 {
 
 impl Pool {
     fn lock(&self) -> MutexGuard<'_, Figures> {
-        self.figures.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.figures)
     }
 
     fn is_destroyed(&self) -> bool {
@@ -215,13 +216,13 @@ impl Pool {
         if device == self.device {
             return READ_WRITE;
         }
-        let access = self.access.lock().unwrap_or_else(PoisonError::into_inner);
+        let access = lock(&self.access);
         access.get(&device).copied().unwrap_or(0)
     }
 
     pub(crate) fn set_access(&self, device: i32, flags: u32) {
         if device != self.device {
-            self.access.lock().unwrap_or_else(PoisonError::into_inner).insert(device, flags);
+            lock(&self.access).insert(device, flags);
         }
     }
 

@@ -1,9 +1,10 @@
 //! Stretches of addresses for the memory of graphs.
 
+use crate::sync::lock;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use super::{END_OF_ADDRESSES, with_shared};
+use super::addresses;
 
 /// The steps in which a device maps memory for graphs, and where large memory starts.
 pub(crate) const STEP: u64 = 32 << 20;
@@ -25,22 +26,14 @@ impl Stretch {
     /// one that was given back last.
     pub(crate) fn new(bytes: u64) -> Option<Arc<Self>> {
         let len = bytes.max(LEAST).checked_next_multiple_of(STEP)?;
-        let again = FREE.lock().unwrap_or_else(PoisonError::into_inner).get_mut(&len).and_then(Vec::pop);
-        let new = || {
-            with_shared(|shared| {
-                let start = shared.addresses.next.next_multiple_of(STEP);
-                let end = start.checked_add(len).filter(|end| *end <= END_OF_ADDRESSES)?;
-                shared.addresses.next = end;
-                Some(start)
-            })
-        };
-        Some(Arc::new(Self { start: again.or_else(new)?, len }))
+        let again = lock(&FREE).get_mut(&len).and_then(Vec::pop);
+        Some(Arc::new(Self { start: again.or_else(|| addresses::new_range(len, STEP))?, len }))
     }
 }
 
 impl Drop for Stretch {
     fn drop(&mut self) {
-        let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = lock(&FREE);
         free.entry(self.len).or_default().push(self.start);
     }
 }

@@ -1,10 +1,11 @@
 //! Memory that several processes have: files without a name, handed on as descriptors or found
 //! through the process that made them.
 
+use crate::sync::lock;
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 use std::{fs, io};
 
@@ -169,7 +170,7 @@ impl SharedFile {
 
     /// A new piece of the file; its offset and its bytes here.
     pub(crate) fn add(&self, len: usize) -> io::Result<(u64, Mapping)> {
-        let mut end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut end = lock(&self.end);
         let offset = *end;
         let after = offset.checked_add(len as u64).and_then(|end| end.checked_next_multiple_of(PAGE));
         let after = after.ok_or(io::ErrorKind::OutOfMemory)?;

@@ -3,8 +3,8 @@
 
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::collections::HashMap;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use cuda_sys::{
     CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUdriverProcAddressQueryResult as Query, CUevent,
@@ -19,6 +19,7 @@ use crate::driver::pointer::put_if;
 use crate::driver::result_code::INVALID_VALUE;
 use crate::module::image;
 use crate::ptx::Kernel;
+use crate::sync::lock;
 
 /// What this driver says it is.
 const VERSION: Version = Version::new(13, 0);
@@ -57,7 +58,7 @@ struct Known {
 static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
 
 fn with_known<R>(act: impl FnOnce(&mut Known) -> R) -> R {
-    act(KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default())
+    act(lock(&KNOWN).get_or_insert_default())
 }
 
 /// The kernels of a PTX text; none of anything else.

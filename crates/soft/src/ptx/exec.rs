@@ -18,9 +18,10 @@ mod trouble;
 mod warp;
 mod worker;
 
+use crate::sync::{into_inner, lock};
 use std::collections::VecDeque;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use super::error::Fault;
 use super::image::Launch;
@@ -74,7 +75,7 @@ pub(crate) fn run(launch: &Launch<'_>, memory: &dyn DeviceMemory) -> Result<(), 
             work(&mut worker, &queue, &mut active, &mut spare, u64::MAX);
         });
     }
-    let fault = queue.fault.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let fault = into_inner(queue.fault);
     fault.map_or(Ok(()), Err)
 }
 
@@ -108,7 +109,7 @@ fn work(
                 prefers_new = true;
             }
             Err(fault) => {
-                let mut first = queue.fault.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut first = lock(&queue.fault);
                 first.get_or_insert(*fault);
                 queue.stop.store(true, Ordering::Relaxed);
             }

@@ -1,11 +1,12 @@
 //! Calling the user's functions: host functions on one thread a context, late destructors of user
 //! objects on another thread.
 
+use crate::sync::{lock, read, write};
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Mutex, PoisonError, RwLock};
+use std::sync::{Mutex, RwLock};
 use std::thread;
 
 /// A function of the user with its argument.
@@ -84,7 +85,7 @@ impl Callback {
         send(
             0,
             Box::new(move || {
-                let _turn = TURN.write().unwrap_or_else(PoisonError::into_inner);
+                let _turn = write(&TURN);
                 self.call();
             }),
         );
@@ -99,7 +100,7 @@ pub(crate) fn on_host_thread(context: u64, call: impl FnOnce() + Send + 'static)
     send(
         context,
         Box::new(move || {
-            let turn = TURN.read().unwrap_or_else(PoisonError::into_inner);
+            let turn = read(&TURN);
             let before = work_for(stream);
             within(call);
             work_for(before);
@@ -112,7 +113,7 @@ pub(crate) fn on_host_thread(context: u64, call: impl FnOnce() + Send + 'static)
 }
 
 fn send(lane: u64, work: Work) {
-    let mut threads = THREADS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut threads = lock(&THREADS);
     let threads = threads.get_or_insert_default();
     let work = match threads.get(&lane) {
         Some(sender) => match sender.send(work) {

@@ -1,13 +1,14 @@
 //! Events, and the markers that streams reach.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Instant;
 
 use crate::device::context::Context;
 use crate::driver::handle::{Kind, Slots};
 use crate::driver::result_code::{Answer, INVALID_HANDLE};
-use crate::stream::Stream;
+use crate::stream::queue::Stream;
 use crate::stream::shared_records::Records;
+use crate::sync::{lock, wait};
 
 /// A point that some stream will reach once, of this process or of another.
 #[derive(Debug, Default)]
@@ -22,7 +23,7 @@ pub(crate) struct Marker {
 
 impl Marker {
     fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
-        self.reached.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.reached)
     }
 
     /// The record of another process, if this is one.
@@ -51,7 +52,7 @@ impl Marker {
         }
         let mut reached = self.lock();
         while reached.is_none() {
-            reached = self.changed.wait(reached).unwrap_or_else(PoisonError::into_inner);
+            reached = wait(&self.changed, reached);
         }
     }
 }
@@ -69,7 +70,7 @@ pub(crate) struct Event {
 static EVENTS: Mutex<Slots<Arc<Event>>> = Mutex::new(Slots::new(Kind::Event));
 
 fn events() -> MutexGuard<'static, Slots<Arc<Event>>> {
-    EVENTS.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&EVENTS)
 }
 
 pub(crate) fn create(context: Arc<Context>, flags: u32, records: Option<Records>) -> u64 {
@@ -96,7 +97,7 @@ pub(crate) fn count() -> usize {
 impl Event {
     /// The record that counts now.
     pub(crate) fn last(&self) -> Option<Arc<Marker>> {
-        let mut own = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut own = lock(&self.last);
         if let Some(records) = &self.records {
             let newest = records.last();
             let known =
@@ -111,7 +112,7 @@ impl Event {
 
     /// A new record takes the place of the last one.
     pub(crate) fn renew(&self) -> Arc<Marker> {
-        let mut own = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut own = lock(&self.last);
         let record = self.records.as_ref().map(|records| (Arc::clone(records), records.next()));
         let marker = Arc::new(Marker { record, ..Marker::default() });
         *own = Some(Arc::clone(&marker));

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use cuda_sys::{
     CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS, CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS, CUexternalSemaphoreHandleType,
@@ -12,6 +12,7 @@ use cuda_sys::{
 use crate::driver::handle::{Kind, Slots};
 use crate::driver::result_code::{Answer, INVALID_HANDLE, INVALID_VALUE, NOT_SUPPORTED, OPERATING_SYSTEM};
 use crate::memory::shared_file::{Mapping, PAGE, Purpose, SharedFile};
+use crate::sync::lock;
 
 /// Where the word lies in the file.
 const VALUE: usize = 32;
@@ -108,7 +109,7 @@ impl std::fmt::Debug for WaitParams {
 static SEMAPHORES: Mutex<Slots<Arc<Semaphore>>> = Mutex::new(Slots::new(Kind::Semaphore));
 
 fn semaphores() -> MutexGuard<'static, Slots<Arc<Semaphore>>> {
-    SEMAPHORES.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&SEMAPHORES)
 }
 
 /// Imports the semaphore behind a descriptor, which is the driver's from then on.

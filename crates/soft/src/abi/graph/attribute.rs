@@ -1,6 +1,7 @@
 //! Attributes of kernel nodes, and the numbers of nodes and graphs.
 
 use crate::graph::edit::insert;
+use crate::stream::attribute;
 use core::ffi::{c_uint, c_ulonglong};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +16,8 @@ use crate::graph::model::graphs::Graphs;
 use crate::graph::model::payload::Payload;
 use crate::graph::model::store::store;
 use crate::graph::model::task::{KernelSpec, Task};
-use crate::launch::{self, AttributeValue, Attributes};
+use crate::launch;
+use crate::stream::attribute::{AttributeValue, Attributes};
 
 pub(super) const fn add(entries: Entries) -> Entries {
     Entries {
@@ -52,8 +54,10 @@ fn set_attributes(node: u64, change: impl FnOnce(&Graphs, &KernelSpec) -> Answer
         let mut store = store();
         let old = kernel(&store.graphs, node)?;
         let spec = KernelSpec { attributes: change(&store.graphs, old)?, ..old.clone() };
-        let (was, is) =
-            (launch::is_device_updatable(&old.attributes), launch::is_device_updatable(&spec.attributes));
+        let (was, is) = (
+            attribute::is_device_updatable(&old.attributes),
+            attribute::is_device_updatable(&spec.attributes),
+        );
         if was && !is {
             return Err(INVALID_VALUE);
         }
@@ -78,7 +82,7 @@ entries! {
     ) {
         let store = store();
         let kernel = kernel(&store.graphs, number(node))?;
-        if !launch::is_node_attribute(attribute.0) {
+        if !attribute::is_node_attribute(attribute.0) {
             return Err(INVALID_VALUE);
         }
         let known = kernel.attributes.get(&attribute.0).map(|known| known.0);
@@ -91,10 +95,10 @@ entries! {
         value: *const CUlaunchAttributeValue,
     ) {
         let mut value = *given(value)?;
-        if !launch::is_node_attribute(attribute.0) {
+        if !attribute::is_node_attribute(attribute.0) {
             return Err(INVALID_VALUE);
         }
-        launch::check_attribute(attribute, &mut value)?;
+        attribute::check_attribute(attribute, &mut value)?;
         if attribute == A::CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE {
             value.deviceUpdatableKernelNode.devNode = core::ptr::without_provenance_mut(device_node());
         }
@@ -109,7 +113,7 @@ entries! {
         set_attributes(number(dst), |graphs, old| {
             let attributes = kernel(graphs, number(src))?.attributes.clone();
             // What the device may update is one node alone.
-            let unique = launch::is_device_updatable(&attributes) || launch::is_device_updatable(&old.attributes);
+            let unique = attribute::is_device_updatable(&attributes) || attribute::is_device_updatable(&old.attributes);
             if unique { Err(INVALID_VALUE) } else { Ok(attributes) }
         })
     }

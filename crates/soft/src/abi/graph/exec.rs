@@ -23,8 +23,8 @@ use crate::graph::model::task::Task;
 use crate::graph::params::generic::{self, Wanted};
 use crate::graph::params::parse;
 use crate::graph::params::read_back::with_context;
-use crate::launch::Attributes;
 use crate::stream;
+use crate::stream::attribute::Attributes;
 
 pub(super) const fn add(entries: Entries) -> Entries {
     Entries {

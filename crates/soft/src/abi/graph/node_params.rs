@@ -23,7 +23,8 @@ use crate::graph::params::parse;
 use crate::graph::params::read_back::{
     alloc_params, batch_params, fill_params, handles, host_params, with_context,
 };
-use crate::launch::{self, Attributes};
+use crate::launch;
+use crate::stream::attribute::Attributes;
 
 pub(super) const fn add(entries: Entries) -> Entries {
     Entries {

@@ -5,8 +5,9 @@ pub(crate) mod open_captures;
 use crate::graph::edit::add;
 use crate::graph::edit::remove;
 use crate::graph::model::hierarchy;
+use crate::sync::lock;
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use cuda_sys::{CUgraphEdgeData, CUgraphNode, CUresult, CUstreamCaptureMode};
 
@@ -85,7 +86,7 @@ impl Guard {
 }
 
 fn state() -> Guard {
-    Guard(STATE.lock().unwrap_or_else(PoisonError::into_inner))
+    Guard(lock(&STATE))
 }
 
 /// Whether work on a stream is captured; an error where it may not be enqueued at all.

@@ -3,12 +3,13 @@
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::thread::{self, ThreadId};
 
 use cuda_sys::CUstreamCaptureMode as Mode;
 
 use crate::driver::result_code::{Answer, STREAM_CAPTURE_UNSUPPORTED};
+use crate::sync::lock;
 
 #[derive(Debug, Clone, Copy)]
 struct Open {
@@ -30,7 +31,7 @@ thread_local! {
 }
 
 fn open() -> MutexGuard<'static, Vec<Open>> {
-    OPEN.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&OPEN)
 }
 
 /// Sets the thread's mode and gives the one before.

@@ -13,7 +13,8 @@ use crate::graph::model::graph::Owner;
 use crate::graph::model::graphs::Graphs;
 use crate::graph::model::payload::Payload;
 use crate::graph::model::task::Task;
-use crate::memory::copy::{Copy3, Place, Promised};
+use crate::memory::copy::Copy3;
+use crate::memory::memory_kind::{Place, Promised};
 use crate::stream::event;
 
 /// Free what the graph still holds when it is launched again.

@@ -1,7 +1,7 @@
 //! Launches and uploads of executables.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use crate::device::loss::{self, crash};
 use crate::driver::result_code::Answer;
@@ -11,8 +11,9 @@ use crate::graph::exec::run::{EventWork, Run};
 use crate::graph::model::program::{Program, Work};
 use crate::graph::model::store::store;
 use crate::graph::model::task::Task;
-use crate::memory::copy::Place;
+use crate::memory::memory_kind::Place;
 use crate::stream::{Stream, Ticket, event, mem_op};
+use crate::sync::lock;
 
 /// What a program does with memory, in its order. Bodies do nothing with it.
 fn memory_uses(program: &Program) -> Vec<Use> {
@@ -115,7 +116,7 @@ fn enqueue(
     stream: &Arc<Stream>,
     work: impl FnOnce() -> Result<(), loss::Loss> + Send + 'static,
 ) -> Ticket {
-    let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut last = lock(last);
     let previous = last.take();
     let ticket = stream.push(move || {
         if let Some(previous) = previous {

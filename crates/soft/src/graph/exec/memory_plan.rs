@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use cuda_sys::CUresult;
 
@@ -16,6 +16,7 @@ use crate::graph::model::node_memory::Reservation;
 use crate::memory::graph_mapping::{self, Needs, User};
 use crate::memory::{self, Allocation};
 use crate::stream::event::Marker;
+use crate::sync::lock;
 
 /// Memory that outlives the launch that made it.
 #[derive(Debug)]
@@ -38,7 +39,7 @@ struct Life {
 static LIVES: Mutex<BTreeMap<u64, Life>> = Mutex::new(BTreeMap::new());
 
 fn lives() -> MutexGuard<'static, BTreeMap<u64, Life>> {
-    LIVES.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&LIVES)
 }
 
 /// Says when work is over: with its last owner.

@@ -4,9 +4,11 @@ use cuda_sys::CUgraphExecUpdateResult as Outcome;
 
 use crate::graph::model::program::Work;
 use crate::graph::model::task::{BatchNode, Task};
-use crate::launch::is_cooperative;
-use crate::memory::copy::{Copy3, Fill, Place, Side};
+use crate::memory::copy::{Copy3, Side};
+use crate::memory::fill::Fill;
+use crate::memory::memory_kind::Place;
 use crate::memory::{self, Origin};
+use crate::stream::attribute::is_cooperative;
 
 const TYPE: Outcome = Outcome::CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
 const PARAMETERS: Outcome = Outcome::CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;

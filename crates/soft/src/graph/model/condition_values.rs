@@ -1,9 +1,10 @@
 //! The values that conditional nodes look at.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use crate::launch::Conditions;
+use crate::sync::{get_mut, lock};
 
 /// The values of an executable's conditions. They stay over launches and updates.
 #[derive(Debug, Default)]
@@ -18,7 +19,7 @@ impl Values {
     /// The values of a new executable with these conditions. As on a GPU they are those that an
     /// executable has left, if there was one: the first of a process has 0.
     pub(crate) fn again(conditions: impl ExactSizeIterator<Item = u64>) -> Arc<Self> {
-        let mut left = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut left = lock(&LEFT);
         let left = left.get_mut(&conditions.len()).and_then(Vec::pop).unwrap_or_default();
         let values = conditions.map(|number| (number, left.get(&number).copied().unwrap_or(0))).collect();
         Arc::new(Self { values: Mutex::new(values) })
@@ -26,22 +27,22 @@ impl Values {
 
     /// The value, 0 where none was set.
     pub(crate) fn get(&self, handle: u64) -> u32 {
-        self.values.lock().unwrap_or_else(PoisonError::into_inner).get(&handle).copied().unwrap_or(0)
+        lock(&self.values).get(&handle).copied().unwrap_or(0)
     }
 }
 
 impl Drop for Values {
     fn drop(&mut self) {
-        let own = std::mem::take(self.values.get_mut().unwrap_or_else(PoisonError::into_inner));
+        let own = std::mem::take(get_mut(&mut self.values));
         if !own.is_empty() {
-            LEFT.lock().unwrap_or_else(PoisonError::into_inner).entry(own.len()).or_default().push(own);
+            lock(&LEFT).entry(own.len()).or_default().push(own);
         }
     }
 }
 
 impl Conditions for Values {
     fn set(&self, handle: u64, value: u32) {
-        if let Some(known) = self.values.lock().unwrap_or_else(PoisonError::into_inner).get_mut(&handle) {
+        if let Some(known) = lock(&self.values).get_mut(&handle) {
             *known = value;
         }
     }

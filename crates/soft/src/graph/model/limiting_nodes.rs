@@ -1,7 +1,7 @@
 //! Counts of the nodes that forbid something.
 
 use super::task::KernelSpec;
-use crate::launch;
+use crate::stream::attribute;
 
 /// The counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -28,6 +28,6 @@ impl Census {
 
     /// That of one kernel.
     pub(crate) fn of_kernel(spec: &KernelSpec) -> Self {
-        Self { updatable: usize::from(launch::is_device_updatable(&spec.attributes)), ..Self::default() }
+        Self { updatable: usize::from(attribute::is_device_updatable(&spec.attributes)), ..Self::default() }
     }
 }

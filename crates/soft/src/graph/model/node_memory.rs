@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use crate::driver::result_code::Answer;
 use crate::graph::model::address_space::Range;
 use crate::memory::{self, Allocation, Origin, Request};
+use crate::sync::lock;
 
 /// The memory of an allocation node, kept by the node and by the executables that have it.
 #[derive(Debug)]
@@ -34,7 +35,7 @@ pub(crate) struct Reservation {
 static RESERVED: Mutex<BTreeMap<u64, Vec<Weak<Reservation>>>> = Mutex::new(BTreeMap::new());
 
 fn reserved() -> MutexGuard<'static, BTreeMap<u64, Vec<Weak<Reservation>>>> {
-    RESERVED.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&RESERVED)
 }
 
 impl Drop for Reservation {
@@ -96,13 +97,13 @@ impl Reservation {
 
     /// The nodes that free it, also those that are gone by now.
     pub(crate) fn frees(&self) -> Vec<(u64, u64)> {
-        self.frees.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.frees).clone()
     }
 
     /// Notes a node that frees it, in the graph that allocates it or in another one.
     pub(crate) fn add_free(&self, node: (u64, u64), is_at_home: bool) {
         self.freed_at_home.fetch_or(is_at_home, Ordering::Relaxed);
-        self.frees.lock().unwrap_or_else(PoisonError::into_inner).push(node);
+        lock(&self.frees).push(node);
     }
 
     /// An executable has it from now on.

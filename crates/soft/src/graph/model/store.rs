@@ -1,11 +1,12 @@
 //! Everything that graph calls share, under one lock: graphs, nodes and executables.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use super::executable::Exec;
 use super::graphs::Graphs;
 use crate::driver::handle::{Kind, Slots};
 use crate::driver::result_code::{Answer, INVALID_VALUE};
+use crate::sync::lock;
 
 /// The tables. Graphs and executables can be borrowed one beside the other.
 #[derive(Debug)]
@@ -19,7 +20,7 @@ static STORE: Mutex<Store> = Mutex::new(Store { graphs: Graphs::new(), execs: Sl
 /// Locks the tables. Destructors of the user may call the driver, so nothing that can run one is
 /// dropped while this guard lives.
 pub(crate) fn store() -> MutexGuard<'static, Store> {
-    STORE.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&STORE)
 }
 
 /// How many graphs of the user (children and bodies not counted) and how many executables live.

@@ -6,9 +6,11 @@ use cuda_sys::{CUDA_MEMCPY3D_v2, CUgraphNodeType};
 
 use crate::device::loss::Loss;
 use crate::graph::model::node_memory::Reservation;
-use crate::launch::{Arguments, Attributes, Sizes};
-use crate::memory::copy::{Copy3, Fill};
+use crate::launch::{Arguments, Sizes};
+use crate::memory::copy::Copy3;
+use crate::memory::fill::Fill;
 use crate::module::Function;
+use crate::stream::attribute::Attributes;
 use crate::stream::callback::Callback;
 use crate::stream::mem_op::MemOp;
 use crate::stream::poll::poll;

@@ -1,12 +1,13 @@
 //! User objects: counted by the driver, destroyed by a function of the user.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use crate::device::loss::{self, crash};
 use crate::driver::handle::{Kind, Slots};
 use crate::graph::model::ordered_map::Ordered;
 use crate::stream::callback::Callback;
+use crate::sync::lock;
 
 #[derive(Debug)]
 struct Object {
@@ -17,7 +18,7 @@ struct Object {
 static OBJECTS: Mutex<Slots<Object>> = Mutex::new(Slots::new(Kind::UserObject));
 
 fn objects() -> MutexGuard<'static, Slots<Object>> {
-    OBJECTS.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&OBJECTS)
 }
 
 pub(crate) fn create(callback: Callback, count: u32) -> u64 {

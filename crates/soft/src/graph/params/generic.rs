@@ -15,7 +15,7 @@ use crate::driver::handle::number;
 use crate::driver::result_code::{Answer, INVALID_VALUE};
 use crate::graph::model::task::Task;
 use crate::graph::params::parse::{self, NewMemory};
-use crate::launch::Attributes;
+use crate::stream::attribute::Attributes;
 
 /// The bytes of the parameters that their type uses.
 fn used_bytes(kind: CUgraphNodeType) -> Option<usize> {

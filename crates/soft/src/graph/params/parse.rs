@@ -18,11 +18,14 @@ use crate::driver::result_code::{
     Answer, INVALID_DEVICE, INVALID_HANDLE, INVALID_VALUE, NOT_SUPPORTED, OUT_OF_MEMORY,
 };
 use crate::graph::model::task::{BatchNode, CopyNode, FillNode, KernelSpec, SemaphoreNode, Task};
-use crate::launch::{self, Attributes, Sizes};
-use crate::memory::copy::{self, Fill, Promised};
+use crate::launch::{self, Sizes};
+use crate::memory::copy_params;
+use crate::memory::fill::Fill;
+use crate::memory::memory_kind::Promised;
 use crate::memory::pool;
 use crate::memory::{self, Origin};
 use crate::module;
+use crate::stream::attribute::Attributes;
 use crate::stream::callback::Callback;
 use crate::stream::event;
 use crate::stream::mem_op::{self, MemOp};
@@ -64,7 +67,7 @@ pub(crate) unsafe fn kernel_spec(
 
 /// Reads the parameters of a copy node.
 pub(crate) fn copy_node(raw: &CUDA_MEMCPY3D_v2, context: u64) -> Answer<Arc<CopyNode>> {
-    let copy = copy::parse(raw, Promised::Yes)?;
+    let copy = copy_params::parse(raw, Promised::Yes)?;
     check_reach(&[copy.src.address, copy.dst.address], context)?;
     Ok(Arc::new(CopyNode { raw: *raw, copy, context }))
 }

@@ -18,7 +18,7 @@ use crate::graph::model::node::Node;
 use crate::graph::model::param_block::ParamBlock;
 use crate::graph::model::payload::{ConditionalNode, Payload};
 use crate::graph::model::task::{AllocNode, BatchNode, SemaphoreNode, Task};
-use crate::memory::copy::Fill;
+use crate::memory::fill::Fill;
 use crate::stream::callback::Callback;
 
 impl Node {

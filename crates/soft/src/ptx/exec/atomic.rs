@@ -1,12 +1,13 @@
 //! Read-modify-write.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use super::access::{Near, Place, is_aligned};
 use crate::ptx::code::{AtomicOp, AtomicType, Cell};
 use crate::ptx::math::value::{Bf16, F16, Value};
 use crate::ptx::math::{F2, float, integer};
+use crate::sync::lock;
 
 /// Guards atomics on host memory that is not aligned, which the host cannot do itself.
 static UNALIGNED: Mutex<()> = Mutex::new(());
@@ -92,7 +93,7 @@ impl Change {
                 unsafe { self.perform_host(host) }
             }
             _ => {
-                let guard = UNALIGNED.lock().unwrap_or_else(PoisonError::into_inner);
+                let guard = lock(&UNALIGNED);
                 let old = near.load(place, cell, 0);
                 near.store(place, cell, 0, self.apply(old));
                 drop(guard);

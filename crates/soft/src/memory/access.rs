@@ -1,0 +1,64 @@
+//! Accesses to memory: the check against the live allocations, and what is said of a stray one.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use super::address_map::{find, find_range, neighbours};
+use super::allocation::{Allocation, LIVE, PENDING, RETIRED};
+use super::freed;
+use super::graph_va::describe_promised;
+
+/// The live allocation behind an access that happens now.
+///
+/// # Errors
+/// The sentence that says what is wrong.
+pub(crate) fn access(address: u64, len: usize, write: bool) -> Result<Arc<Allocation>, String> {
+    let Some(found) = find_range(address, len) else { return Err(describe(address, len)) };
+    match found.state() {
+        LIVE if write && !found.is_writable() => Err(format!("{} may not be written", found.sentence())),
+        LIVE => Ok(found),
+        state @ (PENDING | RETIRED) => Err(found.trouble(state)),
+        _ => Err(format!("{} has been freed", found.sentence())),
+    }
+}
+
+/// Bytes of an allocation that an access may use, as long as this lives.
+pub(crate) struct Accessed {
+    pub(crate) host: *mut u8,
+    _allocation: Arc<Allocation>,
+}
+
+/// As [`access`], for the bytes themselves.
+pub(crate) fn access_bytes(address: u64, len: usize, write: bool) -> Result<Accessed, String> {
+    let allocation = access(address, len, write)?;
+    // SAFETY: `access` found the range inside the allocation.
+    let host = unsafe { allocation.host().add((address - allocation.start) as usize) };
+    Ok(Accessed { host, _allocation: allocation })
+}
+
+/// What is at or near an address that nothing live holds.
+fn describe(address: u64, len: usize) -> String {
+    if let Some(found) = find(address) {
+        let over = address.saturating_add(len as u64).saturating_sub(found.end());
+        return format!("it goes {over} bytes past the end of {}", found.sentence());
+    }
+    match (freed::describe(address), describe_promised(address)) {
+        (Some(freed), None) => return freed,
+        (None, Some(promised)) => return promised,
+        // Which of the two it is depends on what else the launch does.
+        (Some(freed), Some(promised)) => return format!("{freed}; or {promised}"),
+        (None, None) => {}
+    }
+    let [below, above] = neighbours(address);
+    let mut sentence = "no allocation holds it".to_owned();
+    match (below, &above) {
+        (Some((gap, found)), other) if other.as_ref().is_none_or(|(next, _)| gap <= *next) => {
+            let _ = write!(sentence, "; the nearest is {}, which ends {gap} bytes before", found.sentence());
+        }
+        (_, Some((gap, found))) => {
+            let _ = write!(sentence, "; the nearest is {}, which starts {gap} bytes after", found.sentence());
+        }
+        _ => sentence.push_str("; nothing is allocated"),
+    }
+    sentence
+}

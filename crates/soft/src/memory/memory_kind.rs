@@ -1,0 +1,49 @@
+//! The kind of memory behind an address, and which memory a copy or fill may name.
+
+use super::address_map::{find, find_range};
+use super::addresses::is_device_address;
+use super::graph_va::is_promised;
+
+/// What kind of memory one side of a copy is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Memory of a device, or managed.
+    Device,
+    /// Host memory that the driver knows.
+    Pinned,
+    /// Any other host memory.
+    Pageable,
+}
+
+impl Place {
+    /// Where an address points to, as far as the driver knows.
+    pub(crate) fn of(address: u64) -> Option<Self> {
+        match find(address) {
+            Some(found) if found.origin.is_on_device() => Some(Self::Device),
+            Some(_) => Some(Self::Pinned),
+            None if is_promised(address, 1) => Some(Self::Device),
+            None if is_device_address(address) => None,
+            None => Some(Self::Pageable),
+        }
+    }
+
+    pub(crate) fn is_host(self) -> bool {
+        self != Self::Device
+    }
+}
+
+/// Whether memory counts that a graph will allocate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Promised {
+    /// It counts: for nodes.
+    Yes,
+    /// Only memory that is there: for calls.
+    No,
+}
+
+impl Promised {
+    pub(super) fn is_there(self, address: u64, len: usize) -> bool {
+        find_range(address, len).is_some_and(|found| found.is_visible())
+            || (self == Self::Yes && is_promised(address, len))
+    }
+}
