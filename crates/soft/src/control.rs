@@ -16,7 +16,7 @@ use crate::module;
 use crate::stream;
 use crate::stream::event;
 use crate::stream::semaphore;
-use crate::stream::semaphore::SharedWord;
+use crate::stream::semaphore::SharedCounter;
 
 /// How many objects of each kind live: made by the user and not yet destroyed. `bytes` kinds count
 /// bytes.
@@ -94,7 +94,7 @@ pub fn last_fault_of(device: i32) -> Option<String> {
 /// (0), or as that of a timeline.
 #[derive(Debug)]
 pub struct ExternalSemaphore {
-    word: SharedWord,
+    word: SharedCounter,
 }
 
 impl ExternalSemaphore {
@@ -103,7 +103,7 @@ impl ExternalSemaphore {
     /// # Errors
     /// The system has no room for it.
     pub fn new() -> io::Result<Self> {
-        Ok(Self { word: SharedWord::create()? })
+        Ok(Self { word: SharedCounter::create()? })
     }
 
     /// A descriptor for `cuImportExternalSemaphore`, which takes it over; each import needs its

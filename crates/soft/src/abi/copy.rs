@@ -17,7 +17,7 @@ use crate::memory;
 use crate::memory::copy::Copy3;
 use crate::memory::copy_params;
 use crate::memory::fill::Fill;
-use crate::memory::memory_kind::{Place, Promised};
+use crate::memory::memory_kind::{Accept, MemoryKind};
 use crate::stream::{self, Stream};
 
 pub(crate) const fn add(entries: Entries) -> Entries {
@@ -74,7 +74,7 @@ unsafe fn enqueue(copy: Copy3, stream: &Arc<Stream>, wait: bool) -> Answer {
         // SAFETY: pageable memory is valid until the call that waits returns; the rest is checked.
         unsafe { copy.run(staged.as_deref()) }
     });
-    if wait || copy.dst.place == Place::Pageable {
+    if wait || copy.dst.place == MemoryKind::Pageable {
         ticket.wait();
         if wait {
             loss::check_device(stream.context.device)?;
@@ -107,10 +107,10 @@ pub(crate) unsafe fn linear(
     if dst == 0 || src == 0 {
         return Err(INVALID_VALUE);
     }
-    let promised = if capture::is_captured(&on)? { Promised::Yes } else { Promised::No };
-    let copy = Copy3::linear(dst, src, len, promised)?;
+    let accept = if capture::is_captured(&on)? { Accept::Reserved } else { Accept::Allocated };
+    let copy = Copy3::linear(dst, src, len, accept)?;
     let sides = [copy.dst.place, copy.src.place];
-    if sides.iter().zip(device).any(|(place, device)| device && *place == Place::Pageable) {
+    if sides.iter().zip(device).any(|(place, device)| device && *place == MemoryKind::Pageable) {
         return Err(INVALID_VALUE);
     }
     // SAFETY: the caller's promise.
@@ -127,8 +127,8 @@ pub(crate) unsafe fn shaped(raw: &CUDA_MEMCPY3D_v2, stream: Option<CUstream>) ->
     // Captured, memory counts that the graph will have; a copy of nothing is the same nothing
     // anywhere.
     let nothing = [raw.WidthInBytes, raw.Height, raw.Depth].contains(&0);
-    let promised = if !nothing && capture::is_captured(&on)? { Promised::Yes } else { Promised::No };
-    let copy = copy_params::parse(raw, promised)?;
+    let accept = if !nothing && capture::is_captured(&on)? { Accept::Reserved } else { Accept::Allocated };
+    let copy = copy_params::parse(raw, accept)?;
     // SAFETY: the caller's promise.
     unsafe { enqueue(copy, &on, stream.is_none()) }
 }
@@ -149,7 +149,7 @@ fn fill(fill: Fill, stream: Option<CUstream>) -> Answer {
         let context = on.context.handle;
         return capture::add(&on, Task::Fill(FillNode { fill, context }), false).map(drop);
     }
-    fill.check(Promised::No)?;
+    fill.check(Accept::Allocated)?;
     if memory::is_read_only(fill.address) {
         return Err(INVALID_VALUE);
     }

@@ -47,7 +47,7 @@ pub(crate) fn check_flags(flags: c_uint) -> Answer {
 
 /// Ends everything that belonged to a context.
 pub(crate) fn end(context: &Context) {
-    stream::stalled(|| ());
+    stream::while_idle(|| ());
     stream::forget_context(context);
     module::forget_context(context);
     event::forget_context(context);

@@ -15,7 +15,7 @@ use crate::graph::capture::open_captures;
 use crate::graph::model::task::Task;
 use crate::stream;
 use crate::stream::event;
-use crate::stream::shared_records::Records;
+use crate::stream::shared_records::SharedRecords;
 
 pub(crate) const fn add(entries: Entries) -> Entries {
     Entries {
@@ -62,7 +62,7 @@ entries! {
         let records = if flags & INTERPROCESS == 0 {
             None
         } else {
-            Some(Records::create(context.device).map_err(|_| OPERATING_SYSTEM)?)
+            Some(SharedRecords::create(context.device).map_err(|_| OPERATING_SYSTEM)?)
         };
         put(ph_event, to_raw(event::create(context, flags, records)))
     }

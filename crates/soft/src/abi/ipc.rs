@@ -16,7 +16,7 @@ use crate::memory::shared_file::{IDENTITY, Identity, Purpose, SharedFile};
 use crate::memory::{self, Allocation, Origin, Request};
 use crate::stream;
 use crate::stream::event;
-use crate::stream::shared_records::Records;
+use crate::stream::shared_records::SharedRecords;
 use crate::sync::lock;
 
 pub(crate) const fn add(entries: Entries) -> Entries {
@@ -32,7 +32,7 @@ pub(crate) const fn add(entries: Entries) -> Entries {
 
 /// What a handle says: the file, its descriptor in the process that made it, and a piece of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Ticket {
+struct IpcHandle {
     identity: Identity,
     descriptor: i32,
     offset: u64,
@@ -45,7 +45,7 @@ const DEVICE: usize = IDENTITY + 4;
 const OFFSET: usize = IDENTITY + 8;
 const LEN: usize = IDENTITY + 16;
 
-impl Ticket {
+impl IpcHandle {
     fn of(file: &SharedFile) -> Self {
         Self { identity: file.identity(), descriptor: file.descriptor(), offset: 0, len: 0, device: 0 }
     }
@@ -86,22 +86,22 @@ impl Ticket {
 }
 
 /// Memory of another process that is open here.
-struct Opened {
+struct OpenCount {
     allocation: Arc<Allocation>,
     /// How often it was opened and not yet closed.
     count: usize,
 }
 
-type Open = HashMap<Ticket, Opened>;
+type OpenedMemory = HashMap<IpcHandle, OpenCount>;
 
-static OPEN: Mutex<Option<Open>> = Mutex::new(None);
+static OPEN: Mutex<Option<OpenedMemory>> = Mutex::new(None);
 
-fn with_open<R>(act: impl FnOnce(&mut Open) -> R) -> R {
+fn with_open<R>(act: impl FnOnce(&mut OpenedMemory) -> R) -> R {
     act(lock(&OPEN).get_or_insert_default())
 }
 
 /// Opens memory, or the same again if it is open.
-fn open_memory(ticket: Ticket, context: u64) -> Answer<u64> {
+fn open_memory(ticket: IpcHandle, context: u64) -> Answer<u64> {
     with_open(|open| {
         // What a context took along with its end is opened anew.
         open.retain(|_, known| memory::find_start(known.allocation.start).is_some());
@@ -121,7 +121,7 @@ fn open_memory(ticket: Ticket, context: u64) -> Answer<u64> {
         };
         let allocation = memory::import(&file, ticket.offset, request)?;
         let start = allocation.start;
-        open.insert(ticket, Opened { allocation, count: 1 });
+        open.insert(ticket, OpenCount { allocation, count: 1 });
         Ok(start)
     })
 }
@@ -142,14 +142,14 @@ entries! {
         required(out)?;
         let event = event::get(number(event))?;
         let records = event.records.as_ref().filter(|_| event.flags & INTERPROCESS != 0).ok_or(INVALID_VALUE)?;
-        put(out, CUipcEventHandle { reserved: Ticket::of(records.file()).write() })
+        put(out, CUipcEventHandle { reserved: IpcHandle::of(records.file()).write() })
     }
 
     live fn cuIpcOpenEventHandle(out: *mut CUevent, handle: CUipcEventHandle) {
         required(out)?;
         let context = current()?;
-        let file = Ticket::read(&handle.reserved, Purpose::Event)?.open(Purpose::Event)?;
-        let records = Records::over(file).map_err(|_| INVALID_HANDLE)?;
+        let file = IpcHandle::read(&handle.reserved, Purpose::Event)?.open(Purpose::Event)?;
+        let records = SharedRecords::over(file).map_err(|_| INVALID_HANDLE)?;
         // What was opened is not handed on: its flags do not say that it can be.
         put(out, to_raw(event::create(context, DISABLE_TIMING, Some(records))))
     }
@@ -158,7 +158,7 @@ entries! {
         required(out)?;
         let found = memory::find(dptr).filter(|found| found.origin == Origin::Plain).ok_or(INVALID_VALUE)?;
         let (file, offset) = found.shared_at().ok_or(INVALID_VALUE)?;
-        let ticket = Ticket { offset, len: found.len as u64, device: found.device, ..Ticket::of(file) };
+        let ticket = IpcHandle { offset, len: found.len as u64, device: found.device, ..IpcHandle::of(file) };
         put(out, CUipcMemHandle { reserved: ticket.write() })
     }
 
@@ -170,12 +170,12 @@ entries! {
         if flags != LAZY_PEER_ACCESS {
             return Err(INVALID_VALUE);
         }
-        put(out, open_memory(Ticket::read(&handle.reserved, Purpose::Plain)?, context.handle)?)
+        put(out, open_memory(IpcHandle::read(&handle.reserved, Purpose::Plain)?, context.handle)?)
     }
 
     guarded fn cuIpcCloseMemHandle(dptr: CUdeviceptr) {
         if let Some(ended) = close_memory(dptr)? {
-            stream::stalled(|| memory::remove(&ended, "cuIpcCloseMemHandle"));
+            stream::while_idle(|| memory::remove(&ended, "cuIpcCloseMemHandle"));
         }
         Ok(())
     }

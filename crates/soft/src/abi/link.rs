@@ -12,7 +12,7 @@ use crate::device::context::current;
 use crate::driver::handle::{Kind, Slots, number, to_raw};
 use crate::driver::pointer::{put, put_if, required, slice};
 use crate::driver::result_code::{Answer, INVALID_HANDLE, INVALID_IMAGE, INVALID_VALUE};
-use crate::module::image::{self, Refusal};
+use crate::module::image::{self, RejectedImage};
 use crate::sync::lock;
 
 pub(crate) const fn add(entries: Entries) -> Entries {
@@ -42,7 +42,7 @@ pub(crate) fn count() -> usize {
 ///
 /// # Safety
 /// The buffers of the logs are there.
-unsafe fn report<T>(logs: &Logs, result: Result<T, Refusal>) -> Answer<T> {
+unsafe fn report<T>(logs: &Logs, result: Result<T, RejectedImage>) -> Answer<T> {
     let log = result.as_ref().err().map_or("", |refusal| refusal.log.as_str());
     // SAFETY: the caller's promise.
     unsafe {
@@ -62,7 +62,7 @@ unsafe fn add_input(state: CUlinkState, kind: CUjitInputType, bytes: &[u8]) -> A
         CUjitInputType(0..=5) => {
             let log = "the software driver links PTX texts alone".to_owned();
             // SAFETY: the caller's promise.
-            return unsafe { report(&link.logs, Err(Refusal { code: INVALID_IMAGE, log })) };
+            return unsafe { report(&link.logs, Err(RejectedImage { code: INVALID_IMAGE, log })) };
         }
         _ => return Err(INVALID_VALUE),
     }

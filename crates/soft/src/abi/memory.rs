@@ -21,7 +21,7 @@ use crate::graph::capture::open_captures;
 use crate::graph::edit::memory_node;
 use crate::graph::exec::memory_plan;
 use crate::graph::params::parse::NewMemory;
-use crate::memory::memory_kind::Place;
+use crate::memory::memory_kind::MemoryKind;
 use crate::memory::pool::{self, Pool};
 use crate::memory::{self, Allocation, Origin, Request};
 use crate::stream::{self, Stream};
@@ -209,13 +209,13 @@ entries! {
         let found = memory::find_start(dptr).filter(|found| is_freed_by_calls(found)).ok_or(INVALID_VALUE)?;
         if found.origin == Origin::GraphNode {
             let freeing = memory_plan::announce_free(dptr, 0).ok_or(INVALID_VALUE)?;
-            stream::stalled(|| freeing.carry_out(0, "cuMemFree"));
+            stream::while_idle(|| freeing.carry_out(0, "cuMemFree"));
             return Ok(());
         }
         if found.origin == Origin::Variable || !found.queue_free() {
             return Err(INVALID_VALUE);
         }
-        stream::stalled(|| {
+        stream::while_idle(|| {
             give_back(&found);
             memory::remove(&found, "cuMemFree");
         });
@@ -286,7 +286,7 @@ entries! {
             return Ok(());
         }
         let found = memory::find_start(number(p)).filter(|found| found.origin == Origin::Pinned).ok_or(INVALID_VALUE)?;
-        stream::stalled(|| memory::remove(&found, "cuMemFreeHost"));
+        stream::while_idle(|| memory::remove(&found, "cuMemFreeHost"));
         Ok(())
     }
 
@@ -294,8 +294,8 @@ entries! {
         let context = current()?;
         const READ_ONLY: c_uint = 8;
         // Bit 2 is for memory of other hardware, of which there is none here.
-        const KNOWN: c_uint = 1 | 2 | READ_ONLY;
-        if p.is_null() || len == 0 || flags & !KNOWN != 0 {
+        const LAYOUTS: c_uint = 1 | 2 | READ_ONLY;
+        if p.is_null() || len == 0 || flags & !LAYOUTS != 0 {
             return Err(INVALID_VALUE);
         }
         match memory::overlapped(number(p), len) {
@@ -314,7 +314,7 @@ entries! {
             // Inside a registered range, or other memory.
             _ => return Err(INVALID_VALUE),
         };
-        stream::stalled(|| memory::remove(&found, "cuMemHostUnregister"));
+        stream::while_idle(|| memory::remove(&found, "cuMemHostUnregister"));
         Ok(())
     }
 
@@ -370,7 +370,7 @@ entries! {
         required(attributes)?;
         required(data)?;
         // Unknown memory is no error here: the attributes say so.
-        let known = Place::of(pointer).is_some_and(|place| place != Place::Pageable);
+        let known = MemoryKind::of(pointer).is_some_and(|place| place != MemoryKind::Pageable);
         for index in 0..count as usize {
             let (attribute, out) = (attributes.add(index).read_unaligned(), data.add(index).read_unaligned());
             required(out)?;

@@ -18,7 +18,7 @@ use crate::driver::handle::{number, to_raw};
 use crate::driver::pointer::{put, put_if, required};
 use crate::driver::result_code::{Answer, FILE_NOT_FOUND, INVALID_HANDLE, INVALID_VALUE};
 use crate::memory::Allocation;
-use crate::module::image::{self, Refusal};
+use crate::module::image::{self, RejectedImage};
 use crate::module::{self, Code};
 use crate::ptx::Image;
 use crate::stream;
@@ -88,7 +88,7 @@ unsafe fn finish_parse(text: &[u8], logs: &Logs) -> Answer<Image> {
             }
             Ok(image)
         }
-        Err(Refusal { code, log }) => {
+        Err(RejectedImage { code, log }) => {
             // SAFETY: as promised.
             unsafe {
                 logs.error.write(&log);
@@ -226,7 +226,7 @@ entries! {
 
     guarded fn cuModuleUnload(hmod: CUmodule) {
         module::module(number(hmod))?;
-        stream::stalled(|| module::unload_module(number(hmod)))
+        stream::while_idle(|| module::unload_module(number(hmod)))
     }
 
     live fn cuModuleGetFunction(out: *mut CUfunction, hmod: CUmodule, name: *const c_char) {
@@ -295,7 +295,7 @@ entries! {
         let unload = || module::unload_library(number(library));
         // Seen in a host function: a library that is in no context yet goes without a wait.
         let waits = module::library(number(library))?.is_in_a_context() || !callback::inside();
-        if waits { stream::stalled(unload) } else { unload() }
+        if waits { stream::while_idle(unload) } else { unload() }
     }
 
     live fn cuLibraryGetKernel(out: *mut CUkernel, library: CUlibrary, name: *const c_char) {

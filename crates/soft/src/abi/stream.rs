@@ -18,7 +18,7 @@ use crate::graph::capture::{self, Wait};
 use crate::graph::model::task::Task;
 use crate::stream::callback::{self, Callback};
 use crate::stream::event;
-use crate::stream::{self, Manner, Stream};
+use crate::stream::{self, Stream, StreamKind};
 
 pub(crate) const fn add(entries: Entries) -> Entries {
     Entries {
@@ -45,12 +45,12 @@ pub(crate) const fn add(entries: Entries) -> Entries {
 /// `ph_stream` is null or valid for a write.
 unsafe fn create(ph_stream: *mut CUstream, flags: c_uint, priority: c_int) -> Answer {
     required(ph_stream)?;
-    let manner = match flags {
-        0 => Manner::Blocking,
-        1 => Manner::NonBlocking,
+    let kind = match flags {
+        0 => StreamKind::Blocking,
+        1 => StreamKind::NonBlocking,
         _ => return Err(INVALID_VALUE),
     };
-    let handle = stream::create(&current()?, manner, priority.clamp(GREATEST_PRIORITY, 0));
+    let handle = stream::create(&current()?, kind, priority.clamp(GREATEST_PRIORITY, 0));
     // SAFETY: not null, and so valid by the caller's promise.
     unsafe { put(ph_stream, to_raw(handle)) }
 }
@@ -101,7 +101,7 @@ entries! {
 
     owned_in_callbacks fn cuStreamSynchronize(h_stream: CUstream) {
         let stream = question(h_stream)?;
-        if callback::holds_up(stream.id) {
+        if callback::is_waited_for_by(stream.id) {
             loss::hang("a host function waits for the stream that runs it");
         }
         stream.synchronize()
@@ -161,7 +161,7 @@ entries! {
     owned fn cuStreamGetFlags(h_stream: CUstream, flags: *mut c_uint) {
         let stream = stream::get(number(h_stream))?;
         capture::refuse_on(&stream)?;
-        put(flags, c_uint::from(stream.manner == Manner::NonBlocking))
+        put(flags, c_uint::from(stream.kind == StreamKind::NonBlocking))
     }
 
     owned fn cuStreamGetPriority(h_stream: CUstream, priority: *mut c_int) {

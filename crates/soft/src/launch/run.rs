@@ -12,7 +12,7 @@ use crate::ptx::{self, DeviceMemory, FaultKind, MemoryFault, Span};
 use crate::sync::lock;
 
 /// Values of conditional nodes that a launch may set.
-pub(crate) trait Conditions: Send + Sync {
+pub(crate) trait ConditionSetter: Send + Sync {
     /// Sets the value behind a handle; a number that the graph lacks has no effect.
     fn set(&self, handle: u64, value: u32);
 }
@@ -21,7 +21,7 @@ pub(crate) trait Conditions: Send + Sync {
 /// has ended.
 struct View<'a> {
     held: Mutex<Vec<Arc<Allocation>>>,
-    conditions: Option<&'a dyn Conditions>,
+    conditions: Option<&'a dyn ConditionSetter>,
     device: i32,
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn run(
     function: &Function,
     sizes: &Sizes,
     params: &[u8],
-    conditions: Option<&dyn Conditions>,
+    conditions: Option<&dyn ConditionSetter>,
 ) -> Result<(), Loss> {
     let launch = ptx::Launch {
         kernel: &function.code.kernel,

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use super::address_map::{find, find_range, neighbours};
 use super::allocation::{Allocation, LIVE, PENDING, RETIRED};
-use super::freed;
-use super::graph_va::describe_promised;
+use super::{freed, graph_va};
 
 /// The live allocation behind an access that happens now.
 ///
@@ -15,10 +14,10 @@ use super::graph_va::describe_promised;
 pub(crate) fn access(address: u64, len: usize, write: bool) -> Result<Arc<Allocation>, String> {
     let Some(found) = find_range(address, len) else { return Err(describe(address, len)) };
     match found.state() {
-        LIVE if write && !found.is_writable() => Err(format!("{} may not be written", found.sentence())),
+        LIVE if write && !found.is_writable() => Err(format!("{} may not be written", found.description())),
         LIVE => Ok(found),
-        state @ (PENDING | RETIRED) => Err(found.trouble(state)),
-        _ => Err(format!("{} has been freed", found.sentence())),
+        state @ (PENDING | RETIRED) => Err(found.misuse(state)),
+        _ => Err(format!("{} has been freed", found.description())),
     }
 }
 
@@ -40,9 +39,9 @@ pub(crate) fn access_bytes(address: u64, len: usize, write: bool) -> Result<Acce
 fn describe(address: u64, len: usize) -> String {
     if let Some(found) = find(address) {
         let over = address.saturating_add(len as u64).saturating_sub(found.end());
-        return format!("it goes {over} bytes past the end of {}", found.sentence());
+        return format!("it goes {over} bytes past the end of {}", found.description());
     }
-    match (freed::describe(address), describe_promised(address)) {
+    match (freed::describe(address), graph_va::describe(address)) {
         (Some(freed), None) => return freed,
         (None, Some(promised)) => return promised,
         // Which of the two it is depends on what else the launch does.
@@ -50,15 +49,23 @@ fn describe(address: u64, len: usize) -> String {
         (None, None) => {}
     }
     let [below, above] = neighbours(address);
-    let mut sentence = "no allocation holds it".to_owned();
+    let mut description = "no allocation holds it".to_owned();
     match (below, &above) {
         (Some((gap, found)), other) if other.as_ref().is_none_or(|(next, _)| gap <= *next) => {
-            let _ = write!(sentence, "; the nearest is {}, which ends {gap} bytes before", found.sentence());
+            let _ = write!(
+                description,
+                "; the nearest is {}, which ends {gap} bytes before",
+                found.description()
+            );
         }
         (_, Some((gap, found))) => {
-            let _ = write!(sentence, "; the nearest is {}, which starts {gap} bytes after", found.sentence());
+            let _ = write!(
+                description,
+                "; the nearest is {}, which starts {gap} bytes after",
+                found.description()
+            );
         }
-        _ => sentence.push_str("; nothing is allocated"),
+        _ => description.push_str("; nothing is allocated"),
     }
-    sentence
+    description
 }

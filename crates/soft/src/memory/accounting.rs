@@ -21,7 +21,7 @@ fn with_accounts<R>(act: impl FnOnce(&mut Accounts) -> R) -> R {
 }
 
 /// Takes room of a device, where it has as much.
-pub(super) fn take_room(device: i32, bytes: u64) -> bool {
+pub(super) fn try_reserve(device: i32, bytes: u64) -> bool {
     let total = driver::config().memory;
     with_accounts(|accounts| {
         let used = accounts.used.entry(device).or_default();
@@ -33,7 +33,7 @@ pub(super) fn take_room(device: i32, bytes: u64) -> bool {
     })
 }
 
-pub(super) fn give_back(device: i32, bytes: u64) {
+pub(super) fn release(device: i32, bytes: u64) {
     with_accounts(|accounts| {
         if let Some(used) = accounts.used.get_mut(&device) {
             *used = used.saturating_sub(bytes);

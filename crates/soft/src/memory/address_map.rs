@@ -12,7 +12,7 @@ use crate::sync::{read, write};
 static MAP: RwLock<BTreeMap<u64, Arc<Allocation>>> = RwLock::new(BTreeMap::new());
 
 /// Puts an allocation to its address, where another one ends.
-pub(super) fn show(allocation: &Arc<Allocation>) {
+pub(super) fn publish(allocation: &Arc<Allocation>) {
     let displaced = {
         let mut map = write(&MAP);
         map.insert(allocation.start, Arc::clone(allocation))
@@ -24,7 +24,7 @@ pub(super) fn show(allocation: &Arc<Allocation>) {
 
 /// Puts memory of a graph to its address, now that its node is reached. What lies there and waits
 /// for its own node is hidden: it may be shown again.
-pub(crate) fn show_reached(allocation: &Arc<Allocation>) {
+pub(crate) fn publish_reached(allocation: &Arc<Allocation>) {
     {
         let mut map = write(&MAP);
         let hides = |other: &Allocation| other.id != allocation.id && other.is_awaited();
@@ -32,11 +32,11 @@ pub(crate) fn show_reached(allocation: &Arc<Allocation>) {
         let hidden: Vec<u64> = there.filter(|(_, other)| hides(other)).map(|(start, _)| *start).collect();
         hidden.iter().for_each(|start| drop(map.remove(start)));
     }
-    show(allocation);
+    publish(allocation);
 }
 
 /// Puts memory of a graph to its address, unless other memory lies there.
-pub(crate) fn show_awaited(allocation: &Arc<Allocation>) {
+pub(crate) fn publish_unless_taken(allocation: &Arc<Allocation>) {
     let mut map = write(&MAP);
     map.entry(allocation.start).or_insert_with(|| Arc::clone(allocation));
 }
@@ -59,8 +59,8 @@ fn finish(removed: &Allocation, how: Cow<'static, str>) {
         return;
     }
     let Allocation { start, len, origin, device, .. } = *removed;
-    if origin.takes_room() {
-        accounting::give_back(device, len as u64);
+    if origin.is_counted() {
+        accounting::release(device, len as u64);
     }
     freed::remember(Freed { start, len, origin, how });
     if !origin.is_host() && origin != Origin::GraphNode {

@@ -3,8 +3,8 @@
 use std::alloc::Layout;
 use std::sync::{Arc, OnceLock};
 
-use super::accounting::{give_back, is_exhausted, take_room};
-use super::address_map::show;
+use super::accounting::{is_exhausted, release, try_reserve};
+use super::address_map::publish;
 use super::addresses::{GRAIN, new_address};
 use super::allocation::{Allocation, Backing, LIVE, Origin, PENDING, Request, UNWRITTEN};
 use super::graph_mapping;
@@ -14,7 +14,7 @@ use crate::driver::result_code::{Answer, INVALID_VALUE, OUT_OF_MEMORY};
 /// Makes an allocation; pool memory starts before its allocation point.
 pub(crate) fn allocate(request: Request) -> Answer<Arc<Allocation>> {
     let allocation = make(None, request)?;
-    show(&allocation);
+    publish(&allocation);
     Ok(allocation)
 }
 
@@ -25,7 +25,7 @@ pub(crate) fn make_at(address: u64, request: Request) -> Answer<Arc<Allocation>>
 
 /// The memory of the machine, in bytes: more than that is not asked of the system, which might give
 /// it and then end the process.
-fn room_of_host() -> usize {
+fn host_memory() -> usize {
     static ROOM: OnceLock<usize> = OnceLock::new();
     *ROOM.get_or_init(|| {
         // SAFETY: both calls take a number.
@@ -44,18 +44,18 @@ fn make(promised: Option<u64>, request: Request) -> Answer<Arc<Allocation>> {
     if len == 0 {
         return Err(INVALID_VALUE);
     }
-    if len > room_of_host() {
+    if len > host_memory() {
         return Err(OUT_OF_MEMORY);
     }
     let layout = Layout::from_size_align(len, GRAIN as usize).map_err(|_| OUT_OF_MEMORY)?;
-    let counted = origin.takes_room();
+    let counted = origin.is_counted();
     if counted && !take(device, len as u64) {
         return Err(OUT_OF_MEMORY);
     }
     // SAFETY: the layout has a size above zero.
     let host = unsafe { std::alloc::alloc(layout) };
     if host.is_null() {
-        give_back(device, if counted { len as u64 } else { 0 });
+        release(device, if counted { len as u64 } else { 0 });
         return Err(OUT_OF_MEMORY);
     }
     // SAFETY: `host` points to `len` bytes just allocated.
@@ -66,7 +66,7 @@ fn make(promised: Option<u64>, request: Request) -> Answer<Arc<Allocation>> {
         None => new_address(len),
     };
     let start = start.inspect_err(|_| {
-        give_back(device, if counted { len as u64 } else { 0 });
+        release(device, if counted { len as u64 } else { 0 });
         // SAFETY: allocated above with this layout, and nobody else knows of it.
         unsafe { std::alloc::dealloc(host, layout) };
     })?;
@@ -80,17 +80,17 @@ pub(crate) fn allocate_in(file: &Arc<SharedFile>, request: Request) -> Answer<Ar
         return Err(OUT_OF_MEMORY);
     }
     let Ok((offset, mapping)) = file.add(request.len) else {
-        give_back(request.device, request.len as u64);
+        release(request.device, request.len as u64);
         return Err(OUT_OF_MEMORY);
     };
     let address = new_address(request.len).inspect_err(|_| {
-        give_back(request.device, request.len as u64);
+        release(request.device, request.len as u64);
         file.discard(offset, request.len);
     })?;
     let host = mapping.host();
     // SAFETY: `host` points to `len` bytes just mapped, of which no other process knows yet.
     unsafe { host.write_bytes(UNWRITTEN, request.len) };
-    let backing = Backing::Shared { file: Arc::clone(file), offset, _mapping: mapping, is_own: true };
+    let backing = Backing::InFile { file: Arc::clone(file), offset, _mapping: mapping, is_own: true };
     Ok(insert(request, address, host, backing, PENDING))
 }
 
@@ -110,7 +110,7 @@ pub(crate) fn import(file: &Arc<SharedFile>, offset: u64, request: Request) -> A
     let mapping = file.map_piece(offset, request.len).map_err(|_| INVALID_VALUE)?;
     let address = new_address(request.len)?;
     let host = mapping.host();
-    let backing = Backing::Shared { file: Arc::clone(file), offset, _mapping: mapping, is_own: false };
+    let backing = Backing::InFile { file: Arc::clone(file), offset, _mapping: mapping, is_own: false };
     Ok(insert(request, address, host, backing, LIVE))
 }
 
@@ -128,12 +128,12 @@ pub(crate) unsafe fn register(request: Request, host: *mut u8, writable: bool) -
 
 fn insert(request: Request, start: u64, host: *mut u8, backing: Backing, state: u8) -> Arc<Allocation> {
     let allocation = Allocation::new(request, start, host, backing, state);
-    show(&allocation);
+    publish(&allocation);
     allocation
 }
 
 /// Takes room for an allocation; what graphs have mapped and do not use makes way.
 fn take(device: i32, bytes: u64) -> bool {
-    let take = || !is_exhausted(device) && take_room(device, bytes);
+    let take = || !is_exhausted(device) && try_reserve(device, bytes);
     take() || (graph_mapping::trim(device) && take())
 }

@@ -38,7 +38,7 @@ pub(crate) enum Origin {
 }
 
 impl Origin {
-    pub(super) fn words(self) -> &'static str {
+    pub(super) fn noun(self) -> &'static str {
         match self {
             Self::Plain => "device allocation",
             Self::Pool => "pool allocation",
@@ -62,7 +62,7 @@ impl Origin {
     }
 
     /// Whether it takes room on the device. That of graphs is counted by what they have mapped.
-    pub(super) fn takes_room(self) -> bool {
+    pub(super) fn is_counted(self) -> bool {
         self.is_on_device() && !matches!(self, Self::Imported | Self::GraphNode)
     }
 }
@@ -81,7 +81,7 @@ pub(super) enum Backing {
     /// They are the user's.
     User,
     /// A piece of a file; the process that made it gives it back.
-    Shared {
+    InFile {
         file: Arc<SharedFile>,
         offset: u64,
         _mapping: Mapping,
@@ -138,8 +138,8 @@ impl Drop for Allocation {
         match &self.backing {
             // SAFETY: allocated with this layout in `allocate_at`, and nobody holds it any more.
             Backing::Heap(layout) => unsafe { std::alloc::dealloc(self.host, *layout) },
-            Backing::Shared { file, offset, is_own: true, .. } => file.discard(*offset, self.len),
-            Backing::Shared { .. } | Backing::User => {}
+            Backing::InFile { file, offset, is_own: true, .. } => file.discard(*offset, self.len),
+            Backing::InFile { .. } | Backing::User => {}
         }
     }
 }
@@ -200,7 +200,7 @@ impl Allocation {
     /// can have it.
     pub(crate) fn shared_at(&self) -> Option<(&SharedFile, u64)> {
         match &self.backing {
-            Backing::Shared { file, offset, is_own: true, .. } => Some((file, *offset)),
+            Backing::InFile { file, offset, is_own: true, .. } => Some((file, *offset)),
             _ => None,
         }
     }
@@ -255,13 +255,13 @@ impl Allocation {
     /// Overwrites all bytes; work that still uses them may run meanwhile.
     fn overwrite(&self, byte: u8) {
         let fill = u64::from_ne_bytes([byte; 8]);
-        let words = self.len / 8;
-        for word in 0..words {
+        let noun = self.len / 8;
+        for word in 0..noun {
             // SAFETY: inside the allocation, which is aligned for words, and whose bytes are only
             // accessed by atomics.
             unsafe { AtomicU64::from_ptr(self.host.cast::<u64>().add(word)).store(fill, Ordering::Relaxed) };
         }
-        for at in words * 8..self.len {
+        for at in noun * 8..self.len {
             // SAFETY: as above.
             unsafe { AtomicU8::from_ptr(self.host.add(at)).store(byte, Ordering::Relaxed) };
         }
@@ -278,25 +278,25 @@ impl Allocation {
     }
 
     /// Why memory that is there may not be used now.
-    pub(super) fn trouble(&self, state: u8) -> String {
-        let sentence = self.sentence();
+    pub(super) fn misuse(&self, state: u8) -> String {
+        let description = self.description();
         if self.origin != Origin::GraphNode {
             return format!(
-                "{sentence} is used before its allocation point is reached: the stream of the use does not wait for the stream of the allocation"
+                "{description} is used before its allocation point is reached: the stream of the use does not wait for the stream of the allocation"
             );
         }
         let (node, free) = (self.allocated_by.load(Ordering::Relaxed), self.freed_by.load(Ordering::Relaxed));
         match (state, free) {
             (RETIRED, 1..) => format!(
-                "{sentence} was freed by free node {free:#x}, and allocation node {node:#x} has not been reached since: the use comes after the free"
+                "{description} was freed by free node {free:#x}, and allocation node {node:#x} has not been reached since: the use comes after the free"
             ),
             _ => format!(
-                "{sentence} is used before its allocation node {node:#x} is reached: the use is not ordered after that node"
+                "{description} is used before its allocation node {node:#x} is reached: the use is not ordered after that node"
             ),
         }
     }
 
-    pub(super) fn sentence(&self) -> String {
-        format!("the {}-byte {} at {:#x}", self.len, self.origin.words(), self.start)
+    pub(super) fn description(&self) -> String {
+        format!("the {}-byte {} at {:#x}", self.len, self.origin.noun(), self.start)
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use cuda_sys::{CUDA_MEMCPY3D_v2, CUmemorytype, CUresult};
 
 use super::access::{Accessed, access_bytes};
-use super::memory_kind::{Place, Promised};
+use super::memory_kind::{Accept, MemoryKind};
 use crate::device::loss::Loss;
 use crate::driver::result_code::{Answer, INVALID_VALUE};
 
@@ -16,7 +16,7 @@ pub(crate) struct Side {
     pub(crate) address: u64,
     pub(crate) pitch: usize,
     pub(crate) slice: usize,
-    pub(crate) place: Place,
+    pub(crate) place: MemoryKind,
 }
 
 /// A copy of up to three dimensions.
@@ -33,13 +33,13 @@ impl Copy3 {
     ///
     /// # Errors
     /// An address of a device that no allocation holds, or a range that leaves its allocation.
-    pub(crate) fn linear(dst: u64, src: u64, len: usize, promised: Promised) -> Answer<Self> {
+    pub(crate) fn linear(dst: u64, src: u64, len: usize, accept: Accept) -> Answer<Self> {
         let side = |address| {
-            let place = Place::of(address).ok_or(INVALID_VALUE)?;
+            let place = MemoryKind::of(address).ok_or(INVALID_VALUE)?;
             Ok(Side { address, pitch: len, slice: len, place })
         };
         let copy = Self { src: side(src)?, dst: side(dst)?, extent: [len, 1, 1] };
-        copy.check_ranges(promised)?;
+        copy.check_ranges(accept)?;
         Ok(copy)
     }
 
@@ -49,20 +49,20 @@ impl Copy3 {
         let mut raw =
             CUDA_MEMCPY3D_v2 { WidthInBytes: width, Height: height, Depth: depth, ..Default::default() };
         let rows = |side: &Side| side.slice.checked_div(side.pitch).unwrap_or(height);
-        let kind = |place: Place| match place {
-            Place::Device => CUmemorytype::CU_MEMORYTYPE_DEVICE,
-            Place::Pinned | Place::Pageable => CUmemorytype::CU_MEMORYTYPE_HOST,
+        let kind = |place: MemoryKind| match place {
+            MemoryKind::Device => CUmemorytype::CU_MEMORYTYPE_DEVICE,
+            MemoryKind::Pinned | MemoryKind::Pageable => CUmemorytype::CU_MEMORYTYPE_HOST,
         };
         (raw.srcMemoryType, raw.srcPitch, raw.srcHeight) =
             (kind(self.src.place), self.src.pitch, rows(&self.src));
         (raw.dstMemoryType, raw.dstPitch, raw.dstHeight) =
             (kind(self.dst.place), self.dst.pitch, rows(&self.dst));
-        if self.src.place == Place::Device {
+        if self.src.place == MemoryKind::Device {
             raw.srcDevice = self.src.address;
         } else {
             raw.srcHost = core::ptr::with_exposed_provenance(self.src.address as usize);
         }
-        if self.dst.place == Place::Device {
+        if self.dst.place == MemoryKind::Device {
             raw.dstDevice = self.dst.address;
         } else {
             raw.dstHost = core::ptr::with_exposed_provenance_mut(self.dst.address as usize);
@@ -94,13 +94,13 @@ impl Copy3 {
         self.extent[1] == 1 && self.extent[2] == 1
     }
 
-    pub(super) fn check_ranges(&self, promised: Promised) -> Answer {
+    pub(super) fn check_ranges(&self, accept: Accept) -> Answer {
         if self.is_empty() {
             return Ok(());
         }
         for side in [&self.src, &self.dst] {
             let reach = self.checked_reach(side).ok_or(INVALID_VALUE)?;
-            if side.place != Place::Pageable && !promised.is_there(side.address, reach) {
+            if side.place != MemoryKind::Pageable && !accept.is_there(side.address, reach) {
                 return Err(INVALID_VALUE);
             }
         }
@@ -112,7 +112,7 @@ impl Copy3 {
     /// # Safety
     /// A pageable source is readable over the copy's whole reach.
     pub(crate) unsafe fn stage(&self) -> Option<Vec<u8>> {
-        if self.src.place != Place::Pageable || self.is_empty() {
+        if self.src.place != MemoryKind::Pageable || self.is_empty() {
             return None;
         }
         let len = self.reach(&self.src);
@@ -157,13 +157,13 @@ impl Copy3 {
 
     /// The first byte of a side, and what keeps its allocation.
     fn accessed(&self, side: &Side, write: bool) -> Result<(*mut u8, Option<Accessed>), Loss> {
-        if side.place == Place::Pageable {
+        if side.place == MemoryKind::Pageable {
             return Ok((core::ptr::with_exposed_provenance_mut(side.address as usize), None));
         }
         let len = self.reach(side);
-        let accessed = access_bytes(side.address, len, write).map_err(|sentence| {
+        let accessed = access_bytes(side.address, len, write).map_err(|description| {
             let verb = if write { "writes to" } else { "reads from" };
-            let text = format!("a copy {verb} {len} bytes at {:#x}: {sentence}", side.address);
+            let text = format!("a copy {verb} {len} bytes at {:#x}: {description}", side.address);
             Loss::new(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS, text)
         })?;
         Ok((accessed.host, Some(accessed)))

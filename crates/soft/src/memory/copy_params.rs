@@ -3,7 +3,7 @@
 use cuda_sys::{CUDA_MEMCPY2D_v2, CUDA_MEMCPY3D_v2, CUmemorytype};
 
 use super::copy::{Copy3, Side};
-use super::memory_kind::{Place, Promised};
+use super::memory_kind::{Accept, MemoryKind};
 use crate::driver::result_code::{Answer, INVALID_VALUE};
 
 /// One side as the interface's structures give it.
@@ -22,14 +22,14 @@ impl RawSide {
             CUmemorytype::CU_MEMORYTYPE_HOST => {
                 // Host memory is taken as it is, also unmapped; a device pointer given as host
                 // works.
-                (self.host, Place::of(self.host).ok_or(INVALID_VALUE)?)
+                (self.host, MemoryKind::of(self.host).ok_or(INVALID_VALUE)?)
             }
-            CUmemorytype::CU_MEMORYTYPE_DEVICE => match Place::of(self.device) {
-                Some(Place::Pageable) | None => return Err(INVALID_VALUE),
+            CUmemorytype::CU_MEMORYTYPE_DEVICE => match MemoryKind::of(self.device) {
+                Some(MemoryKind::Pageable) | None => return Err(INVALID_VALUE),
                 Some(place) => (self.device, place),
             },
             CUmemorytype::CU_MEMORYTYPE_UNIFIED => {
-                (self.device, Place::of(self.device).ok_or(INVALID_VALUE)?)
+                (self.device, MemoryKind::of(self.device).ok_or(INVALID_VALUE)?)
             }
             _ => return Err(INVALID_VALUE),
         };
@@ -57,9 +57,9 @@ impl RawSide {
 
 /// Reads the description of a copy. For a node an extent of 0 is an invalid value, for a call it is
 /// nothing to do.
-pub(crate) fn parse(raw: &CUDA_MEMCPY3D_v2, promised: Promised) -> Answer<Copy3> {
+pub(crate) fn parse(raw: &CUDA_MEMCPY3D_v2, accept: Accept) -> Answer<Copy3> {
     let extent = [raw.WidthInBytes, raw.Height, raw.Depth];
-    if promised == Promised::Yes && extent.contains(&0) {
+    if accept == Accept::Reserved && extent.contains(&0) {
         return Err(INVALID_VALUE);
     }
     let src = RawSide {
@@ -79,7 +79,7 @@ pub(crate) fn parse(raw: &CUDA_MEMCPY3D_v2, promised: Promised) -> Answer<Copy3>
         rows: raw.dstHeight,
     };
     let copy = Copy3 { src: src.resolve(extent)?, dst: dst.resolve(extent)?, extent };
-    copy.check_ranges(promised)?;
+    copy.check_ranges(accept)?;
     Ok(copy)
 }
 

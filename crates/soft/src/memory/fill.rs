@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, Ordering};
 use cuda_sys::CUresult;
 
 use super::access::access_bytes;
-use super::memory_kind::Promised;
+use super::memory_kind::Accept;
 use crate::device::loss::Loss;
 use crate::driver::result_code::{Answer, INVALID_VALUE};
 
@@ -39,7 +39,7 @@ impl Fill {
     }
 
     /// The rules for a memset node; a call with nothing to do is checked before.
-    pub(crate) fn check(&self, promised: Promised) -> Answer {
+    pub(crate) fn check(&self, accept: Accept) -> Answer {
         let element = u64::from(self.element);
         let sizes = matches!(self.element, 1 | 2 | 4) && self.width > 0 && self.height > 0;
         if !sizes || !self.address.is_multiple_of(element) {
@@ -50,12 +50,12 @@ impl Fill {
             return Err(INVALID_VALUE);
         }
         let reach = self.checked_reach().ok_or(INVALID_VALUE)?;
-        if promised.is_there(self.address, reach) { Ok(()) } else { Err(INVALID_VALUE) }
+        if accept.is_there(self.address, reach) { Ok(()) } else { Err(INVALID_VALUE) }
     }
 
     pub(crate) fn run(&self, lost_as: CUresult) -> Result<(), Loss> {
-        let accessed = access_bytes(self.address, self.reach(), true).map_err(|sentence| {
-            let text = format!("a fill writes {} bytes at {:#x}: {sentence}", self.reach(), self.address);
+        let accessed = access_bytes(self.address, self.reach(), true).map_err(|description| {
+            let text = format!("a fill writes {} bytes at {:#x}: {description}", self.reach(), self.address);
             Loss::new(lost_as, text)
         })?;
         for y in 0..self.height {

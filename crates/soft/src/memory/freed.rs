@@ -36,6 +36,6 @@ pub(super) fn describe(address: u64) -> Option<String> {
     let freed = lock(&FREED);
     let inside = |gone: &&Freed| (gone.start..gone.start + gone.len as u64).contains(&address);
     let gone = freed.iter().rev().find(inside)?;
-    let (kind, start) = (gone.origin.words(), gone.start);
+    let (kind, start) = (gone.origin.noun(), gone.start);
     Some(format!("it lies in the {}-byte {kind} at {start:#x} that {} freed", gone.len, gone.how))
 }

@@ -8,14 +8,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use super::accounting::{self, give_back, take_room};
+use super::accounting::{self, release, try_reserve};
 use super::range::STEP;
 use crate::driver;
 use crate::sync::lock;
 
 /// Work that has some of the memory until it is done.
 #[derive(Debug, Clone)]
-pub(crate) struct User {
+pub(crate) struct MappingUser {
     /// The stream: work on the same one comes later.
     pub(crate) stream: u64,
     /// The executable, whose launches come one after the other wherever they are; 0 for a free.
@@ -23,7 +23,7 @@ pub(crate) struct User {
     pub(crate) done: Arc<AtomicBool>,
 }
 
-impl User {
+impl MappingUser {
     fn is_over_for(&self, next: &Self) -> bool {
         self.stream == next.stream || (self.exec != 0 && self.exec == next.exec) || self.is_done()
     }
@@ -39,13 +39,13 @@ struct Piece {
     /// Where it is mapped to, by the number of that step of addresses, as long as something lives
     /// there.
     lives_at: Option<u64>,
-    users: Vec<User>,
+    users: Vec<MappingUser>,
     /// It was in use at the moment of a launch in which most was.
     used: bool,
 }
 
 impl Piece {
-    fn is_free_for(&mut self, next: &User) -> bool {
+    fn is_free_for(&mut self, next: &MappingUser) -> bool {
         self.users.retain(|user| !user.is_done());
         self.lives_at.is_none() && self.users.iter().all(|user| user.is_over_for(next))
     }
@@ -106,7 +106,7 @@ impl Mapped {
 
     /// The pieces that nothing lives in and that work on its way does not have, those first that
     /// were in use.
-    fn free_for(&mut self, next: &User) -> Vec<usize> {
+    fn free_for(&mut self, next: &MappingUser) -> Vec<usize> {
         let pieces = self.pieces.iter_mut().enumerate();
         let mut free: Vec<_> = pieces
             .filter_map(|(index, piece)| piece.is_free_for(next).then_some((!piece.used, index)))
@@ -116,14 +116,14 @@ impl Mapped {
     }
 
     /// A piece for each step of addresses that is needed; false if the device has no room for them.
-    fn map(&mut self, device: i32, needs: &Needs, user: &User) -> bool {
+    fn map(&mut self, device: i32, needs: &Needs, user: &MappingUser) -> bool {
         let lives_at = |piece: &Piece, step: u64| piece.lives_at == Some(step);
         let there = |mapped: &Self, step: u64| mapped.pieces.iter().position(|piece| lives_at(piece, step));
         let wanted: Vec<u64> =
             needs.all.iter().copied().filter(|step| there(self, *step).is_none()).collect();
         let mut free = self.free_for(user);
         let missing = wanted.len().saturating_sub(free.len());
-        if !take_room(device, (missing as u64).saturating_mul(STEP)) {
+        if !try_reserve(device, (missing as u64).saturating_mul(STEP)) {
             return false;
         }
         free.extend(self.pieces.len()..self.pieces.len() + missing);
@@ -153,7 +153,7 @@ fn with<R>(device: i32, act: impl FnOnce(&mut Mapped) -> R) -> R {
 
 /// A launch or an upload maps what it needs; false if the device has no room for it, and then it
 /// has none for anything else from now on, as a GPU.
-pub(crate) fn map(device: i32, needs: &Needs, user: &User) -> bool {
+pub(crate) fn map(device: i32, needs: &Needs, user: &MappingUser) -> bool {
     with(device, |mapped| {
         let fits = mapped.map(device, needs, user);
         if !fits {
@@ -166,7 +166,7 @@ pub(crate) fn map(device: i32, needs: &Needs, user: &User) -> bool {
 }
 
 /// Nothing lives any more in some steps of addresses, once the user is done.
-pub(crate) fn end_lives(device: i32, ended: &BTreeSet<u64>, user: &User) {
+pub(crate) fn end_lives(device: i32, ended: &BTreeSet<u64>, user: &MappingUser) {
     with(device, |mapped| {
         let of_it = |piece: &&mut Piece| piece.lives_at.is_some_and(|step| ended.contains(&step));
         for piece in mapped.pieces.iter_mut().filter(of_it) {
@@ -197,9 +197,11 @@ pub(crate) fn reset_reserved_high(device: i32) {
 pub(crate) fn trim(device: i32) -> bool {
     let gone = with(device, |mapped| {
         let before = mapped.pieces.len();
-        mapped.pieces.retain(|piece| piece.lives_at.is_some() || !piece.users.iter().all(User::is_done));
+        mapped
+            .pieces
+            .retain(|piece| piece.lives_at.is_some() || !piece.users.iter().all(MappingUser::is_done));
         before - mapped.pieces.len()
     });
-    give_back(device, gone as u64 * STEP);
+    release(device, gone as u64 * STEP);
     gone > 0
 }

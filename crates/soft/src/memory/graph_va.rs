@@ -8,7 +8,7 @@ use std::sync::{RwLock, RwLockReadGuard};
 
 /// An address that a graph has promised to an allocation node.
 #[derive(Debug)]
-struct Promise {
+struct Reserved {
     len: usize,
     /// The node, for messages.
     node: u64,
@@ -16,63 +16,63 @@ struct Promise {
 
 /// By address and the number of the promise: one range may be promised to nodes of which each comes
 /// after the free of the one before.
-type Promises = BTreeMap<(u64, u64), Promise>;
+type ReservedRanges = BTreeMap<(u64, u64), Reserved>;
 
-static PROMISED: RwLock<Promises> = RwLock::new(BTreeMap::new());
+static RESERVED: RwLock<ReservedRanges> = RwLock::new(BTreeMap::new());
 /// No promise was ever longer: so far back is looked for one that holds an address.
 static LONGEST: AtomicU64 = AtomicU64::new(0);
 
-fn promised() -> RwLockReadGuard<'static, Promises> {
-    read(&PROMISED)
+fn reserved_ranges() -> RwLockReadGuard<'static, ReservedRanges> {
+    read(&RESERVED)
 }
 
 /// Promises a range to an allocation node; `number` counts up.
-pub(crate) fn promise(start: u64, number: u64, len: usize) {
+pub(crate) fn reserve(start: u64, number: u64, len: usize) {
     LONGEST.fetch_max(len as u64, Ordering::Relaxed);
-    let mut promised = write(&PROMISED);
-    promised.insert((start, number), Promise { len, node: 0 });
+    let mut reserved_ranges = write(&RESERVED);
+    reserved_ranges.insert((start, number), Reserved { len, node: 0 });
 }
 
 /// Notes the node that allocates there.
-pub(crate) fn promise_to(start: u64, number: u64, node: u64) {
-    let mut promised = write(&PROMISED);
-    if let Some(promise) = promised.get_mut(&(start, number)) {
-        promise.node = node;
+pub(crate) fn set_node(start: u64, number: u64, node: u64) {
+    let mut reserved_ranges = write(&RESERVED);
+    if let Some(reserved) = reserved_ranges.get_mut(&(start, number)) {
+        reserved.node = node;
     }
 }
 
 /// Takes a promise back.
-pub(crate) fn unpromise(start: u64, number: u64) {
-    write(&PROMISED).remove(&(start, number));
+pub(crate) fn release(start: u64, number: u64) {
+    write(&RESERVED).remove(&(start, number));
 }
 
 /// The promises that hold a range, from its address downwards.
-fn holding(all: &Promises, address: u64, len: usize) -> impl Iterator<Item = (&(u64, u64), &Promise)> {
+fn holding(all: &ReservedRanges, address: u64, len: usize) -> impl Iterator<Item = (&(u64, u64), &Reserved)> {
     let end = address.saturating_add(len as u64);
     let longest = LONGEST.load(Ordering::Relaxed);
     all.range(..=(address, u64::MAX))
         .rev()
         .take_while(move |((start, _), _)| address - start < longest)
-        .filter(move |((start, _), promise)| end <= start + promise.len as u64)
+        .filter(move |((start, _), reserved)| end <= start + reserved.len as u64)
 }
 
 /// Whether the range lies in memory that a graph will allocate.
-pub(crate) fn is_promised(address: u64, len: usize) -> bool {
-    holding(&promised(), address, len).next().is_some()
+pub(crate) fn is_reserved(address: u64, len: usize) -> bool {
+    holding(&reserved_ranges(), address, len).next().is_some()
 }
 
 /// Address and number of the newest promise that holds an address.
-pub(crate) fn newest_promise(address: u64) -> Option<(u64, u64)> {
-    holding(&promised(), address, 1).map(|(key, _)| *key).max_by_key(|(_, number)| *number)
+pub(crate) fn newest(address: u64) -> Option<(u64, u64)> {
+    holding(&reserved_ranges(), address, 1).map(|(key, _)| *key).max_by_key(|(_, number)| *number)
 }
 
 /// What is said of an address that a graph has promised and that holds nothing now.
-pub(super) fn describe_promised(address: u64) -> Option<String> {
-    let promised = promised();
-    let mut found: Vec<_> = holding(&promised, address, 1).collect();
+pub(super) fn describe(address: u64) -> Option<String> {
+    let reserved_ranges = reserved_ranges();
+    let mut found: Vec<_> = holding(&reserved_ranges, address, 1).collect();
     found.sort_by_key(|((_, number), _)| *number);
     let ((start, _), newest) = found.last()?;
-    let nodes: Vec<String> = found.iter().map(|(_, promise)| format!("{:#x}", promise.node)).collect();
+    let nodes: Vec<String> = found.iter().map(|(_, reserved)| format!("{:#x}", reserved.node)).collect();
     Some(format!(
         "the {} bytes at {start:#x} are those of allocation node {}, which has not been reached: the use is not ordered after that node",
         newest.len,

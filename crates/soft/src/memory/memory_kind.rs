@@ -2,11 +2,11 @@
 
 use super::address_map::{find, find_range};
 use super::addresses::is_device_address;
-use super::graph_va::is_promised;
+use super::graph_va::is_reserved;
 
 /// What kind of memory one side of a copy is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum MemoryKind {
     /// Memory of a device, or managed.
     Device,
     /// Host memory that the driver knows.
@@ -15,13 +15,13 @@ pub(crate) enum Place {
     Pageable,
 }
 
-impl Place {
+impl MemoryKind {
     /// Where an address points to, as far as the driver knows.
     pub(crate) fn of(address: u64) -> Option<Self> {
         match find(address) {
             Some(found) if found.origin.is_on_device() => Some(Self::Device),
             Some(_) => Some(Self::Pinned),
-            None if is_promised(address, 1) => Some(Self::Device),
+            None if is_reserved(address, 1) => Some(Self::Device),
             None if is_device_address(address) => None,
             None => Some(Self::Pageable),
         }
@@ -34,16 +34,16 @@ impl Place {
 
 /// Whether memory counts that a graph will allocate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Promised {
+pub(crate) enum Accept {
     /// It counts: for nodes.
-    Yes,
+    Reserved,
     /// Only memory that is there: for calls.
-    No,
+    Allocated,
 }
 
-impl Promised {
+impl Accept {
     pub(super) fn is_there(self, address: u64, len: usize) -> bool {
         find_range(address, len).is_some_and(|found| found.is_visible())
-            || (self == Self::Yes && is_promised(address, len))
+            || (self == Self::Reserved && is_reserved(address, len))
     }
 }

@@ -14,7 +14,7 @@ pub(crate) mod copy_params;
 pub(crate) mod fill;
 mod freed;
 pub(crate) mod graph_mapping;
-mod graph_va;
+pub(crate) mod graph_va;
 pub(crate) mod host_pages;
 pub(crate) mod memory_kind;
 pub(crate) mod pool;
@@ -24,10 +24,10 @@ pub(crate) mod shared_file;
 pub(crate) use access::access;
 pub(crate) use accounting::free;
 pub(crate) use address_map::{
-    all, find, find_range, find_start, is_read_only, overlapped, remove, show_awaited, show_reached,
+    all, find, find_range, find_start, is_read_only, overlapped, publish_reached, publish_unless_taken,
+    remove,
 };
 pub(crate) use addresses::ALIGNMENT;
 pub(crate) use allocate::{allocate, allocate_in, allocate_plain, import, make_at, register};
 pub(crate) use allocation::{Allocation, Origin, Request, epoch};
-pub(crate) use graph_va::{newest_promise, promise, promise_to, unpromise};
-pub(crate) use range::{STEP, Stretch};
+pub(crate) use range::{AddressRange, STEP};

@@ -13,7 +13,7 @@ const LEAST: u64 = 1 << 30;
 
 /// Addresses that one graph has. They go to the next graph once nothing has them.
 #[derive(Debug)]
-pub(crate) struct Stretch {
+pub(crate) struct AddressRange {
     pub(crate) start: u64,
     pub(crate) len: u64,
 }
@@ -21,7 +21,7 @@ pub(crate) struct Stretch {
 /// What was given back, by length, the newest last.
 static FREE: Mutex<BTreeMap<u64, Vec<u64>>> = Mutex::new(BTreeMap::new());
 
-impl Stretch {
+impl AddressRange {
     /// A stretch for so many bytes at least; `None` if no addresses are left. As on a GPU it is the
     /// one that was given back last.
     pub(crate) fn new(bytes: u64) -> Option<Arc<Self>> {
@@ -31,7 +31,7 @@ impl Stretch {
     }
 }
 
-impl Drop for Stretch {
+impl Drop for AddressRange {
     fn drop(&mut self) {
         let mut free = lock(&FREE);
         free.entry(self.len).or_default().push(self.start);

@@ -11,13 +11,13 @@ const LINKED: &str = "// Linked by cuda-soft: ";
 
 /// Why an image was refused: the code and the lines for the log.
 #[derive(Debug)]
-pub(crate) struct Refusal {
+pub(crate) struct RejectedImage {
     pub(crate) code: CUresult,
     pub(crate) log: String,
 }
 
-fn refusal(code: CUresult, log: impl Into<String>) -> Refusal {
-    Refusal { code, log: log.into() }
+fn refusal(code: CUresult, log: impl Into<String>) -> RejectedImage {
+    RejectedImage { code, log: log.into() }
 }
 
 /// The newest PTX version that the driver takes.
@@ -31,7 +31,7 @@ fn newest_ptx(version: Version) -> (u32, u32) {
     }
 }
 
-fn text_of(image: &[u8]) -> Result<&str, Refusal> {
+fn text_of(image: &[u8]) -> Result<&str, RejectedImage> {
     if image.starts_with(b"\x7fELF") || image.starts_with(&[0x50, 0xED, 0x55, 0xBA]) {
         return Err(refusal(NO_BINARY_FOR_GPU, "the software driver runs PTX, not machine code"));
     }
@@ -40,7 +40,7 @@ fn text_of(image: &[u8]) -> Result<&str, Refusal> {
 
 /// Whether this driver and its devices can run what the text says it is made for. This comes before
 /// all else in it: what is too new may well look wrong.
-fn check_head(text: &str) -> Result<(), Refusal> {
+fn check_head(text: &str) -> Result<(), RejectedImage> {
     let head = ptx::head(text);
     if !head.is_ptx {
         return Err(refusal(INVALID_IMAGE, "the text does not begin with `.version`; is it PTX?"));
@@ -66,7 +66,7 @@ fn check_head(text: &str) -> Result<(), Refusal> {
 }
 
 /// The errors of a text as a refusal.
-fn told<T>(parsed: Result<T, Vec<impl ToString>>) -> Result<T, Refusal> {
+fn told<T>(parsed: Result<T, Vec<impl ToString>>) -> Result<T, RejectedImage> {
     parsed.map_err(|errors| {
         let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
         refusal(INVALID_PTX, lines.join("\n"))
@@ -74,7 +74,7 @@ fn told<T>(parsed: Result<T, Vec<impl ToString>>) -> Result<T, Refusal> {
 }
 
 /// Reads an image.
-pub(crate) fn parse(image: &[u8]) -> Result<Image, Refusal> {
+pub(crate) fn parse(image: &[u8]) -> Result<Image, RejectedImage> {
     let text = text_of(image)?;
     match parts(text) {
         Some(parts) => link_parts(&parts),
@@ -86,20 +86,20 @@ pub(crate) fn parse(image: &[u8]) -> Result<Image, Refusal> {
 }
 
 /// Checks a text that is to be linked with others; what it wants of them stays open.
-pub(crate) fn check_part(image: &[u8]) -> Result<&str, Refusal> {
+pub(crate) fn check_part(image: &[u8]) -> Result<&str, RejectedImage> {
     let text = text_of(image)?;
     check_head(text)?;
     told(Image::parse_part(text))?;
     Ok(text)
 }
 
-fn link_parts(parts: &[&str]) -> Result<Image, Refusal> {
+fn link_parts(parts: &[&str]) -> Result<Image, RejectedImage> {
     parts.iter().try_for_each(|part| check_head(part))?;
     told(Image::link(parts))
 }
 
 /// Links texts to an image that [`parse`] reads.
-pub(crate) fn link(texts: &[String]) -> Result<String, Refusal> {
+pub(crate) fn link(texts: &[String]) -> Result<String, RejectedImage> {
     let parts: Vec<&str> = texts.iter().map(String::as_str).collect();
     link_parts(&parts)?;
     let lengths: Vec<String> = texts.iter().map(|text| text.len().to_string()).collect();

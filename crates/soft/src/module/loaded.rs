@@ -9,7 +9,7 @@ use crate::device::context::Context;
 use crate::driver::handle::{Kind, Slots};
 use crate::driver::result_code::{Answer, INVALID_HANDLE, INVALID_PTX, NOT_FOUND};
 use crate::memory::copy::Copy3;
-use crate::memory::memory_kind::Promised;
+use crate::memory::memory_kind::Accept;
 use crate::memory::{self, Allocation, Origin, Request};
 use crate::ptx::Image;
 use crate::sync::lock;
@@ -83,7 +83,7 @@ pub(super) fn instantiate(
     for (global, address) in image.globals().iter().zip(&addresses) {
         let bytes = image.initial_bytes(global, &addresses);
         if let Ok(copy) =
-            Copy3::linear(*address, bytes.as_ptr().expose_provenance() as u64, bytes.len(), Promised::No)
+            Copy3::linear(*address, bytes.as_ptr().expose_provenance() as u64, bytes.len(), Accept::Allocated)
         {
             // SAFETY: the source is given as staged bytes.
             let _ = unsafe { copy.run(Some(&bytes)) };

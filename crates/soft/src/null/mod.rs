@@ -50,15 +50,15 @@ type Layout = Vec<(usize, usize)>;
 
 /// What is known of libraries, kernels and functions, by their handles.
 #[derive(Default)]
-struct Known {
+struct KernelLayouts {
     libraries: HashMap<usize, HashMap<String, Layout>>,
     kernels: HashMap<usize, Layout>,
 }
 
-static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
+static LAYOUTS: Mutex<Option<KernelLayouts>> = Mutex::new(None);
 
-fn with_known<R>(act: impl FnOnce(&mut Known) -> R) -> R {
-    act(lock(&KNOWN).get_or_insert_default())
+fn with_layouts<R>(act: impl FnOnce(&mut KernelLayouts) -> R) -> R {
+    act(lock(&LAYOUTS).get_or_insert_default())
 }
 
 /// The kernels of a PTX text; none of anything else.
@@ -74,10 +74,10 @@ fn kernels_of(text: &[u8]) -> HashMap<String, Layout> {
 ///
 /// # Safety
 /// `out` is null or valid for a write.
-unsafe fn make_known<T>(out: *mut *mut T, layout: Option<Layout>) -> CUresult {
+unsafe fn make_with_layout<T>(out: *mut *mut T, layout: Option<Layout>) -> CUresult {
     let handle = fresh();
     if let Some(layout) = layout {
-        with_known(|known| known.kernels.insert(handle, layout));
+        with_layouts(|known| known.kernels.insert(handle, layout));
     }
     // SAFETY: the caller's promise.
     unsafe { tell(out, core::ptr::without_provenance_mut(handle)) }
@@ -86,7 +86,7 @@ unsafe fn make_known<T>(out: *mut *mut T, layout: Option<Layout>) -> CUresult {
 /// # Safety
 /// The out parameters are null or valid for writes.
 unsafe fn param_info(handle: usize, index: usize, offset: *mut usize, size: *mut usize) -> CUresult {
-    let found = with_known(|known| known.kernels.get(&handle)?.get(index).copied());
+    let found = with_layouts(|known| known.kernels.get(&handle)?.get(index).copied());
     let Some((at, bytes)) = found else { return INVALID_VALUE };
     // SAFETY: the caller's promise.
     unsafe {
@@ -245,21 +245,21 @@ bare! {
         if !code.is_null() {
             // A binary form has at least its four bytes of magic, none of them an end of string.
             let kernels = kernels_of(CStr::from_ptr(code.cast()).to_bytes());
-            with_known(|known| known.libraries.insert(handle, kernels));
+            with_layouts(|known| known.libraries.insert(handle, kernels));
         }
         tell(out, core::ptr::without_provenance_mut(handle))
     }
     fn cuLibraryUnload(library: CUlibrary) {
-        with_known(|known| known.libraries.remove(&library.addr()));
+        with_layouts(|known| known.libraries.remove(&library.addr()));
         CUresult::CUDA_SUCCESS
     }
     fn cuLibraryGetKernel(out: *mut CUkernel, library: CUlibrary, name: *const c_char) {
         let name = if name.is_null() { c"" } else { CStr::from_ptr(name) }.to_str().unwrap_or("");
-        make_known(out, with_known(|known| known.libraries.get(&library.addr())?.get(name).cloned()))
+        make_with_layout(out, with_layouts(|known| known.libraries.get(&library.addr())?.get(name).cloned()))
     }
     fn cuLibraryGetModule(out: *mut CUmodule, _l: CUlibrary) { make(out) }
     fn cuKernelGetFunction(out: *mut CUfunction, kernel: CUkernel) {
-        make_known(out, with_known(|known| known.kernels.get(&kernel.addr()).cloned()))
+        make_with_layout(out, with_layouts(|known| known.kernels.get(&kernel.addr()).cloned()))
     }
     fn cuKernelGetName(out: *mut *const c_char, _k: CUkernel) { tell(out, c"kernel".as_ptr()) }
     fn cuFuncGetName(out: *mut *const c_char, _f: CUfunction) { tell(out, c"kernel".as_ptr()) }

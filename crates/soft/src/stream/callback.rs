@@ -25,13 +25,13 @@ unsafe impl Sync for Callback {}
 thread_local! {
     static INSIDE: Cell<bool> = const { Cell::new(false) };
     /// Whether this thread may do everything, also inside.
-    static LIFTED: Cell<bool> = const { Cell::new(false) };
+    static PERMITTED: Cell<bool> = const { Cell::new(false) };
     static STREAM: Cell<u64> = const { Cell::new(0) };
 }
 
 /// A late destructor and a host function never run at the same time, host functions of several
 /// contexts do.
-static TURN: RwLock<()> = RwLock::new(());
+static EXCLUSION: RwLock<()> = RwLock::new(());
 
 type Work = Box<dyn FnOnce() + Send>;
 
@@ -40,22 +40,22 @@ static THREADS: Mutex<Option<HashMap<u64, Sender<Work>>>> = Mutex::new(None);
 
 /// Whether this thread is inside a host function or a destructor, where calls are not permitted.
 pub(crate) fn inside() -> bool {
-    INSIDE.get() && !LIFTED.get()
+    INSIDE.get() && !PERMITTED.get()
 }
 
 /// Notes the id of the stream for which this thread works from now on, 0 for none, and gives the
 /// one before.
-pub(crate) fn work_for(stream: u64) -> u64 {
+pub(crate) fn set_stream(stream: u64) -> u64 {
     STREAM.replace(stream)
 }
 
 /// Whether this thread is inside a host function that the work of this stream waits for.
-pub(crate) fn holds_up(stream: u64) -> bool {
+pub(crate) fn is_waited_for_by(stream: u64) -> bool {
     INSIDE.get() && STREAM.get() == stream
 }
 
 /// Runs `call` as the inside of a callback.
-pub(crate) fn within(call: impl FnOnce()) {
+pub(crate) fn run_inside(call: impl FnOnce()) {
     let before = INSIDE.replace(true);
     call();
     INSIDE.set(before);
@@ -64,7 +64,7 @@ pub(crate) fn within(call: impl FnOnce()) {
 impl Callback {
     /// Calls the function on this thread.
     pub(crate) fn call(self) {
-        within(|| {
+        run_inside(|| {
             // SAFETY: the user gave the driver this function to be called with this argument.
             unsafe { (self.function)(self.data) };
         });
@@ -76,7 +76,7 @@ impl Callback {
         let inside = INSIDE.get();
         self.call();
         if inside {
-            LIFTED.set(true);
+            PERMITTED.set(true);
         }
     }
 
@@ -85,7 +85,7 @@ impl Callback {
         send(
             0,
             Box::new(move || {
-                let _turn = write(&TURN);
+                let _turn = write(&EXCLUSION);
                 self.call();
             }),
         );
@@ -100,10 +100,10 @@ pub(crate) fn on_host_thread(context: u64, call: impl FnOnce() + Send + 'static)
     send(
         context,
         Box::new(move || {
-            let turn = read(&TURN);
-            let before = work_for(stream);
-            within(call);
-            work_for(before);
+            let turn = read(&EXCLUSION);
+            let before = set_stream(stream);
+            run_inside(call);
+            set_stream(before);
             drop(turn);
             // The waiting worker may be gone with its stream; then nobody needs the news.
             let _ = done.send(());

@@ -7,7 +7,7 @@ use crate::device::context::Context;
 use crate::driver::handle::{Kind, Slots};
 use crate::driver::result_code::{Answer, INVALID_HANDLE};
 use crate::stream::queue::Stream;
-use crate::stream::shared_records::Records;
+use crate::stream::shared_records::SharedRecords;
 use crate::sync::{lock, wait};
 
 /// A point that some stream will reach once, of this process or of another.
@@ -16,7 +16,7 @@ pub(crate) struct Marker {
     reached: Mutex<Option<Instant>>,
     changed: Condvar,
     /// The record that it is among those that all processes see.
-    record: Option<(Arc<Records>, u64)>,
+    record: Option<(Arc<SharedRecords>, u64)>,
     /// Another process reaches it.
     is_foreign: bool,
 }
@@ -27,7 +27,7 @@ impl Marker {
     }
 
     /// The record of another process, if this is one.
-    fn foreign(&self) -> Option<&(Arc<Records>, u64)> {
+    fn foreign(&self) -> Option<&(Arc<SharedRecords>, u64)> {
         self.record.as_ref().filter(|_| self.is_foreign)
     }
 
@@ -63,7 +63,7 @@ pub(crate) struct Event {
     pub(crate) context: Arc<Context>,
     pub(crate) flags: u32,
     /// What other processes see of it, if they can have it.
-    pub(crate) records: Option<Arc<Records>>,
+    pub(crate) records: Option<Arc<SharedRecords>>,
     last: Mutex<Option<Arc<Marker>>>,
 }
 
@@ -73,7 +73,7 @@ fn events() -> MutexGuard<'static, Slots<Arc<Event>>> {
     lock(&EVENTS)
 }
 
-pub(crate) fn create(context: Arc<Context>, flags: u32, records: Option<Records>) -> u64 {
+pub(crate) fn create(context: Arc<Context>, flags: u32, records: Option<SharedRecords>) -> u64 {
     let records = records.map(Arc::new);
     events().insert(Arc::new(Event { context, flags, records, last: Mutex::default() }))
 }
@@ -122,7 +122,7 @@ impl Event {
     /// `cuEventRecord`.
     pub(crate) fn record(&self, stream: &Arc<Stream>) {
         let marker = self.renew();
-        stream.push_sign(move || marker.reach());
+        stream.push_marker(move || marker.reach());
     }
 
     /// `cuStreamWaitEvent`; nothing for an event that was never recorded.

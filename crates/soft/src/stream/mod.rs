@@ -10,5 +10,5 @@ pub(crate) mod semaphore;
 pub(crate) mod shared_records;
 
 pub(crate) use queue::{
-    Manner, Stream, Ticket, count, create, destroy, forget_context, get, stalled, synchronize_context,
+    Stream, StreamKind, Ticket, count, create, destroy, forget_context, get, synchronize_context, while_idle,
 };

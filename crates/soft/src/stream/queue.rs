@@ -17,7 +17,7 @@ use crate::sync::{lock, read, wait, wait_while, write};
 
 /// How a stream stands to the legacy stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Manner {
+pub(crate) enum StreamKind {
     /// The null stream: waits for all blocking streams, and they for it.
     Legacy,
     Blocking,
@@ -50,7 +50,7 @@ pub(crate) struct Stream {
     pub(crate) handle: u64,
     pub(crate) id: u64,
     pub(crate) context: Arc<Context>,
-    pub(crate) manner: Manner,
+    pub(crate) kind: StreamKind,
     pub(crate) priority: i32,
     pub(crate) attributes: Mutex<Attributes>,
     queue: Mutex<Queue>,
@@ -62,7 +62,7 @@ impl std::fmt::Debug for Stream {
         formatter
             .debug_struct("Stream")
             .field("id", &self.id)
-            .field("manner", &self.manner)
+            .field("manner", &self.kind)
             .finish_non_exhaustive()
     }
 }
@@ -96,9 +96,9 @@ static LEGACY: Mutex<Option<HashMap<u64, Arc<Stream>>>> = Mutex::new(None);
 static PER_THREAD: Mutex<Vec<Arc<Stream>>> = Mutex::new(Vec::new());
 /// Destroyed streams whose work goes on: whoever waits for a context, or for all work, waits for
 /// it, too.
-static LEAVING: Mutex<Vec<Arc<Stream>>> = Mutex::new(Vec::new());
+static DRAINING: Mutex<Vec<Arc<Stream>>> = Mutex::new(Vec::new());
 /// Held for writing by the calls during which nobody can enqueue anything.
-static STALL: RwLock<()> = RwLock::new(());
+static ENQUEUE_GATE: RwLock<()> = RwLock::new(());
 /// How long a worker without work stays.
 const IDLE: Duration = Duration::from_secs(2);
 
@@ -110,16 +110,16 @@ fn streams() -> MutexGuard<'static, Slots<Arc<Stream>>> {
     lock(&STREAMS)
 }
 
-fn leaving() -> MutexGuard<'static, Vec<Arc<Stream>>> {
-    lock(&LEAVING)
+fn draining() -> MutexGuard<'static, Vec<Arc<Stream>>> {
+    lock(&DRAINING)
 }
 
-fn make(handle: u64, context: Arc<Context>, manner: Manner, priority: i32) -> Arc<Stream> {
+fn make(handle: u64, context: Arc<Context>, kind: StreamKind, priority: i32) -> Arc<Stream> {
     Arc::new(Stream {
         handle,
         id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
         context,
-        manner,
+        kind,
         priority,
         attributes: Mutex::default(),
         queue: Mutex::default(),
@@ -128,18 +128,18 @@ fn make(handle: u64, context: Arc<Context>, manner: Manner, priority: i32) -> Ar
 }
 
 /// `cuStreamCreate`.
-pub(crate) fn create(context: &Arc<Context>, manner: Manner, priority: i32) -> u64 {
-    streams().insert_with(|handle| make(handle, Arc::clone(context), manner, priority))
+pub(crate) fn create(context: &Arc<Context>, kind: StreamKind, priority: i32) -> u64 {
+    streams().insert_with(|handle| make(handle, Arc::clone(context), kind, priority))
 }
 
 /// Forgets the stream; its work goes on.
 pub(crate) fn destroy(handle: u64) -> Option<Arc<Stream>> {
     let mut created = streams();
     let stream = created.remove(handle)?;
-    let mut leaving = leaving();
-    leaving.retain(|other| !other.last().is_done());
-    leaving.push(Arc::clone(&stream));
-    drop((leaving, created));
+    let mut draining = draining();
+    draining.retain(|other| !other.last().is_done());
+    draining.push(Arc::clone(&stream));
+    drop((draining, created));
     Some(stream)
 }
 
@@ -151,7 +151,7 @@ pub(crate) fn count() -> usize {
 fn legacy_of(context: &Arc<Context>) -> Arc<Stream> {
     let mut all = lock(&LEGACY);
     let all = all.get_or_insert_default();
-    Arc::clone(all.entry(context.id).or_insert_with(|| make(0, Arc::clone(context), Manner::Legacy, 0)))
+    Arc::clone(all.entry(context.id).or_insert_with(|| make(0, Arc::clone(context), StreamKind::Legacy, 0)))
 }
 
 fn used_legacy_of(context: &Context) -> Option<Arc<Stream>> {
@@ -161,7 +161,7 @@ fn used_legacy_of(context: &Context) -> Option<Arc<Stream>> {
 fn own_of(context: &Arc<Context>) -> Arc<Stream> {
     OWN.with_borrow_mut(|own| {
         let stream = own.entry(context.id).or_insert_with(|| {
-            let stream = make(0, Arc::clone(context), Manner::Blocking, 0);
+            let stream = make(0, Arc::clone(context), StreamKind::Blocking, 0);
             let mut all = lock(&PER_THREAD);
             // The streams of threads that have ended, once their work is done.
             all.retain(|other| Arc::strong_count(other) > 1 || !other.last().is_done());
@@ -195,7 +195,7 @@ fn of_context(context: &Context) -> Vec<Arc<Stream>> {
     let created = streams();
     let mut found: Vec<_> =
         created.values().filter(|stream| stream.context.id == context.id).cloned().collect();
-    found.extend(leaving().iter().filter(|stream| stream.context.id == context.id).cloned());
+    found.extend(draining().iter().filter(|stream| stream.context.id == context.id).cloned());
     drop(created);
     let own = lock(&PER_THREAD);
     found.extend(own.iter().filter(|stream| stream.context.id == context.id).cloned());
@@ -214,14 +214,14 @@ pub(crate) fn synchronize_context(context: &Context) -> Answer {
 
 /// Waits for all work of all contexts and lets nobody enqueue meanwhile, as the calls do that
 /// change mappings; then does `act`.
-pub(crate) fn stalled<R>(act: impl FnOnce() -> R) -> R {
+pub(crate) fn while_idle<R>(act: impl FnOnce() -> R) -> R {
     if callback::inside() {
         loss::hang("a host function waits for all work, and so for itself");
     }
-    let _stall = write(&STALL);
+    let _stall = write(&ENQUEUE_GATE);
     let created = streams();
     let mut all: Vec<_> = created.values().cloned().collect();
-    all.extend(leaving().iter().cloned());
+    all.extend(draining().iter().cloned());
     drop(created);
     all.extend(lock(&PER_THREAD).iter().cloned());
     let legacy = lock(&LEGACY);
@@ -242,7 +242,7 @@ pub(crate) fn forget_context(context: &Context) {
         all.remove(handle);
     }
     drop(all);
-    leaving().retain(|stream| stream.context.id != context.id);
+    draining().retain(|stream| stream.context.id != context.id);
     if let Some(legacy) = lock(&LEGACY).as_mut() {
         legacy.remove(&context.id);
     }
@@ -261,12 +261,13 @@ impl Stream {
 
     /// The work of other streams that new work here has to wait for.
     fn implicit_needs(&self) -> Vec<Ticket> {
-        let others = match self.manner {
-            Manner::NonBlocking => return Vec::new(),
-            Manner::Blocking => used_legacy_of(&self.context).into_iter().collect(),
-            Manner::Legacy => of_context(&self.context),
+        let others = match self.kind {
+            StreamKind::NonBlocking => return Vec::new(),
+            StreamKind::Blocking => used_legacy_of(&self.context).into_iter().collect(),
+            StreamKind::Legacy => of_context(&self.context),
         };
-        let wanted = others.iter().filter(|other| other.id != self.id && other.manner != Manner::NonBlocking);
+        let wanted =
+            others.iter().filter(|other| other.id != self.id && other.kind != StreamKind::NonBlocking);
         wanted.map(Stream::last).filter(|ticket| !ticket.is_done()).collect()
     }
 
@@ -289,12 +290,12 @@ impl Stream {
 
     /// Adds a point which shows that the work before it is done: whoever sees that by `shows` sees
     /// the stream there, and the other way round. `shows` runs under the lock of the queue.
-    pub(crate) fn push_sign(self: &Arc<Self>, shows: impl FnOnce() + Send + 'static) -> Ticket {
+    pub(crate) fn push_marker(self: &Arc<Self>, shows: impl FnOnce() + Send + 'static) -> Ticket {
         self.add(true, Box::new(|| Ok(())), Some(Box::new(shows)))
     }
 
     fn add(self: &Arc<Self>, always: bool, work: Work, shows: Option<Box<dyn FnOnce() + Send>>) -> Ticket {
-        let _no_stall = read(&STALL);
+        let _no_stall = read(&ENQUEUE_GATE);
         let needs = self.implicit_needs();
         let mut queue = self.lock();
         queue.jobs.push_back(Job { needs, always, work, shows });
@@ -341,11 +342,11 @@ impl Stream {
                 ticket.wait();
             }
             if job.always || !loss::is_lost(self.context.device) {
-                let before = callback::work_for(self.id);
+                let before = callback::set_stream(self.id);
                 if let Err(loss) = (job.work)() {
                     loss::set(self.context.device, loss);
                 }
-                callback::work_for(before);
+                callback::set_stream(before);
             } else {
                 drop(job.work);
             }
@@ -362,15 +363,15 @@ impl Stream {
     /// Waits for all work so far. On the legacy stream that is the work of all blocking streams
     /// too.
     pub(crate) fn synchronize(self: &Arc<Self>) -> Answer {
-        match self.manner {
-            Manner::Legacy => self.push_always(|| {}).wait(),
-            Manner::Blocking | Manner::NonBlocking => self.last().wait(),
+        match self.kind {
+            StreamKind::Legacy => self.push_always(|| {}).wait(),
+            StreamKind::Blocking | StreamKind::NonBlocking => self.last().wait(),
         }
         loss::check_device(self.context.device)
     }
 
     /// Whether all work so far is done.
     pub(crate) fn is_idle(self: &Arc<Self>) -> bool {
-        self.last().is_done() && (self.manner != Manner::Legacy || self.implicit_needs().is_empty())
+        self.last().is_done() && (self.kind != StreamKind::Legacy || self.implicit_needs().is_empty())
     }
 }

@@ -19,12 +19,12 @@ const VALUE: usize = 32;
 
 /// The word behind a semaphore, where every process sees it.
 #[derive(Debug)]
-pub(crate) struct SharedWord {
+pub(crate) struct SharedCounter {
     file: SharedFile,
     page: Mapping,
 }
 
-impl SharedWord {
+impl SharedCounter {
     pub(crate) fn create() -> io::Result<Self> {
         Self::over(SharedFile::create(Purpose::Semaphore, 0)?)
     }
@@ -48,7 +48,7 @@ impl SharedWord {
 
 /// What a semaphore counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Manner {
+enum SemaphoreKind {
     /// Signalled or not; a wait takes the signal.
     Binary,
     /// A value that grows.
@@ -58,8 +58,8 @@ enum Manner {
 /// An imported semaphore.
 #[derive(Debug)]
 pub(crate) struct Semaphore {
-    word: SharedWord,
-    manner: Manner,
+    word: SharedCounter,
+    kind: SemaphoreKind,
     alive: AtomicBool,
 }
 
@@ -115,17 +115,17 @@ fn semaphores() -> MutexGuard<'static, Slots<Arc<Semaphore>>> {
 /// Imports the semaphore behind a descriptor, which is the driver's from then on.
 pub(crate) fn import(kind: CUexternalSemaphoreHandleType, descriptor: RawFd) -> Answer<u64> {
     type K = CUexternalSemaphoreHandleType;
-    let manner = match kind {
-        K::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD => Manner::Binary,
-        K::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD => Manner::Timeline,
+    let kind = match kind {
+        K::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD => SemaphoreKind::Binary,
+        K::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD => SemaphoreKind::Timeline,
         _ if (1..=10).contains(&kind.0) => return Err(NOT_SUPPORTED),
         _ => return Err(INVALID_VALUE),
     };
     let file = SharedFile::from_descriptor(descriptor, Purpose::Semaphore).ok_or(OPERATING_SYSTEM)?;
-    let word = SharedWord::over(file).map_err(|_| OPERATING_SYSTEM)?;
+    let word = SharedCounter::over(file).map_err(|_| OPERATING_SYSTEM)?;
     // SAFETY: the interface hands the descriptor over with a successful import.
     drop(unsafe { OwnedFd::from_raw_fd(descriptor) });
-    Ok(semaphores().insert(Arc::new(Semaphore { word, manner, alive: AtomicBool::new(true) })))
+    Ok(semaphores().insert(Arc::new(Semaphore { word, kind, alive: AtomicBool::new(true) })))
 }
 
 pub(crate) fn get(handle: u64) -> Answer<Arc<Semaphore>> {
@@ -150,9 +150,9 @@ impl Semaphore {
     }
 
     pub(crate) fn signal(&self, params: &SignalParams) {
-        let value = match self.manner {
-            Manner::Binary => 1,
-            Manner::Timeline => params.value(),
+        let value = match self.kind {
+            SemaphoreKind::Binary => 1,
+            SemaphoreKind::Timeline => params.value(),
         };
         self.word.get().store(value, Ordering::SeqCst);
     }
@@ -160,9 +160,9 @@ impl Semaphore {
     /// Whether it is signalled; a flag is taken with that.
     pub(crate) fn try_wait(&self, params: &WaitParams) -> bool {
         let word = self.word.get();
-        match self.manner {
-            Manner::Binary => word.compare_exchange(1, 0, Ordering::SeqCst, Ordering::SeqCst).is_ok(),
-            Manner::Timeline => word.load(Ordering::SeqCst) >= params.value(),
+        match self.kind {
+            SemaphoreKind::Binary => word.compare_exchange(1, 0, Ordering::SeqCst, Ordering::SeqCst).is_ok(),
+            SemaphoreKind::Timeline => word.load(Ordering::SeqCst) >= params.value(),
         }
     }
 }

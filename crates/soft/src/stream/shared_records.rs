@@ -13,12 +13,12 @@ const BELL: usize = 48;
 
 /// The records of an event, counted where all its processes see them.
 #[derive(Debug)]
-pub(crate) struct Records {
+pub(crate) struct SharedRecords {
     file: SharedFile,
     page: Mapping,
 }
 
-impl Records {
+impl SharedRecords {
     pub(crate) fn create(device: i32) -> io::Result<Self> {
         Self::over(SharedFile::create(Purpose::Event, u8::try_from(device).unwrap_or(u8::MAX))?)
     }

@@ -16,10 +16,10 @@ use crate::abi::table::Entries;
 use crate::driver::handle::{number, to_raw};
 use crate::driver::pointer::{given, given_mut, put, required};
 use crate::driver::result_code::Answer;
-use crate::graph::edit::add::Place;
+use crate::graph::edit::add::Insertion;
 use crate::graph::model::store::store;
 use crate::graph::model::task::Task;
-use crate::graph::params::generic::{self, Wanted};
+use crate::graph::params::generic::{self, NewNode};
 use crate::graph::params::parse;
 use crate::graph::params::read_back::with_context;
 use crate::stream::attribute::Attributes;
@@ -54,15 +54,15 @@ unsafe fn add_node(
     out: *mut CUgraphNode,
     graph: CUgraph,
     (dependencies, edges, count): (*const CUgraphNode, *const CUgraphEdgeData, usize),
-    wanted: impl FnOnce() -> Answer<Wanted>,
+    new: impl FnOnce() -> Answer<NewNode>,
 ) -> Answer<u64> {
     required(out)?;
     store().graphs.graph(number(graph))?;
     // SAFETY: the caller's promise.
     let dependencies = unsafe { read_nodes(dependencies, edges, count)? };
-    let place = Place { graph: number(graph), dependencies };
-    let wanted = wanted()?;
-    let node = add::add_node(&mut store().graphs, &place, wanted)?;
+    let insertion = Insertion { graph: number(graph), dependencies };
+    let new = new()?;
+    let node = add::add_node(&mut store().graphs, &insertion, new)?;
     // SAFETY: the caller's promise.
     unsafe { put(out, to_raw(node))? };
     Ok(node)
@@ -98,7 +98,7 @@ unsafe fn add_any(
         refuse_in_callbacks()?;
     }
     // SAFETY: the caller's promise.
-    let node = unsafe { add_node(out, graph, dependencies, || generic::wanted(params))? };
+    let node = unsafe { add_node(out, graph, dependencies, || generic::parse_node(params))? };
     let mut store = store();
     if is_alloc {
         params.__bindgen_anon_1.alloc.dptr = memory_node::address_of(&store.graphs, node)?;
@@ -128,51 +128,51 @@ macro_rules! adders {
 
 adders! {
     live fn cuGraphAddKernelNode(params: *const CUDA_KERNEL_NODE_PARAMS_v2) {
-        Wanted::Task(Task::Kernel(parse::kernel_spec(given(params)?, Attributes::new())?))
+        NewNode::Task(Task::Kernel(parse::kernel_spec(given(params)?, Attributes::new())?))
     }
 
     init fn cuGraphAddMemcpyNode(params: *const CUDA_MEMCPY3D_v2, ctx: CUcontext) {
-        Wanted::Task(Task::Copy(parse::copy_node(given(params)?, number(ctx))?))
+        NewNode::Task(Task::Copy(parse::copy_node(given(params)?, number(ctx))?))
     }
 
     init fn cuGraphAddMemsetNode(params: *const CUDA_MEMSET_NODE_PARAMS_v1, ctx: CUcontext) {
-        Wanted::Task(Task::Fill(parse::fill_node(&with_context(given(params)?, ctx))?))
+        NewNode::Task(Task::Fill(parse::fill_node(&with_context(given(params)?, ctx))?))
     }
 
     init fn cuGraphAddHostNode(params: *const CUDA_HOST_NODE_PARAMS_v1) {
-        Wanted::Task(Task::Host(parse::host_node(given(params)?)?))
+        NewNode::Task(Task::Host(parse::host_node(given(params)?)?))
     }
 
     init fn cuGraphAddChildGraphNode(child: CUgraph) {
-        Wanted::Child { graph: number(child), by_move: false }
+        NewNode::Child { graph: number(child), by_move: false }
     }
 
     initialised fn cuGraphAddEmptyNode() {
-        Wanted::Task(Task::Empty)
+        NewNode::Task(Task::Empty)
     }
 
     init fn cuGraphAddEventRecordNode(event: CUevent) {
-        Wanted::Task(Task::EventRecord(parse::event_node(event)?))
+        NewNode::Task(Task::EventRecord(parse::event_node(event)?))
     }
 
     init fn cuGraphAddEventWaitNode(event: CUevent) {
-        Wanted::Task(Task::EventWait(parse::event_node(event)?))
+        NewNode::Task(Task::EventWait(parse::event_node(event)?))
     }
 
     init fn cuGraphAddBatchMemOpNode(params: *const CUDA_BATCH_MEM_OP_NODE_PARAMS) {
-        Wanted::Task(Task::Batch(parse::batch_node(given(params)?)?))
+        NewNode::Task(Task::Batch(parse::batch_node(given(params)?)?))
     }
 
     init fn cuGraphAddExternalSemaphoresSignalNode(params: *const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS) {
-        Wanted::Task(parse::signal_node(given(params)?, core::ptr::null_mut())?)
+        NewNode::Task(parse::signal_node(given(params)?, core::ptr::null_mut())?)
     }
 
     init fn cuGraphAddExternalSemaphoresWaitNode(params: *const CUDA_EXT_SEM_WAIT_NODE_PARAMS) {
-        Wanted::Task(parse::wait_node(given(params)?, core::ptr::null_mut())?)
+        NewNode::Task(parse::wait_node(given(params)?, core::ptr::null_mut())?)
     }
 
     init fn cuGraphAddMemFreeNode(dptr: CUdeviceptr) {
-        Wanted::Free(dptr)
+        NewNode::Free(dptr)
     }
 }
 
@@ -186,7 +186,7 @@ entries! {
     ) {
         let params = given_mut(params)?;
         let node = add_node(out, graph, (dependencies, core::ptr::null(), count), || {
-            Ok(Wanted::Alloc(parse::typed_new_memory(params)?))
+            Ok(NewNode::Alloc(parse::typed_new_memory(params)?))
         })?;
         params.dptr = memory_node::address_of(&store().graphs, node)?;
         Ok(())

@@ -11,7 +11,7 @@ use crate::graph::edit::edge;
 use crate::graph::model::edge::Edge;
 use crate::graph::model::graphs::Graphs;
 use crate::graph::model::node::Node;
-use crate::graph::model::ordered_map::Ordered;
+use crate::graph::model::ordered_map::OrderedMap;
 use crate::graph::model::store::store;
 
 pub(super) const fn add(entries: Entries) -> Entries {
@@ -179,7 +179,7 @@ unsafe fn write_data(edges: &[Edge], out: *mut CUgraphEdgeData, room: usize) -> 
 /// The buffers are null or valid for `*count` elements.
 unsafe fn write_neighbours(
     node: CUgraphNode,
-    which: fn(&Node) -> &Ordered<Edge>,
+    which: fn(&Node) -> &OrderedMap<Edge>,
     out: *mut CUgraphNode,
     data: *mut CUgraphEdgeData,
     count: *mut usize,

@@ -20,7 +20,7 @@ use crate::graph::exec::instantiable::{AUTO_FREE, DEVICE_LAUNCH, Refused, UPLOAD
 use crate::graph::exec::{launch, set_params, update};
 use crate::graph::model::store::store;
 use crate::graph::model::task::Task;
-use crate::graph::params::generic::{self, Wanted};
+use crate::graph::params::generic::{self, NewNode};
 use crate::graph::params::parse;
 use crate::graph::params::read_back::with_context;
 use crate::stream;
@@ -151,10 +151,10 @@ entries! {
                 return Err(INVALID_VALUE);
             }
         }
-        match generic::wanted(params)? {
-            Wanted::Free(_) | Wanted::Conditional(_) | Wanted::Alloc(_) => Err(NOT_SUPPORTED),
-            Wanted::Task(task) => set_params::set_params(number(exec), number(node), task),
-            Wanted::Child { graph, .. } => update::set_child(number(exec), number(node), graph),
+        match generic::parse_node(params)? {
+            NewNode::Free(_) | NewNode::Conditional(_) | NewNode::Alloc(_) => Err(NOT_SUPPORTED),
+            NewNode::Task(task) => set_params::set_params(number(exec), number(node), task),
+            NewNode::Child { graph, .. } => update::set_child(number(exec), number(node), graph),
         }
     }
 

@@ -18,7 +18,7 @@ use crate::driver::result_code::{Answer, INVALID_VALUE, NOT_SUPPORTED};
 use crate::graph::model::payload::Payload;
 use crate::graph::model::store::store;
 use crate::graph::model::task::{KernelSpec, Task};
-use crate::graph::params::generic::{self, Wanted};
+use crate::graph::params::generic::{self, NewNode};
 use crate::graph::params::parse;
 use crate::graph::params::read_back::{
     alloc_params, batch_params, fill_params, handles, host_params, with_context,
@@ -132,14 +132,14 @@ entries! {
         {
             return Err(NOT_SUPPORTED);
         }
-        match generic::wanted(params)? {
-            Wanted::Task(task) => set_task(number(node), task),
-            Wanted::Child { graph, by_move } => {
+        match generic::parse_node(params)? {
+            NewNode::Task(task) => set_task(number(node), task),
+            NewNode::Child { graph, by_move } => {
                 let replaced = child::replace_child(&mut store().graphs, number(node), graph, by_move)?;
                 replaced.end();
                 Ok(())
             }
-            Wanted::Free(_) | Wanted::Alloc(_) | Wanted::Conditional(_) => Err(NOT_SUPPORTED),
+            NewNode::Free(_) | NewNode::Alloc(_) | NewNode::Conditional(_) => Err(NOT_SUPPORTED),
         }
     }
 

@@ -23,11 +23,11 @@ use crate::graph::model::graph::Owner;
 use crate::graph::model::graphs::Graphs;
 use crate::graph::model::store::store;
 use crate::graph::model::task::Task;
-use crate::stream::{Manner, Stream};
+use crate::stream::{Stream, StreamKind};
 
 /// A capturing stream: its capture and what the next node will depend on.
 #[derive(Debug)]
-struct Place {
+struct CapturingStream {
     capture: u64,
     dependencies: Vec<(u64, Edge)>,
     blocking: bool,
@@ -38,7 +38,7 @@ struct Place {
 }
 
 // SAFETY: the pointers are handles, never followed.
-unsafe impl Send for Place {}
+unsafe impl Send for CapturingStream {}
 
 /// An open capture.
 #[derive(Debug)]
@@ -61,32 +61,32 @@ impl Capture {
 
 /// An event recorded in a capture: the capture and the nodes it stands for.
 #[derive(Debug, Clone)]
-struct Recorded {
+struct CapturedEvent {
     capture: u64,
     nodes: Vec<(u64, Edge)>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct CaptureState {
     /// By the stream's id.
-    places: HashMap<u64, Place>,
+    streams: HashMap<u64, CapturingStream>,
     captures: HashMap<u64, Capture>,
     /// By the event's handle.
-    events: HashMap<u64, Recorded>,
+    events: HashMap<u64, CapturedEvent>,
 }
 
-static STATE: Mutex<Option<State>> = Mutex::new(None);
+static CAPTURES: Mutex<Option<CaptureState>> = Mutex::new(None);
 
-struct Guard(MutexGuard<'static, Option<State>>);
+struct Guard(MutexGuard<'static, Option<CaptureState>>);
 
 impl Guard {
-    fn get(&mut self) -> &mut State {
+    fn get(&mut self) -> &mut CaptureState {
         self.0.get_or_insert_default()
     }
 }
 
 fn state() -> Guard {
-    Guard(lock(&STATE))
+    Guard(lock(&CAPTURES))
 }
 
 /// Whether work on a stream is captured; an error where it may not be enqueued at all.
@@ -96,21 +96,23 @@ pub(crate) fn is_captured(stream: &Stream) -> Answer<bool> {
     }
     let mut state = state();
     let state = state.get();
-    if stream.manner == Manner::Legacy {
+    if stream.kind == StreamKind::Legacy {
         let hit: Vec<u64> = state
-            .places
+            .streams
             .values()
-            .filter(|place| {
-                place.blocking && place.context == stream.context.id && open_captures::is_valid(place.capture)
+            .filter(|capturing| {
+                capturing.blocking
+                    && capturing.context == stream.context.id
+                    && open_captures::is_valid(capturing.capture)
             })
-            .map(|place| place.capture)
+            .map(|capturing| capturing.capture)
             .collect();
         hit.iter().for_each(|capture| open_captures::invalidate(*capture));
         return if hit.is_empty() { Ok(false) } else { Err(STREAM_CAPTURE_IMPLICIT) };
     }
-    match state.places.get(&stream.id) {
+    match state.streams.get(&stream.id) {
         None => Ok(false),
-        Some(place) if open_captures::is_valid(place.capture) => Ok(true),
+        Some(capturing) if open_captures::is_valid(capturing.capture) => Ok(true),
         Some(_) => Err(STREAM_CAPTURE_INVALIDATED),
     }
 }
@@ -130,8 +132,8 @@ pub(crate) fn refuse_on(stream: &Stream) -> Answer {
 
 /// Invalidates the capture of a stream.
 pub(crate) fn invalidate(stream: &Stream) {
-    if let Some(place) = state().get().places.get(&stream.id) {
-        open_captures::invalidate(place.capture);
+    if let Some(capturing) = state().get().streams.get(&stream.id) {
+        open_captures::invalidate(capturing.capture);
     }
 }
 
@@ -166,11 +168,11 @@ pub(crate) fn add_where_captured(
 ) -> Answer<Option<u64>> {
     let mut state = state();
     let state = state.get();
-    let Some(place) = state.places.get_mut(&stream.id) else { return Ok(None) };
+    let Some(capturing) = state.streams.get_mut(&stream.id) else { return Ok(None) };
     let mut store = store();
-    let graph = state.captures.get(&place.capture).ok_or(ILLEGAL_STATE)?.living(&store.graphs);
-    let node = make(&mut store.graphs, graph, &place.dependencies)?;
-    place.dependencies = vec![(node, Edge::default())];
+    let graph = state.captures.get(&capturing.capture).ok_or(ILLEGAL_STATE)?.living(&store.graphs);
+    let node = make(&mut store.graphs, graph, &capturing.dependencies)?;
+    capturing.dependencies = vec![(node, Edge::default())];
     Ok(Some(node))
 }
 
@@ -180,7 +182,7 @@ pub(crate) fn begin(
     mode: CUstreamCaptureMode,
     into: Option<(u64, Vec<(u64, Edge)>)>,
 ) -> Answer {
-    if stream.manner == Manner::Legacy {
+    if stream.kind == StreamKind::Legacy {
         return Err(STREAM_CAPTURE_UNSUPPORTED);
     }
     if mode.0 > 2 {
@@ -188,7 +190,7 @@ pub(crate) fn begin(
     }
     let mut state = state();
     let state = state.get();
-    if state.places.contains_key(&stream.id) {
+    if state.streams.contains_key(&stream.id) {
         return Err(ILLEGAL_STATE);
     }
     let (graph, dependencies) = match into {
@@ -207,14 +209,14 @@ pub(crate) fn begin(
     Ok(())
 }
 
-impl State {
+impl CaptureState {
     fn enter(&mut self, stream: &Stream, capture: u64, dependencies: Vec<(u64, Edge)>) {
-        self.places.insert(
+        self.streams.insert(
             stream.id,
-            Place {
+            CapturingStream {
                 capture,
                 dependencies,
-                blocking: stream.manner == Manner::Blocking,
+                blocking: stream.kind == StreamKind::Blocking,
                 context: stream.context.id,
                 nodes: Vec::new(),
                 edges: Vec::new(),
@@ -225,7 +227,7 @@ impl State {
     /// Ends a capture in all its streams; the graph.
     fn close(&mut self, capture: u64) -> u64 {
         open_captures::end(capture);
-        self.places.retain(|_, place| place.capture != capture);
+        self.streams.retain(|_, capturing| capturing.capture != capture);
         self.captures.remove(&capture).map_or(0, |capture| capture.graph)
     }
 
@@ -233,15 +235,15 @@ impl State {
     fn is_joined(&self, capture: u64, origin: u64) -> bool {
         let store = store();
         let mut reached = HashSet::new();
-        let ends = self.places.get(&origin).into_iter().flat_map(|place| &place.dependencies);
+        let ends = self.streams.get(&origin).into_iter().flat_map(|capturing| &capturing.dependencies);
         let mut open: Vec<u64> = ends.map(|(node, _)| *node).collect();
         while let Some(node) = open.pop() {
             if reached.insert(node) {
                 open.extend(store.graphs.node(node).into_iter().flat_map(|node| node.dependencies.keys()));
             }
         }
-        let forks = self.places.values().filter(|place| place.capture == capture);
-        forks.flat_map(|place| &place.dependencies).all(|(node, _)| reached.contains(node))
+        let forks = self.streams.values().filter(|capturing| capturing.capture == capture);
+        forks.flat_map(|capturing| &capturing.dependencies).all(|(node, _)| reached.contains(node))
     }
 }
 
@@ -263,7 +265,7 @@ pub(crate) fn end(stream: &Stream) -> Answer<u64> {
     let (graph, failure) = {
         let mut state = state();
         let state = state.get();
-        let capture = state.places.get(&stream.id).ok_or(ILLEGAL_STATE)?.capture;
+        let capture = state.streams.get(&stream.id).ok_or(ILLEGAL_STATE)?.capture;
         let own = state.captures.get(&capture).ok_or(ILLEGAL_STATE)?;
         let origin = own.origin;
         own.living(&store().graphs);
@@ -296,7 +298,7 @@ pub(crate) fn forget_stream(stream: &Stream) {
     let graph = {
         let mut state = state();
         let state = state.get();
-        let Some(capture) = state.places.get(&stream.id).map(|place| place.capture) else { return };
+        let Some(capture) = state.streams.get(&stream.id).map(|capturing| capturing.capture) else { return };
         let Some(own) = state.captures.get(&capture).filter(|own| own.origin == stream.id) else { return };
         if matches!(store().graphs.graph(own.graph).map(|graph| graph.owner), Ok(Owner::Body { .. })) {
             crash("a stream is destroyed that captures the body of a conditional node");
@@ -310,8 +312,8 @@ pub(crate) fn forget_stream(stream: &Stream) {
 pub(crate) fn record(stream: &Stream, event: u64) {
     let mut state = state();
     let state = state.get();
-    if let Some(place) = state.places.get(&stream.id) {
-        let recorded = Recorded { capture: place.capture, nodes: place.dependencies.clone() };
+    if let Some(capturing) = state.streams.get(&stream.id) {
+        let recorded = CapturedEvent { capture: capturing.capture, nodes: capturing.dependencies.clone() };
         state.events.insert(event, recorded);
     }
 }
@@ -321,8 +323,8 @@ pub(crate) fn record(stream: &Stream, event: u64) {
 pub(crate) fn record_node(stream: &Stream, event: u64, node: u64, edge: Edge) {
     let mut state = state();
     let state = state.get();
-    if let Some(place) = state.places.get(&stream.id) {
-        state.events.insert(event, Recorded { capture: place.capture, nodes: vec![(node, edge)] });
+    if let Some(capturing) = state.streams.get(&stream.id) {
+        state.events.insert(event, CapturedEvent { capture: capturing.capture, nodes: vec![(node, edge)] });
     }
 }
 
@@ -349,32 +351,32 @@ pub(crate) fn wait(stream: &Stream, event: u64, was_recorded: bool) -> Answer<Wa
         if !captured || !was_recorded {
             return if captured { Ok(Wait::Captured) } else { Ok(Wait::Plain) };
         }
-        if let Some(place) = state.places.get(&stream.id) {
-            open_captures::invalidate(place.capture);
+        if let Some(capturing) = state.streams.get(&stream.id) {
+            open_captures::invalidate(capturing.capture);
         }
         return Err(STREAM_CAPTURE_ISOLATION);
     };
     if !open_captures::is_open(recorded.capture) {
         return Err(INVALID_VALUE);
     }
-    if stream.manner == Manner::Legacy {
+    if stream.kind == StreamKind::Legacy {
         open_captures::invalidate(recorded.capture);
         return Err(STREAM_CAPTURE_IMPLICIT);
     }
     if !open_captures::is_valid(recorded.capture) {
         return Err(STREAM_CAPTURE_INVALIDATED);
     }
-    match state.places.get_mut(&stream.id) {
+    match state.streams.get_mut(&stream.id) {
         None => state.enter(stream, recorded.capture, recorded.nodes),
-        Some(place) if place.capture == recorded.capture => {
+        Some(capturing) if capturing.capture == recorded.capture => {
             for (node, edge) in recorded.nodes {
-                if !place.dependencies.iter().any(|(known, _)| *known == node) {
-                    place.dependencies.push((node, edge));
+                if !capturing.dependencies.iter().any(|(known, _)| *known == node) {
+                    capturing.dependencies.push((node, edge));
                 }
             }
         }
-        Some(place) => {
-            open_captures::invalidate(place.capture);
+        Some(capturing) => {
+            open_captures::invalidate(capturing.capture);
             open_captures::invalidate(recorded.capture);
             return Err(STREAM_CAPTURE_MERGE);
         }
@@ -402,9 +404,10 @@ pub(crate) fn is_capturing(graph: u64) -> bool {
 }
 
 /// Whether the next captured node depends on this one.
-pub(crate) fn is_pending(node: u64) -> bool {
-    let waits = |place: &Place| place.dependencies.iter().any(|(pending, _)| *pending == node);
-    open_captures::any() && state().get().places.values().any(waits)
+pub(crate) fn is_awaited_by_capture(node: u64) -> bool {
+    let waits =
+        |capturing: &CapturingStream| capturing.dependencies.iter().any(|(pending, _)| *pending == node);
+    open_captures::any() && state().get().streams.values().any(waits)
 }
 
 /// What a stream says of its capture.
@@ -420,22 +423,22 @@ pub(crate) enum Info {
 pub(crate) fn info(stream: &Arc<Stream>, wants_nodes: bool, takes_edges: bool) -> Answer<Info> {
     let mut state = state();
     let state = state.get();
-    let Some(place) = state.places.get_mut(&stream.id) else { return Ok(Info::None) };
-    if !open_captures::is_valid(place.capture) {
+    let Some(capturing) = state.streams.get_mut(&stream.id) else { return Ok(Info::None) };
+    if !open_captures::is_valid(capturing.capture) {
         return Ok(Info::Invalidated);
     }
-    if wants_nodes && !takes_edges && place.dependencies.iter().any(|(_, edge)| !edge.is_plain()) {
+    if wants_nodes && !takes_edges && capturing.dependencies.iter().any(|(_, edge)| !edge.is_plain()) {
         return Err(LOSSY_QUERY);
     }
-    place.nodes = place.dependencies.iter().map(|(node, _)| to_raw(*node)).collect();
-    place.edges = place.dependencies.iter().map(|(_, edge)| edge.raw()).collect();
-    let graph = state.captures.get(&place.capture).map_or(0, |capture| capture.graph);
+    capturing.nodes = capturing.dependencies.iter().map(|(node, _)| to_raw(*node)).collect();
+    capturing.edges = capturing.dependencies.iter().map(|(_, edge)| edge.raw()).collect();
+    let graph = state.captures.get(&capturing.capture).map_or(0, |capture| capture.graph);
     Ok(Info::Active {
-        id: place.capture,
+        id: capturing.capture,
         graph,
-        nodes: place.nodes.as_ptr(),
-        edges: place.edges.as_ptr(),
-        count: place.nodes.len(),
+        nodes: capturing.nodes.as_ptr(),
+        edges: capturing.edges.as_ptr(),
+        count: capturing.nodes.len(),
     })
 }
 
@@ -443,8 +446,8 @@ pub(crate) fn info(stream: &Arc<Stream>, wants_nodes: bool, takes_edges: bool) -
 /// harmlessly.
 pub(crate) fn check_legacy_question(stream: &Stream) -> Answer {
     let mut state = state();
-    let hit = |place: &Place| place.blocking && place.context == stream.context.id;
-    let forbidden = stream.manner == Manner::Legacy && state.get().places.values().any(hit);
+    let hit = |capturing: &CapturingStream| capturing.blocking && capturing.context == stream.context.id;
+    let forbidden = stream.kind == StreamKind::Legacy && state.get().streams.values().any(hit);
     if forbidden { Err(STREAM_CAPTURE_IMPLICIT) } else { Ok(()) }
 }
 
@@ -452,11 +455,11 @@ pub(crate) fn check_legacy_question(stream: &Stream) -> Answer {
 pub(crate) fn update(stream: &Stream, nodes: &[(u64, Edge)], replace: bool) -> Answer {
     let mut state = state();
     let state = state.get();
-    let place = state.places.get_mut(&stream.id).ok_or(ILLEGAL_STATE)?;
-    if !open_captures::is_valid(place.capture) {
+    let capturing = state.streams.get_mut(&stream.id).ok_or(ILLEGAL_STATE)?;
+    if !open_captures::is_valid(capturing.capture) {
         return Err(STREAM_CAPTURE_INVALIDATED);
     }
-    let graph = state.captures.get(&place.capture).map_or(0, |capture| capture.graph);
+    let graph = state.captures.get(&capturing.capture).map_or(0, |capture| capture.graph);
     let store = store();
     for (node, _) in nodes {
         if store.graphs.node(*node)?.graph != graph {
@@ -464,11 +467,11 @@ pub(crate) fn update(stream: &Stream, nodes: &[(u64, Edge)], replace: bool) -> A
         }
     }
     if replace {
-        place.dependencies.clear();
+        capturing.dependencies.clear();
     }
     for (node, edge) in nodes {
-        if !place.dependencies.iter().any(|(known, _)| known == node) {
-            place.dependencies.push((*node, *edge));
+        if !capturing.dependencies.iter().any(|(known, _)| known == node) {
+            capturing.dependencies.push((*node, *edge));
         }
     }
     Ok(())

@@ -12,14 +12,14 @@ use crate::driver::result_code::{Answer, STREAM_CAPTURE_UNSUPPORTED};
 use crate::sync::lock;
 
 #[derive(Debug, Clone, Copy)]
-struct Open {
+struct OpenCapture {
     id: u64,
     mode: Mode,
     thread: ThreadId,
     valid: bool,
 }
 
-static OPEN: Mutex<Vec<Open>> = Mutex::new(Vec::new());
+static OPEN_CAPTURES: Mutex<Vec<OpenCapture>> = Mutex::new(Vec::new());
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
@@ -30,8 +30,8 @@ thread_local! {
     static MODE: Cell<Mode> = const { Cell::new(GLOBAL) };
 }
 
-fn open() -> MutexGuard<'static, Vec<Open>> {
-    lock(&OPEN)
+fn open() -> MutexGuard<'static, Vec<OpenCapture>> {
+    lock(&OPEN_CAPTURES)
 }
 
 /// Sets the thread's mode and gives the one before.
@@ -47,7 +47,7 @@ pub(crate) fn any() -> bool {
 /// Opens a capture of this thread.
 pub(crate) fn begin(mode: Mode) -> u64 {
     let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
-    open().push(Open { id, mode, thread: thread::current().id(), valid: true });
+    open().push(OpenCapture { id, mode, thread: thread::current().id(), valid: true });
     COUNT.fetch_add(1, Ordering::AcqRel);
     id
 }
@@ -82,7 +82,7 @@ pub(crate) fn invalidate(id: u64) {
 }
 
 /// Invalidates all captures that `hit` selects; an error if there was one.
-fn forbid(hit: impl Fn(&Open) -> bool) -> Answer {
+fn forbid(hit: impl Fn(&OpenCapture) -> bool) -> Answer {
     let mut any = false;
     for capture in open().iter_mut().filter(|capture| hit(capture)) {
         capture.valid = false;

@@ -12,31 +12,31 @@ use crate::graph::model::graphs::Graphs;
 use crate::graph::model::node_memory::{self};
 use crate::graph::model::payload::Payload;
 use crate::graph::model::task::Task;
-use crate::graph::params::generic::Wanted;
+use crate::graph::params::generic::NewNode;
 
 /// Where a node goes: its graph and what it depends on.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct Insertion {
     pub(crate) graph: u64,
     pub(crate) dependencies: Vec<(u64, Edge)>,
 }
 
 /// Adds a node of any type. A refused one changes nothing.
-pub(crate) fn add_node(graphs: &mut Graphs, place: &Place, wanted: Wanted) -> Answer<u64> {
-    let Place { graph, dependencies } = place;
+pub(crate) fn add_node(graphs: &mut Graphs, insertion: &Insertion, new: NewNode) -> Answer<u64> {
+    let Insertion { graph, dependencies } = insertion;
     insert::check_dependencies(graphs, *graph, dependencies)?;
-    let kind = wanted.kind();
+    let kind = new.kind();
     for (node, edge) in dependencies {
         edge::check_kinds(*edge, graphs.node(*node)?.payload.kind(), kind)?;
     }
-    match wanted {
-        Wanted::Task(task) => add_task(graphs, *graph, dependencies, task),
-        Wanted::Alloc(memory) => memory_node::add_alloc(graphs, *graph, dependencies, memory),
-        Wanted::Child { graph: child, by_move } => {
+    match new {
+        NewNode::Task(task) => add_task(graphs, *graph, dependencies, task),
+        NewNode::Alloc(memory) => memory_node::add_alloc(graphs, *graph, dependencies, memory),
+        NewNode::Child { graph: child, by_move } => {
             child::add_child(graphs, *graph, dependencies, child, by_move)
         }
-        Wanted::Free(address) => memory_node::add_free(graphs, *graph, dependencies, address),
-        Wanted::Conditional(raw) => conditional::add_conditional(graphs, *graph, dependencies, &raw),
+        NewNode::Free(address) => memory_node::add_free(graphs, *graph, dependencies, address),
+        NewNode::Conditional(raw) => conditional::add_conditional(graphs, *graph, dependencies, &raw),
     }
 }
 

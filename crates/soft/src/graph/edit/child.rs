@@ -4,7 +4,7 @@ use crate::device::loss::crash;
 use crate::driver::result_code::{Answer, INVALID_VALUE, NOT_SUPPORTED};
 use crate::graph::edit::clone;
 use crate::graph::edit::insert;
-use crate::graph::edit::remove::Leftovers;
+use crate::graph::edit::remove::Removed;
 use crate::graph::model::edge::Edge;
 use crate::graph::model::graph::Owner;
 use crate::graph::model::graphs::Graphs;
@@ -27,7 +27,7 @@ pub(crate) fn add_child(
 }
 
 /// Another graph for a child node; the old embedded graph ends.
-pub(crate) fn replace_child(graphs: &mut Graphs, node: u64, child: u64, by_move: bool) -> Answer<Leftovers> {
+pub(crate) fn replace_child(graphs: &mut Graphs, node: u64, child: u64, by_move: bool) -> Answer<Removed> {
     let own = graphs.node(node)?;
     if !matches!(own.payload, Payload::Child(_)) {
         return Err(INVALID_VALUE);

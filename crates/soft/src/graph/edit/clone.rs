@@ -9,7 +9,7 @@ use crate::driver::result_code::{Answer, INVALID_VALUE, NOT_SUPPORTED};
 use crate::graph::model::edge::Edge;
 use crate::graph::model::graph::Owner;
 use crate::graph::model::graphs::Graphs;
-use crate::graph::model::ordered_map::Ordered;
+use crate::graph::model::ordered_map::OrderedMap;
 use crate::graph::model::payload::Payload;
 use crate::graph::model::task::Task;
 
@@ -57,7 +57,7 @@ fn duplicate_into(graphs: &mut Graphs, graph: u64, clone: u64, waiting: &mut Vec
     for node in &nodes {
         let own = graphs.node(*node)?;
         let of = |node: u64| twin.get(&node).copied().ok_or(INVALID_VALUE);
-        let copy = |list: &Ordered<Edge>| -> Answer<Ordered<Edge>> {
+        let copy = |list: &OrderedMap<Edge>| -> Answer<OrderedMap<Edge>> {
             list.iter().map(|(node, edge)| Ok((of(node)?, edge))).collect()
         };
         let (dependencies, dependents) = (copy(&own.dependencies)?, copy(&own.dependents)?);

@@ -9,23 +9,23 @@ use crate::driver;
 use crate::driver::handle::number;
 use crate::driver::result_code::{Answer, INVALID_CONTEXT, INVALID_VALUE};
 use crate::graph::model::edge::Edge;
-use crate::graph::model::graph::ConditionHandle;
+use crate::graph::model::graph::Condition;
 use crate::graph::model::graph::Owner;
 use crate::graph::model::graphs::Graphs;
-use crate::graph::model::payload::{Condition, ConditionalNode, Payload};
+use crate::graph::model::payload::{ConditionalKind, ConditionalNode, Payload};
 
 /// A real driver takes 10 000 at least. This keeps a number that makes no sense from taking all
 /// memory of the host.
 const MOST_BODIES: u32 = 1 << 20;
 
-fn condition(raw: &CUDA_CONDITIONAL_NODE_PARAMS) -> Answer<Condition> {
+fn condition(raw: &CUDA_CONDITIONAL_NODE_PARAMS) -> Answer<ConditionalKind> {
     let newer = driver::version() >= Version::new(12, 8);
     match (raw.type_, raw.size) {
-        (CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_IF, 1) => Ok(Condition::If),
-        (CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_IF, 2) if newer => Ok(Condition::If),
-        (CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_WHILE, 1) => Ok(Condition::While),
+        (CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_IF, 1) => Ok(ConditionalKind::If),
+        (CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_IF, 2) if newer => Ok(ConditionalKind::If),
+        (CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_WHILE, 1) => Ok(ConditionalKind::While),
         (CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_SWITCH, 1..=MOST_BODIES) if newer => {
-            Ok(Condition::Switch)
+            Ok(ConditionalKind::Switch)
         }
         _ => Err(INVALID_VALUE),
     }
@@ -46,7 +46,7 @@ pub(crate) fn create_condition(
     let root = graphs.graph_mut(root)?;
     let handle = root.next_condition;
     root.next_condition += 1;
-    root.conditions.insert(handle, ConditionHandle { default, context, node: None });
+    root.conditions.insert(handle, Condition { default, context, node: None });
     Ok(handle)
 }
 
@@ -86,7 +86,7 @@ pub(crate) fn add_conditional(
 }
 
 /// Whether a node uses the condition. A destroyed one, in whatever body it was, lets it go.
-pub(crate) fn is_used(graphs: &Graphs, condition: &ConditionHandle) -> bool {
+pub(crate) fn is_used(graphs: &Graphs, condition: &Condition) -> bool {
     condition.node.is_some_and(|(node, uid)| graphs.node(node).is_ok_and(|node| node.uid == uid))
 }
 

@@ -5,11 +5,11 @@ use crate::graph::model::node_limits;
 use std::collections::HashSet;
 
 use crate::driver::result_code::{Answer, INVALID_VALUE};
-use crate::graph::edit::remove::Leftovers;
+use crate::graph::edit::remove::Removed;
 use crate::graph::model::edge::Edge;
 use crate::graph::model::graphs::{Graphs, new_uid};
 use crate::graph::model::node::Node;
-use crate::graph::model::ordered_map::Ordered;
+use crate::graph::model::ordered_map::OrderedMap;
 use crate::graph::model::payload::Payload;
 
 /// The dependencies of an add: nodes of the graph, none of them twice.
@@ -33,7 +33,7 @@ pub(crate) fn insert(
     payload: Payload,
 ) -> Answer<u64> {
     let uid = new_uid();
-    let census = node_limits::of_payload(graphs, &payload);
+    let limiting = node_limits::of_payload(graphs, &payload);
     let own = graphs.graph_mut(graph)?;
     let local = own.next_local;
     own.next_local += 1;
@@ -45,10 +45,10 @@ pub(crate) fn insert(
         block: None,
         added_after: dependencies.iter().map(|(node, _)| *node).collect(),
         dependencies: dependencies.iter().copied().collect(),
-        dependents: Ordered::default(),
+        dependents: OrderedMap::default(),
     });
     graphs.graph_mut(graph)?.order.insert(local, handle);
-    node_limits::count_in(graphs, graph, census);
+    node_limits::count_in(graphs, graph, limiting);
     for (dependency, edge) in dependencies {
         graphs.node_mut(*dependency)?.dependents.push(handle, *edge);
     }
@@ -56,7 +56,7 @@ pub(crate) fn insert(
 }
 
 /// Another payload for a node. What has to be called and dropped without the lock.
-pub(crate) fn replace(graphs: &mut Graphs, handle: u64, payload: Payload) -> Answer<Leftovers> {
+pub(crate) fn replace(graphs: &mut Graphs, handle: u64, payload: Payload) -> Answer<Removed> {
     let (old, new) = (
         node_limits::of_payload(graphs, &graphs.node(handle)?.payload),
         node_limits::of_payload(graphs, &payload),
@@ -69,7 +69,7 @@ pub(crate) fn replace(graphs: &mut Graphs, handle: u64, payload: Payload) -> Ans
     }
     node_limits::count_out(graphs, graph, old);
     node_limits::count_in(graphs, graph, new);
-    let mut leftovers = Leftovers::default();
+    let mut leftovers = Removed::default();
     let inside = remove::end_payload(replaced, &mut leftovers);
     remove::remove_graphs(graphs, inside, &mut leftovers);
     Ok(leftovers)

@@ -9,7 +9,7 @@ use crate::graph::model::edge::Edge;
 use crate::graph::model::graph::Owner;
 use crate::graph::model::graphs::Graphs;
 use crate::graph::model::hierarchy;
-use crate::graph::model::node_memory::{self, Reservation};
+use crate::graph::model::node_memory::{self, NodeMemory};
 use crate::graph::model::payload::Payload;
 use crate::graph::model::task::{AllocNode, Task};
 use crate::graph::params::parse::NewMemory;
@@ -28,8 +28,8 @@ pub(crate) fn add_alloc(
         return Err(NOT_SUPPORTED);
     }
     let home = (graph, own.uid);
-    let before = freed_before(graphs, dependencies, own.arena.free_nodes(wanted.device))?;
-    let range = graphs.graph_mut(graph)?.arena.place(wanted.len, wanted.device, &before);
+    let before = freed_before(graphs, dependencies, own.addresses.free_nodes(wanted.device))?;
+    let range = graphs.graph_mut(graph)?.addresses.place(wanted.len, wanted.device, &before);
     let range = range.ok_or(OUT_OF_MEMORY)?;
     let memory = node_memory::reserve(range, wanted.len, wanted.device, home);
     let alloc = AllocNode { memory: Arc::clone(&memory), max: wanted.max };
@@ -88,14 +88,14 @@ pub(crate) fn add_free(
     let own = (node, graphs.node(node)?.uid);
     memory.add_free(own, is_own);
     if is_own {
-        graphs.graph_mut(graph)?.arena.free(memory.range.clone(), node);
+        graphs.graph_mut(graph)?.addresses.free(memory.range.clone(), node);
     }
     Ok(node)
 }
 
 /// Whether the free nodes that memory has, and executables of its graph, allow one in this
 /// graph.
-fn check_other_frees(graphs: &Graphs, graph: u64, memory: &Reservation) -> Answer {
+fn check_other_frees(graphs: &Graphs, graph: u64, memory: &NodeMemory) -> Answer {
     let root_uid = |graph: u64| graphs.graph(hierarchy::root(graphs, graph)).map(|root| root.uid);
     let root = root_uid(graph)?;
     // The graph that allocates may lie in another by now, or be gone.

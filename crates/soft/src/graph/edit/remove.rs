@@ -2,14 +2,14 @@
 
 use crate::graph::model::graphs::Graphs;
 use crate::graph::model::node_limits;
-use crate::graph::model::ordered_map::Ordered;
+use crate::graph::model::ordered_map::OrderedMap;
 use crate::graph::model::payload::Payload;
 use crate::graph::model::task::Task;
 use crate::stream::callback::Callback;
 
 /// Removes a node with its edges and everything in it.
-pub(crate) fn remove_node(graphs: &mut Graphs, handle: u64) -> Leftovers {
-    let mut leftovers = Leftovers::default();
+pub(crate) fn remove_node(graphs: &mut Graphs, handle: u64) -> Removed {
+    let mut leftovers = Removed::default();
     if let Ok(node) = graphs.node(handle) {
         let (graph, counted) = (node.graph, node_limits::of_payload(graphs, &node.payload));
         node_limits::count_out(graphs, graph, counted);
@@ -21,7 +21,7 @@ pub(crate) fn remove_node(graphs: &mut Graphs, handle: u64) -> Leftovers {
 
 /// Removes a node with its edges, which is not counted any more; the graphs in it are the
 /// caller's to discard.
-fn detach_node(graphs: &mut Graphs, handle: u64, leftovers: &mut Leftovers) -> Vec<u64> {
+fn detach_node(graphs: &mut Graphs, handle: u64, leftovers: &mut Removed) -> Vec<u64> {
     let Some(node) = graphs.take_node(handle) else { return Vec::new() };
     for dependency in node.dependencies.keys() {
         if let Ok(dependency) = graphs.node_mut(dependency) {
@@ -40,7 +40,7 @@ fn detach_node(graphs: &mut Graphs, handle: u64, leftovers: &mut Leftovers) -> V
 }
 
 /// What was in a node ends; the graphs in it are the caller's to discard.
-pub(super) fn end_payload(payload: Payload, leftovers: &mut Leftovers) -> Vec<u64> {
+pub(super) fn end_payload(payload: Payload, leftovers: &mut Removed) -> Vec<u64> {
     match payload {
         Payload::Child(child) => vec![child],
         Payload::Conditional(conditional) => conditional.bodies.into_vec(),
@@ -52,28 +52,28 @@ pub(super) fn end_payload(payload: Payload, leftovers: &mut Leftovers) -> Vec<u6
 }
 
 /// Removes a graph with everything in it.
-pub(crate) fn remove_graph(graphs: &mut Graphs, handle: u64) -> Leftovers {
-    let mut leftovers = Leftovers::default();
+pub(crate) fn remove_graph(graphs: &mut Graphs, handle: u64) -> Removed {
+    let mut leftovers = Removed::default();
     remove_graphs(graphs, vec![handle], &mut leftovers);
     leftovers
 }
 
 /// Removes graphs with everything in them, one after the other: they may be nested deeper than
 /// a stack is.
-pub(super) fn remove_graphs(graphs: &mut Graphs, mut waiting: Vec<u64>, leftovers: &mut Leftovers) {
+pub(super) fn remove_graphs(graphs: &mut Graphs, mut waiting: Vec<u64>, leftovers: &mut Removed) {
     while let Some(graph) = waiting.pop() {
         waiting.extend(detach_graph(graphs, graph, leftovers));
     }
 }
 
 /// Removes a graph; those in its nodes are the caller's to discard.
-fn detach_graph(graphs: &mut Graphs, handle: u64, leftovers: &mut Leftovers) -> Vec<u64> {
+fn detach_graph(graphs: &mut Graphs, handle: u64, leftovers: &mut Removed) -> Vec<u64> {
     let mut inside = Vec::new();
     let nodes = graphs.nodes_of(handle).unwrap_or_default();
     // The edges go with the nodes, none has to be taken off its other end.
     for node in &nodes {
         if let Ok(node) = graphs.node_mut(*node) {
-            (node.dependencies, node.dependents) = (Ordered::default(), Ordered::default());
+            (node.dependencies, node.dependents) = (OrderedMap::default(), OrderedMap::default());
         }
     }
     for node in nodes {
@@ -88,12 +88,12 @@ fn detach_graph(graphs: &mut Graphs, handle: u64, leftovers: &mut Leftovers) -> 
 /// What is left of removed nodes and graphs: to be ended without the lock.
 #[derive(Debug, Default)]
 #[must_use]
-pub(crate) struct Leftovers {
+pub(crate) struct Removed {
     destructors: Vec<Callback>,
     tasks: Vec<Task>,
 }
 
-impl Leftovers {
+impl Removed {
     /// Calls the destructors of user objects and drops the rest.
     pub(crate) fn end(self) {
         self.destructors.into_iter().for_each(Callback::destruct);

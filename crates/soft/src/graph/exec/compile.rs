@@ -64,16 +64,16 @@ fn compile_levels(graphs: &Graphs, graph: u64, steps: &mut Vec<Step>) -> Result<
     }
 }
 
-fn begin_level(graphs: &Graphs, graph: u64) -> Result<Open, Failure> {
+fn begin_level(graphs: &Graphs, graph: u64) -> Result<PartialLevel, Failure> {
     let nodes = graphs.nodes_of(graph).map_err(|_| Failure::Gone)?;
     let index_of = HashMap::with_capacity(nodes.len());
     let level = Level { created: Vec::with_capacity(nodes.len()), ..Level::default() };
-    Ok(Open { nodes, index_of, level, inside: Vec::new() })
+    Ok(PartialLevel { nodes, index_of, level, inside: Vec::new() })
 }
 
 /// The edges and the order of a level whose steps are there.
-fn finish_level(graphs: &Graphs, open: Open, steps: &mut [Step]) -> Result<Level, Failure> {
-    let Open { nodes, index_of, mut level, .. } = open;
+fn finish_level(graphs: &Graphs, open: PartialLevel, steps: &mut [Step]) -> Result<Level, Failure> {
+    let PartialLevel { nodes, index_of, mut level, .. } = open;
     for handle in &nodes {
         let node = graphs.node(*handle).map_err(|_| Failure::Gone)?;
         let of = |dependency: &u64| index_of.get(dependency).copied();
@@ -88,7 +88,7 @@ fn finish_level(graphs: &Graphs, open: Open, steps: &mut [Step]) -> Result<Level
 }
 
 /// A level of which not all steps are there.
-struct Open {
+struct PartialLevel {
     nodes: Vec<u64>,
     index_of: HashMap<u64, usize>,
     level: Level,

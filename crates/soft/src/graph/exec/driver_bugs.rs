@@ -7,14 +7,14 @@ use cuda_sys::{CUresult, Version};
 
 use crate::device::loss::Loss;
 use crate::driver;
-use crate::graph::model::payload::Condition;
+use crate::graph::model::payload::ConditionalKind;
 use crate::graph::model::program::{Level, Program, Work};
 
 /// What the driver that this one poses as gets wrong about a conditional node that is reached.
 pub(crate) fn check(
     program: &Program,
     node: u64,
-    condition: Condition,
+    condition: ConditionalKind,
     bodies: &[Level],
 ) -> Result<(), Loss> {
     let version = driver::version();
@@ -25,7 +25,7 @@ pub(crate) fn check(
         return Err(Loss::new(CUresult::CUDA_ERROR_LAUNCH_TIMEOUT, sentence));
     }
     let is_faulty = version >= Version::new(12, 8) && version < Version::new(13, 0);
-    let two = condition == Condition::If && bodies.len() == 2;
+    let two = condition == ConditionalKind::If && bodies.len() == 2;
     if is_faulty && two && bodies.iter().any(|body| holds_child(program, body)) {
         let sentence = format!(
             "a driver of CUDA {version} misbehaves at the conditional node {node:#x}: it is an IF with two bodies, and one holds a child graph"

@@ -14,7 +14,7 @@ use crate::graph::model::graphs::Graphs;
 use crate::graph::model::payload::Payload;
 use crate::graph::model::task::Task;
 use crate::memory::copy::Copy3;
-use crate::memory::memory_kind::{Place, Promised};
+use crate::memory::memory_kind::{Accept, MemoryKind};
 use crate::stream::event;
 
 /// Free what the graph still holds when it is launched again.
@@ -116,7 +116,7 @@ fn check_node(graphs: &Graphs, handle: u64, in_body: bool) -> Result<(), Refused
         }
         Task::Signal(node) if !node.is_alive() => crash(SEMAPHORE_GONE),
         Task::Wait(node) if !node.is_alive() => crash(SEMAPHORE_GONE),
-        Task::Fill(fill) if fill.fill.check(Promised::Yes).is_err() => Err(INVALID_VALUE.into()),
+        Task::Fill(fill) if fill.fill.check(Accept::Reserved).is_err() => Err(INVALID_VALUE.into()),
         Task::Kernel(_) | Task::Fill(_) | Task::Empty => Ok(()),
         Task::Copy(copy) if in_body && is_pageable(&copy.copy) => {
             let outcome = Outcome::CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED;
@@ -150,5 +150,5 @@ fn check_device_launch(graphs: &Graphs, graph: u64, flags: u64) -> Result<(), Re
 const SEMAPHORE_GONE: &str = "a graph is instantiated whose semaphore is destroyed";
 
 fn is_pageable(copy: &Copy3) -> bool {
-    [copy.src.place, copy.dst.place].contains(&Place::Pageable)
+    [copy.src.place, copy.dst.place].contains(&MemoryKind::Pageable)
 }

@@ -9,7 +9,7 @@ use crate::device::loss::{self, hang};
 use crate::driver::result_code::{Answer, INVALID_VALUE};
 use crate::graph::exec::compile::{Failure, compile};
 use crate::graph::exec::instantiable::{self, Refused};
-use crate::graph::model::condition_values::Values;
+use crate::graph::model::condition_values::ConditionValues;
 use crate::graph::model::executable::Exec;
 use crate::graph::model::graph::Owner;
 use crate::graph::model::graphs::{Graphs, new_uid};
@@ -18,7 +18,7 @@ use crate::graph::model::payload::Payload;
 use crate::graph::model::program::{Program, Work};
 use crate::graph::model::store::{Store, store};
 use crate::graph::model::task::Task;
-use crate::graph::model::user_object::{Holdings, Shares};
+use crate::graph::model::user_object::{ExecObjects, ObjectRefs};
 use crate::stream;
 
 /// The user objects of a graph and all parts of it, once more for an executable.
@@ -27,13 +27,13 @@ pub(crate) fn exec_objects(
     graph: u64,
     used: bool,
     device: i32,
-) -> Vec<((u64, usize), Arc<Shares>)> {
+) -> Vec<((u64, usize), Arc<ExecObjects>)> {
     let mut shares = Vec::new();
     for part in hierarchy::tree(graphs, graph) {
         let Ok(own) = graphs.graph(part) else { continue };
-        let holdings: Holdings = own.objects.duplicate();
+        let holdings: ObjectRefs = own.objects.duplicate();
         let key = if part == graph { (0, 0) } else { part_key(graphs, part) };
-        shares.push((key, Arc::new(Shares::new(holdings, used, device))));
+        shares.push((key, Arc::new(ExecObjects::new(holdings, used, device))));
     }
     shares
 }
@@ -62,7 +62,7 @@ pub(crate) fn instantiate(store: &mut Store, graph: u64, flags: u64) -> Result<u
         Failure::Gone => INVALID_VALUE.into(),
     })?;
     let context = context::current()?;
-    program.values = Values::again(program.conditions.iter().map(|(number, _)| *number));
+    program.values = ConditionValues::again(program.conditions.iter().map(|(number, _)| *number));
     note_instantiated(&program);
     let keys = program.steps.iter().enumerate().map(|(index, step)| (step.uid, index)).collect();
     let shares = exec_objects(&store.graphs, graph, false, context.device);
@@ -111,7 +111,7 @@ pub(crate) fn destroy(handle: u64) -> Answer {
         hang("an executable is destroyed after its context was reset or released");
     }
     if !removed.program.conditions.is_empty() {
-        stream::stalled(|| ());
+        stream::while_idle(|| ());
     }
     // Destructors may run now, so the lock must be free.
     drop(removed);

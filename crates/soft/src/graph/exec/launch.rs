@@ -6,24 +6,24 @@ use std::sync::{Arc, Mutex};
 use crate::device::loss::{self, crash};
 use crate::driver::result_code::Answer;
 use crate::graph::exec::instantiable::AUTO_FREE;
-use crate::graph::exec::memory_plan::{self, Use};
-use crate::graph::exec::run::{EventWork, Run};
+use crate::graph::exec::memory_plan::{self, MemoryUse};
+use crate::graph::exec::run::{EventAction, Run};
 use crate::graph::model::program::{Program, Work};
 use crate::graph::model::store::store;
 use crate::graph::model::task::Task;
-use crate::memory::memory_kind::Place;
+use crate::memory::memory_kind::MemoryKind;
 use crate::stream::{Stream, Ticket, event, mem_op};
 use crate::sync::lock;
 
 /// What a program does with memory, in its order. Bodies do nothing with it.
-fn memory_uses(program: &Program) -> Vec<Use> {
+fn memory_uses(program: &Program) -> Vec<MemoryUse> {
     let mut uses = Vec::new();
     // What is to come, the next one last.
     let mut waiting: Vec<usize> = program.top.order.iter().rev().copied().collect();
     while let Some(step) = waiting.pop().and_then(|index| program.steps.get(index)) {
         match &step.work {
-            Work::Task(Task::Alloc(node)) => uses.push(Use::Allocates(Arc::clone(&node.memory))),
-            Work::Task(Task::Free(memory)) => uses.push(Use::Frees(Arc::clone(memory))),
+            Work::Task(Task::Alloc(node)) => uses.push(MemoryUse::Allocates(Arc::clone(&node.memory))),
+            Work::Task(Task::Free(memory)) => uses.push(MemoryUse::Frees(Arc::clone(memory))),
             Work::Child(level) => waiting.extend(level.order.iter().rev()),
             _ => {}
         }
@@ -32,7 +32,7 @@ fn memory_uses(program: &Program) -> Vec<Use> {
 }
 
 /// What the event nodes do in a launch that starts now.
-fn event_work(program: &Program) -> HashMap<usize, EventWork> {
+fn event_work(program: &Program) -> HashMap<usize, EventAction> {
     let mut events = HashMap::new();
     // What is to come, the next one last.
     let mut waiting: Vec<usize> = program.top.order.iter().rev().copied().collect();
@@ -41,13 +41,13 @@ fn event_work(program: &Program) -> HashMap<usize, EventWork> {
         match &step.work {
             Work::Task(Task::EventRecord(handle)) => {
                 if let Ok(event) = event::get(*handle) {
-                    events.insert(index, EventWork::Record(event.renew()));
+                    events.insert(index, EventAction::Record(event.renew()));
                 }
             }
             Work::Task(Task::EventWait(handle)) => match event::get(*handle) {
                 Ok(event) => {
                     if let Some(marker) = event.last() {
-                        events.insert(index, EventWork::Wait(marker));
+                        events.insert(index, EventAction::Wait(marker));
                     }
                 }
                 Err(_) => crash("an executable waits for an event that is destroyed"),
@@ -85,7 +85,7 @@ pub(crate) fn launch(handle: u64, stream: &Arc<Stream>) -> Answer {
                     if let Some(bytes) = unsafe { node.copy.stage() } {
                         staged.insert(index, bytes);
                     }
-                    waits |= node.copy.dst.place == Place::Pageable;
+                    waits |= node.copy.dst.place == MemoryKind::Pageable;
                 }
                 _ => {}
             }

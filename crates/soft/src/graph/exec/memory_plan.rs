@@ -12,8 +12,8 @@ use cuda_sys::CUresult;
 
 use crate::device::loss::Loss;
 use crate::driver::result_code::{Answer, INVALID_VALUE, OUT_OF_MEMORY};
-use crate::graph::model::node_memory::Reservation;
-use crate::memory::graph_mapping::{self, Needs, User};
+use crate::graph::model::node_memory::NodeMemory;
+use crate::memory::graph_mapping::{self, MappingUser, Needs};
 use crate::memory::{self, Allocation};
 use crate::stream::event::Marker;
 use crate::sync::lock;
@@ -24,7 +24,7 @@ struct Life {
     /// Whether it lives in the order of the calls.
     lives: bool,
     /// What made it last, which also holds the address.
-    owner: Arc<Reservation>,
+    owner: Arc<NodeMemory>,
     allocation: Arc<Allocation>,
     /// How often a launch was called that makes it, and up to which of these the work has come.
     called: u64,
@@ -58,12 +58,12 @@ impl Drop for Done {
     }
 }
 
-fn steps_of(memory: &Reservation) -> impl Iterator<Item = u64> + use<> {
+fn steps_of(memory: &NodeMemory) -> impl Iterator<Item = u64> + use<> {
     graph_mapping::steps(memory.start, memory.len as u64)
 }
 
 /// Nothing lives any more where memory was, but for steps in which other memory lives.
-fn leave_steps(lives: &BTreeMap<u64, Life>, memory: &Reservation, user: &User) {
+fn leave_steps(lives: &BTreeMap<u64, Life>, memory: &NodeMemory, user: &MappingUser) {
     let living = lives.values().filter(|life| life.lives && life.owner.device == memory.device);
     let living: BTreeSet<u64> = living.flat_map(|life| steps_of(&life.owner)).collect();
     graph_mapping::end_lives(
@@ -81,7 +81,7 @@ pub(crate) fn forget_context(context: u64) {
         let starts: Vec<u64> =
             lives.iter().filter(|(_, life)| of_it(life)).map(|(start, _)| *start).collect();
         let gone: Vec<Life> = starts.iter().filter_map(|start| lives.remove(start)).collect();
-        let nobody = User { stream: 0, exec: 0, done: Arc::new(AtomicBool::new(true)) };
+        let nobody = MappingUser { stream: 0, exec: 0, done: Arc::new(AtomicBool::new(true)) };
         gone.iter().for_each(|life| leave_steps(&lives, &life.owner, &nobody));
         gone
     };
@@ -119,7 +119,7 @@ fn announce(lives: &mut BTreeMap<u64, Life>, start: u64, stream: u64) -> Option<
     life.freed = Some(Arc::clone(&done));
     life.allocation.queue_free();
     let (called, owner, over) = (life.called, Arc::clone(&life.owner), Done::default());
-    leave_steps(lives, &owner, &User { stream, exec: 0, done: Arc::clone(&over.0) });
+    leave_steps(lives, &owner, &MappingUser { stream, exec: 0, done: Arc::clone(&over.0) });
     Some(Freeing { start, life: called, done, over })
 }
 
@@ -154,7 +154,7 @@ impl Freeing {
 
 /// What a launch does with the memory of its allocation and free nodes.
 #[derive(Debug, Default)]
-pub(crate) struct Plan {
+pub(crate) struct MemoryPlan {
     /// The memory that outlives the launch, by its id: the how-manieth life it begins.
     kept: HashMap<u64, u64>,
     /// Its addresses.
@@ -169,18 +169,18 @@ pub(crate) struct Plan {
 
 /// What an executable does with memory, in the order in which it does.
 #[derive(Debug, Clone)]
-pub(crate) enum Use {
-    Allocates(Arc<Reservation>),
-    Frees(Arc<Reservation>),
+pub(crate) enum MemoryUse {
+    Allocates(Arc<NodeMemory>),
+    Frees(Arc<NodeMemory>),
 }
 
 /// The memory that is allocated and that which is freed.
-fn split(uses: &[Use]) -> (Vec<&Arc<Reservation>>, Vec<&Arc<Reservation>>) {
+fn split(uses: &[MemoryUse]) -> (Vec<&Arc<NodeMemory>>, Vec<&Arc<NodeMemory>>) {
     let (mut allocs, mut frees) = (Vec::new(), Vec::new());
     for used in uses {
         match used {
-            Use::Allocates(memory) => allocs.push(memory),
-            Use::Frees(memory) => frees.push(memory),
+            MemoryUse::Allocates(memory) => allocs.push(memory),
+            MemoryUse::Frees(memory) => frees.push(memory),
         }
     }
     (allocs, frees)
@@ -188,7 +188,7 @@ fn split(uses: &[Use]) -> (Vec<&Arc<Reservation>>, Vec<&Arc<Reservation>>) {
 
 /// What a launch or an upload needs of each device: all steps that its memory lies in, and those
 /// that are in use when most are.
-fn needs(uses: &[Use]) -> BTreeMap<i32, Needs> {
+fn needs(uses: &[MemoryUse]) -> BTreeMap<i32, Needs> {
     let mut needs: BTreeMap<i32, Needs> = BTreeMap::new();
     for alloc in split(uses).0 {
         needs.entry(alloc.device).or_default().all.extend(steps_of(alloc));
@@ -198,10 +198,10 @@ fn needs(uses: &[Use]) -> BTreeMap<i32, Needs> {
         let mut there = BTreeMap::<u64, usize>::new();
         for used in uses {
             match used {
-                Use::Allocates(memory) if memory.device == *device => {
+                MemoryUse::Allocates(memory) if memory.device == *device => {
                     steps_of(memory).for_each(|step| *there.entry(step).or_default() += 1);
                 }
-                Use::Frees(memory) if memory.device == *device => steps_of(memory).for_each(|step| {
+                MemoryUse::Frees(memory) if memory.device == *device => steps_of(memory).for_each(|step| {
                     let left = there.remove(&step).unwrap_or(0);
                     if left > 1 {
                         there.insert(step, left - 1);
@@ -219,7 +219,7 @@ fn needs(uses: &[Use]) -> BTreeMap<i32, Needs> {
 
 /// Maps memory for a launch or an upload. A device that has not enough has none for anything else
 /// from then on.
-fn map(needs: &BTreeMap<i32, Needs>, user: &User) -> Answer {
+fn map(needs: &BTreeMap<i32, Needs>, user: &MappingUser) -> Answer {
     for (device, needs) in needs {
         if !graph_mapping::map(*device, needs, user) {
             return Err(OUT_OF_MEMORY);
@@ -235,24 +235,29 @@ pub(crate) struct Uploading {
 }
 
 /// Maps what an executable allocates, ahead of its launch.
-pub(crate) fn upload(uses: &[Use], stream: u64, exec: u64) -> Answer<Uploading> {
+pub(crate) fn upload(uses: &[MemoryUse], stream: u64, exec: u64) -> Answer<Uploading> {
     let over = Done::default();
-    map(&needs(uses), &User { stream, exec, done: Arc::clone(&over.0) })?;
+    map(&needs(uses), &MappingUser { stream, exec, done: Arc::clone(&over.0) })?;
     Ok(Uploading { _over: over })
 }
 
 /// Checks and notes at the launch call what the launch does. A refused launch changes nothing,
 /// except that the device's memory is all gone once there was not enough.
-pub(crate) fn begin(uses: &[Use], auto_free: bool, context: u64, (stream, exec): (u64, u64)) -> Answer<Plan> {
+pub(crate) fn begin(
+    uses: &[MemoryUse],
+    auto_free: bool,
+    context: u64,
+    (stream, exec): (u64, u64),
+) -> Answer<MemoryPlan> {
     if uses.is_empty() {
-        return Ok(Plan::default());
+        return Ok(MemoryPlan::default());
     }
     let (allocs, frees) = split(uses);
-    let ids = |list: &[&Arc<Reservation>]| list.iter().map(|own| own.id).collect::<HashSet<u64>>();
+    let ids = |list: &[&Arc<NodeMemory>]| list.iter().map(|own| own.id).collect::<HashSet<u64>>();
     let (allocated, freed) = (ids(&allocs), ids(&frees));
     let mut lives = lives();
     let is_live =
-        |own: &Reservation| lives.get(&own.start).is_some_and(|life| life.lives && life.owner.id == own.id);
+        |own: &NodeMemory| lives.get(&own.start).is_some_and(|life| life.lives && life.owner.id == own.id);
     if !auto_free && allocs.iter().any(|alloc| is_live(alloc)) {
         return Err(INVALID_VALUE);
     }
@@ -263,8 +268,8 @@ pub(crate) fn begin(uses: &[Use], auto_free: bool, context: u64, (stream, exec):
     let awaited = allocs.iter().filter_map(|alloc| lives.get(&alloc.start)?.freed.clone());
     let awaited = awaited.filter(|free| free.time().is_none()).collect();
     let kept: Vec<_> = allocs.into_iter().filter(|alloc| !freed.contains(&alloc.id)).collect();
-    let mut plan = Plan { awaited, ..Plan::default() };
-    let user = User { stream, exec, done: Arc::clone(&plan.over.0) };
+    let mut plan = MemoryPlan { awaited, ..MemoryPlan::default() };
+    let user = MappingUser { stream, exec, done: Arc::clone(&plan.over.0) };
     let mut needs = needs(uses);
     for alloc in &kept {
         needs.entry(alloc.device).or_default().kept.extend(steps_of(alloc));
@@ -290,9 +295,9 @@ pub(crate) fn begin(uses: &[Use], auto_free: bool, context: u64, (stream, exec):
 }
 
 /// Lives for what a launch leaves and that has none.
-fn make_lives(kept: &[&Arc<Reservation>], lives: &mut BTreeMap<u64, Life>, context: u64) -> Answer {
+fn make_lives(kept: &[&Arc<NodeMemory>], lives: &mut BTreeMap<u64, Life>, context: u64) -> Answer {
     let mut found = Vec::new();
-    let mut made: Vec<(&Arc<Reservation>, Arc<Allocation>)> = Vec::new();
+    let mut made: Vec<(&Arc<NodeMemory>, Arc<Allocation>)> = Vec::new();
     for alloc in kept.iter().copied().filter(|alloc| !lives.contains_key(&alloc.start)) {
         // A launch before, of another executable, may be using the address just now, and frees it
         // on its way.
@@ -303,7 +308,7 @@ fn make_lives(kept: &[&Arc<Reservation>], lives: &mut BTreeMap<u64, Life>, conte
         }
         match alloc.allocate(context) {
             Ok(allocation) => {
-                memory::show_awaited(&allocation);
+                memory::publish_unless_taken(&allocation);
                 made.push((alloc, allocation));
             }
             Err(code) => {
@@ -320,7 +325,7 @@ fn make_lives(kept: &[&Arc<Reservation>], lives: &mut BTreeMap<u64, Life>, conte
     Ok(())
 }
 
-impl Plan {
+impl MemoryPlan {
     /// The launch starts: what it will allocate anew is not there until it does.
     pub(crate) fn start(&self) {
         self.awaited.iter().for_each(|free| free.wait());
@@ -334,11 +339,11 @@ impl Plan {
     }
 
     /// The stream gets to an allocation node.
-    pub(crate) fn allocate(&self, own: &Reservation, context: u64) -> Result<(), Loss> {
+    pub(crate) fn allocate(&self, own: &NodeMemory, context: u64) -> Result<(), Loss> {
         let mut lives = lives();
         // Also if it is a later launch that leaves some there.
         if let Some(life) = lives.get_mut(&own.start).filter(|life| life.allocation.len == own.len) {
-            memory::show_reached(&life.allocation);
+            memory::publish_reached(&life.allocation);
             life.allocation.renew(own.node());
             if let Some(number) = self.kept.get(&own.id) {
                 life.reached = life.reached.max(*number);
@@ -350,7 +355,7 @@ impl Plan {
         }
         match own.allocate(context) {
             Ok(allocation) => {
-                memory::show_reached(&allocation);
+                memory::publish_reached(&allocation);
                 allocation.renew(own.node());
                 Ok(())
             }
@@ -359,7 +364,7 @@ impl Plan {
     }
 
     /// The stream gets to a free node.
-    pub(crate) fn free(&self, own: &Reservation, node: u64) -> Result<(), Loss> {
+    pub(crate) fn free(&self, own: &NodeMemory, node: u64) -> Result<(), Loss> {
         let how = format!("free node {node:#x}");
         if let Some(freeing) = self.outside.get(&own.id) {
             freeing.carry_out(node, &how);
@@ -380,7 +385,7 @@ impl Plan {
         memory::remove(&allocation, how);
         // What outlives a launch is seen again where this was.
         for (_, life) in lives.range(own.start..allocation.end()) {
-            memory::show_awaited(&life.allocation);
+            memory::publish_unless_taken(&life.allocation);
         }
         Ok(())
     }

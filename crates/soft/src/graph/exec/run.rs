@@ -7,11 +7,11 @@ use cuda_sys::CUresult;
 
 use crate::device::loss::{self, Loss};
 use crate::graph::exec::driver_bugs;
-use crate::graph::exec::memory_plan::Plan;
-use crate::graph::model::payload::Condition;
+use crate::graph::exec::memory_plan::MemoryPlan;
+use crate::graph::model::payload::ConditionalKind;
 use crate::graph::model::program::{Level, Program, Work};
 use crate::graph::model::task::Task;
-use crate::launch::{self, Conditions};
+use crate::launch::{self, ConditionSetter};
 use crate::stream::callback;
 use crate::stream::event::Marker;
 use crate::stream::mem_op;
@@ -19,13 +19,13 @@ use crate::stream::poll::poll;
 
 /// What an event node does in this launch, by its step.
 #[derive(Debug)]
-pub(crate) enum EventWork {
+pub(crate) enum EventAction {
     Record(Arc<Marker>),
     Wait(Arc<Marker>),
 }
 
 /// A level that runs.
-struct Open<'a> {
+struct RunningLevel<'a> {
     order: &'a [usize],
     /// Which of its steps comes next.
     next: usize,
@@ -34,13 +34,13 @@ struct Open<'a> {
 }
 
 /// A level some of whose steps wait.
-struct Waiting {
+struct WaitingLevel {
     /// Its steps with how far each is, in the order of the level.
     left: Vec<(usize, usize)>,
     done: HashSet<usize>,
 }
 
-impl Waiting {
+impl WaitingLevel {
     fn of(level: &Level) -> Self {
         let left: Vec<_> = level.order.iter().map(|index| (*index, 0)).collect();
         Self { done: HashSet::with_capacity(left.len()), left }
@@ -53,8 +53,8 @@ pub(crate) struct Run {
     pub(crate) program: Arc<Program>,
     /// Pageable sources as they were at the launch call, by step.
     pub(crate) staged: HashMap<usize, Vec<u8>>,
-    pub(crate) events: HashMap<usize, EventWork>,
-    pub(crate) memory: Plan,
+    pub(crate) events: HashMap<usize, EventAction>,
+    pub(crate) memory: MemoryPlan,
     /// The context of the stream.
     pub(crate) context: u64,
     pub(crate) device: i32,
@@ -64,7 +64,7 @@ impl Drop for Run {
     /// Nobody may wait for ever for a launch that was cut short.
     fn drop(&mut self) {
         for event in self.events.values() {
-            if let EventWork::Record(marker) = event {
+            if let EventAction::Record(marker) = event {
                 marker.reach();
             }
         }
@@ -92,7 +92,7 @@ impl Run {
     /// Runs steps of which none waits, nor anything in them, with a stack of its own: they may be
     /// nested deeper than the thread's is.
     fn steps<'a>(&'a self, order: &'a [usize]) -> Result<(), Loss> {
-        let mut open = vec![Open { order, next: 0, again: None }];
+        let mut open = vec![RunningLevel { order, next: 0, again: None }];
         while let Some(level) = open.last_mut() {
             let Some(index) = level.order.get(level.next) else {
                 if level.again.is_some_and(|handle| self.goes_on(handle)) {
@@ -108,7 +108,7 @@ impl Run {
                 Work::Task(task) => {
                     self.task(*index, step.node, task).map_err(|loss| in_node(loss, step.node))?;
                 }
-                Work::Child(level) => open.push(Open { order: &level.order, next: 0, again: None }),
+                Work::Child(level) => open.push(RunningLevel { order: &level.order, next: 0, again: None }),
                 Work::Conditional { handle, condition, bodies } => {
                     driver_bugs::check(&self.program, step.node, *condition, bodies)?;
                     open.extend(self.chosen(*handle, *condition, bodies));
@@ -121,7 +121,7 @@ impl Run {
     /// Runs a level in which steps wait: the other branches go on meanwhile, as what they do may
     /// end the wait. With a stack, as above.
     fn waiting_level(&self, level: &Level) -> Result<(), Loss> {
-        let mut open = vec![Waiting::of(level)];
+        let mut open = vec![WaitingLevel::of(level)];
         poll(self.device, || {
             while let Some(waiting) = open.last_mut() {
                 let before = waiting.done.len();
@@ -140,7 +140,10 @@ impl Run {
 
     /// Runs what can be run of the steps that are left. A child that may wait is for when nothing
     /// else is: it is given back to be run to its end, and counts as done.
-    fn pass(&self, Waiting { left: open, done }: &mut Waiting) -> Result<Option<Waiting>, Loss> {
+    fn pass(
+        &self,
+        WaitingLevel { left: open, done }: &mut WaitingLevel,
+    ) -> Result<Option<WaitingLevel>, Loss> {
         let before = done.len();
         let (mut left, mut child) = (Vec::new(), None);
         for (index, mut progress) in open.drain(..) {
@@ -170,7 +173,7 @@ impl Run {
             Some((index, level)) if done.len() == before => {
                 done.insert(index);
                 open.retain(|(other, _)| *other != index);
-                Ok(Some(Waiting::of(level)))
+                Ok(Some(WaitingLevel::of(level)))
             }
             _ => Ok(None),
         }
@@ -179,7 +182,7 @@ impl Run {
     fn task(&self, index: usize, node: u64, task: &Task) -> Result<(), Loss> {
         match task {
             Task::Kernel(spec) => {
-                let values: &dyn Conditions = &*self.program.values;
+                let values: &dyn ConditionSetter = &*self.program.values;
                 // Without any condition a kernel that sets one does it as in no graph.
                 let values = (!self.program.conditions.is_empty()).then_some(values);
                 launch::run(&spec.function, &spec.sizes, &spec.arguments.bytes, values)
@@ -199,8 +202,8 @@ impl Run {
             Task::Empty => Ok(()),
             Task::EventRecord(_) | Task::EventWait(_) => {
                 match self.events.get(&index) {
-                    Some(EventWork::Record(marker)) => marker.reach(),
-                    Some(EventWork::Wait(marker)) => marker.wait(),
+                    Some(EventAction::Record(marker)) => marker.reach(),
+                    Some(EventAction::Wait(marker)) => marker.wait(),
                     None => {}
                 }
                 Ok(())
@@ -217,15 +220,20 @@ impl Run {
     }
 
     /// The body of a conditional node that the value chooses.
-    fn chosen<'a>(&self, handle: u64, condition: Condition, bodies: &'a [Level]) -> Option<Open<'a>> {
+    fn chosen<'a>(
+        &self,
+        handle: u64,
+        condition: ConditionalKind,
+        bodies: &'a [Level],
+    ) -> Option<RunningLevel<'a>> {
         let value = self.program.values.get(handle);
         let (number, again) = match condition {
-            Condition::If => (usize::from(value == 0), None),
-            Condition::Switch => (value as usize, None),
-            Condition::While if value != 0 => (0, Some(handle)),
-            Condition::While => return None,
+            ConditionalKind::If => (usize::from(value == 0), None),
+            ConditionalKind::Switch => (value as usize, None),
+            ConditionalKind::While if value != 0 => (0, Some(handle)),
+            ConditionalKind::While => return None,
         };
-        bodies.get(number).map(|body| Open { order: &body.order, next: 0, again })
+        bodies.get(number).map(|body| RunningLevel { order: &body.order, next: 0, again })
     }
 
     /// Whether a loop takes another round.

@@ -6,7 +6,7 @@ use crate::graph::model::program::Work;
 use crate::graph::model::task::{BatchNode, Task};
 use crate::memory::copy::{Copy3, Side};
 use crate::memory::fill::Fill;
-use crate::memory::memory_kind::Place;
+use crate::memory::memory_kind::MemoryKind;
 use crate::memory::{self, Origin};
 use crate::stream::attribute::is_cooperative;
 
@@ -45,7 +45,7 @@ pub(crate) fn batch_may_become(old: &BatchNode, new: &BatchNode) -> bool {
 }
 
 /// The kinds of memory that an update of a copy cannot exchange.
-fn class(address: u64, place: Place) -> u8 {
+fn class(address: u64, place: MemoryKind) -> u8 {
     if place.is_host() {
         return 0;
     }

@@ -3,99 +3,97 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use crate::memory::{ALIGNMENT, STEP, Stretch};
+use crate::memory::{ALIGNMENT, AddressRange, STEP};
 
 /// Where an allocation node allocates.
 #[derive(Debug, Clone)]
-pub(crate) struct Range {
+pub(crate) struct NodeAddresses {
     pub(crate) start: u64,
     /// A multiple of the grain.
     len: u64,
-    stretch: Arc<Stretch>,
+    block: Arc<AddressRange>,
     device: i32,
 }
 
 /// A range that the graph frees: for allocation nodes that come after the free node.
 #[derive(Debug)]
-struct Hole {
-    range: Range,
+struct FreedAddresses {
+    range: NodeAddresses,
     free: u64,
 }
 
 /// The addresses that a graph has given to its allocation nodes.
 #[derive(Debug, Default)]
-pub(crate) struct Arena {
+pub(crate) struct AddressSpace {
     /// The newest stretch of each device, and how much of it is given.
-    stretches: BTreeMap<i32, (Arc<Stretch>, u64)>,
-    holes: Vec<Hole>,
+    ranges: BTreeMap<i32, (Arc<AddressRange>, u64)>,
+    freed: Vec<FreedAddresses>,
 }
 
-impl Arena {
+impl AddressSpace {
     /// The free nodes of the holes on a device.
     pub(crate) fn free_nodes(&self, device: i32) -> HashSet<u64> {
-        self.holes.iter().filter(|hole| hole.range.device == device).map(|hole| hole.free).collect()
+        self.freed.iter().filter(|freed| freed.range.device == device).map(|freed| freed.free).collect()
     }
 
     /// The free node frees the range.
-    pub(crate) fn free(&mut self, range: Range, free: u64) {
-        self.holes.push(Hole { range, free });
+    pub(crate) fn free(&mut self, range: NodeAddresses, free: u64) {
+        self.freed.push(FreedAddresses { range, free });
     }
 
     /// A range for an allocation node that comes after some of the free nodes: of what these free,
     /// next to each other, the first that is large enough. `None` if no addresses are left.
-    pub(crate) fn place(&mut self, len: usize, device: i32, before: &HashSet<u64>) -> Option<Range> {
+    pub(crate) fn place(&mut self, len: usize, device: i32, before: &HashSet<u64>) -> Option<NodeAddresses> {
         let len = (len as u64).checked_next_multiple_of(ALIGNMENT)?;
         self.refill(len, device, before).or_else(|| self.extend(len, device))
     }
 
-    fn refill(&mut self, len: u64, device: i32, before: &HashSet<u64>) -> Option<Range> {
-        let usable = |hole: &Hole| hole.range.device == device && before.contains(&hole.free);
+    fn refill(&mut self, len: u64, device: i32, before: &HashSet<u64>) -> Option<NodeAddresses> {
+        let usable = |freed: &FreedAddresses| freed.range.device == device && before.contains(&freed.free);
         let (mut fitting, other): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.holes).into_iter().partition(usable);
-        self.holes = other;
-        fitting.sort_by_key(|hole| hole.range.start);
+            std::mem::take(&mut self.freed).into_iter().partition(usable);
+        self.freed = other;
+        fitting.sort_by_key(|freed| freed.range.start);
         let found = first_run(&fitting, len);
         let Some(range) = found else {
-            self.holes.append(&mut fitting);
+            self.freed.append(&mut fitting);
             return None;
         };
         // What is left of the holes stays.
         let end = range.start + range.len;
-        for Hole { range: mut left, free } in fitting {
+        for FreedAddresses { range: mut left, free } in fitting {
             if (range.start..end).contains(&left.start) {
                 let cut = left.len.min(end - left.start);
                 (left.start, left.len) = (left.start + cut, left.len - cut);
             }
             if left.len > 0 {
-                self.holes.push(Hole { range: left, free });
+                self.freed.push(FreedAddresses { range: left, free });
             }
         }
         Some(range)
     }
 
     /// A range that was not given yet. Large memory begins a step of its own.
-    fn extend(&mut self, len: u64, device: i32) -> Option<Range> {
-        let newest = self.stretches.get(&device);
+    fn extend(&mut self, len: u64, device: i32) -> Option<NodeAddresses> {
+        let newest = self.ranges.get(&device);
         let at = newest.map(|(_, given)| if len < STEP { *given } else { given.next_multiple_of(STEP) });
-        let fits = newest.zip(at).filter(|((stretch, _), at)| at.saturating_add(len) <= stretch.len);
-        let (stretch, at) = match fits {
-            Some(((stretch, _), at)) => (Arc::clone(stretch), at),
-            None => (Stretch::new(len)?, 0),
+        let fits = newest.zip(at).filter(|((block, _), at)| at.saturating_add(len) <= block.len);
+        let (block, at) = match fits {
+            Some(((block, _), at)) => (Arc::clone(block), at),
+            None => (AddressRange::new(len)?, 0),
         };
-        self.stretches.insert(device, (Arc::clone(&stretch), at.saturating_add(len)));
-        Some(Range { start: stretch.start + at, len, stretch, device })
+        self.ranges.insert(device, (Arc::clone(&block), at.saturating_add(len)));
+        Some(NodeAddresses { start: block.start + at, len, block, device })
     }
 }
 
 /// The first range of this length in holes that lie next to each other, in the order of their
 /// addresses.
-fn first_run(holes: &[Hole], len: u64) -> Option<Range> {
-    let mut run: Option<Range> = None;
-    for Hole { range, .. } in holes {
+fn first_run(freed: &[FreedAddresses], len: u64) -> Option<NodeAddresses> {
+    let mut run: Option<NodeAddresses> = None;
+    for FreedAddresses { range, .. } in freed {
         run = match run {
-            Some(mut run)
-                if run.start + run.len == range.start && Arc::ptr_eq(&run.stretch, &range.stretch) =>
-            {
+            Some(mut run) if run.start + run.len == range.start && Arc::ptr_eq(&run.block, &range.block) => {
                 run.len += range.len;
                 Some(run)
             }

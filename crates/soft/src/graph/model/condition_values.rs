@@ -3,19 +3,19 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 
-use crate::launch::Conditions;
+use crate::launch::ConditionSetter;
 use crate::sync::{get_mut, lock};
 
 /// The values of an executable's conditions. They stay over launches and updates.
 #[derive(Debug, Default)]
-pub(crate) struct Values {
+pub(crate) struct ConditionValues {
     values: Mutex<HashMap<u64, u32>>,
 }
 
 /// The values that ended executables had, by how many these were, the last ones last.
 static LEFT: Mutex<BTreeMap<usize, Vec<HashMap<u64, u32>>>> = Mutex::new(BTreeMap::new());
 
-impl Values {
+impl ConditionValues {
     /// The values of a new executable with these conditions. As on a GPU they are those that an
     /// executable has left, if there was one: the first of a process has 0.
     pub(crate) fn again(conditions: impl ExactSizeIterator<Item = u64>) -> Arc<Self> {
@@ -31,7 +31,7 @@ impl Values {
     }
 }
 
-impl Drop for Values {
+impl Drop for ConditionValues {
     fn drop(&mut self) {
         let own = std::mem::take(get_mut(&mut self.values));
         if !own.is_empty() {
@@ -40,7 +40,7 @@ impl Drop for Values {
     }
 }
 
-impl Conditions for Values {
+impl ConditionSetter for ConditionValues {
     fn set(&self, handle: u64, value: u32) {
         if let Some(known) = lock(&self.values).get_mut(&handle) {
             *known = value;

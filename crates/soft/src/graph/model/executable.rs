@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use super::program::Program;
-use super::user_object::Shares;
+use super::user_object::ExecObjects;
 use crate::device::context::Context;
 use crate::stream::Ticket;
 
@@ -19,7 +19,7 @@ pub(crate) struct Exec {
     pub(crate) keys: HashMap<u64, usize>,
     /// The user objects of each part, by the uid of the node that the part is in and its number
     /// there.
-    pub(crate) shares: Vec<((u64, usize), Arc<Shares>)>,
+    pub(crate) shares: Vec<((u64, usize), Arc<ExecObjects>)>,
     pub(crate) flags: u64,
     /// The graph that counts this executable as its live one: handle and uid.
     pub(crate) source: (u64, u64),

@@ -3,9 +3,9 @@
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
 
-use super::address_space::Arena;
-use super::limiting_nodes::Census;
-use super::user_object::Holdings;
+use super::address_space::AddressSpace;
+use super::limiting_nodes::LimitingNodes;
+use super::user_object::ObjectRefs;
 
 /// What a graph is part of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(crate) enum Owner {
 
 /// The handle of a condition, known to the root graph.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ConditionHandle {
+pub(crate) struct Condition {
     pub(crate) default: Option<u32>,
     pub(crate) context: u64,
     /// The node that uses it, and its uid: it may be gone.
@@ -39,14 +39,14 @@ pub(crate) struct Graph {
     /// The nodes in the order of creation, by their numbers in the graph.
     pub(crate) order: BTreeMap<u32, u64>,
     pub(crate) next_local: u32,
-    pub(crate) census: Census,
-    pub(crate) objects: Holdings,
+    pub(crate) limiting: LimitingNodes,
+    pub(crate) objects: ObjectRefs,
     /// In a clone: the node here and its uid, for the uid of each node of the original.
     pub(crate) from_original: HashMap<u64, (u64, u64)>,
     /// The root graph's conditions by number.
-    pub(crate) conditions: BTreeMap<u64, ConditionHandle>,
+    pub(crate) conditions: BTreeMap<u64, Condition>,
     pub(crate) next_condition: u64,
-    pub(crate) arena: Arena,
+    pub(crate) addresses: AddressSpace,
     /// Executables that live, counted where only one may.
     pub(crate) live_execs: usize,
     /// Moved into itself or into its own part: lost for good.
@@ -61,12 +61,12 @@ impl Graph {
             above: Cell::new((0, 0)),
             order: BTreeMap::new(),
             next_local: 0,
-            census: Census::default(),
-            objects: Holdings::default(),
+            limiting: LimitingNodes::default(),
+            objects: ObjectRefs::default(),
             from_original: HashMap::new(),
             conditions: BTreeMap::new(),
             next_condition: 1,
-            arena: Arena::default(),
+            addresses: AddressSpace::default(),
             live_execs: 0,
             is_lost: false,
         }

@@ -16,7 +16,7 @@ pub(crate) struct Graphs {
     graphs: Slots<Graph>,
     nodes: Slots<Node>,
     /// The types of destroyed nodes whose handles have not been given out again.
-    graves: BTreeMap<u64, CUgraphNodeType>,
+    destroyed: BTreeMap<u64, CUgraphNodeType>,
 }
 
 /// A number that no other graph, node or executable has had.
@@ -27,7 +27,7 @@ pub(crate) fn new_uid() -> u64 {
 
 impl Graphs {
     pub(super) const fn new() -> Self {
-        Self { graphs: Slots::new(Kind::Graph), nodes: Slots::new(Kind::Node), graves: BTreeMap::new() }
+        Self { graphs: Slots::new(Kind::Graph), nodes: Slots::new(Kind::Node), destroyed: BTreeMap::new() }
     }
 
     pub(crate) fn create(&mut self, owner: Owner) -> u64 {
@@ -54,13 +54,13 @@ impl Graphs {
     pub(crate) fn kind(&self, handle: u64) -> Answer<CUgraphNodeType> {
         match self.nodes.get(handle) {
             Some(node) => Ok(node.payload.kind()),
-            None => self.graves.get(&handle).copied().ok_or(INVALID_VALUE),
+            None => self.destroyed.get(&handle).copied().ok_or(INVALID_VALUE),
         }
     }
 
     /// Whether the handle is that of a node that was destroyed.
     pub(crate) fn is_destroyed(&self, handle: u64) -> bool {
-        self.graves.contains_key(&handle)
+        self.destroyed.contains_key(&handle)
     }
 
     /// The nodes of a graph in the order of creation.
@@ -76,14 +76,14 @@ impl Graphs {
     /// Gives a node its handle. Its graph does not list it yet.
     pub(crate) fn insert_node(&mut self, node: Node) -> u64 {
         let handle = self.nodes.insert(node);
-        self.graves.remove(&handle);
+        self.destroyed.remove(&handle);
         handle
     }
 
     /// Takes a node out of the table; its type stays known.
     pub(crate) fn take_node(&mut self, handle: u64) -> Option<Node> {
         let node = self.nodes.remove(handle)?;
-        self.graves.insert(handle, node.payload.kind());
+        self.destroyed.insert(handle, node.payload.kind());
         Some(node)
     }
 

@@ -5,7 +5,7 @@ use crate::stream::attribute;
 
 /// The counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Census {
+pub(crate) struct LimitingNodes {
     /// Allocation and free nodes.
     pub(crate) memory: usize,
     pub(crate) conditional: usize,
@@ -13,7 +13,7 @@ pub(crate) struct Census {
     pub(crate) updatable: usize,
 }
 
-impl Census {
+impl LimitingNodes {
     pub(crate) fn plus(&mut self, other: Self) {
         self.memory += other.memory;
         self.conditional += other.conditional;

@@ -1,7 +1,7 @@
 //! One node of a graph.
 
 use super::edge::Edge;
-use super::ordered_map::Ordered;
+use super::ordered_map::OrderedMap;
 use super::param_block::ParamBlock;
 use super::payload::Payload;
 
@@ -19,7 +19,7 @@ pub(crate) struct Node {
     /// What it depended on as it was added.
     pub(crate) added_after: Box<[u64]>,
     /// What it depends on, in the order added.
-    pub(crate) dependencies: Ordered<Edge>,
+    pub(crate) dependencies: OrderedMap<Edge>,
     /// What depends on it, in the order added.
-    pub(crate) dependents: Ordered<Edge>,
+    pub(crate) dependents: OrderedMap<Edge>,
 }

@@ -6,32 +6,32 @@ use super::task::Task;
 use crate::graph::model::graph::Owner;
 use crate::graph::model::graphs::Graphs;
 use crate::graph::model::hierarchy;
-use crate::graph::model::limiting_nodes::Census;
+use crate::graph::model::limiting_nodes::LimitingNodes;
 
 /// The counts of a graph, with all in it.
-pub(crate) fn of_graph(graphs: &Graphs, graph: u64) -> Census {
-    graphs.graph(graph).map(|graph| graph.census).unwrap_or_default()
+pub(crate) fn of_graph(graphs: &Graphs, graph: u64) -> LimitingNodes {
+    graphs.graph(graph).map(|graph| graph.limiting).unwrap_or_default()
 }
 
 /// What a node adds to the counts of its graph.
-pub(crate) fn of_payload(graphs: &Graphs, payload: &Payload) -> Census {
-    let mut census = Census::default();
+pub(crate) fn of_payload(graphs: &Graphs, payload: &Payload) -> LimitingNodes {
+    let mut limiting = LimitingNodes::default();
     match payload {
-        Payload::Task(Task::Kernel(spec)) => census = Census::of_kernel(spec),
-        Payload::Task(Task::Alloc(_) | Task::Free(_)) => census.memory = 1,
+        Payload::Task(Task::Kernel(spec)) => limiting = LimitingNodes::of_kernel(spec),
+        Payload::Task(Task::Alloc(_) | Task::Free(_)) => limiting.memory = 1,
         Payload::Task(_) => {}
-        Payload::Child(child) => census = with_nested_conditionals(graphs, *child),
+        Payload::Child(child) => limiting = with_nested_conditionals(graphs, *child),
         Payload::Conditional(conditional) => {
-            census.conditional = 1;
-            conditional.bodies.iter().for_each(|body| census.plus(with_nested_conditionals(graphs, *body)));
+            limiting.conditional = 1;
+            conditional.bodies.iter().for_each(|body| limiting.plus(with_nested_conditionals(graphs, *body)));
         }
     }
-    census
+    limiting
 }
 
 /// The counts of a graph in a node, its conditional nodes among them.
-fn with_nested_conditionals(graphs: &Graphs, graph: u64) -> Census {
-    Census { conditional: conditionals_in(graphs, graph), ..of_graph(graphs, graph) }
+fn with_nested_conditionals(graphs: &Graphs, graph: u64) -> LimitingNodes {
+    LimitingNodes { conditional: conditionals_in(graphs, graph), ..of_graph(graphs, graph) }
 }
 
 /// How many conditional nodes there are in a graph, with all in it.
@@ -48,29 +48,37 @@ fn conditionals_in(graphs: &Graphs, graph: u64) -> usize {
 }
 
 /// Counts a node of a graph, there and in all graphs that it lies in.
-pub(crate) fn count_in(graphs: &mut Graphs, graph: u64, census: Census) {
-    change_around(graphs, graph, census, Census::plus);
+pub(crate) fn count_in(graphs: &mut Graphs, graph: u64, limiting: LimitingNodes) {
+    change_around(graphs, graph, limiting, LimitingNodes::plus);
 }
 
 /// Counts a node of a graph no more.
-pub(crate) fn count_out(graphs: &mut Graphs, graph: u64, census: Census) {
-    change_around(graphs, graph, census, Census::minus);
+pub(crate) fn count_out(graphs: &mut Graphs, graph: u64, limiting: LimitingNodes) {
+    change_around(graphs, graph, limiting, LimitingNodes::minus);
 }
 
-fn change_around(graphs: &mut Graphs, mut graph: u64, census: Census, change: fn(&mut Census, Census)) {
-    if census == Census::default() {
+fn change_around(
+    graphs: &mut Graphs,
+    mut graph: u64,
+    limiting: LimitingNodes,
+    change: fn(&mut LimitingNodes, LimitingNodes),
+) {
+    if limiting == LimitingNodes::default() {
         return;
     }
     let root = hierarchy::root(graphs, graph);
     if let Ok(root) = graphs.graph_mut(root) {
-        change(&mut root.census, Census { conditional: census.conditional, ..Census::default() });
+        change(
+            &mut root.limiting,
+            LimitingNodes { conditional: limiting.conditional, ..LimitingNodes::default() },
+        );
     }
-    let census = Census { conditional: 0, ..census };
-    if census == Census::default() {
+    let limiting = LimitingNodes { conditional: 0, ..limiting };
+    if limiting == LimitingNodes::default() {
         return;
     }
     while let Ok(own) = graphs.graph_mut(graph) {
-        change(&mut own.census, census);
+        change(&mut own.limiting, limiting);
         match own.owner {
             Owner::User => return,
             Owner::Child { node, .. } | Owner::Body { node } => match graphs.node(node) {

@@ -5,20 +5,21 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use crate::driver::result_code::Answer;
-use crate::graph::model::address_space::Range;
+use crate::graph::model::address_space::NodeAddresses;
+use crate::memory::graph_va;
 use crate::memory::{self, Allocation, Origin, Request};
 use crate::sync::lock;
 
 /// The memory of an allocation node, kept by the node and by the executables that have it.
 #[derive(Debug)]
-pub(crate) struct Reservation {
+pub(crate) struct NodeMemory {
     /// Counts up, never reused.
     pub(crate) id: u64,
     pub(crate) start: u64,
     pub(crate) len: usize,
     pub(crate) device: i32,
     /// Holds the address, which a later allocation node may share.
-    pub(crate) range: Range,
+    pub(crate) range: NodeAddresses,
     /// The graph that the allocation node was added to: its handle and uid.
     pub(crate) home: (u64, u64),
     /// The allocation node, for messages.
@@ -32,15 +33,15 @@ pub(crate) struct Reservation {
 }
 
 /// By address, the newest last.
-static RESERVED: Mutex<BTreeMap<u64, Vec<Weak<Reservation>>>> = Mutex::new(BTreeMap::new());
+static RESERVED: Mutex<BTreeMap<u64, Vec<Weak<NodeMemory>>>> = Mutex::new(BTreeMap::new());
 
-fn reserved() -> MutexGuard<'static, BTreeMap<u64, Vec<Weak<Reservation>>>> {
+fn reserved() -> MutexGuard<'static, BTreeMap<u64, Vec<Weak<NodeMemory>>>> {
     lock(&RESERVED)
 }
 
-impl Drop for Reservation {
+impl Drop for NodeMemory {
     fn drop(&mut self) {
-        memory::unpromise(self.start, self.id);
+        graph_va::release(self.start, self.id);
         let mut reserved = reserved();
         if let Some(list) = reserved.get_mut(&self.start) {
             list.retain(|other| other.strong_count() > 0);
@@ -52,9 +53,9 @@ impl Drop for Reservation {
 }
 
 /// Memory for a new allocation node of a graph, in a range of its addresses.
-pub(crate) fn reserve(range: Range, len: usize, device: i32, home: (u64, u64)) -> Arc<Reservation> {
+pub(crate) fn reserve(range: NodeAddresses, len: usize, device: i32, home: (u64, u64)) -> Arc<NodeMemory> {
     static NEXT: AtomicU64 = AtomicU64::new(1);
-    let reservation = Arc::new(Reservation {
+    let memory = Arc::new(NodeMemory {
         id: NEXT.fetch_add(1, Ordering::Relaxed),
         start: range.start,
         len,
@@ -66,29 +67,29 @@ pub(crate) fn reserve(range: Range, len: usize, device: i32, home: (u64, u64)) -
         freed_at_home: AtomicBool::new(false),
         instantiated: AtomicBool::new(false),
     });
-    memory::promise(reservation.start, reservation.id, len);
-    reserved().entry(reservation.start).or_default().push(Arc::downgrade(&reservation));
-    reservation
+    graph_va::reserve(memory.start, memory.id, len);
+    reserved().entry(memory.start).or_default().push(Arc::downgrade(&memory));
+    memory
 }
 
 /// The newest memory that starts at an address: what lay there before is freed by its own graph.
-pub(crate) fn find(address: u64) -> Option<Arc<Reservation>> {
+pub(crate) fn find(address: u64) -> Option<Arc<NodeMemory>> {
     reserved().get(&address)?.iter().rev().find_map(Weak::upgrade)
 }
 
 /// Whether the newest memory that holds an address has a free node in the graph that allocates it,
 /// or had one.
 pub(crate) fn has_free_node(address: u64) -> bool {
-    let Some((start, id)) = memory::newest_promise(address) else { return false };
+    let Some((start, id)) = graph_va::newest(address) else { return false };
     let found: Vec<_> = reserved().get(&start).into_iter().flatten().filter_map(Weak::upgrade).collect();
     found.iter().any(|own| own.id == id && own.freed_at_home.load(Ordering::Relaxed))
 }
 
-impl Reservation {
+impl NodeMemory {
     /// The node that allocates it.
     pub(crate) fn set_node(&self, node: u64) {
         self.node.store(node, Ordering::Relaxed);
-        memory::promise_to(self.start, self.id, node);
+        graph_va::set_node(self.start, self.id, node);
     }
 
     pub(crate) fn node(&self) -> u64 {

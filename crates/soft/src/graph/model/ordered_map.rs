@@ -8,7 +8,7 @@ const SHORT: usize = 16;
 
 /// The list. No handle is in it twice.
 #[derive(Debug, Clone)]
-pub(crate) struct Ordered<V> {
+pub(crate) struct OrderedMap<V> {
     /// `None` where one of a long list was removed.
     list: Vec<Option<(u64, V)>>,
     live: usize,
@@ -16,13 +16,13 @@ pub(crate) struct Ordered<V> {
     index: Option<HashMap<u64, usize>>,
 }
 
-impl<V> Default for Ordered<V> {
+impl<V> Default for OrderedMap<V> {
     fn default() -> Self {
         Self { list: Vec::new(), live: 0, index: None }
     }
 }
 
-impl<V: Copy> Ordered<V> {
+impl<V: Copy> OrderedMap<V> {
     pub(crate) fn len(&self) -> usize {
         self.live
     }
@@ -90,7 +90,7 @@ impl<V: Copy> Ordered<V> {
     }
 }
 
-impl<V: Copy> FromIterator<(u64, V)> for Ordered<V> {
+impl<V: Copy> FromIterator<(u64, V)> for OrderedMap<V> {
     fn from_iter<I: IntoIterator<Item = (u64, V)>>(entries: I) -> Self {
         let list: Vec<_> = entries.into_iter().map(Some).collect();
         let mut own = Self { live: list.len(), list, index: None };
@@ -109,7 +109,7 @@ mod tests {
     proptest! {
         #[test]
         fn it_does_what_a_plain_list_does(steps in prop::collection::vec((0u64..60, any::<bool>()), 0..400)) {
-            let (mut own, mut plain) = (Ordered::default(), Vec::new());
+            let (mut own, mut plain) = (OrderedMap::default(), Vec::new());
             for (at, (key, add)) in steps.into_iter().enumerate() {
                 let known = plain.iter().position(|(other, _)| *other == key);
                 prop_assert_eq!(own.contains(key), known.is_some());
@@ -125,7 +125,7 @@ mod tests {
                 prop_assert_eq!(own.iter().collect::<Vec<_>>(), plain.clone());
                 prop_assert_eq!(own.len(), plain.len());
             }
-            let copied: Ordered<usize> = plain.iter().copied().collect();
+            let copied: OrderedMap<usize> = plain.iter().copied().collect();
             prop_assert!(plain.iter().all(|(key, _)| copied.contains(*key)));
         }
     }

@@ -44,7 +44,7 @@ impl Payload {
 /// The kinds of conditional node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
-pub(crate) enum Condition {
+pub(crate) enum ConditionalKind {
     If = 0,
     While,
     Switch,
@@ -55,7 +55,7 @@ pub(crate) enum Condition {
 pub(crate) struct ConditionalNode {
     /// The number of the condition in the root graph.
     pub(crate) handle: u64,
-    pub(crate) condition: Condition,
+    pub(crate) condition: ConditionalKind,
     /// The bodies, and the driver's array of them.
     pub(crate) bodies: Box<[u64]>,
     pub(crate) context: u64,

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use cuda_sys::CUgraphNodeType;
 
-use super::payload::Condition;
+use super::payload::ConditionalKind;
 use super::task::Task;
-use crate::graph::model::condition_values::Values;
+use crate::graph::model::condition_values::ConditionValues;
 use crate::graph::model::edge::Edge;
 
 /// What a step does. Cheap to clone, but for the order of the steps in it.
@@ -14,7 +14,7 @@ use crate::graph::model::edge::Edge;
 pub(crate) enum Work {
     Task(Task),
     Child(Level),
-    Conditional { handle: u64, condition: Condition, bodies: Vec<Level> },
+    Conditional { handle: u64, condition: ConditionalKind, bodies: Vec<Level> },
 }
 
 impl Work {
@@ -70,5 +70,5 @@ pub(crate) struct Program {
     /// The root's conditions, with the values to set at each launch.
     pub(crate) conditions: Vec<(u64, Option<u32>)>,
     /// They are the executable's, through updates as well.
-    pub(crate) values: Arc<Values>,
+    pub(crate) values: Arc<ConditionValues>,
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cuda_sys::{CUDA_MEMCPY3D_v2, CUgraphNodeType};
 
 use crate::device::loss::Loss;
-use crate::graph::model::node_memory::Reservation;
+use crate::graph::model::node_memory::NodeMemory;
 use crate::launch::{Arguments, Sizes};
 use crate::memory::copy::Copy3;
 use crate::memory::fill::Fill;
@@ -29,7 +29,7 @@ pub(crate) enum Task {
     /// The event.
     EventRecord(u64),
     Alloc(AllocNode),
-    Free(Arc<Reservation>),
+    Free(Arc<NodeMemory>),
     Batch(Arc<BatchNode>),
     Signal(Arc<SemaphoreNode<SignalParams>>),
     Wait(Arc<SemaphoreNode<WaitParams>>),
@@ -99,7 +99,7 @@ pub(crate) struct FillNode {
 /// An allocation node.
 #[derive(Debug, Clone)]
 pub(crate) struct AllocNode {
-    pub(crate) memory: Arc<Reservation>,
+    pub(crate) memory: Arc<NodeMemory>,
     /// The pool's largest size as it was given.
     pub(crate) max: usize,
 }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use crate::device::loss::{self, crash};
 use crate::driver::handle::{Kind, Slots};
-use crate::graph::model::ordered_map::Ordered;
+use crate::graph::model::ordered_map::OrderedMap;
 use crate::stream::callback::Callback;
 use crate::sync::lock;
 
@@ -62,11 +62,11 @@ pub(crate) fn release(handle: u64, count: u32) -> Option<Callback> {
 
 /// References to user objects that a graph or executable holds, in the order of retaining.
 #[derive(Debug, Default)]
-pub(crate) struct Holdings {
-    held: Ordered<u32>,
+pub(crate) struct ObjectRefs {
+    held: OrderedMap<u32>,
 }
 
-impl Holdings {
+impl ObjectRefs {
     /// Counts references that the holder has been given.
     pub(crate) fn add(&mut self, object: u64, count: u32) {
         match self.held.get_mut(object) {
@@ -103,15 +103,15 @@ impl Holdings {
 /// What an executable and its launches in flight hold. With the last of them the references go: at
 /// once on this thread if the executable was never used, else later on a thread of the driver.
 #[derive(Debug)]
-pub(crate) struct Shares {
-    holdings: Holdings,
+pub(crate) struct ExecObjects {
+    holdings: ObjectRefs,
     used: AtomicBool,
     /// The device that the executable runs on.
     device: i32,
 }
 
-impl Shares {
-    pub(crate) fn new(holdings: Holdings, used: bool, device: i32) -> Self {
+impl ExecObjects {
+    pub(crate) fn new(holdings: ObjectRefs, used: bool, device: i32) -> Self {
         Self { holdings, used: AtomicBool::new(used), device }
     }
 
@@ -121,7 +121,7 @@ impl Shares {
     }
 }
 
-impl Drop for Shares {
+impl Drop for ExecObjects {
     fn drop(&mut self) {
         let later = self.used.load(Ordering::Acquire) && !loss::is_lost(self.device);
         for callback in self.holdings.release_all() {

@@ -50,7 +50,7 @@ pub(crate) fn check_padding(raw: &CUgraphNodeParams) -> Answer {
 
 /// What a node is to be: a task, or something that needs the graph itself.
 #[derive(Debug)]
-pub(crate) enum Wanted {
+pub(crate) enum NewNode {
     Task(Task),
     Child {
         graph: u64,
@@ -62,7 +62,7 @@ pub(crate) enum Wanted {
     Free(u64),
 }
 
-impl Wanted {
+impl NewNode {
     pub(crate) fn kind(&self) -> CUgraphNodeType {
         match self {
             Self::Task(task) => task.kind(),
@@ -78,13 +78,13 @@ impl Wanted {
 ///
 /// # Safety
 /// The parameters are as the interface demands.
-pub(crate) unsafe fn wanted(raw: &CUgraphNodeParams) -> Answer<Wanted> {
+pub(crate) unsafe fn parse_node(raw: &CUgraphNodeParams) -> Answer<NewNode> {
     type T = CUgraphNodeType;
     check_padding(raw)?;
     let fields = &raw.__bindgen_anon_1;
     // SAFETY (of all blocks): the type of the parameters says which of the fields counts; the
     // caller's promise.
-    Ok(Wanted::Task(match raw.type_ {
+    Ok(NewNode::Task(match raw.type_ {
         T::CU_GRAPH_NODE_TYPE_KERNEL => {
             // SAFETY: as above.
             Task::Kernel(unsafe { parse::kernel_spec(&as_v2(&fields.kernel), Attributes::new())? })
@@ -155,25 +155,25 @@ pub(crate) unsafe fn wanted(raw: &CUgraphNodeParams) -> Answer<Wanted> {
         }
         T::CU_GRAPH_NODE_TYPE_MEM_ALLOC => {
             // SAFETY: as above.
-            return Ok(Wanted::Alloc(unsafe { parse::new_memory(&fields.alloc)? }));
+            return Ok(NewNode::Alloc(unsafe { parse::new_memory(&fields.alloc)? }));
         }
         // SAFETY: as above.
-        T::CU_GRAPH_NODE_TYPE_MEM_FREE => return Ok(Wanted::Free(unsafe { fields.free.dptr })),
+        T::CU_GRAPH_NODE_TYPE_MEM_FREE => return Ok(NewNode::Free(unsafe { fields.free.dptr })),
         // SAFETY: as above.
-        T::CU_GRAPH_NODE_TYPE_CONDITIONAL => return Ok(Wanted::Conditional(unsafe { fields.conditional })),
+        T::CU_GRAPH_NODE_TYPE_CONDITIONAL => return Ok(NewNode::Conditional(unsafe { fields.conditional })),
         _ => return Err(INVALID_VALUE),
     }))
 }
 
 /// Any ownership is taken but the one that a read-back says; all but one mean a clone.
-fn child(raw: &cuda_sys::CUDA_CHILD_GRAPH_NODE_PARAMS) -> Answer<Wanted> {
+fn child(raw: &cuda_sys::CUDA_CHILD_GRAPH_NODE_PARAMS) -> Answer<NewNode> {
     type O = CUgraphChildGraphNodeOwnership;
     let version = driver::version();
     if raw.ownership == O::CU_GRAPH_CHILD_GRAPH_OWNERSHIP_INVALID && version >= Version::new(13, 2) {
         return Err(INVALID_VALUE);
     }
     let by_move = raw.ownership == O::CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE && version >= Version::new(12, 9);
-    Ok(Wanted::Child { graph: number(raw.graph), by_move })
+    Ok(NewNode::Child { graph: number(raw.graph), by_move })
 }
 
 /// The third layout of kernel parameters has the fields of the second.

@@ -21,7 +21,7 @@ use crate::graph::model::task::{BatchNode, CopyNode, FillNode, KernelSpec, Semap
 use crate::launch::{self, Sizes};
 use crate::memory::copy_params;
 use crate::memory::fill::Fill;
-use crate::memory::memory_kind::Promised;
+use crate::memory::memory_kind::Accept;
 use crate::memory::pool;
 use crate::memory::{self, Origin};
 use crate::module;
@@ -67,7 +67,7 @@ pub(crate) unsafe fn kernel_spec(
 
 /// Reads the parameters of a copy node.
 pub(crate) fn copy_node(raw: &CUDA_MEMCPY3D_v2, context: u64) -> Answer<Arc<CopyNode>> {
-    let copy = copy_params::parse(raw, Promised::Yes)?;
+    let copy = copy_params::parse(raw, Accept::Reserved)?;
     check_reach(&[copy.src.address, copy.dst.address], context)?;
     Ok(Arc::new(CopyNode { raw: *raw, copy, context }))
 }
@@ -95,7 +95,7 @@ pub(crate) fn fill_node(raw: &CUDA_MEMSET_NODE_PARAMS_v2) -> Answer<FillNode> {
         width: raw.width,
         height: raw.height,
     };
-    fill.check(Promised::Yes)?;
+    fill.check(Accept::Reserved)?;
     Ok(FillNode { fill, context: number(raw.ctx) })
 }
 
