@@ -11,8 +11,8 @@ use cuda_sys::{
 use super::device::{check_flags, end};
 use super::table::Entries;
 use crate::device::context::{self, check_device, current};
-use crate::device::loss::crash;
 use crate::device::properties::GREATEST_PRIORITY;
+use crate::driver::abort::crash;
 use crate::driver::handle::{number, to_raw};
 use crate::driver::pointer::{put, put_if, required};
 use crate::driver::result_code::{Answer, INVALID_CONTEXT, UNSUPPORTED_LIMIT};

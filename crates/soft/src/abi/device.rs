@@ -12,7 +12,7 @@ use crate::driver;
 use crate::driver::handle::to_raw;
 use crate::driver::pointer::{put, required};
 use crate::driver::result_code::{Answer, INVALID_DEVICE, INVALID_VALUE};
-use crate::graph::exec::memory_plan;
+use crate::graph::exec::lifetimes;
 use crate::memory;
 use crate::module;
 use crate::stream;
@@ -51,7 +51,7 @@ pub(crate) fn end(context: &Context) {
     stream::forget_context(context);
     module::forget_context(context);
     event::forget_context(context);
-    memory_plan::forget_context(context.handle);
+    lifetimes::forget_context(context.handle);
     for allocation in memory::all(|allocation| allocation.context == context.handle) {
         memory::remove(&allocation, "the end of the context");
     }

@@ -19,7 +19,7 @@ use crate::driver::result_code::{
 use crate::graph::capture;
 use crate::graph::capture::open_captures;
 use crate::graph::edit::memory_node;
-use crate::graph::exec::memory_plan;
+use crate::graph::exec::lifetimes;
 use crate::graph::params::parse::NewMemory;
 use crate::memory::memory_kind::MemoryKind;
 use crate::memory::pool::{self, Pool};
@@ -208,7 +208,7 @@ entries! {
         }
         let found = memory::find_start(dptr).filter(|found| is_freed_by_calls(found)).ok_or(INVALID_VALUE)?;
         if found.origin == Origin::GraphNode {
-            let freeing = memory_plan::announce_free(dptr, 0).ok_or(INVALID_VALUE)?;
+            let freeing = lifetimes::announce_free(dptr, 0).ok_or(INVALID_VALUE)?;
             stream::while_idle(|| freeing.carry_out(0, "cuMemFree"));
             return Ok(());
         }
@@ -248,7 +248,7 @@ entries! {
         open_captures::check_call()?;
         let found = memory::find_start(dptr).filter(|found| is_freed_by_calls(found)).ok_or(INVALID_VALUE)?;
         if found.origin == Origin::GraphNode {
-            let freeing = memory_plan::announce_free(dptr, stream.id).ok_or(INVALID_VALUE)?;
+            let freeing = lifetimes::announce_free(dptr, stream.id).ok_or(INVALID_VALUE)?;
             stream.push(move || {
                 freeing.carry_out(0, "cuMemFreeAsync");
                 Ok(())

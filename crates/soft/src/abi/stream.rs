@@ -10,6 +10,7 @@ use crate::abi::gate::refuse_in_callbacks;
 use crate::device::context::current;
 use crate::device::loss;
 use crate::device::properties::GREATEST_PRIORITY;
+use crate::driver::abort;
 use crate::driver::handle::{number, to_raw};
 use crate::driver::pointer::{put, put_if, required};
 use crate::driver::result_code::{Answer, INVALID_HANDLE, INVALID_VALUE, NOT_READY};
@@ -102,7 +103,7 @@ entries! {
     owned_in_callbacks fn cuStreamSynchronize(h_stream: CUstream) {
         let stream = question(h_stream)?;
         if callback::is_waited_for_by(stream.id) {
-            loss::hang("a host function waits for the stream that runs it");
+            abort::hang("a host function waits for the stream that runs it");
         }
         stream.synchronize()
     }

@@ -92,15 +92,3 @@ pub(crate) fn sentence(device: Option<i32>) -> Option<String> {
     let found = losses.iter().find(|(lost, _)| device.is_none_or(|device| device == *lost));
     found.map(|(_, loss)| loss.sentence.clone())
 }
-
-/// Ends the process where the real driver would take it down: no library may ever get here.
-pub(crate) fn crash(what: &str) -> ! {
-    driver::say(&format!("the real driver crashes here: {what}"));
-    std::process::abort()
-}
-
-/// Ends the process where the real driver never returns.
-pub(crate) fn hang(what: &str) -> ! {
-    driver::say(&format!("the real driver hangs here: {what}"));
-    std::process::abort()
-}

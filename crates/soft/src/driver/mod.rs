@@ -1,5 +1,6 @@
 //! The one driver of the process: what it poses as and whether it is initialised.
 
+pub(crate) mod abort;
 pub(crate) mod config;
 pub(crate) mod handle;
 pub(crate) mod pointer;

@@ -12,9 +12,10 @@ mod call;
 mod grid;
 mod interpret;
 mod print;
+mod print_float;
 mod special;
 mod thread;
-mod trouble;
+mod thread_fault;
 mod warp;
 mod worker;
 

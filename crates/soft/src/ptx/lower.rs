@@ -1,19 +1,24 @@
 //! [`syntax`](super::syntax) to [`code`](super::code): names resolved, operands checked, every
 //! instruction known.
 
+mod address;
 mod body;
 mod control;
 mod convert;
 mod data;
+mod emit;
 mod float;
 mod function;
 mod integer;
 mod kernel;
+mod linkage;
 mod memory;
+mod opcodes;
 mod operand;
+mod reader;
 mod scope;
-mod spec;
 mod symbols;
+mod variable;
 
 use std::sync::Arc;
 

@@ -20,10 +20,11 @@ mod syntax;
 #[cfg(test)]
 mod tests;
 mod types;
+mod windows;
 
-pub(crate) use code::FIRST_WINDOW;
 pub(crate) use error::FaultKind;
 pub(crate) use exec::run;
 pub(crate) use image::{Image, Kernel, Launch};
 pub(crate) use memory::{DeviceMemory, MemoryFault, Span};
 pub(crate) use parse::head;
+pub(crate) use windows::FIRST_WINDOW;

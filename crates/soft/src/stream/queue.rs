@@ -8,7 +8,9 @@ use std::thread;
 use std::time::Duration;
 
 use crate::device::context::{self, Context};
-use crate::device::loss::{self, Loss, crash};
+use crate::device::loss::{self, Loss};
+use crate::driver::abort;
+use crate::driver::abort::crash;
 use crate::driver::handle::{Kind, Slots};
 use crate::driver::result_code::Answer;
 use crate::stream::attribute::Attributes;
@@ -216,7 +218,7 @@ pub(crate) fn synchronize_context(context: &Context) -> Answer {
 /// change mappings; then does `act`.
 pub(crate) fn while_idle<R>(act: impl FnOnce() -> R) -> R {
     if callback::inside() {
-        loss::hang("a host function waits for all work, and so for itself");
+        abort::hang("a host function waits for all work, and so for itself");
     }
     let _stall = write(&ENQUEUE_GATE);
     let created = streams();

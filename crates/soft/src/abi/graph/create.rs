@@ -11,7 +11,7 @@ use core::ffi::{CStr, c_char, c_uint};
 use cuda_sys::{CUcontext, CUgraph, CUgraphConditionalHandle, CUgraphNode};
 
 use crate::abi::table::Entries;
-use crate::device::loss::crash;
+use crate::driver::abort::crash;
 use crate::driver::handle::{number, to_raw};
 use crate::driver::pointer::{put, required};
 use crate::driver::result_code::{ILLEGAL_STATE, INVALID_VALUE, NOT_SUPPORTED, OPERATING_SYSTEM};

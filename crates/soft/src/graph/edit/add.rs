@@ -50,12 +50,7 @@ pub(crate) fn add_task(
     dependencies: &[(u64, Edge)],
     task: Task,
 ) -> Answer<u64> {
-    let used = match &task {
-        Task::Copy(node) => vec![node.copy.src.address, node.copy.dst.address],
-        Task::Fill(node) => vec![node.fill.address],
-        _ => Vec::new(),
-    };
-    if used.into_iter().any(node_memory::has_free_node) {
+    if task.addresses().into_iter().any(node_memory::has_free_node) {
         return Err(INVALID_VALUE);
     }
     insert::insert(graphs, graph, dependencies, Payload::Task(task))

@@ -1,6 +1,6 @@
 //! Child nodes: graphs cloned or moved into others.
 
-use crate::device::loss::crash;
+use crate::driver::abort::crash;
 use crate::driver::result_code::{Answer, INVALID_VALUE, NOT_SUPPORTED};
 use crate::graph::edit::clone;
 use crate::graph::edit::insert;

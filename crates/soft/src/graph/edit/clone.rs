@@ -4,7 +4,7 @@ use crate::graph::edit::insert;
 use crate::graph::model::node_limits;
 use std::collections::HashMap;
 
-use crate::device::loss::crash;
+use crate::driver::abort::crash;
 use crate::driver::result_code::{Answer, INVALID_VALUE, NOT_SUPPORTED};
 use crate::graph::model::edge::Edge;
 use crate::graph::model::graph::Owner;

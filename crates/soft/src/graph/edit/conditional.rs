@@ -94,6 +94,6 @@ pub(crate) fn is_used(graphs: &Graphs, condition: &Condition) -> bool {
 pub(crate) fn body_array(graphs: &mut Graphs, node: u64) -> Answer<*mut cuda_sys::CUgraph> {
     match &mut graphs.node_mut(node)?.payload {
         Payload::Conditional(conditional) => Ok(conditional.bodies.as_mut_ptr().cast()),
-        _ => Err(INVALID_VALUE),
+        Payload::Task(_) | Payload::Child(_) => Err(INVALID_VALUE),
     }
 }

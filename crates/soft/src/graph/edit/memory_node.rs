@@ -65,7 +65,7 @@ fn freed_before(
 pub(crate) fn address_of(graphs: &Graphs, node: u64) -> Answer<u64> {
     match &graphs.node(node)?.payload {
         Payload::Task(Task::Alloc(alloc)) => Ok(alloc.memory.start),
-        _ => Err(INVALID_VALUE),
+        Payload::Task(_) | Payload::Child(_) | Payload::Conditional(_) => Err(INVALID_VALUE),
     }
 }
 
@@ -101,7 +101,7 @@ fn check_other_frees(graphs: &Graphs, graph: u64, memory: &NodeMemory) -> Answer
     // The graph that allocates may lie in another by now, or be gone.
     let home = match graphs.graph(memory.home.0) {
         Ok(own) if own.uid == memory.home.1 => root_uid(memory.home.0).ok(),
-        _ => None,
+        Ok(_) | Err(_) => None,
     };
     let alive = |(node, uid): &(u64, u64)| graphs.node(*node).is_ok_and(|node| node.uid == *uid);
     let frees = memory.frees().into_iter().filter(alive);

@@ -1,18 +1,13 @@
 //! From a graph to what an executable runs.
 
+use super::order::{Cycle, topological_order};
 use crate::graph::model::hierarchy;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use crate::driver;
 use crate::graph::model::graphs::Graphs;
 use crate::graph::model::payload::Payload;
 use crate::graph::model::program::{Level, Program, Step, Work};
-
-/// A graph whose edges go round, and a node on the way.
-#[derive(Debug)]
-pub(crate) struct Cycle {
-    pub(crate) node: u64,
-}
 
 /// Why no program could be made.
 #[derive(Debug)]
@@ -83,7 +78,8 @@ fn finish_level(graphs: &Graphs, open: PartialLevel, steps: &mut [Step]) -> Resu
             step.dependencies = dependencies;
         }
     }
-    level.order = order(&level.created, steps, driver::config().branch_seed).map_err(Failure::Cycle)?;
+    level.order =
+        topological_order(&level.created, steps, driver::config().branch_seed).map_err(Failure::Cycle)?;
     Ok(level)
 }
 
@@ -105,55 +101,4 @@ fn work(payload: &Payload, mut inside: Vec<Level>) -> Option<Work> {
         }
         Payload::Task(task) => Work::Task(task.clone()),
     })
-}
-
-/// A number that looks drawn at random.
-fn mix(seed: u64, index: usize) -> u64 {
-    let mut word = seed.wrapping_add((index as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
-    word = (word ^ (word >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    word = (word ^ (word >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    word ^ (word >> 31)
-}
-
-/// The steps of a level, each after what it depends on, else in the order of creation or in one
-/// drawn from `seed`.
-fn order(created: &[usize], steps: &[Step], seed: Option<u64>) -> Result<Vec<usize>, Cycle> {
-    let place = |index: usize| (seed.map_or(0, |seed| mix(seed, index)), index);
-    let mut waiting: HashMap<usize, usize> = HashMap::with_capacity(created.len());
-    let mut dependents: HashMap<usize, Vec<usize>> = HashMap::with_capacity(created.len());
-    let mut ready = BTreeSet::new();
-    for index in created {
-        let Some(step) = steps.get(*index) else { continue };
-        waiting.insert(*index, step.dependencies.len());
-        if step.dependencies.is_empty() {
-            ready.insert(place(*index));
-        }
-        for (dependency, _) in &step.dependencies {
-            dependents.entry(*dependency).or_default().push(*index);
-        }
-    }
-    let mut order = Vec::with_capacity(created.len());
-    while let Some((_, index)) = ready.pop_first() {
-        order.push(index);
-        for dependent in dependents.get(&index).into_iter().flatten() {
-            if let Some(count) = waiting.get_mut(dependent) {
-                *count -= 1;
-                if *count == 0 {
-                    ready.insert(place(*dependent));
-                }
-            }
-        }
-    }
-    if order.len() == created.len() {
-        return Ok(order);
-    }
-    let is_stuck = |index: &usize| waiting.get(index).is_some_and(|count| *count > 0);
-    let mut at = created.iter().copied().find(is_stuck).unwrap_or(0);
-    // Whatever is stuck leads back into a cycle.
-    for _ in 0..created.len() {
-        let back =
-            steps.get(at).and_then(|step| step.dependencies.iter().map(|(from, _)| *from).find(is_stuck));
-        at = back.unwrap_or(at);
-    }
-    Err(Cycle { node: steps.get(at).map_or(0, |step| step.node) })
 }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use cuda_sys::{CUgraphInstantiateResult as Outcome, CUresult};
 
-use crate::device::loss::crash;
+use crate::driver::abort::crash;
 use crate::driver::result_code::{INVALID_CONTEXT, INVALID_VALUE, NOT_SUPPORTED};
 use crate::graph::model::graph::Owner;
 use crate::graph::model::graphs::Graphs;
@@ -100,7 +100,7 @@ fn is_in_body(graphs: &Graphs, mut graph: u64) -> bool {
                 Ok(node) => graph = node.graph,
                 Err(_) => return false,
             },
-            _ => return false,
+            Ok(Owner::User) | Err(_) => return false,
         }
     }
 }
@@ -123,8 +123,20 @@ fn check_node(graphs: &Graphs, handle: u64, in_body: bool) -> Result<(), Refused
             Err(Refused::new(INVALID_VALUE, outcome, handle))
         }
         Task::Copy(_) => Ok(()),
-        _ if in_body => Err(Refused::new(INVALID_VALUE, UNSUPPORTED, handle)),
-        _ => Ok(()),
+        Task::Host(_)
+        | Task::EventWait(_)
+        | Task::EventRecord(_)
+        | Task::Alloc(_)
+        | Task::Free(_)
+        | Task::Batch(_)
+        | Task::Signal(_)
+        | Task::Wait(_) => {
+            if in_body {
+                Err(Refused::new(INVALID_VALUE, UNSUPPORTED, handle))
+            } else {
+                Ok(())
+            }
+        }
     }
 }
 

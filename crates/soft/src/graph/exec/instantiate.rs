@@ -5,7 +5,8 @@ use std::sync::Arc;
 use cuda_sys::CUgraphInstantiateResult as Outcome;
 
 use crate::device::context;
-use crate::device::loss::{self, hang};
+use crate::device::loss;
+use crate::driver::abort::hang;
 use crate::driver::result_code::{Answer, INVALID_VALUE};
 use crate::graph::exec::compile::{Failure, compile};
 use crate::graph::exec::instantiable::{self, Refused};
@@ -47,7 +48,7 @@ fn part_key(graphs: &Graphs, part: u64) -> (u64, usize) {
     let Ok(node) = graphs.node(node) else { return (0, 0) };
     let number = match &node.payload {
         Payload::Conditional(conditional) => conditional.bodies.iter().position(|body| *body == part),
-        _ => None,
+        Payload::Task(_) | Payload::Child(_) => None,
     };
     (node.uid, number.unwrap_or(0))
 }

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use crate::device::loss::{self, crash};
+use crate::device::loss;
+use crate::driver::abort::crash;
 use crate::driver::result_code::Answer;
 use crate::graph::exec::instantiable::AUTO_FREE;
 use crate::graph::exec::memory_plan::{self, MemoryUse};
@@ -25,7 +26,7 @@ fn memory_uses(program: &Program) -> Vec<MemoryUse> {
             Work::Task(Task::Alloc(node)) => uses.push(MemoryUse::Allocates(Arc::clone(&node.memory))),
             Work::Task(Task::Free(memory)) => uses.push(MemoryUse::Frees(Arc::clone(memory))),
             Work::Child(level) => waiting.extend(level.order.iter().rev()),
-            _ => {}
+            Work::Task(_) | Work::Conditional { .. } => {}
         }
     }
     uses
@@ -87,7 +88,16 @@ pub(crate) fn launch(handle: u64, stream: &Arc<Stream>) -> Answer {
                     }
                     waits |= node.copy.dst.place == MemoryKind::Pageable;
                 }
-                _ => {}
+                Task::Kernel(_)
+                | Task::Fill(_)
+                | Task::Host(_)
+                | Task::Empty
+                | Task::EventWait(_)
+                | Task::EventRecord(_)
+                | Task::Alloc(_)
+                | Task::Free(_)
+                | Task::Signal(_)
+                | Task::Wait(_) => {}
             }
         }
         let context = stream.context.handle;

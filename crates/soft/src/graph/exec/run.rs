@@ -157,7 +157,7 @@ impl Run {
                     child = child.or(Some((index, level)));
                     false
                 }
-                _ => {
+                Work::Task(_) | Work::Child(_) | Work::Conditional { .. } => {
                     self.steps(&[index])?;
                     true
                 }
@@ -175,7 +175,7 @@ impl Run {
                 open.retain(|(other, _)| *other != index);
                 Ok(Some(WaitingLevel::of(level)))
             }
-            _ => Ok(None),
+            Some(_) | None => Ok(None),
         }
     }
 

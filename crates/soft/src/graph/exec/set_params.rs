@@ -72,26 +72,24 @@ pub(crate) fn set_params(exec: u64, node: u64, new: Task) -> Answer {
 
 /// Whether an executable's task may become another one by a set-params call: what it becomes.
 fn may_be_set(old: &Task, new: Task) -> Answer<Task> {
-    let may = match (old, &new) {
-        (Task::Kernel(old), Task::Kernel(spec)) => {
+    let may = match old {
+        Task::Kernel(old) => {
+            let Task::Kernel(spec) = new else { return Err(INVALID_VALUE) };
             if old.function.module.context.handle != spec.function.module.context.handle {
                 return Err(INVALID_VALUE);
             }
             // The attributes are the node's, not the parameters'.
-            let spec = KernelSpec { attributes: old.attributes.clone(), ..KernelSpec::clone(spec) };
+            let spec = KernelSpec { attributes: old.attributes.clone(), ..KernelSpec::clone(&spec) };
             crate::launch::check(&spec.function.code, &spec.sizes, &spec.attributes)?;
             return Ok(Task::Kernel(Arc::new(spec)));
         }
-        (Task::Copy(old), Task::Copy(new)) => copy_may_be_set(&old.copy, &new.copy),
-        (Task::Fill(old), Task::Fill(new)) => fill_may_become(&old.fill, &new.fill),
-        (Task::Batch(old), Task::Batch(new)) => batch_may_become(old, new),
-        (Task::Signal(old), Task::Signal(new)) => old.params.len() == new.params.len(),
-        (Task::Wait(old), Task::Wait(new)) => old.params.len() == new.params.len(),
-        (Task::Host(_), Task::Host(_))
-        | (Task::Empty, Task::Empty)
-        | (Task::EventRecord(_), Task::EventRecord(_))
-        | (Task::EventWait(_), Task::EventWait(_)) => true,
-        _ => false,
+        Task::Copy(old) => matches!(&new, Task::Copy(new) if copy_may_be_set(&old.copy, &new.copy)),
+        Task::Fill(old) => matches!(&new, Task::Fill(new) if fill_may_become(&old.fill, &new.fill)),
+        Task::Batch(old) => matches!(&new, Task::Batch(new) if batch_may_become(old, new)),
+        Task::Signal(old) => matches!(&new, Task::Signal(new) if old.params.len() == new.params.len()),
+        Task::Wait(old) => matches!(&new, Task::Wait(new) if old.params.len() == new.params.len()),
+        Task::Host(_) | Task::Empty | Task::EventRecord(_) | Task::EventWait(_) => old.kind() == new.kind(),
+        Task::Alloc(_) | Task::Free(_) => false,
     };
     if may { Ok(new) } else { Err(INVALID_VALUE) }
 }

@@ -21,20 +21,26 @@ pub(crate) fn may_become(old: &Work, new: &Work) -> Result<(), Outcome> {
         return Err(TYPE);
     }
     let (Work::Task(old), Work::Task(new)) = (old, new) else { return Ok(()) };
-    let allowed = match (old, new) {
-        (Task::Kernel(old), Task::Kernel(new)) => {
+    let allowed = match old {
+        Task::Kernel(old) => {
+            let Task::Kernel(new) = new else { return Err(TYPE) };
             if old.function.module.context.handle != new.function.module.context.handle {
                 return Err(FUNCTION);
             }
             let same = is_cooperative(&old.attributes) == is_cooperative(&new.attributes);
             return if same { Ok(()) } else { Err(ATTRIBUTES) };
         }
-        (Task::Copy(old), Task::Copy(new)) => copy_may_become(&old.copy, &new.copy),
-        (Task::Fill(old), Task::Fill(new)) => fill_may_become(&old.fill, &new.fill),
-        (Task::Batch(old), Task::Batch(new)) => batch_may_become(old, new),
-        (Task::Signal(old), Task::Signal(new)) => old.params.len() == new.params.len(),
-        (Task::Wait(old), Task::Wait(new)) => old.params.len() == new.params.len(),
-        _ => true,
+        Task::Copy(old) => matches!(new, Task::Copy(new) if copy_may_become(&old.copy, &new.copy)),
+        Task::Fill(old) => matches!(new, Task::Fill(new) if fill_may_become(&old.fill, &new.fill)),
+        Task::Batch(old) => matches!(new, Task::Batch(new) if batch_may_become(old, new)),
+        Task::Signal(old) => matches!(new, Task::Signal(new) if old.params.len() == new.params.len()),
+        Task::Wait(old) => matches!(new, Task::Wait(new) if old.params.len() == new.params.len()),
+        Task::Host(_)
+        | Task::Empty
+        | Task::EventWait(_)
+        | Task::EventRecord(_)
+        | Task::Alloc(_)
+        | Task::Free(_) => true,
     };
     if allowed { Ok(()) } else { Err(PARAMETERS) }
 }
@@ -51,7 +57,16 @@ fn class(address: u64, place: MemoryKind) -> u8 {
     }
     match memory::find(address).map(|found| found.origin) {
         Some(Origin::Pool) => 2,
-        _ => 1,
+        Some(
+            Origin::Plain
+            | Origin::GraphNode
+            | Origin::Pinned
+            | Origin::Registered
+            | Origin::Managed
+            | Origin::Variable
+            | Origin::Imported,
+        )
+        | None => 1,
     }
 }
 

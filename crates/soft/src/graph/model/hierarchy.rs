@@ -3,7 +3,7 @@
 use super::graph::Owner;
 use super::graphs::Graphs;
 use super::payload::Payload;
-use crate::device::loss::crash;
+use crate::driver::abort::crash;
 
 /// The graph of the user that a child or body is in the end part of. All on the way there know
 /// it from then on, so that asking for graphs that are nested deep costs little for each.
@@ -52,7 +52,7 @@ pub(crate) fn is_inside(graphs: &Graphs, mut inner: u64, outer: u64) -> bool {
                 Ok(node) => inner = node.graph,
                 Err(_) => return false,
             },
-            _ => return false,
+            Ok(Owner::User) | Err(_) => return false,
         }
     }
 }
@@ -77,7 +77,7 @@ fn are_whole(graphs: &Graphs, mut nodes: Vec<u64>) -> bool {
         let parts = match graphs.node(node).map(|node| &node.payload) {
             Ok(Payload::Child(child)) => vec![*child],
             Ok(Payload::Conditional(conditional)) => conditional.bodies.to_vec(),
-            _ => continue,
+            Ok(Payload::Task(_)) | Err(_) => continue,
         };
         for part in parts {
             match graphs.graph(part).map(|part| part.owner) {

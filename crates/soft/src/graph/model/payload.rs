@@ -36,7 +36,7 @@ impl Payload {
     pub(crate) fn kernel(&self) -> Option<&Arc<KernelSpec>> {
         match self {
             Self::Task(Task::Kernel(spec)) => Some(spec),
-            _ => None,
+            Self::Task(_) | Self::Child(_) | Self::Conditional(_) => None,
         }
     }
 }

@@ -61,7 +61,34 @@ impl Task {
         match self {
             Self::Batch(node) => node.ops.iter().any(MemOp::waits),
             Self::Wait(_) => true,
-            _ => false,
+            Self::Kernel(_)
+            | Self::Copy(_)
+            | Self::Fill(_)
+            | Self::Host(_)
+            | Self::Empty
+            | Self::EventWait(_)
+            | Self::EventRecord(_)
+            | Self::Alloc(_)
+            | Self::Free(_)
+            | Self::Signal(_) => false,
+        }
+    }
+
+    /// The addresses that its parameters name and the driver looks at. Kernels only have numbers.
+    pub(crate) fn addresses(&self) -> Vec<u64> {
+        match self {
+            Self::Copy(node) => vec![node.copy.src.address, node.copy.dst.address],
+            Self::Fill(node) => vec![node.fill.address],
+            Self::Kernel(_)
+            | Self::Host(_)
+            | Self::Empty
+            | Self::EventWait(_)
+            | Self::EventRecord(_)
+            | Self::Alloc(_)
+            | Self::Free(_)
+            | Self::Batch(_)
+            | Self::Signal(_)
+            | Self::Wait(_) => Vec::new(),
         }
     }
 }

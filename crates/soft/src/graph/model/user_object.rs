@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
-use crate::device::loss::{self, crash};
+use crate::device::loss;
+use crate::driver::abort::crash;
 use crate::driver::handle::{Kind, Slots};
 use crate::graph::model::ordered_map::OrderedMap;
 use crate::stream::callback::Callback;

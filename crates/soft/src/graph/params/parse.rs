@@ -11,7 +11,8 @@ use cuda_sys::{
 };
 
 use crate::device::context::{self, check_device, current};
-use crate::device::loss::{self, crash};
+use crate::device::loss;
+use crate::driver::abort::crash;
 use crate::driver::handle::number;
 use crate::driver::pointer::slice;
 use crate::driver::result_code::{

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
-use super::access::{Near, Place, is_aligned};
+use super::access::{Location, ThreadMemory, is_aligned};
 use crate::ptx::code::{AtomicOp, AtomicType, Cell};
 use crate::ptx::math::value::{Bf16, F16, Value};
 use crate::ptx::math::{F2, float, integer};
@@ -14,7 +14,7 @@ static UNALIGNED: Mutex<()> = Mutex::new(());
 
 /// What is to be done to the old value.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Change {
+pub(super) struct AtomicChange {
     pub(super) op: AtomicOp,
     pub(super) ty: AtomicType,
     pub(super) b: u64,
@@ -22,7 +22,7 @@ pub(super) struct Change {
     pub(super) c: u64,
 }
 
-impl Change {
+impl AtomicChange {
     /// The value that replaces `old`.
     fn apply(self, old: u64) -> u64 {
         let b = self.b;
@@ -80,22 +80,22 @@ impl Change {
     }
 
     /// Changes a place that was checked, and returns the old value.
-    pub(super) fn perform(self, near: &mut Near<'_>, place: Place) -> u64 {
+    pub(super) fn perform(self, thread_memory: &mut ThreadMemory<'_>, location: Location) -> u64 {
         let cell = match self.ty.bytes() {
             2 => Cell::U16,
             4 => Cell::U32,
             _ => Cell::U64,
         };
-        match place {
-            Place::Host(host) if is_aligned(host, self.ty.bytes() as usize) => {
+        match location {
+            Location::Host(host) if is_aligned(host, self.ty.bytes() as usize) => {
                 // SAFETY: `place` was made by `Spans::host` for a write of this size, and it is
                 // aligned.
                 unsafe { self.perform_host(host) }
             }
             _ => {
                 let guard = lock(&UNALIGNED);
-                let old = near.load(place, cell, 0);
-                near.store(place, cell, 0, self.apply(old));
+                let old = thread_memory.load(location, cell, 0);
+                thread_memory.store(location, cell, 0, self.apply(old));
                 drop(guard);
                 old
             }

@@ -3,9 +3,9 @@
 use super::barrier::{self, BarrierWait};
 use super::grid::Grid;
 use super::thread::Thread;
-use super::trouble::Trouble;
+use super::thread_fault::ThreadFault;
 use super::warp::{self, Lanes, WarpWait};
-use super::worker::{Stop, Surroundings, Worker};
+use super::worker::{BlockContext, Stop, Worker};
 use crate::ptx::code::{BarrierOp, CLUSTER_BARRIER};
 use crate::ptx::error::{Fault, FaultKind};
 
@@ -26,7 +26,7 @@ pub(super) enum Progress {
 #[derive(Debug, Clone, Copy)]
 enum State {
     /// Not begun; it has no storage yet.
-    Fresh,
+    NotBegun,
     Ready,
     Barrier(BarrierWait),
     Warp(WarpWait),
@@ -56,7 +56,7 @@ impl Block {
         self.shared.clear();
         self.shared.resize(grid.shared_bytes, 0);
         self.states.clear();
-        self.states.resize(grid.threads as usize, State::Fresh);
+        self.states.resize(grid.threads as usize, State::NotBegun);
         self.spare.extend(self.threads.drain(..).flatten());
         self.threads.resize_with(grid.threads as usize, || None);
         self.arrived.clear();
@@ -92,7 +92,7 @@ impl Block {
         loop {
             let mut is_idle = true;
             for number in first..last {
-                while matches!(self.states.get(number), Some(State::Fresh | State::Ready)) {
+                while matches!(self.states.get(number), Some(State::NotBegun | State::Ready)) {
                     if self.run_thread(worker, number)? {
                         is_idle = false;
                         break;
@@ -117,10 +117,10 @@ impl Block {
             thread.reset(grid, number as u32);
             thread
         });
-        let mut around = Surroundings { shared: &mut self.shared, block: self.index };
-        let stop = match worker.run(thread, &mut around, THREAD_SLICE) {
+        let mut context = BlockContext { shared: &mut self.shared, block: self.index };
+        let stop = match worker.run(thread, &mut context, THREAD_SLICE) {
             Ok(stop) => stop,
-            Err(trouble) => return Err(self.fault(worker, number, *trouble)),
+            Err(thread_fault) => return Err(self.fault(worker, number, *thread_fault)),
         };
         let mut can_run = false;
         let state = match stop {
@@ -268,18 +268,18 @@ impl Block {
         }
         detail.push_str(&format!(", {ended} have ended"));
         let number = at_warp.map(|(number, _)| number).or(at_barrier.map(|(number, _)| number)).unwrap_or(0);
-        self.fault(worker, number, *Trouble::new(FaultKind::BarrierDivergence, detail))
+        self.fault(worker, number, *ThreadFault::new(FaultKind::BarrierDivergence, detail))
     }
 
     /// The fault of a grid that the driver stops.
     #[cold]
     pub(super) fn cancelled(&self, worker: &Worker<'_>) -> Box<Fault> {
-        self.fault(worker, 0, *Trouble::new(FaultKind::Cancelled, ""))
+        self.fault(worker, 0, *ThreadFault::new(FaultKind::Cancelled, ""))
     }
 
     /// Adds where it happened.
     #[cold]
-    fn fault(&self, worker: &Worker<'_>, number: usize, trouble: Trouble) -> Box<Fault> {
+    fn fault(&self, worker: &Worker<'_>, number: usize, thread_fault: ThreadFault) -> Box<Fault> {
         let grid = worker.grid;
         let thread = self.threads.get(number).and_then(Option::as_ref);
         let line = thread.and_then(|thread| {
@@ -288,15 +288,15 @@ impl Block {
         });
         let [x, y, _] = grid.launch.block.map(|dim| dim as usize);
         Box::new(Fault {
-            kind: trouble.kind,
+            kind: thread_fault.kind,
             kernel: grid.launch.kernel.name.clone(),
             line: line.unwrap_or(0),
             block: self.index,
             thread: [number % x, number / x % y, number / (x * y)].map(|index| index as u32),
-            address: trouble.access.map(|(address, _, _)| address),
-            size: trouble.access.map(|(_, size, _)| size),
-            write: trouble.access.is_some_and(|(_, _, write)| write),
-            detail: trouble.detail,
+            address: thread_fault.access.map(|(address, _, _)| address),
+            size: thread_fault.access.map(|(_, size, _)| size),
+            write: thread_fault.access.is_some_and(|(_, _, write)| write),
+            detail: thread_fault.detail,
         })
     }
 }

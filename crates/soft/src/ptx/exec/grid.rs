@@ -1,9 +1,10 @@
 //! A launch as the blocks see it.
 
-use crate::ptx::code::{Program, WINDOW};
+use crate::ptx::code::Program;
 use crate::ptx::error::{Fault, FaultKind};
 use crate::ptx::image::Launch;
 use crate::ptx::memory::DeviceMemory;
+use crate::ptx::windows::WINDOW;
 
 /// What all blocks of a launch share.
 pub(super) struct Grid<'a> {

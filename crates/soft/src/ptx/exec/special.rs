@@ -3,8 +3,9 @@
 use std::time::SystemTime;
 
 use super::grid::Grid;
-use crate::ptx::code::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, SpaceTest, WINDOW};
+use crate::ptx::code::SpaceTest;
 use crate::ptx::special::Special;
+use crate::ptx::windows::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOW};
 
 /// Whether a generic address lies in a space.
 pub(super) fn is_space(grid: &Grid<'_>, address: u64, which: SpaceTest) -> bool {

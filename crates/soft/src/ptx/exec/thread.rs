@@ -1,7 +1,7 @@
 //! The state of one thread: everything needed to go on where it stopped.
 
 use super::grid::Grid;
-use super::trouble::{Step, Trouble};
+use super::thread_fault::{Checked, ThreadFault};
 use crate::ptx::code::{Formal, Function, Place};
 use crate::ptx::error::FaultKind;
 
@@ -65,22 +65,22 @@ impl Thread {
     }
 
     /// Calls `callee` from the call site `site`, with its arguments.
-    pub(super) fn call(&mut self, grid: &Grid<'_>, site: u32, callee: u32) -> Step<()> {
+    pub(super) fn call(&mut self, grid: &Grid<'_>, site: u32, callee: u32) -> Checked<()> {
         let functions = &grid.program.functions;
         let caller = functions.get(self.function as usize).and_then(|caller| caller.calls.get(site as usize));
         let (Some(call), Some(function)) = (caller, functions.get(callee as usize)) else {
-            return Err(Trouble::new(FaultKind::InvalidProgramCounter, "no such function"));
+            return Err(ThreadFault::new(FaultKind::InvalidProgramCounter, "no such function"));
         };
         if !same_sizes(&call.args, &function.params) || !same_sizes(&call.returns, &function.returns) {
             let detail = format!("`{}` is called with arguments or results of other sizes", function.name);
-            return Err(Trouble::new(FaultKind::InvalidProgramCounter, detail));
+            return Err(ThreadFault::new(FaultKind::InvalidProgramCounter, detail));
         }
         if self.frames.len() >= MOST_FRAMES
             || self.registers.len() + function.template.len() > MOST_REGISTERS
             || self.local.len() + function.frame_bytes as usize + 16 > MOST_LOCAL
         {
             let detail = format!("calls are nested {} deep", self.frames.len());
-            return Err(Trouble::new(FaultKind::StackOverflow, detail));
+            return Err(ThreadFault::new(FaultKind::StackOverflow, detail));
         }
         let frame = Frame {
             function: self.function,

@@ -1,6 +1,6 @@
 //! What the lanes of a warp do together.
 
-use super::trouble::{Step, Trouble};
+use super::thread_fault::{Checked, ThreadFault};
 use crate::ptx::code::{Reg, WarpOp};
 use crate::ptx::error::FaultKind;
 
@@ -26,12 +26,12 @@ impl WarpWait {
         [a, b, c]: [u64; 3],
         [d, p]: [Reg; 2],
         pc: usize,
-    ) -> Step<WarpWait> {
+    ) -> Checked<WarpWait> {
         if let Some(mask) = members
             && (mask >> lane) & 1 == 0
         {
             let detail = format!("lane {lane} is not in its own member mask {mask:#010x}");
-            return Err(Trouble::new(FaultKind::IllegalInstruction, detail));
+            return Err(ThreadFault::new(FaultKind::IllegalInstruction, detail));
         }
         Ok(WarpWait { op, members, a, b: b as u32, c: c as u32, d, p, pc })
     }

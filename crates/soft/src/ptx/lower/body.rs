@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
+use super::reader::{LowerError, Lowered};
 use super::scope::{Name, Scopes};
-use super::spec::{Lowered, Problem};
-use super::symbols::{Symbol, Symbols, layout};
+use super::symbols::{Symbol, Symbols};
+use super::variable::layout;
 use crate::ptx::code::{Formal, Function, Inst, Place, Reg};
 use crate::ptx::error::PtxError;
 use crate::ptx::syntax::{self, Parameter, Space, Variable};
@@ -122,7 +123,7 @@ impl<'a, 't> Body<'a, 't> {
                     Some(Formal { place: Place::Frame(offset), .. }) => {
                         Name::Frame { offset: *offset, size, is_param }
                     }
-                    _ => return Err(Problem::Unsupported),
+                    _ => return Err(LowerError::Unsupported),
                 }
             }
             Space::Global | Space::Const => self.inner_global(variable)?,
@@ -160,7 +161,7 @@ impl<'a, 't> Body<'a, 't> {
     }
 
     pub(super) fn label(&mut self, name: &str) -> Lowered<u32> {
-        self.scopes.label(name).ok_or_else(|| Problem::Wrong(format!("there is no label `{name}`")))
+        self.scopes.label(name).ok_or_else(|| LowerError::Wrong(format!("there is no label `{name}`")))
     }
 
     pub(super) fn emit(&mut self, inst: Inst) {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::symbols::layout;
+use super::variable::layout;
 use crate::ptx::code::{Inst, Place, Program, Target};
 use crate::ptx::error::PtxError;
 use crate::ptx::image::{Kernel, Param};

@@ -38,18 +38,18 @@ pub(super) enum Name {
 }
 
 #[derive(Debug, Default)]
-struct Block<'t> {
+struct Scope<'t> {
     id: u32,
     names: HashMap<&'t str, Name>,
     /// Registers declared by number.
-    ranges: HashMap<&'t str, Range>,
+    numbered: HashMap<&'t str, NumberedRegisters>,
     /// Where the frame ended when the block began.
     frame_end: u32,
 }
 
 /// Registers declared by number.
 #[derive(Debug, Clone, Copy)]
-struct Range {
+struct NumberedRegisters {
     ty: Type,
     count: u32,
     lanes: u8,
@@ -63,7 +63,7 @@ pub(super) fn unused(ty: Type, lanes: u8) -> Name {
 /// The blocks that are open, the innermost last.
 #[derive(Debug)]
 pub(super) struct Scopes<'t> {
-    open: Vec<Block<'t>>,
+    open: Vec<Scope<'t>>,
     /// A vector register was declared.
     pub(super) has_vectors: bool,
     labels: HashMap<(u32, &'t str), u32>,
@@ -96,7 +96,7 @@ impl<'t> Scopes<'t> {
                 _ => {}
             }
         }
-        (Scopes { open: vec![Block::default()], has_vectors: false, labels, opened: 0 }, twice)
+        (Scopes { open: vec![Scope::default()], has_vectors: false, labels, opened: 0 }, twice)
     }
 
     pub(super) fn label_count(&self) -> usize {
@@ -105,7 +105,7 @@ impl<'t> Scopes<'t> {
 
     pub(super) fn open(&mut self, frame_end: u32) {
         self.opened += 1;
-        self.open.push(Block { id: self.opened, frame_end, ..Block::default() });
+        self.open.push(Scope { id: self.opened, frame_end, ..Scope::default() });
     }
 
     /// Where the frame ended when the block began.
@@ -128,8 +128,8 @@ impl<'t> Scopes<'t> {
     ) -> bool {
         self.has_vectors |= lanes > 1;
         let Some(count) = count else { return self.define(name, unused(ty, lanes)) };
-        let range = Range { ty, count, lanes };
-        self.open.last_mut().is_some_and(|block| block.ranges.insert(name, range).is_none())
+        let range = NumberedRegisters { ty, count, lanes };
+        self.open.last_mut().is_some_and(|block| block.numbered.insert(name, range).is_none())
     }
 
     /// The innermost thing of that name. A numbered register comes into being when it is first
@@ -138,10 +138,10 @@ impl<'t> Scopes<'t> {
         let depth = self
             .open
             .iter()
-            .rposition(|block| block.names.contains_key(name) || numbered(name, &block.ranges).is_some())?;
+            .rposition(|block| block.names.contains_key(name) || numbered(name, &block.numbered).is_some())?;
         let block = self.open.get_mut(depth)?;
         if !block.names.contains_key(name) {
-            let Range { ty, lanes, .. } = numbered(name, &block.ranges)?;
+            let NumberedRegisters { ty, lanes, .. } = numbered(name, &block.numbered)?;
             block.names.insert(name, unused(ty, lanes));
         }
         block.names.get_mut(name)
@@ -154,7 +154,7 @@ impl<'t> Scopes<'t> {
 }
 
 /// What `%r7` is where `%r<8>` is declared.
-fn numbered(name: &str, ranges: &HashMap<&str, Range>) -> Option<Range> {
+fn numbered(name: &str, numbered: &HashMap<&str, NumberedRegisters>) -> Option<NumberedRegisters> {
     let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let digits = name.get(prefix.len()..)?;
     // The prefix itself may end in digits: `%a1` with `%a1<4>` declared is `%a10`. So each split is
@@ -164,7 +164,7 @@ fn numbered(name: &str, ranges: &HashMap<&str, Range>) -> Option<Range> {
         if number.len() > 1 && number.starts_with('0') {
             continue;
         }
-        let Some(&range) = name.get(..prefix.len() + split).and_then(|prefix| ranges.get(prefix)) else {
+        let Some(&range) = name.get(..prefix.len() + split).and_then(|prefix| numbered.get(prefix)) else {
             continue;
         };
         if number.parse::<u32>().is_ok_and(|number| number < range.count) {

@@ -6,31 +6,31 @@ use crate::ptx::types::Type;
 
 /// Why an instruction cannot be lowered.
 #[derive(Debug)]
-pub(super) enum Problem {
+pub(super) enum LowerError {
     /// The interpreter lacks it.
     Unsupported,
     /// It is wrong, as the words say.
     Wrong(String),
 }
 
-impl From<String> for Problem {
+impl From<String> for LowerError {
     fn from(words: String) -> Self {
-        Problem::Wrong(words)
+        LowerError::Wrong(words)
     }
 }
 
-pub(super) type Lowered<T> = Result<T, Problem>;
+pub(super) type Lowered<T> = Result<T, LowerError>;
 
-pub(super) struct Spec<'i, 't> {
+pub(super) struct InstructionReader<'i, 't> {
     instruction: &'i Instruction<'t>,
     /// The operands that are left.
     operands: &'i [Operand<'t>],
     taken: u64,
 }
 
-impl<'i, 't> Spec<'i, 't> {
+impl<'i, 't> InstructionReader<'i, 't> {
     pub(super) fn new(instruction: &'i Instruction<'t>) -> Self {
-        Spec { instruction, operands: &instruction.operands, taken: 0 }
+        InstructionReader { instruction, operands: &instruction.operands, taken: 0 }
     }
 
     pub(super) fn opcode(&self) -> &'t str {
@@ -72,7 +72,7 @@ impl<'i, 't> Spec<'i, 't> {
 
     /// The next type.
     pub(super) fn ty(&mut self) -> Lowered<Type> {
-        self.take_where(Type::parse).ok_or(Problem::Unsupported)
+        self.take_where(Type::parse).ok_or(LowerError::Unsupported)
     }
 
     /// Takes the last operand away.
@@ -91,21 +91,21 @@ impl<'i, 't> Spec<'i, 't> {
     pub(super) fn finish(&self) -> Lowered<()> {
         let count = self.instruction.modifiers.len();
         if count > 64 || self.taken.count_ones() as usize != count {
-            Err(Problem::Unsupported)
+            Err(LowerError::Unsupported)
         } else {
             Ok(())
         }
     }
 
-    /// [`Spec::finish`], then the operands, whose number must be `N`.
+    /// [`InstructionReader::finish`], then the operands, whose number must be `N`.
     pub(super) fn operands<const N: usize>(&self) -> Lowered<[&'i Operand<'t>; N]> {
         self.finish()?;
         let all: Vec<&Operand<'t>> = self.operands.iter().collect();
         let found = all.len();
-        all.try_into().map_err(|_| Problem::Wrong(format!("{N} operands are wanted, {found} were found")))
+        all.try_into().map_err(|_| LowerError::Wrong(format!("{N} operands are wanted, {found} were found")))
     }
 
-    /// [`Spec::finish`], then all operands.
+    /// [`InstructionReader::finish`], then all operands.
     pub(super) fn all_operands(&self) -> Lowered<&'i [Operand<'t>]> {
         self.finish()?;
         Ok(self.operands)
