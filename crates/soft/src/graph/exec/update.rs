@@ -75,26 +75,10 @@ impl<'a> Pairing<'a> {
         if old.created.len() != new.created.len() {
             return Err(Refused::new(TOPOLOGY, 0));
         }
-        let edges = |steps: &[Step], level: &Level| -> usize {
-            level
-                .created
-                .iter()
-                .filter_map(|index| steps.get(*index))
-                .map(|step| step.dependencies.len())
-                .sum()
-        };
         let (old_steps, new_steps) = (self.old, self.new);
-        let differs = edges(old_steps, old) != edges(new_steps, new);
+        let differs = edge_count(old_steps, old) != edge_count(new_steps, new);
         // From the sinks, in the order of creation; then each pair's dependencies, in the order
         // added.
-        let sinks = |steps: &[Step], level: &Level| -> Vec<usize> {
-            level
-                .created
-                .iter()
-                .copied()
-                .filter(|index| steps.get(*index).is_some_and(|step| step.dependents == 0))
-                .collect()
-        };
         let (old_sinks, new_sinks) = (sinks(old_steps, old), sinks(new_steps, new));
         if old_sinks.len() != new_sinks.len() {
             let node = new_sinks.first().copied().map_or(0, |index| self.new_node(index));
@@ -162,6 +146,17 @@ impl<'a> Pairing<'a> {
             (old, new) => may_become(old, new).map_err(|outcome| Refused::new(outcome, node)),
         }
     }
+}
+
+/// How many edges a level has.
+fn edge_count(steps: &[Step], level: &Level) -> usize {
+    level.created.iter().filter_map(|index| steps.get(*index)).map(|step| step.dependencies.len()).sum()
+}
+
+/// The steps of a level that nothing depends on.
+fn sinks(steps: &[Step], level: &Level) -> Vec<usize> {
+    let is_sink = |index: &usize| steps.get(*index).is_some_and(|step| step.dependents == 0);
+    level.created.iter().copied().filter(is_sink).collect()
 }
 
 impl Pairing<'_> {

@@ -91,19 +91,13 @@ pub(crate) unsafe fn parse_node(raw: &CUgraphNodeParams) -> Answer<NewNode> {
         }
         T::CU_GRAPH_NODE_TYPE_MEMCPY => {
             // SAFETY: as above.
-            let params = unsafe { fields.memcpy };
-            if params.flags != 0 || params.reserved != 0 {
-                return Err(INVALID_VALUE);
-            }
-            Task::Copy(parse::copy_node(&params.copyParams, number(params.copyCtx))?)
+            copy(unsafe { &fields.memcpy })?
         }
         // SAFETY: as above.
         T::CU_GRAPH_NODE_TYPE_MEMSET => Task::Fill(parse::fill_node(unsafe { &fields.memset })?),
         T::CU_GRAPH_NODE_TYPE_HOST => {
             // SAFETY: as above.
-            let params = unsafe { fields.host };
-            let params = CUDA_HOST_NODE_PARAMS_v1 { fn_: params.fn_, userData: params.userData };
-            Task::Host(parse::host_node(&params)?)
+            Task::Host(parse::host_node(&host_v1(unsafe { &fields.host }))?)
         }
         T::CU_GRAPH_NODE_TYPE_GRAPH => {
             // SAFETY: as above.
@@ -118,41 +112,20 @@ pub(crate) unsafe fn parse_node(raw: &CUgraphNodeParams) -> Answer<NewNode> {
             // SAFETY: as above.
             Task::EventRecord(parse::event_node(unsafe { fields.eventRecord.event })?)
         }
-        T::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP => {
-            // SAFETY: as above.
-            let params = unsafe { fields.memOp };
-            let params = CUDA_BATCH_MEM_OP_NODE_PARAMS {
-                ctx: params.ctx,
-                count: params.count,
-                paramArray: params.paramArray,
-                flags: params.flags,
-            };
-            // SAFETY: as above.
-            Task::Batch(unsafe { parse::batch_node(&params)? })
-        }
-        T::CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL => {
-            // SAFETY: as above.
-            let (params, context) =
-                unsafe { (fields.extSemSignal, fields.extSemSignal.__bindgen_anon_1.ctx) };
-            let params = CUDA_EXT_SEM_SIGNAL_NODE_PARAMS {
-                extSemArray: params.extSemArray,
-                paramsArray: params.paramsArray,
-                numExtSems: params.numExtSems,
-            };
-            // SAFETY: as above.
-            unsafe { parse::signal_node(&params, context)? }
-        }
-        T::CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT => {
-            // SAFETY: as above.
-            let (params, context) = unsafe { (fields.extSemWait, fields.extSemWait.__bindgen_anon_1.ctx) };
-            let params = CUDA_EXT_SEM_WAIT_NODE_PARAMS {
-                extSemArray: params.extSemArray,
-                paramsArray: params.paramsArray,
-                numExtSems: params.numExtSems,
-            };
-            // SAFETY: as above.
-            unsafe { parse::wait_node(&params, context)? }
-        }
+        // SAFETY: as above.
+        T::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP => unsafe {
+            Task::Batch(parse::batch_node(&batch_v1(&fields.memOp))?)
+        },
+        // SAFETY: as above.
+        T::CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL => unsafe {
+            let params = &fields.extSemSignal;
+            parse::signal_node(&signal_v1(params), params.__bindgen_anon_1.ctx)?
+        },
+        // SAFETY: as above.
+        T::CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT => unsafe {
+            let params = &fields.extSemWait;
+            parse::wait_node(&wait_v1(params), params.__bindgen_anon_1.ctx)?
+        },
         T::CU_GRAPH_NODE_TYPE_MEM_ALLOC => {
             // SAFETY: as above.
             return Ok(NewNode::Alloc(unsafe { parse::new_memory(&fields.alloc)? }));
@@ -165,6 +138,13 @@ pub(crate) unsafe fn parse_node(raw: &CUgraphNodeParams) -> Answer<NewNode> {
     }))
 }
 
+fn copy(raw: &cuda_sys::CUDA_MEMCPY_NODE_PARAMS) -> Answer<Task> {
+    if raw.flags != 0 || raw.reserved != 0 {
+        return Err(INVALID_VALUE);
+    }
+    Ok(Task::Copy(parse::copy_node(&raw.copyParams, number(raw.copyCtx))?))
+}
+
 /// Any ownership is taken but the one that a read-back says; all but one mean a clone.
 fn child(raw: &cuda_sys::CUDA_CHILD_GRAPH_NODE_PARAMS) -> Answer<NewNode> {
     type O = CUgraphChildGraphNodeOwnership;
@@ -174,6 +154,36 @@ fn child(raw: &cuda_sys::CUDA_CHILD_GRAPH_NODE_PARAMS) -> Answer<NewNode> {
     }
     let by_move = raw.ownership == O::CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE && version >= Version::new(12, 9);
     Ok(NewNode::Child { graph: number(raw.graph), by_move })
+}
+
+/// The parameters of the typed calls, which are the beginning of those of the generic ones.
+fn host_v1(raw: &cuda_sys::CUDA_HOST_NODE_PARAMS_v2) -> CUDA_HOST_NODE_PARAMS_v1 {
+    CUDA_HOST_NODE_PARAMS_v1 { fn_: raw.fn_, userData: raw.userData }
+}
+
+fn batch_v1(raw: &cuda_sys::CUDA_BATCH_MEM_OP_NODE_PARAMS_v2) -> CUDA_BATCH_MEM_OP_NODE_PARAMS {
+    CUDA_BATCH_MEM_OP_NODE_PARAMS {
+        ctx: raw.ctx,
+        count: raw.count,
+        paramArray: raw.paramArray,
+        flags: raw.flags,
+    }
+}
+
+fn signal_v1(raw: &cuda_sys::CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v2) -> CUDA_EXT_SEM_SIGNAL_NODE_PARAMS {
+    CUDA_EXT_SEM_SIGNAL_NODE_PARAMS {
+        extSemArray: raw.extSemArray,
+        paramsArray: raw.paramsArray,
+        numExtSems: raw.numExtSems,
+    }
+}
+
+fn wait_v1(raw: &cuda_sys::CUDA_EXT_SEM_WAIT_NODE_PARAMS_v2) -> CUDA_EXT_SEM_WAIT_NODE_PARAMS {
+    CUDA_EXT_SEM_WAIT_NODE_PARAMS {
+        extSemArray: raw.extSemArray,
+        paramsArray: raw.paramsArray,
+        numExtSems: raw.numExtSems,
+    }
 }
 
 /// The third layout of kernel parameters has the fields of the second.

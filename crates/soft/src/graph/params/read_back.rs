@@ -7,8 +7,8 @@ use cuda_sys::{
     CUDA_HOST_NODE_PARAMS_v1, CUDA_HOST_NODE_PARAMS_v2, CUDA_KERNEL_NODE_PARAMS_v2,
     CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEM_ALLOC_NODE_PARAMS_v2, CUDA_MEMCPY_NODE_PARAMS,
     CUDA_MEMSET_NODE_PARAMS_v1, CUDA_MEMSET_NODE_PARAMS_v2, CUcontext, CUexternalSemaphore,
-    CUgraphChildGraphNodeOwnership, CUgraphConditionalNodeType, CUgraphNodeParams, CUmemAllocationType,
-    CUmemLocationType, CUmemPoolProps,
+    CUgraphChildGraphNodeOwnership, CUgraphConditionalNodeType, CUgraphNodeParams,
+    CUgraphNodeParams_st__bindgen_ty_1, CUmemAllocationType, CUmemLocationType, CUmemPoolProps,
 };
 
 use super::generic;
@@ -52,58 +52,7 @@ impl Node {
             return Ok(params);
         }
         match &mut self.payload {
-            Payload::Task(task) => match task {
-                Task::Kernel(_) | Task::Empty => {}
-                Task::Copy(node) => {
-                    fields.memcpy = CUDA_MEMCPY_NODE_PARAMS {
-                        copyCtx: to_raw(node.context),
-                        copyParams: node.raw,
-                        ..Default::default()
-                    };
-                }
-                Task::Fill(node) => {
-                    fields.memset = with_context(&fill_params(&node.fill), to_raw(node.context));
-                }
-                Task::Host(callback) => {
-                    fields.host = CUDA_HOST_NODE_PARAMS_v2 {
-                        fn_: Some(callback.function),
-                        userData: callback.data,
-                        ..Default::default()
-                    };
-                }
-                Task::EventWait(event) => fields.eventWait.event = to_raw(*event),
-                Task::EventRecord(event) => fields.eventRecord.event = to_raw(*event),
-                Task::Alloc(alloc) => {
-                    fields.alloc = CUDA_MEM_ALLOC_NODE_PARAMS_v2 {
-                        poolProps: pool_props(alloc),
-                        bytesize: alloc.memory.len,
-                        dptr: alloc.memory.start,
-                        ..Default::default()
-                    };
-                }
-                Task::Free(memory) => fields.free.dptr = memory.start,
-                Task::Batch(node) => {
-                    let batch = batch_params(node);
-                    fields.memOp = CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 {
-                        ctx: batch.ctx,
-                        count: batch.count,
-                        paramArray: batch.paramArray,
-                        flags: batch.flags,
-                    };
-                }
-                Task::Signal(node) => {
-                    let (handles, count) = (handles(node), count(&node.params));
-                    (fields.extSemSignal.extSemArray, fields.extSemSignal.numExtSems) = (handles, count);
-                    fields.extSemSignal.paramsArray = node.params.as_ptr().cast();
-                    fields.extSemSignal.__bindgen_anon_1.ctx = to_raw(node.context);
-                }
-                Task::Wait(node) => {
-                    let (handles, count) = (handles(node), count(&node.params));
-                    (fields.extSemWait.extSemArray, fields.extSemWait.numExtSems) = (handles, count);
-                    fields.extSemWait.paramsArray = node.params.as_ptr().cast();
-                    fields.extSemWait.__bindgen_anon_1.ctx = to_raw(node.context);
-                }
-            },
+            Payload::Task(task) => write_task(task, fields),
             Payload::Child(child) => {
                 fields.graph.graph = to_raw(*child);
                 fields.graph.ownership =
@@ -112,6 +61,62 @@ impl Node {
             Payload::Conditional(node) => fields.conditional = conditional_params(node),
         }
         Ok(params)
+    }
+}
+
+/// Writes the parameters of a task but a kernel's, which needs its node.
+fn write_task(task: &Task, fields: &mut CUgraphNodeParams_st__bindgen_ty_1) {
+    match task {
+        Task::Kernel(_) | Task::Empty => {}
+        Task::Copy(node) => {
+            fields.memcpy = CUDA_MEMCPY_NODE_PARAMS {
+                copyCtx: to_raw(node.context),
+                copyParams: node.raw,
+                ..Default::default()
+            };
+        }
+        Task::Fill(node) => {
+            fields.memset = with_context(&fill_params(&node.fill), to_raw(node.context));
+        }
+        Task::Host(callback) => {
+            fields.host = CUDA_HOST_NODE_PARAMS_v2 {
+                fn_: Some(callback.function),
+                userData: callback.data,
+                ..Default::default()
+            };
+        }
+        Task::EventWait(event) => fields.eventWait.event = to_raw(*event),
+        Task::EventRecord(event) => fields.eventRecord.event = to_raw(*event),
+        Task::Alloc(alloc) => {
+            fields.alloc = CUDA_MEM_ALLOC_NODE_PARAMS_v2 {
+                poolProps: pool_props(alloc),
+                bytesize: alloc.memory.len,
+                dptr: alloc.memory.start,
+                ..Default::default()
+            };
+        }
+        Task::Free(memory) => fields.free.dptr = memory.start,
+        Task::Batch(node) => {
+            let batch = batch_params(node);
+            fields.memOp = CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 {
+                ctx: batch.ctx,
+                count: batch.count,
+                paramArray: batch.paramArray,
+                flags: batch.flags,
+            };
+        }
+        Task::Signal(node) => {
+            let (handles, count) = (handles(node), count(&node.params));
+            (fields.extSemSignal.extSemArray, fields.extSemSignal.numExtSems) = (handles, count);
+            fields.extSemSignal.paramsArray = node.params.as_ptr().cast();
+            fields.extSemSignal.__bindgen_anon_1.ctx = to_raw(node.context);
+        }
+        Task::Wait(node) => {
+            let (handles, count) = (handles(node), count(&node.params));
+            (fields.extSemWait.extSemArray, fields.extSemWait.numExtSems) = (handles, count);
+            fields.extSemWait.paramsArray = node.params.as_ptr().cast();
+            fields.extSemWait.__bindgen_anon_1.ctx = to_raw(node.context);
+        }
     }
 }
 

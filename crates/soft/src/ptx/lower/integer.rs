@@ -48,21 +48,11 @@ pub(super) fn arithmetic<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionRe
     let saturate = reader.flag("sat");
     let relu = reader.flag("relu");
     let ty = reader.ty()?;
-    match (reader.opcode(), part) {
-        ("dp4a" | "dp2a", _) => return dot_product(body, reader, part, dot.unwrap_or(ty), ty),
-        ("add", None) if ty == Type::S32 && saturate => {
-            return same2(body, reader, ty, integer::add_sat::<i32>);
-        }
-        ("sub", None) if ty == Type::S32 && saturate => {
-            return same2(body, reader, ty, integer::sub_sat::<i32>);
-        }
-        ("min", None) if ty == Type::S32 && relu => return same2(body, reader, ty, integer::relu_min::<i32>),
-        ("max", None) if ty == Type::S32 && relu => return same2(body, reader, ty, integer::relu_max::<i32>),
-        ("mad", Some(Part::High)) if ty == Type::S32 && saturate => {
-            return same3(body, reader, ty, integer::mad_hi_sat::<i32>);
-        }
-        _ if saturate || relu => return Err(LowerError::Unsupported),
-        _ => {}
+    if let Some(dot) = dot {
+        return dot_product(body, reader, part, dot, ty);
+    }
+    if saturate || relu {
+        return clamped(body, reader, part, ty, (saturate, relu));
     }
     let f2: F2 = match (reader.opcode(), part) {
         ("add", None) => return add(body, reader, ty),
@@ -84,16 +74,7 @@ pub(super) fn arithmetic<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionRe
         ("sad", None) => return same3(body, reader, ty, at!(integer::sad, ty, F3)),
         ("mad", Some(Part::Low)) => return same3(body, reader, ty, at!(integer::mad, ty, F3)),
         ("mad", Some(Part::High)) => return same3(body, reader, ty, at!(integer::mad_hi, ty, F3)),
-        ("mad24", Some(part)) => {
-            let f: F3 = match (part, ty) {
-                (Part::Low, Type::U32) => integer::mad24_lo::<u32>,
-                (Part::Low, Type::S32) => integer::mad24_lo::<i32>,
-                (Part::High, Type::U32) => integer::mad24_hi::<u32>,
-                (Part::High, Type::S32) => integer::mad24_hi::<i32>,
-                _ => return Err(LowerError::Unsupported),
-            };
-            return same3(body, reader, ty, f);
-        }
+        ("mad24", Some(part)) => return same3(body, reader, ty, mad24(part, ty)?),
         ("mul24", Some(Part::Low)) if ty == Type::U32 => integer::mul24_lo::<u32>,
         ("mul24", Some(Part::Low)) if ty == Type::S32 => integer::mul24_lo::<i32>,
         ("mul24", Some(Part::High)) if ty == Type::U32 => integer::mul24_hi::<u32>,
@@ -108,6 +89,37 @@ pub(super) fn arithmetic<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionRe
         _ => return Err(LowerError::Unsupported),
     };
     same2(body, reader, ty, f2)
+}
+
+/// The operations with `.sat` or `.relu`, which 32-bit signed numbers alone have.
+fn clamped<'t>(
+    body: &mut Body<'_, 't>,
+    reader: &mut InstructionReader<'_, 't>,
+    part: Option<Part>,
+    ty: Type,
+    (saturate, relu): (bool, bool),
+) -> Lowered<()> {
+    if ty != Type::S32 {
+        return Err(LowerError::Unsupported);
+    }
+    match (reader.opcode(), part) {
+        ("add", None) if saturate => same2(body, reader, ty, integer::add_sat::<i32>),
+        ("sub", None) if saturate => same2(body, reader, ty, integer::sub_sat::<i32>),
+        ("min", None) if relu => same2(body, reader, ty, integer::relu_min::<i32>),
+        ("max", None) if relu => same2(body, reader, ty, integer::relu_max::<i32>),
+        ("mad", Some(Part::High)) if saturate => same3(body, reader, ty, integer::mad_hi_sat::<i32>),
+        _ => Err(LowerError::Unsupported),
+    }
+}
+
+fn mad24(part: Part, ty: Type) -> Lowered<F3> {
+    Ok(match (part, ty) {
+        (Part::Low, Type::U32) => integer::mad24_lo::<u32>,
+        (Part::Low, Type::S32) => integer::mad24_lo::<i32>,
+        (Part::High, Type::U32) => integer::mad24_hi::<u32>,
+        (Part::High, Type::S32) => integer::mad24_hi::<i32>,
+        _ => return Err(LowerError::Unsupported),
+    })
 }
 
 /// Two half-words side by side.
