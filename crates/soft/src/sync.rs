@@ -1,4 +1,4 @@
-//! Taking locks, poisoned or not: a panic of one thread must not turn every later call into one.
+//! Locks. Poisoning is ignored: a panic on one thread must not make every later call panic.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub(crate) fn wait<'a, T>(condvar: &Condvar, guard: MutexGuard<'a, T>) -> MutexG
     condvar.wait(guard).unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits while `condition` holds, `limit` at most; true if that was not long enough.
+/// Waits while `condition` holds, at most for `limit`. The flag is true if it timed out.
 pub(crate) fn wait_while<'a, T>(
     condvar: &Condvar,
     guard: MutexGuard<'a, T>,
@@ -35,12 +35,12 @@ pub(crate) fn wait_while<'a, T>(
     (guard, timeout.timed_out())
 }
 
-/// The value of a mutex that nobody else can lock.
+/// The value of an exclusively borrowed mutex.
 pub(crate) fn get_mut<T: ?Sized>(mutex: &mut Mutex<T>) -> &mut T {
     mutex.get_mut().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The value out of a mutex.
+/// Takes the value out of a mutex.
 pub(crate) fn into_inner<T>(mutex: Mutex<T>) -> T {
     mutex.into_inner().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! Stream capture.
+//! Stream capture calls.
 
 use crate::graph::edit::insert;
 use core::ffi::c_uint;
@@ -33,7 +33,7 @@ pub(crate) const fn add(entries: Entries) -> Entries {
     }
 }
 
-/// Where the parts of a capture's state go.
+/// The out parameters of a capture query.
 struct InfoOut {
     status: *mut Status,
     id: *mut cuuint64_t,

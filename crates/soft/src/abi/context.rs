@@ -1,4 +1,4 @@
-//! Contexts.
+//! Context calls.
 
 use core::ffi::{c_int, c_uint, c_ulonglong};
 use std::sync::atomic::Ordering;
@@ -50,14 +50,14 @@ pub(crate) const fn add(entries: Entries) -> Entries {
     }
 }
 
-/// The context of an argument where null stands for the current one.
+/// The context of an argument; null is the current one.
 pub(crate) fn given_or_current(ctx: CUcontext) -> Answer<std::sync::Arc<context::Context>> {
     if ctx.is_null() { current() } else { context::get(number(ctx)) }
 }
 
-/// Every context maps host memory, whether it was asked to or not.
+/// Every context maps host memory, whether requested or not.
 const MAP_HOST: c_uint = CUctx_flags::CU_CTX_MAP_HOST.0;
-/// Flags that can be set and are not told.
+/// Flags that can be set but are not reported.
 const NOT_TOLD: c_uint = CUctx_flags::CU_CTX_COREDUMP_ENABLE.0 | CUctx_flags::CU_CTX_USER_COREDUMP_ENABLE.0;
 
 /// # Safety

@@ -1,4 +1,4 @@
-//! Copies and fills.
+//! Copy and fill calls.
 
 use core::ffi::{c_uchar, c_uint, c_ushort, c_void};
 use std::sync::Arc;
@@ -55,7 +55,7 @@ pub(crate) const fn add(entries: Entries) -> Entries {
 /// written before this returns.
 ///
 /// # Safety
-/// Host memory of the copy is valid as the interface demands.
+/// Host memory of the copy is valid as CUDA's documentation demands.
 unsafe fn enqueue(copy: Copy3, stream: &Arc<Stream>, wait: bool) -> Answer {
     if copy.is_empty() {
         return Ok(());
@@ -83,7 +83,7 @@ unsafe fn enqueue(copy: Copy3, stream: &Arc<Stream>, wait: bool) -> Answer {
     Ok(())
 }
 
-/// A copy of the interface's kinds: which side must be a device's.
+/// A linear copy; `device` says which side must be device memory.
 ///
 /// # Safety
 /// As [`enqueue`].
@@ -124,7 +124,7 @@ pub(crate) unsafe fn shaped(raw: &CUDA_MEMCPY3D_v2, stream: Option<CUstream>) ->
         Some(raw) => stream::get(number(raw))?,
         None => stream::get(0)?,
     };
-    // Captured, memory counts that the graph will have; a copy of nothing is the same nothing
+    // A captured copy may name memory that a graph will allocate. An empty copy is nothing to do
     // anywhere.
     let nothing = [raw.WidthInBytes, raw.Height, raw.Depth].contains(&0);
     let accept = if !nothing && capture::is_captured(&on)? { Accept::Reserved } else { Accept::Allocated };
@@ -142,7 +142,7 @@ fn fill(fill: Fill, stream: Option<CUstream>) -> Answer {
         return Ok(());
     }
     if capture::is_captured(&on)? {
-        // Captured, the memory is not looked at; only its alignment is.
+        // Only the alignment of a captured fill is checked, not its memory.
         if !fill.is_aligned() {
             return Err(INVALID_VALUE);
         }

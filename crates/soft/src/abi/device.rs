@@ -1,4 +1,4 @@
-//! Devices and their primary contexts.
+//! Device and primary context calls.
 
 use core::ffi::{c_char, c_int, c_uint};
 
@@ -37,15 +37,15 @@ pub(crate) const fn add(entries: Entries) -> Entries {
     }
 }
 
-/// Flags that a context may have: at most one way of scheduling, mapped host memory, local memory
-/// resize, core dumps, synchronous memory operations.
+/// Checks context flags: at most one scheduling policy, mapped host memory, local memory resize,
+/// core dumps, synchronous memory operations.
 pub(crate) fn check_flags(flags: c_uint) -> Answer {
     let scheduling = flags & CUctx_flags::CU_CTX_SCHED_MASK.0;
     let known = flags & !CUctx_flags::CU_CTX_FLAGS_MASK.0 == 0;
     if known && matches!(scheduling, 0 | 1 | 2 | 4) { Ok(()) } else { Err(INVALID_VALUE) }
 }
 
-/// Ends everything that belonged to a context.
+/// Ends everything that belongs to a context.
 pub(crate) fn end(context: &Context) {
     stream::while_idle(|| ());
     stream::forget_context(context);

@@ -52,8 +52,8 @@ unsafe fn text(
     if pointer.is_null() { Err(INVALID_VALUE) } else { Ok(()) }
 }
 
-/// By their numbers, as driver 580.159.04 says them; a code that is not here has a sentence made
-/// from its name.
+/// The sentences of driver 580.159.04 by number. Codes that are missing here get a sentence made
+/// from their name.
 const SENTENCES: &[(u32, &str)] = &[
     (0, "no error"),
     (1, "invalid argument"),

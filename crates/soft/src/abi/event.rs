@@ -1,4 +1,4 @@
-//! Events.
+//! Event calls.
 
 use core::ffi::c_uint;
 
@@ -37,7 +37,7 @@ pub(crate) const INTERPROCESS: c_uint = 4;
 fn record(h_event: CUevent, h_stream: CUstream, external: bool) -> Answer {
     let event = event::get(number(h_event))?;
     let stream = stream::get(number(h_stream))?;
-    // An event is recorded in streams of its own context.
+    // An event can only be recorded in streams of its own context.
     if event.context.id != stream.context.id {
         return Err(INVALID_HANDLE);
     }

@@ -1,4 +1,4 @@
-//! What stands before every entry point, and the macro that writes one.
+//! The gates of entry points, and the macro that defines entry points.
 
 use cuda_sys::CUresult;
 
@@ -8,10 +8,7 @@ use crate::driver::result_code::{Answer, NOT_INITIALIZED, NOT_PERMITTED};
 use crate::graph::capture::open_captures;
 use crate::stream::callback;
 
-/// Writes entry points of the driver. The word before `fn` says which gate the call passes:
-/// `always` none, `init` works with a lost device, `live` not with that of the current context,
-/// `owned` not with that of its stream or event; what is `guarded` open captures may forbid. Inside
-/// callbacks only `always`, `initialised` and what ends in `in_callbacks` is permitted.
+/// Defines entry points. The word before `fn` names the gate, one of the functions of this file.
 macro_rules! entries {
     ($($gate:ident fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $body:block)*) => {
         $(
@@ -33,13 +30,12 @@ fn finish(answer: Answer) -> CUresult {
     }
 }
 
-/// A call that always works.
+/// No checks.
 pub(crate) fn always(call: impl FnOnce() -> Answer) -> CUresult {
     finish(call())
 }
 
-/// A call that needs an initialised driver and is not allowed in callbacks, but works with a lost
-/// context.
+/// The driver is initialised, and the thread is not inside a callback. The device may be lost.
 pub(crate) fn init(call: impl FnOnce() -> Answer) -> CUresult {
     initialised(|| {
         refuse_in_callbacks()?;
@@ -47,17 +43,17 @@ pub(crate) fn init(call: impl FnOnce() -> Answer) -> CUresult {
     })
 }
 
-/// Most calls are not permitted in host functions and in destructors of user objects.
+/// Refuses calls inside host functions and destructors of user objects.
 pub(crate) fn refuse_in_callbacks() -> Answer {
     if callback::inside() { Err(NOT_PERMITTED) } else { Ok(()) }
 }
 
-/// As [`init`], but allowed in callbacks too.
+/// As [`init`], but permitted inside callbacks.
 pub(crate) fn initialised(call: impl FnOnce() -> Answer) -> CUresult {
     if driver::is_initialised() { finish(call()) } else { NOT_INITIALIZED }
 }
 
-/// As [`owned`], but allowed in callbacks too.
+/// As [`owned`], but permitted inside callbacks.
 pub(crate) fn owned_in_callbacks(call: impl FnOnce() -> Answer) -> CUresult {
     initialised(|| {
         loss::check_all()?;
@@ -65,8 +61,8 @@ pub(crate) fn owned_in_callbacks(call: impl FnOnce() -> Answer) -> CUresult {
     })
 }
 
-/// As [`live`], for a call that a stream or an event is given: what counts is whether the device of
-/// that is lost.
+/// As [`init`], for calls on a stream or event: the body checks whether its device is lost. Here
+/// only the loss of all devices is checked.
 pub(crate) fn owned(call: impl FnOnce() -> Answer) -> CUresult {
     init(|| {
         loss::check_all()?;
@@ -74,7 +70,7 @@ pub(crate) fn owned(call: impl FnOnce() -> Answer) -> CUresult {
     })
 }
 
-/// A call that answers the code of the loss once the device of the current context is lost.
+/// As [`init`], and the device of the current context is not lost.
 pub(crate) fn live(call: impl FnOnce() -> Answer) -> CUresult {
     init(|| {
         loss::check()?;
@@ -82,7 +78,7 @@ pub(crate) fn live(call: impl FnOnce() -> Answer) -> CUresult {
     })
 }
 
-/// As [`live`], but allowed in callbacks too.
+/// As [`live`], but permitted inside callbacks.
 pub(crate) fn live_in_callbacks(call: impl FnOnce() -> Answer) -> CUresult {
     initialised(|| {
         loss::check()?;
@@ -90,7 +86,7 @@ pub(crate) fn live_in_callbacks(call: impl FnOnce() -> Answer) -> CUresult {
     })
 }
 
-/// As [`live`], for a call that open captures may forbid.
+/// As [`live`], and no open capture forbids the call.
 pub(crate) fn guarded(call: impl FnOnce() -> Answer) -> CUresult {
     live(|| {
         open_captures::check_call()?;
@@ -98,7 +94,7 @@ pub(crate) fn guarded(call: impl FnOnce() -> Answer) -> CUresult {
     })
 }
 
-/// As [`guarded`], but allowed in callbacks too.
+/// As [`guarded`], but permitted inside callbacks.
 pub(crate) fn guarded_in_callbacks(call: impl FnOnce() -> Answer) -> CUresult {
     initialised(|| {
         loss::check()?;
@@ -107,7 +103,7 @@ pub(crate) fn guarded_in_callbacks(call: impl FnOnce() -> Answer) -> CUresult {
     })
 }
 
-/// As [`init`], for a call that open captures may forbid.
+/// As [`init`], and no open capture forbids the call.
 pub(crate) fn guarded_init(call: impl FnOnce() -> Answer) -> CUresult {
     init(|| {
         open_captures::check_call()?;

@@ -1,4 +1,4 @@
-//! Events and plain memory that several processes have.
+//! Interprocess events and memory.
 
 use core::ffi::{c_char, c_uint};
 use std::collections::HashMap;
@@ -30,7 +30,8 @@ pub(crate) const fn add(entries: Entries) -> Entries {
     }
 }
 
-/// What a handle says: the file, its descriptor in the process that made it, and a piece of it.
+/// The content of a handle: the file, its descriptor in the process that created it, and a piece of
+/// the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct IpcHandle {
     identity: Identity,
@@ -60,7 +61,7 @@ impl IpcHandle {
         bytes.map(|byte| byte as c_char)
     }
 
-    /// The handle of another process; in the process that made it it cannot be opened.
+    /// Parses a handle of another process. The process that created a handle cannot open it.
     fn read(handle: &[c_char; 64], purpose: Purpose) -> Answer<Self> {
         let bytes = handle.map(|byte| byte as u8);
         let int =
@@ -85,10 +86,10 @@ impl IpcHandle {
     }
 }
 
-/// Memory of another process that is open here.
+/// Opened memory of another process.
 struct OpenCount {
     allocation: Arc<Allocation>,
-    /// How often it was opened and not yet closed.
+    /// How often it was opened and not closed.
     count: usize,
 }
 
@@ -100,10 +101,10 @@ fn with_open<R>(act: impl FnOnce(&mut OpenedMemory) -> R) -> R {
     act(lock(&OPEN).get_or_insert_default())
 }
 
-/// Opens memory, or the same again if it is open.
+/// Opens memory, or opens it once more.
 fn open_memory(ticket: IpcHandle, context: u64) -> Answer<u64> {
     with_open(|open| {
-        // What a context took along with its end is opened anew.
+        // Memory that ended with its context is opened anew.
         open.retain(|_, known| memory::find_start(known.allocation.start).is_some());
         if let Some(known) = open.get_mut(&ticket) {
             known.count = known.count.saturating_add(1);
@@ -126,7 +127,7 @@ fn open_memory(ticket: IpcHandle, context: u64) -> Answer<u64> {
     })
 }
 
-/// Closes memory once; what is to end, if that was the last time.
+/// Closes memory once; returns it if that was the last time.
 fn close_memory(address: u64) -> Answer<Option<Arc<Allocation>>> {
     with_open(|open| {
         let found = open.iter_mut().find(|(_, known)| known.allocation.start == address);
@@ -150,7 +151,7 @@ entries! {
         let context = current()?;
         let file = IpcHandle::read(&handle.reserved, Purpose::Event)?.open(Purpose::Event)?;
         let records = SharedRecords::over(file).map_err(|_| INVALID_HANDLE)?;
-        // What was opened is not handed on: its flags do not say that it can be.
+        // An opened event cannot be exported again: its flags lack INTERPROCESS.
         put(out, to_raw(event::create(context, DISABLE_TIMING, Some(records))))
     }
 
@@ -163,7 +164,7 @@ entries! {
     }
 
     guarded fn cuIpcOpenMemHandle(out: *mut CUdeviceptr, handle: CUipcMemHandle, flags: c_uint) {
-        /// Peer access where it is needed, the only flag and not an optional one.
+        /// The only flag, which is mandatory.
         const LAZY_PEER_ACCESS: c_uint = 1;
         required(out)?;
         let context = current()?;

@@ -1,4 +1,4 @@
-//! The options of loads and links that this driver looks at: where the logs go.
+//! JIT options. This driver only uses the log buffers.
 
 use core::ffi::{c_char, c_uint, c_void};
 
@@ -7,7 +7,7 @@ use cuda_sys::CUjit_option;
 use crate::driver::pointer::required;
 use crate::driver::result_code::{Answer, INVALID_VALUE};
 
-/// Where the caller wants the log of a load.
+/// A log buffer.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     buffer: *mut c_char,
@@ -15,7 +15,7 @@ pub(crate) struct Log {
     size_out: *mut *mut c_void,
 }
 
-/// The logs of a load: what went wrong, and what was noted.
+/// The logs of a load.
 #[derive(Debug, Default)]
 pub(crate) struct Logs {
     pub(crate) error: Log,
@@ -35,7 +35,7 @@ impl Logs {
         count: c_uint,
     ) -> Answer<Self> {
         let mut logs = Self::default();
-        /// A list that repeats its options as often is none.
+        /// Longer lists are refused.
         const MOST: c_uint = 1024;
         if count > MOST {
             return Err(INVALID_VALUE);
@@ -53,8 +53,8 @@ impl Logs {
                 CUjit_option::CU_JIT_ERROR_LOG_BUFFER => logs.error.buffer = value.cast(),
                 CUjit_option::CU_JIT_INFO_LOG_BUFFER => logs.info.buffer = value.cast(),
                 CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES => {
-                    // The value is a 32-bit number in the place of a pointer; the size of the log
-                    // goes to the same place.
+                    // The value is a 32-bit number in place of a pointer. The size of the log is
+                    // written there, too.
                     (logs.error.room, logs.error.size_out) = (value.addr() & 0xffff_ffff, place);
                 }
                 CUjit_option::CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES => {
@@ -75,7 +75,7 @@ impl Log {
         let mut written = 0;
         if !self.buffer.is_null() && self.room > 0 {
             let len = text.len().min(self.room - 1);
-            // The length that the caller finds counts the end of the string.
+            // The reported length includes the terminator.
             written = if len == 0 { 0 } else { len + 1 };
             // SAFETY: `len` bytes and the end fit into the room.
             unsafe {

@@ -1,4 +1,4 @@
-//! Plain launches of kernels.
+//! Kernel launch calls.
 
 use core::ffi::{c_uint, c_void};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(crate) const fn add(entries: Entries) -> Entries {
     Entries { cuLaunchKernel, cuLaunchKernelEx, cuLaunchCooperativeKernel, ..entries }
 }
 
-/// The function of a handle that may be a function or, cast, a kernel of a library.
+/// The function of a handle, which may also be a kernel of a library.
 fn resolve(handle: u64, context: &Arc<Context>) -> Answer<Arc<Function>> {
     match module::kernel(handle) {
         Ok(kernel) => kernel.function(context),
@@ -34,7 +34,7 @@ fn resolve(handle: u64, context: &Arc<Context>) -> Answer<Arc<Function>> {
 }
 
 /// # Safety
-/// The arguments are as the interface demands.
+/// The arguments are valid as CUDA's documentation demands.
 unsafe fn enqueue(
     function: CUfunction,
     sizes: Sizes,
@@ -88,8 +88,8 @@ unsafe fn enqueue(
     Ok(())
 }
 
-/// An event that a launch records is of the stream's context and has neither time nor other
-/// processes.
+/// An event that a launch records must belong to the stream's context, without timing and not
+/// interprocess.
 fn check_event(wanted: &LaunchEvent, stream: &Stream) -> Answer {
     let event = event::get(wanted.event)?;
     if event.context.id != stream.context.id {
@@ -102,7 +102,7 @@ fn check_event(wanted: &LaunchEvent, stream: &Stream) -> Answer {
     }
 }
 
-/// The calls that give the sizes one by one; behind the colon the attributes and what stands for
+/// Defines launch calls with separate sizes; after the colon follow the attributes and the value of
 /// `extra`.
 macro_rules! sized {
     ($(fn $name:ident($($extra:ident: $ty:ty)?): $attributes:expr, $given:expr;)*) => {

@@ -1,4 +1,4 @@
-//! Linking PTX texts.
+//! Link calls.
 
 use core::ffi::{CStr, c_char, c_uint, c_void};
 use std::sync::{Mutex, MutexGuard};
@@ -19,11 +19,11 @@ pub(crate) const fn add(entries: Entries) -> Entries {
     Entries { cuLinkCreate, cuLinkAddData, cuLinkAddFile, cuLinkComplete, cuLinkDestroy, ..entries }
 }
 
-/// A link that is being made.
+/// A pending link.
 struct Link {
     logs: Logs,
     texts: Vec<String>,
-    /// The result with its end of string, which lives as long as this.
+    /// The result with its terminator.
     linked: Option<Box<[u8]>>,
 }
 
@@ -33,12 +33,12 @@ fn links() -> MutexGuard<'static, Slots<Link>> {
     lock(&LINKS)
 }
 
-/// How many links are being made.
+/// The number of pending links.
 pub(crate) fn count() -> usize {
     links().len()
 }
 
-/// Writes the logs and gives the code of a refusal.
+/// Writes the logs; returns the code of a rejection.
 ///
 /// # Safety
 /// The buffers of the logs are there.

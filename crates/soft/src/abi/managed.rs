@@ -1,4 +1,4 @@
-//! Hints about managed memory. It is checked that they are of managed memory; nothing moves.
+//! Hints for managed memory. They are checked and have no effect.
 
 use core::ffi::c_uint;
 
@@ -51,7 +51,7 @@ entries! {
     live fn cuMemAdvise(dev_ptr: CUdeviceptr, count: usize, advice: CUmem_advise, location: CUmemLocation) {
         managed(dev_ptr, count)?;
         match advice.0 {
-            // Mostly read or not: no location counts.
+            // Read-mostly and its opposite have no location.
             1 | 2 | 4 => Ok(()),
             3 | 5 | 6 => check_location(&location),
             _ => Err(INVALID_VALUE),

@@ -1,4 +1,4 @@
-//! Memory operations of streams.
+//! Calls of stream memory operations.
 
 use core::ffi::c_uint;
 
@@ -24,7 +24,7 @@ pub(crate) const fn add(entries: Entries) -> Entries {
     }
 }
 
-/// Enqueues operations, or makes a node of them in a capture.
+/// Enqueues operations, or captures them as a node.
 fn enqueue(h_stream: CUstream, ops: impl FnOnce() -> Answer<Box<[MemOp]>>) -> Answer {
     let stream = stream::get(number(h_stream))?;
     let captured = capture::is_captured(&stream)?;

@@ -1,4 +1,4 @@
-//! Memory: allocation, freeing, and what pointers point to.
+//! Memory calls: allocation, freeing, pointer attributes.
 
 use core::ffi::{c_int, c_longlong, c_uint, c_ulonglong, c_void};
 use std::sync::Arc;
@@ -68,7 +68,7 @@ unsafe fn allocate_from(dptr: *mut CUdeviceptr, len: usize, pool: &Pool, stream:
     }
     if capture::is_captured(stream)? {
         let wanted = NewMemory { len, device: pool.device, max: 0 };
-        // Another thread may end the capture just now; then the allocation is an ordinary one.
+        // Another thread may have ended the capture; then this is an ordinary allocation.
         let made = capture::add_where_captured(stream, |graphs, graph, after| {
             let node = memory_node::add_alloc(graphs, graph, after, wanted)?;
             // SAFETY: as above.
@@ -97,13 +97,12 @@ unsafe fn allocate_from(dptr: *mut CUdeviceptr, len: usize, pool: &Pool, stream:
     Ok(())
 }
 
-/// Whether the allocation is the device's and no other call has to end it. Memory of another
-/// process that no pool holds is closed instead.
+/// Whether free calls apply to the allocation. Imported memory without a pool is closed instead.
 fn is_freed_by_calls(allocation: &Allocation) -> bool {
     allocation.origin.is_on_device() && (allocation.origin != Origin::Imported || allocation.pool != 0)
 }
 
-/// What ends with an allocation besides its memory.
+/// Updates the pool of an allocation that ends.
 fn give_back(allocation: &Allocation) {
     if let Some(pool) = pool::of_memory(allocation.pool) {
         let is_imported = allocation.origin == Origin::Imported;
@@ -139,7 +138,7 @@ unsafe fn write_attribute(data: *mut c_void, attribute: CUpointer_attribute, poi
     match attribute {
         // SAFETY: as above.
         Attribute::CU_POINTER_ATTRIBUTE_CONTEXT => unsafe {
-            // A GPU names none for memory of a graph.
+            // The real driver reports none for memory of a graph.
             let context = if found.origin == Origin::GraphNode { 0 } else { found.context };
             put(data.cast::<CUcontext>(), to_raw(context))
         },
@@ -239,7 +238,7 @@ entries! {
             return Ok(());
         }
         if capture::is_captured(&stream)? {
-            // Another thread may end the capture just now; then the free is an ordinary one.
+            // Another thread may have ended the capture; then this is an ordinary free.
             let free = capture::add_where_captured(&stream, |graphs, graph, after| memory_node::add_free(graphs, graph, after, dptr))?;
             if free.is_some() {
                 return Ok(());
@@ -293,7 +292,7 @@ entries! {
     guarded fn cuMemHostRegister(p: *mut c_void, len: usize, flags: c_uint) {
         let context = current()?;
         const READ_ONLY: c_uint = 8;
-        // Bit 2 is for memory of other hardware, of which there is none here.
+        // Bit 2 is for I/O memory, which does not exist here.
         const LAYOUTS: c_uint = 1 | 2 | READ_ONLY;
         if p.is_null() || len == 0 || flags & !LAYOUTS != 0 {
             return Err(INVALID_VALUE);
@@ -354,7 +353,7 @@ entries! {
 
     live fn cuPointerSetAttribute(value: *const c_void, attribute: CUpointer_attribute, pointer: CUdeviceptr) {
         required(value)?;
-        // The only attribute that can be set. Copies here are as synchronous as it asks for anyway.
+        // The only attribute that can be set. Copies here are always as synchronous as it requests.
         if attribute != Attribute::CU_POINTER_ATTRIBUTE_SYNC_MEMOPS {
             return Err(INVALID_VALUE);
         }
@@ -369,7 +368,7 @@ entries! {
     ) {
         required(attributes)?;
         required(data)?;
-        // Unknown memory is no error here: the attributes say so.
+        // Unknown memory is not an error: the attributes report it.
         let known = MemoryKind::of(pointer).is_some_and(|place| place != MemoryKind::Pageable);
         for index in 0..count as usize {
             let (attribute, out) = (attributes.add(index).read_unaligned(), data.add(index).read_unaligned());
@@ -381,7 +380,7 @@ entries! {
                     | Attribute::CU_POINTER_ATTRIBUTE_IS_MANAGED
                     | Attribute::CU_POINTER_ATTRIBUTE_MAPPED => out.cast::<c_int>().write_unaligned(0),
                     Attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL => out.cast::<c_int>().write_unaligned(-2),
-                    // A GPU leaves this one as it was.
+                    // The real driver does not write this one.
                     Attribute::CU_POINTER_ATTRIBUTE_RANGE_SIZE => {}
                     _ => out.cast::<c_longlong>().write_unaligned(0),
                 }

@@ -1,8 +1,8 @@
-//! The C interface of the driver: its entry points, a file for each chapter of CUDA's documentation.
+//! The C interface of the driver: a file of entry points for each chapter of CUDA's documentation.
 //!
-//! An entry point checks its pointers, looks handles up, and calls the room that does the work. The
-//! [`entries!`](gate) macro writes it, with the gate that it passes first: whether it works before
-//! `cuInit`, with a lost device, during captures, and inside callbacks.
+//! An entry point checks its pointers, looks up handles, and calls the module that does the work.
+//! The `entries!` macro in `gate.rs` defines it with a gate, which decides whether the call works
+//! before `cuInit`, with a lost device, during captures, and inside callbacks.
 //!
 //! ```text
 //! cuGetProcAddress ── proc_address ──► ENTRIES (table.rs) ──► entry point ──► gate ──► body

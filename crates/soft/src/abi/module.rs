@@ -1,4 +1,4 @@
-//! Modules, libraries, functions and kernels.
+//! Module, library, function and kernel calls.
 
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::sync::Arc;
@@ -67,7 +67,7 @@ pub(crate) const fn add(entries: Entries) -> Entries {
 }
 
 /// # Safety
-/// `image` is a C string or one of the binary forms; the logs are as promised.
+/// `image` is a C string or a binary form; the log buffers are valid.
 unsafe fn parse(image: *const c_void, logs: &Logs) -> Answer<Image> {
     required(image)?;
     // SAFETY: a binary form has at least its four bytes of magic, none of them an end of string.
@@ -77,7 +77,7 @@ unsafe fn parse(image: *const c_void, logs: &Logs) -> Answer<Image> {
 }
 
 /// # Safety
-/// The logs are as promised.
+/// The log buffers are valid.
 unsafe fn finish_parse(text: &[u8], logs: &Logs) -> Answer<Image> {
     match image::parse(text) {
         Ok(image) => {
@@ -183,8 +183,8 @@ unsafe fn param_info(code: &Code, index: usize, offset: *mut usize, size: *mut u
     Ok(())
 }
 
-/// The variable that is asked for by name: a name that is empty, or a kernel's, is no good one, and
-/// something has to be asked for.
+/// The variable with this name. Empty names, names of kernels, and calls without out parameters are
+/// invalid.
 fn global(
     module: &module::Module,
     dptr: *mut CUdeviceptr,
@@ -293,7 +293,8 @@ entries! {
 
     guarded_in_callbacks fn cuLibraryUnload(library: CUlibrary) {
         let unload = || module::unload_library(number(library));
-        // Seen in a host function: a library that is in no context yet goes without a wait.
+        // As observed: in a host function, a library that is not in any context is unloaded without
+        // a wait.
         let waits = module::library(number(library))?.is_in_a_context() || !callback::inside();
         if waits { stream::while_idle(unload) } else { unload() }
     }

@@ -1,4 +1,4 @@
-//! Occupancy.
+//! Occupancy calls.
 
 use core::ffi::{c_int, c_uint};
 

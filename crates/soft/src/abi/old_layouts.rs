@@ -1,5 +1,5 @@
-//! Layouts that are older than the bindings: programs that look a call up with an old version, or
-//! by the plain symbol of the library, get these. Each hands its arguments to the current layout.
+//! Call layouts that are older than the bindings, for programs that look a call up with an old
+//! version or by the plain symbol. Each forwards to the current layout.
 
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
@@ -45,7 +45,7 @@ macro_rules! define {
 cuda_sys::for_each_old_layout!(define);
 
 impl Layouts {
-    /// The newest old layout of the call that the version asked for has.
+    /// The newest old layout of a call that the requested version has.
     pub(super) fn find(&self, symbol: &CStr, asked: Version) -> Found {
         let mut named = self.all().filter(|(name, ..)| *name == symbol).peekable();
         if named.peek().is_none() {
@@ -58,7 +58,7 @@ impl Layouts {
 
 type GetProcAddress = unsafe extern "C" fn(*const c_char, *mut *mut c_void, c_int, cuuint64_t) -> CUresult;
 
-/// All old layouts; that of `cuGetProcAddress` belongs to the lookup itself.
+/// All old layouts. The lookup passes its own old layout.
 #[allow(non_snake_case)]
 pub(super) const fn layouts(cuGetProcAddress: GetProcAddress) -> Layouts {
     Layouts {
@@ -102,7 +102,7 @@ pub(super) const fn layouts(cuGetProcAddress: GetProcAddress) -> Layouts {
     }
 }
 
-/// Writes entry points that hand on to those of today, which check the arguments.
+/// Defines entry points that forward to the current layout, which checks the arguments.
 macro_rules! older {
     ($(fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $body:block)*) => {
         $(
@@ -209,7 +209,7 @@ older! {
     }
 }
 
-/// A device by its number, or the host by that of no device.
+/// The location of a device, or of the host for a negative number.
 fn place(device: CUdevice) -> CUmemLocation {
     let host = device < 0;
     let type_ = if host {

@@ -1,4 +1,4 @@
-//! Devices that reach each other's memory, and copies between them.
+//! Peer access calls, and copies between devices.
 
 use core::ffi::{c_int, c_uint};
 use std::sync::Arc;
@@ -36,13 +36,13 @@ fn given(context: CUcontext) -> Answer<Arc<Context>> {
     if context.is_null() { Err(INVALID_CONTEXT) } else { context::get(number(context)) }
 }
 
-/// Both contexts of a copy live.
+/// Checks that both contexts of a copy live.
 fn check_pair(dst: CUcontext, src: CUcontext) -> Answer {
     given(dst)?;
     given(src).map(drop)
 }
 
-/// The copy without its contexts, which addresses do not need here.
+/// The copy without its contexts, which are not needed here.
 fn plain(raw: &CUDA_MEMCPY3D_PEER) -> Answer<CUDA_MEMCPY3D_v2> {
     check_pair(raw.dstContext, raw.srcContext)?;
     Ok(CUDA_MEMCPY3D_v2 {

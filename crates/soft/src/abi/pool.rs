@@ -1,4 +1,4 @@
-//! Memory pools.
+//! Memory pool calls.
 
 use core::ffi::{c_int, c_ulonglong, c_void};
 
@@ -42,7 +42,7 @@ type A = CUmemPool_attribute;
 /// The handle type of file descriptors.
 const DESCRIPTOR: u32 = CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.0;
 
-/// What an exported pointer says: the pool's file, the place in it and the size.
+/// The content of an exported pointer: the pool's file, the offset and the size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Exported {
     pool: Identity,
@@ -69,7 +69,7 @@ impl Exported {
     }
 }
 
-/// The device of a location, if it is one.
+/// The device of a location, if it is a device.
 pub(crate) fn device_of(location: &CUmemLocation) -> Option<CUdevice> {
     if location.type_ != CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE {
         return None;

@@ -15,7 +15,7 @@ use crate::driver;
 use crate::driver::pointer::{put_if, required};
 use crate::driver::result_code::{INVALID_VALUE, NOT_FOUND};
 
-/// All calls. Those that no chapter adds answer that they are not supported.
+/// All calls. Those that no file adds return `CUDA_ERROR_NOT_SUPPORTED`.
 pub(crate) static ENTRIES: Entries = {
     let entries = error_text::add(Entries { cuGetProcAddress, ..init::add(Entries::MISSING) });
     let entries = context::add(device::add(entries));
@@ -32,8 +32,8 @@ pub(crate) static ENTRIES: Entries = {
 /// The calls in layouts older than the bindings.
 const OLD_LAYOUTS: Layouts = old_layouts::layouts(cuGetProcAddress_v11030);
 
-/// The flag for per-thread default streams, the last one. The flag before it asks for legacy ones,
-/// which are the default.
+/// The last flag, for per-thread default streams. The one before is for legacy default streams, the
+/// default.
 const LAST_FLAG: cuuint64_t = 2;
 
 entries! {
@@ -53,7 +53,7 @@ entries! {
         let symbol = CStr::from_ptr(symbol);
         let found = match ENTRIES.find(symbol, asked, driver::version()) {
             Found::NoSuchCall => OLD_LAYOUTS.find(symbol, asked),
-            // No layout of today is so old; another one may be.
+            // No current layout is that old, but an old one may be.
             Found::NotInThatVersion => match OLD_LAYOUTS.find(symbol, asked) {
                 Found::NoSuchCall => Found::NotInThatVersion,
                 found => found,

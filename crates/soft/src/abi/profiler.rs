@@ -1,4 +1,4 @@
-//! Starting and stopping a profiler: there is none.
+//! Profiler calls, without effect.
 
 use super::table::Entries;
 use crate::device::context::current;

@@ -1,4 +1,4 @@
-//! External semaphores.
+//! External semaphore calls.
 
 use core::ffi::c_uint;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub(crate) const fn add(entries: Entries) -> Entries {
     }
 }
 
-/// Enqueues what `run` does with semaphores, or makes a node of it in a capture.
+/// Enqueues `run` on semaphores, or captures it as a node.
 fn enqueue<P: Send + Sync + 'static>(
     h_stream: CUstream,
     node: Arc<SemaphoreNode<P>>,

@@ -1,4 +1,4 @@
-//! Streams and host functions.
+//! Stream and host function calls.
 
 use core::ffi::{c_int, c_uint, c_ulonglong, c_void};
 use std::sync::Arc;
@@ -56,8 +56,8 @@ unsafe fn create(ph_stream: *mut CUstream, flags: c_uint, priority: c_int) -> An
     unsafe { put(ph_stream, to_raw(handle)) }
 }
 
-/// The stream of a question that waits for its work or asks how far it is: not allowed while it
-/// captures, nor beside some captures.
+/// The stream of a synchronisation or query, which is not permitted while it captures and during
+/// some other captures.
 fn question(h_stream: CUstream) -> Answer<Arc<Stream>> {
     let stream = stream::get(number(h_stream))?;
     capture::refuse_on(&stream)?;
@@ -65,7 +65,7 @@ fn question(h_stream: CUstream) -> Answer<Arc<Stream>> {
     Ok(stream)
 }
 
-/// The flag of a wait or record that a capture makes a node of.
+/// The flag of a wait or record that becomes a node in a capture.
 const EXTERNAL: c_uint = 1;
 
 fn launch_host_func(h_stream: CUstream, function: CUhostFn, data: *mut c_void) -> Answer {
@@ -143,7 +143,7 @@ entries! {
         stream.push_always(move || {
             callback::on_host_thread(context, move || {
                 let status = loss::check_device(device).err().unwrap_or(cuda_sys::CUresult::CUDA_SUCCESS);
-                // The user gave the driver this function to be called with these arguments.
+                // The user passed this function to be called with these arguments.
                 callback(to_raw(raw as u64), status, core::ptr::with_exposed_provenance_mut(data));
             });
         });

@@ -1,4 +1,4 @@
-//! The attributes of streams. They are kept and told; none changes how work runs here.
+//! Stream attribute calls. Attributes are stored; none affects execution here.
 
 use cuda_sys::{CUlaunchAttributeValue, CUstream, CUstreamAttrID, CUstreamAttrValue};
 

@@ -1,4 +1,4 @@
-//! The table of all driver calls, and the lookup of a call by name and version.
+//! The table of all driver calls, and the lookup by name and version.
 
 use core::ffi::{CStr, c_void};
 
@@ -6,14 +6,14 @@ use cuda_sys::{CUresult, Call, Version};
 
 macro_rules! define {
     ($($need:ident $name:ident $symbol:literal $since:literal ($($arg:ident: $ty:ty),*);)*) => {
-        /// Every call of the driver, in every layout.
+        /// A function for every driver call in every layout.
         #[derive(Clone, Copy)]
         #[allow(non_snake_case)]
         pub(crate) struct Entries {
             $(pub(crate) $name: unsafe extern "C" fn($($ty),*) -> CUresult,)*
         }
 
-        /// The calls that are not implemented.
+        /// Calls that are not implemented.
         #[allow(non_snake_case, clippy::too_many_arguments)]
         mod missing {
             $(pub(super) unsafe extern "C" fn $name($(_: $ty),*) -> cuda_sys::CUresult {
@@ -21,7 +21,7 @@ macro_rules! define {
             })*
         }
 
-        /// The calls of a driver that does nothing.
+        /// Calls that do nothing.
         #[allow(non_snake_case, clippy::too_many_arguments)]
         mod nothing {
             $(pub(super) unsafe extern "C" fn $name($(_: $ty),*) -> cuda_sys::CUresult {
@@ -30,9 +30,9 @@ macro_rules! define {
         }
 
         impl Entries {
-            /// Every call answers that it is not supported.
+            /// Every call returns `CUDA_ERROR_NOT_SUPPORTED`.
             pub(crate) const MISSING: Self = Self { $($name: missing::$name),* };
-            /// Every call answers success and does nothing.
+            /// Every call returns success and does nothing.
             pub(crate) const NOTHING: Self = Self { $($name: nothing::$name),* };
 
             fn pointer(&self, call: Call) -> *mut c_void {
@@ -44,19 +44,19 @@ macro_rules! define {
 
 cuda_sys::for_each_call!(define);
 
-/// What a look-up found.
+/// The result of a lookup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Found {
     Entry(*mut c_void),
     /// The driver has no call of that name.
     NoSuchCall,
-    /// The call is newer than the version asked for.
+    /// The call is newer than the requested version.
     NotInThatVersion,
 }
 
 impl Entries {
-    /// The call of that name in the newest layout that the version asked for and the driver's own
-    /// version have.
+    /// The call of that name in the newest layout that both the requested version and the driver's
+    /// own version have.
     pub(crate) fn find(&self, symbol: &CStr, asked: Version, own: Version) -> Found {
         let named = Call::ALL.iter().filter(|call| call.symbol() == symbol && call.since() <= own);
         let newest = named.clone().filter(|call| call.since() <= asked).max_by_key(|call| call.since());

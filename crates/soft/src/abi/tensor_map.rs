@@ -1,4 +1,4 @@
-//! Tensor maps: their rules; the 128 bytes are of a form of our own.
+//! Tensor map calls. The 128 bytes have a format of this driver.
 
 use core::ffi::c_void;
 
@@ -23,10 +23,10 @@ const MOST_BOX: u32 = 256;
 const MOST_ELEMENT_STRIDE: u32 = 8;
 const MOST_DIMENSION: u64 = 1 << 32;
 const STRIDE_END: u64 = 1 << 40;
-/// What the map itself is aligned to.
+/// The alignment of the map itself.
 const MAP_ALIGNMENT: usize = 64;
 
-/// Bytes of an element; `None` for those smaller than a byte, which are packed.
+/// Bytes of an element; `None` for packed types smaller than a byte.
 fn element_bytes(ty: Ty) -> Answer<Option<u64>> {
     Ok(Some(match ty {
         Ty::CU_TENSOR_MAP_DATA_TYPE_UINT8 => 1,
@@ -53,7 +53,7 @@ fn is_float(ty: Ty) -> bool {
     (Ty::CU_TENSOR_MAP_DATA_TYPE_FLOAT16.0..=Ty::CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ.0).contains(&ty.0)
 }
 
-/// The most bytes of a box's rows that a swizzle takes.
+/// The most bytes of a box row that a swizzle allows.
 fn swizzle_bytes(swizzle: CUtensorMapSwizzle) -> Answer<Option<u64>> {
     Ok(match swizzle {
         CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_NONE => None,
@@ -68,12 +68,12 @@ fn demand(holds: bool) -> Answer {
     if holds { Ok(()) } else { Err(INVALID_VALUE) }
 }
 
-/// A tensor as the call describes it.
+/// A tensor description.
 struct Tiled<'a> {
     ty: Ty,
     address: u64,
     dims: &'a [u64],
-    /// Bytes from one index to the next, of all dimensions but the first.
+    /// The strides in bytes of all dimensions but the first.
     strides: &'a [u64],
     boxes: &'a [u32],
     element_strides: &'a [u32],
@@ -103,7 +103,7 @@ impl Tiled<'_> {
         Ok(())
     }
 
-    /// The 128 bytes: the address first, so that it can be replaced.
+    /// The 128 bytes. The address comes first, so that it can be replaced.
     fn encode(&self, rest: [u32; 2]) -> CUtensorMap {
         let mut opaque = [0; 16];
         let kinds = [self.ty.0, self.dims.len() as u32, self.interleave.0, self.swizzle.0];

@@ -1,4 +1,4 @@
-//! Contexts: the primary one of each device, created ones, and each thread's stack of current ones.
+//! Contexts: primary ones, created ones, and the stack of current contexts of each thread.
 
 use core::cell::RefCell;
 use core::mem::ManuallyDrop;
@@ -11,7 +11,7 @@ use crate::driver::handle::{Kind, Slots};
 use crate::driver::result_code::{Answer, CONTEXT_IS_DESTROYED, INVALID_CONTEXT, INVALID_DEVICE};
 use crate::sync::lock;
 
-/// A living context. A primary context that is reset and retained again is another one under the
+/// A live context. A primary context that is reset and retained again is another context under the
 /// same handle.
 #[derive(Debug)]
 pub(crate) struct Context {
@@ -20,7 +20,7 @@ pub(crate) struct Context {
     pub(crate) id: u64,
     pub(crate) flags: AtomicU32,
     pub(crate) limits: Mutex<HashMap<u32, usize>>,
-    /// The contexts whose memory it may use, by their ids.
+    /// The ids of the contexts whose memory it may access.
     pub(crate) peers: Mutex<HashSet<u64>>,
     alive: AtomicBool,
 }
@@ -31,7 +31,8 @@ impl Context {
     }
 }
 
-/// A handle of a context: a primary one exists for good, whether the context lives or not.
+/// The slot of a context handle. The slot of a primary context exists whether the context is active
+/// or not.
 #[derive(Debug)]
 struct Slot {
     context: Option<Arc<Context>>,
@@ -44,9 +45,9 @@ struct Slot {
 static CONTEXTS: Mutex<Slots<Slot>> = Mutex::new(Slots::new(Kind::Context));
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
-/// The contexts that a thread has pushed, the current one last. Not dropped with the thread, since
-/// destructors that run while it ends may still call the driver; nothing is left of it all the
-/// same, if it is not very deep then.
+/// The contexts that a thread has pushed, the current one last. It is not dropped with the thread,
+/// since destructors that run while the thread ends may still call the driver. Nothing leaks unless
+/// the stack is deeper than [`FLAT`](Self::FLAT) then.
 struct Stack {
     lowest: [u64; Self::FLAT],
     len: usize,
@@ -54,7 +55,7 @@ struct Stack {
 }
 
 impl Stack {
-    /// Deeper than where even tests get that make each call fail that takes a context off.
+    /// Deeper than any test gets, even those that make the calls fail that pop a context.
     const FLAT: usize = 1024;
 
     const fn new() -> Self {
@@ -119,7 +120,7 @@ fn primary_handle(device: i32) -> Answer<u64> {
     Ok(Slots::<Slot>::nth_handle(Kind::Context, device.unsigned_abs() as usize))
 }
 
-/// A device number that exists.
+/// Fails unless the device exists.
 pub(crate) fn check_device(device: i32) -> Answer {
     let known = u32::try_from(device).is_ok_and(|device| device < driver::config().devices);
     if known { Ok(()) } else { Err(INVALID_DEVICE) }
@@ -135,7 +136,7 @@ pub(crate) fn retain_primary(device: i32) -> Answer<Arc<Context>> {
     Ok(Arc::clone(slot.context.get_or_insert_with(|| make(handle, device, flags))))
 }
 
-/// One reference less; the context that ends with it, if it was the last.
+/// Releases one reference; returns the context if that was the last one.
 pub(crate) fn release_primary(device: i32) -> Answer<Option<Arc<Context>>> {
     let handle = primary_handle(device)?;
     let mut slots = contexts();
@@ -147,7 +148,7 @@ pub(crate) fn release_primary(device: i32) -> Answer<Option<Arc<Context>>> {
     Ok(if slot.retained == 0 { end(slot) } else { None })
 }
 
-/// `cuDevicePrimaryCtxReset`: the context that ends with it, if there was one. References stay
+/// `cuDevicePrimaryCtxReset`: returns the context that ends, if it was active. References stay
 /// counted.
 pub(crate) fn reset_primary(device: i32) -> Answer<Option<Arc<Context>>> {
     let handle = primary_handle(device)?;
@@ -161,8 +162,8 @@ fn end(slot: &mut Slot) -> Option<Arc<Context>> {
     Some(context)
 }
 
-/// The flags that the primary context was given and whether it is active. What the active one was
-/// given by itself does not count.
+/// The flags set for the primary context and whether it is active. Flags set on the active context
+/// itself do not count.
 pub(crate) fn primary_state(device: i32) -> Answer<(u32, bool)> {
     let handle = primary_handle(device)?;
     let slots = contexts();
@@ -170,7 +171,7 @@ pub(crate) fn primary_state(device: i32) -> Answer<(u32, bool)> {
     Ok((slot.flags, slot.context.is_some()))
 }
 
-/// Flags for the primary context, now or when it becomes active.
+/// Sets the flags of the primary context, active or not.
 pub(crate) fn set_primary_flags(device: i32, flags: u32) -> Answer {
     let handle = primary_handle(device)?;
     let mut slots = contexts();
@@ -182,7 +183,7 @@ pub(crate) fn set_primary_flags(device: i32, flags: u32) -> Answer {
     Ok(())
 }
 
-/// `cuCtxCreate`: a context, current on this thread.
+/// `cuCtxCreate`: creates a context and makes it current on this thread.
 pub(crate) fn create(device: i32, flags: u32) -> Answer<u64> {
     check_device(device)?;
     let handle = contexts().insert_with(|handle| Slot {
@@ -196,7 +197,7 @@ pub(crate) fn create(device: i32, flags: u32) -> Answer<u64> {
     Ok(handle)
 }
 
-/// `cuCtxDestroy`: the context that ends.
+/// `cuCtxDestroy`: returns the context that ends.
 pub(crate) fn destroy(handle: u64) -> Answer<Arc<Context>> {
     let mut slots = contexts();
     match slots.get(handle) {
@@ -221,17 +222,17 @@ pub(crate) fn get(handle: u64) -> Answer<Arc<Context>> {
     slot.context.clone().ok_or(CONTEXT_IS_DESTROYED)
 }
 
-/// Whether the handle names a context, living or a primary one at rest.
+/// Whether the handle is that of a context, or of an inactive primary one.
 pub(crate) fn exists(handle: u64) -> bool {
     contexts().get(handle).is_some()
 }
 
-/// The handle that is current on this thread, or 0.
+/// The current context of this thread, or 0.
 pub(crate) fn current_handle() -> u64 {
     STACK.with_borrow(|stack| stack.last().unwrap_or(0))
 }
 
-/// The device of the current context, whether that lives or not.
+/// The device of the current context, active or not.
 pub(crate) fn current_device() -> Option<i32> {
     match current_handle() {
         0 => None,
@@ -251,12 +252,12 @@ pub(crate) fn push(handle: u64) {
     STACK.with_borrow_mut(|stack| stack.push(handle));
 }
 
-/// Takes the current context off the stack.
+/// Pops the current context.
 pub(crate) fn pop() -> Answer<u64> {
     STACK.with_borrow_mut(|stack| stack.pop()).ok_or(INVALID_CONTEXT)
 }
 
-/// Replaces the current context; 0 takes it off.
+/// Replaces the current context; 0 pops it.
 pub(crate) fn set_current(handle: u64) {
     STACK.with_borrow_mut(|stack| {
         stack.pop();

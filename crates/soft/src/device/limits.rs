@@ -1,12 +1,12 @@
-//! What the device has of everything.
+//! The limits of a device.
 
-/// Most threads of a block.
+/// The most threads of a block.
 pub(crate) const MAX_THREADS: u32 = 1024;
-/// Most shared memory of a block that asks for it, in bytes.
+/// The most shared memory of a block that opts in, in bytes.
 pub(crate) const MAX_SHARED: u32 = 227 << 10;
 /// Shared memory of a multiprocessor, in bytes.
 pub(crate) const SHARED_PER_SM: u32 = 228 << 10;
-/// Shared memory that the system takes of each block, in bytes.
+/// Shared memory that the system reserves in each block, in bytes.
 pub(crate) const RESERVED_SHARED: u32 = 1 << 10;
 pub(crate) const THREADS_PER_SM: u32 = 2048;
 pub(crate) const BLOCKS_PER_SM: u32 = 32;

@@ -1,5 +1,4 @@
-//! The loss of a device: one code that everything there answers from then on, and the sentence that
-//! says why.
+//! The loss of a device: the code that its calls return from then on, and the reason.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -24,24 +23,24 @@ impl Loss {
     }
 }
 
-/// How many devices are lost, so that a healthy driver looks no further.
+/// How many devices are lost; while it is 0, no lock is taken.
 static LOST: AtomicU32 = AtomicU32::new(0);
-/// The losses in their order, one a device.
+/// The losses in order, at most one for each device.
 static LOSSES: Mutex<Vec<(i32, Loss)>> = Mutex::new(Vec::new());
 
 fn losses() -> MutexGuard<'static, Vec<(i32, Loss)>> {
     lock(&LOSSES)
 }
 
-/// Says why a device was lost where the environment asks for that: programs that open the driver by
-/// path have no other way to learn it.
+/// Reports the loss if the environment asks for that. Programs that open the driver by its path
+/// have no other way to learn the reason.
 fn explain(device: i32, loss: &Loss) {
     if std::env::var_os("CUDA_SOFT_EXPLAIN").is_some_and(|value| !value.is_empty() && value != "0") {
         driver::say(&format!("device {device} is lost with {}: {}", loss.code, loss.sentence));
     }
 }
 
-/// The device is lost; its first loss stays.
+/// Marks the device as lost. Later losses are ignored.
 pub(crate) fn set(device: i32, loss: Loss) {
     let mut losses = losses();
     if losses.iter().all(|(lost, _)| *lost != device) {
@@ -59,7 +58,7 @@ pub(crate) fn is_lost(device: i32) -> bool {
     check_device(device).is_err()
 }
 
-/// The code of a device's loss as an error.
+/// Fails with the code of the loss if the device is lost.
 pub(crate) fn check_device(device: i32) -> Answer {
     if !any() {
         return Ok(());
@@ -70,7 +69,7 @@ pub(crate) fn check_device(device: i32) -> Answer {
     }
 }
 
-/// The code of the first loss as an error, once no device is left.
+/// Fails with the code of the first loss if all devices are lost.
 pub(crate) fn check_all() -> Answer {
     if LOST.load(Ordering::Acquire) < driver::config().devices {
         return Ok(());
@@ -78,7 +77,7 @@ pub(crate) fn check_all() -> Answer {
     losses().first().map_or(Ok(()), |(_, loss)| Err(loss.code))
 }
 
-/// The code of the loss of the current context's device as an error; without one, as [`check_all`].
+/// Fails if the device of the current context is lost; without a context, as [`check_all`].
 pub(crate) fn check() -> Answer {
     if !any() {
         return Ok(());
@@ -86,7 +85,7 @@ pub(crate) fn check() -> Answer {
     context::current_device().map_or_else(check_all, check_device)
 }
 
-/// Why the device was lost; of any device, the first.
+/// Why the device was lost; without a device, the first loss.
 pub(crate) fn sentence(device: Option<i32>) -> Option<String> {
     let losses = losses();
     let found = losses.iter().find(|(lost, _)| device.is_none_or(|device| device == *lost));

@@ -1,4 +1,4 @@
-//! What each device says of itself.
+//! The properties of devices: attributes, names, identities.
 
 use cuda_sys::CUdevice_attribute_enum as Attribute;
 
@@ -8,15 +8,15 @@ use crate::device::limits::{
 use crate::driver;
 use crate::driver::result_code::{Answer, INVALID_VALUE};
 
-/// The largest number of an attribute that a driver of today knows.
+/// The largest attribute number of CUDA 13.
 const LAST: u32 = 148;
 
 pub(crate) const NAME: &str = "cuda-soft software device";
 
-/// The greatest stream priority; the least is 0.
+/// The greatest stream priority. The least is 0.
 pub(crate) const GREATEST_PRIORITY: i32 = -5;
 
-/// The most bytes of an access policy window, which devices before 8.0 do not have.
+/// The most bytes of an access policy window; 0 before compute capability 8.0.
 pub(crate) fn most_window() -> usize {
     if driver::config().capability >= (8, 0) { (128 << 20) - (4 << 10) } else { 0 }
 }
@@ -67,13 +67,13 @@ pub(crate) fn attribute(attribute: Attribute, device: i32) -> Answer<i32> {
             i32::try_from(most_window()).unwrap_or(i32::MAX)
         }
         A::CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE if most_window() > 0 => (1 << 20) / 8 * 5,
-        // What this driver does not do: textures, surfaces, virtual memory management.
+        // Features that this driver lacks: textures, surfaces, virtual memory management.
         Attribute(1..=LAST) => 0,
         _ => return Err(INVALID_VALUE),
     })
 }
 
-/// The features that every device has.
+/// Features that every device has.
 fn is_supported(attribute: Attribute) -> bool {
     type A = Attribute;
     matches!(
@@ -99,7 +99,7 @@ fn is_supported(attribute: Attribute) -> bool {
     )
 }
 
-/// The bytes of a device's identity.
+/// The UUID of a device.
 pub(crate) fn uuid(device: i32) -> [u8; 16] {
     let mut bytes = *b"cuda-soft device";
     bytes[15] = u8::try_from(device).unwrap_or(u8::MAX);

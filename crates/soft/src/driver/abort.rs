@@ -2,7 +2,7 @@
 
 use crate::driver;
 
-/// Ends the process where the real driver would take it down: no library may ever get here.
+/// Ends the process where the real driver would crash. No library may ever get here.
 pub(crate) fn crash(what: &str) -> ! {
     driver::say(&format!("the real driver crashes here: {what}"));
     std::process::abort()

@@ -1,9 +1,9 @@
-//! What the driver poses as.
+//! The configuration of the driver.
 
 use cuda_sys::{Printable, Version};
 
-/// How the software driver presents itself. Starts as a driver of CUDA 13.0 with one device of
-/// compute capability 9.0 and 4 GiB.
+/// How the software driver presents itself. The default is a driver of CUDA 13.0 with one device of
+/// compute capability 9.0 and 4 GiB of memory.
 ///
 /// ```
 /// use cuda_soft::Config;
@@ -24,19 +24,19 @@ pub struct Config {
     pub(crate) branch_seed: Option<u64>,
 }
 
-/// So many devices a driver may have.
+/// The most devices of a driver.
 const MOST_DEVICES: u32 = 128;
 
-/// An environment variable, or an option, that does not say what it should.
+/// An environment variable or an option with a value that makes no sense.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{variable} is `{}`, which is not {expected}", Printable(value))]
 #[non_exhaustive]
 pub struct ConfigError {
-    /// The variable's name, or that of the method of [`Config`].
+    /// The name of the variable or of the method of [`Config`].
     pub variable: &'static str,
-    /// What it was set to.
+    /// Its value.
     pub value: String,
-    /// What it may be.
+    /// The values that it may have.
     pub expected: &'static str,
 }
 
@@ -61,16 +61,16 @@ impl Config {
         Self::default()
     }
 
-    /// Poses as a driver of this version: calls newer than it are not found, and older layouts are
-    /// served. What such a driver gets wrong about conditional nodes (an empty body before 12.8,
-    /// children in an IF with two bodies in 12.8 and 12.9) loses the context.
+    /// Poses as a driver of this version. Calls newer than it are not found, and older layouts are
+    /// served. The faults of such a driver in conditional nodes (an empty body before 12.8,
+    /// children in an IF with two bodies in 12.8 and 12.9) lose the context.
     #[must_use]
     pub fn version(mut self, version: Version) -> Self {
         self.version = version;
         self
     }
 
-    /// The number of devices, up to 128; 0 makes `cuInit` answer `CUDA_ERROR_NO_DEVICE`.
+    /// The number of devices, up to 128. With 0, `cuInit` returns `CUDA_ERROR_NO_DEVICE`.
     #[must_use]
     pub fn devices(mut self, devices: u32) -> Self {
         self.devices = devices;
@@ -84,39 +84,38 @@ impl Config {
         self
     }
 
-    /// The memory of each device, in bytes. It is taken from the host as it is allocated.
+    /// The memory of each device in bytes. Host memory is used as it is allocated.
     #[must_use]
     pub fn memory(mut self, bytes: u64) -> Self {
         self.memory = bytes;
         self
     }
 
-    /// The number of multiprocessors that each device reports; it bounds cooperative launches.
+    /// The number of multiprocessors that each device reports. It limits cooperative launches.
     #[must_use]
     pub fn multiprocessors(mut self, count: u32) -> Self {
         self.multiprocessors = count.max(1);
         self
     }
 
-    /// Gives the addresses of freed memory to later allocations of the same size, as the real
-    /// driver does. Off, a use of freed memory is always caught; on, code that takes an address for
-    /// an identity is.
+    /// Reuses the addresses of freed memory for later allocations of the same size, as the real
+    /// driver does. Off (the default), every use of freed memory is caught. On, code that takes an
+    /// address for an identity is caught.
     #[must_use]
     pub fn reuse_addresses(mut self, reuse: bool) -> Self {
         self.reuse_addresses = reuse;
         self
     }
 
-    /// Runs the nodes of graphs in an order that is drawn from `seed` among those that the edges
-    /// allow, instead of the order of creation: what an edge should order, but does not, goes wrong
-    /// with some seed.
+    /// Runs the nodes of graphs in a pseudorandom order that the edges allow, instead of the order
+    /// of creation. A missing edge shows with some seed.
     #[must_use]
     pub fn branch_order(mut self, seed: u64) -> Self {
         self.branch_seed = Some(seed);
         self
     }
 
-    /// Whether a driver can pose as this.
+    /// Fails if no driver can have this configuration.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         let error = |variable, value: String, expected| Err(ConfigError { variable, value, expected });
         if self.devices > MOST_DEVICES {
@@ -129,15 +128,15 @@ impl Config {
         Ok(())
     }
 
-    /// The default configuration, changed by the environment: `CUDA_SOFT_VERSION` (`12.4`),
-    /// `CUDA_SOFT_DEVICES` (`2`), `CUDA_SOFT_CAPABILITY` (`8.0`), `CUDA_SOFT_MEMORY` (bytes) and
-    /// `CUDA_SOFT_BRANCH_ORDER` (a seed). Unset and empty variables change nothing.
+    /// The default configuration, overridden by the environment variables `CUDA_SOFT_VERSION`
+    /// (`12.4`), `CUDA_SOFT_DEVICES` (`2`), `CUDA_SOFT_CAPABILITY` (`8.0`), `CUDA_SOFT_MEMORY`
+    /// (bytes) and `CUDA_SOFT_BRANCH_ORDER` (a seed). Unset and empty variables change nothing.
     ///
     /// # Errors
-    /// A variable is set to something else.
+    /// Returns [`ConfigError`] if a variable has any other value.
     pub fn from_environment() -> Result<Self, ConfigError> {
         let mut config = Self::new();
-        // The number that the driver tells has two digits for what is behind the point.
+        // The driver reports its version with two digits for the minor part.
         let version = |text: &str| pair(text).filter(|(_, minor)| *minor < 100);
         if let Some((major, minor)) = read("CUDA_SOFT_VERSION", "a version such as 12.4", version)? {
             config.version = Version::new(major, minor);
@@ -162,7 +161,7 @@ impl Config {
 const DEVICES: &str = "a number of devices from 0 to 128";
 const CAPABILITY: &str = "a compute capability such as 9.0";
 
-/// Whether there may be devices of this compute capability some day.
+/// Whether this can be a compute capability.
 fn is_capability((major, minor): &(u32, u32)) -> bool {
     (1..100).contains(major) && *minor < 10
 }

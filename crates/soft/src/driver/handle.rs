@@ -1,11 +1,10 @@
-//! Handles: numbers that point to nothing, looked up in tables of the live objects.
+//! Handles: numbers that are looked up in tables of live objects and never dereferenced.
 //!
-//! A handle given back to the driver is never followed, only looked up, so no misuse of one can
-//! harm the process; and as no address of this form is ever mapped, code that follows one itself
-//! crashes as it would on memory that is not its own. The slot of a destroyed object goes to the
-//! next one, as the addresses of the real driver do.
+//! Misuse of a handle cannot harm the process. No address of this form is ever mapped, so code that
+//! dereferences a handle itself crashes, as it would with the real driver. The slot of a destroyed
+//! object is reused for the next one, as the real driver reuses addresses.
 
-/// The kinds of object, which lie in ranges of their own.
+/// The kinds of objects. The handles of each kind lie in a range of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u64)]
 pub(crate) enum Kind {
@@ -25,7 +24,7 @@ pub(crate) enum Kind {
     Semaphore,
 }
 
-/// Bit 62 alone makes no canonical address on any machine of today.
+/// No machine of today has canonical addresses with bit 62 alone set.
 const MARK: u64 = 1 << 62;
 const STRIDE: u64 = 64;
 
@@ -56,7 +55,7 @@ impl<T> Slots<T> {
         if offset % STRIDE == 0 { usize::try_from(offset / STRIDE).ok() } else { None }
     }
 
-    /// Adds the object that `make` builds for its handle.
+    /// Adds the object that `make` builds from its handle.
     pub(crate) fn insert_with(&mut self, make: impl FnOnce(u64) -> T) -> u64 {
         let index = self.free.pop().unwrap_or_else(|| {
             self.entries.push(None);
@@ -98,7 +97,7 @@ impl<T> Slots<T> {
         self.entries.iter().flatten()
     }
 
-    /// Removes the objects that `keep` does not want.
+    /// Removes the objects for which `keep` returns false.
     pub(crate) fn retain(&mut self, keep: impl Fn(&T) -> bool) {
         for (index, entry) in self.entries.iter_mut().enumerate() {
             if entry.as_ref().is_some_and(|value| !keep(value)) {
@@ -109,12 +108,12 @@ impl<T> Slots<T> {
     }
 }
 
-/// The handle as the pointer type of the interface.
+/// A handle as a pointer of the C interface.
 pub(crate) fn to_raw<T>(handle: u64) -> *mut T {
     core::ptr::without_provenance_mut(handle as usize)
 }
 
-/// The number of a handle of the interface.
+/// The number behind a pointer of the C interface.
 pub(crate) fn number<T>(raw: *mut T) -> u64 {
     raw.addr() as u64
 }

@@ -1,4 +1,4 @@
-//! The one driver of the process: what it poses as and whether it is initialised.
+//! The driver of this process: its configuration and whether it is initialised.
 
 pub(crate) mod abort;
 pub(crate) mod config;
@@ -19,21 +19,21 @@ use crate::sync::lock;
 static WANTED: Mutex<Option<Config>> = Mutex::new(None);
 static CONFIG: OnceLock<Result<Config, ConfigError>> = OnceLock::new();
 
-/// The process that initialised the driver; a forked child is another one.
+/// The process that called `cuInit`. A forked child is another process.
 static INITIALISED_BY: AtomicU32 = AtomicU32::new(0);
 
-/// Sets what the driver will pose as, as long as nobody has used it.
+/// Sets the configuration. It has no effect once the driver has been used.
 pub(crate) fn configure(config: Config) {
     *lock(&WANTED) = Some(config);
 }
 
-/// Says something on the standard error itself: test harnesses keep to themselves what macros
-/// print, and forget it when the process ends.
+/// Writes a line to the standard error stream directly. Test harnesses capture what the print
+/// macros write and lose it when the process ends.
 pub(crate) fn say(text: &str) {
     let _ = std::io::stderr().write_all(format!("cuda-soft: {text}\n").as_bytes());
 }
 
-/// What the driver poses as, or why it poses as nothing.
+/// The configuration, or why there is none.
 fn outcome() -> &'static Result<Config, ConfigError> {
     CONFIG.get_or_init(|| {
         let wanted = lock(&WANTED).take();
@@ -45,13 +45,13 @@ fn outcome() -> &'static Result<Config, ConfigError> {
     })
 }
 
-/// What the driver poses as.
+/// The configuration of the driver.
 pub(crate) fn config() -> &'static Config {
     static DEFAULT: LazyLock<Config> = LazyLock::new(Config::new);
     outcome().as_ref().unwrap_or_else(|_| &DEFAULT)
 }
 
-/// Whether the driver can be used at all: the environment may ask for what there cannot be.
+/// Fails if the environment asks for an impossible configuration.
 pub(crate) fn check() -> Answer {
     if outcome().is_ok() { Ok(()) } else { Err(INVALID_VALUE) }
 }

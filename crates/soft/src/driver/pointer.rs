@@ -2,7 +2,7 @@
 
 use crate::driver::result_code::{Answer, INVALID_VALUE};
 
-/// Writes an out parameter; null is an invalid value.
+/// Writes an out parameter. Null is an invalid value.
 ///
 /// # Safety
 /// `out` is null or valid for a write.
@@ -29,12 +29,12 @@ pub(crate) fn required<T>(pointer: *const T) -> Answer {
     if pointer.is_null() { Err(INVALID_VALUE) } else { Ok(()) }
 }
 
-/// Null is an invalid value, and so is what no compiler puts there.
+/// Null and misaligned pointers are invalid values.
 fn placed<T>(pointer: *const T) -> Answer {
     if pointer.is_null() || !pointer.is_aligned() { Err(INVALID_VALUE) } else { Ok(()) }
 }
 
-/// What a pointer points to that may not be null.
+/// The target of a pointer that may not be null.
 ///
 /// # Safety
 /// `pointer` is null, or valid and unchanged for `'a`.
@@ -44,18 +44,18 @@ pub(crate) unsafe fn given<'a, T>(pointer: *const T) -> Answer<&'a T> {
     Ok(unsafe { &*pointer })
 }
 
-/// As [`given`], of what the call changes.
+/// As [`given`], for a target that the call changes.
 ///
 /// # Safety
-/// `pointer` is null, or valid for `'a`, in which nobody else uses what it points to.
+/// `pointer` is null, or valid and not used otherwise for `'a`.
 pub(crate) unsafe fn given_mut<'a, T>(pointer: *mut T) -> Answer<&'a mut T> {
     placed(pointer)?;
     // SAFETY: not null, and so valid by the caller's promise.
     Ok(unsafe { &mut *pointer })
 }
 
-/// The slice of an array argument; a null array with a count is an invalid value, and so is one
-/// that no memory holds.
+/// The slice of an array argument. A null array with a count above 0 and a count that exceeds the
+/// address space are invalid values.
 ///
 /// # Safety
 /// `array` is null or points to `count` elements that stay unchanged for `'a`.

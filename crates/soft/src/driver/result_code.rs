@@ -1,8 +1,8 @@
-//! The result codes that this driver answers, by short names.
+//! Short names for the result codes that this driver returns.
 
 use cuda_sys::CUresult;
 
-/// What an entry point answers: success, or the code to return.
+/// The result of a call: success, or the code to return.
 pub(crate) type Answer<T = ()> = Result<T, CUresult>;
 
 macro_rules! codes {

@@ -13,7 +13,7 @@ use crate::graph::model::node::Node;
 use crate::graph::model::payload::Payload;
 use crate::graph::model::task::{KernelSpec, Task};
 
-/// What the text is to tell.
+/// The details that the text shows.
 #[derive(Debug, Clone, Copy)]
 struct Details(u32);
 
@@ -23,7 +23,7 @@ impl Details {
     }
 }
 
-/// The DOT text of a graph with its children and bodies; `flags` are those of the call.
+/// The DOT text of a graph with its children and bodies. `flags` are the flags of the call.
 pub(crate) fn dot(graphs: &Graphs, graph: u64, flags: u32) -> Answer<String> {
     let details = Details(flags);
     graphs.graph(graph)?;
@@ -56,7 +56,7 @@ fn edge_label(edge: Edge, details: Details) -> String {
     format!("[label=\"from port {}, type {}\"]", edge.from_port, edge.kind)
 }
 
-/// The words of a node: its number and type, then what is wanted of its parameters.
+/// The label of a node: its number and type, then the requested parameters.
 fn label(handle: u64, node: &Node, details: Details) -> String {
     let mut lines = vec![node.local.to_string()];
     match &node.payload {

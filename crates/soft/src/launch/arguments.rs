@@ -1,4 +1,4 @@
-//! Kernel arguments as the caller gives them.
+//! Reading kernel arguments.
 
 use std::ffi::c_void;
 
@@ -7,17 +7,17 @@ use cuda_sys::CUresult;
 use crate::driver::result_code::{Answer, INVALID_VALUE, LAUNCH_OUT_OF_RESOURCES};
 use crate::module::Code;
 
-/// The arguments of a kernel as the caller gave them.
+/// The arguments of a kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Arguments {
     pub(crate) bytes: Vec<u8>,
-    /// They came as one block, by `extra`.
+    /// They were given as one block by `extra`.
     pub(crate) packed: bool,
-    /// The size that came, when packed.
+    /// The given size of a packed block.
     pub(crate) given: usize,
 }
 
-/// Reads the arguments of a kernel. `too_large` is the answer to a packed block that is too large.
+/// Reads the arguments of a kernel. `too_large` is the result for a packed block that is too large.
 ///
 /// # Safety
 /// `params` and `extra` are as the interface demands.
@@ -94,5 +94,5 @@ unsafe fn read_packed(extra: *mut *mut c_void, wanted: usize, too_large: CUresul
     Ok(Arguments { bytes, packed: true, given })
 }
 
-/// The answer to a packed block that is too large at a launch.
+/// The result of a launch with a packed block that is too large.
 pub(crate) const PACKED_TOO_LARGE: CUresult = LAUNCH_OUT_OF_RESOURCES;

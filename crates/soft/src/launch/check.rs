@@ -22,7 +22,7 @@ pub(crate) struct Sizes {
     pub(crate) shared: u32,
 }
 
-/// Most blocks of a portable cluster and of one that the kernel allows.
+/// The most blocks of a portable cluster, and of a larger one that the kernel opts into.
 const CLUSTER: u32 = 8;
 const NON_PORTABLE_CLUSTER: u32 = 16;
 
@@ -59,13 +59,12 @@ pub(crate) fn check(code: &Code, sizes: &Sizes, attributes: &Attributes) -> Answ
     Ok(())
 }
 
-/// The most blocks that a cluster of a kernel may have.
+/// The most blocks of a cluster of this kernel.
 pub(crate) fn most_cluster(code: &Code) -> u32 {
     if code.settings.non_portable_cluster.load(Ordering::Relaxed) { NON_PORTABLE_CLUSTER } else { CLUSTER }
 }
 
-/// Whether the cluster that the attributes ask for, if they do, fits the kernel and divides the
-/// grid.
+/// Checks that the requested cluster, if any, fits the kernel and divides the grid.
 pub(crate) fn check_cluster(code: &Code, grid: [u32; 3], attributes: &Attributes) -> Answer {
     let Some(cluster) = cluster(attributes) else { return Ok(()) };
     if cluster == [0, 0, 0] {
@@ -82,8 +81,8 @@ pub(crate) fn check_cluster(code: &Code, grid: [u32; 3], attributes: &Attributes
     check_preferred_cluster(grid, cluster, attributes)
 }
 
-/// Whether the preferred cluster, if there is one, is a multiple of the cluster and divides the
-/// grid. One that is too large for the device is never met.
+/// Checks that the preferred cluster, if any, is a multiple of the cluster and divides the grid. It
+/// may exceed the device.
 fn check_preferred_cluster(grid: [u32; 3], cluster: [u32; 3], attributes: &Attributes) -> Answer {
     let id = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION.0;
     // SAFETY: the attribute of this number holds this field.

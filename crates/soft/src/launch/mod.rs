@@ -1,4 +1,4 @@
-//! Kernel launches: what may be launched, its arguments, and the launch itself.
+//! Kernel launches: checks, arguments, occupancy, and the run on the interpreter.
 
 mod arguments;
 mod check;

@@ -1,11 +1,11 @@
-//! Occupancy: how many blocks a multiprocessor holds.
+//! Occupancy: the number of blocks that fit on a multiprocessor.
 
 use crate::device::limits::{
     BLOCKS_PER_SM, MAX_SHARED, REGISTERS_PER_SM, RESERVED_SHARED, SHARED_PER_SM, THREADS_PER_SM,
 };
 use crate::module::Code;
 
-/// How many blocks of a kernel a multiprocessor holds.
+/// The number of blocks of a kernel that fit on a multiprocessor.
 pub(crate) fn blocks_per_sm(code: &Code, threads: u32, dynamic_shared: u32) -> u32 {
     if threads == 0 || threads > code.kernel.max_threads() {
         return 0;

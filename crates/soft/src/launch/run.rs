@@ -1,4 +1,4 @@
-//! Running a kernel on the interpreter, with the memory that it may use.
+//! Running a kernel on the interpreter.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,14 +11,14 @@ use crate::module::Function;
 use crate::ptx::{self, DeviceMemory, FaultKind, MemoryFault, Span};
 use crate::sync::lock;
 
-/// Values of conditional nodes that a launch may set.
+/// Sets the values of conditional handles from kernels.
 pub(crate) trait ConditionSetter: Send + Sync {
-    /// Sets the value behind a handle; a number that the graph lacks has no effect.
+    /// Sets the value of a handle. Unknown handles have no effect.
     fn set(&self, handle: u64, value: u32);
 }
 
-/// The memory as one launch sees it. It holds every allocation that it has found until the launch
-/// has ended.
+/// The memory that one launch can access. It keeps every allocation that the launch has accessed
+/// alive until the launch ends.
 struct View<'a> {
     held: Mutex<Vec<Arc<Allocation>>>,
     conditions: Option<&'a dyn ConditionSetter>,
@@ -79,7 +79,7 @@ fn code_of(kind: FaultKind) -> CUresult {
     }
 }
 
-/// Runs a kernel to its end.
+/// Runs a kernel to completion.
 pub(crate) fn run(
     function: &Function,
     sizes: &Sizes,

@@ -1,4 +1,4 @@
-//! Accesses to memory: the check against the live allocations, and what is said of a stray one.
+//! The check of accesses against live allocations, and the message for a stray access.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use super::address_map::{find, find_range, neighbours};
 use super::allocation::{Allocation, LIVE, PENDING, RETIRED};
 use super::{freed, graph_va};
 
-/// The live allocation behind an access that happens now.
+/// The live allocation behind an access.
 ///
 /// # Errors
-/// The sentence that says what is wrong.
+/// Returns a sentence that says what is wrong.
 pub(crate) fn access(address: u64, len: usize, write: bool) -> Result<Arc<Allocation>, String> {
     let Some(found) = find_range(address, len) else { return Err(describe(address, len)) };
     match found.state() {
@@ -21,13 +21,13 @@ pub(crate) fn access(address: u64, len: usize, write: bool) -> Result<Arc<Alloca
     }
 }
 
-/// Bytes of an allocation that an access may use, as long as this lives.
+/// Bytes of an allocation, kept alive for an access.
 pub(crate) struct Accessed {
     pub(crate) host: *mut u8,
     _allocation: Arc<Allocation>,
 }
 
-/// As [`access`], for the bytes themselves.
+/// As [`access`], but returns the bytes.
 pub(crate) fn access_bytes(address: u64, len: usize, write: bool) -> Result<Accessed, String> {
     let allocation = access(address, len, write)?;
     // SAFETY: `access` found the range inside the allocation.
@@ -35,7 +35,7 @@ pub(crate) fn access_bytes(address: u64, len: usize, write: bool) -> Result<Acce
     Ok(Accessed { host, _allocation: allocation })
 }
 
-/// What is at or near an address that nothing live holds.
+/// Describes what is at or near an address that no live allocation holds.
 fn describe(address: u64, len: usize) -> String {
     if let Some(found) = find(address) {
         let over = address.saturating_add(len as u64).saturating_sub(found.end());
@@ -43,9 +43,9 @@ fn describe(address: u64, len: usize) -> String {
     }
     match (freed::describe(address), graph_va::describe(address)) {
         (Some(freed), None) => return freed,
-        (None, Some(promised)) => return promised,
-        // Which of the two it is depends on what else the launch does.
-        (Some(freed), Some(promised)) => return format!("{freed}; or {promised}"),
+        (None, Some(reserved)) => return reserved,
+        // The rest of the launch decides which of the two it is.
+        (Some(freed), Some(reserved)) => return format!("{freed}; or {reserved}"),
         (None, None) => {}
     }
     let [below, above] = neighbours(address);

@@ -1,4 +1,4 @@
-//! How much of each device's memory is in use.
+//! Accounting: how much memory of each device is in use.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
@@ -10,7 +10,7 @@ use crate::sync::lock;
 struct Accounts {
     /// Bytes in use by device.
     used: HashMap<i32, u64>,
-    /// Devices of which graphs have all memory for good.
+    /// Devices whose memory graphs have exhausted for good.
     exhausted: HashSet<i32>,
 }
 
@@ -20,7 +20,7 @@ fn with_accounts<R>(act: impl FnOnce(&mut Accounts) -> R) -> R {
     act(lock(&ACCOUNTS).get_or_insert_default())
 }
 
-/// Takes room of a device, where it has as much.
+/// Reserves bytes of a device; false if it does not have as many.
 pub(super) fn try_reserve(device: i32, bytes: u64) -> bool {
     let total = driver::config().memory;
     with_accounts(|accounts| {
@@ -41,12 +41,12 @@ pub(super) fn release(device: i32, bytes: u64) {
     });
 }
 
-/// Leaves no memory of the device to anything but graphs, for good.
+/// Leaves no memory of the device to anything but graphs, for the rest of the process.
 pub(super) fn exhaust(device: i32) {
     with_accounts(|accounts| accounts.exhausted.insert(device));
 }
 
-/// Bytes of the device that are free for calls.
+/// The bytes of the device that calls can allocate.
 pub(crate) fn free(device: i32) -> u64 {
     if with_accounts(|accounts| accounts.exhausted.contains(&device)) {
         return 0;
@@ -54,12 +54,12 @@ pub(crate) fn free(device: i32) -> u64 {
     driver::config().memory.saturating_sub(used(device))
 }
 
-/// Bytes of the device in use.
+/// The bytes of the device in use.
 fn used(device: i32) -> u64 {
     with_accounts(|accounts| accounts.used.get(&device).copied().unwrap_or(0))
 }
 
-/// Whether graphs have all memory of the device for good.
+/// Whether graphs have exhausted the device for good.
 pub(super) fn is_exhausted(device: i32) -> bool {
     with_accounts(|accounts| accounts.exhausted.contains(&device))
 }

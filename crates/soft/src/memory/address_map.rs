@@ -11,7 +11,7 @@ use crate::sync::{read, write};
 
 static MAP: RwLock<BTreeMap<u64, Arc<Allocation>>> = RwLock::new(BTreeMap::new());
 
-/// Puts an allocation to its address, where another one ends.
+/// Publishes an allocation at its address. An allocation that is there ends.
 pub(super) fn publish(allocation: &Arc<Allocation>) {
     let displaced = {
         let mut map = write(&MAP);
@@ -22,8 +22,8 @@ pub(super) fn publish(allocation: &Arc<Allocation>) {
     }
 }
 
-/// Puts memory of a graph to its address, now that its node is reached. What lies there and waits
-/// for its own node is hidden: it may be shown again.
+/// Publishes memory of a graph when its node is reached. Memory there that waits for its own node
+/// is hidden; it may be published again.
 pub(crate) fn publish_reached(allocation: &Arc<Allocation>) {
     {
         let mut map = write(&MAP);
@@ -35,14 +35,14 @@ pub(crate) fn publish_reached(allocation: &Arc<Allocation>) {
     publish(allocation);
 }
 
-/// Puts memory of a graph to its address, unless other memory lies there.
+/// Publishes memory of a graph unless other memory is at its address.
 pub(crate) fn publish_unless_taken(allocation: &Arc<Allocation>) {
     let mut map = write(&MAP);
     map.entry(allocation.start).or_insert_with(|| Arc::clone(allocation));
 }
 
-/// Ends an allocation; `how` names the call for messages. The bytes go when the last holder lets
-/// go.
+/// Ends an allocation; `how` names the call for messages. The bytes are freed with the last
+/// reference.
 pub(crate) fn remove(allocation: &Arc<Allocation>, how: impl Into<Cow<'static, str>>) {
     {
         let mut map = write(&MAP);
@@ -53,7 +53,7 @@ pub(crate) fn remove(allocation: &Arc<Allocation>, how: impl Into<Cow<'static, s
     finish(allocation, how.into());
 }
 
-/// Settles the accounts of an allocation that ends.
+/// Updates accounting, log and addresses for an allocation that ends.
 fn finish(removed: &Allocation, how: Cow<'static, str>) {
     if !removed.set_gone() {
         return;
@@ -90,7 +90,7 @@ pub(crate) fn find_range(address: u64, len: usize) -> Option<Arc<Allocation>> {
     find(address).filter(|found| address.checked_add(len as u64).is_some_and(|end| end <= found.end()))
 }
 
-/// Where memory comes from that overlaps the range, if any does.
+/// The origin of memory that overlaps the range, if any does.
 pub(crate) fn overlapped(address: u64, len: usize) -> Option<Origin> {
     let map = read(&MAP);
     let (_, last) = map.range(..address.saturating_add(len as u64)).next_back()?;
@@ -103,7 +103,7 @@ pub(crate) fn all(wanted: impl Fn(&Allocation) -> bool) -> Vec<Arc<Allocation>> 
     map.values().filter(|allocation| wanted(allocation)).cloned().collect()
 }
 
-/// The nearest allocations below and above an address that none holds, with their distances.
+/// The nearest allocations below and above an address, with their distances.
 pub(super) fn neighbours(address: u64) -> [Option<(u64, Arc<Allocation>)>; 2] {
     let map = read(&MAP);
     let below = map.range(..=address).next_back();

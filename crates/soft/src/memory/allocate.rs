@@ -1,4 +1,4 @@
-//! Making allocations: on the heap, in files that other processes can map, of the user.
+//! Creating allocations: on the heap, in shared files, or over memory of the user.
 
 use std::alloc::Layout;
 use std::sync::{Arc, OnceLock};
@@ -11,20 +11,20 @@ use super::graph_mapping;
 use super::shared_file::{Purpose, SharedFile};
 use crate::driver::result_code::{Answer, INVALID_VALUE, OUT_OF_MEMORY};
 
-/// Makes an allocation; pool memory starts before its allocation point.
+/// Allocates memory on the heap. Pool memory starts before its allocation point.
 pub(crate) fn allocate(request: Request) -> Answer<Arc<Allocation>> {
     let allocation = make(None, request)?;
     publish(&allocation);
     Ok(allocation)
 }
 
-/// Makes memory of a graph at an address of its own, which it is not put to yet.
+/// Allocates memory of a graph for an address. It is not published there yet.
 pub(crate) fn make_at(address: u64, request: Request) -> Answer<Arc<Allocation>> {
     make(Some(address), request)
 }
 
-/// The memory of the machine, in bytes: more than that is not asked of the system, which might give
-/// it and then end the process.
+/// The memory of the host in bytes. More than that is not requested: the system might grant it and
+/// then kill the process.
 fn host_memory() -> usize {
     static ROOM: OnceLock<usize> = OnceLock::new();
     *ROOM.get_or_init(|| {
@@ -38,8 +38,8 @@ fn host_memory() -> usize {
     })
 }
 
-/// Makes an allocation at an address that was promised, or at a new one.
-fn make(promised: Option<u64>, request: Request) -> Answer<Arc<Allocation>> {
+/// Allocates memory at a reserved address or at a new one.
+fn make(reserved: Option<u64>, request: Request) -> Answer<Arc<Allocation>> {
     let Request { origin, len, device, .. } = request;
     if len == 0 {
         return Err(INVALID_VALUE);
@@ -60,7 +60,7 @@ fn make(promised: Option<u64>, request: Request) -> Answer<Arc<Allocation>> {
     }
     // SAFETY: `host` points to `len` bytes just allocated.
     unsafe { host.write_bytes(UNWRITTEN, len) };
-    let start = match promised {
+    let start = match reserved {
         Some(address) => Ok(address),
         None if origin.is_host() => Ok(host.expose_provenance() as u64),
         None => new_address(len),
@@ -74,7 +74,7 @@ fn make(promised: Option<u64>, request: Request) -> Answer<Arc<Allocation>> {
     Ok(Allocation::new(request, start, host, Backing::Heap(layout), if pending { PENDING } else { LIVE }))
 }
 
-/// Makes an allocation in a pool's file.
+/// Allocates memory in a shared file.
 pub(crate) fn allocate_in(file: &Arc<SharedFile>, request: Request) -> Answer<Arc<Allocation>> {
     if !take(request.device, request.len as u64) {
         return Err(OUT_OF_MEMORY);
@@ -94,8 +94,8 @@ pub(crate) fn allocate_in(file: &Arc<SharedFile>, request: Request) -> Answer<Ar
     Ok(insert(request, address, host, backing, PENDING))
 }
 
-/// Makes an allocation of `cuMemAlloc`, in a file of the process so that others can map it; in
-/// plain memory where there are no such files.
+/// Allocates memory for `cuMemAlloc`: in a shared file, so that other processes can map it, or on
+/// the heap if there are no shared files.
 pub(crate) fn allocate_plain(request: Request) -> Answer<Arc<Allocation>> {
     static FILE: OnceLock<Option<Arc<SharedFile>>> = OnceLock::new();
     let file = FILE.get_or_init(|| SharedFile::create(Purpose::Plain, 0).ok().map(Arc::new));
@@ -105,7 +105,7 @@ pub(crate) fn allocate_plain(request: Request) -> Answer<Arc<Allocation>> {
     Ok(allocation)
 }
 
-/// Maps an allocation of a file that another process made.
+/// Maps memory that another process allocated in a shared file.
 pub(crate) fn import(file: &Arc<SharedFile>, offset: u64, request: Request) -> Answer<Arc<Allocation>> {
     let mapping = file.map_piece(offset, request.len).map_err(|_| INVALID_VALUE)?;
     let address = new_address(request.len)?;
@@ -132,7 +132,7 @@ fn insert(request: Request, start: u64, host: *mut u8, backing: Backing, state: 
     allocation
 }
 
-/// Takes room for an allocation; what graphs have mapped and do not use makes way.
+/// Reserves bytes for an allocation. Memory that graphs have mapped and do not use makes room.
 fn take(device: i32, bytes: u64) -> bool {
     let take = || !is_exhausted(device) && try_reserve(device, bytes);
     take() || (graph_mapping::trim(device) && take())

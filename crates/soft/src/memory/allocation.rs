@@ -1,4 +1,4 @@
-//! One allocation: its bytes, and where in its life it is.
+//! One allocation: its bytes and its state.
 
 use std::alloc::Layout;
 use std::sync::Arc;
@@ -6,17 +6,17 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 use crate::memory::shared_file::{Mapping, SharedFile};
 
-/// What memory holds that nobody has written.
+/// The content of memory that has not been written.
 pub(crate) const UNWRITTEN: u8 = 0xCD;
 
 static EPOCH: AtomicU64 = AtomicU64::new(1);
 
-/// Grows when anything is freed.
+/// A counter that grows whenever memory is freed.
 pub(crate) fn epoch() -> u64 {
     EPOCH.load(Ordering::Acquire)
 }
 
-/// Where memory comes from.
+/// The origin of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// `cuMemAlloc`.
@@ -33,7 +33,7 @@ pub(crate) enum Origin {
     Managed,
     /// A variable of a module.
     Variable,
-    /// Memory of another process, or of a pool that was imported.
+    /// Memory of another process or of an imported pool.
     Imported,
 }
 
@@ -56,12 +56,13 @@ impl Origin {
         matches!(self, Self::Pinned | Self::Registered | Self::Managed)
     }
 
-    /// Whether the memory counts as the device's.
+    /// Whether it counts as device memory.
     pub(crate) fn is_on_device(self) -> bool {
         !matches!(self, Self::Pinned | Self::Registered)
     }
 
-    /// Whether it takes room on the device. That of graphs is counted by what they have mapped.
+    /// Whether its bytes are counted for the device. Memory of graphs is counted by what they have
+    /// mapped.
     pub(super) fn is_counted(self) -> bool {
         self.is_on_device() && !matches!(self, Self::Imported | Self::GraphNode)
     }
@@ -70,17 +71,16 @@ impl Origin {
 pub(super) const PENDING: u8 = 0;
 pub(super) const LIVE: u8 = 1;
 const GONE: u8 = 2;
-/// Memory of a graph that was freed, at an address where a later node of the same launch, or a
-/// later launch, allocates again.
+/// Freed memory of a graph, at an address where a later node or a later launch allocates again.
 pub(super) const RETIRED: u8 = 3;
 
-/// Where the bytes of an allocation come from.
+/// The storage behind an allocation.
 #[derive(Debug)]
 pub(super) enum Backing {
     Heap(Layout),
-    /// They are the user's.
+    /// Memory of the user.
     User,
-    /// A piece of a file; the process that made it gives it back.
+    /// A piece of a shared file. The process that allocated it releases it.
     InFile {
         file: Arc<SharedFile>,
         offset: u64,
@@ -89,7 +89,7 @@ pub(super) enum Backing {
     },
 }
 
-/// What to allocate.
+/// The parameters of an allocation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Request {
     pub(crate) origin: Origin,
@@ -100,7 +100,7 @@ pub(crate) struct Request {
     pub(crate) flags: u32,
 }
 
-/// One allocation. Its bytes stay as long as anybody holds it, also after it was freed.
+/// One allocation. Its bytes live until the last reference is dropped, even if it was freed before.
 #[derive(Debug)]
 pub(crate) struct Allocation {
     pub(crate) start: u64,
@@ -109,20 +109,20 @@ pub(crate) struct Allocation {
     pub(crate) device: i32,
     /// The context it belongs to.
     pub(crate) context: u64,
-    /// The pool, of pool memory.
+    /// The pool, for pool memory.
     pub(crate) pool: u64,
     /// Flags of the call that made it.
     pub(crate) flags: u32,
-    /// Counts up, never reused.
+    /// Never reused.
     pub(crate) id: u64,
     host: *mut u8,
     backing: Backing,
     writable: AtomicBool,
     state: AtomicU8,
-    /// A free is on its way in some stream.
+    /// A free is queued in some stream.
     free_queued: AtomicBool,
-    /// Of memory of a graph: the node that allocates it, and the one that freed it last (0 if none
-    /// did), for messages.
+    /// For messages about memory of a graph: the node that allocates it, and the node that freed it
+    /// last (0 for none).
     allocated_by: AtomicU64,
     freed_by: AtomicU64,
 }
@@ -170,12 +170,12 @@ impl Allocation {
         self.state.load(Ordering::Acquire)
     }
 
-    /// The device may only read it from now on.
+    /// Makes it read-only for the device.
     pub(super) fn protect(&self) {
         self.writable.store(false, Ordering::Relaxed);
     }
 
-    /// The memory is freed; false if it was before.
+    /// Marks it as freed; false if it already was.
     pub(super) fn set_gone(&self) -> bool {
         if self.state.swap(GONE, Ordering::AcqRel) == GONE {
             return false;
@@ -196,8 +196,7 @@ impl Allocation {
         self.writable.load(Ordering::Relaxed)
     }
 
-    /// The file that the allocation lies in and its place there, if this process made it and others
-    /// can have it.
+    /// The shared file and the offset in it, if this process allocated it there.
     pub(crate) fn shared_at(&self) -> Option<(&SharedFile, u64)> {
         match &self.backing {
             Backing::InFile { file, offset, is_own: true, .. } => Some((file, *offset)),
@@ -205,22 +204,22 @@ impl Allocation {
         }
     }
 
-    /// The allocation point of pool memory has been reached.
+    /// The stream has reached the allocation point of pool memory.
     pub(crate) fn reach(&self) {
         let _ = self.state.compare_exchange(PENDING, LIVE, Ordering::AcqRel, Ordering::Acquire);
     }
 
-    /// Notes that a free is on its way; false if one is already.
+    /// Notes that a free is queued; false if one already is.
     pub(crate) fn queue_free(&self) -> bool {
         !self.free_queued.swap(true, Ordering::AcqRel)
     }
 
-    /// The allocation node that will make the memory.
+    /// Sets the allocation node that will make the memory live.
     pub(crate) fn await_node(&self, node: u64) {
         self.allocated_by.store(node, Ordering::Relaxed);
     }
 
-    /// An allocation node makes the memory, for the first time or again: what was in it is gone.
+    /// An allocation node is reached: the memory becomes live, and its old content is lost.
     pub(crate) fn renew(&self, node: u64) {
         self.await_node(node);
         if self.state.load(Ordering::Acquire) != PENDING {
@@ -229,21 +228,20 @@ impl Allocation {
         self.state.store(LIVE, Ordering::Release);
     }
 
-    /// Memory of a graph ends here, to be made again by an allocation node; `free` is the free node
-    /// that ended it, if one did.
+    /// Memory of a graph ends until an allocation node is reached again. `free` is the free node,
+    /// or 0.
     pub(crate) fn retire(&self, free: u64) {
         self.freed_by.store(free, Ordering::Relaxed);
         self.state.store(RETIRED, Ordering::Release);
         EPOCH.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Whether it is memory of a graph that its allocation node has yet to make, for the first time
-    /// or again.
+    /// Whether it is memory of a graph whose allocation node has not been reached (again) yet.
     pub(super) fn is_awaited(&self) -> bool {
         self.origin == Origin::GraphNode && matches!(self.state.load(Ordering::Acquire), PENDING | RETIRED)
     }
 
-    /// Makes all bytes zero.
+    /// Fills it with zeros.
     pub(crate) fn clear(&self) {
         self.overwrite(0);
     }
@@ -252,7 +250,7 @@ impl Allocation {
         self.overwrite(UNWRITTEN);
     }
 
-    /// Overwrites all bytes; work that still uses them may run meanwhile.
+    /// Overwrites all bytes. Work that uses them may run at the same time.
     fn overwrite(&self, byte: u8) {
         let fill = u64::from_ne_bytes([byte; 8]);
         let noun = self.len / 8;
@@ -267,17 +265,17 @@ impl Allocation {
         }
     }
 
-    /// The free that was on its way is one of an earlier life of the memory.
+    /// The queued free belongs to an earlier lifetime of the memory.
     pub(crate) fn unqueue_free(&self) {
         self.free_queued.store(false, Ordering::Release);
     }
 
-    /// Whether calls see it: memory of a graph is gone for them as soon as a call frees it.
+    /// Whether calls can name it. Memory of a graph is gone for calls as soon as a call frees it.
     pub(crate) fn is_visible(&self) -> bool {
         self.origin != Origin::GraphNode || !self.free_queued.load(Ordering::Acquire)
     }
 
-    /// Why memory that is there may not be used now.
+    /// Describes why memory may not be used in this state.
     pub(super) fn misuse(&self, state: u8) -> String {
         let description = self.description();
         if self.origin != Origin::GraphNode {

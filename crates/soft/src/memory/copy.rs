@@ -1,4 +1,4 @@
-//! Copies and fills of linear memory: described at the call, carried out when their turn comes.
+//! Copies of linear memory: described at the call, executed by the stream.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
@@ -9,7 +9,7 @@ use super::memory_kind::{Accept, MemoryKind};
 use crate::device::loss::Loss;
 use crate::driver::result_code::{Answer, INVALID_VALUE};
 
-/// One side of a copy: the address of the first byte and the distances between rows and between
+/// One side of a copy: the address of the first byte, and the distances between rows and between
 /// slices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Side {
@@ -32,7 +32,8 @@ impl Copy3 {
     /// `len` bytes from one address to another.
     ///
     /// # Errors
-    /// An address of a device that no allocation holds, or a range that leaves its allocation.
+    /// Returns `INVALID_VALUE` for a device address that no allocation holds and for a range that
+    /// leaves its allocation.
     pub(crate) fn linear(dst: u64, src: u64, len: usize, accept: Accept) -> Answer<Self> {
         let side = |address| {
             let place = MemoryKind::of(address).ok_or(INVALID_VALUE)?;
@@ -43,7 +44,7 @@ impl Copy3 {
         Ok(copy)
     }
 
-    /// The copy as a node's parameters describe it.
+    /// The copy as parameters of a node.
     pub(crate) fn describe(&self) -> CUDA_MEMCPY3D_v2 {
         let [width, height, depth] = self.extent;
         let mut raw =
@@ -70,12 +71,12 @@ impl Copy3 {
         raw
     }
 
-    /// The bytes from the first to the last that one side touches, as `check_ranges` found them.
+    /// The bytes from the first to the last that one side touches. `check_ranges` has checked it.
     fn reach(&self, side: &Side) -> usize {
         self.checked_reach(side).unwrap_or(0)
     }
 
-    /// As [`reach`](Self::reach); `None` where no memory holds as many.
+    /// As [`reach`](Self::reach); `None` if it exceeds the address space.
     fn checked_reach(&self, side: &Side) -> Option<usize> {
         let [width, height, depth] = self.extent;
         let slices = side.slice.checked_mul(depth.checked_sub(1)?)?;
@@ -89,7 +90,7 @@ impl Copy3 {
         self.extent.contains(&0)
     }
 
-    /// Whether the copy is of one row.
+    /// Whether it copies one row.
     pub(crate) fn is_linear(&self) -> bool {
         self.extent[1] == 1 && self.extent[2] == 1
     }
@@ -107,7 +108,7 @@ impl Copy3 {
         Ok(())
     }
 
-    /// Reads the source now if it is pageable, so that the caller may change it afterwards.
+    /// Reads a pageable source immediately, so that the caller may change it afterwards.
     ///
     /// # Safety
     /// A pageable source is readable over the copy's whole reach.
@@ -123,7 +124,7 @@ impl Copy3 {
         Some(bytes)
     }
 
-    /// Carries the copy out; `staged` replaces a pageable source.
+    /// Executes the copy; `staged` replaces a pageable source.
     ///
     /// # Safety
     /// Pageable memory is valid over the copy's reach, the destination for writes.
@@ -155,7 +156,7 @@ impl Copy3 {
         Ok(())
     }
 
-    /// The first byte of a side, and what keeps its allocation.
+    /// The first byte of a side, and the reference that keeps its allocation.
     fn accessed(&self, side: &Side, write: bool) -> Result<(*mut u8, Option<Accessed>), Loss> {
         if side.place == MemoryKind::Pageable {
             return Ok((core::ptr::with_exposed_provenance_mut(side.address as usize), None));
@@ -170,7 +171,7 @@ impl Copy3 {
     }
 }
 
-/// Copies a row by relaxed atomics, as other streams may use the same memory.
+/// Copies a row with relaxed atomics, since other streams may use the same memory.
 ///
 /// # Safety
 /// Both pointers are valid for `len` bytes.

@@ -1,4 +1,4 @@
-//! Descriptions of copies as the C interface has them.
+//! Copy descriptions of the C interface.
 
 use cuda_sys::{CUDA_MEMCPY2D_v2, CUDA_MEMCPY3D_v2, CUmemorytype};
 
@@ -6,7 +6,7 @@ use super::copy::{Copy3, Side};
 use super::memory_kind::{Accept, MemoryKind};
 use crate::driver::result_code::{Answer, INVALID_VALUE};
 
-/// One side as the interface's structures give it.
+/// One side as the C structures describe it.
 struct RawSide {
     kind: CUmemorytype,
     host: u64,
@@ -20,8 +20,8 @@ impl RawSide {
     fn resolve(&self, extent: [usize; 3]) -> Answer<Side> {
         let (base, place) = match self.kind {
             CUmemorytype::CU_MEMORYTYPE_HOST => {
-                // Host memory is taken as it is, also unmapped; a device pointer given as host
-                // works.
+                // Host memory is not checked, not even whether it is mapped. A device pointer given
+                // as a host pointer works.
                 (self.host, MemoryKind::of(self.host).ok_or(INVALID_VALUE)?)
             }
             CUmemorytype::CU_MEMORYTYPE_DEVICE => match MemoryKind::of(self.device) {
@@ -55,8 +55,8 @@ impl RawSide {
     }
 }
 
-/// Reads the description of a copy. For a node an extent of 0 is an invalid value, for a call it is
-/// nothing to do.
+/// Parses the description of a copy. An extent of 0 is an invalid value for a node and nothing to
+/// do for a call.
 pub(crate) fn parse(raw: &CUDA_MEMCPY3D_v2, accept: Accept) -> Answer<Copy3> {
     let extent = [raw.WidthInBytes, raw.Height, raw.Depth];
     if accept == Accept::Reserved && extent.contains(&0) {
@@ -83,7 +83,7 @@ pub(crate) fn parse(raw: &CUDA_MEMCPY3D_v2, accept: Accept) -> Answer<Copy3> {
     Ok(copy)
 }
 
-/// The three-dimensional form of a two-dimensional description.
+/// Converts a two-dimensional description to three dimensions.
 pub(crate) fn widen(raw: &CUDA_MEMCPY2D_v2) -> CUDA_MEMCPY3D_v2 {
     CUDA_MEMCPY3D_v2 {
         srcXInBytes: raw.srcXInBytes,

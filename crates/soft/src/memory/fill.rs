@@ -1,4 +1,4 @@
-//! Fills of linear memory: described at the call, carried out when their turn comes.
+//! Fills of linear memory: described at the call, executed by the stream.
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, Ordering};
 
@@ -23,13 +23,14 @@ pub(crate) struct Fill {
 }
 
 impl Fill {
-    /// The bytes from the first to the last that it writes; `None` where no memory holds as many.
+    /// The bytes from the first to the last that it writes; `None` if they exceed the address
+    /// space.
     fn checked_reach(&self) -> Option<usize> {
         let row = self.width.checked_mul(self.element as usize)?;
         self.pitch.checked_mul(self.height.checked_sub(1)?)?.checked_add(row)
     }
 
-    /// As `check` found it, or more than there is in a fill that was captured without it.
+    /// As `check` computed it. A captured fill is not checked and may exceed all memory.
     fn reach(&self) -> usize {
         self.checked_reach().unwrap_or(usize::MAX)
     }
@@ -38,7 +39,7 @@ impl Fill {
         self.address.is_multiple_of(u64::from(self.element))
     }
 
-    /// The rules for a memset node; a call with nothing to do is checked before.
+    /// The rules for a memset node. Calls with nothing to do return before.
     pub(crate) fn check(&self, accept: Accept) -> Answer {
         let element = u64::from(self.element);
         let sizes = matches!(self.element, 1 | 2 | 4) && self.width > 0 && self.height > 0;

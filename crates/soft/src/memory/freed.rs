@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use super::allocation::Origin;
 use crate::sync::lock;
 
-/// How many freed allocations are remembered for messages.
+/// The most freed allocations that are remembered.
 const REMEMBERED: usize = 4096;
 
 /// A freed allocation, for messages.
@@ -22,7 +22,7 @@ pub(super) struct Freed {
 
 static FREED: Mutex<VecDeque<Freed>> = Mutex::new(VecDeque::new());
 
-/// Logs a freed allocation; the oldest is forgotten for it.
+/// Logs a freed allocation. The oldest one is forgotten.
 pub(super) fn remember(gone: Freed) {
     let mut freed = lock(&FREED);
     if freed.len() == REMEMBERED {
@@ -31,7 +31,7 @@ pub(super) fn remember(gone: Freed) {
     freed.push_back(gone);
 }
 
-/// The sentence about the newest freed allocation that held an address.
+/// Describes the newest freed allocation that held an address.
 pub(super) fn describe(address: u64) -> Option<String> {
     let freed = lock(&FREED);
     let inside = |gone: &&Freed| (gone.start..gone.start + gone.len as u64).contains(&address);

@@ -1,8 +1,8 @@
-//! The memory that graphs have mapped of each device, in steps.
+//! Device memory that graphs have mapped, in chunks.
 //!
-//! The addresses of a graph are its own, the memory behind them is not: a launch takes whatever no
-//! other launch has at that time and nothing lives in. What the device has given to graphs falls by
-//! a trim alone, or where other memory finds no room.
+//! A graph owns its addresses, but not the memory behind them: a launch takes chunks that no other
+//! launch uses at that time and in which nothing lives. The memory mapped by graphs shrinks only by
+//! a trim, or when another allocation finds no memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,12 +13,12 @@ use super::range::STEP;
 use crate::driver;
 use crate::sync::lock;
 
-/// Work that has some of the memory until it is done.
+/// Work that uses a chunk until it is done.
 #[derive(Debug, Clone)]
 pub(crate) struct MappingUser {
-    /// The stream: work on the same one comes later.
+    /// The stream. Later work on the same stream may use the chunk, too.
     pub(crate) stream: u64,
-    /// The executable, whose launches come one after the other wherever they are; 0 for a free.
+    /// The executable, whose launches run one after the other on any streams; 0 for a free.
     pub(crate) exec: u64,
     pub(crate) done: Arc<AtomicBool>,
 }
@@ -33,14 +33,13 @@ impl MappingUser {
     }
 }
 
-/// A step of the device's memory.
+/// A chunk of device memory.
 #[derive(Debug, Default)]
 struct Piece {
-    /// Where it is mapped to, by the number of that step of addresses, as long as something lives
-    /// there.
+    /// The address chunk that it is mapped to, as long as something lives there.
     lives_at: Option<u64>,
     users: Vec<MappingUser>,
-    /// It was in use at the moment of a launch in which most was.
+    /// It was in use when most chunks of a launch were.
     used: bool,
 }
 
@@ -56,11 +55,11 @@ struct Mapped {
     pieces: Vec<Piece>,
     used_high: u64,
     reserved_high: u64,
-    /// A launch asked for more than there was: all that there is stays reserved for good.
+    /// A launch needed more than there was: all memory stays reserved for good.
     is_exhausted: bool,
 }
 
-/// The figures that a device tells, in bytes.
+/// The attributes that a device reports, in bytes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Figures {
     pub(crate) used: u64,
@@ -69,19 +68,19 @@ pub(crate) struct Figures {
     pub(crate) reserved_high: u64,
 }
 
-/// What a launch or an upload needs of a device, in steps of addresses.
+/// The address chunks of a device that a launch or an upload needs.
 #[derive(Debug, Default)]
 pub(crate) struct Needs {
     pub(crate) all: BTreeSet<u64>,
-    /// Those of the moment at which most are in use.
+    /// Those in use when most are.
     pub(crate) at_once: BTreeSet<u64>,
-    /// Those in which something lives on.
+    /// Those in which something outlives the launch.
     pub(crate) kept: BTreeSet<u64>,
 }
 
 static MAPPED: Mutex<BTreeMap<i32, Mapped>> = Mutex::new(BTreeMap::new());
 
-/// The numbers of the steps in which a range lies.
+/// The numbers of the chunks that a range touches.
 pub(crate) fn steps(start: u64, len: u64) -> impl Iterator<Item = u64> {
     start / STEP..start.saturating_add(len).div_ceil(STEP)
 }
@@ -104,8 +103,7 @@ impl Mapped {
         self.reserved_high = self.reserved_high.max(self.reserved());
     }
 
-    /// The pieces that nothing lives in and that work on its way does not have, those first that
-    /// were in use.
+    /// The chunks that are free for work that comes next, those first that have been in use.
     fn free_for(&mut self, next: &MappingUser) -> Vec<usize> {
         let pieces = self.pieces.iter_mut().enumerate();
         let mut free: Vec<_> = pieces
@@ -115,7 +113,8 @@ impl Mapped {
         free.into_iter().map(|(_, index)| index).collect()
     }
 
-    /// A piece for each step of addresses that is needed; false if the device has no room for them.
+    /// Maps a chunk to each address chunk that is needed; false if the device has not enough
+    /// memory.
     fn map(&mut self, device: i32, needs: &Needs, user: &MappingUser) -> bool {
         let lives_at = |piece: &Piece, step: u64| piece.lives_at == Some(step);
         let there = |mapped: &Self, step: u64| mapped.pieces.iter().position(|piece| lives_at(piece, step));
@@ -128,7 +127,7 @@ impl Mapped {
         }
         free.extend(self.pieces.len()..self.pieces.len() + missing);
         self.pieces.resize_with(self.pieces.len() + missing, Piece::default);
-        // What is in use at once gets what was in use before.
+        // What is in use at the same time gets the chunks that were in use before.
         let (first, then): (Vec<u64>, Vec<u64>) =
             wanted.into_iter().partition(|step| needs.at_once.contains(step));
         let given: Vec<_> = first.into_iter().chain(then).zip(free).collect();
@@ -151,8 +150,8 @@ fn with<R>(device: i32, act: impl FnOnce(&mut Mapped) -> R) -> R {
     act(lock(&MAPPED).entry(device).or_default())
 }
 
-/// A launch or an upload maps what it needs; false if the device has no room for it, and then it
-/// has none for anything else from now on, as a GPU.
+/// Maps what a launch or an upload needs; false if the device has not enough memory. As on a GPU,
+/// it has none for anything else from then on.
 pub(crate) fn map(device: i32, needs: &Needs, user: &MappingUser) -> bool {
     with(device, |mapped| {
         let fits = mapped.map(device, needs, user);
@@ -165,7 +164,7 @@ pub(crate) fn map(device: i32, needs: &Needs, user: &MappingUser) -> bool {
     })
 }
 
-/// Nothing lives any more in some steps of addresses, once the user is done.
+/// Nothing lives in these address chunks any more once the user is done.
 pub(crate) fn end_lives(device: i32, ended: &BTreeSet<u64>, user: &MappingUser) {
     with(device, |mapped| {
         let of_it = |piece: &&mut Piece| piece.lives_at.is_some_and(|step| ended.contains(&step));
@@ -193,7 +192,7 @@ pub(crate) fn reset_reserved_high(device: i32) {
     with(device, |mapped| mapped.reserved_high = mapped.reserved());
 }
 
-/// Gives back to the device what nothing lives in and no work has; whether that was any.
+/// Unmaps the chunks that nothing lives in and no work uses; true if there were any.
 pub(crate) fn trim(device: i32) -> bool {
     let gone = with(device, |mapped| {
         let before = mapped.pieces.len();

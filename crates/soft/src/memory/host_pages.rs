@@ -1,14 +1,15 @@
-//! Whether memory of the host is there.
+//! Checks that host memory is mapped.
 
 use std::ffi::c_void;
 
 use crate::driver::result_code::{Answer, INVALID_VALUE, OUT_OF_MEMORY};
 
-/// Pages asked for at a time.
+/// Pages queried at a time.
 #[cfg(target_os = "linux")]
 const AT_ONCE: usize = 1 << 14;
 
-/// An error if not every page of the range is there: as a GPU says, another one if the first is.
+/// Fails if a page of the range is not mapped: with `INVALID_VALUE` for the first page, with
+/// `OUT_OF_MEMORY` for a later one, as on a GPU.
 pub(crate) fn ensure(start: *const c_void, len: usize) -> Answer {
     if start.addr().checked_add(len).is_none() || !are_there(start.addr(), 1) {
         return Err(INVALID_VALUE);
@@ -30,7 +31,7 @@ fn are_there(start: usize, len: usize) -> bool {
     })
 }
 
-/// Taken for granted where nobody can be asked.
+/// Assumed where the system has no such query.
 #[cfg(not(target_os = "linux"))]
 fn are_there(_: usize, _: usize) -> bool {
     true

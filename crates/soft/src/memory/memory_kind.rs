@@ -4,7 +4,7 @@ use super::address_map::{find, find_range};
 use super::addresses::is_device_address;
 use super::graph_va::is_reserved;
 
-/// What kind of memory one side of a copy is.
+/// The kind of memory behind an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MemoryKind {
     /// Memory of a device, or managed.
@@ -16,7 +16,7 @@ pub(crate) enum MemoryKind {
 }
 
 impl MemoryKind {
-    /// Where an address points to, as far as the driver knows.
+    /// The kind of memory at an address; `None` for a device address without memory.
     pub(crate) fn of(address: u64) -> Option<Self> {
         match find(address) {
             Some(found) if found.origin.is_on_device() => Some(Self::Device),
@@ -32,12 +32,12 @@ impl MemoryKind {
     }
 }
 
-/// Whether memory counts that a graph will allocate.
+/// Which memory a copy or fill may name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Accept {
-    /// It counts: for nodes.
+    /// Memory that a graph will allocate, too: for nodes.
     Reserved,
-    /// Only memory that is there: for calls.
+    /// Only allocated memory: for calls.
     Allocated,
 }
 

@@ -1,7 +1,7 @@
-//! The memory of the devices and all memory of the host that they can reach.
+//! Device memory, and host memory that devices can access.
 //!
-//! Device addresses are made up and never mapped in the process, so that code which follows one
-//! crashes as it would on a GPU machine. Memory that both sides reach has its host address on both.
+//! Device addresses are made up and never mapped in the process, so code that dereferences one
+//! crashes, as it would with a GPU. Memory that both sides can access has the same address on both.
 
 mod access;
 mod accounting;

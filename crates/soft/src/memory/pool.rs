@@ -1,4 +1,4 @@
-//! Memory pools: where stream-ordered allocations come from, and their attributes.
+//! Memory pools: the source of stream-ordered allocations, and their attributes.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,10 +12,10 @@ use crate::driver::result_code::{Answer, INVALID_DEVICE, INVALID_VALUE, OPERATIN
 use crate::memory::shared_file::{Purpose, SharedFile};
 use crate::sync::lock;
 
-/// Pools reserve memory in steps of this.
+/// Pools reserve memory in multiples of this.
 pub(crate) const STEP: u64 = 32 << 20;
 
-/// The attributes that can be set.
+/// The attributes that users can set.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Settings {
     pub(crate) follow_events: bool,
@@ -31,9 +31,9 @@ struct Figures {
     used_high: u64,
     reserved: u64,
     reserved_high: u64,
-    /// How many allocations of it there are, imported ones included.
+    /// The number of its allocations, imported ones included.
     held: u64,
-    /// How many frees of it are on their way in some stream.
+    /// The number of frees queued in some stream.
     freeing: u64,
 }
 
@@ -43,19 +43,19 @@ pub(crate) struct Pool {
     pub(crate) handle: u64,
     pub(crate) device: i32,
     max: u64,
-    /// Where its memory lies, if other processes can have it.
+    /// The file with its memory, if it can be shared with other processes.
     file: Option<Arc<SharedFile>>,
-    /// It came from another process: nothing is allocated from it.
+    /// It was imported from another process. Nothing can be allocated from it.
     is_imported: bool,
-    /// It was destroyed and stays for the sake of its memory, so that its handle goes to no other
-    /// pool meanwhile.
+    /// It was destroyed and stays until its memory is freed, so that its handle is not reused
+    /// before.
     is_destroyed: AtomicBool,
     figures: Mutex<Figures>,
-    /// What the devices other than its own may do with its memory.
+    /// The access that other devices have to its memory.
     access: Mutex<HashMap<i32, u32>>,
 }
 
-/// The access that a pool's own device always has: reading and writing.
+/// Read and write access, which a pool's own device always has.
 pub(crate) const READ_WRITE: u32 = 3;
 
 #[derive(Debug)]
@@ -116,7 +116,7 @@ pub(crate) fn get(handle: u64) -> Answer<Arc<Pool>> {
     of_memory(handle).filter(|pool| !pool.is_destroyed()).ok_or(INVALID_VALUE)
 }
 
-/// The pool that memory came from, whether it was destroyed or not.
+/// The pool of an allocation, destroyed or not.
 pub(crate) fn of_memory(handle: u64) -> Option<Arc<Pool>> {
     pools().all.get(handle).cloned()
 }
@@ -133,7 +133,7 @@ pub(crate) fn create(device: i32, max: u64, shareable: bool) -> Answer<u64> {
     Ok(pools().all.insert_with(|handle| make(handle, device, max, file, false)))
 }
 
-/// A pool of another process, by a descriptor of its file.
+/// Imports a pool of another process by a descriptor of its file.
 pub(crate) fn import(descriptor: i32) -> Answer<u64> {
     let file = SharedFile::from_descriptor(descriptor, Purpose::Pool).ok_or(INVALID_VALUE)?;
     let device = i32::from(file.identity().detail());
@@ -141,7 +141,7 @@ pub(crate) fn import(descriptor: i32) -> Answer<u64> {
     Ok(pools().all.insert_with(|handle| make(handle, device, 0, Some(Arc::new(file)), true)))
 }
 
-/// Destroys a pool; its memory lives on until it is freed. A default pool stays.
+/// Destroys a pool. Its memory lives until it is freed. A default pool cannot be destroyed.
 pub(crate) fn destroy(handle: u64) -> Answer {
     let pool = get(handle)?;
     let mut pools = pools();
@@ -161,20 +161,20 @@ pub(crate) fn destroy(handle: u64) -> Answer {
     Ok(())
 }
 
-/// Gives the handle of a destroyed pool away once it has no memory any more.
+/// Releases the handle of a destroyed pool once it has no memory any more.
 fn forget(pools: &mut Pools, pool: &Pool) {
     if pool.is_destroyed() && pool.lock().held == 0 {
         pools.all.remove(pool.handle);
     }
 }
 
-/// The pools beyond the default ones.
+/// The number of live pools, without the default ones.
 pub(crate) fn count() -> usize {
     let pools = pools();
     pools.all.values().filter(|pool| !pool.is_destroyed()).count() - pools.devices.len()
 }
 
-/// The steps that bytes take.
+/// Rounds bytes up to a multiple of [`STEP`].
 fn up_to_steps(bytes: u64) -> u64 {
     bytes.checked_next_multiple_of(STEP).unwrap_or(u64::MAX)
 }
@@ -196,13 +196,13 @@ impl Pool {
         act(&mut self.lock().settings);
     }
 
-    /// Used now and at most, reserved now and at most.
+    /// Bytes used, most bytes used, bytes reserved, most bytes reserved.
     pub(crate) fn figures(&self) -> [u64; 4] {
         let figures = self.lock();
         [figures.used, figures.used_high, figures.reserved, figures.reserved_high]
     }
 
-    /// The file of its memory, if other processes can have it.
+    /// The file with its memory, if it can be shared.
     pub(crate) fn file(&self) -> Option<&Arc<SharedFile>> {
         self.file.as_ref()
     }
@@ -211,7 +211,7 @@ impl Pool {
         self.is_imported
     }
 
-    /// What a device may do with the pool's memory.
+    /// The access that a device has to the pool's memory.
     pub(crate) fn access(&self, device: i32) -> u32 {
         if device == self.device {
             return READ_WRITE;
@@ -226,12 +226,12 @@ impl Pool {
         }
     }
 
-    /// The largest size, or 0 for none.
+    /// The largest size, or 0 for no limit.
     pub(crate) fn max(&self) -> u64 {
         self.max
     }
 
-    /// Counts an allocation; one that was imported has no bytes here.
+    /// Counts an allocation. An imported one has no bytes here.
     pub(crate) fn take(&self, bytes: u64) -> Answer {
         let mut figures = self.lock();
         let used = figures.used.checked_add(bytes).ok_or(OUT_OF_MEMORY)?;
@@ -246,7 +246,7 @@ impl Pool {
         Ok(())
     }
 
-    /// Ends an allocation that [`take`](Self::take) counted.
+    /// Uncounts an allocation that [`take`](Self::take) counted.
     pub(crate) fn give_back(&self, bytes: u64) {
         let mut figures = self.lock();
         figures.used = figures.used.saturating_sub(bytes);
@@ -257,7 +257,7 @@ impl Pool {
         }
     }
 
-    /// A free of its memory is on its way in some stream, until [`end_free`](Self::end_free).
+    /// Counts a free of its memory that is queued in a stream, until [`end_free`](Self::end_free).
     pub(crate) fn begin_free(&self) {
         if self.is_destroyed() {
             crash("memory is freed in a stream's order whose pool is destroyed");

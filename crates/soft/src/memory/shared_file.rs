@@ -1,5 +1,5 @@
-//! Memory that several processes have: files without a name, handed on as descriptors or found
-//! through the process that made them.
+//! Memory shared between processes: anonymous files, passed on as descriptors or found through the
+//! process that created them.
 
 use crate::sync::lock;
 use std::fs::File;
@@ -9,15 +9,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 use std::{fs, io};
 
-/// Files are mapped in pieces that start at multiples of this.
+/// Pieces of a file start at multiples of this.
 pub(crate) const PAGE: u64 = 4096;
 
 const MAGIC: [u8; 8] = *b"cudasoft";
-/// The layout of files and handles, which processes of another version of this driver may have
-/// otherwise.
+/// The version of the layout of files and handles.
 const LAYOUT: u8 = 1;
 
-/// What a file is for, so that a descriptor of another one is told apart.
+/// The purpose of a file, so that a descriptor of another file is recognised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Purpose {
@@ -27,11 +26,10 @@ pub(crate) enum Purpose {
     Semaphore,
 }
 
-/// What every file begins with. The bytes are the same in all processes, as they are all of this
-/// driver.
+/// The bytes with which every file begins.
 pub(crate) const IDENTITY: usize = 24;
 
-/// The identity of a file: what nobody else has, and its purpose.
+/// The identity of a file: unique, with its purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Identity([u8; IDENTITY]);
 
@@ -50,7 +48,7 @@ impl Identity {
         Self(bytes)
     }
 
-    /// The identity in these bytes, if they are one of that purpose.
+    /// The identity in these bytes, if they are the identity of a file with that purpose.
     pub(crate) fn read(bytes: &[u8], purpose: Purpose) -> Option<Self> {
         let bytes: [u8; IDENTITY] = bytes.get(..IDENTITY)?.try_into().ok()?;
         let is_known = bytes[..8] == MAGIC && bytes[20] == purpose as u8 && bytes[22] == LAYOUT;
@@ -61,12 +59,12 @@ impl Identity {
         self.0
     }
 
-    /// The process that made the file.
+    /// The process that created the file.
     pub(crate) fn process(&self) -> u32 {
         u32::from_le_bytes([self.0[16], self.0[17], self.0[18], self.0[19]])
     }
 
-    /// A number that the maker noted.
+    /// A number that the creator chose.
     pub(crate) fn detail(&self) -> u8 {
         self.0[21]
     }
@@ -77,12 +75,11 @@ impl Identity {
 pub(crate) struct SharedFile {
     file: File,
     identity: Identity,
-    /// Where the next piece starts; only the process that made the file adds pieces.
+    /// Where the next piece starts. Only the process that created the file adds pieces.
     end: Mutex<u64>,
 }
 
-/// Who has a descriptor can write to the file, but not make it shorter, and not forbid anything to
-/// others.
+/// Holders of a descriptor can write to the file, but neither shrink it nor add seals.
 const SEALS: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_SEAL;
 
 fn seal(file: &File) -> io::Result<()> {
@@ -91,7 +88,7 @@ fn seal(file: &File) -> io::Result<()> {
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Whether the file is one in memory with just these seals.
+/// Whether the file is an anonymous file with exactly these seals.
 fn is_sealed(file: &File) -> bool {
     // SAFETY: the descriptor is open; one that cannot have seals answers an error.
     unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) == SEALS }
@@ -117,8 +114,8 @@ impl SharedFile {
         Ok(own)
     }
 
-    /// The file behind a descriptor of this process, which stays the caller's. Whatever else a
-    /// descriptor is of, it is no such file.
+    /// The file behind a descriptor, which stays the caller's; `None` for descriptors of anything
+    /// else.
     pub(crate) fn from_descriptor(descriptor: RawFd, purpose: Purpose) -> Option<Self> {
         // SAFETY: any number may be asked for a copy; a bad one answers an error.
         let raw = unsafe { libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, 0) };
@@ -126,10 +123,10 @@ impl SharedFile {
         if raw < 0 { None } else { Self::open(unsafe { File::from_raw_fd(raw) }, purpose) }
     }
 
-    /// The file that another process made, by the descriptor that it has there.
+    /// The file that another process created, by its descriptor there.
     pub(crate) fn of_process(identity: Identity, descriptor: RawFd, purpose: Purpose) -> Option<Self> {
         let path = format!("/proc/{}/fd/{descriptor}", identity.process());
-        // Nothing else is opened: that could wait, or do something.
+        // Opening anything else could block or have side effects.
         if !fs::read_link(&path).ok()?.as_os_str().as_encoded_bytes().starts_with(b"/memfd:cuda-soft") {
             return None;
         }
@@ -139,8 +136,7 @@ impl SharedFile {
 
     fn open(file: File, purpose: Purpose) -> Option<Self> {
         let len = file.metadata().ok()?.len();
-        // A file that others can make shorter would end this process by a signal at the next
-        // access.
+        // If others could shrink the file, an access would raise a signal here.
         if len < PAGE || !is_sealed(&file) {
             return None;
         }
@@ -158,17 +154,17 @@ impl SharedFile {
         self.file.as_raw_fd()
     }
 
-    /// A descriptor of its own for the caller.
+    /// A new descriptor for the caller.
     pub(crate) fn export(&self) -> io::Result<RawFd> {
         Ok(OwnedFd::from(self.file.try_clone()?).into_raw_fd())
     }
 
-    /// A piece that another process put behind the first page.
+    /// Maps a piece that another process added.
     pub(crate) fn map_piece(&self, offset: u64, len: usize) -> io::Result<Mapping> {
         if offset < PAGE { Err(io::ErrorKind::InvalidInput.into()) } else { self.map(offset, len) }
     }
 
-    /// A new piece of the file; its offset and its bytes here.
+    /// Adds a piece to the file; returns its offset and its mapping.
     pub(crate) fn add(&self, len: usize) -> io::Result<(u64, Mapping)> {
         let mut end = lock(&self.end);
         let offset = *end;
@@ -180,8 +176,7 @@ impl SharedFile {
         Ok((offset, mapping))
     }
 
-    /// Makes the file as long as that, unless it is already: another process may have made it
-    /// longer, and nobody makes it shorter.
+    /// Grows the file to that length. Another process may have grown it already; nobody shrinks it.
     fn reach(&self, len: u64) -> io::Result<()> {
         let is_there = || Ok::<bool, io::Error>(self.file.metadata()?.len() >= len);
         if is_there()? {
@@ -191,7 +186,7 @@ impl SharedFile {
         if is_there()? { Ok(()) } else { outcome }
     }
 
-    /// A piece of the file, as bytes of this process.
+    /// Maps a piece of the file.
     pub(crate) fn map(&self, offset: u64, len: usize) -> io::Result<Mapping> {
         let known = self.file.metadata()?.len();
         let inside = offset.checked_add(len as u64).is_some_and(|end| end <= known);
@@ -209,7 +204,7 @@ impl SharedFile {
         Ok(Mapping { host: host.cast(), len })
     }
 
-    /// Gives the memory of a piece back to the system; it reads as zeros then.
+    /// Releases the memory of a piece to the system. It reads as zeros afterwards.
     pub(crate) fn discard(&self, offset: u64, len: usize) {
         let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
         if let (Ok(offset), Ok(len)) = (libc::off_t::try_from(offset), libc::off_t::try_from(len)) {
@@ -220,7 +215,7 @@ impl SharedFile {
     }
 }
 
-/// Bytes of a file in this process.
+/// A mapped piece of a file.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     host: *mut u8,

@@ -1,4 +1,4 @@
-//! Images as the user gives them: PTX texts, and texts linked together.
+//! Images as the user gives them: PTX texts, and linked texts.
 
 use cuda_sys::{CUresult, Version};
 
@@ -6,10 +6,10 @@ use crate::driver;
 use crate::driver::result_code::{INVALID_IMAGE, INVALID_PTX, NO_BINARY_FOR_GPU, UNSUPPORTED_PTX_VERSION};
 use crate::ptx::{self, Image};
 
-/// How a linked image begins; to everybody else it is a comment of a PTX text.
+/// The first line of a linked image. In PTX it is a comment.
 const LINKED: &str = "// Linked by cuda-soft: ";
 
-/// Why an image was refused: the code and the lines for the log.
+/// Why an image was rejected: the result code and the text for the log.
 #[derive(Debug)]
 pub(crate) struct RejectedImage {
     pub(crate) code: CUresult,
@@ -20,11 +20,11 @@ fn refusal(code: CUresult, log: impl Into<String>) -> RejectedImage {
     RejectedImage { code, log: log.into() }
 }
 
-/// The newest PTX version that the driver takes.
+/// The newest PTX version that the driver accepts.
 fn newest_ptx(version: Version) -> (u32, u32) {
     let (major, minor) = (version.major().unsigned_abs(), version.minor().unsigned_abs());
     match (major, minor) {
-        // 12.5 and 12.6 share a version of PTX; from then on it lags by one.
+        // 12.5 and 12.6 have the same version of PTX. From then on it lags by one.
         (12, 0..=5) => (8, minor),
         (12, _) => (8, minor.saturating_sub(1)),
         _ => (major.saturating_sub(4), minor),
@@ -38,8 +38,8 @@ fn text_of(image: &[u8]) -> Result<&str, RejectedImage> {
     core::str::from_utf8(image).map_err(|_| refusal(INVALID_IMAGE, "the image is no text"))
 }
 
-/// Whether this driver and its devices can run what the text says it is made for. This comes before
-/// all else in it: what is too new may well look wrong.
+/// Checks that this driver and its devices can run what the text targets. This comes first, since
+/// the rest of a newer text may look wrong.
 fn check_head(text: &str) -> Result<(), RejectedImage> {
     let head = ptx::head(text);
     if !head.is_ptx {
@@ -65,7 +65,7 @@ fn check_head(text: &str) -> Result<(), RejectedImage> {
     Ok(())
 }
 
-/// The errors of a text as a refusal.
+/// The errors of a text as a rejection.
 fn told<T>(parsed: Result<T, Vec<impl ToString>>) -> Result<T, RejectedImage> {
     parsed.map_err(|errors| {
         let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
@@ -73,7 +73,7 @@ fn told<T>(parsed: Result<T, Vec<impl ToString>>) -> Result<T, RejectedImage> {
     })
 }
 
-/// Reads an image.
+/// Parses an image.
 pub(crate) fn parse(image: &[u8]) -> Result<Image, RejectedImage> {
     let text = text_of(image)?;
     match parts(text) {
@@ -85,7 +85,7 @@ pub(crate) fn parse(image: &[u8]) -> Result<Image, RejectedImage> {
     }
 }
 
-/// Checks a text that is to be linked with others; what it wants of them stays open.
+/// Checks a text that will be linked with others. Names that they define stay unresolved.
 pub(crate) fn check_part(image: &[u8]) -> Result<&str, RejectedImage> {
     let text = text_of(image)?;
     check_head(text)?;
@@ -98,7 +98,7 @@ fn link_parts(parts: &[&str]) -> Result<Image, RejectedImage> {
     told(Image::link(parts))
 }
 
-/// Links texts to an image that [`parse`] reads.
+/// Links texts to an image for [`parse`].
 pub(crate) fn link(texts: &[String]) -> Result<String, RejectedImage> {
     let parts: Vec<&str> = texts.iter().map(String::as_str).collect();
     link_parts(&parts)?;

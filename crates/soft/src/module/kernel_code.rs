@@ -1,4 +1,4 @@
-//! The code of a kernel, with the attributes that can be set on it.
+//! The code of a kernel and the attributes that users can set.
 
 use std::ffi::CString;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32};
 
 use crate::ptx::{Image, Kernel};
 
-/// The attributes of a kernel that can be set.
+/// The attributes of a kernel that users can set.
 #[derive(Debug)]
 pub(crate) struct Settings {
     /// Dynamic shared memory allowed, in bytes.
@@ -16,7 +16,7 @@ pub(crate) struct Settings {
     pub(crate) cluster_policy: AtomicI32,
 }
 
-/// The parts that a kernel and its functions in all contexts share.
+/// The parts of a kernel that its functions in all contexts share.
 #[derive(Debug)]
 pub(crate) struct Code {
     pub(crate) kernel: Kernel,

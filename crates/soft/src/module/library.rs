@@ -1,4 +1,4 @@
-//! Libraries: images for all contexts, loaded into each at the first use there.
+//! Libraries: images for all contexts, loaded into each at its first use.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -16,8 +16,7 @@ use crate::sync::lock;
 #[derive(Debug)]
 pub(crate) struct Library {
     pub(crate) handle: u64,
-    /// The image with its code; where it was refused, the code that every use of the library
-    /// answers.
+    /// The image and its code, or the result code that every use of the library returns.
     content: Answer<(Image, Vec<Arc<Code>>)>,
     pub(crate) kernels: Vec<u64>,
     modules: Mutex<HashMap<u64, Arc<Module>>>,
@@ -35,7 +34,7 @@ pub(crate) struct LibraryKernel {
 static LIBRARIES: Mutex<Slots<Arc<Library>>> = Mutex::new(Slots::new(Kind::Library));
 static KERNELS: Mutex<Slots<Arc<LibraryKernel>>> = Mutex::new(Slots::new(Kind::Kernel));
 
-/// `cuLibraryLoadData`, which succeeds for images that are refused, too: the first use says so.
+/// `cuLibraryLoadData`. It succeeds even for a rejected image; the first use fails.
 pub(crate) fn load_library(image: Answer<Image>) -> u64 {
     let content = image.map(|image| {
         let codes = codes(&image);
@@ -60,7 +59,7 @@ pub(crate) fn kernel(handle: u64) -> Answer<Arc<LibraryKernel>> {
     lock(&KERNELS).get(handle).cloned().ok_or(INVALID_HANDLE)
 }
 
-/// How many libraries and how many modules (those of libraries not counted) are loaded.
+/// The numbers of libraries and of modules; the modules of libraries do not count.
 pub(crate) fn counts() -> (usize, usize) {
     (lock(&LIBRARIES).len(), loaded::count())
 }
@@ -77,7 +76,7 @@ pub(crate) fn unload_library(handle: u64) -> Answer {
     Ok(())
 }
 
-/// Ends the modules of a context.
+/// Removes the modules of a context that has ended.
 pub(crate) fn forget_context(context: &Context) {
     for module in loaded::of_context(context) {
         if let Ok(library) = library(module.library) {
@@ -88,17 +87,17 @@ pub(crate) fn forget_context(context: &Context) {
 }
 
 impl Library {
-    /// Whether its code and variables are somewhere yet.
+    /// Whether it has been loaded into a context.
     pub(crate) fn is_in_a_context(&self) -> bool {
         !lock(&self.modules).is_empty()
     }
 
-    /// The image and its code, or why there is none.
+    /// The image and its code.
     fn content(&self) -> Answer<(&Image, &[Arc<Code>])> {
         self.content.as_ref().map(|(image, codes)| (image, &codes[..])).map_err(|code| *code)
     }
 
-    /// The kernels, in the order of the image.
+    /// The kernels in the order of the image.
     pub(crate) fn kernels(&self) -> Answer<&[u64]> {
         self.content().map(|_| &self.kernels[..])
     }
@@ -108,8 +107,8 @@ impl Library {
         self.kernels.get(index).copied().ok_or(NOT_FOUND)
     }
 
-    /// The library's module in a context, loaded at its first use there. That waits for the
-    /// context's work (seen).
+    /// The library's module in a context, loaded at the first use. Loading waits for the work of
+    /// the context, as observed on a GPU.
     pub(crate) fn module(&self, context: &Arc<Context>) -> Answer<Arc<Module>> {
         let known = lock(&self.modules).get(&context.id).cloned();
         if let Some(module) = known {

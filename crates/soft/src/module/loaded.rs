@@ -1,4 +1,4 @@
-//! Modules: images loaded into a context, with their functions and variables.
+//! Modules: images loaded into a context.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +20,7 @@ pub(crate) struct Function {
     pub(crate) handle: u64,
     pub(crate) code: Arc<Code>,
     pub(crate) module: Arc<Module>,
-    /// The kernel of a library, if it comes from one.
+    /// The handle of the library's kernel, or 0.
     pub(crate) kernel: u64,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Module {
     pub(crate) addresses: Vec<u64>,
     pub(crate) codes: Vec<Arc<Code>>,
     names: Vec<String>,
-    /// The library it was made for, and that one's kernels.
+    /// The handle of the library that it belongs to, or 0, and the library's kernels.
     pub(crate) library: u64,
     kernels: Vec<u64>,
     functions: Mutex<HashMap<usize, Arc<Function>>>,
@@ -44,8 +44,7 @@ pub(crate) struct Module {
 static MODULES: Mutex<Slots<Arc<Module>>> = Mutex::new(Slots::new(Kind::Module));
 static FUNCTIONS: Mutex<Slots<Arc<Function>>> = Mutex::new(Slots::new(Kind::Function));
 
-/// Memory for a variable of an image: zeros, as PTX has it for all that an initialiser does not
-/// name.
+/// Allocates memory for a variable, filled with zeros.
 fn allocate_variable(size: u64, align: u64, managed: bool, context: &Context) -> Answer<Arc<Allocation>> {
     if align > memory::ALIGNMENT {
         return Err(INVALID_PTX);
@@ -62,7 +61,7 @@ fn allocate_variable(size: u64, align: u64, managed: bool, context: &Context) ->
     Ok(variable)
 }
 
-/// Loads an image into a context; `library` is the handle of a library and of its kernels.
+/// Loads an image into a context. `library` holds the handles of the library and of its kernels.
 pub(super) fn instantiate(
     image: &Image,
     codes: &[Arc<Code>],
@@ -119,7 +118,7 @@ pub(crate) fn function(handle: u64) -> Answer<Arc<Function>> {
     lock(&FUNCTIONS).get(handle).cloned().ok_or(INVALID_HANDLE)
 }
 
-/// How many modules are loaded; those of libraries do not count.
+/// The number of modules; those of libraries do not count.
 pub(super) fn count() -> usize {
     lock(&MODULES).values().filter(|module| module.library == 0).count()
 }
@@ -176,7 +175,7 @@ impl Module {
         self.function_at(index)
     }
 
-    /// All functions, in the order of the image.
+    /// All functions in the order of the image.
     pub(crate) fn functions(self: &Arc<Self>) -> impl Iterator<Item = Answer<Arc<Function>>> {
         (0..self.codes.len()).map(|index| self.function_at(index))
     }
@@ -186,7 +185,7 @@ impl Module {
     }
 
     pub(crate) fn variable(&self, name: &str) -> Answer<Arc<Allocation>> {
-        // Variables that functions declare have no name here.
+        // Variables declared inside functions have no name here.
         let index =
             self.names.iter().position(|known| !known.is_empty() && known == name).ok_or(NOT_FOUND)?;
         self.variables.get(index).cloned().ok_or(NOT_FOUND)

@@ -1,4 +1,4 @@
-//! Code from images: modules and libraries, their kernels, functions and variables.
+//! Code: images, the modules and libraries made from them, their kernels, functions and variables.
 
 pub(crate) mod image;
 mod kernel_code;

@@ -1,5 +1,5 @@
-//! The driver that does nothing: entries that answer success, and out parameters where a caller
-//! cannot do without.
+//! The null driver: every call succeeds and does nothing but fill the out parameters that callers
+//! need.
 
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::collections::HashMap;
@@ -21,22 +21,22 @@ use crate::module::image;
 use crate::ptx::Kernel;
 use crate::sync::lock;
 
-/// What this driver says it is.
+/// The version that this driver reports.
 const VERSION: Version = Version::new(13, 0);
 
 static NEXT: AtomicUsize = AtomicUsize::new(1);
 
-/// A handle that was not given out before.
+/// A new handle.
 fn fresh() -> usize {
     fresh_span(0) as usize
 }
 
-/// An address with room behind it that was not given out before.
+/// A new address range of `len` bytes.
 fn fresh_span(len: usize) -> CUdeviceptr {
     ((1 << 62) + NEXT.fetch_add(1 + len / 256, Ordering::Relaxed) * 256) as CUdeviceptr
 }
 
-/// Memory of the host: its callers read and write it.
+/// Allocates host memory, which callers read and write.
 ///
 /// # Safety
 /// `out` is null or valid for a write.
@@ -48,7 +48,7 @@ unsafe fn host(out: *mut *mut c_void, len: usize) -> CUresult {
 /// Offsets and sizes of a kernel's parameters.
 type Layout = Vec<(usize, usize)>;
 
-/// What is known of libraries, kernels and functions, by their handles.
+/// The parameter layouts of libraries, kernels and functions, by handle.
 #[derive(Default)]
 struct KernelLayouts {
     libraries: HashMap<usize, HashMap<String, Layout>>,
@@ -61,7 +61,7 @@ fn with_layouts<R>(act: impl FnOnce(&mut KernelLayouts) -> R) -> R {
     act(lock(&LAYOUTS).get_or_insert_default())
 }
 
-/// The kernels of a PTX text; none of anything else.
+/// The kernels of a PTX text; none for other images.
 fn kernels_of(text: &[u8]) -> HashMap<String, Layout> {
     let Ok(image) = image::parse(text) else { return HashMap::new() };
     let layout = |kernel: &Kernel| {
@@ -70,7 +70,7 @@ fn kernels_of(text: &[u8]) -> HashMap<String, Layout> {
     image.kernels().map(|kernel| (kernel.name().to_owned(), layout(kernel))).collect()
 }
 
-/// Gives a kernel or function a handle and what is known of it.
+/// Writes a new handle of a kernel or function with this layout.
 ///
 /// # Safety
 /// `out` is null or valid for a write.
@@ -95,7 +95,7 @@ unsafe fn param_info(handle: usize, index: usize, offset: *mut usize, size: *mut
     }
 }
 
-/// Writes a fresh handle.
+/// Writes a new handle.
 ///
 /// # Safety
 /// `out` is null or valid for a write.
@@ -105,7 +105,7 @@ unsafe fn make<T>(out: *mut *mut T) -> CUresult {
     CUresult::CUDA_SUCCESS
 }
 
-/// Writes a value.
+/// A write of a value.
 ///
 /// # Safety
 /// `out` is null or valid for a write.
@@ -115,7 +115,7 @@ unsafe fn tell<T>(out: *mut T, value: T) -> CUresult {
     CUresult::CUDA_SUCCESS
 }
 
-/// Entry points that pass no gate.
+/// Defines entry points without a gate.
 macro_rules! bare {
     ($(fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $body:block)*) => {
         $(
@@ -243,7 +243,7 @@ bare! {
     ) {
         let handle = fresh();
         if !code.is_null() {
-            // A binary form has at least its four bytes of magic, none of them an end of string.
+            // Binary forms start with four bytes of magic without a zero.
             let kernels = kernels_of(CStr::from_ptr(code.cast()).to_bytes());
             with_layouts(|known| known.libraries.insert(handle, kernels));
         }
@@ -269,7 +269,8 @@ bare! {
     fn cuFuncGetAttribute(out: *mut c_int, attribute: CUfunction_attribute, _f: CUfunction) {
         tell(out, function_attribute(attribute))
     }
-    // Of a kernel that comes from no PTX text nothing is known, so every index is past the end.
+    // The parameters of a kernel that is not from a PTX text are unknown: every index is past the
+    // end.
     fn cuKernelGetParamInfo(kernel: CUkernel, index: usize, offset: *mut usize, size: *mut usize) {
         param_info(kernel.addr(), index, offset, size)
     }

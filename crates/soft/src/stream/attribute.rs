@@ -1,4 +1,4 @@
-//! Attributes of streams, launches and kernel nodes: their values, rules and meaning.
+//! Launch attributes, as streams, launches and kernel nodes have them: values and rules.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::driver::result_code::{Answer, INVALID_VALUE};
 /// Launch attributes by their numbers.
 pub(crate) type Attributes = BTreeMap<u32, AttributeValue>;
 
-/// The value of an attribute, whatever it means.
+/// The value of an attribute.
 #[derive(Clone, Copy)]
 pub(crate) struct AttributeValue(pub(crate) CUlaunchAttributeValue);
 
@@ -46,26 +46,26 @@ pub(crate) fn is_device_updatable(attributes: &Attributes) -> bool {
     attributes.get(&id).is_some_and(|value| unsafe { value.0.deviceUpdatableKernelNode.deviceUpdatable } != 0)
 }
 
-/// Whether the launch may start before the kernel in front of it has ended.
+/// Whether the launch may start before the previous kernel has ended.
 pub(crate) fn is_programmatic(attributes: &Attributes) -> bool {
     let id = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION.0;
     // SAFETY: the attribute of this number holds this field.
     attributes.get(&id).is_some_and(|value| unsafe { value.0.programmaticStreamSerializationAllowed } != 0)
 }
 
-/// An event that a launch records, and when.
+/// An event that a launch records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LaunchEvent {
     /// The event's handle.
     pub(crate) event: u64,
-    /// Once all blocks run, which is before the kernel has done its work; else when they trigger it
-    /// or end.
+    /// Recorded when all blocks have started, before the kernel is done; otherwise when the blocks
+    /// trigger it or end.
     pub(crate) is_early: bool,
-    /// The edge that a capture makes from the kernel to what waits for the event: port and type.
+    /// The edge from the kernel to captured work that waits for the event: port and type.
     pub(crate) edge: (u8, u8),
 }
 
-/// The events that the attributes ask for.
+/// The events that the attributes name.
 pub(crate) fn events(attributes: &Attributes) -> Vec<LaunchEvent> {
     let programmatic = attributes.get(&CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT.0);
     let completion = attributes.get(&CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT.0);
@@ -81,13 +81,13 @@ pub(crate) fn events(attributes: &Attributes) -> Vec<LaunchEvent> {
     programmatic.into_iter().chain(completion).collect()
 }
 
-/// Whether kernel nodes have the attribute of this number.
+/// Whether kernel nodes have this attribute.
 pub(crate) fn is_node_attribute(id: u32) -> bool {
     matches!(id, 1 | 2 | 4 | 5 | 8 | 9 | 10 | 13 | 14)
 }
 
-/// Whether an attribute may have a value, as far as that does not depend on the kernel; brings the
-/// value into its range where the driver does.
+/// Checks the value of an attribute as far as that does not depend on the kernel. Clamps it where
+/// the driver does.
 pub(crate) fn check_attribute(attribute: CUlaunchAttributeID, value: &mut CUlaunchAttributeValue) -> Answer {
     type A = CUlaunchAttributeID;
     // SAFETY: the attribute of each number holds its field, and all bytes of the value are given.
@@ -110,9 +110,9 @@ pub(crate) fn check_attribute(attribute: CUlaunchAttributeID, value: &mut CUlaun
     if good { Ok(()) } else { Err(INVALID_VALUE) }
 }
 
-/// Whether an access policy window is one: as on a GPU a share of hits that is neither below 0 nor
-/// above 1, which no number is not, misses that are not persisting, and no more bytes than a device
-/// has. What hits are for and what lies there is never looked at.
+/// Whether an access policy window is valid, as on a GPU: the hit ratio is not below 0 and not
+/// above 1 (NaN passes), misses are not persisting, and it has no more bytes than the device
+/// allows. The hit property and the memory are not checked.
 fn is_window(window: &CUaccessPolicyWindow) -> bool {
     let is_outside = window.hitRatio < 0.0 || window.hitRatio > 1.0;
     !is_outside
@@ -120,7 +120,7 @@ fn is_window(window: &CUaccessPolicyWindow) -> bool {
         && window.missProp != CUaccessProperty::CU_ACCESS_PROPERTY_PERSISTING
 }
 
-/// The cluster that the attributes ask for.
+/// The cluster size that the attributes request.
 pub(crate) fn cluster(attributes: &Attributes) -> Option<[u32; 3]> {
     // SAFETY: the attribute of this number holds this field.
     let cluster = attributes.get(&CLUSTER_DIMENSION).map(|value| unsafe { value.0.clusterDim })?;
@@ -129,7 +129,7 @@ pub(crate) fn cluster(attributes: &Attributes) -> Option<[u32; 3]> {
 
 /// Reads the attributes of a launch.
 pub(crate) fn read_attributes(attrs: &[CUlaunchAttribute]) -> Answer<Attributes> {
-    /// A list that repeats its attributes as often is none.
+    /// Longer lists are refused.
     const MOST: usize = 1024;
     if attrs.len() > MOST {
         return Err(INVALID_VALUE);

@@ -1,5 +1,5 @@
-//! Calling the user's functions: host functions on one thread a context, late destructors of user
-//! objects on another thread.
+//! Callbacks of the user: host functions, on one thread for each context, and deferred destructors
+//! of user objects, on a thread of their own.
 
 use crate::sync::{lock, read, write};
 use std::cell::Cell;
@@ -9,7 +9,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, RwLock};
 use std::thread;
 
-/// A function of the user with its argument.
+/// A function of the user and its argument.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Callback {
     pub(crate) function: unsafe extern "C" fn(*mut c_void),
@@ -24,37 +24,36 @@ unsafe impl Sync for Callback {}
 
 thread_local! {
     static INSIDE: Cell<bool> = const { Cell::new(false) };
-    /// Whether this thread may do everything, also inside.
+    /// Whether calls are permitted on this thread even inside a callback.
     static PERMITTED: Cell<bool> = const { Cell::new(false) };
     static STREAM: Cell<u64> = const { Cell::new(0) };
 }
 
-/// A late destructor and a host function never run at the same time, host functions of several
-/// contexts do.
+/// A deferred destructor never runs at the same time as a host function. Host functions of several
+/// contexts may.
 static EXCLUSION: RwLock<()> = RwLock::new(());
 
 type Work = Box<dyn FnOnce() + Send>;
 
-/// The host function thread of each context, and under 0 the thread of late destructors.
+/// The host function thread of each context, and under 0 the thread of deferred destructors.
 static THREADS: Mutex<Option<HashMap<u64, Sender<Work>>>> = Mutex::new(None);
 
-/// Whether this thread is inside a host function or a destructor, where calls are not permitted.
+/// Whether this thread is inside a callback, where most calls are not permitted.
 pub(crate) fn inside() -> bool {
     INSIDE.get() && !PERMITTED.get()
 }
 
-/// Notes the id of the stream for which this thread works from now on, 0 for none, and gives the
-/// one before.
+/// Sets the id of the stream that this thread works for, 0 for none; returns the previous one.
 pub(crate) fn set_stream(stream: u64) -> u64 {
     STREAM.replace(stream)
 }
 
-/// Whether this thread is inside a host function that the work of this stream waits for.
+/// Whether this thread is inside a host function that this stream runs.
 pub(crate) fn is_waited_for_by(stream: u64) -> bool {
     INSIDE.get() && STREAM.get() == stream
 }
 
-/// Runs `call` as the inside of a callback.
+/// Runs `call` inside a callback.
 pub(crate) fn run_inside(call: impl FnOnce()) {
     let before = INSIDE.replace(true);
     call();
@@ -70,8 +69,8 @@ impl Callback {
         });
     }
 
-    /// Calls the function, a destructor, on this thread. As on a GPU, one that runs inside a host
-    /// function lifts for good what is not permitted on the thread.
+    /// Calls the function, a destructor, on this thread. As on a GPU, a destructor that runs inside
+    /// a host function permits all calls on the thread from then on.
     pub(crate) fn destruct(self) {
         let inside = INSIDE.get();
         self.call();
@@ -80,7 +79,7 @@ impl Callback {
         }
     }
 
-    /// Calls the function on the thread of late destructors, some time.
+    /// Calls the function on the thread of deferred destructors.
     pub(crate) fn call_later(self) {
         send(
             0,
@@ -92,8 +91,8 @@ impl Callback {
     }
 }
 
-/// Runs `call` on the context's host function thread, for the stream for which this thread works,
-/// and waits for its end.
+/// Runs `call` on the host function thread of the context, on behalf of this thread's stream, and
+/// waits for it.
 pub(crate) fn on_host_thread(context: u64, call: impl FnOnce() + Send + 'static) {
     let (done, wait) = channel();
     let stream = STREAM.get();
@@ -105,7 +104,7 @@ pub(crate) fn on_host_thread(context: u64, call: impl FnOnce() + Send + 'static)
             run_inside(call);
             set_stream(before);
             drop(turn);
-            // The waiting worker may be gone with its stream; then nobody needs the news.
+            // The waiting worker may be gone with its stream.
             let _ = done.send(());
         }),
     );
@@ -133,7 +132,7 @@ fn send(lane: u64, work: Work) {
             let _ = sender.send(work);
             threads.insert(lane, sender);
         }
-        // Without a thread the call happens here: late and on the wrong thread, but it happens.
+        // Without a thread the call runs here: on the wrong thread, but it runs.
         Err(_) => work(),
     }
 }

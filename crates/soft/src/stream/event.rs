@@ -1,4 +1,4 @@
-//! Events, and the markers that streams reach.
+//! Events, and the markers that streams reach when an event is recorded.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Instant;
@@ -10,14 +10,14 @@ use crate::stream::queue::Stream;
 use crate::stream::shared_records::SharedRecords;
 use crate::sync::{lock, wait};
 
-/// A point that some stream will reach once, of this process or of another.
+/// A position that a stream of this or of another process reaches once.
 #[derive(Debug, Default)]
 pub(crate) struct Marker {
     reached: Mutex<Option<Instant>>,
     changed: Condvar,
-    /// The record that it is among those that all processes see.
+    /// The shared records that it belongs to, and its number there.
     record: Option<(Arc<SharedRecords>, u64)>,
-    /// Another process reaches it.
+    /// A stream of another process reaches it.
     is_foreign: bool,
 }
 
@@ -26,7 +26,7 @@ impl Marker {
         lock(&self.reached)
     }
 
-    /// The record of another process, if this is one.
+    /// The shared record, if another process made it.
     fn foreign(&self) -> Option<&(Arc<SharedRecords>, u64)> {
         self.record.as_ref().filter(|_| self.is_foreign)
     }
@@ -62,7 +62,7 @@ impl Marker {
 pub(crate) struct Event {
     pub(crate) context: Arc<Context>,
     pub(crate) flags: u32,
-    /// What other processes see of it, if they can have it.
+    /// Its records shared with other processes, if it is an interprocess event.
     pub(crate) records: Option<Arc<SharedRecords>>,
     last: Mutex<Option<Arc<Marker>>>,
 }
@@ -95,7 +95,7 @@ pub(crate) fn count() -> usize {
 }
 
 impl Event {
-    /// The record that counts now.
+    /// The latest record.
     pub(crate) fn last(&self) -> Option<Arc<Marker>> {
         let mut own = lock(&self.last);
         if let Some(records) = &self.records {
@@ -110,7 +110,7 @@ impl Event {
         own.clone()
     }
 
-    /// A new record takes the place of the last one.
+    /// Starts a new record.
     pub(crate) fn renew(&self) -> Arc<Marker> {
         let mut own = lock(&self.last);
         let record = self.records.as_ref().map(|records| (Arc::clone(records), records.next()));
@@ -125,7 +125,7 @@ impl Event {
         stream.push_marker(move || marker.reach());
     }
 
-    /// `cuStreamWaitEvent`; nothing for an event that was never recorded.
+    /// `cuStreamWaitEvent`. An event that was never recorded has no effect.
     pub(crate) fn make_wait(&self, stream: &Arc<Stream>) {
         if let Some(marker) = self.last().filter(|marker| marker.time().is_none()) {
             stream.push_always(move || marker.wait());
@@ -133,7 +133,7 @@ impl Event {
     }
 }
 
-/// Forgets the events of a context that has ended.
+/// Removes the events of a context that has ended.
 pub(crate) fn forget_context(context: &Context) {
     events().retain(|event| event.context.id != context.id);
 }

@@ -1,4 +1,4 @@
-//! Memory operations of streams and of batch nodes: write a value, wait for one, change one, a
+//! Memory operations of streams and batch nodes: write, wait for a value, atomic reduction,
 //! barrier.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
@@ -19,7 +19,7 @@ pub(crate) const MOST: usize = 255;
 
 const FLUSH: u32 = CUstreamWaitValue_flags::CU_STREAM_WAIT_VALUE_FLUSH.0;
 
-/// One operation, as it was given. Only checked ones exist.
+/// One operation as the user gave it. Its parameters have been checked.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct MemOp(CUstreamBatchMemOpParams);
@@ -30,7 +30,7 @@ impl std::fmt::Debug for MemOp {
     }
 }
 
-/// What an operation does.
+/// An operation, parsed.
 #[derive(Debug, Clone, Copy)]
 enum Act {
     Wait { address: u64, value: u64, wide: bool, how: u32 },
@@ -56,7 +56,7 @@ impl MemOp {
         }
     }
 
-    /// Waits for a value.
+    /// A wait for a value.
     pub(crate) fn wait(address: u64, value: u64, wide: bool, flags: u32) -> Answer<Self> {
         let mut raw = CUstreamBatchMemOpParams::default();
         raw.waitValue.operation =
@@ -67,7 +67,7 @@ impl MemOp {
         Self::new(&raw)
     }
 
-    /// Writes a value.
+    /// A write of a value.
     pub(crate) fn write(address: u64, value: u64, wide: bool, flags: u32) -> Answer<Self> {
         let mut raw = CUstreamBatchMemOpParams::default();
         raw.writeValue.operation =
@@ -83,7 +83,7 @@ impl MemOp {
         unsafe { self.0.operation }
     }
 
-    /// Reads what was given; unknown operations and flags are invalid values.
+    /// Parses the parameters. Unknown operations and flags are invalid values.
     fn act(&self) -> Answer<Act> {
         let raw = &self.0;
         // SAFETY (of all blocks): the operation says which form the parameters have, and all bytes
@@ -97,7 +97,7 @@ impl MemOp {
                 if params.flags & !FLUSH > 3 {
                     return Err(INVALID_VALUE);
                 }
-                // No device here can flush writes of others.
+                // No device here can flush remote writes.
                 if params.flags & FLUSH != 0 {
                     return Err(NOT_SUPPORTED);
                 }
@@ -108,7 +108,7 @@ impl MemOp {
                 // SAFETY: as above.
                 let (params, value) =
                     unsafe { (raw.writeValue, value(raw.writeValue.__bindgen_anon_1.value64, wide)) };
-                // The header knows a write without a barrier (1); a GPU's driver refuses it.
+                // The header has a flag for writes without a barrier (1); the driver refuses it.
                 if params.flags != 0 {
                     return Err(INVALID_VALUE);
                 }
@@ -138,7 +138,7 @@ impl MemOp {
         }
     }
 
-    /// Carries the operation out if it can be now; not so a wait for a value that is not there yet.
+    /// Executes the operation; false for a wait whose value is not there yet.
     fn try_run(&self) -> Result<bool, Loss> {
         let (done, verb) = match self.act() {
             Ok(Act::Wait { address, value, wide, how }) => {
@@ -155,7 +155,7 @@ impl MemOp {
                 fence(Ordering::SeqCst);
                 (Ok(true), "")
             }
-            // It was checked when it was made.
+            // Checked by `new`.
             Err(_) => (Ok(true), ""),
         };
         done.map_err(|sentence| {
@@ -169,12 +169,13 @@ impl MemOp {
     }
 }
 
-/// The bytes of a value that count.
+/// The value, cut to its width.
 fn value(given: u64, wide: bool) -> u64 {
     if wide { given } else { given & u64::from(u32::MAX) }
 }
 
-/// A GPU's driver takes plain and pinned memory; of a node it says so only at the launch.
+/// Refuses memory that is neither plain nor pinned, as the driver does. For nodes it does so only
+/// at the launch.
 pub(crate) fn ensure_reachable(ops: &[MemOp]) -> Answer {
     let refused = |op: &MemOp| {
         let (Ok(Act::Wait { address, .. })
@@ -189,8 +190,7 @@ pub(crate) fn ensure_reachable(ops: &[MemOp]) -> Answer {
     if ops.iter().any(refused) { Err(INVALID_VALUE) } else { Ok(()) }
 }
 
-/// Carries operations out one after the other, from the one with number `next` on and as far as
-/// they go now; whether that was to the end.
+/// Executes operations in order from number `next` on until one has to wait; true if all are done.
 pub(crate) fn advance(ops: &[MemOp], next: &mut usize) -> Result<bool, Loss> {
     while let Some(op) = ops.get(*next) {
         if !op.try_run()? {
@@ -201,7 +201,7 @@ pub(crate) fn advance(ops: &[MemOp], next: &mut usize) -> Result<bool, Loss> {
     Ok(true)
 }
 
-/// Carries operations out one after the other, or until the device is lost.
+/// Executes all operations in order, or until the device is lost.
 pub(crate) fn run_all(ops: &[MemOp], device: i32) -> Result<(), Loss> {
     let mut next = 0;
     poll(device, || advance(ops, &mut next))
@@ -253,7 +253,7 @@ impl Word<'_> {
     }
 }
 
-/// Does something to the word at an address; an error says what is wrong with the address.
+/// Accesses the word at an address; the error says what is wrong with the address.
 fn with_word<R>(
     address: u64,
     wide: bool,
@@ -277,10 +277,10 @@ fn with_word<R>(
     Ok(act(&word))
 }
 
-/// Whether the value in memory is what a wait waits for.
+/// Whether the value in memory ends a wait.
 fn is_met(found: u64, value: u64, wide: bool, how: u32) -> bool {
     match how {
-        // Cyclic: the difference counts as a signed number.
+        // Cyclic: the difference is a signed number.
         0 if wide => (found.wrapping_sub(value) as i64) >= 0,
         0 => ((found as u32).wrapping_sub(value as u32) as i32) >= 0,
         1 => found == value,
@@ -299,7 +299,7 @@ mod tests {
         for (found, value, wide, how, expected) in [
             (5, 5, false, 0, true),
             (4, 5, false, 0, false),
-            // Half the range ahead counts as behind.
+            // More than half the range ahead is behind.
             (0, u64::from(u32::MAX), false, 0, true),
             (0, u64::from(u32::MAX), true, 0, false),
             (0, u64::MAX, true, 0, true),

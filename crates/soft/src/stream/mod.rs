@@ -1,4 +1,4 @@
-//! Streams, and the events, host functions and waits that work on them uses.
+//! Streams, and what their work uses: events, host functions, memory operations, semaphores.
 
 pub(crate) mod attribute;
 pub(crate) mod callback;

@@ -1,13 +1,13 @@
-//! Waiting for what nobody tells of: another stream, another process or the host changes a word.
+//! Polling for changes without a notification, by other streams, processes or the host.
 
 use std::thread;
 use std::time::Duration;
 
 use crate::device::loss::{self, Loss};
 
-/// Asks until the answer is yes, at short distances, or until the device is lost.
+/// Polls at short intervals until `is_done` returns true or the device is lost.
 pub(crate) fn poll(device: i32, mut is_done: impl FnMut() -> Result<bool, Loss>) -> Result<(), Loss> {
-    /// So often it is asked without a pause.
+    /// The polls before the first pause.
     const EAGER: u32 = 64;
     const PAUSE: Duration = Duration::from_micros(50);
     let mut asked = 0;

@@ -1,4 +1,4 @@
-//! Streams: queues of work, each run in order by a thread of its own.
+//! Streams: queues of work, each executed in order by a thread of its own.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
@@ -17,10 +17,10 @@ use crate::stream::attribute::Attributes;
 use crate::stream::callback;
 use crate::sync::{lock, read, wait, wait_while, write};
 
-/// How a stream stands to the legacy stream.
+/// How a stream synchronises with the legacy stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StreamKind {
-    /// The null stream: waits for all blocking streams, and they for it.
+    /// The null stream, which waits for all blocking streams, as they do for it.
     Legacy,
     Blocking,
     NonBlocking,
@@ -29,12 +29,12 @@ pub(crate) enum StreamKind {
 type Work = Box<dyn FnOnce() -> Result<(), Loss> + Send>;
 
 struct Job {
-    /// Work of other streams that goes first.
+    /// Work of other streams that must be done before.
     needs: Vec<Ticket>,
-    /// Runs with a lost context too.
+    /// Runs even if the device is lost.
     always: bool,
     work: Work,
-    /// What shows elsewhere that this is done, in the same moment as here.
+    /// Publishes that this is done, at the same moment as the queue does.
     shows: Option<Box<dyn FnOnce() + Send>>,
 }
 
@@ -48,7 +48,7 @@ struct Queue {
 
 /// A stream.
 pub(crate) struct Stream {
-    /// 0 for the legacy stream and the per-thread ones.
+    /// 0 for the legacy stream and per-thread streams.
     pub(crate) handle: u64,
     pub(crate) id: u64,
     pub(crate) context: Arc<Context>,
@@ -69,7 +69,7 @@ impl std::fmt::Debug for Stream {
     }
 }
 
-/// A point in a stream's queue.
+/// A position in a stream's queue.
 #[derive(Debug, Clone)]
 pub(crate) struct Ticket {
     stream: Arc<Stream>,
@@ -77,7 +77,7 @@ pub(crate) struct Ticket {
 }
 
 impl Ticket {
-    /// Waits until the stream has got there.
+    /// Waits until the stream reaches it.
     pub(crate) fn wait(&self) {
         let mut queue = self.stream.lock();
         while queue.done < self.number {
@@ -92,16 +92,16 @@ impl Ticket {
 
 static STREAMS: Mutex<Slots<Arc<Stream>>> = Mutex::new(Slots::new(Kind::Stream));
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
-/// The legacy stream of each context that has used it, by the context's id.
+/// The legacy streams by the id of the context, created at the first use.
 static LEGACY: Mutex<Option<HashMap<u64, Arc<Stream>>>> = Mutex::new(None);
 /// The per-thread default streams.
 static PER_THREAD: Mutex<Vec<Arc<Stream>>> = Mutex::new(Vec::new());
-/// Destroyed streams whose work goes on: whoever waits for a context, or for all work, waits for
-/// it, too.
+/// Destroyed streams whose work goes on. Waiting for a context or for all work includes it.
 static DRAINING: Mutex<Vec<Arc<Stream>>> = Mutex::new(Vec::new());
-/// Held for writing by the calls during which nobody can enqueue anything.
+/// Held for writing by calls during which nothing can be enqueued, for reading while work is
+/// enqueued.
 static ENQUEUE_GATE: RwLock<()> = RwLock::new(());
-/// How long a worker without work stays.
+/// How long an idle worker thread lives.
 const IDLE: Duration = Duration::from_secs(2);
 
 thread_local! {
@@ -134,7 +134,7 @@ pub(crate) fn create(context: &Arc<Context>, kind: StreamKind, priority: i32) ->
     streams().insert_with(|handle| make(handle, Arc::clone(context), kind, priority))
 }
 
-/// Forgets the stream; its work goes on.
+/// Removes the stream. Its work goes on.
 pub(crate) fn destroy(handle: u64) -> Option<Arc<Stream>> {
     let mut created = streams();
     let stream = created.remove(handle)?;
@@ -145,7 +145,7 @@ pub(crate) fn destroy(handle: u64) -> Option<Arc<Stream>> {
     Some(stream)
 }
 
-/// The number of streams that `cuStreamCreate` made and nobody destroyed.
+/// The number of created streams that are not destroyed.
 pub(crate) fn count() -> usize {
     streams().len()
 }
@@ -165,7 +165,7 @@ fn own_of(context: &Arc<Context>) -> Arc<Stream> {
         let stream = own.entry(context.id).or_insert_with(|| {
             let stream = make(0, Arc::clone(context), StreamKind::Blocking, 0);
             let mut all = lock(&PER_THREAD);
-            // The streams of threads that have ended, once their work is done.
+            // Streams of threads that have ended go once their work is done.
             all.retain(|other| Arc::strong_count(other) > 1 || !other.last().is_done());
             all.push(Arc::clone(&stream));
             drop(all);
@@ -175,8 +175,8 @@ fn own_of(context: &Arc<Context>) -> Arc<Stream> {
     })
 }
 
-/// The stream of a handle of the interface, on a device that is not lost. 0 and 1 are the current
-/// context's legacy stream, 2 the thread's own.
+/// The stream of a handle; fails if its device is lost. 0 and 1 are the legacy stream of the
+/// current context, 2 is the stream of this thread.
 pub(crate) fn get(handle: u64) -> Answer<Arc<Stream>> {
     let stream = match handle {
         0 | 1 => legacy_of(&context::current()?),
@@ -214,8 +214,8 @@ pub(crate) fn synchronize_context(context: &Context) -> Answer {
     loss::check_device(context.device)
 }
 
-/// Waits for all work of all contexts and lets nobody enqueue meanwhile, as the calls do that
-/// change mappings; then does `act`.
+/// Waits for all work of all contexts and runs `act`, while nothing can be enqueued. Calls that
+/// change mappings do this.
 pub(crate) fn while_idle<R>(act: impl FnOnce() -> R) -> R {
     if callback::inside() {
         abort::hang("a host function waits for all work, and so for itself");
@@ -235,7 +235,7 @@ pub(crate) fn while_idle<R>(act: impl FnOnce() -> R) -> R {
     act()
 }
 
-/// Forgets the streams of a context that has ended.
+/// Removes the streams of a context that has ended.
 pub(crate) fn forget_context(context: &Context) {
     let mut all = streams();
     let created: Vec<u64> =
@@ -256,12 +256,12 @@ impl Stream {
         lock(&self.queue)
     }
 
-    /// The end of the queue as it is now.
+    /// The current end of the queue.
     pub(crate) fn last(self: &Arc<Self>) -> Ticket {
         Ticket { stream: Arc::clone(self), number: self.lock().pushed }
     }
 
-    /// The work of other streams that new work here has to wait for.
+    /// The work of other streams that new work here must wait for.
     fn implicit_needs(&self) -> Vec<Ticket> {
         let others = match self.kind {
             StreamKind::NonBlocking => return Vec::new(),
@@ -273,12 +273,12 @@ impl Stream {
         wanted.map(Stream::last).filter(|ticket| !ticket.is_done()).collect()
     }
 
-    /// Adds work; with a lost context it is skipped.
+    /// Enqueues work. It is skipped if the device is lost.
     pub(crate) fn push(self: &Arc<Self>, work: impl FnOnce() -> Result<(), Loss> + Send + 'static) -> Ticket {
         self.add(false, Box::new(work), None)
     }
 
-    /// Adds work that is done with a lost context too, so that nobody waits for ever.
+    /// Enqueues work that runs even if the device is lost, so that nobody waits for ever.
     pub(crate) fn push_always(self: &Arc<Self>, work: impl FnOnce() + Send + 'static) -> Ticket {
         self.add(
             true,
@@ -290,8 +290,8 @@ impl Stream {
         )
     }
 
-    /// Adds a point which shows that the work before it is done: whoever sees that by `shows` sees
-    /// the stream there, and the other way round. `shows` runs under the lock of the queue.
+    /// Enqueues a marker. `shows` publishes that the stream has reached it, under the lock of the
+    /// queue: whoever sees one of the two sees the other.
     pub(crate) fn push_marker(self: &Arc<Self>, shows: impl FnOnce() + Send + 'static) -> Ticket {
         self.add(true, Box::new(|| Ok(())), Some(Box::new(shows)))
     }
@@ -319,7 +319,7 @@ impl Stream {
         let name = format!("cuda-soft stream {}", self.id);
         let spawned = thread::Builder::new().name(name).spawn(move || stream.work());
         if spawned.is_err() {
-            // No thread to be had: the work is done here, in order, which is slow but right.
+            // Without a thread the work runs here, in order: slower, but correct.
             self.work_until_empty();
         }
     }
@@ -362,8 +362,7 @@ impl Stream {
         }
     }
 
-    /// Waits for all work so far. On the legacy stream that is the work of all blocking streams
-    /// too.
+    /// Waits for all work so far; on the legacy stream, for the work of all blocking streams, too.
     pub(crate) fn synchronize(self: &Arc<Self>) -> Answer {
         match self.kind {
             StreamKind::Legacy => self.push_always(|| {}).wait(),

@@ -1,4 +1,4 @@
-//! External semaphores: words in files that several processes may have.
+//! External semaphores: counters in shared files.
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
@@ -14,10 +14,10 @@ use crate::driver::result_code::{Answer, INVALID_HANDLE, INVALID_VALUE, NOT_SUPP
 use crate::memory::shared_file::{Mapping, PAGE, Purpose, SharedFile};
 use crate::sync::lock;
 
-/// Where the word lies in the file.
+/// The offset of the counter in the file.
 const VALUE: usize = 32;
 
-/// The word behind a semaphore, where every process sees it.
+/// The counter behind a semaphore, shared between processes.
 #[derive(Debug)]
 pub(crate) struct SharedCounter {
     file: SharedFile,
@@ -46,10 +46,10 @@ impl SharedCounter {
     }
 }
 
-/// What a semaphore counts.
+/// How a semaphore counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SemaphoreKind {
-    /// Signalled or not; a wait takes the signal.
+    /// Signalled or not. A wait takes the signal.
     Binary,
     /// A value that grows.
     Timeline,
@@ -63,12 +63,12 @@ pub(crate) struct Semaphore {
     alive: AtomicBool,
 }
 
-/// The parameters of a signal, as they were given.
+/// The parameters of a signal as the user gave them.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct SignalParams(pub(crate) CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS);
 
-/// The parameters of a wait, as they were given.
+/// The parameters of a wait as the user gave them.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct WaitParams(pub(crate) CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS);
@@ -112,7 +112,7 @@ fn semaphores() -> MutexGuard<'static, Slots<Arc<Semaphore>>> {
     lock(&SEMAPHORES)
 }
 
-/// Imports the semaphore behind a descriptor, which is the driver's from then on.
+/// Imports the semaphore behind a descriptor and takes ownership of the descriptor.
 pub(crate) fn import(kind: CUexternalSemaphoreHandleType, descriptor: RawFd) -> Answer<u64> {
     type K = CUexternalSemaphoreHandleType;
     let kind = match kind {
@@ -139,7 +139,7 @@ pub(crate) fn destroy(handle: u64) -> Answer {
     Ok(())
 }
 
-/// How many semaphores live.
+/// The number of live semaphores.
 pub(crate) fn count() -> usize {
     semaphores().len()
 }
@@ -157,7 +157,7 @@ impl Semaphore {
         self.word.get().store(value, Ordering::SeqCst);
     }
 
-    /// Whether it is signalled; a flag is taken with that.
+    /// Whether it is signalled. A binary signal is consumed.
     pub(crate) fn try_wait(&self, params: &WaitParams) -> bool {
         let word = self.word.get();
         match self.kind {

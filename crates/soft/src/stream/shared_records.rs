@@ -1,4 +1,4 @@
-//! The records of an event that several processes have.
+//! The records of an interprocess event.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use crate::memory::shared_file::{Mapping, PAGE, Purpose, SharedFile};
 
-/// Where the counters of an event lie in its file.
+/// The offsets of the counters in the file.
 const RECORDED: usize = 32;
 const DONE: usize = 40;
 const BELL: usize = 48;
 
-/// The records of an event, counted where all its processes see them.
+/// The records of an event, counted in a shared file.
 #[derive(Debug)]
 pub(crate) struct SharedRecords {
     file: SharedFile,
@@ -42,12 +42,12 @@ impl SharedRecords {
         unsafe { AtomicU32::from_ptr(self.page.host().add(BELL).cast()) }
     }
 
-    /// Counts a record that is on its way, and gives its number, from 1 on.
+    /// Counts a new record and returns its number, from 1 on.
     pub(crate) fn next(&self) -> u64 {
         self.counter(RECORDED).fetch_add(1, Ordering::AcqRel).wrapping_add(1)
     }
 
-    /// The number of the last record, 0 for none.
+    /// The number of the latest record, 0 for none.
     pub(crate) fn last(&self) -> u64 {
         self.counter(RECORDED).load(Ordering::Acquire)
     }
@@ -64,10 +64,10 @@ impl SharedRecords {
         let _ = unsafe { libc::syscall(libc::SYS_futex, bell.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
     }
 
-    /// Waits until that record is reached, by whichever process.
+    /// Waits until a stream of any process reaches the record.
     pub(crate) fn wait(&self, number: u64) {
-        /// So often the counter is looked at when no bell rings, as it does not if its process ends
-        /// between the two.
+        /// The counter is polled at this interval, in case a process ends before it wakes the
+        /// waiters.
         const PATIENCE: Duration = Duration::from_millis(100);
         let patience = libc::timespec { tv_sec: 0, tv_nsec: PATIENCE.as_nanos() as libc::c_long };
         loop {

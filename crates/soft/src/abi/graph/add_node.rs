@@ -1,4 +1,4 @@
-//! Adding nodes to graphs.
+//! Calls that add nodes.
 
 use crate::graph::edit::add;
 use crate::graph::edit::conditional;
@@ -46,7 +46,7 @@ pub(super) const fn add(entries: Entries) -> Entries {
     }
 }
 
-/// Adds the node that `wanted` reads the parameters of.
+/// Adds the node whose parameters `new` parses.
 ///
 /// # Safety
 /// `out` is null or valid for a write, the arrays are null or valid for `count` elements.
@@ -68,8 +68,8 @@ unsafe fn add_node(
     Ok(node)
 }
 
-/// Whether nodes of this type are added and set inside host functions. (Empty and conditional ones
-/// are added there.)
+/// Whether nodes of this type can be added and set inside callbacks. (Empty and conditional nodes
+/// can only be added there.)
 pub(crate) fn is_light(kind: CUgraphNodeType) -> bool {
     matches!(
         kind,
@@ -81,7 +81,7 @@ pub(crate) fn is_light(kind: CUgraphNodeType) -> bool {
 }
 
 /// # Safety
-/// The arguments are as the interface demands.
+/// The arguments are valid as CUDA's documentation demands.
 unsafe fn add_any(
     out: *mut CUgraphNode,
     graph: CUgraph,
@@ -109,7 +109,7 @@ unsafe fn add_any(
     Ok(())
 }
 
-/// The typed calls: each adds after plain edges what its own arguments describe.
+/// Defines the typed calls, which add a node with plain edges.
 macro_rules! adders {
     ($($gate:ident fn $name:ident($($arg:ident: $ty:ty),*) $make:block)*) => {
         entries! {

@@ -1,4 +1,4 @@
-//! Attributes of kernel nodes, and the numbers of nodes and graphs.
+//! Kernel node attribute calls, and ids of nodes and graphs.
 
 use crate::graph::edit::insert;
 use crate::stream::attribute;
@@ -39,7 +39,7 @@ fn kernel(graphs: &Graphs, node: u64) -> Answer<&KernelSpec> {
     graphs.node(node)?.payload.kernel().map(Arc::as_ref).ok_or(INVALID_VALUE)
 }
 
-/// An attribute's value where none was set.
+/// The value of an attribute that was not set.
 fn default_attribute(attribute: A) -> CUlaunchAttributeValue {
     let mut value = CUlaunchAttributeValue { pad: [0; 64] };
     if attribute == A::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP {
@@ -48,7 +48,7 @@ fn default_attribute(attribute: A) -> CUlaunchAttributeValue {
     value
 }
 
-/// Other attributes for a node. That the device may update it is for good.
+/// Replaces the attributes of a node. A device-updatable node stays so.
 fn set_attributes(node: u64, change: impl FnOnce(&Graphs, &KernelSpec) -> Answer<Attributes>) -> Answer {
     let replaced = {
         let mut store = store();
@@ -68,7 +68,7 @@ fn set_attributes(node: u64, change: impl FnOnce(&Graphs, &KernelSpec) -> Answer
     Ok(())
 }
 
-/// The handle by which the device would know a node.
+/// A device-side handle of a node.
 fn device_node() -> usize {
     static COUNT: AtomicUsize = AtomicUsize::new(1);
     (1 << 62) + 64 * COUNT.fetch_add(1, Ordering::Relaxed)
@@ -112,7 +112,7 @@ entries! {
     init fn cuGraphKernelNodeCopyAttributes(dst: CUgraphNode, src: CUgraphNode) {
         set_attributes(number(dst), |graphs, old| {
             let attributes = kernel(graphs, number(src))?.attributes.clone();
-            // What the device may update is one node alone.
+            // A device-updatable node cannot share its attributes.
             let unique = attribute::is_device_updatable(&attributes) || attribute::is_device_updatable(&old.attributes);
             if unique { Err(INVALID_VALUE) } else { Ok(attributes) }
         })

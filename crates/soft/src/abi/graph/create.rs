@@ -1,4 +1,4 @@
-//! Making, cloning and destroying graphs, and destroying nodes.
+//! Calls that create, clone, print and destroy graphs, and destroy nodes.
 
 use crate::graph::dot;
 use crate::graph::edit::clone;

@@ -1,4 +1,4 @@
-//! Edges of graphs and the queries of nodes and edges.
+//! Edge calls, and queries of nodes and edges.
 
 use cuda_sys::{CUgraph, CUgraphEdgeData, CUgraphNode};
 
@@ -32,7 +32,7 @@ pub(super) const fn add(entries: Entries) -> Entries {
     }
 }
 
-/// Does something to edges one by one; those before a bad one stay done.
+/// Applies `act` to edges one by one. A failure leaves the earlier ones done.
 ///
 /// # Safety
 /// The arrays are null or valid for `count` elements.
@@ -50,7 +50,7 @@ unsafe fn each_edge(
     from.iter().zip(to).try_for_each(|(from, to)| act(&mut store.graphs, number(*from), number(*to)))
 }
 
-/// The edges up to the first that lacks a node: the call is refused there.
+/// The number of edges up to the first one without a node, where the call fails.
 ///
 /// # Safety
 /// As [`each_edge`].
@@ -60,7 +60,7 @@ unsafe fn possible(from: *const CUgraphNode, to: *const CUgraphNode, count: usiz
     Ok(up_to_unknown(from).len().min(up_to_unknown(to).len()))
 }
 
-/// The data of edges that are given in one call; without any, they are plain ones.
+/// Parses the edge data of one call; null is plain edges.
 ///
 /// # Safety
 /// The data is null or valid for `count` elements.
@@ -72,7 +72,7 @@ unsafe fn parse_all(data: *const CUgraphEdgeData, count: usize) -> Answer<Vec<Ed
     unsafe { slice(data, count)? }.iter().map(|raw| edge::parse(Some(raw))).collect()
 }
 
-/// All edges of a call get the data of the first.
+/// Adds edges. All of them get the data of the first.
 ///
 /// # Safety
 /// As [`each_edge`]; the edge data too.
@@ -93,7 +93,7 @@ unsafe fn add_edges(
     }
 }
 
-/// The data does not have to be that of the edges, but the same for all.
+/// Removes edges. Their data need not match, but must be the same for all.
 ///
 /// # Safety
 /// As [`add_edges`].
@@ -122,11 +122,11 @@ fn same(one: &CUgraphEdgeData, other: &CUgraphEdgeData) -> bool {
     fields(one) == fields(other)
 }
 
-/// No memory has room for more nodes.
+/// Larger buffers exceed the address space.
 const MOST_ROOM: usize = isize::MAX as usize / size_of::<CUgraphNode>();
 
-/// Writes a list as the queries do: without a buffer its length, with one as much as fits, the rest
-/// null.
+/// Writes a list as queries do: without a buffer its length, otherwise as many elements as fit, and
+/// null for the rest.
 ///
 /// # Safety
 /// `out` is null or valid for `*count` elements.
@@ -154,8 +154,7 @@ unsafe fn write_list(list: &[u64], out: *mut CUgraphNode, count: *mut usize) -> 
     Ok(())
 }
 
-/// Writes the data of the edges that fit; where there is no buffer for it, none of them may have
-/// any.
+/// Writes the data of the edges that fit. Without a buffer, they must all be plain.
 ///
 /// # Safety
 /// `out` is null or valid for `room` elements.

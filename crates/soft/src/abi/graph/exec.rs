@@ -1,4 +1,4 @@
-//! Executables: instantiate, launch, update.
+//! Executable calls: instantiate, launch, update.
 
 use crate::graph::exec::instantiate;
 use core::ffi::{c_uint, c_ulonglong};
@@ -56,8 +56,8 @@ fn instantiate(graph: CUgraph, flags: u64) -> Result<u64, Refused> {
     instantiate::instantiate(&mut store(), number(graph), flags)
 }
 
-/// New parameters for a node of an executable; both exist before anything is said of the
-/// parameters.
+/// Sets the parameters of a node of an executable. Both must exist before the parameters are
+/// checked.
 fn set(exec: CUgraphExec, node: CUgraphNode, task: impl FnOnce() -> Answer<Task>) -> Answer {
     store().step_of(number(exec), number(node))?;
     set_params::set_params(number(exec), number(node), task()?)

@@ -1,4 +1,4 @@
-//! Attributes of the memory that graphs have mapped.
+//! Calls about memory that graphs have mapped.
 
 use core::ffi::c_void;
 

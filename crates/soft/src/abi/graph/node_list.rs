@@ -9,14 +9,14 @@ use crate::graph::edit::edge;
 use crate::graph::model::edge::Edge;
 use crate::graph::model::store::store;
 
-/// The nodes up to the first that is none: a call is refused there, whatever count it was given.
+/// The nodes up to the first that does not exist: a call fails there, whatever its count.
 pub(in crate::abi) fn up_to_unknown(nodes: &[CUgraphNode]) -> &[CUgraphNode] {
     let store = store();
     let unknown = nodes.iter().position(|node| store.graphs.node(number(*node)).is_err());
     unknown.and_then(|unknown| nodes.get(..=unknown)).unwrap_or(nodes)
 }
 
-/// Reads nodes and the data of the edges from them; without an array of it they are plain.
+/// Parses nodes and edge data; null edge data is plain edges.
 ///
 /// # Safety
 /// The arrays are null or valid for `count` elements.

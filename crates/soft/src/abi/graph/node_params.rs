@@ -1,4 +1,4 @@
-//! The parameters of nodes, read back and set.
+//! Node parameter calls.
 
 use crate::graph::edit::child;
 use crate::graph::edit::insert;
@@ -57,8 +57,7 @@ pub(super) const fn add(entries: Entries) -> Entries {
     }
 }
 
-/// Another task of the same type for a node of a graph; the attributes of a kernel are the node's
-/// and stay.
+/// Replaces the task of a node by one of the same type. The attributes of a kernel node stay.
 fn set_task(node: u64, task: Task) -> Answer {
     let replaced = {
         let mut store = store();
@@ -81,7 +80,7 @@ fn set_task(node: u64, task: Task) -> Answer {
     Ok(())
 }
 
-/// Reads from the task of a node; `None` stands for one of another type.
+/// Reads from the task of a node; `None` means another type.
 fn of_task<R>(node: CUgraphNode, read: impl FnOnce(&Task) -> Option<R>) -> Answer<R> {
     match &store().graphs.node(number(node))?.payload {
         Payload::Task(task) => read(task).ok_or(INVALID_VALUE),
@@ -89,7 +88,7 @@ fn of_task<R>(node: CUgraphNode, read: impl FnOnce(&Task) -> Option<R>) -> Answe
     }
 }
 
-/// A new task for a node of which the type is checked before anything is said of the parameters.
+/// Sets the task of a node. Its type is checked before the parameters.
 fn set_checked(node: CUgraphNode, kind: CUgraphNodeType, task: impl FnOnce() -> Answer<Task>) -> Answer {
     if store().graphs.node(number(node))?.payload.kind() != kind {
         return Err(INVALID_VALUE);
@@ -97,7 +96,7 @@ fn set_checked(node: CUgraphNode, kind: CUgraphNodeType, task: impl FnOnce() -> 
     set_task(number(node), task()?)
 }
 
-/// The context of a fill or copy node, which its typed set-params call does not give.
+/// The context of a fill or copy node, which the typed set-params call lacks.
 fn context_of(node: CUgraphNode) -> Answer<u64> {
     of_task(node, |task| match task {
         Task::Copy(node) => Some(node.context),

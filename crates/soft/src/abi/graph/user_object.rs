@@ -1,4 +1,4 @@
-//! User objects.
+//! User object calls.
 
 use core::ffi::{c_uint, c_void};
 

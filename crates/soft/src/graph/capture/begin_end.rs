@@ -16,7 +16,7 @@ use crate::graph::model::hierarchy;
 use crate::graph::model::store::store;
 use crate::stream::{Stream, StreamKind};
 
-/// Begins a capture; `into` is a given graph and what the first node depends on.
+/// Begins a capture; `into` is an existing graph and the dependencies of the first node.
 pub(crate) fn begin(
     stream: &Stream,
     mode: CUstreamCaptureMode,
@@ -61,7 +61,7 @@ fn discard(graph: u64) {
     leftovers.end();
 }
 
-/// Ends the capture of its origin: the graph. Any failure discards it.
+/// Ends the capture that began on this stream; returns the graph. A failure discards it.
 pub(crate) fn end(stream: &Stream) -> Answer<u64> {
     let (graph, failure) = {
         let mut state = state();
@@ -93,7 +93,7 @@ pub(crate) fn end(stream: &Stream) -> Answer<u64> {
     }
 }
 
-/// A stream is destroyed: the capture that it began is over.
+/// Ends the capture of a stream that is destroyed.
 pub(crate) fn forget_stream(stream: &Stream) {
     let graph = {
         let mut state = state();

@@ -1,4 +1,4 @@
-//! Work on capturing streams: it becomes nodes instead of running.
+//! Work on capturing streams, which becomes nodes instead of running.
 
 use cuda_sys::CUresult;
 
@@ -14,7 +14,7 @@ use crate::graph::model::store::store;
 use crate::graph::model::task::Task;
 use crate::stream::{Stream, StreamKind};
 
-/// Whether work on a stream is captured; an error where it may not be enqueued at all.
+/// Whether work on a stream is captured; fails if it may not be enqueued at all.
 pub(crate) fn is_captured(stream: &Stream) -> Answer<bool> {
     if !open_captures::any() {
         return Ok(false);
@@ -41,7 +41,7 @@ pub(crate) fn is_captured(stream: &Stream) -> Answer<bool> {
     }
 }
 
-/// A call that is refused on a capturing stream and invalidates its capture.
+/// Refuses a call on a capturing stream and invalidates the capture.
 pub(crate) fn refuse_on(stream: &Stream) -> Answer {
     match is_captured(stream) {
         Ok(false) => Ok(()),
@@ -77,7 +77,7 @@ pub(crate) fn add(stream: &Stream, task: Task, programmatic: bool) -> Answer<u64
     })
 }
 
-/// Adds a node by `make`, which gets the graph and the dependencies.
+/// Adds a node with `make`, which gets the graph and the dependencies.
 fn add_with(
     stream: &Stream,
     make: impl FnOnce(&mut Graphs, u64, &[(u64, Edge)]) -> Answer<u64>,
@@ -85,7 +85,7 @@ fn add_with(
     add_where_captured(stream, make)?.ok_or(ILLEGAL_STATE)
 }
 
-/// As [`add_with`], but `None` where the stream does not capture, or no more since it was asked.
+/// As [`add_with`], but `None` if the stream does not capture (any more).
 pub(crate) fn add_where_captured(
     stream: &Stream,
     make: impl FnOnce(&mut Graphs, u64, &[(u64, Edge)]) -> Answer<u64>,
@@ -100,7 +100,7 @@ pub(crate) fn add_where_captured(
     Ok(Some(node))
 }
 
-/// The codes after which a captured call leaves its capture invalid.
+/// Invalidates the capture of the stream if the result is an error.
 pub(crate) fn invalidate_on<T>(stream: &Stream, answer: Result<T, CUresult>) -> Answer<T> {
     answer.inspect_err(|_| invalidate(stream))
 }

@@ -1,4 +1,4 @@
-//! Events in captures: recorded there, and waited for.
+//! Events that are recorded and waited for in captures.
 
 use super::enqueue::is_captured;
 use super::open_captures;
@@ -20,8 +20,8 @@ pub(crate) fn record(stream: &Stream, event: u64) {
     }
 }
 
-/// Records an event that a captured kernel triggers: what waits for it depends on that node by that
-/// edge.
+/// Records an event that a captured kernel triggers. Work that waits for it gets this edge from the
+/// node.
 pub(crate) fn record_node(stream: &Stream, event: u64, node: u64, edge: Edge) {
     let mut state = state();
     let CaptureState { streams, events, .. } = &mut *state;
@@ -30,21 +30,21 @@ pub(crate) fn record_node(stream: &Stream, event: u64, node: u64, edge: Edge) {
     }
 }
 
-/// The event is recorded outside or destroyed: what it stood for in a capture is over.
+/// Forgets the captured record of an event that is recorded elsewhere or destroyed.
 pub(crate) fn forget_event(event: u64) {
     state().events.remove(&event);
 }
 
-/// What to do about a wait for an event.
+/// The kind of a wait for an event.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// The capture has it all.
+    /// The capture has recorded it.
     Captured,
-    /// An ordinary wait.
+    /// A wait of the stream itself.
     Plain,
 }
 
-/// A stream waits for an event: joins or enters the event's capture.
+/// A stream waits for an event. It joins the capture of the event.
 pub(crate) fn wait(stream: &Stream, event: u64, was_recorded: bool) -> Answer<Wait> {
     let captured = is_captured(stream)?;
     let mut state = state();
@@ -85,8 +85,8 @@ pub(crate) fn wait(stream: &Stream, event: u64, was_recorded: bool) -> Answer<Wa
     Ok(Wait::Captured)
 }
 
-/// The answer of a query or wait of the host for an event that a capture has; `invalidates` the
-/// capture with it.
+/// Fails if the host queries or waits for a captured event. The capture is invalidated if
+/// `invalidates` is set.
 pub(crate) fn check_event(event: u64, invalidates: bool) -> Answer {
     let state = state();
     let Some(recorded) = state.events.get(&event) else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! Questions about captures, and the dependencies of the next captured node.
+//! Queries of captures, and changes to the dependencies of the next captured node.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub(crate) fn is_awaited_by_capture(node: u64) -> bool {
     open_captures::any() && state().streams.values().any(waits)
 }
 
-/// What a stream says of its capture.
+/// The capture state of a stream.
 #[derive(Debug)]
 pub(crate) enum Info {
     None,
@@ -34,8 +34,8 @@ pub(crate) enum Info {
     Active { id: u64, graph: u64, nodes: *const CUgraphNode, edges: *const CUgraphEdgeData, count: usize },
 }
 
-/// The state of a stream's capture. The arrays live until the next call for the stream or the end
-/// of its capture.
+/// The capture state of a stream. The arrays live until the next query of the stream or the end of
+/// the capture.
 pub(crate) fn info(stream: &Arc<Stream>, wants_nodes: bool, takes_edges: bool) -> Answer<Info> {
     let mut state = state();
     let CaptureState { streams, captures, .. } = &mut *state;
@@ -58,8 +58,8 @@ pub(crate) fn info(stream: &Arc<Stream>, wants_nodes: bool, takes_edges: bool) -
     })
 }
 
-/// Whether the legacy stream may be asked: a blocking capture in its context forbids it,
-/// harmlessly.
+/// Fails if the legacy stream may not be queried, because a blocking stream of its context
+/// captures. The capture stays valid.
 pub(crate) fn check_legacy_question(stream: &Stream) -> Answer {
     let state = state();
     let hit = |capturing: &CapturingStream| capturing.blocking && capturing.context == stream.context.id;

@@ -1,5 +1,4 @@
-//! Which captures are open, and which calls they forbid: the mode of each thread and of each
-//! capture.
+//! The open captures with their modes, and the calls that they forbid.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -34,7 +33,7 @@ fn open() -> MutexGuard<'static, Vec<OpenCapture>> {
     lock(&OPEN_CAPTURES)
 }
 
-/// Sets the thread's mode and gives the one before.
+/// Sets the mode of this thread and returns the previous one.
 pub(crate) fn exchange(mode: Mode) -> Mode {
     MODE.replace(mode)
 }
@@ -44,7 +43,7 @@ pub(crate) fn any() -> bool {
     COUNT.load(Ordering::Acquire) > 0
 }
 
-/// Opens a capture of this thread.
+/// Opens a capture on this thread.
 pub(crate) fn begin(mode: Mode) -> u64 {
     let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
     open().push(OpenCapture { id, mode, thread: thread::current().id(), valid: true });
@@ -60,7 +59,7 @@ pub(crate) fn end(id: u64) {
     COUNT.fetch_sub(before - open.len(), Ordering::AcqRel);
 }
 
-/// Whether the capture is open and nothing has invalidated it.
+/// Whether the capture is open and valid.
 pub(crate) fn is_valid(id: u64) -> bool {
     open().iter().any(|capture| capture.id == id && capture.valid)
 }
@@ -81,7 +80,7 @@ pub(crate) fn invalidate(id: u64) {
     }
 }
 
-/// Invalidates all captures that `hit` selects; an error if there was one.
+/// Invalidates all captures that `hit` selects; fails if there is one.
 fn forbid(hit: impl Fn(&OpenCapture) -> bool) -> Answer {
     let mut any = false;
     for capture in open().iter_mut().filter(|capture| hit(capture)) {
@@ -91,7 +90,7 @@ fn forbid(hit: impl Fn(&OpenCapture) -> bool) -> Answer {
     if any { Err(STREAM_CAPTURE_UNSUPPORTED) } else { Ok(()) }
 }
 
-/// A call that might disturb a capture: refused, unless the thread or the captures are relaxed.
+/// Refuses a potentially unsafe call, unless the thread or the captures are relaxed.
 pub(crate) fn check_call() -> Answer {
     let mode = MODE.get();
     if !any() || mode == RELAXED {
@@ -105,7 +104,7 @@ pub(crate) fn check_call() -> Answer {
     })
 }
 
-/// A call that no capture allows, whatever its mode.
+/// Refuses a call that no capture allows, whatever its mode.
 pub(crate) fn check_synchronize() -> Answer {
     if any() { forbid(|_| true) } else { Ok(()) }
 }

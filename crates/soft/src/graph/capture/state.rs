@@ -13,14 +13,14 @@ use crate::graph::model::store::store;
 use crate::stream::{Stream, StreamKind};
 use crate::sync::lock;
 
-/// A capturing stream: its capture and what the next node will depend on.
+/// A capturing stream: its capture and the dependencies of the next node.
 #[derive(Debug)]
 pub(super) struct CapturingStream {
     pub(super) capture: u64,
     pub(super) dependencies: Vec<(u64, Edge)>,
     pub(super) blocking: bool,
     pub(super) context: u64,
-    /// The arrays that were last handed out.
+    /// The arrays that the last query returned.
     pub(super) nodes: Vec<CUgraphNode>,
     pub(super) edges: Vec<CUgraphEdgeData>,
 }
@@ -32,13 +32,13 @@ unsafe impl Send for CapturingStream {}
 #[derive(Debug)]
 pub(super) struct Capture {
     pub(super) graph: u64,
-    /// The graph's, as it may be destroyed meanwhile with one that it is part of.
+    /// The uid of the graph, which may be destroyed meanwhile with a graph that it is part of.
     pub(super) uid: u64,
     pub(super) origin: u64,
 }
 
 impl Capture {
-    /// The graph, which has to be there still.
+    /// The graph, which must still exist.
     pub(super) fn living(&self, graphs: &Graphs) -> u64 {
         if graphs.graph(self.graph).map(|graph| graph.uid) != Ok(self.uid) {
             crash("a capture goes on or ends whose graph was destroyed with the graph that it is part of");
@@ -47,7 +47,7 @@ impl Capture {
     }
 }
 
-/// An event recorded in a capture: the capture and the nodes it stands for.
+/// An event recorded in a capture, and the nodes that it stands for.
 #[derive(Debug, Clone)]
 pub(super) struct CapturedEvent {
     pub(super) capture: u64,
@@ -84,14 +84,14 @@ impl CaptureState {
         );
     }
 
-    /// Ends a capture in all its streams; the graph.
+    /// Ends a capture in all its streams; returns the graph.
     pub(super) fn close(&mut self, capture: u64) -> u64 {
         open_captures::end(capture);
         self.streams.retain(|_, capturing| capturing.capture != capture);
         self.captures.remove(&capture).map_or(0, |capture| capture.graph)
     }
 
-    /// Whether every stream's work leads to the origin.
+    /// Whether the work of every stream leads to the origin.
     pub(super) fn is_joined(&self, capture: u64, origin: u64) -> bool {
         let store = store();
         let mut reached = HashSet::new();

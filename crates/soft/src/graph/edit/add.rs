@@ -14,14 +14,14 @@ use crate::graph::model::payload::Payload;
 use crate::graph::model::task::Task;
 use crate::graph::params::generic::NewNode;
 
-/// Where a node goes: its graph and what it depends on.
+/// Where a node is added: its graph and its dependencies.
 #[derive(Debug)]
 pub(crate) struct Insertion {
     pub(crate) graph: u64,
     pub(crate) dependencies: Vec<(u64, Edge)>,
 }
 
-/// Adds a node of any type. A refused one changes nothing.
+/// Adds a node of any type. A failure changes nothing.
 pub(crate) fn add_node(graphs: &mut Graphs, insertion: &Insertion, new: NewNode) -> Answer<u64> {
     let Insertion { graph, dependencies } = insertion;
     insert::check_dependencies(graphs, *graph, dependencies)?;
@@ -40,10 +40,9 @@ pub(crate) fn add_node(graphs: &mut Graphs, insertion: &Insertion, new: NewNode)
     }
 }
 
-/// Adds a node that needs nothing of the graph. All has been checked but the graph. Memory for
-/// which there is a free node in the graph that allocates it is not copied or filled by any
-/// node that comes later, in whatever graph, and wherever it lies in the order; kernels only
-/// have numbers.
+/// Adds a node that needs nothing of the graph. Everything has been checked but the graph. Copy and
+/// fill nodes of any graph are refused if they use memory for which its own graph already has a
+/// free node, wherever they are in the order. Kernels only have numbers.
 pub(crate) fn add_task(
     graphs: &mut Graphs,
     graph: u64,

@@ -26,14 +26,14 @@ pub(crate) fn add_child(
     Ok(node)
 }
 
-/// Another graph for a child node; the old embedded graph ends.
+/// Replaces the graph of a child node. The old graph is destroyed.
 pub(crate) fn replace_child(graphs: &mut Graphs, node: u64, child: u64, by_move: bool) -> Answer<Removed> {
     let own = graphs.node(node)?;
     if !matches!(own.payload, Payload::Child(_)) {
         return Err(INVALID_VALUE);
     }
     let graph = own.graph;
-    // As nodes of such graphs are not destroyed either.
+    // Nodes of such graphs cannot be destroyed either.
     if node_limits::holds_memory_nodes(graphs, graph) {
         return Err(NOT_SUPPORTED);
     }
@@ -43,7 +43,7 @@ pub(crate) fn replace_child(graphs: &mut Graphs, node: u64, child: u64, by_move:
     Ok(leftovers)
 }
 
-/// The graph to be part of a child node in `graph`: a clone, or the child itself.
+/// The graph for a child node in `graph`: a clone, or the child itself.
 fn embed(graphs: &mut Graphs, graph: u64, child: u64, by_move: bool) -> Answer<u64> {
     graphs.graph(graph)?;
     let owner = graphs.graph(child)?.owner;
@@ -54,8 +54,8 @@ fn embed(graphs: &mut Graphs, graph: u64, child: u64, by_move: bool) -> Answer<u
         if owner != Owner::User {
             return Err(NOT_SUPPORTED);
         }
-        // The driver takes it, and the graph is lost. An empty graph stands for it in the node,
-        // lest it go round.
+        // The driver accepts it, and the graph is lost. An empty graph takes its place in the node,
+        // so that the hierarchy stays a tree.
         graphs.graph_mut(child)?.is_lost = true;
         return Ok(graphs.create(Owner::User));
     }

@@ -13,7 +13,7 @@ use crate::graph::model::ordered_map::OrderedMap;
 use crate::graph::model::payload::Payload;
 use crate::graph::model::task::Task;
 
-/// A clone of a graph by itself, for the user.
+/// Clones a graph for the user.
 pub(crate) fn clone_graph(graphs: &mut Graphs, graph: u64) -> Answer<u64> {
     let owner = graphs.graph(graph)?.owner;
     if matches!(owner, Owner::Body { .. })
@@ -25,10 +25,10 @@ pub(crate) fn clone_graph(graphs: &mut Graphs, graph: u64) -> Answer<u64> {
     duplicate(graphs, graph, Owner::User)
 }
 
-/// A clone of a graph, for the given owner. The graph holds nothing that forbids it.
+/// Clones a graph for an owner. The caller has checked that it can be cloned.
 pub(crate) fn duplicate(graphs: &mut Graphs, graph: u64, owner: Owner) -> Answer<u64> {
     let clone = graphs.create(owner);
-    // One after the other: they may be nested deeper than a stack is.
+    // Iterative, since graphs may be nested deeper than the stack allows.
     let mut waiting = vec![(graph, clone)];
     while let Some((graph, clone)) = waiting.pop() {
         duplicate_into(graphs, graph, clone, &mut waiting)?;
@@ -36,8 +36,7 @@ pub(crate) fn duplicate(graphs: &mut Graphs, graph: u64, owner: Owner) -> Answer
     Ok(clone)
 }
 
-/// Fills a clone with all that is in a graph, but for what is in the graphs in its nodes: these
-/// wait for their turn.
+/// Copies nodes and edges into a clone. The graphs inside its nodes are added to `waiting`.
 fn duplicate_into(graphs: &mut Graphs, graph: u64, clone: u64, waiting: &mut Vec<(u64, u64)>) -> Answer {
     let nodes = graphs.nodes_of(graph)?;
     let objects = graphs.graph(graph)?.objects.duplicate();
@@ -53,7 +52,7 @@ fn duplicate_into(graphs: &mut Graphs, graph: u64, clone: u64, waiting: &mut Vec
         let (uid, copied_uid) = (graphs.node(*node)?.uid, graphs.node(copied)?.uid);
         graphs.graph_mut(clone)?.from_original.insert(uid, (copied, copied_uid));
     }
-    // A cycle is cloned too, so the edges come when all nodes are there.
+    // Cycles are cloned, too, so the edges are added after all nodes.
     for node in &nodes {
         let own = graphs.node(*node)?;
         let of = |node: u64| twin.get(&node).copied().ok_or(INVALID_VALUE);
@@ -81,7 +80,7 @@ fn duplicate_payload(graphs: &mut Graphs, node: u64, waiting: &mut Vec<(u64, u64
     }
 }
 
-/// The node of a clone that stands for a node of the original.
+/// The node of a clone that was cloned from a node of the original.
 pub(crate) fn find_in_clone(graphs: &Graphs, original: u64, clone: u64) -> Answer<u64> {
     let graph = graphs.graph(clone)?;
     let Ok(node) = graphs.node(original) else {
@@ -91,6 +90,6 @@ pub(crate) fn find_in_clone(graphs: &Graphs, original: u64, clone: u64) -> Answe
         return Err(INVALID_VALUE);
     };
     let (found, uid) = graph.from_original.get(&node.uid).copied().ok_or(INVALID_VALUE)?;
-    // It may have been destroyed since, and its handle given to another node.
+    // It may have been destroyed since, and its handle reused.
     if graphs.node(found)?.uid == uid { Ok(found) } else { Err(INVALID_VALUE) }
 }

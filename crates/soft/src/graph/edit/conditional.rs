@@ -1,4 +1,4 @@
-//! Conditions and the conditional nodes that look at them.
+//! Conditional handles and conditional nodes.
 
 use crate::graph::edit::insert;
 use crate::graph::model::hierarchy;
@@ -14,8 +14,8 @@ use crate::graph::model::graph::Owner;
 use crate::graph::model::graphs::Graphs;
 use crate::graph::model::payload::{ConditionalKind, ConditionalNode, Payload};
 
-/// A real driver takes 10 000 at least. This keeps a number that makes no sense from taking all
-/// memory of the host.
+/// The real driver accepts at least 10 000. The limit keeps a senseless number from exhausting host
+/// memory.
 const MOST_BODIES: u32 = 1 << 20;
 
 fn condition(raw: &CUDA_CONDITIONAL_NODE_PARAMS) -> Answer<ConditionalKind> {
@@ -31,7 +31,7 @@ fn condition(raw: &CUDA_CONDITIONAL_NODE_PARAMS) -> Answer<ConditionalKind> {
     }
 }
 
-/// Makes a condition of the root of a graph.
+/// Creates a conditional handle of the root of a graph.
 pub(crate) fn create_condition(
     graphs: &mut Graphs,
     graph: u64,
@@ -57,7 +57,7 @@ pub(crate) fn add_conditional(
     dependencies: &[(u64, Edge)],
     raw: &CUDA_CONDITIONAL_NODE_PARAMS,
 ) -> Answer<u64> {
-    // Older drivers know no such type of node.
+    // Older drivers lack this type of node.
     if driver::version() < Version::new(12, 3) {
         return Err(INVALID_VALUE);
     }
@@ -85,7 +85,7 @@ pub(crate) fn add_conditional(
     Ok(node)
 }
 
-/// Whether a node uses the condition. A destroyed one, in whatever body it was, lets it go.
+/// Whether a live node uses the condition.
 pub(crate) fn is_used(graphs: &Graphs, condition: &Condition) -> bool {
     condition.node.is_some_and(|(node, uid)| graphs.node(node).is_ok_and(|node| node.uid == uid))
 }

@@ -1,4 +1,4 @@
-//! Edges: which are allowed, and adding and removing them one by one.
+//! Edges: checking, adding and removing them.
 
 use crate::graph::model::node_limits;
 use cuda_sys::{CUgraphEdgeData, CUgraphNodeType};
@@ -7,7 +7,7 @@ use crate::driver::result_code::{Answer, INVALID_VALUE, NOT_SUPPORTED};
 use crate::graph::model::edge::Edge;
 use crate::graph::model::graphs::Graphs;
 
-/// Reads an edge's data; `None` stands for a plain edge.
+/// Parses edge data; `None` is a plain edge.
 pub(crate) fn parse(raw: Option<&CUgraphEdgeData>) -> Answer<Edge> {
     let Some(raw) = raw else { return Ok(Edge::default()) };
     if raw.to_port != 0 || raw.reserved != [0; 5] {
@@ -19,7 +19,7 @@ pub(crate) fn parse(raw: Option<&CUgraphEdgeData>) -> Answer<Edge> {
     }
 }
 
-/// An edge with data connects kernels only.
+/// Edges with data connect kernels only.
 pub(crate) fn check_kinds(edge: Edge, from: CUgraphNodeType, to: CUgraphNodeType) -> Answer {
     let kernel = CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL;
     if edge.is_plain() || (from == kernel && to == kernel) { Ok(()) } else { Err(INVALID_VALUE) }

@@ -1,4 +1,4 @@
-//! Inserting a node, and replacing what a node is.
+//! Inserting a node, and replacing the payload of one.
 
 use crate::graph::edit::remove;
 use crate::graph::model::node_limits;
@@ -12,7 +12,7 @@ use crate::graph::model::node::Node;
 use crate::graph::model::ordered_map::OrderedMap;
 use crate::graph::model::payload::Payload;
 
-/// The dependencies of an add: nodes of the graph, none of them twice.
+/// Checks dependencies: nodes of the graph, without duplicates.
 pub(crate) fn check_dependencies(graphs: &Graphs, graph: u64, dependencies: &[(u64, Edge)]) -> Answer {
     graphs.graph(graph)?;
     let mut seen = HashSet::new();
@@ -55,7 +55,7 @@ pub(crate) fn insert(
     Ok(handle)
 }
 
-/// Another payload for a node. What has to be called and dropped without the lock.
+/// Replaces the payload of a node. What it replaces must be dropped without the lock.
 pub(crate) fn replace(graphs: &mut Graphs, handle: u64, payload: Payload) -> Answer<Removed> {
     let (old, new) = (
         node_limits::of_payload(graphs, &graphs.node(handle)?.payload),

@@ -14,15 +14,15 @@ use crate::graph::model::payload::Payload;
 use crate::graph::model::task::{AllocNode, Task};
 use crate::graph::params::parse::NewMemory;
 
-/// Adds an allocation node. One that comes after frees of the graph's own memory gets an
-/// address there if it fits.
+/// Adds an allocation node. If it depends on free nodes of the graph's own memory, it reuses their
+/// addresses if it fits.
 pub(crate) fn add_alloc(
     graphs: &mut Graphs,
     graph: u64,
     dependencies: &[(u64, Edge)],
     wanted: NewMemory,
 ) -> Answer<u64> {
-    // Graphs in child nodes take none, bodies do, but cannot be instantiated with them.
+    // Graphs in child nodes refuse them. Bodies accept them, but cannot be instantiated with them.
     let own = graphs.graph(graph)?;
     if matches!(own.owner, Owner::Child { .. }) {
         return Err(NOT_SUPPORTED);
@@ -38,8 +38,8 @@ pub(crate) fn add_alloc(
     Ok(node)
 }
 
-/// Those of some free nodes that lie before what is to depend on `dependencies`, but not by way
-/// of a child node, nor of an edge that was added later than the node that it leads to.
+/// The free nodes among `frees` that `dependencies` depend on, not counting paths through child
+/// nodes and through edges that were added later than their target.
 fn freed_before(
     graphs: &Graphs,
     dependencies: &[(u64, Edge)],
@@ -69,9 +69,9 @@ pub(crate) fn address_of(graphs: &Graphs, node: u64) -> Answer<u64> {
     }
 }
 
-/// Adds a free node. A graph has at most one for an allocation, and only its own if it has one
-/// there. Graphs in child nodes take none, and a graph none for what it allocated when an
-/// executable was made of it.
+/// Adds a free node. Each graph has at most one for an allocation, and none if the allocating graph
+/// has one. Graphs in child nodes refuse free nodes, and an instantiated graph refuses them for its
+/// own memory.
 pub(crate) fn add_free(
     graphs: &mut Graphs,
     graph: u64,
@@ -93,12 +93,11 @@ pub(crate) fn add_free(
     Ok(node)
 }
 
-/// Whether the free nodes that memory has, and executables of its graph, allow one in this
-/// graph.
+/// Checks that existing free nodes and executables allow a free node for this memory in this graph.
 fn check_other_frees(graphs: &Graphs, graph: u64, memory: &NodeMemory) -> Answer {
     let root_uid = |graph: u64| graphs.graph(hierarchy::root(graphs, graph)).map(|root| root.uid);
     let root = root_uid(graph)?;
-    // The graph that allocates may lie in another by now, or be gone.
+    // The allocating graph may be part of another one by now, or destroyed.
     let home = match graphs.graph(memory.home.0) {
         Ok(own) if own.uid == memory.home.1 => root_uid(memory.home.0).ok(),
         Ok(_) | Err(_) => None,

@@ -19,8 +19,8 @@ pub(crate) fn remove_node(graphs: &mut Graphs, handle: u64) -> Removed {
     leftovers
 }
 
-/// Removes a node with its edges, which is not counted any more; the graphs in it are the
-/// caller's to discard.
+/// Removes a node with its edges. It is not counted any more. Returns the graphs inside it for the
+/// caller to remove.
 fn detach_node(graphs: &mut Graphs, handle: u64, leftovers: &mut Removed) -> Vec<u64> {
     let Some(node) = graphs.take_node(handle) else { return Vec::new() };
     for dependency in node.dependencies.keys() {
@@ -39,7 +39,7 @@ fn detach_node(graphs: &mut Graphs, handle: u64, leftovers: &mut Removed) -> Vec
     end_payload(node.payload, leftovers)
 }
 
-/// What was in a node ends; the graphs in it are the caller's to discard.
+/// Takes a payload apart. Returns the graphs inside it for the caller to remove.
 pub(super) fn end_payload(payload: Payload, leftovers: &mut Removed) -> Vec<u64> {
     match payload {
         Payload::Child(child) => vec![child],
@@ -58,19 +58,19 @@ pub(crate) fn remove_graph(graphs: &mut Graphs, handle: u64) -> Removed {
     leftovers
 }
 
-/// Removes graphs with everything in them, one after the other: they may be nested deeper than
-/// a stack is.
+/// Removes graphs with everything in them. Iterative, since graphs may be nested deeper than the
+/// stack allows.
 pub(super) fn remove_graphs(graphs: &mut Graphs, mut waiting: Vec<u64>, leftovers: &mut Removed) {
     while let Some(graph) = waiting.pop() {
         waiting.extend(detach_graph(graphs, graph, leftovers));
     }
 }
 
-/// Removes a graph; those in its nodes are the caller's to discard.
+/// Removes a graph. Returns the graphs inside its nodes for the caller to remove.
 fn detach_graph(graphs: &mut Graphs, handle: u64, leftovers: &mut Removed) -> Vec<u64> {
     let mut inside = Vec::new();
     let nodes = graphs.nodes_of(handle).unwrap_or_default();
-    // The edges go with the nodes, none has to be taken off its other end.
+    // All edges go with the nodes, so none has to be removed at its other end.
     for node in &nodes {
         if let Ok(node) = graphs.node_mut(*node) {
             (node.dependencies, node.dependents) = (OrderedMap::default(), OrderedMap::default());
@@ -85,7 +85,7 @@ fn detach_graph(graphs: &mut Graphs, handle: u64, leftovers: &mut Removed) -> Ve
     inside
 }
 
-/// What is left of removed nodes and graphs: to be ended without the lock.
+/// The remains of removed nodes and graphs. They must be ended without the lock.
 #[derive(Debug, Default)]
 #[must_use]
 pub(crate) struct Removed {

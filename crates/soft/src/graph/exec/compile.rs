@@ -1,4 +1,4 @@
-//! From a graph to what an executable runs.
+//! Compiling a graph to the program of an executable.
 
 use super::order::{Cycle, topological_order};
 use crate::graph::model::hierarchy;
@@ -9,15 +9,15 @@ use crate::graph::model::graphs::Graphs;
 use crate::graph::model::payload::Payload;
 use crate::graph::model::program::{Level, Program, Step, Work};
 
-/// Why no program could be made.
+/// Why a graph could not be compiled.
 #[derive(Debug)]
 pub(crate) enum Failure {
     Cycle(Cycle),
-    /// Something is gone that should be there.
+    /// An object that should exist does not.
     Gone,
 }
 
-/// The program of a graph, with conditions that have no values yet.
+/// Compiles a graph. Its conditions have no values yet.
 pub(crate) fn compile(graphs: &Graphs, graph: u64) -> Result<Program, Failure> {
     let mut program = Program::default();
     program.top = compile_levels(graphs, graph, &mut program.steps)?;
@@ -26,8 +26,8 @@ pub(crate) fn compile(graphs: &Graphs, graph: u64) -> Result<Program, Failure> {
     Ok(program)
 }
 
-/// The steps of a graph and of all in it, the inner before the node that they are in. With a
-/// stack of its own, as they may be nested deeper than the thread's is.
+/// The steps of a graph and of all graphs inside it; steps inside a node come before the node. It
+/// uses an explicit stack, since graphs may be nested deeper than the thread's stack allows.
 fn compile_levels(graphs: &Graphs, graph: u64, steps: &mut Vec<Step>) -> Result<Level, Failure> {
     let mut open = vec![begin_level(graphs, graph)?];
     loop {
@@ -66,7 +66,7 @@ fn begin_level(graphs: &Graphs, graph: u64) -> Result<PartialLevel, Failure> {
     Ok(PartialLevel { nodes, index_of, level, inside: Vec::new() })
 }
 
-/// The edges and the order of a level whose steps are there.
+/// Adds edges and order to a level whose steps are complete.
 fn finish_level(graphs: &Graphs, open: PartialLevel, steps: &mut [Step]) -> Result<Level, Failure> {
     let PartialLevel { nodes, index_of, mut level, .. } = open;
     for handle in &nodes {
@@ -83,16 +83,16 @@ fn finish_level(graphs: &Graphs, open: PartialLevel, steps: &mut [Step]) -> Resu
     Ok(level)
 }
 
-/// A level of which not all steps are there.
+/// A level whose steps are not complete.
 struct PartialLevel {
     nodes: Vec<u64>,
     index_of: HashMap<u64, usize>,
     level: Level,
-    /// The finished levels of the graphs in the next node.
+    /// The finished levels of the graphs inside the next node.
     inside: Vec<Level>,
 }
 
-/// The work of a node, with the levels of the graphs in it.
+/// The work of a node; `inside` are the levels of the graphs inside it.
 fn work(payload: &Payload, mut inside: Vec<Level>) -> Option<Work> {
     Some(match payload {
         Payload::Child(_) => Work::Child(inside.pop()?),

@@ -1,7 +1,7 @@
-//! Faults of older drivers, so that what a library does about them can be tested.
+//! Bugs of older drivers, so that workarounds for them can be tested.
 //!
-//! Where such a driver hangs or computes nonsense, the context is lost here, with a sentence that
-//! says so. This is stricter than those drivers, which may get away with it.
+//! Where such a driver hangs or misbehaves, the context is lost here, with a message. This is
+//! stricter than those drivers, which do not always fail.
 
 use cuda_sys::{CUresult, Version};
 
@@ -10,7 +10,7 @@ use crate::driver;
 use crate::graph::model::payload::ConditionalKind;
 use crate::graph::model::program::{Level, Program, Work};
 
-/// What the driver that this one poses as gets wrong about a conditional node that is reached.
+/// Fails if the driver that this one poses as mishandles this conditional node.
 pub(crate) fn check(
     program: &Program,
     node: u64,

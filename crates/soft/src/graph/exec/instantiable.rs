@@ -1,4 +1,4 @@
-//! What is checked before an executable is made.
+//! The checks before instantiation.
 
 use crate::graph::edit::conditional;
 use crate::graph::model::hierarchy;
@@ -17,13 +17,13 @@ use crate::memory::copy::Copy3;
 use crate::memory::memory_kind::{Accept, MemoryKind};
 use crate::stream::event;
 
-/// Free what the graph still holds when it is launched again.
+/// Frees memory that the graph still holds at the next launch.
 pub(crate) const AUTO_FREE: u64 = 1;
 pub(crate) const UPLOAD: u64 = 2;
 pub(crate) const DEVICE_LAUNCH: u64 = 4;
 pub(crate) const NODE_PRIORITY: u64 = 8;
 
-/// Why no executable was made.
+/// Why a graph could not be instantiated.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Refused {
     pub(crate) code: CUresult,
@@ -45,7 +45,7 @@ impl From<CUresult> for Refused {
 
 const UNSUPPORTED: Outcome = Outcome::CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED;
 
-/// All checks but the one for cycles.
+/// All checks except the one for cycles.
 pub(crate) fn check(graphs: &Graphs, graph: u64, flags: u64) -> Result<(), Refused> {
     let own = graphs.graph(graph)?;
     if flags & !(AUTO_FREE | UPLOAD | DEVICE_LAUNCH | NODE_PRIORITY) != 0 {
@@ -73,7 +73,7 @@ pub(crate) fn check(graphs: &Graphs, graph: u64, flags: u64) -> Result<(), Refus
         check_device_launch(graphs, graph, flags)?;
     }
     hierarchy::ensure_whole(graphs, graphs.nodes_of(graph)?, "a graph is instantiated");
-    // Whether each part is in a body is known from the part around it: they may be nested deep.
+    // Each part is in a body if its parent is: cheap even for deep nesting.
     let mut bodies: HashMap<u64, bool> = HashMap::new();
     for part in hierarchy::tree(graphs, graph) {
         let in_body = match graphs.graph(part)?.owner {
@@ -149,7 +149,7 @@ fn check_device_launch(graphs: &Graphs, graph: u64, flags: u64) -> Result<(), Re
             let node = match &graphs.node(handle)?.payload {
                 Payload::Task(Task::Kernel(_) | Task::Fill(_)) | Payload::Child(_) => continue,
                 Payload::Task(Task::Copy(copy)) if !is_pageable(&copy.copy) => continue,
-                // Of these the driver does not say which.
+                // For these the driver does not report the node.
                 Payload::Task(Task::Empty) | Payload::Conditional(_) => 0,
                 Payload::Task(_) => handle,
             };

@@ -1,4 +1,4 @@
-//! Making executables, and destroying them.
+//! Instantiating graphs, and destroying executables.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::graph::model::task::Task;
 use crate::graph::model::user_object::{ExecObjects, ObjectRefs};
 use crate::stream;
 
-/// The user objects of a graph and all parts of it, once more for an executable.
+/// Retains the user objects of a graph and of all its parts for an executable.
 pub(crate) fn exec_objects(
     graphs: &Graphs,
     graph: u64,
@@ -39,7 +39,7 @@ pub(crate) fn exec_objects(
     shares
 }
 
-/// How an executable knows a child or body: the uid of its node and its number in it.
+/// The key by which an executable knows a child or body: the uid of its node and its number there.
 fn part_key(graphs: &Graphs, part: u64) -> (u64, usize) {
     let Ok(Owner::Child { node, .. } | Owner::Body { node }) = graphs.graph(part).map(|graph| graph.owner)
     else {
@@ -53,7 +53,7 @@ fn part_key(graphs: &Graphs, part: u64) -> (u64, usize) {
     (node.uid, number.unwrap_or(0))
 }
 
-/// Makes an executable.
+/// Instantiates a graph.
 pub(crate) fn instantiate(store: &mut Store, graph: u64, flags: u64) -> Result<u64, Refused> {
     instantiable::check(&store.graphs, graph, flags)?;
     let mut program = compile(&store.graphs, graph).map_err(|failure| match failure {
@@ -83,7 +83,7 @@ pub(crate) fn instantiate(store: &mut Store, graph: u64, flags: u64) -> Result<u
     }))
 }
 
-/// Notes for the memory that a program allocates that an executable has it.
+/// Marks the memory that a program allocates as instantiated.
 pub(crate) fn note_instantiated(program: &Program) {
     for step in &program.steps {
         if let Work::Task(Task::Alloc(node)) = &step.work {
@@ -92,15 +92,15 @@ pub(crate) fn note_instantiated(program: &Program) {
     }
 }
 
-/// An executable less for its source.
+/// Uncounts an executable at its source graph.
 pub(crate) fn release_source(graphs: &mut Graphs, source: (u64, u64)) {
     if let Some(graph) = graphs.graph_mut(source.0).ok().filter(|graph| graph.uid == source.1) {
         graph.live_execs = graph.live_execs.saturating_sub(1);
     }
 }
 
-/// `cuGraphExecDestroy`: work in flight goes on, but for an executable with conditional nodes the
-/// call waits for all there is, and nobody enqueues anything meanwhile, as on a GPU.
+/// `cuGraphExecDestroy`. Work in flight goes on. For an executable with conditional nodes the call
+/// waits for all work of the process, and nothing can be enqueued meanwhile, as on a GPU.
 pub(crate) fn destroy(handle: u64) -> Answer {
     let removed = {
         let mut store = store();
@@ -114,7 +114,7 @@ pub(crate) fn destroy(handle: u64) -> Answer {
     if !removed.program.conditions.is_empty() {
         stream::while_idle(|| ());
     }
-    // Destructors may run now, so the lock must be free.
+    // Destructors may run here, so the lock must not be held.
     drop(removed);
     Ok(())
 }

@@ -16,10 +16,10 @@ use crate::memory::memory_kind::MemoryKind;
 use crate::stream::{Stream, Ticket, event, mem_op};
 use crate::sync::lock;
 
-/// What a program does with memory, in its order. Bodies do nothing with it.
+/// The allocations and frees of a program in order. Bodies have none.
 fn memory_uses(program: &Program) -> Vec<MemoryUse> {
     let mut uses = Vec::new();
-    // What is to come, the next one last.
+    // A stack: the next step last.
     let mut waiting: Vec<usize> = program.top.order.iter().rev().copied().collect();
     while let Some(step) = waiting.pop().and_then(|index| program.steps.get(index)) {
         match &step.work {
@@ -32,10 +32,10 @@ fn memory_uses(program: &Program) -> Vec<MemoryUse> {
     uses
 }
 
-/// What the event nodes do in a launch that starts now.
+/// The actions of the event nodes in a launch that starts now.
 fn event_work(program: &Program) -> HashMap<usize, EventAction> {
     let mut events = HashMap::new();
-    // What is to come, the next one last.
+    // A stack: the next step last.
     let mut waiting: Vec<usize> = program.top.order.iter().rev().copied().collect();
     while let Some(index) = waiting.pop() {
         let Some(step) = program.steps.get(index) else { continue };
@@ -120,7 +120,7 @@ pub(crate) fn launch(handle: u64, stream: &Arc<Stream>) -> Answer {
     Ok(())
 }
 
-/// Adds work that comes after the executable's last launch, wherever that was.
+/// Enqueues work after the last launch of the executable, on whichever stream that was.
 fn enqueue(
     last: &Mutex<Option<Ticket>>,
     stream: &Arc<Stream>,

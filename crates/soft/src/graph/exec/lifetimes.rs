@@ -1,8 +1,8 @@
 //! The lifetimes of graph memory that outlives the launch that allocates it.
 //!
-//! Calls and work come at different times, so there are two accounts: whether memory lives in the
-//! order of the calls, by which launches and frees are refused, and what is there when the stream
-//! gets to a node, by which accesses are.
+//! There are two accounts, since calls and work happen at different times. In the order of calls,
+//! memory is live or not: this decides whether launches and frees are refused. In the order of
+//! work, memory is there or not when a stream reaches a node: this decides whether accesses fail.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,31 +14,31 @@ use crate::memory::{self, Allocation};
 use crate::stream::event::Marker;
 use crate::sync::lock;
 
-/// Memory that outlives the launch that made it.
+/// The lifetime of memory that outlives the launch that allocates it.
 #[derive(Debug)]
 pub(super) struct Life {
-    /// Whether it lives in the order of the calls.
+    /// Whether it is live in the order of calls.
     pub(super) lives: bool,
-    /// What made it last, which also holds the address.
+    /// The node memory that allocated it last and owns the address.
     pub(super) owner: Arc<NodeMemory>,
     pub(super) allocation: Arc<Allocation>,
-    /// How often a launch was called that makes it, and up to which of these the work has come.
+    /// How many launches that allocate it were called, and which of them the work has reached.
     pub(super) called: u64,
     pub(super) reached: u64,
-    /// Where the free comes that was announced last.
+    /// Reached when the last announced free is executed.
     pub(super) freed: Option<Arc<Marker>>,
 }
 
-/// By address. It outlives graphs and executables. What is done to a life and to the memory there
-/// is done under one lock: a launch takes memory that it finds without a life for that of a launch
-/// on its way.
+/// By address. Lifetimes outlive graphs and executables. A lifetime and the memory at its address
+/// change under this one lock: a launch takes memory without a lifetime for memory of a launch in
+/// flight.
 static LIVES: Mutex<BTreeMap<u64, Life>> = Mutex::new(BTreeMap::new());
 
 pub(super) fn lives() -> MutexGuard<'static, BTreeMap<u64, Life>> {
     lock(&LIVES)
 }
 
-/// Says when work is over: with its last owner.
+/// A flag that is set when its owner is dropped.
 #[derive(Debug, Default)]
 pub(super) struct Done(pub(super) Arc<AtomicBool>);
 
@@ -58,7 +58,7 @@ pub(super) fn steps_of(memory: &NodeMemory) -> impl Iterator<Item = u64> + use<>
     graph_mapping::steps(memory.start, memory.len as u64)
 }
 
-/// Nothing lives any more where memory was, but for steps in which other memory lives.
+/// Releases the address chunks of memory, except those in which other memory lives.
 pub(super) fn leave_steps(lives: &BTreeMap<u64, Life>, memory: &NodeMemory, user: &MappingUser) {
     let living = lives.values().filter(|life| life.lives && life.owner.device == memory.device);
     let living: BTreeSet<u64> = living.flat_map(|life| steps_of(&life.owner)).collect();
@@ -69,7 +69,7 @@ pub(super) fn leave_steps(lives: &BTreeMap<u64, Life>, memory: &NodeMemory, user
     );
 }
 
-/// A context is over, and its memory with it.
+/// Ends the memory of a context that has ended.
 pub(crate) fn forget_context(context: u64) {
     let gone: Vec<Life> = {
         let mut lives = lives();
@@ -81,29 +81,29 @@ pub(crate) fn forget_context(context: u64) {
         gone.iter().for_each(|life| leave_steps(&lives, &life.owner, &nobody));
         gone
     };
-    // What it held takes other locks as it goes.
+    // Dropping it takes other locks.
     drop(gone);
 }
 
-/// A free that a call has announced and a stream will carry out.
+/// A free that a call has announced and a stream will execute.
 #[derive(Debug)]
 pub(crate) struct Freeing {
     start: u64,
     life: u64,
-    /// Launches that make the memory again wait for this.
+    /// Launches that allocate the memory again wait for this.
     done: Arc<Marker>,
-    /// Launches elsewhere may have what is behind the addresses once this is over.
+    /// Set when launches on other streams may use the chunks behind the addresses.
     over: Done,
 }
 
 impl Drop for Freeing {
-    /// Nobody may wait for ever for a free that was cut short.
+    /// Ends the waits for a free that is never executed.
     fn drop(&mut self) {
         self.done.reach();
     }
 }
 
-/// Announces the free of memory of a graph on a stream, 0 for none; `None` if nothing lives there.
+/// Announces a free of graph memory on a stream (0 for none); `None` if nothing lives there.
 pub(crate) fn announce_free(start: u64, stream: u64) -> Option<Freeing> {
     announce(&mut lives(), start, stream)
 }
@@ -120,9 +120,9 @@ pub(super) fn announce(lives: &mut BTreeMap<u64, Life>, start: u64, stream: u64)
 }
 
 impl Freeing {
-    /// Carries the free out; `node` is the free node, 0 for the call that `how` names.
+    /// Executes the free; `node` is the free node, or 0 for the call that `how` names.
     pub(crate) fn carry_out(&self, node: u64, how: &str) {
-        // Before the memory is gone, so that a trim by whoever sees that gives it back.
+        // Set first, so that whoever sees the memory gone can trim it.
         self.over.set();
         self.end_life(node, how);
         self.done.reach();
@@ -132,8 +132,7 @@ impl Freeing {
         let mut lives = lives();
         let Some(life) = lives.get(&self.start) else { return };
         if life.called != self.life {
-            // Launched again since. As long as that launch has not come to its node, nothing is
-            // there.
+            // Launched again since. Nothing is there until that launch reaches its node.
             if life.reached <= self.life {
                 life.allocation.retire(node);
             }
@@ -143,7 +142,7 @@ impl Freeing {
         if let Some(life) = &gone {
             memory::remove(&life.allocation, how.to_owned());
         }
-        // What it held takes other locks as it goes.
+        // Dropping it takes other locks.
         drop(lives);
     }
 }

@@ -16,26 +16,26 @@ use crate::stream::event::Marker;
 /// What a launch does with the memory of its allocation and free nodes.
 #[derive(Debug, Default)]
 pub(crate) struct MemoryPlan {
-    /// The memory that outlives the launch, by its id: the how-manieth life it begins.
+    /// The memory that outlives the launch, by id, with the number of the lifetime that begins.
     kept: HashMap<u64, u64>,
     /// Its addresses.
     kept_starts: HashSet<u64>,
-    /// The frees of memory that other launches made, by its id.
+    /// The frees of memory that other launches allocated, by id.
     outside: HashMap<u64, Freeing>,
-    /// The frees, queued elsewhere, of memory that the launch makes again.
+    /// Frees queued on other streams, of memory that the launch allocates again.
     awaited: Vec<Arc<Marker>>,
-    /// Launches elsewhere may have what is behind its addresses once this is over.
+    /// Set when launches on other streams may use its chunks.
     over: Done,
 }
 
-/// What an executable does with memory, in the order in which it does.
+/// An allocation or free of an executable.
 #[derive(Debug, Clone)]
 pub(crate) enum MemoryUse {
     Allocates(Arc<NodeMemory>),
     Frees(Arc<NodeMemory>),
 }
 
-/// The memory that is allocated and that which is freed.
+/// Splits uses into allocations and frees.
 fn split(uses: &[MemoryUse]) -> (Vec<&Arc<NodeMemory>>, Vec<&Arc<NodeMemory>>) {
     let (mut allocs, mut frees) = (Vec::new(), Vec::new());
     for used in uses {
@@ -47,15 +47,15 @@ fn split(uses: &[MemoryUse]) -> (Vec<&Arc<NodeMemory>>, Vec<&Arc<NodeMemory>>) {
     (allocs, frees)
 }
 
-/// What a launch or an upload needs of each device: all steps that its memory lies in, and those
-/// that are in use when most are.
+/// The chunks that a launch or an upload needs of each device: all of them, and those in use when
+/// most are.
 fn needs(uses: &[MemoryUse]) -> BTreeMap<i32, Needs> {
     let mut needs: BTreeMap<i32, Needs> = BTreeMap::new();
     for alloc in split(uses).0 {
         needs.entry(alloc.device).or_default().all.extend(steps_of(alloc));
     }
     for (device, needs) in &mut needs {
-        // How much in each step is there.
+        // The number of allocations in each chunk.
         let mut there = BTreeMap::<u64, usize>::new();
         for used in uses {
             match used {
@@ -78,7 +78,7 @@ fn needs(uses: &[MemoryUse]) -> BTreeMap<i32, Needs> {
     needs
 }
 
-/// Maps memory for a launch or an upload. A device that has not enough has none for anything else
+/// Maps memory for a launch or an upload. A device without enough memory has none for anything else
 /// from then on.
 fn map(needs: &BTreeMap<i32, Needs>, user: &MappingUser) -> Answer {
     for (device, needs) in needs {
@@ -89,21 +89,21 @@ fn map(needs: &BTreeMap<i32, Needs>, user: &MappingUser) -> Answer {
     Ok(())
 }
 
-/// Until when an upload has the memory that it mapped.
+/// Keeps the memory that an upload mapped until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Uploading {
     _over: Done,
 }
 
-/// Maps what an executable allocates, ahead of its launch.
+/// Maps the memory of an executable before its launch.
 pub(crate) fn upload(uses: &[MemoryUse], stream: u64, exec: u64) -> Answer<Uploading> {
     let over = Done::default();
     map(&needs(uses), &MappingUser { stream, exec, done: Arc::clone(&over.0) })?;
     Ok(Uploading { _over: over })
 }
 
-/// Checks and notes at the launch call what the launch does. A refused launch changes nothing,
-/// except that the device's memory is all gone once there was not enough.
+/// Checks and plans a launch at the launch call. A refused launch changes nothing, except that a
+/// device without enough memory is exhausted.
 pub(crate) fn begin(
     uses: &[MemoryUse],
     auto_free: bool,
@@ -141,7 +141,7 @@ pub(crate) fn begin(
     for alloc in kept {
         let Some(life) = lives.get_mut(&alloc.start) else { continue };
         (life.lives, life.called) = (true, life.called + 1);
-        // The address is the same, so both hold it.
+        // Both own the same address.
         life.owner = Arc::clone(alloc);
         life.allocation.unqueue_free();
         plan.kept.insert(alloc.id, life.called);
@@ -155,13 +155,13 @@ pub(crate) fn begin(
     Ok(plan)
 }
 
-/// Lives for what a launch leaves and that has none.
+/// Begins lifetimes for memory that outlives a launch.
 fn make_lives(kept: &[&Arc<NodeMemory>], lives: &mut BTreeMap<u64, Life>, context: u64) -> Answer {
     let mut found = Vec::new();
     let mut made: Vec<(&Arc<NodeMemory>, Arc<Allocation>)> = Vec::new();
     for alloc in kept.iter().copied().filter(|alloc| !lives.contains_key(&alloc.start)) {
-        // A launch before, of another executable, may be using the address just now, and frees it
-        // on its way.
+        // An earlier launch of another executable may be using the address and free it before it
+        // ends.
         let there = memory::find_start(alloc.start).filter(|there| there.len == alloc.len);
         if let Some(allocation) = there {
             found.push((alloc, allocation));
@@ -187,7 +187,7 @@ fn make_lives(kept: &[&Arc<NodeMemory>], lives: &mut BTreeMap<u64, Life>, contex
 }
 
 impl MemoryPlan {
-    /// The launch starts: what it will allocate anew is not there until it does.
+    /// Starts the launch: memory that it allocates again is gone until its node is reached.
     pub(crate) fn start(&self) {
         self.awaited.iter().for_each(|free| free.wait());
         let lives = lives();
@@ -199,10 +199,10 @@ impl MemoryPlan {
         }
     }
 
-    /// The stream gets to an allocation node.
+    /// The stream reaches an allocation node.
     pub(crate) fn allocate(&self, own: &NodeMemory, context: u64) -> Result<(), Loss> {
         let mut lives = lives();
-        // Also if it is a later launch that leaves some there.
+        // Even if the lifetime belongs to a later launch.
         if let Some(life) = lives.get_mut(&own.start).filter(|life| life.allocation.len == own.len) {
             memory::publish_reached(&life.allocation);
             life.allocation.renew(own.node());
@@ -224,7 +224,7 @@ impl MemoryPlan {
         }
     }
 
-    /// The stream gets to a free node.
+    /// The stream reaches a free node.
     pub(crate) fn free(&self, own: &NodeMemory, node: u64) -> Result<(), Loss> {
         let how = format!("free node {node:#x}");
         if let Some(freeing) = self.outside.get(&own.id) {
@@ -244,7 +244,7 @@ impl MemoryPlan {
             return Ok(());
         }
         memory::remove(&allocation, how);
-        // What outlives a launch is seen again where this was.
+        // Memory that outlives its launch is visible again at these addresses.
         for (_, life) in lives.range(own.start..allocation.end()) {
             memory::publish_unless_taken(&life.allocation);
         }

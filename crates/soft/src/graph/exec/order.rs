@@ -1,16 +1,16 @@
-//! The order in which the steps of a level run, and the cycle where there is none.
+//! The topological order of the steps of a level, and the cycle if there is none.
 
 use std::collections::{BTreeSet, HashMap};
 
 use crate::graph::model::program::Step;
 
-/// A graph whose edges go round, and a node on the way.
+/// A cycle, with one of its nodes.
 #[derive(Debug)]
 pub(crate) struct Cycle {
     pub(crate) node: u64,
 }
 
-/// A number that looks drawn at random.
+/// A pseudorandom number (splitmix64).
 fn mix(seed: u64, index: usize) -> u64 {
     let mut word = seed.wrapping_add((index as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
     word = (word ^ (word >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -18,8 +18,8 @@ fn mix(seed: u64, index: usize) -> u64 {
     word ^ (word >> 31)
 }
 
-/// The steps of a level, each after what it depends on, else in the order of creation or in one
-/// drawn from `seed`.
+/// The steps of a level, each after its dependencies; otherwise in the order of creation, or in a
+/// pseudorandom order if there is a seed.
 pub(super) fn topological_order(
     created: &[usize],
     steps: &[Step],
@@ -58,7 +58,7 @@ pub(super) fn topological_order(
     Err(find_cycle(created, steps, is_stuck))
 }
 
-/// A node of a cycle: whatever a sort leaves over leads back into one.
+/// Finds a cycle: every step that the sort leaves over leads back into one.
 fn find_cycle(created: &[usize], steps: &[Step], is_stuck: impl Fn(usize) -> bool) -> Cycle {
     let mut at = created.iter().copied().find(|index| is_stuck(*index)).unwrap_or(0);
     for _ in 0..created.len() {

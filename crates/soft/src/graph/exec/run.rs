@@ -1,4 +1,4 @@
-//! One launch of an executable: its nodes one after the other, in an order that their edges allow.
+//! One launch of an executable: its steps run one after the other, in topological order.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -17,25 +17,25 @@ use crate::stream::event::Marker;
 use crate::stream::mem_op;
 use crate::stream::poll::poll;
 
-/// What an event node does in this launch, by its step.
+/// The action of an event node in this launch.
 #[derive(Debug)]
 pub(crate) enum EventAction {
     Record(Arc<Marker>),
     Wait(Arc<Marker>),
 }
 
-/// A level that runs.
+/// A running level.
 struct RunningLevel<'a> {
     order: &'a [usize],
-    /// Which of its steps comes next.
+    /// The position of the next step.
     next: usize,
-    /// The condition by which it runs again, of the body of a loop.
+    /// For the body of a loop: the condition that decides whether it runs again.
     again: Option<u64>,
 }
 
-/// A level some of whose steps wait.
+/// A running level with steps that may wait.
 struct WaitingLevel {
-    /// Its steps with how far each is, in the order of the level.
+    /// The remaining steps with their progress, in the order of the level.
     left: Vec<(usize, usize)>,
     done: HashSet<usize>,
 }
@@ -51,7 +51,7 @@ impl WaitingLevel {
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) program: Arc<Program>,
-    /// Pageable sources as they were at the launch call, by step.
+    /// Copies of pageable sources from the launch call, by step.
     pub(crate) staged: HashMap<usize, Vec<u8>>,
     pub(crate) events: HashMap<usize, EventAction>,
     pub(crate) memory: MemoryPlan,
@@ -61,7 +61,7 @@ pub(crate) struct Run {
 }
 
 impl Drop for Run {
-    /// Nobody may wait for ever for a launch that was cut short.
+    /// Ends the waits for events of a launch that was cut short.
     fn drop(&mut self) {
         for event in self.events.values() {
             if let EventAction::Record(marker) = event {
@@ -71,13 +71,13 @@ impl Drop for Run {
     }
 }
 
-/// The loss with the node that caused it.
+/// Adds the node to a loss.
 fn in_node(loss: Loss, node: u64) -> Loss {
     Loss::new(loss.code, format!("{}; in the graph node {node:#x}", loss.sentence))
 }
 
 impl Run {
-    /// Runs all nodes.
+    /// Runs all steps.
     pub(crate) fn run(&self) -> Result<(), Loss> {
         for (handle, default) in &self.program.conditions {
             if let Some(default) = default {
@@ -89,8 +89,8 @@ impl Run {
         if top.waits { self.waiting_level(top) } else { self.steps(&top.order) }
     }
 
-    /// Runs steps of which none waits, nor anything in them, with a stack of its own: they may be
-    /// nested deeper than the thread's is.
+    /// Runs steps that never wait. It uses an explicit stack, since graphs may be nested deeper
+    /// than the thread's stack allows.
     fn steps<'a>(&'a self, order: &'a [usize]) -> Result<(), Loss> {
         let mut open = vec![RunningLevel { order, next: 0, again: None }];
         while let Some(level) = open.last_mut() {
@@ -118,8 +118,8 @@ impl Run {
         Ok(())
     }
 
-    /// Runs a level in which steps wait: the other branches go on meanwhile, as what they do may
-    /// end the wait. With a stack, as above.
+    /// Runs a level with steps that wait. Other branches go on meanwhile, since they may end the
+    /// wait. It uses an explicit stack, too.
     fn waiting_level(&self, level: &Level) -> Result<(), Loss> {
         let mut open = vec![WaitingLevel::of(level)];
         poll(self.device, || {
@@ -138,8 +138,8 @@ impl Run {
         })
     }
 
-    /// Runs what can be run of the steps that are left. A child that may wait is for when nothing
-    /// else is: it is given back to be run to its end, and counts as done.
+    /// Runs the remaining steps that can run. A child that may wait is left until nothing else can
+    /// run: then it is returned, to be run to its end, and counts as done.
     fn pass(
         &self,
         WaitingLevel { left: open, done }: &mut WaitingLevel,
@@ -183,7 +183,7 @@ impl Run {
         match task {
             Task::Kernel(spec) => {
                 let values: &dyn ConditionSetter = &*self.program.values;
-                // Without any condition a kernel that sets one does it as in no graph.
+                // Without conditions, a kernel that sets one fails as outside of a graph.
                 let values = (!self.program.conditions.is_empty()).then_some(values);
                 launch::run(&spec.function, &spec.sizes, &spec.arguments.bytes, values)
             }
@@ -219,7 +219,7 @@ impl Run {
         }
     }
 
-    /// The body of a conditional node that the value chooses.
+    /// The body that the value of the condition selects.
     fn chosen<'a>(
         &self,
         handle: u64,
@@ -236,7 +236,7 @@ impl Run {
         bodies.get(number).map(|body| RunningLevel { order: &body.order, next: 0, again })
     }
 
-    /// Whether a loop takes another round.
+    /// Whether a loop runs again.
     fn goes_on(&self, handle: u64) -> bool {
         self.program.values.get(handle) != 0 && !loss::is_lost(self.device)
     }

@@ -1,4 +1,4 @@
-//! Changing single nodes of an executable: parameters, and whether they are enabled.
+//! Changes to single nodes of an executable: parameters, enabled or not.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ impl Exec {
         self.shares.iter().for_each(|(_, shares)| shares.mark_used());
     }
 
-    /// New work for a step; the old one, to be dropped without the lock.
+    /// Replaces the work of a step; returns the old work, to be dropped without the lock.
     #[must_use]
     pub(crate) fn set_work(&mut self, step: usize, work: Work) -> Option<Work> {
         let step = Arc::make_mut(&mut self.program).steps.get_mut(step)?;
@@ -56,7 +56,7 @@ impl Exec {
     }
 }
 
-/// New parameters for a step of an executable, as the set-params calls have them.
+/// Sets the parameters of a step of an executable.
 pub(crate) fn set_params(exec: u64, node: u64, new: Task) -> Answer {
     let replaced = {
         let mut store = store();
@@ -70,7 +70,7 @@ pub(crate) fn set_params(exec: u64, node: u64, new: Task) -> Answer {
     Ok(())
 }
 
-/// Whether an executable's task may become another one by a set-params call: what it becomes.
+/// Checks that a set-params call may replace a task; returns the new task.
 fn may_be_set(old: &Task, new: Task) -> Answer<Task> {
     let may = match old {
         Task::Kernel(old) => {
@@ -78,7 +78,7 @@ fn may_be_set(old: &Task, new: Task) -> Answer<Task> {
             if old.function.module.context.handle != spec.function.module.context.handle {
                 return Err(INVALID_VALUE);
             }
-            // The attributes are the node's, not the parameters'.
+            // Attributes belong to the node, not to its parameters.
             let spec = KernelSpec { attributes: old.attributes.clone(), ..KernelSpec::clone(&spec) };
             crate::launch::check(&spec.function.code, &spec.sizes, &spec.attributes)?;
             return Ok(Task::Kernel(Arc::new(spec)));

@@ -1,5 +1,4 @@
-//! Updating a whole executable from another graph: which node stands for which, and what may
-//! change.
+//! Updates of a whole executable from another graph: pairing of nodes, and allowed changes.
 
 use crate::graph::exec::compile::compile;
 use crate::graph::exec::instantiate;
@@ -31,7 +30,7 @@ impl Refused {
         Self { outcome, node, from: 0 }
     }
 
-    /// What the call returns: some cases are refused without a reason.
+    /// The result code of the call. Some updates are refused without a reason.
     pub(crate) fn code(&self) -> CUresult {
         match self.outcome {
             Outcome::CU_GRAPH_EXEC_UPDATE_SUCCESS => NOT_SUPPORTED,
@@ -47,10 +46,11 @@ const UNSUPPORTED: Outcome = Outcome::CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED;
 struct Pairing<'a> {
     old: &'a [Step],
     new: &'a [Step],
-    /// The new step for each old one.
+    /// The new step of each old one.
     partner: Vec<Option<usize>>,
     taken: Vec<bool>,
-    /// Levels in steps that were paired; they may be nested deeper than a stack is.
+    /// Levels inside paired steps, still to be paired. A list, since they may be nested deeper than
+    /// the stack allows.
     inside: Vec<(&'a Level, &'a Level)>,
 }
 
@@ -77,7 +77,7 @@ impl<'a> Pairing<'a> {
         }
         let (old_steps, new_steps) = (self.old, self.new);
         let differs = edge_count(old_steps, old) != edge_count(new_steps, new);
-        // From the sinks, in the order of creation; then each pair's dependencies, in the order
+        // Pairs the sinks in the order of creation, then the dependencies of each pair in the order
         // added.
         let (old_sinks, new_sinks) = (sinks(old_steps, old), sinks(new_steps, new));
         if old_sinks.len() != new_sinks.len() {
@@ -148,7 +148,7 @@ impl<'a> Pairing<'a> {
     }
 }
 
-/// How many edges a level has.
+/// The number of edges of a level.
 fn edge_count(steps: &[Step], level: &Level) -> usize {
     level.created.iter().filter_map(|index| steps.get(*index)).map(|step| step.dependencies.len()).sum()
 }
@@ -164,7 +164,7 @@ impl Pairing<'_> {
         self.partner.iter().enumerate().filter_map(|(old, new)| Some((old, (*new)?))).collect()
     }
 
-    /// For the uid of each new step that of the old one it stands for.
+    /// The uid of the old step for the uid of each new one.
     fn keys(&self) -> HashMap<u64, u64> {
         let uid_of = |steps: &[Step], index: usize| steps.get(index).map_or(0, |step| step.uid);
         let uids = |(old, new): (usize, usize)| (uid_of(self.new, new), uid_of(self.old, old));
@@ -173,7 +173,8 @@ impl Pairing<'_> {
 }
 
 impl Exec {
-    /// Takes the tasks of new steps for old ones; the old tasks, to be dropped without the lock.
+    /// Replaces tasks by those of their new steps; returns the old tasks, to be dropped without the
+    /// lock.
     fn set_works(&mut self, pairs: &[(usize, usize)], new: &[Step]) -> Vec<Work> {
         let steps = &mut Arc::make_mut(&mut self.program).steps;
         let mut replaced = Vec::new();
@@ -217,7 +218,7 @@ pub(crate) fn update(exec: u64, graph: u64) -> Answer<Result<(), Refused>> {
         let (pairs, keys) = (pairing.pairs(), pairing.keys());
         let (used, old_source) = (own.used, own.source);
         let mut shares = instantiate::exec_objects(&store.graphs, graph, used, device);
-        // The keys stay those of the first graph.
+        // The keys stay the uids of the first graph.
         for (key, _) in &mut shares {
             key.0 = keys.get(&key.0).copied().unwrap_or(key.0);
         }
@@ -235,12 +236,12 @@ pub(crate) fn update(exec: u64, graph: u64) -> Answer<Result<(), Refused>> {
         program.conditions = new.conditions;
         (works, std::mem::replace(&mut own.shares, shares))
     };
-    // Destructors may run now, so the lock must be free.
+    // Destructors may run here, so the lock must not be held.
     drop(dropped);
     Ok(Ok(()))
 }
 
-/// Another graph of the same shape for a child node of an executable.
+/// Replaces the graph of a child node of an executable by one of the same topology.
 pub(crate) fn set_child(exec: u64, node: u64, child: u64) -> Answer {
     let dropped = {
         let mut store = store();
@@ -254,7 +255,7 @@ pub(crate) fn set_child(exec: u64, node: u64, child: u64) -> Answer {
         pairing.levels(level, &program.top).map_err(|_| GRAPH_EXEC_UPDATE_FAILURE)?;
         let (pairs, mut keys) = (pairing.pairs(), pairing.keys());
         let mut shares = instantiate::exec_objects(&store.graphs, child, own.used, own.device());
-        // The child itself, and what is in it: the keys stay those of the first graph.
+        // The child itself and its parts: the keys stay the uids of the first graph.
         keys.insert(0, uid);
         for (key, _) in &mut shares {
             key.0 = keys.get(&key.0).copied().unwrap_or(key.0);
@@ -268,7 +269,7 @@ pub(crate) fn set_child(exec: u64, node: u64, child: u64) -> Answer {
         own.shares = kept;
         (works, dropped)
     };
-    // Destructors may run now, so the lock must be free.
+    // Destructors may run here, so the lock must not be held.
     drop(dropped);
     Ok(())
 }

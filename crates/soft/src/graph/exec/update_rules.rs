@@ -1,4 +1,4 @@
-//! What a task of an executable may become without the executable being made anew.
+//! The changes of a task that an update allows.
 
 use cuda_sys::CUgraphExecUpdateResult as Outcome;
 
@@ -15,7 +15,7 @@ const PARAMETERS: Outcome = Outcome::CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANG
 const FUNCTION: Outcome = Outcome::CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE;
 const ATTRIBUTES: Outcome = Outcome::CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED;
 
-/// Whether the work of one step may take the place of another's in a whole update.
+/// Checks that a whole update may replace the work of a step.
 pub(crate) fn may_become(old: &Work, new: &Work) -> Result<(), Outcome> {
     if old.kind() != new.kind() {
         return Err(TYPE);
@@ -45,12 +45,12 @@ pub(crate) fn may_become(old: &Work, new: &Work) -> Result<(), Outcome> {
     if allowed { Ok(()) } else { Err(PARAMETERS) }
 }
 
-/// Whether memory operations may become others: as many, of the same kinds.
+/// Whether memory operations may be replaced: only by as many of the same kinds.
 pub(crate) fn batch_may_become(old: &BatchNode, new: &BatchNode) -> bool {
     old.ops.iter().map(|op| op.kind()).eq(new.ops.iter().map(|op| op.kind()))
 }
 
-/// The kinds of memory that an update of a copy cannot exchange.
+/// The classes of memory that an update of a copy cannot exchange.
 fn class(address: u64, place: MemoryKind) -> u8 {
     if place.is_host() {
         return 0;
@@ -70,7 +70,7 @@ fn class(address: u64, place: MemoryKind) -> u8 {
     }
 }
 
-/// Whether an executable's copy may become another one.
+/// Whether a whole update may replace a copy.
 pub(crate) fn copy_may_become(old: &Copy3, new: &Copy3) -> bool {
     let same = |old: &Side, new: &Side| old.place.is_host() == new.place.is_host();
     let shape = if old.is_linear() && new.is_linear() {
@@ -81,8 +81,8 @@ pub(crate) fn copy_may_become(old: &Copy3, new: &Copy3) -> bool {
     shape && same(&old.src, &new.src) && same(&old.dst, &new.dst)
 }
 
-/// The stricter rule of the set-params call for copies: pooled and plain memory are not exchanged
-/// either.
+/// Whether a set-params call may replace a copy. In addition, it does not exchange pool memory and
+/// other memory.
 pub(crate) fn copy_may_be_set(old: &Copy3, new: &Copy3) -> bool {
     let kept = |old: &Side, new: &Side| {
         let (was, is) = (class(old.address, old.place), class(new.address, new.place));
@@ -91,7 +91,7 @@ pub(crate) fn copy_may_be_set(old: &Copy3, new: &Copy3) -> bool {
     copy_may_become(old, new) && kept(&old.src, &new.src) && kept(&old.dst, &new.dst)
 }
 
-/// Whether an executable's fill may become another one: of several rows only the value may change.
+/// Whether a fill may be replaced. With several rows only the value may change.
 pub(crate) fn fill_may_become(old: &Fill, new: &Fill) -> bool {
     if old.height == 1 && new.height == 1 {
         return true;

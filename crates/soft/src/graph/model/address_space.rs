@@ -1,48 +1,49 @@
-//! The addresses of a graph's allocation nodes.
+//! The address space of a graph: the addresses of its allocation nodes.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use crate::memory::{ALIGNMENT, AddressRange, STEP};
 
-/// Where an allocation node allocates.
+/// The addresses of an allocation node.
 #[derive(Debug, Clone)]
 pub(crate) struct NodeAddresses {
     pub(crate) start: u64,
-    /// A multiple of the grain.
+    /// A multiple of the alignment.
     len: u64,
     block: Arc<AddressRange>,
     device: i32,
 }
 
-/// A range that the graph frees: for allocation nodes that come after the free node.
+/// Addresses that the graph frees, for allocation nodes that come after the free node.
 #[derive(Debug)]
 struct FreedAddresses {
     range: NodeAddresses,
     free: u64,
 }
 
-/// The addresses that a graph has given to its allocation nodes.
+/// The addresses that a graph assigns to its allocation nodes.
 #[derive(Debug, Default)]
 pub(crate) struct AddressSpace {
-    /// The newest stretch of each device, and how much of it is given.
+    /// The newest range of each device, and how much of it is assigned.
     ranges: BTreeMap<i32, (Arc<AddressRange>, u64)>,
     freed: Vec<FreedAddresses>,
 }
 
 impl AddressSpace {
-    /// The free nodes of the holes on a device.
+    /// The free nodes that freed addresses on a device.
     pub(crate) fn free_nodes(&self, device: i32) -> HashSet<u64> {
         self.freed.iter().filter(|freed| freed.range.device == device).map(|freed| freed.free).collect()
     }
 
-    /// The free node frees the range.
+    /// Adds addresses that a free node frees.
     pub(crate) fn free(&mut self, range: NodeAddresses, free: u64) {
         self.freed.push(FreedAddresses { range, free });
     }
 
-    /// A range for an allocation node that comes after some of the free nodes: of what these free,
-    /// next to each other, the first that is large enough. `None` if no addresses are left.
+    /// Assigns addresses to an allocation node that comes after the free nodes in `before`: the
+    /// first contiguous addresses that these free and that are large enough, or new ones. `None` if
+    /// no addresses are left.
     pub(crate) fn place(&mut self, len: usize, device: i32, before: &HashSet<u64>) -> Option<NodeAddresses> {
         let len = (len as u64).checked_next_multiple_of(ALIGNMENT)?;
         self.refill(len, device, before).or_else(|| self.extend(len, device))
@@ -59,7 +60,7 @@ impl AddressSpace {
             self.freed.append(&mut fitting);
             return None;
         };
-        // What is left of the holes stays.
+        // The rest stays free.
         let end = range.start + range.len;
         for FreedAddresses { range: mut left, free } in fitting {
             if (range.start..end).contains(&left.start) {
@@ -73,7 +74,7 @@ impl AddressSpace {
         Some(range)
     }
 
-    /// A range that was not given yet. Large memory begins a step of its own.
+    /// Assigns new addresses. Large memory starts at a chunk of its own.
     fn extend(&mut self, len: u64, device: i32) -> Option<NodeAddresses> {
         let newest = self.ranges.get(&device);
         let at = newest.map(|(_, given)| if len < STEP { *given } else { given.next_multiple_of(STEP) });
@@ -87,8 +88,7 @@ impl AddressSpace {
     }
 }
 
-/// The first range of this length in holes that lie next to each other, in the order of their
-/// addresses.
+/// The first contiguous addresses of this length; `holes` are sorted by address.
 fn first_run(freed: &[FreedAddresses], len: u64) -> Option<NodeAddresses> {
     let mut run: Option<NodeAddresses> = None;
     for FreedAddresses { range, .. } in freed {

@@ -1,4 +1,4 @@
-//! The values that conditional nodes look at.
+//! The values of conditional handles.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
@@ -6,18 +6,18 @@ use std::sync::{Arc, Mutex};
 use crate::launch::ConditionSetter;
 use crate::sync::{get_mut, lock};
 
-/// The values of an executable's conditions. They stay over launches and updates.
+/// The values of an executable's conditions. They persist over launches and updates.
 #[derive(Debug, Default)]
 pub(crate) struct ConditionValues {
     values: Mutex<HashMap<u64, u32>>,
 }
 
-/// The values that ended executables had, by how many these were, the last ones last.
+/// The values of destroyed executables by their number, the latest last.
 static LEFT: Mutex<BTreeMap<usize, Vec<HashMap<u64, u32>>>> = Mutex::new(BTreeMap::new());
 
 impl ConditionValues {
-    /// The values of a new executable with these conditions. As on a GPU they are those that an
-    /// executable has left, if there was one: the first of a process has 0.
+    /// The values of a new executable with these conditions. As on a GPU, they are left over from a
+    /// destroyed executable if there was one; the first one of a process has 0.
     pub(crate) fn again(conditions: impl ExactSizeIterator<Item = u64>) -> Arc<Self> {
         let mut left = lock(&LEFT);
         let left = left.get_mut(&conditions.len()).and_then(Vec::pop).unwrap_or_default();
@@ -25,7 +25,7 @@ impl ConditionValues {
         Arc::new(Self { values: Mutex::new(values) })
     }
 
-    /// The value, 0 where none was set.
+    /// The value, 0 if none was set.
     pub(crate) fn get(&self, handle: u64) -> u32 {
         lock(&self.values).get(&handle).copied().unwrap_or(0)
     }

@@ -1,4 +1,4 @@
-//! What an edge says besides its two nodes.
+//! Edge data.
 
 use cuda_sys::CUgraphEdgeData;
 

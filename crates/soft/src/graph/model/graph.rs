@@ -1,4 +1,4 @@
-//! One graph, and what it is part of.
+//! A graph and its owner.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
@@ -7,10 +7,10 @@ use super::address_space::AddressSpace;
 use super::limiting_nodes::LimitingNodes;
 use super::user_object::ObjectRefs;
 
-/// What a graph is part of.
+/// The owner of a graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// Nothing: the user destroys it.
+    /// The user, who destroys it.
     User,
     /// A child node, into which it was cloned or moved.
     Child { node: u64, moved: bool },
@@ -18,12 +18,12 @@ pub(crate) enum Owner {
     Body { node: u64 },
 }
 
-/// The handle of a condition, known to the root graph.
+/// A conditional handle of a root graph.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Condition {
     pub(crate) default: Option<u32>,
     pub(crate) context: u64,
-    /// The node that uses it, and its uid: it may be gone.
+    /// The node that uses it, with its uid, since it may be destroyed.
     pub(crate) node: Option<(u64, u64)>,
 }
 
@@ -33,23 +33,23 @@ pub(crate) struct Graph {
     /// Never reused.
     pub(crate) uid: u64,
     pub(crate) owner: Owner,
-    /// A graph that it lies in, be it far out, and the uid of that; as long as both live, it does.
-    /// 0 where none is known.
+    /// Any ancestor with its uid, 0 for none: a shortcut to the root. A graph lives as long as its
+    /// ancestors, so it stays valid as long as both live.
     pub(super) above: Cell<(u64, u64)>,
-    /// The nodes in the order of creation, by their numbers in the graph.
+    /// The nodes by local id, which is the order of creation.
     pub(crate) order: BTreeMap<u32, u64>,
     pub(crate) next_local: u32,
     pub(crate) limiting: LimitingNodes,
     pub(crate) objects: ObjectRefs,
-    /// In a clone: the node here and its uid, for the uid of each node of the original.
+    /// In a clone: the node and its uid by the uid of the original's node.
     pub(crate) from_original: HashMap<u64, (u64, u64)>,
-    /// The root graph's conditions by number.
+    /// The conditions of a root graph by number.
     pub(crate) conditions: BTreeMap<u64, Condition>,
     pub(crate) next_condition: u64,
     pub(crate) addresses: AddressSpace,
-    /// Executables that live, counted where only one may.
+    /// The number of live executables made from it.
     pub(crate) live_execs: usize,
-    /// Moved into itself or into its own part: lost for good.
+    /// Moved into itself or into a part of itself: lost for good.
     pub(crate) is_lost: bool,
 }
 

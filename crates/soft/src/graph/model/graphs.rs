@@ -19,7 +19,7 @@ pub(crate) struct Graphs {
     destroyed: BTreeMap<u64, CUgraphNodeType>,
 }
 
-/// A number that no other graph, node or executable has had.
+/// A new unique number for a graph, node or executable.
 pub(crate) fn new_uid() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
@@ -50,7 +50,7 @@ impl Graphs {
         self.nodes.get_mut(handle).ok_or(INVALID_VALUE)
     }
 
-    /// The type of a node, also of a destroyed one.
+    /// The type of a node, even of a destroyed one.
     pub(crate) fn kind(&self, handle: u64) -> Answer<CUgraphNodeType> {
         match self.nodes.get(handle) {
             Some(node) => Ok(node.payload.kind()),
@@ -58,7 +58,7 @@ impl Graphs {
         }
     }
 
-    /// Whether the handle is that of a node that was destroyed.
+    /// Whether this is the handle of a destroyed node.
     pub(crate) fn is_destroyed(&self, handle: u64) -> bool {
         self.destroyed.contains_key(&handle)
     }
@@ -68,26 +68,26 @@ impl Graphs {
         Ok(self.graph(graph)?.order.values().copied().collect())
     }
 
-    /// How many graphs the user owns; children and bodies do not count.
+    /// The number of graphs that the user owns; children and bodies do not count.
     pub(crate) fn count(&self) -> usize {
         self.graphs.values().filter(|graph| graph.owner == Owner::User).count()
     }
 
-    /// Gives a node its handle. Its graph does not list it yet.
+    /// Adds a node to the table. Its graph does not list it yet.
     pub(crate) fn insert_node(&mut self, node: Node) -> u64 {
         let handle = self.nodes.insert(node);
         self.destroyed.remove(&handle);
         handle
     }
 
-    /// Takes a node out of the table; its type stays known.
+    /// Removes a node from the table. Its type is remembered.
     pub(crate) fn take_node(&mut self, handle: u64) -> Option<Node> {
         let node = self.nodes.remove(handle)?;
         self.destroyed.insert(handle, node.payload.kind());
         Some(node)
     }
 
-    /// Takes a graph out of the table. Its nodes stay.
+    /// Removes a graph from the table, but not its nodes.
     pub(crate) fn take_graph(&mut self, handle: u64) -> Option<Graph> {
         self.graphs.remove(handle)
     }

@@ -1,12 +1,12 @@
-//! Graphs inside graphs: children and bodies, and the root that they belong to.
+//! The hierarchy of graphs: roots, and the children and bodies inside them.
 
 use super::graph::Owner;
 use super::graphs::Graphs;
 use super::payload::Payload;
 use crate::driver::abort::crash;
 
-/// The graph of the user that a child or body is in the end part of. All on the way there know
-/// it from then on, so that asking for graphs that are nested deep costs little for each.
+/// The root that a child or body belongs to. All graphs on the path remember it, so that repeated
+/// queries of deeply nested graphs are cheap.
 pub(crate) fn root(graphs: &Graphs, graph: u64) -> u64 {
     let mut root = graph;
     while let Some(above) = above(graphs, root) {
@@ -25,7 +25,7 @@ pub(crate) fn root(graphs: &Graphs, graph: u64) -> u64 {
     root
 }
 
-/// A graph that another one lies in.
+/// The remembered ancestor of a graph, or its parent.
 fn above(graphs: &Graphs, graph: u64) -> Option<u64> {
     let own = graphs.graph(graph).ok()?;
     let (above, uid) = own.above.get();
@@ -38,7 +38,7 @@ fn above(graphs: &Graphs, graph: u64) -> Option<u64> {
     }
 }
 
-/// Whether `inner` is `outer` or lies in it.
+/// Whether `inner` is `outer` or inside it.
 pub(crate) fn is_inside(graphs: &Graphs, mut inner: u64, outer: u64) -> bool {
     if graphs.graph(outer).is_ok_and(|outer| outer.owner == Owner::User) {
         return root(graphs, inner) == outer;
@@ -57,7 +57,7 @@ pub(crate) fn is_inside(graphs: &Graphs, mut inner: u64, outer: u64) -> bool {
     }
 }
 
-/// The graph and all in it, the outer before the inner.
+/// The graph and all graphs inside it, parents first.
 pub(crate) fn tree(graphs: &Graphs, graph: u64) -> Vec<u64> {
     let mut all = vec![graph];
     let mut at = 0;
@@ -70,8 +70,8 @@ pub(crate) fn tree(graphs: &Graphs, graph: u64) -> Vec<u64> {
     all
 }
 
-/// Whether every child and body in these nodes is there: one into which a capture failed is
-/// gone, and its node is not.
+/// Whether every child and body inside these nodes exists. A failed capture destroys the body or
+/// child that it captured into, but not its node.
 fn are_whole(graphs: &Graphs, mut nodes: Vec<u64>) -> bool {
     while let Some(node) = nodes.pop() {
         let parts = match graphs.node(node).map(|node| &node.payload) {
@@ -90,7 +90,7 @@ fn are_whole(graphs: &Graphs, mut nodes: Vec<u64>) -> bool {
     true
 }
 
-/// With nodes that are not whole nothing can be done any more.
+/// Crashes if a child or body inside these nodes is missing.
 pub(crate) fn ensure_whole(graphs: &Graphs, nodes: Vec<u64>, what: &str) {
     if !are_whole(graphs, nodes) {
         crash(&format!("{what}, and a capture into a body or child in it has failed"));

@@ -1,4 +1,4 @@
-//! Counts of the nodes that forbid something.
+//! Counts of nodes that limit what can be done with a graph.
 
 use super::task::KernelSpec;
 use crate::stream::attribute;
@@ -9,7 +9,7 @@ pub(crate) struct LimitingNodes {
     /// Allocation and free nodes.
     pub(crate) memory: usize,
     pub(crate) conditional: usize,
-    /// Kernels that the device may update.
+    /// Kernel nodes that the device may update.
     pub(crate) updatable: usize,
 }
 
@@ -26,7 +26,7 @@ impl LimitingNodes {
         self.updatable = self.updatable.saturating_sub(other.updatable);
     }
 
-    /// That of one kernel.
+    /// The count of one kernel node.
     pub(crate) fn of_kernel(spec: &KernelSpec) -> Self {
         Self { updatable: usize::from(attribute::is_device_updatable(&spec.attributes)), ..Self::default() }
     }

@@ -8,18 +8,18 @@ use super::payload::Payload;
 /// A node.
 #[derive(Debug)]
 pub(crate) struct Node {
-    /// Never reused, unlike the handle.
+    /// Unique, unlike the handle.
     pub(crate) uid: u64,
-    /// Its number in its graph, counting up and never reused.
+    /// Its number in its graph, never reused.
     pub(crate) local: u32,
     pub(crate) graph: u64,
     pub(crate) payload: Payload,
-    /// What a read-back of kernel parameters points into, once there was one.
+    /// The block that read-backs of kernel parameters point into, once there was one.
     pub(crate) block: Option<ParamBlock>,
-    /// What it depended on as it was added.
+    /// Its dependencies when it was added.
     pub(crate) added_after: Box<[u64]>,
-    /// What it depends on, in the order added.
+    /// Its dependencies, in the order added.
     pub(crate) dependencies: OrderedMap<Edge>,
-    /// What depends on it, in the order added.
+    /// Its dependents, in the order added.
     pub(crate) dependents: OrderedMap<Edge>,
 }

@@ -1,5 +1,6 @@
-//! How many nodes of the kinds that forbid something a graph has, counted with all graphs in it.
-//! Conditional nodes, which are nested deep, are counted for the outermost graph alone.
+//! The limits that certain nodes put on their graph. Each graph counts such nodes, including those
+//! of the graphs inside it. Conditional nodes, which may be nested deeply, are counted for the root
+//! alone.
 
 use super::payload::Payload;
 use super::task::Task;
@@ -8,12 +9,12 @@ use crate::graph::model::graphs::Graphs;
 use crate::graph::model::hierarchy;
 use crate::graph::model::limiting_nodes::LimitingNodes;
 
-/// The counts of a graph, with all in it.
+/// The counts of a graph and everything inside it.
 pub(crate) fn of_graph(graphs: &Graphs, graph: u64) -> LimitingNodes {
     graphs.graph(graph).map(|graph| graph.limiting).unwrap_or_default()
 }
 
-/// What a node adds to the counts of its graph.
+/// The counts that a node adds to its graph.
 pub(crate) fn of_payload(graphs: &Graphs, payload: &Payload) -> LimitingNodes {
     let mut limiting = LimitingNodes::default();
     match payload {
@@ -29,12 +30,12 @@ pub(crate) fn of_payload(graphs: &Graphs, payload: &Payload) -> LimitingNodes {
     limiting
 }
 
-/// The counts of a graph in a node, its conditional nodes among them.
+/// The counts of a graph inside a node, conditional nodes included.
 fn with_nested_conditionals(graphs: &Graphs, graph: u64) -> LimitingNodes {
     LimitingNodes { conditional: conditionals_in(graphs, graph), ..of_graph(graphs, graph) }
 }
 
-/// How many conditional nodes there are in a graph, with all in it.
+/// The number of conditional nodes in a graph and everything inside it.
 fn conditionals_in(graphs: &Graphs, graph: u64) -> usize {
     let root = hierarchy::root(graphs, graph);
     let all = of_graph(graphs, root).conditional;
@@ -47,12 +48,12 @@ fn conditionals_in(graphs: &Graphs, graph: u64) -> usize {
     hierarchy::tree(graphs, graph).into_iter().map(own).sum()
 }
 
-/// Counts a node of a graph, there and in all graphs that it lies in.
+/// Counts a node in its graph and in all graphs around it.
 pub(crate) fn count_in(graphs: &mut Graphs, graph: u64, limiting: LimitingNodes) {
     change_around(graphs, graph, limiting, LimitingNodes::plus);
 }
 
-/// Counts a node of a graph no more.
+/// Uncounts a node.
 pub(crate) fn count_out(graphs: &mut Graphs, graph: u64, limiting: LimitingNodes) {
     change_around(graphs, graph, limiting, LimitingNodes::minus);
 }
@@ -89,23 +90,23 @@ fn change_around(
     }
 }
 
-/// Whether the graph or anything in it allocates or frees memory.
+/// Whether the graph or anything inside it allocates or frees memory.
 pub(crate) fn holds_memory_nodes(graphs: &Graphs, graph: u64) -> bool {
     of_graph(graphs, graph).memory > 0
 }
 
-/// Whether the graph has a conditional node in it or a condition that no node uses.
+/// Whether the graph contains a conditional node or has a conditional handle.
 pub(crate) fn holds_conditionals(graphs: &Graphs, graph: u64) -> bool {
     conditionals_in(graphs, graph) > 0 || graphs.graph(graph).is_ok_and(|graph| !graph.conditions.is_empty())
 }
 
-/// Whether a kernel in the graph may be updated by the device.
+/// Whether the device may update a kernel node inside the graph.
 pub(crate) fn holds_updatable(graphs: &Graphs, graph: u64) -> bool {
     of_graph(graphs, graph).updatable > 0
 }
 
-/// Whether the graph has nodes of which there cannot be two: it has no clone and one executable
-/// at a time.
+/// Whether the graph contains nodes that cannot be duplicated: it cannot be cloned and has one
+/// executable at a time.
 pub(crate) fn is_unique(graphs: &Graphs, graph: u64) -> bool {
     holds_memory_nodes(graphs, graph) || holds_updatable(graphs, graph)
 }

@@ -1,4 +1,4 @@
-//! The memory of allocation nodes: an address for each, and the nodes that free it.
+//! The memory of allocation nodes: addresses, and the nodes that free it.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use crate::memory::graph_va;
 use crate::memory::{self, Allocation, Origin, Request};
 use crate::sync::lock;
 
-/// The memory of an allocation node, kept by the node and by the executables that have it.
+/// The memory of an allocation node, owned by the node and by executables.
 #[derive(Debug)]
 pub(crate) struct NodeMemory {
     /// Counts up, never reused.
@@ -18,17 +18,17 @@ pub(crate) struct NodeMemory {
     pub(crate) start: u64,
     pub(crate) len: usize,
     pub(crate) device: i32,
-    /// Holds the address, which a later allocation node may share.
+    /// Owns the address, which a later allocation node may share.
     pub(crate) range: NodeAddresses,
-    /// The graph that the allocation node was added to: its handle and uid.
+    /// The graph of the allocation node: handle and uid.
     pub(crate) home: (u64, u64),
     /// The allocation node, for messages.
     node: AtomicU64,
-    /// The free nodes of all graphs, also those that are gone by now: handles and uids.
+    /// The free nodes in all graphs, destroyed ones included: handles and uids.
     frees: Mutex<Vec<(u64, u64)>>,
-    /// One of these is in the graph that allocates it, or was.
+    /// The allocating graph has or had a free node.
     freed_at_home: AtomicBool,
-    /// An executable has it, or had it.
+    /// It is or was part of an executable.
     instantiated: AtomicBool,
 }
 
@@ -52,7 +52,7 @@ impl Drop for NodeMemory {
     }
 }
 
-/// Memory for a new allocation node of a graph, in a range of its addresses.
+/// Creates the memory of a new allocation node.
 pub(crate) fn reserve(range: NodeAddresses, len: usize, device: i32, home: (u64, u64)) -> Arc<NodeMemory> {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     let memory = Arc::new(NodeMemory {
@@ -72,13 +72,12 @@ pub(crate) fn reserve(range: NodeAddresses, len: usize, device: i32, home: (u64,
     memory
 }
 
-/// The newest memory that starts at an address: what lay there before is freed by its own graph.
+/// The newest memory that starts at an address. The graph frees older memory there itself.
 pub(crate) fn find(address: u64) -> Option<Arc<NodeMemory>> {
     reserved().get(&address)?.iter().rev().find_map(Weak::upgrade)
 }
 
-/// Whether the newest memory that holds an address has a free node in the graph that allocates it,
-/// or had one.
+/// Whether the allocating graph has or had a free node for the newest memory at an address.
 pub(crate) fn has_free_node(address: u64) -> bool {
     let Some((start, id)) = graph_va::newest(address) else { return false };
     let found: Vec<_> = reserved().get(&start).into_iter().flatten().filter_map(Weak::upgrade).collect();
@@ -86,7 +85,7 @@ pub(crate) fn has_free_node(address: u64) -> bool {
 }
 
 impl NodeMemory {
-    /// The node that allocates it.
+    /// Sets the node that allocates it.
     pub(crate) fn set_node(&self, node: u64) {
         self.node.store(node, Ordering::Relaxed);
         graph_va::set_node(self.start, self.id, node);
@@ -96,28 +95,28 @@ impl NodeMemory {
         self.node.load(Ordering::Relaxed)
     }
 
-    /// The nodes that free it, also those that are gone by now.
+    /// The nodes that free it, destroyed ones included.
     pub(crate) fn frees(&self) -> Vec<(u64, u64)> {
         lock(&self.frees).clone()
     }
 
-    /// Notes a node that frees it, in the graph that allocates it or in another one.
+    /// Adds a node that frees it, in the allocating graph or in another one.
     pub(crate) fn add_free(&self, node: (u64, u64), is_at_home: bool) {
         self.freed_at_home.fetch_or(is_at_home, Ordering::Relaxed);
         lock(&self.frees).push(node);
     }
 
-    /// An executable has it from now on.
+    /// Marks it as part of an executable.
     pub(crate) fn instantiate(&self) {
         self.instantiated.store(true, Ordering::Relaxed);
     }
 
-    /// Whether an executable has it, or had it.
+    /// Whether it is or was part of an executable.
     pub(crate) fn is_instantiated(&self) -> bool {
         self.instantiated.load(Ordering::Relaxed)
     }
 
-    /// Makes the memory, which is not put to its address yet.
+    /// Allocates the memory. It is not published yet.
     pub(crate) fn allocate(&self, context: u64) -> Answer<Arc<Allocation>> {
         let request = Request {
             origin: Origin::GraphNode,

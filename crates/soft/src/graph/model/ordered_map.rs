@@ -1,18 +1,17 @@
-//! A list of handles with a value each, in the order added, that finds and removes by handle
-//! without a walk.
+//! A map from handles to values that keeps insertion order.
 
 use std::collections::HashMap;
 
-/// So many entries are looked through one by one; of more an index is kept.
+/// Up to this length the list is searched; longer ones have an index.
 const SHORT: usize = 16;
 
-/// The list. No handle is in it twice.
+/// The map.
 #[derive(Debug, Clone)]
 pub(crate) struct OrderedMap<V> {
-    /// `None` where one of a long list was removed.
+    /// `None` for removed entries of a long list.
     list: Vec<Option<(u64, V)>>,
     live: usize,
-    /// The place of each handle, once the list is long.
+    /// The position of each handle, if the list is long.
     index: Option<HashMap<u64, usize>>,
 }
 
@@ -55,7 +54,7 @@ impl<V: Copy> OrderedMap<V> {
         self.list.get_mut(place)?.as_mut().map(|(_, value)| value)
     }
 
-    /// Adds a handle that is not in the list.
+    /// Adds a handle that is not in the map.
     pub(crate) fn push(&mut self, key: u64, value: V) {
         self.list.push(Some((key, value)));
         self.live += 1;
@@ -82,7 +81,7 @@ impl<V: Copy> OrderedMap<V> {
         removed.map(|(_, value)| value)
     }
 
-    /// Closes the gaps and makes the index anew.
+    /// Removes the gaps and rebuilds the index.
     fn tidy(&mut self) {
         self.list.retain(Option::is_some);
         let places = || self.list.iter().flatten().enumerate().map(|(place, (key, _))| (*key, place));

@@ -4,8 +4,8 @@ use std::ffi::c_void;
 
 use super::task::KernelSpec;
 
-/// What the read-back hands out pointers to. The user may read through them as long as the node
-/// lives, so the block is only ever reached by raw pointers.
+/// The memory that read-back pointers point to. Users may read it as long as the node lives, so it
+/// is only accessed by raw pointers.
 #[derive(Debug)]
 pub(crate) struct ParamBlock {
     bytes: *mut [u64],
@@ -47,7 +47,7 @@ impl ParamBlock {
         block
     }
 
-    /// The block for new parameters: this one, where it is, as long as the layout stays.
+    /// The block for new parameters: this one, at the same address, if the layout is the same.
     pub(crate) fn renewed(self, spec: &KernelSpec) -> Self {
         if !self.fits(spec) {
             return Self::new(spec);

@@ -1,4 +1,4 @@
-//! What a node of a graph is: a task, or something with graphs in it.
+//! The payload of a node: a task, or graphs.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ impl Payload {
         }
     }
 
-    /// The graphs in it.
+    /// The graphs inside it.
     pub(crate) fn graphs(&self) -> &[u64] {
         match self {
             Self::Task(_) => &[],
@@ -56,7 +56,7 @@ pub(crate) struct ConditionalNode {
     /// The number of the condition in the root graph.
     pub(crate) handle: u64,
     pub(crate) condition: ConditionalKind,
-    /// The bodies, and the driver's array of them.
+    /// The bodies. The user may read this array.
     pub(crate) bodies: Box<[u64]>,
     pub(crate) context: u64,
 }

@@ -1,4 +1,4 @@
-//! What an executable runs: its own copy of the graph's nodes in an order that their edges allow.
+//! The program of an executable: a copy of the graph's nodes in topological order.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::task::Task;
 use crate::graph::model::condition_values::ConditionValues;
 use crate::graph::model::edge::Edge;
 
-/// What a step does. Cheap to clone, but for the order of the steps in it.
+/// The work of a step.
 #[derive(Debug, Clone)]
 pub(crate) enum Work {
     Task(Task),
@@ -18,7 +18,7 @@ pub(crate) enum Work {
 }
 
 impl Work {
-    /// Whether something in it may wait for what another branch or stream does.
+    /// Whether it may wait for another branch or stream.
     pub(crate) fn waits(&self) -> bool {
         match self {
             Self::Task(task) => task.waits(),
@@ -39,9 +39,9 @@ impl Work {
 /// One node of an executable.
 #[derive(Debug, Clone)]
 pub(crate) struct Step {
-    /// The node that it was made from, for messages of the driver.
+    /// The node that it was compiled from, for messages.
     pub(crate) node: u64,
-    /// That node's uid, by which the executable knows it.
+    /// The uid of that node.
     pub(crate) uid: u64,
     pub(crate) enabled: bool,
     pub(crate) work: Work,
@@ -56,9 +56,9 @@ pub(crate) struct Step {
 pub(crate) struct Level {
     /// In the order of creation.
     pub(crate) created: Vec<usize>,
-    /// In an order that the edges allow.
+    /// In topological order.
     pub(crate) order: Vec<usize>,
-    /// Something in it may wait for what another branch does.
+    /// Whether a step may wait for another branch.
     pub(crate) waits: bool,
 }
 
@@ -69,6 +69,6 @@ pub(crate) struct Program {
     pub(crate) top: Level,
     /// The root's conditions, with the values to set at each launch.
     pub(crate) conditions: Vec<(u64, Option<u32>)>,
-    /// They are the executable's, through updates as well.
+    /// They belong to the executable and survive updates.
     pub(crate) values: Arc<ConditionValues>,
 }

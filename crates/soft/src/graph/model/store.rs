@@ -1,4 +1,4 @@
-//! Everything that graph calls share, under one lock: graphs, nodes and executables.
+//! The tables of graphs, nodes and executables, under one lock.
 
 use std::sync::{Mutex, MutexGuard};
 
@@ -8,7 +8,7 @@ use crate::driver::handle::{Kind, Slots};
 use crate::driver::result_code::{Answer, INVALID_VALUE};
 use crate::sync::lock;
 
-/// The tables. Graphs and executables can be borrowed one beside the other.
+/// All tables. Graphs and executables can be borrowed independently.
 #[derive(Debug)]
 pub(crate) struct Store {
     pub(crate) graphs: Graphs,
@@ -17,13 +17,13 @@ pub(crate) struct Store {
 
 static STORE: Mutex<Store> = Mutex::new(Store { graphs: Graphs::new(), execs: Slots::new(Kind::Exec) });
 
-/// Locks the tables. Destructors of the user may call the driver, so nothing that can run one is
-/// dropped while this guard lives.
+/// Locks the tables. Destructors of the user may call the driver, so nothing that could run one may
+/// be dropped while this guard lives.
 pub(crate) fn store() -> MutexGuard<'static, Store> {
     lock(&STORE)
 }
 
-/// How many graphs of the user (children and bodies not counted) and how many executables live.
+/// The numbers of live graphs (without children and bodies) and executables.
 pub(crate) fn counts() -> (usize, usize) {
     let store = store();
     (store.graphs.count(), store.execs.len())

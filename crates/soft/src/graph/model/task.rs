@@ -1,4 +1,4 @@
-//! What a node does that has no graph in it, in a graph as in an executable.
+//! Tasks: the work of nodes without graphs inside, in graphs and executables.
 
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ impl Task {
 }
 
 impl Task {
-    /// Whether it may wait for what another branch or stream does.
+    /// Whether it may wait for another branch or stream.
     pub(crate) fn waits(&self) -> bool {
         match self {
             Self::Batch(node) => node.ops.iter().any(MemOp::waits),
@@ -74,7 +74,7 @@ impl Task {
         }
     }
 
-    /// The addresses that its parameters name and the driver looks at. Kernels only have numbers.
+    /// The addresses in its parameters that the driver checks. Kernel arguments are only numbers.
     pub(crate) fn addresses(&self) -> Vec<u64> {
         match self {
             Self::Copy(node) => vec![node.copy.src.address, node.copy.dst.address],
@@ -93,7 +93,7 @@ impl Task {
     }
 }
 
-/// A kernel with everything that a launch of it needs.
+/// A kernel with everything that its launch needs.
 #[derive(Debug, Clone)]
 pub(crate) struct KernelSpec {
     pub(crate) function: Arc<Function>,
@@ -105,7 +105,7 @@ pub(crate) struct KernelSpec {
 /// A copy node.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CopyNode {
-    /// The parameters as they were given.
+    /// The parameters as the user gave them.
     pub(crate) raw: CUDA_MEMCPY3D_v2,
     pub(crate) copy: Copy3,
     pub(crate) context: u64,
@@ -127,19 +127,19 @@ pub(crate) struct FillNode {
 #[derive(Debug, Clone)]
 pub(crate) struct AllocNode {
     pub(crate) memory: Arc<NodeMemory>,
-    /// The pool's largest size as it was given.
+    /// The pool's largest size as the user gave it.
     pub(crate) max: usize,
 }
 
-/// A node of memory operations. What it was given is the block that a read-back points into.
+/// A batch of memory operations. Read-back pointers point into `ops`.
 #[derive(Debug)]
 pub(crate) struct BatchNode {
     pub(crate) ops: Box<[MemOp]>,
     pub(crate) context: u64,
 }
 
-/// A node that signals or waits for semaphores. The handles and parameters are the blocks that a
-/// read-back points into.
+/// A node that signals or waits for semaphores. Read-back pointers point into `handles` and
+/// `params`.
 #[derive(Debug)]
 pub(crate) struct SemaphoreNode<P> {
     pub(crate) semaphores: Box<[Arc<Semaphore>]>,
@@ -157,8 +157,8 @@ impl SemaphoreNode<SignalParams> {
 }
 
 impl SemaphoreNode<WaitParams> {
-    /// Waits for one semaphore after the other, from that with number `next` on and as far as they
-    /// are signalled; whether all were.
+    /// Waits for the semaphores in order from number `next` on until one is not signalled; true if
+    /// all are.
     pub(crate) fn advance(&self, next: &mut usize) -> bool {
         while let Some((semaphore, params)) = self.semaphores.get(*next).zip(self.params.get(*next)) {
             if !semaphore.try_wait(params) {
@@ -169,7 +169,7 @@ impl SemaphoreNode<WaitParams> {
         true
     }
 
-    /// Waits for one semaphore after the other, or until the device is lost.
+    /// Waits for all semaphores in order, or until the device is lost.
     pub(crate) fn wait(&self, device: i32) -> Result<(), Loss> {
         let mut next = 0;
         poll(device, || Ok(self.advance(&mut next)))

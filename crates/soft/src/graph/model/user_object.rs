@@ -1,4 +1,4 @@
-//! User objects: counted by the driver, destroyed by a function of the user.
+//! User objects: reference-counted by the driver, destroyed by a function of the user.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -26,7 +26,7 @@ pub(crate) fn create(callback: Callback, count: u32) -> u64 {
     objects().insert(Object { callback, count: count.into() })
 }
 
-/// How many objects live.
+/// The number of live objects.
 pub(crate) fn count() -> usize {
     objects().len()
 }
@@ -38,15 +38,15 @@ pub(crate) fn retain(handle: u64, count: u32) {
     }
 }
 
-/// Checks that an object lives before a graph takes references from its caller.
+/// Crashes unless the object lives, before a graph takes over references of its caller.
 pub(crate) fn expect_live(handle: u64) {
     if objects().get(handle).is_none() {
         crash("a graph retains a user object that does not exist any more");
     }
 }
 
-/// Gives references up. Counts are not checked: giving up more than there are is an early end. The
-/// destructor to call, if it was the last one; call it without holding a lock.
+/// Releases references; returns the destructor if they were the last ones. It must be called
+/// without a lock. Releasing too many is not detected, as in the driver.
 #[must_use]
 pub(crate) fn release(handle: u64, count: u32) -> Option<Callback> {
     let mut objects = objects();
@@ -61,14 +61,14 @@ pub(crate) fn release(handle: u64, count: u32) -> Option<Callback> {
     objects.remove(handle).map(|object| object.callback)
 }
 
-/// References to user objects that a graph or executable holds, in the order of retaining.
+/// The references to user objects that a graph or executable owns, in the order of retaining.
 #[derive(Debug, Default)]
 pub(crate) struct ObjectRefs {
     held: OrderedMap<u32>,
 }
 
 impl ObjectRefs {
-    /// Counts references that the holder has been given.
+    /// Adds references.
     pub(crate) fn add(&mut self, object: u64, count: u32) {
         match self.held.get_mut(object) {
             Some(held) => *held = held.saturating_add(count),
@@ -76,7 +76,7 @@ impl ObjectRefs {
         }
     }
 
-    /// Takes references off the books, as far as they are on them.
+    /// Removes references, as many as there are, without releasing them.
     pub(crate) fn remove(&mut self, object: u64, count: u32) {
         let Some(own) = self.held.get_mut(object) else { return };
         *own = own.saturating_sub(count);
@@ -85,7 +85,7 @@ impl ObjectRefs {
         }
     }
 
-    /// The same references once more.
+    /// Retains the same references once more.
     pub(crate) fn duplicate(&self) -> Self {
         for (object, count) in self.held.iter() {
             retain(object, count);
@@ -93,7 +93,7 @@ impl ObjectRefs {
         Self { held: self.held.clone() }
     }
 
-    /// Gives all up; the destructors to call.
+    /// Releases all references; returns the destructors to call.
     #[must_use]
     pub(crate) fn release_all(&mut self) -> Vec<Callback> {
         let held = std::mem::take(&mut self.held);
@@ -101,8 +101,9 @@ impl ObjectRefs {
     }
 }
 
-/// What an executable and its launches in flight hold. With the last of them the references go: at
-/// once on this thread if the executable was never used, else later on a thread of the driver.
+/// The user objects of an executable, shared with its launches in flight. The last owner releases
+/// them: immediately if the executable was never used, otherwise on the thread of deferred
+/// destructors.
 #[derive(Debug)]
 pub(crate) struct ExecObjects {
     holdings: ObjectRefs,

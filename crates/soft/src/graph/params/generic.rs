@@ -1,5 +1,4 @@
-//! The parameters of nodes as the generic calls have them: read from the caller, and told to the
-//! caller.
+//! The parameters of the generic node calls.
 
 use core::ffi::c_char;
 
@@ -17,7 +16,7 @@ use crate::graph::model::task::Task;
 use crate::graph::params::parse::{self, NewMemory};
 use crate::stream::attribute::Attributes;
 
-/// The bytes of the parameters that their type uses.
+/// The number of bytes that a type of parameters uses.
 fn used_bytes(kind: CUgraphNodeType) -> Option<usize> {
     type T = CUgraphNodeType;
     Some(match kind {
@@ -39,7 +38,7 @@ fn used_bytes(kind: CUgraphNodeType) -> Option<usize> {
     })
 }
 
-/// Reserved and unused bytes have to be zero.
+/// Checks that reserved and unused bytes are zero.
 pub(crate) fn check_padding(raw: &CUgraphNodeParams) -> Answer {
     let used = used_bytes(raw.type_).ok_or(INVALID_VALUE)?;
     // SAFETY: every byte of the parameters was given by the caller.
@@ -48,7 +47,7 @@ pub(crate) fn check_padding(raw: &CUgraphNodeParams) -> Answer {
     if clean && raw.reserved0 == [0; 3] && raw.reserved2 == 0 { Ok(()) } else { Err(INVALID_VALUE) }
 }
 
-/// What a node is to be: a task, or something that needs the graph itself.
+/// A node to be added: a task, or something that needs the graph itself.
 #[derive(Debug)]
 pub(crate) enum NewNode {
     Task(Task),
@@ -74,10 +73,10 @@ impl NewNode {
     }
 }
 
-/// Reads the parameters of the generic call.
+/// Parses the parameters of a generic call.
 ///
 /// # Safety
-/// The parameters are as the interface demands.
+/// The parameters are valid as CUDA's documentation demands.
 pub(crate) unsafe fn parse_node(raw: &CUgraphNodeParams) -> Answer<NewNode> {
     type T = CUgraphNodeType;
     check_padding(raw)?;
@@ -145,7 +144,8 @@ fn copy(raw: &cuda_sys::CUDA_MEMCPY_NODE_PARAMS) -> Answer<Task> {
     Ok(Task::Copy(parse::copy_node(&raw.copyParams, number(raw.copyCtx))?))
 }
 
-/// Any ownership is taken but the one that a read-back says; all but one mean a clone.
+/// Any ownership is accepted, except from CUDA 13.2 on the one that a read-back returns. Only one
+/// means a move.
 fn child(raw: &cuda_sys::CUDA_CHILD_GRAPH_NODE_PARAMS) -> Answer<NewNode> {
     type O = CUgraphChildGraphNodeOwnership;
     let version = driver::version();
@@ -156,7 +156,7 @@ fn child(raw: &cuda_sys::CUDA_CHILD_GRAPH_NODE_PARAMS) -> Answer<NewNode> {
     Ok(NewNode::Child { graph: number(raw.graph), by_move })
 }
 
-/// The parameters of the typed calls, which are the beginning of those of the generic ones.
+/// The parameters of the typed call, with which those of the generic one begin.
 fn host_v1(raw: &cuda_sys::CUDA_HOST_NODE_PARAMS_v2) -> CUDA_HOST_NODE_PARAMS_v1 {
     CUDA_HOST_NODE_PARAMS_v1 { fn_: raw.fn_, userData: raw.userData }
 }

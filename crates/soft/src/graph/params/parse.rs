@@ -1,4 +1,4 @@
-//! Reading the parameters of nodes, with the checks that each type has.
+//! Parsing and checking node parameters, a function for each type.
 
 use core::ffi::c_uint;
 use std::sync::Arc;
@@ -32,10 +32,10 @@ use crate::stream::event;
 use crate::stream::mem_op::{self, MemOp};
 use crate::stream::semaphore::{self, SignalParams, WaitParams};
 
-/// Reads the parameters of a kernel; `attributes` are those that the node has.
+/// Parses the parameters of a kernel; `attributes` are those that the node has.
 ///
 /// # Safety
-/// The parameters are as the interface demands.
+/// The parameters are valid as CUDA's documentation demands.
 pub(crate) unsafe fn kernel_spec(
     raw: &CUDA_KERNEL_NODE_PARAMS_v2,
     attributes: Attributes,
@@ -66,15 +66,15 @@ pub(crate) unsafe fn kernel_spec(
     Ok(Arc::new(KernelSpec { function, sizes, arguments, attributes }))
 }
 
-/// Reads the parameters of a copy node.
+/// Parses the parameters of a copy node.
 pub(crate) fn copy_node(raw: &CUDA_MEMCPY3D_v2, context: u64) -> Answer<Arc<CopyNode>> {
     let copy = copy_params::parse(raw, Accept::Reserved)?;
     check_reach(&[copy.src.address, copy.dst.address], context)?;
     Ok(Arc::new(CopyNode { raw: *raw, copy, context }))
 }
 
-/// Whether the device of a copy node may access the pools that memory of other devices is from;
-/// plain memory it reaches anyhow.
+/// Checks that the device of a copy node may access the pools of other devices. Plain memory is
+/// always accessible.
 fn check_reach(addresses: &[u64], context: u64) -> Answer {
     let Ok(device) = context::get(context).map(|known| known.device) else { return Ok(()) };
     for found in addresses.iter().filter_map(|address| memory::find(*address)) {
@@ -86,7 +86,7 @@ fn check_reach(addresses: &[u64], context: u64) -> Answer {
     Ok(())
 }
 
-/// Reads the parameters of a fill node.
+/// Parses the parameters of a fill node.
 pub(crate) fn fill_node(raw: &CUDA_MEMSET_NODE_PARAMS_v2) -> Answer<FillNode> {
     let fill = Fill {
         address: raw.dst,
@@ -100,12 +100,12 @@ pub(crate) fn fill_node(raw: &CUDA_MEMSET_NODE_PARAMS_v2) -> Answer<FillNode> {
     Ok(FillNode { fill, context: number(raw.ctx) })
 }
 
-/// Reads the parameters of a host node.
+/// Parses the parameters of a host node.
 pub(crate) fn host_node(raw: &CUDA_HOST_NODE_PARAMS_v1) -> Answer<Callback> {
     Ok(Callback { function: raw.fn_.ok_or(INVALID_VALUE)?, data: raw.userData })
 }
 
-/// Reads the parameters of a node of memory operations.
+/// Parses the parameters of a node of memory operations.
 ///
 /// # Safety
 /// The array is null or valid for its count.
@@ -119,7 +119,7 @@ pub(crate) unsafe fn batch_node(raw: &CUDA_BATCH_MEM_OP_NODE_PARAMS) -> Answer<A
     Ok(Arc::new(BatchNode { ops, context: number(raw.ctx) }))
 }
 
-/// Reads an array of memory operations.
+/// Parses an array of memory operations.
 ///
 /// # Safety
 /// The array is null or valid for its count.
@@ -135,7 +135,7 @@ pub(crate) unsafe fn mem_ops(
     unsafe { slice(array, count)? }.iter().map(MemOp::new).collect()
 }
 
-/// Reads handles of semaphores with a parameter each.
+/// Parses semaphore handles with their parameters.
 ///
 /// # Safety
 /// The arrays are null or valid for their count.
@@ -160,7 +160,7 @@ where
     }))
 }
 
-/// Reads the parameters of a signal node.
+/// Parses the parameters of a signal node.
 ///
 /// # Safety
 /// The arrays are null or valid for their count.
@@ -170,7 +170,7 @@ pub(crate) unsafe fn signal_node(raw: &CUDA_EXT_SEM_SIGNAL_NODE_PARAMS, context:
         .map(Task::Signal)
 }
 
-/// Reads the parameters of a node that waits for semaphores.
+/// Parses the parameters of a node that waits for semaphores.
 ///
 /// # Safety
 /// The arrays are null or valid for their count.
@@ -180,12 +180,12 @@ pub(crate) unsafe fn wait_node(raw: &CUDA_EXT_SEM_WAIT_NODE_PARAMS, context: CUc
         .map(Task::Wait)
 }
 
-/// An event of a node, which has to live.
+/// Parses an event of a node, which must exist.
 pub(crate) fn event_node(raw: cuda_sys::CUevent) -> Answer<u64> {
     if event::exists(number(raw)) { Ok(number(raw)) } else { Err(INVALID_VALUE) }
 }
 
-/// The number of the device that a location names.
+/// The device of a location.
 fn device_of(location: &CUmemLocation) -> Option<i32> {
     if location.type_ != CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE {
         return None;
@@ -194,16 +194,16 @@ fn device_of(location: &CUmemLocation) -> Option<i32> {
     Some(unsafe { location.__bindgen_anon_1.id })
 }
 
-/// Memory that an allocation node is to allocate.
+/// The memory that an allocation node will allocate.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NewMemory {
     pub(crate) len: usize,
     pub(crate) device: i32,
-    /// The pool's largest size as it was given.
+    /// The pool's largest size as the user gave it.
     pub(crate) max: usize,
 }
 
-/// Reads the parameters of an allocation node.
+/// Parses the parameters of an allocation node.
 ///
 /// # Safety
 /// The access descriptions are valid for their count.
@@ -231,7 +231,7 @@ pub(crate) unsafe fn new_memory(raw: &CUDA_MEM_ALLOC_NODE_PARAMS_v2) -> Answer<N
             return Err(NOT_SUPPORTED);
         }
     }
-    // More than any address space of a device holds.
+    // More than the address space of any device.
     if raw.bytesize as u64 >= 1 << 40 {
         return Err(OUT_OF_MEMORY);
     }

@@ -1,4 +1,4 @@
-//! The parameters of nodes as they are told to the caller.
+//! Returning node parameters to the user.
 
 use core::ffi::c_uint;
 
@@ -43,7 +43,7 @@ impl Node {
         })
     }
 
-    /// The parameters of any node, as the generic call has them.
+    /// The parameters of any node for the generic call.
     pub(crate) fn generic_params(&mut self) -> Answer<CUgraphNodeParams> {
         let mut params = CUgraphNodeParams { type_: self.payload.kind(), ..CUgraphNodeParams::default() };
         let fields = &mut params.__bindgen_anon_1;
@@ -64,7 +64,7 @@ impl Node {
     }
 }
 
-/// Writes the parameters of a task but a kernel's, which needs its node.
+/// Writes the parameters of a task, except of a kernel, which needs its node.
 fn write_task(task: &Task, fields: &mut CUgraphNodeParams_st__bindgen_ty_1) {
     match task {
         Task::Kernel(_) | Task::Empty => {}
@@ -124,13 +124,12 @@ fn count<T>(list: &[T]) -> c_uint {
     c_uint::try_from(list.len()).unwrap_or(c_uint::MAX)
 }
 
-/// The array of handles of a node of semaphores. It is the node's, and nobody may write to it.
+/// The array of handles of a semaphore node. It belongs to the node and must not be written.
 pub(crate) fn handles<P>(node: &SemaphoreNode<P>) -> *mut CUexternalSemaphore {
     node.handles.as_ptr().cast_mut().cast()
 }
 
-/// The parameters of a node of memory operations. The array is the node's, and nobody may write to
-/// it.
+/// The parameters of a batch node. The array belongs to the node and must not be written.
 pub(crate) fn batch_params(node: &BatchNode) -> CUDA_BATCH_MEM_OP_NODE_PARAMS {
     CUDA_BATCH_MEM_OP_NODE_PARAMS {
         ctx: to_raw(node.context),
@@ -164,7 +163,7 @@ pub(crate) fn fill_params(fill: &Fill) -> CUDA_MEMSET_NODE_PARAMS_v1 {
     }
 }
 
-/// The newer layout of a fill's parameters.
+/// The newer layout of fill parameters.
 pub(crate) fn with_context(raw: &CUDA_MEMSET_NODE_PARAMS_v1, ctx: CUcontext) -> CUDA_MEMSET_NODE_PARAMS_v2 {
     CUDA_MEMSET_NODE_PARAMS_v2 {
         dst: raw.dst,
