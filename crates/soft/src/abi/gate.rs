@@ -8,7 +8,17 @@ use crate::driver::result_code::{Answer, NOT_INITIALIZED, NOT_PERMITTED};
 use crate::graph::capture::open_captures;
 use crate::stream::callback;
 
-/// Defines entry points. The word before `fn` names the gate, one of the functions of this file.
+/// Defines entry points. The word before `fn` names the gate, one of the functions of this file:
+///
+/// | Gate | Before `cuInit` | With a lost device | Inside callbacks | Open captures |
+/// | --- | --- | --- | --- | --- |
+/// | `always` | works | works | works | ignored |
+/// | `initialised` | refused | works | works | ignored |
+/// | `init` | refused | works | refused | ignored |
+/// | `owned`, `owned_in_callbacks` | refused | refused once all are lost | refused, works | ignored |
+/// | `live`, `live_in_callbacks` | refused | refused | refused, works | ignored |
+/// | `guarded`, `guarded_in_callbacks` | refused | refused | refused, works | may refuse |
+/// | `guarded_init` | refused | works | refused | may refuse |
 macro_rules! entries {
     ($($gate:ident fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $body:block)*) => {
         $(

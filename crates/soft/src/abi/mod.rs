@@ -5,7 +5,7 @@
 //! before `cuInit`, with a lost device, during captures, and inside callbacks.
 //!
 //! ```text
-//! cuGetProcAddress ── proc_address ──► ENTRIES (table.rs) ──► entry point ──► gate ──► body
+//! cuGetProcAddress ── proc_address ──► ENTRIES ──► entry point ──► gate ──► body
 //!                          └─► old_layouts (calls in layouts older than the bindings)
 //! ```
 //!
@@ -13,8 +13,8 @@
 //!
 //! 1. The call is in the generated table of cuda-sys (`cuda_sys::for_each_call`); until it is written
 //!    here it answers `CUDA_ERROR_NOT_SUPPORTED`.
-//! 2. Write it with `entries!` in the file of its chapter and name it in that file's `add`. A new
-//!    file's `add` is called in [`ENTRIES`].
+//! 2. Define it with `entries!` in the file of its chapter and name it in that file's `add`. The `add`
+//!    of a new file is called in `ENTRIES` (`proc_address.rs`).
 //! 3. If a caller cannot do without its out parameters, give the null driver (`null/`) an entry, too.
 //! 4. Test it in `tests/driver/`, which runs on a GPU as well.
 

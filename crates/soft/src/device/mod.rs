@@ -1,4 +1,4 @@
-//! Devices, their contexts, and their loss.
+//! Devices: properties and limits, contexts, and the loss of a device.
 
 pub(crate) mod context;
 pub(crate) mod limits;

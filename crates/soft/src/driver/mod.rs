@@ -1,4 +1,7 @@
 //! The driver of this process: its configuration and whether it is initialised.
+//!
+//! This module is at the bottom, together with `ptx`: handles, result codes and pointer arguments
+//! are here, too, since every other module uses them.
 
 pub(crate) mod abort;
 pub(crate) mod config;

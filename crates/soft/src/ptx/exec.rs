@@ -1,4 +1,4 @@
-//! Running grids.
+//! Running grids of blocks.
 //!
 //! A block runs on one host thread: its threads are coroutines that run one after the other until
 //! each waits at a barrier or for the lanes of its warp. Blocks of a large grid are spread over
@@ -30,16 +30,16 @@ use super::memory::DeviceMemory;
 use block::{Block, Progress};
 use worker::Worker;
 
-/// Instructions that a block runs before others get their turn: blocks may wait for each other.
+/// The instructions that a block runs before other blocks run: blocks may wait for each other.
 const BLOCK_SLICE: u64 = 1 << 22;
-/// Instructions after which a grid with blocks left is given more host threads.
+/// The instructions after which a grid with blocks left gets more host threads.
 const WORTH_SPREADING: u64 = 1 << 21;
-/// Most blocks that a host thread has begun and not finished.
+/// The most unfinished blocks of a host thread.
 const MOST_ACTIVE: usize = 1024;
-/// Most host threads of a grid.
+/// The most host threads of a grid.
 const MOST_WORKERS: usize = 16;
 
-/// The blocks that are still to be begun, and whether to go on at all.
+/// The blocks that have not begun, and whether to stop.
 struct Queue {
     next: AtomicU64,
     total: u64,
@@ -47,10 +47,11 @@ struct Queue {
     fault: Mutex<Option<Fault>>,
 }
 
-/// Runs a grid to its end.
+/// Runs a grid to completion.
 ///
 /// # Errors
-/// The first fault of any thread; the grid has stopped then, with its effects so far in memory.
+/// Returns the first fault of any thread. The grid has stopped, and its effects so far stay in
+/// memory.
 pub(crate) fn run(launch: &Launch<'_>, memory: &dyn DeviceMemory) -> Result<(), Fault> {
     let (grid, total) = grid::prepare(launch, memory)?;
     let queue =
@@ -67,7 +68,7 @@ pub(crate) fn run(launch: &Launch<'_>, memory: &dyn DeviceMemory) -> Result<(), 
     } else {
         std::thread::scope(|scope| {
             for _ in 0..helpers {
-                // Without another thread the grid only takes longer.
+                // Without more threads the grid takes longer.
                 let _ = std::thread::Builder::new().name("cuda-soft grid".into()).spawn_scoped(scope, || {
                     let mut worker = Worker::new(&grid);
                     work(&mut worker, &queue, &mut VecDeque::new(), &mut None, u64::MAX);
@@ -80,7 +81,7 @@ pub(crate) fn run(launch: &Launch<'_>, memory: &dyn DeviceMemory) -> Result<(), 
     fault.map_or(Ok(()), Err)
 }
 
-/// Runs blocks until none is left, or until this host thread has executed `limit` instructions.
+/// Runs blocks until none is left or this host thread has executed `limit` instructions.
 fn work(
     worker: &mut Worker<'_>,
     queue: &Queue,
@@ -118,7 +119,7 @@ fn work(
     }
 }
 
-/// The next block of the grid, in the storage of a finished one if there is one.
+/// The next block of the grid. It reuses the storage of a finished one.
 fn begin(worker: &Worker<'_>, queue: &Queue, spare: &mut Option<Block>) -> Option<Block> {
     let number = queue.next.load(Ordering::Relaxed);
     if number >= queue.total {

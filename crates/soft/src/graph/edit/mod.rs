@@ -1,4 +1,7 @@
-//! Changes to graphs.
+//! Changes to graphs: adding, connecting, cloning and removing nodes.
+//!
+//! Every change goes through [`insert`] and [`remove`], which keep edges and counts consistent.
+//! [`add`] checks what is common to all types; each special type has a file.
 
 pub(crate) mod add;
 pub(crate) mod child;

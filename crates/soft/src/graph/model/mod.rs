@@ -1,4 +1,4 @@
-//! What graphs, nodes and executables are.
+//! The data of graphs, nodes and executables, and queries of it. Changes are in `edit` and `exec`.
 
 pub(crate) mod address_space;
 pub(crate) mod condition_values;

@@ -1,4 +1,4 @@
-//! Node parameters as the C interface describes them.
+//! Node parameters: C structures to tasks and back.
 
 pub(crate) mod generic;
 pub(crate) mod parse;

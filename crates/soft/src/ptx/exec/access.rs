@@ -1,4 +1,4 @@
-//! Addresses to bytes.
+//! Memory accesses of threads: from addresses to bytes.
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
@@ -8,11 +8,11 @@ use crate::ptx::error::FaultKind;
 use crate::ptx::memory::{DeviceMemory, MemoryFault, Span};
 use crate::ptx::windows::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOW, shared_from_generic};
 
-/// Slots of the cache of spans. An instruction looks at the slot of its own number, so that
-/// instructions that go through different allocations do not get into each other's way.
+/// The slots of the span cache. Each instruction uses the slot of its own number, so that
+/// instructions on different allocations do not evict each other.
 const SLOTS: usize = 16;
 
-/// The allocations that were accessed last.
+/// A cache of the allocations accessed last.
 pub(super) struct Spans {
     epoch: u64,
     slots: [Span; SLOTS],
@@ -25,7 +25,7 @@ impl Spans {
         Spans { epoch: 0, slots: [EMPTY; SLOTS] }
     }
 
-    /// The host pointer of an access to global memory that lies wholly in one live allocation.
+    /// The host pointer of an access to global memory, which must lie in one live allocation.
     #[inline(always)]
     pub(super) fn host(
         &mut self,
@@ -84,13 +84,13 @@ impl Spans {
 fn inside(span: &Span, address: u64, bytes: u32, write: bool) -> Option<*mut u8> {
     let offset = address.wrapping_sub(span.device_start);
     if offset < span.len && span.len - offset >= u64::from(bytes) && (!write || span.writable) {
-        // The offset was just found to lie inside of the span.
+        // The offset lies inside the span.
         return Some(span.host.wrapping_add(offset as usize));
     }
     None
 }
 
-/// Where an access goes.
+/// The target of an access.
 #[derive(Clone, Copy)]
 pub(super) enum Location {
     Host(*mut u8),
@@ -100,7 +100,7 @@ pub(super) enum Location {
     Entry(usize),
 }
 
-/// The memories of a thread that are not global.
+/// The memory of a thread that is not global.
 pub(super) struct ThreadMemory<'a> {
     pub(super) shared: &'a mut [u8],
     pub(super) local: &'a mut [u8],
@@ -109,7 +109,7 @@ pub(super) struct ThreadMemory<'a> {
 }
 
 impl ThreadMemory<'_> {
-    /// Finds an access outside of global memory; `None` if it is global.
+    /// Locates an access outside of global memory; `None` if it is global.
     pub(super) fn location(
         &self,
         space: Space,
@@ -171,13 +171,13 @@ impl ThreadMemory<'_> {
         }
     }
 
-    /// Reads `N` bytes of a place that was checked.
+    /// Reads `N` bytes of a checked location.
     pub(super) fn read<const N: usize>(&self, location: Location) -> [u8; N] {
         let (memory, at) = self.bytes(location);
         memory.get(at..).and_then(|rest| rest.first_chunk::<N>()).copied().unwrap_or([0; N])
     }
 
-    /// Writes `N` bytes to a place that was checked.
+    /// Writes `N` bytes to a checked location.
     pub(super) fn write<const N: usize>(&mut self, location: Location, value: [u8; N]) {
         let (memory, at): (&mut [u8], usize) = match location {
             Location::Shared(at) => (self.shared, at),
@@ -189,7 +189,7 @@ impl ThreadMemory<'_> {
         }
     }
 
-    /// Reads one element of a place that was checked for the whole access.
+    /// Reads one element of a location that was checked for the whole access.
     #[inline(always)]
     pub(super) fn load(&self, location: Location, cell: Cell, index: usize) -> u64 {
         let location = step(location, index * cell.bytes() as usize);
@@ -206,7 +206,7 @@ impl ThreadMemory<'_> {
         extend(raw, cell)
     }
 
-    /// Writes one element of a place that was checked for the whole access.
+    /// Writes one element of a location that was checked for the whole access.
     #[inline(always)]
     pub(super) fn store(&mut self, location: Location, cell: Cell, index: usize, value: u64) {
         let location = step(location, index * cell.bytes() as usize);
@@ -221,8 +221,8 @@ impl ThreadMemory<'_> {
     }
 }
 
-/// An address of shared or local memory, which has 32 bits: a register of that width and an offset
-/// may pass them once. GPUs look at no others; here addresses of other spaces lie outside.
+/// Narrows an address of shared or local memory to 32 bits: adding an offset to a 32-bit register
+/// may carry once. GPUs ignore the upper half; here addresses of other spaces are out of bounds.
 #[inline(always)]
 fn narrow(address: u64) -> u64 {
     if address >> 32 == 1 { address & u64::from(u32::MAX) } else { address }
@@ -258,7 +258,7 @@ fn extend(raw: u64, cell: Cell) -> u64 {
 /// access is atomic.
 ///
 /// # Safety
-/// `host` points to as many mapped bytes as the cell has, accessed by nobody but atomically.
+/// `host` points to as many mapped bytes as the cell has, which are only accessed atomically.
 #[inline(always)]
 unsafe fn load_host(host: *mut u8, cell: Cell) -> u64 {
     let bytes = cell.bytes() as usize;
@@ -285,7 +285,7 @@ unsafe fn load_host(host: *mut u8, cell: Cell) -> u64 {
 /// Writes an element of global memory, see [`load_host`].
 ///
 /// # Safety
-/// `host` points to as many mapped, writable bytes as are written, accessed by nobody but
+/// `host` points to as many mapped, writable bytes as are written, which are only accessed
 /// atomically.
 #[inline(always)]
 unsafe fn store_host(host: *mut u8, bytes: u32, value: u64) {

@@ -1,4 +1,4 @@
-//! Read-modify-write.
+//! Atomic read-modify-write operations.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
@@ -9,10 +9,10 @@ use crate::ptx::math::value::{Bf16, F16, Value};
 use crate::ptx::math::{F2, float, integer};
 use crate::sync::lock;
 
-/// Guards atomics on host memory that is not aligned, which the host cannot do itself.
+/// Guards atomics on unaligned host memory, which the host cannot execute.
 static UNALIGNED: Mutex<()> = Mutex::new(());
 
-/// What is to be done to the old value.
+/// The change of an atomic operation.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AtomicChange {
     pub(super) op: AtomicOp,
@@ -23,7 +23,7 @@ pub(super) struct AtomicChange {
 }
 
 impl AtomicChange {
-    /// The value that replaces `old`.
+    /// The new value for `old`.
     fn apply(self, old: u64) -> u64 {
         let b = self.b;
         match self.op {
@@ -79,7 +79,7 @@ impl AtomicChange {
         f(old, self.b)
     }
 
-    /// Changes a place that was checked, and returns the old value.
+    /// Changes a checked location and returns the old value.
     pub(super) fn perform(self, thread_memory: &mut ThreadMemory<'_>, location: Location) -> u64 {
         let cell = match self.ty.bytes() {
             2 => Cell::U16,
@@ -103,8 +103,8 @@ impl AtomicChange {
     }
 
     /// # Safety
-    /// `host` points to a mapped, writable, aligned value of the type's size, accessed by nobody
-    /// but atomically.
+    /// `host` points to a mapped, writable, aligned value of the type's size, which is only
+    /// accessed atomically.
     unsafe fn perform_host(self, host: *mut u8) -> u64 {
         macro_rules! update {
             ($atomic:ty, $t:ty) => {{

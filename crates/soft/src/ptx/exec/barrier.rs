@@ -9,7 +9,7 @@ use crate::ptx::error::FaultKind;
 pub(super) struct BarrierWait {
     pub(super) op: BarrierOp,
     pub(super) id: u32,
-    /// Threads to wait for; all that live if none is given.
+    /// The number of threads to wait for; all live ones if `None`.
     pub(super) count: Option<u32>,
     pub(super) is_true: bool,
     pub(super) d: Reg,
@@ -38,7 +38,7 @@ impl BarrierWait {
     }
 }
 
-/// What the threads at a barrier get, from what they brought.
+/// The result of a barrier for its threads.
 pub(super) fn result(op: BarrierOp, truths: impl Iterator<Item = bool> + Clone) -> u64 {
     match op {
         BarrierOp::RedPopc => truths.filter(|&truth| truth).count() as u64,

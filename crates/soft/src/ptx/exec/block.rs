@@ -1,4 +1,4 @@
-//! One block: its threads take turns.
+//! One block: runs its threads in turn and releases barriers.
 
 use super::barrier::{self, BarrierWait};
 use super::grid::Grid;
@@ -9,23 +9,22 @@ use super::worker::{BlockContext, Stop, Worker};
 use crate::ptx::code::{BarrierOp, CLUSTER_BARRIER};
 use crate::ptx::error::{Fault, FaultKind};
 
-/// Instructions of a thread before the others get their turn: threads may wait for each other in
-/// loops.
+/// The instructions that a thread runs before others run: threads may wait for each other in loops.
 const THREAD_SLICE: u64 = 1 << 16;
 
-/// Instructions of a warp before the others get theirs, as long as its lanes set each other free.
+/// The instructions that a warp runs before others run, as long as its lanes release each other.
 const WARP_SLICE: u64 = 1 << 18;
 
-/// What became of a block.
+/// The progress of a block.
 pub(super) enum Progress {
     Finished,
-    /// Its share is used up; there is more to do.
+    /// Its share is used up, but it has not finished.
     Paused,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum State {
-    /// Not begun; it has no storage yet.
+    /// Not begun, without storage yet.
     NotBegun,
     Ready,
     Barrier(BarrierWait),
@@ -33,7 +32,7 @@ enum State {
     Ended,
 }
 
-/// A block of the grid, as far as it has come.
+/// The state of a block.
 #[derive(Default)]
 pub(super) struct Block {
     index: [u32; 3],
@@ -50,7 +49,7 @@ pub(super) struct Block {
 type Result<T> = std::result::Result<T, Box<Fault>>;
 
 impl Block {
-    /// Makes it the block `index`, not begun.
+    /// Resets it to the block `index`, not begun.
     pub(super) fn reset(&mut self, grid: &Grid<'_>, index: [u32; 3]) {
         self.index = index;
         self.shared.clear();
@@ -83,8 +82,8 @@ impl Block {
         }
     }
 
-    /// Gives every lane of the warp a turn, again as long as lanes set each other free, but not for
-    /// ever: other warps may be waited for in a loop, and the grid may be stopped. True if no lane
+    /// Runs every lane of the warp, repeatedly as long as lanes release each other, but not for
+    /// ever: lanes may wait for other warps in a loop, and the grid may be stopped. True if no lane
     /// can run.
     fn run_warp(&mut self, worker: &mut Worker<'_>, first: usize, end: u64) -> Result<bool> {
         let last = (first + 32).min(self.states.len());
@@ -146,7 +145,7 @@ impl Block {
         Ok(can_run)
     }
 
-    /// Lets a complete group of lanes go on, if there is one.
+    /// Releases a complete group of lanes, if there is one.
     fn release_lanes(&mut self, first: usize, last: usize, is_idle: bool) -> bool {
         let mut lanes: Lanes = [None; 32];
         let mut live = 0_u32;
@@ -179,7 +178,7 @@ impl Block {
         true
     }
 
-    /// Opens every barrier at which enough threads are. False if none opened.
+    /// Releases every barrier that enough threads have reached. False if there is none.
     fn release_barriers(&mut self) -> bool {
         let mut any = false;
         for id in 0..=CLUSTER_BARRIER {
@@ -211,8 +210,8 @@ impl Block {
         any
     }
 
-    /// Whether enough threads are at a barrier. Threads count by warps: lanes that have ended, or
-    /// that the block lacks, count with the others of theirs.
+    /// Whether enough threads have reached a barrier. Threads count by warps: lanes that have ended
+    /// or do not exist count with the rest of their warp.
     fn is_full(&self, waiting: &[(usize, BarrierWait)], first: BarrierWait) -> bool {
         let arrived = self.arrived.iter().filter(|(id, _, _)| *id == first.id);
         let Some(count) = first.count else {
@@ -238,7 +237,7 @@ impl Block {
         there >= count
     }
 
-    /// Nobody can run: says who waits for what.
+    /// The fault of a deadlock, which says what the threads wait for.
     #[cold]
     fn deadlock(&self, worker: &Worker<'_>) -> Box<Fault> {
         let mut at_barrier = None;
@@ -271,13 +270,13 @@ impl Block {
         self.fault(worker, number, *ThreadFault::new(FaultKind::BarrierDivergence, detail))
     }
 
-    /// The fault of a grid that the driver stops.
+    /// The fault of a cancelled grid.
     #[cold]
     pub(super) fn cancelled(&self, worker: &Worker<'_>) -> Box<Fault> {
         self.fault(worker, 0, *ThreadFault::new(FaultKind::Cancelled, ""))
     }
 
-    /// Adds where it happened.
+    /// Adds the position to a fault.
     #[cold]
     fn fault(&self, worker: &Worker<'_>, number: usize, thread_fault: ThreadFault) -> Box<Fault> {
         let grid = worker.grid;

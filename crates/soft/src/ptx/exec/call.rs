@@ -1,4 +1,4 @@
-//! Calls: of functions of the image, and of those that the driver provides.
+//! Calls of functions of the image and of functions that the driver provides.
 
 use std::io::Write;
 
@@ -85,7 +85,7 @@ impl Worker<'_> {
                     .map_err(|fault| ThreadFault::new(fault.kind, fault.message))?;
                 Ok(0)
             }
-            // As CUDA's documentation has it.
+            // As CUDA's documentation says.
             Intrinsic::Print if arg(0) == 0 => Ok(u64::from(u32::MAX)),
             Intrinsic::Print => {
                 let format = reader.text(arg(0))?;
@@ -105,7 +105,7 @@ impl Worker<'_> {
     }
 }
 
-/// Reads what a formatted print refers to.
+/// Reads the arguments and strings of a formatted print.
 struct Reader<'a, 'w, 'g> {
     worker: &'w mut Worker<'g>,
     thread_memory: ThreadMemory<'a>,

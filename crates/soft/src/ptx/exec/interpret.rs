@@ -1,4 +1,4 @@
-//! The instruction loop: runs one thread until it ends, waits, or has had its share.
+//! The instruction loop, which runs one thread until it ends, waits, or has used its share.
 
 use super::access::{Location, ThreadMemory};
 use super::atomic::AtomicChange;
@@ -33,7 +33,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Runs the thread in its present frame. `None` when the frame has changed.
+    /// Runs the thread in its current frame; `None` if the frame has changed. One function, since
+    /// registers, program counter and step count must stay in local variables.
     fn frame(
         &mut self,
         thread: &mut Thread,
@@ -46,7 +47,7 @@ impl Worker<'_> {
         };
         let code = function.code.as_slice();
         let mut pc = thread.pc;
-        // Instructions are counted when the straight line ends that began here.
+        // Instructions are counted at the end of the straight line that begins here.
         let mut line_start = pc;
         let Some(registers) = thread.registers.get_mut(thread.register_base..) else {
             return Err(ThreadFault::new(FaultKind::InvalidProgramCounter, "the frame is gone"));
@@ -69,7 +70,7 @@ impl Worker<'_> {
                 if $r == NONE { 0 } else { registers[$r as usize] }
             };
         }
-        // Leaves the loop: the thread goes on at the next instruction.
+        // Leaves the loop. The thread resumes at the next instruction.
         macro_rules! stop {
             ($value:expr) => {{
                 self.steps += (pc - line_start) as u64;
@@ -88,7 +89,7 @@ impl Worker<'_> {
                 }
             }};
         }
-        // Where something can fail, the program counter must tell where.
+        // Faults need the program counter.
         macro_rules! check {
             ($step:expr) => {
                 match $step {
@@ -232,7 +233,7 @@ impl Worker<'_> {
                     let count = if count == NONE { None } else { Some(reg!(count) as u32) };
                     let is_true = maybe!(a) & 1 == 1;
                     let wait = check!(BarrierWait::new(op, reg!(id) as u32, count, is_true, d));
-                    // Alone in its block a thread never waits.
+                    // A thread that is alone in its block never waits.
                     if grid.threads == 1 && op == BarrierOp::Sync && count.is_none() {
                         continue;
                     }
@@ -264,7 +265,7 @@ impl Worker<'_> {
         access: Access,
         write: bool,
     ) -> Checked<Location> {
-        // Kernel parameters were checked at load.
+        // Accesses to kernel parameters are checked at load.
         if access.space == Space::Entry {
             return Ok(Location::Entry(address as usize));
         }
@@ -273,7 +274,7 @@ impl Worker<'_> {
 }
 
 /// Sum or difference with the carry flag. A difference is the sum with the complement and a carry,
-/// so that the flag of the one can be used by the other, as on GPUs.
+/// so that both share the flag, as on GPUs.
 #[inline(always)]
 fn carry(a: u64, b: u64, flag: bool, how: CarryHow) -> (u64, bool) {
     let b = if how.subtract { !b } else { b };

@@ -4,7 +4,7 @@ use super::print_float::{exponential, general, hexadecimal, put_point};
 use super::thread_fault::Checked;
 use crate::ptx::code::Cell;
 
-/// Where the arguments come from.
+/// The source of arguments.
 pub(super) trait Source {
     /// The next argument of that size.
     fn argument(&mut self, cell: Cell) -> Checked<u64>;
@@ -12,7 +12,7 @@ pub(super) trait Source {
     fn text(&mut self, address: u64) -> Checked<Vec<u8>>;
 }
 
-/// Wider fields are cut down.
+/// Wider fields are limited to this.
 const MOST_WIDTH: usize = 1000;
 
 #[derive(Debug, Default, Clone, Copy)]
@@ -26,7 +26,7 @@ struct Conversion {
     width_is_argument: bool,
     precision: Option<usize>,
     is_long: bool,
-    /// How many `h` there are.
+    /// The number of `h`.
     halves: u8,
     kind: u8,
 }
@@ -43,7 +43,7 @@ pub(super) fn format(pattern: &[u8], source: &mut dyn Source) -> Checked<(Vec<u8
             continue;
         }
         let Some((mut conversion, tail)) = specification(rest) else {
-            // As on GPUs, what is no conversion is printed as it stands and takes no argument.
+            // As on GPUs, an invalid conversion is printed as it stands and takes no argument.
             out.push(b'%');
             continue;
         };
@@ -64,7 +64,7 @@ pub(super) fn format(pattern: &[u8], source: &mut dyn Source) -> Checked<(Vec<u8
     Ok((out, used))
 }
 
-/// What follows a `%`, and the text behind it; `None` where it is no conversion.
+/// The conversion after a `%` and the rest of the text; `None` if it is invalid.
 fn specification(mut rest: &[u8]) -> Option<(Conversion, &[u8])> {
     let mut conversion = Conversion::default();
     rest = flags(rest, &mut conversion);
@@ -75,12 +75,12 @@ fn specification(mut rest: &[u8]) -> Option<(Conversion, &[u8])> {
         (conversion.width, rest) = number(rest);
     }
     if let [b'.', tail @ ..] = rest {
-        // GPUs know no `.*`.
+        // GPUs lack `.*`.
         let (precision, tail) = number(tail);
         conversion.precision = Some(precision);
         rest = tail;
     }
-    // GPUs know no `L`.
+    // GPUs lack `L`.
     while let [length @ (b'h' | b'l'), tail @ ..] = rest {
         match length {
             b'h' => conversion.halves = conversion.halves.saturating_add(1),

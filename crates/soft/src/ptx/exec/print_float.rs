@@ -1,11 +1,11 @@
 //! Texts of floating-point numbers, as `printf` writes them.
 
-/// Puts a point behind the digits where there is none.
+/// Adds a point after the digits if there is none.
 pub(super) fn put_point(text: &mut String) {
     if text.contains('.') {
         return;
     }
-    // An `e` is a digit in hexadecimal, where `p` is in front of the exponent.
+    // In hexadecimal, `e` is a digit, and `p` precedes the exponent.
     let end = text.find('p').or_else(|| text.find('e').filter(|_| !text.starts_with("0x")));
     text.insert(end.unwrap_or(text.len()), '.');
 }

@@ -1,4 +1,4 @@
-//! What special registers and address tests answer.
+//! The values of special registers, and address tests.
 
 use std::time::SystemTime;
 
@@ -19,7 +19,7 @@ pub(super) fn is_space(grid: &Grid<'_>, address: u64, which: SpaceTest) -> bool 
         SpaceTest::Local => within(LOCAL_WINDOW),
         SpaceTest::Param => within(PARAM_WINDOW),
         SpaceTest::Const => constant(),
-        // Everything else, mapped or not, and the parameters too.
+        // Everything else, mapped or not, including the parameters.
         SpaceTest::Global => !within(SHARED_WINDOW) && !within(LOCAL_WINDOW) && !constant(),
     }
 }

@@ -1,4 +1,4 @@
-//! The state of one thread: everything needed to go on where it stopped.
+//! The state of one thread, from which it resumes.
 
 use super::grid::Grid;
 use super::thread_fault::{Checked, ThreadFault};
@@ -12,7 +12,7 @@ const MOST_REGISTERS: usize = 1 << 21;
 /// Local memory of all frames of a thread.
 const MOST_LOCAL: usize = 1 << 21;
 
-/// Where to go on after a return.
+/// Where to resume after a return.
 #[derive(Debug, Clone, Copy)]
 struct Frame {
     function: u32,
@@ -25,7 +25,7 @@ struct Frame {
 
 #[derive(Debug, Default)]
 pub(super) struct Thread {
-    /// Number in the block.
+    /// The linear index in the block.
     pub(super) linear: u32,
     pub(super) index: [u32; 3],
     pub(super) function: u32,
@@ -41,7 +41,7 @@ pub(super) struct Thread {
 }
 
 impl Thread {
-    /// Brings the thread to the start of the kernel.
+    /// Resets the thread to the start of the kernel.
     pub(super) fn reset(&mut self, grid: &Grid<'_>, linear: u32) {
         let [x, y, _] = grid.launch.block;
         self.linear = linear;
@@ -162,7 +162,7 @@ impl Thread {
         }
     }
 
-    /// Puts a result of at most eight bytes where a call site wants it.
+    /// Stores a result of at most eight bytes at the place that a call site names.
     pub(super) fn put_value(&mut self, to: Formal, value: u64) {
         let base = self.register_base;
         match to.place {
@@ -182,7 +182,7 @@ impl Thread {
         self.put(register, value, self.register_base);
     }
 
-    /// A missing register takes nothing.
+    /// Writes to a missing register have no effect.
     fn put(&mut self, register: u32, value: u64, base: usize) {
         if let Some(slot) = self.registers.get_mut(base.saturating_add(register as usize)) {
             *slot = value;

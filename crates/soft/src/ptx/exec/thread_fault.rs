@@ -1,9 +1,9 @@
-//! A fault while it is still close to the instruction that caused it.
+//! A fault of a thread, before the position is added.
 
 use crate::ptx::error::FaultKind;
 use crate::ptx::memory::MemoryFault;
 
-/// What went wrong; where is added further out.
+/// A fault without a position, which the block adds.
 #[derive(Debug)]
 pub(super) struct ThreadFault {
     pub(super) kind: FaultKind,

@@ -7,7 +7,7 @@ use super::thread_fault::{Checked, ThreadFault};
 use super::warp::WarpWait;
 use crate::ptx::code::Space;
 
-/// A host thread at work on a grid.
+/// A host thread that runs blocks of a grid.
 pub(super) struct Worker<'a> {
     pub(super) grid: &'a Grid<'a>,
     pub(super) spans: Spans,
@@ -23,7 +23,7 @@ pub(super) enum Stop {
     Warp(WarpWait),
 }
 
-/// What a thread sees of its block.
+/// The parts of a block that a thread uses.
 pub(super) struct BlockContext<'a> {
     pub(super) shared: &'a mut [u8],
     pub(super) block: [u32; 3],

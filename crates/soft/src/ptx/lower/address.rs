@@ -88,9 +88,9 @@ impl<'t> Body<'_, 't> {
         let (ty, mut base) = self.declared(name)?;
         match ty.bits() {
             64 => {}
-            // These spaces look at 32 bits of an address anyway.
+            // These spaces only use 32 bits of an address.
             32 if matches!(space, Space::Shared | Space::Local) => {}
-            // What lies above 32 bits of a register is no part of the address.
+            // Bits above the 32 of the register are not part of the address.
             32 => {
                 let d = self.fresh();
                 self.emit(Inst::Unary { f: math::convert::extend_from::<u32, u64>, d, a: base });
@@ -111,7 +111,7 @@ impl<'t> Body<'_, 't> {
         let wrong =
             || LowerError::Wrong(format!("`{name}` lies in another space than the instruction accesses"));
         let inside = |start: u32, size: u32| {
-            // Constant offsets into parameters can be judged here.
+            // Constant offsets into parameters are checked here.
             if offset < 0 || offset.saturating_add(i64::from(bytes)) > i64::from(size) {
                 return Err(LowerError::Wrong(format!(
                     "{bytes} bytes at `{name}+{offset}` are outside of its {size}"

@@ -1,4 +1,4 @@
-//! Branches, calls, barriers and what lanes do together.
+//! Branches, calls, barriers and warp-wide operations.
 
 use super::address::unresolved;
 use super::body::Body;
@@ -129,7 +129,7 @@ fn call<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> 
     let mut args = Vec::new();
     for (index, argument) in arguments.iter().enumerate() {
         let mut formal = actual(body, argument)?;
-        // A number is as wide as the parameter that it is given to.
+        // A number is as wide as its parameter.
         if let (Operand::Number(literal), Some(Symbol::Function(function))) = (argument, symbol) {
             let size =
                 body.symbols.signature(function).and_then(|signature| signature.params.get(index).copied());
@@ -238,7 +238,7 @@ fn barrier<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) 
     Ok(())
 }
 
-/// The barrier of a cluster, which is one block here: arriving is free, waiting waits for the
+/// The barrier of a cluster, which is one block here: arriving has no effect, waiting waits for the
 /// block. It uses a barrier that no program can name.
 fn cluster_barrier<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
     let waits = reader.one_of(&[("arrive", false), ("wait", true)]).ok_or(LowerError::Unsupported)?;
@@ -275,7 +275,7 @@ fn reducing_barrier<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<
     Ok(())
 }
 
-/// `d|p`, where the predicate may be missing.
+/// `d|p`, where the predicate is optional.
 fn pair<'t>(body: &mut Body<'_, 't>, operand: &Operand<'t>) -> Lowered<(Reg, Reg)> {
     match operand {
         Operand::Pair(pair) => Ok((body.dest(&pair[0], Type::B32)?, body.dest(&pair[1], Type::Pred)?)),

@@ -47,7 +47,7 @@ pub(super) fn cvt<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_
     Ok(())
 }
 
-/// Two singles to two halves in one register; the first source is the upper half.
+/// Converts two singles to two halves in one register. The first source is the upper half.
 fn packed<'t>(body: &mut Body<'_, 't>, reader: &InstructionReader<'_, 't>, how: Conversion) -> Lowered<()> {
     let [d, a, b]: [&Operand<'t>; 3] = reader.operands()?;
     let (a, b) = (body.source(a, how.from)?, body.source(b, how.from)?);
@@ -62,7 +62,7 @@ fn packed<'t>(body: &mut Body<'_, 't>, reader: &InstructionReader<'_, 't>, how: 
     Ok(())
 }
 
-/// A function of its own for the common conversions.
+/// The specialised function of a common conversion.
 fn quick(how: Conversion) -> Option<F1> {
     if how.saturate || how.relu || how.flush {
         return None;
@@ -112,7 +112,7 @@ const SPACES: &[(&str, SpaceTest)] = &[
     ("param::entry", SpaceTest::Param),
 ];
 
-/// Where a space begins in the generic one.
+/// The start of a space in the generic address space.
 fn window(space: SpaceTest) -> u64 {
     match space {
         SpaceTest::Global | SpaceTest::Const => 0,
@@ -122,7 +122,7 @@ fn window(space: SpaceTest) -> u64 {
     }
 }
 
-/// To and from generic addresses.
+/// Conversions from and to generic addresses.
 pub(super) fn cvta<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
     let from_generic = reader.flag("to");
     let space = reader.one_of(SPACES).ok_or(LowerError::Unsupported)?;

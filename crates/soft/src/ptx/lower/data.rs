@@ -62,7 +62,7 @@ fn each_element<'t>(
     if dests.len() != lanes || sources.len() != lanes {
         return Err(format!("two vectors of {lanes} are wanted").into());
     }
-    // A source may be an earlier destination: all are read before anything is written.
+    // A source may be an earlier destination, so all are read before anything is written.
     let mut values = Vec::new();
     for source in &sources {
         let (a, d) = (body.source(source, ty)?, body.fresh());
@@ -126,8 +126,8 @@ fn unpack<'t>(body: &mut Body<'_, 't>, ty: Type, parts: &[Operand<'t>], a: &Oper
     Ok(())
 }
 
-/// A comparison by name at a type. Integers know the ordered names alone, unsigned ones also `lo`,
-/// `ls`, `hi`, `hs`.
+/// The comparison of a name and type. Integers only have the ordered names; unsigned ones also have
+/// `lo`, `ls`, `hi`, `hs`.
 fn comparison(name: &str, ty: Type, flush: bool) -> Lowered<F2> {
     macro_rules! at {
         ($t:ty, $float:expr) => {
@@ -192,11 +192,11 @@ const COMPARISONS: &[(&str, &str)] = &[
 
 const COMBINATIONS: &[(&str, F2)] = &[("and", bits::and), ("or", bits::or), ("xor", bits::xor)];
 
-/// What `setp` and `set` have in common.
+/// The common part of `setp` and `set`.
 struct Comparison {
     f: F2,
     combine: Option<F2>,
-    /// Of the result, for `set`.
+    /// The type of the result, for `set`.
     result: Option<Type>,
     ty: Type,
     is_packed: bool,
@@ -216,8 +216,7 @@ fn comparison_of(reader: &mut InstructionReader<'_, '_>, has_result: bool) -> Lo
     Ok(Comparison { f: comparison(name, single, flush)?, combine, result, ty, is_packed: single != ty })
 }
 
-/// `setp.lt.and.s32 p|q, a, b, c`: `p` gets the comparison, `q` its opposite, both combined with
-/// `c`.
+/// `setp.lt.and.s32 p|q, a, b, c`: `p` is the comparison, `q` its opposite, both combined with `c`.
 pub(super) fn setp<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
     let how = comparison_of(reader, false)?;
     let (d, a, b, c) = compared(reader, &how)?;
@@ -249,7 +248,7 @@ pub(super) fn setp<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'
         }
         return Ok(());
     };
-    // The sources may be destinations: all is computed before anything is written.
+    // Sources may be destinations, so everything is computed before anything is written.
     let (first, second) = (body.fresh(), body.fresh());
     if how.is_packed {
         for (d, shift) in [(first, 0), (second, 16)] {
@@ -282,7 +281,7 @@ fn compared<'i, 't>(reader: &InstructionReader<'i, 't>, how: &Comparison) -> Low
     }
 }
 
-/// As `setp`, with all ones or 1.0 in the destination for true.
+/// As `setp`, but true is all ones or 1.0.
 pub(super) fn set<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
     let how = comparison_of(reader, true)?;
     let result = how.result.unwrap_or(Type::U32);

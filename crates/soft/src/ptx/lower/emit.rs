@@ -62,11 +62,11 @@ impl<'t> Body<'_, 't> {
         self.emit(Inst::Binary { f: bits::field, d, a, b });
     }
 
-    /// `d` from parts of `width` bits, the lowest first.
+    /// Packs parts of `width` bits into `d`, the lowest first.
     pub(super) fn pack_to(&mut self, d: Reg, parts: &[Reg], width: u32) {
         let mut whole = self.constant(0);
         for (index, &b) in parts.iter().enumerate() {
-            // The parts may overlap with the destination: only the last step writes it.
+            // The parts may overlap with the destination, so only the last step writes it.
             let to = if index + 1 == parts.len() { d } else { self.fresh() };
             let c = self.constant(bits::field_spec(index as u32 * width, width));
             self.emit(Inst::Ternary { f: bits::insert, d: to, a: whole, b, c });

@@ -1,4 +1,4 @@
-//! Floating-point arithmetic, the packed half types included.
+//! Floating-point arithmetic, including packed half types.
 
 use super::body::Body;
 use super::reader::{InstructionReader, LowerError, Lowered};
@@ -59,17 +59,16 @@ enum Operation {
     Three(F3),
 }
 
-/// What follows the operation.
+/// The modification of the result.
 #[derive(Clone, Copy, Default)]
 struct After {
     saturate: bool,
     relu: bool,
-    /// Without rounding between, plain sums and products of single precision have instructions of
-    /// their own.
+    /// Plain sums and products of single precision have their own instructions.
     plain: bool,
 }
 
-/// The opcodes that integers have too.
+/// Opcodes that integers have, too.
 pub(super) fn arithmetic<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
     let opcode = reader.opcode();
     let flush = reader.flag("ftz");
@@ -171,7 +170,7 @@ fn one(
     Ok(())
 }
 
-/// The opcodes of floats alone.
+/// Opcodes that only floats have.
 pub(super) fn function<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
     match reader.opcode() {
         "testp" => return test(body, reader),

@@ -1,4 +1,4 @@
-//! Statements and instructions of a function, each to those who know it.
+//! Lowering the statements of a function.
 
 use super::body::Body;
 use super::control;
@@ -83,7 +83,7 @@ impl<'t> Body<'_, 't> {
         Ok(())
     }
 
-    /// An instruction whose operands have the elements of vector registers in their place.
+    /// The instruction with vector registers replaced by their elements.
     fn with_elements(&mut self, instruction: &Instruction<'t>) -> Instruction<'t> {
         let operands = instruction.operands.iter().map(|operand| match operand {
             Operand::Name(name) => self.elements(name).unwrap_or_else(|| operand.clone()),
@@ -100,7 +100,7 @@ impl<'t> Body<'_, 't> {
     fn instruction(&mut self, instruction: &Instruction<'t>) -> Lowered<()> {
         let Some(guard) = instruction.guard else { return self.opcode(instruction) };
         let p = self.register(guard.predicate, Type::Pred)?;
-        // A guarded branch is one conditional jump; all else is jumped over.
+        // A guarded branch is one conditional jump. Any other guarded instruction is jumped over.
         if instruction.opcode == "bra" {
             let to = control::branch_target(self, instruction)?;
             self.jump(if guard.negated { Inst::JumpUnless { p, to } } else { Inst::JumpIf { p, to } });

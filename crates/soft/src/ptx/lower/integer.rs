@@ -25,7 +25,7 @@ macro_rules! at {
     }};
 }
 
-/// Which part of a product.
+/// A part of a product.
 #[derive(Clone, Copy, PartialEq)]
 enum Part {
     Low,
@@ -35,7 +35,7 @@ enum Part {
 
 const PARTS: &[(&str, Part)] = &[("lo", Part::Low), ("hi", Part::High), ("wide", Part::Wide)];
 
-/// The opcodes that floats have too, and those named like them.
+/// Opcodes that floats have, too, and related ones.
 pub(super) fn arithmetic<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
     if matches!(reader.opcode(), "add" | "sub" | "mad") && reader.flag("cc") {
         return with_carry(body, reader, false, true);
@@ -91,7 +91,7 @@ pub(super) fn arithmetic<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionRe
     same2(body, reader, ty, f2)
 }
 
-/// The operations with `.sat` or `.relu`, which 32-bit signed numbers alone have.
+/// Operations with `.sat` or `.relu`, which only 32-bit signed integers have.
 fn clamped<'t>(
     body: &mut Body<'_, 't>,
     reader: &mut InstructionReader<'_, 't>,

@@ -1,4 +1,4 @@
-//! Linking texts: what each shows the others, and which definition a name gets.
+//! Linking: the names that each text exports, and the definition that each name gets.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,7 +8,7 @@ use crate::ptx::code::Program;
 use crate::ptx::error::PtxError;
 use crate::ptx::syntax::{Linkage, Module, Space, Variable};
 
-/// A definition that other texts see.
+/// A definition that is visible to other texts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Export {
     symbol: Symbol,
@@ -16,7 +16,7 @@ pub(super) struct Export {
 }
 
 impl<'t> Symbols<'t> {
-    /// What each text shows the others. Weak definitions that lose lose their names too.
+    /// The exported definitions of all texts. Weak definitions that are replaced lose their names.
     pub(super) fn exports(
         &mut self,
         modules: &[Module<'t>],
@@ -33,7 +33,7 @@ impl<'t> Symbols<'t> {
             let functions = module.functions.iter();
             let functions =
                 functions.filter(|function| function.body.is_some() || aliases.contains(function.name));
-            // Kernels are found by name in the whole image, whoever sees them in the texts.
+            // Kernels are found by name in the whole image, whatever their linkage.
             let functions = functions.map(|function| {
                 let linkage = match function.linkage {
                     Linkage::Local if function.is_kernel => Linkage::Visible,
@@ -66,7 +66,7 @@ impl<'t> Symbols<'t> {
         exports
     }
 
-    /// Takes a weak definition out of what is found by name.
+    /// Hides a replaced weak definition.
     fn replace(&mut self, symbol: Symbol, program: &mut Program) {
         match symbol {
             Symbol::Function(index) => {
@@ -83,7 +83,7 @@ impl<'t> Symbols<'t> {
         }
     }
 
-    /// Gives the names of a text that others define their meaning.
+    /// Resolves the names of a text that other texts define.
     pub(super) fn resolve(
         &mut self,
         module: &Module<'t>,

@@ -20,8 +20,8 @@ const SPACES: &[(&str, Space)] = &[
     ("param::func", Space::Param),
 ];
 
-/// Order and scope. Accesses are relaxed atomics of the host; `.acquire` and `.release` add a
-/// fence.
+/// Memory order and scope. Accesses are relaxed atomics of the host; `.acquire` and `.release` add
+/// a fence.
 const ORDER: &[&str] = &[
     "weak", "volatile", "relaxed", "acq_rel", "acquire", "release", "mmio", "cta", "cluster", "gpu", "sys",
     "nc",
@@ -50,7 +50,7 @@ fn cell(ty: Type, is_load: bool) -> Lowered<Cell> {
     })
 }
 
-/// A cache policy, which is an operand behind the others: it changes nothing here.
+/// A cache policy, which is the last operand. It has no effect here.
 fn skip_policy<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
     if !reader.flag("L2::cache_hint") {
         return Ok(());
@@ -61,7 +61,7 @@ fn skip_policy<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, '
     }
 }
 
-/// `createpolicy`: what a policy is made of has no meaning here.
+/// `createpolicy`. Policies have no effect here.
 pub(super) fn create_policy<'t>(
     body: &mut Body<'_, 't>,
     reader: &mut InstructionReader<'_, 't>,
@@ -77,7 +77,7 @@ pub(super) fn create_policy<'t>(
     Ok(())
 }
 
-/// Space, shape and element type, common to loads and stores.
+/// The space, shape and element type of a load or store.
 fn access<'t>(
     body: &mut Body<'_, 't>,
     reader: &mut InstructionReader<'_, 't>,
@@ -95,7 +95,7 @@ fn access<'t>(
     Ok((access, ty))
 }
 
-/// The registers of an operand: one, or those of a vector.
+/// The registers of an operand: one, or the elements of a vector.
 fn registers<'t>(
     body: &mut Body<'_, 't>,
     operand: &Operand<'t>,
@@ -186,7 +186,7 @@ fn atomic_type(op: AtomicOp, ty: Type) -> Lowered<AtomicType> {
     })
 }
 
-/// `atom`, and `red` which is the same without a result.
+/// `atom`, and `red`, which has no result.
 pub(super) fn atomic<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
     skip_policy(body, reader)?;
     skip_hints(reader);
@@ -248,7 +248,7 @@ pub(super) fn fence<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<
     Ok(())
 }
 
-/// Cache hints and dependent launches: nothing to do.
+/// Cache hints and dependent launches, without effect.
 pub(super) fn hint(reader: &mut InstructionReader<'_, '_>) -> Lowered<()> {
     skip_hints(reader);
     reader.ignore(&[

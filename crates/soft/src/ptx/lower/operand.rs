@@ -66,8 +66,8 @@ impl<'t> Body<'_, 't> {
         Some(Operand::Vector(names.map(|&[member, _]| Operand::Member(name, member)).collect()))
     }
 
-    /// The element of that name, if it is one, which must be as wide as `ty`; or wider, where that
-    /// is allowed.
+    /// The element of that name, if it is one. It must be as wide as `ty`, or at least as wide if
+    /// `is_wide` is set.
     fn fitting_element(
         &mut self,
         name: &'t str,
@@ -101,7 +101,7 @@ impl<'t> Body<'_, 't> {
         }
     }
 
-    /// Where a result of that type goes.
+    /// The register for a result of that type.
     pub(super) fn dest(&mut self, operand: &Operand<'t>, ty: Type) -> Lowered<Reg> {
         match operand {
             Operand::Name(name) => self.register(name, ty),
@@ -199,7 +199,7 @@ impl<'t> Body<'_, 't> {
         Ok(d)
     }
 
-    /// A special register to a register of that type.
+    /// Copies a special register to a register of that type.
     pub(super) fn special_to(
         &mut self,
         d: Reg,
@@ -207,8 +207,8 @@ impl<'t> Body<'_, 't> {
         (which, width): (Special, u32),
         ty: Type,
     ) -> Lowered<()> {
-        // Clocks may be read as 64 bits from older 32-bit names, and places of threads as 16 bits;
-        // else the widths agree.
+        // Older 32-bit clocks may be read as 64 bits, and thread positions as 16 bits. Otherwise
+        // the widths must agree.
         let narrows = ty.bits() == 16 && which.is_place();
         if ty.bits() < width && !narrows {
             return Err(format!("`{name}` has {width} bits, the instruction wants {}", ty.bits()).into());

@@ -1,4 +1,5 @@
-//! The modifiers of an instruction, taken one by one; what nobody took is not supported.
+//! Reading an instruction: modifiers are taken one by one, and one that is not taken is
+//! unsupported.
 
 use crate::ptx::math::rounding::{DOWN, NEAREST, UP, ZERO};
 use crate::ptx::syntax::{Instruction, Operand};
@@ -9,7 +10,7 @@ use crate::ptx::types::Type;
 pub(super) enum LowerError {
     /// The interpreter lacks it.
     Unsupported,
-    /// It is wrong, as the words say.
+    /// It is wrong, as the message says.
     Wrong(String),
 }
 
@@ -49,45 +50,45 @@ impl<'i, 't> InstructionReader<'i, 't> {
         None
     }
 
-    /// Whether the modifier is there.
+    /// Takes a modifier; true if it is there.
     pub(super) fn flag(&mut self, name: &str) -> bool {
         self.take_where(|modifier| (modifier == name).then_some(())).is_some()
     }
 
-    /// The value of the first modifier that the table has.
+    /// Takes the first modifier in the table and returns its value.
     pub(super) fn one_of<T: Copy>(&mut self, table: &[(&str, T)]) -> Option<T> {
         self.take_where(|modifier| table.iter().find(|(name, _)| *name == modifier).map(|&(_, value)| value))
     }
 
-    /// Drops all modifiers of the list: hints without meaning here.
+    /// Takes all modifiers of the list, which are hints without effect here.
     pub(super) fn ignore(&mut self, names: &[&str]) {
         while self.take_where(|modifier| names.contains(&modifier).then_some(())).is_some() {}
     }
 
-    /// Drops all modifiers with one of the beginnings.
+    /// Takes all modifiers with one of the prefixes.
     pub(super) fn ignore_prefixes(&mut self, prefixes: &[&str]) {
         let hit = |modifier: &str| prefixes.iter().any(|prefix| modifier.starts_with(prefix));
         while self.take_where(|modifier| hit(modifier).then_some(())).is_some() {}
     }
 
-    /// The next type.
+    /// Takes the next type.
     pub(super) fn ty(&mut self) -> Lowered<Type> {
         self.take_where(Type::parse).ok_or(LowerError::Unsupported)
     }
 
-    /// Takes the last operand away.
+    /// Takes the last operand.
     pub(super) fn take_last_operand(&mut self) -> Option<&'i Operand<'t>> {
         let (last, rest) = self.operands.split_last()?;
         self.operands = rest;
         Some(last)
     }
 
-    /// `.rn`, `.rz`, `.rm` or `.rp`; nearest if none is given.
+    /// Takes `.rn`, `.rz`, `.rm` or `.rp`; the default is nearest.
     pub(super) fn rounding(&mut self) -> u8 {
         self.one_of(&[("rn", NEAREST), ("rz", ZERO), ("rm", DOWN), ("rp", UP)]).unwrap_or(NEAREST)
     }
 
-    /// Checks that every modifier was understood.
+    /// Checks that every modifier was taken.
     pub(super) fn finish(&self) -> Lowered<()> {
         let count = self.instruction.modifiers.len();
         if count > 64 || self.taken.count_ones() as usize != count {

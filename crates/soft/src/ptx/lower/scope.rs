@@ -6,7 +6,7 @@ use crate::ptx::code::Reg;
 use crate::ptx::syntax::{Statement, StatementKind};
 use crate::ptx::types::Type;
 
-/// What a name inside a function stands for.
+/// The meaning of a name inside a function.
 #[derive(Debug, Clone)]
 pub(super) enum Name {
     Register {
@@ -33,7 +33,7 @@ pub(super) enum Name {
     },
     /// A variable in the global or constant space.
     Global(u32),
-    /// Labels that an indirect branch chooses from.
+    /// The labels of an indirect branch.
     Targets(Vec<u32>),
 }
 
@@ -43,7 +43,7 @@ struct Scope<'t> {
     names: HashMap<&'t str, Name>,
     /// Registers declared by number.
     numbered: HashMap<&'t str, NumberedRegisters>,
-    /// Where the frame ended when the block began.
+    /// The end of the frame when the block began.
     frame_end: u32,
 }
 
@@ -55,12 +55,12 @@ struct NumberedRegisters {
     lanes: u8,
 }
 
-/// A register that no instruction has named yet.
+/// A register that no instruction has used yet.
 pub(super) fn unused(ty: Type, lanes: u8) -> Name {
     if lanes > 1 { Name::Vector { ty, lanes, first: None } } else { Name::Register { ty, slot: None } }
 }
 
-/// The blocks that are open, the innermost last.
+/// The open blocks, the innermost last.
 #[derive(Debug)]
 pub(super) struct Scopes<'t> {
     open: Vec<Scope<'t>>,
@@ -71,8 +71,8 @@ pub(super) struct Scopes<'t> {
 }
 
 impl<'t> Scopes<'t> {
-    /// Finds all labels first: branches go forward too. The second value lists the labels defined
-    /// twice.
+    /// Finds all labels, since branches may go forward. The second value lists labels that are
+    /// defined twice.
     pub(super) fn new(body: &[Statement<'t>]) -> (Self, Vec<(u32, &'t str)>) {
         let mut labels = HashMap::new();
         let mut twice = Vec::new();
@@ -108,17 +108,17 @@ impl<'t> Scopes<'t> {
         self.open.push(Scope { id: self.opened, frame_end, ..Scope::default() });
     }
 
-    /// Where the frame ended when the block began.
+    /// The end of the frame when the block began.
     pub(super) fn close(&mut self) -> Option<u32> {
         self.open.pop().map(|block| block.frame_end)
     }
 
-    /// False when the block has that name already.
+    /// False if the block already has that name.
     pub(super) fn define(&mut self, name: &'t str, what: Name) -> bool {
         self.open.last_mut().is_some_and(|block| block.names.insert(name, what).is_none())
     }
 
-    /// Declares registers: one, or so many by number. False when the block has that name already.
+    /// Declares registers: one, or so many by number. False if the block already has that name.
     pub(super) fn define_registers(
         &mut self,
         name: &'t str,
@@ -132,8 +132,7 @@ impl<'t> Scopes<'t> {
         self.open.last_mut().is_some_and(|block| block.numbered.insert(name, range).is_none())
     }
 
-    /// The innermost thing of that name. A numbered register comes into being when it is first
-    /// named.
+    /// The innermost meaning of a name. A numbered register is created at its first use.
     pub(super) fn find(&mut self, name: &'t str) -> Option<&mut Name> {
         let depth = self
             .open
@@ -153,7 +152,7 @@ impl<'t> Scopes<'t> {
     }
 }
 
-/// What `%r7` is where `%r<8>` is declared.
+/// The register `%r7`, if `%r<8>` is declared.
 fn numbered(name: &str, numbered: &HashMap<&str, NumberedRegisters>) -> Option<NumberedRegisters> {
     let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let digits = name.get(prefix.len()..)?;

@@ -1,4 +1,4 @@
-//! Names of module scope.
+//! Symbols: the names of module scope.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use crate::ptx::error::PtxError;
 use crate::ptx::global::Global;
 use crate::ptx::syntax::{Alias, Function, Linkage, Module, Space, Variable};
 
-/// What a name of module scope stands for.
+/// The meaning of a name of module scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Symbol {
     Global(u32),
@@ -20,7 +20,7 @@ pub(super) enum Symbol {
     Unresolved,
 }
 
-/// What a caller has to know of a function.
+/// The signature of a function.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Signature {
     pub(super) is_kernel: bool,
@@ -36,11 +36,11 @@ pub(super) struct Defined {
     pub(super) module: usize,
     /// Index into that text's functions.
     pub(super) function: usize,
-    /// A weak definition that another one takes the place of.
+    /// A weak definition that another one replaces.
     pub(super) is_replaced: bool,
 }
 
-/// What a name is that no text defines.
+/// How to treat a name that no text defines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Missing {
     IsError,
@@ -48,22 +48,22 @@ pub(super) enum Missing {
     IsLeftOpen,
 }
 
-/// Names of module scope, of each text by itself.
+/// The names of module scope of each text.
 #[derive(Debug, Default)]
 pub(super) struct Symbols<'t> {
     names: Vec<HashMap<&'t str, Symbol>>,
-    /// The text whose names count now.
+    /// The current text.
     pub(super) scope: usize,
     pub(super) defined: Vec<Defined>,
     pub(super) signatures: Vec<Signature>,
     shared: Vec<SharedVariable>,
     /// Variables of module scope.
     outer: u32,
-    /// Variables declared inside functions; they follow those.
+    /// Variables declared inside functions, which follow them.
     inner: Vec<Global>,
 }
 
-/// Larger shared variables are refused: no GPU has as much.
+/// The largest shared variable; no GPU has as much shared memory.
 const MOST_SHARED: u64 = 1 << 20;
 impl<'t> Symbols<'t> {
     pub(super) fn collect(
@@ -103,7 +103,7 @@ impl<'t> Symbols<'t> {
         symbols
     }
 
-    /// The text whose functions are lowered next.
+    /// Sets the current text.
     pub(super) fn enter(&mut self, module: usize) {
         self.scope = module;
     }
@@ -125,7 +125,7 @@ impl<'t> Symbols<'t> {
             self.signatures.push(signature_of(function));
         }
         match self.get(function.name) {
-            // A definition fulfils declarations before and after it.
+            // A definition resolves declarations before and after it.
             Some(Symbol::Unresolved | Symbol::Intrinsic(_)) => {
                 if let Symbol::Function(_) = symbol {
                     self.insert(function.name, symbol);
@@ -148,7 +148,7 @@ impl<'t> Symbols<'t> {
         errors.push(PtxError::new(alias.line, message));
     }
 
-    /// Notes a variable; true if it is one in memory that may have initial contents.
+    /// Declares a variable; true if it may have initial contents.
     fn variable(
         &mut self,
         variable: &Variable<'t>,
@@ -219,8 +219,8 @@ impl<'t> Symbols<'t> {
         Ok(self.shared.len() as u32 - 1)
     }
 
-    /// Adds a variable that a function declares, which no caller finds by name; `find` knows its
-    /// block's names.
+    /// Adds a variable that a function declares. It cannot be found by name in the image; `find`
+    /// resolves the names of its block.
     pub(super) fn inner_global(
         &mut self,
         variable: &Variable<'_>,

@@ -7,10 +7,10 @@ use crate::ptx::global::{Global, Pointer};
 use crate::ptx::syntax::{InitialValue, Space, Variable};
 use crate::ptx::windows::{FUNCTION_STEP, FUNCTION_WINDOW};
 
-/// Initialisers beyond this are refused.
+/// The largest initialiser.
 const MOST_INITIAL: u64 = 1 << 30;
 
-/// Fills in what the initialiser of a variable says.
+/// Applies the initialiser of a variable.
 pub(super) fn initialise(
     variable: &Variable<'_>,
     global: &mut Global,
@@ -48,12 +48,12 @@ pub(super) fn initialise(
     Ok(())
 }
 
-/// The address that stands for a function.
+/// The address of a function.
 pub(super) fn function_address(function: u32) -> u64 {
     FUNCTION_WINDOW + FUNCTION_STEP * (u64::from(function) + 1)
 }
 
-/// Lays parameters out one after the other from `from` on; returns where they end.
+/// Lays out parameters from offset `from` on; returns the end, too.
 pub(super) fn layout(sizes: impl Iterator<Item = (u32, u32)>, from: u32) -> (Vec<Formal>, u32) {
     let mut end = from;
     let mut all = Vec::new();

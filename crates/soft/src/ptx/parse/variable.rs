@@ -1,4 +1,4 @@
-//! Declarations of variables with their initialisers.
+//! Parsing declarations of variables and their initialisers.
 
 use super::constant;
 use super::cursor::Cursor;
@@ -7,9 +7,9 @@ use crate::ptx::lex::Kind;
 use crate::ptx::syntax::{Initial, InitialValue, Linkage, Literal, Space, Variable};
 use crate::ptx::types::Type;
 
-/// Larger variables are refused, so that sizes can be added without overflow.
+/// The largest variable: small enough that sizes can be added without overflow.
 const MOST_BYTES: u64 = 1 << 40;
-/// Deeper arrays are refused.
+/// The most dimensions of an array.
 const MOST_DIMENSIONS: usize = 16;
 
 /// `.global .align 8 .b8 a[16] = {...}, b;`
@@ -81,8 +81,8 @@ fn state_space(cursor: &mut Cursor<'_, '_>) -> Option<Space> {
     }
 }
 
-/// The bytes of a variable whose initialiser ends at `end`: `Some(None)` where nothing says how
-/// many, `None` where there cannot be as many.
+/// The size of a variable whose initialiser ends at `end`: `Some(None)` if it is open, `None` if it
+/// is impossible.
 fn size_of(dims: &[Option<u64>], element: u64, end: u64) -> Option<Option<u64>> {
     match product(dims) {
         None if end > MOST_BYTES => None,
@@ -113,7 +113,7 @@ pub(super) fn fundamental(name: &str, line: u32) -> Parsed<Type> {
     })
 }
 
-/// The number of elements: `None` for no array, `Some(None)` for one without a size.
+/// The number of elements: `None` for a scalar, `Some(None)` for an array without a size.
 pub(super) fn dimensions(cursor: &mut Cursor<'_, '_>) -> Parsed<Option<Option<u64>>> {
     let dims = dimension_list(cursor)?;
     Ok(if dims.is_empty() { None } else { Some(product(&dims)) })
