@@ -5,25 +5,28 @@
 //!
 //! # Lock order
 //!
-//! A thread that holds a lock only takes locks further down in this table. Locks in one row are never
-//! held together, unless the last column says so.
+//! A thread that holds a lock only takes locks further down in this list. Locks of one entry are
+//! never held together, unless it names an order.
 //!
-//! | # | Lock | File | Notes |
-//! | --- | --- | --- | --- |
-//! | 1 | `EXCLUSION` | `stream/callback.rs` | held while a callback of the user runs, which may call the driver |
-//! | 2 | `Exec::last` | `graph/exec/launch.rs` | held while a launch is enqueued |
-//! | 3 | `ENQUEUE_GATE` | `stream/queue.rs` | for reading while work is enqueued; for writing while all work is awaited and `act` runs, which takes any lock below |
-//! | 4 | `CAPTURES` | `graph/capture/state.rs` | |
-//! | 5 | `STORE` | `graph/model/store.rs` | graphs, nodes, executables; never held while a destructor of the user runs |
-//! | 6 | `OPEN_CAPTURES`, `OBJECTS`, `RESERVED`, `NodeMemory::frees`, `ConditionValues`, `EVENTS`, `Event::last` | `graph/`, `stream/event.rs` | |
-//! | 7 | `LIVES` | `graph/exec/lifetimes.rs` | lifetimes of graph memory |
-//! | 8 | `LIBRARIES`, then `KERNELS`; `Library::modules`, then `MODULES`, `Module::functions`, `FUNCTIONS` | `module/` | in this order |
-//! | 9 | `POOLS`, then `Pool::figures`; `OPENED`; `LINKS` | `memory/pool.rs`, `abi/ipc.rs`, `abi/link.rs` | |
-//! | 10 | `MAPPED` | `memory/graph_mapping.rs` | |
-//! | 11 | `MAP`, `ACCOUNTS`, `ADDRESSES`, `FREED`, `RESERVED`, `FREE` | `memory/` | |
-//! | 12 | `STREAMS`, then `DRAINING`; `PER_THREAD`; `LEGACY` | `stream/queue.rs` | |
-//! | 13 | `Stream::queue` | `stream/queue.rs` | never two at a time; held while a marker is reached |
-//! | 14 | `Marker::reached`, `CONTEXTS`, `LOSSES`, `THREADS`, and all others | | nothing is taken under these |
+//! 1. `EXCLUSION` (`stream/callback.rs`): held while a callback of the user runs, which may call
+//!    the driver.
+//! 2. `Exec::last`: held while a launch is enqueued.
+//! 3. `ENQUEUE_GATE` (`stream/queue.rs`): for reading while work is enqueued; for writing while all
+//!    work is awaited and `act` runs, which takes any lock below.
+//! 4. `CAPTURES` (`graph/capture/state.rs`).
+//! 5. `STORE` (`graph/model/store.rs`): never held while a destructor of the user runs.
+//! 6. `OPEN_CAPTURES`, `OBJECTS`, `RESERVED`, `NodeMemory::frees`, `ConditionValues`, `EVENTS`,
+//!    `Event::last`.
+//! 7. `LIVES` (`graph/exec/lifetimes.rs`).
+//! 8. `LIBRARIES`, then `KERNELS`; `Library::modules`, then `MODULES`, `Module::functions`,
+//!    `FUNCTIONS`.
+//! 9. `POOLS`, then `Pool::figures`; `OPENED` (`abi/ipc.rs`); `LINKS` (`abi/link.rs`).
+//! 10. `MAPPED` (`memory/graph_mapping.rs`).
+//! 11. `MAP`, `ACCOUNTS`, `ADDRESSES`, `FREED`, `RESERVED`, `FREE` of `memory/`.
+//! 12. `STREAMS`, then `DRAINING`; `PER_THREAD`; `LEGACY` (`stream/queue.rs`).
+//! 13. `Stream::queue`: never two at a time; held while a marker is reached.
+//! 14. `Marker::reached`, `CONTEXTS`, `LOSSES`, `THREADS`, and all others: nothing is taken under
+//!     these.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;

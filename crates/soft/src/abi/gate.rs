@@ -15,7 +15,7 @@ use crate::stream::callback;
 /// | `always` | works | works | works | ignored |
 /// | `initialised` | refused | works | works | ignored |
 /// | `init` | refused | works | refused | ignored |
-/// | `owned`, `owned_in_callbacks` | refused | refused once all are lost | refused, works | ignored |
+/// | `owned`, `owned_in_callbacks` | refused | works until all are | refused, works | ignored |
 /// | `live`, `live_in_callbacks` | refused | refused | refused, works | ignored |
 /// | `guarded`, `guarded_in_callbacks` | refused | refused | refused, works | may refuse |
 /// | `guarded_init` | refused | works | refused | may refuse |

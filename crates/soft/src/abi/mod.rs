@@ -11,11 +11,12 @@
 //!
 //! # To add a driver call
 //!
-//! 1. The call is in the generated table of cuda-sys (`cuda_sys::for_each_call`); until it is written
-//!    here it answers `CUDA_ERROR_NOT_SUPPORTED`.
-//! 2. Define it with `entries!` in the file of its chapter and name it in that file's `add`. The `add`
-//!    of a new file is called in `ENTRIES` (`proc_address.rs`).
-//! 3. If a caller cannot do without its out parameters, give the null driver (`null/`) an entry, too.
+//! 1. The call is in the generated table of cuda-sys (`cuda_sys::for_each_call`); until it is
+//!    written here it answers `CUDA_ERROR_NOT_SUPPORTED`.
+//! 2. Define it with `entries!` in the file of its chapter and name it in that file's `add`. The
+//!    `add` of a new file is called in `ENTRIES` (`proc_address.rs`).
+//! 3. If a caller cannot do without its out parameters, give the null driver (`null/`) an entry,
+//!    too.
 //! 4. Test it in `tests/driver/`, which runs on a GPU as well.
 
 #[macro_use]

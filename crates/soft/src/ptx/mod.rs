@@ -1,14 +1,15 @@
-//! PTX on the CPU: texts are parsed and checked when they are loaded, and grids run thread by thread.
+//! PTX on the CPU: texts are parsed and checked when they are loaded, and grids run thread by
+//! thread.
 //!
 //! ```text
 //! text ── lex ──► tokens ── parse ──► syntax ── lower ──► code (in an image) ── exec ──► memory
 //!                                                 │                              │
-//!                                     opcodes.rs: opcode ──► file   interpret.rs: Inst ──► math, warp, …
+//!                                       opcodes.rs: opcode ──► file      interpret.rs: one match
 //! ```
 //!
 //! - `lex`, `parse`: the text as [`syntax`], names unresolved. Errors carry their line.
-//! - `lower`: every name resolved, every operand checked. An instruction that the interpreter lacks is
-//!   an error here, at load.
+//! - `lower`: every name resolved, every operand checked. An instruction that the interpreter lacks
+//!   is an error here, at load.
 //! - `code`: the instructions that run, over numbered 64-bit registers.
 //! - `exec`: a block runs on one host thread; its threads are coroutines that yield at barriers.
 //! - `math`: the arithmetic of each instruction as a function over registers.
@@ -20,13 +21,14 @@
 //! The parser accepts any opcode with any modifiers, so it does not change.
 //!
 //! 1. `lower/opcodes.rs`: the opcode in the table, with the function that lowers it.
-//! 2. `lower/…`: that function takes the modifiers and operands from its `InstructionReader` and emits
-//!    code. Modifiers that it does not take are refused as unsupported.
+//! 2. `lower/…`: that function takes the modifiers and operands from its `InstructionReader` and
+//!    emits code. Modifiers that it does not take are refused as unsupported.
 //! 3. If it computes registers from registers: a function in `math/`, emitted as `Inst::Unary`,
 //!    `Binary`, `Ternary` or `Quaternary`. Nothing else changes.
 //! 4. Otherwise a variant of `Inst` in `code.rs`; the compiler then names the place in
 //!    `exec/interpret.rs` that executes it.
-//! 5. A line in `tests/data/instructions.txt`, for which `instructions.py` records what a GPU computes.
+//! 5. A line in `tests/data/instructions.txt`, for which `instructions.py` records what a GPU
+//!    computes.
 
 mod code;
 mod error;

@@ -4,12 +4,12 @@
 //!
 //! | State | Entered by | Calls on its streams |
 //! | --- | --- | --- |
-//! | active | `cuStreamBeginCapture…`; other streams join by waiting for a captured event | add nodes |
+//! | active | `cuStreamBeginCapture…`; waiting for a captured event joins | add nodes |
 //! | invalidated | a call that the capture forbids | fail; the capture still has to be ended |
 //! | ended | `cuStreamEndCapture`, or the destruction of the origin stream | run as usual |
 //!
-//! - [`open_captures`] knows which captures are open, their modes, and whether they are valid. Calls
-//!   that have nothing to do with streams ask it whether a capture forbids them.
+//! - [`open_captures`] knows which captures are open, their modes, and whether they are valid.
+//!   Calls that have nothing to do with streams ask it whether a capture forbids them.
 //! - `state` knows what each capturing stream's next node depends on, and which nodes a captured
 //!   event stands for.
 //!

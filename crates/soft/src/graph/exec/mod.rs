@@ -1,8 +1,8 @@
 //! Executables: instantiated, launched, updated.
 //!
-//! [`instantiable`] checks the graph, `compile` copies it into a `Program` whose levels `order` sorts,
-//! [`instantiate`] creates the executable. [`launch`] plans the memory (`memory_plan`, [`lifetimes`])
-//! at the call and enqueues a `Run` (`run`), which the stream executes.
+//! [`instantiable`] checks the graph, `compile` copies it into a `Program` whose levels `order`
+//! sorts, [`instantiate`] creates the executable. [`launch`] plans the memory (`memory_plan`,
+//! [`lifetimes`]) at the call and enqueues a `Run` (`run`), which the stream executes.
 
 pub(crate) mod compile;
 pub(crate) mod driver_bugs;
