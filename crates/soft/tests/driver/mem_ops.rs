@@ -1,4 +1,4 @@
-//! Memory operations, on streams and in graphs.
+//! Memory operations on streams and in graphs.
 
 use std::ptr::{null, null_mut};
 
@@ -209,7 +209,7 @@ fn waits_compare_and_hold_their_stream_up() {
     leaves_nothing("batch::waits_compare_and_hold_their_stream_up", || {
         let driver = &session();
         let (address, waiting, writing) = (words(driver, 4), stream(driver), stream(driver));
-        // How to compare, what with, a value that does not do, one that does.
+        // The comparison, its operand, a value that does not satisfy it, one that does.
         for (flags, value, short, enough) in
             [(0, 5u32, 4u32, 6u32), (0, 1, u32::MAX, 2), (1, 5, 6, 5), (2, 6, 1, 2), (3, 0xf, 0xffff_fff0, 0)]
         {
@@ -228,7 +228,7 @@ fn waits_compare_and_hold_their_stream_up() {
                         assert_eq!(driver.cuStreamWaitValue32(waiting, address, value, flags), OK);
                         assert_eq!(driver.cuStreamWriteValue32(waiting, address + 4, 1, 0), OK);
                     }
-                    // Another stream gets on with its work, and the wait does not end by it.
+                    // Another stream goes on with its work, which does not end the wait.
                     assert_eq!(driver.cuStreamWriteValue32(writing, address + 8, 1, 0), OK);
                     assert_eq!(driver.cuStreamSynchronize(writing), OK);
                     assert_eq!(driver.cuStreamQuery(waiting), CUresult::CUDA_ERROR_NOT_READY);
@@ -251,7 +251,7 @@ fn waits_compare_and_hold_their_stream_up() {
             assert_eq!(driver.cuStreamWaitValue64(waiting, address, (1 << 40) + 1, 0), OK);
             assert_eq!(driver.cuStreamSynchronize(writing), OK);
             assert_eq!(driver.cuStreamQuery(waiting), CUresult::CUDA_ERROR_NOT_READY);
-            // The host can let it go too, by memory that both see.
+            // The host can end the wait, too, by memory that both see.
             assert_eq!(driver.cuStreamWriteValue64(writing, address, (1 << 40) + 1, 0), OK);
             assert_eq!(driver.cuStreamSynchronize(waiting), OK);
             let mut pinned = null_mut();
@@ -417,12 +417,12 @@ fn a_branch_ends_the_wait_of_another() {
     leaves_nothing("batch::a_branch_ends_the_wait_of_another", || {
         let driver = &session();
         let (own, inner, address, stream) = (graph(driver), graph(driver), words(driver, 4), stream(driver));
-        // Two branches, made first what waits: each goes on by what the other has done.
+        // Two branches, the waiting nodes created first: each goes on by what the other has done.
         let first =
             batch_node(driver, own, &[], &mut [op(WAIT, address, 1, 1), op(WRITE, address + 4, 1, 0)]);
         let second = batch_node(driver, own, &[], &mut [op(WRITE, address, 1, 0)]);
         let third = batch_node(driver, own, &[second], &mut [op(WAIT, address + 4, 1, 1)]);
-        // A child in which somebody waits for somebody outside.
+        // A child with a node that waits for a node outside.
         batch_node(driver, inner, &[], &mut [op(WAIT, address + 8, 1, 1), op(WRITE, address + 12, 7, 0)]);
         let mut child = null_mut();
         unsafe {

@@ -1,3 +1,5 @@
+//! Errors in images: the messages, and damaged images.
+
 use cuda_handles::{Error, Image, Library};
 use cuda_sys::CUresult;
 use cuda_tests::{UNKNOWN_INSTRUCTION, setup, skip};

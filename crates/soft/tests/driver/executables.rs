@@ -196,7 +196,7 @@ fn user_objects_end_with_their_last_holder() {
         assert_eq!(driver.cuGraphReleaseUserObject(adder.graph, object, 1), OK);
         assert!(ended.try_recv().is_err());
         assert_eq!(driver.cuGraphExecDestroy(exec), OK);
-        // Never launched: at once, on this thread.
+        // Never launched: immediately, on this thread.
         assert_eq!(ended.try_recv(), Ok(here));
 
         let (object, ended) = user_object(driver, 1);

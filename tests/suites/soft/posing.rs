@@ -1,4 +1,4 @@
-//! The driver as another driver.
+//! Posing as another driver.
 
 use cuda_graph::ContextExt;
 use cuda_handles::Device;

@@ -1,4 +1,4 @@
-//! The raw calls against the answers of a real driver.
+//! Basic raw calls, against results observed on a real driver.
 
 use std::ffi::{CStr, CString, c_void};
 use std::ptr::{null, null_mut};

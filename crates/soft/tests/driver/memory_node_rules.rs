@@ -1,4 +1,4 @@
-//! Allocation and free nodes as definitions: where they may be, and what frees what.
+//! The rules for allocation and free nodes.
 
 use std::ptr::{null, null_mut};
 

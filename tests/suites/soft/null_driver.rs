@@ -1,3 +1,5 @@
+//! The null driver.
+
 use cuda_handles::Device;
 use cuda_launch::{Launch, LaunchConfig, params};
 use cuda_sys::CUresult;

@@ -1,4 +1,4 @@
-//! The driver's own count of its objects agrees with the harness's.
+//! The driver's count of live objects agrees with the harness's.
 
 use cuda_graph::ContextExt;
 use cuda_handles::UserObject;

@@ -1,4 +1,5 @@
-//! What each type of node takes and refuses, and that a refused add leaves the graph as it was.
+//! The parameters that each type of node accepts and refuses. A refused add leaves the graph
+//! unchanged.
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
@@ -10,7 +11,7 @@ use cuda_sys::CUgraphNodeType as T;
 
 const BAD_HANDLE: CUresult = CUresult::CUDA_ERROR_INVALID_HANDLE;
 
-/// Rows of a table: what is tried, the parameters, and the answer.
+/// Rows of a table: name, parameters, and result.
 type Rows = Vec<(&'static str, CUgraphNodeParams, CUresult)>;
 
 /// Adds each row behind one node, sets each in a node of its type that is there, and looks at the

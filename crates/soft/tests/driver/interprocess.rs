@@ -1,4 +1,4 @@
-//! Memory and events that two processes have.
+//! Memory and events shared by two processes.
 
 use std::ffi::{c_int, c_void};
 use std::io::{BufRead, BufReader};
@@ -21,7 +21,7 @@ fn unhex(text: &str) -> [u8; 64] {
     bytes.try_into().unwrap()
 }
 
-/// This test again in another process, with words for it.
+/// This test again in another process, with arguments.
 fn peer(name: &str, words: &[String]) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["--exact", name, "--nocapture", "--test-threads=1"])

@@ -1,4 +1,4 @@
-//! Lost contexts, missing contexts and other versions; each in a process of its own.
+//! Lost devices, missing contexts and other versions; each test in a process of its own.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;

@@ -1,4 +1,4 @@
-//! The end of pools: what of their memory must be over by then.
+//! The destruction of pools.
 
 use std::ptr::null_mut;
 

@@ -1,4 +1,4 @@
-//! Nodes where they matter: what they do when they run, and what they need around them to be added.
+//! The execution of nodes, and what adding them needs.
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};

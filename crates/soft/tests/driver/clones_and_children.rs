@@ -100,7 +100,7 @@ fn looking_nodes_up_in_clones() {
         }
         unsafe { assert_eq!(driver.cuGraphDestroyNode(twin), OK) };
         assert_eq!(find(driver, a, clone).0, IV);
-        // Its handle goes to the next node, which is another one.
+        // Its handle is reused by the next node.
         assert_eq!(empty(driver, clone, &[]), twin);
         assert_eq!(find(driver, a, clone).0, IV);
         destroy(driver, &[own, inner, clone, second]);

@@ -1,4 +1,4 @@
-//! Live objects of each kind, for calls to get.
+//! Live objects of each kind, as arguments of calls.
 
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_void};
@@ -23,7 +23,7 @@ const OK: CUresult = CUresult::CUDA_SUCCESS;
 pub(crate) const BYTES: usize = 4096;
 
 /// The objects, and memory that outlives all calls.
-pub(crate) struct World {
+pub(crate) struct LiveObjects {
     pub(crate) driver: &'static Driver,
     pub(crate) context: CUcontext,
     pub(crate) stream: CUstream,
@@ -55,7 +55,7 @@ fn semaphore_fd(semaphore: &ExternalSemaphore) -> i32 {
     OwnedFd::into_raw_fd(semaphore.descriptor().unwrap())
 }
 
-impl World {
+impl LiveObjects {
     pub(crate) unsafe fn new(driver: &'static Driver) -> Self {
         unsafe {
             let context = made!(context: CUcontext = driver.cuDevicePrimaryCtxRetain(&mut context, 0));
@@ -67,7 +67,7 @@ impl World {
             assert_eq!(driver.cuMemHostAlloc(&mut pinned, BYTES, 0), OK);
             let stream = made!(stream: CUstream = driver.cuStreamCreate(&mut stream, 1));
             let semaphore = ExternalSemaphore::new().unwrap();
-            let mut world = Self {
+            let mut objects = Self {
                 driver,
                 context,
                 stream,
@@ -79,8 +79,8 @@ impl World {
                 pointers,
                 semaphore: Some(semaphore),
             };
-            world.fill();
-            world
+            objects.fill();
+            objects
         }
     }
 
@@ -172,7 +172,7 @@ impl World {
         }
     }
 
-    /// Parameters of nodes that are right.
+    /// Valid parameters of nodes.
     pub(crate) fn node_params(
         &self,
         function: CUfunction,

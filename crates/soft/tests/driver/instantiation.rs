@@ -1,4 +1,4 @@
-//! Executables as they are made: flags, refusals, what a body may hold, and the numbers of it all.
+//! Instantiation: flags, errors, the nodes that bodies may hold, and ids.
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};

@@ -1,4 +1,4 @@
-//! The order in which branches run, drawn from a seed.
+//! The pseudorandom order of branches.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
@@ -14,7 +14,8 @@ unsafe extern "C" fn note(index: *mut c_void) {
     RAN.lock().unwrap().push(index.addr());
 }
 
-/// Runs 16 nodes, of which the second half hang on one each of the first; the order they ran in.
+/// Runs 16 nodes, of which each of the second half depends on one of the first half; returns their
+/// order.
 fn run_all(driver: &Driver) -> Vec<usize> {
     let (graph, stream) = (graph(driver), stream(driver));
     let mut nodes: Vec<CUgraphNode> = Vec::new();

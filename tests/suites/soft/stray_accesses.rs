@@ -1,4 +1,4 @@
-//! Accesses that a GPU may let pass, and what the driver tells of them.
+//! Stray accesses that a GPU may let pass, and the driver's messages about them.
 
 use std::sync::OnceLock;
 

@@ -1,4 +1,4 @@
-//! What other processes make of what they get: nothing of it ends this process, and no nonsense is
+//! Handles and files that other processes manipulate: none ends this process, and no nonsense is
 //! imported.
 
 use std::ffi::{c_int, c_void};

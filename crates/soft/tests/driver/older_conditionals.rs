@@ -1,4 +1,4 @@
-//! Conditional nodes of other versions of the driver, with their faults.
+//! Conditional nodes of older driver versions, with their bugs.
 
 use std::ptr::{null, null_mut};
 
@@ -23,7 +23,7 @@ fn handle(driver: &Driver, graph: CUgraph, default: u32) -> u64 {
     handle
 }
 
-/// What the driver says to a conditional node, and its bodies.
+/// The result of adding a conditional node, and its bodies.
 fn conditional(
     driver: &Driver,
     graph: CUgraph,
@@ -50,7 +50,7 @@ fn child(driver: &Driver, graph: CUgraph) {
     }
 }
 
-/// Launches once; what the stream says then.
+/// Launches once; returns the result of the stream.
 fn outcome(driver: &Driver, graph: CUgraph) -> CUresult {
     let (exec, stream) = (instantiate(driver, graph), stream(driver));
     unsafe {
