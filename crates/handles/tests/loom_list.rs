@@ -2,7 +2,7 @@
 //! --release --test loom_list`.
 #![cfg(loom)]
 
-#[path = "../src/reaper/list.rs"]
+#[path = "../src/destroy/list.rs"]
 #[allow(dead_code)]
 mod list;
 

@@ -2,10 +2,10 @@
 //! `RUSTFLAGS="--cfg loom" cargo test -p cuda-handles --release --test loom_turns`.
 #![cfg(loom)]
 
-#[path = "../src/reaper/blocks.rs"]
+#[path = "../src/access/blocks.rs"]
 #[allow(dead_code)]
 mod blocks;
-#[path = "../src/reaper/turns.rs"]
+#[path = "../src/access/stream_access.rs"]
 #[allow(dead_code)]
 mod turns;
 

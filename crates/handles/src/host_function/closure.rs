@@ -9,12 +9,10 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::trouble;
 use super::viewable::{HostViews, InUse, Shown};
-use crate::context::Context;
-use crate::failure;
-use crate::owner::Owner;
-use crate::panics;
-use crate::process::is_forked;
-use crate::reaper;
+use crate::context::{Context, on_loss};
+use crate::destroy;
+use crate::graph::Owner;
+use crate::sync::{is_forked, panics};
 
 /// What comes of a call: the closure ran, or somebody else has its memory.
 pub(super) type Outcome = Result<(), InUse>;
@@ -52,7 +50,10 @@ enum Known {
     Once(Once),
 }
 
-static KNOWN: LazyLock<Mutex<HashMap<usize, Known>>> = LazyLock::new(Mutex::default);
+static KNOWN: LazyLock<Mutex<HashMap<usize, Known>>> = LazyLock::new(|| {
+    on_loss(let_go);
+    Mutex::default()
+});
 
 /// No code of others runs under this lock, and nothing of theirs is dropped.
 fn known() -> MutexGuard<'static, HashMap<usize, Known>> {
@@ -158,14 +159,14 @@ struct Uncalled(Option<Known>);
 impl Drop for Uncalled {
     fn drop(&mut self) {
         let closure = self.0.take();
-        failure::dropping("dropping a host function that is not called", || drop(closure));
+        destroy::dropping("dropping a host function that is not called", || drop(closure));
     }
 }
 
 /// Hands the closures that streams of a lost context have yet to call to the reaper, which drops
 /// them: the driver calls them no more.
 #[cold]
-pub(crate) fn let_go(context: &Context) {
+fn let_go(context: &Context) {
     if is_forked() {
         return;
     }
@@ -173,7 +174,7 @@ pub(crate) fn let_go(context: &Context) {
         |_: &usize, known: &mut Known| matches!(known, Known::Once(once) if once.context == *context);
     let gone: Vec<_> = known().extract_if(is_of_context).collect();
     for (_, closure) in gone {
-        reaper::drop_later(Uncalled(Some(closure)));
+        destroy::drop_later(Uncalled(Some(closure)));
     }
 }
 
@@ -186,12 +187,12 @@ pub unsafe extern "C" fn call(data: *mut c_void) {
     panics::contain(|| match find(data.addr()) {
         Some(Found::Owned(callback)) => {
             run(callback.name, &callback.call);
-            failure::dropping("dropping a host function", || drop(callback));
+            destroy::dropping("dropping a host function", || drop(callback));
         }
         Some(Found::Once(Once { name, call: CallOnce::Given(call), .. })) => run(name, call),
         Some(Found::Once(Once { name, call: CallOnce::Kept(call), .. })) => {
             run(name, &*call);
-            failure::dropping("dropping a closure", || drop(call));
+            destroy::dropping("dropping a closure", || drop(call));
         }
         None => {}
     });

@@ -4,7 +4,8 @@ use core::any::type_name;
 
 use cuda_sys::Call;
 
-use super::closure::{self, CallOnce, Callable, Offered, Outcome};
+use super::closure;
+use super::closure::{CallOnce, Callable, Offered, Outcome};
 use super::viewable::{Shown, Viewable};
 use crate::error::{Error, Result};
 use crate::stream::Stream;

@@ -11,5 +11,3 @@ mod viewable;
 pub use closure::{Callable, call};
 pub use trouble::{CallbackPanic, set_panic_hook};
 pub use viewable::{HostViews, Viewable};
-
-pub(crate) use closure::let_go;

@@ -4,8 +4,7 @@ use core::any::Any;
 use core::fmt;
 use std::sync::{PoisonError, RwLock};
 
-use crate::panics;
-use crate::process::is_forked;
+use crate::sync::{is_forked, panics};
 
 static HOOK: RwLock<Option<fn(&CallbackPanic)>> = RwLock::new(None);
 

@@ -1,6 +1,5 @@
 //! Owners of memory that the device can use, and when a stream may.
 
-use core::any::Any;
 use core::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -8,18 +7,17 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use cuda_sys::{CUdeviceptr, CUresult, Call};
 
 use super::graph_life::{Freeing, GraphMemory};
-use super::kind::MemoryKind;
 use super::pool::MemPool;
 use super::space::MemorySpace;
 use super::users::Users;
-use crate::capture_mode;
-use crate::context::Context;
-use crate::error::{Error, Result};
-use crate::kept::Kept;
-use crate::process;
-use crate::reaper::{self, Free, Freed, HostBlock, HostKind, Node, RawStream};
+use crate::context::{Context, capture_mode};
+use crate::destroy::{self, Kept, Node};
+use crate::error::{Error, MemoryKind, Result, WrongContext};
+use crate::raw_stream::RawStream;
+use crate::reclaim::host_cache;
+use crate::reclaim::{self, Free, Freed, FreedWith, HostBlock, HostKind};
 use crate::stream::Stream;
-use crate::wrong_context::WrongContext;
+use crate::sync::process;
 
 /// Used off its home: freeing it takes a fence.
 const SHARED: u64 = 1;
@@ -124,7 +122,7 @@ impl Allocation {
     }
 
     /// Wraps a variable of a library.
-    pub(super) fn variable(
+    pub(crate) fn variable(
         context: &Context,
         address: CUdeviceptr,
         bytes: usize,
@@ -310,7 +308,7 @@ impl Allocation {
             return self.ready_on(stream);
         }
         self.context().ensure_usable()?;
-        reaper::expect_across();
+        reclaim::expect_across();
         self.use_on(stream, self.state.load(Ordering::Acquire))
     }
 
@@ -344,7 +342,7 @@ impl Allocation {
         stream.context().ensure_usable()?;
         memory.begin(stream.raw_stream());
         let once = Once(Some((memory, stream)));
-        reaper::join(stream.raw_stream());
+        reclaim::join(stream.raw_stream());
         self.order.get_or_init(|| self.order());
         self.state.fetch_or(SHARED, Ordering::AcqRel);
         Ok(once)
@@ -365,7 +363,7 @@ impl Allocation {
             _ if state & BOTH == BOTH && stream.raw_stream().is_in_fence() => return Ok(()),
             _ => {}
         }
-        reaper::join(stream.raw_stream());
+        reclaim::join(stream.raw_stream());
         self.order.get_or_init(|| self.order());
         let settled = self.is_settled();
         if let Some(home) = self.home()
@@ -487,7 +485,7 @@ impl Drop for Allocation {
         if self.bytes == 0 {
             return;
         }
-        if !reaper::may_call(self.context()) {
+        if !destroy::may_call(self.context()) {
             self.leave();
             return;
         }
@@ -495,7 +493,7 @@ impl Drop for Allocation {
             (Backing::Pooled(pool), false) if self.free_at_home(pool.as_ref()) => {}
             (Backing::Graph(_), _) => {}
             (Backing::Output(_), false) if self.free_output_at_home() => self.end_life(),
-            (Backing::Host(HostMemory { block: Some(block), .. }), false) => reaper::give(block.clone()),
+            (Backing::Host(HostMemory { block: Some(block), .. }), false) => host_cache::give(block.clone()),
             (Backing::Foreign(_) | Backing::Variable { .. }, false) => {}
             _ => self.free_later(),
         }
@@ -532,7 +530,7 @@ impl Allocation {
                 if let Backing::Output(memory) = &self.backing {
                     memory.note_failure(&error);
                 }
-                reaper::report("freeing a buffer", error);
+                destroy::report("freeing a buffer", error);
             }
             Ok(()) => {}
         }
@@ -554,7 +552,7 @@ impl Allocation {
     fn order(&self) -> Box<Node<Free>> {
         let pool = |pool: &MemPool| {
             pool.expect_fenced_frees();
-            Arc::new(pool.clone()) as Arc<dyn Any + Send + Sync>
+            Arc::new(pool.clone()) as Arc<dyn FreedWith>
         };
         let device = |pool| Freed::Device { address: self.address, keep: pool };
         let what = match &self.backing {
@@ -583,7 +581,7 @@ impl Allocation {
         if let Backing::Output(memory) = &self.backing {
             memory.queued();
         }
-        reaper::push_free(order);
+        reclaim::push_free(order);
     }
 }
 
@@ -631,7 +629,7 @@ fn allocate_on(home: &Stream, pool: Option<&MemPool>, bytes: usize) -> Result<CU
         };
         Ok(code)
     };
-    let code = insist(attempt, || reaper::wait_for_frees(home.raw_stream()))?;
+    let code = insist(attempt, || reclaim::wait_for_frees(home.raw_stream()))?;
     let call = match pool {
         Some(_) => Call::cuMemAllocFromPoolAsync,
         None => Call::cuMemAllocAsync,
@@ -665,11 +663,11 @@ fn insist(mut attempt: impl FnMut() -> Result<CUresult>, freed: impl Fn()) -> Re
     const SHORT: CUresult = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
     let mut code = attempt()?;
     if code == SHORT {
-        reaper::free_pending();
+        reclaim::free_pending();
         freed();
         code = attempt()?;
     }
-    if code == SHORT && reaper::make_room() {
+    if code == SHORT && reclaim::make_room() {
         freed();
         code = attempt()?;
     }

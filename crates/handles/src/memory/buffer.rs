@@ -37,7 +37,7 @@ impl<T> Buffer<T> {
     }
 
     /// `len` elements at an address inside the allocation.
-    pub(super) fn part(allocation: &Arc<Allocation>, address: CUdeviceptr, len: usize) -> Self {
+    pub(crate) fn part(allocation: &Arc<Allocation>, address: CUdeviceptr, len: usize) -> Self {
         Self { allocation: Arc::clone(allocation), address, len, _elements: PhantomData }
     }
 

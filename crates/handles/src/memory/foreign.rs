@@ -9,8 +9,8 @@ use super::buffer::Buffer;
 use super::element::Element;
 use super::range::bytes_of;
 use crate::context::Context;
+use crate::destroy::Kept;
 use crate::error::{Error, Result};
-use crate::kept::Kept;
 
 impl<T: Element> Buffer<T> {
     /// A buffer over memory of another owner, which is dropped when the buffer, its clones and

@@ -1,10 +1,12 @@
 //! What becomes of the memory of an allocation node from launch to launch.
 
+use core::fmt;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::space::MemorySpace;
 use crate::error::Error;
+use crate::reclaim::FreedWith;
 use crate::stream::Stream;
 
 /// What has become of the memory that the last launch left.
@@ -106,10 +108,15 @@ impl GraphMemory {
 /// Goes with the reaper's order to free what a launch left.
 pub(crate) struct Freeing(pub(super) Arc<GraphMemory>);
 
-impl Freeing {
-    /// The free failed.
-    pub(crate) fn failed(&self, error: &Error) {
+impl FreedWith for Freeing {
+    fn free_failed(&self, error: &Error) {
         self.0.note_failure(error);
+    }
+}
+
+impl fmt::Debug for Freeing {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Freeing")
     }
 }
 

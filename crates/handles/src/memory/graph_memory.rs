@@ -11,7 +11,7 @@ use super::graph_life::{GraphMemory, Life};
 use super::space::MemorySpace;
 use crate::context::Context;
 use crate::error::Result;
-use crate::reaper;
+use crate::reclaim;
 use crate::stream::Stream;
 
 impl Allocation {
@@ -83,7 +83,7 @@ pub fn make_ready(memory: &[&Arc<Allocation>], stream: &Stream, frees: bool) -> 
         stream.context().refuse_in_callback()?;
     }
     if any(Life::Queued) {
-        reaper::free_now(|| !any(Life::Queued))?;
+        reclaim::free_now(|| !any(Life::Queued))?;
     }
     let in_use = |memory: &&Arc<Allocation>| match life(memory) {
         Life::Free | Life::Fenced => false,
@@ -97,7 +97,7 @@ pub fn make_ready(memory: &[&Arc<Allocation>], stream: &Stream, frees: bool) -> 
         return Ok(Some(place));
     }
     if any(Life::Fenced) {
-        reaper::order_after_frees(stream.raw_stream())?;
+        reclaim::order_after_frees(stream.raw_stream())?;
     }
     let mut waited: Vec<Stream> = Vec::new();
     for last in memory.iter().filter_map(|memory| memory.graph_memory()?.last()) {

@@ -10,14 +10,13 @@ use cuda_sys::{CUdevice_attribute as Attribute, CUmemAttach_flags, CUresult, Cal
 use super::allocation::Allocation;
 use super::buffer::Buffer;
 use super::element::Element;
-use super::kind::MemoryKind;
 use super::range::bytes_of;
 use super::slice::Slice;
-use crate::capture_mode;
-use crate::context::Context;
-use crate::error::{Error, Result};
-use crate::raw::Raw;
-use crate::reaper::{self, HostBlock, HostKind};
+use crate::context::{Context, capture_mode};
+use crate::error::{Error, MemoryKind, Result};
+use crate::reclaim::host_cache;
+use crate::reclaim::{self, HostBlock, HostKind};
+use crate::registry::Raw;
 use crate::stream::Stream;
 
 /// Pinned or managed memory that nobody else has: a slice of the host.
@@ -258,7 +257,7 @@ impl<T> SharedHostBuffer<T> {
 
     fn catch_up(&self) {
         if !self.0.is_sole() {
-            reaper::catch_up(|| self.0.is_sole());
+            reclaim::catch_up(|| self.0.is_sole());
         }
     }
 }
@@ -341,12 +340,12 @@ impl<T> fmt::Debug for SharedHostBuffer<T> {
 /// A block of at least `bytes`, from the free list or else the driver.
 fn block(context: &Context, kind: HostKind, bytes: usize) -> Result<HostBlock> {
     let room = rounded(bytes);
-    if let Some(block) = reaper::take(context, kind, room) {
+    if let Some(block) = host_cache::take(context, kind, room) {
         return Ok(block);
     }
     // What waits may have come free.
-    reaper::free_pending();
-    match reaper::take(context, kind, room) {
+    reclaim::free_pending();
+    match host_cache::take(context, kind, room) {
         Some(block) => Ok(block),
         None => allocate(context, kind, bytes, room),
     }
@@ -355,7 +354,7 @@ fn block(context: &Context, kind: HostKind, bytes: usize) -> Result<HostBlock> {
 /// As [`block`], for who holds what others need while they free something.
 pub(super) fn block_at_once(context: &Context, kind: HostKind, bytes: usize) -> Result<HostBlock> {
     let room = rounded(bytes);
-    reaper::take(context, kind, room).map_or_else(|| allocate(context, kind, bytes, room), Ok)
+    host_cache::take(context, kind, room).map_or_else(|| allocate(context, kind, bytes, room), Ok)
 }
 
 fn allocate(context: &Context, kind: HostKind, asked: usize, room: usize) -> Result<HostBlock> {
@@ -370,7 +369,7 @@ fn allocate(context: &Context, kind: HostKind, asked: usize, room: usize) -> Res
     drop(mode);
     drop(current);
     if code == CUresult::CUDA_ERROR_OUT_OF_MEMORY {
-        return Err(Error::OutOfHostMemory { asked, kept: reaper::kept(context, kind) });
+        return Err(Error::OutOfHostMemory { asked, kept: host_cache::kept(context, kind) });
     }
     context.check(call, code)?;
     Ok(HostBlock { context: context.clone(), start: Raw::new(start), bytes: room, kind, owner: None })

@@ -4,7 +4,7 @@ use cuda_sys::Call;
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::reaper;
+use crate::reclaim;
 
 impl Context {
     /// The device's memory, (free, total) in bytes. What was dropped and is idle is freed first,
@@ -19,7 +19,7 @@ impl Context {
     #[doc(alias = "cudaMemGetInfo")]
     pub fn memory_info(&self) -> Result<(usize, usize)> {
         self.ensure_usable()?;
-        reaper::catch_up_frees(self);
+        reclaim::catch_up_frees(self);
         let _current = self.enter()?;
         let (mut free, mut total) = (0, 0);
         // SAFETY: both out pointers are valid.

@@ -12,12 +12,13 @@ use cuda_sys::{
 };
 use smallvec::SmallVec;
 
-use crate::capture_mode;
-use crate::context::Context;
-use crate::device::Device;
-use crate::error::Result;
-use crate::raw::{Raw, identity};
-use crate::reaper::{self, Object, RawStream, UnusedPool};
+use crate::context::{Context, Device, capture_mode};
+use crate::destroy::{self, Object};
+use crate::error::{Error, Result};
+use crate::raw_stream::RawStream;
+use crate::reclaim::FreedWith;
+use crate::reclaim::{self, UnusedPool};
+use crate::registry::{Raw, identity};
 use crate::stream::Stream;
 
 /// What a pool is created with.
@@ -197,7 +198,7 @@ impl MemPool {
     pub(crate) fn wrap(context: &Context, raw: CUmemoryPool, owned: bool) -> Self {
         if owned {
             // Now rather than in a drop: frees may have to be waited for.
-            reaper::start();
+            destroy::start();
         }
         let (homes, fenced) = (Mutex::default(), AtomicBool::new(false));
         Self(Arc::new(PoolBox {
@@ -327,7 +328,7 @@ impl MemPool {
     /// Lets its idle memory be free that was dropped.
     fn catch_up(&self) -> Result<()> {
         self.context().ensure_usable()?;
-        reaper::catch_up_frees(self.context());
+        reclaim::catch_up_frees(self.context());
         let homes: SmallVec<[_; 4]> = self.0.homes().iter().filter_map(Home::at_work).collect();
         homes.iter().for_each(|home| home.settle_soon());
         Ok(())
@@ -458,17 +459,21 @@ impl Home {
 
 impl Drop for PoolBox {
     fn drop(&mut self) {
-        if !self.owned || !reaper::may_call(&self.context) {
+        if !self.owned || !destroy::may_call(&self.context) {
             return;
         }
         let homes = self.homes.get_mut().unwrap_or_else(PoisonError::into_inner);
         let homes: Vec<_> = homes.iter().filter_map(Home::at_work).collect();
         let fenced = *self.fenced.get_mut();
         if homes.is_empty() && !fenced {
-            return reaper::destroy(&self.context, Object::Pool(self.raw));
+            return destroy::destroy(&self.context, Object::Pool(self.raw));
         }
-        reaper::push_pool(UnusedPool { context: self.context.clone(), raw: self.raw, homes, fenced });
+        reclaim::push_pool(UnusedPool { context: self.context.clone(), raw: self.raw, homes, fenced });
     }
+}
+
+impl FreedWith for MemPool {
+    fn free_failed(&self, _error: &Error) {}
 }
 
 impl fmt::Debug for MemPool {

@@ -14,11 +14,11 @@ use super::buffer::Buffer;
 use super::element::Element;
 use super::host::HostBuffer;
 use super::range::bytes_of;
-use crate::capture_mode;
-use crate::context::Context;
+use crate::context::{Context, capture_mode};
 use crate::error::{Error, Result};
-use crate::raw::Raw;
-use crate::reaper::{self, HostBlock, HostKind, HostOwner};
+use crate::reclaim::host_cache;
+use crate::reclaim::{HostBlock, HostKind, HostOwner};
+use crate::registry::Raw;
 
 /// How memory is registered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -264,7 +264,7 @@ impl<T: Element> HostBuffer<T> {
             Ok(()) if block.bytes > 0 => {
                 // It would wait for the work that waits for the function.
                 block.context.refuse_in_callback()?;
-                match reaper::unregister(block) {
+                match host_cache::unregister(block) {
                     Err(Error::ContextLost(_)) => {}
                     unregistered => unregistered?,
                 }

@@ -5,9 +5,8 @@ use core::fmt;
 
 use cuda_sys::{CUdevice, CUdeviceptr, CUmemorytype, CUpointer_attribute as Attribute, Call};
 
-use super::kind::MemoryKind;
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{MemoryKind, Result};
 
 /// Where memory lies, as far as copies and fills care.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::error::Result;
-use crate::reaper::RawStream;
+use crate::raw_stream::RawStream;
 
 /// The streams that were made ready for it since it was last unique.
 #[derive(Debug, Default)]

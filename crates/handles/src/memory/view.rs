@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64, O
 use super::allocation::Allocation;
 use super::element::Element;
 use super::host::SharedHostBuffer;
+use super::range::same_length;
 use super::slice::Slice;
-use super::transfer::same_length;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::process;
+use crate::sync::process;
 
 /// Elements of pinned, registered or managed memory that is shared with the device, as a host
 /// function sees them ([`Stream::host_with`](crate::Stream::host_with)), or any code of the host

@@ -2,14 +2,16 @@
 //! streams, events, kernels and graphs.
 
 mod protocol;
+mod raw;
 
 use core::hash::Hash;
 use std::sync::{Arc, Weak};
 
-use crate::process;
+use crate::sync::process;
 use protocol::Map;
 
 pub(crate) use protocol::Registry;
+pub(crate) use raw::{Raw, identity};
 
 impl<V> Registry<Sharded<V>> {
     /// All owners that are alive.

@@ -1,0 +1,99 @@
+//! The owners that open captures keep.
+
+use std::sync::Arc;
+
+use crate::graph::Owner;
+use crate::memory::Allocation;
+use crate::module::Kernel;
+use crate::sync::{Brief, process};
+
+/// What the calls of each open capture use, by the capture's number.
+static KEPT: Brief<Vec<(u64, Vec<Owner>)>> = Brief::new(Vec::new());
+
+/// Makes room for one more capture, so that [`open`] allocates nothing.
+pub(super) fn reserve() {
+    KEPT.lock().reserve(1);
+}
+
+/// Enters a capture that begins.
+pub(super) fn open(word: u64) {
+    KEPT.lock().push((word, Vec::new()));
+}
+
+/// Among how many of the owners kept last one is looked for, so that what is used again and again
+/// is kept once.
+const RECENT: usize = 8;
+
+/// Lets `give` keep things for a capture that is not over.
+#[inline]
+pub(super) fn keep_for(word: u64, give: impl FnOnce(&mut Keeper<'_>)) {
+    // There the table may be locked for ever.
+    if process::is_forked() {
+        return;
+    }
+    // Not under the lock: `give` may be anybody's code.
+    let mut taken = Taken { word, owners: take_for_now(word) };
+    give(&mut Keeper { owners: &mut taken.owners });
+}
+
+/// The owners of a capture while somebody adds some.
+struct Taken {
+    word: u64,
+    owners: Vec<Owner>,
+}
+
+fn take_for_now(word: u64) -> Vec<Owner> {
+    let mut kept = KEPT.lock();
+    let found = kept.iter_mut().find(|(other, _)| *other == word);
+    found.map(|(_, owners)| core::mem::take(owners)).unwrap_or_default()
+}
+
+/// Whatever came of it, they are kept again, with those that others have added meanwhile.
+impl Drop for Taken {
+    fn drop(&mut self) {
+        let mut kept = KEPT.lock();
+        if let Some((_, owners)) = kept.iter_mut().find(|(other, _)| *other == self.word) {
+            if !owners.is_empty() {
+                self.owners.append(owners);
+            }
+            // What the capture had is empty: nothing is dropped under the lock.
+            core::mem::swap(owners, &mut self.owners);
+        }
+    }
+}
+
+pub(super) fn take_kept(word: u64) -> Vec<Owner> {
+    let mut kept = KEPT.lock();
+    let index = kept.iter().position(|(other, _)| *other == word);
+    index.map(|index| kept.swap_remove(index).1).unwrap_or_default()
+}
+
+/// Takes what a captured call uses; see [`Enqueue::keep_with`].
+#[derive(Debug)]
+pub struct Keeper<'k> {
+    pub(super) owners: &'k mut Vec<Owner>,
+}
+
+impl Keeper<'_> {
+    /// Keeps a kernel.
+    #[inline]
+    pub fn kernel(&mut self, kernel: &Kernel) {
+        if !self.has_recently(|owner| matches!(owner, Owner::Kernel(kept) if kept == kernel)) {
+            self.owners.push(Owner::Kernel(kernel.clone()));
+        }
+    }
+
+    /// Keeps memory.
+    #[inline]
+    pub fn allocation(&mut self, allocation: &Arc<Allocation>) {
+        let is_it = |owner: &Owner| matches!(owner, Owner::Allocation(kept) if Arc::ptr_eq(kept, allocation));
+        if !self.has_recently(is_it) {
+            self.owners.push(Owner::Allocation(Arc::clone(allocation)));
+        }
+    }
+
+    #[inline]
+    fn has_recently(&self, is_it: impl FnMut(&Owner) -> bool) -> bool {
+        self.owners.iter().rev().take(RECENT).any(is_it)
+    }
+}

@@ -1,0 +1,77 @@
+//! Waiting for what another call holds: for a set time, and not inside a host function.
+
+use std::sync::{Mutex, MutexGuard};
+
+use super::handle::Context;
+use crate::error::{Error, Result};
+use crate::sync::{for_a_moment, for_at_most, patience, try_lock};
+
+/// What somebody waited for in vain, and who has it.
+pub(crate) struct Busy {
+    pub(crate) what: Box<str>,
+    pub(crate) by: Box<str>,
+}
+
+impl Busy {
+    /// Something that is held over calls of the driver.
+    pub(crate) fn called(what: &str) -> Self {
+        const CALL: &str =
+            "another call, from which the driver has not returned, or out of which this one is made";
+        Self { what: what.into(), by: CALL.into() }
+    }
+}
+
+impl From<Busy> for Error {
+    fn from(Busy { what, by }: Busy) -> Self {
+        Self::Busy { what, by, patience: patience() }
+    }
+}
+
+/// Tries until it works or [`patience`] has run out, for what another thread may hold over a driver
+/// call that waits. Inside a host function, the call may be waiting for that very function: there
+/// it is tried for a moment and then refused, as the driver refuses things there. Nobody is asked
+/// whether this is one where the first try works.
+#[inline]
+pub(crate) fn unless_inside<R>(
+    context: &Context,
+    busy: impl FnOnce() -> Busy,
+    mut attempt: impl FnMut() -> Option<R>,
+) -> Result<R> {
+    match attempt() {
+        Some(result) => Ok(result),
+        None => longer(context, busy, attempt),
+    }
+}
+
+/// The value of a lock under the same terms; `what` it keeps apart is named in the error.
+///
+/// For the locks of the crates above this one, too.
+#[doc(hidden)]
+#[inline]
+pub fn lock_unless_inside<'m, T>(
+    context: &Context,
+    what: &str,
+    mutex: &'m Mutex<T>,
+) -> Result<MutexGuard<'m, T>> {
+    match try_lock(mutex) {
+        Some(value) => Ok(value),
+        None => longer(context, || Busy::called(what), || try_lock(mutex)),
+    }
+}
+
+/// The value of a lock, once nobody else has it, or [`patience`] has run out.
+pub(crate) fn lock_patiently<'m, T>(what: &str, mutex: &'m Mutex<T>) -> Result<MutexGuard<'m, T>> {
+    for_at_most(patience(), || try_lock(mutex)).ok_or_else(|| Busy::called(what).into())
+}
+
+#[cold]
+fn longer<R>(
+    context: &Context,
+    busy: impl FnOnce() -> Busy,
+    attempt: impl FnMut() -> Option<R>,
+) -> Result<R> {
+    match context.refuse_in_callback() {
+        Ok(()) => for_at_most(patience(), attempt).ok_or_else(|| busy().into()),
+        Err(refusal) => for_a_moment(attempt).ok_or(refusal),
+    }
+}

@@ -1,0 +1,21 @@
+//! Devices and contexts, and what holds for every call in one.
+
+mod busy;
+pub mod capture_mode;
+mod device;
+mod handle;
+pub(crate) mod host_code;
+mod limits;
+pub(crate) mod primary;
+mod profiler;
+mod same;
+mod scheduling;
+
+pub use busy::lock_unless_inside;
+pub(crate) use busy::{Busy, unless_inside};
+pub use device::Device;
+pub(crate) use device::{checked, initialised};
+pub use handle::Context;
+pub(crate) use handle::{is_sticky, on_loss};
+pub use limits::Limits;
+pub use scheduling::Scheduling;

@@ -1,0 +1,70 @@
+//! The primary contexts that this process has retained.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use cuda_sys::{CUresult, Call};
+
+use super::busy::lock_patiently;
+use super::device::{Device, checked, initialised};
+use super::handle::Context;
+use super::host_code;
+use super::limits::Limits;
+use crate::error::{Error, Result};
+use crate::sync::try_lock;
+
+/// Retained once each, and kept until the process ends: what is in a context may be dropped at any
+/// time.
+static PRIMARY: Mutex<Vec<Context>> = Mutex::new(Vec::new());
+
+/// Held while one is retained. Not so the table, which a host function may want for which the
+/// driver waits meanwhile.
+static RETAINING: Mutex<()> = Mutex::new(());
+
+fn primary() -> MutexGuard<'static, Vec<Context>> {
+    PRIMARY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn known(device: Device) -> Option<Context> {
+    primary().iter().find(|context| context.device() == device).cloned()
+}
+
+/// Whether it is the primary context of its device, got by [`Device::context`].
+pub(crate) fn is_primary(context: &Context) -> bool {
+    known(context.device()).is_some_and(|known| known.as_raw() == context.as_raw())
+}
+
+/// Lets nobody else retain one. Refused inside a host function if somebody does, as the driver
+/// refuses it there.
+fn retain_alone() -> Result<MutexGuard<'static, ()>> {
+    match try_lock(&RETAINING) {
+        Some(alone) => Ok(alone),
+        None if host_code::is_inside() => {
+            let code = CUresult::CUDA_ERROR_NOT_PERMITTED;
+            Err(Error::Driver { call: Call::cuDevicePrimaryCtxRetain, code })
+        }
+        None => lock_patiently("the primary context of a device", &RETAINING),
+    }
+}
+
+/// The primary context of a device, retained by the first call. `made` runs before others find it.
+pub(crate) fn retain(device: Device, made: impl FnOnce()) -> Result<Context> {
+    initialised()?;
+    if let Some(known) = known(device) {
+        return Ok(known);
+    }
+    let _alone = retain_alone()?;
+    // Another thread may have been faster.
+    if let Some(known) = known(device) {
+        return Ok(known);
+    }
+    let limits = Limits::of(device)?;
+    let mut raw = core::ptr::null_mut();
+    // SAFETY: the out pointer is valid.
+    let code = unsafe { device.driver().cuDevicePrimaryCtxRetain(&raw mut raw, device.as_raw()) };
+    checked(Call::cuDevicePrimaryCtxRetain, code)?;
+    made();
+    let context = Context::wrap(raw, device, limits);
+    context.make_known();
+    primary().push(context.clone());
+    Ok(context)
+}

@@ -1,0 +1,540 @@
+//! What can go wrong, in sentences.
+
+use core::fmt;
+
+use cuda_sys::{CUresult, Call, LoadError, Missing, Printable, PrintableLog};
+
+use super::memory_kind::MemoryKind;
+use super::near::Near;
+use super::no_time::NoTime;
+use super::wrong_context::WrongContext;
+use super::wrong_variable::WrongVariable;
+
+/// The result of this crate's operations.
+pub type Result<T, E = Error> = core::result::Result<T, E>;
+
+/// A call of the driver and what it answered: why a context was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Cause {
+    /// The call that reported it first. The fault itself may lie in earlier work.
+    pub call: Call,
+    /// What it answered.
+    pub code: CUresult,
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} answered {}", self.call.name(), self.code)?;
+        if let Some(sentence) = sentence(self.code) {
+            write!(formatter, ": {sentence}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Why an operation of this crate failed. An operation that fails has changed nothing unless it
+/// says so.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is no usable driver.
+    #[error(transparent)]
+    Load(Box<LoadError>),
+    /// The driver that runs is too old for a call.
+    #[error(transparent)]
+    Missing(#[from] Missing),
+    /// The driver refused a call.
+    #[error("{}{}", Cause { call: *call, code: *code }, Advice(*call, *code))]
+    Driver {
+        /// The call.
+        call: Call,
+        /// What it answered.
+        code: CUresult,
+    },
+    /// A fault on the device ended the context; every later use of it gets this error with the
+    /// first cause.
+    #[error(
+        "the context is lost: {0}. The process cannot get the device back; start a new one, and look for the fault in the kernels and copies enqueued before"
+    )]
+    ContextLost(Cause),
+    /// The process is a forked child; the driver works in the process that initialised it alone.
+    #[error(
+        "this process was forked from one that uses CUDA, where the driver cannot work; use CUDA in the parent, or start the child with exec"
+    )]
+    Forked,
+    /// There is no device of that number.
+    #[error("there is no CUDA device {asked}: {} found", Count(*found, "device was", "devices were"))]
+    NoDevice {
+        /// The ordinal that was asked for.
+        asked: usize,
+        /// How many devices there are.
+        found: usize,
+    },
+    /// An image is not what it was given as, or is cut off; the driver did not see it.
+    #[error("the image cannot be loaded: {}", Printable(_0))]
+    Image(Box<str>),
+    /// The driver could not compile or load an image.
+    #[error("{}{}{}", Cause { call: *call, code: *code }, Advice(*call, *code), Log(log))]
+    Jit {
+        /// The call.
+        call: Call,
+        /// What it answered.
+        code: CUresult,
+        /// What the driver's compiler wrote; may be empty.
+        log: Box<str>,
+    },
+    /// A library has no kernel of that name.
+    #[error("the library has no kernel `{}`{}", Printable(name), Names(kernels.as_ref()))]
+    NoKernel {
+        /// The name that was asked for.
+        name: Box<str>,
+        /// Those of the library's kernels that have nearly that name, where the driver can list
+        /// them (12.4).
+        kernels: Option<Near>,
+    },
+    /// A library has no variable of that name.
+    #[error(
+        "the library has no {what} `{name}`: it has to be declared outside of functions, as `extern \"C\"` or by its mangled name, and the \
+         compiler leaves out `static` ones that no kernel uses"
+    )]
+    NoGlobal {
+        /// The kind of variable that was asked for.
+        what: &'static str,
+        /// The name that was asked for.
+        name: Box<str>,
+    },
+    /// A variable of a library has another size, or starts elsewhere, than its type needs.
+    #[error("{0}")]
+    WrongVariable(Box<WrongVariable>),
+    /// Two things that were to work together belong to different contexts.
+    #[error(transparent)]
+    WrongContext(Box<WrongContext>),
+    /// A range does not lie in the memory it was taken of.
+    #[error("the range {start}..{end} does not lie in a buffer of {}", Count(*len, "element", "elements"))]
+    Bounds {
+        /// Where the range starts, in elements.
+        start: usize,
+        /// Where it ends, in elements.
+        end: usize,
+        /// How many elements there are.
+        len: usize,
+    },
+    /// Two lengths that must be equal are not.
+    #[error("{what}: {} expected, {found} given", Count(*expected, "element", "elements"))]
+    Length {
+        /// What was to have that length.
+        what: &'static str,
+        /// The length needed, in elements.
+        expected: usize,
+        /// The length given, in elements.
+        found: usize,
+    },
+    /// Source and destination of a copy overlap.
+    #[error("the source and the destination of a copy overlap by {bytes} bytes; copy through another buffer")]
+    Overlap {
+        /// By how many bytes.
+        bytes: usize,
+    },
+    /// The rows of a rectangle, or the layers of a box, lie closer together than they are long.
+    #[error("{what}: rows or layers of {need} do not fit into steps of {found}")]
+    Pitch {
+        /// What was to hold them.
+        what: &'static str,
+        /// How long they are: the width in elements, or the height in rows.
+        need: usize,
+        /// From one to the next: the pitch in elements, or the rows of a layer.
+        found: usize,
+    },
+    /// Memory cannot be seen as elements of another type.
+    #[error(
+        "{bytes} bytes at {address:#x} cannot be taken as elements of {size} bytes aligned to {align}: size or address does not fit"
+    )]
+    Cast {
+        /// The bytes there are.
+        bytes: usize,
+        /// Where they start.
+        address: u64,
+        /// The size of an element of the new type.
+        size: usize,
+        /// The alignment of the new type.
+        align: usize,
+    },
+    /// Memory of an allocation node was used elsewhere than in a node of its graph.
+    #[error(
+        "the memory of an allocation node can be used by nodes of its graph alone; what a launch leaves of it comes out as a buffer of its own \
+         (GraphExec::launch_with_outputs), which streams and other graphs can use"
+    )]
+    MemoryOfGraph,
+    /// A fill value of a size that the device cannot repeat.
+    #[error("memory can be filled with values of 1, 2 or 4 bytes; this one has {bytes}")]
+    FillSize {
+        /// The size of the value.
+        bytes: usize,
+    },
+    /// Memory to be filled does not start at a multiple of the value's size.
+    #[error(
+        "memory at {address:#x} cannot be filled with values of {align} bytes: it has to start at a multiple of that. Where all bytes of the value are equal, \
+         `cast` the memory to bytes and fill those; else copy the values there"
+    )]
+    Unaligned {
+        /// Where it starts.
+        address: u64,
+        /// The size of the value.
+        align: u64,
+    },
+    /// The host has not enough memory for a vector of what was to be read.
+    #[error(
+        "the host has no memory for a vector of {bytes} bytes; read into memory that is there, or read parts"
+    )]
+    HostVector {
+        /// The bytes needed.
+        bytes: usize,
+    },
+    /// The device has not enough memory, also after what was waiting to be freed was freed.
+    #[error("the device has not enough memory: {asked} bytes were asked for, {free} of {total} are free")]
+    OutOfMemory {
+        /// The bytes asked for.
+        asked: usize,
+        /// The bytes free afterwards; 0 if the driver did not tell.
+        free: usize,
+        /// The bytes there are; 0 if the driver did not tell.
+        total: usize,
+    },
+    /// A pool has not enough memory within the limit that it was made with, also after what was
+    /// waiting to be freed was freed.
+    #[error(
+        "the pool has no {asked} bytes: it was made to hold {limit} at most (`PoolOptions::max_bytes`), though the device has more; drop buffers \
+         of it, or make a pool with a larger limit"
+    )]
+    PoolFull {
+        /// The bytes asked for.
+        asked: usize,
+        /// The most that the pool may hold.
+        limit: usize,
+    },
+    /// The host has not enough memory that could be pinned or managed.
+    #[error(
+        "the driver gives no {asked} bytes of host memory; {kept} bytes are kept for later requests, which `reaper::drain` frees"
+    )]
+    OutOfHostMemory {
+        /// The bytes asked for.
+        asked: usize,
+        /// The bytes of the kind that are kept, in blocks that did not fit.
+        kept: usize,
+    },
+    /// The device or the system lacks something.
+    #[error("{what}: not supported by this device")]
+    Unsupported {
+        /// What is missing.
+        what: &'static str,
+    },
+    /// A batch was given memory whose numbers the driver neither writes nor waits for in batches;
+    /// of nodes it says so only at the launch.
+    #[error(
+        "batches work on plain device memory (`Context::alloc_blocking`), variables of libraries and pinned memory; this is {kind} memory"
+    )]
+    BatchMemory {
+        /// What it is.
+        kind: MemoryKind,
+    },
+    /// Memory was given to a host function that the host does not reach.
+    #[error(
+        "a host function cannot look at {kind} memory; copy it to pinned memory (`Context::pinned_zeros`) in front of the function, and give that"
+    )]
+    NotOnHost {
+        /// What it is.
+        kind: MemoryKind,
+    },
+    /// An owner of another type was asked for than the memory has.
+    #[error(
+        "the memory has no owner of the type {asked}; ask for the type that was given to `Context::register_raw`, or a vector of the same elements for `Context::register`"
+    )]
+    OtherOwner {
+        /// The type that was asked for.
+        asked: &'static str,
+    },
+    /// More elements than an address space can hold.
+    #[error("{len} elements of {size} bytes are more than can be addressed")]
+    TooLarge {
+        /// The number of elements.
+        len: usize,
+        /// The size of one.
+        size: usize,
+    },
+    /// Memory whose allocation may not have been reached yet was first used on a capturing stream,
+    /// which cannot wait for that; the capture goes on.
+    #[error(
+        "the memory was allocated on another stream, which may not have come to that yet, and a capturing stream cannot wait for it. Wait for \
+         the memory's home on the host (`Stream::synchronize_blocking`), also while this stream captures; or make this stream wait for it before \
+         the capture (`Stream::wait_for`)"
+    )]
+    CapturedFirstUse,
+    /// The operation cannot be part of a capture, and its stream is capturing; the capture goes on.
+    #[error(
+        "{what} cannot be captured, and the stream is capturing; do it before or after the capture, or on a stream that is in none"
+    )]
+    Capturing {
+        /// The operation.
+        what: &'static str,
+    },
+    /// A capturing stream was to wait for something outside of its capture; the capture goes on.
+    #[error(
+        "a capturing stream can only wait for what was recorded in the same capture; wait before the capture begins, or let the other stream join it first"
+    )]
+    Isolated,
+    /// A stream of one capture was to wait for an event of another; both go on.
+    #[error("the event was recorded in another capture than the stream is in, and captures cannot be merged")]
+    Merge,
+    /// An event was asked or waited for that was last recorded in a capture, where nothing runs.
+    #[error(
+        "the event was last recorded in a capture, where it is never reached; record it anew after the capture"
+    )]
+    CapturedEvent,
+    /// A number is over a limit.
+    #[error("{what}: {asked} was asked for, {limit} is the most")]
+    Limit {
+        /// What the number is of.
+        what: &'static str,
+        /// The number.
+        asked: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// A kernel is in another library than the one given for it.
+    #[error(
+        "the kernel `{}` is in the library {found:#x}, not in {given:#x}; give that one, or none if the kernel is known",
+        Printable(kernel)
+    )]
+    OtherLibrary {
+        /// The kernel.
+        kernel: Box<str>,
+        /// The library given, as a raw value.
+        given: usize,
+        /// The library it is in, as a raw value.
+        found: usize,
+    },
+    /// There is no time between two events that could be told.
+    #[error("no time from one event to the other: {0}")]
+    NoTime(NoTime),
+    /// The options of an event exclude each other.
+    #[error("an event for other processes cannot keep times: `ipc` needs `timing: false`")]
+    IpcTiming,
+    /// Something that was made for this process alone was to be exported.
+    #[error("{what} was not made for other processes; use {how}")]
+    NotShareable {
+        /// What it is.
+        what: &'static str,
+        /// How it has to be made.
+        how: &'static str,
+    },
+    /// Host memory that is to be the host's own.
+    #[error(
+        "somebody else has the memory: another handle, a graph or an executable; drop these first, and wait for the streams of the launches"
+    )]
+    StillShared,
+    /// A user object was to be released by a graph that holds no reference from it.
+    #[error(
+        "the graph holds no reference to the user object from this handle; it can only give back what it was given"
+    )]
+    NotHeld,
+    /// The compiler for CUDA C++ is not there, or a program does not compile.
+    #[cfg(feature = "nvrtc")]
+    #[error(transparent)]
+    Nvrtc(Box<cuda_nvrtc::Error>),
+    /// Something was in use for as long as calls are [patient](crate::context::wait). Nothing has
+    /// happened.
+    #[error(
+        "{what} was in use all the time for {patience:?}: by {by}. Let that end first; `set_patience` makes calls wait longer"
+    )]
+    Busy {
+        /// What was to be used.
+        what: Box<str>,
+        /// Who uses it, as far as that is known.
+        by: Box<str>,
+        /// For how long the call waited.
+        patience: core::time::Duration,
+    },
+    /// The driver would wait for all work of the device, and there is some. Nothing has happened.
+    #[error(
+        "{what} would wait for all work of the device, and {running} still runs, or captures; wait for it (`synchronize_blocking`) and try again, or call `reaper::drain`, which waits"
+    )]
+    StillRunning {
+        /// What was to be done.
+        what: &'static str,
+        /// A stream that has work.
+        running: Box<str>,
+    },
+    /// A raw value belongs to no object of this library.
+    #[error("the raw value {raw:#x} is no {what} that this library knows")]
+    Unknown {
+        /// The kind of object.
+        what: &'static str,
+        /// The raw value.
+        raw: usize,
+    },
+}
+
+impl From<LoadError> for Error {
+    fn from(error: LoadError) -> Self {
+        Self::Load(Box::new(error))
+    }
+}
+
+/// The driver's own sentence about a code.
+fn sentence(code: CUresult) -> Option<&'static str> {
+    cuda_sys::installed()?.describe(code)
+}
+
+/// What to do about a code, as a sentence behind the driver's.
+struct Advice(Call, CUresult);
+
+impl fmt::Display for Advice {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match advice_on_call(self.0, self.1).or_else(|| advice(self.1)) {
+            Some(advice) => write!(formatter, ". {advice}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What a code of one call means.
+fn advice_on_call(call: Call, code: CUresult) -> Option<&'static str> {
+    match (call, code) {
+        (Call::cuEventElapsedTime, CUresult::CUDA_ERROR_INVALID_HANDLE) => {
+            Some("One of the events was never recorded, or was created without timing")
+        }
+        (Call::cuEventElapsedTime, CUresult::CUDA_ERROR_INVALID_VALUE) => {
+            Some("One of the events was last recorded in a capture; record it anew")
+        }
+        _ => None,
+    }
+}
+
+fn advice(code: CUresult) -> Option<&'static str> {
+    Some(match code {
+        CUresult::CUDA_ERROR_NO_DEVICE => {
+            "The driver sees no device: check that one is installed and that CUDA_VISIBLE_DEVICES does not hide it"
+        }
+        CUresult::CUDA_ERROR_NOT_INITIALIZED => {
+            "CUDA was not initialised in this process; begin with Device::new, and not in a child made by fork"
+        }
+        CUresult::CUDA_ERROR_OUT_OF_MEMORY => "Drop buffers that are no longer needed, or use smaller ones",
+        CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION => {
+            "The PTX is newer than the driver: compile it with an older toolkit, or install a newer driver"
+        }
+        CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU | CUresult::CUDA_ERROR_INVALID_IMAGE => {
+            "The image has no code for this device: compile it for its compute capability, or ship PTX"
+        }
+        CUresult::CUDA_ERROR_JIT_COMPILER_NOT_FOUND => {
+            "The driver's PTX compiler (libnvidia-ptxjitcompiler) is not installed"
+        }
+        CUresult::CUDA_ERROR_NOT_PERMITTED => {
+            "The driver allows no such call inside a host function or a destructor that it runs; make it on another thread"
+        }
+        CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED => {
+            "A stream in a capture takes no such call: make it before or after the capture, or on another stream; beside captures of other \
+             streams it can be made if those are in relaxed mode"
+        }
+        CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED => {
+            "A call during the capture could not be captured; end the capture and look for the first error"
+        }
+        CUresult::CUDA_ERROR_STREAM_CAPTURE_ISOLATION => {
+            "A capturing stream can only wait for events that were recorded in the same capture"
+        }
+        CUresult::CUDA_ERROR_STREAM_CAPTURE_UNJOINED => {
+            "Every stream that was drawn into a capture must be waited for by the first one before the end"
+        }
+        CUresult::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT => {
+            "The legacy default stream was used while a stream that waits for it is capturing; use another stream, or make the capturing one \
+             non-blocking"
+        }
+        CUresult::CUDA_ERROR_CAPTURED_EVENT => "The event was last recorded in a capture; record it anew",
+        CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES => {
+            "The kernel needs more registers or shared memory than a block can have: use smaller blocks"
+        }
+        CUresult::CUDA_ERROR_INVALID_HANDLE => "The object was destroyed, or is of another kind",
+        CUresult::CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED => {
+            "The memory, or a part of it, is pinned or registered already: use the buffer that it was registered as"
+        }
+        CUresult::CUDA_ERROR_SYSTEM_DRIVER_MISMATCH => {
+            "The kernel module and the driver library have different versions: reboot after a driver update"
+        }
+        _ => return None,
+    })
+}
+
+struct Count(usize, &'static str, &'static str);
+
+impl fmt::Display for Count {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} {}", self.0, if self.0 == 1 { self.1 } else { self.2 })
+    }
+}
+
+struct Log<'a>(&'a str);
+
+impl fmt::Display for Log<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            Ok(())
+        } else {
+            write!(formatter, ". The compiler's log:\n{}", PrintableLog(self.0))
+        }
+    }
+}
+
+struct Names<'a>(Option<&'a Near>);
+
+impl fmt::Display for Names<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |names| write!(formatter, "; {names}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_small() {
+        assert!(size_of::<Error>() <= 64, "{}", size_of::<Error>());
+    }
+
+    #[test]
+    fn names_the_kernels_there_are() {
+        let error = |kernels: Option<&[&str]>| {
+            let kernels = kernels.map(|names| names.iter().map(|&name| name.to_owned()).collect());
+            let kernels = kernels.map(|names| Near::of("f", names));
+            Error::NoKernel { name: "f".into(), kernels }.to_string()
+        };
+        assert_eq!(error(None), "the library has no kernel `f`");
+        assert_eq!(error(Some(&[])), "the library has no kernel `f`; it has none at all");
+        assert_eq!(error(Some(&["g", "h"])), "the library has no kernel `f`; it has `g`, `h`");
+    }
+
+    #[test]
+    fn says_what_to_do() {
+        let error = Error::Driver {
+            call: Call::cuStreamSynchronize,
+            code: CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+        };
+        let text = error.to_string();
+        assert!(
+            text.starts_with("cuStreamSynchronize answered CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900)"),
+            "{text}"
+        );
+        assert!(text.contains("make it before or after the capture"), "{text}");
+    }
+
+    #[test]
+    fn counts_in_words() {
+        assert_eq!(
+            Error::NoDevice { asked: 1, found: 1 }.to_string(),
+            "there is no CUDA device 1: 1 device was found"
+        );
+        assert_eq!(
+            Error::NoDevice { asked: 0, found: 0 }.to_string(),
+            "there is no CUDA device 0: 0 devices were found"
+        );
+    }
+}

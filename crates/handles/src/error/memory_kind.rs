@@ -1,0 +1,60 @@
+//! The kinds of memory.
+
+/// Where memory came from, and so how it is freed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum MemoryKind {
+    /// Of a pool, in the order of a home stream: [`Stream::zeros`](crate::Stream::zeros). Freed in
+    /// stream order.
+    Pooled,
+    /// Allocated for all streams at once:
+    /// [`Context::alloc_blocking`](crate::Context::alloc_blocking). Freed in stream order as well,
+    /// by the reaper.
+    Plain,
+    /// Host memory that does not move: [`Context::pinned_zeros`](crate::Context::pinned_zeros).
+    /// Kept for the next who asks.
+    Pinned,
+    /// Memory of another owner on the host, registered with the driver:
+    /// [`Context::register`](crate::Context::register). It is unregistered by
+    /// [`reaper::drain`](crate::reaper::drain), and then its owner is dropped.
+    Registered,
+    /// Memory that moves between host and device:
+    /// [`Context::managed_zeros`](crate::Context::managed_zeros). Kept for the next who asks.
+    Managed,
+    /// Somebody else's: [`Buffer::from_foreign`](crate::Buffer::from_foreign). Its owner is
+    /// dropped.
+    Foreign,
+    /// A variable of a library: [`Library::global`](crate::Library::global). Freed with the
+    /// library.
+    Global,
+    /// Another process's: [`MemPool::import`](crate::MemPool::import). Unmapped in stream order, by
+    /// the reaper.
+    Imported,
+    /// That of an allocation node of a graph ([`GraphBuffer`](crate::GraphBuffer)), or what a
+    /// launch left of it, which is freed in stream order.
+    Graph,
+}
+
+impl core::fmt::Display for MemoryKind {
+    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        formatter.write_str(match self {
+            Self::Pooled => "pooled",
+            Self::Plain => "plain",
+            Self::Pinned => "pinned",
+            Self::Registered => "registered",
+            Self::Managed => "managed",
+            Self::Foreign => "foreign",
+            Self::Global => "global",
+            Self::Imported => "imported",
+            Self::Graph => "graph",
+        })
+    }
+}
+
+impl MemoryKind {
+    /// Whether the driver's copy calls take its address for one of the device whatever they are
+    /// told.
+    pub(crate) fn is_of_device(self) -> bool {
+        matches!(self, Self::Pooled | Self::Plain | Self::Global | Self::Imported | Self::Graph)
+    }
+}

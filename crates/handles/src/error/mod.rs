@@ -1,0 +1,15 @@
+//! What can go wrong, in sentences.
+
+mod kinds;
+mod memory_kind;
+mod near;
+mod no_time;
+mod wrong_context;
+mod wrong_variable;
+
+pub use kinds::{Cause, Error, Result};
+pub use memory_kind::MemoryKind;
+pub use near::Near;
+pub use no_time::{NoTime, Which};
+pub use wrong_context::{ContextName, WrongContext};
+pub use wrong_variable::WrongVariable;

@@ -1,0 +1,334 @@
+//! Owners of graphs and executable graphs; what is in them is cuda-graph's.
+
+use core::any::{Any, TypeId};
+use core::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
+
+use cuda_sys::{CUgraph, CUgraph_st, CUgraphExec, CUgraphExec_st, Call};
+use smallvec::SmallVec;
+
+use crate::context::{Context, lock_unless_inside};
+use crate::destroy::{self, Object};
+use crate::error::Result;
+use crate::reclaim;
+use crate::registry::{Raw, Registry, Sharded, identity};
+use crate::sync::process;
+
+static GRAPHS: LazyLock<Registry<Sharded<GraphBox>>> = LazyLock::new(|| Registry::with_map(Sharded::new()));
+
+struct GraphBox {
+    raw: Raw<CUgraph_st>,
+    context: Context,
+    /// Whether the last handle destroys it.
+    owned: AtomicBool,
+    /// What others know of the graph beyond this handle; one of a type.
+    knowledge: Mutex<SmallVec<[Known; 1]>>,
+    /// Keeps this crate's own calls on the graph apart.
+    calls: Mutex<()>,
+}
+
+/// Knowledge of a type. It is looked up by that, and so nobody takes the place of what has a type
+/// that others cannot name.
+type Known = (TypeId, Weak<dyn Any + Send + Sync>);
+
+/// The owner of a graph of the driver. Calls on one graph must not overlap, reading ones included:
+/// that is for whoever holds it to see to.
+#[derive(Clone)]
+pub struct GraphHandle(Arc<GraphBox>);
+
+identity!(GraphHandle);
+
+impl GraphHandle {
+    /// An empty graph.
+    ///
+    /// Stands on `cuGraphCreate`, CUDA 10.0.
+    ///
+    /// # Errors
+    /// What the driver answers.
+    #[doc(alias = "cuGraphCreate")]
+    pub fn create(context: &Context) -> Result<Self> {
+        context.ensure_usable()?;
+        let mut raw = core::ptr::null_mut();
+        // SAFETY: the out pointer is valid.
+        let code = unsafe { context.driver().cuGraphCreate(&raw mut raw, 0) };
+        context.check(Call::cuGraphCreate, code)?;
+        // SAFETY: the graph is new and nobody else's.
+        Ok(unsafe { Self::from_raw_owned(context, raw) })
+    }
+
+    /// Takes over a graph; it is destroyed with the last handle.
+    ///
+    /// # Safety
+    /// `raw` is a graph whose work is of `context`. It has no other owner, now or later, and is no
+    /// body and no child of another graph.
+    #[must_use]
+    #[doc(alias = "cuGraphDestroy")]
+    pub unsafe fn from_raw_owned(context: &Context, raw: CUgraph) -> Self {
+        let graph = GraphBox::new(context, raw, true);
+        // In a forked child the registry may be locked for ever.
+        if !process::is_forked() {
+            GRAPHS.register(raw.addr(), Arc::downgrade(&graph));
+        }
+        Self(graph)
+    }
+
+    /// The graph behind a raw handle: the owner that this library has for it, or else a handle that
+    /// does not own it.
+    ///
+    /// # Safety
+    /// `raw` is a graph whose work is of `context`, and it lives as long as the result is used.
+    /// Calls with the result do not overlap with others on the graph, nor do those of
+    /// [`UserObject`](crate::UserObject).
+    ///
+    /// # Errors
+    /// The graph is known and belongs to another context.
+    pub unsafe fn from_raw(context: &Context, raw: CUgraph) -> Result<Self> {
+        process::ensure_not_forked()?;
+        if let Some(known) = GRAPHS.find(&raw.addr()).map(Self) {
+            context.ensure_same(known.context(), "the graph")?;
+            return Ok(known);
+        }
+        Ok(Self(GraphBox::new(context, raw, false)))
+    }
+
+    /// The driver's own handle.
+    #[must_use]
+    #[inline]
+    pub fn as_raw(&self) -> CUgraph {
+        self.0.raw.get()
+    }
+
+    /// The context.
+    #[must_use]
+    #[inline]
+    pub fn context(&self) -> &Context {
+        &self.0.context
+    }
+
+    /// Whether the last handle destroys the graph.
+    #[must_use]
+    pub fn is_owned(&self) -> bool {
+        self.0.owned.load(Ordering::Acquire)
+    }
+
+    /// Leaves the graph to somebody else: no handle destroys it any more, and
+    /// [`from_raw`](Self::from_raw) knows it no more.
+    ///
+    /// For the crates above this one.
+    ///
+    /// ```compile_fail,E0133
+    /// # fn ask(graph: cuda_handles::GraphHandle) {
+    /// graph.disown();
+    /// # }
+    /// ```
+    ///
+    /// # Safety
+    /// Whoever asks for the graph by its raw value from now on finds what is [tied](Self::tie) to
+    /// the handle and still used, by other ways than the handle; or nothing that is tied is used
+    /// any more. Otherwise somebody gets a second handle, and ties to it what keeps its calls
+    /// apart, but not from those of whoever has the first.
+    #[doc(hidden)]
+    pub unsafe fn disown(&self) {
+        if self.0.owned.swap(false, Ordering::AcqRel) {
+            GRAPHS.forget(self.0.raw.key(), &self.0);
+        }
+    }
+
+    /// Ties what its user knows of the graph to the handle, for [`knowledge`](Self::knowledge) of
+    /// whoever finds the handle by the raw value. What of this type is tied already stays as long
+    /// as it lives, and is given back then.
+    #[doc(hidden)]
+    pub fn tie<K: Any + Send + Sync>(&self, knowledge: &Arc<K>) -> Option<Arc<K>> {
+        let mut tied = self.tied();
+        let known = find(&tied);
+        if known.is_none() {
+            tied.retain(|(of, _)| *of != TypeId::of::<K>());
+            let weak: Weak<K> = Arc::downgrade(knowledge);
+            tied.push((TypeId::of::<K>(), weak));
+        }
+        known
+    }
+
+    /// What of this type [`tie`](Self::tie) tied to the handle, while it lives.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn knowledge<K: Any + Send + Sync>(&self) -> Option<Arc<K>> {
+        find(&self.tied())
+    }
+
+    fn tied(&self) -> MutexGuard<'_, SmallVec<[Known; 1]>> {
+        self.0.knowledge.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What of a type is tied. Nothing of another type is upgraded: it would be dropped under the lock.
+fn find<K: Any + Send + Sync>(tied: &[Known]) -> Option<Arc<K>> {
+    let (_, found) = tied.iter().find(|(of, _)| *of == TypeId::of::<K>())?;
+    found.upgrade()?.downcast().ok()
+}
+
+impl GraphHandle {
+    /// Keeps this crate's own calls on the graph apart; safe code reaches no others.
+    pub(crate) fn call_alone(&self) -> Result<MutexGuard<'_, ()>> {
+        lock_unless_inside(self.context(), "the graph", &self.0.calls)
+    }
+
+    /// This graph, without keeping it alive.
+    pub(crate) fn identity(&self) -> GraphIdentity {
+        GraphIdentity(Arc::downgrade(&self.0))
+    }
+}
+
+/// Which graph something was done to; not mistaken for a later one at the same address.
+pub(crate) struct GraphIdentity(Weak<GraphBox>);
+
+impl GraphIdentity {
+    pub(crate) fn is(&self, graph: &GraphHandle) -> bool {
+        core::ptr::eq(self.0.as_ptr(), Arc::as_ptr(&graph.0))
+    }
+
+    /// Whether no handle of the graph is left.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.0.strong_count() == 0
+    }
+}
+
+impl GraphBox {
+    fn new(context: &Context, raw: CUgraph, owned: bool) -> Arc<Self> {
+        Arc::new(Self {
+            raw: Raw::new(raw),
+            context: context.clone(),
+            owned: AtomicBool::new(owned),
+            knowledge: Mutex::default(),
+            calls: Mutex::new(()),
+        })
+    }
+}
+
+impl Drop for GraphBox {
+    fn drop(&mut self) {
+        if *self.owned.get_mut() {
+            GRAPHS.forget(self.raw.key(), self);
+            destroy::destroy(&self.context, Object::Graph(self.raw));
+        }
+    }
+}
+
+impl fmt::Debug for GraphHandle {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("GraphHandle").field(&self.0.raw).finish()
+    }
+}
+
+struct ExecBox {
+    raw: Raw<CUgraphExec_st>,
+    context: Context,
+    keep: Option<Arc<()>>,
+    end: ExecEnd,
+}
+
+/// When the driver is asked to destroy an executable graph that nobody has any more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ExecEnd {
+    /// As its last handle is dropped, or soon after where the driver does not permit it there. It
+    /// still runs.
+    #[default]
+    AtOnce,
+    /// When somebody [drains](crate::reaper::drain), or the device has no memory left while no
+    /// stream has work. For one with conditional nodes: the driver waits for all work of the device
+    /// when it destroys one, whether it runs or not, and the launches of all threads wait as well.
+    Drained,
+    /// As its last handle is dropped if no stream of this library has work in the context, or else
+    /// soon after none has. For one with conditional nodes of a graph that other code may
+    /// instantiate next.
+    Idle,
+}
+
+/// The owner of an executable graph of the driver. Destroying one that is queued or running is
+/// allowed: it still runs.
+#[derive(Clone)]
+pub struct GraphExecHandle(Arc<ExecBox>);
+
+identity!(GraphExecHandle);
+
+impl GraphExecHandle {
+    /// Takes over an executable graph; it is destroyed with the last handle, with the thread's
+    /// capture mode relaxed.
+    ///
+    /// # Safety
+    /// `raw` is an executable graph whose work is of `context`, and it has no other owner, now or
+    /// later.
+    #[must_use]
+    #[doc(alias = "cuGraphExecDestroy")]
+    pub unsafe fn from_raw_owned(context: &Context, raw: CUgraphExec) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { Self::from_raw_owned_with(context, raw, None, ExecEnd::AtOnce) }
+    }
+
+    /// [`from_raw_owned`](Self::from_raw_owned) with the choice of [when](ExecEnd) it is destroyed,
+    /// and something that is kept until the driver has done so: that may be after the last handle
+    /// is gone.
+    ///
+    /// # Safety
+    /// As [`from_raw_owned`](Self::from_raw_owned).
+    #[must_use]
+    pub unsafe fn from_raw_owned_with(
+        context: &Context,
+        raw: CUgraphExec,
+        keep: Option<Arc<()>>,
+        end: ExecEnd,
+    ) -> Self {
+        Self(Arc::new(ExecBox { raw: Raw::new(raw), context: context.clone(), keep, end }))
+    }
+
+    /// Destroys the one now that keeps this, if it was dropped and only that is left to do.
+    ///
+    /// # Errors
+    /// The driver does not permit it here, or would wait for work that runs.
+    #[doc(hidden)]
+    pub fn destroy_waiting(context: &Context, kept: &Weak<()>) -> Result<()> {
+        context.refuse_in_callback()?;
+        reclaim::destroy_keeping(kept)
+    }
+
+    /// Destroys all now of which only that is left to do, for memory that the driver lacks; whether
+    /// there were some. None where the driver does not permit it.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn make_room() -> bool {
+        reclaim::free_pending();
+        reclaim::make_room()
+    }
+
+    /// The driver's own handle.
+    #[must_use]
+    #[inline]
+    pub fn as_raw(&self) -> CUgraphExec {
+        self.0.raw.get()
+    }
+
+    /// The context.
+    #[must_use]
+    #[inline]
+    pub fn context(&self) -> &Context {
+        &self.0.context
+    }
+}
+
+impl Drop for ExecBox {
+    fn drop(&mut self) {
+        let end = match self.end {
+            ExecEnd::AtOnce => destroy::destroy_with,
+            ExecEnd::Drained => destroy::push_stalling,
+            ExecEnd::Idle => reclaim::destroy_when_idle,
+        };
+        end(&self.context, Object::GraphExec(self.raw), self.keep.take().map(|keep| keep as _));
+    }
+}
+
+impl fmt::Debug for GraphExecHandle {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("GraphExecHandle").field(&self.0.raw).finish()
+    }
+}

@@ -1,0 +1,210 @@
+//! User objects: what the driver keeps alive for graphs and executables.
+
+use core::ffi::c_void;
+use core::fmt;
+use std::sync::{Arc, Mutex};
+
+use cuda_sys::{CUuserObject, CUuserObject_flags, CUuserObject_st, Call};
+use smallvec::SmallVec;
+
+use super::graph_handle::{GraphHandle, GraphIdentity};
+use crate::context::{Context, lock_unless_inside};
+use crate::destroy::{self, Kept, Node, Object, Payload};
+use crate::error::{Error, Result};
+use crate::reclaim::{self, Free, Freed, Runs};
+use crate::registry::Raw;
+use crate::stream::Stream;
+use crate::sync::process;
+
+/// A value under the driver's reference counts: it lives while this handle, a graph that
+/// [retains](Self::retain_on) it, an executable made of such a graph, or a launch of that in flight
+/// does.
+///
+/// The value is dropped by the reaper some time after the last of them is gone, never on the
+/// driver's thread; for an executable of cuda-graph by the drop of that, if its runs are over. If
+/// the context is lost, the drop of this handle gives the value up: nothing runs any more, and the
+/// driver is not asked. A value whose handle was dropped before the loss, so that graphs or
+/// executables alone have it, stays to the end of the process then.
+pub struct UserObject {
+    raw: Raw<CUuserObject_st>,
+    context: Context,
+    payload: Arc<Payload>,
+    /// The graphs that hold references given by this handle, once for each.
+    held_by: Mutex<SmallVec<[GraphIdentity; 1]>>,
+}
+
+impl UserObject {
+    /// Puts `value` under the driver's reference counts. A panic in its destructor ends there, and
+    /// the [hook](crate::reaper::set_hook) is told.
+    ///
+    /// Stands on `cuUserObjectCreate`, CUDA 11.3.
+    ///
+    /// # Errors
+    /// What the driver answers; `value` is dropped then.
+    #[doc(alias = "cuUserObjectCreate")]
+    pub fn new(context: &Context, value: Box<dyn Send>) -> Result<Self> {
+        context.ensure_usable()?;
+        // The destructor must not start the thread: it may run inside the driver.
+        destroy::start();
+        let payload = Arc::new(Payload::new(value));
+        let node: *mut Node<Arc<Payload>> = Box::into_raw(Node::new(Arc::clone(&payload)));
+        let mut raw = core::ptr::null_mut();
+        // SAFETY: the out pointer is valid; the destructor takes the node back, once.
+        let code = unsafe {
+            context.driver().cuUserObjectCreate(
+                &raw mut raw,
+                node.cast(),
+                Some(destructor),
+                1,
+                CUuserObject_flags::CU_USER_OBJECT_NO_DESTRUCTOR_SYNC.0,
+            )
+        };
+        if let Err(error) = context.check(Call::cuUserObjectCreate, code) {
+            // SAFETY: the driver did not take the node.
+            drop(unsafe { Box::from_raw(node) });
+            return Err(error);
+        }
+        Ok(Self { raw: Raw::new(raw), context: context.clone(), payload, held_by: Mutex::default() })
+    }
+
+    /// Lets `graph` hold one reference more. Executables made of it, and graphs cloned from it, get
+    /// their own.
+    ///
+    /// Stands on `cuGraphRetainUserObject`, CUDA 11.3. This is a call on the graph; see
+    /// [`GraphHandle`].
+    ///
+    /// # Errors
+    /// What the driver answers.
+    #[doc(alias = "cuGraphRetainUserObject")]
+    pub fn retain_on(&self, graph: &GraphHandle) -> Result<()> {
+        self.context.ensure_usable()?;
+        self.context.ensure_same(graph.context(), "the graph")?;
+        let mut held_by = lock_unless_inside(&self.context, "the user object", &self.held_by)?;
+        // Graphs that are gone hold nothing.
+        held_by.retain(|held| !held.is_gone());
+        held_by.reserve(1);
+        let _alone = graph.call_alone()?;
+        // SAFETY: graph and object are alive; our own reference stays with this handle.
+        let code =
+            unsafe { self.context.driver().cuGraphRetainUserObject(graph.as_raw(), self.raw.get(), 1, 0) };
+        self.context.check(Call::cuGraphRetainUserObject, code)?;
+        held_by.push(graph.identity());
+        Ok(())
+    }
+
+    /// Takes one reference from `graph` that [`retain_on`](Self::retain_on) gave it. The driver
+    /// would not notice if there was none.
+    ///
+    /// Stands on `cuGraphReleaseUserObject`, CUDA 11.3. This is a call on the graph; see
+    /// [`GraphHandle`].
+    ///
+    /// # Errors
+    /// The graph has no reference from this handle, or what the driver answers.
+    #[doc(alias = "cuGraphReleaseUserObject")]
+    pub fn release_from(&self, graph: &GraphHandle) -> Result<()> {
+        self.context.ensure_usable()?;
+        let mut held_by = lock_unless_inside(&self.context, "the user object", &self.held_by)?;
+        let held = held_by.iter().position(|held| held.is(graph)).ok_or(Error::NotHeld)?;
+        let _alone = graph.call_alone()?;
+        // SAFETY: graph and object are alive, and the graph has the reference.
+        let code =
+            unsafe { self.context.driver().cuGraphReleaseUserObject(graph.as_raw(), self.raw.get(), 1) };
+        self.context.check(Call::cuGraphReleaseUserObject, code)?;
+        held_by.swap_remove(held);
+        Ok(())
+    }
+
+    /// Gives the value up once all is over that was enqueued on these streams until now, whoever
+    /// still has a reference; the reaper drops it then. Each order holds the owner: it goes with
+    /// the last one.
+    fn give_up_behind(self, streams: Runs) {
+        let owner = Kept::new(GivenUp(Arc::clone(&self.payload)));
+        let context = &self.context;
+        let free = |home| Free { context: context.clone(), home, what: Freed::Owned(owner.clone()) };
+        let none = streams.is_empty().then_some(None);
+        streams.into_iter().map(Some).chain(none).for_each(|home| reclaim::push_free(Node::new(free(home))));
+    }
+
+    /// Ends what an executable has of the value, once the executable was destroyed or waits for
+    /// that. Where its runs are over, the value is dropped now, on this thread; else by the reaper,
+    /// once they are.
+    ///
+    /// `runs` are the streams of the runs that may not be over; `None` if nobody knows them.
+    /// `put_off` says that the driver keeps its references until somebody
+    /// [drains](crate::reaper::drain).
+    ///
+    /// # Safety
+    /// If `runs` is given, no work uses the value but what was enqueued on these streams.
+    #[doc(hidden)]
+    pub unsafe fn end(self, runs: Option<&[Stream]>, put_off: bool) {
+        if !process::is_running() || self.context.ensure_usable().is_err() {
+            return;
+        }
+        let raw = |stream: &Stream| {
+            // The end of the work on a stream of other code is recorded with its last handle.
+            stream.raw_stream().set_home();
+            Arc::clone(stream.raw_stream())
+        };
+        let runs: Option<Runs> = runs.map(|streams| streams.iter().map(raw).collect());
+        let is_over = runs.as_ref().is_some_and(|runs| self.are_over(runs));
+        let payload = Arc::clone(&self.payload);
+        reclaim::expect_back(&payload, &self.context, runs.clone());
+        match runs {
+            // Before the driver's reference goes, behind which its destructor may be faster.
+            Some(_) if is_over => reclaim::release_here(payload),
+            Some(runs) if put_off => return self.give_up_behind(runs),
+            _ => {}
+        }
+        drop(self);
+    }
+
+    /// Whether nothing runs on these streams. False in a host function, where nothing of other code
+    /// is dropped.
+    fn are_over(&self, runs: &Runs) -> bool {
+        self.context.refuse_in_callback().is_ok() && runs.iter().all(|stream| stream.is_idle_soon())
+    }
+
+    /// The driver's own handle.
+    #[must_use]
+    pub fn as_raw(&self) -> CUuserObject {
+        self.raw.get()
+    }
+
+    /// The context.
+    #[must_use]
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+}
+
+/// Gives a value up when it is dropped.
+struct GivenUp(Arc<Payload>);
+
+impl Drop for GivenUp {
+    fn drop(&mut self) {
+        self.0.release();
+    }
+}
+
+/// Runs on a thread of the driver, or inside one of its calls: no driver call, no lock, no
+/// allocation.
+unsafe extern "C" fn destructor(node: *mut c_void) {
+    // SAFETY: `new` gave the driver this node, and the driver runs the destructor once.
+    destroy::push_payload(unsafe { Box::from_raw(node.cast()) });
+}
+
+impl Drop for UserObject {
+    fn drop(&mut self) {
+        if self.context.lost().is_some() {
+            destroy::push_payload(Node::new(Arc::clone(&self.payload)));
+            return;
+        }
+        destroy::destroy(&self.context, Object::Share(self.raw));
+    }
+}
+
+impl fmt::Debug for UserObject {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("UserObject").field(&self.raw).finish()
+    }
+}

@@ -1,0 +1,54 @@
+//! Setting all bytes of memory to zero.
+
+use cuda_sys::Call;
+
+use super::layout::FillLayout;
+use crate::error::Result;
+use crate::memory::{Element, Slice};
+use crate::stream::Stream;
+
+impl Stream {
+    /// Sets all bytes of memory to zero, whatever the elements. Waits for nothing. For other values
+    /// than zero see [`fill`](Self::fill).
+    ///
+    /// Stands on `cuMemsetD8Async`, CUDA 3.2.
+    ///
+    /// # Errors
+    /// The memory is of another context, or what the driver answers.
+    #[doc(alias = "cuMemsetD8Async")]
+    #[doc(alias = "cudaMemsetAsync")]
+    pub fn clear<'a, T: Element>(&self, memory: impl Into<Slice<'a, T>>) -> Result<()> {
+        let memory = memory.into();
+        if memory.size_bytes() == 0 {
+            return Ok(());
+        }
+        let _use = memory.allocation().ready_once(self)?;
+        let turn = self.enqueue()?;
+        if turn.is_captured()? {
+            turn.keep(memory.allocation())?;
+        }
+        // SAFETY: the range lies in memory that lives until after this point of the stream.
+        let code = unsafe {
+            let driver = self.context().driver();
+            driver.cuMemsetD8Async(memory.address(), 0, memory.size_bytes(), self.as_raw())
+        };
+        self.context().check(Call::cuMemsetD8Async, code)
+    }
+}
+
+impl FillLayout {
+    /// The fill of all bytes of `memory` with zero; `None` if there are none.
+    #[must_use]
+    pub fn clear<T: Element>(memory: Slice<'_, T>) -> Option<Self> {
+        let (address, bytes) = (memory.address(), memory.size_bytes());
+        if bytes == 0 {
+            return None;
+        }
+        // The driver is told of the largest elements there can be.
+        let fits =
+            |size: &u8| address.is_multiple_of(u64::from(*size)) && bytes.is_multiple_of(usize::from(*size));
+        let element = [4, 2].into_iter().find(fits).unwrap_or(1);
+        let (space, width) = (memory.allocation().space(), bytes / usize::from(element));
+        Some(Self { address, space, element, value: 0, pitch: bytes, width, height: 1 })
+    }
+}

@@ -1,0 +1,33 @@
+//! The variables of a library that somebody holds: one allocation for each, however often it is
+//! asked for.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use crate::memory::Allocation;
+
+/// By name. The library keeps no variable; a variable keeps its library.
+#[derive(Default)]
+pub(crate) struct Globals(Mutex<Vec<(Box<str>, Weak<Allocation>)>>);
+
+impl Globals {
+    /// The variable, if somebody holds it.
+    pub(crate) fn find(&self, name: &str) -> Option<Arc<Allocation>> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.iter().find(|(other, _)| &**other == name).and_then(|(_, variable)| variable.upgrade())
+    }
+
+    /// Notes a variable; gives the one that is there if another thread was faster.
+    pub(crate) fn insert(&self, name: &str, variable: Arc<Allocation>) -> Arc<Allocation> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|(_, variable)| variable.strong_count() > 0);
+        let there = known.iter().find(|(other, _)| &**other == name);
+        if let Some(there) = there.and_then(|(_, variable)| variable.upgrade()) {
+            drop(known);
+            // Not under the lock: it may be the last owner of the library.
+            return there;
+        }
+        known.retain(|(other, _)| &**other != name);
+        known.push((name.into(), Arc::downgrade(&variable)));
+        variable
+    }
+}

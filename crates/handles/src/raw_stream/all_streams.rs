@@ -1,0 +1,34 @@
+//! Which streams still have work, for what the driver would wait for in a call that is not to wait.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use super::owner::RawStream;
+use crate::context::Context;
+use crate::error::{Error, Result};
+
+/// Every stream that has a handle, or had one and is not destroyed, once. Nothing is dropped under
+/// the lock.
+static STREAMS: Mutex<Vec<Weak<RawStream>>> = Mutex::new(Vec::new());
+
+/// Enters a new one.
+pub(crate) fn note(stream: &Arc<RawStream>) {
+    let mut streams = STREAMS.lock().unwrap_or_else(PoisonError::into_inner);
+    if streams.len() == streams.capacity() {
+        streams.retain(|stream| stream.strong_count() > 0);
+    }
+    streams.push(Arc::downgrade(stream));
+}
+
+/// An error with a stream that has work, or is capturing, if there is one in the context. What runs
+/// on streams that were dropped, or that this library does not know, is not seen.
+pub(crate) fn ensure_idle(context: &Context, what: &'static str) -> Result<()> {
+    let streams: Vec<Arc<RawStream>> = {
+        let streams = STREAMS.lock().unwrap_or_else(PoisonError::into_inner);
+        streams.iter().filter_map(Weak::upgrade).collect()
+    };
+    let running = streams.iter().filter(|stream| stream.context().as_raw() == context.as_raw());
+    match running.into_iter().find(|stream| stream.has_work()) {
+        Some(stream) => Err(Error::StillRunning { what, running: stream.name().into() }),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,52 @@
+//! Objects in whose end the driver waits for all work of the device, and which are not to wait for
+//! a drain: they end once no stream has work.
+
+use core::any::Any;
+use core::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::AtomicPtr;
+
+use super::threads::end_elsewhere;
+use crate::context::{Context, host_code};
+use crate::destroy::{self, Doomed, List, Node, Object};
+use crate::raw_stream::{self};
+
+pub(crate) static WAITING: List<Doomed> = List::starting_with(AtomicPtr::new(core::ptr::null_mut()));
+
+/// How long an end is waited for that should take no time. Work that nobody knows of here may hold
+/// it up for ever: so it is made on a thread of its own.
+const PASSING: Duration = Duration::from_millis(100);
+
+/// Destroys an object now if no stream of its context has work, or else on the reaper's thread,
+/// once that is so.
+pub(crate) fn destroy_when_idle(context: &Context, object: Object, keep: Option<Arc<dyn Any + Send + Sync>>) {
+    if !destroy::may_call(context) {
+        return;
+    }
+    destroy::expect_one();
+    let doomed = Doomed { context: context.clone(), object, keep };
+    if host_code::is_inside() || !is_idle(&doomed) {
+        WAITING.push(Node::new(doomed));
+        destroy::wake();
+    } else {
+        end(vec![doomed]);
+    }
+}
+
+/// Ends those that can end now. On the reaper's thread, or where somebody drains: the driver may be
+/// held up for long by work on streams that nobody knows of.
+pub(crate) fn work() -> usize {
+    let (idle, busy): (Vec<_>, Vec<_>) = WAITING.take().partition(is_idle);
+    busy.into_iter().for_each(|doomed| WAITING.push(Node::new(doomed)));
+    end(idle)
+}
+
+fn is_idle(doomed: &Doomed) -> bool {
+    raw_stream::ensure_idle(&doomed.context, "").is_ok()
+}
+
+fn end(doomed: Vec<Doomed>) -> usize {
+    // Once more, right before the call: a thread takes its time to start.
+    let try_end = |doomed: Doomed| if is_idle(&doomed) { destroy::try_destroy(doomed) } else { Err(doomed) };
+    end_elsewhere(doomed, &WAITING, try_end, PASSING).unwrap_or(0)
+}

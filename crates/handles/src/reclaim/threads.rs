@@ -1,0 +1,107 @@
+//! Threads that do the reaper's work: which ones do, and which are running destructors of other
+//! code.
+
+use core::cell::Cell;
+use core::time::Duration;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, Thread};
+
+use crate::context::Busy;
+use crate::destroy::{self, Doomed, List, Node};
+use crate::error::Result;
+
+thread_local! {
+    /// This thread is doing the work; what it drops may ask to drain again.
+    static WORKING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Threads that are running destructors of other code; those may be in the driver.
+static DESTRUCTORS: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether this thread is doing the reaper's work.
+pub(crate) fn is_working() -> bool {
+    WORKING.get()
+}
+
+/// Whether a thread is running destructors of other code, or is about to.
+pub(crate) fn destructors_run() -> bool {
+    DESTRUCTORS.load(Ordering::Acquire) > 0
+}
+
+/// Marks the thread as working.
+pub(crate) fn as_worker<R>(work: impl FnOnce() -> R) -> R {
+    struct Done;
+    impl Drop for Done {
+        fn drop(&mut self) {
+            WORKING.set(false);
+        }
+    }
+    WORKING.set(true);
+    let _done = Done;
+    work()
+}
+
+/// This thread is about to run destructors of other code, or runs them; from before it takes out
+/// what is to be dropped.
+pub(crate) struct Destroying;
+
+impl Destroying {
+    pub(crate) fn begin() -> Self {
+        DESTRUCTORS.fetch_add(1, Ordering::AcqRel);
+        Self
+    }
+}
+
+impl Drop for Destroying {
+    fn drop(&mut self) {
+        DESTRUCTORS.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+pub(crate) fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Option<Thread> {
+    let thread = thread::Builder::new().name(name.to_owned()).spawn(work).ok()?;
+    Some(thread.thread().clone())
+}
+
+/// Ends executables on a thread made for that: work that nobody knows of here may hold up the
+/// driver for ever. What cannot end now goes to `list`.
+pub(crate) fn end_elsewhere(
+    doomed: Vec<Doomed>,
+    list: &'static List<Doomed>,
+    try_end: impl Fn(Doomed) -> Result<(), Doomed> + Send + 'static,
+    bound: Duration,
+) -> Result<usize> {
+    if doomed.is_empty() {
+        return Ok(0);
+    }
+    let (done, ended) = channel();
+    let doomed = Arc::new(Mutex::new(doomed));
+    let take = |doomed: &Mutex<Vec<Doomed>>| {
+        core::mem::take(&mut *doomed.lock().unwrap_or_else(PoisonError::into_inner))
+    };
+    let own = Arc::clone(&doomed);
+    let end = move || {
+        let _destroying = Destroying::begin();
+        let each = || destroy::end_each(take(&own).into_iter(), list, try_end);
+        let ended = if WORKING.get() { each() } else { as_worker(each) };
+        if !list.is_empty() {
+            destroy::wake();
+        }
+        // Nobody may be waiting any more.
+        let _ = done.send(ended);
+    };
+    if destroy::start().is_none() {
+        // Where there can be no thread.
+        end();
+    } else if spawn("cuda-reaper-end", end).is_none() {
+        take(&doomed).into_iter().for_each(|doomed| list.push(Node::new(doomed)));
+        destroy::wake();
+        return Ok(0);
+    }
+    ended.recv_timeout(bound).map_err(|_| {
+        let by = "the driver, which waits in cuGraphExecDestroy for work on streams that were dropped or are not known here";
+        Busy { what: "an executable graph that was dropped".into(), by: by.into() }.into()
+    })
+}

@@ -1,0 +1,398 @@
+//! The reaper's thread, and doing its work on another one.
+
+use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError, TryLockError, Weak};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+use cuda_sys::{CUresult, Call};
+
+use super::fence::Fences;
+use super::threads::{Destroying, as_worker, destructors_run, end_elsewhere, is_working, spawn};
+use super::{host_cache, idle, owed, staging};
+use crate::context::{Busy, Context, capture_mode, host_code};
+use crate::destroy::{self, Doomed, Kept, LIBRARIES, List, Node, OBJECTS, PAYLOADS, STALLING, Unused};
+use crate::error::{Error, Result};
+use crate::raw_stream::{self, RawStream};
+use crate::sync::{for_at_most, patience, process, try_lock};
+
+/// Whose turn it is to do the work: the reaper's thread, or one that drains.
+static TURN: Mutex<Fences> = Mutex::new(Fences::new());
+
+/// How long what was postponed waits for its next try, at first and at most.
+const SOON: Duration = Duration::from_millis(5);
+const LATE: Duration = Duration::from_secs(1);
+
+/// How long somebody waits for what is about to be released.
+const CATCHING_UP: Duration = Duration::from_millis(100);
+
+/// The thread that runs destructors of other code.
+static DROPPING: OnceLock<Thread> = OnceLock::new();
+/// What [`end_stalling`] does, in errors.
+const ENDING: &str = "the end of an executable graph with conditional nodes that was dropped";
+
+/// How long work is waited for that an executable's end would wait for. The caller may be the one
+/// who has to end it.
+const SHORTLY: Duration = Duration::from_secs(1);
+
+/// How long the end of the process waits for the reaper to leave the driver.
+const LEAVING: Duration = Duration::from_millis(500);
+
+/// Does everything that waits, and waits for what the reaper's thread is doing in the driver, but
+/// not for a destructor that it is running; returns how much this call did itself.
+///
+/// This is the place where libraries are unloaded, executables with conditional nodes are
+/// destroyed, and pinned and managed memory is freed. The driver waits for all running work of the
+/// device in these calls, however long that takes, as calls named `blocking` do; and while it does,
+/// launches of other threads wait as well: drain where that is no matter, and not where the caller
+/// has to end that work. Nothing else here waits for the device; memory is freed in stream order.
+/// What the driver forbids at the moment (a stream whose work has to be waited for is capturing)
+/// stays [`pending`](super::pending). It also waits for what the reaper has enqueued in a context
+/// of other code of which nothing else is left, and lets go of that context.
+///
+/// Callable from any thread. From a destructor that the reaper runs it does nothing and returns 0.
+/// Do not hold a lock that such a destructor takes.
+///
+/// Inside a host function, and in a destructor that the driver runs, it does nothing and returns 0
+/// as well: the driver permits some of the calls there, and they would wait for the work that waits
+/// for the function itself.
+#[doc(alias = "cuLibraryUnload")]
+#[doc(alias = "cuMemFreeHost")]
+#[doc(alias = "cuGraphExecDestroy")]
+pub fn drain() -> usize {
+    // Asked before the turn, which somebody may hold who waits for this function. Where every
+    // context is lost, nothing waits any more.
+    if is_working() || !process::is_running() || Context::any_is_usable() && host_code::is_inside() {
+        return 0;
+    }
+    as_worker(|| rounds(true))
+}
+
+/// The part of [`drain`] that frees memory in stream order and runs nobody's destructors; for an
+/// allocation that failed. Nothing inside a host function, where the allocation is refused:
+/// somebody who drains may have the turn and be waiting for that function.
+pub(crate) fn free_pending() {
+    if may_take_turn()
+        && let Ok(mut fences) = turn_patiently()
+    {
+        as_worker(|| objects() + fences.work());
+    }
+}
+
+/// Lets what is idle and was dropped be released, for who asks whether it is: until this is so, or
+/// nothing is about to be, for some milliseconds at most. Others' destructors run on the reaper's
+/// thread, as always.
+pub(crate) fn catch_up(is_so: impl Fn() -> bool) {
+    if !may_take_turn() {
+        return;
+    }
+    owed::hand_over();
+    for_at_most(CATCHING_UP, || {
+        let is_coming = as_worker(look_again);
+        (is_so() || !is_coming).then_some(())
+    });
+}
+
+/// Lets memory that is idle and was dropped be free, for who asks how much there is; for some
+/// milliseconds at most.
+pub(crate) fn catch_up_frees(context: &Context) {
+    if may_take_turn()
+        && let Some(mut fences) = for_at_most(CATCHING_UP, || try_lock(&TURN))
+    {
+        as_worker(|| {
+            objects();
+            fences.work();
+            fences.see_freed(context);
+        });
+    }
+}
+
+/// Does what can be done at once; whether something is about to be released. Somebody who drains
+/// may have the turn for long.
+fn look_again() -> bool {
+    let has_more = || !PAYLOADS.is_empty() || destructors_run() || owed::is_about_to_come();
+    let waits = try_lock(&TURN).is_none_or(|mut fences| {
+        objects();
+        fences.work();
+        fences.has_owners() || fences.has_young()
+    }) || has_more();
+    // Without a thread everything waits for a drain.
+    let Some(dropping) = DROPPING.get().filter(|_| waits) else { return false };
+    dropping.unpark();
+    true
+}
+
+/// Destroys the executables that wait for a drain, where [`free_pending`] was not enough: they have
+/// memory, too. Whether there were some. None where work runs for which the driver would wait: it
+/// may be the caller who has to end that.
+pub(crate) fn make_room() -> bool {
+    may_take_turn() && end_stalling(|_| true).is_ok_and(|ended| ended > 0)
+}
+
+/// Destroys the executable that keeps this, if it waits for that. Work that ends [soon](SHORTLY) is
+/// waited for.
+///
+/// # Errors
+/// Work runs for which the driver would wait.
+pub(crate) fn destroy_keeping(kept: &Weak<()>) -> Result<()> {
+    if !may_take_turn() {
+        return Ok(());
+    }
+    let end = |doomed: Doomed| if doomed.keeps(kept) { destroy::try_destroy(doomed) } else { Err(doomed) };
+    let turn = turn_patiently()?;
+    as_worker(|| destroy::end_all(&OBJECTS, end));
+    drop(turn);
+    let mut last = end_stalling(|doomed| doomed.keeps(kept));
+    let end = Instant::now() + SHORTLY.min(patience());
+    while matches!(last, Err(Error::StillRunning { .. })) && Instant::now() < end {
+        thread::sleep(Duration::from_millis(1));
+        last = end_stalling(|doomed| doomed.keeps(kept));
+    }
+    last.map(drop)
+}
+
+/// Ends some of the executables in whose end the driver waits for all work of the device; how many.
+/// Those in whose context there is work stay, and the reaper's thread ends them once there is none,
+/// as somebody wants that: if that is all, it is an error.
+fn end_stalling(which: impl Fn(&Doomed) -> bool) -> Result<usize> {
+    let turn = turn_patiently()?;
+    let (mut chosen, mut busy) = (Vec::<Doomed>::new(), None);
+    for list in [&STALLING, &idle::WAITING] {
+        let (wanted, others): (Vec<_>, Vec<_>) = list.take().partition(&which);
+        others.into_iter().for_each(|doomed| list.push(Node::new(doomed)));
+        chosen.extend(wanted);
+    }
+    let is_idle = |doomed: &Doomed| {
+        let idle = raw_stream::ensure_idle(&doomed.context, ENDING);
+        idle.map_err(|error| busy = Some(error)).is_ok()
+    };
+    let (chosen, staying): (Vec<_>, Vec<_>) = chosen.into_iter().partition(is_idle);
+    staying.into_iter().for_each(|doomed| idle::WAITING.push(Node::new(doomed)));
+    // Not over the driver's call: others need the turn.
+    drop(turn);
+    let ended = end_elsewhere(chosen, &STALLING, destroy::try_destroy, patience())?;
+    match busy {
+        Some(busy) => {
+            destroy::wake();
+            if ended == 0 { Err(busy) } else { Ok(ended) }
+        }
+        None => Ok(ended),
+    }
+}
+
+/// [`free_pending`] for who cannot go on before, and has asked whether this is a host function: why
+/// what is asked for is not `done` now.
+pub(crate) fn free_now(done: impl FnOnce() -> bool) -> Result<()> {
+    if is_working() || !process::is_running() {
+        return Ok(());
+    }
+    let mut fences = turn_patiently()?;
+    as_worker(|| {
+        fences.forget_trouble();
+        objects();
+        fences.work();
+        // With the turn: a moment later the reaper's thread may have tried again.
+        if done() { Ok(()) } else { fences.trouble() }
+    })
+}
+
+/// Makes `stream` wait for the frees that the reaper has enqueued in its context, for an allocation
+/// that failed. A failure changes nothing.
+pub(crate) fn wait_for_frees(stream: &RawStream) {
+    if may_take_turn()
+        && let Ok(fences) = turn_patiently()
+    {
+        fences.let_wait_for_frees(stream);
+    }
+}
+
+/// Makes `stream` wait for the frees that the reaper has enqueued in its context, for who has asked
+/// whether this is a host function.
+pub(crate) fn order_after_frees(stream: &RawStream) -> Result<()> {
+    // The reaper launches nothing by itself.
+    if is_working() { Ok(()) } else { turn_patiently()?.order_after_frees(stream) }
+}
+
+fn may_take_turn() -> bool {
+    !is_working() && process::is_running() && !host_code::is_inside()
+}
+
+/// Starts the thread.
+pub(crate) fn start() -> Option<Thread> {
+    static ONCE: Once = Once::new();
+    // The driver is initialised by now, so this handler runs before the driver's own.
+    ONCE.call_once(|| {
+        // SAFETY: the handler waits a bounded time and panics nowhere.
+        unsafe { libc::atexit(stop) };
+    });
+    let dropping = spawn("cuda-reaper-drop", drop_for_others);
+    // Where there can be only one thread, it does both.
+    let thread = spawn("cuda-reaper", {
+        let dropping = dropping.clone();
+        move || run(dropping.as_ref())
+    })?;
+    let _ = DROPPING.set(dropping.unwrap_or_else(|| thread.clone()));
+    Some(thread)
+}
+
+/// The reaper's thread. Destructors of other code run on `dropping`, so that a slow one keeps no
+/// memory from being freed.
+fn run(dropping: Option<&Thread>) {
+    let mut pause = SOON;
+    while process::is_running() {
+        let done = as_worker(|| match dropping {
+            None => rounds(false),
+            Some(dropping) => {
+                let mut fences = turn();
+                let done = objects() + idle::work() + fences.work();
+                if fences.has_owners() || !PAYLOADS.is_empty() {
+                    dropping.unpark();
+                }
+                done
+            }
+        });
+        let again = turn().has_postponed() || !(OBJECTS.is_empty() && idle::WAITING.is_empty());
+        if again {
+            thread::park_timeout(pause);
+            pause = if done == 0 { LATE.min(pause * 2) } else { SOON };
+        } else {
+            pause = SOON;
+            thread::park();
+        }
+    }
+}
+
+fn drop_for_others() {
+    while process::is_running() {
+        let busy = Destroying::begin();
+        let owners = turn().take_owners();
+        if as_worker(|| destructors(owners, busy)) == 0 {
+            thread::park();
+        }
+    }
+}
+
+/// The turn, for the reaper's threads and who drains.
+fn turn() -> MutexGuard<'static, Fences> {
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The turn, for others.
+fn turn_patiently() -> Result<MutexGuard<'static, Fences>> {
+    let busy = || {
+        let by = "a thread in `reaper::drain`, or the reaper's own, which the driver keeps waiting";
+        Busy { what: "the reaper".into(), by: by.into() }.into()
+    };
+    for_at_most(patience(), || try_lock(&TURN)).ok_or_else(busy)
+}
+
+/// Rounds until one finds nothing to do: what is dropped in one may leave more.
+fn rounds(unload: bool) -> usize {
+    let mut total = 0;
+    while process::is_running() {
+        let done = round(unload);
+        total += done;
+        if done == 0 {
+            break;
+        }
+    }
+    total
+}
+
+/// First what the driver frees, with the turn; then the destructors of other code, without it: one
+/// that is slow holds nobody up.
+fn round(unload: bool) -> usize {
+    let mut fences = turn();
+    let done = objects() + fences.work();
+    // A drain ends those that wait for idle streams, too.
+    let done = done + if unload { stalling() } else { idle::work() };
+    let busy = Destroying::begin();
+    let owners = fences.take_owners();
+    if unload {
+        fences.end_lanes();
+    }
+    drop(fences);
+    done + destructors(owners, busy)
+}
+
+fn destructors(owners: Vec<Kept>, _destroying: Destroying) -> usize {
+    let done = payloads() + drop_owners(owners);
+    owed::sweep();
+    done
+}
+
+fn payloads() -> usize {
+    let released = PAYLOADS.take().map(|payload| {
+        payload.release();
+        destroy::one_done();
+    });
+    released.count()
+}
+
+fn drop_owners(owners: Vec<Kept>) -> usize {
+    let dropped = owners.into_iter().map(|owner| {
+        drop(owner);
+        destroy::one_done();
+    });
+    dropped.count()
+}
+
+/// Nothing here waits for work of the device.
+fn objects() -> usize {
+    destroy_all(&OBJECTS)
+}
+
+/// What the driver waits for all work of the device in.
+fn stalling() -> usize {
+    staging::trim();
+    destroy_all(&STALLING)
+        + destroy_all(&idle::WAITING)
+        + libraries()
+        + host_cache::free_all()
+        + host_cache::unregister_all()
+}
+
+fn destroy_all(list: &List<Doomed>) -> usize {
+    destroy::end_all(list, destroy::try_destroy)
+}
+
+fn libraries() -> usize {
+    destroy::end_all(&LIBRARIES, unload)
+}
+
+/// Unloads a library, unless the driver permits no such call here: then it comes back.
+fn unload(unused: Unused) -> Result<(), Unused> {
+    let context = &unused.context;
+    if !destroy::may_call(context) {
+        return Ok(());
+    }
+    let mode = capture_mode::relaxed(context.driver());
+    // SAFETY: the library is ours, and its kernels' owners, which hold it, are gone.
+    let code = unsafe { context.driver().cuLibraryUnload(unused.raw.get()) };
+    drop(mode);
+    if code == CUresult::CUDA_ERROR_NOT_PERMITTED {
+        return Err(unused);
+    }
+    if let Err(error) = context.check(Call::cuLibraryUnload, code) {
+        destroy::report("unloading a library", error);
+    }
+    // Only now: the driver may have written to it until here.
+    drop(unused.keep);
+    Ok(())
+}
+
+/// At the end of the process: nobody enters the driver any more, and whoever is in it gets a moment
+/// to leave.
+extern "C" fn stop() {
+    process::exiting();
+    if process::is_forked() || is_working() {
+        return;
+    }
+    let end = Instant::now() + LEAVING;
+    while Instant::now() < end {
+        match TURN.try_lock() {
+            Err(TryLockError::Poisoned(_)) => return,
+            Ok(turn) if !destructors_run() => return core::mem::forget(turn),
+            Ok(_) | Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(1)),
+        }
+    }
+}
