@@ -1,5 +1,6 @@
 //! What can go wrong, in sentences.
 
+mod advice;
 mod kinds;
 mod memory_kind;
 mod near;

@@ -1,14 +1,90 @@
 //! Pooled memory as the driver gives it.
 
+use cuda_sys::Call;
+
 use super::allocation::Allocation;
 use super::buffer::Buffer;
 use super::element::Element;
 use super::pool::MemPool;
 use super::range::bytes_of;
+use crate::context::Context;
 use crate::error::Result;
 use crate::stream::Stream;
 
+impl Context {
+    /// A plain buffer of `len` elements, whose contents are whatever was there. Every stream may
+    /// use it at once. May **wait** for the device, as allocations of this kind do in the driver.
+    ///
+    /// Stands on `cuMemAlloc`, CUDA 3.2. It is freed by `cuMemFreeAsync`, which does not wait.
+    ///
+    /// # Errors
+    /// The device has not enough memory, or what the driver answers.
+    #[doc(alias = "cuMemAlloc")]
+    pub fn alloc_blocking<T: Element>(&self, len: usize) -> Result<Buffer<T>> {
+        Ok(Buffer::whole(Allocation::plain(self, bytes_of::<T>(len)?)?, len))
+    }
+}
+
 impl Stream {
+    /// A buffer of `len` elements, all bytes zero. This stream is its home. Waits for nothing; if
+    /// memory is short, the stream is made to wait for what the [reaper](crate::reaper) is freeing.
+    ///
+    /// Stands on `cuMemAllocAsync`, CUDA 11.2, and `cuMemsetD8Async`, CUDA 3.2.
+    ///
+    /// # Errors
+    /// The device has not enough memory, the stream is capturing, or what the driver answers.
+    #[doc(alias = "cuMemAllocAsync")]
+    pub fn zeros<T: Element>(&self, len: usize) -> Result<Buffer<T>> {
+        self.zeroed(None, len)
+    }
+
+    /// As [`zeros`](Self::zeros), with memory of a pool.
+    ///
+    /// Stands on `cuMemAllocFromPoolAsync`, CUDA 11.2, and `cuMemsetD8Async`, CUDA 3.2.
+    ///
+    /// # Errors
+    /// The pool is of another context, it or the device has not enough memory, the stream is
+    /// capturing, or what the driver answers.
+    #[doc(alias = "cuMemAllocFromPoolAsync")]
+    pub fn zeros_from<T: Element>(&self, pool: &MemPool, len: usize) -> Result<Buffer<T>> {
+        self.context().ensure_same(pool.context(), "the pool")?;
+        self.zeroed(Some(pool), len)
+    }
+
+    fn zeroed<T: Element>(&self, pool: Option<&MemPool>, len: usize) -> Result<Buffer<T>> {
+        let mut allocation = Allocation::pooled(self, pool, bytes_of::<T>(len)?)?;
+        if allocation.bytes() > 0 {
+            let turn = self.raw_stream().enqueue()?;
+            self.refuse_capture("allocating a buffer")?;
+            // SAFETY: the memory was allocated on this stream and has that size.
+            let code = unsafe {
+                let driver = self.context().driver();
+                driver.cuMemsetD8Async(allocation.address(), 0, allocation.bytes(), self.as_raw())
+            };
+            drop(turn);
+            self.context().check(Call::cuMemsetD8Async, code)?;
+            allocation.stamp();
+        }
+        Ok(Buffer::whole(allocation, len))
+    }
+
+    /// A buffer with a copy of `elements`. This stream is its home. **Waits** for the stream until
+    /// the elements have been read; so other streams need not wait for it. [`upload`](Self::upload)
+    /// does not wait.
+    ///
+    /// Stands on `cuMemAllocAsync`, CUDA 11.2, `cuMemcpyHtoDAsync`, CUDA 3.2, and
+    /// `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    /// The device has not enough memory, the stream is capturing, or what the driver answers.
+    #[doc(alias = "cuMemcpyHtoDAsync")]
+    pub fn upload_blocking<T: Element>(&self, elements: &[T]) -> Result<Buffer<T>> {
+        let allocation = Allocation::pooled(self, None, size_of_val(elements))?;
+        let buffer = Buffer::whole(allocation, elements.len());
+        buffer.write_blocking(self, elements)?;
+        Ok(buffer)
+    }
+
     /// A buffer of `len` elements **whose contents are unspecified**: whatever was in that memory,
     /// which may differ from one call to the next. Every bit pattern is a value of the elements, so
     /// reading it is no fault. This stream is its home. Waits for nothing. One driver call less

@@ -1,17 +1,16 @@
 //! Kernels.
 
+use super::kernel_facts::{KernelAttributes, Parameter, attributes, parameters};
 use core::fmt;
-use std::collections::HashMap;
 use std::ffi::CString;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 
-use cuda_sys::{
-    CUdevice, CUfunc_st, CUfunction, CUfunction_attribute as Attribute, CUkern_st, CUkernel, CUresult, Call,
-};
+use cuda_sys::{CUfunc_st, CUfunction, CUkern_st, CUkernel, CUresult, Call};
 
-use super::library;
+use super::kernel_settings::Settings;
 use super::library::Library;
+use super::{kernel_settings, library};
 use crate::context::Context;
 use crate::error::{Error, Near, Result};
 use crate::registry::{Raw, Registry, Sharded, identity};
@@ -19,78 +18,16 @@ use crate::sync::process;
 
 static KERNELS: LazyLock<Registry<Sharded<KernelBox>>> = LazyLock::new(|| Registry::with_map(Sharded::new()));
 
-/// One parameter in a kernel's parameter block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Parameter {
-    /// Where it starts, in bytes.
-    pub offset: usize,
-    /// Its size in bytes.
-    pub size: usize,
-}
-
-/// What the compiler and the driver made of a kernel; read once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub struct KernelAttributes {
-    /// Threads that a block of it may have on its device.
-    pub max_threads_per_block: u32,
-    /// Bytes of shared memory that it declares itself.
-    pub static_shared_bytes: u32,
-    /// Bytes of dynamic shared memory that a launch may add, unless
-    /// [`Kernel::set_max_dynamic_shared_bytes`] has changed that.
-    pub max_dynamic_shared_bytes: u32,
-    /// Bytes of constant memory that it declares.
-    pub constant_bytes: u32,
-    /// Bytes of local memory of each thread.
-    pub local_bytes: u32,
-    /// 32-bit registers of each thread.
-    pub registers: u32,
-    /// The PTX version of its source, ten times major plus minor.
-    pub ptx_version: u32,
-    /// The compute capability of its code, ten times major plus minor.
-    pub binary_version: u32,
-}
-
-struct KernelBox {
-    raw: Raw<CUkern_st>,
-    id: u64,
-    function: Raw<CUfunc_st>,
-    library: Library,
-    name: Box<str>,
-    parameters: Option<Box<[Parameter]>>,
-    attributes: KernelAttributes,
+pub(super) struct KernelBox {
+    pub(super) raw: Raw<CUkern_st>,
+    pub(super) id: u64,
+    pub(super) function: Raw<CUfunc_st>,
+    pub(super) library: Library,
+    pub(super) name: Box<str>,
+    pub(super) parameters: Option<Box<[Parameter]>>,
+    pub(super) attributes: KernelAttributes,
     /// What all handles of the kernel on its device have in common.
-    shared: Arc<Settings>,
-}
-
-/// What is set of a kernel on a device, once for all handles of it: those of adopted libraries are
-/// not found again, and there may be several.
-struct Settings {
-    /// The dynamic shared memory that it may have now.
-    max_dynamic_shared: AtomicU32,
-    /// What was last found of how many blocks fit on a multiprocessor; for the crate that asks. 0
-    /// if nothing.
-    occupancy: AtomicU64,
-}
-
-/// The settings of kernels that somebody holds, by kernel and device.
-static SETTINGS: LazyLock<Mutex<AllSettings>> = LazyLock::new(Mutex::default);
-
-/// By raw kernel and device.
-type AllSettings = HashMap<(usize, CUdevice), Weak<Settings>>;
-
-/// The settings of a kernel. What is known already is right, whatever was read meanwhile.
-fn settings(key: (usize, CUdevice), max_dynamic_shared: u32) -> Arc<Settings> {
-    let mut all = SETTINGS.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = all.get(&key).and_then(Weak::upgrade) {
-        return known;
-    }
-    let new = Arc::new(Settings {
-        max_dynamic_shared: AtomicU32::new(max_dynamic_shared),
-        occupancy: AtomicU64::new(0),
-    });
-    all.insert(key, Arc::downgrade(&new));
-    new
+    pub(super) shared: Arc<Settings>,
 }
 
 /// A kernel, with its library, its function in the context, and what is known about it. Asking
@@ -100,7 +37,7 @@ fn settings(key: (usize, CUdevice), max_dynamic_shared: u32) -> Arc<Settings> {
 /// the first. They stand for the same kernel of the driver, and have the limit of shared memory in
 /// common.
 #[derive(Clone)]
-pub struct Kernel(Arc<KernelBox>);
+pub struct Kernel(pub(super) Arc<KernelBox>);
 
 identity!(Kernel);
 
@@ -151,7 +88,10 @@ impl Library {
             library: self.clone(),
             name,
             parameters: parameters(context, raw)?,
-            shared: settings((raw.addr(), context.device().as_raw()), attributes.max_dynamic_shared_bytes),
+            shared: kernel_settings::of(
+                (raw.addr(), context.device().as_raw()),
+                attributes.max_dynamic_shared_bytes,
+            ),
             attributes,
         }))
     }
@@ -274,107 +214,11 @@ impl Kernel {
     }
 }
 
-impl Kernel {
-    /// Bytes of dynamic shared memory that a launch may add now; see
-    /// [`set_max_dynamic_shared_bytes`](Self::set_max_dynamic_shared_bytes). No driver call.
-    #[must_use]
-    #[inline]
-    pub fn max_dynamic_shared_bytes(&self) -> u32 {
-        self.0.shared.max_dynamic_shared.load(Ordering::Relaxed)
-    }
-
-    /// What [`cuda-launch`](https://docs.rs/cuda-launch) last found of the kernel's occupancy, in
-    /// its own form; 0 once an attribute is set.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn occupancy_memo(&self) -> &AtomicU64 {
-        &self.0.shared.occupancy
-    }
-
-    /// Lets launches add that many bytes of dynamic shared memory, up to the device's opt-in limit
-    /// less what the kernel declares itself. It holds for everybody who uses the kernel on this
-    /// device.
-    ///
-    /// Stands on `cuKernelSetAttribute`, CUDA 12.0.
-    ///
-    /// # Errors
-    /// More than the device allows ([`Error::Limit`]), or what the driver answers.
-    #[doc(alias = "cuKernelSetAttribute")]
-    pub fn set_max_dynamic_shared_bytes(&self, bytes: u32) -> Result<()> {
-        let limits = self.context().limits();
-        let most = limits.max_shared_bytes_opt_in.max(limits.max_shared_bytes);
-        let limit = most.saturating_sub(self.attributes().static_shared_bytes);
-        if bytes > limit {
-            let what = "the dynamic shared memory of a kernel, in bytes";
-            return Err(Error::Limit { what, asked: bytes.into(), limit: limit.into() });
-        }
-        let value = i32::try_from(bytes).unwrap_or(i32::MAX);
-        self.set_attribute(Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, value)
-    }
-
-    /// One attribute as it is now, for the context's device.
-    ///
-    /// Stands on `cuKernelGetAttribute`, CUDA 12.0.
-    ///
-    /// # Errors
-    /// What the driver answers.
-    #[doc(alias = "cuKernelGetAttribute")]
-    pub fn attribute(&self, attribute: Attribute) -> Result<i32> {
-        self.context().ensure_usable()?;
-        read_attribute(self.context(), self.as_raw(), attribute)
-    }
-
-    /// Sets one attribute, for the context's device and everybody who uses the kernel there; such
-    /// as `CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT` and
-    /// `CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED`.
-    ///
-    /// Stands on `cuKernelSetAttribute`, CUDA 12.0.
-    ///
-    /// # Errors
-    /// What the driver answers; `INVALID_VALUE` for an attribute that cannot be set.
-    #[doc(alias = "cuKernelSetAttribute")]
-    #[doc(alias = "cuFuncSetAttribute")]
-    pub fn set_attribute(&self, attribute: Attribute, value: i32) -> Result<()> {
-        let context = self.context();
-        context.ensure_usable()?;
-        // SAFETY: the kernel's library is loaded.
-        let code = unsafe {
-            let device = context.device().as_raw();
-            context.driver().cuKernelSetAttribute(attribute, value, self.as_raw(), device)
-        };
-        context.check(Call::cuKernelSetAttribute, code)?;
-        // It may depend on any of them.
-        self.0.shared.occupancy.store(0, Ordering::Relaxed);
-        if attribute == Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES {
-            self.0.shared.max_dynamic_shared.store(u32::try_from(value).unwrap_or(0), Ordering::Relaxed);
-        }
-        Ok(())
-    }
-
-    /// Loads the kernel's code to the device now, where the driver would do it at the first launch.
-    ///
-    /// Stands on `cuFuncLoad`, CUDA 12.4.
-    ///
-    /// # Errors
-    /// The driver is older, or what it answers.
-    #[doc(alias = "cuFuncLoad")]
-    pub fn load_now(&self) -> Result<()> {
-        let context = self.context();
-        let _current = context.enter()?;
-        // SAFETY: the function is alive as its library is.
-        let code = unsafe { context.driver().cuFuncLoad(self.function()) }?;
-        self.0.library.compiled(Call::cuFuncLoad, code)
-    }
-}
-
 impl Drop for KernelBox {
     fn drop(&mut self) {
         KERNELS.forget(self.raw.key(), self);
-        let mut all = SETTINGS.lock().unwrap_or_else(PoisonError::into_inner);
-        // Nobody gets another handle to them while the table is locked.
-        if Arc::strong_count(&self.shared) == 1 {
-            all.remove(&(self.raw.key(), self.library.context().device().as_raw()));
-        }
+        let key = (self.raw.key(), self.library.context().device().as_raw());
+        kernel_settings::forget(key, &self.shared);
     }
 }
 
@@ -410,49 +254,4 @@ fn ensure_in(library: &Library, kernel: CUkernel, name: &str) -> Result<()> {
         return Ok(());
     }
     Err(Error::OtherLibrary { kernel: name.into(), given: library.as_raw().addr(), found: found.addr() })
-}
-
-fn read_attribute(context: &Context, kernel: CUkernel, attribute: Attribute) -> Result<i32> {
-    let mut value = 0;
-    // SAFETY: the kernel's library is loaded and the out pointer valid.
-    let code = unsafe {
-        let device = context.device().as_raw();
-        context.driver().cuKernelGetAttribute(&raw mut value, attribute, kernel, device)
-    };
-    context.check(Call::cuKernelGetAttribute, code)?;
-    Ok(value)
-}
-
-/// Asks for one parameter after the other until the driver says that there is none.
-fn parameters(context: &Context, kernel: CUkernel) -> Result<Option<Box<[Parameter]>>> {
-    let mut parameters = Vec::new();
-    loop {
-        let (mut offset, mut size) = (0, 0);
-        // SAFETY: the kernel's library is loaded and the out pointers are valid.
-        let answer = unsafe {
-            context.driver().cuKernelGetParamInfo(kernel, parameters.len(), &raw mut offset, &raw mut size)
-        };
-        match answer {
-            Err(_older) => return Ok(None),
-            Ok(CUresult::CUDA_ERROR_INVALID_VALUE) => return Ok(Some(parameters.into())),
-            Ok(code) => context.check(Call::cuKernelGetParamInfo, code)?,
-        }
-        parameters.push(Parameter { offset, size });
-    }
-}
-
-fn attributes(context: &Context, kernel: CUkernel) -> Result<KernelAttributes> {
-    let read =
-        |attribute| read_attribute(context, kernel, attribute).map(|value| u32::try_from(value).unwrap_or(0));
-    Ok(KernelAttributes {
-        max_threads_per_block: read(Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?
-            .min(context.limits().max_threads_per_block),
-        static_shared_bytes: read(Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
-        max_dynamic_shared_bytes: read(Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)?,
-        constant_bytes: read(Attribute::CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES)?,
-        local_bytes: read(Attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?,
-        registers: read(Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
-        ptx_version: read(Attribute::CU_FUNC_ATTRIBUTE_PTX_VERSION)?,
-        binary_version: read(Attribute::CU_FUNC_ATTRIBUTE_BINARY_VERSION)?,
-    })
 }

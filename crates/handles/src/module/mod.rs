@@ -5,6 +5,9 @@ mod globals;
 mod image;
 mod jit;
 mod kernel;
+mod kernel_attributes;
+mod kernel_facts;
+mod kernel_settings;
 mod library;
 mod linker;
 #[cfg(feature = "nvrtc")]
@@ -13,6 +16,7 @@ mod shared_library;
 
 pub use image::Image;
 pub use jit::LoadOptions;
-pub use kernel::{Kernel, KernelAttributes, Parameter};
+pub use kernel::Kernel;
+pub use kernel_facts::{KernelAttributes, Parameter};
 pub use library::Library;
 pub use linker::Linker;

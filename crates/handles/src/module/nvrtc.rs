@@ -26,7 +26,7 @@ use super::image::Image;
 use crate::context::Context;
 use crate::error::Result;
 
-impl From<Error> for crate::error::error::Error {
+impl From<Error> for crate::error::Error {
     fn from(error: Error) -> Self {
         Self::Nvrtc(Box::new(error))
     }

@@ -1,8 +1,10 @@
 //! The reaper: what cannot be freed or destroyed in a drop.
 
 mod fence;
+mod fences;
 pub(crate) mod host_cache;
 mod idle;
+mod lane;
 mod owed;
 mod pools;
 pub mod reaper;

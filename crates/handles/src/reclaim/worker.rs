@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use cuda_sys::{CUresult, Call};
 
-use super::fence::Fences;
+use super::fences::Fences;
 use super::threads::{Destroying, as_worker, destructors_run, end_elsewhere, is_working, spawn};
 use super::{host_cache, idle, owed, staging};
 use crate::context::{Busy, Context, capture_mode, host_code};

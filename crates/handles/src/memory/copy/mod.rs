@@ -1,5 +1,6 @@
 //! Copies between memory of any kind.
 
+mod blocking;
 mod layout;
 mod linear;
 mod peer;

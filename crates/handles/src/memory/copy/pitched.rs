@@ -4,8 +4,7 @@ use cuda_sys::{CUDA_MEMCPY2D, CUDA_MEMCPY3D, Call};
 
 use super::rectangle::{Copy2d, Copy3d};
 use crate::error::Result;
-use crate::memory::fill::{FillLayout, assert_value};
-use crate::memory::{Element, Slice};
+use crate::memory::Element;
 use crate::stream::Stream;
 
 impl Stream {
@@ -73,57 +72,5 @@ impl Stream {
         // this point of the stream, or as long as the graph it is captured into.
         let code = unsafe { self.context().driver().cuMemcpy3DAsync(&raw const params, self.as_raw()) };
         self.context().check(Call::cuMemcpy3DAsync, code)
-    }
-
-    /// Fills a rectangle with one value of 1, 2 or 4 bytes: `height` rows of `width` elements, one
-    /// `pitch` elements behind the other, from the start of `memory` on. Waits for nothing.
-    ///
-    /// Stands on `cuMemsetD2D8Async`, `cuMemsetD2D16Async` and `cuMemsetD2D32Async`, CUDA 3.2.
-    ///
-    /// # Errors
-    /// Memory that is not aligned to the size of the value, a pitch below the width, a rectangle
-    /// that leaves the slice, memory of another context, or what the driver answers. A value of
-    /// another size does not compile.
-    #[doc(alias = "cuMemsetD2D8Async")]
-    #[doc(alias = "cuMemsetD2D16Async")]
-    #[doc(alias = "cuMemsetD2D32Async")]
-    pub fn fill_2d<'a, T: Element>(
-        &self,
-        memory: impl Into<Slice<'a, T>>,
-        pitch: usize,
-        [width, height]: [usize; 2],
-        value: T,
-    ) -> Result<()> {
-        const { assert_value::<T>() };
-        let memory = memory.into();
-        let Some(layout) = FillLayout::rectangle(memory, pitch, [width, height], value)? else {
-            return Ok(());
-        };
-        let _use = memory.allocation().ready_once(self)?;
-        let turn = self.enqueue()?;
-        if turn.is_captured()? {
-            turn.keep(memory.allocation())?;
-        }
-        let (driver, stream, pitch) = (self.context().driver(), self.as_raw(), layout.pitch);
-        let FillLayout { address, value, width, height, .. } = layout;
-        // SAFETY: the rectangle lies in memory that lives until after this point of the stream, or
-        // as long as the graph it is captured into, and is aligned to its elements.
-        let (call, code) = unsafe {
-            match layout.element {
-                1 => (
-                    Call::cuMemsetD2D8Async,
-                    driver.cuMemsetD2D8Async(address, pitch, value as u8, width, height, stream),
-                ),
-                2 => (
-                    Call::cuMemsetD2D16Async,
-                    driver.cuMemsetD2D16Async(address, pitch, value as u16, width, height, stream),
-                ),
-                _ => (
-                    Call::cuMemsetD2D32Async,
-                    driver.cuMemsetD2D32Async(address, pitch, value, width, height, stream),
-                ),
-            }
-        };
-        self.context().check(call, code)
     }
 }

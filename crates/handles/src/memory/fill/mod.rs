@@ -4,7 +4,7 @@ mod bits;
 mod clear;
 mod layout;
 mod size;
+mod stream;
 
-pub(crate) use bits::Bits;
 pub use layout::FillLayout;
 pub use size::assert_value;

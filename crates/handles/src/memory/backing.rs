@@ -1,0 +1,66 @@
+//! The backing of an allocation: where its memory comes from, and so how it is freed.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::graph_life::GraphMemory;
+use super::pool::MemPool;
+use super::users::Users;
+use crate::destroy::Kept;
+use crate::raw_stream::RawStream;
+use crate::reclaim::{HostBlock, HostKind};
+
+/// What is behind it.
+pub(super) enum Backing {
+    Pooled(Option<MemPool>),
+    Plain,
+    Host(HostMemory),
+    Foreign(Kept),
+    /// A variable of a library, which is its owner.
+    Variable {
+        owner: Kept,
+        managed: bool,
+    },
+    Imported(MemPool),
+    /// That of an allocation node, which its graph alone uses and frees.
+    Graph(Arc<GraphMemory>),
+    /// What a launch left of the memory of an allocation node.
+    Output(Arc<GraphMemory>),
+}
+
+pub(super) struct HostMemory {
+    /// `None` if it has no bytes.
+    pub(super) block: Option<HostBlock>,
+    pub(super) kind: HostKind,
+    /// Whether somebody of the host looks at it.
+    pub(super) viewed: AtomicBool,
+    /// The streams that were made ready for it since it was last unique.
+    pub(super) users: Mutex<Users>,
+}
+
+impl HostMemory {
+    pub(super) fn begin(&self, stream: &Arc<RawStream>) {
+        let others = self.users().begin(stream);
+        others.into_iter().for_each(|others| self.forget_gone(others));
+    }
+
+    pub(super) fn add(&self, stream: &Arc<RawStream>) {
+        let others = self.users().add(stream);
+        others.into_iter().for_each(|others| self.forget_gone(others));
+    }
+
+    /// Forgets those whose handles are gone and whose work is done.
+    fn forget_gone(&self, others: Vec<Arc<RawStream>>) {
+        // Without the lock: the driver is asked, which may be waiting for a host function that
+        // wants the lock. Streams whose handles are gone can only become idle.
+        let over: Vec<_> = others.into_iter().filter(|user| user.is_closed() && user.is_idle()).collect();
+        // The last reference destroys the stream: not under the lock either.
+        let forgotten = self.users().forget(&over);
+        drop((over, forgotten));
+    }
+
+    /// Under a lock that nobody holds over a driver call.
+    pub(super) fn users(&self) -> MutexGuard<'_, Users> {
+        self.users.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,46 @@
+//! The settings of kernels, which all handles of a kernel share.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
+
+use cuda_sys::CUdevice;
+
+/// What is set of a kernel on a device, once for all handles of it: those of adopted libraries are
+/// not found again, and there may be several.
+pub(super) struct Settings {
+    /// The dynamic shared memory that it may have now.
+    pub(super) max_dynamic_shared: AtomicU32,
+    /// What was last found of how many blocks fit on a multiprocessor; for the crate that asks. 0
+    /// if nothing.
+    pub(super) occupancy: AtomicU64,
+}
+
+/// The settings of kernels that somebody holds, by kernel and device.
+static SETTINGS: LazyLock<Mutex<AllSettings>> = LazyLock::new(Mutex::default);
+
+/// By raw kernel and device.
+type AllSettings = HashMap<(usize, CUdevice), Weak<Settings>>;
+
+/// The settings of a kernel. What is known already is right, whatever was read meanwhile.
+pub(super) fn of(key: (usize, CUdevice), max_dynamic_shared: u32) -> Arc<Settings> {
+    let mut all = SETTINGS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = all.get(&key).and_then(Weak::upgrade) {
+        return known;
+    }
+    let new = Arc::new(Settings {
+        max_dynamic_shared: AtomicU32::new(max_dynamic_shared),
+        occupancy: AtomicU64::new(0),
+    });
+    all.insert(key, Arc::downgrade(&new));
+    new
+}
+
+/// Forgets the settings of a kernel if the handle that is being dropped is their last.
+pub(super) fn forget(key: (usize, CUdevice), settings: &Arc<Settings>) {
+    let mut all = SETTINGS.lock().unwrap_or_else(PoisonError::into_inner);
+    // Nobody gets another handle to them while the table is locked.
+    if Arc::strong_count(settings) == 1 {
+        all.remove(&key);
+    }
+}

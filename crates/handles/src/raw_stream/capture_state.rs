@@ -1,0 +1,117 @@
+//! Whether a stream is capturing, and enqueuing on it without missing the answer.
+
+use std::sync::atomic::Ordering;
+
+use cuda_sys::{CUresult, CUstreamCaptureStatus, Call};
+
+use super::owner::RawStream;
+use crate::access::{CAPTURED, FOREIGN, Shared, holders, own_block};
+use crate::context::{is_sticky, unless_inside};
+use crate::error::{Error, Result};
+
+impl RawStream {
+    /// The number of the capture begun by this library that the stream is in; 0 for none.
+    #[inline]
+    pub(crate) fn capture(&self) -> u64 {
+        self.capture.load(Ordering::Acquire)
+    }
+
+    /// While this is held the stream enters and leaves no capture of this library. Not twice on one
+    /// thread.
+    ///
+    /// # Errors
+    /// This is a host function, and the stream is entering or leaving a capture (`NOT_PERMITTED`):
+    /// the driver call for that may be waiting for the function.
+    #[inline]
+    pub(crate) fn enqueue(&self) -> Result<Shared<'_>> {
+        match self.turn.share(own_block()) {
+            Some(turn) => Ok(turn),
+            None => self.enqueue_later(),
+        }
+    }
+
+    #[cold]
+    fn enqueue_later(&self) -> Result<Shared<'_>> {
+        let busy = || holders::changing(self.name());
+        unless_inside(&self.context, busy, || self.turn.share_again(own_block()))
+    }
+
+    /// With the stream [alone](super::exclusion).
+    pub(crate) fn set_capture(&self, word: u64) {
+        self.capture.store(word, Ordering::Release);
+        match word {
+            0 => self.turn.clear(CAPTURED),
+            _ => self.turn.set(CAPTURED),
+        }
+    }
+
+    /// From now on the driver is asked: somebody else's capture may reach this stream.
+    pub(crate) fn set_foreign(&self) {
+        // First: who trusts the stream again meanwhile sees it.
+        self.lent.store(true, Ordering::Release);
+        self.turn.set(FOREIGN);
+    }
+
+    /// The driver is asked until the stream is [trusted](Self::trust) again. With the stream
+    /// [alone](super::exclusion).
+    pub(crate) fn suspect(&self) {
+        self.turn.set(FOREIGN);
+    }
+
+    /// Takes back [`suspect`](Self::suspect), still with the stream alone.
+    pub(crate) fn trust(&self) {
+        self.turn.clear(FOREIGN);
+        if self.lent.load(Ordering::Acquire) {
+            self.turn.set(FOREIGN);
+        }
+    }
+
+    /// Whether somebody else may have let the stream enter a capture.
+    #[inline]
+    pub(crate) fn is_foreign(&self) -> bool {
+        self.turn.signs() & FOREIGN != 0
+    }
+
+    fn capture_status(&self) -> (CUresult, bool) {
+        let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+        // SAFETY: the stream is alive and the out pointer valid.
+        let code = unsafe { self.context.driver().cuStreamIsCapturing(self.raw(), &raw mut status) };
+        (code, status != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
+    }
+
+    /// Whether the stream is capturing now. No driver call for a stream that only this library can
+    /// capture.
+    pub(crate) fn is_capturing(&self) -> Result<bool> {
+        if self.capture() != 0 || !self.is_foreign() {
+            return Ok(self.capture() != 0);
+        }
+        let (code, capturing) = self.capture_status();
+        self.context.check(Call::cuStreamIsCapturing, code).map(|()| capturing)
+    }
+
+    /// Whether the stream is capturing by the driver's word, which costs a call.
+    pub(crate) fn ask_capturing(&self) -> Result<bool> {
+        let (code, capturing) = self.capture_status();
+        self.context.check(Call::cuStreamIsCapturing, code).map(|()| capturing)
+    }
+
+    /// An error if the stream is capturing: `what` cannot be captured. The fault that lost the
+    /// context is left for the call that follows to report: that call is the one that was asked
+    /// for.
+    #[inline]
+    pub(crate) fn refuse_capture(&self, what: &'static str) -> Result<()> {
+        if self.turn.signs() == 0 { Ok(()) } else { self.refuse_signed(what) }
+    }
+
+    #[cold]
+    fn refuse_signed(&self, what: &'static str) -> Result<()> {
+        if self.capture() != 0 {
+            return Err(Error::Capturing { what });
+        }
+        match self.capture_status() {
+            (CUresult::CUDA_SUCCESS, true) => Err(Error::Capturing { what }),
+            (code, _) if is_sticky(code) => Ok(()),
+            (code, _) => self.context.check(Call::cuStreamIsCapturing, code),
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The gate of a stream: its marker is recorded by one thread at a time, until its last handle closes it.
+
+use std::sync::atomic::Ordering;
+use std::sync::{MutexGuard, PoisonError};
+
+use super::owner::RawStream;
+use crate::context::{Busy, unless_inside};
+use crate::destroy;
+use crate::error::Result;
+use crate::sync::{for_at_most, patience, try_lock};
+
+/// What failed where the end of an adopted stream's work cannot be told.
+const UNMARKED: &str = "recording the last work of an adopted stream (what it used stays allocated)";
+
+#[derive(Debug, Default)]
+pub(crate) struct Gate {
+    /// No handle is left. The marker of a stream that is not ours was recorded then, and the stream
+    /// may be gone.
+    pub(crate) closed: bool,
+    /// That marker could not be recorded: whatever waits for this stream waits for ever.
+    pub(super) unmarked: bool,
+}
+
+impl RawStream {
+    pub(crate) fn gate(&self) -> MutexGuard<'_, Gate> {
+        self.up_to_date(self.gate.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The gate with what could not be noted there.
+    pub(super) fn up_to_date<'g>(&self, mut gate: MutexGuard<'g, Gate>) -> MutexGuard<'g, Gate> {
+        if self.lost.load(Ordering::Acquire) {
+            *gate = Gate { closed: true, unmarked: true };
+        }
+        gate
+    }
+
+    /// As [`gate`](Self::gate). Who has it may be enqueuing, which takes as long as other calls let
+    /// the driver wait for everything: inside a host function, which such a call may be waiting
+    /// for, it is refused then.
+    pub(super) fn gate_unless_inside(&self) -> Result<MutexGuard<'_, Gate>> {
+        let gate = unless_inside(&self.context, || Busy::called(&self.name()), || try_lock(&self.gate))?;
+        Ok(self.up_to_date(gate))
+    }
+
+    /// Whether no handle is left; false as well while somebody has the gate.
+    pub(crate) fn is_closed(&self) -> bool {
+        try_lock(&self.gate).is_some_and(|gate| self.up_to_date(gate).closed)
+    }
+
+    /// Says that no handle is left. A stream that is not ours may be destroyed from now on: its
+    /// last point is recorded first.
+    pub(crate) fn close(&self) {
+        self.close_with(self.gate());
+    }
+
+    /// As [`close`](Self::close), or false if somebody has the gate of a stream of ours: he may be
+    /// in the driver, held up by a call that waits for the host function in which the handle is
+    /// dropped. One that is not ours is not dropped there, and may be gone soon.
+    pub(crate) fn try_close(&self) -> bool {
+        let gate = match try_lock(&self.gate) {
+            Some(gate) => gate,
+            None if self.owned => return false,
+            None => match for_at_most(patience(), || try_lock(&self.gate)) {
+                Some(gate) => gate,
+                None => {
+                    self.close_unmarked();
+                    return true;
+                }
+            },
+        };
+        self.close_with(gate);
+        true
+    }
+
+    fn close_with(&self, mut gate: MutexGuard<'_, Gate>) {
+        let concerned = self.is_in_fence() || self.is_home.load(Ordering::Acquire);
+        let failed = (!self.owned && concerned && destroy::may_call(&self.context))
+            .then(|| self.mark_last())
+            .and_then(Result::err);
+        gate.unmarked = failed.is_some();
+        gate.closed = true;
+        // The hook may do anything.
+        drop(gate);
+        if let Some(error) = failed {
+            destroy::report(UNMARKED, error);
+        }
+    }
+
+    /// The end of a stream that is not ours and of which nobody can say any more when its work is
+    /// done.
+    fn close_unmarked(&self) {
+        self.lost.store(true, Ordering::Release);
+        destroy::report(UNMARKED, Busy::called(&self.name()).into());
+    }
+
+    fn mark_last(&self) -> Result<()> {
+        self.refuse_capture("the last work of a stream")?;
+        self.record_marker().or_else(|_first| self.record_marker()).map(drop)
+    }
+}

@@ -1,0 +1,85 @@
+//! Waiting on the host until the work of streams is done.
+
+use cuda_sys::{CUresult, Call};
+
+use super::handle::{STREAMS, Stream};
+use super::open_captures;
+use crate::context::{Context, capture_mode};
+use crate::error::{Error, Result};
+
+impl Context {
+    /// Waits until all work is done that was enqueued on the streams of this context that this
+    /// library created and somebody holds; for one after the other as
+    /// [`Stream::synchronize_blocking`]. Adopted streams and other code's are waited for with their
+    /// own handles: the driver's wait for a whole context would invalidate whatever somebody
+    /// captures in it.
+    ///
+    /// Stands on `cuStreamSynchronize`, CUDA 2.0.
+    ///
+    /// # Errors
+    /// A stream of the context is capturing (nothing is waited for then), or what the driver
+    /// answers.
+    #[doc(alias = "cuCtxSynchronize")]
+    pub fn synchronize_blocking(&self) -> Result<()> {
+        self.ensure_usable()?;
+        let of_context = |stream: &Stream| stream.context().as_raw() == self.as_raw();
+        let streams: Vec<_> = STREAMS.all().into_iter().map(Stream).filter(of_context).collect();
+        if open_captures::any_in(self) {
+            return Err(Error::Capturing { what: "waiting for a context" });
+        }
+        streams.iter().try_for_each(|stream| stream.refuse_capture("waiting for a context"))?;
+        streams.iter().try_for_each(Stream::synchronize_blocking)
+    }
+}
+
+impl Stream {
+    /// Waits until all work enqueued so far is done. A capture of this stream can begin only
+    /// afterwards. Where one is to begin already, or to draw this stream in, it goes first, for
+    /// which this waits a second at most.
+    ///
+    /// Stands on `cuStreamSynchronize`, CUDA 2.0.
+    ///
+    /// # Errors
+    /// The stream is capturing, or what the driver answers; a fault of earlier work shows here.
+    #[doc(alias = "cuStreamSynchronize")]
+    pub fn synchronize_blocking(&self) -> Result<()> {
+        self.context().ensure_usable()?;
+        self.0.stream.step_aside();
+        let _turn = self.0.stream.enqueue()?;
+        self.0.stream.refuse_capture("waiting for a stream")?;
+        self.context().refuse_in_callback()?;
+        self.wait_until_done()
+    }
+
+    /// The wait itself, with the turn held, not in a host function, and where it is known that the
+    /// stream is not capturing: a capture that began now would make it fail.
+    pub(crate) fn wait_until_done(&self) -> Result<()> {
+        let issued = self.issued();
+        let _mode = capture_mode::relaxed(self.context().driver());
+        // SAFETY: the stream is alive.
+        let code = unsafe { self.context().driver().cuStreamSynchronize(self.as_raw()) };
+        self.context().check(Call::cuStreamSynchronize, code)?;
+        self.set_synced(issued);
+        Ok(())
+    }
+
+    /// Whether all work enqueued so far is done.
+    ///
+    /// Stands on `cuStreamQuery`, CUDA 2.0.
+    ///
+    /// # Errors
+    /// The stream is capturing, or what the driver answers; a fault of earlier work shows here.
+    #[doc(alias = "cuStreamQuery")]
+    pub fn query(&self) -> Result<bool> {
+        self.context().ensure_usable()?;
+        let _turn = self.0.stream.enqueue()?;
+        self.0.stream.refuse_capture("querying a stream")?;
+        let _mode = capture_mode::relaxed(self.context().driver());
+        // SAFETY: the stream is alive.
+        match unsafe { self.context().driver().cuStreamQuery(self.as_raw()) } {
+            CUresult::CUDA_ERROR_NOT_READY => Ok(false),
+            // Not noted as a wait is: the driver has yet to look after frees.
+            code => self.context().check(Call::cuStreamQuery, code).map(|()| true),
+        }
+    }
+}
