@@ -1,30 +1,30 @@
-//! A memory barrier of two unequal halves: the one that is run often costs nothing, the other makes
-//! every thread of the process pass a full barrier.
+//! A memory barrier with two unequal halves: the light one costs nothing, the heavy one makes every
+//! thread of the process pass a full barrier.
 //!
-//! One thread stores `a` and reads `b`, another one stores `b` and reads `a`, each with a barrier
-//! in between: then at least one of them sees the other's store. That holds for the two halves here
-//! as it does for two full barriers: while [`heavy`] runs, every other thread passes a full barrier
-//! somewhere in its program, either behind its own store, which [`heavy`]'s caller then sees, or in
-//! front of its read. The compiler keeps the order of the two by [`light`].
+//! If one thread stores `a` and loads `b`, another thread stores `b` and loads `a`, and each passes a
+//! barrier in between, then at least one of them sees the other's store. The two halves guarantee
+//! this as two full barriers do: while [`heavy`] runs, every other thread passes a full barrier
+//! somewhere in its program. If that is after the thread's store, the caller of [`heavy`] sees the
+//! store; otherwise it is before the thread's load. [`light`] keeps the compiler from reordering the
+//! two.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{Ordering, compiler_fence};
 
-/// Whether there is such a barrier here. It is made ready by the first call; the answer never
-/// changes.
+/// Whether the system has such a barrier. The first call prepares it; the answer never changes.
 pub(crate) fn is_available() -> bool {
     static AVAILABLE: OnceLock<bool> = OnceLock::new();
     *AVAILABLE.get_or_init(system::prepare)
 }
 
-/// The half for those who pass it often. Only where [`is_available`] says so.
+/// The half for readers. Valid only where [`is_available`] returned true.
 #[inline]
 pub(crate) fn light() {
     compiler_fence(Ordering::SeqCst);
 }
 
-/// The half for the one who passes it seldom. Does nothing where there is no such barrier, where
-/// nobody relies on it.
+/// The half for writers. Does nothing where the system has no such barrier: no reader relies on it
+/// there.
 pub(crate) fn heavy() {
     if is_available() {
         system::barrier();
@@ -53,8 +53,9 @@ mod system {
         if membarrier(PRIVATE_EXPEDITED) {
             return;
         }
-        // Short of memory, or a filter of system calls that came later. What a barrier waits for is
-        // that the stores of each core leave its buffer, which takes less than a microsecond.
+        // The kernel is short of memory, or a filter of system calls was installed later. A barrier
+        // waits until the stores of each core have left its buffer, which takes less than a
+        // microsecond.
         fence(Ordering::SeqCst);
         std::thread::sleep(Duration::from_millis(1));
         fence(Ordering::SeqCst);

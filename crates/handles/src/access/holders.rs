@@ -1,17 +1,17 @@
-//! Who has the turns of a thing, in words.
+//! The threads that hold the access of a stream, in words.
 
-use super::own_block::users;
-use super::stream_access::Turns;
+use super::own_slots::users;
+use super::stream_access::StreamAccess;
 use crate::context::Busy;
 
-/// How many are named.
+/// How many threads a message names.
 const NAMED: usize = 6;
 
-/// A thing that somebody wants alone and others use.
-pub(crate) fn used(what: String, turns: &Turns) -> Busy {
-    let mut users = users(turns.number());
+/// For a writer that found readers.
+pub(crate) fn used(what: String, access: &StreamAccess) -> Busy {
+    let mut users = users(access.number());
     users.sort_unstable();
-    let counted = turns.counted() as usize;
+    let counted = access.counted() as usize;
     let more = users.len().saturating_sub(NAMED) + counted;
     users.truncate(NAMED);
     let others = match (users.is_empty(), more) {
@@ -28,7 +28,7 @@ pub(crate) fn used(what: String, turns: &Turns) -> Busy {
     Busy { what: what.into(), by: format!("{by} (with {HOW})").into() }
 }
 
-/// A thing that somebody changes.
+/// For a reader that found a writer.
 pub(crate) fn changing(what: String) -> Busy {
     const BY: &str =
         "a thread that lets it enter or leave a capture, from which call the driver has not returned";

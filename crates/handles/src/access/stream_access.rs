@@ -1,89 +1,75 @@
-//! Many who use something, or one who changes it. Using is cheap, changing need not be.
-//!
-//! Who uses writes the thing's number into a slot of the own thread ([`Block`]), passes the light
-//! half of a [barrier], and looks for a mark. Who changes sets the mark, passes the heavy half, and
-//! looks through the slots of all threads. Each has stored before it looks, so at least one of the
-//! two sees the other: a user that sees the mark takes its slot back and has no turn, a changer
-//! that sees a slot gives up and takes the mark back. So nobody waits while it stands in somebody's
-//! way, and no locked instruction is needed for a use. Here nobody waits at all: who got no turn
-//! may be in a host function, for which the other one waits.
-//!
-//! A thread without a block or with all slots full counts itself on the thing, where the mark is,
-//! by an atomic operation that takes the place of both store and look.
-//!
-//! What one has done the next one sees: users leave by a release store to the slot or the count,
-//! which the changer reads by an acquire load; the changer takes the mark back by a release, which
-//! users read by an acquire.
+//! The access of one stream: the protocol of this [room](super), in code.
 
 use super::barrier;
-use super::blocks::{Block, Blocks, Slot};
+use super::slots::{AllSlots, Slot, ThreadSlots};
 use crate::sync::{AtomicU32, Ordering, spin_loop};
 
-/// Set while somebody changes.
-const CHANGING: u32 = 1 << 31;
-/// Two signs that stand in the same word, so that who uses reads them along.
+/// Set while a writer has, or tries to get, exclusive access.
+const EXCLUSIVE: u32 = 1 << 31;
+/// The stream is in a capture of this library.
 pub(crate) const CAPTURED: u32 = 1 << 30;
+/// Other code may capture the stream, so that the driver has to be asked.
 pub(crate) const FOREIGN: u32 = 1 << 29;
-const SIGNS: u32 = CAPTURED | FOREIGN;
-// Below them those are counted who use without a slot.
+const FLAGS: u32 = CAPTURED | FOREIGN;
+// The bits below count readers without a slot.
 
-/// How often a changer looks, some microseconds altogether: uses that are mostly over soon it
-/// outlasts, so that many short ones after another do not keep it off for ever.
+/// How often a writer looks, some microseconds altogether: it outlasts short reads, so that many of
+/// them in a row do not keep it out.
 const LOOKS: u32 = if cfg!(loom) { 1 } else { 64 };
 
-/// Who has a turn.
+/// The access of a stream.
 #[derive(Debug)]
-pub(crate) struct Turns {
+pub(crate) struct StreamAccess {
     number: u64,
     state: AtomicU32,
 }
 
-/// One of those who use.
+/// Read access: no capture of this library begins or ends on the stream while this is held.
 #[derive(Debug)]
 #[must_use]
-pub(crate) struct Shared<'t> {
-    turns: &'t Turns,
-    /// Where the turn is written down; else it is counted.
+pub(crate) struct ReadGuard<'t> {
+    access: &'t StreamAccess,
+    /// Where the read is announced; without a slot it is counted.
     slot: Option<&'t Slot>,
-    signs: u32,
+    flags: u32,
 }
 
-/// The one who changes.
+/// Exclusive access: no thread enqueues on the stream while this is held.
 #[derive(Debug)]
 #[must_use]
-pub(crate) struct Alone<'t>(&'t Turns);
+pub(crate) struct ExclusiveGuard<'t>(&'t StreamAccess);
 
-impl Turns {
-    /// Of a thing whose number, not 0, is no other's.
+impl StreamAccess {
+    /// The access of a stream with this number, which is not 0 and no other stream's.
     pub(crate) fn new(number: u64) -> Self {
         Self { number, state: AtomicU32::new(0) }
     }
 
-    /// A turn to use, with the calling thread's block; `None` while somebody changes, never because
-    /// somebody only wants to. Whether to wait is for the caller to say: a change lasts as long as
-    /// a driver call.
+    /// Read access, announced in a slot of the calling thread; `None` while a writer has, or tries to
+    /// get, exclusive access. Whether to wait is up to the caller: a write lasts as long as a driver
+    /// call.
     #[inline]
-    pub(crate) fn share<'t>(&'t self, block: Option<&'t Block>) -> Option<Shared<'t>> {
-        let slot = block.and_then(Block::slot);
+    pub(crate) fn read<'t>(&'t self, slots: Option<&'t ThreadSlots>) -> Option<ReadGuard<'t>> {
+        let slot = slots.and_then(ThreadSlots::slot);
         let state = self.enter(slot);
-        if state & CHANGING != 0 {
+        if state & EXCLUSIVE != 0 {
             self.leave(slot);
             return None;
         }
-        // Put together in one place, of values in registers.
-        Some(Shared { turns: self, slot, signs: state & SIGNS })
+        // Built in one place, from values in registers.
+        Some(ReadGuard { access: self, slot, flags: state & FLAGS })
     }
 
-    /// As [`share`](Self::share), for who tries again: he stays out of the way as long as the mark
-    /// stands, so that he keeps nobody from changing.
-    pub(crate) fn share_again<'t>(&'t self, block: Option<&'t Block>) -> Option<Shared<'t>> {
-        if self.state.load(Ordering::Relaxed) & CHANGING != 0 {
+    /// As [`read`](Self::read), for a retry: it announces nothing while a writer is there, so that
+    /// retries keep no writer out.
+    pub(crate) fn read_again<'t>(&'t self, slots: Option<&'t ThreadSlots>) -> Option<ReadGuard<'t>> {
+        if self.state.load(Ordering::Relaxed) & EXCLUSIVE != 0 {
             return None;
         }
-        self.share(block)
+        self.read(slots)
     }
 
-    /// Writes a use down, and gives the word read after that.
+    /// Announces a read, and returns the state loaded after that.
     #[inline]
     fn enter(&self, slot: Option<&Slot>) -> u32 {
         let Some(slot) = slot else { return self.count() };
@@ -110,40 +96,40 @@ impl Turns {
         self.state.fetch_sub(1, Ordering::Release);
     }
 
-    /// Which of the two signs stand.
+    /// The two flags.
     #[inline]
-    pub(crate) fn signs(&self) -> u32 {
-        self.state.load(Ordering::Acquire) & SIGNS
+    pub(crate) fn flags(&self) -> u32 {
+        self.state.load(Ordering::Acquire) & FLAGS
     }
 
-    /// Sets a sign. Users that have their turn already do not see it.
+    /// Sets a flag. Readers that have entered already do not see it.
     pub(crate) fn set(&self, sign: u32) {
-        self.state.fetch_or(sign & SIGNS, Ordering::AcqRel);
+        self.state.fetch_or(sign & FLAGS, Ordering::AcqRel);
     }
 
-    /// Takes a sign back.
+    /// Clears a flag.
     pub(crate) fn clear(&self, sign: u32) {
-        self.state.fetch_and(!(sign & SIGNS), Ordering::AcqRel);
+        self.state.fetch_and(!(sign & FLAGS), Ordering::AcqRel);
     }
 
-    /// Its number.
+    /// The stream's number.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
 
-    /// How many use it without a slot.
+    /// How many readers have no slot.
     pub(crate) fn counted(&self) -> u32 {
-        self.state.load(Ordering::Acquire) & !(SIGNS | CHANGING)
+        self.state.load(Ordering::Acquire) & !(FLAGS | EXCLUSIVE)
     }
 
-    /// A turn to change, if nobody has any. `blocks` are those of all threads.
-    pub(crate) fn try_alone(&self, blocks: &Blocks) -> Option<Alone<'_>> {
-        if self.state.fetch_or(CHANGING, Ordering::AcqRel) & CHANGING != 0 {
+    /// Exclusive access, if there are no readers and no other writer. `slots` are those of all threads.
+    pub(crate) fn try_exclusive(&self, slots: &AllSlots) -> Option<ExclusiveGuard<'_>> {
+        if self.state.fetch_or(EXCLUSIVE, Ordering::AcqRel) & EXCLUSIVE != 0 {
             return None;
         }
-        let alone = Alone(self);
+        let alone = ExclusiveGuard(self);
         barrier::heavy();
-        let free = || self.state.load(Ordering::Acquire) & !SIGNS == CHANGING && !blocks.have(self.number);
+        let free = || self.state.load(Ordering::Acquire) & !FLAGS == EXCLUSIVE && !slots.have(self.number);
         let mut looks = 1;
         while !free() {
             if looks == LOOKS {
@@ -156,89 +142,89 @@ impl Turns {
     }
 }
 
-impl Shared<'_> {
-    /// Which of the two signs stood at the beginning of the turn.
+impl ReadGuard<'_> {
+    /// The two flags as they were when the read began.
     #[inline]
-    pub(crate) fn signs(&self) -> u32 {
-        self.signs
+    pub(crate) fn flags(&self) -> u32 {
+        self.flags
     }
 }
 
-impl Drop for Shared<'_> {
+impl Drop for ReadGuard<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.turns.leave(self.slot);
+        self.access.leave(self.slot);
     }
 }
 
-impl Drop for Alone<'_> {
+impl Drop for ExclusiveGuard<'_> {
     fn drop(&mut self) {
-        // Others may have counted themselves in for a moment.
-        self.0.state.fetch_and(!CHANGING, Ordering::Release);
+        // Readers may have counted themselves for a moment.
+        self.0.state.fetch_and(!EXCLUSIVE, Ordering::Release);
     }
 }
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::super::own_block::{BLOCKS, own_block};
+    use super::super::own_slots::{ALL_SLOTS, own_slots};
     use super::*;
     use std::sync::atomic::AtomicU64;
     use std::thread::yield_now;
 
-    /// Numbers that no stream of these tests has.
-    fn turns() -> Turns {
+    /// An access with a number that no stream of these tests has.
+    fn access() -> StreamAccess {
         static NEXT: AtomicU64 = AtomicU64::new(1 << 40);
-        Turns::new(NEXT.fetch_add(1, Ordering::Relaxed))
+        StreamAccess::new(NEXT.fetch_add(1, Ordering::Relaxed))
     }
 
-    impl Turns {
-        /// A turn to use, once nobody changes.
-        fn wait<'t>(&'t self, block: Option<&'t super::Block>) -> Shared<'t> {
-            let mut turn = self.share(block);
+    impl StreamAccess {
+        /// Read access, once there is no writer.
+        fn wait<'t>(&'t self, slots: Option<&'t super::ThreadSlots>) -> ReadGuard<'t> {
+            let mut guard = self.read(slots);
             loop {
-                match turn {
-                    Some(turn) => return turn,
+                match guard {
+                    Some(guard) => return guard,
                     None => yield_now(),
                 }
-                turn = self.share_again(block);
+                guard = self.read_again(slots);
             }
         }
     }
 
-    /// The two ways to share.
-    type Block = Option<&'static super::Block>;
-    const WAYS: [fn() -> Block; 2] = [own_block, || None];
+    /// The two ways to announce a read.
+    type ThreadSlots = Option<&'static super::ThreadSlots>;
+    const WAYS: [fn() -> ThreadSlots; 2] = [own_slots, || None];
 
     #[test]
-    fn users_and_changers_exclude_each_other() {
+    fn readers_and_writers_exclude_each_other() {
         for way in WAYS {
-            let turns = turns();
-            let (one, two) = (turns.wait(way()), turns.wait(way()));
-            assert!(turns.try_alone(&BLOCKS).is_none());
+            let access = access();
+            let (one, two) = (access.wait(way()), access.wait(way()));
+            assert!(access.try_exclusive(&ALL_SLOTS).is_none());
             drop(one);
-            assert!(turns.try_alone(&BLOCKS).is_none());
+            assert!(access.try_exclusive(&ALL_SLOTS).is_none());
             drop(two);
-            let alone = turns.try_alone(&BLOCKS);
-            assert!(alone.is_some() && turns.try_alone(&BLOCKS).is_none());
-            assert!(turns.share(way()).is_none() && turns.share_again(way()).is_none());
+            let alone = access.try_exclusive(&ALL_SLOTS);
+            assert!(alone.is_some() && access.try_exclusive(&ALL_SLOTS).is_none());
+            assert!(access.read(way()).is_none() && access.read_again(way()).is_none());
             drop(alone);
-            drop(turns.wait(way()));
-            assert!(turns.try_alone(&BLOCKS).is_some());
+            drop(access.wait(way()));
+            assert!(access.try_exclusive(&ALL_SLOTS).is_some());
         }
     }
 
     #[test]
-    fn uses_of_one_thing_do_not_keep_another_from_being_changed() {
-        let (one, other) = (turns(), turns());
-        let _turn = one.wait(own_block());
-        assert!(other.try_alone(&BLOCKS).is_some());
+    fn reads_of_one_stream_do_not_keep_writers_out_of_another() {
+        let (one, other) = (access(), access());
+        let _guard = one.wait(own_slots());
+        assert!(other.try_exclusive(&ALL_SLOTS).is_some());
     }
 
     #[test]
-    fn a_thread_can_use_any_number_of_things_and_leave_them_in_any_order() {
-        let things: Vec<_> = (0..20).map(|_| turns()).collect();
-        let mut held: Vec<_> = things.iter().map(|turns| turns.wait(own_block())).collect();
-        let free = || things.iter().filter(|turns| turns.try_alone(&BLOCKS).is_some()).count();
+    fn a_thread_can_read_any_number_of_streams_and_leave_them_in_any_order() {
+        let things: Vec<_> = (0..20).map(|_| access()).collect();
+        let mut held: Vec<_> = things.iter().map(|access| access.wait(own_slots())).collect();
+        let free = || things.iter().filter(|access| access.try_exclusive(&ALL_SLOTS).is_some()).count();
         for left in (0..20).rev() {
             assert_eq!(free(), 19 - left);
             drop(held.swap_remove(left / 2));
@@ -247,64 +233,64 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_taken_on_one_thread_can_be_left_on_another() {
-        let turns = turns();
+    fn a_guard_taken_on_one_thread_can_be_dropped_on_another() {
+        let access = access();
         std::thread::scope(|scope| {
-            let turn = scope.spawn(|| turns.wait(own_block())).join().expect("it does not panic");
-            // The thread has ended, and its block may be another's.
-            assert!(turns.try_alone(&BLOCKS).is_none());
-            scope.spawn(move || drop(turn));
+            let guard = scope.spawn(|| access.wait(own_slots())).join().expect("it does not panic");
+            // The thread has ended, and its slots may be another's.
+            assert!(access.try_exclusive(&ALL_SLOTS).is_none());
+            scope.spawn(move || drop(guard));
         });
-        assert!(turns.try_alone(&BLOCKS).is_some());
+        assert!(access.try_exclusive(&ALL_SLOTS).is_some());
     }
 
     #[test]
     fn a_destructor_that_runs_while_its_thread_ends_can_share() {
-        struct Shares(std::sync::Arc<Turns>);
+        struct Shares(std::sync::Arc<StreamAccess>);
         impl Drop for Shares {
             fn drop(&mut self) {
-                let _turn = self.0.wait(own_block());
-                assert!(self.0.try_alone(&BLOCKS).is_none());
+                let _guard = self.0.wait(own_slots());
+                assert!(self.0.try_exclusive(&ALL_SLOTS).is_none());
             }
         }
         thread_local!(static LATE: core::cell::RefCell<Option<Shares>> = const { core::cell::RefCell::new(None) });
-        let turns = std::sync::Arc::new(turns());
+        let access = std::sync::Arc::new(access());
         for before in [false, true] {
-            let shares = Shares(std::sync::Arc::clone(&turns));
+            let shares = Shares(std::sync::Arc::clone(&access));
             let thread = std::thread::spawn(move || {
                 if before {
-                    let _ = own_block();
+                    let _ = own_slots();
                 }
                 LATE.set(Some(shares));
-                let _ = own_block();
+                let _ = own_slots();
             });
             thread.join().expect("it does not panic");
-            assert!(turns.try_alone(&BLOCKS).is_some());
+            assert!(access.try_exclusive(&ALL_SLOTS).is_some());
         }
     }
 
     #[test]
-    fn threads_that_have_ended_leave_their_blocks_to_others() {
-        let address = || std::thread::spawn(|| own_block().map(|block| core::ptr::from_ref(block).addr()));
-        let mut blocks: Vec<_> = (0..200).map(|_| address().join().expect("it does not panic")).collect();
-        blocks.sort_unstable();
-        blocks.dedup();
+    fn threads_that_have_ended_leave_their_slots_to_others() {
+        let address = || std::thread::spawn(|| own_slots().map(|slots| core::ptr::from_ref(slots).addr()));
+        let mut slots: Vec<_> = (0..200).map(|_| address().join().expect("it does not panic")).collect();
+        slots.sort_unstable();
+        slots.dedup();
         // Other tests have threads of their own.
-        assert!(blocks.len() < 100, "{} blocks for 200 threads", blocks.len());
+        assert!(slots.len() < 100, "{} blocks for 200 threads", slots.len());
     }
 
-    /// Two numbers that are equal whenever nobody has a turn to change. Atomics, so that a failure
-    /// is one of the test alone; relaxed, so that all order is that of the turns.
+    /// Two numbers that are equal whenever nobody has exclusive access. Atomics, so that a failure is
+    /// not undefined behaviour; relaxed, so that all order comes from the protocol.
     #[derive(Default)]
-    struct Twins([AtomicU64; 2]);
+    struct Pair([AtomicU64; 2]);
 
-    impl Twins {
+    impl Pair {
         fn get(&self) -> [u64; 2] {
             [0, 1].map(|index| self.0[index].load(Ordering::Relaxed))
         }
 
-        /// Takes a moment, so that a user who is there at the same time notices.
-        fn add_one(&self, _alone: Alone<'_>) {
+        /// Takes a moment, so that a reader at the same time would notice.
+        fn add_one(&self, _alone: ExclusiveGuard<'_>) {
             let [before, _] = self.get();
             self.0[0].store(before + 1, Ordering::Relaxed);
             (0..8).for_each(|_| spin_loop());
@@ -312,9 +298,9 @@ mod tests {
         }
     }
 
-    fn patiently(turns: &Turns) -> Alone<'_> {
+    fn patiently(access: &StreamAccess) -> ExclusiveGuard<'_> {
         loop {
-            match turns.try_alone(&BLOCKS) {
+            match access.try_exclusive(&ALL_SLOTS) {
                 Some(alone) => return alone,
                 None => yield_now(),
             }
@@ -325,25 +311,25 @@ mod tests {
     fn nothing_is_lost_under_contention() {
         const CHANGES: u64 = 500;
         for ways in [[WAYS[0], WAYS[0]], [WAYS[1], WAYS[1]], WAYS] {
-            let (turns, twins) = (turns(), Twins::default());
+            let (access, pair) = (access(), Pair::default());
             std::thread::scope(|scope| {
                 for way in ways {
-                    scope.spawn(|| (0..CHANGES).for_each(|_| twins.add_one(patiently(&turns))));
-                    let (turns, twins) = (&turns, &twins);
-                    // Users that never pause keep nobody off.
+                    scope.spawn(|| (0..CHANGES).for_each(|_| pair.add_one(patiently(&access))));
+                    let (access, pair) = (&access, &pair);
+                    // Readers that never pause keep no writer out.
                     scope.spawn(move || {
                         let mut seen = 0;
                         while seen < 2 * CHANGES {
-                            let _turn = turns.wait(way());
-                            let [first, second] = twins.get();
+                            let _guard = access.wait(way());
+                            let [first, second] = pair.get();
                             assert!(first == second && first >= seen, "{first} and {second} after {seen}");
-                            assert_eq!(twins.get(), [first, second]);
+                            assert_eq!(pair.get(), [first, second]);
                             seen = first;
                         }
                     });
                 }
             });
-            assert_eq!(twins.get(), [2 * CHANGES; 2]);
+            assert_eq!(pair.get(), [2 * CHANGES; 2]);
         }
     }
 }

@@ -5,7 +5,7 @@ use core::fmt;
 use cuda_sys::{CUgraph, CUstreamCaptureStatus, Call};
 
 use super::keeper::{Keeper, keep_for};
-use crate::access::{CAPTURED, Shared};
+use crate::access::{CAPTURED, ReadGuard};
 use crate::error::Result;
 use crate::graph::{GraphHandle, Owner, UserObject};
 use crate::stream::Stream;
@@ -28,7 +28,7 @@ impl Stream {
     #[inline(always)]
     pub fn enqueue(&self) -> Result<Enqueue<'_>> {
         self.context().ensure_usable()?;
-        Ok(Enqueue { stream: self, turn: self.raw_stream().enqueue()? })
+        Ok(Enqueue { stream: self, access: self.raw_stream().enqueue()? })
     }
 
     /// The number of the capture that the stream is in, if it is one that this library began.
@@ -43,7 +43,7 @@ impl Stream {
 /// The right to enqueue on a stream; see [`Stream::enqueue`].
 pub struct Enqueue<'s> {
     stream: &'s Stream,
-    turn: Shared<'s>,
+    access: ReadGuard<'s>,
 }
 
 impl<'s> Enqueue<'s> {
@@ -63,9 +63,9 @@ impl<'s> Enqueue<'s> {
     /// What the driver answers.
     #[inline]
     pub fn is_captured(&self) -> Result<bool> {
-        match self.turn.signs() {
+        match self.access.flags() {
             0 => Ok(false),
-            signs if signs & CAPTURED != 0 => Ok(true),
+            flags if flags & CAPTURED != 0 => Ok(true),
             _ => self.stream.raw_stream().is_capturing(),
         }
     }

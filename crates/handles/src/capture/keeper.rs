@@ -5,10 +5,10 @@ use std::sync::Arc;
 use crate::graph::Owner;
 use crate::memory::Allocation;
 use crate::module::Kernel;
-use crate::sync::{Brief, process};
+use crate::sync::{SpinLock, process};
 
 /// What the calls of each open capture use, by the capture's number.
-static KEPT: Brief<Vec<(u64, Vec<Owner>)>> = Brief::new(Vec::new());
+static KEPT: SpinLock<Vec<(u64, Vec<Owner>)>> = SpinLock::new(Vec::new());
 
 /// Makes room for one more capture, so that [`open`] allocates nothing.
 pub(super) fn reserve() {

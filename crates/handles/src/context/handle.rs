@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock, OnceLock};
 use cuda_sys::{CUcontext, CUctx_st, CUresult, Call, Driver};
 
 use super::device::{Device, checked};
-use super::host_code;
+use super::in_host_function;
 use super::limits::Limits;
 use crate::error::{Cause, Error, Result};
 use crate::registry::{Raw, Registry, Sharded, identity};
@@ -186,7 +186,7 @@ impl Context {
     /// This is a host function, or what else the driver answers to something small.
     #[doc(hidden)]
     pub fn refuse_in_callback(&self) -> Result<()> {
-        self.check(Call::cuCtxGetCurrent, host_code::ask(self.driver()))
+        self.check(Call::cuCtxGetCurrent, in_host_function::ask(self.driver()))
     }
 }
 

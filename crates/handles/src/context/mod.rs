@@ -4,7 +4,7 @@ mod busy;
 pub mod capture_mode;
 mod device;
 mod handle;
-pub(crate) mod host_code;
+pub(crate) mod in_host_function;
 mod limits;
 pub(crate) mod primary;
 mod profiler;

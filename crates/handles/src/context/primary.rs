@@ -7,7 +7,7 @@ use cuda_sys::{CUresult, Call};
 use super::busy::lock_patiently;
 use super::device::{Device, checked, initialised};
 use super::handle::Context;
-use super::host_code;
+use super::in_host_function;
 use super::limits::Limits;
 use crate::error::{Error, Result};
 use crate::sync::try_lock;
@@ -38,7 +38,7 @@ pub(crate) fn is_primary(context: &Context) -> bool {
 fn retain_alone() -> Result<MutexGuard<'static, ()>> {
     match try_lock(&RETAINING) {
         Some(alone) => Ok(alone),
-        None if host_code::is_inside() => {
+        None if in_host_function::is_inside() => {
             let code = CUresult::CUDA_ERROR_NOT_PERMITTED;
             Err(Error::Driver { call: Call::cuDevicePrimaryCtxRetain, code })
         }

@@ -13,8 +13,8 @@ pub(crate) use failure::{dropping, report};
 pub use kept::Kept;
 pub(crate) use list::{List, Node};
 pub(crate) use queue::{
-    Doomed, LIBRARIES, OBJECTS, Object, PAYLOADS, Payload, STALLING, Unused, destroy, destroy_with,
-    drop_later, end_all, end_each, expect_one, last_unended, may_call, one_done, push_library, push_payload,
-    push_stalling, set_starter, start, try_destroy, wake,
+    DEFERRED, Destruction, LIBRARIES, OBJECTS, Object, PAYLOADS, Payload, UnusedLibrary, defer_destroy,
+    destroy, destroy_with, drop_later, expect_one, last_failed_destroy, may_call, one_done, push_library,
+    push_payload, retry_all, retry_each, set_starter, start, try_destroy, wake,
 };
 pub use queue::{manual, pending};

@@ -14,7 +14,7 @@ use cuda_sys::{
 use super::failure::report;
 use super::list::{List, Node};
 use super::{clones, failure};
-use crate::context::{Context, capture_mode, host_code};
+use crate::context::{Context, capture_mode, in_host_function};
 use crate::registry::Raw;
 use crate::sync::{process, try_lock};
 
@@ -37,14 +37,14 @@ pub(crate) enum Object {
 
 /// An object whose destruction the driver refused where it was tried.
 #[derive(Debug)]
-pub(crate) struct Doomed {
+pub(crate) struct Destruction {
     pub(crate) context: Context,
     pub(crate) object: Object,
     /// What the object uses until its end.
     pub(crate) keep: Option<Arc<dyn Any + Send + Sync>>,
 }
 
-impl Doomed {
+impl Destruction {
     /// Whether it is kept until the object's end.
     pub(crate) fn keeps(&self, kept: &Weak<()>) -> bool {
         self.keep.as_ref().is_some_and(|keep| core::ptr::addr_eq(Arc::as_ptr(keep), kept.as_ptr()))
@@ -59,21 +59,21 @@ pub(crate) struct Payload {
 }
 
 /// A library that nothing uses any more, with what its driver object may point to.
-pub(crate) struct Unused {
+pub(crate) struct UnusedLibrary {
     pub(crate) context: Context,
     pub(crate) raw: Raw<CUlib_st>,
     pub(crate) keep: Box<dyn Any + Send>,
 }
 
-pub(crate) static OBJECTS: List<Doomed> = List::starting_with(AtomicPtr::new(core::ptr::null_mut()));
+pub(crate) static OBJECTS: List<Destruction> = List::starting_with(AtomicPtr::new(core::ptr::null_mut()));
 pub(crate) static PAYLOADS: List<Arc<Payload>> = List::starting_with(AtomicPtr::new(core::ptr::null_mut()));
-pub(crate) static LIBRARIES: List<Unused> = List::starting_with(AtomicPtr::new(core::ptr::null_mut()));
+pub(crate) static LIBRARIES: List<UnusedLibrary> = List::starting_with(AtomicPtr::new(core::ptr::null_mut()));
 
 /// Executables whose end waits for all work of the device.
-pub(crate) static STALLING: List<Doomed> = List::starting_with(AtomicPtr::new(core::ptr::null_mut()));
+pub(crate) static DEFERRED: List<Destruction> = List::starting_with(AtomicPtr::new(core::ptr::null_mut()));
 
 /// When the driver last failed to end something that may have destructors.
-static UNENDED: Mutex<Option<Instant>> = Mutex::new(None);
+static LAST_FAILED_DESTROY: Mutex<Option<Instant>> = Mutex::new(None);
 static PENDING: AtomicUsize = AtomicUsize::new(0);
 static STARTER: OnceLock<fn() -> Option<Thread>> = OnceLock::new();
 static THREAD: OnceLock<Option<Thread>> = OnceLock::new();
@@ -149,40 +149,40 @@ pub(crate) fn destroy(context: &Context, object: Object) {
 
 /// As [`destroy`], for an object that may use something until its end.
 pub(crate) fn destroy_with(context: &Context, object: Object, keep: Option<Arc<dyn Any + Send + Sync>>) {
-    if let Err(doomed) = try_destroy(Doomed { context: context.clone(), object, keep }) {
+    if let Err(destruction) = try_destroy(Destruction { context: context.clone(), object, keep }) {
         expect_one();
-        OBJECTS.push(Node::new(doomed));
+        OBJECTS.push(Node::new(destruction));
         wake();
     }
 }
 
 /// Destroys an object, unless the driver permits no such call on this thread now: then it comes
 /// back.
-pub(crate) fn try_destroy(doomed: Doomed) -> Result<(), Doomed> {
-    let context = &doomed.context;
+pub(crate) fn try_destroy(destruction: Destruction) -> Result<(), Destruction> {
+    let context = &destruction.context;
     if !may_call(context) {
         return Ok(());
     }
-    if doomed.object.may_run_destructors() && host_code::is_inside() {
-        return Err(doomed);
+    if destruction.object.may_run_destructors() && in_host_function::is_inside() {
+        return Err(destruction);
     }
-    let Some(_alone) = doomed.object.alone() else { return Err(doomed) };
-    let (call, code) = call_destroy(context.driver(), doomed.object);
+    let Some(_alone) = destruction.object.alone() else { return Err(destruction) };
+    let (call, code) = call_destroy(context.driver(), destruction.object);
     if code == CUresult::CUDA_ERROR_NOT_PERMITTED {
-        return Err(doomed);
+        return Err(destruction);
     }
     if let Err(error) = context.check(call, code) {
-        if doomed.object.may_run_destructors() {
-            *UNENDED.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        if destruction.object.may_run_destructors() {
+            *LAST_FAILED_DESTROY.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
         }
-        report(what(doomed.object), error);
+        report(what(destruction.object), error);
     }
     Ok(())
 }
 
 /// When the driver last failed to end something that may have destructors: they never run.
-pub(crate) fn last_unended() -> Option<Instant> {
-    *UNENDED.lock().unwrap_or_else(PoisonError::into_inner)
+pub(crate) fn last_failed_destroy() -> Option<Instant> {
+    *LAST_FAILED_DESTROY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Object {
@@ -284,12 +284,12 @@ impl Drop for Payload {
 }
 
 /// Ends what is in a list; what comes back, as the driver does not permit its end now, stays there.
-pub(crate) fn end_all<T>(list: &List<T>, end: impl Fn(T) -> Result<(), T>) -> usize {
-    end_each(list.take(), list, end)
+pub(crate) fn retry_all<T>(list: &List<T>, end: impl Fn(T) -> Result<(), T>) -> usize {
+    retry_each(list.take(), list, end)
 }
 
-/// As [`end_all`], for what was taken out of the list.
-pub(crate) fn end_each<T>(
+/// As [`retry_all`], for what was taken out of the list.
+pub(crate) fn retry_each<T>(
     taken: impl Iterator<Item = T>,
     list: &List<T>,
     end: impl Fn(T) -> Result<(), T>,
@@ -309,12 +309,12 @@ pub(crate) fn end_each<T>(
 }
 
 /// Keeps an executable whose end waits for all work of the device until somebody drains.
-pub(crate) fn push_stalling(context: &Context, object: Object, keep: Option<Arc<dyn Any + Send + Sync>>) {
+pub(crate) fn defer_destroy(context: &Context, object: Object, keep: Option<Arc<dyn Any + Send + Sync>>) {
     if !may_call(context) {
         return;
     }
     expect_one();
-    STALLING.push(Node::new(Doomed { context: context.clone(), object, keep }));
+    DEFERRED.push(Node::new(Destruction { context: context.clone(), object, keep }));
 }
 
 /// Hands a payload to the reaper. The node is there already: no allocation, no lock, no driver
@@ -337,7 +337,7 @@ pub(crate) fn drop_later(value: impl Send + 'static) {
 }
 
 /// Keeps a library that nothing uses until somebody drains.
-pub(crate) fn push_library(unused: Unused) {
+pub(crate) fn push_library(unused: UnusedLibrary) {
     expect_one();
     LIBRARIES.push(Node::new(unused));
 }

@@ -23,14 +23,14 @@ struct GraphBox {
     /// Whether the last handle destroys it.
     owned: AtomicBool,
     /// What others know of the graph beyond this handle; one of a type.
-    knowledge: Mutex<SmallVec<[Known; 1]>>,
+    knowledge: Mutex<SmallVec<[Attachment; 1]>>,
     /// Keeps this crate's own calls on the graph apart.
     calls: Mutex<()>,
 }
 
 /// Knowledge of a type. It is looked up by that, and so nobody takes the place of what has a type
 /// that others cannot name.
-type Known = (TypeId, Weak<dyn Any + Send + Sync>);
+type Attachment = (TypeId, Weak<dyn Any + Send + Sync>);
 
 /// The owner of a graph of the driver. Calls on one graph must not overlap, reading ones included:
 /// that is for whoever holds it to see to.
@@ -157,13 +157,13 @@ impl GraphHandle {
         find(&self.tied())
     }
 
-    fn tied(&self) -> MutexGuard<'_, SmallVec<[Known; 1]>> {
+    fn tied(&self) -> MutexGuard<'_, SmallVec<[Attachment; 1]>> {
         self.0.knowledge.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// What of a type is tied. Nothing of another type is upgraded: it would be dropped under the lock.
-fn find<K: Any + Send + Sync>(tied: &[Known]) -> Option<Arc<K>> {
+fn find<K: Any + Send + Sync>(tied: &[Attachment]) -> Option<Arc<K>> {
     let (_, found) = tied.iter().find(|(of, _)| *of == TypeId::of::<K>())?;
     found.upgrade()?.downcast().ok()
 }
@@ -320,7 +320,7 @@ impl Drop for ExecBox {
     fn drop(&mut self) {
         let end = match self.end {
             ExecEnd::AtOnce => destroy::destroy_with,
-            ExecEnd::Drained => destroy::push_stalling,
+            ExecEnd::Drained => destroy::defer_destroy,
             ExecEnd::Idle => reclaim::destroy_when_idle,
         };
         end(&self.context, Object::GraphExec(self.raw), self.keep.take().map(|keep| keep as _));

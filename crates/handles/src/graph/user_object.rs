@@ -11,7 +11,7 @@ use super::graph_handle::{GraphHandle, GraphIdentity};
 use crate::context::{Context, lock_unless_inside};
 use crate::destroy::{self, Kept, Node, Object, Payload};
 use crate::error::{Error, Result};
-use crate::reclaim::{self, Free, Freed, Runs};
+use crate::reclaim::{self, FreeKind, PendingFree, Runs};
 use crate::registry::Raw;
 use crate::stream::Stream;
 use crate::sync::process;
@@ -120,7 +120,8 @@ impl UserObject {
     fn give_up_behind(self, streams: Runs) {
         let owner = Kept::new(GivenUp(Arc::clone(&self.payload)));
         let context = &self.context;
-        let free = |home| Free { context: context.clone(), home, what: Freed::Owned(owner.clone()) };
+        let free =
+            |home| PendingFree { context: context.clone(), home, what: FreeKind::Owned(owner.clone()) };
         let none = streams.is_empty().then_some(None);
         streams.into_iter().map(Some).chain(none).for_each(|home| reclaim::push_free(Node::new(free(home))));
     }

@@ -38,25 +38,25 @@ struct Callback<F: ?Sized> {
 }
 
 /// A closure that a stream calls once.
-struct Once {
+struct OnceEntry {
     context: Context,
     name: &'static str,
     call: CallOnce,
 }
 
 /// What a number stands for.
-enum Known {
+enum Entry {
     Owned(Weak<Callback<Call>>),
-    Once(Once),
+    OnceEntry(OnceEntry),
 }
 
-static KNOWN: LazyLock<Mutex<HashMap<usize, Known>>> = LazyLock::new(|| {
+static KNOWN: LazyLock<Mutex<HashMap<usize, Entry>>> = LazyLock::new(|| {
     on_loss(let_go);
     Mutex::default()
 });
 
 /// No code of others runs under this lock, and nothing of theirs is dropped.
-fn known() -> MutexGuard<'static, HashMap<usize, Known>> {
+fn known() -> MutexGuard<'static, HashMap<usize, Entry>> {
     KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -100,7 +100,7 @@ impl Callable {
         let number = new_number();
         let callback = Arc::new(Callback { number, name, call });
         let shared: Arc<Callback<Call>> = callback.clone();
-        known().insert(number, Known::Owned(Arc::downgrade(&shared)));
+        known().insert(number, Entry::Owned(Arc::downgrade(&shared)));
         drop(shared);
         let owner = Owner::shared(callback);
         Self { data: data(number), name, owner }
@@ -128,7 +128,7 @@ impl Offered {
     /// Not in a forked child, which is the caller's to ask.
     pub(super) fn new(context: &Context, name: &'static str, call: CallOnce) -> Self {
         let number = new_number();
-        known().insert(number, Known::Once(Once { context: context.clone(), name, call }));
+        known().insert(number, Entry::OnceEntry(OnceEntry { context: context.clone(), name, call }));
         Self { number }
     }
 
@@ -154,7 +154,7 @@ impl Drop for Offered {
 }
 
 /// A closure that is not called any more. It is dropped in a containment of its own.
-struct Uncalled(Option<Known>);
+struct Uncalled(Option<Entry>);
 
 impl Drop for Uncalled {
     fn drop(&mut self) {
@@ -171,7 +171,7 @@ fn let_go(context: &Context) {
         return;
     }
     let is_of_context =
-        |_: &usize, known: &mut Known| matches!(known, Known::Once(once) if once.context == *context);
+        |_: &usize, known: &mut Entry| matches!(known, Entry::OnceEntry(once) if once.context == *context);
     let gone: Vec<_> = known().extract_if(is_of_context).collect();
     for (_, closure) in gone {
         destroy::drop_later(Uncalled(Some(closure)));
@@ -189,8 +189,8 @@ pub unsafe extern "C" fn call(data: *mut c_void) {
             run(callback.name, &callback.call);
             destroy::dropping("dropping a host function", || drop(callback));
         }
-        Some(Found::Once(Once { name, call: CallOnce::Given(call), .. })) => run(name, call),
-        Some(Found::Once(Once { name, call: CallOnce::Kept(call), .. })) => {
+        Some(Found::OnceEntry(OnceEntry { name, call: CallOnce::Given(call), .. })) => run(name, call),
+        Some(Found::OnceEntry(OnceEntry { name, call: CallOnce::Kept(call), .. })) => {
             run(name, &*call);
             destroy::dropping("dropping a closure", || drop(call));
         }
@@ -200,18 +200,18 @@ pub unsafe extern "C" fn call(data: *mut c_void) {
 
 enum Found {
     Owned(Arc<Callback<Call>>),
-    Once(Once),
+    OnceEntry(OnceEntry),
 }
 
 /// The closure of a number. One that is called once is nobody else's from now on.
 fn find(number: usize) -> Option<Found> {
     let mut known = known();
-    if let Known::Owned(callback) = known.get(&number)? {
+    if let Entry::Owned(callback) = known.get(&number)? {
         return callback.upgrade().map(Found::Owned);
     }
     match known.remove(&number)? {
-        Known::Once(once) => Some(Found::Once(once)),
-        Known::Owned(_) => None,
+        Entry::OnceEntry(once) => Some(Found::OnceEntry(once)),
+        Entry::Owned(_) => None,
     }
 }
 

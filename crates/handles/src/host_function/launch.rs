@@ -151,15 +151,15 @@ impl Stream {
         self.context().ensure_usable()?;
         // Dropped behind the turn, as they may be anybody's.
         let (callable, offered);
-        let turn = self.enqueue()?;
-        if turn.is_captured()? {
+        let access = self.enqueue()?;
+        if access.is_captured()? {
             callable = Callable::named(name, call);
-            turn.keep(callable.owner.clone())?;
+            access.keep(callable.owner.clone())?;
             return self.launch_host(callable.data);
         }
         offered = Offered::new(self.context(), name, CallOnce::Kept(Box::new(call)));
         self.launch_host(offered.data())?;
-        drop(turn);
+        drop(access);
         offered.accept(self.context());
         Ok(())
     }
@@ -167,15 +167,15 @@ impl Stream {
     fn call_once(&self, name: &'static str, call: impl FnOnce() -> Outcome + Send + 'static) -> Result<()> {
         self.context().ensure_usable()?;
         let offered;
-        let turn = self.enqueue()?;
-        if turn.is_captured()? {
+        let access = self.enqueue()?;
+        if access.is_captured()? {
             return Err(Error::Capturing {
                 what: "a host function that is called once (`Stream::host_once`)",
             });
         }
         offered = Offered::new(self.context(), name, CallOnce::Given(Box::new(call)));
         self.launch_host(offered.data())?;
-        drop(turn);
+        drop(access);
         offered.accept(self.context());
         Ok(())
     }

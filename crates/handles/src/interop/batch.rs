@@ -241,9 +241,9 @@ impl Stream {
         }
         batch.memory.iter().try_for_each(|memory| memory.ready_on(self))?;
         let mut params = batch.params();
-        let turn = self.enqueue()?;
-        if turn.is_captured()? {
-            batch.memory.iter().try_for_each(|memory| turn.keep(memory))?;
+        let access = self.enqueue()?;
+        if access.is_captured()? {
+            batch.memory.iter().try_for_each(|memory| access.keep(memory))?;
         }
         // SAFETY: there are so many operations, at most 255, on memory that lives until after this
         // point of the stream, or as long as the graph they are captured into.

@@ -67,15 +67,15 @@ impl IpcBuffer {
     }
 }
 
-type Known<K, W> = Mutex<Option<HashMap<K, W>>>;
+type ImportTable<K, W> = Mutex<Option<HashMap<K, W>>>;
 
-static EVENTS: Known<(usize, IpcEvent), WeakEvent> = Mutex::new(None);
-static ALLOCATIONS: Known<(usize, [u8; 64]), Weak<Allocation>> = Mutex::new(None);
+static EVENTS: ImportTable<(usize, IpcEvent), WeakEvent> = Mutex::new(None);
+static ALLOCATIONS: ImportTable<(usize, [u8; 64]), Weak<Allocation>> = Mutex::new(None);
 
 /// The owner of an imported handle, or one that `import` makes; nobody else looks it up meanwhile.
 fn find_or_import<K: Eq + core::hash::Hash, W, O>(
     context: &Context,
-    known: &Known<K, W>,
+    known: &ImportTable<K, W>,
     key: K,
     upgrade: impl Fn(&W) -> Option<O>,
     import: impl FnOnce() -> Result<(W, O)>,

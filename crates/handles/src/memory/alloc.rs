@@ -54,14 +54,14 @@ impl Stream {
     fn zeroed<T: Element>(&self, pool: Option<&MemPool>, len: usize) -> Result<Buffer<T>> {
         let mut allocation = Allocation::pooled(self, pool, bytes_of::<T>(len)?)?;
         if allocation.bytes() > 0 {
-            let turn = self.raw_stream().enqueue()?;
+            let access = self.raw_stream().enqueue()?;
             self.refuse_capture("allocating a buffer")?;
             // SAFETY: the memory was allocated on this stream and has that size.
             let code = unsafe {
                 let driver = self.context().driver();
                 driver.cuMemsetD8Async(allocation.address(), 0, allocation.bytes(), self.as_raw())
             };
-            drop(turn);
+            drop(access);
             self.context().check(Call::cuMemsetD8Async, code)?;
             allocation.stamp();
         }

@@ -14,7 +14,7 @@ use super::space::MemorySpace;
 use crate::context::Context;
 use crate::destroy::{Kept, Node};
 use crate::error::{MemoryKind, Result};
-use crate::reclaim::{Free, HostBlock, HostKind};
+use crate::reclaim::{HostBlock, HostKind, PendingFree};
 use crate::stream::Stream;
 
 /// Used off its home: freeing it takes a fence.
@@ -46,7 +46,7 @@ pub struct Allocation {
     pub(super) backing: Backing,
     /// The reaper's order to free it, made when it is first shared: the drop allocates nothing
     /// then.
-    pub(super) order: OnceLock<Box<Node<Free>>>,
+    pub(super) order: OnceLock<Box<Node<PendingFree>>>,
 }
 
 /// What it belongs to. A home has the context; to hold that as well would be one count of

@@ -15,7 +15,7 @@ pub(super) fn on_stream(home: &Stream, pool: Option<&MemPool>, bytes: usize) -> 
     let mut address = 0;
     // The turn is for one attempt: freeing in between needs it as well.
     let attempt = || -> Result<CUresult> {
-        let _turn = home.raw_stream().enqueue()?;
+        let _access = home.raw_stream().enqueue()?;
         home.refuse_capture("allocating a buffer")?;
         let _mode = capture_mode::relaxed(driver);
         // SAFETY: stream and pool are alive and the out pointer valid.

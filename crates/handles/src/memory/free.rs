@@ -11,7 +11,7 @@ use super::pool::MemPool;
 use crate::context::capture_mode;
 use crate::destroy::{self, Node};
 use crate::error::Error;
-use crate::reclaim::{self, Free, Freed, FreedWith, host_cache};
+use crate::reclaim::{self, FreeKind, FreedWith, PendingFree, host_cache};
 use crate::sync::process;
 
 impl Drop for Allocation {
@@ -79,26 +79,26 @@ impl Allocation {
     /// of one graph is freed by another.
     fn free_output_at_home(&self) -> bool {
         let Some(home) = self.home() else { return false };
-        let Ok(_turn) = home.raw_stream().enqueue() else { return false };
+        let Ok(_access) = home.raw_stream().enqueue() else { return false };
         home.refuse_capture("freeing what a launch left").is_ok() && self.free_at_home(None)
     }
 
-    pub(super) fn order(&self) -> Box<Node<Free>> {
+    pub(super) fn order(&self) -> Box<Node<PendingFree>> {
         let pool = |pool: &MemPool| {
             pool.expect_fenced_frees();
             Arc::new(pool.clone()) as Arc<dyn FreedWith>
         };
-        let device = |pool| Freed::Device { address: self.address, keep: pool };
+        let device = |pool| FreeKind::Device { address: self.address, keep: pool };
         let what = match &self.backing {
             Backing::Pooled(own) => device(own.as_ref().map(pool)),
             Backing::Imported(own) => device(Some(pool(own))),
-            Backing::Host(HostMemory { block: Some(block), .. }) => Freed::Host(block.clone()),
-            Backing::Foreign(owner) | Backing::Variable { owner, .. } => Freed::Owned(owner.clone()),
+            Backing::Host(HostMemory { block: Some(block), .. }) => FreeKind::Host(block.clone()),
+            Backing::Foreign(owner) | Backing::Variable { owner, .. } => FreeKind::Owned(owner.clone()),
             Backing::Output(memory) => device(Some(Arc::new(Freeing(Arc::clone(memory))))),
             Backing::Plain | Backing::Host(_) | Backing::Graph(_) => device(None),
         };
         let home = self.home().map(|home| Arc::clone(home.raw_stream()));
-        Node::new(Free { context: self.context().clone(), home, what })
+        Node::new(PendingFree { context: self.context().clone(), home, what })
     }
 
     /// The free was called: the next launch may come.

@@ -57,20 +57,20 @@ impl Allocation {
     /// As [`ready_on`](Self::ready_on), for one call that is over when the result is dropped. So of
     /// host memory it is known behind which point of the stream the use lies.
     #[inline]
-    pub(super) fn ready_once<'a>(&'a self, stream: &'a Stream) -> Result<Once<'a>> {
+    pub(super) fn ready_once<'a>(&'a self, stream: &'a Stream) -> Result<Use<'a>> {
         match &self.backing {
             Backing::Host(memory) if self.bytes > 0 => self.begin_use(memory, stream),
-            _ => self.ready_on(stream).map(|()| Once(None)),
+            _ => self.ready_on(stream).map(|()| Use(None)),
         }
     }
 
-    fn begin_use<'a>(&'a self, memory: &'a HostMemory, stream: &'a Stream) -> Result<Once<'a>> {
+    fn begin_use<'a>(&'a self, memory: &'a HostMemory, stream: &'a Stream) -> Result<Use<'a>> {
         if !self.context().is_same(stream.context()) {
             return Err(self.elsewhere(stream));
         }
         stream.context().ensure_usable()?;
         memory.begin(stream.raw_stream());
-        let once = Once(Some((memory, stream)));
+        let once = Use(Some((memory, stream)));
         reclaim::join(stream.raw_stream());
         self.order.get_or_init(|| self.order());
         self.state.fetch_or(SHARED, Ordering::AcqRel);
@@ -135,9 +135,9 @@ impl Allocation {
 
 /// One use of memory, over when this is dropped; see [`Allocation::ready_once`].
 #[must_use]
-pub(super) struct Once<'a>(Option<(&'a HostMemory, &'a Stream)>);
+pub(super) struct Use<'a>(Option<(&'a HostMemory, &'a Stream)>);
 
-impl Drop for Once<'_> {
+impl Drop for Use<'_> {
     fn drop(&mut self) {
         if let Some((memory, stream)) = self.0 {
             // Behind the call, whatever came of it.

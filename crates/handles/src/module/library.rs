@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use cuda_sys::{CUkernel, CUlib_st, CUlibrary, CUresult, Call};
 
-use super::globals::Globals;
 use super::image::{Checked, Image};
 use super::jit::{Jit, LoadOptions};
+use super::known_globals::Globals;
 use crate::context::{Context, lock_unless_inside};
-use crate::destroy::{self, Unused};
+use crate::destroy::{self, UnusedLibrary};
 use crate::error::Result;
 use crate::registry::{Raw, identity};
 
@@ -194,7 +194,7 @@ impl Drop for LibraryBox {
         if self.jit.is_none() || !destroy::may_call(&self.context) {
             return;
         }
-        destroy::push_library(Unused {
+        destroy::push_library(UnusedLibrary {
             context: self.context.clone(),
             raw: self.raw,
             keep: Box::new(self.jit.take()),

@@ -1,13 +1,13 @@
 //! Device code: images, libraries, their kernels and variables.
 
 mod global;
-mod globals;
 mod image;
 mod jit;
 mod kernel;
 mod kernel_attributes;
 mod kernel_facts;
 mod kernel_settings;
+mod known_globals;
 mod library;
 mod linker;
 #[cfg(feature = "nvrtc")]

@@ -7,23 +7,23 @@ use super::library::{Library, LibraryBox};
 use crate::context::Context;
 use crate::error::Result;
 
-struct Entry {
+struct LoadedImage {
     image: Image<'static>,
     /// The raw context: whoever holds the library holds the context.
     context: usize,
     library: Weak<LibraryBox>,
 }
 
-impl Entry {
+impl LoadedImage {
     fn is_of(&self, context: &Context, image: Image<'static>) -> bool {
         self.context == context.as_raw().addr() && is_same(self.image, image)
     }
 }
 
-static SHARED: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
+static SHARED: Mutex<Vec<LoadedImage>> = Mutex::new(Vec::new());
 
 /// Nothing is dropped, and no driver called, under this lock.
-fn shared() -> MutexGuard<'static, Vec<Entry>> {
+fn shared() -> MutexGuard<'static, Vec<LoadedImage>> {
     SHARED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -56,7 +56,7 @@ fn find(context: &Context, image: Image<'static>) -> Option<Library> {
     known.filter(|library| library.context() == context)
 }
 
-fn known(all: &[Entry], context: &Context, image: Image<'static>) -> Option<Library> {
+fn known(all: &[LoadedImage], context: &Context, image: Image<'static>) -> Option<Library> {
     let entry = all.iter().find(|entry| entry.is_of(context, image))?;
     entry.library.upgrade().map(Library)
 }
@@ -68,7 +68,8 @@ fn keep(library: Library, image: Image<'static>) -> Library {
     let there = known(&all, context, image);
     if !there.as_ref().is_some_and(|there| there.context() == context) {
         all.retain(|entry| entry.library.strong_count() > 0 && !entry.is_of(context, image));
-        let entry = Entry { image, context: context.as_raw().addr(), library: Arc::downgrade(&library.0) };
+        let entry =
+            LoadedImage { image, context: context.as_raw().addr(), library: Arc::downgrade(&library.0) };
         all.push(entry);
     }
     drop(all);

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use cuda_sys::{CUresult, CUstreamCaptureStatus, Call};
 
 use super::owner::RawStream;
-use crate::access::{CAPTURED, FOREIGN, Shared, holders, own_block};
+use crate::access::{CAPTURED, FOREIGN, ReadGuard, holders, own_slots};
 use crate::context::{is_sticky, unless_inside};
 use crate::error::{Error, Result};
 
@@ -23,25 +23,25 @@ impl RawStream {
     /// This is a host function, and the stream is entering or leaving a capture (`NOT_PERMITTED`):
     /// the driver call for that may be waiting for the function.
     #[inline]
-    pub(crate) fn enqueue(&self) -> Result<Shared<'_>> {
-        match self.turn.share(own_block()) {
-            Some(turn) => Ok(turn),
+    pub(crate) fn enqueue(&self) -> Result<ReadGuard<'_>> {
+        match self.access.read(own_slots()) {
+            Some(access) => Ok(access),
             None => self.enqueue_later(),
         }
     }
 
     #[cold]
-    fn enqueue_later(&self) -> Result<Shared<'_>> {
+    fn enqueue_later(&self) -> Result<ReadGuard<'_>> {
         let busy = || holders::changing(self.name());
-        unless_inside(&self.context, busy, || self.turn.share_again(own_block()))
+        unless_inside(&self.context, busy, || self.access.read_again(own_slots()))
     }
 
-    /// With the stream [alone](super::exclusion).
+    /// With the stream [alone](super::writers).
     pub(crate) fn set_capture(&self, word: u64) {
         self.capture.store(word, Ordering::Release);
         match word {
-            0 => self.turn.clear(CAPTURED),
-            _ => self.turn.set(CAPTURED),
+            0 => self.access.clear(CAPTURED),
+            _ => self.access.set(CAPTURED),
         }
     }
 
@@ -49,27 +49,27 @@ impl RawStream {
     pub(crate) fn set_foreign(&self) {
         // First: who trusts the stream again meanwhile sees it.
         self.lent.store(true, Ordering::Release);
-        self.turn.set(FOREIGN);
+        self.access.set(FOREIGN);
     }
 
     /// The driver is asked until the stream is [trusted](Self::trust) again. With the stream
-    /// [alone](super::exclusion).
+    /// [alone](super::writers).
     pub(crate) fn suspect(&self) {
-        self.turn.set(FOREIGN);
+        self.access.set(FOREIGN);
     }
 
     /// Takes back [`suspect`](Self::suspect), still with the stream alone.
     pub(crate) fn trust(&self) {
-        self.turn.clear(FOREIGN);
+        self.access.clear(FOREIGN);
         if self.lent.load(Ordering::Acquire) {
-            self.turn.set(FOREIGN);
+            self.access.set(FOREIGN);
         }
     }
 
     /// Whether somebody else may have let the stream enter a capture.
     #[inline]
     pub(crate) fn is_foreign(&self) -> bool {
-        self.turn.signs() & FOREIGN != 0
+        self.access.flags() & FOREIGN != 0
     }
 
     fn capture_status(&self) -> (CUresult, bool) {
@@ -100,11 +100,11 @@ impl RawStream {
     /// for.
     #[inline]
     pub(crate) fn refuse_capture(&self, what: &'static str) -> Result<()> {
-        if self.turn.signs() == 0 { Ok(()) } else { self.refuse_signed(what) }
+        if self.access.flags() == 0 { Ok(()) } else { self.refuse_flagged(what) }
     }
 
     #[cold]
-    fn refuse_signed(&self, what: &'static str) -> Result<()> {
+    fn refuse_flagged(&self, what: &'static str) -> Result<()> {
         if self.capture() != 0 {
             return Err(Error::Capturing { what });
         }

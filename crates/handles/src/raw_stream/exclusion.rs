@@ -1,55 +1,55 @@
-//! Having a stream alone, to let it enter or leave a capture: nobody enqueues on it meanwhile.
+//! Exclusive access of streams, to let them enter or leave a capture.
 //!
-//! Many hold a turn only for moments, but who waits for the stream holds one as long as that takes.
-//! So nobody waits for a stream to be alone with while he holds anything that others need, nor
-//! inside a host function, for which the one who waits may be waiting.
+//! Most readers hold their access for moments, but a thread that waits for the stream holds it as
+//! long as that takes. So no thread waits for exclusive access while it holds anything that others
+//! need, nor inside a host function, which a reader may be waiting for.
 
 use core::time::Duration;
 use std::sync::Arc;
 
 use super::legacy;
 use super::owner::RawStream;
-use crate::access::{Alone, BLOCKS, holders};
-use crate::context::{Busy, host_code, unless_inside};
+use crate::access::{ALL_SLOTS, ExclusiveGuard, holders};
+use crate::context::{Busy, in_host_function, unless_inside};
 use crate::error::Result;
 use crate::sync::for_at_most;
 
-/// How long a wait steps aside at the most. What it lets pass is mostly held up by other waits, for
-/// work that is in front of its own; so it is seldom longer for that.
+/// How long a wait steps aside at most. Writers are mostly held up by other waits, for work that is
+/// in front of this one's, so stepping aside rarely makes the wait longer.
 const STEPPING_ASIDE: Duration = Duration::from_secs(1);
 
-/// A stream is let into a capture as long as this is held.
+/// Exclusive access for a stream that is about to enter a capture.
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct Entering<'s> {
-    _stream: Alone<'s>,
-    _legacy: Option<Alone<'static>>,
+    _stream: ExclusiveGuard<'s>,
+    _legacy: Option<ExclusiveGuard<'static>>,
 }
 
 impl RawStream {
-    /// The stream alone, to let it enter a capture, if nobody is there.
+    /// Exclusive access, to let the stream enter a capture, if there are no readers.
     pub(crate) fn try_enter(&self) -> Option<Entering<'_>> {
-        let stream = self.turn().try_alone(&BLOCKS)?;
-        let legacy = match self.exclusion().meets_legacy() {
-            true => Some(legacy::try_alone()?),
+        let stream = self.access().try_exclusive(&ALL_SLOTS)?;
+        let legacy = match self.writers().meets_legacy() {
+            true => Some(legacy::try_exclusive()?),
             false => None,
         };
         Some(Entering { _stream: stream, _legacy: legacy })
     }
 
-    /// Several streams alone, to let them leave a capture: all at once or none, so that nobody
-    /// waits for one while holding another. Who is there is soon gone: nobody waits for a stream
-    /// that captures.
-    pub(crate) fn try_leave(streams: &[Arc<Self>]) -> Option<Vec<Alone<'_>>> {
-        streams.iter().map(|stream| stream.turn().try_alone(&BLOCKS)).collect()
+    /// Exclusive access of several streams, to let them leave a capture: of all or of none, so that no
+    /// thread waits for one while it holds another. Readers leave soon: nobody waits on the host for
+    /// a stream that captures.
+    pub(crate) fn try_leave(streams: &[Arc<Self>]) -> Option<Vec<ExclusiveGuard<'_>>> {
+        streams.iter().map(|stream| stream.access().try_exclusive(&ALL_SLOTS)).collect()
     }
 
-    /// Attempts something that needs the stream alone until it works. Waits for the stream that
-    /// would begin meanwhile step aside. Each attempt lets go of all it holds.
+    /// Repeats an attempt that needs exclusive access until it works. Waits on the host for the
+    /// stream that would begin meanwhile step aside. Each attempt releases everything it took.
     ///
     /// # Errors
-    /// It does not work at once and this is a host function; or others have used the stream all the
-    /// time ([`Error::Busy`](crate::Error::Busy)).
+    /// `NOT_PERMITTED` if the first attempt fails inside a host function;
+    /// [`Error::Busy`](crate::Error::Busy) if others used the stream all the time.
     #[inline]
     pub(crate) fn insist<R>(&self, mut attempt: impl FnMut() -> Option<R>) -> Result<R> {
         match attempt() {
@@ -60,35 +60,29 @@ impl RawStream {
 
     #[cold]
     fn insist_longer<R>(&self, attempt: impl FnMut() -> Option<R>) -> Result<R> {
-        let _wanted = self.exclusion().want();
+        let _waiting = self.writers().count();
         unless_inside(self.context(), || self.used(), attempt)
     }
 
-    /// Who uses it.
+    /// The threads that use the stream, for errors.
     pub(crate) fn used(&self) -> Busy {
-        holders::used(self.name(), self.turn())
+        holders::used(self.name(), self.access())
     }
 
-    /// For a wait that will hold a turn all the time, before it takes the turn, and with nothing
-    /// else held: whoever wants the stream alone goes first. Waits that overlap each other would
-    /// keep him off for ever.
+    /// Lets waiting writers pass. A wait on the host calls this before it takes read access, with
+    /// nothing else held: waits that overlap each other would keep writers out for good.
     #[inline]
     pub(crate) fn step_aside(&self) {
-        if self.is_wanted() {
+        if self.writers().are_waiting() {
             self.let_pass();
         }
     }
 
     #[cold]
     fn let_pass(&self) {
-        // There the wait will be refused.
-        if !host_code::is_inside() {
-            let _ = for_at_most(STEPPING_ASIDE, || (!self.is_wanted()).then_some(()));
+        // Inside one, the wait will be refused.
+        if !in_host_function::is_inside() {
+            let _ = for_at_most(STEPPING_ASIDE, || (!self.writers().are_waiting()).then_some(()));
         }
-    }
-
-    #[inline]
-    fn is_wanted(&self) -> bool {
-        self.exclusion().is_wanted()
     }
 }

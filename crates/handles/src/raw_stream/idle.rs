@@ -51,7 +51,7 @@ impl RawStream {
             return;
         }
         let event = point::new(&self.context, |event| {
-            let _turn = self.enqueue()?;
+            let _access = self.enqueue()?;
             self.refuse_capture(WHAT)?;
             point::record(&self.context, event, self.raw())
         });
@@ -81,7 +81,7 @@ impl RawStream {
             // SAFETY: the event is ours; it was recorded behind the stream's last work.
             unsafe { driver.cuEventQuery(marker.get()) }
         } else {
-            let Ok(_turn) = self.enqueue() else { return false };
+            let Ok(_access) = self.enqueue() else { return false };
             if self.is_capturing().unwrap_or(true) {
                 return false;
             }
@@ -130,7 +130,7 @@ impl RawStream {
             return point::wait(&self.context, marker);
         }
         let event = point::new(&self.context, |event| {
-            let _turn = self.enqueue()?;
+            let _access = self.enqueue()?;
             self.refuse_capture("waiting for what used host memory")?;
             point::record(&self.context, event, self.raw())
         })?;

@@ -1,39 +1,39 @@
-//! The turn of the legacy default streams.
+//! The access of the legacy default streams.
 //!
-//! A call on a legacy stream invalidates the captures of all blocking streams of its context. So
-//! whoever makes one asks first whether any captures, and shares this turn from the question to the
-//! driver's answer; whoever lets a blocking stream enter a capture has it alone. A capture that
-//! ends in between does no harm.
+//! A call on a legacy stream invalidates the captures of all blocking streams of its context. So its
+//! caller asks first whether one of them captures, and holds read access from the question to the
+//! driver's answer; a thread that lets a blocking stream enter a capture has exclusive access. A
+//! capture that ends in between does no harm.
 //!
-//! One turn serves all contexts: it is held for moments, by calls that wait for nothing.
+//! One access serves all contexts: it is held for moments, by calls that wait for nothing.
 
 use std::sync::LazyLock;
 
-use crate::access::{Alone, BLOCKS, Shared, Turns, holders, own_block};
+use crate::access::{ALL_SLOTS, ExclusiveGuard, ReadGuard, StreamAccess, holders, own_slots};
 use crate::context::{Context, unless_inside};
 use crate::error::Result;
 
-/// No stream's number ever gets there.
+/// A number that no stream ever has.
 const NUMBER: u64 = u64::MAX;
 
-static TURN: LazyLock<Turns> = LazyLock::new(|| Turns::new(NUMBER));
+static ACCESS: LazyLock<StreamAccess> = LazyLock::new(|| StreamAccess::new(NUMBER));
 
-/// While this is held no blocking stream enters a capture of this library. No call that waits is
-/// made with it. `context` is that of the call.
+/// Read access: no blocking stream enters a capture of this library while it is held. The caller
+/// makes no call that waits meanwhile. `context` is the context of the call.
 ///
 /// # Errors
-/// This is a host function, and a blocking stream is entering a capture (`NOT_PERMITTED`).
-pub(crate) fn share(context: &Context) -> Result<Shared<'static>> {
-    match TURN.share(own_block()) {
-        Some(turn) => Ok(turn),
+/// `NOT_PERMITTED` inside a host function while a blocking stream is entering a capture.
+pub(crate) fn read(context: &Context) -> Result<ReadGuard<'static>> {
+    match ACCESS.read(own_slots()) {
+        Some(access) => Ok(access),
         None => {
             let busy = || holders::changing("the legacy stream".to_owned());
-            unless_inside(context, busy, || TURN.share_again(own_block()))
+            unless_inside(context, busy, || ACCESS.read_again(own_slots()))
         }
     }
 }
 
-/// While this is held nobody is calling a legacy stream.
-pub(crate) fn try_alone() -> Option<Alone<'static>> {
-    TURN.try_alone(&BLOCKS)
+/// Exclusive access: no thread is calling a legacy stream while it is held.
+pub(crate) fn try_exclusive() -> Option<ExclusiveGuard<'static>> {
+    ACCESS.try_exclusive(&ALL_SLOTS)
 }

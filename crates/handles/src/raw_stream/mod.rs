@@ -10,10 +10,10 @@ mod legacy;
 mod order;
 mod owner;
 pub(crate) mod point;
-mod wanted;
+mod writers;
 
 pub(crate) use all_streams::{ensure_idle, note};
 pub(crate) use event::create_event;
-pub(crate) use legacy::share as share_legacy;
+pub(crate) use legacy::read as share_legacy;
 pub(crate) use order::let_wait;
 pub(crate) use owner::RawStream;

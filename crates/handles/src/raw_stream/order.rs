@@ -18,7 +18,7 @@ impl RawStream {
     pub(crate) fn order_before<R>(&self, wait: impl FnOnce(Raw<CUevent_st>, u64) -> Result<R>) -> Result<R> {
         let _gate = self.gate_unless_inside()?;
         let (marker, word) = {
-            let _turn = self.enqueue()?;
+            let _access = self.enqueue()?;
             (self.record_marker()?, self.capture())
         };
         wait(marker, word)
@@ -43,9 +43,9 @@ impl RawStream {
         what: &'static str,
         waiting: &'static str,
     ) -> Result<()> {
-        let turn = Cell::new(None);
+        let access = Cell::new(None);
         let waits = || {
-            turn.set(Some(waiter.enqueue()?));
+            access.set(Some(waiter.enqueue()?));
             waiter.refuse_capture(waiting)
         };
         self.order_if(waits, waiter.context(), waiter.raw(), what)
@@ -69,7 +69,7 @@ impl RawStream {
                 _ => Err(Error::Capturing { what }),
             };
         }
-        let _turn = self.enqueue()?;
+        let _access = self.enqueue()?;
         // Before the record, to leave a capture alone; and, where others capture, after it, as one
         // that begins later cannot have caught it.
         self.refuse_capture(what)?;

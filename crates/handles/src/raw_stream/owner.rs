@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 use cuda_sys::{CUevent_st, CUstream, CUstream_st};
 
 use super::gate::Gate;
-use super::wanted::Exclusion;
-use crate::access::Turns;
+use super::writers::Writers;
+use crate::access::StreamAccess;
 use crate::context::Context;
 use crate::destroy::{self, Object};
 use crate::registry::Raw;
@@ -26,15 +26,15 @@ pub(crate) struct RawStream {
     pub(super) gate: Mutex<Gate>,
     /// Whether memory whose home is elsewhere was used here, so that fences have to include it.
     pub(super) in_fence: AtomicBool,
-    /// The capture that the stream is in, 0 for none. Written with `turn` held exclusively.
+    /// The capture that the stream is in, 0 for none. Written with `access` held exclusively.
     pub(super) capture: AtomicU64,
     /// Shared by those who enqueue, from reading `capture` to the driver's answer; alone for what
     /// lets the stream enter or leave a capture. So what is captured is always known to be. Of its
     /// signs one says that `capture` is not 0, and the other one that somebody else may let the
     /// stream enter a capture, so that the driver has to be asked.
-    pub(super) turn: Turns,
+    pub(super) access: StreamAccess,
     /// Who wants it alone, and what else he needs alone then.
-    pub(super) exclusion: Exclusion,
+    pub(super) writers: Writers,
     /// Whether memory was allocated here, whose free may have to wait for this stream.
     pub(super) is_home: AtomicBool,
     /// Whether the marker was recorded since [`is_idle_soon`](Self::is_idle_soon) last asked.
@@ -76,8 +76,8 @@ impl RawStream {
             gate: Mutex::new(Gate::default()),
             in_fence: AtomicBool::new(false),
             capture: AtomicU64::new(0),
-            turn: Turns::new(id),
-            exclusion: Exclusion::new(meets_legacy),
+            access: StreamAccess::new(id),
+            writers: Writers::new(meets_legacy),
             is_home: AtomicBool::new(false),
             marked: AtomicBool::new(false),
             lent: AtomicBool::new(false),
@@ -130,12 +130,12 @@ impl RawStream {
         }
     }
 
-    pub(crate) fn turn(&self) -> &Turns {
-        &self.turn
+    pub(crate) fn access(&self) -> &StreamAccess {
+        &self.access
     }
 
-    pub(crate) fn exclusion(&self) -> &Exclusion {
-        &self.exclusion
+    pub(crate) fn writers(&self) -> &Writers {
+        &self.writers
     }
 
     /// Notes that the host has seen all up to this count done.

@@ -15,16 +15,16 @@ use crate::sync::process;
 
 /// Memory to be freed behind a fence.
 #[derive(Clone, Debug)]
-pub(crate) struct Free {
+pub(crate) struct PendingFree {
     pub(crate) context: Context,
     /// The stream in whose order it was allocated, if it was.
     pub(crate) home: Option<Arc<RawStream>>,
-    pub(crate) what: Freed,
+    pub(crate) what: FreeKind,
 }
 
 /// How memory is freed.
 #[derive(Clone, Debug)]
-pub(crate) enum Freed {
+pub(crate) enum FreeKind {
     /// In stream order. Afterwards what goes with it is let go: the pool it came from, if it was
     /// not the device's own.
     Device { address: CUdeviceptr, keep: Option<Arc<dyn FreedWith>> },
@@ -40,7 +40,7 @@ pub(crate) trait FreedWith: core::fmt::Debug + Send + Sync {
     fn free_failed(&self, error: &Error);
 }
 
-pub(crate) static FREES: List<Free> = List::starting_with(AtomicPtr::new(core::ptr::null_mut()));
+pub(crate) static FREES: List<PendingFree> = List::starting_with(AtomicPtr::new(core::ptr::null_mut()));
 /// Streams without handles that could not be closed at once.
 pub(super) static CLOSINGS: List<Arc<RawStream>> = List::starting_with(AtomicPtr::new(core::ptr::null_mut()));
 static MEMBERS: Mutex<Vec<Arc<RawStream>>> = Mutex::new(Vec::new());
@@ -50,7 +50,7 @@ pub(super) static ACROSS: AtomicBool = AtomicBool::new(false);
 
 /// Hands memory to the reaper. The node was made when the memory was first shared, so that the drop
 /// allocates nothing.
-pub(crate) fn push_free(node: Box<Node<Free>>) {
+pub(crate) fn push_free(node: Box<Node<PendingFree>>) {
     destroy::expect_one();
     FREES.push(node);
     destroy::wake();

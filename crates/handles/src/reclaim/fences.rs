@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use cuda_sys::{CUevent_st, CUresult, CUstream, Call};
 
-use super::fence::{ACROSS, CLOSINGS, FREES, Free, Freed, close_late, leave};
+use super::fence::{ACROSS, CLOSINGS, FREES, FreeKind, PendingFree, close_late, leave};
 use super::host_cache;
 use super::lane::Lane;
 use super::pools::Pools;
@@ -31,7 +31,7 @@ use crate::sync::for_at_most;
 pub(crate) struct Fences {
     lanes: Vec<Lane>,
     /// Frees whose fence cannot be built yet: a member is capturing, or a call failed.
-    postponed: Vec<Free>,
+    postponed: Vec<PendingFree>,
     /// Frees behind fences that the host has not seen reached yet.
     held: Vec<Held>,
     /// Owners of memory that nothing uses any more; only where destructors may run are they
@@ -48,7 +48,7 @@ pub(crate) struct Fences {
 struct Held {
     context: Context,
     event: Raw<CUevent_st>,
-    frees: Vec<Free>,
+    frees: Vec<PendingFree>,
     since: Instant,
 }
 
@@ -139,7 +139,7 @@ impl Fences {
     fn work_in(
         &mut self,
         context: &Context,
-        frees: Vec<Free>,
+        frees: Vec<PendingFree>,
         members: &[Arc<RawStream>],
         closed: Vec<Arc<RawStream>>,
     ) -> usize {
@@ -185,9 +185,9 @@ impl Fences {
         })
     }
 
-    fn free_all(&mut self, context: &Context, frees: Vec<Free>, lane: CUstream) -> usize {
+    fn free_all(&mut self, context: &Context, frees: Vec<PendingFree>, lane: CUstream) -> usize {
         let (in_order, held): (Vec<_>, Vec<_>) =
-            frees.into_iter().partition(|free| matches!(free.what, Freed::Device { .. }));
+            frees.into_iter().partition(|free| matches!(free.what, FreeKind::Device { .. }));
         let done = if in_order.is_empty() {
             0
         } else {
@@ -200,8 +200,8 @@ impl Fences {
     }
 
     /// Frees in the lane's order. False if it has to be tried again.
-    fn free(&mut self, free: &Free, lane: CUstream) -> bool {
-        let Freed::Device { address, ref keep } = free.what else { return false };
+    fn free(&mut self, free: &PendingFree, lane: CUstream) -> bool {
+        let FreeKind::Device { address, ref keep } = free.what else { return false };
         // SAFETY: the address came from the driver's allocator and nobody has it any more; all its
         // uses are in front of this point.
         let code = unsafe { free.context.driver().cuMemFreeAsync(address, lane) };
@@ -221,7 +221,7 @@ impl Fences {
     }
 
     /// Keeps what cannot be freed in the lane's order until the lane has come here.
-    fn hold(&mut self, context: &Context, frees: Vec<Free>, lane: CUstream) {
+    fn hold(&mut self, context: &Context, frees: Vec<PendingFree>, lane: CUstream) {
         if frees.is_empty() {
             return;
         }
@@ -251,16 +251,16 @@ impl Fences {
     }
 
     /// Lets go of memory that nothing uses any more. Returns how much is done with.
-    fn release(&mut self, frees: Vec<Free>) -> usize {
+    fn release(&mut self, frees: Vec<PendingFree>) -> usize {
         let mut done = 0;
         for free in frees {
             match free.what {
-                Freed::Host(block) => host_cache::give(block),
-                Freed::Owned(owner) => {
+                FreeKind::Host(block) => host_cache::give(block),
+                FreeKind::Owned(owner) => {
                     self.owners.push(owner);
                     continue;
                 }
-                Freed::Device { .. } => {}
+                FreeKind::Device { .. } => {}
             }
             destroy::one_done();
             done += 1;
@@ -289,15 +289,15 @@ impl Fences {
         let context = stream.context();
         let Some(lane) = self.lanes.iter().find(|lane| lane.context.is_same(context)) else { return };
         let Ok(event) = record_new(context, lane.stream.get()) else { return };
-        let turn = stream.enqueue();
-        if turn.is_ok() && matches!(stream.is_capturing(), Ok(false)) {
+        let access = stream.enqueue();
+        if access.is_ok() && matches!(stream.is_capturing(), Ok(false)) {
             // SAFETY: stream and event are alive.
             let code = unsafe { context.driver().cuStreamWaitEvent(stream.raw(), event.get(), 0) };
             // Only to take note of a lost context: the allocation that follows has the answer that
             // matters.
             let _ = context.check(Call::cuStreamWaitEvent, code);
         }
-        drop(turn);
+        drop(access);
         destroy::destroy(context, Object::Event(event));
     }
 
@@ -327,7 +327,7 @@ impl Fences {
         let context = stream.context();
         let Some(lane) = self.lanes.iter().find(|lane| lane.context.is_same(context)) else { return Ok(()) };
         let event = record_new(context, lane.stream.get())?;
-        let waits = stream.enqueue().and_then(|_turn| {
+        let waits = stream.enqueue().and_then(|_access| {
             stream.refuse_capture("waiting for memory to be freed")?;
             let_wait(context, stream.raw(), event)
         });

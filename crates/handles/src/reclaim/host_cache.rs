@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use cuda_sys::{CUdeviceptr, CUresult, Call};
 
 use crate::context::{Context, capture_mode};
-use crate::destroy::{self, List, Node, end_all};
+use crate::destroy::{self, List, Node, retry_all};
 use crate::error::Error;
 use crate::registry::Raw;
 use crate::sync::process;
@@ -127,7 +127,7 @@ fn let_go(block: HostBlock) {
 
 /// Unregisters what waits for that. Returns how many blocks that were.
 pub(crate) fn unregister_all() -> usize {
-    end_all(&REGISTERED, unregister_waiting)
+    retry_all(&REGISTERED, unregister_waiting)
 }
 
 /// Unregisters a block, unless the driver permits no such call here: then it comes back.

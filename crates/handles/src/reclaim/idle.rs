@@ -6,12 +6,12 @@ use core::time::Duration;
 use std::sync::Arc;
 use std::sync::atomic::AtomicPtr;
 
-use super::threads::end_elsewhere;
-use crate::context::{Context, host_code};
-use crate::destroy::{self, Doomed, List, Node, Object};
+use super::threads::destroy_elsewhere;
+use crate::context::{Context, in_host_function};
+use crate::destroy::{self, Destruction, List, Node, Object};
 use crate::raw_stream::{self};
 
-pub(crate) static WAITING: List<Doomed> = List::starting_with(AtomicPtr::new(core::ptr::null_mut()));
+pub(crate) static UNTIL_IDLE: List<Destruction> = List::starting_with(AtomicPtr::new(core::ptr::null_mut()));
 
 /// How long an end is waited for that should take no time. Work that nobody knows of here may hold
 /// it up for ever: so it is made on a thread of its own.
@@ -24,29 +24,31 @@ pub(crate) fn destroy_when_idle(context: &Context, object: Object, keep: Option<
         return;
     }
     destroy::expect_one();
-    let doomed = Doomed { context: context.clone(), object, keep };
-    if host_code::is_inside() || !is_idle(&doomed) {
-        WAITING.push(Node::new(doomed));
+    let destruction = Destruction { context: context.clone(), object, keep };
+    if in_host_function::is_inside() || !is_idle(&destruction) {
+        UNTIL_IDLE.push(Node::new(destruction));
         destroy::wake();
     } else {
-        end(vec![doomed]);
+        end(vec![destruction]);
     }
 }
 
 /// Ends those that can end now. On the reaper's thread, or where somebody drains: the driver may be
 /// held up for long by work on streams that nobody knows of.
 pub(crate) fn work() -> usize {
-    let (idle, busy): (Vec<_>, Vec<_>) = WAITING.take().partition(is_idle);
-    busy.into_iter().for_each(|doomed| WAITING.push(Node::new(doomed)));
+    let (idle, busy): (Vec<_>, Vec<_>) = UNTIL_IDLE.take().partition(is_idle);
+    busy.into_iter().for_each(|destruction| UNTIL_IDLE.push(Node::new(destruction)));
     end(idle)
 }
 
-fn is_idle(doomed: &Doomed) -> bool {
-    raw_stream::ensure_idle(&doomed.context, "").is_ok()
+fn is_idle(destruction: &Destruction) -> bool {
+    raw_stream::ensure_idle(&destruction.context, "").is_ok()
 }
 
-fn end(doomed: Vec<Doomed>) -> usize {
+fn end(destruction: Vec<Destruction>) -> usize {
     // Once more, right before the call: a thread takes its time to start.
-    let try_end = |doomed: Doomed| if is_idle(&doomed) { destroy::try_destroy(doomed) } else { Err(doomed) };
-    end_elsewhere(doomed, &WAITING, try_end, PASSING).unwrap_or(0)
+    let try_end = |destruction: Destruction| {
+        if is_idle(&destruction) { destroy::try_destroy(destruction) } else { Err(destruction) }
+    };
+    destroy_elsewhere(destruction, &UNTIL_IDLE, try_end, PASSING).unwrap_or(0)
 }

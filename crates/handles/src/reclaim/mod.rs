@@ -12,7 +12,7 @@ mod staging;
 mod threads;
 mod worker;
 
-pub(crate) use fence::{Free, Freed, FreedWith, close, expect_across, join, push_free};
+pub(crate) use fence::{FreeKind, FreedWith, PendingFree, close, expect_across, join, push_free};
 pub(crate) use host_cache::{HostBlock, HostKind, HostOwner};
 pub(crate) use idle::destroy_when_idle;
 pub(crate) use owed::{Runs, expect as expect_back, release_here};

@@ -52,7 +52,7 @@ pub(crate) fn expect(payload: &Arc<Payload>, context: &Context, runs: Option<Run
 /// context is lost. Where it failed to end something, nobody knows of which it will: nothing is
 /// counted then.
 pub(crate) fn sweep() {
-    let failed = destroy::last_unended();
+    let failed = destroy::last_failed_destroy();
     // An executable is ended before its share is expected, and others may sweep in between.
     let is_hopeless = |one: &Owed| failed.is_some_and(|failed| one.since <= failed + BEFORE);
     let is_lost = |one: &Owed| !destroy::may_call(&one.context);

@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicPtr;
 use cuda_sys::{CUevent_st, CUmemPoolHandle_st, CUstream};
 
 use crate::context::Context;
-use crate::destroy::{self, Doomed, List, Node, Object};
+use crate::destroy::{self, Destruction, List, Node, Object};
 use crate::error::Result;
 use crate::raw_stream::point::{is_reached, record_new, report_unless_expected};
 use crate::raw_stream::{RawStream, point};
@@ -104,7 +104,7 @@ impl Waiting {
         if destroy::may_call(&context) && !self.is_free(lane(&context)) {
             return Err(self);
         }
-        destroy::try_destroy(Doomed { context, object: Object::Pool(self.pool.raw), keep: None })
+        destroy::try_destroy(Destruction { context, object: Object::Pool(self.pool.raw), keep: None })
             .map_err(|_doomed| self)
     }
 
@@ -168,7 +168,7 @@ fn point_behind(stream: &RawStream) -> Result<Point> {
         if !open {
             return Ok(());
         }
-        let _turn = stream.enqueue()?;
+        let _access = stream.enqueue()?;
         stream.refuse_capture(WHAT)?;
         point::record(stream.context(), event, stream.raw())?;
         // Where others capture, one that began meanwhile may have caught it.

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use cuda_sys::{CUevent_flags, CUevent_st};
 
-use super::fence::{Free, Freed, push_free};
+use super::fence::{FreeKind, PendingFree, push_free};
 use super::host_cache;
 use super::host_cache::HostBlock;
 use crate::context::lock_unless_inside;
@@ -42,17 +42,17 @@ pub(crate) struct Staging(Mutex<Ring>);
 pub(crate) struct Ring {
     stream: Arc<RawStream>,
     /// The one that is being filled.
-    current: Option<Block>,
+    current: Option<StagingBlock>,
     /// The one after that, if it was found already.
-    next: Option<Block>,
+    next: Option<StagingBlock>,
     /// Those before, the oldest first.
-    full: VecDeque<Block>,
+    full: VecDeque<StagingBlock>,
 }
 
-struct Block {
+struct StagingBlock {
     block: HostBlock,
     /// For the drop, which allocates nothing then.
-    order: Box<Node<Free>>,
+    order: Box<Node<PendingFree>>,
     used: usize,
     /// The last write to it is in front of what has this ticket.
     ticket: u64,
@@ -89,7 +89,7 @@ pub(crate) fn trim() {
             && !ring.is_empty()
             && ring.stream.is_idle()
         {
-            ring.blocks().for_each(Block::give);
+            ring.blocks().for_each(StagingBlock::give);
         }
     }
 }
@@ -120,8 +120,8 @@ impl Ring {
         }
         self.full.reserve(1);
         self.next = match self.full.pop_front_if(|block| block.is_read(stream)) {
-            Some(block) => Some(Block { used: 0, ..block }),
-            None => Some(Block::new(stream, allocate(BLOCK)?)),
+            Some(block) => Some(StagingBlock { used: 0, ..block }),
+            None => Some(StagingBlock::new(stream, allocate(BLOCK)?)),
         };
         Ok(())
     }
@@ -136,7 +136,7 @@ impl Ring {
             let full = core::mem::replace(&mut self.current, self.next.take());
             self.full.extend(full);
         }
-        Ok(self.current.as_ref().and_then(Block::free_part))
+        Ok(self.current.as_ref().and_then(StagingBlock::free_part))
     }
 
     /// So many bytes were put there, and the copy that reads them is in front of what has this
@@ -152,15 +152,15 @@ impl Ring {
         self.current.is_none() && self.next.is_none() && self.full.is_empty()
     }
 
-    fn blocks(&mut self) -> impl Iterator<Item = Block> {
+    fn blocks(&mut self) -> impl Iterator<Item = StagingBlock> {
         self.full.drain(..).chain(self.current.take()).chain(self.next.take())
     }
 }
 
-impl Block {
+impl StagingBlock {
     fn new(stream: &Arc<RawStream>, block: HostBlock) -> Self {
-        let (context, what) = (stream.context().clone(), Freed::Host(block.clone()));
-        let order = Node::new(Free { context, home: Some(Arc::clone(stream)), what });
+        let (context, what) = (stream.context().clone(), FreeKind::Host(block.clone()));
+        let order = Node::new(PendingFree { context, home: Some(Arc::clone(stream)), what });
         Self { block, order, used: 0, ticket: 0, event: None }
     }
 

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Thread};
 
 use crate::context::Busy;
-use crate::destroy::{self, Doomed, List, Node};
+use crate::destroy::{self, Destruction, List, Node};
 use crate::error::Result;
 
 thread_local! {
@@ -67,24 +67,24 @@ pub(crate) fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Option<
 
 /// Ends executables on a thread made for that: work that nobody knows of here may hold up the
 /// driver for ever. What cannot end now goes to `list`.
-pub(crate) fn end_elsewhere(
-    doomed: Vec<Doomed>,
-    list: &'static List<Doomed>,
-    try_end: impl Fn(Doomed) -> Result<(), Doomed> + Send + 'static,
+pub(crate) fn destroy_elsewhere(
+    destruction: Vec<Destruction>,
+    list: &'static List<Destruction>,
+    try_end: impl Fn(Destruction) -> Result<(), Destruction> + Send + 'static,
     bound: Duration,
 ) -> Result<usize> {
-    if doomed.is_empty() {
+    if destruction.is_empty() {
         return Ok(0);
     }
     let (done, ended) = channel();
-    let doomed = Arc::new(Mutex::new(doomed));
-    let take = |doomed: &Mutex<Vec<Doomed>>| {
-        core::mem::take(&mut *doomed.lock().unwrap_or_else(PoisonError::into_inner))
+    let destruction = Arc::new(Mutex::new(destruction));
+    let take = |destruction: &Mutex<Vec<Destruction>>| {
+        core::mem::take(&mut *destruction.lock().unwrap_or_else(PoisonError::into_inner))
     };
-    let own = Arc::clone(&doomed);
+    let own = Arc::clone(&destruction);
     let end = move || {
         let _destroying = Destroying::begin();
-        let each = || destroy::end_each(take(&own).into_iter(), list, try_end);
+        let each = || destroy::retry_each(take(&own).into_iter(), list, try_end);
         let ended = if WORKING.get() { each() } else { as_worker(each) };
         if !list.is_empty() {
             destroy::wake();
@@ -96,7 +96,7 @@ pub(crate) fn end_elsewhere(
         // Where there can be no thread.
         end();
     } else if spawn("cuda-reaper-end", end).is_none() {
-        take(&doomed).into_iter().for_each(|doomed| list.push(Node::new(doomed)));
+        take(&destruction).into_iter().for_each(|destruction| list.push(Node::new(destruction)));
         destroy::wake();
         return Ok(0);
     }

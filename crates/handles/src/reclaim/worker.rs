@@ -7,16 +7,18 @@ use std::time::{Duration, Instant};
 use cuda_sys::{CUresult, Call};
 
 use super::fences::Fences;
-use super::threads::{Destroying, as_worker, destructors_run, end_elsewhere, is_working, spawn};
+use super::threads::{Destroying, as_worker, destroy_elsewhere, destructors_run, is_working, spawn};
 use super::{host_cache, idle, owed, staging};
-use crate::context::{Busy, Context, capture_mode, host_code};
-use crate::destroy::{self, Doomed, Kept, LIBRARIES, List, Node, OBJECTS, PAYLOADS, STALLING, Unused};
+use crate::context::{Busy, Context, capture_mode, in_host_function};
+use crate::destroy::{
+    self, DEFERRED, Destruction, Kept, LIBRARIES, List, Node, OBJECTS, PAYLOADS, UnusedLibrary,
+};
 use crate::error::{Error, Result};
 use crate::raw_stream::{self, RawStream};
 use crate::sync::{for_at_most, patience, process, try_lock};
 
 /// Whose turn it is to do the work: the reaper's thread, or one that drains.
-static TURN: Mutex<Fences> = Mutex::new(Fences::new());
+static FENCES: Mutex<Fences> = Mutex::new(Fences::new());
 
 /// How long what was postponed waits for its next try, at first and at most.
 const SOON: Duration = Duration::from_millis(5);
@@ -27,7 +29,7 @@ const CATCHING_UP: Duration = Duration::from_millis(100);
 
 /// The thread that runs destructors of other code.
 static DROPPING: OnceLock<Thread> = OnceLock::new();
-/// What [`end_stalling`] does, in errors.
+/// What [`destroy_deferred`] does, in errors.
 const ENDING: &str = "the end of an executable graph with conditional nodes that was dropped";
 
 /// How long work is waited for that an executable's end would wait for. The caller may be the one
@@ -61,7 +63,7 @@ const LEAVING: Duration = Duration::from_millis(500);
 pub fn drain() -> usize {
     // Asked before the turn, which somebody may hold who waits for this function. Where every
     // context is lost, nothing waits any more.
-    if is_working() || !process::is_running() || Context::any_is_usable() && host_code::is_inside() {
+    if is_working() || !process::is_running() || Context::any_is_usable() && in_host_function::is_inside() {
         return 0;
     }
     as_worker(|| rounds(true))
@@ -71,8 +73,8 @@ pub fn drain() -> usize {
 /// allocation that failed. Nothing inside a host function, where the allocation is refused:
 /// somebody who drains may have the turn and be waiting for that function.
 pub(crate) fn free_pending() {
-    if may_take_turn()
-        && let Ok(mut fences) = turn_patiently()
+    if may_work()
+        && let Ok(mut fences) = fences_patiently()
     {
         as_worker(|| objects() + fences.work());
     }
@@ -82,7 +84,7 @@ pub(crate) fn free_pending() {
 /// nothing is about to be, for some milliseconds at most. Others' destructors run on the reaper's
 /// thread, as always.
 pub(crate) fn catch_up(is_so: impl Fn() -> bool) {
-    if !may_take_turn() {
+    if !may_work() {
         return;
     }
     owed::hand_over();
@@ -95,8 +97,8 @@ pub(crate) fn catch_up(is_so: impl Fn() -> bool) {
 /// Lets memory that is idle and was dropped be free, for who asks how much there is; for some
 /// milliseconds at most.
 pub(crate) fn catch_up_frees(context: &Context) {
-    if may_take_turn()
-        && let Some(mut fences) = for_at_most(CATCHING_UP, || try_lock(&TURN))
+    if may_work()
+        && let Some(mut fences) = for_at_most(CATCHING_UP, || try_lock(&FENCES))
     {
         as_worker(|| {
             objects();
@@ -110,7 +112,7 @@ pub(crate) fn catch_up_frees(context: &Context) {
 /// may have the turn for long.
 fn look_again() -> bool {
     let has_more = || !PAYLOADS.is_empty() || destructors_run() || owed::is_about_to_come();
-    let waits = try_lock(&TURN).is_none_or(|mut fences| {
+    let waits = try_lock(&FENCES).is_none_or(|mut fences| {
         objects();
         fences.work();
         fences.has_owners() || fences.has_young()
@@ -125,7 +127,7 @@ fn look_again() -> bool {
 /// memory, too. Whether there were some. None where work runs for which the driver would wait: it
 /// may be the caller who has to end that.
 pub(crate) fn make_room() -> bool {
-    may_take_turn() && end_stalling(|_| true).is_ok_and(|ended| ended > 0)
+    may_work() && destroy_deferred(|_| true).is_ok_and(|ended| ended > 0)
 }
 
 /// Destroys the executable that keeps this, if it waits for that. Work that ends [soon](SHORTLY) is
@@ -134,18 +136,20 @@ pub(crate) fn make_room() -> bool {
 /// # Errors
 /// Work runs for which the driver would wait.
 pub(crate) fn destroy_keeping(kept: &Weak<()>) -> Result<()> {
-    if !may_take_turn() {
+    if !may_work() {
         return Ok(());
     }
-    let end = |doomed: Doomed| if doomed.keeps(kept) { destroy::try_destroy(doomed) } else { Err(doomed) };
-    let turn = turn_patiently()?;
-    as_worker(|| destroy::end_all(&OBJECTS, end));
-    drop(turn);
-    let mut last = end_stalling(|doomed| doomed.keeps(kept));
+    let end = |destruction: Destruction| {
+        if destruction.keeps(kept) { destroy::try_destroy(destruction) } else { Err(destruction) }
+    };
+    let fences = fences_patiently()?;
+    as_worker(|| destroy::retry_all(&OBJECTS, end));
+    drop(fences);
+    let mut last = destroy_deferred(|destruction| destruction.keeps(kept));
     let end = Instant::now() + SHORTLY.min(patience());
     while matches!(last, Err(Error::StillRunning { .. })) && Instant::now() < end {
         thread::sleep(Duration::from_millis(1));
-        last = end_stalling(|doomed| doomed.keeps(kept));
+        last = destroy_deferred(|destruction| destruction.keeps(kept));
     }
     last.map(drop)
 }
@@ -153,23 +157,23 @@ pub(crate) fn destroy_keeping(kept: &Weak<()>) -> Result<()> {
 /// Ends some of the executables in whose end the driver waits for all work of the device; how many.
 /// Those in whose context there is work stay, and the reaper's thread ends them once there is none,
 /// as somebody wants that: if that is all, it is an error.
-fn end_stalling(which: impl Fn(&Doomed) -> bool) -> Result<usize> {
-    let turn = turn_patiently()?;
-    let (mut chosen, mut busy) = (Vec::<Doomed>::new(), None);
-    for list in [&STALLING, &idle::WAITING] {
+fn destroy_deferred(which: impl Fn(&Destruction) -> bool) -> Result<usize> {
+    let fences = fences_patiently()?;
+    let (mut chosen, mut busy) = (Vec::<Destruction>::new(), None);
+    for list in [&DEFERRED, &idle::UNTIL_IDLE] {
         let (wanted, others): (Vec<_>, Vec<_>) = list.take().partition(&which);
-        others.into_iter().for_each(|doomed| list.push(Node::new(doomed)));
+        others.into_iter().for_each(|destruction| list.push(Node::new(destruction)));
         chosen.extend(wanted);
     }
-    let is_idle = |doomed: &Doomed| {
-        let idle = raw_stream::ensure_idle(&doomed.context, ENDING);
+    let is_idle = |destruction: &Destruction| {
+        let idle = raw_stream::ensure_idle(&destruction.context, ENDING);
         idle.map_err(|error| busy = Some(error)).is_ok()
     };
     let (chosen, staying): (Vec<_>, Vec<_>) = chosen.into_iter().partition(is_idle);
-    staying.into_iter().for_each(|doomed| idle::WAITING.push(Node::new(doomed)));
+    staying.into_iter().for_each(|destruction| idle::UNTIL_IDLE.push(Node::new(destruction)));
     // Not over the driver's call: others need the turn.
-    drop(turn);
-    let ended = end_elsewhere(chosen, &STALLING, destroy::try_destroy, patience())?;
+    drop(fences);
+    let ended = destroy_elsewhere(chosen, &DEFERRED, destroy::try_destroy, patience())?;
     match busy {
         Some(busy) => {
             destroy::wake();
@@ -185,7 +189,7 @@ pub(crate) fn free_now(done: impl FnOnce() -> bool) -> Result<()> {
     if is_working() || !process::is_running() {
         return Ok(());
     }
-    let mut fences = turn_patiently()?;
+    let mut fences = fences_patiently()?;
     as_worker(|| {
         fences.forget_trouble();
         objects();
@@ -198,8 +202,8 @@ pub(crate) fn free_now(done: impl FnOnce() -> bool) -> Result<()> {
 /// Makes `stream` wait for the frees that the reaper has enqueued in its context, for an allocation
 /// that failed. A failure changes nothing.
 pub(crate) fn wait_for_frees(stream: &RawStream) {
-    if may_take_turn()
-        && let Ok(fences) = turn_patiently()
+    if may_work()
+        && let Ok(fences) = fences_patiently()
     {
         fences.let_wait_for_frees(stream);
     }
@@ -209,11 +213,11 @@ pub(crate) fn wait_for_frees(stream: &RawStream) {
 /// whether this is a host function.
 pub(crate) fn order_after_frees(stream: &RawStream) -> Result<()> {
     // The reaper launches nothing by itself.
-    if is_working() { Ok(()) } else { turn_patiently()?.order_after_frees(stream) }
+    if is_working() { Ok(()) } else { fences_patiently()?.order_after_frees(stream) }
 }
 
-fn may_take_turn() -> bool {
-    !is_working() && process::is_running() && !host_code::is_inside()
+fn may_work() -> bool {
+    !is_working() && process::is_running() && !in_host_function::is_inside()
 }
 
 /// Starts the thread.
@@ -242,7 +246,7 @@ fn run(dropping: Option<&Thread>) {
         let done = as_worker(|| match dropping {
             None => rounds(false),
             Some(dropping) => {
-                let mut fences = turn();
+                let mut fences = fences();
                 let done = objects() + idle::work() + fences.work();
                 if fences.has_owners() || !PAYLOADS.is_empty() {
                     dropping.unpark();
@@ -250,7 +254,7 @@ fn run(dropping: Option<&Thread>) {
                 done
             }
         });
-        let again = turn().has_postponed() || !(OBJECTS.is_empty() && idle::WAITING.is_empty());
+        let again = fences().has_postponed() || !(OBJECTS.is_empty() && idle::UNTIL_IDLE.is_empty());
         if again {
             thread::park_timeout(pause);
             pause = if done == 0 { LATE.min(pause * 2) } else { SOON };
@@ -264,7 +268,7 @@ fn run(dropping: Option<&Thread>) {
 fn drop_for_others() {
     while process::is_running() {
         let busy = Destroying::begin();
-        let owners = turn().take_owners();
+        let owners = fences().take_owners();
         if as_worker(|| destructors(owners, busy)) == 0 {
             thread::park();
         }
@@ -272,17 +276,17 @@ fn drop_for_others() {
 }
 
 /// The turn, for the reaper's threads and who drains.
-fn turn() -> MutexGuard<'static, Fences> {
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+fn fences() -> MutexGuard<'static, Fences> {
+    FENCES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The turn, for others.
-fn turn_patiently() -> Result<MutexGuard<'static, Fences>> {
+fn fences_patiently() -> Result<MutexGuard<'static, Fences>> {
     let busy = || {
         let by = "a thread in `reaper::drain`, or the reaper's own, which the driver keeps waiting";
         Busy { what: "the reaper".into(), by: by.into() }.into()
     };
-    for_at_most(patience(), || try_lock(&TURN)).ok_or_else(busy)
+    for_at_most(patience(), || try_lock(&FENCES)).ok_or_else(busy)
 }
 
 /// Rounds until one finds nothing to do: what is dropped in one may leave more.
@@ -301,7 +305,7 @@ fn rounds(unload: bool) -> usize {
 /// First what the driver frees, with the turn; then the destructors of other code, without it: one
 /// that is slow holds nobody up.
 fn round(unload: bool) -> usize {
-    let mut fences = turn();
+    let mut fences = fences();
     let done = objects() + fences.work();
     // A drain ends those that wait for idle streams, too.
     let done = done + if unload { stalling() } else { idle::work() };
@@ -344,23 +348,23 @@ fn objects() -> usize {
 /// What the driver waits for all work of the device in.
 fn stalling() -> usize {
     staging::trim();
-    destroy_all(&STALLING)
-        + destroy_all(&idle::WAITING)
+    destroy_all(&DEFERRED)
+        + destroy_all(&idle::UNTIL_IDLE)
         + libraries()
         + host_cache::free_all()
         + host_cache::unregister_all()
 }
 
-fn destroy_all(list: &List<Doomed>) -> usize {
-    destroy::end_all(list, destroy::try_destroy)
+fn destroy_all(list: &List<Destruction>) -> usize {
+    destroy::retry_all(list, destroy::try_destroy)
 }
 
 fn libraries() -> usize {
-    destroy::end_all(&LIBRARIES, unload)
+    destroy::retry_all(&LIBRARIES, unload)
 }
 
 /// Unloads a library, unless the driver permits no such call here: then it comes back.
-fn unload(unused: Unused) -> Result<(), Unused> {
+fn unload(unused: UnusedLibrary) -> Result<(), UnusedLibrary> {
     let context = &unused.context;
     if !destroy::may_call(context) {
         return Ok(());
@@ -389,9 +393,9 @@ extern "C" fn stop() {
     }
     let end = Instant::now() + LEAVING;
     while Instant::now() < end {
-        match TURN.try_lock() {
+        match FENCES.try_lock() {
             Err(TryLockError::Poisoned(_)) => return,
-            Ok(turn) if !destructors_run() => return core::mem::forget(turn),
+            Ok(fences) if !destructors_run() => return core::mem::forget(fences),
             Ok(_) | Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(1)),
         }
     }

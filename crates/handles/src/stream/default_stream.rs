@@ -170,7 +170,7 @@ impl DefaultStream {
     fn call(&self, what: &'static str, call: Call, work: impl FnOnce() -> CUresult) -> Result<()> {
         let _current = self.context.enter()?;
         let is_legacy = self.kind == Kind::Legacy;
-        let _turn = is_legacy.then(|| raw_stream::share_legacy(&self.context)).transpose()?;
+        let _access = is_legacy.then(|| raw_stream::share_legacy(&self.context)).transpose()?;
         let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
         // SAFETY: the context is current and the out pointer valid.
         let code = unsafe { self.context.driver().cuStreamIsCapturing(self.as_raw(), &raw mut status) };

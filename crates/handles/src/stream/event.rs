@@ -13,7 +13,7 @@ use crate::destroy::{self, Object};
 use crate::error::{Error, Result};
 use crate::raw_stream;
 use crate::registry::{Raw, Registry, Sharded, identity};
-use crate::sync::{Brief, Held, process};
+use crate::sync::{SpinGuard, SpinLock, process};
 
 static EVENTS: LazyLock<Registry<Sharded<EventBox>>> = LazyLock::new(|| Registry::with_map(Sharded::new()));
 
@@ -57,7 +57,7 @@ struct EventBox {
     options: Option<EventOptions>,
     /// Where it was recorded last. Held over the driver call that records it or waits for it, so
     /// that both agree.
-    recorded: Brief<Record>,
+    recorded: SpinLock<Record>,
     /// Whether others may record it by its raw handle, so that nobody here knows where it was
     /// recorded last.
     lent: AtomicBool,
@@ -92,7 +92,7 @@ impl Context {
     #[doc(alias = "cuEventCreate")]
     pub fn event_with(&self, options: EventOptions) -> Result<Event> {
         let raw = raw_stream::create_event(self, options.flags()?)?;
-        let recorded = Brief::new(Record::new(Recorded::Never));
+        let recorded = SpinLock::new(Record::new(Recorded::Never));
         let event = Arc::new(EventBox {
             raw,
             context: self.clone(),
@@ -119,7 +119,7 @@ impl Event {
     /// An event of another process that was opened here.
     pub(crate) fn imported(context: &Context, raw: CUevent) -> Self {
         let options = EventOptions { timing: false, blocking: false, ipc: true };
-        let recorded = Brief::new(Record::new(Recorded::Unknown));
+        let recorded = SpinLock::new(Record::new(Recorded::Unknown));
         let event = Arc::new(EventBox {
             raw: Raw::new(raw),
             context: context.clone(),
@@ -157,7 +157,7 @@ impl Event {
             context.ensure_same(known.context(), "the event")?;
             return Ok(known);
         }
-        let recorded = Brief::new(Record::new(Recorded::Unknown));
+        let recorded = SpinLock::new(Record::new(Recorded::Unknown));
         Ok(Self(Arc::new(EventBox {
             raw: Raw::new(raw),
             context: context.clone(),
@@ -187,7 +187,7 @@ impl Event {
     /// which takes as long as other calls let the driver wait for everything; inside a host
     /// function, which such a call may be waiting for, it is refused then.
     #[inline]
-    pub(crate) fn recorded(&self) -> Result<Held<'_, Record>> {
+    pub(crate) fn recorded(&self) -> Result<SpinGuard<'_, Record>> {
         unless_inside(&self.0.context, || self.busy(), || self.0.recorded.try_lock())
     }
 
@@ -205,7 +205,7 @@ impl Event {
 
     /// The driver answers such questions by invalidating the capture. As long as the result is
     /// held, nobody records the event here.
-    fn refuse_captured(&self) -> Result<Held<'_, Record>> {
+    fn refuse_captured(&self) -> Result<SpinGuard<'_, Record>> {
         let recorded = self.recorded()?;
         match recorded.place() {
             Recorded::Captured(_) | Recorded::Foreign => Err(Error::CapturedEvent),
@@ -314,7 +314,7 @@ impl Event {
 #[doc(hidden)]
 #[derive(Debug)]
 #[must_use]
-pub struct Recording<'e>(SmallVec<[Held<'e, Record>; 4]>);
+pub struct Recording<'e>(SmallVec<[SpinGuard<'e, Record>; 4]>);
 
 impl Recording<'_> {
     /// Takes note that the call has recorded them, outside of any capture.

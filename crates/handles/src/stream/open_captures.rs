@@ -18,7 +18,7 @@ use crate::context::{Busy, Context, unless_inside};
 use crate::error::{Error, Result};
 use crate::raw_stream::RawStream;
 
-struct Open {
+struct OpenCapture {
     word: u64,
     context: Context,
     /// Those in it, and those joining just now. They live until the end, whatever becomes of their
@@ -28,15 +28,15 @@ struct Open {
     ending: bool,
 }
 
-static OPEN: Mutex<Vec<Open>> = Mutex::new(Vec::new());
+static OPEN: Mutex<Vec<OpenCapture>> = Mutex::new(Vec::new());
 
 /// Not over a driver call, and no owner is dropped under it.
-fn open() -> MutexGuard<'static, Vec<Open>> {
+fn open() -> MutexGuard<'static, Vec<OpenCapture>> {
     OPEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Takes a capture out of the table.
-fn take(word: u64) -> Option<Open> {
+fn take(word: u64) -> Option<OpenCapture> {
     let mut open = open();
     let index = open.iter().position(|capture| capture.word == word)?;
     Some(open.swap_remove(index))
@@ -65,8 +65,12 @@ pub(crate) fn begin(
     let _entering = stream.insist(|| stream.try_enter())?;
     stream.refuse_capture("beginning another capture")?;
     let word = NEXT.fetch_add(1, Ordering::Relaxed);
-    let entry =
-        Open { word, context: stream.context().clone(), members: vec![Arc::clone(stream)], ending: false };
+    let entry = OpenCapture {
+        word,
+        context: stream.context().clone(),
+        members: vec![Arc::clone(stream)],
+        ending: false,
+    };
     open().push(entry);
     if let Err(error) = call() {
         drop(take(word));
@@ -92,7 +96,7 @@ pub(crate) fn wait(
         Recorded::Captured(word) => word,
         Recorded::Unknown | Recorded::Foreign => return wait_unsure(stream, recorded, call),
         Recorded::Never | Recorded::Plain => {
-            let _turn = stream.enqueue()?;
+            let _access = stream.enqueue()?;
             if recorded == Recorded::Plain && stream.is_capturing()? {
                 return Err(Error::Isolated);
             }
@@ -100,7 +104,7 @@ pub(crate) fn wait(
         }
     };
     {
-        let _turn = stream.enqueue()?;
+        let _access = stream.enqueue()?;
         if stream.capture() == word {
             return call().map(Some);
         }
@@ -117,7 +121,7 @@ fn wait_unsure(
     call: impl FnOnce() -> Result<()>,
 ) -> Result<Option<()>> {
     {
-        let _turn = stream.enqueue()?;
+        let _access = stream.enqueue()?;
         match stream.capture() {
             0 if stream.is_foreign() => return call().map(Some),
             0 => {}

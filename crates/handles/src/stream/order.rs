@@ -27,8 +27,8 @@ impl Stream {
         self.context().ensure_usable()?;
         self.context().ensure_same(event.context(), "the event")?;
         let mut recorded = event.recorded()?;
-        let turn = self.0.stream.enqueue()?;
-        let place = if turn.signs() == 0 { Recorded::Plain } else { self.place_of_record()? };
+        let access = self.0.stream.enqueue()?;
+        let place = if access.flags() == 0 { Recorded::Plain } else { self.place_of_record()? };
         if place != Recorded::Plain {
             event.set_in_graphs();
         }

@@ -45,7 +45,7 @@ impl Stream {
     pub fn synchronize_blocking(&self) -> Result<()> {
         self.context().ensure_usable()?;
         self.0.stream.step_aside();
-        let _turn = self.0.stream.enqueue()?;
+        let _access = self.0.stream.enqueue()?;
         self.0.stream.refuse_capture("waiting for a stream")?;
         self.context().refuse_in_callback()?;
         self.wait_until_done()
@@ -72,7 +72,7 @@ impl Stream {
     #[doc(alias = "cuStreamQuery")]
     pub fn query(&self) -> Result<bool> {
         self.context().ensure_usable()?;
-        let _turn = self.0.stream.enqueue()?;
+        let _access = self.0.stream.enqueue()?;
         self.0.stream.refuse_capture("querying a stream")?;
         let _mode = capture_mode::relaxed(self.context().driver());
         // SAFETY: the stream is alive.

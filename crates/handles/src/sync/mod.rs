@@ -8,6 +8,6 @@ mod wait;
 
 pub(crate) use atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering, spin_loop};
 pub use process::is_forked;
-pub(crate) use spin_lock::{Brief, Held};
+pub(crate) use spin_lock::{SpinGuard, SpinLock};
 pub(crate) use wait::{for_a_moment, for_at_most, try_lock};
 pub use wait::{patience, set_patience};

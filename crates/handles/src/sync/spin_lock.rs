@@ -9,33 +9,33 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::wait::patiently;
 
 /// A value behind such a lock. Who panics with it leaves it as it is.
-pub(crate) struct Brief<T> {
+pub(crate) struct SpinLock<T> {
     held: AtomicBool,
     value: UnsafeCell<T>,
 }
 
 // SAFETY: the value is one thread's at a time, to which it may come from another.
-unsafe impl<T: Send> Sync for Brief<T> {}
+unsafe impl<T: Send> Sync for SpinLock<T> {}
 
-impl<T> Brief<T> {
+impl<T> SpinLock<T> {
     pub(crate) const fn new(value: T) -> Self {
         Self { held: AtomicBool::new(false), value: UnsafeCell::new(value) }
     }
 
     /// The value, once nobody else has it. Not twice on one thread.
     #[inline]
-    pub(crate) fn lock(&self) -> Held<'_, T> {
+    pub(crate) fn lock(&self) -> SpinGuard<'_, T> {
         self.try_lock().unwrap_or_else(|| patiently(|| self.try_lock()))
     }
 
     /// The value, if nobody else has it.
     #[inline]
-    pub(crate) fn try_lock(&self) -> Option<Held<'_, T>> {
-        (!self.held.swap(true, Ordering::Acquire)).then(|| Held(self))
+    pub(crate) fn try_lock(&self) -> Option<SpinGuard<'_, T>> {
+        (!self.held.swap(true, Ordering::Acquire)).then(|| SpinGuard(self))
     }
 }
 
-impl<T> fmt::Debug for Brief<T> {
+impl<T> fmt::Debug for SpinLock<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Brief").field("held", &self.held).finish_non_exhaustive()
     }
@@ -44,12 +44,12 @@ impl<T> fmt::Debug for Brief<T> {
 /// The value, which is nobody else's until this is dropped.
 #[derive(Debug)]
 #[must_use]
-pub(crate) struct Held<'b, T>(&'b Brief<T>);
+pub(crate) struct SpinGuard<'b, T>(&'b SpinLock<T>);
 
 // SAFETY: sharing it shares the value.
-unsafe impl<T: Sync> Sync for Held<'_, T> {}
+unsafe impl<T: Sync> Sync for SpinGuard<'_, T> {}
 
-impl<T> Deref for Held<'_, T> {
+impl<T> Deref for SpinGuard<'_, T> {
     type Target = T;
 
     #[inline]
@@ -59,7 +59,7 @@ impl<T> Deref for Held<'_, T> {
     }
 }
 
-impl<T> DerefMut for Held<'_, T> {
+impl<T> DerefMut for SpinGuard<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: there is one of these at a time.
@@ -67,7 +67,7 @@ impl<T> DerefMut for Held<'_, T> {
     }
 }
 
-impl<T> Drop for Held<'_, T> {
+impl<T> Drop for SpinGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
         self.0.held.store(false, Ordering::Release);
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn one_at_a_time_has_the_value() {
-        let count = Brief::new(0_u64);
+        let count = SpinLock::new(0_u64);
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_holder_that_panics_gives_it_back() {
-        let value = Brief::new(1);
+        let value = SpinLock::new(1);
         let outcome = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| {
             *value.lock() = 2;
             let _held = value.lock();

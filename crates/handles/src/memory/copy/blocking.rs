@@ -93,7 +93,7 @@ impl<T: Element> Slice<'_, T> {
             false => None,
         };
         stream.raw_stream().step_aside();
-        let turn = stream.raw_stream().enqueue()?;
+        let access = stream.raw_stream().enqueue()?;
         stream.refuse_capture(what)?;
         // Behind the copy there is no way back.
         stream.context().refuse_in_callback()?;
@@ -123,7 +123,7 @@ impl<T: Element> Slice<'_, T> {
             None => stream.wait_until_done().or_else(|error| wait_otherwise(stream, error)),
             Some(event) => wait_behind(stream, what, event),
         };
-        drop(turn);
+        drop(access);
         waited
     }
 }

@@ -33,10 +33,10 @@ impl Stream {
         }
         let _read = source.allocation().ready_once(self)?;
         let _written = destination.allocation().ready_once(self)?;
-        let turn = self.enqueue()?;
-        if turn.is_captured()? {
-            turn.keep(source.allocation())?;
-            turn.keep(destination.allocation())?;
+        let access = self.enqueue()?;
+        if access.is_captured()? {
+            access.keep(source.allocation())?;
+            access.keep(destination.allocation())?;
         }
         // SAFETY: both ranges lie in memory that lives until after this point of the stream, or as
         // long as the graph it is captured into.

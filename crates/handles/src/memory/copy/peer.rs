@@ -65,7 +65,7 @@ impl Stream {
         from.ready_across(self)?;
         to.ready_across(self)?;
         self.context().ensure_usable()?;
-        let turn = self.raw_stream().enqueue()?;
+        let access = self.raw_stream().enqueue()?;
         self.refuse_capture(WHAT)?;
         let bytes = source.size_bytes();
         // SAFETY: both ranges lie in memory of their contexts that lives until after this point of
@@ -80,7 +80,7 @@ impl Stream {
                 self.as_raw(),
             )
         };
-        drop(turn);
+        drop(access);
         self.context().check(Call::cuMemcpyPeerAsync, code)?;
         let elsewhere = homes().filter(|home| home.context().as_raw() != self.context().as_raw());
         elsewhere.map(|home| home.wait_for_uncaptured(self)).fold(Ok(()), Result::<_, Error>::and)

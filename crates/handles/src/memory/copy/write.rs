@@ -136,8 +136,8 @@ impl Target<'_> {
         let (context, raw) = (stream.context(), stream.raw_stream());
         let mut ring = stream.staging().lock(raw)?;
         ring.prepare(bytes.len, |room| host::block_at_once(context, HostKind::Pinned, room))?;
-        let turn = stream.enqueue()?;
-        if turn.is_captured()? || raw.is_foreign() {
+        let access = stream.enqueue()?;
+        if access.is_captured()? || raw.is_foreign() {
             return Ok(false);
         }
         let Some(room) = ring.place(bytes.len)? else { return Ok(false) };
@@ -146,7 +146,7 @@ impl Target<'_> {
             bytes.copy_to(room);
             self.enqueue(stream, room.as_ptr().cast(), bytes.len)
         };
-        drop(turn);
+        drop(access);
         // Whatever came of it: the room may be in use.
         ring.wrote(bytes.len, stream.ticket());
         context.check(call, code).map(|()| true)
@@ -162,19 +162,19 @@ impl Target<'_> {
         let own = own.share();
         let kept = own.as_buffer().allocation();
         let _use = kept.ready_once(stream)?;
-        let turn = stream.enqueue()?;
-        if turn.is_captured()? {
+        let access = stream.enqueue()?;
+        if access.is_captured()? {
             match self.capture {
                 Capture::Refused(what) => return Err(Error::Capturing { what }),
                 Capture::Keeps(allocation) => {
-                    turn.keep(kept)?;
-                    turn.keep(allocation)?;
+                    access.keep(kept)?;
+                    access.keep(allocation)?;
                 }
             }
         }
         // SAFETY: the buffer goes only when all that uses it is over.
         let (call, code) = unsafe { self.enqueue(stream, room.as_ptr().cast(), bytes.len) };
-        drop(turn);
+        drop(access);
         stream.context().check(call, code)
     }
 

@@ -23,9 +23,9 @@ impl Stream {
             return Ok(());
         }
         let _use = memory.allocation().ready_once(self)?;
-        let turn = self.enqueue()?;
-        if turn.is_captured()? {
-            turn.keep(memory.allocation())?;
+        let access = self.enqueue()?;
+        if access.is_captured()? {
+            access.keep(memory.allocation())?;
         }
         // SAFETY: the range lies in memory that lives until after this point of the stream.
         let code = unsafe {

@@ -44,9 +44,9 @@ impl Stream {
             return Ok(());
         }
         let _use = memory.allocation().ready_once(self)?;
-        let turn = self.enqueue()?;
-        if turn.is_captured()? {
-            turn.keep(memory.allocation())?;
+        let access = self.enqueue()?;
+        if access.is_captured()? {
+            access.keep(memory.allocation())?;
         }
         let (driver, stream) = (self.context().driver(), self.as_raw());
         let (address, len) = (memory.address(), memory.len());
@@ -93,9 +93,9 @@ impl Stream {
             return Ok(());
         };
         let _use = memory.allocation().ready_once(self)?;
-        let turn = self.enqueue()?;
-        if turn.is_captured()? {
-            turn.keep(memory.allocation())?;
+        let access = self.enqueue()?;
+        if access.is_captured()? {
+            access.keep(memory.allocation())?;
         }
         let (driver, stream, pitch) = (self.context().driver(), self.as_raw(), layout.pitch);
         let FillLayout { address, value, width, height, .. } = layout;

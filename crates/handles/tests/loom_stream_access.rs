@@ -1,13 +1,13 @@
 //! The turns of those who use and those who change under every interleaving:
-//! `RUSTFLAGS="--cfg loom" cargo test -p cuda-handles --release --test loom_turns`.
+//! `RUSTFLAGS="--cfg loom" cargo test -p cuda-handles --release --test loom_stream_access`.
 #![cfg(loom)]
 
-#[path = "../src/access/blocks.rs"]
+#[path = "../src/access/slots.rs"]
 #[allow(dead_code)]
-mod blocks;
+mod slots;
 #[path = "../src/access/stream_access.rs"]
 #[allow(dead_code)]
-mod turns;
+mod stream_access;
 
 mod sync {
     pub(crate) use loom::hint::spin_loop;
@@ -27,18 +27,18 @@ mod barrier {
     }
 }
 
-use blocks::{Block, Blocks};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::sync::atomic::AtomicPtr;
 use loom::thread;
-use turns::{Shared, Turns};
+use slots::{AllSlots, ThreadSlots};
+use stream_access::{ReadGuard, StreamAccess};
 
 /// What is changed with a turn alone and read with a shared one; loom checks that these exclude
 /// each other and see each other's work.
 struct World {
-    turns: Turns,
-    blocks: Blocks,
+    access: StreamAccess,
+    slots: AllSlots,
     thing: UnsafeCell<u32>,
 }
 
@@ -49,36 +49,36 @@ unsafe impl Send for World {}
 
 impl World {
     fn new() -> Arc<Self> {
-        let blocks = Blocks::starting_with(AtomicPtr::new(core::ptr::null_mut()));
-        Arc::new(Self { turns: Turns::new(7), blocks, thing: UnsafeCell::new(0) })
+        let slots = AllSlots::starting_with(AtomicPtr::new(core::ptr::null_mut()));
+        Arc::new(Self { access: StreamAccess::new(7), slots, thing: UnsafeCell::new(0) })
     }
 
-    fn read(&self, _turn: Shared<'_>) -> u32 {
+    fn read(&self, _guard: ReadGuard<'_>) -> u32 {
         // SAFETY: with a turn.
         self.thing.with(|thing| unsafe { *thing })
     }
 
-    fn use_it(&self, block: Option<&'static Block>) -> u32 {
-        let mut turn = self.turns.share(block);
+    fn use_it(&self, slots: Option<&'static ThreadSlots>) -> u32 {
+        let mut guard = self.access.read(slots);
         loop {
-            match turn {
-                Some(turn) => return self.read(turn),
+            match guard {
+                Some(guard) => return self.read(guard),
                 None => thread::yield_now(),
             }
-            turn = self.turns.share_again(block);
+            guard = self.access.read_again(slots);
         }
     }
 
     /// Without waiting: of two who wait, loom lets now one and now the other go on looking, and the
     /// one waited for never.
-    fn try_to_use(&self, block: Option<&'static Block>) {
-        self.turns.share(block).map(|turn| self.read(turn));
+    fn try_to_use(&self, slots: Option<&'static ThreadSlots>) {
+        self.access.read(slots).map(|guard| self.read(guard));
     }
 
     /// Tries twice to change it, and says how often that worked.
     fn try_to_change(&self) -> u32 {
         let change = || {
-            let _alone = self.turns.try_alone(&self.blocks)?;
+            let _alone = self.access.try_exclusive(&self.slots)?;
             // SAFETY: alone.
             self.thing.with_mut(|thing| unsafe { *thing += 1 });
             Some(())
@@ -88,7 +88,7 @@ impl World {
 
     /// When all threads have ended: nothing stands in the way, and no change was lost.
     fn check(&self, changes: u32) {
-        assert!(self.turns.try_alone(&self.blocks).is_some());
+        assert!(self.access.try_exclusive(&self.slots).is_some());
         // SAFETY: nobody else is there.
         assert_eq!(self.thing.with(|thing| unsafe { *thing }), changes);
     }
@@ -110,10 +110,10 @@ fn a_user_and_a_changer_exclude_each_other() {
     for with in [true, false] {
         model(5, move || {
             let world = World::new();
-            let block = with.then(|| world.blocks.take());
+            let slots = with.then(|| world.slots.take());
             let user = spawn(&world, move |world| {
-                let first = world.use_it(block);
-                assert!(world.use_it(block) >= first);
+                let first = world.use_it(slots);
+                assert!(world.use_it(slots) >= first);
             });
             let changes = world.try_to_change();
             user.join().unwrap();
@@ -128,8 +128,8 @@ fn so_do_two_users_with_blocks_or_without() {
         model(4, move || {
             let world = World::new();
             let users = with.map(|with| {
-                let block = with.then(|| world.blocks.take());
-                spawn(&world, move |world| world.try_to_use(block))
+                let slots = with.then(|| world.slots.take());
+                spawn(&world, move |world| world.try_to_use(slots))
             });
             let changes = world.try_to_change();
             users.into_iter().for_each(|user| user.join().unwrap());
@@ -142,11 +142,11 @@ fn so_do_two_users_with_blocks_or_without() {
 fn a_slot_that_stands_for_another_thing_by_now_tells_of_the_turn_before() {
     model(4, || {
         let world = World::new();
-        let block = Some(world.blocks.take());
+        let slots = Some(world.slots.take());
         let user = spawn(&world, move |world| {
-            world.try_to_use(block);
-            let other = Turns::new(8);
-            drop(other.share(block));
+            world.try_to_use(slots);
+            let other = StreamAccess::new(8);
+            drop(other.read(slots));
         });
         let changes = world.try_to_change();
         user.join().unwrap();
@@ -158,9 +158,9 @@ fn a_slot_that_stands_for_another_thing_by_now_tells_of_the_turn_before() {
 fn so_do_two_changers() {
     model(2, || {
         let world = World::new();
-        let block = Some(world.blocks.take());
+        let slots = Some(world.slots.take());
         let changer = spawn(&world, World::try_to_change);
-        let user = spawn(&world, move |world| world.use_it(block));
+        let user = spawn(&world, move |world| world.use_it(slots));
         let changes = world.try_to_change();
         user.join().unwrap();
         world.check(changes + changer.join().unwrap());
@@ -173,9 +173,9 @@ fn blocks_made_and_given_on_meanwhile_are_seen() {
         let world = World::new();
         let users = [(); 2].map(|()| {
             spawn(&world, |world| {
-                let block = world.blocks.take();
-                world.try_to_use(Some(block));
-                block.give_back();
+                let slots = world.slots.take();
+                world.try_to_use(Some(slots));
+                slots.give_back();
             })
         });
         let changes = world.try_to_change();
