@@ -3,6 +3,8 @@
 pub mod capture;
 #[doc(hidden)]
 pub mod host_function;
+#[doc(hidden)]
+pub mod internal;
 
 mod access;
 mod context;
@@ -19,7 +21,7 @@ mod stream;
 mod sync;
 
 #[doc(hidden)]
-pub use context::lock_unless_inside;
+pub use context::lock_std_unless_inside as lock_unless_inside;
 pub use context::{Context, Device, Limits, Scheduling, capture_mode};
 pub use destroy::{Kept, clones};
 pub use error::{

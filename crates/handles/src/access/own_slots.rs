@@ -1,19 +1,18 @@
 //! The slots of the calling thread.
 
 use core::cell::Cell;
-use std::sync::{Mutex, PoisonError};
 use std::thread::Thread;
 
 use super::barrier;
 use super::slots::{AllSlots, SLOTS, ThreadSlots};
-use crate::sync::{AtomicPtr, try_lock};
+use crate::sync::{AtomicPtr, Lock, Rank};
 
 /// The slots of all threads.
 pub(crate) static ALL_SLOTS: AllSlots = AllSlots::starting_with(AtomicPtr::new(core::ptr::null_mut()));
 
 /// Which thread has which slots, for errors. Locked for moments, when a thread takes its slots and
 /// when it gives them back.
-static HOLDERS: Mutex<Vec<Holder>> = Mutex::new(Vec::new());
+static HOLDERS: Lock<Vec<Holder>> = Lock::new(Rank::ThreadSlots, Vec::new());
 
 struct Holder {
     slots: &'static ThreadSlots,
@@ -37,7 +36,7 @@ impl Drop for GiveBack {
         if let Some(slots) = OWN.take() {
             // No wait here, least of all in a forked child. Without the lock an error names the
             // thread as if it had not ended.
-            if let Some(mut holders) = try_lock(&HOLDERS) {
+            if let Some(mut holders) = HOLDERS.try_lock() {
                 holders.retain(|holder| !core::ptr::eq(holder.slots, slots));
             }
             slots.give_back();
@@ -60,7 +59,7 @@ fn take() -> Option<&'static ThreadSlots> {
     GIVE_BACK.try_with(|_| ()).ok()?;
     let slots = ALL_SLOTS.take();
     let holder = Holder { slots, thread: std::thread::current(), left: slots.numbers() };
-    let mut holders = HOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut holders = HOLDERS.lock();
     holders.retain(|other| !core::ptr::eq(other.slots, slots));
     holders.push(holder);
     drop(holders);
@@ -71,7 +70,7 @@ fn take() -> Option<&'static ThreadSlots> {
 /// The threads that read a stream, in words: one for each read that is announced in a slot.
 pub(crate) fn users(number: u64) -> Vec<String> {
     let own = OWN.get();
-    let holders = HOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let holders = HOLDERS.lock();
     let user = |(slots, slot): (&'static ThreadSlots, usize)| {
         let holder = holders.iter().find(|holder| core::ptr::eq(holder.slots, slots));
         match holder {

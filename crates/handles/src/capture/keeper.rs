@@ -5,10 +5,10 @@ use std::sync::Arc;
 use crate::graph::Owner;
 use crate::memory::Allocation;
 use crate::module::Kernel;
-use crate::sync::{SpinLock, process};
+use crate::sync::{Rank, SpinLock, process};
 
 /// What the calls of each open capture use, by the capture's number.
-static KEPT: SpinLock<Vec<(u64, Vec<Owner>)>> = SpinLock::new(Vec::new());
+static KEPT: SpinLock<Vec<(u64, Vec<Owner>)>> = SpinLock::new(Rank::CaptureOwners, Vec::new());
 
 /// Makes room for one more capture, so that [`open`] allocates nothing.
 pub(super) fn reserve() {

@@ -1,10 +1,10 @@
 //! Waiting for what another call holds: for a set time, and not inside a host function.
 
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use super::handle::Context;
 use crate::error::{Error, Result};
-use crate::sync::{for_a_moment, for_at_most, patience, try_lock};
+use crate::sync::{Lock, LockGuard, for_a_moment, for_at_most, patience};
 
 /// What somebody waited for in vain, and who has it.
 pub(crate) struct Busy {
@@ -43,12 +43,22 @@ pub(crate) fn unless_inside<R>(
     }
 }
 
-/// The value of a lock under the same terms; `what` it keeps apart is named in the error.
-///
-/// For the locks of the crates above this one, too.
-#[doc(hidden)]
+/// The value of a lock under the same terms; the error names the lock as `what`.
 #[inline]
-pub fn lock_unless_inside<'m, T>(
+pub fn lock_unless_inside<'l, T>(
+    context: &Context,
+    what: &str,
+    lock: &'l Lock<T>,
+) -> Result<LockGuard<'l, T>> {
+    match lock.try_in_order() {
+        Some(value) => Ok(value),
+        None => longer(context, || Busy::called(what), || lock.try_lock()),
+    }
+}
+
+/// As [`lock_unless_inside`], for a mutex without a rank.
+#[inline]
+pub fn lock_std_unless_inside<'m, T>(
     context: &Context,
     what: &str,
     mutex: &'m Mutex<T>,
@@ -59,9 +69,17 @@ pub fn lock_unless_inside<'m, T>(
     }
 }
 
-/// The value of a lock, once nobody else has it, or [`patience`] has run out.
-pub(crate) fn lock_patiently<'m, T>(what: &str, mutex: &'m Mutex<T>) -> Result<MutexGuard<'m, T>> {
-    for_at_most(patience(), || try_lock(mutex)).ok_or_else(|| Busy::called(what).into())
+fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    match mutex.try_lock() {
+        Ok(value) => Some(value),
+        Err(TryLockError::Poisoned(value)) => Some(value.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
+
+/// The value of a lock, once no other thread has it, or [`patience`] has run out.
+pub(crate) fn lock_patiently<'l, T>(what: &str, lock: &'l Lock<T>) -> Result<LockGuard<'l, T>> {
+    for_at_most(patience(), || lock.try_in_order()).ok_or_else(|| Busy::called(what).into())
 }
 
 #[cold]

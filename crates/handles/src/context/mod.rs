@@ -11,8 +11,8 @@ mod profiler;
 mod same;
 mod scheduling;
 
-pub use busy::lock_unless_inside;
 pub(crate) use busy::{Busy, unless_inside};
+pub use busy::{lock_std_unless_inside, lock_unless_inside};
 pub use device::Device;
 pub(crate) use device::{checked, initialised};
 pub use handle::Context;

@@ -1,7 +1,5 @@
 //! The primary contexts that this process has retained.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use cuda_sys::{CUresult, Call};
 
 use super::busy::lock_patiently;
@@ -10,18 +8,18 @@ use super::handle::Context;
 use super::in_host_function;
 use super::limits::Limits;
 use crate::error::{Error, Result};
-use crate::sync::try_lock;
+use crate::sync::{Lock, LockGuard, Rank};
 
 /// Retained once each, and kept until the process ends: what is in a context may be dropped at any
 /// time.
-static PRIMARY: Mutex<Vec<Context>> = Mutex::new(Vec::new());
+static PRIMARY: Lock<Vec<Context>> = Lock::new(Rank::PrimaryContexts, Vec::new());
 
 /// Held while one is retained. Not so the table, which a host function may want for which the
 /// driver waits meanwhile.
-static RETAINING: Mutex<()> = Mutex::new(());
+static RETAINING: Lock<()> = Lock::new(Rank::PrimaryContext, ());
 
-fn primary() -> MutexGuard<'static, Vec<Context>> {
-    PRIMARY.lock().unwrap_or_else(PoisonError::into_inner)
+fn primary() -> LockGuard<'static, Vec<Context>> {
+    PRIMARY.lock()
 }
 
 fn known(device: Device) -> Option<Context> {
@@ -35,8 +33,8 @@ pub(crate) fn is_primary(context: &Context) -> bool {
 
 /// Lets nobody else retain one. Refused inside a host function if somebody does, as the driver
 /// refuses it there.
-fn retain_alone() -> Result<MutexGuard<'static, ()>> {
-    match try_lock(&RETAINING) {
+fn retain_alone() -> Result<LockGuard<'static, ()>> {
+    match RETAINING.try_in_order() {
         Some(alone) => Ok(alone),
         None if in_host_function::is_inside() => {
             let code = CUresult::CUDA_ERROR_NOT_PERMITTED;

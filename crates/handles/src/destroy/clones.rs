@@ -4,13 +4,11 @@
 //! does not guard the link: a clone that ended on one thread while another one was made of the same
 //! graph crashed it (seen: driver 580), though both graphs were used by one thread at a time.
 
-use std::sync::{Mutex, MutexGuard};
-
 use crate::context::{Context, lock_unless_inside};
 use crate::error::Result;
-use crate::sync::{for_a_moment, process, try_lock};
+use crate::sync::{Lock, LockGuard, Rank, for_a_moment, process};
 
-static ALONE: Mutex<()> = Mutex::new(());
+static ALONE: Lock<()> = Lock::new(Rank::Clones, ());
 
 /// Held over each such call: cloning a graph, embedding it or replacing what is embedded, removing
 /// nodes, destroying graphs. Whoever makes such calls with raw handles beside this library takes it
@@ -36,7 +34,7 @@ pub(crate) fn alone_soon() -> Option<Alone> {
     if process::is_forked() {
         return Some(Alone { _held: None });
     }
-    let held = try_lock(&ALONE).or_else(|| for_a_moment(|| try_lock(&ALONE)))?;
+    let held = ALONE.try_in_order().or_else(|| for_a_moment(|| ALONE.try_lock()))?;
     Some(Alone { _held: Some(held) })
 }
 
@@ -44,5 +42,5 @@ pub(crate) fn alone_soon() -> Option<Alone> {
 #[derive(Debug)]
 #[must_use = "dropping it lets others make and end clones"]
 pub struct Alone {
-    _held: Option<MutexGuard<'static, ()>>,
+    _held: Option<LockGuard<'static, ()>>,
 }

@@ -2,12 +2,11 @@
 
 use core::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{PoisonError, RwLock};
 
 use crate::error::Error;
-use crate::sync::{panics, process};
+use crate::sync::{Lock, Rank, outside, panics, process};
 
-static HOOK: RwLock<Option<fn(&DropFailure)>> = RwLock::new(None);
+static HOOK: Lock<Option<fn(&DropFailure)>> = Lock::new(Rank::DropHook, None);
 
 /// Something that went wrong as an owner was dropped.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,7 +61,7 @@ pub fn set_hook(hook: fn(&DropFailure)) {
     if process::is_forked() {
         return;
     }
-    *HOOK.write().unwrap_or_else(PoisonError::into_inner) = Some(hook);
+    *HOOK.lock() = Some(hook);
 }
 
 /// Reports a refusal in a drop. A lost context is no failure: everything in it is gone.
@@ -85,8 +84,8 @@ fn tell(failure: DropFailure) {
     if !process::is_running() {
         return;
     }
-    let hook = *HOOK.read().unwrap_or_else(PoisonError::into_inner);
-    panics::contain(|| hook.unwrap_or(default_hook)(&failure));
+    let hook = *HOOK.lock();
+    panics::contain(|| outside(|| hook.unwrap_or(default_hook)(&failure)));
 }
 
 /// The hook where none is set.

@@ -2,7 +2,7 @@
 
 use core::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::thread::Thread;
 use std::time::Instant;
 
@@ -16,7 +16,7 @@ use super::list::{List, Node};
 use super::{clones, failure};
 use crate::context::{Context, capture_mode, in_host_function};
 use crate::registry::Raw;
-use crate::sync::{process, try_lock};
+use crate::sync::{Lock, Rank, process};
 
 /// A driver object that one call destroys.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +53,7 @@ impl Destruction {
 
 /// What a user object of the driver owns, until its destructor or its last handle gives it up.
 pub(crate) struct Payload {
-    value: Mutex<Option<Box<dyn Send>>>,
+    value: Lock<Option<Box<dyn Send>>>,
     /// Whether it is counted as one that the driver has yet to give back.
     owed: AtomicBool,
 }
@@ -73,7 +73,7 @@ pub(crate) static LIBRARIES: List<UnusedLibrary> = List::starting_with(AtomicPtr
 pub(crate) static DEFERRED: List<Destruction> = List::starting_with(AtomicPtr::new(core::ptr::null_mut()));
 
 /// When the driver last failed to end something that may have destructors.
-static LAST_FAILED_DESTROY: Mutex<Option<Instant>> = Mutex::new(None);
+static LAST_FAILED_DESTROY: Lock<Option<Instant>> = Lock::new(Rank::LastFailedDestroy, None);
 static PENDING: AtomicUsize = AtomicUsize::new(0);
 static STARTER: OnceLock<fn() -> Option<Thread>> = OnceLock::new();
 static THREAD: OnceLock<Option<Thread>> = OnceLock::new();
@@ -173,7 +173,7 @@ pub(crate) fn try_destroy(destruction: Destruction) -> Result<(), Destruction> {
     }
     if let Err(error) = context.check(call, code) {
         if destruction.object.may_run_destructors() {
-            *LAST_FAILED_DESTROY.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+            *LAST_FAILED_DESTROY.lock() = Some(Instant::now());
         }
         report(what(destruction.object), error);
     }
@@ -182,7 +182,7 @@ pub(crate) fn try_destroy(destruction: Destruction) -> Result<(), Destruction> {
 
 /// When the driver last failed to end something that may have destructors: they never run.
 pub(crate) fn last_failed_destroy() -> Option<Instant> {
-    *LAST_FAILED_DESTROY.lock().unwrap_or_else(PoisonError::into_inner)
+    *LAST_FAILED_DESTROY.lock()
 }
 
 impl Object {
@@ -246,7 +246,7 @@ fn what(object: Object) -> &'static str {
 
 impl Payload {
     pub(crate) fn new(value: Box<dyn Send>) -> Self {
-        Self { value: Mutex::new(Some(value)), owed: AtomicBool::new(false) }
+        Self { value: Lock::new(Rank::Payload, Some(value)), owed: AtomicBool::new(false) }
     }
 
     /// Counts it until the driver's destructor has run, which it cannot have yet.
@@ -266,12 +266,12 @@ impl Payload {
 
     /// Whether nobody has released it; true as well while somebody is about to.
     pub(crate) fn is_held(&self) -> bool {
-        try_lock(&self.value).is_none_or(|value| value.is_some())
+        self.value.try_lock().is_none_or(|value| value.is_some())
     }
 
     /// Drops the value, unless that has happened. A panic in its drop is caught and reported.
     pub(crate) fn release(&self) {
-        let value = self.value.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let value = self.value.lock().take();
         failure::dropping("dropping what a user object has", || drop(value));
     }
 }

@@ -3,7 +3,7 @@
 use core::any::{Any, TypeId};
 use core::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, LazyLock, Weak};
 
 use cuda_sys::{CUgraph, CUgraph_st, CUgraphExec, CUgraphExec_st, Call};
 use smallvec::SmallVec;
@@ -13,7 +13,7 @@ use crate::destroy::{self, Object};
 use crate::error::Result;
 use crate::reclaim;
 use crate::registry::{Raw, Registry, Sharded, identity};
-use crate::sync::process;
+use crate::sync::{Lock, LockGuard, Rank, process};
 
 static GRAPHS: LazyLock<Registry<Sharded<GraphBox>>> = LazyLock::new(|| Registry::with_map(Sharded::new()));
 
@@ -23,9 +23,9 @@ struct GraphBox {
     /// Whether the last handle destroys it.
     owned: AtomicBool,
     /// What others know of the graph beyond this handle; one of a type.
-    knowledge: Mutex<SmallVec<[Attachment; 1]>>,
+    knowledge: Lock<SmallVec<[Attachment; 1]>>,
     /// Keeps this crate's own calls on the graph apart.
-    calls: Mutex<()>,
+    calls: Lock<()>,
 }
 
 /// Knowledge of a type. It is looked up by that, and so nobody takes the place of what has a type
@@ -157,8 +157,8 @@ impl GraphHandle {
         find(&self.tied())
     }
 
-    fn tied(&self) -> MutexGuard<'_, SmallVec<[Attachment; 1]>> {
-        self.0.knowledge.lock().unwrap_or_else(PoisonError::into_inner)
+    fn tied(&self) -> LockGuard<'_, SmallVec<[Attachment; 1]>> {
+        self.0.knowledge.lock()
     }
 }
 
@@ -170,7 +170,7 @@ fn find<K: Any + Send + Sync>(tied: &[Attachment]) -> Option<Arc<K>> {
 
 impl GraphHandle {
     /// Keeps this crate's own calls on the graph apart; safe code reaches no others.
-    pub(crate) fn call_alone(&self) -> Result<MutexGuard<'_, ()>> {
+    pub(crate) fn call_alone(&self) -> Result<LockGuard<'_, ()>> {
         lock_unless_inside(self.context(), "the graph", &self.0.calls)
     }
 
@@ -200,8 +200,8 @@ impl GraphBox {
             raw: Raw::new(raw),
             context: context.clone(),
             owned: AtomicBool::new(owned),
-            knowledge: Mutex::default(),
-            calls: Mutex::new(()),
+            knowledge: Lock::new(Rank::Attachments, SmallVec::new()),
+            calls: Lock::new(Rank::GraphCalls, ()),
         })
     }
 }
@@ -228,21 +228,32 @@ struct ExecBox {
     end: ExecEnd,
 }
 
-/// When the driver is asked to destroy an executable graph that nobody has any more.
+/// When the driver is asked to destroy an executable graph whose last handle is dropped.
+///
+/// The driver waits for all work of the device when it destroys an executable with conditional
+/// nodes, and the launches of all threads wait meanwhile. The destruction of such an executable is
+/// therefore **deferred**; see the [drop rules](crate::reaper).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ExecEnd {
-    /// As its last handle is dropped, or soon after where the driver does not permit it there. It
-    /// still runs.
+    /// In the drop of the last handle, or soon after where the driver does not permit it there. Runs
+    /// in flight go on.
     #[default]
     AtOnce,
-    /// When somebody [drains](crate::reaper::drain), or the device has no memory left while no
-    /// stream has work. For one with conditional nodes: the driver waits for all work of the device
-    /// when it destroys one, whether it runs or not, and the launches of all threads wait as well.
-    Drained,
-    /// As its last handle is dropped if no stream of this library has work in the context, or else
-    /// soon after none has. For one with conditional nodes of a graph that other code may
-    /// instantiate next.
-    Idle,
+    /// Deferred until somebody [drains](crate::reaper::drain), or the memory is needed while no
+    /// stream has work.
+    Deferred,
+    /// Deferred until no stream of this library has work in the context: in the drop itself, if none
+    /// has. For graphs that other code may instantiate next.
+    WhenIdle,
+}
+
+#[doc(hidden)]
+#[allow(non_upper_case_globals)]
+impl ExecEnd {
+    /// The former name of [`Deferred`](Self::Deferred).
+    pub const Drained: Self = Self::Deferred;
+    /// The former name of [`WhenIdle`](Self::WhenIdle).
+    pub const Idle: Self = Self::WhenIdle;
 }
 
 /// The owner of an executable graph of the driver. Destroying one that is queued or running is
@@ -282,23 +293,39 @@ impl GraphExecHandle {
         Self(Arc::new(ExecBox { raw: Raw::new(raw), context: context.clone(), keep, end }))
     }
 
-    /// Destroys the one now that keeps this, if it was dropped and only that is left to do.
+    /// Destroys the deferred executable that keeps this, if there is one.
     ///
     /// # Errors
     /// The driver does not permit it here, or would wait for work that runs.
     #[doc(hidden)]
-    pub fn destroy_waiting(context: &Context, kept: &Weak<()>) -> Result<()> {
+    pub fn destroy_deferred(context: &Context, kept: &Weak<()>) -> Result<()> {
         context.refuse_in_callback()?;
         reclaim::destroy_keeping(kept)
     }
 
-    /// Destroys all now of which only that is left to do, for memory that the driver lacks; whether
-    /// there were some. None where the driver does not permit it.
+    /// Destroys all deferred executables, for memory that the driver lacks. Returns whether there
+    /// were some; `false` where the driver does not permit it.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn destroy_all_deferred() -> bool {
+        reclaim::free_pending();
+        reclaim::destroy_all_deferred()
+    }
+
+    /// The former name of [`destroy_deferred`](Self::destroy_deferred).
+    ///
+    /// # Errors
+    /// As there.
+    #[doc(hidden)]
+    pub fn destroy_waiting(context: &Context, kept: &Weak<()>) -> Result<()> {
+        Self::destroy_deferred(context, kept)
+    }
+
+    /// The former name of [`destroy_all_deferred`](Self::destroy_all_deferred).
     #[doc(hidden)]
     #[must_use]
     pub fn make_room() -> bool {
-        reclaim::free_pending();
-        reclaim::make_room()
+        Self::destroy_all_deferred()
     }
 
     /// The driver's own handle.
@@ -320,8 +347,8 @@ impl Drop for ExecBox {
     fn drop(&mut self) {
         let end = match self.end {
             ExecEnd::AtOnce => destroy::destroy_with,
-            ExecEnd::Drained => destroy::defer_destroy,
-            ExecEnd::Idle => reclaim::destroy_when_idle,
+            ExecEnd::Deferred => destroy::defer_destroy,
+            ExecEnd::WhenIdle => reclaim::destroy_when_idle,
         };
         end(&self.context, Object::GraphExec(self.raw), self.keep.take().map(|keep| keep as _));
     }

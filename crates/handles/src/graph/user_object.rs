@@ -2,7 +2,7 @@
 
 use core::ffi::c_void;
 use core::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use cuda_sys::{CUuserObject, CUuserObject_flags, CUuserObject_st, Call};
 use smallvec::SmallVec;
@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::reclaim::{self, FreeKind, PendingFree, Runs};
 use crate::registry::Raw;
 use crate::stream::Stream;
-use crate::sync::process;
+use crate::sync::{Lock, Rank, process};
 
 /// A value under the driver's reference counts: it lives while this handle, a graph that
 /// [retains](Self::retain_on) it, an executable made of such a graph, or a launch of that in flight
@@ -30,7 +30,7 @@ pub struct UserObject {
     context: Context,
     payload: Arc<Payload>,
     /// The graphs that hold references given by this handle, once for each.
-    held_by: Mutex<SmallVec<[GraphIdentity; 1]>>,
+    held_by: Lock<SmallVec<[GraphIdentity; 1]>>,
 }
 
 impl UserObject {
@@ -64,7 +64,12 @@ impl UserObject {
             drop(unsafe { Box::from_raw(node) });
             return Err(error);
         }
-        Ok(Self { raw: Raw::new(raw), context: context.clone(), payload, held_by: Mutex::default() })
+        Ok(Self {
+            raw: Raw::new(raw),
+            context: context.clone(),
+            payload,
+            held_by: Lock::new(Rank::UserObject, Default::default()),
+        })
     }
 
     /// Lets `graph` hold one reference more. Executables made of it, and graphs cloned from it, get

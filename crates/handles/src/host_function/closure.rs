@@ -5,14 +5,14 @@ use core::ffi::c_void;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, LazyLock, Weak};
 
 use super::trouble;
 use super::viewable::{HostViews, InUse, Shown};
 use crate::context::{Context, on_loss};
 use crate::destroy;
 use crate::graph::Owner;
-use crate::sync::{is_forked, panics};
+use crate::sync::{Lock, LockGuard, Rank, is_forked, panics};
 
 /// What comes of a call: the closure ran, or somebody else has its memory.
 pub(super) type Outcome = Result<(), InUse>;
@@ -50,14 +50,14 @@ enum Entry {
     OnceEntry(OnceEntry),
 }
 
-static KNOWN: LazyLock<Mutex<HashMap<usize, Entry>>> = LazyLock::new(|| {
+static KNOWN: LazyLock<Lock<HashMap<usize, Entry>>> = LazyLock::new(|| {
     on_loss(let_go);
-    Mutex::default()
+    Lock::new(Rank::Closures, Default::default())
 });
 
 /// No code of others runs under this lock, and nothing of theirs is dropped.
-fn known() -> MutexGuard<'static, HashMap<usize, Entry>> {
-    KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
+fn known() -> LockGuard<'static, HashMap<usize, Entry>> {
+    KNOWN.lock()
 }
 
 fn new_number() -> usize {
@@ -230,6 +230,7 @@ fn run(name: &'static str, call: impl FnOnce() -> Outcome) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Mutex;
 
     #[test]
     fn a_closure_is_called_as_long_as_it_has_owners_and_never_after() {

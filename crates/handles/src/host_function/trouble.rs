@@ -2,11 +2,10 @@
 
 use core::any::Any;
 use core::fmt;
-use std::sync::{PoisonError, RwLock};
 
-use crate::sync::{is_forked, panics};
+use crate::sync::{Lock, Rank, is_forked, outside, panics};
 
-static HOOK: RwLock<Option<fn(&CallbackPanic)>> = RwLock::new(None);
+static HOOK: Lock<Option<fn(&CallbackPanic)>> = Lock::new(Rank::CallbackHook, None);
 
 /// A panic in a closure that a stream or a graph called, or that such a closure was not called.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +44,7 @@ pub fn set_panic_hook(hook: fn(&CallbackPanic)) {
     if is_forked() {
         return;
     }
-    *HOOK.write().unwrap_or_else(PoisonError::into_inner) = Some(hook);
+    *HOOK.lock() = Some(hook);
 }
 
 /// Tells the hook of a panic.
@@ -60,9 +59,9 @@ pub(super) fn not_called(callback: &'static str) {
 }
 
 fn report(trouble: CallbackPanic) {
-    let hook = *HOOK.read().unwrap_or_else(PoisonError::into_inner);
+    let hook = *HOOK.lock();
     if let Some(hook) = hook {
-        panics::contain(|| hook(&trouble));
+        panics::contain(|| outside(|| hook(&trouble)));
     }
 }
 

@@ -8,7 +8,7 @@ use core::fmt;
 use std::collections::HashMap;
 #[cfg(unix)]
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 
 use cuda_sys::{CUipcEventHandle, CUmemAllocationHandleType, CUmemPoolPtrExportData, Call};
 
@@ -16,6 +16,7 @@ use crate::context::{Context, capture_mode, lock_unless_inside};
 use crate::error::{Error, Result};
 use crate::memory::{Allocation, Buffer, Element, MemPool, PoolAccess};
 use crate::stream::{Event, WeakEvent};
+use crate::sync::{Lock, Rank};
 
 /// An event as another process can import it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -67,10 +68,10 @@ impl IpcBuffer {
     }
 }
 
-type ImportTable<K, W> = Mutex<Option<HashMap<K, W>>>;
+type ImportTable<K, W> = Lock<Option<HashMap<K, W>>>;
 
-static EVENTS: ImportTable<(usize, IpcEvent), WeakEvent> = Mutex::new(None);
-static ALLOCATIONS: ImportTable<(usize, [u8; 64]), Weak<Allocation>> = Mutex::new(None);
+static EVENTS: ImportTable<(usize, IpcEvent), WeakEvent> = Lock::new(Rank::Imports, None);
+static ALLOCATIONS: ImportTable<(usize, [u8; 64]), Weak<Allocation>> = Lock::new(Rank::Imports, None);
 
 /// The owner of an imported handle, or one that `import` makes; nobody else looks it up meanwhile.
 fn find_or_import<K: Eq + core::hash::Hash, W, O>(

@@ -2,7 +2,7 @@
 
 use core::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 use cuda_sys::CUdeviceptr;
 
@@ -16,6 +16,7 @@ use crate::destroy::{Kept, Node};
 use crate::error::{MemoryKind, Result};
 use crate::reclaim::{HostBlock, HostKind, PendingFree};
 use crate::stream::Stream;
+use crate::sync::{Lock, Rank};
 
 /// Used off its home: freeing it takes a fence.
 pub(super) const SHARED: u64 = 1;
@@ -82,7 +83,12 @@ impl Allocation {
     pub(super) fn host(context: &Context, kind: HostKind, block: Option<HostBlock>, bytes: usize) -> Self {
         let address = block.as_ref().map_or(0, |block| block.start.get().expose_provenance() as CUdeviceptr);
         let address = if bytes == 0 { 0 } else { address };
-        let memory = HostMemory { block, kind, viewed: AtomicBool::new(false), users: Mutex::default() };
+        let memory = HostMemory {
+            block,
+            kind,
+            viewed: AtomicBool::new(false),
+            users: Lock::new(Rank::HostUsers, Default::default()),
+        };
         Self::with(Belongs::Context(context.clone()), address, bytes, Backing::Host(memory))
     }
 

@@ -1,7 +1,7 @@
 //! The backing of an allocation: where its memory comes from, and so how it is freed.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::graph_life::GraphMemory;
 use super::pool::MemPool;
@@ -9,6 +9,7 @@ use super::users::Users;
 use crate::destroy::Kept;
 use crate::raw_stream::RawStream;
 use crate::reclaim::{HostBlock, HostKind};
+use crate::sync::{Lock, LockGuard};
 
 /// What is behind it.
 pub(super) enum Backing {
@@ -35,7 +36,7 @@ pub(super) struct HostMemory {
     /// Whether somebody of the host looks at it.
     pub(super) viewed: AtomicBool,
     /// The streams that were made ready for it since it was last unique.
-    pub(super) users: Mutex<Users>,
+    pub(super) users: Lock<Users>,
 }
 
 impl HostMemory {
@@ -60,7 +61,7 @@ impl HostMemory {
     }
 
     /// Under a lock that nobody holds over a driver call.
-    pub(super) fn users(&self) -> MutexGuard<'_, Users> {
-        self.users.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn users(&self) -> LockGuard<'_, Users> {
+        self.users.lock()
     }
 }

@@ -67,7 +67,7 @@ fn insist(mut attempt: impl FnMut() -> Result<CUresult>, freed: impl Fn()) -> Re
         freed();
         code = attempt()?;
     }
-    if code == SHORT && reclaim::make_room() {
+    if code == SHORT && reclaim::destroy_all_deferred() {
         freed();
         code = attempt()?;
     }

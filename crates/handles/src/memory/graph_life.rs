@@ -2,12 +2,13 @@
 
 use core::fmt;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use super::space::MemorySpace;
 use crate::error::Error;
 use crate::reclaim::FreedWith;
 use crate::stream::Stream;
+use crate::sync::{Lock, Rank};
 
 /// What has become of the memory that the last launch left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,7 +33,7 @@ pub(super) struct GraphMemory {
     space: MemorySpace,
     life: AtomicU8,
     /// The stream of the last launch that left some.
-    last: Mutex<Option<Stream>>,
+    last: Lock<Option<Stream>>,
     /// Why some could not be freed: it lives on, and no launch can be made any more.
     failed: OnceLock<Error>,
 }
@@ -43,7 +44,7 @@ impl GraphMemory {
             graph: AtomicU64::new(graph),
             space,
             life: AtomicU8::new(Life::Free as u8),
-            last: Mutex::new(None),
+            last: Lock::new(Rank::GraphMemory, None),
             failed: OnceLock::new(),
         })
     }
@@ -72,13 +73,13 @@ impl GraphMemory {
     }
 
     pub(super) fn last(&self) -> Option<Stream> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.last.lock().clone()
     }
 
     /// A launch on `home`, enqueued just now, has left some.
     pub(super) fn leave(&self, home: &Stream, life: Life) {
         self.set(life);
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock();
         // The one before goes after the lock.
         let _before = last.replace(home.clone());
         drop(last);

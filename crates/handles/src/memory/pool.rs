@@ -3,7 +3,7 @@
 use super::pool_options::location;
 use core::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use cuda_sys::{
     CUmemAllocationHandleType, CUmemAllocationType, CUmemPoolHandle_st, CUmemPoolProps, CUmemoryPool, Call,
@@ -18,6 +18,7 @@ use crate::raw_stream::RawStream;
 use crate::reclaim::{self, FreedWith, UnusedPool};
 use crate::registry::{Raw, identity};
 use crate::stream::Stream;
+use crate::sync::{Lock, LockGuard, Rank};
 
 pub(super) struct PoolBox {
     pub(super) raw: Raw<CUmemPoolHandle_st>,
@@ -28,7 +29,7 @@ pub(super) struct PoolBox {
     /// known.
     pub(super) max_bytes: OnceLock<usize>,
     /// The streams on which its memory is freed.
-    pub(super) homes: Mutex<SmallVec<[Home; 4]>>,
+    pub(super) homes: Lock<SmallVec<[Home; 4]>>,
     /// Whether some of its memory was or will be freed by the reaper.
     pub(super) fenced: AtomicBool,
 }
@@ -116,7 +117,7 @@ impl MemPool {
             // Now rather than in a drop: frees may have to be waited for.
             destroy::start();
         }
-        let (homes, fenced) = (Mutex::default(), AtomicBool::new(false));
+        let (homes, fenced) = (Lock::new(Rank::PoolHomes, Default::default()), AtomicBool::new(false));
         Self(Arc::new(PoolBox {
             raw: Raw::new(raw),
             context: context.clone(),
@@ -178,8 +179,8 @@ impl MemPool {
 }
 
 impl PoolBox {
-    pub(super) fn homes(&self) -> MutexGuard<'_, SmallVec<[Home; 4]>> {
-        self.homes.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn homes(&self) -> LockGuard<'_, SmallVec<[Home; 4]>> {
+        self.homes.lock()
     }
 }
 
@@ -196,7 +197,7 @@ impl Drop for PoolBox {
         if !self.owned || !destroy::may_call(&self.context) {
             return;
         }
-        let homes = self.homes.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let homes = self.homes.get_mut();
         let homes: Vec<_> = homes.iter().filter_map(Home::at_work).collect();
         let fenced = *self.fenced.get_mut();
         if homes.is_empty() && !fenced {

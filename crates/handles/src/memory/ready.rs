@@ -1,6 +1,5 @@
 //! Readiness: whether a stream may use an allocation now, and what it has to wait for.
 
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use super::allocation::{Allocation, LAST, SETTLED, SHARED};
@@ -111,7 +110,7 @@ impl Allocation {
     pub(super) fn unshare(&mut self) -> bool {
         let is_usable = self.context().ensure_usable().is_ok();
         let Backing::Host(memory) = &mut self.backing else { return false };
-        let users = memory.users.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let users = memory.users.get_mut();
         if !is_usable || !users.are_over() {
             return false;
         }
@@ -125,7 +124,7 @@ impl Allocation {
     pub(super) fn unshare_blocking(&mut self) -> Result<()> {
         self.context().ensure_usable()?;
         let Backing::Host(memory) = &mut self.backing else { return Err(Error::StillShared) };
-        let users = memory.users.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let users = memory.users.get_mut();
         users.wait()?;
         users.clear();
         *self.state.get_mut() = SETTLED;

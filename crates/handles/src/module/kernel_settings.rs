@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
+use std::sync::{Arc, LazyLock, Weak};
 
+use crate::sync::{Lock, Rank};
 use cuda_sys::CUdevice;
 
 /// What is set of a kernel on a device, once for all handles of it: those of adopted libraries are
@@ -17,14 +18,15 @@ pub(super) struct Settings {
 }
 
 /// The settings of kernels that somebody holds, by kernel and device.
-static SETTINGS: LazyLock<Mutex<AllSettings>> = LazyLock::new(Mutex::default);
+static SETTINGS: LazyLock<Lock<AllSettings>> =
+    LazyLock::new(|| Lock::new(Rank::KernelSettings, HashMap::new()));
 
 /// By raw kernel and device.
 type AllSettings = HashMap<(usize, CUdevice), Weak<Settings>>;
 
 /// The settings of a kernel. What is known already is right, whatever was read meanwhile.
 pub(super) fn of(key: (usize, CUdevice), max_dynamic_shared: u32) -> Arc<Settings> {
-    let mut all = SETTINGS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut all = SETTINGS.lock();
     if let Some(known) = all.get(&key).and_then(Weak::upgrade) {
         return known;
     }
@@ -38,7 +40,7 @@ pub(super) fn of(key: (usize, CUdevice), max_dynamic_shared: u32) -> Arc<Setting
 
 /// Forgets the settings of a kernel if the handle that is being dropped is their last.
 pub(super) fn forget(key: (usize, CUdevice), settings: &Arc<Settings>) {
-    let mut all = SETTINGS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut all = SETTINGS.lock();
     // Nobody gets another handle to them while the table is locked.
     if Arc::strong_count(settings) == 1 {
         all.remove(&key);

@@ -1,24 +1,30 @@
 //! The variables of a library that somebody holds: one allocation for each, however often it is
 //! asked for.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use crate::memory::Allocation;
+use crate::sync::{Lock, Rank};
 
 /// By name. The library keeps no variable; a variable keeps its library.
-#[derive(Default)]
-pub(crate) struct Globals(Mutex<Vec<(Box<str>, Weak<Allocation>)>>);
+pub(crate) struct Globals(Lock<Vec<(Box<str>, Weak<Allocation>)>>);
+
+impl Default for Globals {
+    fn default() -> Self {
+        Self(Lock::new(Rank::LibraryVariables, Vec::new()))
+    }
+}
 
 impl Globals {
     /// The variable, if somebody holds it.
     pub(crate) fn find(&self, name: &str) -> Option<Arc<Allocation>> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.0.lock();
         known.iter().find(|(other, _)| &**other == name).and_then(|(_, variable)| variable.upgrade())
     }
 
     /// Notes a variable; gives the one that is there if another thread was faster.
     pub(crate) fn insert(&self, name: &str, variable: Arc<Allocation>) -> Arc<Allocation> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         known.retain(|(_, variable)| variable.strong_count() > 0);
         let there = known.iter().find(|(other, _)| &**other == name);
         if let Some(there) = there.and_then(|(_, variable)| variable.upgrade()) {

@@ -2,7 +2,7 @@
 
 use core::ffi::CStr;
 use core::fmt;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 use cuda_sys::{CUkernel, CUlib_st, CUlibrary, CUresult, Call};
 
@@ -13,6 +13,7 @@ use crate::context::{Context, lock_unless_inside};
 use crate::destroy::{self, UnusedLibrary};
 use crate::error::Result;
 use crate::registry::{Raw, identity};
+use crate::sync::{Lock, LockGuard, Rank};
 
 pub(crate) struct LibraryBox {
     raw: Raw<CUlib_st>,
@@ -22,7 +23,7 @@ pub(crate) struct LibraryBox {
     jit: Option<Jit>,
     /// The driver may compile when a kernel is first asked for, and writes to the log then: one at
     /// a time.
-    compiling: Mutex<()>,
+    compiling: Lock<()>,
     globals: Globals,
 }
 
@@ -101,7 +102,7 @@ impl Library {
             raw: Raw::new(raw),
             context: context.clone(),
             jit,
-            compiling: Mutex::new(()),
+            compiling: Lock::new(Rank::Compiler, ()),
             globals: Globals::default(),
         }))
     }
@@ -169,7 +170,7 @@ impl Library {
     }
 
     /// Keeps others from compiling while the log is in use.
-    pub(crate) fn compile_alone(&self) -> Result<MutexGuard<'_, ()>> {
+    pub(crate) fn compile_alone(&self) -> Result<LockGuard<'_, ()>> {
         lock_unless_inside(self.context(), "the library", &self.0.compiling)
     }
 

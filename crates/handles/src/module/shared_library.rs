@@ -1,11 +1,12 @@
 //! Libraries by image: loaded once for all who ask in one context.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use super::image::Image;
 use super::library::{Library, LibraryBox};
 use crate::context::Context;
 use crate::error::Result;
+use crate::sync::{Lock, LockGuard, Rank};
 
 struct LoadedImage {
     image: Image<'static>,
@@ -20,11 +21,11 @@ impl LoadedImage {
     }
 }
 
-static SHARED: Mutex<Vec<LoadedImage>> = Mutex::new(Vec::new());
+static SHARED: Lock<Vec<LoadedImage>> = Lock::new(Rank::SharedLibraries, Vec::new());
 
 /// Nothing is dropped, and no driver called, under this lock.
-fn shared() -> MutexGuard<'static, Vec<LoadedImage>> {
-    SHARED.lock().unwrap_or_else(PoisonError::into_inner)
+fn shared() -> LockGuard<'static, Vec<LoadedImage>> {
+    SHARED.lock()
 }
 
 impl Library {

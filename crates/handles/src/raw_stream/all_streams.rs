@@ -1,18 +1,19 @@
 //! Which streams still have work, for what the driver would wait for in a call that is not to wait.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use super::owner::RawStream;
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::sync::{Lock, Rank};
 
 /// Every stream that has a handle, or had one and is not destroyed, once. Nothing is dropped under
 /// the lock.
-static STREAMS: Mutex<Vec<Weak<RawStream>>> = Mutex::new(Vec::new());
+static STREAMS: Lock<Vec<Weak<RawStream>>> = Lock::new(Rank::AllStreams, Vec::new());
 
 /// Enters a new one.
 pub(crate) fn note(stream: &Arc<RawStream>) {
-    let mut streams = STREAMS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut streams = STREAMS.lock();
     if streams.len() == streams.capacity() {
         streams.retain(|stream| stream.strong_count() > 0);
     }
@@ -23,7 +24,7 @@ pub(crate) fn note(stream: &Arc<RawStream>) {
 /// on streams that were dropped, or that this library does not know, is not seen.
 pub(crate) fn ensure_idle(context: &Context, what: &'static str) -> Result<()> {
     let streams: Vec<Arc<RawStream>> = {
-        let streams = STREAMS.lock().unwrap_or_else(PoisonError::into_inner);
+        let streams = STREAMS.lock();
         streams.iter().filter_map(Weak::upgrade).collect()
     };
     let running = streams.iter().filter(|stream| stream.context().as_raw() == context.as_raw());

@@ -8,6 +8,7 @@ use super::owner::RawStream;
 use crate::access::{CAPTURED, FOREIGN, ReadGuard, holders, own_slots};
 use crate::context::{is_sticky, unless_inside};
 use crate::error::{Error, Result};
+use crate::sync::Rank;
 
 impl RawStream {
     /// The number of the capture begun by this library that the stream is in; 0 for none.
@@ -32,6 +33,7 @@ impl RawStream {
 
     #[cold]
     fn enqueue_later(&self) -> Result<ReadGuard<'_>> {
+        Rank::StreamAccess.check();
         let busy = || holders::changing(self.name());
         unless_inside(&self.context, busy, || self.access.read_again(own_slots()))
     }

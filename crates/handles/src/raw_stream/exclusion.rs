@@ -12,7 +12,7 @@ use super::owner::RawStream;
 use crate::access::{ALL_SLOTS, ExclusiveGuard, holders};
 use crate::context::{Busy, in_host_function, unless_inside};
 use crate::error::Result;
-use crate::sync::for_at_most;
+use crate::sync::{Rank, for_at_most};
 
 /// How long a wait steps aside at most. Writers are mostly held up by other waits, for work that is
 /// in front of this one's, so stepping aside rarely makes the wait longer.
@@ -60,6 +60,7 @@ impl RawStream {
 
     #[cold]
     fn insist_longer<R>(&self, attempt: impl FnMut() -> Option<R>) -> Result<R> {
+        Rank::ExclusiveAccess.check();
         let _waiting = self.writers().count();
         unless_inside(self.context(), || self.used(), attempt)
     }

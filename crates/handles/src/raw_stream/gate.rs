@@ -1,13 +1,12 @@
 //! The gate of a stream: its marker is recorded by one thread at a time, until its last handle closes it.
 
 use std::sync::atomic::Ordering;
-use std::sync::{MutexGuard, PoisonError};
 
 use super::owner::RawStream;
 use crate::context::{Busy, unless_inside};
 use crate::destroy;
 use crate::error::Result;
-use crate::sync::{for_at_most, patience, try_lock};
+use crate::sync::{LockGuard, for_at_most, patience};
 
 /// What failed where the end of an adopted stream's work cannot be told.
 const UNMARKED: &str = "recording the last work of an adopted stream (what it used stays allocated)";
@@ -22,12 +21,12 @@ pub(crate) struct Gate {
 }
 
 impl RawStream {
-    pub(crate) fn gate(&self) -> MutexGuard<'_, Gate> {
-        self.up_to_date(self.gate.lock().unwrap_or_else(PoisonError::into_inner))
+    pub(crate) fn gate(&self) -> LockGuard<'_, Gate> {
+        self.up_to_date(self.gate.lock())
     }
 
     /// The gate with what could not be noted there.
-    pub(super) fn up_to_date<'g>(&self, mut gate: MutexGuard<'g, Gate>) -> MutexGuard<'g, Gate> {
+    pub(super) fn up_to_date<'g>(&self, mut gate: LockGuard<'g, Gate>) -> LockGuard<'g, Gate> {
         if self.lost.load(Ordering::Acquire) {
             *gate = Gate { closed: true, unmarked: true };
         }
@@ -37,14 +36,14 @@ impl RawStream {
     /// As [`gate`](Self::gate). Who has it may be enqueuing, which takes as long as other calls let
     /// the driver wait for everything: inside a host function, which such a call may be waiting
     /// for, it is refused then.
-    pub(super) fn gate_unless_inside(&self) -> Result<MutexGuard<'_, Gate>> {
-        let gate = unless_inside(&self.context, || Busy::called(&self.name()), || try_lock(&self.gate))?;
+    pub(super) fn gate_unless_inside(&self) -> Result<LockGuard<'_, Gate>> {
+        let gate = unless_inside(&self.context, || Busy::called(&self.name()), || self.gate.try_in_order())?;
         Ok(self.up_to_date(gate))
     }
 
     /// Whether no handle is left; false as well while somebody has the gate.
     pub(crate) fn is_closed(&self) -> bool {
-        try_lock(&self.gate).is_some_and(|gate| self.up_to_date(gate).closed)
+        self.gate.try_lock().is_some_and(|gate| self.up_to_date(gate).closed)
     }
 
     /// Says that no handle is left. A stream that is not ours may be destroyed from now on: its
@@ -57,10 +56,10 @@ impl RawStream {
     /// in the driver, held up by a call that waits for the host function in which the handle is
     /// dropped. One that is not ours is not dropped there, and may be gone soon.
     pub(crate) fn try_close(&self) -> bool {
-        let gate = match try_lock(&self.gate) {
+        let gate = match self.gate.try_lock() {
             Some(gate) => gate,
             None if self.owned => return false,
-            None => match for_at_most(patience(), || try_lock(&self.gate)) {
+            None => match for_at_most(patience(), || self.gate.try_lock()) {
                 Some(gate) => gate,
                 None => {
                     self.close_unmarked();
@@ -72,7 +71,7 @@ impl RawStream {
         true
     }
 
-    fn close_with(&self, mut gate: MutexGuard<'_, Gate>) {
+    fn close_with(&self, mut gate: LockGuard<'_, Gate>) {
         let concerned = self.is_in_fence() || self.is_home.load(Ordering::Acquire);
         let failed = (!self.owned && concerned && destroy::may_call(&self.context))
             .then(|| self.mark_last())

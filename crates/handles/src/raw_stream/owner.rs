@@ -1,7 +1,7 @@
 //! A driver stream, for as long as a handle or the reaper needs it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 use cuda_sys::{CUevent_st, CUstream, CUstream_st};
 
@@ -11,6 +11,7 @@ use crate::access::StreamAccess;
 use crate::context::Context;
 use crate::destroy::{self, Object};
 use crate::registry::Raw;
+use crate::sync::{Lock, Rank};
 
 /// The driver's stream behind a handle. It outlives the handle while the reaper has yet to wait for
 /// its work.
@@ -23,7 +24,7 @@ pub(crate) struct RawStream {
     /// Recorded to let other streams wait for this one; made when first needed.
     pub(super) marker: OnceLock<Raw<CUevent_st>>,
     /// Held from recording the marker to waiting for it, so that nobody records it anew in between.
-    pub(super) gate: Mutex<Gate>,
+    pub(super) gate: Lock<Gate>,
     /// Whether memory whose home is elsewhere was used here, so that fences have to include it.
     pub(super) in_fence: AtomicBool,
     /// The capture that the stream is in, 0 for none. Written with `access` held exclusively.
@@ -73,7 +74,7 @@ impl RawStream {
             owned,
             context: context.clone(),
             marker: OnceLock::new(),
-            gate: Mutex::new(Gate::default()),
+            gate: Lock::new(Rank::Gate, Gate::default()),
             in_fence: AtomicBool::new(false),
             capture: AtomicU64::new(0),
             access: StreamAccess::new(id),

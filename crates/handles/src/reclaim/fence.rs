@@ -1,8 +1,8 @@
 //! Memory that waits for a fence, and the streams that a fence spans.
 
 use super::pools;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use cuda_sys::CUdeviceptr;
 
@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::destroy::{self, Kept, List, Node};
 use crate::error::Error;
 use crate::raw_stream::RawStream;
-use crate::sync::process;
+use crate::sync::{Lock, Rank, process};
 
 /// Memory to be freed behind a fence.
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ pub(crate) trait FreedWith: core::fmt::Debug + Send + Sync {
 pub(crate) static FREES: List<PendingFree> = List::starting_with(AtomicPtr::new(core::ptr::null_mut()));
 /// Streams without handles that could not be closed at once.
 pub(super) static CLOSINGS: List<Arc<RawStream>> = List::starting_with(AtomicPtr::new(core::ptr::null_mut()));
-static MEMBERS: Mutex<Vec<Arc<RawStream>>> = Mutex::new(Vec::new());
+static MEMBERS: Lock<Vec<Arc<RawStream>>> = Lock::new(Rank::FenceMembers, Vec::new());
 /// Whether memory was used on streams of other contexts than its own: then fences go over the
 /// streams of all contexts.
 pub(super) static ACROSS: AtomicBool = AtomicBool::new(false);
@@ -63,7 +63,7 @@ pub(crate) fn join(stream: &Arc<RawStream>) {
     }
     // Now rather than in a drop: something will wait for the reaper.
     destroy::start();
-    let mut members = MEMBERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut members = MEMBERS.lock();
     if !stream.is_in_fence() {
         members.push(Arc::clone(stream));
         // After the push: whoever sees it set relies on the membership.
@@ -109,14 +109,14 @@ pub(super) fn close_late() -> usize {
 }
 
 pub(super) fn members() -> Vec<Arc<RawStream>> {
-    MEMBERS.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    MEMBERS.lock().clone()
 }
 
 /// Ends the membership of streams without handles, whose work has been waited for; the streams are
 /// destroyed.
 pub(super) fn leave(closed: Vec<Arc<RawStream>>) -> usize {
     let leaving = |member: &Arc<RawStream>| closed.iter().any(|stream| stream.id() == member.id());
-    let mut members = MEMBERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut members = MEMBERS.lock();
     let (left, kept): (Vec<_>, Vec<_>) = members.drain(..).partition(leaving);
     *members = kept;
     drop(members);

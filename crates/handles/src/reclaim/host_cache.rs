@@ -7,8 +7,8 @@
 use core::any::{Any, TypeId};
 use core::ffi::c_void;
 use core::fmt;
+use std::sync::Arc;
 use std::sync::atomic::AtomicPtr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cuda_sys::{CUdeviceptr, CUresult, Call};
 
@@ -16,7 +16,7 @@ use crate::context::{Context, capture_mode};
 use crate::destroy::{self, List, Node, retry_all};
 use crate::error::Error;
 use crate::registry::Raw;
-use crate::sync::process;
+use crate::sync::{Lock, LockGuard, Rank, process};
 
 /// What the host can address as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,16 +87,16 @@ static REGISTERED: List<HostBlock> = List::starting_with(AtomicPtr::new(core::pt
 
 /// Registered memory that the driver has kept: whoever freed it would leave its pages to the
 /// device.
-static STUCK: Mutex<Vec<HostBlock>> = Mutex::new(Vec::new());
+static STUCK: Lock<Vec<HostBlock>> = Lock::new(Rank::StuckBlocks, Vec::new());
 
-fn stuck() -> MutexGuard<'static, Vec<HostBlock>> {
-    STUCK.lock().unwrap_or_else(PoisonError::into_inner)
+fn stuck() -> LockGuard<'static, Vec<HostBlock>> {
+    STUCK.lock()
 }
 
-static SPARE: Mutex<Vec<HostBlock>> = Mutex::new(Vec::new());
+static SPARE: Lock<Vec<HostBlock>> = Lock::new(Rank::HostCache, Vec::new());
 
-fn spare() -> MutexGuard<'static, Vec<HostBlock>> {
-    SPARE.lock().unwrap_or_else(PoisonError::into_inner)
+fn spare() -> LockGuard<'static, Vec<HostBlock>> {
+    SPARE.lock()
 }
 
 /// Keeps a block that no work uses any more.

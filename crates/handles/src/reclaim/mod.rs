@@ -19,8 +19,8 @@ pub(crate) use owed::{Runs, expect as expect_back, release_here};
 pub(crate) use pools::{UnusedPool, push_pool};
 pub(crate) use staging::{MOST as STAGED_MOST, Staging};
 pub(crate) use worker::{
-    catch_up, catch_up_frees, destroy_keeping, free_now, free_pending, make_room, order_after_frees,
-    wait_for_frees,
+    catch_up, catch_up_frees, destroy_all_deferred, destroy_keeping, free_now, free_pending,
+    order_after_frees, wait_for_frees,
 };
 
 /// Says how the reaper's thread is started, once a context exists.

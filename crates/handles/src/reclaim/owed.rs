@@ -7,7 +7,7 @@
 
 use core::cell::RefCell;
 use core::mem::ManuallyDrop;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use smallvec::SmallVec;
@@ -15,6 +15,7 @@ use smallvec::SmallVec;
 use crate::context::Context;
 use crate::destroy::{self, Node, PAYLOADS, Payload};
 use crate::raw_stream::RawStream;
+use crate::sync::{Lock, LockGuard, Rank};
 
 /// The streams of the runs that may use something; all are over when these are idle.
 pub(crate) type Runs = SmallVec<[Arc<RawStream>; 1]>;
@@ -33,11 +34,11 @@ struct Owed {
     since: Instant,
 }
 
-static OWED: Mutex<Vec<Owed>> = Mutex::new(Vec::new());
+static OWED: Lock<Vec<Owed>> = Lock::new(Rank::Owed, Vec::new());
 
 /// For moments; neither over a driver call nor over a drop of what is in it.
-fn owed() -> MutexGuard<'static, Vec<Owed>> {
-    OWED.lock().unwrap_or_else(PoisonError::into_inner)
+fn owed() -> LockGuard<'static, Vec<Owed>> {
+    OWED.lock()
 }
 
 /// Counts a payload until the driver's destructor of it has run. Whoever calls this still has a

@@ -8,7 +8,7 @@
 
 use core::ptr::NonNull;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use cuda_sys::{CUevent_flags, CUevent_st};
 
@@ -20,7 +20,7 @@ use crate::destroy::{self, Node, Object};
 use crate::error::Result;
 use crate::raw_stream::{RawStream, create_event, point};
 use crate::registry::Raw;
-use crate::sync::try_lock;
+use crate::sync::{Lock, LockGuard, Rank};
 
 /// The size of a block.
 const BLOCK: usize = 1 << 16;
@@ -33,10 +33,10 @@ const ALIGN: usize = 16;
 
 const ASKING: &str = "asking whether small writes were read";
 
-static ALL: Mutex<Vec<Weak<Staging>>> = Mutex::new(Vec::new());
+static ALL: Lock<Vec<Weak<Staging>>> = Lock::new(Rank::AllStagings, Vec::new());
 
 /// The blocks of one stream.
-pub(crate) struct Staging(Mutex<Ring>);
+pub(crate) struct Staging(Lock<Ring>);
 
 /// To be locked before the stream's turn.
 pub(crate) struct Ring {
@@ -63,7 +63,10 @@ struct StagingBlock {
 impl Staging {
     pub(crate) fn new(stream: &Arc<RawStream>) -> Arc<Self> {
         let (current, next, full) = (None, None, VecDeque::new());
-        let staging = Arc::new(Self(Mutex::new(Ring { stream: Arc::clone(stream), current, next, full })));
+        let staging = Arc::new(Self(Lock::new(
+            Rank::Staging,
+            Ring { stream: Arc::clone(stream), current, next, full },
+        )));
         let mut all = all();
         all.retain(|one| one.strong_count() > 0);
         all.push(Arc::downgrade(&staging));
@@ -71,13 +74,13 @@ impl Staging {
     }
 
     /// Whoever has it may be in the driver.
-    pub(crate) fn lock(&self, stream: &RawStream) -> Result<MutexGuard<'_, Ring>> {
+    pub(crate) fn lock(&self, stream: &RawStream) -> Result<LockGuard<'_, Ring>> {
         lock_unless_inside(stream.context(), "the staging memory of a stream", &self.0)
     }
 }
 
-fn all() -> MutexGuard<'static, Vec<Weak<Staging>>> {
-    ALL.lock().unwrap_or_else(PoisonError::into_inner)
+fn all() -> LockGuard<'static, Vec<Weak<Staging>>> {
+    ALL.lock()
 }
 
 /// Gives the blocks of idle streams to the free list.
@@ -85,7 +88,7 @@ pub(crate) fn trim() {
     let all: Vec<_> = all().iter().filter_map(Weak::upgrade).collect();
     for staging in all {
         // Whoever has it is writing.
-        if let Some(mut ring) = try_lock(&staging.0)
+        if let Some(mut ring) = staging.0.try_lock()
             && !ring.is_empty()
             && ring.stream.is_idle()
         {

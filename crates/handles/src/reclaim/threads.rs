@@ -3,14 +3,15 @@
 
 use core::cell::Cell;
 use core::time::Duration;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Thread};
 
 use crate::context::Busy;
 use crate::destroy::{self, Destruction, List, Node};
 use crate::error::Result;
+use crate::sync::{Lock, Rank};
 
 thread_local! {
     /// This thread is doing the work; what it drops may ask to drain again.
@@ -77,10 +78,8 @@ pub(crate) fn destroy_elsewhere(
         return Ok(0);
     }
     let (done, ended) = channel();
-    let destruction = Arc::new(Mutex::new(destruction));
-    let take = |destruction: &Mutex<Vec<Destruction>>| {
-        core::mem::take(&mut *destruction.lock().unwrap_or_else(PoisonError::into_inner))
-    };
+    let destruction = Arc::new(Lock::new(Rank::DeferredBatch, destruction));
+    let take = |destruction: &Lock<Vec<Destruction>>| core::mem::take(&mut *destruction.lock());
     let own = Arc::clone(&destruction);
     let end = move || {
         let _destroying = Destroying::begin();

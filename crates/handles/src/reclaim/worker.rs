@@ -1,6 +1,6 @@
 //! The reaper's thread, and doing its work on another one.
 
-use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError, TryLockError, Weak};
+use std::sync::{Once, OnceLock, Weak};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
@@ -15,10 +15,10 @@ use crate::destroy::{
 };
 use crate::error::{Error, Result};
 use crate::raw_stream::{self, RawStream};
-use crate::sync::{for_at_most, patience, process, try_lock};
+use crate::sync::{Lock, LockGuard, Rank, for_at_most, patience, process};
 
 /// Whose turn it is to do the work: the reaper's thread, or one that drains.
-static FENCES: Mutex<Fences> = Mutex::new(Fences::new());
+static FENCES: Lock<Fences> = Lock::new(Rank::Reaper, Fences::new());
 
 /// How long what was postponed waits for its next try, at first and at most.
 const SOON: Duration = Duration::from_millis(5);
@@ -98,7 +98,7 @@ pub(crate) fn catch_up(is_so: impl Fn() -> bool) {
 /// milliseconds at most.
 pub(crate) fn catch_up_frees(context: &Context) {
     if may_work()
-        && let Some(mut fences) = for_at_most(CATCHING_UP, || try_lock(&FENCES))
+        && let Some(mut fences) = for_at_most(CATCHING_UP, || FENCES.try_in_order())
     {
         as_worker(|| {
             objects();
@@ -112,7 +112,7 @@ pub(crate) fn catch_up_frees(context: &Context) {
 /// may have the turn for long.
 fn look_again() -> bool {
     let has_more = || !PAYLOADS.is_empty() || destructors_run() || owed::is_about_to_come();
-    let waits = try_lock(&FENCES).is_none_or(|mut fences| {
+    let waits = FENCES.try_in_order().is_none_or(|mut fences| {
         objects();
         fences.work();
         fences.has_owners() || fences.has_young()
@@ -126,7 +126,7 @@ fn look_again() -> bool {
 /// Destroys the executables that wait for a drain, where [`free_pending`] was not enough: they have
 /// memory, too. Whether there were some. None where work runs for which the driver would wait: it
 /// may be the caller who has to end that.
-pub(crate) fn make_room() -> bool {
+pub(crate) fn destroy_all_deferred() -> bool {
     may_work() && destroy_deferred(|_| true).is_ok_and(|ended| ended > 0)
 }
 
@@ -276,17 +276,17 @@ fn drop_for_others() {
 }
 
 /// The turn, for the reaper's threads and who drains.
-fn fences() -> MutexGuard<'static, Fences> {
-    FENCES.lock().unwrap_or_else(PoisonError::into_inner)
+fn fences() -> LockGuard<'static, Fences> {
+    FENCES.lock()
 }
 
 /// The turn, for others.
-fn fences_patiently() -> Result<MutexGuard<'static, Fences>> {
+fn fences_patiently() -> Result<LockGuard<'static, Fences>> {
     let busy = || {
         let by = "a thread in `reaper::drain`, or the reaper's own, which the driver keeps waiting";
         Busy { what: "the reaper".into(), by: by.into() }.into()
     };
-    for_at_most(patience(), || try_lock(&FENCES)).ok_or_else(busy)
+    for_at_most(patience(), || FENCES.try_in_order()).ok_or_else(busy)
 }
 
 /// Rounds until one finds nothing to do: what is dropped in one may leave more.
@@ -394,9 +394,8 @@ extern "C" fn stop() {
     let end = Instant::now() + LEAVING;
     while Instant::now() < end {
         match FENCES.try_lock() {
-            Err(TryLockError::Poisoned(_)) => return,
-            Ok(fences) if !destructors_run() => return core::mem::forget(fences),
-            Ok(_) | Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(1)),
+            Some(fences) if !destructors_run() => return core::mem::forget(fences),
+            _ => thread::sleep(Duration::from_millis(1)),
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::destroy::{self, Object};
 use crate::error::{Error, Result};
 use crate::raw_stream;
 use crate::registry::{Raw, Registry, Sharded, identity};
-use crate::sync::{SpinGuard, SpinLock, process};
+use crate::sync::{Rank, SpinGuard, SpinLock, process};
 
 static EVENTS: LazyLock<Registry<Sharded<EventBox>>> = LazyLock::new(|| Registry::with_map(Sharded::new()));
 
@@ -92,7 +92,7 @@ impl Context {
     #[doc(alias = "cuEventCreate")]
     pub fn event_with(&self, options: EventOptions) -> Result<Event> {
         let raw = raw_stream::create_event(self, options.flags()?)?;
-        let recorded = SpinLock::new(Record::new(Recorded::Never));
+        let recorded = SpinLock::new(Rank::Event, Record::new(Recorded::Never));
         let event = Arc::new(EventBox {
             raw,
             context: self.clone(),
@@ -119,7 +119,7 @@ impl Event {
     /// An event of another process that was opened here.
     pub(crate) fn imported(context: &Context, raw: CUevent) -> Self {
         let options = EventOptions { timing: false, blocking: false, ipc: true };
-        let recorded = SpinLock::new(Record::new(Recorded::Unknown));
+        let recorded = SpinLock::new(Rank::Event, Record::new(Recorded::Unknown));
         let event = Arc::new(EventBox {
             raw: Raw::new(raw),
             context: context.clone(),
@@ -157,7 +157,7 @@ impl Event {
             context.ensure_same(known.context(), "the event")?;
             return Ok(known);
         }
-        let recorded = SpinLock::new(Record::new(Recorded::Unknown));
+        let recorded = SpinLock::new(Rank::Event, Record::new(Recorded::Unknown));
         Ok(Self(Arc::new(EventBox {
             raw: Raw::new(raw),
             context: context.clone(),

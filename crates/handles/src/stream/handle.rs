@@ -2,7 +2,7 @@
 
 use core::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use cuda_sys::CUstream;
 use smallvec::SmallVec;
@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::raw_stream::{self, RawStream};
 use crate::reclaim::{self, Staging};
 use crate::registry::{Raw, Registry, Sharded, identity};
-use crate::sync::process;
+use crate::sync::{Lock, Rank, process};
 
 pub(super) static STREAMS: LazyLock<Registry<Sharded<StreamBox>>> =
     LazyLock::new(|| Registry::with_map(Sharded::new()));
@@ -28,7 +28,7 @@ pub(super) struct StreamBox {
     pub(super) issued: AtomicU64,
     /// For other streams, by their number: up to which of their tickets this one has been made to
     /// wait.
-    pub(super) waited: Mutex<SmallVec<[(u64, u64); 4]>>,
+    pub(super) waited: Lock<SmallVec<[(u64, u64); 4]>>,
     /// Pinned memory for small writes.
     pub(super) staging: OnceLock<Arc<Staging>>,
 }
@@ -68,7 +68,7 @@ impl Stream {
             stream,
             options,
             issued: AtomicU64::new(0),
-            waited: Mutex::new(SmallVec::new()),
+            waited: Lock::new(Rank::StreamWaits, SmallVec::new()),
             staging: OnceLock::new(),
         }))
     }

@@ -14,6 +14,6 @@ mod weak;
 pub use create::StreamOptions;
 pub use default_stream::DefaultStream;
 pub(crate) use event::WeakEvent;
-pub use event::{Event, EventOptions};
+pub use event::{Event, EventOptions, Recording};
 pub use handle::{AsStream, Stream};
 pub use weak::WeakStream;

@@ -10,13 +10,14 @@
 //! and taken out again if that fails. It is held alone meanwhile, and a capture ends with all its
 //! streams alone: so none ends while a stream joins it.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::recorded::Recorded;
 use crate::context::{Busy, Context, unless_inside};
 use crate::error::{Error, Result};
 use crate::raw_stream::RawStream;
+use crate::sync::{Lock, LockGuard, Rank};
 
 struct OpenCapture {
     word: u64,
@@ -28,11 +29,11 @@ struct OpenCapture {
     ending: bool,
 }
 
-static OPEN: Mutex<Vec<OpenCapture>> = Mutex::new(Vec::new());
+static OPEN: Lock<Vec<OpenCapture>> = Lock::new(Rank::OpenCaptures, Vec::new());
 
 /// Not over a driver call, and no owner is dropped under it.
-fn open() -> MutexGuard<'static, Vec<OpenCapture>> {
-    OPEN.lock().unwrap_or_else(PoisonError::into_inner)
+fn open() -> LockGuard<'static, Vec<OpenCapture>> {
+    OPEN.lock()
 }
 
 /// Takes a capture out of the table.

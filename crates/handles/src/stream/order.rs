@@ -1,7 +1,5 @@
 //! Order between streams: recording events, and making streams wait.
 
-use std::sync::PoisonError;
-
 use cuda_sys::Call;
 
 use super::event::Event;
@@ -150,12 +148,12 @@ impl Stream {
     }
 
     fn has_waited(&self, id: u64, ticket: u64) -> bool {
-        let waited = self.0.waited.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.0.waited.lock();
         waited.iter().any(|&(other, up_to)| other == id && up_to >= ticket)
     }
 
     fn remember_wait(&self, id: u64, up_to: u64) {
-        let mut waited = self.0.waited.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waited = self.0.waited.lock();
         if let Some(entry) = waited.iter_mut().find(|(other, _)| *other == id) {
             entry.1 = entry.1.max(up_to);
             return;

@@ -6,10 +6,13 @@ use core::fmt;
 use core::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::rank::{Held, Rank, hold};
 use super::wait::patiently;
 
 /// A value behind such a lock. Who panics with it leaves it as it is.
 pub(crate) struct SpinLock<T> {
+    #[cfg(debug_assertions)]
+    rank: Rank,
     held: AtomicBool,
     value: UnsafeCell<T>,
 }
@@ -18,8 +21,26 @@ pub(crate) struct SpinLock<T> {
 unsafe impl<T: Send> Sync for SpinLock<T> {}
 
 impl<T> SpinLock<T> {
-    pub(crate) const fn new(value: T) -> Self {
-        Self { held: AtomicBool::new(false), value: UnsafeCell::new(value) }
+    #[cfg_attr(not(debug_assertions), allow(unused_variables))]
+    pub(crate) const fn new(rank: Rank, value: T) -> Self {
+        Self {
+            #[cfg(debug_assertions)]
+            rank,
+            held: AtomicBool::new(false),
+            value: UnsafeCell::new(value),
+        }
+    }
+
+    #[cfg(debug_assertions)]
+    fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    #[cfg(not(debug_assertions))]
+    #[inline(always)]
+    fn rank(&self) -> Rank {
+        // No build without checks looks at it.
+        Rank::CallbackHook
     }
 
     /// The value, once nobody else has it. Not twice on one thread.
@@ -31,20 +52,25 @@ impl<T> SpinLock<T> {
     /// The value, if nobody else has it.
     #[inline]
     pub(crate) fn try_lock(&self) -> Option<SpinGuard<'_, T>> {
-        (!self.held.swap(true, Ordering::Acquire)).then(|| SpinGuard(self))
+        self.rank().check();
+        let is_free = !self.held.swap(true, Ordering::Acquire);
+        is_free.then(|| SpinGuard { lock: self, _held: hold(self.rank()) })
     }
 }
 
 impl<T> fmt::Debug for SpinLock<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Brief").field("held", &self.held).finish_non_exhaustive()
+        formatter.debug_struct("SpinLock").field("held", &self.held).finish_non_exhaustive()
     }
 }
 
 /// The value, which is nobody else's until this is dropped.
 #[derive(Debug)]
 #[must_use]
-pub(crate) struct SpinGuard<'b, T>(&'b SpinLock<T>);
+pub(crate) struct SpinGuard<'l, T> {
+    lock: &'l SpinLock<T>,
+    _held: Held,
+}
 
 // SAFETY: sharing it shares the value.
 unsafe impl<T: Sync> Sync for SpinGuard<'_, T> {}
@@ -55,7 +81,7 @@ impl<T> Deref for SpinGuard<'_, T> {
     #[inline]
     fn deref(&self) -> &T {
         // SAFETY: there is one of these at a time.
-        unsafe { &*self.0.value.get() }
+        unsafe { &*self.lock.value.get() }
     }
 }
 
@@ -63,14 +89,14 @@ impl<T> DerefMut for SpinGuard<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: there is one of these at a time.
-        unsafe { &mut *self.0.value.get() }
+        unsafe { &mut *self.lock.value.get() }
     }
 }
 
 impl<T> Drop for SpinGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        self.0.held.store(false, Ordering::Release);
+        self.lock.held.store(false, Ordering::Release);
     }
 }
 
@@ -80,7 +106,7 @@ mod tests {
 
     #[test]
     fn one_at_a_time_has_the_value() {
-        let count = SpinLock::new(0_u64);
+        let count = SpinLock::new(Rank::Event, 0_u64);
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
@@ -98,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_holder_that_panics_gives_it_back() {
-        let value = SpinLock::new(1);
+        let value = SpinLock::new(Rank::HostCache, 1);
         let outcome = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| {
             *value.lock() = 2;
             let _held = value.lock();

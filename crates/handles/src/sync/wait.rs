@@ -2,7 +2,6 @@
 
 use core::time::Duration;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::Instant;
 
 /// How long something is tried where nobody may wait.
@@ -62,16 +61,6 @@ pub(crate) fn for_at_most<R>(bound: Duration, mut attempt: impl FnMut() -> Optio
 /// Tries for a moment, where nobody may wait.
 pub(crate) fn for_a_moment<R>(attempt: impl FnMut() -> Option<R>) -> Option<R> {
     for_at_most(MOMENT, attempt)
-}
-
-/// The value of a lock that nobody has. Who panics with it leaves it as it is.
-#[inline]
-pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
-    match mutex.try_lock() {
-        Ok(value) => Some(value),
-        Err(TryLockError::Poisoned(value)) => Some(value.into_inner()),
-        Err(TryLockError::WouldBlock) => None,
-    }
 }
 
 fn pause(tries: &mut u32) {
