@@ -1,12 +1,12 @@
 //! A memory barrier with two unequal halves: the light one costs nothing, the heavy one makes every
 //! thread of the process pass a full barrier.
 //!
-//! If one thread stores `a` and loads `b`, another thread stores `b` and loads `a`, and each passes a
-//! barrier in between, then at least one of them sees the other's store. The two halves guarantee
+//! If one thread stores `a` and loads `b`, another thread stores `b` and loads `a`, and each passes
+//! a barrier in between, then at least one of them sees the other's store. The two halves guarantee
 //! this as two full barriers do: while [`heavy`] runs, every other thread passes a full barrier
 //! somewhere in its program. If that is after the thread's store, the caller of [`heavy`] sees the
-//! store; otherwise it is before the thread's load. [`light`] keeps the compiler from reordering the
-//! two.
+//! store; otherwise it is before the thread's load. [`light`] keeps the compiler from reordering
+//! the two.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{Ordering, compiler_fence};

@@ -45,9 +45,9 @@ impl StreamAccess {
         Self { number, state: AtomicU32::new(0) }
     }
 
-    /// Read access, announced in a slot of the calling thread; `None` while a writer has, or tries to
-    /// get, exclusive access. Whether to wait is up to the caller: a write lasts as long as a driver
-    /// call.
+    /// Read access, announced in a slot of the calling thread; `None` while a writer has, or tries
+    /// to get, exclusive access. Whether to wait is up to the caller: a write lasts as long as a
+    /// driver call.
     #[inline]
     pub(crate) fn read<'t>(&'t self, slots: Option<&'t ThreadSlots>) -> Option<ReadGuard<'t>> {
         let slot = slots.and_then(ThreadSlots::slot);
@@ -122,7 +122,8 @@ impl StreamAccess {
         self.state.load(Ordering::Acquire) & !(FLAGS | EXCLUSIVE)
     }
 
-    /// Exclusive access, if there are no readers and no other writer. `slots` are those of all threads.
+    /// Exclusive access, if there are no readers and no other writer. `slots` are those of all
+    /// threads.
     pub(crate) fn try_exclusive(&self, slots: &AllSlots) -> Option<ExclusiveGuard<'_>> {
         if self.state.fetch_or(EXCLUSIVE, Ordering::AcqRel) & EXCLUSIVE != 0 {
             return None;
@@ -279,8 +280,8 @@ mod tests {
         assert!(slots.len() < 100, "{} blocks for 200 threads", slots.len());
     }
 
-    /// Two numbers that are equal whenever nobody has exclusive access. Atomics, so that a failure is
-    /// not undefined behaviour; relaxed, so that all order comes from the protocol.
+    /// Two numbers that are equal whenever nobody has exclusive access. Atomics, so that a failure
+    /// is not undefined behaviour; relaxed, so that all order comes from the protocol.
     #[derive(Default)]
     struct Pair([AtomicU64; 2]);
 

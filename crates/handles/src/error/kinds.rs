@@ -35,7 +35,9 @@ impl fmt::Display for Cause {
 
 /// Why an operation of this crate failed. An operation that fails has changed nothing unless it
 /// says so.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+///
+/// `Debug` shows the same sentence as `Display`, so that an error that `main` returns reads well.
+#[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// There is no usable driver.
@@ -375,6 +377,12 @@ pub enum Error {
     },
 }
 
+impl fmt::Debug for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
+}
+
 impl From<LoadError> for Error {
     fn from(error: LoadError) -> Self {
         Self::Load(Box::new(error))
@@ -442,6 +450,13 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("make it before or after the capture"), "{text}");
+    }
+
+    #[test]
+    fn debug_shows_the_sentence() {
+        let error = Error::Length { what: "the slice to write", expected: 2, found: 1 };
+        assert_eq!(format!("{error:?}"), "the slice to write: 2 elements expected, 1 given");
+        assert_eq!(format!("{error:?}"), error.to_string());
     }
 
     #[test]

@@ -273,7 +273,7 @@ pub struct NotUnique<T> {
 
 impl<T> fmt::Debug for NotUnique<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("NotUnique").field("buffer", &self.buffer).field("error", &self.error).finish()
+        fmt::Display::fmt(self, formatter)
     }
 }
 

@@ -7,6 +7,7 @@ mod buffer;
 mod copy;
 mod driver_alloc;
 mod element;
+mod enqueue;
 mod fill;
 mod foreign;
 mod free;

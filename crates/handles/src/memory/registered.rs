@@ -59,7 +59,7 @@ impl<V> fmt::Display for Refused<V> {
 
 impl<V> fmt::Debug for Refused<V> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Refused").field("error", &self.error).finish_non_exhaustive()
+        fmt::Display::fmt(self, formatter)
     }
 }
 

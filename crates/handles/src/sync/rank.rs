@@ -50,9 +50,9 @@ ranks! {
     Staging: "handles", "The staging memory of a stream: taken before the stream's gate and access.";
     Gate: "handles", "The gate of a stream: from recording its marker to the wait for it.";
     StreamAccess: "handles", "Waiting for read access of a stream.";
+    Clones: "handles", "Calls that make or destroy clones of graphs, over the driver call; an adopted graph retains user objects meanwhile.";
     UserObject: "handles", "The graphs that hold a user object; taken on a capturing stream, too.";
     GraphCalls: "handles", "This crate's own calls on a graph, over the driver call.";
-    Clones: "handles", "Calls that make or destroy clones of graphs, over the driver call.";
     PrimaryContexts: "handles", "The table of primary contexts. From here on: held for moments, over no driver call.";
     AllStreams: "handles", "The list of all streams.";
     FenceMembers: "handles", "The streams that fences span.";
@@ -242,8 +242,10 @@ mod tests {
     use crate::sync::Lock;
 
     fn message(run: impl FnOnce() + std::panic::UnwindSafe) -> String {
-        let payload = std::panic::catch_unwind(run).expect_err("it is told");
-        crate::sync::panics::message(&*payload).into()
+        match std::panic::catch_unwind(run) {
+            Ok(()) => "nothing was told".to_owned(),
+            Err(payload) => crate::sync::panics::message(&*payload).into(),
+        }
     }
 
     static FIRST: Lock<()> = Lock::new(Rank::Gate, ());

@@ -31,17 +31,11 @@ impl Stream {
         if source.size_bytes() == 0 {
             return Ok(());
         }
-        let _read = source.allocation().ready_once(self)?;
-        let _written = destination.allocation().ready_once(self)?;
-        let access = self.enqueue()?;
-        if access.is_captured()? {
-            access.keep(source.allocation())?;
-            access.keep(destination.allocation())?;
-        }
-        // SAFETY: both ranges lie in memory that lives until after this point of the stream, or as
-        // long as the graph it is captured into.
-        let (call, code) = unsafe { copy_call(self, &source, &destination) };
-        self.context().check(call, code)
+        self.enqueue_use(source.allocation(), Some(destination.allocation()), |_driver, _stream| {
+            // SAFETY: both ranges lie in memory that lives until after this point of the stream, or
+            // as long as the graph it is captured into.
+            unsafe { copy_call(self, &source, &destination) }
+        })
     }
 
     /// Copies device memory to pinned or managed memory of the same length. Waits for nothing: see

@@ -34,17 +34,11 @@ impl Stream {
             Height: layout.height,
             ..Default::default()
         };
-        let _read = source.allocation().ready_once(self)?;
-        let _written = destination.allocation().ready_once(self)?;
-        let access = self.enqueue()?;
-        if access.is_captured()? {
-            access.keep(source.allocation())?;
-            access.keep(destination.allocation())?;
-        }
-        // SAFETY: the description is complete, and the rectangles lie in memory that lives until
-        // after this point of the stream, or as long as the graph it is captured into.
-        let code = unsafe { self.context().driver().cuMemcpy2DAsync(&raw const params, self.as_raw()) };
-        self.context().check(Call::cuMemcpy2DAsync, code)
+        self.enqueue_use(source.allocation(), Some(destination.allocation()), |driver, stream| {
+            // SAFETY: the description is complete, and the rectangles lie in memory that lives until
+            // after this point of the stream, or as long as the graph it is captured into.
+            (Call::cuMemcpy2DAsync, unsafe { driver.cuMemcpy2DAsync(&raw const params, stream) })
+        })
     }
 
     /// Copies a box. Waits for nothing.
@@ -61,16 +55,10 @@ impl Stream {
         let Some(layout) = copy.layout()? else { return Ok(()) };
         let mut params = CUDA_MEMCPY3D::default();
         layout.write_to(&mut params);
-        let _read = source.allocation().ready_once(self)?;
-        let _written = destination.allocation().ready_once(self)?;
-        let access = self.enqueue()?;
-        if access.is_captured()? {
-            access.keep(source.allocation())?;
-            access.keep(destination.allocation())?;
-        }
-        // SAFETY: the description is complete, and the boxes lie in memory that lives until after
-        // this point of the stream, or as long as the graph it is captured into.
-        let code = unsafe { self.context().driver().cuMemcpy3DAsync(&raw const params, self.as_raw()) };
-        self.context().check(Call::cuMemcpy3DAsync, code)
+        self.enqueue_use(source.allocation(), Some(destination.allocation()), |driver, stream| {
+            // SAFETY: the description is complete, and the boxes lie in memory that lives until
+            // after this point of the stream, or as long as the graph it is captured into.
+            (Call::cuMemcpy3DAsync, unsafe { driver.cuMemcpy3DAsync(&raw const params, stream) })
+        })
     }
 }

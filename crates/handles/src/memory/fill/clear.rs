@@ -22,17 +22,11 @@ impl Stream {
         if memory.size_bytes() == 0 {
             return Ok(());
         }
-        let _use = memory.allocation().ready_once(self)?;
-        let access = self.enqueue()?;
-        if access.is_captured()? {
-            access.keep(memory.allocation())?;
-        }
-        // SAFETY: the range lies in memory that lives until after this point of the stream.
-        let code = unsafe {
-            let driver = self.context().driver();
-            driver.cuMemsetD8Async(memory.address(), 0, memory.size_bytes(), self.as_raw())
-        };
-        self.context().check(Call::cuMemsetD8Async, code)
+        let (address, bytes) = (memory.address(), memory.size_bytes());
+        self.enqueue_use(memory.allocation(), None, |driver, stream| {
+            // SAFETY: the range lies in memory that lives until after this point of the stream.
+            (Call::cuMemsetD8Async, unsafe { driver.cuMemsetD8Async(address, 0, bytes, stream) })
+        })
     }
 }
 

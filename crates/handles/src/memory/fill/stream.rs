@@ -43,29 +43,24 @@ impl Stream {
         if memory.is_empty() {
             return Ok(());
         }
-        let _use = memory.allocation().ready_once(self)?;
-        let access = self.enqueue()?;
-        if access.is_captured()? {
-            access.keep(memory.allocation())?;
-        }
-        let (driver, stream) = (self.context().driver(), self.as_raw());
         let (address, len) = (memory.address(), memory.len());
-        // SAFETY: the range lies in memory that lives until after this point of the stream, and is
-        // aligned to its elements.
-        let (call, code) = unsafe {
-            match bits {
-                Bits::One(bits) => {
-                    (Call::cuMemsetD8Async, driver.cuMemsetD8Async(address, bits, len, stream))
-                }
-                Bits::Two(bits) => {
-                    (Call::cuMemsetD16Async, driver.cuMemsetD16Async(address, bits, len, stream))
-                }
-                Bits::Four(bits) => {
-                    (Call::cuMemsetD32Async, driver.cuMemsetD32Async(address, bits, len, stream))
+        self.enqueue_use(memory.allocation(), None, |driver, stream| {
+            // SAFETY: the range lies in memory that lives until after this point of the stream, and
+            // is aligned to its elements.
+            unsafe {
+                match bits {
+                    Bits::One(bits) => {
+                        (Call::cuMemsetD8Async, driver.cuMemsetD8Async(address, bits, len, stream))
+                    }
+                    Bits::Two(bits) => {
+                        (Call::cuMemsetD16Async, driver.cuMemsetD16Async(address, bits, len, stream))
+                    }
+                    Bits::Four(bits) => {
+                        (Call::cuMemsetD32Async, driver.cuMemsetD32Async(address, bits, len, stream))
+                    }
                 }
             }
-        };
-        self.context().check(call, code)
+        })
     }
 
     /// Fills a rectangle with one value of 1, 2 or 4 bytes: `height` rows of `width` elements, one
@@ -92,31 +87,26 @@ impl Stream {
         let Some(layout) = FillLayout::rectangle(memory, pitch, [width, height], value)? else {
             return Ok(());
         };
-        let _use = memory.allocation().ready_once(self)?;
-        let access = self.enqueue()?;
-        if access.is_captured()? {
-            access.keep(memory.allocation())?;
-        }
-        let (driver, stream, pitch) = (self.context().driver(), self.as_raw(), layout.pitch);
-        let FillLayout { address, value, width, height, .. } = layout;
-        // SAFETY: the rectangle lies in memory that lives until after this point of the stream, or
-        // as long as the graph it is captured into, and is aligned to its elements.
-        let (call, code) = unsafe {
-            match layout.element {
-                1 => (
-                    Call::cuMemsetD2D8Async,
-                    driver.cuMemsetD2D8Async(address, pitch, value as u8, width, height, stream),
-                ),
-                2 => (
-                    Call::cuMemsetD2D16Async,
-                    driver.cuMemsetD2D16Async(address, pitch, value as u16, width, height, stream),
-                ),
-                _ => (
-                    Call::cuMemsetD2D32Async,
-                    driver.cuMemsetD2D32Async(address, pitch, value, width, height, stream),
-                ),
+        let FillLayout { address, value, pitch, width, height, element, .. } = layout;
+        self.enqueue_use(memory.allocation(), None, |driver, stream| {
+            // SAFETY: the rectangle lies in memory that lives until after this point of the stream,
+            // or as long as the graph it is captured into, and is aligned to its elements.
+            unsafe {
+                match element {
+                    1 => (
+                        Call::cuMemsetD2D8Async,
+                        driver.cuMemsetD2D8Async(address, pitch, value as u8, width, height, stream),
+                    ),
+                    2 => (
+                        Call::cuMemsetD2D16Async,
+                        driver.cuMemsetD2D16Async(address, pitch, value as u16, width, height, stream),
+                    ),
+                    _ => (
+                        Call::cuMemsetD2D32Async,
+                        driver.cuMemsetD2D32Async(address, pitch, value, width, height, stream),
+                    ),
+                }
             }
-        };
-        self.context().check(call, code)
+        })
     }
 }
