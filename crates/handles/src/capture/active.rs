@@ -20,13 +20,13 @@ impl Stream {
     /// It begins once nobody waits for the stream any more; waits that would begin meanwhile let it
     /// go first.
     ///
-    /// Stands on `cuStreamBeginCapture`, CUDA 10.1.
+    /// Calls `cuStreamBeginCapture` (CUDA 10.1).
     ///
     /// # Errors
     /// The stream is capturing already; or this is a host function and somebody uses the stream
     /// (`NOT_PERMITTED`), who may be waiting for that very function; or somebody used it all the
-    /// time, by a wait or a turn that was forgotten ([`Error::Busy`] names the threads); or what
-    /// the driver answers.
+    /// time, by a wait or a turn that was forgotten ([`Error::Busy`](crate::Error::Busy) names the
+    /// threads); or the driver refuses the call.
     #[doc(alias = "cuStreamBeginCapture")]
     pub fn begin_capture(&self, mode: CaptureMode) -> Result<ActiveCapture> {
         let context = self.context();
@@ -93,11 +93,12 @@ impl ActiveCapture {
     /// Ends it. Whatever the driver answers, no stream is in the capture afterwards, and all of
     /// them can be used.
     ///
-    /// Stands on `cuStreamEndCapture`, CUDA 10.0.
+    /// Calls `cuStreamEndCapture` (CUDA 10.0).
     ///
     /// # Errors
     /// A call during the capture has invalidated it; a stream that takes part was not waited for;
-    /// or what else the driver answers. What was captured is thrown away then.
+    /// or the driver refuses the call ([`Driver`](crate::Error::Driver)). What was captured is
+    /// thrown away then.
     ///
     /// This is a host function, and another thread is enqueuing on a stream that takes part and
     /// does not return (`NOT_PERMITTED`): the driver may have that thread wait for the function.

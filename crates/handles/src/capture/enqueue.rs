@@ -15,14 +15,14 @@ impl Stream {
     /// no capture of this library begins or ends here meanwhile. Hold one at a time on a thread,
     /// and while it is held make no other call of this library but [`Enqueue::is_captured`] and
     /// [`Enqueue::keep`]: others may want the stream for themselves. They wait as long as calls are
-    /// [patient](crate::context::wait) and then fail with [`Error::Busy`]; so they do for good where the
-    /// result is forgotten.
+    /// [patient](crate::patience) and then fail with [`Error::Busy`](crate::Error::Busy); so they
+    /// do for good where the result is forgotten.
     ///
     /// # Errors
     /// The context is lost, or the process is a forked child; or this is a host function, and
     /// another thread lets the stream enter or leave a capture (`NOT_PERMITTED`): the driver may
-    /// have that thread wait for the function. Elsewhere, [`Error::Busy`] if the driver keeps that
-    /// thread for too long.
+    /// have that thread wait for the function. Elsewhere, [`Error::Busy`](crate::Error::Busy) if
+    /// the driver keeps that thread for too long.
     // Inlined always: what it gives, written to memory and read back at once in other pieces, would
     // take longer than all it does.
     #[inline(always)]
@@ -57,10 +57,10 @@ impl<'s> Enqueue<'s> {
     /// Whether a call made now is captured. No driver call unless the stream is adopted or was
     /// reached by a capture of somebody else.
     ///
-    /// Stands on `cuStreamIsCapturing`, CUDA 10.0, for such streams.
+    /// Calls `cuStreamIsCapturing` (CUDA 10.0), for such streams.
     ///
     /// # Errors
-    /// What the driver answers.
+    /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     #[inline]
     pub fn is_captured(&self) -> Result<bool> {
         match self.access.flags() {
@@ -75,7 +75,7 @@ impl<'s> Enqueue<'s> {
     /// Call this **before** the driver call that uses it.
     ///
     /// A capture that somebody else began gets a user object: `cuStreamGetCaptureInfo` and
-    /// `cuGraphRetainUserObject`, CUDA 11.3.
+    /// `cuGraphRetainUserObject` (CUDA 11.3).
     ///
     /// # Errors
     /// For a capture of somebody else, what the driver answers.

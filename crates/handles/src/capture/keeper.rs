@@ -68,7 +68,7 @@ pub(super) fn take_kept(word: u64) -> Vec<Owner> {
     index.map(|index| kept.swap_remove(index).1).unwrap_or_default()
 }
 
-/// Takes what a captured call uses; see [`Enqueue::keep_with`].
+/// Takes what a captured call uses; see [`Enqueue::keep_with`](super::Enqueue::keep_with).
 #[derive(Debug)]
 pub struct Keeper<'k> {
     pub(super) owners: &'k mut Vec<Owner>,

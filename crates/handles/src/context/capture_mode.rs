@@ -23,7 +23,7 @@ pub struct Relaxed {
 /// Puts the calling thread into RELAXED mode, inside a host function too. Where the driver refuses
 /// that, nothing changes and the calls that follow give their own answers.
 ///
-/// Stands on `cuThreadExchangeStreamCaptureMode`, CUDA 10.1.
+/// Calls `cuThreadExchangeStreamCaptureMode` (CUDA 10.1).
 #[doc(alias = "cuThreadExchangeStreamCaptureMode")]
 #[inline]
 pub fn relaxed(driver: &'static Driver) -> Relaxed {

@@ -22,7 +22,7 @@ impl Device {
     /// How many devices there are. Loads and initialises the driver if that has not happened. A
     /// driver that sees no device counts 0.
     ///
-    /// Stands on `cuInit` and `cuDeviceGetCount`, CUDA 2.0.
+    /// Calls `cuInit` and `cuDeviceGetCount` (CUDA 2.0).
     ///
     /// # Errors
     /// There is no usable driver, or it does not initialise.
@@ -38,7 +38,7 @@ impl Device {
     /// The device with this ordinal, from 0. Loads and initialises the driver if that has not
     /// happened.
     ///
-    /// Stands on `cuInit` and `cuDeviceGet`, CUDA 2.0.
+    /// Calls `cuInit` and `cuDeviceGet` (CUDA 2.0).
     ///
     /// # Errors
     /// There is no usable driver, it does not initialise, or there is no such device.
@@ -92,10 +92,10 @@ impl Device {
 
     /// The product's name.
     ///
-    /// Stands on `cuDeviceGetName`, CUDA 2.0.
+    /// Calls `cuDeviceGetName` (CUDA 2.0).
     ///
     /// # Errors
-    /// What the driver answers.
+    /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     #[doc(alias = "cuDeviceGetName")]
     pub fn name(self) -> Result<String> {
         let mut text: [c_char; 256] = [0; 256];
@@ -108,10 +108,10 @@ impl Device {
 
     /// The device's 16 byte identity, the same in every process.
     ///
-    /// Stands on `cuDeviceGetUuid`, CUDA 11.4.
+    /// Calls `cuDeviceGetUuid` (CUDA 11.4).
     ///
     /// # Errors
-    /// What the driver answers.
+    /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     #[doc(alias = "cuDeviceGetUuid")]
     pub fn uuid(self) -> Result<[u8; 16]> {
         let mut uuid = CUuuid::default();
@@ -123,10 +123,10 @@ impl Device {
 
     /// One attribute, in the unit that the driver's documentation gives it.
     ///
-    /// Stands on `cuDeviceGetAttribute`, CUDA 2.0.
+    /// Calls `cuDeviceGetAttribute` (CUDA 2.0).
     ///
     /// # Errors
-    /// What the driver answers; `INVALID_VALUE` for an attribute that it does not know.
+    /// The driver refuses the call; `INVALID_VALUE` for an attribute that it does not know.
     #[doc(alias = "cuDeviceGetAttribute")]
     pub fn attribute(self, attribute: CUdevice_attribute) -> Result<i32> {
         let mut value = 0;
@@ -138,10 +138,10 @@ impl Device {
 
     /// The device's memory, in bytes.
     ///
-    /// Stands on `cuDeviceTotalMem`, CUDA 3.2.
+    /// Calls `cuDeviceTotalMem` (CUDA 3.2).
     ///
     /// # Errors
-    /// What the driver answers.
+    /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     #[doc(alias = "cuDeviceTotalMem")]
     pub fn total_memory(self) -> Result<usize> {
         let mut bytes = 0;
@@ -154,7 +154,7 @@ impl Device {
     /// The compute capability, such as (9, 0).
     ///
     /// # Errors
-    /// What the driver answers.
+    /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     pub fn compute_capability(self) -> Result<(u32, u32)> {
         let part = |attribute| self.attribute(attribute).map(|value| u32::try_from(value).unwrap_or(0));
         Ok((

@@ -34,8 +34,8 @@ pub(crate) struct ContextBox {
 /// released before its end.
 ///
 /// A fault on the device ends a context for good: from then on every use of it and of what belongs
-/// to it answers [`Error::ContextLost`] with the first cause, and drops make no driver calls. The
-/// process cannot get the device back.
+/// to it answers [`Error::ContextLost`](crate::Error::ContextLost) with the first cause, and drops
+/// make no driver calls. The process cannot get the device back.
 #[derive(Clone)]
 pub struct Context(Arc<ContextBox>);
 
@@ -103,7 +103,8 @@ impl Context {
     /// call. Two loads.
     ///
     /// # Errors
-    /// The context is lost, or the process is a forked child.
+    /// The context is lost ([`ContextLost`](crate::Error::ContextLost)), or the process is a forked
+    /// child ([`Forked`](crate::Error::Forked)).
     #[inline]
     pub fn ensure_usable(&self) -> Result<()> {
         match self.0.lost.get() {
@@ -126,7 +127,8 @@ impl Context {
     /// remembered if it is the first.
     ///
     /// # Errors
-    /// [`Error::Driver`], or [`Error::ContextLost`] with the first cause.
+    /// [`Error::Driver`](crate::Error::Driver), or
+    /// [`Error::ContextLost`](crate::Error::ContextLost) with the first cause.
     #[inline]
     pub fn check(&self, call: Call, code: CUresult) -> Result<()> {
         if code.is_success() { Ok(()) } else { Err(self.failure(call, code)) }
@@ -151,7 +153,7 @@ impl Context {
     /// Runs `work` with this context current on the calling thread, and makes the one before
     /// current again.
     ///
-    /// Stands on `cuCtxPushCurrent` and `cuCtxPopCurrent`, CUDA 4.0. This crate enters contexts by
+    /// Calls `cuCtxPushCurrent` and `cuCtxPopCurrent` (CUDA 4.0). This crate enters contexts by
     /// itself where a call needs it; enqueuing on a stream does not.
     ///
     /// # Errors
@@ -183,7 +185,8 @@ impl Context {
     /// For the crates above this one, too, before work that waits on its way.
     ///
     /// # Errors
-    /// This is a host function, or what else the driver answers to something small.
+    /// This is a host function, or the driver refuses the call ([`Driver`](crate::Error::Driver))
+    /// to something small.
     #[doc(hidden)]
     pub fn refuse_in_callback(&self) -> Result<()> {
         self.check(Call::cuCtxGetCurrent, in_host_function::ask(self.driver()))

@@ -24,7 +24,7 @@ impl Context {
     /// ```
     ///
     /// # Errors
-    /// What the driver answers.
+    /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     #[doc(alias = "cuProfilerStart")]
     #[doc(alias = "cudaProfilerStart")]
     pub fn start_profiler(&self) -> Result<()> {
@@ -38,7 +38,7 @@ impl Context {
     /// Calls `cuProfilerStop` (CUDA 4.0). Captures that are open stay intact.
     ///
     /// # Errors
-    /// What the driver answers.
+    /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     #[doc(alias = "cuProfilerStop")]
     #[doc(alias = "cudaProfilerStop")]
     pub fn stop_profiler(&self) -> Result<()> {

@@ -39,7 +39,7 @@ impl Context {
     /// `Ok` if `other` is this context; else an error that says that `what` belongs to `other`.
     ///
     /// # Errors
-    /// [`Error::WrongContext`].
+    /// [`Error::WrongContext`](crate::Error::WrongContext).
     #[inline]
     pub fn ensure_same(&self, other: &Self, what: &'static str) -> Result<()> {
         if self.is_same(other) { Ok(()) } else { Err(wrong(self, other, what)) }

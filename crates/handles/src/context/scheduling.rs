@@ -50,7 +50,7 @@ impl Context {
     /// Calls `cuCtxGetFlags` (CUDA 7.0).
     ///
     /// # Errors
-    /// What the driver answers.
+    /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     #[doc(alias = "cuCtxGetFlags")]
     #[doc(alias = "cudaGetDeviceFlags")]
     pub fn scheduling(&self) -> Result<Scheduling> {
@@ -73,7 +73,7 @@ impl Context {
     /// ```
     ///
     /// # Errors
-    /// What the driver answers.
+    /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     #[doc(alias = "cuCtxSetFlags")]
     #[doc(alias = "cuDevicePrimaryCtxSetFlags")]
     #[doc(alias = "cudaSetDeviceFlags")]

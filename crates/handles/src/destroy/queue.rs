@@ -83,8 +83,8 @@ static THREAD: OnceLock<Option<Thread>> = OnceLock::new();
 /// dropped counts until the driver is through with it, some 100 µs after its last run. So with 0
 /// all is released that was dropped.
 ///
-/// It does not know of what the driver failed to destroy, which the [hook](super::set_hook) was
-/// told, and of what other code keeps: graphs and executables that it made of a graph that was
+/// It does not know of what the driver failed to destroy, which the [hook](crate::reaper::set_hook)
+/// was told, and of what other code keeps: graphs and executables that it made of a graph that was
 /// lent.
 #[must_use]
 pub fn pending() -> usize {
@@ -107,15 +107,15 @@ pub(crate) fn set_starter(starter: fn() -> Option<Thread>) {
 }
 
 /// Starts the reaper's thread, if that has not happened; where there can be none, things wait for
-/// [`drain`](super::drain).
+/// [`drain`](crate::reaper::drain).
 pub(crate) fn start() -> Option<&'static Thread> {
     let starter = STARTER.get()?;
     THREAD.get_or_init(starter).as_ref()
 }
 
 /// Does without the reaper's thread, for hosts that allow none: what waits then waits for
-/// [`drain`](super::drain), which such a host calls from time to time. To be called before the
-/// library is used; says whether there is no thread now. Once one runs it is too late.
+/// [`drain`](crate::reaper::drain), which such a host calls from time to time. To be called before
+/// the library is used; says whether there is no thread now. Once one runs it is too late.
 #[must_use]
 pub fn manual() -> bool {
     // A thread that is not there may have been about to start the reaper's, which is not there

@@ -344,7 +344,7 @@ pub enum Error {
     #[cfg(feature = "nvrtc")]
     #[error(transparent)]
     Nvrtc(Box<cuda_nvrtc::Error>),
-    /// Something was in use for as long as calls are [patient](crate::context::wait). Nothing has
+    /// Something was in use for as long as calls are [patient](crate::patience). Nothing has
     /// happened.
     #[error(
         "{what} was in use all the time for {patience:?}: by {by}. Let that end first; `set_patience` makes calls wait longer"

@@ -42,10 +42,10 @@ identity!(GraphHandle);
 impl GraphHandle {
     /// An empty graph.
     ///
-    /// Stands on `cuGraphCreate`, CUDA 10.0.
+    /// Calls `cuGraphCreate` (CUDA 10.0).
     ///
     /// # Errors
-    /// What the driver answers.
+    /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     #[doc(alias = "cuGraphCreate")]
     pub fn create(context: &Context) -> Result<Self> {
         context.ensure_usable()?;
@@ -82,7 +82,8 @@ impl GraphHandle {
     /// [`UserObject`](crate::UserObject).
     ///
     /// # Errors
-    /// The graph is known and belongs to another context.
+    /// The graph is known and belongs to another context
+    /// ([`WrongContext`](crate::Error::WrongContext)).
     pub unsafe fn from_raw(context: &Context, raw: CUgraph) -> Result<Self> {
         process::ensure_not_forked()?;
         if let Some(known) = GRAPHS.find(&raw.addr()).map(Self) {

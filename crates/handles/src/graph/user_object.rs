@@ -37,10 +37,10 @@ impl UserObject {
     /// Puts `value` under the driver's reference counts. A panic in its destructor ends there, and
     /// the [hook](crate::reaper::set_hook) is told.
     ///
-    /// Stands on `cuUserObjectCreate`, CUDA 11.3.
+    /// Calls `cuUserObjectCreate` (CUDA 11.3).
     ///
     /// # Errors
-    /// What the driver answers; `value` is dropped then.
+    /// The driver refuses the call; `value` is dropped then.
     #[doc(alias = "cuUserObjectCreate")]
     pub fn new(context: &Context, value: Box<dyn Send>) -> Result<Self> {
         context.ensure_usable()?;
@@ -75,11 +75,11 @@ impl UserObject {
     /// Lets `graph` hold one reference more. Executables made of it, and graphs cloned from it, get
     /// their own.
     ///
-    /// Stands on `cuGraphRetainUserObject`, CUDA 11.3. This is a call on the graph; see
+    /// Calls `cuGraphRetainUserObject` (CUDA 11.3). This is a call on the graph; see
     /// [`GraphHandle`].
     ///
     /// # Errors
-    /// What the driver answers.
+    /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     #[doc(alias = "cuGraphRetainUserObject")]
     pub fn retain_on(&self, graph: &GraphHandle) -> Result<()> {
         self.context.ensure_usable()?;
@@ -100,11 +100,12 @@ impl UserObject {
     /// Takes one reference from `graph` that [`retain_on`](Self::retain_on) gave it. The driver
     /// would not notice if there was none.
     ///
-    /// Stands on `cuGraphReleaseUserObject`, CUDA 11.3. This is a call on the graph; see
+    /// Calls `cuGraphReleaseUserObject` (CUDA 11.3). This is a call on the graph; see
     /// [`GraphHandle`].
     ///
     /// # Errors
-    /// The graph has no reference from this handle, or what the driver answers.
+    /// The graph has no reference from this handle, or the driver refuses the call
+    /// ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuGraphReleaseUserObject")]
     pub fn release_from(&self, graph: &GraphHandle) -> Result<()> {
         self.context.ensure_usable()?;

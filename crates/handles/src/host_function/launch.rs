@@ -56,10 +56,10 @@ impl Stream {
     /// # }
     /// ```
     ///
-    /// Stands on `cuLaunchHostFunc`, CUDA 10.0.
+    /// Calls `cuLaunchHostFunc` (CUDA 10.0).
     ///
     /// # Errors
-    /// What the driver answers; the closure is dropped then.
+    /// The driver refuses the call; the closure is dropped then.
     #[doc(alias = "cuLaunchHostFunc")]
     #[doc(alias = "cudaLaunchHostFunc")]
     #[doc(alias = "cuStreamAddCallback")]
@@ -84,7 +84,7 @@ impl Stream {
     /// ```
     ///
     /// # Errors
-    /// As [`host`](Self::host); the stream is capturing.
+    /// As [`host`](Self::host); the stream is capturing ([`Capturing`](crate::Error::Capturing)).
     #[doc(alias = "cuLaunchHostFunc")]
     #[doc(alias = "cudaLaunchHostFunc")]
     pub fn host_once<F: FnOnce() + Send + 'static>(&self, call: F) -> Result<()> {
@@ -118,7 +118,7 @@ impl Stream {
     ///
     /// # Errors
     /// As [`host`](Self::host); memory of another context, or which the host does not reach
-    /// ([`Error::NotOnHost`]).
+    /// ([`Error::NotOnHost`](crate::Error::NotOnHost)).
     #[doc(alias = "cuLaunchHostFunc")]
     #[doc(alias = "cudaLaunchHostFunc")]
     pub fn host_with<M, F>(&self, memory: M, call: F) -> Result<()>
@@ -134,7 +134,8 @@ impl Stream {
     /// it has, and need not be `Sync`.
     ///
     /// # Errors
-    /// As [`host_with`](Self::host_with); the stream is capturing.
+    /// As [`host_with`](Self::host_with); the stream is capturing
+    /// ([`Capturing`](crate::Error::Capturing)).
     #[doc(alias = "cuLaunchHostFunc")]
     #[doc(alias = "cudaLaunchHostFunc")]
     pub fn host_once_with<M, F>(&self, memory: M, call: F) -> Result<()>

@@ -17,7 +17,8 @@ pub trait Viewable: sealed::Given {
     /// The views, which keep the memory.
     ///
     /// # Errors
-    /// The memory is of another context, or the host does not reach it.
+    /// The memory is of another context ([`WrongContext`](crate::Error::WrongContext)), or the host
+    /// does not reach it.
     #[doc(hidden)]
     fn views(self, context: &Context) -> Result<Self::Views>;
 }

@@ -52,7 +52,7 @@ impl Batch {
     /// before.
     ///
     /// # Errors
-    /// There is no such element.
+    /// There is no such element ([`Bounds`](crate::Error::Bounds)).
     #[doc(alias = "cuStreamWriteValue32")]
     #[doc(alias = "cuStreamWriteValue64")]
     pub fn write<'a, W: BatchWord>(
@@ -69,7 +69,7 @@ impl Batch {
     /// Waits until the element at `index` compares with `value`.
     ///
     /// # Errors
-    /// There is no such element.
+    /// There is no such element ([`Bounds`](crate::Error::Bounds)).
     #[doc(alias = "cuStreamWaitValue32")]
     #[doc(alias = "cuStreamWaitValue64")]
     pub fn wait<'a, W: BatchWord>(
@@ -86,7 +86,7 @@ impl Batch {
     /// number. Not every device can.
     ///
     /// # Errors
-    /// There is no such element.
+    /// There is no such element ([`Bounds`](crate::Error::Bounds)).
     #[doc(alias = "CU_STREAM_WAIT_VALUE_FLUSH")]
     pub fn wait_and_flush<'a, W: BatchWord>(
         &mut self,
@@ -161,11 +161,11 @@ impl Batch {
 
     /// Whether work in `context` can be done by the batch.
     ///
-    /// Stands on `cuDeviceGetAttribute`, CUDA 2.0, for what not every device can.
+    /// Calls `cuDeviceGetAttribute` (CUDA 2.0), for what not every device can.
     ///
     /// # Errors
-    /// Memory of another context, or neither plain nor pinned; more than [`LIMIT`](Self::LIMIT)
-    /// operations; the device lacks something.
+    /// Memory of another context ([`WrongContext`](crate::Error::WrongContext)), or neither plain
+    /// nor pinned; more than [`LIMIT`](Self::LIMIT) operations; the device lacks something.
     pub fn check(&self, context: &Context) -> Result<()> {
         let (asked, limit) = (self.len() as u64, Self::LIMIT as u64);
         if asked > limit {
@@ -227,10 +227,10 @@ impl Stream {
     /// Enqueues the operations of a batch, one after the other. Waits for nothing on the host. One
     /// driver call, and one more for each thing that not every device can.
     ///
-    /// Stands on `cuStreamBatchMemOp`, CUDA 11.7.
+    /// Calls `cuStreamBatchMemOp` (CUDA 11.7).
     ///
     /// # Errors
-    /// As [`Batch::check`], or what the driver answers.
+    /// As [`Batch::check`], or the driver refuses the call ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuStreamBatchMemOp")]
     pub fn batch(&self, batch: &Batch) -> Result<()> {
         let context = self.context();

@@ -12,11 +12,11 @@ impl Device {
     /// The device's primary context, the one that other CUDA code of the process uses as well.
     /// Every call gives the same one.
     ///
-    /// Stands on `cuDevicePrimaryCtxRetain`, CUDA 7.0; called once per device. It is not released
+    /// Calls `cuDevicePrimaryCtxRetain` (CUDA 7.0); called once per device. It is not released
     /// before the process ends.
     ///
     /// # Errors
-    /// What the driver answers.
+    /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     #[doc(alias = "cuDevicePrimaryCtxRetain")]
     pub fn context(self) -> Result<Context> {
         primary::retain(self, reclaim::prepare)
@@ -29,10 +29,10 @@ impl Context {
     ///
     /// # Safety
     /// `raw` is a context of the driver of this process, and it lives until everything made from
-    /// the result is dropped and [`reaper::drain`] has returned.
+    /// the result is dropped and [`reaper::drain`](crate::reaper::drain) has returned.
     ///
     /// # Errors
-    /// What the driver answers to the question for its device.
+    /// The driver refuses the call to the question for its device.
     #[doc(alias = "cuCtxGetDevice")]
     pub unsafe fn from_raw(raw: CUcontext) -> Result<Self> {
         process::ensure_not_forked()?;

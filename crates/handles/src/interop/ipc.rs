@@ -106,10 +106,11 @@ impl Event {
     /// A handle for other processes. The event was created with
     /// [`EventOptions::ipc`](crate::EventOptions::ipc).
     ///
-    /// Stands on `cuIpcGetEventHandle`, CUDA 4.1.
+    /// Calls `cuIpcGetEventHandle` (CUDA 4.1).
     ///
     /// # Errors
-    /// The event is not for other processes, or what the driver answers.
+    /// The event is not for other processes, or the driver refuses the call
+    /// ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuIpcGetEventHandle")]
     pub fn export(&self) -> Result<IpcEvent> {
         let context = self.context();
@@ -144,10 +145,11 @@ impl Context {
     /// driver's handle, then [`Event::query`], [`Event::synchronize_blocking`],
     /// [`Event::elapsed_since`] and a wait of the legacy stream invalidate that one.
     ///
-    /// Stands on `cuIpcOpenEventHandle`, CUDA 4.1.
+    /// Calls `cuIpcOpenEventHandle` (CUDA 4.1).
     ///
     /// # Errors
-    /// The bytes are no such handle, its process is gone, or what the driver answers.
+    /// The bytes are no such handle, its process is gone, or the driver refuses the call
+    /// ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuIpcOpenEventHandle")]
     pub fn import_event(&self, handle: &IpcEvent) -> Result<Event> {
         self.ensure_usable()?;
@@ -171,11 +173,12 @@ impl Context {
     /// The pool behind a descriptor that another process exported. Memory cannot be allocated from
     /// it, but [imported](MemPool::import). The descriptor may be closed afterwards.
     ///
-    /// Stands on `cuMemPoolImportFromShareableHandle`, `cuMemPoolGetAccess` and, where the device
-    /// may not use the pool yet, `cuMemPoolSetAccess`, CUDA 11.2.
+    /// Calls `cuMemPoolImportFromShareableHandle`, `cuMemPoolGetAccess` and, where the device may
+    /// not use the pool yet, `cuMemPoolSetAccess` (CUDA 11.2).
     ///
     /// # Errors
-    /// The descriptor is not of a pool, or what the driver answers.
+    /// The descriptor is not of a pool, or the driver refuses the call
+    /// ([`Driver`](crate::Error::Driver)).
     #[cfg(unix)]
     #[doc(alias = "cuMemPoolImportFromShareableHandle")]
     pub fn import_pool(&self, descriptor: impl AsFd) -> Result<MemPool> {
@@ -204,10 +207,11 @@ impl MemPool {
     /// A descriptor for other processes. The pool was created with
     /// [`PoolOptions::shareable`](crate::PoolOptions::shareable).
     ///
-    /// Stands on `cuMemPoolExportToShareableHandle`, CUDA 11.2.
+    /// Calls `cuMemPoolExportToShareableHandle` (CUDA 11.2).
     ///
     /// # Errors
-    /// The pool is not shareable (`INVALID_VALUE`), or what the driver answers.
+    /// The pool is not shareable (`INVALID_VALUE`), or the driver refuses the call
+    /// ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuMemPoolExportToShareableHandle")]
     pub fn export_fd(&self) -> Result<OwnedFd> {
         let context = self.context();
@@ -232,18 +236,19 @@ impl MemPool {
     /// it again gives the same allocation. It is unmapped when the last handle is gone and the work
     /// with it is done.
     ///
-    /// Stands on `cuMemPoolImportPointer`, CUDA 11.2.
+    /// Calls `cuMemPoolImportPointer` (CUDA 11.2).
     ///
     /// # Safety
     /// - `handle` comes unchanged from [`Buffer::export`] on memory of that pool.
     /// - The other process keeps the memory until all that is made of the result here is dropped,
-    ///   and [`reaper::pending`] is 0 or this process has ended.
+    ///   and [`reaper::pending`](crate::reaper::pending) is 0 or this process has ended.
     /// - Work here is ordered behind the allocation there, by an event for instance.
     ///
     /// [`reaper::pending`]: crate::reaper::pending
     ///
     /// # Errors
-    /// The part does not hold whole elements, or what the driver answers.
+    /// The part does not hold whole elements, or the driver refuses the call
+    /// ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuMemPoolImportPointer")]
     pub unsafe fn import<T: Element>(&self, handle: &IpcBuffer) -> Result<Buffer<T>> {
         let context = self.context();
@@ -279,11 +284,11 @@ impl<T: Element> Buffer<T> {
     /// A handle for other processes. The memory is of a [shareable](crate::PoolOptions::shareable)
     /// pool.
     ///
-    /// Stands on `cuMemPoolExportPointer`, CUDA 11.2.
+    /// Calls `cuMemPoolExportPointer` (CUDA 11.2).
     ///
     /// # Errors
     /// The memory is of another kind, or of a pool that is not shareable (`INVALID_VALUE`); there
-    /// are no bytes; or what the driver answers.
+    /// are no bytes; or the driver refuses the call ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuMemPoolExportPointer")]
     pub fn export(&self) -> Result<IpcBuffer> {
         let (allocation, context) = (self.allocation(), self.allocation().context());

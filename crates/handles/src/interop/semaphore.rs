@@ -46,7 +46,7 @@ impl ExternalSemaphore {
     /// Imports a semaphore that another interface has exported as a file descriptor. The driver
     /// takes the descriptor over; if it refuses, the descriptor is closed.
     ///
-    /// Stands on `cuImportExternalSemaphore`, CUDA 10.0.
+    /// Calls `cuImportExternalSemaphore` (CUDA 10.0).
     ///
     /// # Safety
     /// - `descriptor` is of a semaphore of that kind on the same device.
@@ -55,7 +55,7 @@ impl ExternalSemaphore {
     ///   the number of a timeline only rises.
     ///
     /// # Errors
-    /// What the driver answers.
+    /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     #[cfg(unix)]
     #[doc(alias = "cuImportExternalSemaphore")]
     pub unsafe fn import(context: &Context, kind: SemaphoreKind, descriptor: OwnedFd) -> Result<Self> {

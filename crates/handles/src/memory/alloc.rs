@@ -15,10 +15,11 @@ impl Context {
     /// A plain buffer of `len` elements, whose contents are whatever was there. Every stream may
     /// use it at once. May **wait** for the device, as allocations of this kind do in the driver.
     ///
-    /// Stands on `cuMemAlloc`, CUDA 3.2. It is freed by `cuMemFreeAsync`, which does not wait.
+    /// Calls `cuMemAlloc` (CUDA 3.2). It is freed by `cuMemFreeAsync`, which does not wait.
     ///
     /// # Errors
-    /// The device has not enough memory, or what the driver answers.
+    /// The device has not enough memory ([`OutOfMemory`](crate::Error::OutOfMemory)), or the driver
+    /// refuses the call ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuMemAlloc")]
     pub fn alloc_blocking<T: Element>(&self, len: usize) -> Result<Buffer<T>> {
         Ok(Buffer::whole(Allocation::plain(self, bytes_of::<T>(len)?)?, len))
@@ -29,10 +30,12 @@ impl Stream {
     /// A buffer of `len` elements, all bytes zero. This stream is its home. Waits for nothing; if
     /// memory is short, the stream is made to wait for what the [reaper](crate::reaper) is freeing.
     ///
-    /// Stands on `cuMemAllocAsync`, CUDA 11.2, and `cuMemsetD8Async`, CUDA 3.2.
+    /// Calls `cuMemAllocAsync` (CUDA 11.2), and `cuMemsetD8Async` (CUDA 3.2).
     ///
     /// # Errors
-    /// The device has not enough memory, the stream is capturing, or what the driver answers.
+    /// The device has not enough memory ([`OutOfMemory`](crate::Error::OutOfMemory)), the stream is
+    /// capturing ([`Capturing`](crate::Error::Capturing)), or the driver refuses the call
+    /// ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuMemAllocAsync")]
     pub fn zeros<T: Element>(&self, len: usize) -> Result<Buffer<T>> {
         self.zeroed(None, len)
@@ -40,11 +43,13 @@ impl Stream {
 
     /// As [`zeros`](Self::zeros), with memory of a pool.
     ///
-    /// Stands on `cuMemAllocFromPoolAsync`, CUDA 11.2, and `cuMemsetD8Async`, CUDA 3.2.
+    /// Calls `cuMemAllocFromPoolAsync` (CUDA 11.2), and `cuMemsetD8Async` (CUDA 3.2).
     ///
     /// # Errors
-    /// The pool is of another context, it or the device has not enough memory, the stream is
-    /// capturing, or what the driver answers.
+    /// The pool is of another context ([`WrongContext`](crate::Error::WrongContext)), it or the
+    /// device has not enough memory ([`OutOfMemory`](crate::Error::OutOfMemory)), the stream is
+    /// capturing ([`Capturing`](crate::Error::Capturing)), or the driver refuses the call
+    /// ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuMemAllocFromPoolAsync")]
     pub fn zeros_from<T: Element>(&self, pool: &MemPool, len: usize) -> Result<Buffer<T>> {
         self.context().ensure_same(pool.context(), "the pool")?;
@@ -72,11 +77,13 @@ impl Stream {
     /// the elements have been read; so other streams need not wait for it. [`upload`](Self::upload)
     /// does not wait.
     ///
-    /// Stands on `cuMemAllocAsync`, CUDA 11.2, `cuMemcpyHtoDAsync`, CUDA 3.2, and
+    /// Calls `cuMemAllocAsync` (CUDA 11.2), `cuMemcpyHtoDAsync` (CUDA 3.2), and
     /// `cuStreamSynchronize`.
     ///
     /// # Errors
-    /// The device has not enough memory, the stream is capturing, or what the driver answers.
+    /// The device has not enough memory ([`OutOfMemory`](crate::Error::OutOfMemory)), the stream is
+    /// capturing ([`Capturing`](crate::Error::Capturing)), or the driver refuses the call
+    /// ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuMemcpyHtoDAsync")]
     pub fn upload_blocking<T: Element>(&self, elements: &[T]) -> Result<Buffer<T>> {
         let allocation = Allocation::pooled(self, None, size_of_val(elements))?;
@@ -90,7 +97,7 @@ impl Stream {
     /// reading it is no fault. This stream is its home. Waits for nothing. One driver call less
     /// than [`zeros`](Self::zeros), for memory that is written before it is read.
     ///
-    /// Stands on `cuMemAllocAsync`, CUDA 11.2.
+    /// Calls `cuMemAllocAsync` (CUDA 11.2).
     ///
     /// # Errors
     /// As [`zeros`](Self::zeros).
@@ -103,7 +110,7 @@ impl Stream {
 
     /// As [`alloc`](Self::alloc), with memory of a pool.
     ///
-    /// Stands on `cuMemAllocFromPoolAsync`, CUDA 11.2.
+    /// Calls `cuMemAllocFromPoolAsync` (CUDA 11.2).
     ///
     /// # Errors
     /// As [`zeros_from`](Self::zeros_from).

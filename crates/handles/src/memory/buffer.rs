@@ -108,7 +108,7 @@ impl<T> Buffer<T> {
     /// A part of it, borrowed, by elements.
     ///
     /// # Errors
-    /// The range does not lie in the buffer.
+    /// The range does not lie in the buffer ([`Bounds`](crate::Error::Bounds)).
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<Slice<'_, T>> {
         self.as_slice().slice(range)
     }
@@ -116,7 +116,7 @@ impl<T> Buffer<T> {
     /// A part of it that keeps the whole memory, by elements.
     ///
     /// # Errors
-    /// The range does not lie in the buffer.
+    /// The range does not lie in the buffer ([`Bounds`](crate::Error::Bounds)).
     pub fn sub_buffer(&self, range: impl RangeBounds<usize>) -> Result<Self> {
         let part = self.slice(range)?;
         Ok(Self { address: part.address(), len: part.len(), ..self.clone() })

@@ -45,7 +45,7 @@ pub struct GraphSlice<'a, T>(Slice<'a, T>);
 )]
 pub trait NodeMemory<'a, T> {
     /// What the node uses. Of a graph's own memory, nodes of that graph alone take it; all else
-    /// refuses it when it is used ([`Error::MemoryOfGraph`]).
+    /// refuses it when it is used ([`Error::MemoryOfGraph`](crate::Error::MemoryOfGraph)).
     fn operand(self) -> Slice<'a, T>;
 }
 
@@ -111,7 +111,7 @@ impl<T> GraphBuffer<T> {
     /// A part of it, borrowed, by elements.
     ///
     /// # Errors
-    /// The range does not lie in it.
+    /// The range does not lie in it ([`Bounds`](crate::Error::Bounds)).
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<GraphSlice<'_, T>> {
         self.as_slice().slice(range)
     }
@@ -162,14 +162,14 @@ impl<'a, T> GraphSlice<'a, T> {
     /// A part of it, by elements.
     ///
     /// # Errors
-    /// The range does not lie in it.
+    /// The range does not lie in it ([`Bounds`](crate::Error::Bounds)).
     pub fn slice(self, range: impl RangeBounds<usize>) -> Result<Self> {
         self.0.slice(range).map(Self)
     }
 
     /// The same memory for descriptions of work that take any slice, as copies of rectangles and
     /// tensor maps do. Nodes of its graph take it; all else refuses it when it is used
-    /// ([`Error::MemoryOfGraph`]).
+    /// ([`Error::MemoryOfGraph`](crate::Error::MemoryOfGraph)).
     #[must_use]
     pub fn as_operand(self) -> Slice<'a, T> {
         self.0

@@ -73,8 +73,8 @@ pub fn was_left(memory: &Allocation) -> bool {
 ///
 /// # Errors
 /// Why what an earlier launch left could not be freed; what the driver answers, or a stream that is
-/// capturing, where that keeps what is to be freed as well. Nothing has changed then but what the
-/// stream waits for.
+/// capturing ([`Capturing`](crate::Error::Capturing)), where that keeps what is to be freed as
+/// well. Nothing has changed then but what the stream waits for.
 pub fn make_ready(memory: &[&Arc<Allocation>], stream: &Stream, frees: bool) -> Result<Option<usize>> {
     let life = |memory: &Allocation| memory.graph_memory().map_or(Life::Free, |memory| memory.life());
     let any = |wanted| memory.iter().any(|memory| life(memory) == wanted);

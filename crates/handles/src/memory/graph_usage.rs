@@ -26,11 +26,11 @@ pub struct GraphMemoryUsage {
 impl Context {
     /// How much memory of its device graphs have.
     ///
-    /// Stands on `cuDeviceGetGraphMemAttribute`, CUDA 11.4; four calls, so the numbers may be of
+    /// Calls `cuDeviceGetGraphMemAttribute` (CUDA 11.4); four calls, so the numbers may be of
     /// different moments.
     ///
     /// # Errors
-    /// What the driver answers.
+    /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     #[doc(alias = "cuDeviceGetGraphMemAttribute")]
     pub fn graph_memory_usage(&self) -> Result<GraphMemoryUsage> {
         Ok(GraphMemoryUsage {
@@ -43,10 +43,10 @@ impl Context {
 
     /// Makes both high-water marks of [`graph_memory_usage`](Self::graph_memory_usage) begin anew.
     ///
-    /// Stands on `cuDeviceSetGraphMemAttribute`, CUDA 11.4.
+    /// Calls `cuDeviceSetGraphMemAttribute` (CUDA 11.4).
     ///
     /// # Errors
-    /// What the driver answers; the first mark may have been reset then.
+    /// The driver refuses the call; the first mark may have been reset then.
     #[doc(alias = "cuDeviceSetGraphMemAttribute")]
     pub fn reset_graph_memory_high_water(&self) -> Result<()> {
         self.reset_graph_memory(Attribute::CU_GRAPH_MEM_ATTR_USED_MEM_HIGH)?;
@@ -59,10 +59,10 @@ impl Context {
     /// Memory that was dropped counts until the reaper has freed it, in the order of the streams
     /// that used it. [`memory_info`](Self::memory_info) waits for that where the streams are idle.
     ///
-    /// Stands on `cuDeviceGraphMemTrim`, CUDA 11.4.
+    /// Calls `cuDeviceGraphMemTrim` (CUDA 11.4).
     ///
     /// # Errors
-    /// What the driver answers.
+    /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     #[doc(alias = "cuDeviceGraphMemTrim")]
     pub fn trim_graph_memory(&self) -> Result<()> {
         self.ensure_usable()?;

@@ -40,8 +40,8 @@ use crate::stream::Stream;
 /// # Ok(()) }
 /// ```
 ///
-/// Dropped memory goes to a free list from which later calls take it; [`reaper::drain`] frees that
-/// list.
+/// Dropped memory goes to a free list from which later calls take it;
+/// [`reaper::drain`](crate::reaper::drain) frees that list.
 ///
 /// [`share`]: Self::share
 pub struct HostBuffer<T>(pub(super) Buffer<T>);
@@ -55,10 +55,11 @@ pub struct SharedHostBuffer<T>(Buffer<T>);
 impl Context {
     /// Pinned host memory of `len` elements, all bytes zero.
     ///
-    /// Stands on `cuMemHostAlloc`, CUDA 2.2, unless the free list has such memory.
+    /// Calls `cuMemHostAlloc` (CUDA 2.2), unless the free list has such memory.
     ///
     /// # Errors
-    /// The host has not enough memory to pin, or what the driver answers.
+    /// The host has not enough memory to pin ([`OutOfHostMemory`](crate::Error::OutOfHostMemory)),
+    /// or the driver refuses the call ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuMemHostAlloc")]
     #[doc(alias = "cuMemAllocHost")]
     #[doc(alias = "cudaHostAlloc")]
@@ -69,11 +70,12 @@ impl Context {
 
     /// Managed memory of `len` elements, all bytes zero: it moves to where it is used.
     ///
-    /// Stands on `cuMemAllocManaged`, CUDA 6.0, unless the free list has such memory.
+    /// Calls `cuMemAllocManaged` (CUDA 6.0), unless the free list has such memory.
     ///
     /// # Errors
-    /// The host cannot use managed memory while the device is at work ([`Error::Unsupported`]),
-    /// there is not enough memory, or what the driver answers.
+    /// The host cannot use managed memory while the device is at work
+    /// ([`Error::Unsupported`](crate::Error::Unsupported)), there is not enough memory, or the
+    /// driver refuses the call.
     #[doc(alias = "cuMemAllocManaged")]
     pub fn managed_zeros<T: Element>(&self, len: usize) -> Result<HostBuffer<T>> {
         // Without this, the host may not touch any managed memory while any kernel runs.
@@ -173,7 +175,7 @@ impl<T> SharedHostBuffer<T> {
     /// A part of it, borrowed, by elements.
     ///
     /// # Errors
-    /// The range does not lie in it.
+    /// The range does not lie in it ([`Bounds`](crate::Error::Bounds)).
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<Slice<'_, T>> {
         self.0.slice(range)
     }
@@ -225,8 +227,8 @@ impl<T> SharedHostBuffer<T> {
     /// ```
     ///
     /// # Errors
-    /// It is still shared, a stream that used it is at work or capturing, the context is lost, or
-    /// this is a host function: it comes back.
+    /// It is still shared, a stream that used it is at work or capturing, the context is lost
+    /// ([`ContextLost`](crate::Error::ContextLost)), or this is a host function: it comes back.
     #[doc(alias = "cuStreamQuery")]
     pub fn try_unique(mut self) -> Result<HostBuffer<T>, Self> {
         self.catch_up();
@@ -239,13 +241,13 @@ impl<T> SharedHostBuffer<T> {
     /// The host's own again, once all its uses are over. **Waits** for all that is enqueued by now
     /// on the streams that used it.
     ///
-    /// Stands on `cuEventRecord`, CUDA 2.0, and `cuEventSynchronize` for each stream whose uses
-    /// were not seen to be over.
+    /// Calls `cuEventRecord` (CUDA 2.0), and `cuEventSynchronize` for each stream whose uses were
+    /// not seen to be over.
     ///
     /// # Errors
-    /// Somebody else has it ([`Error::StillShared`]): another handle, a graph, an executable; a
-    /// stream that used it is capturing; the context is lost; this is a host function; or what the
-    /// driver answers. The memory comes back with the error.
+    /// Somebody else has it ([`Error::StillShared`](crate::Error::StillShared)): another handle, a
+    /// graph, an executable; a stream that used it is capturing; the context is lost; this is a
+    /// host function; or the driver refuses the call. The memory comes back with the error.
     #[doc(alias = "cuEventSynchronize")]
     pub fn unique_blocking(mut self) -> Result<HostBuffer<T>, NotUnique<T>> {
         self.catch_up();

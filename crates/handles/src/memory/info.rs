@@ -11,10 +11,10 @@ impl Context {
     /// for which this waits some microseconds as a rule and half a second at most; what its stream
     /// frees is free once somebody has waited for that stream.
     ///
-    /// Stands on `cuMemGetInfo`, CUDA 3.2.
+    /// Calls `cuMemGetInfo` (CUDA 3.2).
     ///
     /// # Errors
-    /// What the driver answers.
+    /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     #[doc(alias = "cuMemGetInfo")]
     #[doc(alias = "cudaMemGetInfo")]
     pub fn memory_info(&self) -> Result<(usize, usize)> {

@@ -57,10 +57,10 @@ identity!(MemPool);
 impl Context {
     /// A pool of its own on this context's device.
     ///
-    /// Stands on `cuMemPoolCreate`, CUDA 11.2.
+    /// Calls `cuMemPoolCreate` (CUDA 11.2).
     ///
     /// # Errors
-    /// What the driver answers.
+    /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     #[doc(alias = "cuMemPoolCreate")]
     pub fn pool(&self, options: PoolOptions) -> Result<MemPool> {
         self.ensure_usable()?;
@@ -96,10 +96,10 @@ impl Context {
     /// The pool that [`Stream::zeros`](crate::Stream::zeros) allocates from unless somebody gave
     /// the device another. It is never destroyed.
     ///
-    /// Stands on `cuDeviceGetDefaultMemPool`, CUDA 11.2.
+    /// Calls `cuDeviceGetDefaultMemPool` (CUDA 11.2).
     ///
     /// # Errors
-    /// What the driver answers.
+    /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     #[doc(alias = "cuDeviceGetDefaultMemPool")]
     pub fn default_pool(&self) -> Result<MemPool> {
         self.ensure_usable()?;

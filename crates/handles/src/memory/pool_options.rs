@@ -11,7 +11,7 @@ pub struct PoolOptions {
     /// The most bytes that may be allocated from it at a time; 0 for what the device has. Before
     /// CUDA 12.2 drivers take no notice of it.
     pub max_bytes: usize,
-    /// Whether it can be [exported](MemPool::export_fd) to other processes. Default: no.
+    /// Whether it can be [exported](crate::MemPool::export_fd) to other processes. Default: no.
     pub shareable: bool,
 }
 
@@ -21,11 +21,11 @@ pub struct PoolOptions {
 pub struct PoolUsage {
     /// In use by allocations.
     pub used: u64,
-    /// The most that was in use at a time since the last [reset](MemPool::reset_high_water).
+    /// The most that was in use at a time since the last [reset](crate::MemPool::reset_high_water).
     pub used_high: u64,
     /// Taken from the device.
     pub reserved: u64,
-    /// The most that was taken at a time since the last [reset](MemPool::reset_high_water).
+    /// The most that was taken at a time since the last [reset](crate::MemPool::reset_high_water).
     pub reserved_high: u64,
 }
 

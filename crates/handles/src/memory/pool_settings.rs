@@ -17,10 +17,10 @@ impl MemPool {
     /// How many freed bytes it keeps when the driver waits for a stream, event or context; all
     /// beyond goes back to the device. A pool starts with 0: each such wait empties it.
     ///
-    /// Stands on `cuMemPoolGetAttribute`, CUDA 11.2.
+    /// Calls `cuMemPoolGetAttribute` (CUDA 11.2).
     ///
     /// # Errors
-    /// What the driver answers.
+    /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     #[doc(alias = "CU_MEMPOOL_ATTR_RELEASE_THRESHOLD")]
     #[doc(alias = "cuMemPoolGetAttribute")]
     pub fn release_threshold(&self) -> Result<u64> {
@@ -30,10 +30,10 @@ impl MemPool {
     /// Sets the [release threshold](Self::release_threshold), in bytes; `u64::MAX` keeps
     /// everything.
     ///
-    /// Stands on `cuMemPoolSetAttribute`, CUDA 11.2.
+    /// Calls `cuMemPoolSetAttribute` (CUDA 11.2).
     ///
     /// # Errors
-    /// What the driver answers.
+    /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     #[doc(alias = "cuMemPoolSetAttribute")]
     pub fn set_release_threshold(&self, bytes: u64) -> Result<()> {
         self.set(Attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, bytes)
@@ -41,10 +41,10 @@ impl MemPool {
 
     /// Whether it may reuse memory in this way. A pool starts with all of them.
     ///
-    /// Stands on `cuMemPoolGetAttribute`, CUDA 11.2.
+    /// Calls `cuMemPoolGetAttribute` (CUDA 11.2).
     ///
     /// # Errors
-    /// What the driver answers.
+    /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     pub fn reuses(&self, way: PoolReuse) -> Result<bool> {
         let mut flag: c_int = 0;
         self.get(way.attribute(), (&raw mut flag).cast())?;
@@ -53,10 +53,10 @@ impl MemPool {
 
     /// Sets whether it may reuse memory in this way.
     ///
-    /// Stands on `cuMemPoolSetAttribute`, CUDA 11.2.
+    /// Calls `cuMemPoolSetAttribute` (CUDA 11.2).
     ///
     /// # Errors
-    /// What the driver answers.
+    /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     pub fn set_reuse(&self, way: PoolReuse, allowed: bool) -> Result<()> {
         self.set(way.attribute(), c_int::from(allowed))
     }
@@ -64,11 +64,11 @@ impl MemPool {
     /// How much memory it has. What was dropped and is idle is freed first, for which this waits
     /// some microseconds as a rule and half a second at most.
     ///
-    /// Stands on `cuMemPoolGetAttribute`, CUDA 11.3; four calls, so the numbers may be of different
+    /// Calls `cuMemPoolGetAttribute` (CUDA 11.3); four calls, so the numbers may be of different
     /// moments.
     ///
     /// # Errors
-    /// What the driver answers.
+    /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     pub fn usage(&self) -> Result<PoolUsage> {
         self.catch_up()?;
         Ok(PoolUsage {
@@ -90,10 +90,10 @@ impl MemPool {
 
     /// Makes both high-water marks of [`usage`](Self::usage) begin anew.
     ///
-    /// Stands on `cuMemPoolSetAttribute`, CUDA 11.3.
+    /// Calls `cuMemPoolSetAttribute` (CUDA 11.3).
     ///
     /// # Errors
-    /// What the driver answers; the first mark may have been reset then.
+    /// The driver refuses the call; the first mark may have been reset then.
     pub fn reset_high_water(&self) -> Result<()> {
         self.set(Attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH, 0_u64)?;
         self.set(Attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH, 0_u64)
@@ -102,10 +102,10 @@ impl MemPool {
     /// Gives memory back to the device until no more than `keep` bytes are reserved, or all that is
     /// left is in use.
     ///
-    /// Stands on `cuMemPoolTrimTo`, CUDA 11.2.
+    /// Calls `cuMemPoolTrimTo` (CUDA 11.2).
     ///
     /// # Errors
-    /// What the driver answers.
+    /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     #[doc(alias = "cuMemPoolTrimTo")]
     pub fn trim(&self, keep: usize) -> Result<()> {
         self.catch_up()?;
@@ -118,10 +118,10 @@ impl MemPool {
 
     /// What a device may do with its memory.
     ///
-    /// Stands on `cuMemPoolGetAccess`, CUDA 11.2.
+    /// Calls `cuMemPoolGetAccess` (CUDA 11.2).
     ///
     /// # Errors
-    /// What the driver answers.
+    /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     #[doc(alias = "cuMemPoolGetAccess")]
     pub fn access(&self, device: Device) -> Result<PoolAccess> {
         self.context().ensure_usable()?;
@@ -137,10 +137,11 @@ impl MemPool {
 
     /// Lets another device read and write its memory, what was allocated before included.
     ///
-    /// Stands on `cuMemPoolSetAccess`, CUDA 11.2.
+    /// Calls `cuMemPoolSetAccess` (CUDA 11.2).
     ///
     /// # Errors
-    /// The devices cannot reach each other's memory (`INVALID_DEVICE`), or what the driver answers.
+    /// The devices cannot reach each other's memory (`INVALID_DEVICE`), or the driver refuses the
+    /// call ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuMemPoolSetAccess")]
     pub fn grant_access(&self, device: Device) -> Result<()> {
         self.set_access(device, PoolAccess::ReadWrite)
@@ -148,14 +149,15 @@ impl MemPool {
 
     /// Takes from another device some or all of what it may do with the pool's memory.
     ///
-    /// Stands on `cuMemPoolSetAccess`, CUDA 11.2.
+    /// Calls `cuMemPoolSetAccess` (CUDA 11.2).
     ///
     /// # Safety
     /// No work of that device, enqueued already or later, does with the memory what is no longer
     /// allowed: it would lose its context.
     ///
     /// # Errors
-    /// It is the pool's own device, or what the driver answers.
+    /// It is the pool's own device, or the driver refuses the call
+    /// ([`Driver`](crate::Error::Driver)).
     pub unsafe fn restrict_access(&self, device: Device, access: PoolAccess) -> Result<()> {
         self.set_access(device, access)
     }

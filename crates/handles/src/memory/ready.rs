@@ -15,8 +15,9 @@ impl Allocation {
     /// the home, once.
     ///
     /// # Errors
-    /// `stream` is of another context; it would have to wait and one of the two is capturing; or
-    /// what the driver answers.
+    /// `stream` is of another context ([`WrongContext`](crate::Error::WrongContext)); it would have
+    /// to wait and one of the two is capturing ([`Capturing`](crate::Error::Capturing)); or the
+    /// driver refuses the call ([`Driver`](crate::Error::Driver)).
     #[inline]
     pub fn ready_on(&self, stream: &Stream) -> Result<()> {
         if stream.id() == self.home_id {

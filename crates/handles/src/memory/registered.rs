@@ -126,12 +126,12 @@ impl Context {
     /// # Ok(()) }
     /// ```
     ///
-    /// Stands on `cuMemHostRegister`, CUDA 4.0, and `cuDeviceGetAttribute`.
+    /// Calls `cuMemHostRegister` (CUDA 4.0), and `cuDeviceGetAttribute`.
     ///
     /// # Errors
     /// The memory, or a part of it, is registered already; the device does not reach registered
-    /// memory at the host's address ([`Error::Unsupported`]); or what the driver answers. The
-    /// vector comes back.
+    /// memory at the host's address ([`Error::Unsupported`](crate::Error::Unsupported)); or the
+    /// driver refuses the call. The vector comes back.
     #[doc(alias = "cuMemHostRegister")]
     #[doc(alias = "cudaHostRegister")]
     pub fn register<T: Element>(
@@ -148,7 +148,7 @@ impl Context {
     /// Registers memory of another owner, which is dropped when the memory was unregistered; see
     /// [`register`](Self::register). [`HostBuffer::into_owner_blocking`] gives the owner back.
     ///
-    /// Stands on `cuMemHostRegister`, CUDA 4.0, and `cuDeviceGetAttribute`.
+    /// Calls `cuMemHostRegister` (CUDA 4.0), and `cuDeviceGetAttribute`.
     ///
     /// # Safety
     /// - Until `owner` is dropped or given back, `start` is that of `len` elements, initialised and
@@ -159,7 +159,7 @@ impl Context {
     ///
     /// # Errors
     /// As [`register`](Self::register); for `read_only`, that the device does not know of it
-    /// ([`Error::Unsupported`]). The owner comes back.
+    /// ([`Error::Unsupported`](crate::Error::Unsupported)). The owner comes back.
     #[doc(alias = "cuMemHostRegister")]
     #[doc(alias = "cudaHostRegister")]
     pub unsafe fn register_raw<T: Element, O: Any + Send>(
@@ -225,11 +225,12 @@ impl<T: Element> HostBuffer<T> {
     /// **Waits** for all work of the device, as the driver does when memory is unregistered;
     /// launches of other threads wait meanwhile. After the context was lost no driver call is made.
     ///
-    /// Stands on `cuMemHostUnregister`, CUDA 4.0.
+    /// Calls `cuMemHostUnregister` (CUDA 4.0).
     ///
     /// # Errors
-    /// It is no memory of a vector of these elements ([`Error::OtherOwner`]), this is a host
-    /// function, or what the driver answers. The buffer comes back.
+    /// It is no memory of a vector of these elements
+    /// ([`Error::OtherOwner`](crate::Error::OtherOwner)), this is a host function, or the driver
+    /// refuses the call. The buffer comes back.
     #[doc(alias = "cuMemHostUnregister")]
     #[doc(alias = "cudaHostUnregister")]
     pub fn into_vec_blocking(mut self) -> Result<Vec<T>, Refused<Self>> {

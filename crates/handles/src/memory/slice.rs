@@ -64,7 +64,7 @@ impl<'a, T> Slice<'a, T> {
     /// A part of it, by elements.
     ///
     /// # Errors
-    /// The range does not lie in it.
+    /// The range does not lie in it ([`Bounds`](crate::Error::Bounds)).
     pub fn slice(self, range: impl RangeBounds<usize>) -> Result<Self> {
         let range = resolve(range, self.len)?;
         let address = self.address + (range.start * size_of::<T>()) as CUdeviceptr;

@@ -89,10 +89,10 @@ impl AddressInfo {
 impl Context {
     /// Asks the driver what an address is of.
     ///
-    /// Stands on `cuPointerGetAttributes`, CUDA 7.0, with the context made current for it.
+    /// Calls `cuPointerGetAttributes` (CUDA 7.0), with the context made current for it.
     ///
     /// # Errors
-    /// What the driver answers. An address that it does not know is none.
+    /// The driver refuses the call. An address that it does not know is none.
     #[doc(alias = "cuPointerGetAttribute")]
     #[doc(alias = "cuPointerGetAttributes")]
     pub fn address_info(&self, address: CUdeviceptr) -> Result<AddressInfo> {

@@ -125,7 +125,7 @@ impl<T: Element> HostView<T> {
     /// Copies all elements to a slice.
     ///
     /// # Errors
-    /// The lengths differ.
+    /// The lengths differ ([`Length`](crate::Error::Length)).
     pub fn read_into(&self, elements: &mut [T]) -> Result<()> {
         same_length("the slice to read into", self.len, elements.len())?;
         // SAFETY: the slice has as many bytes.
@@ -136,7 +136,7 @@ impl<T: Element> HostView<T> {
     /// Overwrites all elements with those of a slice.
     ///
     /// # Errors
-    /// The lengths differ.
+    /// The lengths differ ([`Length`](crate::Error::Length)).
     pub fn copy_from_slice(&self, elements: &[T]) -> Result<()> {
         same_length("the slice to write", self.len, elements.len())?;
         // SAFETY: the slice has as many bytes.

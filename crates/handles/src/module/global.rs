@@ -46,7 +46,7 @@ impl Library {
     /// The first use of a library, by this or by a kernel of it, loads it to the device. **The
     /// driver waits** there for work that runs on the device; later uses do not wait.
     ///
-    /// Stands on `cuLibraryGetGlobal`, CUDA 12.0, with the context made current for it.
+    /// Calls `cuLibraryGetGlobal` (CUDA 12.0), with the context made current for it.
     ///
     /// # Safety
     /// Safe code may write every value of `T` to every element of the buffer, at any time. So no
@@ -57,8 +57,8 @@ impl Library {
     ///
     /// # Errors
     /// There is no such variable; its size is no multiple of the element's, or its address not
-    /// aligned for it (the error names both); the image does not compile; or what the driver
-    /// answers.
+    /// aligned for it (the error names both); the image does not compile; or the driver refuses the
+    /// call ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuLibraryGetGlobal")]
     #[doc(alias = "cuModuleGetGlobal")]
     #[doc(alias = "cudaGetSymbolAddress")]
@@ -72,7 +72,7 @@ impl Library {
     /// A `__managed__` variable as a buffer. A library has one for all contexts; otherwise this is
     /// as [`global`](Self::global).
     ///
-    /// Stands on `cuLibraryGetManaged`, CUDA 12.0.
+    /// Calls `cuLibraryGetManaged` (CUDA 12.0).
     ///
     /// # Safety
     /// As for [`global`](Self::global), and no reference of Rust's leads into the variable while

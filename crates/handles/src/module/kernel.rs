@@ -47,12 +47,12 @@ impl Library {
     ///
     /// It is loaded to the device now, so that no later launch or capture has to. For the first
     /// kernel or variable of a library **the driver waits** there for work that runs on the device;
-    /// later ones do not wait. Stands on `cuLibraryGetKernel`, `cuKernelGetFunction`,
-    /// `cuKernelGetAttribute`, CUDA 12.0, and `cuKernelGetParamInfo`, CUDA 12.4.
+    /// later ones do not wait. Calls `cuLibraryGetKernel`, `cuKernelGetFunction`,
+    /// `cuKernelGetAttribute` (CUDA 12.0), and `cuKernelGetParamInfo` (CUDA 12.4).
     ///
     /// # Errors
     /// There is none with this name (the error lists the nearest of those there are), it does not
-    /// compile, or what the driver answers.
+    /// compile, or the driver refuses the call ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuLibraryGetKernel")]
     #[doc(alias = "cuKernelGetFunction")]
     pub fn kernel(&self, name: &str) -> Result<Kernel> {
@@ -110,7 +110,7 @@ impl Kernel {
     /// `raw` is a kernel whose library is loaded.
     ///
     /// # Errors
-    /// [`Error::Unknown`] if nobody holds a [`Kernel`] for it.
+    /// [`Error::Unknown`](crate::Error::Unknown) if nobody holds a [`Kernel`] for it.
     pub unsafe fn from_raw(raw: CUkernel) -> Result<Self> {
         process::ensure_not_forked()?;
         KERNELS.find(&raw.addr()).map(Self).ok_or(Error::Unknown { what: "kernel", raw: raw.addr() })
@@ -119,15 +119,15 @@ impl Kernel {
     /// The kernel behind a raw handle. One that this library knows gives its whole owner; of any
     /// other `library` is taken to be its library, and kept.
     ///
-    /// Stands on `cuKernelGetLibrary`, CUDA 12.5, to check that; on older drivers it is not
-    /// checked.
+    /// Calls `cuKernelGetLibrary` (CUDA 12.5), to check that; on older drivers it is not checked.
     ///
     /// # Safety
     /// `raw` is a kernel whose library is loaded; for one that is not known, `library` is that.
     ///
     /// # Errors
-    /// The kernel is in another library ([`Error::OtherLibrary`] names both); it is not known and
-    /// no library is given ([`Error::Unknown`]); or what the driver answers.
+    /// The kernel is in another library ([`Error::OtherLibrary`](crate::Error::OtherLibrary) names
+    /// both); it is not known and no library is given ([`Error::Unknown`](crate::Error::Unknown));
+    /// or the driver refuses the call.
     #[doc(alias = "cuKernelGetLibrary")]
     pub unsafe fn from_raw_in(raw: CUkernel, library: Option<&Library>) -> Result<Self> {
         process::ensure_not_forked()?;

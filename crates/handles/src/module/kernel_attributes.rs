@@ -30,10 +30,11 @@ impl Kernel {
     /// less what the kernel declares itself. It holds for everybody who uses the kernel on this
     /// device.
     ///
-    /// Stands on `cuKernelSetAttribute`, CUDA 12.0.
+    /// Calls `cuKernelSetAttribute` (CUDA 12.0).
     ///
     /// # Errors
-    /// More than the device allows ([`Error::Limit`]), or what the driver answers.
+    /// More than the device allows ([`Error::Limit`](crate::Error::Limit)), or the driver refuses
+    /// the call.
     #[doc(alias = "cuKernelSetAttribute")]
     pub fn set_max_dynamic_shared_bytes(&self, bytes: u32) -> Result<()> {
         let limits = self.context().limits();
@@ -49,10 +50,10 @@ impl Kernel {
 
     /// One attribute as it is now, for the context's device.
     ///
-    /// Stands on `cuKernelGetAttribute`, CUDA 12.0.
+    /// Calls `cuKernelGetAttribute` (CUDA 12.0).
     ///
     /// # Errors
-    /// What the driver answers.
+    /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     #[doc(alias = "cuKernelGetAttribute")]
     pub fn attribute(&self, attribute: Attribute) -> Result<i32> {
         self.context().ensure_usable()?;
@@ -63,10 +64,10 @@ impl Kernel {
     /// as `CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT` and
     /// `CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED`.
     ///
-    /// Stands on `cuKernelSetAttribute`, CUDA 12.0.
+    /// Calls `cuKernelSetAttribute` (CUDA 12.0).
     ///
     /// # Errors
-    /// What the driver answers; `INVALID_VALUE` for an attribute that cannot be set.
+    /// The driver refuses the call; `INVALID_VALUE` for an attribute that cannot be set.
     #[doc(alias = "cuKernelSetAttribute")]
     #[doc(alias = "cuFuncSetAttribute")]
     pub fn set_attribute(&self, attribute: Attribute, value: i32) -> Result<()> {
@@ -88,10 +89,10 @@ impl Kernel {
 
     /// Loads the kernel's code to the device now, where the driver would do it at the first launch.
     ///
-    /// Stands on `cuFuncLoad`, CUDA 12.4.
+    /// Calls `cuFuncLoad` (CUDA 12.4).
     ///
     /// # Errors
-    /// The driver is older, or what it answers.
+    /// The driver is older, or the driver refuses the call ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuFuncLoad")]
     pub fn load_now(&self) -> Result<()> {
         let context = self.context();

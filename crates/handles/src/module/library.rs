@@ -27,8 +27,8 @@ pub(crate) struct LibraryBox {
     globals: Globals,
 }
 
-/// A loaded image. It stays loaded while a handle, a kernel or a graph holds it; [`reaper::drain`]
-/// unloads it afterwards.
+/// A loaded image. It stays loaded while a handle, a kernel or a graph holds it;
+/// [`reaper::drain`](crate::reaper::drain) unloads it afterwards.
 #[derive(Clone)]
 pub struct Library(pub(crate) Arc<LibraryBox>);
 
@@ -45,12 +45,13 @@ impl Library {
 
     /// Loads an image. PTX is compiled now.
     ///
-    /// Stands on `cuLibraryLoadData` and, as the driver tells only there whether the image is any
-    /// good, `cuLibraryGetKernel`, CUDA 12.0.
+    /// Calls `cuLibraryLoadData` and, as the driver tells only there whether the image is any good,
+    /// `cuLibraryGetKernel` (CUDA 12.0).
     ///
     /// # Errors
     /// The image is cut off or of no known kind; it does not compile or has no code for the device
-    /// ([`Error::Jit`](crate::Error::Jit), with the compiler's log); or what the driver answers.
+    /// ([`Error::Jit`](crate::Error::Jit), with the compiler's log); or the driver refuses the
+    /// call.
     #[doc(alias = "cuLibraryLoadData")]
     pub fn load_with(context: &Context, image: Image<'_>, options: &LoadOptions) -> Result<Self> {
         Self::load_checked(context, &image.check()?, options)
@@ -125,11 +126,12 @@ impl Library {
 
     /// The names of its kernels, in the driver's order.
     ///
-    /// Stands on `cuLibraryGetKernelCount`, `cuLibraryEnumerateKernels`, CUDA 12.4, and
-    /// `cuKernelGetName`, CUDA 12.3.
+    /// Calls `cuLibraryGetKernelCount`, `cuLibraryEnumerateKernels` (CUDA 12.4), and
+    /// `cuKernelGetName` (CUDA 12.3).
     ///
     /// # Errors
-    /// The driver is older than 12.4, or what it answers.
+    /// The driver is older than 12.4, or the driver refuses the call
+    /// ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuLibraryEnumerateKernels")]
     #[doc(alias = "cuLibraryGetKernelCount")]
     pub fn kernel_names(&self) -> Result<Vec<String>> {

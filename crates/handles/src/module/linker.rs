@@ -39,17 +39,17 @@ impl Linker {
     /// A linker for the context's device.
     ///
     /// # Errors
-    /// What the driver answers.
+    /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     pub fn new(context: &Context) -> Result<Self> {
         Self::with(context, &LoadOptions::default())
     }
 
     /// A linker with these options of the compiler.
     ///
-    /// Stands on `cuLinkCreate`, CUDA 6.5.
+    /// Calls `cuLinkCreate` (CUDA 6.5).
     ///
     /// # Errors
-    /// What the driver answers.
+    /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     #[doc(alias = "cuLinkCreate")]
     pub fn with(context: &Context, options: &LoadOptions) -> Result<Self> {
         let _current = context.enter()?;
@@ -65,11 +65,11 @@ impl Linker {
 
     /// Adds an image; `name` stands for it in the log.
     ///
-    /// Stands on `cuLinkAddData`, CUDA 6.5.
+    /// Calls `cuLinkAddData` (CUDA 6.5).
     ///
     /// # Errors
-    /// The image is cut off or of no known kind, it does not compile ([`Error::Jit`], with the
-    /// log), or what the driver answers.
+    /// The image is cut off or of no known kind, it does not compile
+    /// ([`Error::Jit`](crate::Error::Jit), with the log), or the driver refuses the call.
     #[doc(alias = "cuLinkAddData")]
     pub fn add(&mut self, name: &str, image: Image<'_>) -> Result<&mut Self> {
         let image = image.check()?;
@@ -86,11 +86,11 @@ impl Linker {
     /// Adds an archive of device code, such as the device runtime's `libcudadevrt.a`, of which what
     /// is needed is taken.
     ///
-    /// Stands on `cuLinkAddData`, CUDA 6.5.
+    /// Calls `cuLinkAddData` (CUDA 6.5).
     ///
     /// # Errors
-    /// It is no archive, a member or an image in one is cut off, or what the driver answers
-    /// ([`Error::Jit`], with the log).
+    /// It is no archive, a member or an image in one is cut off, or the driver refuses the call
+    /// ([`Error::Jit`](crate::Error::Jit), with the log).
     #[doc(alias = "CU_JIT_INPUT_LIBRARY")]
     pub fn add_archive(&mut self, name: &str, archive: &[u8]) -> Result<&mut Self> {
         check_archive(archive)?;
@@ -129,11 +129,11 @@ impl Linker {
 
     /// Links what was added, and loads it.
     ///
-    /// Stands on `cuLinkComplete`, CUDA 5.5, and `cuLibraryLoadData`, CUDA 12.0.
+    /// Calls `cuLinkComplete` (CUDA 5.5), and `cuLibraryLoadData` (CUDA 12.0).
     ///
     /// # Errors
-    /// Nothing was added; something is missing or there twice ([`Error::Jit`], with the log); or
-    /// what the driver answers.
+    /// Nothing was added; something is missing or there twice ([`Error::Jit`](crate::Error::Jit),
+    /// with the log); or the driver refuses the call.
     #[doc(alias = "cuLinkComplete")]
     pub fn link(self) -> Result<Library> {
         let image = self.complete()?;
@@ -142,7 +142,7 @@ impl Linker {
 
     /// Links what was added to a cubin for the context's device, for [`Image::Binary`].
     ///
-    /// Stands on `cuLinkComplete`, CUDA 5.5.
+    /// Calls `cuLinkComplete` (CUDA 5.5).
     ///
     /// # Errors
     /// As [`link`](Self::link).

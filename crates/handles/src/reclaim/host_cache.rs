@@ -2,7 +2,7 @@
 //! that nobody uses, kept until it is unregistered.
 //!
 //! The driver waits for all running work of the device when such memory is freed, and the launches
-//! of every thread wait meanwhile. So it is freed by [`drain`](super::drain) alone.
+//! of every thread wait meanwhile. So it is freed by [`drain`](crate::reaper::drain) alone.
 
 use core::any::{Any, TypeId};
 use core::ffi::c_void;

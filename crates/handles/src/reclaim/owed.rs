@@ -3,7 +3,7 @@
 //! The driver runs the destructor of a user object some 100 µs after the last run that used it, on
 //! a thread of its own. Nobody waits for that: what an executable kept is dropped with it where its
 //! runs are known to be over, and else once somebody asks and they are. Until the destructor has
-//! run it counts as [`pending`](super::pending).
+//! run it counts as [`pending`](crate::reaper::pending).
 
 use core::cell::RefCell;
 use core::mem::ManuallyDrop;

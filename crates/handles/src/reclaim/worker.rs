@@ -48,8 +48,8 @@ const LEAVING: Duration = Duration::from_millis(500);
 /// launches of other threads wait as well: drain where that is no matter, and not where the caller
 /// has to end that work. Nothing else here waits for the device; memory is freed in stream order.
 /// What the driver forbids at the moment (a stream whose work has to be waited for is capturing)
-/// stays [`pending`](super::pending). It also waits for what the reaper has enqueued in a context
-/// of other code of which nothing else is left, and lets go of that context.
+/// stays [`pending`](crate::reaper::pending). It also waits for what the reaper has enqueued in a
+/// context of other code of which nothing else is left, and lets go of that context.
 ///
 /// Callable from any thread. From a destructor that the reaper runs it does nothing and returns 0.
 /// Do not hold a lock that such a destructor takes.

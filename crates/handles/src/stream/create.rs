@@ -25,17 +25,17 @@ impl Context {
     /// A stream with the default options.
     ///
     /// # Errors
-    /// What the driver answers.
+    /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     pub fn stream(&self) -> Result<Stream> {
         self.stream_with(StreamOptions::default())
     }
 
     /// A stream with these options.
     ///
-    /// Stands on `cuStreamCreateWithPriority`, CUDA 5.5.
+    /// Calls `cuStreamCreateWithPriority` (CUDA 5.5).
     ///
     /// # Errors
-    /// What the driver answers.
+    /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     #[doc(alias = "cuStreamCreate")]
     #[doc(alias = "cuStreamCreateWithPriority")]
     pub fn stream_with(&self, options: StreamOptions) -> Result<Stream> {
@@ -58,10 +58,10 @@ impl Context {
     /// The priorities that streams can have, from the most urgent (the lowest number) to the least
     /// urgent one.
     ///
-    /// Stands on `cuCtxGetStreamPriorityRange`, CUDA 5.5.
+    /// Calls `cuCtxGetStreamPriorityRange` (CUDA 5.5).
     ///
     /// # Errors
-    /// What the driver answers.
+    /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     #[doc(alias = "cuCtxGetStreamPriorityRange")]
     pub fn stream_priorities(&self) -> Result<RangeInclusive<i32>> {
         let _current = self.enter()?;

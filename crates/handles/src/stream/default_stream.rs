@@ -67,12 +67,12 @@ impl DefaultStream {
     /// Waits until all work enqueued so far is done; on the legacy stream that of the context's
     /// blocking streams too.
     ///
-    /// Stands on `cuStreamSynchronize`, CUDA 2.0; for the legacy stream on an event that is
-    /// recorded there and waited for.
+    /// Calls `cuStreamSynchronize` (CUDA 2.0); for the legacy stream on an event that is recorded
+    /// there and waited for.
     ///
     /// # Errors
-    /// The stream is capturing, or a blocking one that it would wait for is; or what the driver
-    /// answers.
+    /// The stream is capturing ([`Capturing`](crate::Error::Capturing)), or a blocking one that it
+    /// would wait for is; or the driver refuses the call ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuStreamSynchronize")]
     pub fn synchronize_blocking(&self) -> Result<()> {
         const WHAT: &str = "waiting for a default stream";
@@ -90,7 +90,7 @@ impl DefaultStream {
 
     /// Whether all work enqueued so far is done.
     ///
-    /// Stands on `cuStreamQuery`, CUDA 2.0.
+    /// Calls `cuStreamQuery` (CUDA 2.0).
     ///
     /// # Errors
     /// As [`synchronize_blocking`](Self::synchronize_blocking).
@@ -112,10 +112,11 @@ impl DefaultStream {
 
     /// Records `event` here: it is reached when the work enqueued so far is done.
     ///
-    /// Stands on `cuEventRecord`, CUDA 2.0.
+    /// Calls `cuEventRecord` (CUDA 2.0).
     ///
     /// # Errors
-    /// The event is of another context; as [`synchronize_blocking`](Self::synchronize_blocking).
+    /// The event is of another context ([`WrongContext`](crate::Error::WrongContext)); as
+    /// [`synchronize_blocking`](Self::synchronize_blocking).
     #[doc(alias = "cuEventRecord")]
     pub fn record(&self, event: &Event) -> Result<()> {
         self.record_as("recording an event in a default stream", event)
@@ -136,7 +137,7 @@ impl DefaultStream {
 
     /// Makes work enqueued from now on wait until `event`, as recorded last, is reached.
     ///
-    /// Stands on `cuStreamWaitEvent`, CUDA 3.2.
+    /// Calls `cuStreamWaitEvent` (CUDA 3.2).
     ///
     /// # Errors
     /// The event was last recorded in a capture; as
@@ -157,7 +158,8 @@ impl DefaultStream {
     /// Makes work enqueued here from now on wait for all that is enqueued on `stream` so far.
     ///
     /// # Errors
-    /// One of the two is capturing; or what the driver answers.
+    /// One of the two is capturing ([`Capturing`](crate::Error::Capturing)); or the driver refuses
+    /// the call ([`Driver`](crate::Error::Driver)).
     pub fn wait_for(&self, stream: &Stream) -> Result<()> {
         stream.refuse_capture("being waited for by a default stream")?;
         let event = passing_event(stream.context())?;
@@ -192,7 +194,8 @@ impl Stream {
     /// far.
     ///
     /// # Errors
-    /// One of the two is capturing; or what the driver answers.
+    /// One of the two is capturing ([`Capturing`](crate::Error::Capturing)); or the driver refuses
+    /// the call ([`Driver`](crate::Error::Driver)).
     pub fn wait_for_default(&self, other: &DefaultStream) -> Result<()> {
         self.refuse_capture("waiting for a default stream")?;
         let event = passing_event(other.context())?;

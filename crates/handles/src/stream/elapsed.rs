@@ -12,13 +12,14 @@ impl Event {
     /// The time from `start` to this event, about half a microsecond exact. Both have been recorded
     /// and reached.
     ///
-    /// Stands on `cuEventElapsedTime`, CUDA 2.0.
+    /// Calls `cuEventElapsedTime` (CUDA 2.0).
     ///
     /// # Errors
-    /// [`Error::NoTime`] says why there is none: one of them keeps no time, was never recorded, was
-    /// last recorded in a capture, or is not reached; or this event was reached before `start`, and
-    /// how long. One is of another context; or what else the driver answers: `INVALID_HANDLE` where
-    /// other code created an event without timing, or has never recorded it.
+    /// [`Error::NoTime`](crate::Error::NoTime) says why there is none: one of them keeps no time,
+    /// was never recorded, was last recorded in a capture, or is not reached; or this event was
+    /// reached before `start`, and how long. One is of another context; or the driver refuses the
+    /// call: `INVALID_HANDLE` where other code created an event without timing, or has never
+    /// recorded it.
     #[doc(alias = "cuEventElapsedTime")]
     #[doc(alias = "cudaEventElapsedTime")]
     pub fn elapsed_since(&self, start: &Self) -> Result<Duration> {

@@ -75,20 +75,21 @@ identity!(Event);
 impl Context {
     /// An event with the default options.
     ///
-    /// Stands on `cuEventCreate`, CUDA 2.0.
+    /// Calls `cuEventCreate` (CUDA 2.0).
     ///
     /// # Errors
-    /// What the driver answers.
+    /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     pub fn event(&self) -> Result<Event> {
         self.event_with(EventOptions::default())
     }
 
     /// An event with these options.
     ///
-    /// Stands on `cuEventCreate`, CUDA 2.0.
+    /// Calls `cuEventCreate` (CUDA 2.0).
     ///
     /// # Errors
-    /// The options exclude each other, or what the driver answers.
+    /// The options exclude each other, or the driver refuses the call
+    /// ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuEventCreate")]
     pub fn event_with(&self, options: EventOptions) -> Result<Event> {
         let raw = raw_stream::create_event(self, options.flags()?)?;
@@ -150,7 +151,8 @@ impl Event {
     /// `raw` is an event of `context`, and it lives until every use of the result is over.
     ///
     /// # Errors
-    /// The event is known and belongs to another context.
+    /// The event is known and belongs to another context
+    /// ([`WrongContext`](crate::Error::WrongContext)).
     pub unsafe fn from_raw(context: &Context, raw: CUevent) -> Result<Self> {
         process::ensure_not_forked()?;
         if let Some(known) = EVENTS.find(&raw.addr()).map(Self) {
@@ -245,10 +247,11 @@ impl Event {
 
     /// Whether all work up to its last record is done; true if it was never recorded.
     ///
-    /// Stands on `cuEventQuery`, CUDA 2.0.
+    /// Calls `cuEventQuery` (CUDA 2.0).
     ///
     /// # Errors
-    /// It was last recorded in a capture, or what the driver answers.
+    /// It was last recorded in a capture, or the driver refuses the call
+    /// ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuEventQuery")]
     pub fn query(&self) -> Result<bool> {
         self.0.context.ensure_usable()?;
@@ -270,10 +273,11 @@ impl Event {
     /// may record it meanwhile, but not in a capture while this begins: the driver would invalidate
     /// the capture.
     ///
-    /// Stands on `cuEventSynchronize`, CUDA 2.0.
+    /// Calls `cuEventSynchronize` (CUDA 2.0).
     ///
     /// # Errors
-    /// It was last recorded in a capture, or what the driver answers.
+    /// It was last recorded in a capture, or the driver refuses the call
+    /// ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuEventSynchronize")]
     pub fn synchronize_blocking(&self) -> Result<()> {
         self.0.context.ensure_usable()?;

@@ -86,8 +86,8 @@ impl Stream {
     ///   through the result.
     ///
     /// # Errors
-    /// The stream is known and belongs to another context, or the value is one of the default
-    /// streams.
+    /// The stream is known and belongs to another context
+    /// ([`WrongContext`](crate::Error::WrongContext)), or the value is one of the default streams.
     pub unsafe fn from_raw(context: &Context, raw: CUstream) -> Result<Self> {
         // Null, CU_STREAM_LEGACY and CU_STREAM_PER_THREAD stand for different streams at different
         // times.
@@ -149,7 +149,7 @@ impl Stream {
     /// stream is adopted or was reached by a capture of somebody else.
     ///
     /// # Errors
-    /// [`Error::Capturing`], or what the driver answers.
+    /// [`Error::Capturing`](crate::Error::Capturing), or the driver refuses the call.
     #[inline]
     pub fn refuse_capture(&self, what: &'static str) -> Result<()> {
         process::ensure_not_forked()?;

@@ -202,8 +202,8 @@ fn end_soon(word: u64) -> Option<Vec<Arc<RawStream>>> {
 ///
 /// # Errors
 /// There is no such capture; or this is a host function and one of the streams is used
-/// (`NOT_PERMITTED`), or one is used all the time ([`Error::Busy`]): nothing has happened but that
-/// no stream joins any more.
+/// (`NOT_PERMITTED`), or one is used all the time ([`Error::Busy`](crate::Error::Busy)): nothing
+/// has happened but that no stream joins any more.
 pub(crate) fn end<R>(
     context: &Context,
     word: u64,

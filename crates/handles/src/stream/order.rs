@@ -16,10 +16,11 @@ const FIRST_USE: &str = "the first use of memory of another stream";
 impl Stream {
     /// Records `event`: it is reached when the work enqueued so far is done.
     ///
-    /// Stands on `cuEventRecord`, CUDA 2.0.
+    /// Calls `cuEventRecord` (CUDA 2.0).
     ///
     /// # Errors
-    /// The event is of another context, or what the driver answers.
+    /// The event is of another context ([`WrongContext`](crate::Error::WrongContext)), or the
+    /// driver refuses the call ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuEventRecord")]
     pub fn record(&self, event: &Event) -> Result<()> {
         self.context().ensure_usable()?;
@@ -57,12 +58,13 @@ impl Stream {
     /// that was recorded in a capture going on draws this stream into it, once nobody waits for
     /// this stream any more.
     ///
-    /// Stands on `cuStreamWaitEvent`, CUDA 3.2.
+    /// Calls `cuStreamWaitEvent` (CUDA 3.2).
     ///
     /// # Errors
-    /// The stream is capturing and the event was not recorded in the same capture; the event is of
-    /// a capture that is over; this is a host function and somebody uses the stream that would be,
-    /// or may be, drawn in (`NOT_PERMITTED`); or what the driver answers.
+    /// The stream is capturing ([`Capturing`](crate::Error::Capturing)) and the event was not
+    /// recorded in the same capture; the event is of a capture that is over; this is a host
+    /// function and somebody uses the stream that would be, or may be, drawn in (`NOT_PERMITTED`);
+    /// or the driver refuses the call ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuStreamWaitEvent")]
     pub fn wait(&self, event: &Event) -> Result<()> {
         self.context().ensure_usable()?;
@@ -81,12 +83,13 @@ impl Stream {
     /// Makes work enqueued here from now on wait for all that is enqueued on `other` so far. If
     /// `other` is capturing, this stream is drawn into the capture.
     ///
-    /// Stands on `cuEventRecord` and `cuStreamWaitEvent`, one call each, with an event that `other`
+    /// Calls `cuEventRecord` and `cuStreamWaitEvent`, one call each, with an event that `other`
     /// keeps for this.
     ///
     /// # Errors
     /// This stream is in a capture that `other` is not in; this is a host function and somebody
-    /// uses the stream that would be drawn in (`NOT_PERMITTED`); or what the driver answers.
+    /// uses the stream that would be drawn in (`NOT_PERMITTED`); or the driver refuses the call
+    /// ([`Driver`](crate::Error::Driver)).
     pub fn wait_for(&self, other: &Self) -> Result<()> {
         self.context().ensure_usable()?;
         if self.id() == other.id() {
@@ -121,7 +124,8 @@ impl Stream {
     /// no stream is drawn into a capture.
     ///
     /// # Errors
-    /// One of the streams is capturing, or what the driver answers.
+    /// One of the streams is capturing ([`Capturing`](crate::Error::Capturing)), or the driver
+    /// refuses the call ([`Driver`](crate::Error::Driver)).
     pub fn wait_for_uncaptured(&self, other: &Self) -> Result<()> {
         self.context().ensure_usable()?;
         if self.id() == other.id() {

@@ -14,11 +14,11 @@ impl Context {
     /// own handles: the driver's wait for a whole context would invalidate whatever somebody
     /// captures in it.
     ///
-    /// Stands on `cuStreamSynchronize`, CUDA 2.0.
+    /// Calls `cuStreamSynchronize` (CUDA 2.0).
     ///
     /// # Errors
-    /// A stream of the context is capturing (nothing is waited for then), or what the driver
-    /// answers.
+    /// A stream of the context is capturing ([`Capturing`](crate::Error::Capturing)) (nothing is
+    /// waited for then), or the driver refuses the call ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuCtxSynchronize")]
     pub fn synchronize_blocking(&self) -> Result<()> {
         self.ensure_usable()?;
@@ -37,10 +37,11 @@ impl Stream {
     /// afterwards. Where one is to begin already, or to draw this stream in, it goes first, for
     /// which this waits a second at most.
     ///
-    /// Stands on `cuStreamSynchronize`, CUDA 2.0.
+    /// Calls `cuStreamSynchronize` (CUDA 2.0).
     ///
     /// # Errors
-    /// The stream is capturing, or what the driver answers; a fault of earlier work shows here.
+    /// The stream is capturing ([`Capturing`](crate::Error::Capturing)), or the driver refuses the
+    /// call ([`Driver`](crate::Error::Driver)); a fault of earlier work shows here.
     #[doc(alias = "cuStreamSynchronize")]
     pub fn synchronize_blocking(&self) -> Result<()> {
         self.context().ensure_usable()?;
@@ -65,10 +66,11 @@ impl Stream {
 
     /// Whether all work enqueued so far is done.
     ///
-    /// Stands on `cuStreamQuery`, CUDA 2.0.
+    /// Calls `cuStreamQuery` (CUDA 2.0).
     ///
     /// # Errors
-    /// The stream is capturing, or what the driver answers; a fault of earlier work shows here.
+    /// The stream is capturing ([`Capturing`](crate::Error::Capturing)), or the driver refuses the
+    /// call ([`Driver`](crate::Error::Driver)); a fault of earlier work shows here.
     #[doc(alias = "cuStreamQuery")]
     pub fn query(&self) -> Result<bool> {
         self.context().ensure_usable()?;

@@ -1,4 +1,4 @@
-//! Locks, waiting, and the state of the process: what every other room stands on.
+//! Locks, waiting, and the state of the process: what every other room calls.
 
 mod atomic;
 mod lock;

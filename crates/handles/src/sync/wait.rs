@@ -10,18 +10,18 @@ const MOMENT: Duration = Duration::from_millis(5);
 /// In microseconds.
 static PATIENCE: AtomicU64 = AtomicU64::new(30_000_000);
 
-/// How long a call waits for what another call or guard holds before it answers [`Error::Busy`]; 30
-/// seconds at first.
+/// How long a call waits for what another call or guard holds before it answers
+/// [`Error::Busy`](crate::Error::Busy); 30 seconds at first.
 #[must_use]
 pub fn patience() -> Duration {
     Duration::from_micros(PATIENCE.load(Ordering::Relaxed))
 }
 
 /// Sets how long calls of this process wait for what another call or guard holds before they answer
-/// [`Error::Busy`], to the microsecond. What is held is mostly given back within microseconds, but
-/// calls named `blocking` keep their stream from entering a capture as long as they wait. Calls
-/// named `blocking` and [`reaper::drain`](crate::reaper::drain) wait for the device as long as that
-/// takes, whatever is set here.
+/// [`Error::Busy`](crate::Error::Busy), to the microsecond. What is held is mostly given back
+/// within microseconds, but calls named `blocking` keep their stream from entering a capture as
+/// long as they wait. Calls named `blocking` and [`reaper::drain`](crate::reaper::drain) wait for
+/// the device as long as that takes, whatever is set here.
 ///
 /// ```
 /// cuda_handles::set_patience(std::time::Duration::from_secs(5));

@@ -12,11 +12,12 @@ use crate::stream::{Event, EventOptions, Stream};
 impl<T: Element> Slice<'_, T> {
     /// The elements, read in the order of `stream`. **Waits** for the stream.
     ///
-    /// Stands on `cuMemcpyDtoHAsync`, CUDA 3.2, and `cuStreamSynchronize`.
+    /// Calls `cuMemcpyDtoHAsync` (CUDA 3.2), and `cuStreamSynchronize`.
     ///
     /// # Errors
-    /// The stream is of another context or capturing, the host has not enough memory, or what the
-    /// driver answers.
+    /// The stream is of another context ([`WrongContext`](crate::Error::WrongContext)) or
+    /// capturing, the host has not enough memory ([`HostVector`](crate::Error::HostVector)), or the
+    /// driver refuses the call ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuMemcpyDtoHAsync")]
     pub fn read_blocking(self, stream: &Stream) -> Result<Vec<T>> {
         let mut elements = Vec::new();
@@ -32,8 +33,9 @@ impl<T: Element> Slice<'_, T> {
     /// The elements, read into `elements` in the order of `stream`. **Waits** for the stream.
     ///
     /// # Errors
-    /// The lengths differ, the stream is of another context or capturing, or what the driver
-    /// answers.
+    /// The lengths differ ([`Length`](crate::Error::Length)), the stream is of another context
+    /// ([`WrongContext`](crate::Error::WrongContext)) or capturing, or the driver refuses the call
+    /// ([`Driver`](crate::Error::Driver)).
     pub fn read_into_blocking(self, stream: &Stream, elements: &mut [T]) -> Result<()> {
         same_length("the slice to read into", self.len(), elements.len())?;
         // SAFETY: the slice has that length and is borrowed until the copy is over.
@@ -43,11 +45,12 @@ impl<T: Element> Slice<'_, T> {
     /// Overwrites the elements in the order of `stream`. **Waits** for the stream until `elements`
     /// have been read.
     ///
-    /// Stands on `cuMemcpyHtoDAsync`, CUDA 3.2, and `cuStreamSynchronize`.
+    /// Calls `cuMemcpyHtoDAsync` (CUDA 3.2), and `cuStreamSynchronize`.
     ///
     /// # Errors
-    /// The lengths differ, the stream is of another context or capturing, or what the driver
-    /// answers.
+    /// The lengths differ ([`Length`](crate::Error::Length)), the stream is of another context
+    /// ([`WrongContext`](crate::Error::WrongContext)) or capturing, or the driver refuses the call
+    /// ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuMemcpyHtoDAsync")]
     pub fn write_blocking(self, stream: &Stream, elements: &[T]) -> Result<()> {
         same_length("the slice to write", self.len(), elements.len())?;

@@ -61,7 +61,8 @@ impl CopyLayout {
     /// [`Stream::copy`](crate::Stream::copy) does; `None` if there is nothing to copy.
     ///
     /// # Errors
-    /// The lengths differ, or the ranges overlap.
+    /// The lengths differ ([`Length`](crate::Error::Length)), or the ranges overlap
+    /// ([`Overlap`](crate::Error::Overlap)).
     pub fn linear<T>(source: Slice<'_, T>, destination: Slice<'_, T>) -> Result<Option<Self>> {
         same_length("the destination of a copy", source.len(), destination.len())?;
         Self::of(source, Shape::row(source.len()), destination, Shape::row(destination.len()))

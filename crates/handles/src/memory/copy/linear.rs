@@ -12,12 +12,14 @@ impl Stream {
     /// Copies memory to memory of the same length, of whatever [kinds](crate::MemoryKind). Waits
     /// for nothing.
     ///
-    /// Stands on `cuMemcpyDtoDAsync`, `cuMemcpyDtoHAsync` and `cuMemcpyHtoDAsync`, CUDA 3.2, and
-    /// for other kinds than device memory and pinned memory on `cuMemcpyAsync`, CUDA 4.0.
+    /// Calls `cuMemcpyDtoDAsync`, `cuMemcpyDtoHAsync` and `cuMemcpyHtoDAsync` (CUDA 3.2), and for
+    /// other kinds than device memory and pinned memory on `cuMemcpyAsync` (CUDA 4.0).
     ///
     /// # Errors
-    /// The lengths differ, the ranges overlap, one is of another context, or what the driver
-    /// answers.
+    /// The lengths differ ([`Length`](crate::Error::Length)), the ranges overlap
+    /// ([`Overlap`](crate::Error::Overlap)), one is of another context
+    /// ([`WrongContext`](crate::Error::WrongContext)), or the driver refuses the call
+    /// ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuMemcpyAsync")]
     #[doc(alias = "cuMemcpyDtoDAsync")]
     pub fn copy<'a, 'b, T: Element>(
@@ -41,7 +43,7 @@ impl Stream {
     /// Copies device memory to pinned or managed memory of the same length. Waits for nothing: see
     /// [`SharedHostBuffer::try_unique`] for when the host may look.
     ///
-    /// Stands on `cuMemcpyDtoHAsync`, CUDA 3.2, for pinned memory.
+    /// Calls `cuMemcpyDtoHAsync` (CUDA 3.2), for pinned memory.
     ///
     /// # Errors
     /// As [`copy`](Self::copy).
@@ -56,7 +58,7 @@ impl Stream {
 
     /// Copies pinned or managed memory to device memory of the same length. Waits for nothing.
     ///
-    /// Stands on `cuMemcpyHtoDAsync`, CUDA 3.2, for pinned memory.
+    /// Calls `cuMemcpyHtoDAsync` (CUDA 3.2), for pinned memory.
     ///
     /// # Errors
     /// As [`copy`](Self::copy).

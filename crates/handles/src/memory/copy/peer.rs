@@ -12,10 +12,10 @@ impl Device {
     /// Whether kernels of this device can use the memory of another one directly. Copies work
     /// either way.
     ///
-    /// Stands on `cuDeviceCanAccessPeer`, CUDA 4.0.
+    /// Calls `cuDeviceCanAccessPeer` (CUDA 4.0).
     ///
     /// # Errors
-    /// What the driver answers.
+    /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     #[doc(alias = "cuDeviceCanAccessPeer")]
     pub fn can_access(self, other: Self) -> Result<bool> {
         let mut can = 0;
@@ -33,12 +33,15 @@ impl Stream {
     /// ([`Stream::wait_for`]) before they use the memory, except for the home of the memory, which
     /// is made to wait here. Waits for nothing on the host.
     ///
-    /// Stands on `cuMemcpyPeerAsync`, CUDA 4.0.
+    /// Calls `cuMemcpyPeerAsync` (CUDA 4.0).
     ///
     /// # Errors
-    /// The lengths differ, the memory is of one context (then [`copy`](Self::copy) does it), the
-    /// stream is of neither, it or a home is capturing, or what the driver answers. If it is the
-    /// home's wait that fails, the copy is enqueued all the same.
+    /// The lengths differ ([`Length`](crate::Error::Length)), the memory is of one context (then
+    /// [`copy`](Self::copy) does it), the stream is of neither
+    /// ([`WrongContext`](crate::Error::WrongContext)), it or a home is capturing
+    /// ([`Capturing`](crate::Error::Capturing)), or the driver refuses the call
+    /// ([`Driver`](crate::Error::Driver)). If it is the home's wait that fails, the copy is
+    /// enqueued all the same.
     #[doc(alias = "cuMemcpyPeerAsync")]
     pub fn copy_peer<'a, 'b, T: Element>(
         &self,

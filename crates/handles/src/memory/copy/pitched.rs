@@ -10,11 +10,13 @@ use crate::stream::Stream;
 impl Stream {
     /// Copies a rectangle. Waits for nothing.
     ///
-    /// Stands on `cuMemcpy2DAsync`, CUDA 3.2.
+    /// Calls `cuMemcpy2DAsync` (CUDA 3.2).
     ///
     /// # Errors
-    /// A pitch below the width; the rectangle leaves a slice, or overlaps itself; memory of another
-    /// context; or what the driver answers, which has a limit for pitches
+    /// A pitch below the width ([`Pitch`](crate::Error::Pitch)); the rectangle leaves a slice, or
+    /// overlaps itself ([`Overlap`](crate::Error::Overlap)); memory of another context
+    /// ([`WrongContext`](crate::Error::WrongContext)); or the driver refuses the call
+    /// ([`Driver`](crate::Error::Driver)), which has a limit for pitches
     /// (`CU_DEVICE_ATTRIBUTE_MAX_PITCH`).
     #[doc(alias = "cuMemcpy2DAsync")]
     pub fn copy_2d<T: Element>(&self, copy: Copy2d<'_, T>) -> Result<()> {
@@ -43,11 +45,13 @@ impl Stream {
 
     /// Copies a box. Waits for nothing.
     ///
-    /// Stands on `cuMemcpy3DAsync`, CUDA 3.2.
+    /// Calls `cuMemcpy3DAsync` (CUDA 3.2).
     ///
     /// # Errors
-    /// A pitch below the width, or fewer rows than the height; the box leaves a slice, or overlaps
-    /// itself; memory of another context; or what the driver answers, which has a limit for pitches
+    /// A pitch below the width ([`Pitch`](crate::Error::Pitch)), or fewer rows than the height; the
+    /// box leaves a slice, or overlaps itself ([`Overlap`](crate::Error::Overlap)); memory of
+    /// another context ([`WrongContext`](crate::Error::WrongContext)); or the driver refuses the
+    /// call ([`Driver`](crate::Error::Driver)), which has a limit for pitches
     /// (`CU_DEVICE_ATTRIBUTE_MAX_PITCH`).
     #[doc(alias = "cuMemcpy3DAsync")]
     pub fn copy_3d<T: Element>(&self, copy: Copy3d<'_, T>) -> Result<()> {

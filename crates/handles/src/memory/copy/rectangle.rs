@@ -82,8 +82,8 @@ impl<T> Copy3d<'_, T> {
     /// The copy in bytes, checked; `None` if there is nothing to copy.
     ///
     /// # Errors
-    /// A pitch below the width, or fewer rows than the height; the box leaves a slice, or overlaps
-    /// itself.
+    /// A pitch below the width ([`Pitch`](crate::Error::Pitch)), or fewer rows than the height; the
+    /// box leaves a slice, or overlaps itself ([`Overlap`](crate::Error::Overlap)).
     pub fn layout(self) -> Result<Option<CopyLayout>> {
         let extent = [self.width, self.height, self.depth];
         let from = Shape { pitch: self.source_pitch, rows: self.source_rows, extent };

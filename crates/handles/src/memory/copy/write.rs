@@ -40,13 +40,15 @@ impl Stream {
     /// On a capturing stream the node that comes of it writes these elements at each launch: the
     /// capture keeps pinned memory of their own.
     ///
-    /// Stands on `cuMemcpyHtoDAsync`, CUDA 3.2, one call; for each 64 KiB of small writes
+    /// Calls `cuMemcpyHtoDAsync` (CUDA 3.2), one call; for each 64 KiB of small writes
     /// `cuEventRecord` and `cuEventQuery` once besides, unless the host has waited for the stream;
-    /// on `cuMemHostAlloc`, CUDA 2.2, where there is no pinned memory yet.
+    /// on `cuMemHostAlloc` (CUDA 2.2), where there is no pinned memory yet.
     ///
     /// # Errors
-    /// The lengths differ, the memory is of another context, the host has not enough memory to pin,
-    /// or what the driver answers.
+    /// The lengths differ ([`Length`](crate::Error::Length)), the memory is of another context
+    /// ([`WrongContext`](crate::Error::WrongContext)), the host has not enough memory to pin
+    /// ([`OutOfHostMemory`](crate::Error::OutOfHostMemory)), or the driver refuses the call
+    /// ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuMemcpyHtoDAsync")]
     #[doc(alias = "cudaMemcpyAsync")]
     pub fn write<'a, T: Element>(&self, memory: impl Into<Slice<'a, T>>, elements: &[T]) -> Result<()> {
@@ -66,11 +68,13 @@ impl Stream {
     /// through pinned memory as [`write`](Self::write) does: of more than 16 KiB another copy is
     /// made on the way, for which [`upload_blocking`](Self::upload_blocking) has no need.
     ///
-    /// Stands on `cuMemAllocAsync`, CUDA 11.2, and what [`write`](Self::write) stands on.
+    /// Calls `cuMemAllocAsync` (CUDA 11.2), and what [`write`](Self::write) calls.
     ///
     /// # Errors
-    /// The device has not enough memory, the host has not enough memory to pin, the stream is
-    /// capturing, or what the driver answers.
+    /// The device has not enough memory ([`OutOfMemory`](crate::Error::OutOfMemory)), the host has
+    /// not enough memory to pin ([`OutOfHostMemory`](crate::Error::OutOfHostMemory)), the stream is
+    /// capturing ([`Capturing`](crate::Error::Capturing)), or the driver refuses the call
+    /// ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuMemcpyHtoDAsync")]
     pub fn upload<T: Element>(&self, elements: &[T]) -> Result<Buffer<T>> {
         let mut allocation = Allocation::pooled(self, None, size_of_val(elements))?;

@@ -11,10 +11,11 @@ impl Stream {
     /// Sets all bytes of memory to zero, whatever the elements. Waits for nothing. For other values
     /// than zero see [`fill`](Self::fill).
     ///
-    /// Stands on `cuMemsetD8Async`, CUDA 3.2.
+    /// Calls `cuMemsetD8Async` (CUDA 3.2).
     ///
     /// # Errors
-    /// The memory is of another context, or what the driver answers.
+    /// The memory is of another context ([`WrongContext`](crate::Error::WrongContext)), or the
+    /// driver refuses the call ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuMemsetD8Async")]
     #[doc(alias = "cudaMemsetAsync")]
     pub fn clear<'a, T: Element>(&self, memory: impl Into<Slice<'a, T>>) -> Result<()> {

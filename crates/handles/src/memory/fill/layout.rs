@@ -32,8 +32,8 @@ impl FillLayout {
     /// if there is nothing to fill.
     ///
     /// # Errors
-    /// The memory is not aligned to the size of the value. A value of another size than 1, 2 or 4
-    /// bytes does not compile.
+    /// The memory is not aligned to the size of the value ([`Unaligned`](crate::Error::Unaligned)).
+    /// A value of another size than 1, 2 or 4 bytes does not compile.
     pub fn linear<T: Element>(memory: Slice<'_, T>, value: T) -> Result<Option<Self>> {
         const { assert_value::<T>() };
         Self::rectangle(memory, memory.len(), [memory.len(), 1], value)
@@ -44,7 +44,8 @@ impl FillLayout {
     /// fill.
     ///
     /// # Errors
-    /// As [`linear`](Self::linear); a pitch below the width, or a rectangle that leaves the slice.
+    /// As [`linear`](Self::linear); a pitch below the width ([`Pitch`](crate::Error::Pitch)), or a
+    /// rectangle that leaves the slice.
     pub fn rectangle<T: Element>(
         memory: Slice<'_, T>,
         pitch: usize,

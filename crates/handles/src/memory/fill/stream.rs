@@ -28,11 +28,12 @@ impl Stream {
     /// # }
     /// ```
     ///
-    /// Stands on `cuMemsetD8Async`, `cuMemsetD16Async` and `cuMemsetD32Async`, CUDA 3.2.
+    /// Calls `cuMemsetD8Async`, `cuMemsetD16Async` and `cuMemsetD32Async` (CUDA 3.2).
     ///
     /// # Errors
-    /// The memory is not aligned to the size of the value or of another context, or what the driver
-    /// answers.
+    /// The memory is not aligned to the size of the value ([`Unaligned`](crate::Error::Unaligned))
+    /// or of another context ([`WrongContext`](crate::Error::WrongContext)), or the driver refuses
+    /// the call ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuMemsetD8Async")]
     #[doc(alias = "cuMemsetD16Async")]
     #[doc(alias = "cuMemsetD32Async")]
@@ -66,12 +67,14 @@ impl Stream {
     /// Fills a rectangle with one value of 1, 2 or 4 bytes: `height` rows of `width` elements, one
     /// `pitch` elements behind the other, from the start of `memory` on. Waits for nothing.
     ///
-    /// Stands on `cuMemsetD2D8Async`, `cuMemsetD2D16Async` and `cuMemsetD2D32Async`, CUDA 3.2.
+    /// Calls `cuMemsetD2D8Async`, `cuMemsetD2D16Async` and `cuMemsetD2D32Async` (CUDA 3.2).
     ///
     /// # Errors
-    /// Memory that is not aligned to the size of the value, a pitch below the width, a rectangle
-    /// that leaves the slice, memory of another context, or what the driver answers. A value of
-    /// another size does not compile.
+    /// Memory that is not aligned to the size of the value
+    /// ([`Unaligned`](crate::Error::Unaligned)), a pitch below the width
+    /// ([`Pitch`](crate::Error::Pitch)), a rectangle that leaves the slice, memory of another
+    /// context ([`WrongContext`](crate::Error::WrongContext)), or the driver refuses the call
+    /// ([`Driver`](crate::Error::Driver)). A value of another size does not compile.
     #[doc(alias = "cuMemsetD2D8Async")]
     #[doc(alias = "cuMemsetD2D16Async")]
     #[doc(alias = "cuMemsetD2D32Async")]
