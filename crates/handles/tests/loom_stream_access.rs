@@ -1,4 +1,4 @@
-//! The turns of those who use and those who change under every interleaving:
+//! The stream access protocol under every interleaving:
 //! `RUSTFLAGS="--cfg loom" cargo test -p cuda-handles --release --test loom_stream_access`.
 #![cfg(loom)]
 
@@ -14,7 +14,7 @@ mod sync {
     pub(crate) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 }
 
-/// Two full barriers, which the unequal ones stand for.
+/// Two full barriers in place of the unequal ones.
 mod barrier {
     use loom::sync::atomic::{Ordering, fence};
 
@@ -34,8 +34,8 @@ use loom::thread;
 use slots::{AllSlots, ThreadSlots};
 use stream_access::{ReadGuard, StreamAccess};
 
-/// What is changed with a turn alone and read with a shared one; loom checks that these exclude
-/// each other and see each other's work.
+/// A value that writers change and readers read; loom checks that they exclude each other and see
+/// each other's writes.
 struct World {
     access: StreamAccess,
     slots: AllSlots,
@@ -69,8 +69,8 @@ impl World {
         }
     }
 
-    /// Without waiting: of two who wait, loom lets now one and now the other go on looking, and the
-    /// one waited for never.
+    /// Without waiting: of two threads that wait, loom may let both go on looking, and never run
+    /// the thread they wait for.
     fn try_to_use(&self, slots: Option<&'static ThreadSlots>) {
         self.access.read(slots).map(|guard| self.read(guard));
     }
@@ -86,7 +86,7 @@ impl World {
         (0..2).map(|_| u32::from(change().is_some())).sum()
     }
 
-    /// When all threads have ended: nothing stands in the way, and no change was lost.
+    /// After all threads have ended: exclusive access is free, and no change was lost.
     fn check(&self, changes: u32) {
         assert!(self.access.try_exclusive(&self.slots).is_some());
         // SAFETY: nobody else is there.

@@ -64,7 +64,7 @@ mod system {
 
 #[cfg(windows)]
 mod system {
-    // The signature is that of the system.
+    // The system's own signature.
     #[link(name = "kernel32")]
     unsafe extern "system" {
         safe fn FlushProcessWriteBuffers();

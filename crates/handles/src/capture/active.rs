@@ -13,20 +13,21 @@ use crate::stream::{AsStream, Stream, open_captures};
 use crate::sync::process;
 
 impl Stream {
-    /// Begins to capture what is enqueued on this stream, by whomever and through whichever clone,
-    /// and on streams that wait for events of the capture. It ends with [`ActiveCapture::end`];
-    /// dropping the result ends it and throws away what was captured.
+    /// Begins to capture the work that is enqueued on this stream, through whichever clone and on
+    /// whichever thread, and on streams that wait for events of the capture. [`ActiveCapture::end`]
+    /// ends the capture; dropping the result ends it and discards what was captured.
     ///
-    /// It begins once nobody waits for the stream any more; waits that would begin meanwhile let it
-    /// go first.
+    /// The capture begins once no thread waits on the host for the stream. Waits that would begin
+    /// in the meantime let the capture go first.
     ///
     /// Calls `cuStreamBeginCapture` (CUDA 10.1).
     ///
     /// # Errors
-    /// The stream is capturing already; or this is a host function and somebody uses the stream
-    /// (`NOT_PERMITTED`), who may be waiting for that very function; or somebody used it all the
-    /// time, by a wait or a turn that was forgotten ([`Error::Busy`](crate::Error::Busy) names the
-    /// threads); or the driver refuses the call.
+    /// The stream is capturing already ([`Capturing`](crate::Error::Capturing)). Inside a host
+    /// function, another thread uses the stream, which may be waiting for that function
+    /// (`NOT_PERMITTED`). Other threads used the stream all the time, or an `Enqueue` guard was
+    /// forgotten ([`Busy`](crate::Error::Busy) names the threads). The driver refuses the call
+    /// ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuStreamBeginCapture")]
     pub fn begin_capture(&self, mode: CaptureMode) -> Result<ActiveCapture> {
         let context = self.context();
@@ -42,13 +43,13 @@ impl Stream {
     }
 }
 
-/// What a capture became.
+/// The result of a capture.
 #[derive(Debug)]
 pub struct Captured {
     /// The graph.
     pub graph: GraphHandle,
-    /// The owners of what its nodes use: they have to live as long as the graph and everything made
-    /// of it.
+    /// The owners of everything that the nodes use. They have to live as long as the graph and
+    /// whatever is made from it.
     pub owners: Vec<Owner>,
 }
 
@@ -96,14 +97,14 @@ impl ActiveCapture {
     /// Calls `cuStreamEndCapture` (CUDA 10.0).
     ///
     /// # Errors
-    /// A call during the capture has invalidated it; a stream that takes part was not waited for;
-    /// or the driver refuses the call ([`Driver`](crate::Error::Driver)). What was captured is
-    /// thrown away then.
+    /// A call during the capture has invalidated it, a stream that takes part was not waited for,
+    /// or the driver refuses the call ([`Driver`](crate::Error::Driver)). The captured work is
+    /// discarded.
     ///
-    /// This is a host function, and another thread is enqueuing on a stream that takes part and
-    /// does not return (`NOT_PERMITTED`): the driver may have that thread wait for the function.
-    /// What was captured is thrown away, and the reaper ends the capture once the streams are free.
-    /// This also holds for a drop there.
+    /// Inside a host function, another thread is enqueuing on a stream that takes part and does not
+    /// return (`NOT_PERMITTED`): the driver may have that thread wait for the function. The
+    /// captured work is discarded, and the reaper ends the capture once the streams are free. The
+    /// same holds for a drop inside a host function.
     #[doc(alias = "cuStreamEndCapture")]
     pub fn end(mut self) -> Result<Captured> {
         process::ensure_not_forked()?;
@@ -130,8 +131,8 @@ fn own(origin: &Stream, raw: CUgraph) -> GraphHandle {
     unsafe { GraphHandle::from_raw_owned(origin.context(), raw) }
 }
 
-/// Lets the reaper end a capture and throw away what was captured. By the driver's rules a capture
-/// that belongs to a thread is over, too, when another thread ends it.
+/// Lets the reaper end a capture and discard the captured work. By the driver's rules another
+/// thread may end a capture that belongs to this one: it fails, but the capture is over.
 fn end_later(origin: Stream, word: u64) {
     attempt(Box::new(move || {
         let mut owners = Vec::new();

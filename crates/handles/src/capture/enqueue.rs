@@ -12,19 +12,19 @@ use crate::stream::Stream;
 
 impl Stream {
     /// The right to enqueue on this stream by a driver call of one's own, to be held over the call:
-    /// no capture of this library begins or ends here meanwhile. Hold one at a time on a thread,
-    /// and while it is held make no other call of this library but [`Enqueue::is_captured`] and
-    /// [`Enqueue::keep`]: others may want the stream for themselves. They wait as long as calls are
-    /// [patient](crate::patience) and then fail with [`Error::Busy`](crate::Error::Busy); so they
-    /// do for good where the result is forgotten.
+    /// no capture of this library begins or ends here meanwhile. Hold one at a time on a thread, and
+    /// while it is held, make no other call of this library but [`Enqueue::is_captured`] and
+    /// [`Enqueue::keep`]: other threads may wait for exclusive access. They wait as long as calls are
+    /// [patient](crate::patience) and then fail with [`Error::Busy`](crate::Error::Busy); if the
+    /// guard is forgotten, all of them do.
     ///
     /// # Errors
     /// The context is lost, or the process is a forked child; or this is a host function, and
     /// another thread lets the stream enter or leave a capture (`NOT_PERMITTED`): the driver may
     /// have that thread wait for the function. Elsewhere, [`Error::Busy`](crate::Error::Busy) if
     /// the driver keeps that thread for too long.
-    // Inlined always: what it gives, written to memory and read back at once in other pieces, would
-    // take longer than all it does.
+    // Always inlined: otherwise the result would be written to memory and read back, which takes
+    // longer than the rest of the function.
     #[inline(always)]
     pub fn enqueue(&self) -> Result<Enqueue<'_>> {
         self.context().ensure_usable()?;
@@ -54,10 +54,10 @@ impl<'s> Enqueue<'s> {
         self.stream
     }
 
-    /// Whether a call made now is captured. No driver call unless the stream is adopted or was
-    /// reached by a capture of somebody else.
+    /// Whether a call made now is captured. Makes no driver call unless the stream is adopted or
+    /// was reached by a capture of other code.
     ///
-    /// Calls `cuStreamIsCapturing` (CUDA 10.0), for such streams.
+    /// Calls `cuStreamIsCapturing` (CUDA 10.0) for such streams.
     ///
     /// # Errors
     /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
@@ -70,15 +70,16 @@ impl<'s> Enqueue<'s> {
         }
     }
 
-    /// Gives the capture an owner of something that the call uses: it lives as long as the graph
-    /// that comes of it and what is made of that. Does nothing on a stream that is not capturing.
-    /// Call this **before** the driver call that uses it.
+    /// Gives the capture an owner of something that the call uses. The owner lives as long as the
+    /// captured graph and whatever is made from it. Does nothing on a stream that is not capturing.
+    /// Call this **before** the driver call.
     ///
-    /// A capture that somebody else began gets a user object: `cuStreamGetCaptureInfo` and
-    /// `cuGraphRetainUserObject` (CUDA 11.3).
+    /// For a capture that other code began, creates a user object: calls `cuStreamGetCaptureInfo`
+    /// and `cuGraphRetainUserObject` (CUDA 11.3).
     ///
     /// # Errors
-    /// For a capture of somebody else, what the driver answers.
+    /// [`Error::Driver`](crate::Error::Driver) if other code began the capture and the driver
+    /// refuses a call.
     #[doc(alias = "cuStreamGetCaptureInfo")]
     pub fn keep(&self, owner: impl Into<Owner>) -> Result<()> {
         let owner = owner.into();
@@ -90,9 +91,8 @@ impl<'s> Enqueue<'s> {
         Ok(())
     }
 
-    /// As [`keep`](Self::keep) for several things at once, for the crates above this one: `give`
-    /// runs under the lock of all that captures keep, so it hands them over and makes no other call
-    /// of this library.
+    /// As [`keep`](Self::keep) for several owners at once, for the crates above this one. `give`
+    /// hands them over and makes no other call of this library.
     ///
     /// # Errors
     /// As [`keep`](Self::keep).
@@ -132,8 +132,8 @@ impl fmt::Debug for Enqueue<'_> {
     }
 }
 
-/// The graph into which somebody else captures; `None` if that capture is invalid, so that nothing
-/// will come of it.
+/// The graph into which other code captures; `None` if that capture is invalid, so that it never
+/// becomes a graph.
 fn foreign_graph(stream: &Stream) -> Result<Option<CUgraph>> {
     let context = stream.context();
     let (mut status, mut graph) =

@@ -7,7 +7,7 @@ use crate::memory::Allocation;
 use crate::module::Kernel;
 use crate::sync::{Rank, SpinLock, process};
 
-/// What the calls of each open capture use, by the capture's number.
+/// The owners of everything that the calls of each open capture use, by the capture's number.
 static KEPT: SpinLock<Vec<(u64, Vec<Owner>)>> = SpinLock::new(Rank::CaptureOwners, Vec::new());
 
 /// Makes room for one more capture, so that [`open`] allocates nothing.
@@ -20,8 +20,8 @@ pub(super) fn open(word: u64) {
     KEPT.lock().push((word, Vec::new()));
 }
 
-/// Among how many of the owners kept last one is looked for, so that what is used again and again
-/// is kept once.
+/// How many of the owners kept last are compared with a new one, so that an owner used again and
+/// again is kept once.
 const RECENT: usize = 8;
 
 /// Lets `give` keep things for a capture that is not over.
@@ -36,7 +36,7 @@ pub(super) fn keep_for(word: u64, give: impl FnOnce(&mut Keeper<'_>)) {
     give(&mut Keeper { owners: &mut taken.owners });
 }
 
-/// The owners of a capture while somebody adds some.
+/// The owners of a capture while a caller adds some.
 struct Taken {
     word: u64,
     owners: Vec<Owner>,
@@ -48,7 +48,8 @@ fn take_for_now(word: u64) -> Vec<Owner> {
     found.map(|(_, owners)| core::mem::take(owners)).unwrap_or_default()
 }
 
-/// Whatever came of it, they are kept again, with those that others have added meanwhile.
+/// Puts the owners back, also after a panic, together with those that other threads have added in
+/// the meantime.
 impl Drop for Taken {
     fn drop(&mut self) {
         let mut kept = KEPT.lock();
@@ -56,7 +57,7 @@ impl Drop for Taken {
             if !owners.is_empty() {
                 self.owners.append(owners);
             }
-            // What the capture had is empty: nothing is dropped under the lock.
+            // The table's own list is empty by now: nothing is dropped under the lock.
             core::mem::swap(owners, &mut self.owners);
         }
     }
@@ -68,7 +69,8 @@ pub(super) fn take_kept(word: u64) -> Vec<Owner> {
     index.map(|index| kept.swap_remove(index).1).unwrap_or_default()
 }
 
-/// Takes what a captured call uses; see [`Enqueue::keep_with`](super::Enqueue::keep_with).
+/// Collects the owners of what a captured call uses; see
+/// [`Enqueue::keep_with`](super::Enqueue::keep_with).
 #[derive(Debug)]
 pub struct Keeper<'k> {
     pub(super) owners: &'k mut Vec<Owner>,

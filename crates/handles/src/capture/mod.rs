@@ -1,10 +1,10 @@
-//! Capturing the work of streams, the low-level part: beginning, ending, and keeping what captured
-//! calls use.
+//! Capturing the work of streams: beginning and ending a capture, and keeping what captured calls
+//! use.
 //!
-//! A stream that is capturing enqueues nothing: its calls become nodes of a graph that runs later,
-//! any number of times. So whoever enqueues holds an [`Enqueue`] over the driver call and, if that
-//! says so, gives the capture the owners of everything the call uses. cuda-graph builds its
-//! captures on this; other code has no need for it.
+//! A stream that is capturing runs nothing: its calls become nodes of a graph that runs later, any
+//! number of times. A caller that enqueues therefore holds an [`Enqueue`] guard over the driver
+//! call and, if the guard says so, gives the capture the owners of everything that the call uses.
+//! cuda-graph builds its captures on this module.
 
 mod active;
 mod enqueue;

@@ -5,13 +5,13 @@ use cuda_sys::CUstreamCaptureMode;
 /// Whose unrelated calls a capture forbids, since they might be meant to be captured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CaptureMode {
-    /// Those of every thread. This library makes its own calls in a way that does no harm; others
-    /// may not.
+    /// Unrelated calls of every thread. This library makes its own calls in a way that does no
+    /// harm; other code may not.
     Global,
-    /// Those of the thread that began the capture.
+    /// Unrelated calls of the thread that began the capture.
     #[default]
     ThreadLocal,
-    /// Nobody's.
+    /// No calls.
     Relaxed,
 }
 

@@ -1,4 +1,4 @@
-//! Waiting for what another call holds: for a set time, and not inside a host function.
+//! Waiting for something that another call holds: for a set time, and not inside a host function.
 
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
@@ -6,7 +6,7 @@ use super::handle::Context;
 use crate::error::{Error, Result};
 use crate::sync::{Lock, LockGuard, for_a_moment, for_at_most, patience};
 
-/// What somebody waited for in vain, and who has it.
+/// Something that a thread waited for in vain, and its holders.
 pub(crate) struct Busy {
     pub(crate) what: Box<str>,
     pub(crate) by: Box<str>,
@@ -27,10 +27,11 @@ impl From<Busy> for Error {
     }
 }
 
-/// Tries until it works or [`patience`] has run out, for what another thread may hold over a driver
-/// call that waits. Inside a host function, the call may be waiting for that very function: there
-/// it is tried for a moment and then refused, as the driver refuses things there. Nobody is asked
-/// whether this is one where the first try works.
+/// Repeats an attempt until it succeeds or [`patience`](crate::patience) has run out, for something
+/// that another thread may hold over a driver call. Inside a host function, that driver call may be
+/// waiting for the function: there the attempt is repeated for a moment and then refused, as the
+/// driver refuses calls there. If the first attempt succeeds, nothing asks whether this is a host
+/// function.
 #[inline]
 pub(crate) fn unless_inside<R>(
     context: &Context,
@@ -43,7 +44,7 @@ pub(crate) fn unless_inside<R>(
     }
 }
 
-/// The value of a lock under the same terms; the error names the lock as `what`.
+/// Takes a lock under the same terms; the error names the lock as `what`.
 #[inline]
 pub fn lock_unless_inside<'l, T>(
     context: &Context,

@@ -2,9 +2,9 @@
 //! capture.
 //!
 //! A capture in GLOBAL mode on any thread, or in THREAD_LOCAL mode on this one, is invalidated by
-//! some calls that have nothing to do with it: allocations and frees on other streams, queries and
-//! waits, instantiation and destruction of executables, unloading. The driver allows them to a
-//! thread whose own mode is RELAXED. This guard is the one place where the library changes it.
+//! some unrelated calls: allocations and frees on other streams, queries and waits, instantiation
+//! and destruction of executables, unloading. The driver allows them on a thread whose own mode is
+//! RELAXED. Only this guard changes the mode.
 
 use core::marker::PhantomData;
 

@@ -41,7 +41,8 @@ impl Device {
     /// Calls `cuInit` and `cuDeviceGet` (CUDA 2.0).
     ///
     /// # Errors
-    /// There is no usable driver, it does not initialise, or there is no such device.
+    /// There is no usable driver, it does not initialise, or the device does not exist
+    /// ([`NoDevice`](crate::Error::NoDevice)).
     #[doc(alias = "cuInit")]
     #[doc(alias = "cuDeviceGet")]
     pub fn new(ordinal: usize) -> Result<Self> {

@@ -1,4 +1,4 @@
-//! Contexts: what every other object belongs to.
+//! Contexts, to which every other object belongs.
 
 use core::fmt;
 use std::sync::{Arc, LazyLock, OnceLock};
@@ -15,7 +15,7 @@ use crate::sync::process;
 pub(crate) static CONTEXTS: LazyLock<Registry<Sharded<ContextBox>>> =
     LazyLock::new(|| Registry::with_map(Sharded::new()));
 
-/// What the table of closures does when a context is lost, once there is a table.
+/// The reaction of the host functions' table to the loss of a context, once there is a table.
 static ON_LOSS: OnceLock<fn(&Context)> = OnceLock::new();
 
 /// Calls `react` with each context that is lost from now on. There is one place for this.
@@ -33,9 +33,9 @@ pub(crate) struct ContextBox {
 /// A device's context. The primary one ([`Device::context`]) is retained once in a process and not
 /// released before its end.
 ///
-/// A fault on the device ends a context for good: from then on every use of it and of what belongs
-/// to it answers [`Error::ContextLost`](crate::Error::ContextLost) with the first cause, and drops
-/// make no driver calls. The process cannot get the device back.
+/// A fault on the device ends a context for good: every later use of it and of what belongs to it
+/// returns [`Error::ContextLost`](crate::Error::ContextLost) with the first cause, and drops make
+/// no driver calls. The process cannot get the device back.
 #[derive(Clone)]
 pub struct Context(Arc<ContextBox>);
 
@@ -51,7 +51,8 @@ impl Context {
         CONTEXTS.register(self.0.raw.key(), Arc::downgrade(&self.0));
     }
 
-    /// As [`make_known`](Self::make_known), unless somebody was faster: then his.
+    /// As [`make_known`](Self::make_known), unless another thread was faster: then returns that
+    /// thread's handle.
     pub(crate) fn register_unless_known(self) -> Self {
         let known = CONTEXTS.register_unless_known(self.0.raw.key(), Arc::downgrade(&self.0));
         known.map_or(self, Self)
@@ -123,8 +124,8 @@ impl Context {
         }
     }
 
-    /// Turns what a call answered into a result. A code that says that the context is lost is
-    /// remembered if it is the first.
+    /// Turns the answer of a call into a result. The first code that says that the context is lost
+    /// is remembered.
     ///
     /// # Errors
     /// [`Error::Driver`](crate::Error::Driver), or
@@ -150,8 +151,8 @@ impl Context {
         }
     }
 
-    /// Runs `work` with this context current on the calling thread, and makes the one before
-    /// current again.
+    /// Runs `work` with this context current on the calling thread, and then makes the previous
+    /// context current again.
     ///
     /// Calls `cuCtxPushCurrent` and `cuCtxPopCurrent` (CUDA 4.0). This crate enters contexts by
     /// itself where a call needs it; enqueuing on a stream does not.
@@ -179,8 +180,8 @@ impl Context {
         CONTEXTS.all().iter().any(|context| context.lost.get().is_none())
     }
 
-    /// An error inside a host function. The driver lets one wait there for a stream or an event,
-    /// also for those that wait for the function itself, and never returns then.
+    /// Refuses calls inside a host function. The driver lets a thread wait there for a stream or an
+    /// event, even for those that wait for the function itself, and then never returns.
     ///
     /// For the crates above this one, too, before work that waits on its way.
     ///
@@ -225,7 +226,7 @@ impl Drop for Current {
     }
 }
 
-/// Codes after which a context answers nothing else.
+/// Codes after which every call in the context fails.
 pub(crate) fn is_sticky(code: CUresult) -> bool {
     matches!(
         code,

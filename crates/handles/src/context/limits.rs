@@ -1,4 +1,4 @@
-//! What a device allows a launch.
+//! The limits of a device on launches.
 
 use cuda_sys::CUdevice_attribute as Attribute;
 

@@ -1,4 +1,4 @@
-//! Devices and contexts, and what holds for every call in one.
+//! Devices and contexts, and the rules for every call in one.
 
 mod busy;
 pub mod capture_mode;

@@ -10,12 +10,12 @@ use super::limits::Limits;
 use crate::error::{Error, Result};
 use crate::sync::{Lock, LockGuard, Rank};
 
-/// Retained once each, and kept until the process ends: what is in a context may be dropped at any
-/// time.
+/// The retained contexts. They are kept until the process ends, since objects in a context may be
+/// dropped at any time.
 static PRIMARY: Lock<Vec<Context>> = Lock::new(Rank::PrimaryContexts, Vec::new());
 
-/// Held while one is retained. Not so the table, which a host function may want for which the
-/// driver waits meanwhile.
+/// Held while a context is retained. The table is not: a host function may need it while the driver
+/// waits for that function.
 static RETAINING: Lock<()> = Lock::new(Rank::PrimaryContext, ());
 
 fn primary() -> LockGuard<'static, Vec<Context>> {
@@ -31,8 +31,8 @@ pub(crate) fn is_primary(context: &Context) -> bool {
     known(context.device()).is_some_and(|known| known.as_raw() == context.as_raw())
 }
 
-/// Lets nobody else retain one. Refused inside a host function if somebody does, as the driver
-/// refuses it there.
+/// Keeps other threads from retaining a context. Inside a host function it is refused if another
+/// thread does, as the driver refuses the call there.
 fn retain_alone() -> Result<LockGuard<'static, ()>> {
     match RETAINING.try_in_order() {
         Some(alone) => Ok(alone),

@@ -1,4 +1,4 @@
-//! Whether what is to work together is of one context.
+//! Whether two objects are of one context.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ impl ContextName {
 }
 
 impl WrongContext {
-    /// `what` is of the context `found`, and works `with` something of the context `needed`.
+    /// An error: `what` belongs to the context `found`, but `with` needs the context `needed`.
     #[must_use]
     pub fn new(
         what: impl Into<Cow<'static, str>>,
@@ -36,7 +36,7 @@ impl From<WrongContext> for Error {
 }
 
 impl Context {
-    /// `Ok` if `other` is this context; else an error that says that `what` belongs to `other`.
+    /// `Ok` if `other` is this context; otherwise an error that names `what` and both contexts.
     ///
     /// # Errors
     /// [`Error::WrongContext`](crate::Error::WrongContext).

@@ -57,9 +57,9 @@ impl Context {
         self.flags().map(Scheduling::of)
     }
 
-    /// Sets how threads wait in this context from now on, and leaves its other flags alone. Other
-    /// code that uses the context waits in the same way. An [event](crate::EventOptions::blocking)
-    /// can block by itself instead.
+    /// Sets how threads wait in this context from now on, and leaves its other flags alone. It also
+    /// affects other code that uses the context. An [event](crate::EventOptions::blocking) can
+    /// block by itself instead.
     ///
     /// Calls `cuCtxGetFlags` (CUDA 7.0) and `cuCtxSetFlags` (CUDA 12.1).
     ///

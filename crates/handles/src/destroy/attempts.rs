@@ -1,4 +1,4 @@
-//! What could not be done where it was to be done, and is tried until it works.
+//! Attempts that failed in a drop and are repeated until they succeed.
 
 use std::sync::atomic::AtomicPtr;
 
@@ -7,7 +7,7 @@ use super::list::{List, Node};
 use super::queue;
 use crate::sync::process;
 
-/// Something tried again and again; it waits for nobody. What it gives in the end is dropped where
+/// An action that is repeated until it succeeds, and never waits. Its result is dropped where
 /// destructors of other code may run.
 pub(crate) type Attempt = Box<dyn FnMut() -> Option<Kept> + Send>;
 
@@ -28,8 +28,8 @@ pub(crate) fn any() -> bool {
     !ATTEMPTS.is_empty()
 }
 
-/// Tries each once. Gives what came of those that worked, each of which waits until that is
-/// dropped.
+/// Makes each attempt once. Returns the results of those that succeeded; each counts as pending
+/// until its result is dropped.
 pub(crate) fn try_all() -> Vec<Kept> {
     let (mut over, mut refused) = (Vec::new(), Vec::new());
     for mut attempt in ATTEMPTS.take() {

@@ -1,8 +1,9 @@
 //! One at a time: calls that make and end clones of graphs.
 //!
-//! The driver links a clone, and what is embedded in a child node is one, with its original, and
-//! does not guard the link: a clone that ended on one thread while another one was made of the same
-//! graph crashed it (seen: driver 580), though both graphs were used by one thread at a time.
+//! The driver links a clone with its original, also a graph that is embedded in a child node, and
+//! does not guard the link. A clone that was destroyed on one thread while another clone of the
+//! same graph was made crashed the driver (seen: driver 580), though each graph was used by one
+//! thread at a time.
 
 use crate::context::{Context, lock_unless_inside};
 use crate::error::Result;
@@ -10,18 +11,17 @@ use crate::sync::{Lock, LockGuard, Rank, for_a_moment, process};
 
 static ALONE: Lock<()> = Lock::new(Rank::Clones, ());
 
-/// Held over each such call: cloning a graph, embedding it or replacing what is embedded, removing
-/// nodes, destroying graphs. Whoever makes such calls with raw handles beside this library takes it
-/// too.
+/// Takes the lock that is held over each such call: cloning a graph, embedding it or replacing an
+/// embedded one, removing nodes, destroying graphs. Code that makes such calls with raw handles
+/// beside this library takes it too.
 ///
-/// No other lock of this library is taken while it is held. In a forked child, where no such call
-/// can be made, it holds nothing and waits for nobody.
+/// While it is held, this library takes only the locks behind it in the lock order. In a forked
+/// child, where no such call can be made, it holds nothing and never waits.
 ///
 /// # Errors
-/// In a host function, while another thread has it: `NOT_PERMITTED`, as the driver answers such
-/// calls there, since one of the calls that it is held over may be waiting for that very function.
-/// Elsewhere [`Error::Busy`](crate::Error::Busy), if others have had it all the time, or one that
-/// was forgotten.
+/// `NOT_PERMITTED` in a host function while another thread has the lock: that thread's call may be
+/// waiting for the function. Elsewhere [`Error::Busy`](crate::Error::Busy) if other threads had it
+/// all the time, or a guard was forgotten.
 #[doc(alias = "cuGraphClone")]
 pub fn alone(context: &Context) -> Result<Alone> {
     let what = "`clones::alone`";
@@ -29,7 +29,7 @@ pub fn alone(context: &Context) -> Result<Alone> {
     Ok(Alone { _held: held })
 }
 
-/// As [`alone`], for who can do without: `None` if somebody has it for more than a moment.
+/// As [`alone`], for drops: `None` if another thread has the lock for more than a moment.
 pub(crate) fn alone_soon() -> Option<Alone> {
     if process::is_forked() {
         return Some(Alone { _held: None });
@@ -38,7 +38,7 @@ pub(crate) fn alone_soon() -> Option<Alone> {
     Some(Alone { _held: Some(held) })
 }
 
-/// Nobody else makes or ends clones of graphs; see [`alone`].
+/// No other thread makes or destroys clones of graphs while this is held; see [`alone`].
 #[derive(Debug)]
 #[must_use = "dropping it lets others make and end clones"]
 pub struct Alone {

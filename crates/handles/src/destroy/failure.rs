@@ -1,4 +1,4 @@
-//! Failures of drops, and who is told of them.
+//! Failures of drops, and the hook that they are reported to.
 
 use core::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,7 +12,7 @@ static HOOK: Lock<Option<fn(&DropFailure)>> = Lock::new(Rank::DropHook, None);
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct DropFailure {
-    /// What was to happen, such as `freeing a buffer`.
+    /// The action that failed, such as `freeing a buffer`.
     pub what: &'static str,
     /// Why it did not.
     pub cause: DropCause,
@@ -25,7 +25,7 @@ pub enum DropCause {
     /// The driver refused, and the object stays as it is.
     Refused(Error),
     /// The destructor of a value that was given to this library panicked with this message. Nothing
-    /// else is harmed.
+    /// else is affected.
     Panicked(Box<str>),
 }
 
@@ -53,8 +53,7 @@ impl core::error::Error for DropFailure {
 /// returns soon and waits for no other thread. Without a hook, failures are silent; with the
 /// feature `tracing` they are warnings of the target `cuda_handles::reaper`.
 ///
-/// Whether there is a hook or not, Rust has told of a panic on the way as of any other
-/// (`std::panic::set_hook`).
+/// With or without a hook, Rust has reported the panic as any other (`std::panic::set_hook`).
 ///
 /// In a forked child it does nothing, as drops do nothing there.
 pub fn set_hook(hook: fn(&DropFailure)) {
@@ -71,7 +70,7 @@ pub(crate) fn report(what: &'static str, error: Error) {
     }
 }
 
-/// Drops something of other code. A panic ends that and nothing else, and is reported.
+/// Drops a value of other code. A panic ends only that drop and is reported.
 pub(crate) fn dropping(what: &'static str, run: impl FnOnce()) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(run)) {
         let message = panics::message(&*payload);

@@ -7,14 +7,13 @@ use std::sync::Arc;
 
 use super::failure;
 
-/// A value of any type that this library keeps for somebody; a clone counts one reference.
+/// A value of any type that this library keeps for its user; a clone counts one reference.
 ///
-/// A panic in the value's destructor never comes out of the drop of a `Kept`, wherever that
-/// happens: the [hook](crate::reaper::set_hook) is told of it, and whatever was to be dropped after
-/// the value still is. So it does no harm while a thread unwinds either. What comes out is the
-/// panic of a value that the caller drops by a reference of its own, such as a clone of the `Arc`
-/// that it gave. A value with several parts whose destructors panic ends the process by a rule of
-/// Rust's own.
+/// A panic in the value's destructor never comes out of the drop of a `Kept`: it is reported to the
+/// [hook](crate::reaper::set_hook), and the drop goes on. So it does no harm while a thread unwinds
+/// either. If the caller keeps a reference of its own, such as a clone of the `Arc`, and drops that
+/// last, the panic is the caller's. If two parts of one value panic in their destructors, Rust ends
+/// the process.
 #[derive(Clone)]
 pub struct Kept(ManuallyDrop<Arc<dyn Any + Send + Sync>>);
 

@@ -1,8 +1,8 @@
-//! A lock-free list that anybody pushes on and whoever takes, takes whole.
+//! A lock-free list: any thread pushes nodes, and a taker takes all of them.
 //!
-//! Taking the whole list at once leaves nothing to go wrong between reading the head and replacing
-//! it, so addresses may recur. A push of a node that is there already allocates nothing and takes
-//! no lock: a destructor that the driver runs may do it.
+//! Since a taker takes the whole list, addresses may recur between reading the head and replacing
+//! it. Pushing a node that exists already allocates nothing and takes no lock, so a destructor that
+//! the driver runs may do it.
 
 use crate::sync::{AtomicPtr, Ordering};
 
@@ -77,7 +77,7 @@ impl<T> List<T> {
     }
 }
 
-/// What was taken out of a list.
+/// The values taken out of a list.
 pub(crate) struct Taken<T> {
     first: *mut Node<T>,
 }

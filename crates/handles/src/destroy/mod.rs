@@ -1,4 +1,4 @@
-//! Destroying driver objects: at once, or by handing them to the reaper.
+//! Destroying driver objects: immediately, or by handing them to the reaper.
 
 mod attempts;
 pub mod clones;

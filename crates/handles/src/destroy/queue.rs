@@ -1,4 +1,4 @@
-//! What waits for the reaper, and the first try that mostly makes waiting unnecessary.
+//! The queue of the reaper, and the first attempt, which mostly makes waiting unnecessary.
 
 use core::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
@@ -40,7 +40,7 @@ pub(crate) enum Object {
 pub(crate) struct Destruction {
     pub(crate) context: Context,
     pub(crate) object: Object,
-    /// What the object uses until its end.
+    /// A value that the object uses until it is destroyed.
     pub(crate) keep: Option<Arc<dyn Any + Send + Sync>>,
 }
 
@@ -51,14 +51,14 @@ impl Destruction {
     }
 }
 
-/// What a user object of the driver owns, until its destructor or its last handle gives it up.
+/// The value of a user object, until its destructor or its last handle releases it.
 pub(crate) struct Payload {
     value: Lock<Option<Box<dyn Send>>>,
-    /// Whether it is counted as one that the driver has yet to give back.
+    /// Whether it is counted as a value that the driver has yet to give back.
     owed: AtomicBool,
 }
 
-/// A library that nothing uses any more, with what its driver object may point to.
+/// A library without handles, with the options that its driver object may point to.
 pub(crate) struct UnusedLibrary {
     pub(crate) context: Context,
     pub(crate) raw: Raw<CUlib_st>,
@@ -78,14 +78,14 @@ static PENDING: AtomicUsize = AtomicUsize::new(0);
 static STARTER: OnceLock<fn() -> Option<Thread>> = OnceLock::new();
 static THREAD: OnceLock<Option<Thread>> = OnceLock::new();
 
-/// How many things wait to be freed, destroyed, released or unloaded, those just being handled
-/// included, and those that the driver has yet to give back: an executable that was launched and
-/// dropped counts until the driver is through with it, some 100 µs after its last run. So with 0
-/// all is released that was dropped.
+/// The number of objects that wait to be freed, destroyed, released or unloaded, including those in
+/// progress and those that the driver has yet to give back: an executable that was launched and
+/// dropped counts until the driver has released it, some 100 µs after its last run. At 0,
+/// everything that was dropped is released.
 ///
-/// It does not know of what the driver failed to destroy, which the [hook](crate::reaper::set_hook)
-/// was told, and of what other code keeps: graphs and executables that it made of a graph that was
-/// lent.
+/// It does not count what the driver failed to destroy, which was reported to the
+/// [hook](crate::reaper::set_hook), nor what other code keeps: graphs and executables that it made
+/// from a lent graph.
 #[must_use]
 pub fn pending() -> usize {
     PENDING.load(Ordering::Acquire)
@@ -113,9 +113,9 @@ pub(crate) fn start() -> Option<&'static Thread> {
     THREAD.get_or_init(starter).as_ref()
 }
 
-/// Does without the reaper's thread, for hosts that allow none: what waits then waits for
-/// [`drain`](crate::reaper::drain), which such a host calls from time to time. To be called before
-/// the library is used; says whether there is no thread now. Once one runs it is too late.
+/// Does without the reaper's thread, for hosts that allow none: everything then waits for
+/// [`drain`](crate::reaper::drain), which such a host calls from time to time. Call it before the
+/// library is used; it returns whether there is no thread. Once the thread runs it is too late.
 #[must_use]
 pub fn manual() -> bool {
     // A thread that is not there may have been about to start the reaper's, which is not there
@@ -123,7 +123,7 @@ pub fn manual() -> bool {
     process::is_forked() || THREAD.get_or_init(|| None).is_none()
 }
 
-/// Lets the reaper look at what waits.
+/// Wakes the reaper.
 pub(crate) fn wake() {
     if let Some(thread) = start() {
         thread.unpark();
@@ -156,8 +156,8 @@ pub(crate) fn destroy_with(context: &Context, object: Object, keep: Option<Arc<d
     }
 }
 
-/// Destroys an object, unless the driver permits no such call on this thread now: then it comes
-/// back.
+/// Destroys an object, unless the driver does not permit the call on this thread now: then returns
+/// it.
 pub(crate) fn try_destroy(destruction: Destruction) -> Result<(), Destruction> {
     let context = &destruction.context;
     if !may_call(context) {
@@ -186,15 +186,15 @@ pub(crate) fn last_failed_destroy() -> Option<Instant> {
 }
 
 impl Object {
-    /// Whether its end can be that of user objects. The driver permits it inside a host function,
-    /// but once it has run a destructor there, it permits everything on that thread for good, calls
-    /// that wait for ever included.
+    /// Whether its destruction may run destructors of user objects. The driver permits that inside
+    /// a host function, but once it has run a destructor there, it permits every call on that
+    /// thread for good, even calls that wait forever.
     fn may_run_destructors(&self) -> bool {
         matches!(self, Self::Graph(_) | Self::GraphExec(_) | Self::Share(_))
     }
 
-    /// What is held over its end; `None` if somebody has that for more than a moment. A drop does
-    /// not wait for it.
+    /// The lock that is held over its destruction; `None` if another thread has it for more than a
+    /// moment.
     fn alone(&self) -> Option<Option<clones::Alone>> {
         match self {
             Self::Graph(_) => clones::alone_soon().map(Some),
@@ -264,7 +264,7 @@ impl Payload {
         self.owed.swap(false, Ordering::AcqRel)
     }
 
-    /// Whether nobody has released it; true as well while somebody is about to.
+    /// Whether it is not released yet; also true while another thread is releasing it.
     pub(crate) fn is_held(&self) -> bool {
         self.value.try_lock().is_none_or(|value| value.is_some())
     }
@@ -283,12 +283,12 @@ impl Drop for Payload {
     }
 }
 
-/// Ends what is in a list; what comes back, as the driver does not permit its end now, stays there.
+/// Retries everything in a list. What the driver does not permit now stays in the list.
 pub(crate) fn retry_all<T>(list: &List<T>, end: impl Fn(T) -> Result<(), T>) -> usize {
     retry_each(list.take(), list, end)
 }
 
-/// As [`retry_all`], for what was taken out of the list.
+/// As [`retry_all`], for values that were taken out of the list.
 pub(crate) fn retry_each<T>(
     taken: impl Iterator<Item = T>,
     list: &List<T>,
@@ -308,7 +308,7 @@ pub(crate) fn retry_each<T>(
     done
 }
 
-/// Keeps an executable whose end waits for all work of the device until somebody drains.
+/// Defers the destruction of an executable that would wait for all work of the device.
 pub(crate) fn defer_destroy(context: &Context, object: Object, keep: Option<Arc<dyn Any + Send + Sync>>) {
     if !may_call(context) {
         return;
@@ -323,7 +323,7 @@ pub(crate) fn push_payload(node: Box<Node<Arc<Payload>>>) {
     expect_one();
     let payload = Arc::clone(node.value());
     PAYLOADS.push(node);
-    // Behind the push, so that somebody who asks finds it owed or in the list.
+    // After the push, so that a thread that asks finds the value owed or in the list.
     if payload.stop_owing() {
         one_done();
     }
@@ -336,7 +336,7 @@ pub(crate) fn drop_later(value: impl Send + 'static) {
     push_payload(Node::new(Arc::new(Payload::new(Box::new(value)))));
 }
 
-/// Keeps a library that nothing uses until somebody drains.
+/// Keeps an unused library until a drain.
 pub(crate) fn push_library(unused: UnusedLibrary) {
     expect_one();
     LIBRARIES.push(Node::new(unused));

@@ -1,4 +1,4 @@
-//! What to do about an answer of the driver, as a sentence behind the driver's own.
+//! Advice on an answer of the driver: a sentence behind the driver's own.
 
 use core::fmt;
 
@@ -9,7 +9,7 @@ pub(super) fn sentence(code: CUresult) -> Option<&'static str> {
     cuda_sys::installed()?.describe(code)
 }
 
-/// What to do about a code, as a sentence behind the driver's.
+/// Advice on a code, as a sentence behind the driver's.
 pub(super) struct Advice(pub(super) Call, pub(super) CUresult);
 
 impl fmt::Display for Advice {
@@ -21,7 +21,7 @@ impl fmt::Display for Advice {
     }
 }
 
-/// What a code of one call means.
+/// The meaning of a code for one call.
 fn advice_on_call(call: Call, code: CUresult) -> Option<&'static str> {
     match (call, code) {
         (Call::cuEventElapsedTime, CUresult::CUDA_ERROR_INVALID_HANDLE) => {

@@ -1,4 +1,4 @@
-//! What can go wrong, in sentences.
+//! The error type, with a sentence for each case.
 
 use core::fmt;
 
@@ -14,12 +14,12 @@ use super::wrong_variable::WrongVariable;
 /// The result of this crate's operations.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
 
-/// A call of the driver and what it answered: why a context was lost.
+/// A driver call and its answer: the reason why a context was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Cause {
     /// The call that reported it first. The fault itself may lie in earlier work.
     pub call: Call,
-    /// What it answered.
+    /// The driver's answer.
     pub code: CUresult,
 }
 
@@ -51,7 +51,7 @@ pub enum Error {
     Driver {
         /// The call.
         call: Call,
-        /// What it answered.
+        /// The driver's answer.
         code: CUresult,
     },
     /// A fault on the device ended the context; every later use of it gets this error with the
@@ -60,7 +60,7 @@ pub enum Error {
         "the context is lost: {0}. The process cannot get the device back; start a new one, and look for the fault in the kernels and copies enqueued before"
     )]
     ContextLost(Cause),
-    /// The process is a forked child; the driver works in the process that initialised it alone.
+    /// The process is a forked child; the driver works only in the process that initialised it.
     #[error(
         "this process was forked from one that uses CUDA, where the driver cannot work; use CUDA in the parent, or start the child with exec"
     )]
@@ -73,7 +73,7 @@ pub enum Error {
         /// How many devices there are.
         found: usize,
     },
-    /// An image is not what it was given as, or is cut off; the driver did not see it.
+    /// An image is of another kind than stated, or is cut off; the driver did not see it.
     #[error("the image cannot be loaded: {}", Printable(_0))]
     Image(Box<str>),
     /// The driver could not compile or load an image.
@@ -81,9 +81,9 @@ pub enum Error {
     Jit {
         /// The call.
         call: Call,
-        /// What it answered.
+        /// The driver's answer.
         code: CUresult,
-        /// What the driver's compiler wrote; may be empty.
+        /// The log of the driver's compiler; may be empty.
         log: Box<str>,
     },
     /// A library has no kernel of that name.
@@ -91,8 +91,7 @@ pub enum Error {
     NoKernel {
         /// The name that was asked for.
         name: Box<str>,
-        /// Those of the library's kernels that have nearly that name, where the driver can list
-        /// them (12.4).
+        /// The library's kernels with the most similar names, if the driver can list them (12.4).
         kernels: Option<Near>,
     },
     /// A library has no variable of that name.
@@ -125,7 +124,7 @@ pub enum Error {
     /// Two lengths that must be equal are not.
     #[error("{what}: {} expected, {found} given", Count(*expected, "element", "elements"))]
     Length {
-        /// What was to have that length.
+        /// The object whose length is wrong.
         what: &'static str,
         /// The length needed, in elements.
         expected: usize,
@@ -141,7 +140,7 @@ pub enum Error {
     /// The rows of a rectangle, or the layers of a box, lie closer together than they are long.
     #[error("{what}: rows or layers of {need} do not fit into steps of {found}")]
     Pitch {
-        /// What was to hold them.
+        /// The object that was to hold them.
         what: &'static str,
         /// How long they are: the width in elements, or the height in rows.
         need: usize,
@@ -185,7 +184,7 @@ pub enum Error {
         /// The size of the value.
         align: u64,
     },
-    /// The host has not enough memory for a vector of what was to be read.
+    /// The host has not enough memory for a vector of the elements to read.
     #[error(
         "the host has no memory for a vector of {bytes} bytes; read into memory that is there, or read parts"
     )]
@@ -193,18 +192,17 @@ pub enum Error {
         /// The bytes needed.
         bytes: usize,
     },
-    /// The device has not enough memory, also after what was waiting to be freed was freed.
+    /// The device has not enough memory, even after all pending frees.
     #[error("the device has not enough memory: {asked} bytes were asked for, {free} of {total} are free")]
     OutOfMemory {
         /// The bytes asked for.
         asked: usize,
-        /// The bytes free afterwards; 0 if the driver did not tell.
+        /// The bytes free afterwards; 0 if the driver did not say.
         free: usize,
-        /// The bytes there are; 0 if the driver did not tell.
+        /// The device's memory in bytes; 0 if the driver did not say.
         total: usize,
     },
-    /// A pool has not enough memory within the limit that it was made with, also after what was
-    /// waiting to be freed was freed.
+    /// A pool has not enough memory within its limit, even after all pending frees.
     #[error(
         "the pool has no {asked} bytes: it was made to hold {limit} at most (`PoolOptions::max_bytes`), though the device has more; drop buffers \
          of it, or make a pool with a larger limit"
@@ -228,7 +226,7 @@ pub enum Error {
     /// The device or the system lacks something.
     #[error("{what}: not supported by this device")]
     Unsupported {
-        /// What is missing.
+        /// The missing feature.
         what: &'static str,
     },
     /// A batch was given memory whose numbers the driver neither writes nor waits for in batches;
@@ -237,7 +235,7 @@ pub enum Error {
         "batches work on plain device memory (`Context::alloc_blocking`), variables of libraries and pinned memory; this is {kind} memory"
     )]
     BatchMemory {
-        /// What it is.
+        /// The object.
         kind: MemoryKind,
     },
     /// Memory was given to a host function that the host does not reach.
@@ -245,7 +243,7 @@ pub enum Error {
         "a host function cannot look at {kind} memory; copy it to pinned memory (`Context::pinned_zeros`) in front of the function, and give that"
     )]
     NotOnHost {
-        /// What it is.
+        /// The object.
         kind: MemoryKind,
     },
     /// An owner of another type was asked for than the memory has.
@@ -296,14 +294,14 @@ pub enum Error {
     /// A number is over a limit.
     #[error("{what}: {asked} was asked for, {limit} is the most")]
     Limit {
-        /// What the number is of.
+        /// The quantity.
         what: &'static str,
         /// The number.
         asked: u64,
         /// The limit.
         limit: u64,
     },
-    /// A kernel is in another library than the one given for it.
+    /// A kernel belongs to another library than the given one.
     #[error(
         "the kernel `{}` is in the library {found:#x}, not in {given:#x}; give that one, or none if the kernel is known",
         Printable(kernel)
@@ -316,21 +314,21 @@ pub enum Error {
         /// The library it is in, as a raw value.
         found: usize,
     },
-    /// There is no time between two events that could be told.
+    /// The time between two events cannot be determined.
     #[error("no time from one event to the other: {0}")]
     NoTime(NoTime),
     /// The options of an event exclude each other.
     #[error("an event for other processes cannot keep times: `ipc` needs `timing: false`")]
     IpcTiming,
-    /// Something that was made for this process alone was to be exported.
+    /// An object that was made only for this process was to be exported.
     #[error("{what} was not made for other processes; use {how}")]
     NotShareable {
-        /// What it is.
+        /// The object.
         what: &'static str,
         /// How it has to be made.
         how: &'static str,
     },
-    /// Host memory that is to be the host's own.
+    /// Host memory cannot become the host's own.
     #[error(
         "somebody else has the memory: another handle, a graph or an executable; drop these first, and wait for the streams of the launches"
     )]
@@ -344,15 +342,15 @@ pub enum Error {
     #[cfg(feature = "nvrtc")]
     #[error(transparent)]
     Nvrtc(Box<cuda_nvrtc::Error>),
-    /// Something was in use for as long as calls are [patient](crate::patience). Nothing has
-    /// happened.
+    /// Something was in use for as long as calls are [patient](crate::patience). The call had no
+    /// effect.
     #[error(
         "{what} was in use all the time for {patience:?}: by {by}. Let that end first; `set_patience` makes calls wait longer"
     )]
     Busy {
-        /// What was to be used.
+        /// The thing in use.
         what: Box<str>,
-        /// Who uses it, as far as that is known.
+        /// Its users, as far as they are known.
         by: Box<str>,
         /// For how long the call waited.
         patience: core::time::Duration,
@@ -362,7 +360,7 @@ pub enum Error {
         "{what} would wait for all work of the device, and {running} still runs, or captures; wait for it (`synchronize_blocking`) and try again, or call `reaper::drain`, which waits"
     )]
     StillRunning {
-        /// What was to be done.
+        /// The action.
         what: &'static str,
         /// A stream that has work.
         running: Box<str>,

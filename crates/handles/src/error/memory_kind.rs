@@ -7,21 +7,20 @@ pub enum MemoryKind {
     /// Of a pool, in the order of a home stream: [`Stream::zeros`](crate::Stream::zeros). Freed in
     /// stream order.
     Pooled,
-    /// Allocated for all streams at once:
-    /// [`Context::alloc_blocking`](crate::Context::alloc_blocking). Freed in stream order as well,
-    /// by the reaper.
+    /// Allocated for all streams: [`Context::alloc_blocking`](crate::Context::alloc_blocking).
+    /// Freed in stream order as well, by the reaper.
     Plain,
     /// Host memory that does not move: [`Context::pinned_zeros`](crate::Context::pinned_zeros).
-    /// Kept for the next who asks.
+    /// Cached for later allocations.
     Pinned,
     /// Memory of another owner on the host, registered with the driver:
     /// [`Context::register`](crate::Context::register). It is unregistered by
     /// [`reaper::drain`](crate::reaper::drain), and then its owner is dropped.
     Registered,
     /// Memory that moves between host and device:
-    /// [`Context::managed_zeros`](crate::Context::managed_zeros). Kept for the next who asks.
+    /// [`Context::managed_zeros`](crate::Context::managed_zeros). Cached for later allocations.
     Managed,
-    /// Somebody else's: [`Buffer::from_foreign`](crate::Buffer::from_foreign). Its owner is
+    /// Memory of another owner: [`Buffer::from_foreign`](crate::Buffer::from_foreign). Its owner is
     /// dropped.
     Foreign,
     /// A variable of a library: [`Library::global`](crate::Library::global). Freed with the
@@ -30,8 +29,8 @@ pub enum MemoryKind {
     /// Another process's: [`MemPool::import`](crate::MemPool::import). Unmapped in stream order, by
     /// the reaper.
     Imported,
-    /// That of an allocation node of a graph ([`GraphBuffer`](crate::GraphBuffer)), or what a
-    /// launch left of it, which is freed in stream order.
+    /// Memory of an allocation node of a graph ([`GraphBuffer`](crate::GraphBuffer)), or memory
+    /// that a launch left, which is freed in stream order.
     Graph,
 }
 
@@ -52,8 +51,7 @@ impl core::fmt::Display for MemoryKind {
 }
 
 impl MemoryKind {
-    /// Whether the driver's copy calls take its address for one of the device whatever they are
-    /// told.
+    /// Whether the driver's copy calls always take its address for an address of the device.
     pub(crate) fn is_of_device(self) -> bool {
         matches!(self, Self::Pooled | Self::Plain | Self::Global | Self::Imported | Self::Graph)
     }

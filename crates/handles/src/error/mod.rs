@@ -1,4 +1,4 @@
-//! What can go wrong, in sentences.
+//! The errors of this crate: one enum, with a sentence for each case.
 
 mod advice;
 mod kinds;

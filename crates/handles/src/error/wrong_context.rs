@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use cuda_sys::Printable;
 
-/// A context as errors tell it: by its device.
+/// A context as errors name it: by its device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ContextName {
     /// The device's ordinal.
@@ -23,7 +23,7 @@ impl ContextName {
     }
 }
 
-/// A context beside another one; alone, if it is the only one of the two on its device.
+/// A context beside another one.
 struct Named {
     name: ContextName,
     alone: bool,
@@ -44,24 +44,24 @@ impl fmt::Display for Named {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WrongContext {
-    /// What belongs elsewhere.
+    /// The object that belongs elsewhere.
     pub what: Cow<'static, str>,
     /// Its context.
     pub found: ContextName,
-    /// What it was to work with; may be empty.
+    /// The object that it was to work with; may be empty.
     pub with: &'static str,
     /// The context needed.
     pub needed: ContextName,
-    /// What helps; may be empty.
+    /// Advice; may be empty.
     pub advice: &'static str,
 }
 
 impl WrongContext {
-    /// What helps where memory is of another context.
+    /// Advice for memory of another context.
     pub const MEMORY: &'static str =
         "allocate it with a stream of that context, or copy it to such memory (`Stream::copy_peer`)";
 
-    /// With a sentence on what helps.
+    /// Adds advice.
     #[must_use]
     pub fn advise(self, advice: &'static str) -> Self {
         Self { advice, ..self }

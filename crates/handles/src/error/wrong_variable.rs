@@ -1,8 +1,8 @@
-//! A variable that is not what it was taken for.
+//! A variable of a library that does not fit the requested type.
 
 use core::fmt;
 
-/// A variable of a library, and what it was to be.
+/// A variable of a library, and the elements that were requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WrongVariable {

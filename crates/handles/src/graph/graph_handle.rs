@@ -1,4 +1,4 @@
-//! Owners of graphs and executable graphs; what is in them is cuda-graph's.
+//! Owners of graphs and executable graphs. cuda-graph adds the nodes.
 
 use core::any::{Any, TypeId};
 use core::fmt;
@@ -22,18 +22,18 @@ struct GraphBox {
     context: Context,
     /// Whether the last handle destroys it.
     owned: AtomicBool,
-    /// What others know of the graph beyond this handle; one of a type.
+    /// Values that crates above this one have attached; one for each type.
     knowledge: Lock<SmallVec<[Attachment; 1]>>,
     /// Keeps this crate's own calls on the graph apart.
     calls: Lock<()>,
 }
 
-/// Knowledge of a type. It is looked up by that, and so nobody takes the place of what has a type
-/// that others cannot name.
+/// An attached value and its type. Values are looked up by type, so a crate can replace only values
+/// of types that it can name.
 type Attachment = (TypeId, Weak<dyn Any + Send + Sync>);
 
-/// The owner of a graph of the driver. Calls on one graph must not overlap, reading ones included:
-/// that is for whoever holds it to see to.
+/// The owner of a graph of the driver. Calls on one graph must not overlap, not even reading ones;
+/// the holder has to see to that.
 #[derive(Clone)]
 pub struct GraphHandle(Arc<GraphBox>);
 
@@ -73,12 +73,12 @@ impl GraphHandle {
         Self(graph)
     }
 
-    /// The graph behind a raw handle: the owner that this library has for it, or else a handle that
-    /// does not own it.
+    /// The graph behind a raw handle: its owner, if this library knows one, or else a handle that
+    /// does not own the graph.
     ///
     /// # Safety
     /// `raw` is a graph whose work is of `context`, and it lives as long as the result is used.
-    /// Calls with the result do not overlap with others on the graph, nor do those of
+    /// Calls with the result do not overlap with other calls on the graph, including those of
     /// [`UserObject`](crate::UserObject).
     ///
     /// # Errors
@@ -113,8 +113,8 @@ impl GraphHandle {
         self.0.owned.load(Ordering::Acquire)
     }
 
-    /// Leaves the graph to somebody else: no handle destroys it any more, and
-    /// [`from_raw`](Self::from_raw) knows it no more.
+    /// Gives up the ownership of the graph: no handle destroys it any more, and
+    /// [`from_raw`](Self::from_raw) no longer finds it.
     ///
     /// For the crates above this one.
     ///
@@ -125,10 +125,10 @@ impl GraphHandle {
     /// ```
     ///
     /// # Safety
-    /// Whoever asks for the graph by its raw value from now on finds what is [tied](Self::tie) to
-    /// the handle and still used, by other ways than the handle; or nothing that is tied is used
-    /// any more. Otherwise somebody gets a second handle, and ties to it what keeps its calls
-    /// apart, but not from those of whoever has the first.
+    /// A caller that looks up the graph by its raw value from now on finds the values that are
+    /// [attached](Self::tie) to the handle and still used by other means than the handle; or no
+    /// attached value is used any more. Otherwise the caller gets a second handle, whose calls are
+    /// not kept apart from those of the first.
     #[doc(hidden)]
     pub unsafe fn disown(&self) {
         if self.0.owned.swap(false, Ordering::AcqRel) {
@@ -136,9 +136,9 @@ impl GraphHandle {
         }
     }
 
-    /// Ties what its user knows of the graph to the handle, for [`knowledge`](Self::knowledge) of
-    /// whoever finds the handle by the raw value. What of this type is tied already stays as long
-    /// as it lives, and is given back then.
+    /// Attaches a value to the handle, for [`knowledge`](Self::knowledge) on any handle that is
+    /// found by the raw value. If a value of this type is attached already and alive, it stays and
+    /// is returned.
     #[doc(hidden)]
     pub fn tie<K: Any + Send + Sync>(&self, knowledge: &Arc<K>) -> Option<Arc<K>> {
         let mut tied = self.tied();
@@ -151,7 +151,7 @@ impl GraphHandle {
         known
     }
 
-    /// What of this type [`tie`](Self::tie) tied to the handle, while it lives.
+    /// The attached value of this type, while it lives.
     #[doc(hidden)]
     #[must_use]
     pub fn knowledge<K: Any + Send + Sync>(&self) -> Option<Arc<K>> {
@@ -163,7 +163,8 @@ impl GraphHandle {
     }
 }
 
-/// What of a type is tied. Nothing of another type is upgraded: it would be dropped under the lock.
+/// The attached value of a type. Values of other types are not upgraded: they would be dropped
+/// under the lock.
 fn find<K: Any + Send + Sync>(tied: &[Attachment]) -> Option<Arc<K>> {
     let (_, found) = tied.iter().find(|(of, _)| *of == TypeId::of::<K>())?;
     found.upgrade()?.downcast().ok()
@@ -240,8 +241,7 @@ pub enum ExecEnd {
     /// in flight go on.
     #[default]
     AtOnce,
-    /// Deferred until somebody [drains](crate::reaper::drain), or the memory is needed while no
-    /// stream has work.
+    /// Deferred until a [drain](crate::reaper::drain), or until its memory or its graph is needed.
     Deferred,
     /// Deferred until no stream of this library has work in the context: in the drop itself, if none
     /// has. For graphs that other code may instantiate next.

@@ -1,4 +1,4 @@
-//! Owners of the driver's graphs, and what graphs keep alive.
+//! Owners of the driver's graphs, and of everything that graphs keep alive.
 
 mod graph_handle;
 mod owner;

@@ -27,7 +27,7 @@ pub enum Owner {
     Context(Context),
     /// A semaphore of another interface.
     ExternalSemaphore(ExternalSemaphore),
-    /// Anything else; see [`Owner::other`].
+    /// Any other value; see [`Owner::other`].
     Other(Kept),
 }
 

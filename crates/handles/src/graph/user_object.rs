@@ -1,4 +1,4 @@
-//! User objects: what the driver keeps alive for graphs and executables.
+//! User objects: values that the driver keeps alive for graphs and executables.
 
 use core::ffi::c_void;
 use core::fmt;
@@ -16,15 +16,14 @@ use crate::registry::Raw;
 use crate::stream::Stream;
 use crate::sync::{Lock, Rank, process};
 
-/// A value under the driver's reference counts: it lives while this handle, a graph that
-/// [retains](Self::retain_on) it, an executable made of such a graph, or a launch of that in flight
-/// does.
+/// A value under the driver's reference counts. It lives while this handle, a graph that
+/// [retains](Self::retain_on) it, an executable made from such a graph, or a launch in flight does.
 ///
-/// The value is dropped by the reaper some time after the last of them is gone, never on the
-/// driver's thread; for an executable of cuda-graph by the drop of that, if its runs are over. If
-/// the context is lost, the drop of this handle gives the value up: nothing runs any more, and the
-/// driver is not asked. A value whose handle was dropped before the loss, so that graphs or
-/// executables alone have it, stays to the end of the process then.
+/// The reaper drops the value some time after the last reference is gone, never on the driver's
+/// thread. The drop of a cuda-graph executable drops it directly if its runs are over. If the
+/// context is lost, the drop of this handle releases the value without a driver call. If the handle
+/// was dropped before the loss, so that only graphs or executables hold the value, it stays until
+/// the end of the process.
 pub struct UserObject {
     raw: Raw<CUuserObject_st>,
     context: Context,
@@ -34,8 +33,8 @@ pub struct UserObject {
 }
 
 impl UserObject {
-    /// Puts `value` under the driver's reference counts. A panic in its destructor ends there, and
-    /// the [hook](crate::reaper::set_hook) is told.
+    /// Puts `value` under the driver's reference counts. A panic in its destructor is caught and
+    /// reported to the [hook](crate::reaper::set_hook).
     ///
     /// Calls `cuUserObjectCreate` (CUDA 11.3).
     ///
@@ -120,9 +119,8 @@ impl UserObject {
         Ok(())
     }
 
-    /// Gives the value up once all is over that was enqueued on these streams until now, whoever
-    /// still has a reference; the reaper drops it then. Each order holds the owner: it goes with
-    /// the last one.
+    /// Releases the value once all work enqueued on these streams until now is done, no matter
+    /// which references are left. Each order holds the owner, so the last one releases it.
     fn give_up_behind(self, streams: Runs) {
         let owner = Kept::new(GivenUp(Arc::clone(&self.payload)));
         let context = &self.context;
@@ -132,18 +130,18 @@ impl UserObject {
         streams.into_iter().map(Some).chain(none).for_each(|home| reclaim::push_free(Node::new(free(home))));
     }
 
-    /// Ends what an executable has of the value, once the executable was destroyed or waits for
-    /// that. Where its runs are over, the value is dropped now, on this thread; else by the reaper,
-    /// once they are.
+    /// Ends the share of an executable in the value, after the executable was destroyed or its
+    /// destruction deferred. If its runs are over, drops the value now on this thread; otherwise
+    /// the reaper drops it when they are.
     ///
-    /// `runs` are the streams of the runs that may not be over; `None` if nobody knows them.
-    /// `put_off` says that the driver keeps its references until somebody
-    /// [drains](crate::reaper::drain).
+    /// `runs` are the streams of the runs that may not be over; `None` if they are not known.
+    /// `deferred` says that the destruction of the executable is deferred, so that the driver keeps
+    /// its references.
     ///
     /// # Safety
-    /// If `runs` is given, no work uses the value but what was enqueued on these streams.
+    /// If `runs` is given, only work enqueued on these streams uses the value.
     #[doc(hidden)]
-    pub unsafe fn end(self, runs: Option<&[Stream]>, put_off: bool) {
+    pub unsafe fn end(self, runs: Option<&[Stream]>, deferred: bool) {
         if !process::is_running() || self.context.ensure_usable().is_err() {
             return;
         }
@@ -159,7 +157,7 @@ impl UserObject {
         match runs {
             // Before the driver's reference goes, behind which its destructor may be faster.
             Some(_) if is_over => reclaim::release_here(payload),
-            Some(runs) if put_off => return self.give_up_behind(runs),
+            Some(runs) if deferred => return self.give_up_behind(runs),
             _ => {}
         }
         drop(self);

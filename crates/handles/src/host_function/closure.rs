@@ -14,7 +14,7 @@ use crate::destroy;
 use crate::graph::Owner;
 use crate::sync::{Lock, LockGuard, Rank, is_forked, panics};
 
-/// What comes of a call: the closure ran, or somebody else has its memory.
+/// The outcome of a call: the closure ran, or other code views its memory.
 pub(super) type Outcome = Result<(), InUse>;
 
 type Call = dyn Fn() -> Outcome + Send + Sync;
@@ -27,7 +27,7 @@ pub(super) enum CallOnce {
     Kept(Box<Call>),
 }
 
-/// A closure that others own, with what the driver knows it by.
+/// A closure with owners, and the number by which the driver knows it.
 ///
 /// The driver gets a number that is never given twice, not an address: after a context was lost,
 /// owners go while a host function may just be about to start on the driver's thread.
@@ -44,7 +44,7 @@ struct OnceEntry {
     call: CallOnce,
 }
 
-/// What a number stands for.
+/// The closure behind a number.
 enum Entry {
     Owned(Weak<Callback<Call>>),
     OnceEntry(OnceEntry),
@@ -72,11 +72,11 @@ fn data(number: usize) -> *mut c_void {
 /// A closure that the driver can call as long as `owner` or a clone of it lives.
 #[derive(Debug)]
 pub struct Callable {
-    /// What the driver gives to [`call`].
+    /// The argument that the driver passes to [`call`].
     pub data: *mut c_void,
-    /// The closure, by the function in which it stands.
+    /// The name of the function that contains the closure.
     pub name: &'static str,
-    /// What the closure lives by.
+    /// The owner of the closure.
     pub owner: Owner,
 }
 
@@ -117,8 +117,8 @@ impl<F: ?Sized> Drop for Callback<F> {
     }
 }
 
-/// A closure that a stream is about to be told of. Unless it is [accepted](Self::accept), it is
-/// dropped.
+/// A closure that is about to be given to the driver. It is dropped unless it is
+/// [accepted](Self::accept).
 #[derive(Debug)]
 pub(super) struct Offered {
     number: usize,
@@ -132,13 +132,13 @@ impl Offered {
         Self { number }
     }
 
-    /// What the driver gives to [`call`].
+    /// The argument that the driver passes to [`call`].
     pub(super) fn data(&self) -> *mut c_void {
         data(self.number)
     }
 
-    /// The driver has taken it, and will call it. If the context was lost meanwhile, it may not:
-    /// then the closure is dropped here, unless the driver has begun to call it.
+    /// The driver has taken the closure and will call it. If the context was lost in the meantime,
+    /// it may not: then the closure is dropped here, unless its call has begun.
     pub(super) fn accept(self, context: &Context) {
         if context.lost().is_none() {
             core::mem::forget(self);
@@ -178,12 +178,13 @@ fn let_go(context: &Context) {
     }
 }
 
-/// What the driver calls, with the number of a closure. The closure lives until it returns.
+/// The function that the driver calls, with the number of a closure. The closure lives until it
+/// returns.
 ///
 /// # Safety
 /// None: it takes any number. It is unsafe as the driver's type for it is.
 pub unsafe extern "C" fn call(data: *mut c_void) {
-    // The drop of the closure as well, should this be the last who has it.
+    // Also contains the drop of the closure, if this call holds the last reference.
     panics::contain(|| match find(data.addr()) {
         Some(Found::Owned(callback)) => {
             run(callback.name, &callback.call);
@@ -203,7 +204,7 @@ enum Found {
     OnceEntry(OnceEntry),
 }
 
-/// The closure of a number. One that is called once is nobody else's from now on.
+/// The closure of a number. A closure that is called once is taken out of the table.
 fn find(number: usize) -> Option<Found> {
     let mut known = known();
     if let Entry::Owned(callback) = known.get(&number)? {

@@ -1,5 +1,5 @@
-//! Functions of the host that streams and graphs call: closures with what they own, and a hook for
-//! what goes wrong in them.
+//! Host functions that streams and graphs call: closures, their owners, and the hook for their
+//! panics.
 //!
 //! cuda-graph's host nodes are made of [`Callable`] and [`call`]; other code has no need for these.
 

@@ -30,8 +30,8 @@ use crate::stream::Stream;
 /// # Ok(()) }
 /// ```
 ///
-/// A wait holds up what follows on the stream, or after the node, for as long as nobody writes the
-/// number.
+/// A wait holds up the work behind it on the stream, or after the node, until the number is
+/// written.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     operations: Vec<BatchOperation>,
@@ -82,8 +82,8 @@ impl Batch {
         self.push_wait(memory.into(), index, compare, value, false)
     }
 
-    /// As [`wait`](Self::wait), and then sees what other devices wrote before they wrote the
-    /// number. Not every device can.
+    /// As [`wait`](Self::wait), and then makes the writes of other devices before the number
+    /// visible. Not supported on every device.
     ///
     /// # Errors
     /// There is no such element ([`Bounds`](crate::Error::Bounds)).
@@ -98,14 +98,14 @@ impl Batch {
         self.push_wait(memory.into(), index, compare, value, true)
     }
 
-    /// Makes the writes before visible to what follows.
+    /// Makes all earlier writes visible to the work that follows.
     #[doc(alias = "CU_STREAM_MEM_OP_BARRIER")]
     pub fn barrier(&mut self, scope: BarrierScope) -> &mut Self {
         self.operations.push(BatchOperation::Barrier { scope });
         self
     }
 
-    /// Makes what other devices wrote visible. Not every device can.
+    /// Makes the writes of other devices visible. Not supported on every device.
     #[doc(alias = "CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES")]
     pub fn flush(&mut self) -> &mut Self {
         self.operations.push(BatchOperation::Flush);
@@ -161,7 +161,7 @@ impl Batch {
 
     /// Whether work in `context` can be done by the batch.
     ///
-    /// Calls `cuDeviceGetAttribute` (CUDA 2.0), for what not every device can.
+    /// Calls `cuDeviceGetAttribute` (CUDA 2.0) for optional features.
     ///
     /// # Errors
     /// Memory of another context ([`WrongContext`](crate::Error::WrongContext)), or neither plain
@@ -199,7 +199,7 @@ impl Batch {
 
 type Need = (fn(&BatchOperation) -> bool, Attribute, &'static str);
 
-/// What not every device can.
+/// Features that not every device supports.
 const NEEDS: [Need; 3] = [
     (
         |operation| {

@@ -7,7 +7,7 @@ use cuda_sys::{CUdeviceptr, CUstreamBatchMemOpParams, CUstreamMemoryBarrier_flag
 
 use crate::memory::Element;
 
-/// What a wait compares the number in memory with the number given for.
+/// The condition on which a wait ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Compare {
@@ -26,7 +26,7 @@ pub enum Compare {
     Nor,
 }
 
-/// For whom a barrier puts the writes before it in front of what follows.
+/// The observers for whom a barrier orders the writes before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum BarrierScope {
@@ -88,7 +88,7 @@ pub enum BatchOperation {
         value: u64,
         /// Whether it has 64 bits, not 32.
         wide: bool,
-        /// What it is compared for.
+        /// The condition.
         compare: Compare,
         /// Whether writes of other devices that came before the number are made visible afterwards.
         flush: bool,

@@ -9,8 +9,8 @@ use crate::reclaim;
 use crate::sync::process;
 
 impl Device {
-    /// The device's primary context, the one that other CUDA code of the process uses as well.
-    /// Every call gives the same one.
+    /// The device's primary context, which other CUDA code of the process uses as well. Every call
+    /// returns the same one.
     ///
     /// Calls `cuDevicePrimaryCtxRetain` (CUDA 7.0); called once per device. It is not released
     /// before the process ends.
@@ -24,8 +24,8 @@ impl Device {
 }
 
 impl Context {
-    /// The context behind a raw handle: the owner that this library has for it, or else a handle
-    /// that does not own it.
+    /// The context behind a raw handle: its owner, if this library knows one, or else a handle that
+    /// does not own the context.
     ///
     /// # Safety
     /// `raw` is a context of the driver of this process, and it lives until everything made from

@@ -73,7 +73,7 @@ type ImportTable<K, W> = Lock<Option<HashMap<K, W>>>;
 static EVENTS: ImportTable<(usize, IpcEvent), WeakEvent> = Lock::new(Rank::Imports, None);
 static ALLOCATIONS: ImportTable<(usize, [u8; 64]), Weak<Allocation>> = Lock::new(Rank::Imports, None);
 
-/// The owner of an imported handle, or one that `import` makes; nobody else looks it up meanwhile.
+/// The owner of an imported handle, or the one that `import` makes. Lookups wait meanwhile.
 fn find_or_import<K: Eq + core::hash::Hash, W, O>(
     context: &Context,
     known: &ImportTable<K, W>,
@@ -82,7 +82,7 @@ fn find_or_import<K: Eq + core::hash::Hash, W, O>(
     import: impl FnOnce() -> Result<(W, O)>,
 ) -> Result<O> {
     let mut found = Vec::new();
-    // The driver may be mapping memory for who has it.
+    // The driver may be mapping memory for the thread that has it.
     let mut known = lock_unless_inside(context, "the table of what was imported", known)?;
     let table = known.get_or_insert_default();
     if let Some(owner) = table.get(&key).and_then(&upgrade) {
@@ -128,7 +128,7 @@ impl Event {
         let code = unsafe { context.driver().cuIpcGetEventHandle(&raw mut handle, self.as_raw()) };
         context.check(Call::cuIpcGetEventHandle, code)?;
         let handle = IpcEvent(bytemuck::cast(handle.reserved));
-        // Whoever imports it in this process gets this event.
+        // Imports of it in this process return this event.
         let weak = || Ok((self.downgrade(), self.clone()));
         find_or_import(context, &EVENTS, (context.as_raw().addr(), handle), WeakEvent::upgrade, weak)?;
         Ok(handle)
@@ -148,7 +148,7 @@ impl Context {
     /// Calls `cuIpcOpenEventHandle` (CUDA 4.1).
     ///
     /// # Errors
-    /// The bytes are no such handle, its process is gone, or the driver refuses the call
+    /// The bytes are not such a handle, its process is gone, or the driver refuses the call
     /// ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuIpcOpenEventHandle")]
     pub fn import_event(&self, handle: &IpcEvent) -> Result<Event> {

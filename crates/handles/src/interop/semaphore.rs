@@ -1,4 +1,4 @@
-//! Semaphores of other interfaces, such as Vulkan's.
+//! Semaphores of other APIs, such as Vulkan.
 
 use core::fmt;
 #[cfg(unix)]
@@ -17,7 +17,7 @@ use crate::destroy::{self, Object};
 use crate::error::Result;
 use crate::registry::{Raw, identity};
 
-/// What a semaphore of another interface is.
+/// The kind of a semaphore of another API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SemaphoreKind {
@@ -35,8 +35,8 @@ struct SemaphoreBox {
     kind: SemaphoreKind,
 }
 
-/// A semaphore of another interface, such as Vulkan's, that nodes of graphs signal and wait for. It
-/// is destroyed with its last handle.
+/// A semaphore of another API, such as Vulkan, that nodes of graphs signal and wait for. It is
+/// destroyed with its last handle.
 #[derive(Clone)]
 pub struct ExternalSemaphore(Arc<SemaphoreBox>);
 
@@ -108,7 +108,7 @@ impl ExternalSemaphore {
         &self.0.context
     }
 
-    /// What it is.
+    /// Its kind.
     #[must_use]
     pub fn kind(&self) -> SemaphoreKind {
         self.0.kind

@@ -12,8 +12,8 @@ use crate::error::Result;
 use crate::stream::Stream;
 
 impl Context {
-    /// A plain buffer of `len` elements, whose contents are whatever was there. Every stream may
-    /// use it at once. May **wait** for the device, as allocations of this kind do in the driver.
+    /// A plain buffer of `len` elements with unspecified contents. Every stream may use it
+    /// immediately. May **wait** for the device, as the driver does for allocations of this kind.
     ///
     /// Calls `cuMemAlloc` (CUDA 3.2). It is freed by `cuMemFreeAsync`, which does not wait.
     ///
@@ -27,8 +27,8 @@ impl Context {
 }
 
 impl Stream {
-    /// A buffer of `len` elements, all bytes zero. This stream is its home. Waits for nothing; if
-    /// memory is short, the stream is made to wait for what the [reaper](crate::reaper) is freeing.
+    /// A buffer of `len` elements, all bytes zero. This stream is its home. Does not wait; if
+    /// memory is short, the stream waits for what the [reaper](crate::reaper) is freeing.
     ///
     /// Calls `cuMemAllocAsync` (CUDA 11.2), and `cuMemsetD8Async` (CUDA 3.2).
     ///

@@ -28,13 +28,13 @@ pub(super) const LAST: u32 = 2;
 /// Memory that the device can use, of any [kind](MemoryKind).
 ///
 /// Pooled memory has a **home**: the stream in whose order it was allocated and first written, and
-/// will be freed. The home may use it at once. Another stream has to wait once until the home has
-/// reached the allocation, unless the host has seen that already (*settled*:
-/// [`Stream::synchronize_blocking`] on the home does it). Memory of the other kinds has no home and
-/// is settled from the beginning.
+/// will be freed. The home may use it immediately. Another stream has to wait once until the home
+/// has reached the allocation, unless the host has seen that already (the memory is *settled*, for
+/// example by [`Stream::synchronize_blocking`] on the home). Memory of the other kinds has no home
+/// and is settled from the beginning.
 ///
-/// Whoever enqueues work that uses the memory calls [`ready_on`](Self::ready_on) first; everything
-/// safe in these crates does.
+/// Code that enqueues work on the memory calls [`ready_on`](Self::ready_on) first; all safe
+/// functions of these crates do.
 pub struct Allocation {
     pub(super) address: CUdeviceptr,
     pub(super) bytes: usize,
@@ -50,16 +50,16 @@ pub struct Allocation {
     pub(super) order: OnceLock<Box<Node<PendingFree>>>,
 }
 
-/// What it belongs to. A home has the context; to hold that as well would be one count of
-/// references more for every buffer.
+/// Its home or its context. A home holds the context; holding the context as well would cost one
+/// more reference count for every buffer.
 pub(super) enum Belongs {
     Home(Stream),
     Context(Context),
 }
 
 impl Allocation {
-    /// Allocates pooled memory on a stream, from a pool or else the device's own. Nothing is
-    /// allocated for 0 bytes.
+    /// Allocates pooled memory on a stream, from a pool or else the device's default pool.
+    /// Allocates nothing for 0 bytes.
     pub(super) fn pooled(home: &Stream, pool: Option<&MemPool>, bytes: usize) -> Result<Self> {
         home.context().ensure_usable()?;
         let address = if bytes == 0 { 0 } else { driver_alloc::on_stream(home, pool, bytes)? };
@@ -79,7 +79,7 @@ impl Allocation {
         Ok(Self::with(Belongs::Context(context.clone()), address, bytes, Backing::Plain))
     }
 
-    /// Wraps host memory that is nobody else's.
+    /// Wraps host memory that nothing else uses.
     pub(super) fn host(context: &Context, kind: HostKind, block: Option<HostBlock>, bytes: usize) -> Self {
         let address = block.as_ref().map_or(0, |block| block.start.get().expose_provenance() as CUdeviceptr);
         let address = if bytes == 0 { 0 } else { address };
@@ -92,7 +92,7 @@ impl Allocation {
         Self::with(Belongs::Context(context.clone()), address, bytes, Backing::Host(memory))
     }
 
-    /// Wraps somebody else's memory.
+    /// Wraps memory of another owner.
     pub(super) fn foreign(context: &Context, address: CUdeviceptr, bytes: usize, owner: Kept) -> Self {
         Self::with(Belongs::Context(context.clone()), address, bytes, Backing::Foreign(owner))
     }
@@ -125,7 +125,7 @@ impl Allocation {
         Self::with(Belongs::Context(context.clone()), address, bytes, Backing::Graph(memory))
     }
 
-    /// What a launch on `home`, enqueued just now, left of the memory of an allocation node.
+    /// Memory of an allocation node that a launch on `home`, enqueued just now, has left.
     pub(super) fn output(node: &Self, memory: &Arc<GraphMemory>, home: &Stream) -> Self {
         let (address, bytes) = (node.address, node.bytes);
         let backing = Backing::Output(Arc::clone(memory));
@@ -134,7 +134,7 @@ impl Allocation {
         output
     }
 
-    /// What is known of it if it is that of an allocation node.
+    /// The state of memory of an allocation node.
     #[inline]
     pub(super) fn graph_memory(&self) -> Option<&Arc<GraphMemory>> {
         match &self.backing {
@@ -143,7 +143,7 @@ impl Allocation {
         }
     }
 
-    /// Does not free it: somebody else does.
+    /// Gives up the memory without freeing it: its new owner does.
     pub(super) fn forget(&mut self) {
         self.bytes = 0;
     }
@@ -165,7 +165,7 @@ impl Allocation {
         }
     }
 
-    /// Counts what was enqueued on the home just now as part of the allocation.
+    /// Counts the call just enqueued on the home as part of the allocation.
     pub(super) fn stamp(&mut self) {
         match &self.belongs {
             Belongs::Home(home) if self.bytes > 0 => self.ticket = home.ticket(),
@@ -187,7 +187,7 @@ impl Allocation {
         self.bytes
     }
 
-    /// What kind of memory it is.
+    /// The kind of memory.
     #[must_use]
     pub fn kind(&self) -> MemoryKind {
         match &self.backing {
@@ -233,7 +233,7 @@ impl Allocation {
         }
     }
 
-    /// The pool it came from, unless that is the one that the device had at the time.
+    /// The pool it came from, unless it came from the device's default pool.
     #[must_use]
     pub fn pool(&self) -> Option<&MemPool> {
         match &self.backing {
@@ -273,7 +273,7 @@ impl Allocation {
         }
     }
 
-    /// Takes the block of host memory, which somebody else ends, and all that names it. The memory
+    /// Takes the block of host memory for another owner, and everything that names it. The memory
     /// must not be shared.
     pub(super) fn take_host_block(&mut self) -> Option<HostBlock> {
         // It may have been shared once.
@@ -285,7 +285,7 @@ impl Allocation {
         }
     }
 
-    /// Whether somebody of the host looks at it; host memory has this.
+    /// Whether host code views it; only host memory has this.
     pub(super) fn view_flag(&self) -> Option<&AtomicBool> {
         match &self.backing {
             Backing::Host(memory) => Some(&memory.viewed),

@@ -11,7 +11,7 @@ use crate::raw_stream::RawStream;
 use crate::reclaim::{HostBlock, HostKind};
 use crate::sync::{Lock, LockGuard};
 
-/// What is behind it.
+/// The origin of the memory.
 pub(super) enum Backing {
     Pooled(Option<MemPool>),
     Plain,
@@ -23,9 +23,9 @@ pub(super) enum Backing {
         managed: bool,
     },
     Imported(MemPool),
-    /// That of an allocation node, which its graph alone uses and frees.
+    /// Memory of an allocation node, which only the node's graph uses and frees.
     Graph(Arc<GraphMemory>),
-    /// What a launch left of the memory of an allocation node.
+    /// Memory of an allocation node that a launch left.
     Output(Arc<GraphMemory>),
 }
 
@@ -33,7 +33,7 @@ pub(super) struct HostMemory {
     /// `None` if it has no bytes.
     pub(super) block: Option<HostBlock>,
     pub(super) kind: HostKind,
-    /// Whether somebody of the host looks at it.
+    /// Whether host code views it.
     pub(super) viewed: AtomicBool,
     /// The streams that were made ready for it since it was last unique.
     pub(super) users: Lock<Users>,
@@ -50,7 +50,7 @@ impl HostMemory {
         others.into_iter().for_each(|others| self.forget_gone(others));
     }
 
-    /// Forgets those whose handles are gone and whose work is done.
+    /// Forgets streams without handles whose work is done.
     fn forget_gone(&self, others: Vec<Arc<RawStream>>) {
         // Without the lock: the driver is asked, which may be waiting for a host function that
         // wants the lock. Streams whose handles are gone can only become idle.
@@ -60,7 +60,7 @@ impl HostMemory {
         drop((over, forgotten));
     }
 
-    /// Under a lock that nobody holds over a driver call.
+    /// Takes the lock, which is never held over a driver call.
     pub(super) fn users(&self) -> LockGuard<'_, Users> {
         self.users.lock()
     }

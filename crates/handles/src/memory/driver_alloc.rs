@@ -8,12 +8,12 @@ use crate::error::{Error, Result};
 use crate::reclaim;
 use crate::stream::Stream;
 
-/// The driver's allocation in a stream's order. When memory is short, what waits to be freed is
-/// freed first, and the stream waits for that.
+/// Allocates in the order of a stream. If memory is short, frees everything that is pending first,
+/// and the stream waits for that.
 pub(super) fn on_stream(home: &Stream, pool: Option<&MemPool>, bytes: usize) -> Result<CUdeviceptr> {
     let driver = home.context().driver();
     let mut address = 0;
-    // The turn is for one attempt: freeing in between needs it as well.
+    // Read access is taken for each attempt: freeing in between needs it as well.
     let attempt = || -> Result<CUresult> {
         let _access = home.raw_stream().enqueue()?;
         home.refuse_capture("allocating a buffer")?;
@@ -35,7 +35,7 @@ pub(super) fn on_stream(home: &Stream, pool: Option<&MemPool>, bytes: usize) -> 
         None => Call::cuMemAllocAsync,
     };
     match (allocated(home.context(), call, code, bytes), pool.and_then(MemPool::max_bytes)) {
-        // The device has what the pool may not take.
+        // The device has the memory, but the pool may not take it.
         (Err(Error::OutOfMemory { asked, free, .. }), Some(limit)) if free >= asked => {
             Err(Error::PoolFull { asked, limit })
         }
@@ -57,8 +57,8 @@ pub(super) fn plain(context: &Context, bytes: usize) -> Result<CUdeviceptr> {
     Ok(address)
 }
 
-/// Allocates; where memory is short, once more when what waits is freed, and last when the
-/// executables are gone in whose end the driver waits for the device.
+/// Allocates. If memory is short, tries again after all pending frees, and a last time after the
+/// destruction of deferred executables.
 fn insist(mut attempt: impl FnMut() -> Result<CUresult>, freed: impl Fn()) -> Result<CUresult> {
     const SHORT: CUresult = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
     let mut code = attempt()?;

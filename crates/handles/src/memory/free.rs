@@ -35,7 +35,7 @@ impl Drop for Allocation {
 }
 
 impl Allocation {
-    /// At the end of the process the device may still be using what other code owns.
+    /// At the end of the process the device may still be using memory of other owners.
     #[cold]
     fn leave(&self) {
         if let Backing::Foreign(owner) | Backing::Variable { owner, .. } = &self.backing
@@ -74,9 +74,8 @@ impl Allocation {
         true
     }
 
-    /// [`free_at_home`](Self::free_at_home) for what a launch left. While its home captures, the
-    /// driver would take the free for one of the graph that comes of that, as it does where memory
-    /// of one graph is freed by another.
+    /// [`free_at_home`](Self::free_at_home) for memory that a launch left. While its home captures,
+    /// the driver would take the free for a node of the captured graph.
     fn free_output_at_home(&self) -> bool {
         let Some(home) = self.home() else { return false };
         let Ok(_access) = home.raw_stream().enqueue() else { return false };

@@ -15,9 +15,8 @@ use crate::error::{Error, Result};
 /// The memory of an allocation node, as the nodes of its graph use it. At each launch it is there
 /// from that node on until the graph frees it.
 ///
-/// Made by `Frontier::alloc` of cuda-graph. It is an argument of what adds nodes, for their
-/// kernels, fills and copies. It has no memory while the graph does not run, so that using it on a
-/// stream does not compile:
+/// Made by `Frontier::alloc` of cuda-graph. Nodes take it for their kernels, fills and copies. It
+/// has no memory while the graph does not run, so using it on a stream does not compile:
 ///
 /// ```compile_fail,E0277
 /// # fn example(stream: &cuda_handles::Stream, memory: &cuda_handles::GraphBuffer<u32>) -> cuda_handles::Result<()> {
@@ -26,7 +25,7 @@ use crate::error::{Error, Result};
 /// # }
 /// ```
 ///
-/// What a launch leaves of it comes out as a buffer of its own: `GraphExec::launch_with_outputs`.
+/// Memory that a launch leaves comes out as a buffer of its own: `GraphExec::launch_with_outputs`.
 pub struct GraphBuffer<T> {
     memory: Arc<Allocation>,
     len: usize,
@@ -44,8 +43,8 @@ pub struct GraphSlice<'a, T>(Slice<'a, T>);
     note = "there are `&Buffer<T>`, `Slice<T>`, `&SharedHostBuffer<T>`, and memory of the graph itself: `&GraphBuffer<T>`, `GraphSlice<T>`"
 )]
 pub trait NodeMemory<'a, T> {
-    /// What the node uses. Of a graph's own memory, nodes of that graph alone take it; all else
-    /// refuses it when it is used ([`Error::MemoryOfGraph`](crate::Error::MemoryOfGraph)).
+    /// The memory that the node uses. Only nodes of the same graph take a graph's own memory; other
+    /// uses fail with [`Error::MemoryOfGraph`](crate::Error::MemoryOfGraph).
     fn operand(self) -> Slice<'a, T>;
 }
 
@@ -95,7 +94,7 @@ impl<T> GraphBuffer<T> {
         self.memory.address()
     }
 
-    /// What nodes keep of it.
+    /// The allocation that nodes keep.
     #[must_use]
     pub fn allocation(&self) -> &Arc<Allocation> {
         &self.memory
@@ -124,7 +123,7 @@ impl<T: Element> GraphBuffer<T> {
     /// Its size is no multiple of the type's.
     #[doc(hidden)]
     pub fn of(memory: &Arc<Allocation>) -> Result<Self> {
-        // The driver gives such memory at multiples of 512.
+        // The driver aligns such memory to 512 bytes.
         let (bytes, size, align) = (memory.bytes(), size_of::<T>(), align_of::<T>());
         let fits = size != 0 && bytes.is_multiple_of(size) && memory.address().is_multiple_of(align as u64);
         if !fits {
@@ -167,9 +166,9 @@ impl<'a, T> GraphSlice<'a, T> {
         self.0.slice(range).map(Self)
     }
 
-    /// The same memory for descriptions of work that take any slice, as copies of rectangles and
-    /// tensor maps do. Nodes of its graph take it; all else refuses it when it is used
-    /// ([`Error::MemoryOfGraph`](crate::Error::MemoryOfGraph)).
+    /// The same memory for functions that take any slice, such as copies of rectangles and tensor
+    /// maps. Only nodes of the same graph take it; other uses fail with
+    /// [`Error::MemoryOfGraph`](crate::Error::MemoryOfGraph).
     #[must_use]
     pub fn as_operand(self) -> Slice<'a, T> {
         self.0

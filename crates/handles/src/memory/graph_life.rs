@@ -1,4 +1,4 @@
-//! What becomes of the memory of an allocation node from launch to launch.
+//! The life of the memory of an allocation node, from launch to launch.
 
 use core::fmt;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -10,19 +10,19 @@ use crate::reclaim::FreedWith;
 use crate::stream::Stream;
 use crate::sync::{Lock, Rank};
 
-/// What has become of the memory that the last launch left.
+/// The state of the memory that the last launch left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(super) enum Life {
     /// None is left: it was freed in the order of its home, or there was no launch.
     Free,
-    /// Somebody has it.
+    /// A buffer owns it.
     Out,
     /// An executable has it that frees it at its next launch.
     Left,
-    /// The reaper is to free it.
+    /// The reaper will free it.
     Queued,
-    /// The reaper has freed it in its own order, for which nobody has waited.
+    /// The reaper has freed it in its lane, which no stream has waited for.
     Fenced,
 }
 
@@ -85,7 +85,7 @@ impl GraphMemory {
         drop(last);
     }
 
-    /// What a launch left could not be freed.
+    /// The free of memory that a launch left has failed.
     pub(super) fn note_failure(&self, error: &Error) {
         // The first cause counts.
         let _ = self.failed.set(error.clone());
@@ -106,7 +106,7 @@ impl GraphMemory {
     }
 }
 
-/// Goes with the reaper's order to free what a launch left.
+/// Goes with the reaper's order to free memory that a launch left.
 pub(crate) struct Freeing(pub(super) Arc<GraphMemory>);
 
 impl FreedWith for Freeing {

@@ -1,5 +1,4 @@
-//! What becomes of the memory of allocation nodes: what cuda-graph says of it, and what launches
-//! leave. No part of the public interface.
+//! The memory of allocation nodes, for cuda-graph. No part of the public interface.
 
 use std::sync::Arc;
 
@@ -15,8 +14,8 @@ use crate::reclaim;
 use crate::stream::Stream;
 
 impl Allocation {
-    /// The number of the hierarchy of graphs whose nodes alone can use it: that of an allocation
-    /// node. `None` for all other memory, that which came out of a launch included.
+    /// The number of the graph hierarchy whose nodes alone can use it, for memory of an allocation
+    /// node. `None` for all other memory, including memory that came out of a launch.
     #[must_use]
     #[inline]
     pub fn graph(&self) -> Option<u64> {
@@ -55,7 +54,7 @@ pub unsafe fn moved(memory: &Allocation, graph: u64) {
     }
 }
 
-/// Whether somebody has what the last launch left of it.
+/// Whether a buffer owns the memory that the last launch left.
 #[must_use]
 pub fn is_out(memory: &Allocation) -> bool {
     memory.graph_memory().is_some_and(|memory| memory.life() == Life::Out)
@@ -67,14 +66,14 @@ pub fn was_left(memory: &Allocation) -> bool {
     memory.graph_memory().is_some_and(|memory| memory.last().is_some())
 }
 
-/// Prepares a launch that will allocate each of these: makes sure that what the last one left is
-/// freed, and that `stream` waits for that, or tells the place of the first that is not. With
-/// `frees`, the launch frees itself what an executable has.
+/// Prepares a launch that will allocate each of these: makes sure that the memory that the last
+/// launch left is freed, and that `stream` waits for the free. Returns the index of the first for
+/// which that is not so. With `frees`, the launch itself frees what an executable holds.
 ///
 /// # Errors
-/// Why what an earlier launch left could not be freed; what the driver answers, or a stream that is
-/// capturing ([`Capturing`](crate::Error::Capturing)), where that keeps what is to be freed as
-/// well. Nothing has changed then but what the stream waits for.
+/// The reason why memory of an earlier launch could not be freed; the driver's refusal, or a
+/// capturing stream ([`Capturing`](crate::Error::Capturing)), if that keeps the memory from being
+/// freed. The call had no effect but on what the stream waits for.
 pub fn make_ready(memory: &[&Arc<Allocation>], stream: &Stream, frees: bool) -> Result<Option<usize>> {
     let life = |memory: &Allocation| memory.graph_memory().map_or(Life::Free, |memory| memory.life());
     let any = |wanted| memory.iter().any(|memory| life(memory) == wanted);
@@ -109,12 +108,12 @@ pub fn make_ready(memory: &[&Arc<Allocation>], stream: &Stream, frees: bool) -> 
     Ok(None)
 }
 
-/// What a launch on `home`, enqueued just now, left of it; freed in the order of that stream when
-/// the last owner drops it. `kept` if an executable has it that frees it at its next launch. `None`
-/// for memory of no allocation node.
+/// The memory that a launch on `home`, enqueued just now, has left; freed in the order of that
+/// stream when its last owner drops it. `kept` if an executable holds it and frees it at its next
+/// launch. `None` for memory of no allocation node.
 ///
 /// # Safety
-/// The launch left this memory, and nobody else frees it: only after [`forget`] somebody may.
+/// The launch left this memory, and nothing else frees it unless it is [forgotten](forget).
 #[must_use]
 pub unsafe fn output(memory: &Allocation, home: &Stream, kept: bool) -> Option<Buffer<u8>> {
     let own = memory.graph_memory()?;
@@ -122,7 +121,7 @@ pub unsafe fn output(memory: &Allocation, home: &Stream, kept: bool) -> Option<B
     Some(Buffer::<u8>::of(Arc::new(Allocation::output(memory, own, home))))
 }
 
-/// Lets go of what a launch left without freeing it: the next launch does.
+/// Gives up memory that a launch left, without freeing it: the next launch does.
 pub fn forget(mut output: Buffer<u8>) {
     if let Some(allocation) = output.sole_allocation() {
         allocation.forget();

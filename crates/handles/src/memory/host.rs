@@ -19,11 +19,11 @@ use crate::reclaim::{self, HostBlock, HostKind};
 use crate::registry::Raw;
 use crate::stream::Stream;
 
-/// Pinned or managed memory that nobody else has: a slice of the host.
+/// Pinned or managed memory that the host owns exclusively: it is a slice.
 ///
-/// Copies between it and the device need no detour inside the driver. To give it to kernels, graphs
-/// and asynchronous copies, [`share`] it; while it is shared the host cannot look at it, so that no
-/// reference of the host's ever points to what the device is writing.
+/// The driver copies between it and the device without a detour. [`share`] it to use it in kernels,
+/// graphs and asynchronous copies. The host cannot view it while it is shared, so no reference of
+/// the host ever points to memory that the device writes.
 ///
 /// ```no_run
 /// # fn main() -> cuda_handles::Result<()> {
@@ -55,7 +55,7 @@ pub struct SharedHostBuffer<T>(Buffer<T>);
 impl Context {
     /// Pinned host memory of `len` elements, all bytes zero.
     ///
-    /// Calls `cuMemHostAlloc` (CUDA 2.2), unless the free list has such memory.
+    /// Calls `cuMemHostAlloc` (CUDA 2.2), unless the cache has such memory.
     ///
     /// # Errors
     /// The host has not enough memory to pin ([`OutOfHostMemory`](crate::Error::OutOfHostMemory)),
@@ -70,7 +70,7 @@ impl Context {
 
     /// Managed memory of `len` elements, all bytes zero: it moves to where it is used.
     ///
-    /// Calls `cuMemAllocManaged` (CUDA 6.0), unless the free list has such memory.
+    /// Calls `cuMemAllocManaged` (CUDA 6.0), unless the cache has such memory.
     ///
     /// # Errors
     /// The host cannot use managed memory while the device is at work
@@ -198,17 +198,16 @@ impl<T> SharedHostBuffer<T> {
         self.0.allocation().kind()
     }
 
-    /// The host's own again, if nobody else has it (another handle, a graph, an executable) and all
-    /// its uses are over. Of a use by a copy or a fill that is known once an [event](crate::Event)
-    /// that was recorded behind it on its stream was seen to be reached, by
+    /// Makes the memory the host's own again, if there is no other owner (handle, graph,
+    /// executable) and all its uses are over. A use by a copy or a fill is known to be over once an
+    /// [event](crate::Event) recorded behind it was seen to be reached, by
     /// [`query`](crate::Event::query) or
     /// [`synchronize_blocking`](crate::Event::synchronize_blocking), or its stream was waited for;
-    /// else the driver is asked whether the stream is idle. So a stream that goes on with other
-    /// work keeps nothing.
+    /// otherwise the driver is asked whether the stream is idle. So a stream that goes on with
+    /// other work does not hold the memory up.
     ///
-    /// What was dropped and is idle does not count: an executable that used it and whose launches
-    /// are over, for instance. This waits for nothing else than what this library and the driver
-    /// have still to do for that, some microseconds as a rule and 100 milliseconds at most.
+    /// Owners that were dropped and are idle do not count, such as an executable whose launches are
+    /// over. For them this waits some microseconds as a rule, and 100 milliseconds at most.
     ///
     /// ```no_run
     /// # fn main() -> cuda_handles::Result<()> {
@@ -245,8 +244,9 @@ impl<T> SharedHostBuffer<T> {
     /// not seen to be over.
     ///
     /// # Errors
-    /// Somebody else has it ([`Error::StillShared`](crate::Error::StillShared)): another handle, a
-    /// graph, an executable; a stream that used it is capturing; the context is lost; this is a
+    /// [`Error::StillShared`](crate::Error::StillShared) if there is another owner: a handle, a
+    /// graph, an executable; [`Error::Capturing`](crate::Error::Capturing) if a stream that used it
+    /// is capturing; [`Error::ContextLost`](crate::Error::ContextLost); `NOT_PERMITTED` inside a
     /// host function; or the driver refuses the call. The memory comes back with the error.
     #[doc(alias = "cuEventSynchronize")]
     pub fn unique_blocking(mut self) -> Result<HostBuffer<T>, NotUnique<T>> {
@@ -339,13 +339,13 @@ impl<T> fmt::Debug for SharedHostBuffer<T> {
     }
 }
 
-/// A block of at least `bytes`, from the free list or else the driver.
+/// A block of at least `bytes`, from the cache or else the driver.
 fn block(context: &Context, kind: HostKind, bytes: usize) -> Result<HostBlock> {
     let room = rounded(bytes);
     if let Some(block) = host_cache::take(context, kind, room) {
         return Ok(block);
     }
-    // What waits may have come free.
+    // Pending frees may have filled the cache.
     reclaim::free_pending();
     match host_cache::take(context, kind, room) {
         Some(block) => Ok(block),
@@ -353,7 +353,7 @@ fn block(context: &Context, kind: HostKind, bytes: usize) -> Result<HostBlock> {
     }
 }
 
-/// As [`block`], for who holds what others need while they free something.
+/// As [`block`], for callers that hold locks that frees need.
 pub(super) fn block_at_once(context: &Context, kind: HostKind, bytes: usize) -> Result<HostBlock> {
     let room = rounded(bytes);
     host_cache::take(context, kind, room).map_or_else(|| allocate(context, kind, bytes, room), Ok)

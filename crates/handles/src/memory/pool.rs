@@ -47,8 +47,8 @@ pub(super) struct Home {
 /// Buffers hold their pool.
 ///
 /// It is destroyed with its last handle if all frees of its memory are known to be done, as after
-/// [`Stream::synchronize_blocking`] on the streams on which its buffers were dropped; else by the
-/// reaper once they are. The drop waits for nothing.
+/// [`Stream::synchronize_blocking`] on the streams on which its buffers were dropped; otherwise by
+/// the reaper once they are. The drop does not wait.
 #[derive(Clone)]
 pub struct MemPool(pub(super) Arc<PoolBox>);
 
@@ -93,8 +93,8 @@ impl Context {
         Ok(pool)
     }
 
-    /// The pool that [`Stream::zeros`](crate::Stream::zeros) allocates from unless somebody gave
-    /// the device another. It is never destroyed.
+    /// The pool that [`Stream::zeros`](crate::Stream::zeros) allocates from, unless other code gave
+    /// the device another default pool. It is never destroyed.
     ///
     /// Calls `cuDeviceGetDefaultMemPool` (CUDA 11.2).
     ///

@@ -1,15 +1,15 @@
-//! What a pool is created with, and what is told of it.
+//! The options of a pool, its usage, and the access of devices.
 
 use cuda_sys::CUmemPool_attribute as Attribute;
 use cuda_sys::{CUmemAccess_flags, CUmemLocation, CUmemLocationType};
 
 use crate::context::Device;
 
-/// What a pool is created with.
+/// The options of a pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PoolOptions {
-    /// The most bytes that may be allocated from it at a time; 0 for what the device has. Before
-    /// CUDA 12.2 drivers take no notice of it.
+    /// The largest number of bytes that may be allocated at a time; 0 for no limit. Drivers before
+    /// CUDA 12.2 ignore it.
     pub max_bytes: usize,
     /// Whether it can be [exported](crate::MemPool::export_fd) to other processes. Default: no.
     pub shareable: bool,
@@ -54,7 +54,7 @@ impl PoolReuse {
     }
 }
 
-/// What a device may do with the memory of a pool.
+/// The access of a device to the memory of a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PoolAccess {
@@ -79,7 +79,7 @@ impl PoolAccess {
 }
 
 impl PoolAccess {
-    /// What the driver calls so; what is not known is [`None`](Self::None).
+    /// The access of the driver's value; [`None`](Self::None) for unknown values.
     #[must_use]
     pub fn from_raw(raw: CUmemAccess_flags) -> Self {
         let all = [Self::ReadWrite, Self::Read];

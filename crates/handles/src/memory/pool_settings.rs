@@ -14,8 +14,9 @@ use crate::error::Result;
 use crate::reclaim;
 
 impl MemPool {
-    /// How many freed bytes it keeps when the driver waits for a stream, event or context; all
-    /// beyond goes back to the device. A pool starts with 0: each such wait empties it.
+    /// How many freed bytes it keeps when the driver waits for a stream, event or context;
+    /// everything beyond goes back to the device. A pool starts with 0, so each such wait empties
+    /// it.
     ///
     /// Calls `cuMemPoolGetAttribute` (CUDA 11.2).
     ///
@@ -61,8 +62,8 @@ impl MemPool {
         self.set(way.attribute(), c_int::from(allowed))
     }
 
-    /// How much memory it has. What was dropped and is idle is freed first, for which this waits
-    /// some microseconds as a rule and half a second at most.
+    /// How much memory it has. Memory that was dropped and is idle is freed first, for which this
+    /// waits some microseconds as a rule and half a second at most.
     ///
     /// Calls `cuMemPoolGetAttribute` (CUDA 11.3); four calls, so the numbers may be of different
     /// moments.
@@ -116,7 +117,7 @@ impl MemPool {
         self.context().check(Call::cuMemPoolTrimTo, code)
     }
 
-    /// What a device may do with its memory.
+    /// The access of a device to its memory.
     ///
     /// Calls `cuMemPoolGetAccess` (CUDA 11.2).
     ///
@@ -135,7 +136,7 @@ impl MemPool {
         Ok(PoolAccess::from_raw(flags))
     }
 
-    /// Lets another device read and write its memory, what was allocated before included.
+    /// Lets another device read and write its memory, including earlier allocations.
     ///
     /// Calls `cuMemPoolSetAccess` (CUDA 11.2).
     ///
@@ -147,13 +148,13 @@ impl MemPool {
         self.set_access(device, PoolAccess::ReadWrite)
     }
 
-    /// Takes from another device some or all of what it may do with the pool's memory.
+    /// Restricts the access of another device to the pool's memory.
     ///
     /// Calls `cuMemPoolSetAccess` (CUDA 11.2).
     ///
     /// # Safety
-    /// No work of that device, enqueued already or later, does with the memory what is no longer
-    /// allowed: it would lose its context.
+    /// No work of that device, enqueued already or later, accesses the memory in a way that is no
+    /// longer allowed: its context would be lost.
     ///
     /// # Errors
     /// It is the pool's own device, or the driver refuses the call

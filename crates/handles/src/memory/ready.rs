@@ -9,10 +9,10 @@ use crate::reclaim;
 use crate::stream::Stream;
 
 impl Allocation {
-    /// Makes the memory usable by what is enqueued on `stream` next, and lets it be freed only
-    /// after that. On the home, and wherever it was called before for a settled allocation or for
-    /// this stream last, it costs a few loads and no driver call; else `stream` is made to wait for
-    /// the home, once.
+    /// Makes the memory usable by the work that is enqueued on `stream` next, and lets it be freed
+    /// only after that work. This costs a few loads and no driver call on the home, on the stream
+    /// it was called with last, and for settled memory. Otherwise `stream` is made to wait for the
+    /// home, once.
     ///
     /// # Errors
     /// `stream` is of another context ([`WrongContext`](crate::Error::WrongContext)); it would have

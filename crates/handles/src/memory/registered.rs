@@ -23,19 +23,19 @@ use crate::registry::Raw;
 /// How memory is registered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RegisterOptions {
-    /// The device only reads it, so that memory can be registered that the process may not write,
-    /// such as a file mapped for reading. Default: no.
+    /// The device only reads it, so memory can be registered that the process may not write, such
+    /// as a file mapped for reading. Default: no.
     #[doc(alias = "CU_MEMHOSTREGISTER_READ_ONLY")]
     pub read_only: bool,
 }
 
-/// An operation that took something and failed: what it took comes back.
+/// An operation that took a value and failed: it returns the value.
 ///
 /// As an [`Error`] it drops that, so `?` does.
 pub struct Refused<V> {
     /// Why.
     pub error: Error,
-    /// What was given.
+    /// The value.
     pub value: V,
 }
 
@@ -69,8 +69,7 @@ impl<V> core::error::Error for Refused<V> {
     }
 }
 
-/// A vector in its parts: while the memory is registered no reference to it is made but those of
-/// the buffer.
+/// A vector in its parts: while the memory is registered, only the buffer makes references to it.
 struct RawVec<T> {
     start: *mut T,
     len: usize,
@@ -151,11 +150,11 @@ impl Context {
     /// Calls `cuMemHostRegister` (CUDA 4.0), and `cuDeviceGetAttribute`.
     ///
     /// # Safety
-    /// - Until `owner` is dropped or given back, `start` is that of `len` elements, initialised and
-    ///   aligned, that the host and the device may read and write, and nobody uses them but through
-    ///   the buffer.
-    /// - If they are registered as `read_only`, nobody writes them through the buffer either: no
-    ///   copy, fill, kernel or host function, and not the host through [`HostBuffer`].
+    /// - Until `owner` is dropped or given back, `start` points to `len` elements, initialised and
+    ///   aligned, that the host and the device may read and write, and only the buffer accesses
+    ///   them.
+    /// - If they are registered as `read_only`, nothing writes them through the buffer either: no
+    ///   copy, fill, kernel or host function, and no host code through [`HostBuffer`].
     ///
     /// # Errors
     /// As [`register`](Self::register); for `read_only`, that the device does not know of it
@@ -221,9 +220,9 @@ impl Context {
 }
 
 impl<T: Element> HostBuffer<T> {
-    /// The vector that was [registered](Context::register), with what the memory holds now.
-    /// **Waits** for all work of the device, as the driver does when memory is unregistered;
-    /// launches of other threads wait meanwhile. After the context was lost no driver call is made.
+    /// The vector that was [registered](Context::register), with the current contents. **Waits**
+    /// for all work of the device, as the driver does when memory is unregistered; launches of
+    /// other threads wait meanwhile. After the loss of the context it makes no driver call.
     ///
     /// Calls `cuMemHostUnregister` (CUDA 4.0).
     ///
@@ -275,7 +274,8 @@ impl<T: Element> HostBuffer<T> {
             Err(error) => return Err(error),
         }
         let owner = allocation.take_host_block().and_then(|block| block.owner);
-        // Nobody else has it: the buffer was alone, and what named the block is gone.
+        // No other owner exists: the buffer was the only one, and everything that named the block
+        // is gone.
         owner.and_then(Arc::into_inner).and_then(HostOwner::into_inner).ok_or(other)
     }
 }

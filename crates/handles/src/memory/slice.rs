@@ -21,8 +21,7 @@ pub struct Slice<'a, T> {
 }
 
 impl<'a, T> Slice<'a, T> {
-    /// `len` elements at an address inside the allocation; 0 stands for the address where there is
-    /// no memory.
+    /// `len` elements at an address inside the allocation; the address is 0 if there is no memory.
     pub(super) fn of(allocation: &'a Arc<Allocation>, address: CUdeviceptr, len: usize) -> Self {
         Self { allocation, address, len, _elements: PhantomData }
     }

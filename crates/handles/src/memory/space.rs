@@ -1,4 +1,4 @@
-//! Where memory lies, and what the driver says of an address.
+//! Where memory lies, and the driver's information on an address.
 
 use core::ffi::c_void;
 use core::fmt;
@@ -20,7 +20,7 @@ pub enum MemorySpace {
     Managed,
     /// On the host, and the driver does not know of it.
     Pageable,
-    /// On another device than that of the work.
+    /// On another device than the device of the work.
     Peer,
     /// Where the driver finds it: memory of another owner.
     Found,
@@ -64,12 +64,12 @@ impl MemoryKind {
     }
 }
 
-/// What the driver says of an address.
+/// The driver's information on an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct AddressInfo {
-    /// Where it lies. [`MemorySpace::Pageable`] is what the driver does not know: memory of the
-    /// host that nobody pinned, or nothing at all.
+    /// Where it lies. [`MemorySpace::Pageable`] is memory that the driver does not know: pageable
+    /// host memory, or no memory at all.
     pub space: MemorySpace,
     /// Where the memory starts that it lies in; 0 if the driver does not know.
     pub start: CUdeviceptr,
@@ -87,7 +87,7 @@ impl AddressInfo {
 }
 
 impl Context {
-    /// Asks the driver what an address is of.
+    /// Asks the driver about an address.
     ///
     /// Calls `cuPointerGetAttributes` (CUDA 7.0), with the context made current for it.
     ///

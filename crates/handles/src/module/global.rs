@@ -18,15 +18,15 @@ enum Lookup {
 }
 
 impl Library {
-    /// A `__device__` or `__constant__` variable as a buffer, by the name that it has in the PTX
-    /// (for C++ code without `extern "C"` the mangled one). It goes wherever device memory goes:
-    /// copies, fills, arguments of kernels, nodes of graphs. A constant is written by copies and
-    /// fills; a launch that is enqueued after them reads what they wrote.
+    /// A `__device__` or `__constant__` variable as a buffer, by its name in the PTX (for C++ code
+    /// without `extern "C"`, the mangled name). It can be used like all device memory: in copies,
+    /// fills, kernel arguments and graph nodes. Copies and fills write a constant; a launch
+    /// enqueued after them reads the new value.
     ///
-    /// The buffer has as many elements as the variable has room for. It keeps the library loaded;
-    /// so does all enqueued work that was given it. Asking again gives the same memory. A library
-    /// has one set of variables in each context, and these are those of [its own](Self::context).
-    /// [Shared libraries](Self::load_shared) share them.
+    /// The buffer has as many elements as the variable has room for. The buffer and all work
+    /// enqueued with it keep the library loaded. Asking again returns the same memory. A library
+    /// has one set of variables in each context; these belong to [its own](Self::context). [Shared
+    /// libraries](Self::load_shared) share them.
     ///
     /// [`kernel!`](https://docs.rs/cuda-launch/latest/cuda_launch/macro.kernel.html) declares
     /// variables with their types, for safe code.
@@ -50,15 +50,16 @@ impl Library {
     ///
     /// # Safety
     /// Safe code may write every value of `T` to every element of the buffer, at any time. So no
-    /// kernel of the image may need more of the variable than that to keep to its memory: one that
-    /// takes positions or addresses from it is launched with the promise that they are good. What
-    /// the compiler itself puts into variables, such as tables of functions and texts of `printf`,
-    /// is not to be asked for.
+    /// kernel of the image may rely on more than that to stay inside its memory; a kernel that
+    /// takes positions or addresses from the variable is launched with the promise that they are
+    /// valid. Variables of the compiler itself, such as tables of functions and texts of `printf`,
+    /// must not be requested.
     ///
     /// # Errors
-    /// There is no such variable; its size is no multiple of the element's, or its address not
-    /// aligned for it (the error names both); the image does not compile; or the driver refuses the
-    /// call ([`Driver`](crate::Error::Driver)).
+    /// [`Error::NoGlobal`](crate::Error::NoGlobal) if there is no such variable;
+    /// [`Error::WrongVariable`](crate::Error::WrongVariable) if its size is no multiple of the
+    /// element's, or its address is not aligned for it; [`Error::Jit`](crate::Error::Jit) if the
+    /// image does not compile; or the driver refuses the call ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuLibraryGetGlobal")]
     #[doc(alias = "cuModuleGetGlobal")]
     #[doc(alias = "cudaGetSymbolAddress")]

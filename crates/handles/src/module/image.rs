@@ -22,8 +22,8 @@ pub(crate) enum Checked<'a> {
 }
 
 impl<'a> Image<'a> {
-    /// The image as the driver takes it. The driver is not told lengths: it reads as far as the
-    /// image says it goes.
+    /// The image in the driver's form. The driver gets no length: it reads as far as the image's
+    /// headers say.
     pub(crate) fn check(self) -> Result<Checked<'a>> {
         match self {
             Self::Ptx(text) => match CString::new(text.trim_end_matches('\0')) {
@@ -87,7 +87,7 @@ pub(crate) fn check_archive(archive: &[u8]) -> Result<()> {
         else {
             return refuse(format!("the archive's member at byte {at} has no size, or goes beyond its end"));
         };
-        // A long name of BSD's kind is in front of what the member holds.
+        // A long name in BSD's format precedes the contents of the member.
         let name = header[..16].strip_prefix(b"#1/").and_then(decimal).unwrap_or(0);
         let held = member.get(name..).unwrap_or_default();
         if held.starts_with(&ELF) || held.starts_with(&FATBIN.to_le_bytes()) {
@@ -104,7 +104,7 @@ fn decimal(field: &[u8]) -> Option<usize> {
     core::str::from_utf8(field).ok()?.trim_end().parse().ok()
 }
 
-/// Header size and the size of what follows, as the fatbin's header gives them.
+/// The sizes of the header and of the contents, from the fatbin's header.
 fn fatbin_size(bytes: &[u8]) -> Option<u64> {
     let header = u16::from_le_bytes(read(bytes, 6)?);
     let rest = u64::from_le_bytes(read(bytes, 8)?);

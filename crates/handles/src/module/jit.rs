@@ -1,4 +1,4 @@
-//! What the driver's compiler is told, and what it says.
+//! The options of the driver's compiler, and its log.
 
 use core::ffi::{c_char, c_void};
 
@@ -7,7 +7,7 @@ use cuda_sys::{CUjit_option as JitOption, CUresult, Call};
 use crate::context::Context;
 use crate::error::{Error, Result};
 
-/// How the driver compiles PTX. What is `None` or `false` is left to the driver.
+/// How the driver compiles PTX. The driver chooses for `None` and `false`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LoadOptions {
     /// From 0 (none) to 4 (all). Default: 4.
@@ -22,7 +22,7 @@ pub struct LoadOptions {
     /// Whether to keep the source's line numbers, for profilers.
     #[doc(alias = "CU_JIT_GENERATE_LINE_INFO")]
     pub line_info: bool,
-    /// Whether to generate what debuggers need. Slows the code down.
+    /// Whether to generate information for debuggers. Slows the code down.
     #[doc(alias = "CU_JIT_GENERATE_DEBUG_INFO")]
     pub debug_info: bool,
 }
@@ -55,7 +55,7 @@ impl LoadOptions {
 
 const LOG_BYTES: usize = 16 * 1024;
 
-/// Options of the driver's compiler, with the buffer for its log. They have to outlive what they
+/// Options of the driver's compiler, with the buffer for its log. They outlive the object that they
 /// were given for: with lazy loading the driver compiles later, and it writes the log's length into
 /// the values.
 pub(crate) struct Jit(*mut Parts);
@@ -99,7 +99,7 @@ impl Jit {
         (options.len() as u32, options.as_mut_ptr(), values.as_mut_ptr())
     }
 
-    /// The result of a call that may compile: with the log, if that is what went wrong.
+    /// The result of a call that may compile: with the log, if the compilation failed.
     pub(crate) fn check(&self, context: &Context, call: Call, code: CUresult) -> Result<()> {
         match context.check(call, code) {
             Err(Error::Driver { call, code }) if is_of_image(code) => {
@@ -109,7 +109,7 @@ impl Jit {
         }
     }
 
-    /// What the compiler wrote, without the white space at its end.
+    /// The compiler's log, without trailing white space.
     fn text(&self) -> String {
         // SAFETY: the parts are alive, and no compilation is running.
         let bytes: &[u8] = bytemuck::cast_slice(unsafe { &(*self.0).text });

@@ -26,24 +26,23 @@ pub(super) struct KernelBox {
     pub(super) name: Box<str>,
     pub(super) parameters: Option<Box<[Parameter]>>,
     pub(super) attributes: KernelAttributes,
-    /// What all handles of the kernel on its device have in common.
+    /// The settings that all handles of the kernel on its device share.
     pub(super) shared: Arc<Settings>,
 }
 
-/// A kernel, with its library, its function in the context, and what is known about it. Asking
-/// twice for a kernel gives the same one.
+/// A kernel, with its library, its function in the context, and its attributes. Looking a kernel up
+/// twice returns the same one.
 ///
-/// Of a library that other code owns ([`Library::from_raw`]) it gives another handle, unequal to
-/// the first. They stand for the same kernel of the driver, and have the limit of shared memory in
-/// common.
+/// For a library that other code owns ([`Library::from_raw`]), each lookup returns another handle,
+/// unequal to the first. They stand for the same kernel of the driver and share its limit of shared
+/// memory.
 #[derive(Clone)]
 pub struct Kernel(pub(super) Arc<KernelBox>);
 
 identity!(Kernel);
 
 impl Library {
-    /// The kernel with this name, as it stands in the PTX (for C++ code without `extern "C"` the
-    /// mangled name).
+    /// The kernel with this name in the PTX (for C++ code without `extern "C"`, the mangled name).
     ///
     /// It is loaded to the device now, so that no later launch or capture has to. For the first
     /// kernel or variable of a library **the driver waits** there for work that runs on the device;
@@ -51,8 +50,9 @@ impl Library {
     /// `cuKernelGetAttribute` (CUDA 12.0), and `cuKernelGetParamInfo` (CUDA 12.4).
     ///
     /// # Errors
-    /// There is none with this name (the error lists the nearest of those there are), it does not
-    /// compile, or the driver refuses the call ([`Driver`](crate::Error::Driver)).
+    /// [`Error::NoKernel`](crate::Error::NoKernel) if there is no such kernel (with the most
+    /// similar names), [`Error::Jit`](crate::Error::Jit) if it does not compile, or the driver
+    /// refuses the call ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuLibraryGetKernel")]
     #[doc(alias = "cuKernelGetFunction")]
     pub fn kernel(&self, name: &str) -> Result<Kernel> {
@@ -65,13 +65,13 @@ impl Library {
         }
         let kernel = self.wrap_kernel(raw, name.into())?;
         drop(current);
-        // Of somebody else's library the driver may give the value away again behind our back.
+        // The driver may reuse a kernel of other code's library without this library's knowledge.
         let known =
             self.is_owned().then(|| KERNELS.register_unless_known(raw.addr(), Arc::downgrade(&kernel)));
         Ok(Kernel(known.flatten().unwrap_or(kernel)))
     }
 
-    /// Reads what is to be known about a kernel; its context is current.
+    /// Reads the attributes of a kernel; its context is current.
     fn wrap_kernel(&self, raw: CUkernel, name: Box<str>) -> Result<Arc<KernelBox>> {
         let context = self.context();
         let mut function = core::ptr::null_mut();
@@ -103,14 +103,13 @@ impl Library {
 }
 
 impl Kernel {
-    /// The kernel that this library knows by a raw handle: its whole owner, as long as anybody
-    /// holds it.
+    /// The kernel that this library knows by a raw handle, as long as a handle of it exists.
     ///
     /// # Safety
     /// `raw` is a kernel whose library is loaded.
     ///
     /// # Errors
-    /// [`Error::Unknown`](crate::Error::Unknown) if nobody holds a [`Kernel`] for it.
+    /// [`Error::Unknown`](crate::Error::Unknown) if no [`Kernel`] for it exists.
     pub unsafe fn from_raw(raw: CUkernel) -> Result<Self> {
         process::ensure_not_forked()?;
         KERNELS.find(&raw.addr()).map(Self).ok_or(Error::Unknown { what: "kernel", raw: raw.addr() })
@@ -195,8 +194,8 @@ impl Kernel {
         &self.0.name
     }
 
-    /// Its parameters in order; `None` where the driver does not tell (before 12.4). Read once,
-    /// when the kernel was got; no driver call.
+    /// Its parameters in order; `None` for drivers before 12.4. Read once, when the kernel was
+    /// looked up; makes no driver call.
     #[doc(alias = "cuKernelGetParamInfo")]
     #[must_use]
     #[inline]
@@ -204,8 +203,8 @@ impl Kernel {
         self.0.parameters.as_deref()
     }
 
-    /// What the compiler and the driver made of it. Read once, when the kernel was got; no driver
-    /// call.
+    /// The attributes of the compiled kernel. Read once, when the kernel was looked up; makes no
+    /// driver call.
     #[doc(alias = "cuKernelGetAttribute")]
     #[must_use]
     #[inline]

@@ -18,8 +18,8 @@ impl Kernel {
         self.0.shared.max_dynamic_shared.load(Ordering::Relaxed)
     }
 
-    /// What [`cuda-launch`](https://docs.rs/cuda-launch) last found of the kernel's occupancy, in
-    /// its own form; 0 once an attribute is set.
+    /// A memo of [`cuda-launch`](https://docs.rs/cuda-launch) on the kernel's occupancy, in its own
+    /// form; 0 once an attribute is set.
     #[doc(hidden)]
     #[must_use]
     pub fn occupancy_memo(&self) -> &AtomicU64 {
@@ -27,8 +27,7 @@ impl Kernel {
     }
 
     /// Lets launches add that many bytes of dynamic shared memory, up to the device's opt-in limit
-    /// less what the kernel declares itself. It holds for everybody who uses the kernel on this
-    /// device.
+    /// less the kernel's static shared memory. Applies to all users of the kernel on this device.
     ///
     /// Calls `cuKernelSetAttribute` (CUDA 12.0).
     ///
@@ -60,8 +59,8 @@ impl Kernel {
         read_attribute(self.context(), self.as_raw(), attribute)
     }
 
-    /// Sets one attribute, for the context's device and everybody who uses the kernel there; such
-    /// as `CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT` and
+    /// Sets one attribute, for the context's device and all users of the kernel there; such as
+    /// `CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT` and
     /// `CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED`.
     ///
     /// Calls `cuKernelSetAttribute` (CUDA 12.0).

@@ -1,4 +1,4 @@
-//! What the compiler and the driver made of a kernel: its attributes and parameters, read once.
+//! Attributes and parameters of compiled kernels, read once.
 
 use cuda_sys::CUfunction_attribute as Attribute;
 use cuda_sys::{CUkernel, CUresult, Call};
@@ -15,7 +15,7 @@ pub struct Parameter {
     pub size: usize,
 }
 
-/// What the compiler and the driver made of a kernel; read once.
+/// The attributes of a compiled kernel; read once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct KernelAttributes {

@@ -7,24 +7,23 @@ use std::sync::{Arc, LazyLock, Weak};
 use crate::sync::{Lock, Rank};
 use cuda_sys::CUdevice;
 
-/// What is set of a kernel on a device, once for all handles of it: those of adopted libraries are
-/// not found again, and there may be several.
+/// The settings of a kernel on a device, shared by all its handles. Handles of adopted libraries
+/// are not found again, so there may be several.
 pub(super) struct Settings {
     /// The dynamic shared memory that it may have now.
     pub(super) max_dynamic_shared: AtomicU32,
-    /// What was last found of how many blocks fit on a multiprocessor; for the crate that asks. 0
-    /// if nothing.
+    /// cuda-launch's memo on the kernel's occupancy; 0 for none.
     pub(super) occupancy: AtomicU64,
 }
 
-/// The settings of kernels that somebody holds, by kernel and device.
+/// The settings of kernels that have handles, by kernel and device.
 static SETTINGS: LazyLock<Lock<AllSettings>> =
     LazyLock::new(|| Lock::new(Rank::KernelSettings, HashMap::new()));
 
 /// By raw kernel and device.
 type AllSettings = HashMap<(usize, CUdevice), Weak<Settings>>;
 
-/// The settings of a kernel. What is known already is right, whatever was read meanwhile.
+/// The settings of a kernel. Known settings are up to date, whatever was read meanwhile.
 pub(super) fn of(key: (usize, CUdevice), max_dynamic_shared: u32) -> Arc<Settings> {
     let mut all = SETTINGS.lock();
     if let Some(known) = all.get(&key).and_then(Weak::upgrade) {
@@ -41,7 +40,7 @@ pub(super) fn of(key: (usize, CUdevice), max_dynamic_shared: u32) -> Arc<Setting
 /// Forgets the settings of a kernel if the handle that is being dropped is their last.
 pub(super) fn forget(key: (usize, CUdevice), settings: &Arc<Settings>) {
     let mut all = SETTINGS.lock();
-    // Nobody gets another handle to them while the table is locked.
+    // No thread gets another handle to them while the table is locked.
     if Arc::strong_count(settings) == 1 {
         all.remove(&key);
     }

@@ -1,5 +1,4 @@
-//! The variables of a library that somebody holds: one allocation for each, however often it is
-//! asked for.
+//! The variables of a library that have owners: one allocation for each.
 
 use std::sync::{Arc, Weak};
 
@@ -16,13 +15,13 @@ impl Default for Globals {
 }
 
 impl Globals {
-    /// The variable, if somebody holds it.
+    /// The variable, if it has an owner.
     pub(crate) fn find(&self, name: &str) -> Option<Arc<Allocation>> {
         let known = self.0.lock();
         known.iter().find(|(other, _)| &**other == name).and_then(|(_, variable)| variable.upgrade())
     }
 
-    /// Notes a variable; gives the one that is there if another thread was faster.
+    /// Adds a variable; returns the existing one if another thread was faster.
     pub(crate) fn insert(&self, name: &str, variable: Arc<Allocation>) -> Arc<Allocation> {
         let mut known = self.0.lock();
         known.retain(|(_, variable)| variable.strong_count() > 0);

@@ -18,8 +18,8 @@ use crate::sync::{Lock, LockGuard, Rank};
 pub(crate) struct LibraryBox {
     raw: Raw<CUlib_st>,
     context: Context,
-    /// `None` for a library that somebody else loaded and will unload; else taken out by the drop
-    /// alone.
+    /// `None` for a library that other code loaded and will unload; otherwise only the drop takes
+    /// it.
     jit: Option<Jit>,
     /// The driver may compile when a kernel is first asked for, and writes to the log then: one at
     /// a time.
@@ -45,8 +45,8 @@ impl Library {
 
     /// Loads an image. PTX is compiled now.
     ///
-    /// Calls `cuLibraryLoadData` and, as the driver tells only there whether the image is any good,
-    /// `cuLibraryGetKernel` (CUDA 12.0).
+    /// Calls `cuLibraryLoadData`, and `cuLibraryGetKernel` (CUDA 12.0), since only that makes the
+    /// driver check the image.
     ///
     /// # Errors
     /// The image is cut off or of no known kind; it does not compile or has no code for the device
@@ -87,7 +87,7 @@ impl Library {
         Ok(library)
     }
 
-    /// The library behind a raw handle that somebody else loaded. It is not unloaded with the last
+    /// The library behind a raw handle that other code loaded. It is not unloaded with the last
     /// handle.
     ///
     /// # Safety
@@ -166,7 +166,7 @@ impl Library {
         &self.0.context
     }
 
-    /// Its variables that somebody holds.
+    /// Its variables that have owners.
     pub(crate) fn globals(&self) -> &Globals {
         &self.0.globals
     }

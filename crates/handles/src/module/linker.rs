@@ -63,7 +63,7 @@ impl Linker {
         Ok(Self { state: Raw::new(state), context: context.clone(), jit: Arc::new(jit) })
     }
 
-    /// Adds an image; `name` stands for it in the log.
+    /// Adds an image; the log calls it `name`.
     ///
     /// Calls `cuLinkAddData` (CUDA 6.5).
     ///
@@ -83,8 +83,8 @@ impl Linker {
         self.add_data(name, kind, image.as_ptr(), size)
     }
 
-    /// Adds an archive of device code, such as the device runtime's `libcudadevrt.a`, of which what
-    /// is needed is taken.
+    /// Adds an archive of device code, such as the device runtime's `libcudadevrt.a`, from which
+    /// the linker takes what it needs.
     ///
     /// Calls `cuLinkAddData` (CUDA 6.5).
     ///
@@ -97,7 +97,7 @@ impl Linker {
         self.add_data(name, CUjitInputType::CU_JIT_INPUT_LIBRARY, archive.as_ptr().cast(), archive.len())
     }
 
-    /// What begins at `data` is of this kind and size.
+    /// `data` is of this kind and size.
     fn add_data(
         &mut self,
         name: &str,
@@ -127,7 +127,7 @@ impl Linker {
         Ok(self)
     }
 
-    /// Links what was added, and loads it.
+    /// Links the added images, and loads the result.
     ///
     /// Calls `cuLinkComplete` (CUDA 5.5), and `cuLibraryLoadData` (CUDA 12.0).
     ///
@@ -140,7 +140,7 @@ impl Linker {
         Library::load_checked(&self.context, &Checked::Binary(&image), &LoadOptions::default())
     }
 
-    /// Links what was added to a cubin for the context's device, for [`Image::Binary`].
+    /// Links the added images to a cubin for the context's device, for [`Image::Binary`].
     ///
     /// Calls `cuLinkComplete` (CUDA 5.5).
     ///

@@ -52,9 +52,9 @@ impl Context {
     /// there is one. No driver call is made.
     ///
     /// # Errors
-    /// [`Error::Nvrtc`](crate::Error::Nvrtc): there is no compiler (the error names all that was
-    /// tried); the program does not compile (it has the compiler's log); or the PTX is newer than
-    /// what the driver reads (it says what to do). The context is lost.
+    /// [`Error::Nvrtc`](crate::Error::Nvrtc) if there is no compiler (the error names everything
+    /// that was tried), the program does not compile (with the compiler's log), or the PTX is newer
+    /// than the driver (with advice). [`Error::ContextLost`](crate::Error::ContextLost).
     #[doc(alias = "nvrtcCompileProgram")]
     pub fn compile(&self, program: &Program) -> Result<Arc<Compiled>> {
         self.ensure_usable()?;

@@ -1,4 +1,4 @@
-//! Libraries by image: loaded once for all who ask in one context.
+//! Libraries by image: loaded once for all users in one context.
 
 use std::sync::{Arc, Weak};
 
@@ -10,7 +10,7 @@ use crate::sync::{Lock, LockGuard, Rank};
 
 struct LoadedImage {
     image: Image<'static>,
-    /// The raw context: whoever holds the library holds the context.
+    /// The raw context: an owner of the library holds the context.
     context: usize,
     library: Weak<LibraryBox>,
 }
@@ -29,9 +29,9 @@ fn shared() -> LockGuard<'static, Vec<LoadedImage>> {
 }
 
 impl Library {
-    /// The library that was loaded from this image in this context, as long as anybody holds it;
-    /// else loads it with the default options. Images are the same if their contents are. All who
-    /// have the library share its kernels with their settings, such as
+    /// The library that was loaded from this image in this context, if it has an owner; otherwise
+    /// loads it with the default options. Images are equal if their contents are. All users of the
+    /// library share its kernels with their settings, such as
     /// [`Kernel::set_max_dynamic_shared_bytes`](crate::Kernel::set_max_dynamic_shared_bytes), and
     /// its [variables](Self::global).
     ///
@@ -62,7 +62,7 @@ fn known(all: &[LoadedImage], context: &Context, image: Image<'static>) -> Optio
     entry.library.upgrade().map(Library)
 }
 
-/// Notes a library; gives the one that is there if another thread was faster.
+/// Adds a library; returns the existing one if another thread was faster.
 fn keep(library: Library, image: Image<'static>) -> Library {
     let context = library.context();
     let mut all = shared();

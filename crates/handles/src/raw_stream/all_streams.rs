@@ -1,4 +1,4 @@
-//! Which streams still have work, for what the driver would wait for in a call that is not to wait.
+//! The list of all streams, and which of them have work: some driver calls would wait for it.
 
 use std::sync::{Arc, Weak};
 
@@ -20,8 +20,8 @@ pub(crate) fn note(stream: &Arc<RawStream>) {
     streams.push(Arc::downgrade(stream));
 }
 
-/// An error with a stream that has work, or is capturing, if there is one in the context. What runs
-/// on streams that were dropped, or that this library does not know, is not seen.
+/// An error with a stream of the context that has work, or is capturing. Work on streams that were
+/// dropped, or that this library does not know, is not seen.
 pub(crate) fn ensure_idle(context: &Context, what: &'static str) -> Result<()> {
     let streams: Vec<Arc<RawStream>> = {
         let streams = STREAMS.lock();

@@ -38,7 +38,7 @@ impl RawStream {
         unless_inside(&self.context, busy, || self.access.read_again(own_slots()))
     }
 
-    /// With the stream [alone](super::writers).
+    /// Requires [exclusive access](super::exclusion).
     pub(crate) fn set_capture(&self, word: u64) {
         self.capture.store(word, Ordering::Release);
         match word {
@@ -47,20 +47,20 @@ impl RawStream {
         }
     }
 
-    /// From now on the driver is asked: somebody else's capture may reach this stream.
+    /// From now on the driver is asked, since a capture of other code may reach this stream.
     pub(crate) fn set_foreign(&self) {
-        // First: who trusts the stream again meanwhile sees it.
+        // First, so that a thread that trusts the stream again meanwhile sees it.
         self.lent.store(true, Ordering::Release);
         self.access.set(FOREIGN);
     }
 
-    /// The driver is asked until the stream is [trusted](Self::trust) again. With the stream
-    /// [alone](super::writers).
+    /// The driver is asked until the stream is [trusted](Self::trust) again. Requires [exclusive
+    /// access](super::exclusion).
     pub(crate) fn suspect(&self) {
         self.access.set(FOREIGN);
     }
 
-    /// Takes back [`suspect`](Self::suspect), still with the stream alone.
+    /// Reverts [`suspect`](Self::suspect), still with exclusive access.
     pub(crate) fn trust(&self) {
         self.access.clear(FOREIGN);
         if self.lent.load(Ordering::Acquire) {
@@ -68,7 +68,7 @@ impl RawStream {
         }
     }
 
-    /// Whether somebody else may have let the stream enter a capture.
+    /// Whether other code may have let the stream enter a capture.
     #[inline]
     pub(crate) fn is_foreign(&self) -> bool {
         self.access.flags() & FOREIGN != 0
@@ -97,9 +97,8 @@ impl RawStream {
         self.context.check(Call::cuStreamIsCapturing, code).map(|()| capturing)
     }
 
-    /// An error if the stream is capturing: `what` cannot be captured. The fault that lost the
-    /// context is left for the call that follows to report: that call is the one that was asked
-    /// for.
+    /// An error if the stream is capturing: `what` cannot be captured. If a fault has lost the
+    /// context, the following call reports it: that is the call that was requested.
     #[inline]
     pub(crate) fn refuse_capture(&self, what: &'static str) -> Result<()> {
         if self.access.flags() == 0 { Ok(()) } else { self.refuse_flagged(what) }

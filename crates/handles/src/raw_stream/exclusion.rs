@@ -37,9 +37,9 @@ impl RawStream {
         Some(Entering { _stream: stream, _legacy: legacy })
     }
 
-    /// Exclusive access of several streams, to let them leave a capture: of all or of none, so that no
-    /// thread waits for one while it holds another. Readers leave soon: nobody waits on the host for
-    /// a stream that captures.
+    /// Exclusive access of several streams, to let them leave a capture: of all or of none, so that
+    /// no thread waits for one while it holds another. Readers leave soon: no thread waits on the
+    /// host for a stream that captures.
     pub(crate) fn try_leave(streams: &[Arc<Self>]) -> Option<Vec<ExclusiveGuard<'_>>> {
         streams.iter().map(|stream| stream.access().try_exclusive(&ALL_SLOTS)).collect()
     }
@@ -71,7 +71,7 @@ impl RawStream {
     }
 
     /// Lets waiting writers pass. A wait on the host calls this before it takes read access, with
-    /// nothing else held: waits that overlap each other would keep writers out for good.
+    /// nothing else held: overlapping waits would keep writers out forever.
     #[inline]
     pub(crate) fn step_aside(&self) {
         if self.writers().are_waiting() {

@@ -8,7 +8,7 @@ use crate::destroy;
 use crate::error::Result;
 use crate::sync::{LockGuard, for_at_most, patience};
 
-/// What failed where the end of an adopted stream's work cannot be told.
+/// The failed action where the end of an adopted stream's work cannot be marked.
 const UNMARKED: &str = "recording the last work of an adopted stream (what it used stays allocated)";
 
 #[derive(Debug, Default)]
@@ -25,7 +25,7 @@ impl RawStream {
         self.up_to_date(self.gate.lock())
     }
 
-    /// The gate with what could not be noted there.
+    /// The gate, with a late note of the last handle.
     pub(super) fn up_to_date<'g>(&self, mut gate: LockGuard<'g, Gate>) -> LockGuard<'g, Gate> {
         if self.lost.load(Ordering::Acquire) {
             *gate = Gate { closed: true, unmarked: true };
@@ -33,15 +33,15 @@ impl RawStream {
         gate
     }
 
-    /// As [`gate`](Self::gate). Who has it may be enqueuing, which takes as long as other calls let
-    /// the driver wait for everything: inside a host function, which such a call may be waiting
-    /// for, it is refused then.
+    /// As [`gate`](Self::gate). The holder may be enqueuing, which takes as long as other calls let
+    /// the driver wait for everything. Inside a host function, which such a call may be waiting
+    /// for, it is refused.
     pub(super) fn gate_unless_inside(&self) -> Result<LockGuard<'_, Gate>> {
         let gate = unless_inside(&self.context, || Busy::called(&self.name()), || self.gate.try_in_order())?;
         Ok(self.up_to_date(gate))
     }
 
-    /// Whether no handle is left; false as well while somebody has the gate.
+    /// Whether no handle is left; also false while another thread has the gate.
     pub(crate) fn is_closed(&self) -> bool {
         self.gate.try_lock().is_some_and(|gate| self.up_to_date(gate).closed)
     }
@@ -52,9 +52,9 @@ impl RawStream {
         self.close_with(self.gate());
     }
 
-    /// As [`close`](Self::close), or false if somebody has the gate of a stream of ours: he may be
-    /// in the driver, held up by a call that waits for the host function in which the handle is
-    /// dropped. One that is not ours is not dropped there, and may be gone soon.
+    /// As [`close`](Self::close), or false if another thread has the gate of an owned stream: it
+    /// may be in the driver, held up by a call that waits for the host function in which the handle
+    /// is dropped. An adopted stream is not dropped there, and may be gone soon.
     pub(crate) fn try_close(&self) -> bool {
         let gate = match self.gate.try_lock() {
             Some(gate) => gate,
@@ -85,8 +85,7 @@ impl RawStream {
         }
     }
 
-    /// The end of a stream that is not ours and of which nobody can say any more when its work is
-    /// done.
+    /// Closes an adopted stream whose last work could not be marked.
     fn close_unmarked(&self) {
         self.lost.store(true, Ordering::Release);
         destroy::report(UNMARKED, Busy::called(&self.name()).into());

@@ -12,7 +12,7 @@ use crate::destroy::{self, Object};
 use crate::error::{Error, Result};
 use crate::sync::for_at_most;
 
-/// How long somebody waits for a free who asks how much memory is free.
+/// How long a caller that asks for the free memory waits for a free.
 const SEEING: Duration = Duration::from_millis(200);
 
 /// How long a marker may be in a stream that is idle otherwise.
@@ -20,7 +20,7 @@ const PASSING: Duration = Duration::from_millis(5);
 
 impl RawStream {
     /// As [`is_idle`](Self::is_idle). If this library has recorded its marker here meanwhile, which
-    /// somebody who has just waited for the stream cannot know, the marker is given a moment to be
+    /// a caller that has just waited for the stream cannot know, waits a moment until the marker is
     /// reached.
     pub(crate) fn is_idle_soon(&self) -> bool {
         self.is_idle_within(PASSING)
@@ -43,8 +43,8 @@ impl RawStream {
         false
     }
 
-    /// If the stream [is idle soon](Self::is_idle_soon), lets the driver look after its frees.
-    /// Others may enqueue meanwhile: so not by a wait for the stream.
+    /// If the stream [is idle soon](Self::is_idle_soon), lets the driver process its frees. Not by
+    /// a wait for the stream: other threads may enqueue meanwhile.
     pub(crate) fn settle_soon(&self) {
         const WHAT: &str = "asking whether memory is free";
         if !self.is_idle_within(SEEING) || self.is_closed() {
@@ -63,8 +63,8 @@ impl RawStream {
         destroy::destroy(&self.context, Object::Event(event));
     }
 
-    /// Whether work that was enqueued here is perhaps not done. Nobody knows of that of a stream
-    /// that was not ours and is gone.
+    /// Whether enqueued work may not be done. Unknown, and false, for an adopted stream that is
+    /// gone.
     pub(crate) fn has_work(&self) -> bool {
         let is_gone = !self.owned && self.marker.get().is_none() && self.is_closed();
         !is_gone && !self.is_idle_soon()
@@ -114,7 +114,7 @@ impl RawStream {
         let _mode = capture_mode::relaxed(driver);
         // SAFETY: the stream is ours.
         let code = unsafe { driver.cuStreamSynchronize(self.raw()) };
-        // A failure is that of an earlier call, and a lost context is taken note of.
+        // A failure is an earlier call's; the check notes a lost context.
         let _ = self.context.check(Call::cuStreamSynchronize, code);
         true
     }

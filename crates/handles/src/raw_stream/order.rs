@@ -1,4 +1,4 @@
-//! Making other streams wait for what is enqueued on a stream, by an event that the stream keeps.
+//! Making other streams wait for the work of a stream, by an event that the stream keeps.
 
 use core::cell::Cell;
 use std::sync::atomic::Ordering;
@@ -12,9 +12,9 @@ use crate::error::{Error, Result};
 use crate::registry::Raw;
 
 impl RawStream {
-    /// Makes `waiter` wait for all that is enqueued here now. Two calls, the marker's creation
-    /// aside. `wait` makes the waiter's call: it is given the marker and the capture that it was
-    /// recorded in, 0 for none. It waits for nobody: others need the gate.
+    /// Makes `waiter` wait for all work enqueued here now. Two calls, besides the marker's
+    /// creation. `wait` makes the waiter's call, with the marker and the number of the capture that
+    /// it was recorded in, 0 for none. It must not wait: other threads need the gate.
     pub(crate) fn order_before<R>(&self, wait: impl FnOnce(Raw<CUevent_st>, u64) -> Result<R>) -> Result<R> {
         let _gate = self.gate_unless_inside()?;
         let (marker, word) = {
@@ -51,8 +51,8 @@ impl RawStream {
         self.order_if(waits, waiter.context(), waiter.raw(), what)
     }
 
-    /// `context` is the waiter's: a fault that its call meets is not this stream's. Always in this
-    /// order: the gate, then turns.
+    /// `context` is the waiter's: a fault in its call is not this stream's. The order is always the
+    /// gate, then access.
     fn order_if(
         &self,
         may_wait: impl FnOnce() -> Result<()>,
@@ -65,13 +65,13 @@ impl RawStream {
         if gate.closed && !self.owned {
             return match self.marker.get() {
                 Some(&marker) if !gate.unmarked => let_wait(context, waiter, marker),
-                // Nobody can say any more when its work is done.
+                // The end of its work is unknown.
                 _ => Err(Error::Capturing { what }),
             };
         }
         let _access = self.enqueue()?;
-        // Before the record, to leave a capture alone; and, where others capture, after it, as one
-        // that begins later cannot have caught it.
+        // Before the record, to leave a capture alone; after it, for streams that other code
+        // captures: a capture that begins later cannot have caught the record.
         self.refuse_capture(what)?;
         let marker = self.record_marker()?;
         self.refuse_capture(what)?;

@@ -1,4 +1,4 @@
-//! A driver stream, for as long as a handle or the reaper needs it.
+//! A stream of the driver, for as long as a handle or the reaper needs it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -13,8 +13,8 @@ use crate::destroy::{self, Object};
 use crate::registry::Raw;
 use crate::sync::{Lock, Rank};
 
-/// The driver's stream behind a handle. It outlives the handle while the reaper has yet to wait for
-/// its work.
+/// The driver's stream behind a handle. It outlives the handle while the reaper has to wait for its
+/// work.
 #[derive(Debug)]
 pub(crate) struct RawStream {
     pub(super) raw: Raw<CUstream_st>,
@@ -23,29 +23,30 @@ pub(crate) struct RawStream {
     pub(super) context: Context,
     /// Recorded to let other streams wait for this one; made when first needed.
     pub(super) marker: OnceLock<Raw<CUevent_st>>,
-    /// Held from recording the marker to waiting for it, so that nobody records it anew in between.
+    /// Held from recording the marker to waiting for it, so that no thread records it again in
+    /// between.
     pub(super) gate: Lock<Gate>,
     /// Whether memory whose home is elsewhere was used here, so that fences have to include it.
     pub(super) in_fence: AtomicBool,
     /// The capture that the stream is in, 0 for none. Written with `access` held exclusively.
     pub(super) capture: AtomicU64,
-    /// Shared by those who enqueue, from reading `capture` to the driver's answer; alone for what
-    /// lets the stream enter or leave a capture. So what is captured is always known to be. Of its
-    /// signs one says that `capture` is not 0, and the other one that somebody else may let the
-    /// stream enter a capture, so that the driver has to be asked.
+    /// Read by threads that enqueue, from loading `capture` to the driver's answer; exclusive for
+    /// changes of the capture. So it is always known whether a call is captured. One of its flags
+    /// says that `capture` is not 0, the other one that other code may let the stream enter a
+    /// capture, so that the driver has to be asked.
     pub(super) access: StreamAccess,
-    /// Who wants it alone, and what else he needs alone then.
+    /// Threads waiting for exclusive access.
     pub(super) writers: Writers,
     /// Whether memory was allocated here, whose free may have to wait for this stream.
     pub(super) is_home: AtomicBool,
     /// Whether the marker was recorded since [`is_idle_soon`](Self::is_idle_soon) last asked.
     pub(super) marked: AtomicBool,
-    /// Whether somebody else may capture the stream at any time, for ever.
+    /// Whether other code may capture the stream from now on.
     pub(super) lent: AtomicBool,
     /// The highest number up to which the host has seen everything done.
     pub(super) synced: AtomicU64,
-    /// The highest number up to which everything was seen done by way of events; the driver has yet
-    /// to look after frees.
+    /// The highest ticket up to which events have shown everything done; the driver has yet to
+    /// process frees.
     pub(super) reached: Arc<AtomicU64>,
     /// No handle is left of a stream that is not ours, and the gate could not be had to note that.
     pub(super) lost: AtomicBool,
@@ -57,8 +58,7 @@ impl RawStream {
         Self::wrap(context, raw, true, blocking_with_legacy)
     }
 
-    /// Somebody else's, who may capture it, and of which nobody knows whether it and the legacy
-    /// stream wait for each other.
+    /// A stream of other code, which may capture it. Whether it is a blocking stream is not known.
     pub(crate) fn adopted(context: &Context, raw: CUstream) -> Self {
         let stream = Self::wrap(context, raw, false, true);
         stream.set_foreign();
@@ -144,7 +144,7 @@ impl RawStream {
         self.synced.fetch_max(up_to, Ordering::AcqRel);
     }
 
-    /// Whether the host has seen what has this ticket done.
+    /// Whether the host has seen the work with this ticket done.
     #[inline]
     pub(crate) fn has_synced(&self, ticket: u64) -> bool {
         self.synced.load(Ordering::Acquire) >= ticket
@@ -156,7 +156,7 @@ impl RawStream {
         &self.reached
     }
 
-    /// Whether what has this ticket was seen done, whichever way.
+    /// Whether the work with this ticket was seen done, in whichever way.
     pub(crate) fn has_done(&self, ticket: u64) -> bool {
         self.has_synced(ticket) || self.reached.load(Ordering::Acquire) >= ticket
     }

@@ -56,9 +56,9 @@ pub(crate) fn is_reached(context: &Context, event: Raw<CUevent_st>, what: &'stat
     }
 }
 
-/// Waits for an event that was reached, which takes no time, but lets the driver look after the
-/// frees in front of it. Without that it does so when some thread waits for the stream, and crashes
-/// if a pool is destroyed meanwhile whose memory these were.
+/// Waits for an event that was reached, which takes no time, but makes the driver process the frees
+/// before it. Otherwise the driver does so when a thread waits for the stream, and crashes if the
+/// pool of that memory is destroyed meanwhile.
 pub(crate) fn settle(context: &Context, event: Raw<CUevent_st>) {
     if destroy::may_call(context) {
         // Only to take note of a lost context.
@@ -83,7 +83,7 @@ pub(crate) fn report_unless_expected(what: &'static str, error: Error) {
     }
 }
 
-/// Codes of a capture that began meanwhile: trying later makes sense.
+/// Codes for a capture that began meanwhile: a later attempt makes sense.
 fn is_of_capture(code: CUresult) -> bool {
     let (first, last) = (
         CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED.0,

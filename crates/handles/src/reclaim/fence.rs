@@ -25,23 +25,23 @@ pub(crate) struct PendingFree {
 /// How memory is freed.
 #[derive(Clone, Debug)]
 pub(crate) enum FreeKind {
-    /// In stream order. Afterwards what goes with it is let go: the pool it came from, if it was
-    /// not the device's own.
+    /// In stream order. Afterwards `keep` is dropped: the pool of the memory, if it was not the
+    /// device's default pool.
     Device { address: CUdeviceptr, keep: Option<Arc<dyn FreedWith>> },
-    /// Kept for the next who asks.
+    /// By caching it for later allocations.
     Host(HostBlock),
     /// By dropping its owner.
     Owned(Kept),
 }
 
-/// What goes with memory until the memory is freed in stream order.
+/// A value that goes with memory until the memory is freed in stream order.
 pub(crate) trait FreedWith: core::fmt::Debug + Send + Sync {
     /// The driver refused the free.
     fn free_failed(&self, error: &Error);
 }
 
 pub(crate) static FREES: List<PendingFree> = List::starting_with(AtomicPtr::new(core::ptr::null_mut()));
-/// Streams without handles that could not be closed at once.
+/// Streams without handles that could not be closed immediately.
 pub(super) static CLOSINGS: List<Arc<RawStream>> = List::starting_with(AtomicPtr::new(core::ptr::null_mut()));
 static MEMBERS: Lock<Vec<Arc<RawStream>>> = Lock::new(Rank::FenceMembers, Vec::new());
 /// Whether memory was used on streams of other contexts than its own: then fences go over the
@@ -66,7 +66,7 @@ pub(crate) fn join(stream: &Arc<RawStream>) {
     let mut members = MEMBERS.lock();
     if !stream.is_in_fence() {
         members.push(Arc::clone(stream));
-        // After the push: whoever sees it set relies on the membership.
+        // After the push: a thread that sees it set relies on the membership.
         stream.set_in_fence();
     }
 }

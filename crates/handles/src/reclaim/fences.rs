@@ -1,10 +1,10 @@
 //! Fences: freeing memory that was used off its home stream.
 //!
-//! Every stream that ever used memory whose home is elsewhere is a member of the fence, until its
-//! last work has been waited for. A batch of frees goes like this: the reaper's own stream waits
-//! for every member and for the homes of the batch, and then frees in stream order. Nobody waits on
-//! the host. What cannot be freed in stream order (host memory, owners of foreign memory) is let go
-//! once an event behind the fence was reached; the reaper asks from time to time.
+//! Every stream that ever used memory of another home is a member of all fences, until its last
+//! work was waited for. For a batch of frees, the reaper's lane waits for every member and for the
+//! homes of the batch, and then frees in stream order. No thread waits on the host. Memory that
+//! cannot be freed in stream order (host memory, owners of foreign memory) is released once an
+//! event behind the fence was reached, which the reaper asks for from time to time.
 
 use super::fence::members;
 use core::time::Duration;
@@ -26,7 +26,7 @@ use crate::raw_stream::{RawStream, let_wait, point};
 use crate::registry::Raw;
 use crate::sync::for_at_most;
 
-/// What fences need from one round to the next.
+/// The state of fences from one round to the next.
 #[derive(Debug, Default)]
 pub(crate) struct Fences {
     lanes: Vec<Lane>,
@@ -43,7 +43,7 @@ pub(crate) struct Fences {
     trouble: Option<Error>,
 }
 
-/// What is let go when an event in a lane was reached.
+/// Memory that is released when an event in a lane was reached.
 #[derive(Debug)]
 struct Held {
     context: Context,
@@ -52,7 +52,7 @@ struct Held {
     since: Instant,
 }
 
-/// How long somebody waits for a lane who asks how much memory is free.
+/// How long a caller that asks for the free memory waits for a lane.
 const SEEING: Duration = Duration::from_millis(200);
 
 /// How long a lane takes to come behind a fence over streams that are idle, as a rule.
@@ -87,20 +87,20 @@ impl Fences {
         self.held.iter().any(|held| held.since.elapsed() < PASSING)
     }
 
-    /// The owners of foreign memory that nothing uses any more, to be dropped without the turn:
-    /// that may take as long as it likes.
+    /// The owners of foreign memory that nothing uses any more, to be dropped without this lock:
+    /// their destructors may take long.
     pub(crate) fn take_owners(&mut self) -> Vec<Kept> {
         core::mem::take(&mut self.owners)
     }
 
-    /// Ends the lanes of contexts that nothing else holds: other code may end such a context then,
-    /// and the driver gives its address to the next.
+    /// Ends the lanes of contexts that nothing else holds: other code may then destroy such a
+    /// context, and the driver may reuse its address.
     pub(crate) fn end_lanes(&mut self) {
         self.lanes.retain(|lane| !lane.is_ended());
     }
 
-    /// Frees what waits, and lets go of streams and pools without handles. Returns how much was
-    /// done. Runs nobody's destructors.
+    /// Frees pending memory, and releases streams and pools without handles. Returns how many. Runs
+    /// no destructors of other code.
     pub(crate) fn work(&mut self) -> usize {
         // Counted when they are dropped.
         self.owners.extend(destroy::try_attempts());
@@ -166,8 +166,8 @@ impl Fences {
         }
     }
 
-    /// Streams without handles were waited for by the lanes of their own contexts alone. Where
-    /// memory is used across contexts, a lane that is to free some waits for the others.
+    /// Only the lanes of their own contexts have waited for streams without handles. If memory is
+    /// used across contexts, a lane that frees some waits for the other lanes.
     fn order_across(&self, context: &Context, lane: CUstream) -> Result<()> {
         if !ACROSS.load(Ordering::Acquire) {
             return Ok(());
@@ -220,7 +220,7 @@ impl Fences {
         true
     }
 
-    /// Keeps what cannot be freed in the lane's order until the lane has come here.
+    /// Holds memory that cannot be freed in the lane's order until the lane has reached this point.
     fn hold(&mut self, context: &Context, frees: Vec<PendingFree>, lane: CUstream) {
         if frees.is_empty() {
             return;
@@ -236,7 +236,7 @@ impl Fences {
         }
     }
 
-    /// Lets go of what is behind fences that were reached meanwhile.
+    /// Releases memory behind fences that were reached meanwhile.
     fn look(&mut self) -> usize {
         let mut done = 0;
         for held in core::mem::take(&mut self.held) {
@@ -268,8 +268,7 @@ impl Fences {
         done
     }
 
-    /// Waits a moment for what was freed in the lane of a context, and lets the driver look after
-    /// it.
+    /// Waits a moment for the frees in the lane of a context, and makes the driver process them.
     pub(crate) fn see_freed(&mut self, context: &Context) {
         let with_frees = |lane: &&mut Lane| lane.frees && lane.context.is_same(context);
         let Some(lane) = self.lanes.iter_mut().find(with_frees) else { return };
@@ -278,7 +277,7 @@ impl Fences {
         if for_at_most(SEEING, is_free).is_some() {
             point::settle(context, event);
         }
-        // Behind work that takes long nobody waits twice.
+        // No later caller waits again behind work that takes long.
         lane.frees = false;
         destroy::destroy(context, Object::Event(event));
     }

@@ -1,8 +1,8 @@
-//! Pinned and managed memory that nobody uses, kept for whoever asks next; and registered memory
-//! that nobody uses, kept until it is unregistered.
+//! The cache of host memory: pinned and managed memory for later allocations, and registered memory
+//! until it is unregistered.
 //!
 //! The driver waits for all running work of the device when such memory is freed, and the launches
-//! of every thread wait meanwhile. So it is freed by [`drain`](crate::reaper::drain) alone.
+//! of every thread wait meanwhile. So only [`drain`](crate::reaper::drain) frees it.
 
 use core::any::{Any, TypeId};
 use core::ffi::c_void;
@@ -18,14 +18,14 @@ use crate::error::Error;
 use crate::registry::Raw;
 use crate::sync::{Lock, LockGuard, Rank, process};
 
-/// What the host can address as well.
+/// The kinds of memory that the host can address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HostKind {
     /// Of `cuMemHostAlloc`.
     Pinned,
     /// Of `cuMemAllocManaged`.
     Managed,
-    /// Of `cuMemHostRegister`: the memory is that of an owner.
+    /// Of `cuMemHostRegister`: the memory belongs to an owner.
     Registered,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct HostBlock {
     pub(crate) owner: Option<Arc<HostOwner>>,
 }
 
-/// The owner of registered memory. Nobody looks at it before it is taken out, so it need not be
+/// The owner of registered memory. It is only used after it was taken out, so it need not be
 /// `Sync`.
 pub(crate) struct HostOwner(Option<Box<dyn Any + Send>>);
 
@@ -82,10 +82,10 @@ impl fmt::Debug for HostOwner {
     }
 }
 
-/// Registered memory that nothing uses any more, until somebody drains.
+/// Unused registered memory, until a drain.
 static REGISTERED: List<HostBlock> = List::starting_with(AtomicPtr::new(core::ptr::null_mut()));
 
-/// Registered memory that the driver has kept: whoever freed it would leave its pages to the
+/// Registered memory that the driver refused to unregister. Freeing it would leave its pages to the
 /// device.
 static STUCK: Lock<Vec<HostBlock>> = Lock::new(Rank::StuckBlocks, Vec::new());
 
@@ -99,7 +99,7 @@ fn spare() -> LockGuard<'static, Vec<HostBlock>> {
     SPARE.lock()
 }
 
-/// Keeps a block that no work uses any more.
+/// Caches an unused block.
 pub(crate) fn give(block: HostBlock) {
     if block.kind == HostKind::Registered {
         return give_registered(block);
@@ -125,12 +125,12 @@ fn let_go(block: HostBlock) {
     }
 }
 
-/// Unregisters what waits for that. Returns how many blocks that were.
+/// Unregisters all pending blocks. Returns how many.
 pub(crate) fn unregister_all() -> usize {
     retry_all(&REGISTERED, unregister_waiting)
 }
 
-/// Unregisters a block, unless the driver permits no such call here: then it comes back.
+/// Unregisters a block, unless the driver does not permit the call here: then returns it.
 fn unregister_waiting(block: HostBlock) -> Result<(), HostBlock> {
     if !destroy::may_call(&block.context) {
         let_go(block);
@@ -159,7 +159,7 @@ pub(crate) fn unregister(block: &HostBlock) -> crate::error::Result<()> {
     block.context.check(Call::cuMemHostUnregister, code)
 }
 
-/// The smallest block that has room for `bytes` without wasting more than as much again.
+/// The smallest block with room for `bytes` that wastes no more than that again.
 pub(crate) fn take(context: &Context, kind: HostKind, bytes: usize) -> Option<HostBlock> {
     let mut spare = spare();
     let fits = |block: &HostBlock| {
@@ -191,7 +191,7 @@ pub(crate) fn free_all() -> usize {
     done
 }
 
-/// Frees a block. False if the driver permits no such call here.
+/// Frees a block. False if the driver does not permit the call here.
 fn free(block: &HostBlock) -> bool {
     if !destroy::may_call(&block.context) {
         return true;

@@ -13,12 +13,12 @@ use crate::raw_stream::{self};
 
 pub(crate) static UNTIL_IDLE: List<Destruction> = List::starting_with(AtomicPtr::new(core::ptr::null_mut()));
 
-/// How long an end is waited for that should take no time. Work that nobody knows of here may hold
-/// it up for ever: so it is made on a thread of its own.
+/// How long a destruction that should take no time is waited for. Work that this library does not
+/// know may hold it up forever, so it is made on a thread of its own.
 const PASSING: Duration = Duration::from_millis(100);
 
-/// Destroys an object now if no stream of its context has work, or else on the reaper's thread,
-/// once that is so.
+/// Destroys an object now if no stream of its context has work, or else on the reaper's thread once
+/// none has.
 pub(crate) fn destroy_when_idle(context: &Context, object: Object, keep: Option<Arc<dyn Any + Send + Sync>>) {
     if !destroy::may_call(context) {
         return;
@@ -33,8 +33,8 @@ pub(crate) fn destroy_when_idle(context: &Context, object: Object, keep: Option<
     }
 }
 
-/// Ends those that can end now. On the reaper's thread, or where somebody drains: the driver may be
-/// held up for long by work on streams that nobody knows of.
+/// Destroys the objects whose contexts are idle. Called on the reaper's thread or in a drain: work
+/// on unknown streams may hold up the driver for long.
 pub(crate) fn work() -> usize {
     let (idle, busy): (Vec<_>, Vec<_>) = UNTIL_IDLE.take().partition(is_idle);
     busy.into_iter().for_each(|destruction| UNTIL_IDLE.push(Node::new(destruction)));

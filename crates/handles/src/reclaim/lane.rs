@@ -12,7 +12,7 @@ use crate::registry::Raw;
 pub(super) struct Lane {
     pub(super) context: Context,
     pub(super) stream: Raw<CUstream_st>,
-    /// Whether memory was freed there since somebody saw it idle.
+    /// Whether memory was freed there since it was last seen idle.
     pub(super) frees: bool,
 }
 
@@ -30,7 +30,8 @@ impl Lane {
         Ok(Self { context: context.clone(), stream: Raw::new(raw), frees: false })
     }
 
-    /// Whether it was ended, as nothing else holds its context. What it still does is waited for.
+    /// Ends it if nothing else holds its context, after a wait for its last work. Returns whether
+    /// it is ended.
     pub(super) fn is_ended(&self) -> bool {
         if !self.context.is_last() {
             return false;

@@ -1,9 +1,9 @@
-//! What the driver has yet to give back of executables that were dropped.
+//! References that the driver has yet to give back for executables that were dropped.
 //!
 //! The driver runs the destructor of a user object some 100 µs after the last run that used it, on
-//! a thread of its own. Nobody waits for that: what an executable kept is dropped with it where its
-//! runs are known to be over, and else once somebody asks and they are. Until the destructor has
-//! run it counts as [`pending`](crate::reaper::pending).
+//! a thread of its own. Nothing waits for that: the owners of an executable are dropped with it if
+//! its runs are known to be over, otherwise once a caller asks and they are. Until the destructor
+//! has run, the object counts as [`pending`](crate::reaper::pending).
 
 use core::cell::RefCell;
 use core::mem::ManuallyDrop;
@@ -36,22 +36,21 @@ struct Owed {
 
 static OWED: Lock<Vec<Owed>> = Lock::new(Rank::Owed, Vec::new());
 
-/// For moments; neither over a driver call nor over a drop of what is in it.
+/// Held for moments; neither over a driver call nor over the drop of an entry.
 fn owed() -> LockGuard<'static, Vec<Owed>> {
     OWED.lock()
 }
 
-/// Counts a payload until the driver's destructor of it has run. Whoever calls this still has a
-/// reference of the driver's.
+/// Counts a payload until the driver's destructor of it has run. The driver still has a reference.
 pub(crate) fn expect(payload: &Arc<Payload>, context: &Context, runs: Option<Runs>) {
     payload.owe();
     let entry = Owed { payload: Arc::clone(payload), context: context.clone(), runs, since: Instant::now() };
     owed().push(entry);
 }
 
-/// Lets go of what is not owed any more: the driver has given it back, or never will, as the
-/// context is lost. Where it failed to end something, nobody knows of which it will: nothing is
-/// counted then.
+/// Removes entries that are not owed any more: the driver has given them back, or never will, as
+/// the context is lost. If the driver failed to destroy something, it is unknown which entries it
+/// will give back, so none is counted.
 pub(crate) fn sweep() {
     let failed = destroy::last_failed_destroy();
     // An executable is ended before its share is expected, and others may sweep in between.
@@ -69,7 +68,7 @@ pub(crate) fn sweep() {
     }
 }
 
-/// Hands what no run uses any more to those that drop such things.
+/// Hands payloads that no run uses any more to the dropping thread.
 pub(crate) fn hand_over() {
     let mut asked: Vec<(Arc<Payload>, Runs)> = Vec::new();
     for one in owed().iter().filter(|one| one.payload.is_held()) {
@@ -83,16 +82,15 @@ pub(crate) fn hand_over() {
     }
 }
 
-/// Whether the driver may be about to give something back of which nobody knows when its last run
-/// ended.
+/// Whether the driver may be about to give back a payload whose last run is unknown.
 pub(crate) fn is_about_to_come() -> bool {
     let is_young = |one: &Owed| one.runs.is_none() && one.payload.is_held() && one.since.elapsed() < PASSING;
     owed().iter().any(is_young)
 }
 
 thread_local! {
-    /// While a payload is released on this thread by its owner's drop, those that went with it.
-    /// There to the end of the thread, as destructors may drop executables then.
+    /// While a payload is released on this thread by its owner's drop: the payloads that went with
+    /// it. It exists to the end of the thread, as destructors may drop executables then.
     static WAITING: RefCell<ManuallyDrop<Option<Vec<Arc<Payload>>>>> =
         const { RefCell::new(ManuallyDrop::new(None)) };
 }
@@ -115,7 +113,7 @@ pub(crate) fn release_here(payload: Arc<Payload>) {
     if !matches!(begins, Ok(true)) {
         return;
     }
-    // What is taken out is released when the list is free again: more may come.
+    // An entry is released while the list is not borrowed: it may add more.
     while let Some(next) = WAITING.try_with(next).ok().flatten() {
         next.release();
     }

@@ -1,9 +1,9 @@
 //! Destroying pools whose memory may still be being freed.
 //!
 //! A driver crashes if a pool is destroyed before all frees of its memory are done on the device,
-//! so a pool waits here until they are seen to be. Nobody waits for the device: a stream that is at
-//! work gets an event behind its last free, and the reaper asks from time to time. No stream waits
-//! either, the reaper's own least of all: a pool that waits for long holds up nothing else.
+//! so a pool waits here until they are. No thread waits for the device: a stream that has work gets
+//! an event behind its last free, and the reaper asks from time to time. No stream waits either, so
+//! a pool that waits for long holds up nothing else.
 //!
 //! A pool does not keep the streams on which its memory is freed. One that loses its last handle
 //! stays here until it is idle, so that a stream that is gone has done its frees.
@@ -20,7 +20,7 @@ use crate::raw_stream::point::{is_reached, record_new, report_unless_expected};
 use crate::raw_stream::{RawStream, point};
 use crate::registry::Raw;
 
-/// What is postponed while a stream that freed memory is capturing.
+/// The action that is postponed while a stream that freed memory is capturing.
 const WHAT: &str = "destroying a pool whose memory the stream freed";
 const ASKING: &str = "asking whether the memory of a pool is free";
 
@@ -56,7 +56,7 @@ pub(crate) fn close_home(stream: &Arc<RawStream>) {
     }
 }
 
-/// What waits from one round to the next.
+/// The pools and streams that wait from one round to the next.
 #[derive(Debug, Default)]
 pub(crate) struct Pools {
     waiting: Vec<Waiting>,
@@ -147,7 +147,7 @@ impl Waiting {
     }
 }
 
-/// When what is enqueued on a stream now is done.
+/// When the work enqueued on a stream now is done.
 enum Point {
     /// It is already.
     Reached,
@@ -171,7 +171,7 @@ fn point_behind(stream: &RawStream) -> Result<Point> {
         let _access = stream.enqueue()?;
         stream.refuse_capture(WHAT)?;
         point::record(stream.context(), event, stream.raw())?;
-        // Where others capture, one that began meanwhile may have caught it.
+        // If other code captures the stream, a capture that began meanwhile may have caught it.
         stream.refuse_capture(WHAT)
     })?;
     if open {

@@ -1,10 +1,10 @@
 //! Pinned memory through which a stream writes small things: the bytes are copied there, and the
 //! device reads them later.
 //!
-//! A stream fills blocks one after the other. A full one gets an event behind its last write,
-//! unless that was seen done, and is filled anew once the event was reached. Nobody waits: as long
-//! as no block has come back there is one more. Blocks go to the free list when the stream is idle
-//! and somebody drains, and with the stream.
+//! A stream fills blocks one after the other. A full block gets an event behind its last write,
+//! unless that write was seen done, and is reused once the event was reached. Nothing waits: while
+//! no block has come back, another one is added. Blocks go to the cache with the stream, or when a
+//! drain finds the stream idle.
 
 use core::ptr::NonNull;
 use std::collections::VecDeque;
@@ -25,7 +25,7 @@ use crate::sync::{Lock, LockGuard, Rank};
 /// The size of a block.
 const BLOCK: usize = 1 << 16;
 
-/// What is larger than this does not go through the blocks: it would leave too much of one unused.
+/// Larger writes do not go through the blocks: they would leave too much of one unused.
 pub(crate) const MOST: usize = BLOCK / 4;
 
 /// Writes begin at multiples of this.
@@ -38,14 +38,14 @@ static ALL: Lock<Vec<Weak<Staging>>> = Lock::new(Rank::AllStagings, Vec::new());
 /// The blocks of one stream.
 pub(crate) struct Staging(Lock<Ring>);
 
-/// To be locked before the stream's turn.
+/// Locked before the stream's access is taken.
 pub(crate) struct Ring {
     stream: Arc<RawStream>,
     /// The one that is being filled.
     current: Option<StagingBlock>,
     /// The one after that, if it was found already.
     next: Option<StagingBlock>,
-    /// Those before, the oldest first.
+    /// Full blocks, the oldest first.
     full: VecDeque<StagingBlock>,
 }
 
@@ -54,7 +54,7 @@ struct StagingBlock {
     /// For the drop, which allocates nothing then.
     order: Box<Node<PendingFree>>,
     used: usize,
-    /// The last write to it is in front of what has this ticket.
+    /// The last write to it lies before the point with this ticket.
     ticket: u64,
     /// Made when first needed.
     event: Option<Raw<CUevent_st>>,
@@ -73,7 +73,7 @@ impl Staging {
         staging
     }
 
-    /// Whoever has it may be in the driver.
+    /// The holder may be in the driver.
     pub(crate) fn lock(&self, stream: &RawStream) -> Result<LockGuard<'_, Ring>> {
         lock_unless_inside(stream.context(), "the staging memory of a stream", &self.0)
     }
@@ -87,7 +87,7 @@ fn all() -> LockGuard<'static, Vec<Weak<Staging>>> {
 pub(crate) fn trim() {
     let all: Vec<_> = all().iter().filter_map(Weak::upgrade).collect();
     for staging in all {
-        // Whoever has it is writing.
+        // The holder is writing.
         if let Some(mut ring) = staging.0.try_lock()
             && !ring.is_empty()
             && ring.stream.is_idle()
@@ -98,8 +98,7 @@ pub(crate) fn trim() {
 }
 
 impl Ring {
-    /// Makes sure that there is room for so many bytes; `allocate` makes a block. Without the
-    /// stream's turn.
+    /// Makes room for that many bytes; `allocate` makes a block. Without access of the stream.
     pub(crate) fn prepare(
         &mut self,
         bytes: usize,
@@ -129,8 +128,8 @@ impl Ring {
         Ok(())
     }
 
-    /// Where so many bytes go, for which there [is](Self::prepare) room. With the turn of the
-    /// stream, which is not capturing.
+    /// The place for that many bytes, for which there [is](Self::prepare) room. With read access of
+    /// the stream, which is not capturing.
     pub(crate) fn place(&mut self, bytes: usize) -> Result<Option<NonNull<u8>>> {
         if self.current.as_ref().is_none_or(|block| !block.has_room(bytes)) {
             if let Some(event) = self.current.as_ref().and_then(|block| block.event) {
@@ -142,7 +141,7 @@ impl Ring {
         Ok(self.current.as_ref().and_then(StagingBlock::free_part))
     }
 
-    /// So many bytes were put there, and the copy that reads them is in front of what has this
+    /// That many bytes were written, and the copy that reads them lies before the point with this
     /// ticket.
     pub(crate) fn wrote(&mut self, bytes: usize, ticket: u64) {
         if let Some(block) = &mut self.current {
@@ -182,7 +181,7 @@ impl StagingBlock {
         stream.has_done(self.ticket) || self.event.is_some_and(is_reached)
     }
 
-    /// Gives it to whoever asks next; nothing reads it any more.
+    /// Gives it to the cache; nothing reads it any more.
     fn give(self) {
         self.drop_event();
         host_cache::give(self.block);

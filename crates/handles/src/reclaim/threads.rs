@@ -14,11 +14,11 @@ use crate::error::Result;
 use crate::sync::{Lock, Rank};
 
 thread_local! {
-    /// This thread is doing the work; what it drops may ask to drain again.
+    /// This thread is doing the reaper's work; a destructor on it may ask to drain again.
     static WORKING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Threads that are running destructors of other code; those may be in the driver.
+/// Threads that are running destructors of other code, which may be in the driver.
 static DESTRUCTORS: AtomicUsize = AtomicUsize::new(0);
 
 /// Whether this thread is doing the reaper's work.
@@ -44,8 +44,8 @@ pub(crate) fn as_worker<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
 
-/// This thread is about to run destructors of other code, or runs them; from before it takes out
-/// what is to be dropped.
+/// This thread is running destructors of other code, or is about to; from before it takes the
+/// values out.
 pub(crate) struct Destroying;
 
 impl Destroying {
@@ -66,8 +66,8 @@ pub(crate) fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Option<
     Some(thread.thread().clone())
 }
 
-/// Ends executables on a thread made for that: work that nobody knows of here may hold up the
-/// driver for ever. What cannot end now goes to `list`.
+/// Destroys executables on a thread of its own: unknown work may hold up the driver forever. Those
+/// that cannot be destroyed now go to `list`.
 pub(crate) fn destroy_elsewhere(
     destruction: Vec<Destruction>,
     list: &'static List<Destruction>,
@@ -88,7 +88,7 @@ pub(crate) fn destroy_elsewhere(
         if !list.is_empty() {
             destroy::wake();
         }
-        // Nobody may be waiting any more.
+        // The waiting thread may have given up.
         let _ = done.send(ended);
     };
     if destroy::start().is_none() {

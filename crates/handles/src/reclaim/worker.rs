@@ -17,42 +17,42 @@ use crate::error::{Error, Result};
 use crate::raw_stream::{self, RawStream};
 use crate::sync::{Lock, LockGuard, Rank, for_at_most, patience, process};
 
-/// Whose turn it is to do the work: the reaper's thread, or one that drains.
+/// The state of the reaper. Whoever works holds it: the reaper's thread, or a thread that drains.
 static FENCES: Lock<Fences> = Lock::new(Rank::Reaper, Fences::new());
 
-/// How long what was postponed waits for its next try, at first and at most.
+/// How long postponed work waits for its next attempt, at first and at most.
 const SOON: Duration = Duration::from_millis(5);
 const LATE: Duration = Duration::from_secs(1);
 
-/// How long somebody waits for what is about to be released.
+/// How long a caller waits for values that are about to be released.
 const CATCHING_UP: Duration = Duration::from_millis(100);
 
 /// The thread that runs destructors of other code.
 static DROPPING: OnceLock<Thread> = OnceLock::new();
-/// What [`destroy_deferred`] does, in errors.
+/// The action of [`destroy_deferred`], for errors.
 const ENDING: &str = "the end of an executable graph with conditional nodes that was dropped";
 
-/// How long work is waited for that an executable's end would wait for. The caller may be the one
-/// who has to end it.
+/// How long a deferred destruction waits for work of the device. The caller may be the one who has
+/// to end that work.
 const SHORTLY: Duration = Duration::from_secs(1);
 
 /// How long the end of the process waits for the reaper to leave the driver.
 const LEAVING: Duration = Duration::from_millis(500);
 
-/// Does everything that waits, and waits for what the reaper's thread is doing in the driver, but
-/// not for a destructor that it is running; returns how much this call did itself.
+/// Does all pending work of the reaper, and waits for what the reaper's thread is doing in the
+/// driver, but not for a destructor that it is running. Returns how much this call did itself.
 ///
-/// This is the place where libraries are unloaded, executables with conditional nodes are
-/// destroyed, and pinned and managed memory is freed. The driver waits for all running work of the
-/// device in these calls, however long that takes, as calls named `blocking` do; and while it does,
-/// launches of other threads wait as well: drain where that is no matter, and not where the caller
-/// has to end that work. Nothing else here waits for the device; memory is freed in stream order.
-/// What the driver forbids at the moment (a stream whose work has to be waited for is capturing)
-/// stays [`pending`](crate::reaper::pending). It also waits for what the reaper has enqueued in a
-/// context of other code of which nothing else is left, and lets go of that context.
+/// This call unloads libraries, destroys deferred executables, and frees pinned and managed memory.
+/// The driver waits for all running work of the device in these calls, however long that takes, as
+/// in calls named `blocking`; launches of other threads wait meanwhile. So drain where that does no
+/// harm, and not where the caller has to end that work. Nothing else here waits for the device;
+/// memory is freed in stream order. Work that the driver forbids at the moment (a stream whose work
+/// has to be waited for is capturing) stays [`pending`](crate::reaper::pending). If the reaper's
+/// own stream is the last user of a context of other code, this call waits for it and releases the
+/// context.
 ///
-/// Callable from any thread. From a destructor that the reaper runs it does nothing and returns 0.
-/// Do not hold a lock that such a destructor takes.
+/// Callable from any thread. In a destructor that the reaper runs it does nothing and returns 0. Do
+/// not hold a lock that such a destructor takes.
 ///
 /// Inside a host function, and in a destructor that the driver runs, it does nothing and returns 0
 /// as well: the driver permits some of the calls there, and they would wait for the work that waits
@@ -61,17 +61,17 @@ const LEAVING: Duration = Duration::from_millis(500);
 #[doc(alias = "cuMemFreeHost")]
 #[doc(alias = "cuGraphExecDestroy")]
 pub fn drain() -> usize {
-    // Asked before the turn, which somebody may hold who waits for this function. Where every
-    // context is lost, nothing waits any more.
+    // Asked before the lock is taken: its holder may wait for this function. If every context is
+    // lost, nothing waits any more.
     if is_working() || !process::is_running() || Context::any_is_usable() && in_host_function::is_inside() {
         return 0;
     }
     as_worker(|| rounds(true))
 }
 
-/// The part of [`drain`] that frees memory in stream order and runs nobody's destructors; for an
-/// allocation that failed. Nothing inside a host function, where the allocation is refused:
-/// somebody who drains may have the turn and be waiting for that function.
+/// The part of [`drain`] that frees memory in stream order and runs no destructors of other code;
+/// for an allocation that failed. Does nothing inside a host function, where the allocation is
+/// refused: a thread that drains may have the lock and wait for that function.
 pub(crate) fn free_pending() {
     if may_work()
         && let Ok(mut fences) = fences_patiently()
@@ -80,9 +80,8 @@ pub(crate) fn free_pending() {
     }
 }
 
-/// Lets what is idle and was dropped be released, for who asks whether it is: until this is so, or
-/// nothing is about to be, for some milliseconds at most. Others' destructors run on the reaper's
-/// thread, as always.
+/// Lets idle values that were dropped be released, until `is_so` or none is about to be, for some
+/// milliseconds at most. Destructors of other code run on the reaper's thread, as always.
 pub(crate) fn catch_up(is_so: impl Fn() -> bool) {
     if !may_work() {
         return;
@@ -94,7 +93,7 @@ pub(crate) fn catch_up(is_so: impl Fn() -> bool) {
     });
 }
 
-/// Lets memory that is idle and was dropped be free, for who asks how much there is; for some
+/// Lets idle memory that was dropped be freed, for a caller that asks for the free memory; for some
 /// milliseconds at most.
 pub(crate) fn catch_up_frees(context: &Context) {
     if may_work()
@@ -108,8 +107,8 @@ pub(crate) fn catch_up_frees(context: &Context) {
     }
 }
 
-/// Does what can be done at once; whether something is about to be released. Somebody who drains
-/// may have the turn for long.
+/// Does what can be done immediately. Returns whether something is about to be released. A thread
+/// that drains may have the lock for long.
 fn look_again() -> bool {
     let has_more = || !PAYLOADS.is_empty() || destructors_run() || owed::is_about_to_come();
     let waits = FENCES.try_in_order().is_none_or(|mut fences| {
@@ -123,9 +122,9 @@ fn look_again() -> bool {
     true
 }
 
-/// Destroys the executables that wait for a drain, where [`free_pending`] was not enough: they have
-/// memory, too. Whether there were some. None where work runs for which the driver would wait: it
-/// may be the caller who has to end that.
+/// Destroys the deferred executables, if [`free_pending`] was not enough: they have memory, too.
+/// Returns whether there were some. Destroys none while work runs that the driver would wait for:
+/// the caller may be the one who has to end it.
 pub(crate) fn destroy_all_deferred() -> bool {
     may_work() && destroy_deferred(|_| true).is_ok_and(|ended| ended > 0)
 }
@@ -154,9 +153,9 @@ pub(crate) fn destroy_keeping(kept: &Weak<()>) -> Result<()> {
     last.map(drop)
 }
 
-/// Ends some of the executables in whose end the driver waits for all work of the device; how many.
-/// Those in whose context there is work stay, and the reaper's thread ends them once there is none,
-/// as somebody wants that: if that is all, it is an error.
+/// Destroys some of the deferred executables. Returns how many. If streams of their context have
+/// work, they stay, and the reaper's thread destroys them once none has; if that holds for all, it
+/// is an error.
 fn destroy_deferred(which: impl Fn(&Destruction) -> bool) -> Result<usize> {
     let fences = fences_patiently()?;
     let (mut chosen, mut busy) = (Vec::<Destruction>::new(), None);
@@ -171,7 +170,7 @@ fn destroy_deferred(which: impl Fn(&Destruction) -> bool) -> Result<usize> {
     };
     let (chosen, staying): (Vec<_>, Vec<_>) = chosen.into_iter().partition(is_idle);
     staying.into_iter().for_each(|destruction| idle::UNTIL_IDLE.push(Node::new(destruction)));
-    // Not over the driver's call: others need the turn.
+    // Not over the driver's call: other threads need the lock.
     drop(fences);
     let ended = destroy_elsewhere(chosen, &DEFERRED, destroy::try_destroy, patience())?;
     match busy {
@@ -183,8 +182,8 @@ fn destroy_deferred(which: impl Fn(&Destruction) -> bool) -> Result<usize> {
     }
 }
 
-/// [`free_pending`] for who cannot go on before, and has asked whether this is a host function: why
-/// what is asked for is not `done` now.
+/// [`free_pending`] for a caller that cannot go on before, outside of host functions: the reason
+/// why it is not `done` now.
 pub(crate) fn free_now(done: impl FnOnce() -> bool) -> Result<()> {
     if is_working() || !process::is_running() {
         return Ok(());
@@ -194,7 +193,7 @@ pub(crate) fn free_now(done: impl FnOnce() -> bool) -> Result<()> {
         fences.forget_trouble();
         objects();
         fences.work();
-        // With the turn: a moment later the reaper's thread may have tried again.
+        // With the lock: a moment later the reaper's thread may have tried again.
         if done() { Ok(()) } else { fences.trouble() }
     })
 }
@@ -209,8 +208,8 @@ pub(crate) fn wait_for_frees(stream: &RawStream) {
     }
 }
 
-/// Makes `stream` wait for the frees that the reaper has enqueued in its context, for who has asked
-/// whether this is a host function.
+/// Makes `stream` wait for the frees that the reaper has enqueued in its context, for callers
+/// outside of host functions.
 pub(crate) fn order_after_frees(stream: &RawStream) -> Result<()> {
     // The reaper launches nothing by itself.
     if is_working() { Ok(()) } else { fences_patiently()?.order_after_frees(stream) }
@@ -275,12 +274,12 @@ fn drop_for_others() {
     }
 }
 
-/// The turn, for the reaper's threads and who drains.
+/// The reaper's state, for its threads and for drains.
 fn fences() -> LockGuard<'static, Fences> {
     FENCES.lock()
 }
 
-/// The turn, for others.
+/// The reaper's state, for other callers.
 fn fences_patiently() -> Result<LockGuard<'static, Fences>> {
     let busy = || {
         let by = "a thread in `reaper::drain`, or the reaper's own, which the driver keeps waiting";
@@ -289,7 +288,7 @@ fn fences_patiently() -> Result<LockGuard<'static, Fences>> {
     for_at_most(patience(), || FENCES.try_in_order()).ok_or_else(busy)
 }
 
-/// Rounds until one finds nothing to do: what is dropped in one may leave more.
+/// Repeats rounds until one finds nothing to do: a drop in one may leave more.
 fn rounds(unload: bool) -> usize {
     let mut total = 0;
     while process::is_running() {
@@ -302,12 +301,12 @@ fn rounds(unload: bool) -> usize {
     total
 }
 
-/// First what the driver frees, with the turn; then the destructors of other code, without it: one
-/// that is slow holds nobody up.
+/// First the driver's work, with the lock; then the destructors of other code, without it, so that
+/// a slow one holds up nothing.
 fn round(unload: bool) -> usize {
     let mut fences = fences();
     let done = objects() + fences.work();
-    // A drain ends those that wait for idle streams, too.
+    // A drain also destroys the objects that wait for idle streams.
     let done = done + if unload { stalling() } else { idle::work() };
     let busy = Destroying::begin();
     let owners = fences.take_owners();
@@ -345,7 +344,7 @@ fn objects() -> usize {
     destroy_all(&OBJECTS)
 }
 
-/// What the driver waits for all work of the device in.
+/// The calls in which the driver waits for all work of the device.
 fn stalling() -> usize {
     staging::trim();
     destroy_all(&DEFERRED)
@@ -363,7 +362,7 @@ fn libraries() -> usize {
     destroy::retry_all(&LIBRARIES, unload)
 }
 
-/// Unloads a library, unless the driver permits no such call here: then it comes back.
+/// Unloads a library, unless the driver does not permit the call here: then returns it.
 fn unload(unused: UnusedLibrary) -> Result<(), UnusedLibrary> {
     let context = &unused.context;
     if !destroy::may_call(context) {
@@ -384,8 +383,8 @@ fn unload(unused: UnusedLibrary) -> Result<(), UnusedLibrary> {
     Ok(())
 }
 
-/// At the end of the process: nobody enters the driver any more, and whoever is in it gets a moment
-/// to leave.
+/// At the end of the process no thread enters the driver any more, and a thread inside it gets a
+/// moment to leave.
 extern "C" fn stop() {
     process::exiting();
     if process::is_forked() || is_working() {

@@ -20,7 +20,7 @@ impl<V> Registry<Sharded<V>> {
     }
 
     /// [`unregister`](Self::unregister) for the drop of an owner. In a forked child the map may be
-    /// locked for ever, and nobody asks it there.
+    /// locked forever, and is not used.
     pub(crate) fn forget(&self, key: usize, owner: &V) {
         if process::is_running() {
             self.unregister::<usize, Weak<V>>(key, core::ptr::from_ref(owner).addr());

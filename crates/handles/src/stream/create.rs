@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::raw_stream::RawStream;
 
-/// What a stream is created with.
+/// The options of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct StreamOptions {
     /// Lower numbers go first; 0 is the default and the lowest priority. The driver takes the

@@ -64,8 +64,8 @@ impl DefaultStream {
         &self.context
     }
 
-    /// Waits until all work enqueued so far is done; on the legacy stream that of the context's
-    /// blocking streams too.
+    /// Waits until all work enqueued so far is done; on the legacy stream also the work of the
+    /// context's blocking streams.
     ///
     /// Calls `cuStreamSynchronize` (CUDA 2.0); for the legacy stream on an event that is recorded
     /// there and waited for.
@@ -77,7 +77,7 @@ impl DefaultStream {
     pub fn synchronize_blocking(&self) -> Result<()> {
         const WHAT: &str = "waiting for a default stream";
         if self.kind == Kind::Legacy {
-            // Not in one call: no blocking stream could begin a capture as long as it lasts.
+            // Not in one call: no blocking stream could begin a capture while it lasts.
             let event = passing_event(&self.context)?;
             self.record_as(WHAT, &event)?;
             return event.synchronize_blocking();
@@ -177,7 +177,7 @@ impl DefaultStream {
         // SAFETY: the context is current and the out pointer valid.
         let code = unsafe { self.context.driver().cuStreamIsCapturing(self.as_raw(), &raw mut status) };
         match code {
-            // A blocking stream of whoever is capturing: the question does no harm, the call would.
+            // Other code captures a blocking stream: the question does no harm, the call would.
             CUresult::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT => return Err(Error::Capturing { what }),
             code => self.context.check(Call::cuStreamIsCapturing, code)?,
         }

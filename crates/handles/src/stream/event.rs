@@ -17,7 +17,7 @@ use crate::sync::{Rank, SpinGuard, SpinLock, process};
 
 static EVENTS: LazyLock<Registry<Sharded<EventBox>>> = LazyLock::new(|| Registry::with_map(Sharded::new()));
 
-/// What an event is created with; it cannot be asked of the driver afterwards.
+/// The options of an event. The driver cannot be asked for them afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct EventOptions {
     /// Whether it keeps the time, for [`Event::elapsed_since`]. Events without are faster. Default:
@@ -53,15 +53,14 @@ impl EventOptions {
 struct EventBox {
     raw: Raw<CUevent_st>,
     context: Context,
-    /// `None` for an event that is not ours: what it was created with is not known.
+    /// `None` for an adopted event: its options are not known.
     options: Option<EventOptions>,
     /// Where it was recorded last. Held over the driver call that records it or waits for it, so
     /// that both agree.
     recorded: SpinLock<Record>,
-    /// Whether others may record it by its raw handle, so that nobody here knows where it was
-    /// recorded last.
+    /// Whether other code may record it by its raw handle, so that its last record is unknown.
     lent: AtomicBool,
-    /// Whether graphs may record it, at times that nobody here knows.
+    /// Whether graphs may record it, at unknown times.
     in_graphs: AtomicBool,
 }
 
@@ -137,8 +136,8 @@ impl Event {
         WeakEvent(Arc::downgrade(&self.0))
     }
 
-    /// The event behind a raw handle: the owner that this library has for it, or else a handle that
-    /// does not own it.
+    /// The event behind a raw handle: its owner, if this library knows one, or else a handle that
+    /// does not own the event.
     ///
     /// Where an event that is not this library's was recorded last is not known here, also after it
     /// was recorded here: its owner may have recorded it since. A wait for it on a capturing stream
@@ -170,24 +169,24 @@ impl Event {
         })))
     }
 
-    /// Keeps others from recording these events, or waiting for them, while a call of another crate
-    /// records them. To be taken before a turn.
+    /// Keeps other threads from recording these events, or waiting for them, while a call of
+    /// another crate records them. Taken before read access of a stream.
     ///
     /// # Errors
-    /// This is a host function, and somebody is using one of them.
+    /// `NOT_PERMITTED` inside a host function while another thread uses one of them.
     #[doc(hidden)]
     pub fn recording<'e>(events: impl IntoIterator<Item = &'e Self>) -> Result<Recording<'e>> {
         let mut events: SmallVec<[&Self; 4]> = events.into_iter().collect();
-        // Each once, and in one order for all, so that nobody waits for one while holding another
-        // that is waited for.
+        // Each event once, in one order for all threads, so that no thread waits for an event while
+        // it holds another one that is waited for.
         events.sort_unstable_by_key(|event| Arc::as_ptr(&event.0).addr());
         events.dedup_by_key(|event| Arc::as_ptr(&event.0).addr());
         events.into_iter().map(Self::recorded).collect::<Result<_>>().map(Recording)
     }
 
-    /// Where it was recorded last, for reading and changing. Who has it may be recording the event,
-    /// which takes as long as other calls let the driver wait for everything; inside a host
-    /// function, which such a call may be waiting for, it is refused then.
+    /// The last record, for reading and changing. The holder may be recording the event, which
+    /// takes as long as other calls let the driver wait for everything; inside a host function,
+    /// which such a call may be waiting for, it is refused.
     #[inline]
     pub(crate) fn recorded(&self) -> Result<SpinGuard<'_, Record>> {
         unless_inside(&self.0.context, || self.busy(), || self.0.recorded.try_lock())
@@ -199,14 +198,14 @@ impl Event {
         Busy { what: format!("the event {:?}", self.0.raw).into(), by: BY.into() }
     }
 
-    /// Where it was recorded last, as far as a wait can rely on it, of what is noted.
+    /// The last record, as far as a wait can rely on what is noted.
     #[inline]
     pub(crate) fn certain(&self, noted: Recorded) -> Recorded {
         if self.0.lent.load(Ordering::Acquire) { Recorded::Unknown } else { noted }
     }
 
-    /// The driver answers such questions by invalidating the capture. As long as the result is
-    /// held, nobody records the event here.
+    /// The driver answers such a question by invalidating the capture. While the result is held, no
+    /// thread records the event here.
     fn refuse_captured(&self) -> Result<SpinGuard<'_, Record>> {
         let recorded = self.recorded()?;
         match recorded.place() {
@@ -225,8 +224,8 @@ impl Event {
     }
 
     /// The driver's own handle. Record the event with it only after [`lend`](Self::lend): a stream
-    /// that waits for an event of a capture that this library does not know of is captured without
-    /// its knowledge, and what it enqueues is not kept for the graph.
+    /// that waits for an event of an unknown capture is captured without this library's knowledge,
+    /// and the owners of its work are not kept for the graph.
     #[must_use]
     #[inline]
     pub fn as_raw(&self) -> CUevent {
@@ -239,7 +238,7 @@ impl Event {
         &self.0.context
     }
 
-    /// What it was created with; `None` if somebody else created it.
+    /// Its options; `None` if other code created it.
     #[must_use]
     pub fn options(&self) -> Option<EventOptions> {
         self.0.options
@@ -255,7 +254,7 @@ impl Event {
     #[doc(alias = "cuEventQuery")]
     pub fn query(&self) -> Result<bool> {
         self.0.context.ensure_usable()?;
-        // Over the call: nobody records it in a capture meanwhile.
+        // Over the call, so that no thread records it in a capture meanwhile.
         let recorded = self.refuse_captured()?;
         let _mode = capture_mode::relaxed(self.0.context.driver());
         // SAFETY: the event is alive.
@@ -269,9 +268,9 @@ impl Event {
         }
     }
 
-    /// Waits until all work up to its last record is done; at once if it was never recorded. Others
-    /// may record it meanwhile, but not in a capture while this begins: the driver would invalidate
-    /// the capture.
+    /// Waits until all work up to its last record is done; returns immediately if it was never
+    /// recorded. Other threads may record it meanwhile, but not in a capture while this begins: the
+    /// driver would invalidate the capture.
     ///
     /// Calls `cuEventSynchronize` (CUDA 2.0).
     ///
@@ -288,8 +287,8 @@ impl Event {
         let code = unsafe { self.0.context.driver().cuEventSynchronize(self.as_raw()) };
         drop(mode);
         self.0.context.check(Call::cuEventSynchronize, code)?;
-        // Recorded anew meanwhile, it may be the later record that was waited for, on another
-        // stream.
+        // If it was recorded again meanwhile, the wait may have been for the later record, on
+        // another stream.
         if self.recorded().is_ok_and(|recorded| recorded.point().0 == waited_for.0) {
             self.reached(&waited_for);
         }

@@ -21,10 +21,10 @@ pub(super) static STREAMS: LazyLock<Registry<Sharded<StreamBox>>> =
 
 pub(super) struct StreamBox {
     pub(super) stream: Arc<RawStream>,
-    /// `None` for a stream that is not ours: what it was created with is not known.
+    /// `None` for an adopted stream: its options are not known.
     pub(super) options: Option<StreamOptions>,
-    /// Counts what was enqueued that somebody may ask about later: an allocation takes the number
-    /// after its own call as its ticket.
+    /// Counts calls that may be asked about later: an allocation takes the count after its own call
+    /// as its ticket.
     pub(super) issued: AtomicU64,
     /// For other streams, by their number: up to which of their tickets this one has been made to
     /// wait.
@@ -73,23 +73,23 @@ impl Stream {
         }))
     }
 
-    /// The stream behind a raw handle: the owner that this library has for it, or else a handle
-    /// that does not own it.
+    /// The stream behind a raw handle: its owner, if this library knows one, or else a handle that
+    /// does not own the stream.
     ///
     /// # Safety
     /// - `raw` is a stream of `context`, neither the legacy default stream nor the per-thread one.
-    /// - It lives until every clone of the result is dropped. Buffers whose home it is hold clones,
-    ///   and so do captures and graphs that use such buffers; what of these was dropped may hold
-    ///   them until [`reaper::pending`](crate::reaper::pending) is 0. The last clone is not dropped
+    /// - It lives until every clone of the result is dropped. Buffers with this home hold clones,
+    ///   and so do captures and graphs that use such buffers; those that were dropped may hold them
+    ///   until [`reaper::pending`](crate::reaper::pending) is 0. The last clone is not dropped
     ///   inside a host function, nor while the stream is capturing.
-    /// - Whoever begins or ends a capture of it by other means does so while nobody enqueues on it
-    ///   through the result.
+    /// - Other code begins or ends a capture of it only while no thread enqueues on it through the
+    ///   result.
     ///
     /// # Errors
     /// The stream is known and belongs to another context
     /// ([`WrongContext`](crate::Error::WrongContext)), or the value is one of the default streams.
     pub unsafe fn from_raw(context: &Context, raw: CUstream) -> Result<Self> {
-        // Null, CU_STREAM_LEGACY and CU_STREAM_PER_THREAD stand for different streams at different
+        // Null, CU_STREAM_LEGACY and CU_STREAM_PER_THREAD name different streams at different
         // times.
         process::ensure_not_forked()?;
         if raw.addr() <= 2 {
@@ -106,17 +106,17 @@ impl Stream {
     /// events: from now on the driver is asked before every call whether the stream is capturing,
     /// as for an adopted one. For other calls [`as_raw`](Self::as_raw) will do.
     ///
-    /// Whoever begins or ends a capture of it by other means does so while nobody enqueues on it
-    /// through this handle or its clones: a blocking copy to or from host memory, caught by such a
-    /// capture, would run again when that memory is gone.
+    /// Other code begins or ends a capture of it only while no thread enqueues on it through this
+    /// handle or its clones: a blocking copy to or from host memory, caught by such a capture,
+    /// would run again when that memory is gone.
     #[must_use]
     pub fn lend(&self) -> CUstream {
         self.0.stream.set_foreign();
         self.as_raw()
     }
 
-    /// The driver's own handle. Capture the stream with it only after [`lend`](Self::lend): what
-    /// this library does not know of, it cannot leave alone.
+    /// The driver's own handle. Capture the stream with it only after [`lend`](Self::lend): this
+    /// library can respect only captures that it knows of.
     #[must_use]
     #[inline]
     pub fn as_raw(&self) -> CUstream {
@@ -130,8 +130,8 @@ impl Stream {
         self.0.stream.context()
     }
 
-    /// What it was created with, as it was asked for; `None` if somebody else created it. No driver
-    /// call: the driver's own questions for these invalidate a capture.
+    /// The options it was created with; `None` if other code created it. Makes no driver call: the
+    /// driver's own queries invalidate a capture.
     #[must_use]
     pub fn options(&self) -> Option<StreamOptions> {
         self.0.options
@@ -145,8 +145,8 @@ impl Stream {
         self.0.stream.id()
     }
 
-    /// An error if the stream is capturing: `what` cannot be captured. No driver call unless the
-    /// stream is adopted or was reached by a capture of somebody else.
+    /// An error if the stream is capturing: `what` cannot be captured. Makes no driver call unless
+    /// the stream is adopted or was reached by a capture of other code.
     ///
     /// # Errors
     /// [`Error::Capturing`](crate::Error::Capturing), or the driver refuses the call.
@@ -161,8 +161,9 @@ impl Stream {
         self.0.stream.is_capturing().unwrap_or(false)
     }
 
-    /// A ticket for what was enqueued just now: taken **after** the call, so that whoever reads
-    /// this count or a higher one and then waits for the stream has waited for that call.
+    /// A ticket for the call that was enqueued just now. It is taken **after** the call, so a
+    /// thread that reads this count or a higher one and then waits for the stream has waited for
+    /// that call.
     pub(crate) fn ticket(&self) -> u64 {
         self.0.stream.set_home();
         self.0.issued.fetch_add(1, Ordering::AcqRel) + 1
@@ -177,7 +178,7 @@ impl Stream {
         self.0.stream.set_synced(up_to);
     }
 
-    /// Whether the host has seen what has this ticket done.
+    /// Whether the host has seen the work with this ticket done.
     #[inline]
     pub(crate) fn has_synced(&self, ticket: u64) -> bool {
         self.0.stream.has_synced(ticket)

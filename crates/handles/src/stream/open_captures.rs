@@ -1,14 +1,14 @@
 //! Which captures are open, and which streams are in each.
 //!
-//! A capture is a state of the stream: a number in the stream's box, 0 for none. Beginning one sets
-//! it, waiting for an event that was recorded in one draws the waiting stream in, and the end
-//! clears it everywhere. Every change is made with nobody enqueuing on the stream, so that whoever
-//! enqueues knows whether the call is captured. The numbers are never used again.
+//! A capture is a state of the stream: a number in its [`RawStream`], 0 for none. Beginning a
+//! capture sets the number, a wait for an event recorded in the capture draws the waiting stream
+//! in, and the end clears it everywhere. Every change is made with exclusive access, so a thread
+//! that enqueues knows whether its call is captured. Numbers are never used again.
 //!
 //! The table of open captures is locked for moments, never over a driver call, which may be waiting
-//! for a host function that wants the table. A stream is entered before the call that lets it in,
-//! and taken out again if that fails. It is held alone meanwhile, and a capture ends with all its
-//! streams alone: so none ends while a stream joins it.
+//! for a host function that needs the table. A stream is entered before the call that draws it in,
+//! and removed again if the call fails. Exclusive access is held meanwhile, and a capture ends with
+//! exclusive access of all its streams, so none ends while a stream joins it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,8 +22,8 @@ use crate::sync::{Lock, LockGuard, Rank};
 struct OpenCapture {
     word: u64,
     context: Context,
-    /// Those in it, and those joining just now. They live until the end, whatever becomes of their
-    /// handles.
+    /// Its streams, and streams that are joining. They live until its end, whatever becomes of
+    /// their handles.
     members: Vec<Arc<RawStream>>,
     /// No stream joins any more.
     ending: bool,
@@ -55,8 +55,8 @@ pub(crate) fn size(word: u64) -> usize {
     found.map_or(0, |capture| capture.members.len())
 }
 
-/// Makes a stream the first one of a new capture; `call` begins it in the driver. `ready` is told
-/// its number before.
+/// Begins a capture with a stream as its first one; `call` begins it in the driver. `ready` gets
+/// its number before other threads do.
 pub(crate) fn begin(
     stream: &Arc<RawStream>,
     ready: impl FnOnce(u64),
@@ -83,10 +83,10 @@ pub(crate) fn begin(
 }
 
 /// Lets `call` make the stream wait for an event; an event of a capture draws the stream into it.
-/// What the driver would answer by invalidating a capture is refused.
+/// Refuses waits that the driver would answer by invalidating a capture.
 ///
-/// `None` if others are using a stream that would be drawn in, perhaps for long: nothing has
-/// happened, and the caller tries again once it has let go of what it holds
+/// `None` if other threads are using a stream that would be drawn in, perhaps for long: the call
+/// had no effect, and the caller tries again once it has released what it holds
 /// ([`RawStream::insist`]).
 pub(crate) fn wait(
     stream: &Arc<RawStream>,
@@ -113,9 +113,9 @@ pub(crate) fn wait(
     try_join(stream, word, call)
 }
 
-/// A wait that may draw the stream into a capture of somebody else. Then everyone has to know who
-/// enqueues on it next: the driver is asked from before the wait on, unless it says afterwards that
-/// nothing of the kind has happened.
+/// A wait that may draw the stream into a capture of other code. Other threads that enqueue on it
+/// next have to know that: the driver is asked from before the wait on, unless it says afterwards
+/// that the stream is not capturing.
 fn wait_unsure(
     stream: &Arc<RawStream>,
     recorded: Recorded,
@@ -132,7 +132,7 @@ fn wait_unsure(
     }
     let Some(_entering) = stream.try_enter() else { return Ok(None) };
     if stream.capture() != 0 {
-        // Drawn into one of ours just now.
+        // Another thread has just drawn it into a capture of this library.
         return Ok(None);
     }
     stream.suspect();
@@ -144,13 +144,13 @@ fn wait_unsure(
 }
 
 fn try_join(stream: &Arc<RawStream>, word: u64, call: impl FnOnce() -> Result<()>) -> Result<Option<()>> {
-    // Nobody need wait for the stream to hear this.
+    // No thread need wait for the stream to hear this.
     if size(word) == 0 {
         return Err(Error::CapturedEvent);
     }
     let Some(_entering) = stream.try_enter() else { return Ok(None) };
     match stream.capture() {
-        // Somebody else's.
+        // Of other code.
         0 if stream.is_capturing()? => return Err(Error::Merge),
         0 => {}
         same if same == word => return call().map(Some),
@@ -167,7 +167,8 @@ fn try_join(stream: &Arc<RawStream>, word: u64, call: impl FnOnce() -> Result<()
     Ok(Some(()))
 }
 
-/// Enters a stream that the caller has alone. False if the capture is over, or about to end.
+/// Enters a stream to which the caller has exclusive access. False if the capture is over, or about
+/// to end.
 fn enter(word: u64, stream: &Arc<RawStream>) -> bool {
     let mut open = open();
     let Some(capture) = open.iter_mut().find(|capture| capture.word == word && !capture.ending) else {
@@ -177,7 +178,7 @@ fn enter(word: u64, stream: &Arc<RawStream>) -> bool {
     true
 }
 
-/// Takes back [`enter`], with the stream still alone.
+/// Reverts [`enter`], still with exclusive access.
 fn leave(word: u64, stream: &Arc<RawStream>) {
     let mut open = open();
     if let Some(capture) = open.iter_mut().find(|capture| capture.word == word) {
@@ -186,7 +187,7 @@ fn leave(word: u64, stream: &Arc<RawStream>) {
     }
 }
 
-/// Lets no stream join a capture any more, and gives those in it and those joining just now, which
+/// Lets no more streams join a capture, and returns its streams and those that are joining, which
 /// may yet fail.
 fn end_soon(word: u64) -> Option<Vec<Arc<RawStream>>> {
     let mut open = open();
@@ -195,15 +196,15 @@ fn end_soon(word: u64) -> Option<Vec<Arc<RawStream>>> {
     Some(capture.members.clone())
 }
 
-/// Ends a capture: `call` ends it in the driver, and whatever that answers, the streams are in none
-/// of ours afterwards; if it also says that the driver did not end it, the driver is asked from now
-/// on. `over` runs before anybody can enqueue on them again. Who has a turn on one of the streams
-/// is waited for.
+/// Ends a capture. `call` ends it in the driver; whatever it answers, the streams are in no capture
+/// of this library afterwards. If it also says that the driver did not end it, the driver is asked
+/// from now on. `over` runs before any thread can enqueue on the streams again. Waits for threads
+/// with access of one of the streams.
 ///
 /// # Errors
-/// There is no such capture; or this is a host function and one of the streams is used
-/// (`NOT_PERMITTED`), or one is used all the time ([`Error::Busy`](crate::Error::Busy)): nothing
-/// has happened but that no stream joins any more.
+/// There is no such capture ([`Unknown`](crate::Error::Unknown)). Inside a host function, one of
+/// the streams is in use (`NOT_PERMITTED`). One is in use all the time
+/// ([`Busy`](crate::Error::Busy)). The only effect is that no more streams join.
 pub(crate) fn end<R>(
     context: &Context,
     word: u64,
@@ -227,7 +228,7 @@ pub(crate) fn end<R>(
     )?
 }
 
-/// Who uses a stream of a capture.
+/// The users of a stream of a capture, for errors.
 #[cold]
 fn in_the_way(word: u64) -> Busy {
     let members = end_soon(word).unwrap_or_default();
@@ -238,7 +239,8 @@ fn in_the_way(word: u64) -> Busy {
     )
 }
 
-/// As [`end`], unless somebody has a turn on one of the streams: then the two come back.
+/// As [`end`], unless another thread has access of one of the streams: then returns the two
+/// closures.
 pub(crate) fn try_end<R, C: FnOnce() -> (R, bool), O: FnOnce()>(
     word: u64,
     call: C,
@@ -248,7 +250,7 @@ pub(crate) fn try_end<R, C: FnOnce() -> (R, bool), O: FnOnce()>(
     let Some(members) = end_soon(word) else { return Ok(Err(Error::Unknown { what: "capture", raw: 0 })) };
     let Some(alone) = RawStream::try_leave(&members) else { return Err((call, over)) };
     let (result, still_capturing) = call();
-    // Whoever could not join is in it no more.
+    // Streams that could not join have left it.
     let capture = take(word);
     for member in capture.iter().flat_map(|capture| &capture.members) {
         if still_capturing {

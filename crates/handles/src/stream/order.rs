@@ -43,7 +43,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Where an event is recorded now, on a stream that may be capturing. With a turn.
+    /// The place of a record now, on a stream that may be capturing. With read access.
     #[cold]
     fn place_of_record(&self) -> Result<Recorded> {
         Ok(match self.0.stream.capture() {
@@ -53,18 +53,19 @@ impl Stream {
         })
     }
 
-    /// Makes work enqueued from now on wait until `event`, as recorded last, is reached. The event
-    /// may be of another context; it may be dropped or recorded anew right afterwards. An event
-    /// that was recorded in a capture going on draws this stream into it, once nobody waits for
-    /// this stream any more.
+    /// Makes work enqueued from now on wait until the last record of `event` is reached. The event
+    /// may be of another context; it may be dropped or recorded again right afterwards. An event
+    /// recorded in an open capture draws this stream into the capture, once no thread waits on the
+    /// host for this stream.
     ///
     /// Calls `cuStreamWaitEvent` (CUDA 3.2).
     ///
     /// # Errors
-    /// The stream is capturing ([`Capturing`](crate::Error::Capturing)) and the event was not
-    /// recorded in the same capture; the event is of a capture that is over; this is a host
-    /// function and somebody uses the stream that would be, or may be, drawn in (`NOT_PERMITTED`);
-    /// or the driver refuses the call ([`Driver`](crate::Error::Driver)).
+    /// The stream is capturing and the event was not recorded in the same capture
+    /// ([`Isolated`](crate::Error::Isolated), [`Merge`](crate::Error::Merge)); the event's capture
+    /// is over ([`CapturedEvent`](crate::Error::CapturedEvent)); inside a host function, another
+    /// thread uses the stream that would be drawn in (`NOT_PERMITTED`); or the driver refuses the
+    /// call ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuStreamWaitEvent")]
     pub fn wait(&self, event: &Event) -> Result<()> {
         self.context().ensure_usable()?;
@@ -87,9 +88,9 @@ impl Stream {
     /// keeps for this.
     ///
     /// # Errors
-    /// This stream is in a capture that `other` is not in; this is a host function and somebody
-    /// uses the stream that would be drawn in (`NOT_PERMITTED`); or the driver refuses the call
-    /// ([`Driver`](crate::Error::Driver)).
+    /// This stream is in a capture that `other` is not in ([`Isolated`](crate::Error::Isolated));
+    /// inside a host function, another thread uses the stream that would be drawn in
+    /// (`NOT_PERMITTED`); or the driver refuses the call ([`Driver`](crate::Error::Driver)).
     pub fn wait_for(&self, other: &Self) -> Result<()> {
         self.context().ensure_usable()?;
         if self.id() == other.id() {
@@ -169,7 +170,7 @@ impl Stream {
     }
 }
 
-/// Says of a first use that it could not be captured what settles it. That the home captures is
+/// Names the remedy for a first use that could not be captured. If the home captures, that is
 /// another matter.
 #[cold]
 fn first_use(error: Error) -> Error {

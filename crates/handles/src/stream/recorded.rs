@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Where an event was recorded last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Recorded {
-    /// Nobody here knows: the event is not ours.
+    /// Unknown: other code may record the event.
     Unknown,
     /// Nowhere.
     Never,
@@ -14,7 +14,7 @@ pub(crate) enum Recorded {
     Plain,
     /// In the capture of this number.
     Captured(u64),
-    /// In a capture that somebody else began.
+    /// In a capture of other code.
     Foreign,
 }
 
@@ -22,7 +22,7 @@ pub(crate) enum Recorded {
 #[derive(Debug)]
 pub(crate) struct Record {
     place: Recorded,
-    /// How often it was recorded, so that nobody takes a later record for the one he has waited
+    /// How often it was recorded, so that a later record is not taken for the one that was waited
     /// for.
     count: u64,
     point: Option<Point>,
@@ -31,8 +31,7 @@ pub(crate) struct Record {
 /// A point in the work of a stream.
 #[derive(Clone, Debug)]
 pub(crate) struct Point {
-    /// Up to which ticket the work of the stream was seen to be done; as long as it is the same
-    /// stream, the same counter.
+    /// The ticket up to which the work of the stream was seen done; one counter for each stream.
     reached: Arc<AtomicU64>,
     /// The last ticket in front of the point.
     ticket: u64,
@@ -54,14 +53,14 @@ impl Record {
         self.place
     }
 
-    /// It was recorded just now, and nobody knows behind what.
+    /// Notes a record at an unknown point.
     pub(crate) fn set(&mut self, place: Recorded) {
         self.count += 1;
         self.place = place;
         self.point = None;
     }
 
-    /// It was recorded just now in the work of a stream, behind what has this ticket.
+    /// Notes a record in the work of a stream, behind the point with this ticket.
     #[inline]
     pub(crate) fn set_behind(&mut self, reached: &Arc<AtomicU64>, ticket: u64) {
         self.count += 1;

@@ -8,11 +8,10 @@ use crate::context::{Context, capture_mode};
 use crate::error::{Error, Result};
 
 impl Context {
-    /// Waits until all work is done that was enqueued on the streams of this context that this
-    /// library created and somebody holds; for one after the other as
-    /// [`Stream::synchronize_blocking`]. Adopted streams and other code's are waited for with their
-    /// own handles: the driver's wait for a whole context would invalidate whatever somebody
-    /// captures in it.
+    /// Waits until all work is done on the streams of this context that this library created and
+    /// that have handles, one after the other as [`Stream::synchronize_blocking`]. Adopted streams
+    /// and other code's are waited for with their own handles: the driver's wait for a whole
+    /// context would invalidate open captures in it.
     ///
     /// Calls `cuStreamSynchronize` (CUDA 2.0).
     ///
@@ -34,8 +33,8 @@ impl Context {
 
 impl Stream {
     /// Waits until all work enqueued so far is done. A capture of this stream can begin only
-    /// afterwards. Where one is to begin already, or to draw this stream in, it goes first, for
-    /// which this waits a second at most.
+    /// afterwards. If a thread already waits to begin one, or to draw this stream into one, it goes
+    /// first, for which this waits a second at most.
     ///
     /// Calls `cuStreamSynchronize` (CUDA 2.0).
     ///
@@ -52,8 +51,8 @@ impl Stream {
         self.wait_until_done()
     }
 
-    /// The wait itself, with the turn held, not in a host function, and where it is known that the
-    /// stream is not capturing: a capture that began now would make it fail.
+    /// The wait itself, with read access, outside of host functions, on a stream that is known not
+    /// to capture: a capture that began now would make it fail.
     pub(crate) fn wait_until_done(&self) -> Result<()> {
         let issued = self.issued();
         let _mode = capture_mode::relaxed(self.context().driver());
@@ -80,7 +79,7 @@ impl Stream {
         // SAFETY: the stream is alive.
         match unsafe { self.context().driver().cuStreamQuery(self.as_raw()) } {
             CUresult::CUDA_ERROR_NOT_READY => Ok(false),
-            // Not noted as a wait is: the driver has yet to look after frees.
+            // Not noted as a wait: the driver has yet to process frees.
             code => self.context().check(Call::cuStreamQuery, code).map(|()| true),
         }
     }

@@ -1,4 +1,4 @@
-//! Locks, waiting, and the state of the process: what every other room calls.
+//! Locks, waiting, and the state of the process: the base of all other rooms.
 
 mod atomic;
 mod lock;

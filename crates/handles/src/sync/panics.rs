@@ -4,12 +4,11 @@
 use core::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// How often what a panic carries may panic in its own drop before it is leaked.
+/// How often the payload of a panic may panic in its own drop before it is leaked.
 const PATIENCE: usize = 8;
 
-/// Runs `run`. A panic ends it and nothing else; so does one in the drop of what the panic carries,
-/// and in what that one carries. What does not come to an end like this is leaked after a few
-/// times.
+/// Runs `run`. A panic ends only that call, also a panic in the drop of the panic's payload, and so
+/// on. After a few such panics the payload is leaked.
 pub fn contain(run: impl FnOnce()) {
     let mut caught = catch_unwind(AssertUnwindSafe(run)).err();
     for _ in 0..PATIENCE {
@@ -19,7 +18,7 @@ pub fn contain(run: impl FnOnce()) {
     core::mem::forget(caught);
 }
 
-/// What a panic said; for a value that is no text, that it was one.
+/// The message of a panic, or a note that its payload is no text.
 #[must_use]
 pub fn message(payload: &(dyn Any + Send)) -> Box<str> {
     let text = payload.downcast_ref::<&str>().copied();

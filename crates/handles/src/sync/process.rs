@@ -27,7 +27,7 @@ pub(crate) fn watch() {
 }
 
 pub(crate) extern "C" fn exiting() {
-    // A forked child stays one: it must not touch what the fork left locked, not even to exit.
+    // A forked child stays one: it must not touch locks that the fork left held, not even to exit.
     let _ = STATE.compare_exchange(RUNNING, EXITING, Ordering::AcqRel, Ordering::Acquire);
 }
 
@@ -56,7 +56,7 @@ pub fn is_forked() -> bool {
     STATE.load(Ordering::Acquire) == FORKED
 }
 
-/// For what looks into tables first: in a forked child they may be locked for ever.
+/// For functions that look into tables: in a forked child they may be locked forever.
 pub(crate) fn ensure_not_forked() -> Result<()> {
     if is_forked() { Err(Error::Forked) } else { Ok(()) }
 }

@@ -1,5 +1,5 @@
-//! A lock that is mostly free and held for moments. It takes half of what std's does: one atomic
-//! operation to get it, and a store to give it back.
+//! A lock that is mostly free and held for moments. It costs half of std's: one atomic operation to
+//! take it, and a store to release it.
 
 use core::cell::UnsafeCell;
 use core::fmt;
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::rank::{Held, Rank, hold};
 use super::wait::patiently;
 
-/// A value behind such a lock. Who panics with it leaves it as it is.
+/// A value behind such a lock. A panic with the lock leaves the value as it is.
 pub(crate) struct SpinLock<T> {
     #[cfg(debug_assertions)]
     rank: Rank,
@@ -43,13 +43,13 @@ impl<T> SpinLock<T> {
         Rank::CallbackHook
     }
 
-    /// The value, once nobody else has it. Not twice on one thread.
+    /// Takes the lock, once no other thread has it. Not twice on one thread.
     #[inline]
     pub(crate) fn lock(&self) -> SpinGuard<'_, T> {
         self.try_lock().unwrap_or_else(|| patiently(|| self.try_lock()))
     }
 
-    /// The value, if nobody else has it.
+    /// Takes the lock, unless another thread has it.
     #[inline]
     pub(crate) fn try_lock(&self) -> Option<SpinGuard<'_, T>> {
         self.rank().check();
@@ -64,7 +64,7 @@ impl<T> fmt::Debug for SpinLock<T> {
     }
 }
 
-/// The value, which is nobody else's until this is dropped.
+/// The value, until this is dropped.
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct SpinGuard<'l, T> {

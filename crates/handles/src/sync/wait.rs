@@ -1,27 +1,27 @@
-//! Waiting for what another thread is doing, by trying again and again. Each such wait has an end.
+//! Waiting for another thread by trying again and again, for a bounded time.
 
 use core::time::Duration;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// How long something is tried where nobody may wait.
+/// How long an attempt is repeated where a wait is not allowed.
 const MOMENT: Duration = Duration::from_millis(5);
 
 /// In microseconds.
 static PATIENCE: AtomicU64 = AtomicU64::new(30_000_000);
 
-/// How long a call waits for what another call or guard holds before it answers
-/// [`Error::Busy`](crate::Error::Busy); 30 seconds at first.
+/// How long a call waits for what another call or guard holds before it fails with
+/// [`Error::Busy`](crate::Error::Busy). Default: 30 seconds.
 #[must_use]
 pub fn patience() -> Duration {
     Duration::from_micros(PATIENCE.load(Ordering::Relaxed))
 }
 
-/// Sets how long calls of this process wait for what another call or guard holds before they answer
-/// [`Error::Busy`](crate::Error::Busy), to the microsecond. What is held is mostly given back
-/// within microseconds, but calls named `blocking` keep their stream from entering a capture as
-/// long as they wait. Calls named `blocking` and [`reaper::drain`](crate::reaper::drain) wait for
-/// the device as long as that takes, whatever is set here.
+/// Sets how long calls of this process wait for what another call or guard holds before they fail
+/// with [`Error::Busy`](crate::Error::Busy), to the microsecond. Most locks are released within
+/// microseconds, but calls named `blocking` keep their stream from entering a capture as long as
+/// they wait. Calls named `blocking` and [`reaper::drain`](crate::reaper::drain) wait for the
+/// device as long as it takes, whatever is set here.
 ///
 /// ```
 /// cuda_handles::set_patience(std::time::Duration::from_secs(5));
@@ -32,8 +32,8 @@ pub fn set_patience(patience: Duration) {
     PATIENCE.store(micros, Ordering::Relaxed);
 }
 
-/// Tries until it works, without keeping a processor busy for long. For what is held for moments
-/// alone, and over no call of the driver and no code of others.
+/// Repeats an attempt until it succeeds, without keeping a processor busy for long. Only for locks
+/// that are held for moments, and over no driver call and no code of others.
 #[cold]
 pub(crate) fn patiently<R>(mut attempt: impl FnMut() -> Option<R>) -> R {
     let mut tries = 0;
@@ -58,7 +58,7 @@ pub(crate) fn for_at_most<R>(bound: Duration, mut attempt: impl FnMut() -> Optio
     }
 }
 
-/// Tries for a moment, where nobody may wait.
+/// Repeats an attempt for a moment, where a wait is not allowed.
 pub(crate) fn for_a_moment<R>(attempt: impl FnMut() -> Option<R>) -> Option<R> {
     for_at_most(MOMENT, attempt)
 }

@@ -120,8 +120,8 @@ impl<T: Element> Slice<'_, T> {
             }
         };
         stream.context().check(call, code)?;
-        // With the turn: a capture that began now would make the wait fail while the copy is still
-        // running.
+        // With read access: a capture that began now would make the wait fail while the copy still
+        // runs.
         let waited = match &behind {
             None => stream.wait_until_done().or_else(|error| wait_otherwise(stream, error)),
             Some(event) => wait_behind(stream, what, event),
@@ -143,8 +143,8 @@ fn never_captured(what: &'static str) -> impl Fn(Error) -> Error {
     }
 }
 
-/// Waits for a copy by another call than the one that failed: the host's memory is not given back
-/// while the copy may be running.
+/// Waits for a copy by another call, after one failed: the host's memory is not given back while
+/// the copy may be running.
 #[cold]
 fn wait_otherwise(stream: &Stream, error: Error) -> Result<()> {
     if matches!(error, Error::ContextLost(_)) {

@@ -1,4 +1,4 @@
-//! Copies in bytes: checked, and as the driver is told of them.
+//! Copies in bytes: checked, and in the driver's form.
 
 use core::ffi::c_void;
 
@@ -21,13 +21,13 @@ pub struct CopySide {
     pub rows: usize,
 }
 
-/// What is copied from where to where, in bytes: one row, a rectangle of rows, or a box of layers
-/// of rows. Steps that are never taken are as short as can be.
+/// A copy in bytes: one row, a rectangle of rows, or a box of layers of rows. Unused pitches are as
+/// short as possible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CopyLayout {
-    /// What is read.
+    /// The side that is read.
     pub source: CopySide,
-    /// What is written.
+    /// The side that is written.
     pub destination: CopySide,
     /// Bytes of a row.
     pub width: usize,
@@ -130,8 +130,8 @@ impl CopyLayout {
         usize::try_from(distance).map_or(0, |distance| overlap(distance, shapes.0, shapes.1))
     }
 
-    /// Writes the description into the driver's structure, field by field: what it does not set,
-    /// padding included, stays as it is.
+    /// Writes the description into the driver's structure, field by field. Other fields, and
+    /// padding, keep their values.
     pub fn write_to(&self, params: &mut CUDA_MEMCPY3D) {
         let (from, to) = (self.source.place(), self.destination.place());
         params.srcMemoryType = from.0;
@@ -167,8 +167,8 @@ impl Shape {
         self.extent.contains(&0)
     }
 
-    /// The same box, with steps that are never taken as short as can be; then no size in bytes is
-    /// beyond that of its memory.
+    /// The same box with unused pitches as short as possible, so that no size in bytes exceeds the
+    /// memory.
     pub(crate) fn plain(self) -> Self {
         let [width, height, depth] = self.extent;
         let rows = if depth == 1 { height } else { self.rows };

@@ -75,7 +75,7 @@ impl Stream {
 /// Enqueues a copy of the source's size by the call for the kinds of memory.
 ///
 /// # Safety
-/// The destination is as large; the memory stays as long as the copy may run.
+/// The destination is as large as the source; the memory stays as long as the copy may run.
 unsafe fn copy_call<T>(
     stream: &Stream,
     source: &Slice<'_, T>,

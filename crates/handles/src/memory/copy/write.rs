@@ -16,14 +16,14 @@ impl Stream {
     /// Overwrites memory with a copy of `elements`, in the order of this stream. Waits for nothing:
     /// the elements may change or go as soon as it returns.
     ///
-    /// Up to 16 KiB go through pinned memory that the stream keeps for this: blocks of 64 KiB,
-    /// filled one after the other and again once the device has read them. As long as it has read
-    /// none there is one block more, so the stream keeps as much as is on its way. More than 16 KiB
-    /// get pinned memory of their own. All of it comes from the free list of
-    /// [`pinned_zeros`](crate::Context::pinned_zeros) where that has some, and goes back there:
-    /// what is of its own when it was read, blocks when [`reaper::drain`](crate::reaper::drain)
-    /// finds the stream idle, or with the stream. For large data that is in pinned memory already
-    /// there is [`copy_from_host`](Self::copy_from_host); [`Slice::write_blocking`] needs none.
+    /// Up to 16 KiB go through pinned memory that the stream keeps: blocks of 64 KiB, filled one
+    /// after the other and reused once the device has read them. While the device has read none,
+    /// the stream takes one more block. More than 16 KiB get pinned memory of their own. All of it
+    /// comes from the cache of [`pinned_zeros`](crate::Context::pinned_zeros) if that has some, and
+    /// goes back there: memory of its own once it was read, blocks with the stream or when
+    /// [`reaper::drain`](crate::reaper::drain) finds the stream idle. For large data that is in
+    /// pinned memory already, use [`copy_from_host`](Self::copy_from_host);
+    /// [`Slice::write_blocking`] needs no pinned memory.
     ///
     /// ```no_run
     /// # fn main() -> cuda_handles::Result<()> {
@@ -37,8 +37,8 @@ impl Stream {
     /// # Ok(()) }
     /// ```
     ///
-    /// On a capturing stream the node that comes of it writes these elements at each launch: the
-    /// capture keeps pinned memory of their own.
+    /// On a capturing stream the resulting node writes these elements at each launch: the capture
+    /// keeps pinned memory for them.
     ///
     /// Calls `cuMemcpyHtoDAsync` (CUDA 3.2), one call; for each 64 KiB of small writes
     /// `cuEventRecord` and `cuEventQuery` once besides, unless the host has waited for the stream;
@@ -88,7 +88,7 @@ impl Stream {
     }
 }
 
-/// Initialised bytes that are borrowed as long as the value is used.
+/// Initialised bytes, borrowed as long as this value is used.
 #[derive(Clone, Copy)]
 struct Bytes {
     start: *const u8,
@@ -101,7 +101,7 @@ impl Bytes {
     }
 
     /// # Safety
-    /// There is room for them, which nothing else uses.
+    /// `room` has space for them, and nothing else uses it.
     unsafe fn copy_to(self, room: NonNull<u8>) {
         // SAFETY: the caller's promise for the room; the source is borrowed.
         unsafe { core::ptr::copy_nonoverlapping(self.start, room.as_ptr(), self.len) };
@@ -115,7 +115,7 @@ struct Target<'a> {
     capture: Capture<'a>,
 }
 
-/// What is done on a stream that captures.
+/// The behaviour on a capturing stream.
 enum Capture<'a> {
     /// The capture keeps the memory.
     Keeps(&'a std::sync::Arc<Allocation>),

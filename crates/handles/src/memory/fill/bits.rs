@@ -14,7 +14,7 @@ pub(crate) enum Bits {
 }
 
 impl Bits {
-    /// Of a value of 1, 2 or 4 bytes, as who calls this asserts.
+    /// The bits of a value of 1, 2 or 4 bytes; the caller asserts the size.
     pub(crate) fn of<T: Element>(value: &T) -> Self {
         let mut word = [0; 4];
         word.iter_mut().zip(bytemuck::bytes_of(value)).for_each(|(to, from)| *to = *from);

@@ -39,7 +39,7 @@ impl FillLayout {
         if bytes == 0 {
             return None;
         }
-        // The driver is told of the largest elements there can be.
+        // The driver gets the largest elements possible.
         let fits =
             |size: &u8| address.is_multiple_of(u64::from(*size)) && bytes.is_multiple_of(usize::from(*size));
         let element = [4, 2].into_iter().find(fits).unwrap_or(1);

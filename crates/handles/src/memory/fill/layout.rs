@@ -1,4 +1,4 @@
-//! Fills in bytes: checked, and as the driver is told of them.
+//! Fills in bytes: checked, and in the driver's form.
 
 use cuda_sys::CUdeviceptr;
 
@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::memory::copy::Shape;
 use crate::memory::{Element, MemorySpace, Slice};
 
-/// What memory is filled with what: one row of elements, or a rectangle of rows.
+/// A fill: one row of elements, or a rectangle of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FillLayout {
     /// Where the first element is.
